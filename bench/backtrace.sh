@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# backtrace.sh: time and peak memory of afterglow-unwind, eu-stack and gdb on the same cores: a C++ program with
-# threads, and a Python process with a C++ extension, eight threads and all of Python's own modules that load.
-# The least of several runs each; more is shown by afterglow-unwind (registers, inlined functions, lines, Python frames).
+# backtrace.sh: time and peak memory of afterglow-unwind, eu-stack and gdb on the same cores: a C++
+# program with threads, and a Python process with a C++ extension, eight threads and all of Python's
+# own modules that load. The least of several runs each; more is shown by afterglow-unwind
+# (registers, inlined functions, lines, Python frames).
 set -euo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh
@@ -19,8 +20,8 @@ core() {
 	mv "$dir/$name"/core* "$dir/$name.core"
 }
 
-# "MILLISECONDS KIB": least wall time and least peak memory over the runs. Memory by time(1), whose own is small: what
-# a process had before exec counts as well.
+# "MILLISECONDS KIB": least wall time and least peak memory over the runs. Memory by time(1), whose
+# own is small: what a process had before exec counts as well.
 measure() {
 	local i least=
 	for ((i = 0; i < runs; i++)); do

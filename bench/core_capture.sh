@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# core_capture.sh: afterglow-pack beside zstd -1 on the same core, and beside what the disk takes; the child's peak memory.
-# The core is of a process with half its memory noise. Ratios are against the slower of the two, so 1 is "as fast as can be".
+# core_capture.sh: afterglow-pack beside zstd -1 on the same core, and beside what the disk takes;
+# the child's peak memory. The core is of a process with half its memory noise. Ratios are against
+# the slower of the two, so 1 is "as fast as can be".
 set -euo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh
@@ -18,7 +19,8 @@ esac
 core=$(find "$dir" -maxdepth 1 -name 'core*' | head -n 1)
 bytes=$(stat -c %s "$core")
 
-# seconds COMMAND...: best of several rounds, each durable on the disk at its end; the core is in the page cache for all.
+# seconds COMMAND...: best of several rounds, each durable on the disk at its end; the core is in
+# the page cache for all.
 cat "$core" >/dev/null
 seconds() {
 	local best= begin t

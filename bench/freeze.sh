@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# freeze.sh: the longest gap between two samples over the interval that was asked for, while something around the sidecar hangs and
-# a container fills its memory and dies (e2e/kernel/freeze_test.sh). The interval that is asked for follows from the samples
-# themselves: less the nearer the limit is, and the faster it comes. Claim: 2. And the longest answer of /healthz meanwhile; claim: 1 s.
-# Beside it a process sleeps for 20 ms at a time and does nothing else: what it oversleeps is the machine's, and no gap of the sidecar's.
+# freeze.sh: the longest gap between two samples over the interval that was asked for, while
+# something around the sidecar hangs and a container fills its memory and dies
+# (e2e/kernel/freeze_test.sh). The interval that is asked for follows from the samples themselves:
+# less the nearer the limit is, and the faster it comes. Claim: 2. And the longest answer of
+# /healthz meanwhile; claim: 1 s. Beside it a process sleeps for 20 ms at a time and does nothing
+# else: what it oversleeps is the machine's, and no gap of the sidecar's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bundles=$(mktemp -d /var/tmp/freeze_bench.XXXXXX)
@@ -30,7 +32,8 @@ for file in "$bundles"/*.jsonl; do
 		for i in range(1, len(samples)):
 		    gap = at[i] - at[i - 1]
 		    left = memory[i - 1]["limitBytes"] - memory[i - 1]["usageBytes"]
-		    # Half of the way to the limit at the fastest rate so far; of what follows faster than 20 ms not every sample is kept.
+		    # Half of the way to the limit at the fastest rate so far; of what follows
+		    # faster than 20 ms not every sample is kept.
 		    asked = min(max(left / max(fastest, FLOOR) / 2, 0.02), 1.0)
 		    if i > len(samples) - FAST:
 		        worst, longest = max(worst, gap / asked), max(longest, gap)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_line DIR SOCKET: the line of shell in front of a Ray container's command, for the launchers in DIR, as the shell gets it. */
+/*
+ * launch_line DIR SOCKET: the line of shell in front of a Ray container's command, for the
+ * launchers in DIR, as the shell gets it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

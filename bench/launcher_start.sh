@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# launcher_start.sh: start to end of /bin/true, bare, below the launcher without a sidecar, behind the line of shell that
-# a pod gets in front of it, and with a sidecar.
+# launcher_start.sh: start to end of /bin/true, bare, below the launcher without a sidecar, behind
+# the line of shell that a pod gets in front of it, and with a sidecar.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh
@@ -11,7 +11,8 @@ spawn=$BUILD/bench/spawn
 bare=$("$spawn" "$count" /bin/true)
 alone=$("$spawn" "$count" "$BUILD/afterglow-launch" --socket "$dir/none" -- /bin/true)
 echo "launcher_start: /bin/true $bare us; with launcher $alone us, ratio $(ratio "$alone" "$bare")"
-# In a pod a shell decides first: bash where the command is one for bash, as KubeRay's is. Beside the shell that runs it alone.
+# In a pod a shell decides first: bash where the command is one for bash, as KubeRay's is. Beside
+# the shell that runs it alone.
 mkdir -p "$dir/bin"
 cp "$BUILD/afterglow-launch" "$dir/bin/$(uname -m)"
 for name in x86_64:afterglow-launch aarch64:afterglow-launch-aarch64; do
@@ -23,7 +24,8 @@ for shell in /bin/bash /bin/sh; do
 	whole=$("$spawn" "$count" "$shell" -c "$line" afterglow /bin/true)
 	echo "launcher_start: $shell and /bin/true $plain us; with its line and launcher $whole us, ratio $(ratio "$whole" "$plain")"
 done
-# With a sidecar the launcher waits for its "done". In a PID namespace, as in a pod: elsewhere all of /proc is looked at.
+# With a sidecar the launcher waits for its "done". In a PID namespace, as in a pod: elsewhere all
+# of /proc is looked at.
 inside=$("$spawn" --least "$count" /usr/bin/"${container[@]}" /bin/true)
 start_sidecar --kernel-log off # as in a pod by default
 recorded=$("$spawn" --least "$count" /usr/bin/"${container[@]}" "$BUILD/afterglow-launch" --socket "$dir/socket" -- /bin/true)

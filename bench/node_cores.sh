@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a core that is not for a sidecar takes longer when the node agent's program stands in between: processes of 20 MiB that crash,
-# in turns with and without it, before a program that reads all of the core. core_pattern is the machine's, so it runs in the test machine:
+# What a core that is not for a sidecar takes longer when the node agent's program stands in
+# between: processes of 20 MiB that crash, in turns with and without it, before a program that reads
+# all of the core. core_pattern is the machine's, so it runs in the test machine:
 #	AFTERGLOW_VM_FILES=bench/node_cores.sh e2e/kernel/vm.sh bench/node_cores.sh
 # Also the agent's memory.
 [ -n "${AFTERGLOW_IN_VM:-}" ] || exit 1

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the node agent's look at signals costs: its memory at rest, and its CPU while processes elsewhere on the node send 10,000
-# signals a second: such as pass the kernel's filter (SIGTERM), and such as do not (SIGUSR1). As root.
+# What the node agent's look at signals costs: its memory at rest, and its CPU while processes
+# elsewhere on the node send 10,000 signals a second: such as pass the kernel's filter (SIGTERM),
+# and such as do not (SIGUSR1). As root.
 # usage: node_signals.sh [SECONDS]
 set -euo pipefail
 cd "$(dirname "$0")"

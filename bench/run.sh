@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh: every measurement, one after the other. Each line holds a figure, its peer or limit, and the ratio.
+# run.sh: every measurement, one after the other. Each line holds a figure, its peer or limit, and
+# the ratio.
 set -euo pipefail
 cd "$(dirname "$0")"
 echo "# $(uname -sr), $(nproc) cores, $(date -u +%FT%TZ)"

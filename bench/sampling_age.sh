@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# sampling_age.sh: how old the last sample is when the OOM killer takes a command, by fill rate. Needs root.
-# Aim: on cgroup v2 20 ms at the median and 50 ms at p99, on v1 100 ms at p99. Needs nothing but busybox, so
-# "sampling_age.sh --vm" runs the same in the v2 machine. That one is emulated: its figures are no measure of real
-# hardware, and its kernel log's clock drifts away from the wall's, so that only the age at the end can be told.
-# Two ages: at the kill as the kernel log has it, which the sampler answers for; and at the end as the launcher's wait
-# tells it (sampleAgeMs of a report), which holds the kernel's own time for killing and taking memory apart.
-# BENCH_RUNS deaths per rate, BENCH_RATES, BENCH_LIMIT (below 256M).
+# sampling_age.sh: how old the last sample is when the OOM killer takes a command, by fill rate.
+# Needs root. Aim: on cgroup v2 20 ms at the median and 50 ms at p99, on v1 100 ms at p99. Needs
+# nothing but busybox, so "sampling_age.sh --vm" runs the same in the v2 machine. That one is
+# emulated: its figures are no measure of real hardware, and its kernel log's clock drifts away from
+# the wall's, so that only the age at the end can be told. Two ages: at the kill as the kernel log
+# has it, which the sampler answers for; and at the end as the launcher's wait tells it (sampleAgeMs
+# of a report), which holds the kernel's own time for killing and taking memory apart. BENCH_RUNS
+# deaths per rate, BENCH_RATES, BENCH_LIMIT (below 256M).
 set -eu
 build=${BUILD:-build}
 runs=${BENCH_RUNS:-20} rates=${BENCH_RATES:-50M 200M 1G 0} limit=${BENCH_LIMIT:-128M}
@@ -25,7 +26,8 @@ trap 'rm -rf "$dir"' EXIT
 
 value() { sed -n "s/^.*\"$1\":[[:space:]]*\"\{0,1\}\([^\",]*\).*/\1/p" "$2" | sed -n 1p; }
 
-# One line: sample age, end of the command, the kernel's time of the kill, and of two marks with the wall clock's between.
+# One line: sample age, end of the command, the kernel's time of the kill, and of two marks with the
+# wall clock's between.
 death() {
 	report=$(echo "$dir"/store/*/"$1"/*-KernelOOM*/report.json)
 	[ -f "$report" ] || return 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# sidecar_memory.sh: memory and processor time of the sidecar's processes while it observes 20, 200 and 2,000 processes, beside
-# earlyoom's in the same run. Pss counts what they share once.
+# sidecar_memory.sh: memory and processor time of the sidecar's processes while it observes 20, 200
+# and 2,000 processes, beside earlyoom's in the same run. Pss counts what they share once.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh

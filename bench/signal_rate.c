@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * signal_rate SIGNAL RATE SECONDS: starts a process that handles the signal, sends it RATE signals a second at even distances, and
- * prints how many it has sent.
+ * signal_rate SIGNAL RATE SECONDS: starts a process that handles the signal, sends it RATE signals
+ * a second at even distances, and prints how many it has sent.
  */
 #include <signal.h>
 #include <stdio.h>

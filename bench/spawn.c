@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn [--least] N COMMAND [ARG...]: runs COMMAND N times, one after the other, and prints the median of the times in microseconds.
- * With --least it prints the shortest time, which other load on the machine disturbs less.
+ * spawn [--least] N COMMAND [ARG...]: runs COMMAND N times, one after the other, and prints the
+ * median of the times in microseconds. With --least it prints the shortest time, which other load
+ * on the machine disturbs less.
  */
 #include <spawn.h>
 #include <stdbool.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep N: the sidecar's sweep over a PID namespace of N processes that rest, and one that reads each of them, beside a loop that does
- * nothing but getdents and one pread each. The processes are in a PID namespace of their own, as in a container. The loops take turns, and
- * the bench compares the medians of their processor times, which other load disturbs least. Needs root.
+ * sweep N: the sidecar's sweep over a PID namespace of N processes that rest, and one that reads
+ * each of them, beside a loop that does nothing but getdents and one pread each. The processes are
+ * in a PID namespace of their own, as in a container. The loops take turns, and the bench compares
+ * the medians of their processor times, which other load disturbs least. Needs root.
  */
 #include <ctype.h>
 #include <dirent.h>

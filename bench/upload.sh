@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# upload.sh: afterglow-ship's throughput beside curl's own signed PUT of the same file to the same S3 server, in turns,
-# the best of each, which other load disturbs least; and afterglow-ship's peak memory. afterglow-ship asks first what is there,
-# signs the content, which the server then verifies, and sends large files in parts. curl sends one stream: with the content signed, too
-# (its digest is in the manifest and costs neither of them anything), and without, which no longer tells a damaged upload
-# from a good one. The server's data are in memory: parts are written twice there, once when they come and once when they are
-# put together, and it is not its disk that is measured. Needs root for that, and Go once, to build the server.
+# upload.sh: afterglow-ship's throughput beside curl's own signed PUT of the same file to the same
+# S3 server, in turns, the best of each, which other load disturbs least; and afterglow-ship's peak
+# memory. afterglow-ship asks first what is there, signs the content, which the server then
+# verifies, and sends large files in parts. curl sends one stream: with the content signed, too (its
+# digest is in the manifest and costs neither of them anything), and without, which no longer tells
+# a damaged upload from a good one. The server's data are in memory: parts are written twice there,
+# once when they come and once when they are put together, and it is not its disk that is measured.
+# Needs root for that, and Go once, to build the server.
 set -euo pipefail
 cd "$(dirname "$0")"
 # shellcheck source=lib.sh

@@ -23,7 +23,7 @@ struct err {
 
 /*
  * Records code (an errno; 0 counts as EINVAL) and the text, followed by the
- * errno's own words unless code is EINVAL or EPROTO, whose words say nothing.
+ * errno's own words, except for EINVAL and EPROTO, which explain nothing.
  * Returns -code.
  */
 int err_set(struct err *err, int code, const char *fmt, ...) _printf_(3, 4);

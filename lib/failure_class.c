@@ -97,6 +97,12 @@ enum failure_class failure_class_of_signal(int signo)
 	}
 }
 
+bool signal_is_of_crash(int signo)
+{
+	return signo == SIGSEGV || signo == SIGABRT || signo == SIGBUS || signo == SIGILL ||
+	       signo == SIGFPE || signo == SIGTRAP;
+}
+
 const char *signal_meaning(int signo)
 {
 	switch (signo) {

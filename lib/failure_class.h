@@ -12,14 +12,17 @@ enum failure_class {
 	FAILURE_CLASS_COUNT
 };
 
-/* How sure: proved by the kernel or the wait status; the best reading of partial evidence; neither. */
+/*
+ * How sure a verdict is: the kernel or the wait status proves it; it is the best explanation of
+ * partial evidence; neither.
+ */
 enum confidence { CONFIDENCE_CERTAIN, CONFIDENCE_LIKELY, CONFIDENCE_UNKNOWN };
 
 /* "KernelOOMContainer", never NULL. */
 const char *failure_class_name(enum failure_class c);
-/* One line for people. */
+/* A line that explains the class to people. */
 const char *failure_class_meaning(enum failure_class c);
-/* Whether a process can end so while its container lives on. */
+/* Whether a process can have a death of this class while its container lives on. */
 bool failure_class_is_of_process(enum failure_class c);
 /* The class of that name, or -1. */
 int failure_class_from_name(const char *name);
@@ -29,16 +32,22 @@ const char *confidence_name(enum confidence c);
 /* The confidence of that name, or -1. */
 int confidence_from_name(const char *name);
 
-/* The class that death by this signal has when nothing else is known, FAILURE_UNKNOWN where no process dies of it. */
+/*
+ * The class of a death by this signal if nothing else is known; FAILURE_UNKNOWN for a signal that
+ * ends no process.
+ */
 enum failure_class failure_class_of_signal(int signo);
+/* Whether it is the signal of a fault or of abort(): SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP. Nobody stops a process by them. */
+bool signal_is_of_crash(int signo);
 
 /*
- * When a process gets a signal of the class Signaled, as a clause that follows "a process gets it": "when it writes to a pipe
- * or socket that nobody reads". NULL for the other signals, whose class says it.
+ * When a process gets a signal of the class Signaled, as a clause that follows "a process gets it":
+ * "when it writes to a pipe or socket that nobody reads". NULL for other signals, because their
+ * class explains them.
  */
 const char *signal_meaning(int signo);
 
-/* "SIGKILL" for 9; NULL for numbers that are no signal. Real-time signals are "SIGRTMIN+N". */
+/* "SIGKILL" for 9; NULL for a number that is not a signal. Real-time signals are "SIGRTMIN+N". */
 const char *signal_name(int signo);
 
 #endif

@@ -73,6 +73,20 @@ static void death_by_a_signal_has_the_class_of_that_signal(void **state)
 		assert_int_equal(failure_class_of_signal(rows[i].signo), rows[i].class);
 }
 
+static void six_signals_are_those_of_a_crash(void **state)
+{
+	(void)state;
+	for (int signo = -1; signo <= 66; signo++) {
+		enum failure_class class = failure_class_of_signal(signo);
+		bool of_person = class == FAILURE_INTERRUPTED || class == FAILURE_KILLED ||
+				 class == FAILURE_TERMINATED;
+
+		assert_int_equal(signal_is_of_crash(signo), !of_person &&
+								    class != FAILURE_SIGNALED &&
+								    class != FAILURE_UNKNOWN);
+	}
+}
+
 static void signals_of_no_class_of_their_own_say_when_a_process_gets_them(void **state)
 {
 	(void)state;
@@ -126,6 +140,7 @@ int main(void)
 		cmocka_unit_test(confidences_lead_back_from_their_names),
 		cmocka_unit_test(class_names_are_fit_for_files_labels_and_crd_enums),
 		cmocka_unit_test(death_by_a_signal_has_the_class_of_that_signal),
+		cmocka_unit_test(six_signals_are_those_of_a_crash),
 		cmocka_unit_test(signals_of_no_class_of_their_own_say_when_a_process_gets_them),
 		cmocka_unit_test(signals_have_the_names_that_kill_l_prints),
 		cmocka_unit_test(what_only_kubernetes_knows_is_no_class_of_a_process),

@@ -12,41 +12,46 @@
 
 /*
  * Appends what fd holds from its current position to the end, up to out's
- * ceiling. -EFBIG when there is more than the ceiling allows: what fitted is kept.
+ * ceiling. -EFBIG if there is more than the ceiling allows; out keeps what fitted.
  */
 int fd_read_all(int fd, struct strbuf *out, struct err *err);
 
 /* Opens path below dirfd (AT_FDCWD allowed) and does the same. */
 int file_read(int dirfd, const char *path, struct strbuf *out, struct err *err);
 
-/* Writes all of it, over short writes and EINTR. */
+/* Writes all len bytes, also after short writes and EINTR. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
 /* Creates or replaces path below dirfd with the data and fsyncs the file (not its directory). */
 int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
-/* The same without the fsync, which is then the caller's to do. */
+/* The same without the fsync, which the caller must then do. */
 int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /*
- * Puts the data in the place of path below dirfd, whole or not at all, for the user alone. Not synced: it has to
- * survive its writer, not the machine. What goes wrong leaves what was there. Nothing when dirfd is -1.
+ * Replaces path below dirfd by the data, whole or not at all; only the user can read it. It is not
+ * synced: it must survive its writer, but not the machine. If it fails, the old content stays. Does
+ * nothing if dirfd is -1.
  */
 void file_replace(int dirfd, const char *path, const void *data, size_t len);
 
 /*
- * Removes name below dirfd with all that is in it, at most eight levels deep; follows no symbolic link.
- * Goes on past what cannot be removed. False: something is left.
+ * Removes name below dirfd with all that is in it, at most eight levels deep; follows no symbolic
+ * link. Continues after an entry that cannot be removed. Returns false if something is left.
  */
 bool tree_remove(int dirfd, const char *name);
 
 /*
- * Opens the directory at the first len bytes of path ("" is dirfd itself), a relative one, each component of which is a directory
- * and no symbolic link: whoever may write there cannot lead us elsewhere. A descriptor, or -errno.
+ * Opens the directory at the first len bytes of path, which is relative to dirfd ("" is dirfd
+ * itself). Each component must be a directory and not a symbolic link, so a process that may write
+ * there cannot make us open another place. Returns a descriptor, or
+ * -errno.
  */
 int dir_open_below(int dirfd, const char *path, size_t len);
 
-/* Creates path and what is missing above it, each with mode. An existing directory is no error. */
+/*
+ * Creates path and its missing parents, each with mode. It is not an error if the directory exists.
+ */
 int dir_make_all(const char *path, mode_t mode, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading and building JSON with cJSON. Paths are field names joined by '.',
- * as in "spec.headGroupSpec.template"; a name that itself holds a dot is read
- * with cJSON_GetObjectItemCaseSensitive.
+ * as in "spec.headGroupSpec.template"; read a name that contains a dot with
+ * cJSON_GetObjectItemCaseSensitive.
  */
 #ifndef AFTERGLOW_LIB_JSON_H
 #define AFTERGLOW_LIB_JSON_H
@@ -37,7 +37,9 @@ int64_t json_int(const cJSON *obj, const char *path, int64_t fallback);
 /* The boolean at path, or fallback. */
 bool json_bool(const cJSON *obj, const char *path, bool fallback);
 
-/* The element of array whose string field key equals value, or NULL; also for a NULL value. */
+/*
+ * The element of array in which the string field key equals value, or NULL. NULL if value is NULL.
+ */
 cJSON *json_find(const cJSON *array, const char *key, const char *value);
 
 /* The object or array called name in obj, made when absent. NULL when memory ran out. */
@@ -49,7 +51,10 @@ void json_set(cJSON *obj, const char *name, cJSON *value);
 void json_set_str(cJSON *obj, const char *name, const char *value); /* NULL value: JSON null */
 void json_set_int(cJSON *obj, const char *name, int64_t value);
 
-/* Appends item to array, which owns it afterwards. Without memory, or an array, item is freed. */
+/*
+ * Appends item to array, which owns it afterwards. If array is NULL or memory ran out, item is
+ * freed.
+ */
 void json_append(cJSON *array, cJSON *item);
 
 #endif

@@ -22,8 +22,8 @@ void log_set_level(enum log_level level);
 void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
 
 /*
- * For lines that somebody else can cause as often as they like: the first few
- * of each minute pass, by each place in the code.
+ * For lines that a process outside the program can cause at any rate: each place in
+ * the code logs only the first few of every minute.
  */
 #define LOG_LIMIT_PER_MINUTE 10
 struct log_limit {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is built of cJSON values and strbufs while memory runs out lacks parts,
- * and neither says so where it happens. Whoever may use only the whole asks before
- * and after: the same number, nothing was lost.
+ * A value that is built of cJSON and strbufs while memory runs out lacks parts, and
+ * neither of them reports it where it happens. A caller that needs the value complete
+ * compares oom_count before and after: if it is the same, nothing was lost.
  */
 #ifndef AFTERGLOW_LIB_OOM_H
 #define AFTERGLOW_LIB_OOM_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stdout and stderr of a program that must never wait for whoever reads them. While containerd restarts, or a log driver stands
- * still, nobody reads the pipe, and a write sleeps. What the pipe does not take is kept here, up to a bound; beyond it whole
- * texts are dropped, and counted: that is said as soon as somebody reads again.
+ * stdout and stderr of a program that must never wait for their reader. While containerd restarts,
+ * or a log driver hangs, nothing reads the pipe, and a write to it sleeps. So the outlet keeps what
+ * the pipe does not take, up to a bound. Beyond it, whole texts are dropped and counted; their
+ * number is printed as soon as the pipe is read again.
  */
 #ifndef AFTERGLOW_LIB_OUTLET_H
 #define AFTERGLOW_LIB_OUTLET_H
@@ -13,25 +14,39 @@
 
 #define OUTLET_KEPT_MAX ((size_t)256 * 1024) /* bytes for each descriptor */
 
-/* From now on writes to fd (1 or 2) never wait. Nobody else may write much to the same pipe. */
+/*
+ * From now on writes to fd (1 or 2) never wait. No other process may write much to the same pipe.
+ */
 void outlet_guard(int fd);
 
-/* Writes text to fd, or keeps it for later where fd is guarded. Where it is not, waits as write does. */
+/*
+ * Writes text to fd. If fd is guarded, keeps what the pipe does not take; otherwise waits as
+ * write(2) does.
+ */
 void outlet_write(int fd, const void *text, size_t len);
 
-/* For another thread: writes what goes at once, past all that is kept. */
+/* For another thread: writes as much as the pipe takes at once, before the texts that are kept. */
 void outlet_write_apart(int fd, const void *text, size_t len);
 
-/* Writes what is kept, as far as it goes without waiting. Every second or so. */
+/*
+ * To be called about every second: writes the texts that are kept, as far as the pipe takes them
+ * without waiting.
+ */
 void outlet_flush(void);
 
-/* Before the end: waits at most that long for what is kept. */
+/*
+ * To be called before the program ends: writes the texts that are kept, and waits for that at most
+ * within_ns.
+ */
 void outlet_finish(int64_t within_ns);
 
-/* In a child: what is kept is the parent's to write. */
+/*
+ * To be called in a child after fork: forgets the texts that are kept, because the parent writes
+ * them.
+ */
 void outlet_forget(void);
 
-/* Texts that were dropped so far. */
+/* The number of texts that were dropped so far. */
 uint64_t outlet_dropped(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that others made, fit for a line, a terminal and a JSON document. */
+/* Makes untrusted text fit for a line, a terminal and a JSON document. */
 #ifndef AFTERGLOW_LIB_PRINTABLE_H
 #define AFTERGLOW_LIB_PRINTABLE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A growing string with a ceiling. Appending past the ceiling, or running out
- * of memory, sets a sticky failure: later appends do nothing, and the one check
- * stands at the end (strbuf_failed). What was appended before stays readable.
+ * of memory, sets a sticky failure: later appends do nothing, so that a single check
+ * at the end is enough (strbuf_failed). What was appended before stays readable.
  */
 #ifndef AFTERGLOW_LIB_STRBUF_H
 #define AFTERGLOW_LIB_STRBUF_H
@@ -31,14 +31,14 @@ void strbuf_adds(struct strbuf *sb, const char *s);
 void strbuf_addc(struct strbuf *sb, char c);
 void strbuf_addf(struct strbuf *sb, const char *fmt, ...) _printf_(2, 3);
 
-/* Appends s with control characters, quotes and invalid bytes as \xNN: for text that others made. */
+/* Appends s with control characters, quotes and invalid bytes as \xNN: for untrusted text. */
 void strbuf_add_escaped(struct strbuf *sb, const char *s, size_t len);
 
 /* Drops the first n bytes (at most all). */
 void strbuf_consume(struct strbuf *sb, size_t n);
-/* Cuts to len bytes if longer; the failure, if any, stays. */
+/* Cuts the text to len bytes if it is longer; a failure stays. */
 void strbuf_truncate(struct strbuf *sb, size_t len);
-/* Empties it, keeps the memory, forgets a failure. */
+/* Makes the text empty, keeps the memory, and clears a failure. */
 void strbuf_reset(struct strbuf *sb);
 
 /* The text, "" while empty. Valid until the next call that appends or releases. */

@@ -25,17 +25,23 @@ void strmap_release(struct strmap *m, void (*free_value)(void *value));
 
 /* The value, or NULL. */
 void *strmap_get(const struct strmap *m, const char *key);
-/* The map's own copy of key, which is there as long as its value; NULL: it is not there. A value need not keep another copy. */
+/*
+ * The map's own copy of key, so that a value need not keep another; it lives as long as the value
+ * is in the map. NULL: no such key.
+ */
 const char *strmap_key(const struct strmap *m, const char *key);
-/* Sets key to value (not NULL) and gives the value that was there. -ENOMEM: nothing changed. */
+/*
+ * Sets key to value (not NULL); *ret_old is the previous value or NULL. -ENOMEM: nothing changed.
+ */
 int strmap_put(struct strmap *m, const char *key, void *value, void **ret_old);
-/* Takes key out and returns its value, or NULL when it was not there. */
+/* Removes key and returns its value, or NULL if the map did not have it. */
 void *strmap_remove(struct strmap *m, const char *key);
 
 /*
- * Walks the map in no order: start with a zeroed pos, ends with false. The map
- * must not change during the walk, except that the node just given may be removed. To go on another time, keep
- * the bucket alone: what the map has become meanwhile is walked from about there.
+ * Walks the map in no particular order: start with a zeroed pos; returns false at the
+ * end. The map must not change during the walk, except that the entry just returned
+ * may be removed. To continue a walk after changes, keep only pos.bucket: the walk
+ * then goes on at about the same place of the changed map.
  */
 struct strmap_pos {
 	size_t bucket;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Headers of a tar archive (POSIX ustar) of regular files: 512 bytes before each file, whose content is filled up to a multiple of
- * 512 with zeros. Two headers of zeros end the archive. Pure.
+ * Headers of a tar archive (POSIX ustar) of regular files. Each file has a header of 512 bytes, and
+ * its content is padded with zeros to a multiple of 512 bytes. Two headers of zeros end the
+ * archive. Pure.
  */
 #ifndef AFTERGLOW_LIB_TAR_H
 #define AFTERGLOW_LIB_TAR_H
@@ -15,16 +16,20 @@
 #define TAR_NAME_MAX 256 /* bytes of a name, with its NUL */
 #define TAR_SIZE_MAX (((int64_t)1 << 33) - 1) /* bytes of a file: eleven octal digits */
 
-/* -ENAMETOOLONG: name does not fit (100 bytes, or 155 before a slash and 100 behind it); -EFBIG: size is negative or too large. */
+/*
+ * Makes a header. -ENAMETOOLONG: name does not fit (100 bytes, or 155 before a slash and 100 after
+ * it); -EFBIG: size is negative or too large.
+ */
 int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BLOCK], struct err *err);
 
 /*
- * Reads a header that somebody else may have written. 1: it is one of zeros, the end. 0: a regular file; ret_name is a relative
- * path without empty, hidden, "." and ".." components and without control characters. -EBADMSG: anything else.
+ * Reads an untrusted header. Returns 1 for a header of zeros, the end. Returns 0 for a regular
+ * file; then ret_name is a relative path without empty, hidden, "." and ".." components and without
+ * control characters. Returns -EBADMSG for anything else.
  */
 int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TAR_NAME_MAX], int64_t *ret_size, struct err *err);
 
-/* Bytes of zeros behind a file of that size. */
+/* The number of zeros after a file of that size. */
 size_t tar_padding(int64_t size);
 
 #endif

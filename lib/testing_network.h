@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: networks with one kind of addresses alone. For a child process, and for root. */
+/*
+ * For tests: networks with either IPv4 or IPv6 addresses. To be used in a child process that runs
+ * as root.
+ */
 #ifndef AFTERGLOW_LIB_TESTING_NETWORK_H
 #define AFTERGLOW_LIB_TESTING_NETWORK_H
 
@@ -25,7 +28,10 @@ static inline bool write_file(const char *path, const char *text)
 	return written;
 }
 
-/* A network of this process alone, with a loopback that has one kind of addresses. Exits with NO_NETWORK where it may not be made. */
+/*
+ * Moves this process to a network of its own, with a loopback that has addresses of that family
+ * only. Exits with NO_NETWORK if that is not permitted.
+ */
 static inline void enter_network(int family)
 {
 	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes, Kubernetes quantities, times: text to number and back. */
+/* Converts sizes, Kubernetes quantities and times from text to numbers and back. */
 #ifndef AFTERGLOW_LIB_UNITS_H
 #define AFTERGLOW_LIB_UNITS_H
 
@@ -30,16 +30,20 @@ const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX]);
 /* UTC time with milliseconds, RFC 3339: "2026-11-21T01:29:06.324Z". From nanoseconds since 1970. */
 #define TIME_TEXT_MAX 32
 const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX]);
-/* RFC 3339 in UTC ("Z"), fraction optional. */
+/* Parses a time by RFC 3339 in UTC ("Z"), with or without a fraction. */
 int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
 
-/* Nanoseconds of CLOCK_REALTIME and CLOCK_BOOTTIME (which goes on in suspend). */
+/*
+ * The present time by CLOCK_REALTIME and by CLOCK_BOOTTIME, which continues while the machine is
+ * suspended, in nanoseconds.
+ */
 int64_t now_realtime_ns(void);
 int64_t now_boottime_ns(void);
 
 /*
- * The time of a file as nanoseconds since 1970. Its owner sets it to what he likes: a time more than 136 years off becomes that
- * far off, so that a difference between it and now is still one of int64_t.
+ * The time of a file as nanoseconds since 1970. Because its owner can set any time, a time more
+ * than 136 years before or after 1970 is cut to that, so that the difference to the present time
+ * fits int64_t.
  */
 int64_t file_time_ns(struct timespec t);
 

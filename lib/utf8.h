@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text that others take: the API server refuses what it applies when it is not UTF-8, or has
- * characters that YAML does not allow, and whoever cuts a text may cut a character. Pure.
+ * Makes text that the API server accepts: it refuses to apply an object with text that is not UTF-8
+ * or has characters that YAML does not allow. Also cuts text between characters. Pure.
  */
 #ifndef AFTERGLOW_LIB_UTF8_H
 #define AFTERGLOW_LIB_UTF8_H
@@ -17,18 +17,18 @@
  */
 size_t utf8_character(const char *text, size_t len, uint32_t *ret_code);
 
-/* How many of the first max bytes of text are whole characters. A byte, or a NUL, follows them. */
+/* How many of the first max bytes of text are whole characters. text[max] must be readable. */
 size_t utf8_cut(const char *text, size_t max);
 
 /*
- * Puts '?' for each byte that is no UTF-8, and of each character that is a control or none at all.
- * In place.
+ * Replaces each byte that is not UTF-8, and each byte of a control character or of a code that is
+ * no character, by '?', in place.
  */
 void utf8_mend(char *text);
 
 /*
- * Appends JSON text with escapes (\u....) for what utf8_mend would replace: then YAML readers take
- * it, too.
+ * Appends JSON text with escapes (\u....) for what utf8_mend would replace, so that YAML parsers
+ * accept it too.
  */
 void utf8_escape_json(const char *json, struct strbuf *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether memory holds nothing: such a page of a file can be a hole. */
+/* Finds out whether memory is all zeros: such a page of a file can be a hole. */
 #ifndef AFTERGLOW_LIB_ZEROS_H
 #define AFTERGLOW_LIB_ZEROS_H
 

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "lib/fileio.h"
+#include "node/core_pattern.h"
 
 #define FILE_MAX 8192
 #define PATH_ROOM 512
@@ -77,11 +78,14 @@ void facts_read(const char *root, const char *proc, struct facts *ret_facts)
 {
 	struct facts f = { .swap = read_swap(proc), .runtime = find_runtime(root) };
 	struct utsname name;
-	char restricted[8];
+	char restricted[8], pattern[sizeof(f.core_pattern)];
+	const char *before;
 
 	if (uname(&name) == 0)
 		snprintf(f.kernel, sizeof(f.kernel), "%s", name.release);
-	read_line(proc, "/sys/kernel/core_pattern", f.core_pattern, sizeof(f.core_pattern));
+	read_line(proc, "/sys/kernel/core_pattern", pattern, sizeof(pattern));
+	before = core_pattern_before(pattern);
+	snprintf(f.core_pattern, sizeof(f.core_pattern), "%s", before ? before : pattern);
 	read_line(proc, "/sys/kernel/dmesg_restrict", restricted, sizeof(restricted));
 	f.dmesg_restrict = restricted[0] ? restricted[0] != '0' : -1;
 	read_cgroups(root, &f);

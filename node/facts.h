@@ -10,7 +10,7 @@ struct facts {
 	int cgroup_version; /* of the memory controller, 0 unknown */
 	const char *cgroup_driver; /* of the kubelet, "systemd" or "cgroupfs"; NULL: no pod's cgroup is there */
 	const char *runtime; /* "containerd", "cri-o", "docker"; NULL unknown */
-	char core_pattern[129];
+	char core_pattern[129]; /* without the agent */
 	long long swap; /* bytes, -1 unknown */
 	int oom_group; /* whether the kernel has memory.oom.group: 1, 0, -1 unknown */
 	int dmesg_restrict; /* 1, 0, -1 unknown */

@@ -90,11 +90,22 @@ static void what_cannot_be_read_is_left_out(void **state)
 	assert_string_equal(strbuf_str(&out), "{}");
 }
 
+static void the_pattern_is_that_of_the_node_without_the_agent(void **state)
+{
+	const struct tree *t = *state;
+	struct facts f;
+
+	put(t, "/proc/sys/kernel", "core_pattern", "|/var/lib/afterglow/afterglow-core1 %P %s %c %d |/usr/bin/keep %P\n");
+	facts_read(t->root, t->proc, &f);
+	assert_string_equal(f.core_pattern, "|/usr/bin/keep %P");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_current_node_with_systemd_is_described, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_old_node_has_no_group_kill, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_pattern_is_that_of_the_node_without_the_agent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_read_is_left_out, set_up, tear_down),
 	};
 

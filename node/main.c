@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* afterglow-node: brings what only the node knows of a Ray pod to the sidecar in that pod. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "lib/fileio.h"
 #include "lib/log.h"
 #include "node/cores.h"
 #include "node/core_handler.h"
@@ -29,14 +31,19 @@ static const struct part {
 	{ "syslog", syslog_start, syslog_stop },
 };
 
-static int print_facts(const struct node_options *options)
+static int print_facts(const struct node_options *options, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(8192);
+	const char *path = options->output ? options->output : "/dev/stdout";
+	_cleanup_close_ int fd = options->output ? open(path, O_WRONLY | O_TRUNC | O_CLOEXEC) : dup(STDOUT_FILENO);
 	struct facts facts;
 
+	if (fd < 0)
+		return err_set(err, errno, "open %s", path);
 	facts_read(options->root, options->proc, &facts);
 	facts_to_json(&facts, &out);
-	return puts(strbuf_str(&out)) == EOF;
+	strbuf_addc(&out, '\n');
+	return fd_write_all(fd, strbuf_str(&out), out.len, err);
 }
 
 static void on_signal(struct source *s)
@@ -102,8 +109,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (options.command == NODE_FACTS)
-		return print_facts(&options);
-	rc = options.command == NODE_RESTORE ? cores_restore(&options, &err) : run(&options, &err);
+		rc = print_facts(&options, &err);
+	else
+		rc = options.command == NODE_RESTORE ? cores_restore(&options, &err) : run(&options, &err);
 	if (rc < 0)
 		log_error("%s", err_text(&err));
 	return rc < 0;

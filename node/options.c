@@ -9,8 +9,8 @@
 const char node_usage[] =
 	"usage: afterglow-node [OPTION...]\n"
 	"       afterglow-node restore|facts [OPTION...]\n"
-	"Brings what only the node knows of a Ray pod to the sidecar in that pod. Runs as root in the node's PID\n"
-	"namespace, one on each node.\n"
+	"Sends to the sidecar in each Ray pod what only the node knows about that pod. Runs as root in the node's\n"
+	"PID namespace, once on each node.\n"
 	"  --root DIR          the node's files are mounted below DIR (default: they are at their own paths)\n"
 	"  --directory DIR     keep the program that takes cores there, on the node (default " DEFAULT_DIRECTORY ")\n"
 	"  --kubelet DIR       the kubelet's directory on the node (default " DEFAULT_KUBELET ")\n"
@@ -18,14 +18,15 @@ const char node_usage[] =
 	"                      sidecars and passes all others on to where they went before (default on)\n"
 	"  --signals on|off    tell sidecars who sent their processes SIGKILL and other signals that end them (default on)\n"
 	"  --kernel-lines on|off  give sidecars the lines of the kernel log that concern their pods (default on)\n"
-	"  --syslog on|off     the same of the node's syslog file: lines of the kernel, the kubelet and the container\n"
-	"                      runtime (default on)\n"
+	"  --syslog on|off     give them such lines of the node's syslog file too, if the kernel, the kubelet or the container\n"
+	"                      runtime wrote them (default on)\n"
 	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
 	"  --instance NAME     the name of its instance there (default afterglow)\n"
+	"  --output FILE       of facts: write them to FILE, which is there (default: standard output)\n"
 	"  --help, --version\n"
-	"SIGTERM ends it, and core_pattern becomes what it was before.\n"
-	"facts: prints, as JSON, what of the node decides how its deaths look.\n"
-	"restore: does only that, where the agent was killed before it could.\n";
+	"SIGTERM ends it and restores core_pattern.\n"
+	"facts prints, as JSON, the properties of the node on which reports depend.\n"
+	"restore only restores core_pattern, for an agent that was killed before it could do so.\n";
 
 #define INSTANCE_MAX 60
 
@@ -37,6 +38,7 @@ static const struct row {
 	{ "--directory", offsetof(struct node_options, directory) },
 	{ "--kubelet", offsetof(struct node_options, kubelet) },
 	{ "--tracefs", offsetof(struct node_options, tracefs) },
+	{ "--output", offsetof(struct node_options, output) },
 }, names[] = {
 	{ "--instance", offsetof(struct node_options, instance) },
 }, switches[] = {

@@ -23,6 +23,7 @@ struct node_options {
 	bool kernel_lines; /* give sidecars the lines of the kernel log that concern their pods */
 	bool syslog; /* give sidecars the lines of the node's syslog that concern their pods */
 	const char *instance; /* the name of the agent's instance in tracefs */
+	const char *output; /* where the facts go; NULL: standard output */
 	const char *tracefs; /* where tracefs is mounted; NULL: find it, or mount one */
 };
 

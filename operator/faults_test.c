@@ -23,6 +23,7 @@
 #include "operator/failures/lost_head.h"
 #include "operator/failures/pod_report.h"
 #include "operator/failures/termination.h"
+#include "operator/failures/testing.h"
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_template.h"
@@ -168,14 +169,21 @@ static void parse_policy(void)
 	policy_release(&parsed);
 }
 
+/* As JSON, with all memory. */
+static cJSON *printed(struct ray_failures *failures)
+{
+	until_failure = NEVER;
+	return json_of_failures(failures);
+}
+
 static void find_failures(void)
 {
 	struct err err = { 0 };
-	cJSON *array = NULL;
-	int r = failures_from_pod(dead_pod, NOW, &array, &err);
+	struct ray_failures failures = { 0 };
+	int r = failures_from_pod(dead_pod, NOW, &failures, &err);
 
 	at = 0;
-	check(r, &err, array);
+	check(r, &err, printed(&failures));
 }
 
 static void parse_message(void)
@@ -203,26 +211,28 @@ static void parse_answer(void)
 
 	at = 0;
 	assert_true(r < 0 || (report.n_holds == 1 && report.refused == 0));
-	check(r, &err, report.failures);
+	check(r, &err, printed(&report.failures));
 }
 
 /* It either becomes another class or stays what it was. */
-static void refine_of(const cJSON *before)
+static void refine_of(const cJSON *json)
 {
 	const struct fate_facts facts = { .asked = ~0u, .pod_events = events, .node = drained_node, .node_state = FATE_FOUND, .now_ns = NOW };
 	uint32_t armed = until_failure;
 	until_failure = NEVER;
-	cJSON *copy = cJSON_Duplicate(before, true);
+	struct ray_failure *failure_now = failure_of_json(json);
+	_cleanup_json_ cJSON *before = ray_failure_to_json(failure_now);
 	until_failure = armed;
-	bool refined = fate_refine(copy, &facts);
+	bool refined = fate_refine(failure_now, &facts);
 
 	at = 0;
 	until_failure = NEVER;
+	cJSON *after = json_of_failure(failure_now);
 	if (!refined) {
-		assert_true(failed && cJSON_Compare(copy, before, true));
-		cJSON_Delete(copy);
+		assert_true(failed && cJSON_Compare(after, before, true));
+		cJSON_Delete(after);
 	} else {
-		check(0, NULL, copy);
+		check(0, NULL, after);
 	}
 }
 

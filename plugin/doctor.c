@@ -307,6 +307,94 @@ static void look_at_nodes(struct report *report, const struct doctor_facts *fact
 		look_at_node(report, node);
 }
 
+/* --- What the node agents found of their nodes ------------------------------------------------------------- */
+
+/* "--cores on", as the chart writes it. */
+static bool takes_cores(const cJSON *agent)
+{
+	const cJSON *args = json_get(
+			    json_find(json_get(agent, "spec.containers"), "name", "node-agent"),
+			    "args"),
+		    *arg;
+
+	cJSON_ArrayForEach(arg, args) {
+		const char *text = cJSON_GetStringValue(arg),
+			   *value = cJSON_GetStringValue(arg->next);
+
+		if (text && value && strcmp(text, "--cores") == 0)
+			return strcmp(value, "on") == 0;
+	}
+	return false;
+}
+
+/* A relative file name is written where the process may write; all others lead a core away from its pod. */
+static void look_at_cores(struct report *report, const char *node, const cJSON *facts, bool taken)
+{
+	const char *pattern = json_str(facts, "corePattern");
+	char text[TEXT_MAX];
+
+	if (!pattern || !*pattern)
+		return;
+	snprintf(text, sizeof(text), "Node %.253s has the core_pattern \"%.130s\"%s.", node,
+		 pattern,
+		 taken ? "; the node agent brings cores of Ray containers to their sidecars" : "");
+	if (taken || (pattern[0] != '|' && pattern[0] != '/' && pattern[0] != '@'))
+		find(report, GOOD, text, NULL, NULL);
+	else
+		find(report, GAP, text,
+		     "Crashes there have no backtrace: their cores do not reach the pod.",
+		     "Set nodeAgent.cores=true (docs/node-agent.md), or sysctl kernel.core_pattern=core on the node.");
+}
+
+static void look_at_memory(struct report *report, const char *node, const cJSON *facts)
+{
+	int64_t swap = json_int(facts, "swapBytes", 0);
+	char text[TEXT_MAX];
+
+	if (json_int(facts, "cgroupVersion", 0) == 1) {
+		snprintf(text, sizeof(text), "Node %.253s has memory on cgroup v1.", node);
+		find(report, GAP, text,
+		     "There is no memory pressure, and the kernel does not end a container as a whole.",
+		     "Use nodes with cgroup v2.");
+	}
+	if (swap > 0) {
+		snprintf(text, sizeof(text), "Node %.253s has %" PRId64 " MiB of swap.", node,
+			 swap >> 20);
+		find(report, GAP, text,
+		     "A process that leaks is slow for long before the kernel kills it.", NULL);
+	}
+}
+
+static void look_at_agent(struct report *report, const cJSON *agent)
+{
+	const char *node = json_str(agent, "spec.nodeName");
+	const cJSON *said =
+		json_find(json_get(agent, "status.initContainerStatuses"), "name", "facts");
+	const char *message = json_str(said, "state.terminated.message");
+	_cleanup_json_ cJSON *facts = message ? cJSON_Parse(message) : NULL;
+	char text[TEXT_MAX];
+
+	if (!node)
+		return;
+	if (!cJSON_IsObject(facts)) {
+		snprintf(text, sizeof(text),
+			 "The node agent of node %.253s has not reported what the node is like.",
+			 node);
+		find(report, UNKNOWN, text, NULL, NULL);
+		return;
+	}
+	look_at_cores(report, node, facts, takes_cores(agent));
+	look_at_memory(report, node, facts);
+}
+
+static void look_at_agents(struct report *report, const struct doctor_facts *facts)
+{
+	const cJSON *agent;
+
+	cJSON_ArrayForEach(agent, json_get(facts->node_agents, "items"))
+		look_at_agent(report, agent);
+}
+
 struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out)
 {
 	struct report report = { .parts = { STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20),
@@ -319,6 +407,7 @@ struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out
 	look_at_pods(&report, facts);
 	look_at_stores(&report, facts);
 	look_at_nodes(&report, facts);
+	look_at_agents(&report, facts);
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		struct strbuf *part = &report.parts[order[i]];
 

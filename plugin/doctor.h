@@ -18,6 +18,7 @@ struct doctor_facts {
 	const cJSON *pods;     /* Pods ray.io/is-ray-node=yes */
 	const cJSON *claims;   /* PersistentVolumeClaims */
 	const cJSON *nodes;
+	const cJSON *node_agents; /* Pods app.kubernetes.io/name=afterglow-node, of all namespaces; there may be none */
 };
 
 /* How many of them are of that kind. */

@@ -43,7 +43,7 @@ static void each_gap_is_found(void **state)
 		_cleanup_json_ cJSON *crds = json_of(rows[i].crds), *operators = json_of(rows[i].operators),
 				     *webhooks = json_of(rows[i].webhooks), *pods = json_of(rows[i].pods),
 				     *claims = json_of(rows[i].claims), *nodes = json_of(rows[i].nodes);
-		struct doctor_facts facts = { crds, operators, webhooks, pods, claims, nodes };
+		struct doctor_facts facts = { crds, operators, webhooks, pods, claims, nodes, NULL };
 
 		if (cJSON_IsNull(crds))
 			facts = (struct doctor_facts){ 0 };
@@ -54,8 +54,47 @@ static void each_gap_is_found(void **state)
 	}
 }
 
+#define AGENT(cores, message) "{'items': [{'spec': {'nodeName': 'n1', 'containers': [{'name': 'node-agent', 'args': ['--cores', '" cores "']}]}, " \
+			      "'status': {'initContainerStatuses': [{'name': 'facts', 'state': {'terminated': {'message': '" message "'}}}]}}]}"
+#define FACTS(pattern, more) "{\\\"corePattern\\\":\\\"" pattern "\\\"" more "}"
+
+static void what_node_agents_found_is_shown(void **state)
+{
+	static const struct {
+		const char *agents;
+		unsigned gaps, unknown;
+		const char *part;
+	} rows[] = {
+		{ "null", 0, 0, "0 gaps" },
+		{ NONE, 0, 0, "0 gaps" },
+		{ AGENT("on", FACTS("|/bin/false", "")), 0, 0, "Node n1 has the core_pattern \"|/bin/false\"; the node agent brings" },
+		{ AGENT("off", FACTS("|/bin/false", "")), 1, 0, "Crashes there have no backtrace" },
+		{ AGENT("off", FACTS("/core.%p", "")), 1, 0, "nodeAgent.cores=true" },
+		{ AGENT("off", FACTS("core", "")), 0, 0, "core_pattern \"core\"." },
+		{ AGENT("on", FACTS("core", ",\\\"swapBytes\\\":2097152,\\\"cgroupVersion\\\":1")), 2, 0, "Node n1 has 2 MiB of swap." },
+		{ AGENT("on", "{}"), 0, 0, "0 gaps" },
+		{ AGENT("on", "no facts"), 0, 1, "has not reported what the node is like" },
+		{ AGENT("on", "[3]"), 0, 1, "1 not known" },
+		{ "{'items': [{'spec': {'nodeName': 'n1'}}]}", 0, 1, "node n1 has not reported" },
+		{ "{'items': [3, {}, {'spec': 3}]}", 0, 0, "0 gaps" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+		_cleanup_json_ cJSON *crds = json_of(CRDS), *operators = json_of(OPERATOR("2")), *webhooks = json_of(WEBHOOK("x")),
+				     *none = json_of(NONE), *agents = json_of(rows[i].agents);
+		struct doctor_facts facts = { crds, operators, webhooks, none, none, none, agents };
+		struct doctor_result result = doctor(&facts, &out);
+
+		has(&out, rows[i].part);
+		if (result.gaps != rows[i].gaps || result.broken || result.unknown != rows[i].unknown)
+			fail_msg("row %zu:\n%s", i, strbuf_str(&out));
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found), cmocka_unit_test(what_node_agents_found_is_shown) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

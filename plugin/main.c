@@ -289,12 +289,17 @@ static int examine(const struct options *o, struct strbuf *out, struct err *err)
 					      of_all, name, NULL });
 	_cleanup_json_ cJSON *nodes =
 		ask(o, (const char *const[]){ "get", "nodes", "--output=json", NULL });
+	_cleanup_json_ cJSON *agents =
+		ask(o, (const char *const[]){ "get", "pods", "--all-namespaces", "--selector",
+					      "app.kubernetes.io/name=afterglow-node",
+					      "--output=json", NULL });
 	struct doctor_facts facts = { .crds = crds,
 				      .operators = operators,
 				      .webhooks = webhooks,
 				      .pods = pods,
 				      .claims = claims,
-				      .nodes = nodes };
+				      .nodes = nodes,
+				      .node_agents = agents };
 
 	return doctor(&facts, out).broken ? 1 : 0;
 }

@@ -28,6 +28,7 @@
 #include "sidecar/store/bundle.h"
 #include "sidecar/store/extend.h"
 #include "sidecar/store/manifest.h"
+#include "sidecar/verdict/classify.h"
 
 #define NEVER UINT32_MAX
 

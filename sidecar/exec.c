@@ -144,7 +144,7 @@ static int start_loop(struct run *r, struct err *err)
 	if (!r->signals || !r->deadline || event_add(r->signals, NULL) < 0)
 		return err_set(err, ENOMEM, "event loop");
 	r->record_options.socket_path = r->socket_path;
-	r->record_options.own_memcg = r->options->memory_max > 0;
+	r->record_options.own_memcg = r->options->memory_max > 0 ? r->memcg.path : NULL; /* made before any launcher runs */
 	return sidecar_new(r->base, &r->record_options, &r->sidecar, err);
 }
 

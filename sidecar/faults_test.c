@@ -20,8 +20,10 @@
 #include "lib/units.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/postmortem.h"
+#include "sidecar/report/diagnose.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
+#include "sidecar/verdict/classify.h"
 
 static char directory[64];
 static int root_fd;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_cost [PODS...]: what one plan of a RayCluster costs, by the number of its pods (1000 5000
- * 20000) and by what there is to do. Each line has milliseconds, microseconds a pod, and the cost of
- * a pod relative to the smallest cluster. That ratio is 1.0 where the cost is linear. It goes up to
- * 3 all the same, because 1,000 pods fit into the processor's cache and more do not.
+ * 20000) and by what there is to do. Each line has milliseconds, microseconds a pod, and the cost
+ * of a pod relative to the smallest cluster. That ratio is 1.0 where the cost is linear. It goes up
+ * to 3 all the same, because 1,000 pods fit into the processor's cache and more do not.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * poll: what it costs to ask the sidecars. The first part simulates an hour without real waiting. It prints how many requests a
- * second poll_pace allows for a number of pods, and how long a pod waits for its turn. The second part sends real requests, each
- * to an address of its own. The answer is 304, and it prints the CPU time of one request.
+ * poll: what it costs to ask the sidecars. The first part simulates an hour without real waiting.
+ * It prints how many requests a second poll_pace allows for a number of pods, and how long a pod
+ * waits for its turn. The second part sends real requests, each to an address of its own. The
+ * answer is 304, and it prints the CPU time of one request.
  */
 #include <arpa/inet.h>
 #include <event2/event.h>
@@ -25,7 +26,7 @@
 #define IN_FLIGHT 32
 #define REQUESTS 20000
 
-/* --- Without real time ---------------------------------------------------------------------------------- */
+/* --- Without real time -------------------------------------------------------------------- */
 
 struct pod {
 	int64_t asked_ns, longest_ns;
@@ -58,7 +59,7 @@ static void simulate(size_t n, size_t n_restless)
 	free(pods);
 }
 
-/* --- Real requests --------------------------------------------------------------------------------------- */
+/* --- Real requests ------------------------------------------------------------------------ */
 
 static void on_request(struct evhttp_request *request, void *arg)
 {

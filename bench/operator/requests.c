@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plain parallel client: sends the requests of stdin, "METHOD PATH BODY" a line, over so many connections as fast
- * as the API server takes them, and prints how many failed. What an operator could reach if it did nothing else.
+ * A plain parallel client: sends the requests of stdin, "METHOD PATH BODY" a line, over so many
+ * connections as fast as the API server takes them, and prints how many failed. What an operator
+ * could reach if it did nothing else.
  *	requests URL CA CERTIFICATE KEY CONNECTIONS <lines
  */
 #include <curl/curl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A webhook that answers at once: the operator's HTTPS server, and the same answer to every review. What admission costs is the
- * difference to it. Prints its port when it listens, and ends at SIGTERM.
+ * A webhook that answers at once: the operator's HTTPS server, and the same answer to every review.
+ * What admission costs is the difference to it. Prints its port when it listens, and ends at
+ * SIGTERM.
  *	echo CERTIFICATE KEY ANSWER
  */
 #include <fcntl.h>

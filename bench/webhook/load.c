@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks webhooks as an API server does: by POST over connections that stay open. The reviews come from a file, one a line; the
- * first of them opens the connections and is not counted. RATE a second are sent, at even distances; with RATE 0 all at once, as
- * far as there are connections. With several URLs they take turns, each with RATE and so many connections of its own: what the
- * machine does besides then meets all of them. Prints for each review the URL's number, and when it was sent and answered, in us.
- * A review without a patch in its answer is a failure, and so is a connection that had to be opened anew.
+ * Asks webhooks as an API server does: by POST over connections that stay open. The reviews come
+ * from a file, one a line; the first of them opens the connections and is not counted. RATE a
+ * second are sent, at even distances; with RATE 0 all at once, as far as there are connections.
+ * With several URLs they take turns, each with RATE and so many connections of its own: what the
+ * machine does besides then meets all of them. Prints for each review the URL's number, and when it
+ * was sent and answered, in us. A review without a patch in its answer is a failure, and so is a
+ * connection that had to be opened anew.
  *	load CA REVIEWS CONNECTIONS RATE URL...
  */
 #include <curl/curl.h>

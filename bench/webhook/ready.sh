@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# ready.sh: from a RayCluster to its readiness beside KubeRay, with Afterglow and without, on the real cluster of e2e/cluster with
-# real Ray. Both take turns in the same run; RUNS=7 of each. Without: in a namespace that the webhook leaves out, so that the
-# API server does not even ask it. Needs root and the programs in build/; KubeRay and the chart stay installed afterwards.
+# ready.sh: from a RayCluster to its readiness beside KubeRay, with Afterglow and without, on the
+# real cluster of e2e/cluster with real Ray. Both take turns in the same run; RUNS=7 of each.
+# Without: in a namespace that the webhook leaves out, so that the API server does not even ask it.
+# Needs root and the programs in build/; KubeRay and the chart stay installed afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
@@ -56,7 +57,8 @@ manifest() {
 	END
 }
 
-# measure NAMESPACE CONTAINERS: the seconds until KubeRay says that the cluster is ready, which is when all of its pods are.
+# measure NAMESPACE CONTAINERS: the seconds until KubeRay says that the cluster is ready, which is
+# when all of its pods are.
 measure() {
 	local begin end pods
 	begin=$(date +%s.%N)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases share: kubectl as a function, waiting, namespaces that go away."""
+"""What the cases share: kubectl as a function, waiting, and namespaces that are removed at the end."""
 
 import ctypes
 import http.client

@@ -58,7 +58,7 @@ def keep_log(kubectl):
 
 
 def wait_for_operators():
-    """Until those before them are gone: one of them may act on what it was told until it ends."""
+    """Waits until the operator pods of the previous installation are gone, because one may act on its old configuration until it ends."""
     k = Kubectl(SYSTEM)
     wanted = k.json("deployment", "afterglow-operator")["spec"]["replicas"]
     wait_for(f"{wanted} operators and no more",

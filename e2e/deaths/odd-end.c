@@ -73,6 +73,35 @@ static int deed_apart(char **argv)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static volatile pid_t main_child;
+
+static void pass_on(int signo)
+{
+	if (main_child > 0)
+		kill(main_child, signo);
+}
+
+/* init COMMAND [ARG...]: runs it as init programs of containers do: passes signals on, adopts orphans, and exits as a shell does. */
+static int deed_init(char **argv)
+{
+	static const int passed[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+	int status;
+	pid_t pid;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++)
+		signal(passed[i], pass_on);
+	main_child = fork();
+	if (main_child == 0) {
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	do
+		pid = wait(&status);
+	while (pid > 0 && pid != main_child);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static void leave_like_a_shell(int signo)
 {
 	_exit(128 + signo);
@@ -152,7 +181,7 @@ static const struct {
 	int (*run)(char **argv);
 } deeds[] = {
 	{ "as", deed_as }, { "hold", deed_hold }, { "apart", deed_apart }, { "code", deed_code }, { "blocked", deed_blocked },
-	{ "twice", deed_twice }, { "tracer", deed_tracer }, { "thread", deed_thread },
+	{ "twice", deed_twice }, { "tracer", deed_tracer }, { "thread", deed_thread }, { "init", deed_init },
 };
 
 int main(int argc, char **argv)

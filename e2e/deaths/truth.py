@@ -105,6 +105,12 @@ def judge(death, outcome):
     if truth.classes == {"KernelOOMContainer"} and not truth.never[1:] and death.memory:
         size = float(death.memory.rstrip("Mi"))
         truth = replace(truth, never=(*truth.never, rf"its memory limit of (?!{size:.1f} MiB)"))
+    if truth.told and death.ooms and not outcome.reports and not killed and not outcome.facts.get("anywhere"):
+        return NOT_RUN, False, "the kernel killed nobody in time"
+    # The sidecar waits ten seconds for its disk, which a machine that hardly gets the processor may exceed.
+    untold = truth.exit and not ends or truth.told and not outcome.reports
+    if untold and re.search(r"no bundle: .* does not answer", outcome.text):
+        return NOT_RUN, False, "the machine was too slow for a bundle"
     verdicts = [_judge_end(truth, r, outcome.facts) for r in ends] + [_judge_living(truth, r, outcome.facts) for r in lives]
     if truth.exit and not ends:
         verdicts.append((WRONG, "no report of the end"))

@@ -32,6 +32,8 @@ finish() {
 trap finish EXIT
 
 start_agent() { # OPTION...
+	# Here, not in the child that becomes the agent: what the agent before said is no longer there when somebody looks.
+	: >"$work/err"
 	"$node" --kubelet "$work/kubelet" "$@" >"$work/err" 2>&1 &
 	agent=$!
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From fork to exec. Used by child.c alone. */
+/* Starts a child's program: from fork to exec. Used by child.c alone. */
 #ifndef AFTERGLOW_LIB_LOOP_CHILD_FORK_H
 #define AFTERGLOW_LIB_LOOP_CHILD_FORK_H
 
@@ -10,8 +10,9 @@
 enum { CHILD_OUTPUT, CHILD_ERRORS, CHILD_EXTRA, CHILD_ENDS };
 
 /*
- * ends: the child's ends of its pipes, -1: there is none. Returns when it has become the program, or with the errno of the exec
- * that did not come about. *ret_pid is set also then; -1: there was no fork.
+ * ends: the child's ends of its pipes, -1: there is none. Returns 0 when the program has been
+ * executed, or the negative errno of the exec that failed. *ret_pid is set in both cases; -1: the
+ * fork failed.
  */
 int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t *ret_pid, struct err *err);
 

@@ -22,6 +22,7 @@
 struct inner_loop {
 	struct event_base *base;
 	struct event *readable, *timer; /* of the outer base */
+	bool turning;
 };
 
 static bool is_epoll(int fd)
@@ -76,11 +77,15 @@ static void set_timer(struct inner_loop *l)
 
 void inner_loop_turn(struct inner_loop *l)
 {
+	if (l->turning)
+		return;
+	l->turning = true;
 	for (int i = 0; i < ROUNDS_MAX; i++) {
 		event_base_loop(l->base, EVLOOP_NONBLOCK);
 		if (event_base_get_num_events(l->base, EVENT_BASE_COUNT_ACTIVE) == 0)
 			break;
 	}
+	l->turning = false;
 	set_timer(l);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event loop inside another one. The outer loop runs the inner one's events as it runs its own. While a callback of the outer
- * loop waits for something, it may run the inner one's events itself: libevent does not allow that with its own loop.
+ * An event loop inside another. The outer loop runs the events of the inner loop like its own.
+ * While a callback of the outer loop waits for something, it may run the inner loop's events
+ * itself, which libevent does not allow for the outer loop.
  */
 #ifndef AFTERGLOW_LIB_LOOP_INNER_LOOP_H
 #define AFTERGLOW_LIB_LOOP_INNER_LOOP_H
@@ -14,13 +15,16 @@ struct inner_loop;
 
 int inner_loop_new(struct event_base *outer, struct inner_loop **ret_loop, struct err *err);
 
-/* What has events on the base is to be freed before. NULL is allowed. */
+/* Everything with events on its base must be freed before. NULL is allowed. */
 void inner_loop_free(struct inner_loop *l);
 
-/* Where its events are added; after that, inner_loop_turn takes note of their timeouts. */
+/*
+ * The base to which its events are added. To be followed by inner_loop_turn, which notes their
+ * timeouts.
+ */
 struct event_base *inner_loop_base(const struct inner_loop *l);
 
-/* Runs what is due, without waiting. Not from an event of the inner loop. */
+/* Runs what is due, without waiting. From an event of the inner loop it does nothing: libevent would complain. */
 void inner_loop_turn(struct inner_loop *l);
 
 #endif

@@ -109,11 +109,45 @@ static void whoever_waits_in_the_outer_loop_can_run_them_too(void **state)
 	event_free(waiting);
 }
 
+static int complaints;
+
+static void on_complaint(int severity, const char *text)
+{
+	(void)severity;
+	(void)text;
+	complaints++;
+}
+
+static void turn_again(evutil_socket_t fd, short what, void *arg)
+{
+	struct fixture *f = arg;
+
+	(void)fd;
+	(void)what;
+	f->calls++;
+	inner_loop_turn(f->inner);
+}
+
+static void one_of_its_events_may_wait_like_others_do(void **state)
+{
+	struct fixture *f = *state;
+
+	event_set_log_callback(on_complaint);
+	f->event = event_new(inner_loop_base(f->inner), -1, 0, turn_again, f);
+	for (int i = 1; i <= 2; i++) {
+		event_active(f->event, EV_TIMEOUT, 0);
+		inner_loop_turn(f->inner);
+		assert_int_equal(f->calls, i);
+	}
+	assert_int_equal(complaints, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_outer_loop_runs_events_of_the_inner_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_outer_loop_wakes_for_a_timeout_of_the_inner_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_of_its_events_may_wait_like_others_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(whoever_waits_in_the_outer_loop_can_run_them_too, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

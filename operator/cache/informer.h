@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A live copy of one kind: the reflector's decisions carried out with the
- * client, the objects kept in a store, changes told to one handler.
+ * A live copy of a kind of objects. The informer carries out the reflector's
+ * decisions with the client, keeps the objects in a store, and calls a handler
+ * for each change.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_INFORMER_H
 #define AFTERGLOW_OPERATOR_CACHE_INFORMER_H
@@ -20,15 +21,18 @@ struct informer_options {
 	const char *const *fields; /* the store keeps these only (projection.h); NULL: all. Must outlive the informer */
 	store_index_fn index_fn;
 	/*
-	 * An object that cannot be read (salvage.h) is not in the store, as if it did not exist. True: its remnant is, if it has
-	 * its status: whoever reads the store asks salvage_reason.
+	 * An object that cannot be read (salvage.h) is left out of the store, as if it did not
+	 * exist. If keep_remnants is true, the store has its remnant, provided that the remnant has
+	 * a status; readers of the store must then ask salvage_reason.
 	 */
 	bool keep_remnants;
-	/* Such an object came: key is "namespace/name". NULL is allowed. */
+	/* Called when such an object arrives; key is "namespace/name". NULL is allowed. */
 	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
-	/* A change of the copy. Must not use this informer except to read the store. */
+	/*
+	 * Called for each change of the copy. Must not use this informer except to read the store.
+	 */
 	store_change_fn on_change;
-	/* Synced or trouble may have changed. NULL is allowed. */
+	/* Called when informer_synced or informer_trouble may have changed. NULL is allowed. */
 	void (*on_state)(void *arg, struct informer *informer);
 	void *arg;
 };
@@ -38,33 +42,46 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 		 struct informer **ret_informer, struct err *err);
 void informer_free(struct informer *informer);
 
-/* Begins; or asks for a fresh list: until it is there the informer is not synced. */
+/*
+ * Starts the informer, or asks for a fresh list; until the list is there, the informer is not
+ * synced.
+ */
 void informer_resync(struct informer *informer);
 
-/* The server answers others again: ends a wait for it to come back. Not from inside a callback of this informer. */
+/*
+ * To be called when the server answers other requests again: ends a wait for it. Must not be called
+ * from a callback of this informer.
+ */
 void informer_poke(struct informer *informer);
 
-/* Whether the store holds a whole list, and no fresher one is asked for. */
+/* Whether the store has a whole list, and no fresher list was asked for. */
 bool informer_synced(const struct informer *informer);
-/* Views of its objects (store.h) last until the loop's callback that asked returns, or informer_drop_views. */
+/*
+ * Views of its objects (store.h) are valid until the present callback of the loop returns, or until
+ * informer_drop_views.
+ */
 const struct store *informer_store(const struct informer *informer);
 void informer_drop_views(struct informer *informer);
 
 /*
- * The answer to a write of ours, or to a GET: read your own writes. Takes the object. Drops one of another kind, and one that the
- * watch has shown already, or may have.
+ * Puts the answer to a write of ours, or to a GET, into the copy, so that we read our own writes.
+ * Takes the object. Drops it if it is of another kind, or if the watch has shown that version or
+ * may have.
  */
 void informer_learn(struct informer *informer, cJSON *object);
-/* An object that we deleted is gone; uid says which one. */
+/* Removes an object that we deleted from the copy; uid identifies it. */
 void informer_learn_gone(struct informer *informer, const char *key, const char *uid);
 
 const struct resource *informer_resource(const struct informer *informer);
-/* For logs, metrics and readiness: the machine's state, and the last failure in words ("" after a success). */
+/*
+ * For logs, metrics and readiness: the state of the reflector, and the last failure in words (""
+ * after a success).
+ */
 const struct reflector *informer_reflector(const struct informer *informer);
 const char *informer_trouble(const struct informer *informer);
-/* Events of a type that we do not know, of a newer server, which were passed over. */
+/* The number of watch events of an unknown type, from a newer server, that were ignored. */
 uint64_t informer_unknown_events(const struct informer *informer);
-/* How often an object came that cannot be read. */
+/* How often an object arrived that cannot be read. */
 uint64_t informer_unreadable(const struct informer *informer);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a store keeps of the objects of one kind, wherever they come from: a list, a watch, or the
- * answer to a write of ours. What nobody reads is cut off, and what cannot be read (salvage.h)
- * keeps nobody from the rest.
+ * Prepares the objects of a kind for the store, whether they come from a list, a watch, or the
+ * answer to a write of ours. Fields that the operator does not use are removed. An object that
+ * cannot be read (salvage.h) does not prevent reading the others.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_INTAKE_H
 #define AFTERGLOW_OPERATOR_CACHE_INTAKE_H
@@ -18,18 +18,21 @@ struct intake {
 	bool metadata_only;
 	const char *const *fields; /* these only (projection.h); NULL: all. Must outlive it */
 	bool keep_remnants; /* of an object that cannot be read, if it has its status */
-	/* Such an object came: key is "namespace/name". NULL is allowed. */
+	/* Called when such an object arrives; key is "namespace/name". NULL is allowed. */
 	void (*on_unreadable)(void *arg, const char *key, const char *reason);
 	void *arg;
-	uint64_t unreadable; /* how often that was */
+	uint64_t unreadable; /* how often that happened */
 };
 
-/* The object as it is kept: it says what it is, for in lists it does not. */
+/*
+ * Makes the object what the store keeps. Adds apiVersion and kind, which items of lists do not
+ * have.
+ */
 void intake_prepare(const struct intake *intake, cJSON *object);
 
 /*
- * Puts object into store, which takes it; on_change (may be NULL) hears of it. -ENOMEM, or 0: an
- * item without a name is none of an API server's, the others are good.
+ * Puts object into store, which takes it, and calls on_change (may be NULL). Returns 0 or -ENOMEM.
+ * An item without a name, which no API server sends, is dropped.
  */
 int intake_take(struct intake *intake, struct store *store, cJSON *object,
 		store_change_fn on_change, void *arg);

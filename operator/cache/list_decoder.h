@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a list, cut anywhere by the network, become its items, one after
- * the other: a list of a thousand pods never stands in memory as a whole. Pure.
+ * Turns the bytes of a list, which the network may cut anywhere, into its items, one
+ * after the other. So a list of a thousand pods is never in memory as a whole. Pure.
  *
  *	{"kind":"PodList","metadata":{"resourceVersion":"10","continue":""},"items":[{...},{...}]}
  *
  * An item that is too deep or too wide to be read comes as a remnant (salvage.h).
- * An item may be 16 MiB long. The decoder fails for good, and the caller lists
- * again, when one is longer, or when the bytes are no such list.
+ * An item may be 16 MiB long. If an item is longer, or the bytes are not a list, the
+ * decoder fails for good, and the caller lists again.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_LIST_DECODER_H
 #define AFTERGLOW_OPERATOR_CACHE_LIST_DECODER_H
@@ -18,18 +18,18 @@
 
 #define LIST_ITEM_MAX ((size_t)16 << 20)
 
-/* Takes item. Negative stops the feeding; feed then returns the same. */
+/* Takes item. A negative result stops the decoder, and list_decoder_feed returns it. */
 typedef int (*list_item_fn)(void *arg, cJSON *item);
 
 struct list_decoder {
-	const char *const *fields; /* set after init: of items these only (projection.h); NULL: all */
+	const char *const *fields; /* set after init: the only fields of items to keep (projection.h); NULL: all */
 	int state;
 	size_t nesting; /* in the value that is being read */
 	bool in_string, escaped;
-	int member; /* of the list, whose value is being read */
+	int member; /* the list's member that is being read */
 	struct strbuf text; /* the name or value that is being read */
-	cJSON *metadata; /* of the list, once it was read */
-	bool has_items; /* "items" was there, be it null as Go prints an empty slice */
+	cJSON *metadata; /* the list's metadata, when they were read */
+	bool has_items; /* the list has "items", perhaps null, as Go prints an empty slice */
 	int failed; /* sticky, negative errno */
 };
 
@@ -39,7 +39,7 @@ void list_decoder_release(struct list_decoder *d);
 /* Takes the next bytes and calls fn for each item that they complete. -EFBIG, -EPROTO, -ENOMEM, or what fn returned. */
 int list_decoder_feed(struct list_decoder *d, const void *data, size_t len, list_item_fn fn, void *arg, struct err *err);
 
-/* After the last byte: whether that was a whole list. -EPROTO. */
+/* To be called after the last byte: returns 0 if that was a whole list, else -EPROTO. */
 int list_decoder_finish(const struct list_decoder *d, struct err *err);
 
 #endif

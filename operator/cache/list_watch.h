@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the API server is asked for a list, a watch or a stream (a watch that begins with all there
- * is), and what its no means. Pure.
+ * Makes the requests for a list, a watch or a stream (a watch that begins with all objects), and
+ * interprets a refusal. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_LIST_WATCH_H
 #define AFTERGLOW_OPERATOR_CACHE_LIST_WATCH_H
@@ -12,7 +12,7 @@
 #include "lib/strbuf.h"
 #include "operator/kube/resource.h"
 
-/* Which objects. */
+/* Which objects to ask for. */
 struct list_watch {
 	const struct resource *resource;
 	const char *namespace; /* NULL: all */
@@ -20,22 +20,25 @@ struct list_watch {
 	bool metadata_only;
 };
 
-/* For the header Accept; NULL: JSON as it is. */
+/* The value of the header Accept; NULL: ordinary JSON. */
 const char *list_watch_accept(const struct list_watch *lw, bool list);
 
-/* Append path and query. token: of the page before, "" for the first. */
+/*
+ * Appends path and query of a list. token: the continue token of the page before, "" for the first
+ * page.
+ */
 void list_watch_list_path(const struct list_watch *lw, const char *token, bool unlimited,
 			  struct strbuf *out);
-/* rv: from which version on; NULL: a stream. */
+/* Appends path and query of a watch from version rv on; NULL: of a stream. */
 void list_watch_watch_path(const struct list_watch *lw, const char *rv, int timeout_s,
 			   struct strbuf *out);
 
-/* Whether that bookmark of a stream says that all there is has come. */
+/* Whether that bookmark of a stream marks the end of the initial objects. */
 bool list_watch_ends_initial(const cJSON *bookmark);
 
 /*
- * What a Status says, as a code: 410 for all that ends a version's life. fallback: for one that has
- * none.
+ * The HTTP code of a Status: 410 for each reason that means that a version is no longer available.
+ * fallback: the result if the Status has no code.
  */
 int list_watch_code(const cJSON *status, int fallback);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the operator keeps of a pod (kube/projection.h), which decides over its
- * memory: 2.5 KiB for each Ray pod of the cluster. Who reads another field of a
- * watched pod adds it here, or never sees it.
+ * The fields of a pod that the operator keeps (kube/projection.h). They determine its
+ * memory: 2.5 KiB for each Ray pod of the cluster. Code that reads another field of a
+ * watched pod must add it here; otherwise the field is always absent.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_POD_FIELDS_H
 #define AFTERGLOW_OPERATOR_CACHE_POD_FIELDS_H

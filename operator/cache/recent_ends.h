@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The latest objects that a watch said were deleted. The answer to a creation may come after the
- * watch has passed its version. Then either the watch has shown the object's end as well, or it has
- * lost the object: this tells one from the other.
+ * Remembers the latest objects that a watch reported as deleted. The answer to a creation may come
+ * after the watch has passed its version. Then the watch has either shown the object's end as well,
+ * or lost the object. This list shows which of the two happened.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_RECENT_ENDS_H
 #define AFTERGLOW_OPERATOR_CACHE_RECENT_ENDS_H
@@ -18,13 +18,16 @@ struct recent_ends {
 	struct recent_end {
 		uint64_t uid_hash, rv;
 	} list[RECENT_ENDS_MAX];
-	size_t n; /* so many came; each takes the place of the one RECENT_ENDS_MAX before it */
+	size_t n; /* the number of ends so far; each replaces the end RECENT_ENDS_MAX before it */
 };
 
-/* rv: the version of the deletion. NULL: it is not known. */
+/* Adds an end. rv: the version of the deletion; NULL: it is not known. */
 void recent_ends_add(struct recent_ends *ends, const char *uid, const char *rv);
 
-/* Whether an object of that version may have ended since: its end is listed, or forgotten by now. */
+/*
+ * Whether the object may have ended since that version: its end is in the list, or may have been
+ * dropped from it.
+ */
 bool recent_ends_may_have(const struct recent_ends *ends, const char *uid, const char *rv);
 
 #endif

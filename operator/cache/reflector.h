@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to ask the API server next, to keep a copy of one kind: the state
- * machine of list and watch, without any I/O. The informer feeds it what
- * happened and does what it says.
+ * Decides what to ask the API server next, to keep a copy of a kind: the state
+ * machine of list and watch, without any I/O. The informer passes it each event
+ * and carries out its decision.
  *
  *	start -> STREAM --- end of the initial events: SWAP, then as WATCH
  *	         |    ^
@@ -18,11 +18,11 @@
  *	         |    +--- failed: wait, then start           |
  *	   start +--- 410, garbage, other 4xx <---------------+
  *
- * Lists and streams are quorum reads (no resourceVersion): after a restart an old
- * answer from a lagging server would have us delete live pods, and a version can
- * be too old or too new for the server, none cannot. The watch is resumed from
- * the last version seen; only the server's 410 makes us list again. Initial
- * events come in no order of versions: none is noted before their end.
+ * Lists and streams are quorum reads (no resourceVersion). After a restart, an old
+ * answer from a lagging server would make us delete live pods; and a given version
+ * can be too old or too new for the server. The watch is resumed from the last
+ * version seen; only the server's 410 makes us list again. Initial events are not
+ * ordered by version, so no version is noted before their end.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_REFLECTOR_H
 #define AFTERGLOW_OPERATOR_CACHE_REFLECTOR_H
@@ -38,14 +38,14 @@
 enum reflector_event_kind {
 	REFLECTOR_START, /* at the beginning, and to ask for a fresh list at any time */
 	REFLECTOR_TIMER, /* the wait is over */
-	REFLECTOR_POKE, /* the server answers others again: who waits for it to come back need not wait longer */
+	REFLECTOR_POKE, /* the server answers other requests again, so a wait for it can end */
 	REFLECTOR_PAGE_READ, /* rv, token (NULL: the last page) */
 	REFLECTOR_LIST_FAILED, /* status (0: no answer), retry_after_ns */
 	REFLECTOR_OBJECT, /* an object or bookmark of the watch: rv */
 	REFLECTOR_INITIAL_END, /* the bookmark that ends the initial events of a stream: rv */
 	REFLECTOR_WATCH_REFUSED, /* the watch was answered with an error: status (0: no connection), retry_after_ns */
 	REFLECTOR_WATCH_ERROR, /* an ERROR event in the stream: status is its code */
-	REFLECTOR_WATCH_GARBAGE, /* the stream cannot be read on: too long, no JSON */
+	REFLECTOR_WATCH_GARBAGE, /* the rest of the stream cannot be read: a line is too long, or not JSON */
 	REFLECTOR_WATCH_ENDED, /* the stream ended or was cut */
 };
 
@@ -59,18 +59,18 @@ struct reflector_event {
 
 enum reflector_action {
 	REFLECTOR_GO_ON, /* nothing to do */
-	REFLECTOR_STREAM, /* drop what runs; a new store, and a watch that begins with all objects, for timeout_s */
-	REFLECTOR_LIST, /* drop what runs; ask for a page: token "" starts a new store */
+	REFLECTOR_STREAM, /* drop the present request; use a new store, and start a watch that begins with all objects, for timeout_s */
+	REFLECTOR_LIST, /* drop the present request; ask for a page: token "" starts a new store */
 	REFLECTOR_WATCH, /* watch from rv for timeout_s */
-	REFLECTOR_WAIT, /* drop what runs; REFLECTOR_TIMER after delay_ns */
+	REFLECTOR_WAIT, /* drop the present request; send REFLECTOR_TIMER after delay_ns */
 };
 
 struct reflector_step {
 	enum reflector_action action;
-	bool swap; /* first: what was read so far is the whole list of version rv: swap stores */
+	bool swap; /* before the action: what was read so far is the whole list of version rv, so swap the stores */
 	int64_t delay_ns;
 	int timeout_s; /* 150..220: below the 240 s after which some load balancers drop idle flows */
-	bool unlimited; /* list without a limit: the pages expired under us */
+	bool unlimited; /* list without a limit, because the pages expired during the list */
 };
 
 enum reflector_state {
@@ -84,14 +84,17 @@ enum reflector_state {
 
 struct reflector {
 	enum reflector_state state;
-	char rv[REFLECTOR_RV_MAX]; /* of the list, then of the last event */
-	char token[REFLECTOR_CONTINUE_MAX]; /* of the next page */
+	char rv[REFLECTOR_RV_MAX]; /* the version of the list, then of the last event */
+	char token[REFLECTOR_CONTINUE_MAX]; /* the continue token of the next page */
 	bool unlimited;
-	bool no_streams; /* the server does not know them */
-	unsigned cut_streams; /* in a row before their initial events were over */
-	/* A list has been read to its end, and since then none was asked for by REFLECTOR_START or refused (403, 404). */
+	bool no_streams; /* the server does not support streams */
+	unsigned cut_streams; /* streams in a row that were cut during their initial events */
+	/*
+	 * A whole list was read, and since then no list was asked for by REFLECTOR_START or refused
+	 * (403, 404).
+	 */
 	bool synced;
-	int last_status; /* of the last failure; 0 none or no answer: 404 means that the kind does not exist */
+	int last_status; /* the status of the last failure; 0: none, or no answer; 404: the kind does not exist */
 	int64_t watch_started_ns;
 	bool watch_had_event;
 	bool expired; /* the version was gone, and no watch has worked since */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last known objects of one kind, by namespace/name, with one index. Two
- * sources write to it: the watch, and the answers to our own writes, which may
- * be ahead of the watch. An older state therefore never replaces a newer one.
+ * The last known objects of a kind, by namespace/name, with an index. It has two
+ * sources: the watch, and the answers to our own writes, which may be ahead of the
+ * watch. So an older state never replaces a newer state.
  *
- * A relist fills a new store and swaps it in (store_swap), so that nobody reads
- * half. Objects that we wrote after the list was made are carried over.
+ * A relist fills a new store and swaps it in (store_swap), so that nobody reads half
+ * a list. Objects that we wrote after the list was made are carried over.
  *
- * An object is kept as its text, a tenth of its tree's size. Who looks at one
- * gets a tree, a view, which the store keeps until store_drop_views: so long as
- * one callback of the loop lasts, and no longer than the object itself.
+ * An object is kept as text, which takes a tenth of the memory of its tree. A reader
+ * gets a tree, the view, which the store keeps until store_drop_views: for the
+ * duration of a callback of the loop, and no longer than the object itself.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_STORE_H
 #define AFTERGLOW_OPERATOR_CACHE_STORE_H
@@ -21,15 +21,18 @@
 #include "lib/strmap.h"
 
 /*
- * Order of two resource versions: decimal numbers of up to 128 bits, compared
- * as text. Less than, equal to, greater than 0 like strcmp. NULL counts as "".
+ * Compares two resource versions, decimal numbers of up to 128 bits, as texts. The
+ * result is less than, equal to or greater than 0, as for strcmp. NULL counts as "".
  */
 int rv_compare(const char *a, const char *b);
 
-/* "namespace/name", or "name" without a namespace, of an object's metadata. The caller frees; NULL: no name, no memory. */
+/*
+ * "namespace/name", or "name" without a namespace, from the object's metadata. The caller frees it;
+ * NULL: no name, or no memory.
+ */
 char *object_key(const cJSON *object);
 
-/* The index value of an object, in buf; false: not indexed. */
+/* Writes the index value of an object to buf. Returns false if the object is not indexed. */
 typedef bool (*store_index_fn)(const cJSON *object, char *buf, size_t size);
 
 struct store_entry;
@@ -38,7 +41,7 @@ struct store {
 	struct strmap index; /* value -> its entries */
 	store_index_fn index_fn; /* NULL: no index */
 	struct store_entry *views; /* the entries that have one */
-	struct store_entry *peeked; /* whose tree the next one is; NULL: there is none */
+	struct store_entry *peeked; /* the entry of which peek is the tree; NULL: there is none */
 	cJSON *peek;
 };
 
@@ -47,40 +50,48 @@ void store_release(struct store *s);
 
 enum store_change { STORE_SAME, STORE_ADDED, STORE_UPDATED, STORE_REMOVED };
 
-/* How a change is told. before or after is NULL when it is not there. Both are valid during the call only. */
+/*
+ * Called for a change. before or after is NULL if the object did not or does not exist. Both are
+ * valid during the call only.
+ */
 typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON *before, const cJSON *after);
 
 /*
- * Puts object, which the store takes (managedFields are stripped).
- * An older or equal resource version than the one there changes nothing. own: it
- * is the answer to our write. fn (may be NULL) hears of a change. -ENOMEM, -EINVAL (no name).
+ * Puts object, which the store takes, into the store without its managedFields. An
+ * object with an older resource version than that in the store, or the same, changes
+ * nothing. own: it is the answer to our write. Calls fn (may be NULL) for a change.
+ * -ENOMEM; -EINVAL: the object has no name.
  */
 int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void *arg);
 
-/* Takes out the object of that key; last is its final state for fn, NULL: the state we have. */
+/* Removes the object of that key; last is its final state for fn, NULL: the state in the store. */
 void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg);
 
 /* Whether there is an object of that key; makes no view. */
 bool store_has(const struct store *s, const char *key);
-/* A view of the object, or NULL: not there, or no memory. Valid until the store changes or views are dropped. */
+/*
+ * A view of the object, or NULL: it does not exist, or no memory. Valid until the store changes or
+ * views are dropped.
+ */
 const cJSON *store_get(const struct store *s, const char *key);
 /*
- * The same for who looks at many objects in one callback, and at each but for a moment: valid until the next store_peek, too.
- * Views of all RayClusters of a large cluster are hundreds of megabytes.
+ * The same for a caller that looks at many objects in a callback, at each only for a moment: the
+ * view is valid only until the next store_peek. Views of all RayClusters of a large cluster would
+ * take hundreds of megabytes.
  */
 const cJSON *store_peek(const struct store *s, const char *key);
 /* Frees all views. */
 void store_drop_views(struct store *s);
 
-/* Walks the objects of an index value; start with NULL. */
+/* Returns the next entry with that index value; start with NULL. */
 const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at);
-/* A view of it, as store_get. */
+/* A view of the entry's object, as store_get returns it. */
 const cJSON *store_entry_object(const struct store *s, const struct store_entry *entry);
 
 /*
- * Replaces s by fresh, which is empty afterwards, and tells fn of each
- * difference. list_rv is the version of the list that fresh holds: what we
- * wrote after it is kept, once; the watch from list_rv will speak of it.
+ * Replaces s by fresh, which is empty afterwards, and calls fn for each difference.
+ * list_rv is the version of the list in fresh. Objects that we wrote after it are
+ * kept until the next swap; the watch from list_rv on will show them.
  */
 void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn, void *arg);
 

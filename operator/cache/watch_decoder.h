@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a watch become events. A watch is one JSON object
- * {"type":...,"object":...} per line, cut anywhere by the network. Pure.
+ * Turns the bytes of a watch into events. A watch has a JSON object
+ * {"type":...,"object":...} in each line; the network may cut it anywhere. Pure.
  *
  * An object that is too deep or too wide to be read comes as a remnant (salvage.h).
  * A line may be 16 MiB long (etcd takes 1.5 MiB per object, aggregated servers
- * more); beyond that, or when a line is no event, the decoder fails for good
- * and the caller drops the stream and lists again.
+ * more). If a line is longer, or is not an event, the decoder fails for good, and
+ * the caller drops the stream and lists again.
  */
 #ifndef AFTERGLOW_OPERATOR_CACHE_WATCH_DECODER_H
 #define AFTERGLOW_OPERATOR_CACHE_WATCH_DECODER_H
@@ -28,14 +28,15 @@ enum watch_event_type {
 
 struct watch_event {
 	enum watch_event_type type;
-	cJSON *object; /* of the decoder; take it with TAKE_PTR to keep it */
+	cJSON *object; /* owned by the decoder; take it with TAKE_PTR to keep it */
 };
 
 /* Returns negative to stop feeding; feed then returns the same. */
 typedef int (*watch_event_fn)(void *arg, struct watch_event *event);
 
 struct watch_decoder {
-	const char *const *fields; /* set after init: of objects these only (projection.h); NULL: all */
+	/* Set after init: the only fields of objects to keep (projection.h); NULL: all. */
+	const char *const *fields;
 	struct strbuf line; /* the start of a line whose end has not come */
 	int failed; /* sticky, negative errno */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What has to be known of one RayCluster before it is planned, and is not in the copies: which of
- * its pods exist where that is not certain (expectations.h), the policy in force, and what is asked
- * of its namespace (namespace_lookup.h).
+ * Finds out what planning a RayCluster needs and the copies do not have: whether uncertain pods
+ * exist (expectations.h), the policy that applies, and facts about its namespace
+ * (namespace_lookup.h).
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_CLUSTER_LOOKUP_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_CLUSTER_LOOKUP_H
@@ -21,14 +21,14 @@ struct cluster_lookup {
 	const char *key, *namespace; /* "namespace/name" of the cluster */
 	bool (*may_write)(void *arg); /* asked before a label is put back */
 	/*
-	 * All is known (err NULL); but when again is true there are more pods to ask for, and the
-	 * cluster is to be looked at anew. Or it cannot be found out now. The lookup may be gone
-	 * afterwards.
+	 * Called when everything is known (err NULL), or when it cannot be found out now (err set).
+	 * If again is true, there are more pods to ask for, and the cluster must be looked up
+	 * again. The callee may release the lookup.
 	 */
 	void (*done)(void *arg, bool again, int64_t retry_after_ns, const struct err *err);
 	void *arg;
 
-	struct policy policy; /* a copy: a change of it is for the next time */
+	struct policy policy; /* a copy, so that a change applies only to the next plan */
 	char *policy_origin; /* as in plan.h; NULL: the operator's own */
 	struct namespace_lookup namespaces; /* its objects are for the plan */
 	struct pod_lookup pods;
@@ -39,14 +39,13 @@ struct cluster_lookup {
 /* Calls done, perhaps at once. */
 void cluster_lookup_start(struct cluster_lookup *lookup);
 /*
- * Later, when a plan was found that creates pods while our copies may lack what the leader before
- * us created: the cluster's pods are listed, what the copies lack is asked for, and done is called
- * once more.
+ * To be called when the plan creates pods, but the copies may lack pods that the previous leader
+ * created: lists the cluster's pods, asks for those that the copies lack, and calls done again.
  */
 void cluster_lookup_list_pods(struct cluster_lookup *lookup);
 void cluster_lookup_release(struct cluster_lookup *lookup);
 
-/* Whether that RayCluster is being deleted, and stays for what it has in Redis. */
+/* Whether that RayCluster is being deleted, and remains until its data are removed from Redis. */
 bool cluster_lookup_is_held(const cJSON *cluster);
 
 #endif

@@ -18,7 +18,8 @@
 #include "operator/raycluster/plan.h"
 
 /*
- * Of one cluster. What is more is forgotten: then a pod is replaced although it may still be there.
+ * The most pods of a cluster. Further ones are forgotten: then a pod is replaced although it may
+ * still exist.
  */
 #define EXPECTATIONS_MAX 4096
 
@@ -29,17 +30,18 @@ struct expectations {
 void expectations_release(struct expectations *e);
 
 /*
- * The API server must be asked whether that pod exists. group: of a pod that is being created;
- * NULL: it was there.
+ * Notes that the API server must be asked whether that pod exists. group: the group of a pod that
+ * is being created; NULL: the pod existed before.
  */
 void expectations_ask(struct expectations *e, const char *name, const char *group);
 /*
- * The name of one that must be asked for; NULL: there is none. Valid until the expectations change.
+ * The name of a pod that must be asked for; NULL: there is none. Valid until the expectations
+ * change.
  */
 const char *expectations_next(const struct expectations *e);
-/* It is certain: the pod exists and is known, or its creation was refused. */
+/* Notes that it is certain: the pod exists and is known, or its creation was refused. */
 void expectations_settle(struct expectations *e, const char *name);
-/* The API server does not have it. */
+/* Notes that the API server does not have the pod. */
 void expectations_absent(struct expectations *e, const char *name, int64_t now_ns);
 
 /*

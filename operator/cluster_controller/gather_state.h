@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What planning is given of one cluster, gathered from the copies that the watches keep. */
+/* Gathers what planning a cluster needs from the copies that the watches keep. */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
 
@@ -8,7 +8,7 @@
 #include "operator/manager/watches.h"
 #include "operator/raycluster/plan.h"
 
-/* Of each group. */
+/* The most of them for each group. */
 #define OBSERVE_CRASHES_MAX 256
 #define OBSERVE_TOKEN_MAX 64
 #define OBSERVE_SEED_MAX 34
@@ -25,7 +25,10 @@ struct cluster_state {
 };
 void cluster_state_release(struct cluster_state *o);
 
-/* Fills in of ret_in what the watches, the failure writer and the sidecars know; the rest stays. key: "namespace/name". */
+/*
+ * Fills in those parts of *ret_in that the watches, the failure writer and the sidecars know. key:
+ * "namespace/name".
+ */
 int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of namespaces and clusters without a watch, and for how long it
- * is believed: claims that are there, objects that were applied, the last
- * failure. Lost with the process, which is no harm: all of it is found out anew.
+ * Remembers what is known of namespaces and clusters without a watch, and until when
+ * it counts as true: claims that exist, objects that were applied, the last failure.
+ * It is lost with the process, which does no harm, because all of it can be found out
+ * again.
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_KNOWN_STATE_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_KNOWN_STATE_H
@@ -25,9 +26,10 @@ struct known_claim {
 struct known_namespace {
 	struct strmap claims; /* name -> struct known_claim */
 	struct strmap launcher_waiters; /* the keys of the clusters that wait for the launchers */
-	char kernel_log_refused[POD_SECURITY_REASON_MAX]; /* why; "": it is not */
+	/* Why pods that read the kernel log are refused; "": they are not. */
+	char kernel_log_refused[POD_SECURITY_REASON_MAX];
 	int64_t security_until_ns;
-	bool ends; /* it is being deleted: nothing can be made in it */
+	bool ends; /* it is being deleted, so nothing can be created in it */
 	size_t clusters; /* that are known */
 	size_t users; /* known_state_use */
 };
@@ -48,7 +50,7 @@ struct known_state {
 
 void known_state_release(struct known_state *known);
 
-/* Made when absent. NULL: no memory. */
+/* The entry of a namespace, which is created if absent. NULL: no memory. */
 struct known_namespace *known_state_of_namespace(struct known_state *known, const char *namespace);
 /* What is known of a namespace stays at least until known_state_unuse. NULL: no memory. */
 struct known_namespace *known_state_use(struct known_state *known, const char *namespace);
@@ -59,9 +61,12 @@ struct known_claim *known_state_of_claim(struct known_namespace *namespace, cons
 struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key);
 void known_state_forget_cluster(struct known_state *known, const char *key);
 
-/* The server does not take the Job. A namespace that is going takes none, and must not wait for one. */
+/*
+ * Notes that the server refuses the cleanup Job. A namespace that is being deleted refuses it too,
+ * and must not wait for it.
+ */
 void known_state_note_no_cleanup(struct known_state *known, const char *key, const struct err *err);
-/* The object was applied, or was there: believed until then. */
+/* Notes that the object was applied or exists; that counts as true until until_ns. */
 void known_state_note_applied(struct known_cluster *cluster, const cJSON *body, int64_t until_ns);
 /* As plan_input.is_applied; cluster is a struct known_cluster. */
 bool known_state_is_applied(void *cluster, const char *kind, const char *name, const char *hash);

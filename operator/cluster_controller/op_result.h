@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer of the API server means for the operation of a plan that asked for it. Pure. */
+/* Interprets the API server's answer to an operation of a plan. Pure. */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_OP_RESULT_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_OP_RESULT_H
 
@@ -7,18 +7,24 @@
 #include "operator/raycluster/plan.h"
 
 enum verdict {
-	WENT_WELL, /* done; or it need not be */
+	WENT_WELL, /* the operation is done, or not needed */
 	WENT_WRONG,
-	MUST_REPLAN, /* the world is not as the plan saw it */
+	MUST_REPLAN, /* the state is not what the plan was made for */
 };
 enum verdict op_result_verdict(const struct plan_op *op, const struct client_response *response);
 
-/* Something of that name is there already. (A 409 of a quota that somebody else counts just now says Conflict.) */
+/*
+ * Whether an object of that name exists already. (A 409 because a quota is being updated has the
+ * reason Conflict.)
+ */
 bool op_result_is_taken(const struct plan_op *op, const struct client_response *response);
-/* The server's own no to a pod, not trouble with the way to it. */
+/* Whether the server itself refused a pod, as opposed to trouble with the connection to it. */
 bool op_result_is_refusal(const struct plan_op *op, const struct client_response *response);
 
-/* Of an operation: "create"; whether its object is of the kind; a label, or NULL. */
+/*
+ * Describe an operation: its name, such as "create"; whether its object is of that kind; a label of
+ * its object, or NULL.
+ */
 const char *op_name(const struct plan_op *op);
 bool op_is_kind(const struct plan_op *op, const char *kind);
 const char *op_label(const struct plan_op *op, const char *name);

@@ -12,12 +12,12 @@
 #include "operator/manager/watches.h"
 
 /*
- * Of one lookup. What is more is for the next, so that a cluster whose pods all lost their labels
- * keeps no other waiting.
+ * The most pods of one lookup. The others are left to the next, so that a cluster that has lost the
+ * labels of all its pods does not keep other clusters waiting.
  */
 #define POD_LOOKUP_MAX 64
 
-/* The caller's, until done was called. What it points to must last as long. */
+/* Owned by the caller. It, and what it points to, must stay until done is called. */
 struct pod_lookup {
 	struct client *client;
 	struct watches *watches;
@@ -26,14 +26,14 @@ struct pod_lookup {
 	const char *cluster_uid;
 	bool (*may_write)(void *arg); /* asked before a label is put back */
 	/*
-	 * All is certain (err NULL), unless expectations_next has more; or it cannot be found out
-	 * now. The lookup may be gone afterwards.
+	 * Called when all asked pods are certain (err NULL; expectations_next may have more), or
+	 * when that cannot be found out now. The callee may release the lookup.
 	 */
 	void (*done)(void *arg, int64_t retry_after_ns, const struct err *err);
 	void *arg;
 
 	char name[254]; /* of the pod that is asked for */
-	cJSON *pod; /* whose labels are being put back; owned */
+	cJSON *pod; /* the pod that gets its labels back; owned */
 	unsigned n; /* asked for so far */
 };
 
@@ -41,9 +41,9 @@ struct pod_lookup {
 void pod_lookup_start(struct pod_lookup *lookup);
 
 /*
- * Before that, lists the names of the cluster's pods: what the copies lack is asked for as well. A
- * replica that has just become the leader does so before it creates a pod, for its watch may be
- * behind what the leader before it created.
+ * The same, but first lists the names of the cluster's pods, and also asks for those that the
+ * copies lack. A replica that has just become the leader does this before it creates a pod, because
+ * its watch may not show yet what the previous leader created.
  */
 void pod_lookup_start_with_list(struct pod_lookup *lookup);
 

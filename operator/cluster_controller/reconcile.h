@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carries out plans: one cluster (one key of the work queue) is observed,
- * planned for (raycluster/plan.h), and the plan's operations are done one after
- * the other, each when the last is answered. Answers go into the copies at
- * once, so that the next plan knows of them before the watch does.
+ * Reconciles clusters. For a cluster (a key of the work queue) it observes the state,
+ * makes a plan (raycluster/plan.h), and carries out the plan's operations in their
+ * order, each when the previous is answered. Answers are put into the copies at
+ * once, so that the next plan has them before the watch does.
  *
- * The creation of a pod whose answer was lost may have been carried out: that pod is
- * asked for by its name, and until it is certain whether it exists, nothing is planned
- * for its cluster (expectations.h).
+ * If the answer to the creation of a pod is lost, the pod may exist. So it is asked for
+ * by its name, and nothing is planned for its cluster until it is certain whether it
+ * exists (expectations.h).
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
@@ -27,13 +27,13 @@ struct reconciler;
 struct reconciler_options {
 	struct client *client;
 	struct watches *watches;
-	const struct failure_writer *writer; /* whose evidence is still to be written */
-	const struct sidecar_poller *poller; /* knows whose memory grows */
-	struct event_recorder *recorder; /* of the plans' Events, and of what went well */
+	const struct failure_writer *writer; /* knows pods with failures that are still to be written */
+	const struct sidecar_poller *poller; /* knows pods with memory that grows */
+	struct event_recorder *recorder; /* emits the plans' Events, and those about successes */
 	struct workqueue *queue;	 /* the keys come from it; results go back to it */
 	struct policies *policies;
 	const struct launchers *launchers; /* NULL: none */
-	const struct launcher_store *launcher_store; /* NULL: nobody has to wait for them */
+	const struct launcher_store *launcher_store; /* NULL: no cluster has to wait for them */
 	struct metrics *metrics;
 	bool (*may_write)(void *arg); /* asked right before each write */
 	void (*on_ready)(void *arg); /* the queue has work that waited for launchers */
@@ -45,13 +45,25 @@ struct reconciler_options {
 int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler, struct err *err);
 void reconciler_free(struct reconciler *reconciler);
 
-/* Works on a key that the queue gave; tells the queue how it went, then calls on_finished. */
+/*
+ * Reconciles a key that the queue returned; reports the result to the queue, then calls
+ * on_finished.
+ */
 void reconciler_start(struct reconciler *reconciler, const char *key);
-/* The launchers of that namespace need not be waited for any more (launcher_store_settled). */
+/*
+ * To be called when clusters of that namespace no longer need to wait for the launchers
+ * (launcher_store_settled).
+ */
 void reconciler_launchers_settled(struct reconciler *reconciler, const char *namespace);
-/* We have become the leader: our copies may lack what the leader before us created. */
+/*
+ * To be called when this replica has become the leader: its copies may lack what the previous
+ * leader created.
+ */
 void reconciler_begin(struct reconciler *reconciler);
-/* A pod left the copies, in its last state; perhaps only because its labels were changed. */
+/*
+ * To be called when a pod left the copies, with its last state; perhaps only its labels were
+ * changed.
+ */
 void reconciler_pod_left(struct reconciler *reconciler, const cJSON *pod);
 size_t reconciler_in_flight(const struct reconciler *reconciler);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which objects of a cluster have to be looked at before it is planned for: those that may be somebody else's. */
+/*
+ * Finds the objects of a cluster that must be read before it is planned, because they may belong to
+ * somebody else.
+ */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WANTED_OBJECTS_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WANTED_OBJECTS_H
 
@@ -7,8 +10,8 @@
 #include "operator/cluster_controller/namespace_lookup.h"
 
 /*
- * Names in lookup the Ingress and the claim that the cluster (NULL: it is gone) is to have, unless they are believed to be as
- * they should. known NULL: nothing is.
+ * Sets in lookup the names of the Ingress and the claim that the cluster (NULL: it is gone) should
+ * have, unless known says that they are as they should be. known may be NULL.
  */
 void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup);
 

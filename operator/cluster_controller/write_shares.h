@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may have the next write, of the plans that are being carried out. Each may always have one on
- * its way, which it starts by itself; what it could do side by side is shared out: a large cluster
- * has all the places while it is alone, and no more than its share when it is not.
+ * Shares the parallel writes among the plans that are being carried out. Each plan may always have
+ * one write under way, which it starts by itself. Further writes are shared: a large cluster gets
+ * all places while it is alone, and only its share otherwise.
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WRITE_SHARES_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WRITE_SHARES_H
@@ -10,13 +10,13 @@
 #include "operator/cluster_controller/execution.h"
 
 /*
- * Pods are created side by side. So many writes of all clusters together; but each cluster may
- * always have one. It is what keeps us from flooding the API server, too: one that is slow gets
- * fewer requests a second.
+ * The most writes of all clusters that are under way together; beyond it, each cluster may still
+ * have one. This also keeps the operator from flooding the API server: the slower it answers, the
+ * fewer requests it gets.
  */
 #define WRITE_SHARES_MAX 24
 
-/* One execution that takes part. The caller's, and must not move. */
+/* An execution that takes part. Owned by the caller; it must not move. */
 struct write_share {
 	struct execution *execution;
 	struct write_share *next, *prev;
@@ -33,8 +33,8 @@ void write_shares_join(struct write_shares *shares, struct write_share *share,
 void write_shares_leave(struct write_shares *shares, struct write_share *share);
 
 /*
- * Starts writes while there are places, each for the one that has the fewest. No execution is
- * released by it.
+ * Starts writes while there are places, each for the execution with the fewest. It releases no
+ * execution.
  */
 void write_shares_give(struct write_shares *shares);
 

@@ -70,15 +70,17 @@ static bool may_decide(const struct failure_gc *gc)
 	return !gc->o.may_decide || gc->o.may_decide(gc->o.arg);
 }
 
-bool failure_gc_wants(void *gc_arg, const cJSON *failure)
+bool failure_gc_wants(const struct failure_gc *gc, const struct ray_failure *failure)
 {
-	const struct failure_gc *gc = gc_arg;
-	const char *namespace = json_str(failure, "metadata.namespace");
+	int64_t ended_ns;
 
-	if (!may_decide(gc) || !namespace)
+	if (!may_decide(gc) || !failure->namespace)
 		return true;
-	struct retention retention = gc->o.retention(gc->o.arg, namespace);
-	return retention_wants(&retention, &gc->set, failure, now_realtime_ns());
+	struct retention retention = gc->o.retention(gc->o.arg, failure->namespace);
+	/* Of unknown age it never is too old. */
+	if (!failure->ended_at || time_parse(failure->ended_at, &ended_ns, NULL) < 0)
+		ended_ns = INT64_MAX;
+	return retention_wants(&retention, &gc->set, failure->namespace, ended_ns, now_realtime_ns());
 }
 
 static void remove_more(struct failure_gc *gc);

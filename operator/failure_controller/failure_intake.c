@@ -25,34 +25,30 @@ static bool known(const struct failure_writer *writer, const char *key)
 }
 
 /* It will not be written. */
-void failure_intake_tell_lost(struct failure_writer *writer, const cJSON *failure,
+void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
 			      const char *reason, const char *why)
 {
 	metrics_add(writer->o.metrics, METRIC_FAILURES_LOST, 1, "reason=\"%s\"", reason);
-	log_warning_limited(
-		"failure %s/%s is not recorded: %s: %s", json_str(failure, "metadata.namespace"),
-		json_str(failure, "metadata.name"), why, json_str(failure, "spec.verdict"));
+	log_warning_limited("failure %s/%s is not recorded: %s: %s", failure->namespace,
+			    failure->name, why, failure->verdict);
 	if (writer->o.on_lost)
 		writer->o.on_lost(writer->o.arg, failure, why);
 }
 
-/*
- * --- What waits
- * -----------------------------------------------------------------------------------------
- */
+/* --- What waits ------------------------------------------------------------------------------- */
 
 /* One that waits, and the pod's status as it is now. Takes failure. */
-static void look_again(struct failure_writer *writer, struct pending_failure *p, cJSON *failure,
-		       bool open, bool deleted)
+static void look_again(struct failure_writer *writer, struct pending_failure *p,
+		       struct ray_failure *failure, bool open, bool deleted)
 {
-	_cleanup_json_ cJSON *owned = failure;
-	const cJSON *old;
+	bool better = !p->taken && p->undecided &&
+		      (!deleted || !p->seen_undeleted || failure_supersedes(failure, p->failure));
 
-	if (p->taken || !p->undecided || !(old = pending_failure_open(p)))
+	if (better)
+		pending_failure_replace(p, TAKE_PTR(failure));
+	ray_failure_free(failure);
+	if (p->taken || !p->undecided)
 		return;
-	if (!deleted || !p->seen_undeleted || failure_supersedes(failure, old))
-		pending_failure_replace(p, TAKE_PTR(owned));
-	pending_failure_close(p);
 	p->undecided = open;
 	if (!open) {
 		workqueue_add(&writer->queue, p->key);
@@ -70,7 +66,7 @@ static void walk_again(struct failure_writer *writer)
  * There is no room for it. What the pod's status tells is looked at again; a pod that is gone tells
  * nothing any more.
  */
-static void defer(struct failure_writer *writer, const cJSON *failure, bool gone)
+static void defer(struct failure_writer *writer, const struct ray_failure *failure, bool gone)
 {
 	if (gone)
 		failure_intake_tell_lost(writer, failure, "full",
@@ -78,37 +74,44 @@ static void defer(struct failure_writer *writer, const cJSON *failure, bool gone
 	else
 		log_warning_limited(
 			"failures of namespace %s wait: too many others of this namespace must be written first",
-			json_str(failure, "metadata.namespace"));
+			failure->namespace);
 	if (!gone && writer->o.may_write(writer->o.arg))
 		walk_again(writer);
 }
 
-/* Takes failure. */
-static struct pending_failure *add_pending(struct failure_writer *writer, cJSON *failure, bool gone)
+/* Takes failure. NULL: it does not wait. */
+static struct pending_failure *add_pending(struct failure_writer *writer,
+					   struct ray_failure *failure, bool gone)
 {
-	_cleanup_json_ cJSON *copy = cJSON_Duplicate(failure, true);
 	struct pending_failure *pending = NULL;
 	int r = pending_failures_add(&writer->pending, failure, now_boottime_ns(), &pending);
 
+	if (r == 0)
+		return pending;
 	if (r == -ENOSPC)
-		defer(writer, copy, gone);
-	else if (r < 0)
-		failure_intake_tell_lost(writer, copy, "memory", "there is no memory for it");
-	return pending;
+		defer(writer, failure, gone);
+	else
+		failure_intake_tell_lost(writer, failure, "memory", "there is no memory for it");
+	ray_failure_free(failure);
+	return NULL;
 }
 
 /* Takes failure. deleted: its pod is being deleted. gone: nobody can derive it again. */
-static void add(struct failure_writer *writer, cJSON *failure, bool open, bool deleted, bool gone)
+static void add(struct failure_writer *writer, struct ray_failure *failure, bool open, bool deleted,
+		bool gone)
 {
-	_cleanup_json_ cJSON *owned = failure;
-	_cleanup_free_ char *key = object_key(failure);
+	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_failure *waiting = key ? pending_failures_get(&writer->pending, key) : NULL;
 
-	if (waiting)
-		look_again(writer, waiting, TAKE_PTR(owned), open, deleted);
-	if (waiting || !key || known(writer, key))
+	if (waiting) {
+		look_again(writer, waiting, failure, open, deleted);
 		return;
-	struct pending_failure *p = add_pending(writer, TAKE_PTR(owned), gone);
+	}
+	if (!key || known(writer, key)) {
+		ray_failure_free(failure);
+		return;
+	}
+	struct pending_failure *p = add_pending(writer, failure, gone);
 	if (!p)
 		return;
 	p->writer = writer;
@@ -121,16 +124,16 @@ static void add(struct failure_writer *writer, cJSON *failure, bool open, bool d
 	failure_writer_wake(writer);
 }
 
-bool failure_writer_knows(const struct failure_writer *writer, const cJSON *failure)
+bool failure_writer_knows(const struct failure_writer *writer, const struct ray_failure *failure)
 {
-	_cleanup_free_ char *key = object_key(failure);
+	_cleanup_free_ char *key = ray_failure_key(failure);
 
 	return key && known(writer, key);
 }
 
-bool failure_writer_add(struct failure_writer *writer, cJSON *failure)
+bool failure_writer_add(struct failure_writer *writer, struct ray_failure *failure)
 {
-	_cleanup_free_ char *key = object_key(failure);
+	_cleanup_free_ char *key = ray_failure_key(failure);
 
 	add(writer, failure, false, false, false);
 	return key && (known(writer, key) || pending_failures_get(&writer->pending, key));
@@ -138,29 +141,27 @@ bool failure_writer_add(struct failure_writer *writer, cJSON *failure)
 
 void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool gone)
 {
-	_cleanup_json_ cJSON *failures = NULL;
+	struct ray_failures failures = { 0 };
 	bool deleted = json_str(pod, "metadata.deletionTimestamp");
 	struct err err = { 0 };
-	cJSON *failure;
 
 	/* Who becomes the leader looks at all pods that there are. */
 	if (!gone && !writer->o.is_leader(writer->o.arg))
 		return;
 	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :
 		       failures_from_pod(pod, now_realtime_ns(), &failures, &err);
-	if (r < 0) {
+	if (r < 0)
 		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"),
 			    json_str(pod, "metadata.name"), err_text(&err));
-		return;
+	for (size_t i = 0; r == 0 && i < failures.n; i++) {
+		bool open = !gone && failure_is_open(pod, failures.list[i]);
+
+		add(writer, TAKE_PTR(failures.list[i]), open, deleted, gone);
 	}
-	while ((failure = cJSON_DetachItemFromArray(failures, 0)))
-		add(writer, failure, !gone && failure_is_open(pod, failure), deleted, gone);
+	ray_failures_release(&failures);
 }
 
-/*
- * --- All pods that there are
- * ----------------------------------------------------------------------------
- */
+/* --- All pods that there are ------------------------------------------------------------------ */
 
 /* From the beginning, also when a fresh list has replaced the map. */
 static void begin_walk(struct failure_writer *writer, const struct store *pods)
@@ -224,18 +225,14 @@ bool failure_writer_pending(const struct failure_writer *writer, const cJSON *po
 	       (uid && pending_failures_of_pod(&writer->pending, uid, now, HOLD_NS));
 }
 
-static bool end_of(struct pending_failure *p, struct told_end *ret_end)
+static bool end_of(const struct ray_failure *failure, struct told_end *ret_end)
 {
-	bool closed = !p->failure;
-	const cJSON *spec = json_get(pending_failure_open(p), "spec");
-	const char *container = json_str(spec, "container");
-	bool is_end = container && !json_bool(spec, "containerLives", false) &&
-		      told_end_time(json_str(spec, "endedAt"), &ret_end->at_ns);
+	const char *container = ray_failure_text(failure->container);
+	bool is_end = container && !failure->container_lives &&
+		      told_end_time(failure->ended_at, &ret_end->at_ns);
 
 	if (is_end)
 		snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
-	if (closed)
-		pending_failure_close(p);
 	return is_end;
 }
 
@@ -250,10 +247,10 @@ size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod
 	if (!uid || !strmap_get(&writer->pending.pods, uid))
 		return 0;
 	while (n < max && strmap_next(&writer->pending.all, &pos, NULL, &value)) {
-		struct pending_failure *p = value;
+		const struct pending_failure *p = value;
 
 		if (p->pod_uid && strcmp(p->pod_uid, uid) == 0)
-			n += end_of(p, &ret_ends[n]);
+			n += end_of(p->failure, &ret_ends[n]);
 	}
 	return n;
 }

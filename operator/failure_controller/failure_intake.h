@@ -33,7 +33,7 @@ struct failure_writer {
 void failure_intake_walk(evutil_socket_t fd, short what, void *writer);
 
 /* It will not be written: for the metric, and for the log and the Event. */
-void failure_intake_tell_lost(struct failure_writer *writer, const cJSON *failure,
+void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
 			      const char *reason, const char *why);
 
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "lib/log.h"
-#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
@@ -139,37 +138,34 @@ static bool is_same(const struct owner *a, const struct owner *b)
 	return a->kind == b->kind && strcmp(a->name, b->name) == 0;
 }
 
-static void add_job(const struct job *job, struct owner *owner, cJSON *failure)
+static void add_job(const struct job *job, struct owner *owner, struct ray_failure *failure)
 {
 	if (!*owner->uid && *job->uid)
 		snprintf(owner->uid, sizeof(owner->uid), "%s", job->uid);
 	if (*job->submission)
-		json_set_str(json_object_at(json_get(failure, "spec"), "job"), "submissionId", job->submission);
+		ray_failure_set(&failure->submission_id, job->submission);
 }
 
-void failure_owners_complete(struct failure_owners *owners, cJSON *failure, int64_t now_ns)
+void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure, int64_t now_ns)
 {
-	struct owner said, owner;
+	const struct owner *said = failure->owner;
+	struct owner owner;
 	const struct job *job;
 	char key[KEY_MAX];
-	bool is_said = owner_get(failure, &said), is_known;
-	size_t lost = oom_count();
+	bool is_known;
 
-	if (!key_of(json_str(failure, "metadata.namespace"), json_str(failure, "spec.cluster"), key))
+	if (!key_of(failure->namespace, ray_failure_text(failure->cluster), key))
 		return;
 	is_known = find(owners, key, now_ns, &owner);
 	/* The pod's own annotation comes first: a cluster of that name may be another by now. */
-	if (is_said && (!is_known || !is_same(&said, &owner)))
-		owner = said;
+	if (said && (!is_known || !is_same(said, &owner)))
+		owner = *said;
 	else if (!is_known)
 		return;
 	job = strmap_get(&owners->jobs, key);
 	if (job && owner.kind == OWNER_RAY_JOB)
 		add_job(job, &owner, failure);
-	owner_set(&owner, failure);
-	/* The API server would refuse half of an owner, and the failure with it. */
-	if (oom_count() != lost)
-		cJSON_DeleteItemFromObjectCaseSensitive(json_get(failure, "spec"), "owner");
+	ray_failure_set_owner(failure, &owner);
 }
 
 /* --- Asking the RayJob ----------------------------------------------------------------------------------- */
@@ -217,14 +213,15 @@ static int start(struct failure_owners *owners, const char *namespace, const cha
 	return strbuf_failed(&path) ? -ENAMETOOLONG : client_start(owners->o.client, &request, on_job, q, NULL, NULL);
 }
 
-bool failure_owners_ask(struct failure_owners *owners, const cJSON *failure, int64_t now_ns, void (*done)(void *arg), void *arg)
+bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure, int64_t now_ns, void (*done)(void *arg),
+			void *arg)
 {
-	const char *namespace = json_str(failure, "metadata.namespace"), *cluster = json_str(failure, "spec.cluster");
+	const struct owner *owner = failure->owner;
+	const char *cluster = ray_failure_text(failure->cluster);
 	struct question *q;
-	struct owner owner;
 	char key[KEY_MAX];
 
-	if (!owners->o.client || !owner_get(failure, &owner) || owner.kind != OWNER_RAY_JOB || !key_of(namespace, cluster, key) ||
+	if (!owners->o.client || !owner || owner->kind != OWNER_RAY_JOB || !key_of(failure->namespace, cluster, key) ||
 	    is_known(owners, key, now_ns))
 		return false;
 	q = calloc(1, sizeof(*q));
@@ -233,7 +230,7 @@ bool failure_owners_ask(struct failure_owners *owners, const cJSON *failure, int
 	*q = (struct question){ .owners = owners, .done = done, .arg = arg };
 	snprintf(q->key, sizeof(q->key), "%s", key);
 	snprintf(q->cluster, sizeof(q->cluster), "%s", cluster);
-	if (start(owners, namespace, owner.name, q) == 0)
+	if (start(owners, failure->namespace, owner->name, q) == 0)
 		return true;
 	free(q);
 	return false;

@@ -7,6 +7,7 @@
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_OWNERS_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_OWNERS_H
 
+#include "operator/failures/ray_failure.h"
 #include "operator/kube/client.h"
 
 struct failure_owners;
@@ -28,12 +29,13 @@ void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *clu
 bool failure_owners_is_gone(const struct failure_owners *owners, const char *key, int64_t now_ns);
 
 /* Adds to a RayFailure what is known by now of its owner: uid, RayCronJob, submission id. */
-void failure_owners_complete(struct failure_owners *owners, cJSON *failure, int64_t now_ns);
+void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure, int64_t now_ns);
 
 /*
  * Asks for what is not known of the failure's RayJob. True: done is called once, within two seconds, unless the client is
  * freed before; failure_owners_complete then knows more, or nobody will. False: there is nothing to ask, and done is not called.
  */
-bool failure_owners_ask(struct failure_owners *owners, const cJSON *failure, int64_t now_ns, void (*done)(void *arg), void *arg);
+bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure, int64_t now_ns, void (*done)(void *arg),
+			void *arg);
 
 #endif

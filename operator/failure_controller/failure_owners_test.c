@@ -12,7 +12,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failure_controller/failure_owners.h"
-#include "operator/testing.h"
+#include "operator/failures/testing.h"
 
 #define HOUR_NS (3600 * NS_PER_SEC)
 
@@ -33,26 +33,26 @@ static const cJSON *find_cluster(void *arg, const char *key)
 	return strcmp(key, "ml/train-abc") == 0 ? *(cJSON *const *)arg : NULL;
 }
 
-static cJSON *failure_of(const char *owner)
+static struct ray_failure *failure_of(const char *owner)
 {
 	char yaml[512];
 
 	snprintf(yaml, sizeof(yaml), "metadata: {namespace: ml, name: f}\nspec: {cluster: train-abc%s}\n", owner);
-	return json_of(yaml);
+	return failure_of_yaml(yaml);
 }
 
 static void owner_is(struct failure_owners *owners, const char *said, int64_t now_ns, const char *text, const char *uid)
 {
-	_cleanup_json_ cJSON *failure = failure_of(said);
-	const char *found;
+	struct ray_failure *failure = failure_of(said);
+	const struct owner *owner;
+	char found[OWNER_TEXT_MAX];
 
 	failure_owners_complete(owners, failure, now_ns);
-	found = json_str(failure, "spec.ownerText");
-	if (!found != !text || (text && strcmp(found, text) != 0))
-		fail_msg("%s instead of %s", found ? found : "nobody", text ? text : "nobody");
-	found = json_str(failure, "spec.owner.uid");
-	if (!found != !uid || (uid && strcmp(found, uid) != 0))
-		fail_msg("uid %s instead of %s", found ? found : "none", uid ? uid : "none");
+	owner = failure->owner;
+	if (!owner != !text || (text && strcmp(owner_format(owner, found), text) != 0))
+		fail_msg("%s instead of %s", owner ? owner->name : "nobody", text ? text : "nobody");
+	assert_string_equal(owner ? owner->uid : "", uid ? uid : "");
+	ray_failure_free(failure);
 }
 
 static void an_owner_is_known_while_its_cluster_is_there_and_for_an_hour_afterwards(void **state)
@@ -123,12 +123,13 @@ static void never(void *arg)
 static void without_a_client_or_a_rayjob_nobody_is_asked(void **state)
 {
 	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &(cJSON *){ NULL } };
-	_cleanup_json_ cJSON *job = failure_of(", owner: {kind: RayJob, name: train}");
+	struct ray_failure *job = failure_of(", owner: {kind: RayJob, name: train}");
 	struct failure_owners *owners = NULL;
 
 	(void)state;
 	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
 	assert_false(failure_owners_ask(owners, job, 0, never, NULL));
+	ray_failure_free(job);
 	failure_owners_free(owners);
 	failure_owners_free(NULL);
 }

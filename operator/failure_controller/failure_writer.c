@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/oom.h"
 #include "lib/units.h"
 #include "operator/failure_controller/failure_intake.h"
 #include "operator/failures/failures.h"
@@ -120,10 +121,7 @@ void failure_writer_removed(struct failure_writer *writer, const char *key)
 static void give_up(struct failure_writer *writer, struct pending_failure *p, const char *reason,
 		    const char *why)
 {
-	const cJSON *failure = pending_failure_open(p);
-
-	if (failure)
-		failure_intake_tell_lost(writer, failure, reason, why);
+	failure_intake_tell_lost(writer, p->failure, reason, why);
 	settle(writer, p);
 }
 
@@ -140,7 +138,7 @@ static void retry(struct failure_writer *writer, struct pending_failure *p, int 
 					MAX(least_ns, NS_PER_SEC));
 	log_warning_limited("failure %s: %s; again in %s", p->key, err_text(err),
 			    duration_format(delay, text));
-	pending_failure_close(p);
+	pending_failure_set_object(p, NULL);
 	workqueue_done(&writer->queue, p->key);
 }
 
@@ -168,7 +166,7 @@ static void take_invalid(struct failure_writer *writer, struct pending_failure *
 	char what[OLDER_CRD_TEXT_MAX];
 
 	if (response->status == 422 && !p->reduced &&
-	    older_crd_reduce(p->failure, response->object, what)) {
+	    older_crd_reduce(p->object, response->object, what)) {
 		p->reduced = true;
 		tell_older_crd(writer, what, &response->err);
 		create(writer, p);
@@ -183,15 +181,15 @@ static void on_created(void *arg, struct client_response *response)
 	struct failure_writer *writer = p->writer;
 
 	if (response->status / 100 == 2) {
-		log_info("failure %s: %s", p->key, json_str(p->failure, "spec.verdict"));
-		failure_counts_add(&writer->counts, p->failure, now_boottime_ns());
+		log_info("failure %s: %s", p->key, json_str(p->object, "spec.verdict"));
+		failure_counts_add(&writer->counts, p->object, now_boottime_ns());
 		/* Before the pod is replaced: a crash loop is told by them. The watch may be late. */
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
 		settle(writer, p);
 	} else if (client_namespace_ends(response)) {
-		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->failure, "spec.verdict"));
+		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->object, "spec.verdict"));
 		settle(writer, p);
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		take_invalid(writer, p, response);
@@ -205,21 +203,31 @@ static void create(struct failure_writer *writer, struct pending_failure *p)
 {
 	struct err err = { 0 };
 
-	if (client_create(writer->o.client, p->failure, NULL, on_created, p, &err) < 0)
+	if (client_create(writer->o.client, p->object, NULL, on_created, p, &err) < 0)
 		retry(writer, p, 0, 0, &err);
+}
+
+/* NULL: no memory. */
+static cJSON *object_of(const struct failure_writer *writer, const struct ray_failure *failure)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *object = ray_failure_to_json(failure);
+	cJSON *better;
+
+	failure_seal(object);
+	if (oom_count() != lost)
+		return NULL;
+	better = writer->o.reconsider(writer->o.arg, object);
+	return better ? better : TAKE_PTR(object);
 }
 
 static void seal_and_create(struct failure_writer *writer, struct pending_failure *p)
 {
-	cJSON *better = NULL;
-
-	if (!p->reduced) {
-		failure_seal(p->failure);
-		better = writer->o.reconsider(writer->o.arg, p->failure);
-	}
-	if (better)
-		pending_failure_replace(p, better);
-	create(writer, p);
+	pending_failure_set_object(p, object_of(writer, p->failure));
+	if (p->object)
+		create(writer, p);
+	else
+		retry(writer, p, 0, 0, &(struct err){ .code = ENOMEM, .text = "no memory" });
 }
 
 static void on_owner(void *arg)
@@ -282,8 +290,6 @@ static void start(struct failure_writer *writer, const char *key)
 	if (!p) {
 		workqueue_forget(&writer->queue, key);
 		workqueue_done(&writer->queue, key);
-	} else if (!pending_failure_open(p)) {
-		retry(writer, p, 0, 0, &(struct err){ .code = ENOMEM, .text = "no memory" });
 	} else if (store_has(informer_store(writer->o.known), key)) {
 		settle(writer, p);
 	} else if (!ask_who_ended_it(writer, p)) {

@@ -27,16 +27,16 @@ struct failure_writer_options {
 	bool (*is_leader)(void *arg);
 	bool (*may_write)(void *arg); /* asked before each write */
 	/* Whether it would be kept; else it is not written. Asked right before. */
-	bool (*wanted)(void *arg, const cJSON *failure, const char **ret_why /* not, for the log */);
+	bool (*wanted)(void *arg, const struct ray_failure *failure, const char **ret_why /* not, for the log */);
 	/*
-	 * Called with the sealed failure before it is written. Returns a copy that other known failures refined, which the
-	 * caller owns, or NULL: the failure is written as it is.
+	 * Called with the sealed object before it is written. Returns a copy that other known failures refined, which the
+	 * caller owns, or NULL: the object is written as it is.
 	 */
-	cJSON *(*reconsider)(void *arg, const cJSON *failure);
+	cJSON *(*reconsider)(void *arg, const cJSON *object);
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
 	/* That failure is not recorded, for there is no room or the API server keeps refusing it. NULL is allowed. */
-	void (*on_lost)(void *arg, const cJSON *failure, const char *why);
+	void (*on_lost)(void *arg, const struct ray_failure *failure, const char *why);
 	/* The API server does not know what ("class, evidence") of a RayFailure. Called once. NULL is allowed. */
 	void (*on_older_crd)(void *arg, const char *what);
 	void *arg;
@@ -53,11 +53,11 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 /* The ends of the pod's containers that wait to be written: so many, at most max. */
 size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct told_end *ret_ends, size_t max);
 /* Whether that RayFailure is written, or waits to be. */
-bool failure_writer_knows(const struct failure_writer *writer, const cJSON *failure);
+bool failure_writer_knows(const struct failure_writer *writer, const struct ray_failure *failure);
 /*
- * Takes failure, a whole RayFailure that somebody else made. False: there is no room or no memory for it; offer it again later.
+ * Takes failure, which somebody else made. False: there is no room or no memory for it; offer it again later.
  */
-bool failure_writer_add(struct failure_writer *writer, cJSON *failure);
+bool failure_writer_add(struct failure_writer *writer, struct ray_failure *failure);
 /* To be called when writing may have become possible. */
 void failure_writer_wake(struct failure_writer *writer);
 /* The RayFailure of that key exists, whoever wrote it. */

@@ -35,18 +35,18 @@ static bool may_write(void *arg)
 	return ((struct fixture *)arg)->allowed;
 }
 
-static bool wanted(void *arg, const cJSON *failure, const char **ret_why)
+static bool wanted(void *arg, const struct ray_failure *failure, const char **ret_why)
 {
-	assert_string_equal(json_str(failure, "kind"), "RayFailure");
+	assert_string_equal(failure->namespace, "ml");
 	*ret_why = "for the test";
 	return !((struct fixture *)arg)->unwanted;
 }
 
-static cJSON *reconsider(void *arg, const cJSON *failure)
+static cJSON *reconsider(void *arg, const cJSON *object)
 {
 	(void)arg;
 	/* It is sealed by then. */
-	assert_non_null(json_str(failure, "spec.signature"));
+	assert_non_null(json_str(object, "spec.signature"));
 	return NULL;
 }
 
@@ -56,7 +56,7 @@ static void on_written(void *arg, const char *cluster)
 	((struct fixture *)arg)->written++;
 }
 
-static void on_lost(void *arg, const cJSON *failure, const char *why)
+static void on_lost(void *arg, const struct ray_failure *failure, const char *why)
 {
 	assert_non_null(failure);
 	assert_non_null(why);

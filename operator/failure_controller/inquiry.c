@@ -44,7 +44,7 @@ struct inquiries {
 
 struct inquiry {
 	struct inquiries *inquiries;
-	cJSON *failure;
+	struct ray_failure *failure;
 	bool wanted;
 	unsigned asked;
 	enum fate_source source; /* that is being asked */
@@ -182,7 +182,7 @@ static const cJSON *object_of(const struct inquiry *q, enum fate_source source, 
 static void gather(const struct inquiry *q, struct fate_facts *known)
 {
 	const struct inquiries_options *o = &q->inquiries->o;
-	const char *namespace = json_str(q->failure, "metadata.namespace"), *cluster = json_str(q->failure, "spec.cluster");
+	const char *namespace = q->failure->namespace, *cluster = ray_failure_text(q->failure->cluster);
 	char key[512] = "";
 
 	*known = (struct fate_facts){ .asked = q->asked, .now_ns = now_realtime_ns() };
@@ -278,7 +278,7 @@ static bool ask_next(struct inquiry *q)
 	return false;
 }
 
-bool inquiries_start(struct inquiries *inquiries, cJSON *failure, bool wanted, void (*done)(void *arg), void *arg)
+bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted, void (*done)(void *arg), void *arg)
 {
 	struct inquiry *q = calloc(1, sizeof(*q));
 

@@ -10,6 +10,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/failures/ray_failure.h"
 #include "operator/kube/client.h"
 
 struct inquiries;
@@ -32,6 +33,6 @@ void inquiries_free(struct inquiries *inquiries); /* NULL is allowed; an answer 
  * True: done is called once, unless the client is freed before. False: there was nothing to read, failure is refined, and done
  * is not called.
  */
-bool inquiries_start(struct inquiries *inquiries, cJSON *failure, bool wanted, void (*done)(void *arg), void *arg);
+bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted, void (*done)(void *arg), void *arg);
 
 #endif

@@ -7,7 +7,7 @@
 #include <malloc.h>
 
 #include "lib/units.h"
-#include "operator/testing.h"
+#include "operator/failures/testing.h"
 
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
 
@@ -46,14 +46,14 @@ static void add_events(struct strbuf *list)
 	strbuf_adds(list, "]}");
 }
 
-static cJSON *death(int i)
+static struct ray_failure *death(int i)
 {
 	char yaml[512];
 
 	snprintf(yaml, sizeof(yaml),
 		 "metadata: {name: f, namespace: ml, labels: {}}\nspec: {class: PodDeleted, confidence: likely, cluster: c%d, pod: p%d, "
 		 "podUID: u%d, container: ray, endedAt: '2026-11-21T01:29:06Z', verdict: It ended, endedBy: {kind: Client}}\n", i, i, i);
-	return json_of(yaml);
+	return failure_of_yaml(yaml);
 }
 
 static size_t in_use(void)
@@ -82,12 +82,13 @@ static void answers_that_a_tenant_makes_long_do_not_fill_the_memory(void **state
 	assert_int_equal(inquiries_new(&options, &inquiries, &err), 0);
 	size_t before = in_use();
 	for (int i = 0; i < DEATHS; i++) {
-		_cleanup_json_ cJSON *failure = death(i);
+		struct ray_failure *failure = death(i);
 		bool done = false;
 
 		assert_true(inquiries_start(inquiries, failure, true, set_done, &done));
 		turn_until(server.base, &done);
-		assert_non_null(json_get(failure, "spec.missing"));
+		assert_true(failure->missing.n > 0);
+		ray_failure_free(failure);
 	}
 	assert_int_equal(server.at, 2 * DEATHS);
 	assert_in_range(in_use(), 0, before + ((size_t)20 << 20));

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
 #include "lib/macros.h"
-#include "operator/cache/store.h"
 
 struct pending_namespace {
 	size_t n;
@@ -29,8 +27,8 @@ static void pending_free(void *value)
 
 	if (!pending)
 		return;
-	cJSON_Delete(pending->failure);
-	free(pending->text);
+	ray_failure_free(pending->failure);
+	cJSON_Delete(pending->object);
 	free(pending->key);
 	free(pending->pod_uid);
 	free(pending->cluster);
@@ -73,26 +71,28 @@ static void drop_if_empty(struct pending_failures *p, const struct pending_names
 		free(strmap_remove(&p->namespaces, namespace->name));
 }
 
-static char *cluster_of(const cJSON *failure, const char *namespace)
+static char *cluster_of(const struct ray_failure *failure)
 {
-	const char *name = json_str(failure, "spec.cluster");
 	char *key;
 
-	return name && asprintf(&key, "%s/%s", namespace, name) >= 0 ? key : NULL;
+	return ray_failure_text(failure->cluster) &&
+			       asprintf(&key, "%s/%s", failure->namespace, failure->cluster) >= 0 ?
+		       key :
+		       NULL;
 }
 
-static struct pending_failure *pending_new(cJSON *failure, const char *key, const char *namespace)
+/* Without the failure, which it gets when nothing can fail any more. */
+static struct pending_failure *pending_new(const struct ray_failure *failure, const char *key)
 {
 	struct pending_failure *pending = calloc(1, sizeof(*pending));
-	const char *uid = json_str(failure, "spec.podUID");
+	const char *uid = ray_failure_text(failure->pod_uid);
 
 	if (!pending)
 		return NULL;
 	pending->key = strdup(key);
 	pending->pod_uid = uid ? strdup(uid) : NULL;
-	pending->cluster = cluster_of(failure, namespace);
-	pending->text = cJSON_PrintUnformatted(failure);
-	if (!pending->key || !pending->text || (uid && !pending->pod_uid)) {
+	pending->cluster = cluster_of(failure);
+	if (!pending->key || (uid && !pending->pod_uid)) {
 		pending_free(pending);
 		return NULL;
 	}
@@ -145,17 +145,15 @@ static int add(struct pending_failures *p, struct pending_failure *pending,
 	return 0;
 }
 
-int pending_failures_add(struct pending_failures *p, cJSON *failure, int64_t now_ns,
+int pending_failures_add(struct pending_failures *p, struct ray_failure *failure, int64_t now_ns,
 			 struct pending_failure **ret_pending)
 {
-	_cleanup_json_ cJSON *owned = failure;
-	_cleanup_free_ char *key = object_key(failure);
-	const char *name = json_str(failure, "metadata.namespace");
-	struct pending_namespace *namespace = key && name ? namespace_of(p, name) : NULL;
+	_cleanup_free_ char *key = ray_failure_key(failure);
+	struct pending_namespace *namespace = key ? namespace_of(p, failure->namespace) : NULL;
 	struct pending_failure *pending;
 	int r;
 
-	if (!key || !name)
+	if (!key)
 		return -EINVAL;
 	if (!namespace)
 		return -ENOMEM;
@@ -165,12 +163,14 @@ int pending_failures_add(struct pending_failures *p, cJSON *failure, int64_t now
 		r = -ENOSPC;
 	} else {
 		namespace->full_ns = 0;
-		pending = pending_new(owned, key, name);
+		pending = pending_new(failure, key);
 		r = add(p, pending, namespace, now_ns);
 	}
 	drop_if_empty(p, namespace);
-	if (r == 0)
+	if (r == 0) {
+		pending->failure = failure;
 		*ret_pending = pending;
+	}
 	return r;
 }
 
@@ -220,31 +220,19 @@ bool pending_failures_is_full(const struct pending_failures *p, const char *name
 	return n && n->full_ns && now_ns - n->full_ns < within_ns;
 }
 
-/*
- * --- One of them
- * ----------------------------------------------------------------------------------------
- */
+/* --- One of them ------------------------------------------------------------------------------ */
 
-cJSON *pending_failure_open(struct pending_failure *pending)
+void pending_failure_replace(struct pending_failure *pending, struct ray_failure *failure)
 {
-	if (!pending->failure &&
-	    json_parse(pending->text, strlen(pending->text), &pending->failure, NULL) == 0)
-		free(TAKE_PTR(pending->text));
-	return pending->failure;
-}
-
-/* Without memory it stays a tree. */
-void pending_failure_close(struct pending_failure *pending)
-{
-	if (pending->failure && (pending->text = cJSON_PrintUnformatted(pending->failure)))
-		cJSON_Delete(TAKE_PTR(pending->failure));
-}
-
-void pending_failure_replace(struct pending_failure *pending, cJSON *failure)
-{
-	free(TAKE_PTR(pending->text));
-	cJSON_Delete(pending->failure);
+	ray_failure_free(pending->failure);
 	pending->failure = failure;
+}
+
+void pending_failure_set_object(struct pending_failure *pending, cJSON *object)
+{
+	cJSON_Delete(pending->object);
+	pending->object = object;
+	pending->reduced = false;
 }
 
 bool pending_failure_may_retry(struct pending_failure *pending, int status, int64_t now_ns)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RayFailures that wait to be written, by "namespace/name". Each is kept as text, a quarter of its
- * tree's size, but while it is worked on. They are bounded so that no tenant takes the room of
- * another: a namespace may have PENDING_NAMESPACE_MAX of them, and never more than there is room
- * left for the others. Pure.
+ * RayFailures that wait to be written, by "namespace/name". They are bounded so that no tenant
+ * takes the room of another: a namespace may have PENDING_NAMESPACE_MAX of them, and never more
+ * than there is room left for the others. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_PENDING_FAILURES_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_PENDING_FAILURES_H
@@ -13,8 +12,9 @@
 #include <stdint.h>
 
 #include "lib/strmap.h"
+#include "operator/failures/ray_failure.h"
 
-/* Some 2 kB each. A thousand pods that die together fit several times. */
+/* Some 3 kB each. A thousand pods that die together fit several times. */
 #define PENDING_MAX 10000
 #define PENDING_NAMESPACE_MAX 2500
 /*
@@ -35,8 +35,8 @@ struct pending_failure {
 	char *key;
 	char *pod_uid; /* NULL: it names none */
 	char *cluster; /* "namespace/name", NULL: it names none */
-	cJSON *failure; /* while it is open, else NULL */
-	char *text; /* while it is not */
+	struct ray_failure *failure;
+	cJSON *object; /* the failure as it is written, while a write of it runs; else NULL */
 	struct pending_namespace *namespace;
 	int64_t since_ns; /* boottime: when it came */
 	int64_t refused_ns; /* boottime of the first refusal in a row; 0: none */
@@ -47,16 +47,16 @@ struct pending_failure {
 	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
 	bool taken; /* in work, or was: it stays as it is */
 	bool owner_asked, inquired;
-	bool reduced; /* to what an older CRD takes */
+	bool reduced; /* object, to what an older CRD takes */
 };
 
 void pending_failures_release(struct pending_failures *p);
 
 /*
- * Takes failure, which must have a key that is not there yet. Returns 0, -ENOSPC: its namespace has
- * enough, -ENOMEM, or -EINVAL: no name. Then failure is freed.
+ * Takes failure, which must have a key that is not there yet, and returns 0. -ENOSPC: its namespace
+ * has enough, -ENOMEM, or -EINVAL: no name; failure remains the caller's.
  */
-int pending_failures_add(struct pending_failures *p, cJSON *failure, int64_t now_ns,
+int pending_failures_add(struct pending_failures *p, struct ray_failure *failure, int64_t now_ns,
 			 struct pending_failure **ret_pending);
 struct pending_failure *pending_failures_get(const struct pending_failures *p, const char *key);
 /* Frees it. */
@@ -75,11 +75,10 @@ void pending_failures_touch(struct pending_failures *p, int64_t now_ns);
 bool pending_failures_is_full(const struct pending_failures *p, const char *namespace,
 			      int64_t now_ns, int64_t within_ns);
 
-/* The failure as a tree until pending_failure_close. NULL: no memory. */
-cJSON *pending_failure_open(struct pending_failure *pending);
-void pending_failure_close(struct pending_failure *pending);
-/* Takes failure in place of the one that is open. */
-void pending_failure_replace(struct pending_failure *pending, cJSON *failure);
+/* Takes failure in place of the one that waits. */
+void pending_failure_replace(struct pending_failure *pending, struct ray_failure *failure);
+/* Takes object, or NULL, in place of the one that is written. */
+void pending_failure_set_object(struct pending_failure *pending, cJSON *object);
 
 /*
  * A write of it failed. status: the API server's answer, 0: none. Returns whether to try again; a

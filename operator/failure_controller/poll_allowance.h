@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many RayFailures a pod may still cause by what its sidecar says: a journal of 64 at once,
- * then one a minute. A hostile pod can make no more of them. Pure.
+ * Limits how many RayFailures a pod can cause by its sidecar's answers: 64 at once, the length of
+ * a journal, and then one a minute. A hostile pod cannot cause more. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_ALLOWANCE_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_ALLOWANCE_H
@@ -19,9 +19,9 @@ struct poll_allowance {
 	int64_t refilled_ns; /* boottime */
 };
 
-/* Full. */
+/* Starts with the full allowance. */
 void poll_allowance_init(struct poll_allowance *allowance, int64_t now_ns);
-/* Takes one; false: there is none. */
+/* Uses up one RayFailure of the allowance. Returns false if none is left. */
 bool poll_allowance_spend(struct poll_allowance *allowance, int64_t now_ns);
 
 #endif

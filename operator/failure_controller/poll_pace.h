@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often a sidecar is asked. Pure.
+ * Decides how often the operator asks a sidecar. Pure.
  *
  * A pod is restless for ten minutes after something happened in it or in a pod of
  * its RayCluster (a container ended, its sidecar had news), and for as long as its
  * sidecar says so (its memory is nearly full, or grows). Restless pods are asked
- * every 10 to 15 s, however many others rest. Those share 50 requests a second: a
- * few hundred are asked as often as restless ones, 10,000 every 200 to 300 s, and
- * none less often than every 300 to 450 s.
+ * every 10 to 15 s, however many others rest. Resting pods share 50 requests a
+ * second: a few hundred are asked as often as restless pods, 10,000 every 200 to
+ * 300 s, and no pod less often than every 300 to 450 s.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_PACE_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_PACE_H
@@ -19,7 +19,7 @@
 #include "lib/units.h"
 
 #define POLL_RESTLESS_NS (600 * NS_PER_SEC)
-/* A sidecar that says that its answer is good for no longer than this is restless. */
+/* A sidecar is restless if its answer is valid for no longer than this. */
 #define POLL_RESTLESS_AGE_NS (15 * NS_PER_SEC)
 
 struct poll_pace {
@@ -27,8 +27,9 @@ struct poll_pace {
 };
 
 /*
- * From one question to the next. fails: how many in a row were not answered; they double it, to two minutes or more. jitter,
- * from 0 to 255, is the pod's share of what is added: up to a half.
+ * The time from one request to the next. fails: how many requests in a row got no answer; each
+ * doubles the time, to two minutes or more. jitter, from 0 to 255, is the pod's own: it adds up to
+ * a half of the time.
  */
 int64_t poll_pace_interval(const struct poll_pace *pace, bool restless, unsigned fails, uint8_t jitter);
 

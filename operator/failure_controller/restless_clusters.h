@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Until when the pods of a RayCluster are restless (poll_pace.h): what happens in one seldom happens there alone. */
+/*
+ * Knows until when the pods of a RayCluster are restless (poll_pace.h): a failure in a pod is often
+ * followed by others nearby.
+ */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_RESTLESS_CLUSTERS_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_RESTLESS_CLUSTERS_H
 
@@ -8,7 +11,7 @@
 
 #include "lib/strmap.h"
 
-/* There while it has pods. */
+/* It exists while the cluster has pods. */
 struct restless_cluster {
 	char *key; /* "namespace/name" */
 	size_t n_pods;
@@ -21,9 +24,12 @@ struct restless_clusters {
 
 void restless_clusters_release(struct restless_clusters *clusters);
 
-/* One more pod of that cluster; NULL: no memory, and the pod rests while its neighbours do not. */
+/*
+ * Adds a pod to that cluster. NULL: no memory; then the pod rests even while its neighbours are
+ * restless.
+ */
 struct restless_cluster *restless_clusters_join(struct restless_clusters *clusters, const char *key);
-/* One pod less. NULL is allowed. */
+/* Removes a pod from the cluster, which may be NULL. */
 void restless_clusters_leave(struct restless_clusters *clusters, struct restless_cluster *cluster);
 
 #endif

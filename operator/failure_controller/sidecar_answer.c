@@ -138,11 +138,11 @@ static void find_missed(const struct answer_sinks *sinks, const cJSON *pod,
 
 	if (told)
 		pod_ends_missed(&report->ends, pod, told, told_ends(sinks, pod, told),
-				report->failures);
+				&report->failures);
 }
 
 /* One that was not known yet. False: it has to come again. Takes failure. */
-static bool take_failure(const struct answer_sinks *sinks, cJSON *failure,
+static bool take_failure(const struct answer_sinks *sinks, struct ray_failure *failure,
 			 struct answer_result *result)
 {
 	result->failed = true;
@@ -155,16 +155,17 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 {
 	unsigned lost = report->refused;
 	bool later = false;
-	cJSON *failure;
 
-	while ((failure = cJSON_DetachItemFromArray(report->failures, 0))) {
+	for (size_t i = 0; i < report->failures.n; i++) {
+		struct ray_failure *failure = TAKE_PTR(report->failures.list[i]);
+
 		if (failure_writer_knows(sinks->writer, failure)) {
-			cJSON_Delete(failure);
+			ray_failure_free(failure);
 		} else if (news_of(m) &&
 			   poll_allowance_spend(&m->news->allowance, now_boottime_ns())) {
 			later = !take_failure(sinks, failure, result) || later;
 		} else {
-			cJSON_Delete(failure);
+			ray_failure_free(failure);
 			lost++;
 		}
 	}

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the sidecar in each Ray pod for what the pod's status does not show: the
- * processes that died while their container lives become RayFailures, a hold
- * becomes an Event of the pod, memory that grows for hours an Event of the RayCluster
- * and, where we manage it, a condition.
- * Only the replica that acts asks.
+ * Asks the sidecar in each Ray pod for what the pod's status does not show.
+ * Processes that died while their container lives become RayFailures, a hold
+ * becomes an Event of the pod, and memory that grows for hours becomes an Event of
+ * the RayCluster and, if the operator manages it, a condition. Only the leader asks.
  *
- * Over the pods' network, for a sidecar has no rights at the API server, and must
- * not need any: its token would be within reach of Ray's users. Each pod is asked
- * at once when something ended in it, and else as poll_pace.h says: the more seldom
- * the more pods rest. An answer that did not change is a few bytes (If-None-Match). A
- * NetworkPolicy may forbid it: then a metric and an Event say so, and the deaths
- * of whole containers are recorded all the same.
+ * It asks over the pods' network. A sidecar has no rights at the API server and must
+ * not need any, because Ray's users could reach its token. A pod is asked
+ * at once when something ended in it, and otherwise as poll_pace.h decides: the more
+ * pods rest, the more seldom. An unchanged answer is a few bytes (If-None-Match). A
+ * NetworkPolicy may forbid the requests: then a metric and an Event say so, and the
+ * deaths of whole containers are recorded all the same.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_POLLER_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_POLLER_H
@@ -31,7 +30,7 @@ struct sidecar_poller_options {
 	struct failure_writer *writer;
 	struct metrics *metrics;
 	bool (*may_write)(void *arg);
-	void (*on_growing)(void *arg, const cJSON *pod); /* what is told of its growing memory has changed */
+	void (*on_growing)(void *arg, const cJSON *pod); /* what is known of its growing memory has changed */
 	void *arg;
 };
 
@@ -42,8 +41,9 @@ void sidecar_poller_free(struct sidecar_poller *poller); /* NULL is allowed */
 void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool gone);
 
 /*
- * What the sidecar of that pod ("namespace/name") says of memory that grows for hours; NULL: nothing. Valid until it answers again.
- * ret_heard: it has answered, or cannot be asked; else it may still say something.
+ * What the sidecar of that pod ("namespace/name") says about memory that grows for hours; NULL:
+ * nothing. Valid until its next answer. *ret_heard: it has answered or cannot be asked; if false,
+ * an answer may still come.
  */
 const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard);
 

@@ -27,6 +27,7 @@ bool death_is_told(const struct death *d)
 void death_set_whose(const struct death *d, struct ray_failure *f)
 {
 	const cJSON *annotation = cJSON_GetObjectItemCaseSensitive(json_get(d->pod, "metadata.annotations"), OWNER_ANNOTATION);
+	struct owner owner;
 
 	ray_failure_set(&f->namespace, json_str(d->pod, "metadata.namespace"));
 	ray_failure_set(&f->cluster, death_label(d->pod, "ray.io/cluster"));
@@ -37,7 +38,8 @@ void death_set_whose(const struct death *d, struct ray_failure *f)
 	ray_failure_set(&f->pod_created_at, json_str(d->pod, "metadata.creationTimestamp"));
 	ray_failure_set(&f->node, json_str(d->pod, "spec.nodeName"));
 	ray_failure_set(&f->container, d->container);
-	f->has_owner = owner_parse(cJSON_GetStringValue(annotation), &f->owner);
+	if (owner_parse(cJSON_GetStringValue(annotation), &owner))
+		ray_failure_set_owner(f, &owner);
 }
 
 void death_set_name(const struct death *d, const char *seed, struct ray_failure *f)
@@ -60,15 +62,6 @@ void death_set_story(const struct death *d, struct ray_failure *f)
 {
 	ray_failure_set(&f->signature, death_is_told(d) ? json_str(d->report, "signature") : NULL);
 	f->story = story_facts_of(d->pod, d->container, death_is_told(d));
-}
-
-void death_add_missing(cJSON *spec, const char *what, const char *needs)
-{
-	cJSON *entry = cJSON_CreateObject();
-
-	json_set_str(entry, "what", what);
-	json_set_str(entry, "needs", needs);
-	json_append(json_array_at(spec, "missing"), entry);
 }
 
 /* "<store>/<namespace>/<cluster>/<pod>.<uid8>/...": of this very pod, or somebody points elsewhere. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A death in a pod, and what RayFailures of containers and of processes have in common. For this folder only. */
+/*
+ * A death in a pod, and what RayFailures of containers and of processes have in common. Only for
+ * this folder.
+ */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_DEATH_H
 #define AFTERGLOW_OPERATOR_FAILURES_DEATH_H
 
@@ -14,13 +17,13 @@ struct death {
 	const cJSON *pod;
 	const char *container;
 	const cJSON *terminated; /* ContainerStateTerminated */
-	bool lost;		 /* with its node; terminated is made up, without exit code */
-	bool never_ran;		 /* terminated is the ContainerStateWaiting of one that could not be started */
-	bool forgotten;		 /* terminated is what the kubelet made up when the runtime did not know the container any more */
+	bool lost;		 /* the container was lost with its node; terminated is made up, without exit code */
+	bool never_ran;		 /* terminated is the ContainerStateWaiting of a container that could not be started */
+	bool forgotten;		 /* terminated is what the kubelet made up because the runtime no longer knew the container */
 	bool current;		 /* state.terminated rather than lastState.terminated */
 	int64_t restart;	 /* which instance, from 0 */
 	int64_t now_ns;
-	cJSON *report;	      /* of the sidecar, NULL when there is none to be believed */
+	cJSON *report;	      /* the sidecar's report, NULL if there is none that can be believed */
 	bool provisional;     /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
 	struct podview view;
@@ -29,21 +32,30 @@ struct death {
 /* A label of the pod, or NULL. */
 const char *death_label(const cJSON *pod, const char *name);
 
-/* Whether the sidecar's last word on it is there. */
+/* Whether the sidecar's final report of it is there. */
 bool death_is_told(const struct death *d);
 
-/* Cluster, group, pod, container, node, and the owner as the pod's annotation says (failures/owner.h). */
+/*
+ * Sets cluster, group, pod, container, node, and the owner that the pod's annotation names
+ * (failures/owner.h).
+ */
 void death_set_whose(const struct death *d, struct ray_failure *failure);
-/* The same seed, pod and container give the same name. */
+/* Sets the name. The same seed, pod and container give the same name. */
 void death_set_name(const struct death *d, const char *seed, struct ray_failure *failure);
-/* And whether the pod was deleted before. NULL and "": it is not known. */
+/*
+ * Sets the time of the end (NULL and "": it is not known), and whether the pod was deleted before
+ * it.
+ */
 void death_set_ended_at(const struct death *d, const char *ended_at, struct ray_failure *failure);
-/* Of a report that is told; a bundle that is another pod's is said to be missing. */
+/*
+ * Sets the bundle from the sidecar's final report. A bundle that belongs to another pod is listed
+ * as missing.
+ */
 void death_set_bundle(const struct death *d, struct ray_failure *failure);
-/* What failures are grouped and joined by: the signature of a report that is told, and what the pod says of the container. */
+/*
+ * Sets what failures are grouped and joined by: the signature in the final report, and what the pod
+ * says about the container.
+ */
 void death_set_story(const struct death *d, struct ray_failure *failure);
-
-/* Adds to spec.missing of a RayFailure that is JSON already. */
-void death_add_missing(cJSON *spec, const char *what, const char *needs);
 
 #endif

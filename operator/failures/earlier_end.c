@@ -98,16 +98,17 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid ? uid : "", d->container, id);
 	death_set_name(d, seed, f);
 	death_set_story(d, f);
+	ray_failure_sign(f);
 }
 
-static cJSON *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
+static struct ray_failure *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
 {
 	const struct death d = { .pod = pod, .container = container, .report = report };
-	_cleanup_(ray_failure_release) struct ray_failure f;
+	struct ray_failure *failure = ray_failure_new();
 
-	ray_failure_init(&f);
-	fill(&d, id, &f);
-	return ray_failure_to_json(&f);
+	if (failure)
+		fill(&d, id, failure);
+	return failure;
 }
 
 static bool is_failure(const cJSON *report)
@@ -168,7 +169,7 @@ static void claim(struct pod_ends *ends, const char *container, int64_t at_ns)
 			nearest = end;
 	}
 	if (nearest)
-		cJSON_Delete(TAKE_PTR(nearest->failure));
+		ray_failure_free(TAKE_PTR(nearest->failure));
 }
 
 static void claim_by_status(struct pod_ends *ends, const cJSON *pod)
@@ -196,21 +197,22 @@ static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod,
 	return n > 0;
 }
 
-void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct told_end *told, size_t n_told, cJSON *failures)
+void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct told_end *told, size_t n_told,
+		     struct ray_failures *failures)
 {
 	for (size_t i = 0; i < n_told; i++)
 		claim(ends, told[i].container, told[i].at_ns);
 	claim_by_status(ends, pod);
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->list[i].failure && !is_credible(ends, i, pod, told, n_told))
-			cJSON_Delete(TAKE_PTR(ends->list[i].failure));
+			ray_failure_free(TAKE_PTR(ends->list[i].failure));
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->list[i].failure)
-			json_append(failures, TAKE_PTR(ends->list[i].failure));
+			ray_failures_add(failures, TAKE_PTR(ends->list[i].failure));
 }
 
 void pod_ends_release(struct pod_ends *ends)
 {
 	for (size_t i = 0; i < ends->n; i++)
-		cJSON_Delete(TAKE_PTR(ends->list[i].failure));
+		ray_failure_free(TAKE_PTR(ends->list[i].failure));
 }

@@ -13,7 +13,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/earlier_end.h"
-#include "operator/testing.h"
+#include "operator/failures/testing.h"
 
 #define AT(t) "'2026-11-21T01:" t "Z'"
 
@@ -91,41 +91,43 @@ static void ends_that_nobody_told_of_were_missed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = pod_with(rows[i].status), *failures = cJSON_CreateArray();
+		_cleanup_json_ cJSON *pod = pod_with(rows[i].status);
+		struct ray_failures failures = { 0 };
 		_cleanup_strbuf_ struct strbuf found = STRBUF_INIT(4096);
 		struct told_end told[8] = { 0 };
 		struct pod_ends ends = { 0 };
 		size_t n_told = 0;
-		const cJSON *failure;
 
 		for (size_t k = 0; rows[i].journal[k]; k++)
 			assert_true(add(&ends, pod, "ray-worker", rows[i].journal[k], ""));
 		for (; rows[i].told[n_told]; n_told++)
 			told[n_told] = (struct told_end){ .container = "ray-worker", .at_ns = time_of(rows[i].told[n_told]) };
-		pod_ends_missed(&ends, pod, told, n_told, failures);
-		cJSON_ArrayForEach(failure, failures)
-			strbuf_addf(&found, "%s ", json_str(failure, "spec.verdict") + strlen("It ended at "));
+		pod_ends_missed(&ends, pod, told, n_told, &failures);
+		for (size_t k = 0; k < failures.n; k++)
+			strbuf_addf(&found, "%s ", failures.list[k]->verdict + strlen("It ended at "));
 		if (strcmp(strbuf_str(&found), rows[i].missed) != 0 || ends.undecided != rows[i].undecided)
 			fail_msg("%s: %s", rows[i].what, strbuf_str(&found));
+		ray_failures_release(&failures);
 		pod_ends_release(&ends);
 	}
 }
 
 static void such_a_failure_has_its_own_name_always(void **state)
 {
-	_cleanup_json_ cJSON *pod = pod_with(FOURTH_RUNS), *failures = cJSON_CreateArray();
-	const char *names[2];
+	_cleanup_json_ cJSON *pod = pod_with(FOURTH_RUNS);
+	struct ray_failures failures = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct pod_ends ends = { 0 };
 
 		add(&ends, pod, "ray-worker", "10:00.500", "");
-		pod_ends_missed(&ends, pod, NULL, 0, failures);
-		names[i] = json_str(cJSON_GetArrayItem(failures, i), "metadata.name");
+		pod_ends_missed(&ends, pod, NULL, 0, &failures);
 	}
-	assert_string_equal(names[0], names[1]);
-	const cJSON *spec = json_get(cJSON_GetArrayItem(failures, 0), "spec");
+	assert_int_equal(failures.n, 2);
+	assert_string_equal(failures.list[0]->name, failures.list[1]->name);
+	_cleanup_json_ cJSON *array = json_of_failures(&failures);
+	const cJSON *spec = json_get(array->child, "spec");
 	assert_int_equal(json_int(spec, "exitCode", -1), 7);
 	assert_string_equal(json_str(spec, "class"), "ApplicationError");
 	assert_string_equal(json_str(spec, "endedAt"), "2026-11-21T01:10:00.500Z");

@@ -24,14 +24,6 @@ const char *ended_by_kind_name(enum ended_by_kind kind)
 	return kinds[kind].name;
 }
 
-enum ended_by_kind ended_by_kind_of(const char *name)
-{
-	for (size_t i = 1; name && i < ENDED_BY_KIND_COUNT; i++)
-		if (strcmp(kinds[i].name, name) == 0)
-			return (enum ended_by_kind)i;
-	return ENDED_BY_NOBODY;
-}
-
 bool ended_by_takes_node(enum ended_by_kind kind)
 {
 	return kinds[kind].takes_node;
@@ -66,17 +58,6 @@ void ended_by_set(const struct ended_by *by, cJSON *spec)
 	if (by->at_ns > 0)
 		json_set_str(object, "time", time_format(by->at_ns, at));
 	json_set(spec, "endedBy", object);
-}
-
-void ended_by_get(const cJSON *spec, struct ended_by *ret_by)
-{
-	const cJSON *object = json_get(spec, "endedBy");
-	const char *at = json_str(object, "time");
-
-	*ret_by = (struct ended_by){ 0 };
-	ended_by_init(ret_by, ended_by_kind_of(json_str(object, "kind")), NULL, json_str(object, "name"), json_str(object, "reason"));
-	if (!at || time_parse(at, &ret_by->at_ns, NULL) < 0)
-		ret_by->at_ns = 0;
 }
 
 const char *ended_by_text(const struct ended_by *by, char buf[static ENDED_BY_TEXT_MAX])

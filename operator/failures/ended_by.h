@@ -27,8 +27,6 @@ struct ended_by {
 
 /* "RayAutoscaler", static; "" for nobody. */
 const char *ended_by_kind_name(enum ended_by_kind kind);
-/* ENDED_BY_NOBODY for NULL and for a name that no kind has. */
-enum ended_by_kind ended_by_kind_of(const char *name);
 /* Whether it ends pods because their node is drained, reclaimed or shut down. */
 bool ended_by_takes_node(enum ended_by_kind kind);
 
@@ -40,8 +38,6 @@ void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_
 
 /* Writes spec.endedBy, or removes it for ENDED_BY_NOBODY. */
 void ended_by_set(const struct ended_by *by, cJSON *spec);
-/* Reads what ended_by_set wrote; kind is ENDED_BY_NOBODY where spec.endedBy is missing. */
-void ended_by_get(const cJSON *spec, struct ended_by *ret_by);
 
 /* "by Ray's autoscaler: it scaled the group down" into buf, which is returned; "" for nobody. */
 #define ENDED_BY_TEXT_MAX 400

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RayFailure objects from a pod.
+ * RayFailures from a pod.
  *
  * Two sources meet here: the sidecar's report, which saw the counters but can be
  * forged by the Ray container, and the pod's status, which cannot but saw little.
@@ -297,61 +297,58 @@ static void fill(const struct death *d, struct ray_failure *f)
 	set_gaps(d, f);
 	death_set_bundle(d, f);
 	death_set_story(d, f);
+	ray_failure_sign(f);
 }
 
-static cJSON *failure_new(struct death *d)
+/* NULL: no memory, which is noted. */
+static struct ray_failure *failure_new(struct death *d)
 {
-	_cleanup_(ray_failure_release) struct ray_failure f;
-	cJSON *failure;
+	struct ray_failure *failure = ray_failure_new();
 
-	ray_failure_init(&f);
+	if (!failure)
+		return NULL;
 	look(d);
-	fill(d, &f);
-	failure = ray_failure_to_json(&f);
+	fill(d, failure);
 	cJSON_Delete(TAKE_PTR(d->report));
 	return failure;
 }
 
-void failure_seal(cJSON *failure)
+void failure_seal(cJSON *object)
 {
-	cJSON *spec = json_get(failure, "spec");
+	cJSON *spec = json_get(object, "spec");
 
 	signature_set(json_str(spec, "signature"), spec);
-	story_write(failure);
+	story_write(object);
 }
 
 /* --- What is still open ------------------------------------------------------------------------------- */
 
-bool failure_is_open(const cJSON *pod, const cJSON *failure)
+bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 {
 	/* What the pod's fate would outrank, or did not explain. */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
 							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
-	const char *class = json_str(failure, "spec.class"), *container = json_str(failure, "spec.container");
 
 	/* A pod that is deleted has its explanation. */
-	if (!class || !container || json_str(pod, "metadata.deletionTimestamp") ||
-	    !json_get(failure, "spec.exitCode"))
+	if (!ray_failure_text(f->container) || json_str(pod, "metadata.deletionTimestamp") || f->exit_code == RAY_FAILURE_NONE)
 		return false;
 	/* An OOM kill that is not proved may be one that the container survived until its pod was evicted. */
-	if (is_oom(failure_class_from_name(class)))
-		return !is_sure(json_get(failure, "spec")) && podview_is_open(pod, container, json_str(failure, "spec.containerID"));
+	if (is_oom((int)f->class))
+		return f->confidence != CONFIDENCE_CERTAIN && podview_is_open(pod, f->container, ray_failure_text(f->container_id));
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
-		if (strcmp(class, failure_class_name(open_questions[i])) == 0)
-			return podview_is_open(pod, container, json_str(failure, "spec.containerID"));
+		if (f->class == open_questions[i])
+			return podview_is_open(pod, f->container, ray_failure_text(f->container_id));
 	return false;
 }
 
-bool failure_supersedes(const cJSON *later, const cJSON *earlier)
+bool failure_supersedes(const struct ray_failure *later, const struct ray_failure *earlier)
 {
-	const char *class = json_str(later, "spec.class"), *was = json_str(earlier, "spec.class");
-
-	return class && strcmp(class, failure_class_name(FAILURE_POD_DELETED)) != 0 && !(was && strcmp(class, was) == 0);
+	return later->class != FAILURE_POD_DELETED && later->class != earlier->class;
 }
 
 /* --- The pod -------------------------------------------------------------------------------------------- */
 
-static void add_death(const cJSON *pod, const cJSON *status, bool current, int64_t now_ns, cJSON *failures)
+static void add_death(const cJSON *pod, const cJSON *status, bool current, int64_t now_ns, struct ray_failures *failures)
 {
 	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
 	bool forgotten = !current && made_up_forgotten(status);
@@ -367,10 +364,10 @@ static void add_death(const cJSON *pod, const cJSON *status, bool current, int64
 
 	if (!cJSON_IsObject(terminated) || json_int(terminated, "exitCode", 0) == 0 || (current && !made_up_had_run(status)))
 		return;
-	json_append(failures, failure_new(&d));
+	ray_failures_add(failures, failure_new(&d));
 }
 
-static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_ns, cJSON *failures)
+static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_ns, struct ray_failures *failures)
 {
 	const cJSON *waiting = json_get(status, "state.waiting");
 	struct death d = {
@@ -384,10 +381,10 @@ static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_
 	};
 
 	if (podview_cannot_start(json_str(waiting, "reason")))
-		json_append(failures, failure_new(&d));
+		ray_failures_add(failures, failure_new(&d));
 }
 
-static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, cJSON *failures)
+static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, struct ray_failures *failures)
 {
 	const cJSON *status;
 
@@ -402,26 +399,20 @@ static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, 
 	}
 }
 
-int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err)
+int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err)
 {
 	size_t lost = oom_count();
-	_cleanup_json_ cJSON *failures = cJSON_CreateArray();
 
-	if (!failures)
-		return err_set(err, ENOMEM, "failures");
 	if (death_label(pod, "ray.io/cluster")) {
 		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), now_ns, failures);
 		add_deaths(pod, json_get(pod, "status.containerStatuses"), now_ns, failures);
 	}
-	if (oom_count() != lost)
-		return err_set(err, ENOMEM, "failures");
-	*ret_array = TAKE_PTR(failures);
-	return 0;
+	return oom_count() == lost ? 0 : err_set(err, ENOMEM, "failures");
 }
 
 /* --- A pod that is gone ---------------------------------------------------------------------------------- */
 
-static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, cJSON *failures)
+static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, struct ray_failures *failures)
 {
 	_cleanup_json_ cJSON *unknown = cJSON_CreateObject();
 	const cJSON *running = json_get(status, "state.running");
@@ -439,23 +430,19 @@ static void add_lost(const cJSON *pod, const cJSON *status, int64_t now_ns, cJSO
 		return;
 	json_set_str(unknown, "startedAt", json_str(running, "startedAt"));
 	json_set_str(unknown, "containerID", json_str(status, "containerID"));
-	json_append(failures, failure_new(&d));
+	ray_failures_add(failures, failure_new(&d));
 }
 
-int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err)
+int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err)
 {
 	size_t lost = oom_count();
-	_cleanup_json_ cJSON *failures = NULL;
 	const cJSON *status;
-	int r = failures_from_pod(pod, now_ns, &failures, err);
+	int r = failures_from_pod(pod, now_ns, failures, err);
 
 	if (r < 0)
 		return r;
 	if (death_label(pod, "ray.io/cluster"))
 		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
 			add_lost(pod, status, now_ns, failures);
-	if (oom_count() != lost)
-		return err_set(err, ENOMEM, "failures");
-	*ret_array = TAKE_PTR(failures);
-	return 0;
+	return oom_count() == lost ? 0 : err_set(err, ENOMEM, "failures");
 }

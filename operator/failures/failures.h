@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayFailure objects from what the API server shows of a pod. Pure: time is an argument. */
+/* RayFailures from what the API server shows of a pod. Pure: time is an argument. */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
 #define AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
 
@@ -8,55 +8,63 @@
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "operator/failures/ray_failure.h"
 
-/* When the death was that it tells of, as spec.endedAt: for those who see only the metadata. */
+/* The time of the death, as in spec.endedAt, for readers that see only the metadata. */
 #define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
-/* When the pod was made, by the API server's clock: whether it came after another death. */
+/*
+ * When the pod was created, by the API server's clock: it shows whether the pod came after another
+ * death.
+ */
 #define FAILURE_POD_ANNOTATION "afterglow.dev/pod-created-at"
-/* There when the pod was being deleted by then: whatever its exit code says, it did not end by itself. */
+/*
+ * Present if the pod was being deleted by then: the container did not end by itself, whatever its
+ * exit code is.
+ */
 #define FAILURE_DELETED_ANNOTATION "afterglow.dev/pod-deleted"
 
 /*
- * A JSON array (the caller owns it) of whole RayFailure objects: one per
+ * Appends RayFailures: one per
  * container instance found dead in state.terminated or lastState.terminated
  * with an exit code other than 0, init containers included, the sidecar's own
  * container not. Empty for a pod without the label ray.io/cluster. The name is
  * derived from the container's ID, so the same death has the same name.
  *
- * The termination message is the source; where it is absent, a snapshot only or
- * at odds with the kubelet, the pod's status alone is classified and the
- * RayFailure says what is missing.
+ * The source is the termination message. If it is absent, only a snapshot, or
+ * contradicts the kubelet, the pod's status alone is classified and the RayFailure
+ * says what is missing.
  */
-int failures_from_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
+int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err);
 
 /*
- * The same of a pod that is gone, in its last state: besides, one per container of which nobody ever said that it
- * ended, if the pod's status says that its node is lost.
+ * The same for the last state of a pod that is gone. If the pod's status says that its node is
+ * lost, there is also a RayFailure for each container that was never reported as ended.
  */
-int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, cJSON **ret_array, struct err *err);
+int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err);
 
 /*
- * A whole RayFailure (the caller owns it) of a process that died while its container lives, as the sidecar in the
+ * A RayFailure (the caller owns it) of a process that died while its container lives, as the sidecar in the
  * pod tells: container and id name it, report is what termination_take gives. -EPROTO: it is no such death, or not
  * of this pod.
  */
 int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
-		       cJSON **ret_failure, struct err *err);
+		       struct ray_failure **ret_failure, struct err *err);
 
 /*
- * To be called once its class is settled, right before it is written: gives it what failures are grouped and joined by
- * (failures/signature.h, failures/story.h), as it is by now.
+ * To be called with the object once its class is settled, right before it is written: gives it what failures are grouped and
+ * joined by (failures/signature.h, failures/story.h), as it is by now.
  */
-void failure_seal(cJSON *failure);
+void failure_seal(cJSON *object);
 
 /* Whether a later state of the pod may give that failure another class: better not to write it yet. */
-bool failure_is_open(const cJSON *pod, const cJSON *failure);
+bool failure_is_open(const cJSON *pod, const struct ray_failure *failure);
 
 /*
- * Two accounts of one death: earlier is of a state of the pod that nobody deleted yet, later of one that is being deleted.
- * Whether later is the better one. The container had ended when the deletion began, so the deletion does not explain it; an
- * eviction or a lost node may.
+ * Compares two RayFailures of the same death: earlier is from a state of the pod before its
+ * deletion, later from a state during it. Returns whether later is better. The container had ended
+ * when the deletion began, so the deletion does not explain its end, but an eviction or a lost node
+ * may.
  */
-bool failure_supersedes(const cJSON *later, const cJSON *earlier);
+bool failure_supersedes(const struct ray_failure *later, const struct ray_failure *earlier);
 
 #endif

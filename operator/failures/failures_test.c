@@ -12,7 +12,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
-#include "operator/testing.h"
+#include "operator/failures/testing.h"
 
 #define POD_HEAD                                                                                                             \
 	"metadata: {name: demo-worker-x, namespace: ml, uid: 0123456789ab, labels: {ray.io/cluster: demo, ray.io/group: g, " \
@@ -39,11 +39,21 @@ static cJSON *pod_with(const char *metadata, const char *status, const char *ter
 static cJSON *failures_of(const cJSON *pod)
 {
 	struct err err = { 0 };
-	cJSON *array = NULL;
+	struct ray_failures failures = { 0 };
 
-	if (failures_from_pod(pod, 1795224546 * NS_PER_SEC, &array, &err) < 0)
+	if (failures_from_pod(pod, 1795224546 * NS_PER_SEC, &failures, &err) < 0)
 		fail_msg("%s", err.text);
-	return array;
+	return json_of_failures(&failures);
+}
+
+/* Of the one failure of that pod as it was, given the pod as it is. */
+static bool is_open(const cJSON *pod, const cJSON *object)
+{
+	struct ray_failure *failure = failure_of_json(object);
+	bool open = failure_is_open(pod, failure);
+
+	ray_failure_free(failure);
+	return open;
 }
 
 static bool any_has(const cJSON *array, const char *key, const char *part)
@@ -560,7 +570,7 @@ static void a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod(void 
 		spec = json_get(failure, "spec");
 		if (strcmp(json_str(spec, "class"), rows[i].class) != 0 || strcmp(json_str(spec, "confidence"), rows[i].confidence) != 0)
 			fail_msg("row %zu: %s, %s", i, json_str(spec, "class"), json_str(spec, "confidence"));
-		if (failure_is_open(pod, failure) != rows[i].open)
+		if (is_open(pod, failure) != rows[i].open)
 			fail_msg("row %zu: open is %d", i, !rows[i].open);
 		assert_int_equal(json_int(spec, "restartCount", -1), 2);
 		/* One failure, whatever becomes known of it. */
@@ -687,24 +697,16 @@ static void what_the_status_may_still_explain_is_open(void **state)
 		_cleanup_json_ cJSON *array = failures_of(pod);
 		cJSON *status = json_get(pod, "status"), *container = json_get(status, "containerStatuses")->child;
 
-		if (failure_is_open(pod, array->child) != rows[i].open)
+		if (is_open(pod, array->child) != rows[i].open)
 			fail_msg("row %zu (%s)", i, rows[i].terminated);
 		json_set_str(status, "phase", "Failed");
-		assert_false(failure_is_open(pod, array->child));
+		assert_false(is_open(pod, array->child));
 		/* Started again: it was not the pod's fate. */
 		json_set_str(status, "phase", "Running");
 		json_set(container, "lastState", cJSON_Duplicate(json_get(container, "state"), true));
 		json_set(container, "state", cJSON_CreateObject());
-		assert_false(failure_is_open(pod, array->child));
+		assert_false(is_open(pod, array->child));
 	}
-}
-
-static cJSON *failure_of_class(const char *class)
-{
-	cJSON *failure = cJSON_CreateObject();
-
-	json_set_str(json_object_at(failure, "spec"), "class", class);
-	return failure;
 }
 
 static void a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it(void **state)
@@ -720,11 +722,22 @@ static void a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_bef
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *later = failure_of_class(rows[i].later), *earlier = failure_of_class(rows[i].earlier);
+		const struct ray_failure later = { .class = (enum failure_class)failure_class_from_name(rows[i].later) };
+		const struct ray_failure earlier = { .class = (enum failure_class)failure_class_from_name(rows[i].earlier) };
 
-		if (failure_supersedes(later, earlier) != rows[i].better)
+		if (failure_supersedes(&later, &earlier) != rows[i].better)
 			fail_msg("row %zu", i);
 	}
+}
+
+/* As failures_of, of a pod that is gone. */
+static cJSON *failures_of_gone(const cJSON *pod)
+{
+	struct ray_failures failures = { 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(failures_from_gone_pod(pod, 1795224546 * NS_PER_SEC, &failures, &err), 0);
+	return json_of_failures(&failures);
 }
 
 static cJSON *gone_pod(const char *status, const char *state)
@@ -757,10 +770,8 @@ static void of_a_pod_that_went_with_its_node_what_ran_was_lost_with_it(void **st
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *pod = gone_pod(rows[i].status, rows[i].state), *array = NULL;
-		struct err err = { 0 };
+		_cleanup_json_ cJSON *pod = gone_pod(rows[i].status, rows[i].state), *array = failures_of_gone(pod);
 
-		assert_int_equal(failures_from_gone_pod(pod, 1795224546 * NS_PER_SEC, &array, &err), 0);
 		if (cJSON_GetArraySize(array) != (rows[i].class != NULL))
 			fail_msg("row %zu: %d failures", i, cJSON_GetArraySize(array));
 		if (!rows[i].class)
@@ -776,11 +787,9 @@ static void a_container_that_was_lost_has_the_name_of_its_death(void **state)
 {
 	_cleanup_json_ cJSON *ran = gone_pod("  reason: NodeLost\n", "running: {}");
 	_cleanup_json_ cJSON *ended = gone_pod("  reason: NodeLost\n", "terminated: {exitCode: 137, containerID: 'containerd://abc'}");
-	_cleanup_json_ cJSON *a = NULL, *b = NULL;
+	_cleanup_json_ cJSON *a = failures_of_gone(ran), *b = failures_of_gone(ended);
 
 	(void)state;
-	assert_int_equal(failures_from_gone_pod(ran, 0, &a, NULL), 0);
-	assert_int_equal(failures_from_gone_pod(ended, 0, &b, NULL), 0);
 	assert_string_equal(json_str(cJSON_GetArrayItem(a, 0), "metadata.name"), json_str(cJSON_GetArrayItem(b, 0), "metadata.name"));
 	assert_true(any_has(json_get(cJSON_GetArrayItem(a, 0), "spec.missing"), "what", "nothing on its node reported that it ended"));
 }

@@ -2,7 +2,7 @@
 /*
  * Theory of operation. A pod's status says that the pod was deleted, evicted or lost, but seldom by which component. Other objects
  * say that: the Node's taints and conditions (node_mark.h), Events (claim.h, probe_kill.h), the RayCluster and its RayJob. fate_next
- * names the objects to read next. fate_refine draws the conclusion from those that were read: spec.endedBy, the class (NodeShutdown
+ * names the objects to read next. fate_refine draws the conclusion from those that were read: who ended it, the class (NodeShutdown
  * for a deletion that emptied a node, ProbeKilled), the sentence, the evidence, and what is missing. A conclusion from Events or
  * from a tenant's objects is likely at best. Pure: operator/inquiry.h does the reading.
  */
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/strbuf.h"
+#include "operator/failures/ray_failure.h"
 
 /* The sources that can be read. A set of them is the OR of their bits. */
 enum fate_source {
@@ -45,19 +46,19 @@ struct fate_facts {
 bool fate_is_cluster_going(const struct fate_facts *facts);
 
 /* The sources to read next; 0: all are read, and fate_refine is due. */
-unsigned fate_next(const cJSON *failure, const struct fate_facts *facts);
+unsigned fate_next(const struct ray_failure *failure, const struct fate_facts *facts);
 
 /*
  * For a failure that is not recorded unless its class changes: whether the Node can change the class. The first function answers
  * before the Node was read, the second with the facts so far.
  */
-bool fate_depends_on_node(const cJSON *failure);
-bool fate_node_may_explain(const cJSON *failure, const struct fate_facts *facts);
+bool fate_depends_on_node(const struct ray_failure *failure);
+bool fate_node_may_explain(const struct ray_failure *failure, const struct fate_facts *facts);
 
 /* Appends the path and query with which the API server is asked for a source. */
-void fate_path(const cJSON *failure, enum fate_source source, struct strbuf *out);
+void fate_path(const struct ray_failure *failure, enum fate_source source, struct strbuf *out);
 
 /* Changes failure as a whole, or leaves it alone when memory is short. Returns whether it changed. */
-bool fate_refine(cJSON *failure, const struct fate_facts *facts);
+bool fate_refine(struct ray_failure *failure, const struct fate_facts *facts);
 
 #endif

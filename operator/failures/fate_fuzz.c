@@ -13,28 +13,55 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define WHOSE "\"pod\":\"w\",\"podUID\":\"u1\",\"container\":\"ray-worker\",\"node\":\"n1\",\"cluster\":\"demo\",\"group\":\"g\"," \
-	      "\"startedAt\":\"2026-11-21T01:00:00Z\",\"endedAt\":\"2026-11-21T01:05:00Z\",\"exitCode\":137,\"verdict\":\"v\""
-#define FAILURE(class, by) "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"x\",\"labels\":{}},\"spec\":{" WHOSE ",\"class\":\"" class \
-			   "\",\"confidence\":\"likely\"" by "}}"
-#define BY(kind) ",\"endedBy\":{\"kind\":\"" kind "\",\"time\":\"2026-11-21T01:04:59Z\"}"
+static const struct {
+	enum failure_class class;
+	enum ended_by_kind by;
+} ends[] = {
+	{ FAILURE_KILLED, ENDED_BY_NOBODY },
+	{ FAILURE_TERMINATED, ENDED_BY_NOBODY },
+	{ FAILURE_POD_DELETED, ENDED_BY_CLIENT },
+	{ FAILURE_POD_DELETED, ENDED_BY_EVICTION_API },
+	{ FAILURE_NODE_LOST, ENDED_BY_TAINT_EVICTION },
+	{ FAILURE_NODE_LOST, ENDED_BY_POD_GC },
+	{ FAILURE_PREEMPTED, ENDED_BY_SCHEDULER },
+};
 
-static void check(const cJSON *failure)
+static struct ray_failure *failure_new(size_t i)
 {
-	_cleanup_free_ char *text = cJSON_PrintUnformatted(failure);
-	const char *verdict = json_str(failure, "spec.verdict"), *reason = json_str(failure, "spec.endedBy.reason");
-	const char *name = json_str(failure, "spec.endedBy.name");
+	struct ray_failure *f = ray_failure_new();
 
-	if (!text || !verdict || strlen(verdict) > 1024 || strcmp(json_str(failure, "spec.podUID"), "u1") != 0 ||
-	    strcmp(json_str(failure, "spec.confidence"), "certain") == 0 || (reason && strlen(reason) > 256) || (name && strlen(name) > 320))
+	if (!f)
+		abort();
+	ray_failure_set(&f->namespace, "ml");
+	ray_failure_set(&f->name, "x");
+	ray_failure_set(&f->pod, "w");
+	ray_failure_set(&f->pod_uid, "u1");
+	ray_failure_set(&f->container, "ray-worker");
+	ray_failure_set(&f->node, "n1");
+	ray_failure_set(&f->cluster, "demo");
+	ray_failure_set(&f->group, "g");
+	ray_failure_set(&f->started_at, "2026-11-21T01:00:00Z");
+	ray_failure_set(&f->ended_at, "2026-11-21T01:05:00Z");
+	ray_failure_set(&f->verdict, "v");
+	f->exit_code = 137;
+	f->class = ends[i].class;
+	f->confidence = CONFIDENCE_LIKELY;
+	f->ended_by = (struct ended_by){ .kind = ends[i].by, .at_ns = 1795223099 * NS_PER_SEC };
+	return f;
+}
+
+static void check(const struct ray_failure *f)
+{
+	_cleanup_json_ cJSON *object = ray_failure_to_json(f);
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
+
+	if (!text || !f->verdict || strlen(f->verdict) > 1024 || strcmp(f->pod_uid, "u1") != 0 ||
+	    f->confidence == CONFIDENCE_CERTAIN || strlen(f->ended_by.reason) > 256 || strlen(f->ended_by.name) > 320)
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const failures[] = { FAILURE("Killed", ""), FAILURE("Terminated", ""), FAILURE("PodDeleted", BY("Client")),
-						FAILURE("PodDeleted", BY("EvictionAPI")), FAILURE("NodeLost", BY("TaintEviction")),
-						FAILURE("NodeLost", BY("PodGC")), FAILURE("Preempted", BY("Scheduler")) };
 	_cleanup_json_ cJSON *input = NULL;
 
 	if (size > 1 << 16 || json_parse((const char *)data, size, &input, NULL) < 0)
@@ -45,13 +72,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .cluster_state = FATE_FOUND, .pod_events = events, .cluster_events = events,
 					  .owner_events = events, .node_events = events, .now_ns = 1795223101 * NS_PER_SEC };
 
-	for (size_t i = 0; i < ARRAY_SIZE(failures); i++) {
-		_cleanup_json_ cJSON *failure = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		struct ray_failure *failure = failure_new(i);
 
-		if (json_parse(failures[i], strlen(failures[i]), &failure, NULL) < 0)
-			abort();
 		fate_refine(failure, &facts);
 		check(failure);
+		ray_failure_free(failure);
 	}
 	return 0;
 }

@@ -20,20 +20,8 @@
 /* A drain may wait long for a pod, and says so when it begins. */
 #define CLAIM_BEFORE_NS (120 * NS_PER_SEC)
 
-static int class_of(const cJSON *failure)
-{
-	const char *name = json_str(failure, "spec.class");
-
-	return name ? failure_class_from_name(name) : -1;
-}
-
-static enum ended_by_kind kind_of(const cJSON *failure)
-{
-	return ended_by_kind_of(json_str(failure, "spec.endedBy.kind"));
-}
-
 struct look {
-	cJSON *failure;
+	struct ray_failure *failure;
 	const struct fate_facts *facts;
 	struct claim_pod pod;
 	int64_t ended_ns;
@@ -62,20 +50,20 @@ static void look_at_node(struct look *l)
 		      l->mark.by.at_ns <= l->ended_ns + CLOCKS_NS;
 }
 
-static void look_at(cJSON *failure, const struct fate_facts *facts, struct look *l)
+static void look_at(struct ray_failure *f, const struct fate_facts *facts, struct look *l)
 {
 	int64_t began_ns;
 
-	*l = (struct look){ .failure = failure, .facts = facts, .ended_ns = facts->now_ns };
-	time_of(failure, "spec.endedAt", &l->ended_ns);
-	if (!time_of(failure, "spec.endedBy.time", &began_ns))
-		began_ns = l->ended_ns;
+	*l = (struct look){ .failure = f, .facts = facts, .ended_ns = facts->now_ns };
+	if (f->ended_at)
+		time_parse(f->ended_at, &l->ended_ns, NULL);
+	began_ns = f->ended_by.at_ns ? f->ended_by.at_ns : l->ended_ns;
 	l->pod = (struct claim_pod){
-		.namespace = json_str(failure, "metadata.namespace"),
-		.name = json_str(failure, "spec.pod"),
-		.uid = json_str(failure, "spec.podUID"),
-		.cluster = json_str(failure, "spec.cluster"),
-		.group = json_str(failure, "spec.group"),
+		.namespace = f->namespace,
+		.name = ray_failure_text(f->pod),
+		.uid = ray_failure_text(f->pod_uid),
+		.cluster = ray_failure_text(f->cluster),
+		.group = ray_failure_text(f->group),
 		.from_ns = began_ns - CLAIM_BEFORE_NS,
 		.to_ns = l->ended_ns + CLOCKS_NS,
 	};
@@ -84,61 +72,53 @@ static void look_at(cJSON *failure, const struct fate_facts *facts, struct look 
 
 static void add_evidence(const struct look *l, const char *source, const char *text)
 {
-	cJSON *entry = cJSON_CreateObject();
-
-	json_set_str(entry, "source", source);
-	json_set_str(entry, "text", text);
-	json_append(json_array_at(json_get(l->failure, "spec"), "evidence"), entry);
+	ray_failure_add_evidence(l->failure, source, text);
 }
 
 static void add_missing(const struct look *l, const char *what, const char *needs)
 {
-	death_add_missing(json_get(l->failure, "spec"), what, needs);
+	ray_failure_add_missing(l->failure, what, needs);
 }
 
 /* Writes the sentence that names the component. sure: the pod's status itself names it. */
 static void tell(const struct look *l, const char *sentence, const struct ended_by *by, bool sure)
 {
-	cJSON *spec = json_get(l->failure, "spec");
 	char who[ENDED_BY_TEXT_MAX], text[1024];
 	size_t len = strlen(sentence);
 
 	while (len && sentence[len - 1] == '.')
 		len--;
 	snprintf(text, sizeof(text), "%.*s (%s%s)", (int)MIN(len, (size_t)500), sentence, sure ? "" : "most likely ", ended_by_text(by, who));
-	json_set_str(spec, "verdict", text);
+	ray_failure_set(&l->failure->verdict, text);
 }
 
 /* The time at which the deletion began, of which the pod's status knows, is better than that of an Event. */
 static void set_by(const struct look *l, struct ended_by by, bool sure)
 {
-	cJSON *spec = json_get(l->failure, "spec");
-	struct ended_by before;
+	struct ray_failure *f = l->failure;
 
-	ended_by_get(spec, &before);
-	if (before.at_ns)
-		by.at_ns = before.at_ns;
-	ended_by_set(&by, spec);
-	tell(l, json_str(spec, "verdict"), &by, sure);
+	if (f->ended_by.at_ns)
+		by.at_ns = f->ended_by.at_ns;
+	f->ended_by = by;
+	tell(l, f->verdict ? f->verdict : "", &by, sure); /* NULL: there was no memory for it */
 }
 
 /* Changes the class. The verdict becomes likely, because it rests on marks of a node or on Events. */
 static void become(const struct look *l, enum failure_class class, const char *how)
 {
-	cJSON *spec = json_get(l->failure, "spec");
-	const char *name = failure_class_name(class), *pod = json_str(spec, "pod");
+	struct ray_failure *f = l->failure;
+	const char *pod = ray_failure_text(f->pod);
 	char text[512];
 
-	snprintf(text, sizeof(text), "Container %.63s of %.253s most likely ended because %s", json_str(spec, "container"), pod ? pod : "?", how);
-	json_set_str(spec, "verdict", text);
-	json_set_str(spec, "class", name);
-	json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
-	json_set_str(json_get(l->failure, "metadata.labels"), "afterglow.dev/class", name);
+	snprintf(text, sizeof(text), "Container %.63s of %.253s most likely ended because %s", f->container, pod ? pod : "?", how);
+	ray_failure_set(&f->verdict, text);
+	f->class = class;
+	f->confidence = CONFIDENCE_LIKELY;
 }
 
 static void take_mark(const struct look *l)
 {
-	if (class_of(l->failure) != FAILURE_NODE_SHUTDOWN)
+	if (l->failure->class != FAILURE_NODE_SHUTDOWN)
 		become(l, FAILURE_NODE_SHUTDOWN, "its node was drained, reclaimed or shut down");
 	add_evidence(l, "node", l->mark.evidence);
 	set_by(l, l->mark.by, false);
@@ -146,7 +126,7 @@ static void take_mark(const struct look *l)
 
 static void take_claim(const struct look *l, const struct claim *claim)
 {
-	if (ended_by_takes_node(claim->by.kind) && class_of(l->failure) != FAILURE_NODE_SHUTDOWN)
+	if (ended_by_takes_node(claim->by.kind) && l->failure->class != FAILURE_NODE_SHUTDOWN)
 		become(l, FAILURE_NODE_SHUTDOWN, "its node was drained, reclaimed or shut down");
 	add_evidence(l, claim->source, claim->evidence);
 	set_by(l, claim->by, false);
@@ -174,15 +154,12 @@ static void say_node_refused(const struct look *l)
 /* What was not seen may name somebody. */
 static bool is_unseen(const struct look *l)
 {
-	return !l->facts->pod_events || (l->facts->node_state == FATE_UNSEEN && json_str(l->failure, "spec.node"));
+	return !l->facts->pod_events || (l->facts->node_state == FATE_UNSEEN && ray_failure_text(l->failure->node));
 }
 
 static void say_nobody(const struct look *l)
 {
-	struct ended_by by;
-
-	ended_by_get(json_get(l->failure, "spec"), &by);
-	tell(l, json_str(l->failure, "spec.verdict"), &by, true);
+	tell(l, l->failure->verdict, &l->failure->ended_by, true);
 	say_node_refused(l);
 	add_missing(l, is_unseen(l) ? "which client of the API it was: Events or the node, which may name it, could not be read" :
 				      "which client of the API it was: no Event, node or RayCluster names it",
@@ -203,7 +180,8 @@ static bool by_cluster(struct look *l)
 
 static bool by_end_of_cluster(struct look *l)
 {
-	const char *owner_kind = json_str(l->failure, "spec.owner.kind"), *owner = json_str(l->failure, "spec.owner.name");
+	const struct owner *of = l->failure->owner;
+	const char *owner_kind = of ? owner_kind_name(of->kind) : NULL, *owner = of ? of->name : NULL;
 	struct claim claim = { .source = "RayCluster" };
 
 	if (!fate_is_cluster_going(l->facts))
@@ -229,7 +207,7 @@ static void by_client(struct look *l, bool evicted)
 		return;
 	if (l->has_mark && l->mark.reclaimed)
 		take_mark(l);
-	else if (l->node_is_gone && claim_by_node_events(l->facts->node_events, &l->pod, json_str(l->failure, "spec.node"), &claim))
+	else if (l->node_is_gone && claim_by_node_events(l->facts->node_events, &l->pod, ray_failure_text(l->failure->node), &claim))
 		take_claim(l, &claim);
 	else if (claim_by_pod_events(l->facts->pod_events, &l->pod, &claim))
 		take_event_alone(l, &claim);
@@ -245,9 +223,8 @@ static void by_taint(struct look *l)
 	char text[300];
 	bool lost;
 	struct claim claim;
-	struct ended_by by;
+	struct ended_by by = l->failure->ended_by;
 
-	ended_by_get(json_get(l->failure, "spec"), &by);
 	if (l->has_mark && l->mark.reclaimed) {
 		take_mark(l);
 		return;
@@ -256,12 +233,12 @@ static void by_taint(struct look *l)
 		if (!lost)
 			become(l, FAILURE_POD_DELETED, "its node was given a taint that the pod does not tolerate");
 		add_evidence(l, "node", text);
-		ended_by_init(&by, ENDED_BY_TAINT_EVICTION, "Node", json_str(l->failure, "spec.node"), lost ? "the node does not answer" : text);
+		ended_by_init(&by, ENDED_BY_TAINT_EVICTION, "Node", ray_failure_text(l->failure->node), lost ? "the node does not answer" : text);
 		set_by(l, by, !lost);
 		if (!lost)
 			return;
 	}
-	if (claim_by_node_events(l->facts->node_events, &l->pod, json_str(l->failure, "spec.node"), &claim))
+	if (claim_by_node_events(l->facts->node_events, &l->pod, ray_failure_text(l->failure->node), &claim))
 		take_claim(l, &claim);
 	say_node_refused(l);
 }
@@ -272,7 +249,7 @@ static void by_pod_gc(struct look *l)
 
 	if (l->has_mark && l->mark.reclaimed)
 		take_mark(l);
-	else if (claim_by_node_events(l->facts->node_events, &l->pod, json_str(l->failure, "spec.node"), &claim))
+	else if (claim_by_node_events(l->facts->node_events, &l->pod, ray_failure_text(l->failure->node), &claim))
 		take_claim(l, &claim);
 	else if (l->node_is_gone)
 		add_evidence(l, "node", "no such node exists any more");
@@ -302,15 +279,15 @@ static bool by_machine(struct look *l)
 	return true;
 }
 
-static bool refine(cJSON *failure, const struct fate_facts *facts)
+static bool refine(struct ray_failure *failure, const struct fate_facts *facts)
 {
 	struct look l;
 
 	look_at(failure, facts, &l);
-	switch (kind_of(failure)) {
+	switch (failure->ended_by.kind) {
 	case ENDED_BY_CLIENT:
 	case ENDED_BY_EVICTION_API:
-		by_client(&l, kind_of(failure) == ENDED_BY_EVICTION_API);
+		by_client(&l, failure->ended_by.kind == ENDED_BY_EVICTION_API);
 		return true;
 	case ENDED_BY_TAINT_EVICTION:
 		by_taint(&l);
@@ -321,7 +298,7 @@ static bool refine(cJSON *failure, const struct fate_facts *facts)
 	case ENDED_BY_SCHEDULER:
 		return by_scheduler(&l);
 	case ENDED_BY_KUBELET:
-		if (class_of(failure) != FAILURE_NODE_SHUTDOWN || !l.has_mark)
+		if (failure->class != FAILURE_NODE_SHUTDOWN || !l.has_mark)
 			return false;
 		take_mark(&l);
 		return true;
@@ -330,19 +307,17 @@ static bool refine(cJSON *failure, const struct fate_facts *facts)
 	}
 	if (probe_kill_possible(failure) && probe_kill_refine(failure, facts->pod_events))
 		return true;
-	return class_of(failure) == FAILURE_TERMINATED && by_machine(&l);
+	return failure->class == FAILURE_TERMINATED && by_machine(&l);
 }
 
-bool fate_refine(cJSON *failure, const struct fate_facts *facts)
+bool fate_refine(struct ray_failure *failure, const struct fate_facts *facts)
 {
 	size_t lost = oom_count();
-	_cleanup_json_ cJSON *changed = cJSON_Duplicate(failure, true);
-	bool better = changed && refine(changed, facts);
+	struct ray_failure *changed = ray_failure_copy(failure);
+	bool better = changed && refine(changed, facts) && oom_count() == lost;
 
-	if (!better || oom_count() != lost)
-		return false;
-	cJSON *before = failure->child;
-	failure->child = changed->child;
-	changed->child = before;
-	return true;
+	if (better)
+		ray_failure_become(failure, TAKE_PTR(changed));
+	ray_failure_free(changed);
+	return better;
 }

@@ -13,7 +13,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
-#include "operator/testing.h"
+#include "operator/failures/testing.h"
 
 /* It ended at 01:05:00, a second after its deletion was asked for; it is looked at a second later. */
 #define T_NOW (1795223101 * NS_PER_SEC)
@@ -128,20 +128,28 @@ static cJSON *json_or_null(const char *yaml)
 	return yaml ? json_of(yaml) : NULL;
 }
 
+/* As JSON, after fate_refine. */
+static cJSON *refined(const char *yaml, const struct fate_facts *facts)
+{
+	struct ray_failure *failure = failure_of_yaml(yaml);
+
+	fate_refine(failure, facts);
+	return json_of_failure(failure);
+}
+
 static void each_trace_leads_to_who_ended_the_pod(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *failure = json_of(rows[i].failure), *node = json_or_null(rows[i].node);
+		_cleanup_json_ cJSON *node = json_or_null(rows[i].node);
 		_cleanup_json_ cJSON *pod_events = json_or_null(rows[i].pod_events), *cluster = json_or_null(rows[i].cluster);
 		_cleanup_json_ cJSON *cluster_events = json_or_null(rows[i].cluster_events);
 		struct fate_facts facts = { .asked = ~0u, .node = node, .pod_events = pod_events, .cluster = cluster,
 					    .cluster_events = cluster_events, .node_state = rows[i].node_state,
 					    .cluster_state = rows[i].cluster_state, .now_ns = T_NOW };
-		const char *kind;
+		_cleanup_json_ cJSON *failure = refined(rows[i].failure, &facts);
+		const char *kind = json_str(failure, "spec.endedBy.kind");
 
-		fate_refine(failure, &facts);
-		kind = json_str(failure, "spec.endedBy.kind");
 		if (strcmp(json_str(failure, "spec.class"), rows[i].class) != 0 || !says(failure, rows[i].verdict) ||
 		    strcmp(json_str(failure, "spec.confidence"), rows[i].confidence) != 0 || strcmp(kind ? kind : "", rows[i].kind) != 0 ||
 		    is_missing(failure, rows[i].missing) != (rows[i].missing != NULL))
@@ -153,11 +161,11 @@ static void each_trace_leads_to_who_ended_the_pod(void **state)
 
 static void the_time_is_when_the_deletion_was_asked_for(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of(EVICTED_BY_API), *node = json_of(NODE(CORDON));
+	_cleanup_json_ cJSON *node = json_of(NODE(CORDON));
 	struct fate_facts facts = { .asked = ~0u, .node = node, .node_state = FATE_FOUND, .now_ns = T_NOW };
+	_cleanup_json_ cJSON *failure = refined(EVICTED_BY_API, &facts);
 
 	(void)state;
-	assert_true(fate_refine(failure, &facts));
 	assert_string_equal(json_str(failure, "spec.endedBy.time"), "2026-11-21T01:04:59.000Z");
 	assert_string_equal(json_str(failure, "spec.endedBy.name"), "Node/n1");
 }
@@ -165,33 +173,36 @@ static void the_time_is_when_the_deletion_was_asked_for(void **state)
 /* The operator was away: what the node bears now is of another time. */
 static void marks_of_a_node_say_nothing_of_a_death_of_long_ago(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of(EVICTED_BY_API), *node = json_of(NODE(CORDON));
+	_cleanup_json_ cJSON *node = json_of(NODE(CORDON));
 	struct fate_facts facts = { .asked = ~0u, .node = node, .node_state = FATE_FOUND, .now_ns = T_NOW + 3600 * NS_PER_SEC };
+	struct ray_failure *failure = failure_of_yaml(EVICTED_BY_API);
 
 	(void)state;
 	assert_true(fate_refine(failure, &facts));
-	assert_string_equal(json_str(failure, "spec.class"), "PodDeleted");
+	assert_int_equal(failure->class, FAILURE_POD_DELETED);
+	ray_failure_free(failure);
 }
 
 static void a_rayjob_that_finished_takes_its_pods_along(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of(DELETED);
+	struct ray_failure *failure = failure_of_yaml(DELETED);
 	_cleanup_json_ cJSON *job = json_of("metadata: {name: train}\nstatus: {jobDeploymentStatus: Complete, rayClusterName: demo}\n");
 	struct fate_facts facts = { .job = job, .job_state = FATE_FOUND, .cluster_state = FATE_ABSENT, .now_ns = T_NOW };
-	cJSON *owner = json_object_at(json_get(failure, "spec"), "owner");
+	struct owner owner;
 
 	(void)state;
-	json_set_str(owner, "kind", "RayJob");
-	json_set_str(owner, "name", "train");
+	assert_true(owner_parse("RayJob/train", &owner));
+	ray_failure_set_owner(failure, &owner);
 	facts.asked = FATE_NODE;
 	assert_int_equal(fate_next(failure, &facts), FATE_JOB);
 	facts.asked |= FATE_JOB;
 	assert_int_equal(fate_next(failure, &facts), 0);
 	assert_true(fate_refine(failure, &facts));
-	assert_string_equal(json_str(failure, "spec.class"), "PodDeleted");
-	assert_string_equal(json_str(failure, "spec.endedBy.kind"), "KubeRay");
-	assert_string_equal(json_str(failure, "spec.endedBy.name"), "RayJob/train");
-	assert_non_null(strstr(json_str(failure, "spec.verdict"), "the RayJob finished"));
+	assert_int_equal(failure->class, FAILURE_POD_DELETED);
+	assert_int_equal(failure->ended_by.kind, ENDED_BY_KUBERAY);
+	assert_string_equal(failure->ended_by.name, "RayJob/train");
+	assert_non_null(strstr(failure->verdict, "the RayJob finished"));
+	ray_failure_free(failure);
 }
 
 static void only_what_can_tell_is_asked(void **state)
@@ -218,7 +229,7 @@ static void only_what_can_tell_is_asked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		_cleanup_json_ cJSON *failure = json_of(asked[i].failure);
+		struct ray_failure *failure = failure_of_yaml(asked[i].failure);
 		struct fate_facts facts = { .cluster_state = asked[i].cluster };
 		unsigned next;
 
@@ -226,6 +237,7 @@ static void only_what_can_tell_is_asked(void **state)
 			facts.asked |= next;
 		if (facts.asked != asked[i].sources)
 			fail_msg("row %zu: %u", i, facts.asked);
+		ray_failure_free(failure);
 	}
 }
 
@@ -241,7 +253,7 @@ static void the_paths_are_encoded(void **state)
 		{ FATE_NODE_EVENTS, "/api/v1/namespaces/default/events?limit=500&fieldSelector=involvedObject.kind%3DNode%2CinvolvedObject.name%3Dn%2F1" },
 		{ FATE_JOB, "/apis/ray.io/v1/namespaces/ml/rayjobs/train" },
 	};
-	_cleanup_json_ cJSON *failure = json_of("metadata: {namespace: ml}\nspec: {node: n/1, podUID: 'u&1', cluster: demo, owner: {kind: RayJob, name: train}}");
+	struct ray_failure *failure = failure_of_yaml("metadata: {namespace: ml}\nspec: {node: n/1, podUID: 'u&1', cluster: demo, owner: {kind: RayJob, name: train}}");
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -250,6 +262,7 @@ static void the_paths_are_encoded(void **state)
 		fate_path(failure, paths[i].source, &path);
 		assert_string_equal(strbuf_str(&path), paths[i].path);
 	}
+	ray_failure_free(failure);
 }
 
 static void the_pods_status_names_who_ended_it_where_it_can(void **state)
@@ -261,18 +274,18 @@ static void the_pods_status_names_who_ended_it_where_it_can(void **state)
 		  "The node was low on resource: memory" },
 		{ "", "reason: Evicted, message: 'Usage of EmptyDir volume \"data\" exceeds the limit \"1Mi\". '", "Kubelet", "EmptyDir volume" },
 		{ "", "reason: Preempting, message: Preempted in order to admit critical pod", "Kubelet", "critical pod" },
-		{ "", "conditions: [{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler}]", "Scheduler", NULL },
-		{ "", "conditions: [{type: DisruptionTarget, status: 'True', reason: EvictionByEvictionAPI}]", "EvictionAPI", NULL },
-		{ "", "conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByTaintManager}]", "TaintEviction", NULL },
-		{ ", deletionTimestamp: '2026-11-21T01:05:20Z', deletionGracePeriodSeconds: 30", "phase: Running", "Client", NULL },
-		{ "", "phase: Running", NULL, NULL },
+		{ "", "conditions: [{type: DisruptionTarget, status: 'True', reason: PreemptionByScheduler}]", "Scheduler", "" },
+		{ "", "conditions: [{type: DisruptionTarget, status: 'True', reason: EvictionByEvictionAPI}]", "EvictionAPI", "" },
+		{ "", "conditions: [{type: DisruptionTarget, status: 'True', reason: DeletionByTaintManager}]", "TaintEviction", "" },
+		{ ", deletionTimestamp: '2026-11-21T01:05:20Z', deletionGracePeriodSeconds: 30", "phase: Running", "Client", "" },
+		{ "", "phase: Running", "", "" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pods); i++) {
 		char yaml[1500];
 		struct err err = { 0 };
-		_cleanup_json_ cJSON *failures = NULL;
+		struct ray_failures failures = { 0 };
 
 		snprintf(yaml, sizeof(yaml),
 			 "metadata: {name: w, namespace: ml, uid: u1, labels: {ray.io/cluster: demo}%s}\nspec: {nodeName: n1, containers: [{name: ray-worker}]}\n"
@@ -280,10 +293,10 @@ static void the_pods_status_names_who_ended_it_where_it_can(void **state)
 			 "containerID: 'containerd://a', finishedAt: '2026-11-21T01:05:00Z'}}}]}\n", pods[i].metadata, pods[i].status);
 		_cleanup_json_ cJSON *pod = json_of(yaml);
 		assert_int_equal(failures_from_pod(pod, T_NOW, &failures, &err), 0);
-		const char *kind = json_str(failures->child, "spec.endedBy.kind"), *reason = json_str(failures->child, "spec.endedBy.reason");
-		if ((kind == NULL) != (pods[i].kind == NULL) || (kind && strcmp(kind, pods[i].kind) != 0) ||
-		    (pods[i].reason && !(reason && strstr(reason, pods[i].reason))))
-			fail_msg("row %zu: %s, %s", i, kind ? kind : "-", reason ? reason : "-");
+		const struct ended_by *by = &failures.list[0]->ended_by;
+		if (strcmp(ended_by_kind_name(by->kind), pods[i].kind) != 0 || !strstr(by->reason, pods[i].reason))
+			fail_msg("row %zu: %s, %s", i, ended_by_kind_name(by->kind), by->reason);
+		ray_failures_release(&failures);
 	}
 }
 

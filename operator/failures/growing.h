@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of one pod that grows for hours, in sentences that stay the same while the figures change with each answer of its
- * sidecar: a RayCluster's status that tells of it is not to be written every ten seconds. Pure.
+ * Describes the growing memory of a pod in sentences that stay the same although the figures change
+ * with each answer of its sidecar, so that the RayCluster's status is not written every ten
+ * seconds. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_GROWING_H
 #define AFTERGLOW_OPERATOR_FAILURES_GROWING_H
@@ -10,7 +11,7 @@
 
 #include "operator/failures/growth.h"
 
-/* A sentence is made anew after this time. */
+/* After this time, a sentence is replaced by one with the present figures. */
 #define GROWING_RENEW_NS (3600 * NS_PER_SEC)
 #define GROWING_TEXT_MAX 700
 
@@ -23,7 +24,10 @@ struct growing {
 	} list[GROWTHS_MAX];
 };
 
-/* Takes what the sidecar says at now_ns, since 1970. Returns whether a sentence came, changed or went. */
+/*
+ * Takes the sidecar's answer of now_ns, since 1970. Returns whether a sentence was added, changed
+ * or removed.
+ */
 bool growing_take(struct growing *growing, const cJSON *pod, const struct growth *growths, size_t n, int64_t now_ns);
 
 #endif

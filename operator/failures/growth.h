@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that grows for hours towards its limit, as the sidecar of a pod warns of it at /failures, and the Event that says so. Pure.
- * A Ray container can pose as the sidecar: figures are taken within bounds, the sentence is made here.
+ * Reads a sidecar's warnings at /failures about memory that grows for hours towards its limit, and
+ * makes the Event about it. Pure. A Ray container can pose as the sidecar, so the figures are
+ * checked against bounds and the sentence is made here.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_GROWTH_H
 #define AFTERGLOW_OPERATOR_FAILURES_GROWTH_H
@@ -18,17 +19,20 @@
 struct growth {
 	char container[64];
 	char process[64]; /* "": all of the container together */
-	int64_t bytes, limit; /* of what grows now, and the container's */
+	int64_t bytes, limit; /* the present size of what grows, and the container's limit */
 	int64_t rate; /* bytes per hour */
-	int64_t grew_ns, left_ns; /* for so long; until the limit is met */
+	int64_t grew_ns, left_ns; /* how long it has grown, and how long until it meets the limit */
 };
 
-/* Those of the answer's warnings (NULL: none) that are of a container of the pod; the first of each container. Returns how many. */
+/*
+ * Takes those of the answer's warnings (NULL: none) that name a container of the pod, the first for
+ * each container. Returns their number.
+ */
 size_t growth_take(const cJSON *warnings, const cJSON *pod, struct growth ret_growths[static GROWTHS_MAX]);
 
 /*
- * The Event about object: the RayCluster, or what made it, or the pod. It has one name for GROWTH_AGAIN_NS, so that another
- * operator does not tell it again. The caller owns it.
+ * Makes the Event about object: the RayCluster, its owner, or the pod. Its name stays the same for
+ * GROWTH_AGAIN_NS, so that another replica does not emit it twice. The caller owns it.
  */
 cJSON *growth_event(const cJSON *object, const cJSON *pod, const struct growth *growth, int64_t now_ns);
 

@@ -8,7 +8,6 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/units.h"
-#include "operator/failures/death.h"
 #include "operator/failures/failures.h"
 
 #define WHEN_MAX (DURATION_TEXT_MAX + 16)
@@ -46,6 +45,15 @@ static void add_evidence(const struct incident_death *first, const char *when, c
 	json_append(json_array_at(spec, "evidence"), entry);
 }
 
+static void add_missing(const char *what, const char *needs, cJSON *spec)
+{
+	cJSON *entry = cJSON_CreateObject();
+
+	json_set_str(entry, "what", what);
+	json_set_str(entry, "needs", needs);
+	json_append(json_array_at(spec, "missing"), entry);
+}
+
 static void become_lost(const struct incident_death *first, const struct incident_death *death, const char *when, cJSON *failure)
 {
 	cJSON *spec = json_get(failure, "spec"), *labels = json_object_at(json_get(failure, "metadata"), "labels");
@@ -57,7 +65,7 @@ static void become_lost(const struct incident_death *first, const struct inciden
 	json_set_str(spec, "class", failure_class_name(FAILURE_GCS_LOST));
 	json_set_str(labels, "afterglow.dev/class", failure_class_name(FAILURE_GCS_LOST));
 	json_set_str(spec, "verdict", sentence);
-	death_add_missing(spec, "whether raylet gave up because it lost the GCS", "Ray's logs, by the Afterglow sidecar in the pod");
+	add_missing("whether raylet gave up because it lost the GCS", "Ray's logs, by the Afterglow sidecar in the pod", spec);
 }
 
 static cJSON *refined(const struct story *story, const struct incident_death *first, const cJSON *failure)

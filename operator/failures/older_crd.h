@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A RayFailure for a CRD that is older than the operator. Helm keeps CRDs when a release is
- * uninstalled, and another release that finds them does not upgrade them; then the API server
- * refuses a class that it does not know, and with it the whole RayFailure. Pure.
+ * Changes a RayFailure so that it fits a CRD that is older than the operator. Helm keeps CRDs when
+ * a release is uninstalled, and another release that finds them does not upgrade them. Then the API
+ * server refuses a class that it does not know, and with it the whole RayFailure. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_OLDER_CRD_H
 #define AFTERGLOW_OPERATOR_FAILURES_OLDER_CRD_H
@@ -14,9 +14,9 @@
 #define OLDER_CRD_TEXT_MAX 256
 
 /*
- * Takes out of failure what the API server's Status (422 Invalid) names. A class becomes Unknown,
- * and the verdict says which it is; the label afterglow.dev/class keeps it. Other members of spec
- * go. Returns whether anything has changed; ret_what names it.
+ * Removes from failure what the API server's Status (422 Invalid) names. A class becomes Unknown;
+ * the verdict and the label afterglow.dev/class keep the real class. Other members of spec are
+ * removed. Returns whether anything has changed; ret_what names it.
  */
 bool older_crd_reduce(cJSON *failure, const cJSON *status,
 		      char ret_what[static OLDER_CRD_TEXT_MAX]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose a Ray pod is: the RayJob or RayService that made its RayCluster, or the RayCluster itself where a person made it.
- * Pure. What is read here (labels, owner references, annotations) belongs to a tenant: names are checked, and what is no name
- * of an object is not believed.
+ * Finds the owner of a Ray pod: the RayJob or RayService that made its RayCluster, or the
+ * RayCluster itself if a person made it. Pure. The labels, owner references and annotations that
+ * are read here belong to a tenant. So names are checked, and a text that cannot be the name of an
+ * object is ignored.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_OWNER_H
 #define AFTERGLOW_OPERATOR_FAILURES_OWNER_H
@@ -34,12 +35,13 @@ struct owner {
 const char *owner_kind_name(enum owner_kind kind);
 
 /*
- * Of a RayCluster: its controller where that is one of KubeRay's kinds; else what KubeRay's labels say
- * (ray.io/originated-from-crd and -cr-name, of which there is no uid); else the cluster itself. False: it has no name.
+ * The owner of a RayCluster's pods: its controller, if that is of one of KubeRay's kinds; else the
+ * object that KubeRay's labels name (ray.io/originated-from-crd and -cr-name, without a uid); else
+ * the cluster itself. Returns false if the cluster has no name.
  */
 bool owner_of_cluster(const cJSON *cluster, struct owner *ret_owner);
 
-/* Of the annotation's text, which may be NULL. False: it names no owner. */
+/* Reads the annotation's text, which may be NULL. Returns false if it names no owner. */
 bool owner_parse(const char *text, struct owner *ret_owner);
 
 /* "RayJob/name" into buf, which is returned. */
@@ -48,12 +50,13 @@ const char *owner_format(const struct owner *owner, char buf[static OWNER_TEXT_M
 
 /* Writes spec.owner, spec.ownerText and the labels of a RayFailure. */
 void owner_set(const struct owner *owner, cJSON *failure);
-/* What owner_set wrote. False: nothing. */
+/* Reads what owner_set wrote. Returns false if there is nothing. */
 bool owner_get(const cJSON *failure, struct owner *ret_owner);
 
 /*
- * The submission id of the attempt of a RayJob that ran in that cluster, as KubeRay has it in status.jobId; a retry has
- * another cluster and another id. buf is untouched and the answer false where the job does not say.
+ * The submission id of the attempt of a RayJob that ran in that cluster, as KubeRay has it in
+ * status.jobId; a retry has another cluster and another id. If the job has none, returns false and
+ * leaves buf untouched.
  */
 bool owner_submission_of(const cJSON *ray_job, const char *cluster, char buf[static OWNER_SUBMISSION_MAX + 1]);
 

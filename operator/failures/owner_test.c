@@ -178,9 +178,8 @@ static void a_dead_pod_names_its_owner_by_its_annotation(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *failures = NULL;
-		const char *text;
-		char yaml[1024];
+		struct ray_failures failures = { 0 };
+		char text[OWNER_TEXT_MAX], yaml[1024];
 
 		snprintf(yaml, sizeof(yaml),
 			 "metadata: {name: p, namespace: ml, uid: u, labels: {ray.io/cluster: train-abc}, "
@@ -188,10 +187,11 @@ static void a_dead_pod_names_its_owner_by_its_annotation(void **state)
 			 "status: {containerStatuses: [{name: ray-worker, state: {terminated: {exitCode: 139}}}]}\n", rows[i].annotation);
 		_cleanup_json_ cJSON *pod = json_of(yaml);
 		assert_int_equal(failures_from_pod(pod, 0, &failures, NULL), 0);
-		text = json_str(cJSON_GetArrayItem(failures, 0), "spec.ownerText");
-		assert_int_equal(text != NULL, rows[i].text != NULL);
-		if (text)
-			assert_string_equal(text, rows[i].text);
+		const struct owner *owner = failures.list[0]->owner;
+		assert_int_equal(owner != NULL, rows[i].text != NULL);
+		if (owner)
+			assert_string_equal(owner_format(owner, text), rows[i].text);
+		ray_failures_release(&failures);
 	}
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pod's deletion and its containers' ends, in time: what the deletion explains. Both times are whole seconds of two clocks,
- * the API server's and the node's. For this folder only; pure.
+ * Compares the times of a pod's deletion and of its containers' ends, to decide what the deletion
+ * explains. Both times are whole seconds, of two clocks: the API server's and the node's. Only for
+ * this folder. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_POD_DELETION_H
 #define AFTERGLOW_OPERATOR_FAILURES_POD_DELETION_H
@@ -10,10 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The deletion's grace in seconds; 0 for a pod that nobody deletes. */
+/* The grace period of the deletion in seconds; 0 if the pod is not being deleted. */
 int64_t pod_deletion_grace(const cJSON *pod);
 
-/* When the deletion was asked for, by the API server's clock. False: nobody deletes the pod. */
+/*
+ * When the deletion was requested, by the API server's clock. Returns false if the pod is not being
+ * deleted.
+ */
 bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns);
 
 /*
@@ -23,21 +27,23 @@ bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns);
 bool pod_deletion_is_before(const cJSON *pod, const char *finished);
 
 /*
- * By how much the deletion began before the container's end: negative when the container ended first. terminated is a
- * ContainerStateTerminated. False: nobody deletes the pod, or the end has no time.
+ * By how much the deletion began before the container's end: negative when the container ended
+ * first. terminated is a ContainerStateTerminated. Returns false if the pod is not being deleted,
+ * or the end has no time.
  */
 bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_ns);
 
 /*
- * Whether the deletion explains that exit code. KubeRay deletes a pod within a second of its container's end, so an end in
- * the second before the deletion is a deletion's only where nobody else sends that signal: SIGTERM. A SIGKILL comes when the
- * grace is over.
+ * Whether the deletion explains that exit code. KubeRay deletes a pod within a second of its
+ * container's end. So for an end in the second before the deletion, the deletion explains only
+ * SIGTERM, a signal that hardly anything else sends. SIGKILL comes when the grace period is over.
  */
 bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t exit_code);
 
 /*
- * Of a container that the runtime calls OOMKilled: whether that kill ended it before the deletion could. One that the
- * container survived did not, when the deletion began well before the end.
+ * For a container that the runtime calls OOMKilled: whether the OOM kill ended it before the
+ * deletion could. If the deletion began well before the end, the container had survived the OOM
+ * kill.
  */
 bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_t exit_code);
 

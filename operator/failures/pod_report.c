@@ -86,7 +86,7 @@ static void take_hold(const cJSON *entry, const cJSON *pod, int64_t now_ns, stru
 	report->n_holds++;
 }
 
-static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, cJSON **ret_failure)
+static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, struct ray_failure **ret_failure)
 {
 	const char *id = json_str(entry, "id"), *container = json_str(entry, "container");
 	_cleanup_json_ cJSON *report = NULL;
@@ -104,7 +104,7 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 	const cJSON *entry;
 
 	cJSON_ArrayForEach(entry, entries) {
-		cJSON *failure = NULL;
+		struct ray_failure *failure = NULL;
 		int r;
 
 		take_hold(entry, pod, now_ns, report);
@@ -113,12 +113,11 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 			pod_ends_add(&report->ends, pod, entry, now_ns);
 			continue;
 		}
-		r = cJSON_GetArraySize(report->failures) < POD_REPORT_FAILURES_MAX ? take_failure(entry, pod, now_ns, &failure) :
-										      -EPROTO;
+		r = report->failures.n < POD_REPORT_FAILURES_MAX ? take_failure(entry, pod, now_ns, &failure) : -EPROTO;
 		if (r == -ENOMEM)
 			return r;
 		if (r == 0)
-			json_append(report->failures, failure);
+			ray_failures_add(&report->failures, failure);
 		else
 			report->refused++;
 	}
@@ -150,8 +149,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
 	take_store(json, report);
 	report->n_growths = growth_take(json_get(json, "warnings"), pod, report->growths);
-	report->failures = cJSON_CreateArray();
-	if (!report->failures || take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
+	if (take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "an answer of a sidecar");
 	return 0;
 }
@@ -179,7 +177,7 @@ int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now
 
 void pod_report_release(struct pod_report *report)
 {
-	cJSON_Delete(TAKE_PTR(report->failures));
+	ray_failures_release(&report->failures);
 	pod_ends_release(&report->ends);
 }
 

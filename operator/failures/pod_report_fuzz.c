@@ -19,13 +19,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_json_ cJSON *pod = NULL;
 	struct pod_report report;
-	const cJSON *failure;
 
 	if (json_parse(pod_text, sizeof(pod_text) - 1, &pod, NULL) < 0)
 		abort();
 	if (pod_report_parse(pod, (const char *)data, size, 1795224546 * NS_PER_SEC, &report, NULL) < 0)
 		return 0;
-	cJSON_ArrayForEach(failure, report.failures) {
+	for (size_t i = 0; i < report.failures.n; i++) {
+		_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[i]);
 		_cleanup_free_ char *text = cJSON_PrintUnformatted(failure);
 
 		if (!text || strcmp(json_str(failure, "spec.podUID"), "u1") != 0 ||

@@ -56,15 +56,15 @@ static void a_sidecars_answer_becomes_failures_and_holds(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(POD_REPORT_MAX);
 	struct pod_report report;
-	const cJSON *failure, *spec;
+	const cJSON *spec;
 	(void)state;
 
 	assert_int_equal(file_read(AT_FDCWD, "operator/failures/testdata/fuzz/pod_report/worker-crash.json", &text, NULL), 0);
 	report = report_of(strbuf_str(&text));
 	assert_string_equal(report.tag, "18a-2");
 	assert_int_equal(report.refused, 0);
-	assert_int_equal(cJSON_GetArraySize(report.failures), 1); /* the other's container ended: that is the pod status' */
-	failure = report.failures->child;
+	assert_int_equal(report.failures.n, 1); /* the other's container ended: that is the pod status' */
+	_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
 	spec = json_get(failure, "spec");
 	assert_string_equal(json_str(failure, "kind"), "RayFailure");
 	assert_string_equal(json_str(failure, "metadata.namespace"), "ml");
@@ -92,11 +92,11 @@ static void the_name_is_the_same_whenever_and_another_for_another(void **state)
 {
 	struct pod_report first = report_of(ANSWER(GOOD)), again = report_of(ANSWER(GOOD));
 	struct pod_report other = report_of(ANSWER(ENTRY("\"b\"", "ray-worker", "true", SUMMARY("WorkerCrash", ""))));
-	const char *name = json_str(first.failures->child, "metadata.name");
+	const char *name = first.failures.list[0]->name;
 	(void)state;
 
-	assert_string_equal(name, json_str(again.failures->child, "metadata.name"));
-	assert_string_not_equal(name, json_str(other.failures->child, "metadata.name"));
+	assert_string_equal(name, again.failures.list[0]->name);
+	assert_string_not_equal(name, other.failures.list[0]->name);
 	pod_report_release(&first);
 	pod_report_release(&again);
 	pod_report_release(&other);
@@ -145,7 +145,8 @@ static void whatever_its_class_the_mark_says_that_the_container_lives(void **sta
 				   "\"summary\":{\"class\":\"%s\",\"confidence\":\"certain\",\"sentence\":\"x\",\"endedAt\":"
 				   "\"2026-11-21T01:29:06.324Z\",\"final\":true}}]}", classes[i]);
 		report = report_of(strbuf_str(&text));
-		spec = json_get(cJSON_GetArrayItem(report.failures, 0), "spec");
+		_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
+		spec = json_get(failure, "spec");
 		if (report.refused || !json_bool(spec, "containerLives", false))
 			fail_msg("%s was refused", classes[i]);
 		assert_null(json_get(spec, "process"));
@@ -180,7 +181,8 @@ static void the_process_that_ended_first_is_taken_within_bounds(void **state)
 				   "\"2026-11-21T01:29:06.324Z\",\"process\":%s,\"final\":true}}]}", rows[i].process);
 		report = report_of(strbuf_str(&text));
 		assert_int_equal(report.refused, 0);
-		process = cJSON_PrintUnformatted(json_get(cJSON_GetArrayItem(report.failures, 0), "spec.process"));
+		_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
+		process = cJSON_PrintUnformatted(json_get(failure, "spec.process"));
 		if (rows[i].expected)
 			assert_string_equal(process, rows[i].expected);
 		else
@@ -219,7 +221,7 @@ static void entries_that_are_no_such_failures_are_counted_and_dropped(void **sta
 		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[%s," GOOD "]}", entries[i]);
 		report = report_of(strbuf_str(&text));
 		/* Of two members of one name the first counts, so that one row is a good one. */
-		if ((int)report.refused + cJSON_GetArraySize(report.failures) != 2 || cJSON_GetArraySize(report.failures) < 1 ||
+		if ((int)report.refused + (int)report.failures.n != 2 || (int)report.failures.n < 1 ||
 		    (report.refused != 1 && !strstr(entries[i], "01:29:06.324Z\",\"endedAt")))
 			fail_msg("%s: %u refused", entries[i], report.refused);
 		pod_report_release(&report);
@@ -232,7 +234,8 @@ static void others_text_is_tamed_and_others_bundles_are_not_passed_on(void **sta
 		ANSWER(ENTRY("\"a\"", "ray-worker", "true",
 			     "{\"class\":\"WorkerCrash\",\"sentence\":\"a\\u001b[31mb\\nc\",\"endedAt\":\"2026-11-21T01:29:06Z\","
 			     "\"bundle\":\"pvc:c/kube-system/x/y.u1/z/T\",\"processes\":[{\"pid\":-1,\"name\":\"\\r\"}],\"final\":true}")));
-	const cJSON *spec = json_get(report.failures->child, "spec");
+	_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
+	const cJSON *spec = json_get(failure, "spec");
 	(void)state;
 
 	assert_string_equal(json_str(spec, "verdict"), "a?[31mb?c");
@@ -253,7 +256,7 @@ static void of_too_many_the_rest_is_counted(void **state)
 			    "\"2026-11-21T01:40:%02dZ\",\"summary\":" SUMMARY("WorkerCrash", "") "}", i ? "," : "", i, i % 60);
 	strbuf_adds(&text, "]}");
 	report = report_of(strbuf_str(&text));
-	assert_int_equal(cJSON_GetArraySize(report.failures), POD_REPORT_FAILURES_MAX);
+	assert_int_equal((int)report.failures.n, POD_REPORT_FAILURES_MAX);
 	assert_int_equal(report.refused, 100 - POD_REPORT_FAILURES_MAX);
 	assert_int_equal(report.n_holds, POD_REPORT_HOLDS_MAX);
 	pod_report_release(&report);

@@ -17,27 +17,26 @@
 #define POST_START "postStart hook"
 
 /* Asked to stop, `ray start` kills a raylet that hangs, as one does whose probe fails. */
-static bool may_be_ray_starts_kill(const cJSON *failure, int class)
+static bool may_be_ray_starts_kill(const struct ray_failure *f)
 {
-	const char *signal = json_str(failure, "spec.process.signal"), *confidence = json_str(failure, "spec.confidence");
+	const char *signal = f->first.name ? f->first.signal : NULL;
 
-	return (class == FAILURE_RAYLET_FAILED || class == FAILURE_GCS_FAILED) && !json_bool(failure, "spec.containerLives", false) && signal &&
-	       strcmp(signal, "SIGKILL") == 0 && confidence && strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) != 0;
+	return (f->class == FAILURE_RAYLET_FAILED || f->class == FAILURE_GCS_FAILED) && !f->container_lives && signal &&
+	       strcmp(signal, "SIGKILL") == 0 && f->confidence != CONFIDENCE_CERTAIN;
 }
 
-bool probe_kill_possible(const cJSON *failure)
+bool probe_kill_possible(const struct ray_failure *f)
 {
 	/* Asked to stop, some commands exit with a code of their own. */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED,
 							     FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN };
-	int class = failure_class_from_name(json_str(failure, "spec.class"));
 
-	if (may_be_ray_starts_kill(failure, class))
-		return json_str(failure, "spec.podUID") && json_str(failure, "metadata.namespace");
+	if (!ray_failure_text(f->pod_uid) || !f->namespace)
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
-		if (class == (int)open_questions[i])
-			return json_str(failure, "spec.podUID") && json_str(failure, "metadata.namespace");
-	return false;
+		if (f->class == open_questions[i])
+			return true;
+	return may_be_ray_starts_kill(f);
 }
 
 static bool is_within(const cJSON *event, const char *member, int64_t from_ns, int64_t to_ns)
@@ -54,10 +53,10 @@ static bool is_within(const cJSON *event, const char *member, int64_t from_ns, i
  * a probe needs longer than that to fail, a hook does not. The kubelet adds later events to the first: both ends of the series
  * count.
  */
-static bool is_of_its_life(const cJSON *event, const cJSON *failure, bool may_be_at_once)
+static bool is_of_its_life(const cJSON *event, const struct ray_failure *f, bool may_be_at_once)
 {
-	const char *started = json_str(failure, "spec.startedAt"), *ended = json_str(failure, "spec.endedAt");
-	bool first = json_int(failure, "spec.restartCount", 0) == 0;
+	const char *started = ray_failure_text(f->started_at), *ended = f->ended_at;
+	bool first = f->restart == 0 || f->restart == RAY_FAILURE_NONE;
 	int64_t from = 0, to;
 
 	if (!ended || time_parse(ended, &to, NULL) < 0 || (started && time_parse(started, &from, NULL) < 0))
@@ -68,81 +67,74 @@ static bool is_of_its_life(const cJSON *event, const cJSON *failure, bool may_be
 }
 
 /* "Container ray-worker failed liveness probe, will be restarted": what failed, as the end of "its ... failed". */
-static const char *what_failed(const cJSON *event, const cJSON *failure)
+static const char *what_failed(const cJSON *event, const struct ray_failure *f)
 {
 	const char *message = json_str(event, "message"), *path = json_str(event, "involvedObject.fieldPath");
 	const char *uid = json_str(event, "involvedObject.uid"), *reason = json_str(event, "reason");
-	const char *container = json_str(failure, "spec.container");
+	const char *container = ray_failure_text(f->container), *ours = ray_failure_text(f->pod_uid);
 	const char *what;
 	char wanted[128];
 
-	if (!message || !path || !uid || !reason || !container || strcmp(reason, "Killing") != 0 ||
-	    strcmp(uid, json_str(failure, "spec.podUID")) != 0)
+	if (!message || !path || !uid || !reason || !container || !ours || strcmp(reason, "Killing") != 0 ||
+	    strcmp(uid, ours) != 0)
 		return NULL;
 	snprintf(wanted, sizeof(wanted), "{%s}", container);
 	what = strstr(message, "failed liveness probe")	   ? "liveness probe" :
 	       strstr(message, "failed startup probe")	   ? "startup probe" :
 	       strcmp(message, "FailedPostStartHook") == 0 ? POST_START :
 							     NULL;
-	return what && strstr(path, wanted) && is_of_its_life(event, failure, strcmp(what, POST_START) == 0) ? what : NULL;
+	return what && strstr(path, wanted) && is_of_its_life(event, f, strcmp(what, POST_START) == 0) ? what : NULL;
 }
 
-static void drop_missing(cJSON *failure, const char *what)
+static void set_sender(struct ray_failure *f, const char *what, const cJSON *event)
 {
-	cJSON *missing = json_get(failure, "spec.missing");
-
-	for (cJSON *gap; (gap = json_find(missing, "what", what));)
-		cJSON_Delete(cJSON_DetachItemViaPointer(missing, gap));
-	if (missing && !missing->child)
-		cJSON_DeleteItemFromObject(json_get(failure, "spec"), "missing");
-}
-
-static void become(cJSON *failure, const char *what, const cJSON *event)
-{
-	const char *class = failure_class_name(strcmp(what, POST_START) == 0 ? FAILURE_START_FAILURE : FAILURE_PROBE_KILLED);
-	cJSON *spec = json_get(failure, "spec"), *entry = cJSON_CreateObject();
-	const char *pod = json_str(spec, "pod");
 	const char *at = json_str(event, "lastTimestamp");
 	struct ended_by by = { 0 };
+	char text[512];
+
+	snprintf(text, sizeof(text), "its %s failed", what);
+	ended_by_init(&by, ENDED_BY_KUBELET, "Node", ray_failure_text(f->node), text);
+	if (!at || time_parse(at, &by.at_ns, NULL) < 0)
+		by.at_ns = 0;
+	f->ended_by = by;
+}
+
+static void become(struct ray_failure *f, const char *what, const cJSON *event)
+{
+	const char *pod = ray_failure_text(f->pod);
 	char text[512], tame[300];
 
 	text_tame(json_str(event, "message"), tame, sizeof(tame));
 	snprintf(text, sizeof(text), "Killing: %s", tame);
-	json_set_str(entry, "source", "pod event");
-	json_set_str(entry, "text", text);
-	json_append(json_array_at(spec, "evidence"), entry);
+	ray_failure_add_evidence(f, "pod event", text);
 	snprintf(text, sizeof(text), "Container %.63s of %.253s was most likely killed by the kubelet: an Event says that its %s failed",
-		 json_str(spec, "container"), pod ? pod : "?", what);
-	json_set_str(spec, "verdict", text);
-	json_set_str(spec, "class", class);
+		 f->container, pod ? pod : "?", what);
+	ray_failure_set(&f->verdict, text);
+	f->class = strcmp(what, POST_START) == 0 ? FAILURE_START_FAILURE : FAILURE_PROBE_KILLED;
 	/* Anybody who may create Events in the namespace can forge one of the kubelet's. */
-	json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
-	json_set_str(json_get(failure, "metadata.labels"), "afterglow.dev/class", class);
-	snprintf(text, sizeof(text), "its %s failed", what);
-	ended_by_init(&by, ENDED_BY_KUBELET, "Node", json_str(spec, "node"), text);
-	if (!at || time_parse(at, &by.at_ns, NULL) < 0)
-		by.at_ns = 0;
-	ended_by_set(&by, spec);
-	drop_missing(failure, "who sent the signal");
-	death_add_missing(spec, "proof that the kubelet wrote the Event: others may write such Events as well", "the kubelet's log on the node");
+	f->confidence = CONFIDENCE_LIKELY;
+	set_sender(f, what, event);
+	ray_failure_drop_missing(f, "who sent the signal");
+	ray_failure_add_missing(f, "proof that the kubelet wrote the Event: others may write such Events as well", "the kubelet's log on the node");
 }
 
 /* Wholly or, without memory, not at all. */
-static bool become_whole(cJSON *failure, const char *what, const cJSON *event)
+static bool become_whole(struct ray_failure *failure, const char *what, const cJSON *event)
 {
 	size_t lost = oom_count();
-	_cleanup_json_ cJSON *changed = cJSON_Duplicate(failure, true);
+	struct ray_failure *changed = ray_failure_copy(failure);
 
-	become(changed, what, event);
-	if (oom_count() != lost)
-		return false;
-	cJSON *before = failure->child;
-	failure->child = changed->child;
-	changed->child = before;
-	return true;
+	if (changed)
+		become(changed, what, event);
+	if (changed && oom_count() == lost) {
+		ray_failure_become(failure, changed);
+		return true;
+	}
+	ray_failure_free(changed);
+	return false;
 }
 
-bool probe_kill_refine(cJSON *failure, const cJSON *events)
+bool probe_kill_refine(struct ray_failure *failure, const cJSON *events)
 {
 	const cJSON *event;
 

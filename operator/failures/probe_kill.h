@@ -10,13 +10,15 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/failures/ray_failure.h"
+
 /* Whether a failed probe may explain this RayFailure, so that its Events are worth reading. */
-bool probe_kill_possible(const cJSON *failure);
+bool probe_kill_possible(const struct ray_failure *failure);
 
 /*
  * Changes the class of failure to ProbeKilled or StartFailure if an Event in the EventList says so, and returns whether it did.
  * When memory is short, nothing changes.
  */
-bool probe_kill_refine(cJSON *failure, const cJSON *events);
+bool probe_kill_refine(struct ray_failure *failure, const cJSON *events);
 
 #endif

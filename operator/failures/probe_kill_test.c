@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "lib/json.h"
-#include "operator/testing.h"
+#include "operator/failures/testing.h"
 
 #define INSTANCE(class, code, restart) \
 	"metadata: {namespace: ml, name: x, labels: {afterglow.dev/class: " class "}}\n" \
@@ -79,37 +78,40 @@ static void the_events_decide(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *failure = json_of(rows[i].failure), *events = json_of(rows[i].events);
+		struct ray_failure *failure = failure_of_yaml(rows[i].failure);
+		_cleanup_json_ cJSON *events = json_of(rows[i].events);
 		bool hook = strcmp(rows[i].class, "StartFailure") == 0;
 		bool expected = hook || strcmp(rows[i].class, "ProbeKilled") == 0;
 
 		assert_true(probe_kill_possible(failure));
 		if (probe_kill_refine(failure, events) != expected ||
-		    strcmp(json_str(failure, "spec.class"), rows[i].class) != 0 ||
-		    strcmp(json_str(failure, "spec.confidence"), rows[i].confidence) != 0)
-			fail_msg("%s: %s, %s", rows[i].what, json_str(failure, "spec.class"), json_str(failure, "spec.confidence"));
+		    strcmp(failure_class_name(failure->class), rows[i].class) != 0 ||
+		    strcmp(confidence_name(failure->confidence), rows[i].confidence) != 0)
+			fail_msg("%s: %s, %s", rows[i].what, failure_class_name(failure->class),
+				 confidence_name(failure->confidence));
 		/* Whoever may create Events could have written it. */
-		assert_non_null(strstr(json_str(json_get(failure, "spec.missing")->child, "what"),
+		assert_int_equal(failure->missing.n, 1);
+		assert_non_null(strstr(failure->missing.list[0].subject,
 				       expected ? "proof that the kubelet wrote the Event" : "who sent the signal"));
-		assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.evidence")), expected);
+		assert_int_equal(failure->evidence.n, expected);
 		if (expected)
-			assert_non_null(strstr(json_str(failure, "spec.verdict"), hook ? "its postStart hook failed" : "probe failed"));
+			assert_non_null(strstr(failure->verdict, hook ? "its postStart hook failed" : "probe failed"));
+		ray_failure_free(failure);
 	}
 }
 
 /* The list comes from the pod, where anybody can write what he wants. */
 static void gaps_without_a_name_are_left_alone(void **state)
 {
-	_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
+	struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));
 	_cleanup_json_ cJSON *events = json_of(EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
-	cJSON *missing = json_get(failure, "spec.missing");
 	(void)state;
 
-	cJSON_AddItemToArray(missing, json_of("{needs: y}"));
-	cJSON_AddItemToArray(missing, json_of("{what: 7, needs: y}"));
-	cJSON_AddItemToArray(missing, json_of("y"));
+	ray_failure_add_missing(failure, NULL, "y");
+	ray_failure_add_missing(failure, "", NULL);
 	assert_true(probe_kill_refine(failure, events));
-	assert_int_equal(cJSON_GetArraySize(json_get(failure, "spec.missing")), 4);
+	assert_int_equal(failure->missing.n, 3);
+	ray_failure_free(failure);
 }
 
 static void what_is_explained_needs_no_events(void **state)
@@ -118,17 +120,19 @@ static void what_is_explained_needs_no_events(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(explained); i++) {
-		_cleanup_json_ cJSON *failure = json_of(FAILURE("Killed", "137"));
+		struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));
 
-		json_set_str(json_get(failure, "spec"), "class", explained[i]);
+		failure->class = (enum failure_class)failure_class_from_name(explained[i]);
 		assert_false(probe_kill_possible(failure));
+		ray_failure_free(failure);
 	}
 	const char *const raylets[] = { RAYLET("certain", "SIGKILL", "false"), RAYLET("likely", "SIGSEGV", "false"), RAYLET("likely", "SIGKILL", "true") };
 
 	for (size_t i = 0; i < ARRAY_SIZE(raylets); i++) {
-		_cleanup_json_ cJSON *failure = json_of(raylets[i]);
+		struct ray_failure *failure = failure_of_yaml(raylets[i]);
 
 		assert_false(probe_kill_possible(failure));
+		ray_failure_free(failure);
 	}
 }
 

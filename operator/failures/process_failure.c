@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The RayFailure of a process that died while its container lives. Nobody but the sidecar saw it. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -90,28 +91,27 @@ static int fill(const struct death *d, const char *id, struct ray_failure *f, st
 	ray_failure_take_notes(f, d->report);
 	death_set_bundle(d, f);
 	death_set_story(d, f);
+	ray_failure_sign(f);
 	return 0;
 }
 
 int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
-		       cJSON **ret_failure, struct err *err)
+		       struct ray_failure **ret_failure, struct err *err)
 {
 	size_t lost = oom_count();
 	const struct death d = { .pod = pod, .container = container, .now_ns = now_ns, .report = (cJSON *)report };
-	_cleanup_(ray_failure_release) struct ray_failure f;
-	_cleanup_json_ cJSON *failure = NULL;
+	struct ray_failure *failure;
 	int r;
 
-	ray_failure_init(&f);
 	if (!death_label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
 	    strcmp(container, SIDECAR_CONTAINER) == 0)
 		return err_set(err, EPROTO, "a failure of a container that the pod does not have");
-	r = fill(&d, id, &f, err);
-	if (r < 0)
-		return r;
-	failure = ray_failure_to_json(&f);
-	if (oom_count() != lost)
-		return err_set(err, ENOMEM, "failure");
-	*ret_failure = TAKE_PTR(failure);
-	return 0;
+	failure = ray_failure_new();
+	r = failure ? fill(&d, id, failure, err) : 0;
+	if (r == 0 && oom_count() != lost)
+		r = err_set(err, ENOMEM, "failure");
+	if (r == 0)
+		*ret_failure = TAKE_PTR(failure);
+	ray_failure_free(failure);
+	return r;
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A RayFailure in fields, and as JSON. */
+/* A RayFailure in fields. */
 #include "operator/failures/ray_failure.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/oom.h"
-#include "lib/units.h"
-#include "operator/failures/failures.h"
 #include "operator/failures/signature.h"
-#include "operator/kube/object.h"
-
-#define PIDS_MAX 4194304
 
 /* --- Life ------------------------------------------------------------------------------------- */
 
@@ -36,12 +31,16 @@ static void release_notes(struct ray_failure_notes *notes)
 		free(notes->list[i].subject);
 		free(notes->list[i].text);
 	}
-	notes->n = 0;
+	free(notes->list);
+	*notes = (struct ray_failure_notes){ 0 };
 }
 
-void ray_failure_release(struct ray_failure *f)
+#define TEXTS 21
+
+/* The places of all texts that are the failure's own. */
+static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
 {
-	char **const texts[] = {
+	char **const texts[TEXTS] = {
 		&f->namespace,	  &f->name,
 		&f->cluster,	  &f->group,
 		&f->node_type,	  &f->pod,
@@ -52,38 +51,159 @@ void ray_failure_release(struct ray_failure *f)
 		&f->signal,	  &f->verdict,
 		&f->first.name,	  &f->first.signal,
 		&f->bundle,	  &f->signature,
+		&f->submission_id,
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		ray_failure_set(texts[i], NULL);
+	memcpy(ret_texts, texts, sizeof(texts));
+}
+
+static void release_processes(struct ray_failure *f)
+{
 	for (size_t i = 0; i < f->n_processes; i++)
-		ray_failure_set(&f->processes[i].name, NULL);
+		free(f->processes[i].name);
+	free(TAKE_PTR(f->processes));
 	f->n_processes = 0;
+}
+
+void ray_failure_release(struct ray_failure *f)
+{
+	char **texts[TEXTS];
+
+	find_texts(f, texts);
+	for (size_t i = 0; i < TEXTS; i++)
+		free(TAKE_PTR(*texts[i]));
+	free(TAKE_PTR(f->owner));
+	release_processes(f);
 	release_notes(&f->evidence);
 	release_notes(&f->missing);
 }
 
+struct ray_failure *ray_failure_new(void)
+{
+	struct ray_failure *f = malloc(sizeof(*f));
+
+	if (f)
+		ray_failure_init(f);
+	else
+		oom_note();
+	return f;
+}
+
+void ray_failure_free(struct ray_failure *f)
+{
+	if (!f)
+		return;
+	ray_failure_release(f);
+	free(f);
+}
+
+/* --- Copies ----------------------------------------------------------------------------------- */
+
+/* NULL without memory, which is noted, or of NULL. */
+static void *copy_of(const void *from, size_t size)
+{
+	void *copy = from && size ? malloc(size) : NULL;
+
+	if (copy)
+		memcpy(copy, from, size);
+	else if (from && size)
+		oom_note();
+	return copy;
+}
+
+static char *text_of(const char *text)
+{
+	return text ? copy_of(text, strlen(text) + 1) : NULL;
+}
+
+static void copy_notes(struct ray_failure_notes *notes)
+{
+	notes->list = copy_of(notes->list, notes->n * sizeof(*notes->list));
+	notes->n = notes->list ? notes->n : 0;
+	for (size_t i = 0; i < notes->n; i++) {
+		notes->list[i].subject = text_of(notes->list[i].subject);
+		notes->list[i].text = text_of(notes->list[i].text);
+	}
+}
+
+static void copy_processes(struct ray_failure *f)
+{
+	f->processes = copy_of(f->processes, f->n_processes * sizeof(*f->processes));
+	f->n_processes = f->processes ? f->n_processes : 0;
+	for (size_t i = 0; i < f->n_processes; i++)
+		f->processes[i].name = text_of(f->processes[i].name);
+}
+
+struct ray_failure *ray_failure_copy(const struct ray_failure *f)
+{
+	size_t lost = oom_count();
+	struct ray_failure *copy = copy_of(f, sizeof(*f));
+	char **texts[TEXTS];
+
+	if (!copy)
+		return NULL;
+	find_texts(copy, texts);
+	for (size_t i = 0; i < TEXTS; i++)
+		*texts[i] = text_of(*texts[i]);
+	copy->owner = copy_of(copy->owner, sizeof(*copy->owner));
+	copy_processes(copy);
+	copy_notes(&copy->evidence);
+	copy_notes(&copy->missing);
+	if (oom_count() == lost)
+		return copy;
+	ray_failure_free(copy);
+	return NULL;
+}
+
+void ray_failure_become(struct ray_failure *f, struct ray_failure *better)
+{
+	ray_failure_release(f);
+	*f = *better;
+	free(better);
+}
+
+/* --- Fields ----------------------------------------------------------------------------------- */
+
+char *ray_failure_key(const struct ray_failure *f)
+{
+	char *key;
+
+	if (!ray_failure_text(f->namespace) || !ray_failure_text(f->name))
+		return NULL;
+	if (asprintf(&key, "%s/%s", f->namespace, f->name) >= 0)
+		return key;
+	oom_note();
+	return NULL;
+}
+
 void ray_failure_set(char **field, const char *text)
 {
-	char *copy = text ? strdup(text) : NULL;
+	char *copy = text_of(text);
 
-	if (text && !copy)
-		oom_note();
 	free(*field);
 	*field = copy;
 }
 
+const char *ray_failure_text(const char *field)
+{
+	return field && *field ? field : NULL;
+}
+
 static void add_note(struct ray_failure_notes *notes, const char *subject, const char *text)
 {
-	struct ray_failure_note *note = &notes->list[notes->n];
+	struct ray_failure_note *list;
 
 	assert(notes->n <= RAY_FAILURE_NOTES_MAX);
 	if (notes->n == RAY_FAILURE_NOTES_MAX)
 		return;
-	*note = (struct ray_failure_note){ 0 };
-	ray_failure_set(&note->subject, subject);
-	ray_failure_set(&note->text, text);
-	notes->n++;
+	list = reallocarray(notes->list, notes->n + 1, sizeof(*list));
+	if (!list) {
+		oom_note();
+		return;
+	}
+	notes->list = list;
+	list[notes->n++] =
+		(struct ray_failure_note){ .subject = text_of(subject), .text = text_of(text) };
 }
 
 void ray_failure_add_evidence(struct ray_failure *f, const char *source, const char *text)
@@ -96,227 +216,74 @@ void ray_failure_add_missing(struct ray_failure *f, const char *what, const char
 	add_note(&f->missing, what, needs);
 }
 
-/* --- Of a report ------------------------------------------------------------------------------ */
-
-static int64_t number(const cJSON *object, const char *name)
+void ray_failure_drop_missing(struct ray_failure *f, const char *what)
 {
-	return json_int(object, name, RAY_FAILURE_NONE);
+	struct ray_failure_note *list = f->missing.list;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->missing.n; i++)
+		if (list[i].subject && strcmp(list[i].subject, what) == 0) {
+			free(list[i].subject);
+			free(list[i].text);
+		} else {
+			list[n++] = list[i];
+		}
+	f->missing.n = n;
 }
 
-static void take_processes(struct ray_failure *f, const cJSON *processes)
+void ray_failure_set_owner(struct ray_failure *f, const struct owner *owner)
 {
-	const cJSON *item;
+	struct owner *copy = copy_of(owner, sizeof(*owner));
 
-	cJSON_ArrayForEach(item, processes) {
-		struct ray_failure_process *process = &f->processes[f->n_processes];
-
-		if (f->n_processes == RAY_FAILURE_PROCESSES_MAX)
-			return;
-		*process = (struct ray_failure_process){
-			.pid = number(item, "pid"),
-			.rss = number(item, "rssBytes"),
-			.shared = number(item, "sharedBytes"),
-			.growth = number(item, "growthBytesPerSecond"),
-		};
-		ray_failure_set(&process->name, json_str(item, "name"));
-		f->n_processes++;
-	}
+	free(f->owner);
+	f->owner = copy;
 }
 
-void ray_failure_take_memory(struct ray_failure *f, const cJSON *report)
-{
-	const cJSON *memory = json_get(report, "memory");
+/* --- Its signature ---------------------------------------------------------------------------- */
 
-	f->memory = (struct ray_failure_memory){
-		.limit = number(memory, "limitBytes"),
-		.usage = number(memory, "usageBytes"),
-		.peak = number(memory, "peakBytes"),
-		.anon = number(memory, "anonBytes"),
-		.file = number(memory, "fileBytes"),
-		.shmem = number(memory, "shmemBytes"),
-		.sample_age_ms = number(memory, "sampleAgeMs"),
+void ray_failure_sign(struct ray_failure *f)
+{
+	const char *class = failure_class_name(f->class), *first = f->first.name;
+	const struct signature_parts parts = {
+		.class = class,
+		.process = first,
+		.container = f->container,
+		.ended_by = ended_by_kind_name(f->ended_by.kind),
+		.process_signal = first ? f->first.signal : NULL,
+		.signal = f->signal,
+		.has_exit_code = f->exit_code != RAY_FAILURE_NONE,
+		.exit_code = f->exit_code,
+		.reason = f->kubernetes_reason,
 	};
-	take_processes(f, json_get(report, "processes"));
-}
+	char made[SIGNATURE_MAX + 1];
 
-void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
-{
-	const cJSON *process = json_get(report, "process");
-	int64_t pid = json_int(process, "pid", 0), code = json_int(process, "exitCode", -1);
-
-	ray_failure_set(&f->first.name, json_str(process, "name"));
-	ray_failure_set(&f->first.signal, json_str(process, "signal"));
-	f->first.pid = pid > 0 && pid <= PIDS_MAX ? pid : RAY_FAILURE_NONE;
-	f->first.exit_code = code >= 0 && code <= 255 ? code : RAY_FAILURE_NONE;
-}
-
-void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
-{
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, json_get(report, "evidence"))
-		ray_failure_add_evidence(f, json_str(item, "source"), json_str(item, "text"));
-	cJSON_ArrayForEach(item, json_get(report, "missing"))
-		ray_failure_add_missing(f, json_str(item, "what"), json_str(item, "needs"));
-}
-
-/* --- As JSON ---------------------------------------------------------------------------------- */
-
-static void put_text(cJSON *to, const char *name, const char *text)
-{
-	if (text && *text)
-		json_set_str(to, name, text);
-}
-
-static void put_number(cJSON *to, const char *name, int64_t value)
-{
-	if (value != RAY_FAILURE_NONE)
-		json_set_int(to, name, value);
-}
-
-static void put_labels(const struct ray_failure *f, cJSON *metadata)
-{
-	cJSON *labels = json_object_at(metadata, "labels");
-
-	if (f->cluster)
-		json_set_str(labels, "ray.io/cluster", f->cluster);
-	if (f->group)
-		json_set_str(labels, "ray.io/group", f->group);
-	if (f->node_type)
-		json_set_str(labels, "ray.io/node-type", f->node_type);
-	json_set_str(labels, "afterglow.dev/class", failure_class_name(f->class));
-}
-
-static void put_annotations(const struct ray_failure *f, cJSON *metadata)
-{
-	cJSON *annotations = json_object_at(metadata, "annotations");
-
-	json_set_str(annotations, FAILURE_ENDED_ANNOTATION, f->ended_at);
-	if (f->pod_created_at)
-		json_set_str(annotations, FAILURE_POD_ANNOTATION, f->pod_created_at);
-	if (f->pod_deleted)
-		json_set_str(annotations, FAILURE_DELETED_ANNOTATION, "true");
-}
-
-static void put_whose(const struct ray_failure *f, cJSON *spec)
-{
-	put_text(spec, "cluster", f->cluster);
-	put_text(spec, "group", f->group);
-	put_text(spec, "pod", f->pod);
-	put_text(spec, "podUID", f->pod_uid);
-	put_text(spec, "container", f->container);
-	put_text(spec, "node", f->node);
-	put_text(spec, "containerID", f->container_id);
-	put_number(spec, "restartCount", f->restart);
-	if (f->container_lives)
-		json_set(spec, "containerLives", cJSON_CreateTrue());
-}
-
-static void put_end(const struct ray_failure *f, cJSON *spec)
-{
-	put_text(spec, "startedAt", f->started_at);
-	put_text(spec, "endedAt", f->ended_at);
-	put_number(spec, "exitCode", f->exit_code);
-	put_text(spec, "kubernetesReason", f->kubernetes_reason);
-	json_set_str(spec, "class", failure_class_name(f->class));
-	json_set_str(spec, "confidence", confidence_name(f->confidence));
-	json_set_str(spec, "verdict", f->verdict);
-	put_text(spec, "signal", f->signal);
-	ended_by_set(&f->ended_by, spec);
-}
-
-static void put_first(const struct ray_failure *f, cJSON *spec)
-{
-	cJSON *process = f->first.name ? json_object_at(spec, "process") : NULL;
-
-	if (!process)
+	if (signature_is_good(f->signature, class))
 		return;
-	put_text(process, "name", f->first.name);
-	put_number(process, "pid", f->first.pid);
-	put_text(process, "signal", f->first.signal);
-	put_number(process, "exitCode", f->first.exit_code);
+	signature_make(&parts, made);
+	ray_failure_set(&f->signature, made);
 }
 
-/* Empty objects and arrays are left out. */
-static void put_if_any(cJSON *to, const char *name, cJSON *value)
+/* --- Several ---------------------------------------------------------------------------------- */
+
+void ray_failures_add(struct ray_failures *failures, struct ray_failure *failure)
 {
-	if (value && !value->child)
-		cJSON_Delete(value);
-	else
-		json_set(to, name, value);
-}
+	struct ray_failure **list = NULL;
 
-static void put_processes(const struct ray_failure *f, cJSON *spec)
-{
-	cJSON *processes = cJSON_CreateArray();
-
-	for (size_t i = 0; i < f->n_processes; i++) {
-		const struct ray_failure_process *process = &f->processes[i];
-		cJSON *item = cJSON_CreateObject();
-
-		put_number(item, "pid", process->pid);
-		put_number(item, "rssBytes", process->rss);
-		put_number(item, "sharedBytes", process->shared);
-		put_number(item, "growthBytesPerSecond", process->growth);
-		put_text(item, "name", process->name);
-		json_append(processes, item);
+	if (failure)
+		list = reallocarray(failures->list, failures->n + 1, sizeof(*list));
+	if (!list) {
+		oom_note();
+		ray_failure_free(failure);
+		return;
 	}
-	put_if_any(spec, "processes", processes);
+	failures->list = list;
+	list[failures->n++] = failure;
 }
 
-static void put_memory(const struct ray_failure *f, cJSON *spec)
+void ray_failures_release(struct ray_failures *failures)
 {
-	const struct ray_failure_memory *m = &f->memory;
-	int64_t usage = m->usage != RAY_FAILURE_NONE ? m->usage : m->peak;
-	cJSON *memory = cJSON_CreateObject();
-	char text[SIZE_TEXT_MAX];
-
-	put_number(memory, "limitBytes", m->limit);
-	put_number(memory, "usageBytes", m->usage);
-	put_number(memory, "peakBytes", m->peak);
-	put_number(memory, "anonBytes", m->anon);
-	put_number(memory, "fileBytes", m->file);
-	put_number(memory, "shmemBytes", m->shmem);
-	put_number(memory, "sampleAgeMs", m->sample_age_ms);
-	put_if_any(spec, "memory", memory);
-	if (usage >= 0)
-		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
-}
-
-static void put_notes(const struct ray_failure_notes *notes, const char *subject, const char *text,
-		      const char *name, cJSON *spec)
-{
-	cJSON *array = cJSON_CreateArray();
-
-	for (size_t i = 0; i < notes->n; i++) {
-		cJSON *item = cJSON_CreateObject();
-
-		put_text(item, subject, notes->list[i].subject);
-		put_text(item, text, notes->list[i].text);
-		json_append(array, item);
-	}
-	put_if_any(spec, name, array);
-}
-
-cJSON *ray_failure_to_json(const struct ray_failure *f)
-{
-	cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", f->namespace,
-				    f->name ? f->name : "");
-	cJSON *metadata = json_get(failure, "metadata"), *spec = json_object_at(failure, "spec");
-
-	put_labels(f, metadata);
-	put_annotations(f, metadata);
-	put_whose(f, spec);
-	put_end(f, spec);
-	if (f->has_owner)
-		owner_set(&f->owner, failure);
-	put_first(f, spec);
-	put_memory(f, spec);
-	put_processes(f, spec);
-	put_notes(&f->evidence, "source", "text", "evidence", spec);
-	put_notes(&f->missing, "what", "needs", "missing", spec);
-	put_text(spec, "bundle", f->bundle);
-	signature_set(f->signature, spec);
-	story_begin(&f->story, failure);
-	return failure;
+	for (size_t i = 0; i < failures->n; i++)
+		ray_failure_free(failures->list[i]);
+	free(failures->list);
+	*failures = (struct ray_failures){ 0 };
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A RayFailure as the operator makes it: what is known of one death, in fields. It becomes JSON at
- * the edge, when it is given away to be written. Builders (failures.c, process_failure.c,
- * earlier_end.c) fill it; texts are copies that it owns. Pure.
+ * the edge, when it is written. Builders (failures.c, process_failure.c, earlier_end.c) fill it,
+ * fate.h and failure_owners.h refine it; texts are copies that it owns. Pure.
  *
  * A copy for which there was no memory is a field that is missing; oom_count() tells of it
  * (lib/oom.h).
@@ -49,11 +49,14 @@ struct ray_failure_note {
 };
 
 struct ray_failure_notes {
-	struct ray_failure_note list[RAY_FAILURE_NOTES_MAX];
+	struct ray_failure_note *list;
 	size_t n;
 };
 
-/* A text that is NULL is not known, and left out; an empty one, too, but for the labels. */
+/*
+ * A text that is NULL is not known, and left out; an empty one, too, but for the labels. Thousands
+ * may wait to be written, so what most failures lack is allocated where it is there.
+ */
 struct ray_failure {
 	char *namespace, *name;
 	char *cluster, *group, *node_type; /* labels of the pod */
@@ -71,11 +74,11 @@ struct ray_failure {
 	enum confidence confidence;
 	char *verdict; /* a sentence without its full stop */
 	struct ended_by ended_by;
-	bool has_owner;
-	struct owner owner;
+	struct owner *owner; /* NULL: not known */
+	char *submission_id; /* of the owner's job */
 	struct ray_failure_first first;
 	struct ray_failure_memory memory;
-	struct ray_failure_process processes[RAY_FAILURE_PROCESSES_MAX];
+	struct ray_failure_process *processes;
 	size_t n_processes;
 	struct ray_failure_notes evidence, missing;
 	char *bundle;
@@ -86,10 +89,26 @@ struct ray_failure {
 void ray_failure_init(struct ray_failure *failure);
 void ray_failure_release(struct ray_failure *failure);
 
+/* On the heap, where it waits to be written. NULL: no memory, which oom_count() counts. */
+struct ray_failure *ray_failure_new(void);
+void ray_failure_free(struct ray_failure *failure); /* NULL is allowed */
+/* A copy of its own, whole or NULL. */
+struct ray_failure *ray_failure_copy(const struct ray_failure *failure);
+/* Puts the content of better into failure and frees better. */
+void ray_failure_become(struct ray_failure *failure, struct ray_failure *better);
+
+/* "namespace/name", which the caller owns. NULL: it has no name, or there is no memory. */
+char *ray_failure_key(const struct ray_failure *failure);
+
 /* Copies text into a field; NULL: it is not known any more. */
 void ray_failure_set(char **field, const char *text);
+/* A field's text; NULL: it is not known, or empty. */
+const char *ray_failure_text(const char *field);
 void ray_failure_add_evidence(struct ray_failure *failure, const char *source, const char *text);
 void ray_failure_add_missing(struct ray_failure *failure, const char *what, const char *needs);
+void ray_failure_drop_missing(struct ray_failure *failure, const char *what);
+/* NULL: it has none. */
+void ray_failure_set_owner(struct ray_failure *failure, const struct owner *owner);
 
 /*
  * Memory, processes and the process that ended first, of a report as termination_take gives it;
@@ -100,10 +119,23 @@ void ray_failure_take_first(struct ray_failure *failure, const cJSON *report);
 /* Its evidence, and what is missing. */
 void ray_failure_take_notes(struct ray_failure *failure, const cJSON *report);
 
+/* To be called when all is filled in: what is no good signature is replaced by one of the fields. */
+void ray_failure_sign(struct ray_failure *failure);
+
 /*
  * The object as it is written (afterglow.dev/v1alpha1); the caller owns it. class, verdict and
  * ended_at must be there.
  */
 cJSON *ray_failure_to_json(const struct ray_failure *failure);
+
+/* Several, each of which belongs to the list. */
+struct ray_failures {
+	struct ray_failure **list;
+	size_t n;
+};
+
+/* Takes failure; NULL, and one for which there is no memory, is left out and noted (lib/oom.h). */
+void ray_failures_add(struct ray_failures *failures, struct ray_failure *failure);
+void ray_failures_release(struct ray_failures *failures);
 
 #endif

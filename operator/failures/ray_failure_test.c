@@ -20,6 +20,7 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/pod_report.h"
 #include "operator/failures/ray_failure.h"
+#include "operator/failures/testing.h"
 
 #define LINES "operator/failures/testdata/ray_failures.jsonl"
 #define MEMBERS_MAX 64
@@ -55,8 +56,8 @@ static cJSON *of_answer(const cJSON *line, const cJSON *pod, int64_t now_ns)
 
 	if (pod_report_parse(pod, answer, strlen(answer), now_ns, &report, NULL) < 0)
 		return cJSON_CreateArray();
-	failures = TAKE_PTR(report.failures);
-	pod_ends_missed(&report.ends, pod, NULL, 0, failures);
+	pod_ends_missed(&report.ends, pod, NULL, 0, &report.failures);
+	failures = json_of_failures(&report.failures);
 	pod_report_release(&report);
 	return failures;
 }
@@ -66,15 +67,15 @@ static cJSON *failures_of(const cJSON *line)
 {
 	const cJSON *pod = json_get(line, "pod");
 	int64_t now_ns = json_int(line, "now", 0) * NS_PER_SEC;
-	cJSON *failures = NULL, *failure;
+	struct ray_failures found = { 0 };
+	cJSON *failures, *failure;
 	struct err err = { 0 };
 
-	if (json_str(line, "answer"))
-		failures = of_answer(line, pod, now_ns);
-	else if (json_bool(line, "gone", false))
-		assert_int_equal(failures_from_gone_pod(pod, now_ns, &failures, &err), 0);
-	else
-		assert_int_equal(failures_from_pod(pod, now_ns, &failures, &err), 0);
+	if (json_bool(line, "gone", false))
+		assert_int_equal(failures_from_gone_pod(pod, now_ns, &found, &err), 0);
+	else if (!json_str(line, "answer"))
+		assert_int_equal(failures_from_pod(pod, now_ns, &found, &err), 0);
+	failures = json_str(line, "answer") ? of_answer(line, pod, now_ns) : json_of_failures(&found);
 	cJSON_ArrayForEach(failure, failures) {
 		_cleanup_json_ cJSON *sealed = cJSON_Duplicate(failure, true);
 		const cJSON *annotations;
@@ -166,6 +167,26 @@ static void a_report_fills_no_more_than_there_is_room_for(void **state)
 	ray_failure_release(&f);
 }
 
+static void a_copy_has_all_and_shares_nothing(void **state)
+{
+	struct ray_failure *f = failure_of_yaml(
+		"metadata: {namespace: ml, name: x}\n"
+		"spec: {cluster: demo, pod: w, podUID: u1, container: c, endedAt: '2026-11-21T01:05:00Z', verdict: v, exitCode: 1, "
+		"owner: {kind: RayJob, name: train, uid: u-1}, endedBy: {kind: Client, time: '2026-11-21T01:05:00Z'}, "
+		"process: {name: raylet, signal: SIGKILL}, processes: [{pid: 4, name: p}], evidence: [{source: s, text: t}], "
+		"missing: [{what: w, needs: n}, {what: gap}]}\n");
+	struct ray_failure *copy = ray_failure_copy(f), *other = ray_failure_copy(f);
+	(void)state;
+
+	_cleanup_json_ cJSON *before = json_of_failure(f), *after = ray_failure_to_json(copy);
+	assert_true(cJSON_Compare(before, after, true));
+	ray_failure_drop_missing(other, "w");
+	ray_failure_become(copy, other);
+	assert_int_equal(copy->missing.n, 1);
+	assert_string_equal(copy->missing.list[0].subject, "gap");
+	ray_failure_free(copy);
+}
+
 static void numbers_of_a_process_that_are_none_are_not_believed(void **state)
 {
 	static const char *const rows[] = {
@@ -194,6 +215,7 @@ int main(void)
 		cmocka_unit_test(whole_rayfailures_follow_from_pods),
 		cmocka_unit_test(what_is_not_known_is_left_out),
 		cmocka_unit_test(a_report_fills_no_more_than_there_is_room_for),
+		cmocka_unit_test(a_copy_has_all_and_shares_nothing),
 		cmocka_unit_test(numbers_of_a_process_that_are_none_are_not_believed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,7 @@ void kept_set_release(struct kept_set *set)
 	strmap_release(&set->namespaces, free);
 }
 
-static int64_t ended_ns(const cJSON *failure)
+static int64_t end_of(const cJSON *failure)
 {
 	const cJSON *annotations = json_get(failure, "metadata.annotations");
 	const char *ended = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_ENDED_ANNOTATION));
@@ -101,7 +101,7 @@ static struct kept *kept_new(const cJSON *failure)
 	k->namespace = strdup(json_str(failure, "metadata.namespace"));
 	k->name = strdup(json_str(failure, "metadata.name"));
 	k->uid = strdup(uid ? uid : "");
-	k->ended_ns = ended_ns(failure);
+	k->ended_ns = end_of(failure);
 	if (!k->namespace || !k->name || !k->uid) {
 		kept_free(k);
 		return NULL;
@@ -168,19 +168,18 @@ static struct kept *oldest_of(const struct kept_set *set, const char *namespace,
 	return oldest;
 }
 
-bool retention_wants(const struct retention *r, const struct kept_set *set, const cJSON *failure, int64_t now_ns)
+bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace, int64_t ended_ns, int64_t now_ns)
 {
-	const char *namespace = json_str(failure, "metadata.namespace");
-	const struct kept_namespace *ns = namespace ? strmap_get(&set->namespaces, namespace) : NULL;
+	const struct kept_namespace *ns = strmap_get(&set->namespaces, namespace);
 	const struct kept *oldest;
 	size_t n;
 
-	if (is_too_old(r, ended_ns(failure), now_ns))
+	if (is_too_old(r, ended_ns, now_ns))
 		return false;
 	if (!r->max_count || !ns || ns->n < r->max_count)
 		return true;
 	oldest = oldest_of(set, namespace, &n);
-	return n < r->max_count || !oldest || ended_ns(failure) >= oldest->ended_ns;
+	return n < r->max_count || !oldest || ended_ns >= oldest->ended_ns;
 }
 
 struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason)

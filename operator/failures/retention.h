@@ -39,8 +39,11 @@ void kept_set_release(struct kept_set *set);
 int kept_set_add(struct kept_set *set, const cJSON *failure);
 void kept_set_remove(struct kept_set *set, const cJSON *failure);
 
-/* Whether a RayFailure that is still to be written would stay: else it need not be written. */
-bool retention_wants(const struct retention *r, const struct kept_set *set, const cJSON *failure, int64_t now_ns);
+/*
+ * Whether a RayFailure of that namespace and end (since 1970; INT64_MAX: not known) that is still to be written would stay: else it
+ * need not be written.
+ */
+bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace, int64_t ended_ns, int64_t now_ns);
 
 /*
  * The next to go that is not leaving yet: too old, or the oldest of a namespace

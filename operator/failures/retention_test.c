@@ -180,11 +180,12 @@ static void what_would_go_at_once_is_not_written(void **state)
 	add(&set, "ml", "a", 5);
 	add(&set, "ml", "b", 3);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		_cleanup_json_ cJSON *object = failure(rows[i].namespace, "new", rows[i].hours_ago);
+		int64_t ended_ns = NOW - rows[i].hours_ago * HOUR;
 
-		if (retention_wants(&r, &set, object, NOW) != rows[i].wanted)
+		if (retention_wants(&r, &set, rows[i].namespace, ended_ns, NOW) != rows[i].wanted)
 			fail_msg("row %zu", i);
 	}
+	assert_true(retention_wants(&r, &set, "ml", INT64_MAX, NOW));
 	kept_set_release(&set);
 }
 

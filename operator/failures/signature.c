@@ -51,42 +51,61 @@ static void add_part(const char *from, char buf[static PART_MAX])
 	buf[n] = '\0';
 }
 
-static const char *text_or(const cJSON *spec, const char *path, const char *otherwise)
+static const char *text_or(const char *text, const char *otherwise)
 {
-	const char *text = json_str(spec, path);
-
 	return text && *text ? text : otherwise;
 }
 
 /* How it ended, as far as that is a trait of the cause: the sender, a process's own signal, the container's, its exit code. */
-static void add_detail(const cJSON *spec, char buf[static PART_MAX])
+static void add_detail(const struct signature_parts *parts, char buf[static PART_MAX])
 {
-	static const char *const paths[] = { "endedBy.kind", "process.signal", "signal" };
+	const char *const texts[] = { parts->ended_by, parts->process_signal, parts->signal };
 	char code[32] = "";
 
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
-		if (*text_or(spec, paths[i], "")) {
-			add_part(json_str(spec, paths[i]), buf);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (*text_or(texts[i], "")) {
+			add_part(texts[i], buf);
 			return;
 		}
-	if (json_get(spec, "exitCode"))
-		snprintf(code, sizeof(code), "exit=%" PRId64, json_int(spec, "exitCode", 0));
-	add_part(*code ? code : text_or(spec, "kubernetesReason", ""), buf);
+	if (parts->has_exit_code)
+		snprintf(code, sizeof(code), "exit=%" PRId64, parts->exit_code);
+	add_part(*code ? code : text_or(parts->reason, ""), buf);
 }
 
-void signature_set(const char *told, cJSON *spec)
+void signature_make(const struct signature_parts *parts, char buf[static SIGNATURE_MAX + 1])
 {
-	const char *class = text_or(spec, "class", "Unknown");
+	const char *class = text_or(parts->class, "Unknown");
 	/* How is known, and not why: two such ends may have different causes. */
 	static const char *const unexplained[] = { "ApplicationError", "Killed", "Terminated", "Unknown" };
-	char process[PART_MAX], detail[PART_MAX], made[SIGNATURE_MAX + 1];
+	char process[PART_MAX], detail[PART_MAX];
 	const char *mark = "";
 
 	for (size_t i = 0; i < ARRAY_SIZE(unexplained); i++)
 		if (strcmp(class, unexplained[i]) == 0)
 			mark = "?";
-	add_part(text_or(spec, "process.name", text_or(spec, "container", "?")), process);
-	add_detail(spec, detail);
-	snprintf(made, sizeof(made), VERSION "%.40s:%s:%s%s", class, process, detail, mark);
-	json_set_str(spec, "signature", signature_is_good(told, class) ? told : made);
+	add_part(text_or(parts->process, text_or(parts->container, "?")), process);
+	add_detail(parts, detail);
+	snprintf(buf, SIGNATURE_MAX + 1, VERSION "%.40s:%s:%s%s", class, process, detail, mark);
+}
+
+void signature_set(const char *told, cJSON *spec)
+{
+	const struct signature_parts parts = {
+		.class = text_or(json_str(spec, "class"), "Unknown"),
+		.process = json_str(spec, "process.name"),
+		.container = json_str(spec, "container"),
+		.ended_by = json_str(spec, "endedBy.kind"),
+		.process_signal = json_str(spec, "process.signal"),
+		.signal = json_str(spec, "signal"),
+		.has_exit_code = json_get(spec, "exitCode"),
+		.exit_code = json_int(spec, "exitCode", 0),
+		.reason = json_str(spec, "kubernetesReason"),
+	};
+	char made[SIGNATURE_MAX + 1];
+
+	if (!signature_is_good(told, parts.class)) {
+		signature_make(&parts, made);
+		told = made;
+	}
+	json_set_str(spec, "signature", told);
 }

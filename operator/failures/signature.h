@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define SIGNATURE_MAX 192 /* bytes, without the NUL */
 
@@ -17,6 +18,17 @@
  * not empty and a detail, only characters that docs/signatures.md allows, and at most SIGNATURE_MAX bytes. text may be NULL.
  */
 bool signature_is_good(const char *text, const char *class);
+
+/* What a signature is made of where no sidecar reported. NULL and "": it is not known. */
+struct signature_parts {
+	const char *class, *process, *container; /* process: that ended first */
+	const char *ended_by; /* the kind */
+	const char *process_signal, *signal; /* signal: the container's */
+	bool has_exit_code;
+	int64_t exit_code;
+	const char *reason; /* Kubernetes' */
+};
+void signature_make(const struct signature_parts *parts, char buf[static SIGNATURE_MAX + 1]);
 
 /* Writes spec.signature: told, the sidecar's, if it is good; otherwise one made from spec. told may be NULL. */
 void signature_set(const char *told, cJSON *spec);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sidecar in a Ray pod: the launcher around the Ray container's command,
- * the sidecar as the last container, their volumes. Only appends, never moves
- * containers[0], does nothing when the sidecar is already there.
+ * Puts the sidecar into a Ray pod: the launcher around the Ray container's command,
+ * the sidecar as the last container, and their volumes. Only appends, never moves
+ * containers[0], and does nothing if the sidecar is already there.
  *
- * Every part may be missing at run time and Ray still starts: the ConfigMap
- * with the launcher is optional, the shell in front of it falls back to the bare
- * command, and the sidecar is a plain container that nothing waits for.
+ * Ray starts even if each of these parts is missing at run time: the ConfigMap with
+ * the launcher is optional, the shell in front of it falls back to the bare command,
+ * and nothing waits for the sidecar, which is an ordinary container.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_H
 #define AFTERGLOW_OPERATOR_INJECTION_INJECT_H
@@ -33,18 +33,23 @@ struct injection {
 /* Whether the pod has the launcher and the sidecar already. */
 bool inject_is_done(const cJSON *pod_spec);
 
-/* Whether the names and paths that they need are free, and no container mounts their volumes; or taken by them. */
+/*
+ * Whether the names and paths that launcher and sidecar need are free, or are used by these two,
+ * and no other container mounts their volumes.
+ */
 bool inject_is_clear(const cJSON *pod_spec);
 
 /*
- * True without any change where inject_is_done. False, and nothing done: the Ray container has no command of its own, so
- * there is nothing to put the launcher in front of (the image's entrypoint is unknown).
+ * Puts both in. Returns true without a change if inject_is_done. Returns false and changes nothing
+ * if the Ray container has no command of its own, so that there is nothing to put the launcher in
+ * front of (the image's entrypoint is unknown).
  */
 bool inject(cJSON *pod_spec, const struct injection *in);
 
 /*
- * For a pod that gets neither launcher nor sidecar: its Ray container waits for $FQ_RAY_IP:port before its command runs. False,
- * and nothing done: the command is not one for a shell, so the image may not have any.
+ * For a pod that gets neither launcher nor sidecar: makes its Ray container wait for
+ * $FQ_RAY_IP:port before its command runs. Returns false and changes nothing if the command does
+ * not use a shell, because then the image may not have a shell.
  */
 bool inject_wait(cJSON *pod_spec, const char *port);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the annotations of a RayCluster and of a pod's template ask for, over the policy. The
- * template's word wins. Pure.
+ * Reads what the annotations of a RayCluster and of a pod's template ask for. They override the
+ * policy, and the template overrides the RayCluster. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_ANNOTATIONS_H
 #define AFTERGLOW_OPERATOR_INJECTION_INJECT_ANNOTATIONS_H
@@ -16,12 +16,11 @@
 #define INJECT_ANNOTATION "afterglow.dev/inject"
 
 /*
- * Whether the annotations of the cluster and the template leave the sidecar on. The template's word
- * wins.
+ * Whether the annotations of the cluster and the template leave the sidecar on.
  */
 bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
-/* The same for afterglow.dev/oom-group, over the policy's default. */
+/* The value of afterglow.dev/oom-group, else the policy's. */
 bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		      const struct policy *policy);
 
@@ -32,8 +31,8 @@ bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_an
 const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
 /*
- * afterglow.dev/hold-on-failure in seconds, over the policy's; what is no such number counts as
- * absent.
+ * The value of afterglow.dev/hold-on-failure in seconds, else the policy's. A text that is not a
+ * valid number counts as absent.
  */
 int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		    const struct policy *policy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With the sidecar a pod may break a quota, a range or a policy of its namespace. Then Ray comes
- * first. Pure.
+ * Removes the sidecar from a pod that breaks a quota, a limit range or a policy of its namespace
+ * with it, because Ray comes first. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_UNDO_H
 #define AFTERGLOW_OPERATOR_INJECTION_INJECT_UNDO_H
@@ -9,12 +9,12 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* Why a pod goes without the sidecar, although it should have it: the API server's words. */
+/* Why a pod that should have the sidecar has none, in the API server's words. */
 #define INJECT_REFUSED_ANNOTATION "afterglow.dev/sidecar-refused"
 
 /*
- * Takes the sidecar out of a pod that was refused with it for that reason, and notes so; the
- * launcher stays. False, and nothing done: there is none of ours.
+ * Removes the sidecar from a pod that was refused with it, and notes the reason in the pod; the
+ * launcher stays. Returns false and changes nothing if the pod does not have our sidecar.
  */
 bool inject_undo(cJSON *pod, const char *reason);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line of shell in front of a Ray container's command: runs it by the
- * launcher that is there for this machine, if its content is the one that this
- * line was made with, and if it can be executed; else without one. An image needs
- * any POSIX shell, and sha256sum to have the launcher.
+ * The line of shell in front of a Ray container's command. It starts the command
+ * by the launcher for this machine, if the launcher's file has the content that the
+ * line was made for and can be executed; otherwise without a launcher. The image needs
+ * a POSIX shell, and sha256sum for the launcher to be used.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_LAUNCH_SCRIPT_H
 #define AFTERGLOW_OPERATOR_INJECTION_LAUNCH_SCRIPT_H
@@ -24,7 +24,10 @@ struct launch_script {
 	int64_t cores_max;             /* bytes, at most, of each core; 0: the launcher's default */
 };
 
-/* The words of the command are its arguments. Each $ that Kubernetes could read is doubled. The caller frees it; NULL: no memory. */
+/*
+ * Makes the line; the words of the command become its arguments. Each $ that Kubernetes could
+ * expand is doubled. The caller frees it; NULL: no memory.
+ */
 char *launch_script(const struct launch_script *in);
 
 /* The same for a pod without launcher and sidecar: waits for $FQ_RAY_IP:port, for at most five minutes, and runs the command. */

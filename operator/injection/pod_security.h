@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Pod Security level of a namespace means for the sidecar. Pure. */
+/* Decides what the Pod Security level of a namespace permits the sidecar. Pure. */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_POD_SECURITY_H
 #define AFTERGLOW_OPERATOR_INJECTION_POD_SECURITY_H
 
@@ -9,8 +9,9 @@
 #define POD_SECURITY_REASON_MAX 256
 
 /*
- * Why the namespace would refuse a pod with CAP_SYSLOG or a hostPath volume, into reason; "" where it would not. labels are the namespace's, NULL
- * when they cannot be read: then it may refuse. Both levels baseline and restricted do.
+ * Writes to reason why the namespace would refuse a pod with CAP_SYSLOG or a hostPath volume; "" if
+ * it would not. The levels baseline and restricted both refuse it. labels are the namespace's; NULL
+ * if they cannot be read: then it may refuse.
  */
 void pod_security_judge(const char *namespace, const cJSON *labels, char reason[static POD_SECURITY_REASON_MAX]);
 

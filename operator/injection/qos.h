@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The quality of service class of a pod, which the sidecar must not lower: a Guaranteed pod has an oom_score_adj of -997
- * and may have CPUs of its own, and loses both when one container has requests that are not its limits. Pure.
+ * The quality of service class of a pod, which the sidecar must not lower. A Guaranteed pod has an
+ * oom_score_adj of -997 and may have CPUs of its own. It loses both if a container has requests
+ * that differ from its limits. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_QOS_H
 #define AFTERGLOW_OPERATOR_INJECTION_QOS_H
@@ -19,8 +20,9 @@ bool qos_is_guaranteed(const cJSON *pod_spec);
 bool qos_is_of_pod(const cJSON *pod_spec);
 
 /*
- * Makes requests equal to limits for CPU and memory, in place. A limit that is absent becomes the request, but at least cpu
- * or memory (quantities): what a container may use at most is mostly more than it asks for.
+ * Makes requests equal to limits for CPU and memory, in place. An absent limit is set to the
+ * request, but at least to cpu or memory (quantities), because a container usually needs more at
+ * times than it requests.
  */
 void qos_equalize(cJSON *resources, const char *cpu, const char *memory);
 

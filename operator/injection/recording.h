@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether and how a Ray pod gets the sidecar: annotations of its cluster and its own, the policy, and what its namespace can
- * bear. For pods that we make and for those that KubeRay makes alike. Pure.
+ * Decides whether and how a Ray pod gets the sidecar, from its annotations and its cluster's, the
+ * policy, and what its namespace permits. The same is done for pods that the operator makes and for
+ * those that KubeRay makes. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_RECORDING_H
 #define AFTERGLOW_OPERATOR_INJECTION_RECORDING_H
@@ -17,15 +18,18 @@ struct recording_request {
 	const char *cluster;                /* the RayCluster's name */
 	const char *group;                  /* the group's name, for notes */
 	const cJSON *cluster_annotations;   /* NULL: it has none, or is not known */
-	const cJSON *pod_annotations;       /* they win over the cluster's */
+	const cJSON *pod_annotations;       /* they override the cluster's */
 	const char *wait_port;              /* as in struct injection */
 	const struct policy *policy;
 	const char *store_claim_trouble;    /* why the pod must not mount policy->store.claim; NULL: it may */
-	const char *kernel_log_refused;     /* why the namespace would not take a pod that reads the node's logs; NULL: it does */
+	const char *kernel_log_refused;     /* why the namespace would refuse a pod that reads the node's logs; NULL: it would not */
 	const struct launchers *launchers;  /* to run; NULL: there are none */
 };
 
-/* What became of it. The names of all but RECORDING_ON are the reasons that annotations, notes and metrics give. */
+/*
+ * The decision. The names of all but RECORDING_ON are the reasons in annotations, notes and
+ * metrics.
+ */
 enum recording {
 	RECORDING_ON,
 	RECORDING_OPTED_OUT,      /* an annotation says so */
@@ -41,9 +45,10 @@ enum recording {
 const char *recording_name(enum recording recording);
 
 /*
- * Puts launcher and sidecar into pod_spec, or says why not: then nothing is changed, except that with wait_port the Ray
- * container's shell still waits for the head. A pod that has them stays as it is.
- * What a person should know goes to notes (raycluster/notes.h), topic NOTE_RECORDING.
+ * Puts launcher and sidecar into pod_spec, or returns why not. In that case nothing is changed,
+ * except that with wait_port the Ray container's shell still waits for the head. A pod that has
+ * both already stays as it is. Messages for people are added to notes (raycluster/notes.h), topic
+ * NOTE_RECORDING.
  */
 enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request, cJSON *notes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What lets the sidecar into the store: Secrets, or a token for web identity, as volumes that only
- * the sidecar mounts. Pure.
+ * Gives the sidecar its credentials for the store: Secrets, or a token for web identity, as volumes
+ * that only the sidecar mounts. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_STORE_SECRETS_H
 #define AFTERGLOW_OPERATOR_INJECTION_STORE_SECRETS_H
@@ -13,9 +13,9 @@
 #define STORE_SECRETS_DIR "/afterglow/store-ca"
 #define STORE_SECRETS_CA STORE_SECRETS_DIR "/ca.crt" /* for --store-ca */
 
-/* The volumes of the pod. */
+/* Adds the volumes to the pod. */
 void store_secrets_add(cJSON *pod_spec, const struct policy *policy);
-/* Their mounts. */
+/* Adds their mounts to the sidecar. */
 void store_secrets_mount(cJSON *sidecar, const struct policy *policy);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long to wait after the Nth failure in a row: base doubling up to a
- * ceiling, then spread over [d, 2d) so that many clients do not return
- * together. Pure: the time is an argument, the randomness a seed.
+ * Computes how long to wait after the Nth failure in a row: the base, doubled up to a
+ * ceiling, then spread over [d, 2d) so that many clients do not return together. Pure:
+ * the time is an argument, and a seed replaces randomness.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_BACKOFF_H
 #define AFTERGLOW_OPERATOR_KUBE_BACKOFF_H
@@ -12,13 +12,15 @@
 struct backoff {
 	int64_t base_ns;
 	int64_t max_ns;
-	int64_t reset_ns; /* so long without a failure, and counting starts again */
+	int64_t reset_ns; /* after this time without a failure, counting starts again */
 	unsigned failures;
 	int64_t last_ns; /* when the last failure was */
 	uint64_t seed; /* not 0 */
 };
 
-/* 0.8 s doubling to 30 s, forgotten after two minutes of peace: what client-go's reflector does. */
+/*
+ * 0.8 s doubling to 30 s, reset after two minutes without a failure: as client-go's reflector does.
+ */
 void backoff_init(struct backoff *b, uint64_t seed);
 
 /* Counts a failure at now and returns the delay. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API server as functions: read, create, apply, delete, and raw requests
- * for lists and watches. Adds our credentials and renews them: files every
- * minute, a plugin's answer when it ends, and either at once after a 401, which
- * is then tried once more. Parses answers.
+ * The API server as functions: read, create, apply, delete, and raw requests for lists
+ * and watches. The client adds our credentials and renews them: files every minute, a
+ * plugin's answer when it expires, and both at once after a 401, after which it tries
+ * the request once more. It parses the answers.
  *
- * Requests leave in their order, no more a second than client_set_rate says,
- * watches apart. Before a write leaves, the fence is asked.
+ * Requests are sent in their order, and at most as many in a second as client_set_rate
+ * allows; watches do not count. Before a write is sent, the fence is asked.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_H
 #define AFTERGLOW_OPERATOR_KUBE_CLIENT_H
@@ -25,18 +25,24 @@ struct client_call;
 
 typedef void (*client_done_fn)(void *arg, struct client_response *response);
 
-/* For metrics: after each request, code 0 is no answer. */
+/* For metrics: called after each request; code 0 means no answer. */
 typedef void (*client_observe_fn)(void *arg, const char *method, int code);
 /* Credentials could not be read again; the old ones stay in use. */
 typedef void (*client_trouble_fn)(void *arg, const struct err *err);
 
-/* Takes what config holds over (config is empty afterwards), also on failure. */
+/* Takes the content of config, which is empty afterwards, even on failure. */
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err);
 void client_free(struct client *client); /* drops all calls without their callbacks */
 void client_observe(struct client *client, client_observe_fn observe, client_trouble_fn trouble, void *arg);
-/* So many requests a second, and at once after a rest; 0: no limit, as it is without this call. */
+/*
+ * Limits the requests in a second, and those at once after a rest; 0: no limit, which is the
+ * default.
+ */
 void client_set_rate(struct client *client, unsigned per_second, unsigned burst);
-/* Whether we may change anything at this moment: asked right before each write leaves, when its connection is there. */
+/*
+ * The fence: whether we may write at this moment. Asked right before each write is sent, when its
+ * connection is established.
+ */
 typedef bool (*client_fence_fn)(void *arg);
 void client_set_fence(struct client *client, client_fence_fn fence, void *arg);
 /* Requests that had to wait for the rate limit so far. */
@@ -74,7 +80,10 @@ int client_create(struct client *client, const cJSON *object, const char *const 
 /* Server-side apply as "afterglow", forced: we own these fields. subresource: NULL or "status". */
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
 		 struct err *err);
-/* Merges the object into the one that is there. With its resourceVersion only if that is still the same. */
+/*
+ * Merges the object into the stored object. If it has a resourceVersion, only if that is still the
+ * same.
+ */
 int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
 /* The same for the status subresource. The server ignores the rest of object, except metadata.uid, which must be the same. */
 int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One answer of the API server: what HTTP brought, parsed, and said in one line if it is a failure. Pure. */
+/* Parses an answer of the API server, and describes a failure in one line. Pure. */
 #ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_RESPONSE_H
 #define AFTERGLOW_OPERATOR_KUBE_CLIENT_RESPONSE_H
 
@@ -16,13 +16,16 @@ struct client_response {
 };
 
 /*
- * The answer to a request of that method and path. fields: as in client_request. The object is the caller's, and reason
- * lives in it.
+ * Makes the response to a request of that method and path. fields: as in client_request. The object
+ * belongs to the caller; reason points into it.
  */
 void client_response_read(const struct http_response *http, const char *method, const char *path, const char *const *fields,
 			  struct client_response *ret_response);
 
-/* Whether a write was refused because its namespace is being deleted, or is gone: trying again is no use. */
+/*
+ * Whether a write was refused because its namespace is being deleted, or is gone, so that another
+ * try is useless.
+ */
 bool client_namespace_ends(const struct client_response *response);
 
 #endif

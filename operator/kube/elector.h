@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leader election: the decisions of lease.h carried out on a Lease object of the cluster. The client is its own. */
+/*
+ * Leader election: carries out the decisions of lease.h on a Lease object of the cluster. It has a
+ * client of its own.
+ */
 #ifndef AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
 #define AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
 
@@ -11,10 +14,10 @@ struct elector_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace, *name; /* of the Lease */
-	/* What follows may have changed, and nobody has heard of it yet. NULL is allowed. */
+	/* Called when the results of the functions below may have changed. NULL is allowed. */
 	void (*on_step)(void *arg);
 	void (*on_acquired)(void *arg);
-	/* Another acts, or may: the program must end at once. */
+	/* Called when another replica acts, or may act: the program must end at once. */
 	void (*on_lost)(void *arg);
 	/* Trouble with the Lease, said once until it is over (err NULL). */
 	void (*on_trouble)(void *arg, const struct err *err);
@@ -26,12 +29,15 @@ int elector_new(const struct elector_options *options, struct elector **ret_elec
 void elector_free(struct elector *elector);
 
 void elector_start(struct elector *elector);
-/* When all work has ended: gives the Lease back, so that another need not wait. done is called once, soon. */
+/*
+ * To be called when all work has ended: gives the Lease back, so that another replica need not
+ * wait. done is called once, soon.
+ */
 void elector_stop(struct elector *elector, void (*done)(void *arg), void *arg);
 
 /* The fence, to be asked right before each write. */
 bool elector_is_leader(const struct elector *elector);
-/* Until when we hold it, by the boot clock; 0: we do not. It may have passed. */
+/* Until when we hold the Lease, by the boot clock; 0: we do not. That time may have passed. */
 int64_t elector_deadline_ns(const struct elector *elector);
 /* "host_uuid", new with each process. */
 const char *elector_identity(const struct elector *elector);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the API server of a kubeconfig is asked, and under which name. Pure. */
+/* Finds the address of the API server of a kubeconfig, and the name in its certificate. Pure. */
 #ifndef AFTERGLOW_OPERATOR_KUBE_ENDPOINT_H
 #define AFTERGLOW_OPERATOR_KUBE_ENDPOINT_H
 
@@ -7,7 +7,7 @@
 
 struct endpoint {
 	char *url; /* with the name in the certificate, without a slash at the end; NULL: the kubeconfig's server as it is */
-	char *connect_to; /* then, where it is in truth, as http_request has it; else NULL */
+	char *connect_to; /* in that case the real address, as in http_request; else NULL */
 	char *host; /* "10.0.0.1:443" */
 };
 

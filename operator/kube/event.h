@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Kubernetes Event about a RayCluster, or about one of its pods. */
+/* Makes Kubernetes Events about RayClusters, their pods and other objects. */
 #ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_H
 #define AFTERGLOW_OPERATOR_KUBE_EVENT_H
 
@@ -8,15 +8,15 @@
 
 /*
  * An events.k8s.io/v1 Event of type "Normal" or "Warning"; the caller owns it. Its name is
- * derived from the cluster's uid, the reason and the note, so that saying the
- * same again is refused as a duplicate while the first is still kept.
+ * derived from the cluster's uid, the reason and the note, so that the same Event is
+ * refused as a duplicate while the first still exists.
  */
 cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reason, const char *action, const char *note,
 			int64_t now_ns);
 cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
 		     int64_t now_ns);
 
-/* The same about an object of any kind that says its apiVersion and kind. */
+/* The same about an object of any kind, which must have apiVersion and kind. */
 cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
 		       int64_t now_ns);
 

@@ -8,13 +8,13 @@
 
 #include "lib/strmap.h"
 
-/* More keys than these are not remembered, and what is not remembered is not emitted. */
+/* The most keys that are remembered. An Event with a further key is not emitted. */
 #define EVENT_FILTER_MAX 10000
 
 /* Starts zeroed. */
 struct event_filter {
 	struct strmap until; /* key -> int64_t: boottime until which it is not emitted again */
-	int64_t sweep_ns; /* when what is over is forgotten next */
+	int64_t sweep_ns; /* when expired keys are removed next */
 };
 
 void event_filter_release(struct event_filter *filter);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes Events (events.k8s.io/v1). One that is there already, by its name,
- * becomes a series: it is counted, and not told again. The name must follow from
- * what the event says.
+ * Writes Events (events.k8s.io/v1). If an Event of the same name exists already, it
+ * becomes a series: it is counted instead of written again. So the name must be derived
+ * from the content of the Event.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_EVENTS_H
 #define AFTERGLOW_OPERATOR_KUBE_EVENTS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Credentials from a program of the user's (aws eks get-token, gke-gcloud-auth-
- * plugin, kubelogin): how to call it, calling it beside the event loop, and what
- * it answers. client.authentication.k8s.io/v1 and v1beta1.
+ * Gets credentials from a program of the user's (aws eks get-token, gke-gcloud-auth-
+ * plugin, kubelogin): builds the call, runs it beside the event loop, and parses the
+ * answer. client.authentication.k8s.io/v1 and v1beta1.
  *
- * It runs without a terminal. Its stderr is ours, so that people see what it
- * says. Its answer is never logged.
+ * The program runs without a terminal. Its stderr is ours, so that people see its
+ * messages. Its answer is never logged.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_EXEC_PLUGIN_H
 #define AFTERGLOW_OPERATOR_KUBE_EXEC_PLUGIN_H
@@ -38,13 +38,16 @@ void exec_answer_release(struct exec_answer *answer);
 /* Frees a secret after it was overwritten. NULL is allowed. */
 void secret_free(char *text);
 
-/* Reads an ExecCredential. -EPROTO says what is wrong with it, never what stands in it. */
+/* Parses an ExecCredential. -EPROTO: it is invalid; the error never contains its content. */
 int exec_answer_parse(const char *text, size_t len, const char *api_version, struct exec_answer *ret_answer,
 		      struct err *err);
 
 struct exec_run;
 
-/* answer is valid during the call, and may be emptied; err is NULL, or says why there is none. The run is gone. */
+/*
+ * answer is valid during the call, and may be emptied; err is NULL, or says why there is no answer.
+ * The run has been freed.
+ */
 typedef void (*exec_done_fn)(void *arg, struct exec_answer *answer, const struct err *err);
 
 /* Calls done once, unless cancelled; never before it returns. The program has a minute. */

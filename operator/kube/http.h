@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP requests on libcurl's multi interface, driven by libevent: sockets and
- * curl's one timer become events of the base. HTTP/1.1, so that a watch is a
- * connection of its own and a dead one cannot take others with it.
+ * HTTP requests on libcurl's multi interface, driven by libevent: sockets and curl's
+ * timer become events of the base. It uses HTTP/1.1, so that each watch has a
+ * connection of its own, and a dead connection does not affect other requests.
  *
  * Nothing starts or ends inside http_start and http_cancel: both only queue, so
  * that they may be called from any callback.
@@ -31,11 +31,18 @@ struct http_request {
 	const char *const *headers; /* "Name: value", NULL-terminated */
 	const char *body; /* NULL: none */
 	size_t body_len;
-	bool direct; /* by no proxy, whatever the environment says, and the connection is not kept: to one of thousands of addresses */
+	/*
+	 * For one of thousands of addresses: no proxy is used, whatever the environment says, and
+	 * the connection is not kept.
+	 */
+	bool direct;
 	int64_t deadline_ns; /* for the whole of it, a stream too */
 	size_t answer_max; /* bytes of answer that are kept; more is an error (a stream keeps error answers only) */
 	struct http_tls tls;
-	/* Asked when the connection is there, right before the first byte is sent: false ends the call (EPERM). NULL: it may go. */
+	/*
+	 * Asked when the connection is established, right before the first byte is sent: false ends
+	 * the call (EPERM). NULL: no check.
+	 */
 	bool (*fence)(void *arg);
 	void *fence_arg;
 	const char *proxy; /* URL; NULL: as the environment says */
@@ -52,7 +59,10 @@ struct http_response {
 	struct err err; /* also set when an answer broke off: status is then what was read */
 };
 
-/* Bytes of a 2xx answer as they come. Negative: the stream is dropped, and done called with an error. */
+/*
+ * Gets the bytes of a 2xx answer as they come. A negative result drops the stream; then done is
+ * called with an error.
+ */
 typedef int (*http_data_fn)(void *arg, const void *data, size_t len);
 /* Called once, unless cancelled. The call is gone afterwards. */
 typedef void (*http_done_fn)(void *arg, const struct http_response *response);
@@ -62,7 +72,9 @@ int http_new(struct event_base *base, struct http **ret_http, struct err *err);
 /* Drops all calls without their callbacks. */
 void http_free(struct http *http);
 
-/* data NULL: the answer is collected for done. What request points to is copied. */
+/*
+ * Starts a request. data NULL: the answer is collected for done. What request points to is copied.
+ */
 int http_start(struct http *http, const struct http_request *request, http_data_fn data, http_done_fn done, void *arg,
 	       struct http_call **ret_call, struct err *err);
 

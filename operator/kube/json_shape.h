@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How deep and how wide JSON text is, found out without parsing it: in constant
- * memory and without recursion, whatever a tenant wrote. Pure.
+ * Measures how deep and how wide JSON text is, without parsing it: in constant memory
+ * and without recursion, whatever a tenant wrote. Pure.
  *
  * cJSON refuses text that is nested more than 1,000 levels deep, and takes 64
  * bytes for each value: 1.5 MiB of "1,1,1,1" become 50 MiB.

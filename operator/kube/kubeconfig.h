@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the API server is and how to prove who we are: from kubeconfig files
- * (kubeconfig_parse.c), or from the service account that every pod carries.
- * Everything stays in memory: no credential is written to a file or named in an
- * error.
+ * Reads the address of the API server and our credentials: from kubeconfig files
+ * (kubeconfig_parse.c), or from the service account that every pod has. Everything
+ * stays in memory: no credential is written to a file or appears in an error.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_H
 #define AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_H
@@ -49,9 +48,9 @@ int kubeconfig_parse(const char *text, size_t len, const char *name, struct kube
 /* Reads the file (at most 1 MiB) and parses it. context NULL: the current one. */
 int kubeconfig_load(const char *path, const char *context, struct kubeconfig *ret_config, struct err *err);
 /*
- * Reads what $KUBECONFIG may hold: files separated by ':', of which the first
- * that says something wins, and those that are not there count as empty. context
- * NULL: the current one. -ENOENT: none is there.
+ * Reads the files in $KUBECONFIG, which ':' separates. The first file that has a setting
+ * wins, and files that do not exist count as empty. context NULL: the current one.
+ * -ENOENT: none of the files exists.
  */
 int kubeconfig_load_list(const char *paths, const char *context, struct kubeconfig *ret_config, struct err *err);
 
@@ -63,13 +62,13 @@ int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, s
 			  struct err *err);
 
 /*
- * Reads files again that are due: the token after a minute, certificates after
- * five; force (after a 401): all. A file that cannot be read keeps its old text
- * and is an error. ret_changed says whether any text is another now.
+ * Reads the files again that are due: the token after a minute, certificates after
+ * five; with force (after a 401), all. If a file cannot be read, its old text stays,
+ * and that is an error. *ret_changed: whether any text has changed.
  */
 int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *ret_changed, struct err *err);
 
-/* Puts the plugin's answer in the place of what was there before, and empties it. */
+/* Replaces the previous credentials by the plugin's answer, and empties that. */
 void kubeconfig_take(struct kubeconfig *k, struct exec_answer *answer, bool *ret_changed);
 
 /* For those that read configurations: */
@@ -77,7 +76,10 @@ void kubeconfig_take(struct kubeconfig *k, struct exec_answer *answer, bool *ret
 void credential_release(struct credential *c);
 /* Reads c->file into c->text. The old text stays when the file is not readable or empty. */
 int credential_read(struct credential *c, bool *ret_changed, struct err *err);
-/* A name in a URL or header: a line break would let the file write headers of its own. */
+/*
+ * Whether a name may be used in a URL or header: with a line break, the file could add headers of
+ * its own.
+ */
 bool is_plain(const char *s);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reading the parts of a kubeconfig shares: fields, files, and errors that say where. */
+/*
+ * What the readers of the parts of a kubeconfig share: fields, files, and errors with their place.
+ */
 #ifndef AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
 #define AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
 
@@ -15,7 +17,7 @@ struct reader {
 
 int reader_copy(const char *text, char **ret_copy, struct err *err);
 int field_error(const struct reader *r, int code, const char *field, const char *what, struct err *err);
-/* The string field of obj, NULL when absent, empty or null; of another type it is an error. */
+/* Reads a string field of obj; NULL if it is absent, empty or null. Another type is an error. */
 int read_string(const struct reader *r, const cJSON *obj, const char *field, const char **ret_text, struct err *err);
 /* Files in a kubeconfig are relative to the kubeconfig. */
 int resolve_file(const struct reader *r, const char *file, char **ret_path, struct err *err);

@@ -5,10 +5,10 @@
  *
  * Theory of operation. The thread has its own event loop, its own client with its own connections
  * and credentials, and the elector (elector.h). Both sides send each other messages over a socket
- * pair. They share two atomic numbers and nothing else: until when we hold the Lease, which whoever
- * writes compares with the clock right before each write; and when the main loop last turned. A
- * main loop that has not turned for LEADERSHIP_SILENCE_NS is not coming back soon: then the thread
- * stops renewing, and another replica may act.
+ * pair. They share two atomic numbers and nothing else: until when we hold the Lease, which is
+ * compared with the clock right before each write; and when the main loop last ran. If the main
+ * loop has not run for LEADERSHIP_SILENCE_NS, it hangs: then the thread stops renewing, and another
+ * replica may act.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
 #define AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
@@ -27,12 +27,17 @@ struct leadership;
 
 /* All callbacks are called by the main loop. */
 struct leadership_options {
-	/* Of the main loop, with two priorities at least: what is heard here comes first. */
+	/*
+	 * The base of the main loop, with at least two priorities: messages from the thread come
+	 * first.
+	 */
 	struct event_base *base;
 	const char *namespace, *name; /* of the Lease */
 	int64_t silence_ns; /* 0: LEADERSHIP_SILENCE_NS */
 	void (*on_acquired)(void *arg);
-	/* Another acts, or may: the program must end at once. why: in words. */
+	/*
+	 * Called when another replica acts, or may act: the program must end at once. why says why.
+	 */
 	void (*on_lost)(void *arg, const char *why);
 	/* Trouble with the Lease, said once until it is over (err NULL). */
 	void (*on_trouble)(void *arg, const struct err *err);
@@ -46,21 +51,21 @@ struct leadership_options {
 /* Takes what config holds over, also on failure. Copies the strings of options. */
 int leadership_new(const struct leadership_options *options, struct kubeconfig *config,
 		   struct leadership **ret_leadership, struct err *err);
-/* Ends the thread. No callback is called any more. A Lease that is held runs out. */
+/* Ends the thread. No callback is called afterwards. A Lease that is held expires. */
 void leadership_free(struct leadership *leadership);
 
 int leadership_start(struct leadership *leadership, struct err *err);
 /*
- * When all work has ended: gives the Lease back, so that another need not wait. done is called
- * once, soon.
+ * To be called when all work has ended: gives the Lease back, so that another replica need not
+ * wait. done is called once, soon.
  */
 void leadership_stop(struct leadership *leadership, void (*done)(void *arg), void *arg);
 
 /* The fence, to be asked right before each write. */
 bool leadership_is_held(const struct leadership *leadership);
 /*
- * We hold it as far as we know, and should have renewed it or given up by now: something holds us
- * up.
+ * Whether we hold the Lease as far as we know, but should have renewed it or given up by now, so
+ * that something must be delaying the thread.
  */
 bool leadership_is_overdue(const struct leadership *leadership);
 /* As elector_identity and elector_holder. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who of several replicas acts: the state machine of a Lease, without any I/O.
- * The elector feeds it what happened and does what it says.
+ * Decides which of several replicas acts: the state machine of a Lease, without any
+ * I/O. The elector passes it each event and carries out its decision.
  *
  * The rules are client-go's. A replica takes a Lease that nobody holds, or whose
  * record has not changed for LEASE_DURATION_NS by its own clock; times in the
  * record are never compared, so clocks may differ. The holder renews every
  * LEASE_RETRY_NS and gives up LEASE_RENEW_DEADLINE_NS after it sent its last
- * successful renewal, which is before anybody else can take over. The API
- * server fences nothing: whoever writes asks lease_is_held() first.
+ * successful renewal, which is before another replica can take over. The API server
+ * does not fence writes: code that writes must call lease_is_held() first.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_LEASE_H
 #define AFTERGLOW_OPERATOR_KUBE_LEASE_H
@@ -26,7 +26,7 @@
 #define LEASE_RV_MAX 64
 #define LEASE_TIME_MAX 40
 
-/* What of a Lease object counts. */
+/* The fields of a Lease object that are used. */
 struct lease_record {
 	char holder[LEASE_HOLDER_MAX]; /* "": nobody */
 	char rv[LEASE_RV_MAX];
@@ -39,7 +39,7 @@ enum lease_event_kind {
 	LEASE_READ,     /* record: the Lease as it is */
 	LEASE_ABSENT,   /* there is no Lease */
 	LEASE_WRITTEN,  /* our write was taken: record with its new version */
-	LEASE_CONFLICT, /* our write was refused: the Lease is another one by now */
+	LEASE_CONFLICT, /* our write was refused, because the Lease has changed */
 	LEASE_FAILED,   /* no answer, or none of the above */
 	LEASE_STOP,     /* the work has ended: give the Lease back */
 };
@@ -55,7 +55,7 @@ enum lease_action {
 	LEASE_GET,
 	LEASE_CREATE, /* write, as a new object */
 	LEASE_UPDATE, /* write, if its version is still write.rv */
-	LEASE_LOST, /* we are not the holder any more, or cannot know: end the program at once */
+	LEASE_LOST, /* we are no longer the holder, or cannot know: end the program at once */
 	LEASE_DONE, /* after LEASE_STOP: it is given back, or was not ours */
 };
 
@@ -78,7 +78,7 @@ struct lease {
 
 void lease_init(struct lease *l, const char *identity, uint64_t seed);
 
-/* now_ns is CLOCK_BOOTTIME: it goes on while the machine sleeps. */
+/* now_ns is CLOCK_BOOTTIME, which continues while the machine is suspended. */
 struct lease_step lease_step(struct lease *l, const struct lease_event *event, int64_t now_ns);
 
 /* The fence: whether we hold it at this moment. */

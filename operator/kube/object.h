@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bare shape of a Kubernetes object, and a hash of text. */
+/* Makes an empty Kubernetes object, and a hash of text. */
 #ifndef AFTERGLOW_OPERATOR_KUBE_OBJECT_H
 #define AFTERGLOW_OPERATOR_KUBE_OBJECT_H
 

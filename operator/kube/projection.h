@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes out of an object what nobody here reads. A pod of 8 kB has 1.5 kB that
- * matter; the rest is kept by the API server already. Pure.
+ * Removes from an object what the operator does not read. Of a pod of 8 kB, it needs
+ * 1.5 kB; the API server has the rest. Pure.
  *
- * What stays is what a path of the NULL-terminated fields names, and what is
- * below it. "status.phase"; arrays are looked through: "spec.containers.name" is
- * the name of each; a '*' at the end stands for any rest of the name:
- * "labels.ray*". Fields are PROJECTION_FIELDS_MAX at most.
+ * The result has what the paths in the NULL-terminated fields name, and everything
+ * below: "status.phase". A path goes through arrays: "spec.containers.name" is the name
+ * of each container. A '*' at the end matches any rest of the name: "labels.ray*". There
+ * are at most PROJECTION_FIELDS_MAX fields.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_PROJECTION_H
 #define AFTERGLOW_OPERATOR_KUBE_PROJECTION_H
@@ -20,10 +20,13 @@
 
 void project(cJSON *object, const char *const *fields);
 
-/* As json_parse, and project of what comes out of it; but what goes is not even parsed. fields NULL: all stays. */
+/*
+ * Like json_parse followed by project, but what is removed is not even parsed. fields NULL: nothing
+ * is removed.
+ */
 int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err);
 
-/* The value at which s stands, projected. NULL: s failed. */
+/* Parses and projects the next value of s. NULL: s failed. */
 cJSON *project_next(struct skim *s, const char *const *fields);
 
 #endif

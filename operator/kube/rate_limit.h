@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* So many requests a second, and some at once after a rest: a token bucket. Pure: the time is an argument. */
+/*
+ * A token bucket: limits the requests in a second, and permits some at once after a rest. Pure: the
+ * time is an argument.
+ */
 #ifndef AFTERGLOW_OPERATOR_KUBE_RATE_LIMIT_H
 #define AFTERGLOW_OPERATOR_KUBE_RATE_LIMIT_H
 
@@ -14,7 +17,7 @@ struct rate_limit {
 /* per_second 0: no limit. burst at least 1. */
 void rate_limit_init(struct rate_limit *l, unsigned per_second, unsigned burst);
 
-/* 0: go ahead, it is counted; else so long to wait, and nothing is counted. */
+/* Returns 0 and counts the request if it may be sent now; otherwise the time to wait. */
 int64_t rate_limit_take(struct rate_limit *l, int64_t now_ns);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks over JSON text without building a tree of it: most of what an API
- * server sends is not read here, and a node for each value costs more than
- * anything else that is done with an answer. Pure.
+ * Walks through JSON text without building a tree: the operator does not need most of
+ * what an API server sends, and a node for each value costs more than anything else
+ * that is done with an answer. Pure.
  *
  *	skim_init(&s, text, len);
  *	for (skim_object(&s); skim_member(&s, &name, &name_len);)
  *		... exactly one of skim_take, skim_skip, or an object or array to its end
  *
- * What is skipped is not looked into beyond its strings and brackets, and may be nested as deep as it likes. Whatever
- * is not as expected, an escape in a name too, sets failed, and all else then
- * does nothing: the caller has cJSON judge the text.
+ * Of skipped values only strings and brackets are examined, and they may be nested to any depth.
+ * Unexpected text, and also an escape in a name, sets failed; then all other calls do nothing, and
+ * the caller lets cJSON parse the text.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_SKIM_H
 #define AFTERGLOW_OPERATOR_KUBE_SKIM_H
@@ -32,7 +32,10 @@ char skim_peek(struct skim *s);
 /* Goes in. */
 void skim_object(struct skim *s);
 void skim_array(struct skim *s);
-/* Whether there is another one, in front of whose value it then stands; else it is behind the bracket, or failed. */
+/*
+ * Returns true if there is another one, and moves to its value; false after the bracket, or if it
+ * failed.
+ */
 bool skim_member(struct skim *s, const char **ret_name, size_t *ret_len);
 bool skim_item(struct skim *s);
 

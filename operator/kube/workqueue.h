@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys to work on, as in client-go: a key is in the queue at most once, is
- * worked on by one at a time, and comes back after failures with 5 ms doubling
- * to 1000 s. Pure: the time is an argument.
+ * A work queue of keys, as in client-go: a key is in the queue at most once, is
+ * processed by one worker at a time, and comes back after failures with a delay of 5 ms
+ * that doubles up to 1000 s. Pure: the time is an argument.
  *
  *	add -> get -> (work) -> done, after forget (success) or retry (failure)
  *
- * A key that is added while it is worked on comes again after done.
+ * A key that is added while it is being processed comes again after done.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_WORKQUEUE_H
 #define AFTERGLOW_OPERATOR_KUBE_WORKQUEUE_H
@@ -24,7 +24,7 @@ struct workqueue {
 	struct workqueue_item *delayed; /* in no order */
 	size_t n_ready, n_delayed, n_working;
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
-	int burst; /* so many starts come at once after a rest, before the pace holds */
+	int burst; /* the number of starts at once after a rest, before the pace applies */
 	uint64_t adds, retries; /* counters for metrics */
 	/* For metrics, set after init, or NULL: how long a key was ready before its work began, and how long that took. */
 	int64_t (*clock)(void);
@@ -46,7 +46,10 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns);
 /* The work on a key that get gave has ended. */
 void workqueue_done(struct workqueue *q, const char *key);
 
-/* Takes the key out, its failures forgotten; false, and nothing done, while it is worked on. */
+/*
+ * Removes the key and forgets its failures. While it is being processed, returns false and does
+ * nothing.
+ */
 bool workqueue_remove(struct workqueue *q, const char *key);
 
 /* Success: the failures of key are forgotten. */
@@ -54,7 +57,7 @@ void workqueue_forget(struct workqueue *q, const char *key);
 /* Failure: comes back after its delay, at least least_ns (a Retry-After). Returns the delay. */
 int64_t workqueue_retry(struct workqueue *q, const char *key, int64_t now_ns, int64_t least_ns);
 
-/* When get will have something: 0 is now, -1 never unless something is added. */
+/* When get will return a key: 0: now; -1: never, unless a key is added. */
 int64_t workqueue_next_ns(const struct workqueue *q);
 
 #endif

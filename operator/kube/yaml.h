@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * YAML as JSON, for configuration files and kubeconfigs: one document, scalars
+ * Parses YAML to JSON, for configuration files and kubeconfigs: one document, scalars
  * typed as in YAML 1.2's core schema (so "yes" and "on" are strings), aliases
- * resolved. It stands here and not in lib, so that the sidecar does not link
- * libyaml.
+ * resolved. It is here and not in lib, so that the sidecar does not link libyaml.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_YAML_H
 #define AFTERGLOW_OPERATOR_KUBE_YAML_H

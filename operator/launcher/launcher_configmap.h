@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of one namespace that has, or had, Ray in it: which keys of the
- * launchers' ConfigMap its pods refer to; and what should be done about that
- * ConfigMap. Pure: the time is an argument, the write a value.
+ * Knows which keys of the launchers' ConfigMap the pods of a namespace refer to, and
+ * decides how to change that ConfigMap. Pure: the time is an argument, and the write
+ * is returned as a value.
  *
- * Keys are added and repaired at once. A key of another release goes when no pod
- * has referred to it for an hour: until then a container of such a pod may start
- * again, and the deletion of the last one may be a part of a rollback. All keys go
- * when there has been neither a Ray pod nor a RayCluster for an hour. What others
- * put into the ConfigMap stays, and so does the ConfigMap.
+ * Keys are added and repaired at once. A key of another release is removed when no
+ * pod has referred to it for an hour: until then a container of such a pod may start
+ * again, and the deletion of the last such pod may be part of a rollback. All keys
+ * are removed when there has been neither a Ray pod nor a RayCluster for an hour.
+ * Other data in the ConfigMap stay, and so does the ConfigMap.
  */
 #ifndef AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_CONFIGMAP_H
 #define AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_CONFIGMAP_H
@@ -22,30 +22,40 @@
 #include "operator/launcher/launcher.h"
 
 #define LAUNCHER_UNUSED_NS ((int64_t)3600 * 1000000000)
-/* Of a namespace, whose users may name keys as they like. With more than that no single key is removed any more. */
+/*
+ * The most keys of a namespace, because its users can refer to any key. With more, single keys are
+ * no longer removed.
+ */
 #define LAUNCHER_PLACE_KEYS_MAX 32
 
 struct launcher_configmap {
 	size_t n_pods, n_clusters;
-	struct strmap keys; /* named as launchers are -> struct key_use */
-	bool crowded; /* there were more keys; until the last pod is gone */
-	int64_t empty_ns; /* since when there is neither pod nor cluster; 0: there is one */
+	struct strmap keys; /* keys in the form of a launcher's -> struct key_use */
+	bool crowded; /* there were too many keys; stays true until the last pod is gone */
+	int64_t empty_ns; /* since when there has been neither a pod nor a cluster; 0: there is one */
 };
 
 void launcher_configmap_release(struct launcher_configmap *place);
 
-/* One Ray pod (spec.volumes.configMap.items.key is read), or one RayCluster, more or less. now_ns: above 0, as below. */
+/*
+ * Adds or removes a Ray pod, of which spec.volumes.configMap.items.key is read, or a RayCluster.
+ * now_ns is above 0, here and below.
+ */
 void launcher_configmap_add_pod(struct launcher_configmap *place, const cJSON *pod);
 void launcher_configmap_remove_pod(struct launcher_configmap *place, const cJSON *pod, int64_t now_ns);
 void launcher_configmap_add_cluster(struct launcher_configmap *place);
 void launcher_configmap_remove_cluster(struct launcher_configmap *place, int64_t now_ns);
 
-/* Whether there has been no Ray for long enough. */
+/*
+ * Whether the namespace has had neither Ray pods nor RayClusters for so long that it can be
+ * forgotten.
+ */
 bool launcher_configmap_is_over(const struct launcher_configmap *place, int64_t now_ns);
 
 /*
- * What to write, given the ConfigMap as it is (NULL: there is none): a whole object to create if there is none, else what
- * is to be merged into it. NULL: nothing. collect: every pod is known, so that keys may be removed. -ENOMEM.
+ * Decides what to write, given the present ConfigMap (NULL: there is none). *ret_change is a whole
+ * object to create if there is none, else a merge patch; NULL: nothing needs to be written.
+ * collect: every pod is known, so keys may be removed. -ENOMEM.
  */
 int launcher_configmap_change(struct launcher_configmap *place, const char *namespace, const struct launchers *launchers,
 			  const cJSON *have, bool collect, int64_t now_ns, cJSON **ret_change, struct err *err);

@@ -20,6 +20,7 @@ struct fixture {
 	struct launcher_store *store;
 	bool allowed;
 	unsigned settled;
+	char map[512]; /* the ConfigMap that the API server has */
 };
 
 static bool may_write(void *arg)
@@ -79,6 +80,15 @@ static void a_cluster_comes(struct fixture *f)
 	launcher_store_see_cluster(f->store, NULL, cluster);
 }
 
+/* The ConfigMap has these bytes, in base64, under the key of our launcher. */
+static void has_launcher(struct fixture *f, const char *bytes)
+{
+	snprintf(f->map, sizeof(f->map),
+		 "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-launch\",\"resourceVersion\":\"7\"},"
+		 "\"binaryData\":{\"%s\":\"%s\"}}", f->launchers.of[0].key, bytes);
+	fake_api_answers(&f->api, "GET", MAP, 200, f->map, 0);
+}
+
 static bool is_settled(void *arg)
 {
 	const struct fixture *f = arg;
@@ -107,12 +117,8 @@ static void a_namespace_with_its_first_cluster_gets_the_launchers(void **state)
 static void launchers_that_are_there_are_not_written_again(void **state)
 {
 	struct fixture *f = *state;
-	char map[512];
 
-	snprintf(map, sizeof(map),
-		 "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-launch\",\"resourceVersion\":\"7\"},"
-		 "\"binaryData\":{\"%s\":\"cHJvZ3JhbQ==\"}}", f->launchers.of[0].key);
-	fake_api_answers(&f->api, "GET", MAP, 200, map, 0);
+	has_launcher(f, "cHJvZ3JhbQ==");
 	a_cluster_comes(f);
 	fake_api_turn(&f->api, is_settled, f);
 	assert_int_equal(fake_api_count(&f->api, "POST"), 0);
@@ -122,12 +128,8 @@ static void launchers_that_are_there_are_not_written_again(void **state)
 static void somebody_elses_bytes_under_our_key_are_replaced(void **state)
 {
 	struct fixture *f = *state;
-	char map[512];
 
-	snprintf(map, sizeof(map),
-		 "{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"afterglow-launch\",\"resourceVersion\":\"7\"},"
-		 "\"binaryData\":{\"%s\":\"ZXZpbA==\"}}", f->launchers.of[0].key);
-	fake_api_answers(&f->api, "GET", MAP, 200, map, 0);
+	has_launcher(f, "ZXZpbA==");
 	a_cluster_comes(f);
 	fake_api_turn(&f->api, is_settled, f);
 	assert_int_equal(fake_api_count(&f->api, "PATCH " MAP), 1);

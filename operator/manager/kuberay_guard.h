@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps us from managing RayClusters while KubeRay's operator does: two of them would both make the pods of each cluster.
- * The guard reads KubeRay's Leases every 5 s (kuberay_lease.h has the rules) in all namespaces and, where the API server
- * refuses that, in the watched one and in our own. Every replica does, so that one that takes over knows. A change of the
- * verdict is a line of the log and an Event of the Lease afterglow-operator in our own namespace.
+ * Keeps us from managing RayClusters while KubeRay's operator does: two of them would both make the
+ * pods of each cluster. The guard reads KubeRay's Leases every 5 s (kuberay_lease.h has the rules)
+ * in all namespaces and, where the API server refuses that, in the watched one and in our own.
+ * Every replica does this, so that a new leader knows the result. A change of the verdict is
+ * reported in the log and by an Event of the Lease afterglow-operator in our own namespace.
  *
  * Until the first answer nothing is managed. After that an API server that does not answer changes nothing. Where no
  * Lease may be read at all, there is no sign of KubeRay: RayClusters are managed, and a warning says so.
@@ -33,7 +34,7 @@ struct kuberay_guard_options {
 int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard, struct err *err);
 void kuberay_guard_free(struct kuberay_guard *guard); /* NULL is allowed */
 
-/* Begins to look. */
+/* Starts to read the Leases. */
 void kuberay_guard_start(struct kuberay_guard *guard);
 
 /* Whether RayClusters may be managed at this moment. */

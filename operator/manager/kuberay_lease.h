@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether KubeRay's operator runs, as its Leases tell: a function from what was read, and when, to a verdict. No I/O.
+ * Decides from KubeRay's Leases whether its operator runs: a function from what was read, and when,
+ * to a verdict. No I/O.
  *
- * KubeRay's replicas elect a leader by the Lease ray-operator-leader in the namespace where they run (its main.go, 1.6 and
- * 1.7; controller-runtime renews it every 2 s, and it is good for 15 s). Several KubeRay operators have several of them.
- * Whether one is being renewed is judged by our own clock: its renewTime was another text than when we looked before. The
- * time in it is never compared with ours. What was not read says nothing: time passes only from one answer to the next.
+ * KubeRay's replicas elect a leader by the Lease ray-operator-leader in the namespace where they
+ * run (its main.go, 1.6 and 1.7; controller-runtime renews it every 2 s, and it is valid for 15 s).
+ * Several KubeRay operators have several such Leases. A Lease is being renewed if the text of its
+ * renewTime differs from the last reading; the time in it is never compared with our clock. Only
+ * answers count: time passes only from one answer to the next.
  */
 #ifndef AFTERGLOW_OPERATOR_MANAGER_KUBERAY_LEASE_H
 #define AFTERGLOW_OPERATOR_MANAGER_KUBERAY_LEASE_H
@@ -17,12 +19,16 @@
 #define KUBERAY_LEASE "ray-operator-leader"
 #define KUBERAY_LOOK_NS ((int64_t)5 * 1000000000) /* from one look to the next, at most */
 /*
- * After KubeRay was seen, so many durations of its Lease without a renewal mean that it is gone. Not one: KubeRay does not
- * give the Lease back, so that a KubeRay that is restarted renews nothing for one duration and the start of its pod.
+ * After KubeRay was seen, this number of durations of its Lease without a renewal means that it is
+ * gone. One is not enough: KubeRay does not give the Lease back, so after a restart it renews
+ * nothing for one duration and the start of its pod.
  */
 #define KUBERAY_GONE_DURATIONS 4
 
-/* Whoever may write Leases in some namespace can write into these. */
+/*
+ * Bounds for Leases, because everybody who may write Leases in some namespace can write such
+ * Leases.
+ */
 #define KUBERAY_LEASES_MAX 64
 #define KUBERAY_DURATION_S 15 /* where the Lease has none */
 #define KUBERAY_DURATION_MAX_S 60

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps RayClusters as they are meant to be: watches, and for each cluster
- * that something happened to, plans (raycluster/plan.h) and carries out.
- * Level-triggered: an event only says which cluster to look at.
+ * Keeps RayClusters as their specs say: watches, and for each cluster that something
+ * happened to, makes a plan (raycluster/plan.h) and carries it out. Level-triggered: an
+ * event only says which cluster to look at.
  */
 #ifndef AFTERGLOW_OPERATOR_MANAGER_MANAGER_H
 #define AFTERGLOW_OPERATOR_MANAGER_MANAGER_H
@@ -44,9 +44,12 @@ int manager_new(const struct manager_options *options, struct manager **ret_mana
 void manager_free(struct manager *manager);
 
 void manager_start(struct manager *manager);
-/* is_leader has become true. Before that everything is watched, so that nothing has to be read now. */
+/*
+ * To be called when is_leader has become true. Everything is watched before that, so nothing has to
+ * be read now.
+ */
 void manager_begin(struct manager *manager);
-/* Takes up no new work; on_idle is called once, when the last write has been answered. */
+/* Starts no new work; on_idle is called once, when the last write has been answered. */
 void manager_stop(struct manager *manager, void (*on_idle)(void *arg), void *arg);
 
 /*

@@ -36,33 +36,30 @@ static void on_written(void *arg, const char *key)
  * containers end then is no failure. Of clusters of our own a deletion is recorded: whoever deletes
  * a pod that we would make again wanted something.
  */
-static bool is_wanted(void *arg, const cJSON *failure, const char **ret_why)
+static bool is_wanted(void *arg, const struct ray_failure *failure, const char **ret_why)
 {
 	const struct parts *p = arg;
 	const struct manager_options *o = p->o.settings;
-	const char *class = json_str(failure, "spec.class");
 
 	*ret_why = "its pod was deleted, and nothing had failed before (--record-deletions)";
-	if (!o->manage_clusters && !o->record_deletions && class &&
-	    strcmp(class, failure_class_name(FAILURE_POD_DELETED)) == 0)
+	if (!o->manage_clusters && !o->record_deletions && failure->class == FAILURE_POD_DELETED)
 		return false;
 	*ret_why = "older than what is kept";
 	return failure_gc_wants(p->gc, failure);
 }
 
-static cJSON *reconsider(void *arg, const cJSON *failure)
+static cJSON *reconsider(void *arg, const cJSON *object)
 {
 	const struct parts *p = arg;
 
-	return incident_writer_reconsider(p->incidents, failure);
+	return incident_writer_reconsider(p->incidents, object);
 }
 
 /* Said of one failure for all of its cluster. */
-static void on_lost(void *arg, const cJSON *failure, const char *why)
+static void on_lost(void *arg, const struct ray_failure *failure, const char *why)
 {
 	const struct parts *p = arg;
-	const char *namespace = json_str(failure, "metadata.namespace"),
-		   *name = json_str(failure, "spec.cluster");
+	const char *namespace = failure->namespace, *name = ray_failure_text(failure->cluster);
 	char key[512], once[600], note[1000];
 	const cJSON *cluster;
 
@@ -75,7 +72,7 @@ static void on_lost(void *arg, const cJSON *failure, const char *why)
 		return;
 	snprintf(note, sizeof(note),
 		 "RayFailure %.253s, and perhaps others of this cluster, are not recorded: %.600s",
-		 json_str(failure, "metadata.name"), why);
+		 failure->name, why);
 	event_recorder_emit(
 		p->recorder,
 		event_warning(cluster, "FailureNotRecorded", "Record", note, now_realtime_ns()),

@@ -40,7 +40,7 @@ static inline void bed_ignore(void *arg)
 	(void)arg;
 }
 
-static inline bool bed_wanted(void *arg, const cJSON *failure, const char **ret_why)
+static inline bool bed_wanted(void *arg, const struct ray_failure *failure, const char **ret_why)
 {
 	(void)arg;
 	(void)failure;

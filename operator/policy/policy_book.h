@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All RayPolicies and ClusterRayPolicies that there are, parsed once per change, with the labels by
- * which they select; and which of them hold for a RayCluster. No I/O: the caller says what has
- * changed.
+ * Stores all RayPolicies and ClusterRayPolicies, parsed once per change, and the labels by which
+ * they select; finds those that apply to a RayCluster. No I/O: the caller reports each change.
  */
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
@@ -17,7 +16,7 @@
 
 #define POLICY_KEY_MAX 512
 
-/* One RayPolicy or ClusterRayPolicy. The object's owner is this. */
+/* One RayPolicy or ClusterRayPolicy; object->owner points to it. */
 struct known_policy {
 	struct policy_object *object;
 	struct policy_tally tally; /* of the last count (policy_count.h) */
@@ -31,7 +30,7 @@ struct known_policy {
 
 struct policy_book {
 	struct policy own; /* the operator's, as it was given */
-	struct policy base; /* what it comes to where no policy object has a say */
+	struct policy base; /* the effective policy if no policy object applies */
 	struct strmap known[2]; /* key -> struct known_policy: RayPolicies, ClusterRayPolicies */
 	struct strmap lists; /* namespace -> struct policy_list, the oldest first */
 	struct policy_list cluster_list;
@@ -48,8 +47,9 @@ int policy_book_init(struct policy_book *book, const struct policy *own, struct 
 void policy_book_release(struct policy_book *book);
 
 /*
- * A change of a policy, of a namespace's labels, of a RayCluster's labels; after NULL: it is gone.
- * Return whether anything that matters to policies has changed: a status of ours has not.
+ * To be called for each change of a policy, of a namespace's labels, or of a RayCluster's labels;
+ * after is NULL if the object is gone. They return whether anything has changed that matters to
+ * policies; a status that we wrote does not.
  */
 bool policy_book_see_policy(struct policy_book *book, bool is_cluster_wide, const cJSON *before,
 			    const cJSON *after);
@@ -64,13 +64,13 @@ const struct policy *policy_book_for(struct policy_book *book, const char *names
 				     const cJSON *cluster_labels, const char **ret_origin);
 struct retention policy_book_retention(const struct policy_book *book, const char *namespace);
 
-/* For policy_count.c: those of a list that count, and who has a say for these labels. */
+/* For policy_count.c: the policies of a list that count, and those that apply to these labels. */
 struct policy_list policy_book_oldest(const struct policy_list *list);
 void policy_book_choose(const struct policy_book *book, const char *namespace, const cJSON *labels,
 			struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg);
 /*
- * The labels of a namespace. item and object are the caller's, and are used where only its name is
- * known.
+ * The labels of a namespace. item and object belong to the caller, and are used if only the
+ * namespace's name is known.
  */
 const cJSON *policy_book_namespace_labels(const struct policy_book *book, const char *namespace,
 					  cJSON *item, cJSON *object);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of all that can be said in a policy (policy_keys.def), and what its types take. For policy*.c only. */
+/*
+ * The table of all settings of a policy (policy_keys.def), and the values that their types accept.
+ * For policy*.c only.
+ */
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_KEYS_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICY_KEYS_H
 
@@ -7,11 +10,14 @@
 
 struct policy_key;
 
-/* What a type does with its member of struct policy. */
+/* How a type sets and copies its member of struct policy. */
 struct policy_type {
-	/* Takes a value that is neither null nor "". member NULL: only looks at it. false: it is not what the key wants, or no memory. */
+	/*
+	 * Sets member to a value that is neither null nor ""; member NULL: only checks it. false:
+	 * the key does not accept it, or no memory.
+	 */
 	bool (*set)(const struct policy_key *key, const cJSON *value, void *member);
-	/* Replaces what is there by a copy. false: no memory, and to holds nothing. */
+	/* Replaces *to by a copy of *from. false: no memory, and *to is empty. */
 	bool (*copy)(void *to, const void *from);
 };
 
@@ -31,16 +37,16 @@ extern const struct policy_key policy_keys[];
 extern const size_t policy_n_keys;
 
 /*
- * Sets one key. null and "" count as absent, except for headNumCPUs, where both mean all of them. false: it is not what the
- * key wants, or no memory (oom_count tells).
+ * Sets one key. null and "" count as absent, except for headNumCPUs, where both mean all CPUs.
+ * Returns false if the key does not accept the value, or without memory (oom_count shows which).
  */
 bool policy_set_key(struct policy *p, const struct policy_key *key, const cJSON *value);
 
-/* The key of the file, or the field below spec; NULL: there is none. */
+/* Finds a key by its name in the file, or by its field below spec; NULL: there is none. */
 const struct policy_key *policy_key_find(const char *key);
 const struct policy_key *policy_field_find(const char *field);
 
-/* Checks what no key can check alone. name stands before the words of an error. */
+/* Checks conditions that involve several keys. An error begins with name. */
 int policy_check(const struct policy *p, const char *name, struct err *err);
 
 #endif

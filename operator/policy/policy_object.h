@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One RayPolicy or ClusterRayPolicy, read once: what it selects, what it gives,
- * what it locks. Pure. Whoever may write one may write anything into it, past
- * the CRD of another version too: all is checked again, and bounded.
+ * One RayPolicy or ClusterRayPolicy, parsed: what it selects, which blocks it gives,
+ * and which it locks. Pure. A person who may write policies may write anything into
+ * them, if the CRD of another version lets it pass. So everything is checked again
+ * and bounded.
  */
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_OBJECT_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICY_OBJECT_H
@@ -22,12 +23,16 @@ struct policy_object {
 	struct selector namespace_selector; /* of a ClusterRayPolicy; else empty */
 	unsigned given, locked; /* a bit for each enum policy_block */
 	struct policy values; /* the blocks that are given, over the operator's built-in defaults */
-	struct err trouble; /* why it is invalid and has no say at all; code 0: it is valid */
-	void *owner; /* whose it is says what it is for */
-	char ignored[POLICY_IGNORED_MAX]; /* "spec.a, spec.b": what a later version may know; "": nothing */
+	struct err trouble; /* why it is invalid and does not apply at all; code 0: it is valid */
+	void *owner; /* for the owner's use */
+	/* "spec.a, spec.b": unknown fields, perhaps of a later version; "": none. */
+	char ignored[POLICY_IGNORED_MAX];
 };
 
-/* Also of an invalid one: trouble says why. NULL: no memory, or no name. */
+/*
+ * Parses a policy. Returns an object for an invalid policy too; its trouble says why it is invalid.
+ * NULL: no memory, or no name.
+ */
 struct policy_object *policy_object_new(const cJSON *object);
 void policy_object_free(struct policy_object *o); /* NULL is allowed */
 
@@ -44,7 +49,7 @@ static inline bool policy_object_locks(const struct policy_object *o, enum polic
 /* "RayPolicy" or "ClusterRayPolicy" */
 const char *policy_object_kind(const struct policy_object *o);
 
-/* The older comes first; of one age, by name. As for qsort. */
+/* Orders policies by age, the oldest first, and then by name; as for qsort. */
 int policy_object_compare(const struct policy_object *a, const struct policy_object *b);
 
 #endif

@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status of a RayPolicy or ClusterRayPolicy says. Pure. */
+/* Makes the status of a RayPolicy or ClusterRayPolicy. Pure. */
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_STATUS_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICY_STATUS_H
 
 #include "operator/policy/policy_object.h"
 
-/* Of a namespace's RayPolicies, and of all ClusterRayPolicies, only so many of the oldest count. */
+/* The most RayPolicies of a namespace, and ClusterRayPolicies, that apply; the oldest ones do. */
 #define POLICY_OBJECTS_MAX 100
 
 struct policy_tally {
-	size_t clusters, pods; /* for which something of it holds */
+	size_t clusters, pods; /* to which a block of it applies */
 	bool too_many; /* it is beyond POLICY_OBJECTS_MAX */
 	struct {
-		const struct policy_object *winner; /* whose block holds in its place, somewhere; NULL: nobody's */
+		/*
+		 * The policy with a block that applies in its place, for at least one cluster;
+		 * NULL: none.
+		 */
+		const struct policy_object *winner;
 		bool locked;
 	} losses[POLICY_BLOCKS];
 };
 
-/* The whole status. A condition that says the same as before keeps the time of its last transition. NULL: no memory. */
+/*
+ * Makes the whole status. A condition that has not changed keeps the time of its last transition.
+ * NULL: no memory.
+ */
 cJSON *policy_status(const struct policy_object *o, const struct policy_tally *tally, const cJSON *old_status, int64_t now_ns);
 
 enum policy_status_change { POLICY_STATUS_SAME, POLICY_STATUS_COUNTS, POLICY_STATUS_WORDS };
 
-/* Whether a status is to be written: what differs, and whether it is more than numbers. */
+/* Compares two statuses: they are the same, only counts differ, or more differs. */
 enum policy_status_change policy_status_compare(const cJSON *old_status, const cJSON *status);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Kubernetes LabelSelector: which labels does it select? Pure. It is parsed
- * once and asked often; asking allocates nothing.
+ * A Kubernetes LabelSelector. It is parsed once and used often; matching allocates
+ * nothing. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_POLICY_SELECTOR_H
 #define AFTERGLOW_OPERATOR_POLICY_SELECTOR_H
@@ -14,7 +14,10 @@
 
 #define SELECTOR_REQUIREMENTS_MAX 64
 #define SELECTOR_VALUES_MAX 64
-/* Labels of an object that are looked at: the API server sets no bound, and every policy looks for every key among them. */
+/*
+ * The most labels of an object that are considered. The API server has no bound, and every policy
+ * looks up every key among them.
+ */
 #define SELECTOR_LABELS_MAX 256
 #define SELECTOR_KEY_MAX 317   /* a DNS subdomain of 253 bytes, '/', a name of 63 */
 #define SELECTOR_VALUE_MAX 63
@@ -28,15 +31,16 @@ struct selector_requirement {
 	size_t n_values;
 };
 
-/* All requirements must hold. A zeroed one selects everything. */
+/* All requirements must hold. A zeroed selector selects everything. */
 struct selector {
 	struct selector_requirement *requirements;
 	size_t n;
 };
 
 /*
- * Parses {matchLabels, matchExpressions}; NULL and null select everything. path is the field's place, which an error begins
- * with. -EINVAL, -ENOMEM. What it does not know is an error: a requirement that is overlooked would select too much.
+ * Parses {matchLabels, matchExpressions}; NULL and null select everything. path is the field's
+ * path; errors begin with it. -EINVAL,
+ * -ENOMEM. An unknown field is an error, because a requirement that is overlooked would select too much.
  */
 int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err);
 void selector_release(struct selector *s);
@@ -49,7 +53,7 @@ static inline bool selector_is_empty(const struct selector *s)
 	return s->n == 0;
 }
 
-/* Whether both say the same, in the same order. */
+/* Whether both have the same requirements in the same order. */
 bool selector_equals(const struct selector *a, const struct selector *b);
 
 #endif

@@ -18,7 +18,10 @@ bool autoscaler_enabled(const cJSON *cluster);
 /* autoscalerOptions.version is v2: pods are never restarted in place. */
 bool autoscaler_is_v2(const cJSON *cluster);
 
-/* To the pod of either kind, and params of its `ray start`: restart policy, environment; the head gets the container. */
+/*
+ * Changes the pod of a head or worker and the params of its `ray start`: restart policy,
+ * environment; the head gets the container.
+ */
 void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy, cJSON *pod_spec,
 		      cJSON *params);
 

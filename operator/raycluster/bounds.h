@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How large a RayCluster may be. Whoever may write one must not keep the operator from serving
- * those of others, so what planning costs is bounded by what is checked here. The CRD has the same
- * bounds, but KubeRay's CRD may be installed in its place. Pure.
+ * Checks how large a RayCluster is. A tenant's RayCluster must not keep the operator from serving
+ * others, so the checks here bound the cost of planning. The CRD has the same bounds, but KubeRay's
+ * CRD may be installed in its place. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_BOUNDS_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_BOUNDS_H
@@ -22,12 +22,15 @@
 /* scaleStrategy.workersToDelete */
 #define BOUND_TO_DELETE 20000
 /*
- * Pods with the cluster's label, also those that others made and labelled. With more of them
- * nothing is planned.
+ * Pods with the cluster's label, including those that others made and labelled. With more of them,
+ * no plan is made.
  */
 #define BOUND_LABELLED ((size_t)2 * BOUND_PODS)
 
-/* Whether the spec stays within; else notes name each field and its limit (NOTE_SPEC_VALID). */
+/*
+ * Whether the spec is within the bounds; if not, notes name each field and its limit
+ * (NOTE_SPEC_VALID).
+ */
 bool bounds_check(const cJSON *cluster, cJSON *notes);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pods that die, are made anew, and die again: how often, and when the next may
- * be made. The deaths come from the RayFailures on record, so what is found out
- * is the same whoever asks, also after a restart of the operator. Pure.
+ * Counts pods that die, are replaced, and die again, and decides when the next may be
+ * created. The deaths come from the recorded RayFailures, so each replica finds the
+ * same result, even after a restart of the operator. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_CRASH_LOOP_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_CRASH_LOOP_H
@@ -16,7 +16,7 @@
 /* Older deaths do not count. */
 #define CRASH_LOOP_WINDOW_NS (3600 * NS_PER_SEC)
 
-/* A death by itself, as its RayFailure tells. */
+/* A death that was not requested, from its RayFailure. */
 struct crash {
 	const char *group;   /* HEAD_GROUP_NAME for the head's */
 	int64_t at_ns;	     /* when it was recorded, by the API server's clock */
@@ -31,13 +31,17 @@ struct crash_loop {
 	const struct crash *last; /* NULL: none */
 };
 
-/* Of the head: each of its deaths counts, also of a container that the kubelet started again. */
+/*
+ * For the head: each of its deaths counts, including those of a container that the kubelet
+ * restarted.
+ */
 struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int64_t now_ns);
 
 /*
- * Of a worker group: deaths in a row count, each of a pod that was made for the one before and died young. Ten
- * workers that die together are one death; those that die after a day's work none. Ten minutes after the next might
- * be made it is over, unless that one died too.
+ * For a worker group: consecutive deaths count, each of a pod that replaced the previous pod and
+ * died young. Ten workers that die together count as one death, and workers that die after a day's
+ * work do not count. Ten minutes after the time from which the next pod may be created, the loop is
+ * over, unless that pod died too.
  */
 struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group, int64_t now_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a head pod is not ready, in the words of the kubelet and the scheduler. Pure. */
+/* Finds out why a head pod is not ready, in the words of the kubelet and the scheduler. Pure. */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_HEAD_TROUBLE_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_HEAD_TROUBLE_H
 

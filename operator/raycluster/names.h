@@ -23,9 +23,9 @@ const char *group_name(enum ray_node node, const cJSON *group);
 /*
  * A pod's name as generateName would shape it: the prefix (at most 50 bytes,
  * lower case) and 5 characters. These are a hash of the cluster's uid, the group,
- * a seed and n. With a random seed for each plan a name that was deleted on
- * purpose or died does not come back, which workersToDelete and Ray's autoscaler
- * (it takes the name for the node's) would not bear.
+ * a seed and n. The seed is random for each plan, so the name of a pod that died or was
+ * deleted is never used again: workersToDelete and Ray's autoscaler, which takes the
+ * name for the node's, rely on that.
  */
 #define POD_NAME_MAX 64
 void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const char *seed,

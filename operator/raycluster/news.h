@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was done for a cluster and went well, for people: one Normal Event for each object, with KubeRay's words; but
- * all pods of a group that were made (or deleted) by one plan are one Event, with their number. Pure.
+ * Makes Normal Events about what was done for a cluster, with KubeRay's words: one for each object,
+ * but only one for all pods of a group that a plan created (or deleted), with their number. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_NEWS_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_NEWS_H
 
 #include "operator/raycluster/plan.h"
 
-/* Takes note of an operation that was answered with that status. news is a JSON array; what is no news is left out. */
+/*
+ * Notes an operation that was answered with that status in news, a JSON array, unless people need
+ * not know of it.
+ */
 void news_add(cJSON *news, const struct plan_op *op, int status);
 
 /* The Event of one item. The caller owns it. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to do for one RayCluster, as a pure function: the observed objects and
- * the time go in, an ordered list of writes comes out. The caller executes them
- * in order, stops at the first failure and plans again when
- * anything changed. The names of new pods come from a random seed. A creation whose
- * answer was lost is repeated under its first name (unanswered_create), so that it
- * never makes a second pod.
+ * Plans what to do for a RayCluster, as a pure function: the observed objects and the
+ * time go in, an ordered list of writes comes out. The caller executes them in order,
+ * stops at the first failure, and plans again when anything changed. The names of new
+ * pods come from a random seed. If the answer to a creation was lost, the creation is
+ * repeated under the same name (unanswered_create), so that it never makes a second
+ * pod.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
@@ -22,7 +22,7 @@
 
 enum plan_op_kind {
 	PLAN_APPLY, /* server-side apply of body */
-	PLAN_CREATE, /* POST of body; AlreadyExists is success, but for a pod: then somebody has to look whose that one is */
+	PLAN_CREATE, /* POST of body; AlreadyExists is success, except for a pod, because the existing pod may belong to somebody else */
 	/*
 	 * body: apiVersion, kind, metadata {namespace, name, uid, resourceVersion, label node-type}, and
 	 * gracePeriodSeconds if it is not to be the pod's own; NotFound is success
@@ -34,7 +34,7 @@ enum plan_op_kind {
 	 * resourceVersion is a precondition; NotFound is success, and of a pod every other refusal is tolerated
 	 */
 	PLAN_MERGE,
-	PLAN_BELIEVE, /* nothing is written: body is what there should be, and what is there stays; is_applied from then on */
+	PLAN_BELIEVE, /* nothing is written: the existing object stays, although body is what should exist; is_applied is true from then on */
 	PLAN_EVENT, /* an events.k8s.io/v1 Event, for the event recorder: no write follows from it, and nothing waits for it */
 };
 
@@ -74,7 +74,9 @@ struct plan_input {
 	 * written. Such a dead pod is kept. NULL: nothing is pending.
 	 */
 	const bool *evidence_pending;
-	/* Deaths on record of the last hour that happened by themselves, in no order. 0: none is known of. */
+	/*
+	 * Recorded deaths of the last hour that were not requested, in no order. 0: none is known.
+	 */
 	const struct crash *crashes;
 	size_t n_crashes;
 	/* Whether an object of this kind and name was applied, or created, as this hash says, not long ago. NULL: never. */
@@ -98,7 +100,10 @@ struct plan_input {
 	size_t n_unanswered;
 	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
 	const char *failure_reason, *failure_message;
-	/* What of its memory grows for hours, in sentences; NULL: nothing. Unheard: some pods may still tell of it. */
+	/*
+	 * Which memory of it grows for hours, in sentences; NULL: none. Unheard: not all sidecars
+	 * have answered yet.
+	 */
 	const char *growing;
 	bool growing_unheard;
 };

@@ -46,11 +46,14 @@ void planner_insert(struct planner *p, enum plan_op_kind kind, cJSON *body);
 void planner_requeue(struct planner *p, int64_t ns);
 void planner_release(struct planner *p);
 
-/* The pod of that index; one whose evidence is still to be written, and that is dead, is kept for now. */
+/*
+ * Deletes the pod of that index; a dead pod with evidence that is still to be written is kept for
+ * now.
+ */
 void planner_delete_pod(struct planner *p, size_t i);
 void planner_delete_or_hold(struct planner *p, size_t i);
 
-/* One that is terminating already, without waiting for its node. */
+/* Deletes a pod that is terminating already, without waiting for its node. */
 void planner_forget_pod(struct planner *p, size_t i);
 
 /* The crashes of one group, in no order. */
@@ -62,7 +65,10 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 
 /* Whether one more pod may be created in this plan; if not, there is another plan soon. */
 bool planner_may_create(struct planner *p);
-/* A name for a new pod of the group: one whose creation got no answer, else one that no pod has. */
+/*
+ * A name for a new pod of the group: that of a creation without an answer, else a name that no pod
+ * has.
+ */
 void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 		       char ret_name[static POD_NAME_MAX]);
 /* The head, and n replicas of a group that are one pod each. */
@@ -74,7 +80,7 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 /* plan_objects.c: what stands around the pods. */
 void plan_objects(struct planner *p);
 /* plan_head.c */
-/* Whether a head that is lost is not made anew (annotation ray.io/disable-provisioned-head-restart). */
+/* Whether a lost head is not replaced (annotation ray.io/disable-provisioned-head-restart). */
 bool plan_head_is_final(const cJSON *cluster);
 int plan_head(struct planner *p, struct err *err);
 /* plan_workers.c: one group; its replicas are pods. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pods of a cluster by group and by name, made once for a plan: whoever walks all pods for each
- * group, or for each pod, takes minutes for a cluster of thousands.
+ * An index of a cluster's pods by group and by name, made once for a plan: walking all pods for
+ * each group, or for each pod, would take minutes for a cluster of thousands.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an observed Ray pod is and how it is doing. */
+/* Reads the role and the state of an observed Ray pod. */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_STATE_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_STATE_H
 
@@ -19,13 +19,16 @@ bool pod_is_terminating(const cJSON *pod);
 /* When its grace period ends (the API server adds the grace to deletionTimestamp), 0 when not terminating. */
 int64_t pod_termination_ns(const cJSON *pod);
 
-/* Deleted because its node stopped answering: nobody there ends it, or says that it ended. */
+/*
+ * Whether it was deleted because its node stopped answering, so that no kubelet ends it or reports
+ * its end.
+ */
 bool pod_is_stranded(const cJSON *pod);
 
 bool pod_is_running(const cJSON *pod);
 /*
- * It is running and ready, as the kubelet says (with all containers and the readiness gates); but the sidecar has no say,
- * for it must not take a cluster down.
+ * Whether it is running and ready according to the kubelet (with all containers and the readiness
+ * gates). The sidecar does not count, because it must not make a cluster unready.
  */
 bool pod_is_ready(const cJSON *pod);
 /* The first container that keeps it from being ready, the sidecar apart: of status.containerStatuses, NULL when none does. */

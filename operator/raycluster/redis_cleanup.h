@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cluster with its GCS in Redis leaves behind there is deleted by a Job when the cluster is gone, as KubeRay
- * does it: a finalizer keeps the RayCluster until the Job has ended. plan_farewell.c says when.
+ * Deletes the data of a cluster with its GCS in Redis when the cluster is deleted. As with KubeRay,
+ * a Job does this, and a finalizer keeps the RayCluster until the Job has ended. plan_farewell.c
+ * decides when.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_REDIS_CLEANUP_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_REDIS_CLEANUP_H
@@ -28,12 +29,16 @@ bool redis_cleanup_is_held(const cJSON *cluster);
  */
 cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with);
 
-/* The Job's name: no other cluster's, also not of one that had this name before. */
+/*
+ * The Job's name, which differs from that of each other cluster, even of an earlier cluster of the
+ * same name.
+ */
 void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP_NAME_MAX]);
 
 /*
- * The batch/v1 Job, from the head's template: its image, account, volumes and environment, nothing of the sidecar. It
- * has no owner, for the garbage collector would take it away while it works (--cascade=foreground); it removes itself.
+ * The batch/v1 Job, from the head's template: its image, account, volumes and environment, nothing
+ * of the sidecar. It has no owner, because the garbage collector would delete it while it works
+ * (--cascade=foreground); it removes itself.
  */
 int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job, struct err *err);
 

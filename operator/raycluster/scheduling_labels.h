@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Labels of a RayCluster that KubeRay hands on to a batch scheduler (Volcano, YuniKorn, KAI, scheduler-plugins), where
- * it is started with one. Here they have no effect, so such a cluster waits in no queue and starts pod by pod. Kueue's label
- * is not among them: Kueue suspends the cluster by itself.
+ * Finds labels of a RayCluster that KubeRay passes on to a batch scheduler (Volcano, YuniKorn, KAI,
+ * scheduler-plugins), if it was started with a batch scheduler. In this operator they have no
+ * effect, so such a cluster waits in no queue and starts pod by pod. Kueue's label is not among
+ * them, because Kueue suspends the cluster itself.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_SCHEDULING_LABELS_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_SCHEDULING_LABELS_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * upgradeStrategy Recreate: when the spec asks for other pods than there are,
- * all are deleted and made anew. Each pod carries a hash of the spec that it was
- * made from; what only counts pods (replicas and their bounds, workersToDelete)
- * or says nothing of them (suspend, managedBy, the strategy itself) is left out,
- * and so are tolerations and scheduling gates, which Kueue adds to the spec.
+ * upgradeStrategy Recreate: if the spec asks for pods other than the existing ones, all
+ * pods are deleted and replaced. Each pod has a hash of the spec that it was made from.
+ * The hash omits fields that only count pods (replicas and their bounds,
+ * workersToDelete) or do not concern them (suspend, managedBy, the strategy itself), and
+ * tolerations and scheduling gates, which Kueue adds to the spec.
  *
- * The hash stands under a key of our own and names the version of the hasher.
- * A pod without one, or with one of another version, was made by KubeRay or by
- * another version of the operator: nobody can tell what spec it was made from,
- * so it is adopted with the spec there is, as KubeRay adopts pods of another of
- * its versions, and only a later change of the spec replaces it.
+ * The hash has an annotation key of our own and contains the version of the hasher. A
+ * pod without such a hash, or with another version, was made by KubeRay or by another
+ * version of the operator, and its spec is unknown. So it is adopted with the present
+ * spec, as KubeRay adopts pods of its other versions, and only a later change of the
+ * spec replaces it.
  *
  * KubeRay compares its own hash on the head alone, unless the head's version of
  * KubeRay is another than its own: then it adopts the head. Our pods name a
@@ -36,7 +36,7 @@ const char *upgrade_by_creator(const cJSON *cluster);
 bool upgrade_is_stale(const cJSON *pod, const char *hash);
 /* Whether this operator, of any version since the hash has its own key, made or adopted the pod. */
 bool upgrade_is_ours(const cJSON *pod);
-/* Whether nobody can tell which spec it was made from. */
+/* Whether it is unknown from which spec the pod was made. */
 bool upgrade_is_unknown(const cJSON *pod);
 
 /* Writes the annotations that a pod made from this spec has: our hash, and what has KubeRay adopt the pod. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AdmissionReview (admission.k8s.io/v1): what the API server asks a webhook, and what it wants to hear. Pure. */
+/*
+ * Parses the API server's request to a webhook, and makes the answer: AdmissionReview
+ * (admission.k8s.io/v1). Pure.
+ */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_REVIEW_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_REVIEW_H
 
@@ -17,11 +20,11 @@
 struct admission_request {
 	const char *uid;       /* to be echoed, at most 128 bytes */
 	const char *kind;      /* "Pod" */
-	const char *namespace; /* "" for an object that lies in none */
+	const char *namespace; /* "" for an object without a namespace */
 	const char *name;      /* "" while the server has still to make one up */
 	const char *user;      /* who asked; "" if the server does not say */
 	bool update;           /* else it is a creation */
-	bool dry_run;          /* nothing may be remembered of it */
+	bool dry_run;          /* the request must have no effect, so nothing may be remembered */
 	const cJSON *object;
 	const cJSON *old_object; /* of an update; NULL otherwise */
 };

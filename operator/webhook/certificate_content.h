@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Secret of the webhook's certificates holds: from and to the object. */
+/* Reads and writes the content of the Secret with the webhook's certificates. */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_CONTENT_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_CONTENT_H
 
@@ -18,14 +18,14 @@ struct certificate_content {
 	char *next_ca, *next_key; /* next-ca.crt and next-ca.key: the CA that will sign */
 	char *leaf, *leaf_key; /* tls.crt and tls.key */
 	int64_t published_ns; /* since when the webhook configuration has had the next CA */
-	int64_t replaced_ns; /* since when the former ones do not sign any more */
+	int64_t replaced_ns; /* since when the former CAs no longer sign */
 };
 
 void certificate_content_release(struct certificate_content *content); /* overwrites the keys first */
 #define _cleanup_content_ _cleanup_(certificate_content_release)
 /* -ENOMEM: ret_copy is untouched. */
 int certificate_content_copy(const struct certificate_content *content, struct certificate_content *ret_copy);
-/* Takes what from holds; from is empty afterwards. */
+/* Moves the content of from, which is empty afterwards. */
 void certificate_content_move(struct certificate_content *content, struct certificate_content *from);
 
 /* Data of a Secret, as bytes in base64. What is no text or too long counts as absent. Overwrites keys in the object. */

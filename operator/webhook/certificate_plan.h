@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the acting replica does next with the webhook's certificates. Pure: the
- * Secret, what this replica remembers, what the webhook configuration publishes
- * and the time come in; one step goes out.
+ * Decides what the leader does next with the webhook's certificates. Pure: the Secret,
+ * what this replica remembers, what the webhook configuration publishes and the time
+ * come in; one step goes out.
  *
- * What must hold at any moment: the leaf that any replica serves verifies by
- * the published bundle. A replica serves the leaf of the Secret as it last read
- * it, and a former leaf until the next look, or as long as it cannot look: up
- * to the end of that leaf. Therefore
+ * The invariant: the published bundle verifies the leaf that any replica serves. A
+ * replica serves the leaf of the Secret as it last read it. It serves a former leaf
+ * until it reads the Secret again or, if it cannot read it, until that leaf expires.
+ * Therefore
  *
  * - a CA is published before a leaf of it is written, and ten minutes before
  *   where the present leaf is still good;
@@ -27,9 +27,11 @@
 #include "operator/webhook/certificate_content.h"
 #include "operator/webhook/x509.h"
 
-/* Between publishing a CA and its first leaf: every API server has learned of the CA by then. */
+/*
+ * The time between publishing a CA and its first leaf, after which every API server knows the CA.
+ */
 #define CERTIFICATE_PUBLISH_NS (600 * NS_PER_SEC)
-/* A CA that ends sooner signs nothing any more. */
+/* A CA that expires sooner no longer signs. */
 #define CERTIFICATE_CA_MARGIN_NS (3600 * NS_PER_SEC)
 
 enum certificate_step {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What keeps the webhook's certificates from being in order, logged once until it is another or over: the look
- * that finds it comes again every few seconds.
+ * Logs trouble with the webhook's certificates. The check that finds it is repeated every few
+ * seconds, so each trouble is logged once, until it changes or is over.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_TROUBLE_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_TROUBLE_H
@@ -9,7 +9,7 @@
 #include "operator/kube/client_response.h"
 
 struct certificate_trouble {
-	char said[ERR_TEXT_MAX]; /* last; "": all is well */
+	char said[ERR_TEXT_MAX]; /* the last message; "": there is no trouble */
 	bool now; /* something was said in this look */
 };
 
@@ -19,7 +19,7 @@ void trouble_secret(struct certificate_trouble *trouble, const struct client_res
 		    const char *namespace, const char *name);
 void trouble_configuration(struct certificate_trouble *trouble, const struct client_response *response, const char *verb,
 			   const char *name);
-/* The look is over: without trouble, what was said before has passed. */
+/* To be called at the end of a check: if it found no trouble, logs that the trouble is over. */
 void trouble_settle(struct certificate_trouble *trouble);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The webhook's certificates in the cluster: every replica reads the Secret and
- * serves its leaf; the one that may write carries out what certificate_plan.h
- * decides, on the Secret and on the MutatingWebhookConfiguration.
+ * The webhook's certificates in the cluster: every replica reads the Secret and serves
+ * its leaf. The leader carries out the decisions of certificate_plan.h on the Secret
+ * and on the MutatingWebhookConfiguration.
  *
  * It looks every 30 s, every 2 s while it is not ready, and at once after each write of its own. A replica
  * never gives up a good leaf for one that is not.
@@ -40,8 +40,8 @@ void certificates_free(struct certificates *certificates); /* NULL is allowed */
 /* Looks now; also to be called when may_write has become true. */
 void certificates_look(struct certificates *certificates);
 /*
- * Whether on_leaf has taken a leaf, and the API server was able to verify it once: before that a replica is of no use. After an
- * installation whose Secret was still there the acting replica has to publish its CA first.
+ * Whether on_leaf has accepted a leaf that the API server can verify; before that a replica is of
+ * no use. If the Secret is left from an earlier installation, the leader must publish its CA first.
  */
 bool certificates_ready(const struct certificates *certificates);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What memory safety sets in a RayCluster beside KubeRay, by the rules of
- * cluster_admission.h: a plan of each group, and then a changed copy, if the
- * plan changes anything.
+ * Sets the values of memory safety in a RayCluster beside KubeRay, by the rules of
+ * cluster_admission.h: makes a plan for each group, and then a changed copy if the plan
+ * changes anything.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_MEMORY_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_MEMORY_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who wrote a RayCluster, as far as it decides which fields a webhook may set.
+ * Finds out which tool wrote a RayCluster, because that decides which fields a webhook
+ * may set.
  *
  * Tools that compare three ways (kubectl apply, Helm, Argo CD) merge maps by
  * their keys: what only the live object has stays and is no difference. A list
@@ -37,8 +38,8 @@ const char *list_keeper_reason(enum list_keeper keeper);
 bool cluster_runs_elsewhere(const cJSON *spec);
 
 /*
- * Whether no worker can come that tasks could run on: no group is there, or
- * each is suspended, may have no pods, or has none while there is no autoscaler.
+ * Whether the cluster cannot get workers that could run tasks: it has no group, or each
+ * group is suspended, may have no pods, or has none while there is no autoscaler.
  */
 bool cluster_head_runs_tasks(const cJSON *spec);
 

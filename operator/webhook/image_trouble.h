@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Namespaces in which the sidecar's image cannot be had. KubeRay waits until all containers of a pod run: a pod with such a
- * sidecar would keep its Ray cluster from ever being ready, so the next ones come without. Pure: time is an argument.
+ * Remembers namespaces in which the sidecar's image cannot be pulled. KubeRay waits until all
+ * containers of a pod run, so a pod with such a sidecar would keep its Ray cluster from ever being
+ * ready. The next pods get no sidecar. Pure: time is an argument.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_IMAGE_TROUBLE_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_IMAGE_TROUBLE_H
@@ -12,7 +13,7 @@
 
 #include "lib/strmap.h"
 
-/* Afterwards it is tried once more. */
+/* After this time the sidecar is tried again. */
 #define IMAGE_TROUBLE_HOLD_NS ((int64_t)300 * 1000000000)
 #define IMAGE_TROUBLE_NAMESPACES_MAX 4096
 

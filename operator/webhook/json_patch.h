@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The difference of two JSON documents as a JSON Patch (RFC 6902). Pure. */
+/* Makes a JSON Patch (RFC 6902) of the difference of two JSON documents. Pure. */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_JSON_PATCH_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_JSON_PATCH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP address to listen at, from the command line. */
+/* Parses a TCP address of the command line, and listens on it. */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_LISTEN_ADDRESS_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_LISTEN_ADDRESS_H
 

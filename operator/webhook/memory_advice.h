@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people are told about the memory of a cluster's groups: what needs them
- * (no limit, sums over the limit, an object store that Ray refuses), and the
- * numbers of what is not set for them.
+ * Makes the warnings about the memory of a cluster's groups: problems that only a person
+ * can solve (no limit, sums over the limit, an object store that Ray refuses), and the
+ * values that were not set automatically.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_ADVICE_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_ADVICE_H

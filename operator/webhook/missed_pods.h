@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ray pods without the sidecar: counted by namespace and reason (metric afterglow_pods_without_sidecar), and told as an Event
- * of their RayCluster where the webhook missed them. No pod is ever changed or deleted for it.
+ * Counts Ray pods without the sidecar by namespace and reason (metric
+ * afterglow_pods_without_sidecar), and reports those that the webhook missed by an Event of their
+ * RayCluster. It never changes or deletes a pod.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_MISSED_PODS_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_MISSED_PODS_H
@@ -35,15 +36,18 @@ struct missed_pods_options {
 int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed, struct err *err);
 void missed_pods_free(struct missed_pods *missed); /* NULL is allowed */
 
-/* The webhook answers since then: those it missed are told with the next missed_pods_tell. */
+/*
+ * To be called when the webhook answers: the next missed_pods_tell reports the pods that it missed.
+ */
 void missed_pods_webhook_since(struct missed_pods *missed, int64_t webhook_since_ns);
 
 /* Looks at a pod, alive or gone. */
 void missed_pods_see(struct missed_pods *missed, const cJSON *pod, bool gone);
 
 /*
- * Tells of those that were missed and are not told yet, one Event for each cluster in an hour; now_ns is boottime. Cheap when
- * there is none. To be called after missed_pods_see, and when telling may have become possible.
+ * Reports the missed pods that were not reported yet, with at most one Event for each cluster in an
+ * hour; now_ns is boottime. Cheap if there are none. To be called after missed_pods_see, and when
+ * reporting may have become possible.
  */
 void missed_pods_tell(struct missed_pods *missed, int64_t now_ns);
 

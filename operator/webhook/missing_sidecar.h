@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a Ray pod has no sidecar. The webhook leaves pods alone when it cannot answer (failurePolicy Ignore), so nobody would
- * notice a pod that it missed. Pure; annotations belong to tenants, who deceive only themselves by them.
+ * Finds out why a Ray pod has no sidecar. If the webhook cannot answer, pods are admitted unchanged
+ * (failurePolicy Ignore), so a pod that it missed would go unnoticed. Pure. Annotations belong to
+ * tenants, who deceive only themselves with them.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_MISSING_SIDECAR_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_MISSING_SIDECAR_H

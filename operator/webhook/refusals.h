@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups of pods that the API server refuses with the sidecar: a ResourceQuota, a LimitRange, Pod Security or another policy
- * may not bear it. The webhook is asked before those decide, and nobody tells it how they did. But a pod that was let in
- * appears in the informer's cache, and one that was refused is asked for again: a group of which several pods in a row were
- * asked for, and none appeared, gets the next ones without the sidecar. Pure: time is an argument.
+ * Finds groups of pods that the API server refuses with the sidecar: a ResourceQuota, a LimitRange,
+ * Pod Security or another policy may forbid it. The webhook is asked before those decide, and does
+ * not learn their decision. But a pod that was admitted appears in the informer's cache, and a pod
+ * that was refused is requested again. So if several pods of a group in a row were requested and
+ * none appeared, the next pods of that group get no sidecar. Pure: time is an argument.
  *
  * A pod that is refused for another reason (the quota is used up in any case) loses nothing: it is refused again.
  */
@@ -15,12 +16,15 @@
 
 #include "lib/strmap.h"
 
-/* So many in a row, over at least so long: a cache that lags behind is no refusal. */
+/*
+ * The number of requests in a row, and the least time between the first and the last, because a
+ * cache may lag behind.
+ */
 #define REFUSALS_TRIES 4
 #define REFUSALS_SPAN_NS ((int64_t)5 * 1000000000)
 /* Tries in a row are not further apart: KubeRay asks again at the latest after some minutes. */
 #define REFUSALS_GAP_NS ((int64_t)900 * 1000000000)
-/* Afterwards the sidecar is tried once more. */
+/* After this time the sidecar is tried again. */
 #define REFUSALS_HOLD_NS ((int64_t)600 * 1000000000)
 #define REFUSALS_GROUPS_MAX 4096
 
@@ -32,7 +36,10 @@ void refusals_release(struct refusals *r);
 
 /* A pod of the group is about to be let in with the sidecar. Without memory, or with too many groups, nothing is remembered. */
 void refusals_note_try(struct refusals *r, const char *group, int64_t now_ns);
-/* A pod of the group with the sidecar is in the cache: the API server takes them. */
+/*
+ * To be called when a pod of the group with the sidecar is in the cache: the API server accepts
+ * them.
+ */
 void refusals_note_pod(struct refusals *r, const char *group);
 /* Whether the next pod of the group should go without the sidecar. */
 bool refusals_hold(const struct refusals *r, const char *group, int64_t now_ns);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connections of the webhook's server: how many there are, what each does, since when, and how much of a request it holds.
+ * Tracks the connections of the webhook's server: their number, what each does and since when, and
+ * how much of a request it holds.
  *
- * evhttp tells of a connection only when its first request is complete. So each connection is followed by its SSL object, from
- * its making to its end, which OpenSSL reports (ex_data). To end a connection, its socket is shut down and evhttp is given the end
- * of the stream, in whatever state it is: it then frees the connection.
+ * evhttp reports a connection only when its first request is complete. So each connection is
+ * tracked by its SSL object from its creation to its end, which OpenSSL reports (ex_data). To end a
+ * connection in any state, its socket is shut down and evhttp is given the end of the stream; then
+ * evhttp frees the connection.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H
@@ -17,7 +19,7 @@ struct tls_connection;
 
 struct tls_connections {
 	struct event_base *base;
-	struct tls_connection *first, *last; /* first: the one whose last deed is the longest ago */
+	struct tls_connection *first, *last; /* first: the connection that has been inactive for the longest time */
 	size_t n, n_ended; /* of which so many are shut down and not yet gone */
 	size_t unfinished; /* bytes of requests under way */
 	int step_ms, idle_ms; /* how long a step may take, and how long one may be idle */
@@ -29,12 +31,15 @@ struct tls_connections {
 struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *context);
 /* Ends those without a request under way. */
 void tls_connections_end_idle(struct tls_connections *all);
-/* Those that live on will not touch all any more. */
+/* Connections that still exist will not use all afterwards. */
 void tls_connections_forget(struct tls_connections *all);
 
 /* The connection of a bufferevent; NULL: it is no TLS connection of ours. */
 struct tls_connection *tls_connection_of(struct bufferevent *bev);
-/* Its request is complete and is being answered; the answer is sent and the next request may come. */
+/*
+ * To be called when its request is complete and being answered; and when the answer is sent, so
+ * that the next request may come.
+ */
 void tls_connection_answering(struct tls_connection *connection);
 void tls_connection_answered(struct tls_connection *connection);
 

@@ -3,10 +3,10 @@
  * The webhook's HTTPS server: evhttp over OpenSSL on the operator's loop.
  * HTTP/1.1, POST only, TLS 1.2 or later, no client certificates.
  *
- * Whoever reaches the port may be hostile: how many connections there are, how
- * long each may take for each part of a request, and how much memory unfinished
- * requests hold are bounded. At the bound for connections the one goes that has
- * done nothing for the longest time, so that a new one always gets in.
+ * Clients may be hostile. So the number of connections, the time for each part of a
+ * request, and the memory of unfinished requests are bounded. At the bound for
+ * connections, the connection that has been inactive for the longest time is closed,
+ * so that a new connection is always accepted.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_SERVER_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_TLS_SERVER_H
@@ -21,14 +21,17 @@
 #define TLS_SERVER_HEADERS_MAX 16384
 /* An object of the API server has 3 MiB at most, and a review may have two of it. A longer body is answered with 413. */
 #define TLS_SERVER_BODY_MAX ((size_t)7 << 20)
-/* Bytes of unfinished requests, all connections together. Above it the connection goes that holds the most. */
+/*
+ * Bytes of unfinished requests of all connections. Above it, the connection that holds the most is
+ * closed.
+ */
 #define TLS_SERVER_UNFINISHED_MAX ((size_t)64 << 20)
 #define TLS_SERVER_ANSWER_MAX ((size_t)8 << 20)
 /* Seconds for the handshake, for a request from its first to its last byte, and for sending its answer. */
 #define TLS_SERVER_STEP_S 10
 /*
- * Seconds that a connection may be idle. The API server closes its own after 90: were we the first, a review could be lost
- * in a connection that we are just closing.
+ * Seconds that a connection may be idle. The API server closes its connections after 90 s. If the
+ * operator closed them first, a review could be lost in a connection that is just being closed.
  */
 #define TLS_SERVER_IDLE_S 120
 

@@ -36,7 +36,7 @@ void webhook_free(struct webhook *webhook); /* NULL is allowed */
 
 /* Begins to look for certificates; also to be called when may_write has become true. */
 void webhook_look(struct webhook *webhook);
-/* Takes up no new connection; on_idle is called once, when all requests are answered. */
+/* Accepts no new connections; on_idle is called once, when all requests are answered. */
 void webhook_stop(struct webhook *webhook, void (*on_idle)(void *arg), void *arg);
 /* Whether it can serve, see certificates_ready; appends a line that says so. */
 bool webhook_ready(const struct webhook *webhook, struct strbuf *out);

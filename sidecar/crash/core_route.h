@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why there is no core: where the node sends them, or what kept the kernel from writing one. Pure. */
+/* Explains why there is no core: where the node sends cores, or why the kernel wrote none. Pure. */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CORE_ROUTE_H
 #define AFTERGLOW_SIDECAR_CRASH_CORE_ROUTE_H
 
@@ -11,9 +11,9 @@
 #define CORE_NEEDS_MAX 320
 
 /*
- * What would be needed for one, as a clause that follows "needs". pattern: NULL
- * when it could not be read. dumped: the wait status says that a core was
- * written somewhere; status_known: there is such a status.
+ * What would be needed for a core, as a clause that follows "needs". pattern: NULL if
+ * it could not be read. dumped: according to the wait status a core was written
+ * somewhere; status_known: there is such a status.
  */
 void core_route_needs(const struct core_pattern *pattern, bool capturing, bool status_known, bool dumped,
 		      char *text, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What became of the cores of a pod, since this sidecar's start. For /metrics. */
+/* Counts what happened to the cores of a pod since this sidecar's start, for /metrics. */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CORE_STATS_H
 #define AFTERGLOW_SIDECAR_CRASH_CORE_STATS_H
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "lib/json.h"
-#include "lib/log.h"
 #include "lib/loop/child.h"
 #include "lib/loop/errand.h"
 #include "lib/units.h"
@@ -135,17 +134,12 @@ static int open_within_time(const char *directory, int pipe_fd, uint64_t *ret_ro
 	return o.file;
 }
 
-static void say_what_is_left_out(const struct child_result *r)
+static int64_t left_out(const struct child_result *r)
 {
 	_cleanup_json_ cJSON *json = NULL;
-	int64_t left_out;
-	char size[SIZE_TEXT_MAX];
 
 	json_parse(r->output, r->output_len, &json, NULL);
-	left_out = json_int(json, "leftOut", 0);
-	if (left_out > 0)
-		log_warning_limited("a core of the node: %s of memory are left out, for there is no room for them",
-				    size_format((uint64_t)left_out, size));
+	return MAX(json_int(json, "leftOut", 0), (int64_t)0);
 }
 
 static void on_received(const struct child_result *r, void *arg)
@@ -156,11 +150,12 @@ static void on_received(const struct child_result *r, void *arg)
 	void *done_arg = s->arg;
 
 	free(s);
-	if (r->exited_well)
-		say_what_is_left_out(r);
-	else
-		closep(&file);
-	done(r->exited_well ? file : -1, r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed", done_arg);
+	if (r->exited_well) {
+		done(file, left_out(r), NULL, done_arg);
+		return;
+	}
+	closep(&file);
+	done(-1, 0, r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed", done_arg);
 }
 
 int core_stream_start(struct event_base *base, const char *directory, int pipe_fd, core_stream_done_fn done, void *arg,

@@ -20,10 +20,11 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-static const char script[] = "#!/bin/sh\nexec cat <&3 >&4\n";
+static const char script[] = "#!/bin/sh\ncat <&3 >&4\nprintf '{\"leftOut\":4096}'\n";
 static char program[PATH_MAX];
 static struct event_base *base;
 static int received = -1;
+static int64_t received_left_out;
 
 static bool disk_hangs;
 int __real_statvfs(const char *path, struct statvfs *ret);
@@ -35,11 +36,12 @@ int __wrap_statvfs(const char *path, struct statvfs *ret)
 	return __real_statvfs(path, ret);
 }
 
-static void on_done(int file, const char *why, void *arg)
+static void on_done(int file, int64_t left_out, const char *why, void *arg)
 {
 	(void)why;
 	(void)arg;
 	received = file;
+	received_left_out = left_out;
 	event_base_loopbreak(base);
 }
 
@@ -71,6 +73,7 @@ static void what_comes_is_in_the_file(void **state)
 	assert_true(received >= 0);
 	assert_int_equal(pread(received, text, sizeof(text), 0), 4);
 	assert_string_equal(text, "core");
+	assert_int_equal(received_left_out, 4096);
 	closep(&received);
 }
 

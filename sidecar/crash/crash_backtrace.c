@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/crash/crash_internal.h"
@@ -17,26 +16,40 @@ void crash_begin_late_backtrace(struct crash *crash)
 
 	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
 		return;
-	if (extend_begin(crash->bundle, "backtrace.txt", &crash->late, &crash->late_fd, &err) < 0)
+	if (addition_begin(crash->bundle, "backtrace.txt", ADD_BEGINS_NS, &crash->late, &err) < 0)
 		log_warning_limited("backtrace not kept: %s", err_text(&err));
+}
+
+static void end_late(struct crash *crash, const struct err *err)
+{
+	if (err->code && err->code != EEXIST)
+		log_warning_limited("backtrace not kept: %s", err_text(err));
+	crash->owner->callbacks.added(crash->owner->callbacks.arg);
+}
+
+static void on_late_added(const struct err *err, void *arg)
+{
+	struct crash *crash = arg;
+
+	crash->late = NULL;
+	crash->adding_late = false;
+	end_late(crash, err);
+	crash_free_if_over(crash);
 }
 
 void crash_end_late_backtrace(struct crash *crash)
 {
-	struct extension *e = TAKE_PTR(crash->late);
 	struct err err = { 0 };
-	int rc;
 
-	if (!e)
+	if (!crash->late)
 		return;
-	rc = fd_write_all(crash->late_fd, crash->backtrace.data, crash->backtrace.len, &err);
-	if (rc < 0 || !crash->backtrace.len)
-		extend_abort(e);
-	else
-		rc = extend_commit(e, NULL, &err);
-	if (rc < 0 && rc != -EEXIST)
-		log_warning_limited("backtrace not kept: %s", err_text(&err));
-	crash->owner->callbacks.added(crash->owner->callbacks.arg);
+	if (crash->backtrace.len &&
+	    addition_commit(crash->late, crash->owner->base, &crash->backtrace, NULL, ADD_WITHIN_NS, on_late_added, crash, &err) >= 0) {
+		crash->adding_late = true;
+		return;
+	}
+	addition_abort(TAKE_PTR(crash->late));
+	end_late(crash, &err);
 }
 
 static void on_unwound(const struct child_result *r, void *arg)

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "lib/json.h"
 #include "lib/log.h"
@@ -15,17 +14,45 @@
 #define SUMMARY_FILE_MAX ((uint64_t)256 << 20)
 #define SPACE_LEFT ((uint64_t)64 << 20) /* on the filesystem of the bundles, for reports */
 #define SPACE_LEFT_PART 20 /* and one part in so many of it */
+#define ROOM_MIN (1 << 20)
 #define ANSWER_MAX 4096
 
-static void count_packed(struct crash *crash, const struct child_result *r, const cJSON *json, bool committed)
+static void end_core(struct crash *crash)
 {
+	crash->packed = true;
+	crash->owner->callbacks.added(crash->owner->callbacks.arg);
+	crash_free_if_over(crash);
+}
+
+static void drop_core(struct crash *crash, enum core_drop why, const char *text)
+{
+	crash->owner->stats->dropped[why]++;
+	log_warning_limited("core of %s (PID %d) not kept: %.300s", crash->info.comm, (int)crash->info.pid, text);
+}
+
+static void on_core_added(const struct err *err, void *arg)
+{
+	struct crash *crash = arg;
 	struct core_stats *stats = crash->owner->stats;
 
-	if (committed) {
+	crash->core = NULL;
+	if (err->code)
+		drop_core(crash, err->code == ETIMEDOUT ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED, err_text(err));
+	else {
 		stats->packed++;
-		stats->packed_bytes += (uint64_t)MAX(json_int(json, "bytesOut", 0), (int64_t)0);
-	} else
-		stats->dropped[r->timed_out ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED]++;
+		stats->packed_bytes += crash->packed_bytes;
+	}
+	end_core(crash);
+}
+
+/* False: it cannot be added. */
+static bool add_core(struct crash *crash, const cJSON *json, const char *sha256, struct err *err)
+{
+	if (!json_bool(json, "complete", true))
+		log_warning_limited("core of %s (PID %d): %.150s", crash->info.comm, (int)crash->info.pid,
+				    json_str(json, "why") ? json_str(json, "why") : "incomplete");
+	crash->packed_bytes = (uint64_t)MAX(json_int(json, "bytesOut", 0), (int64_t)0);
+	return addition_commit(crash->core, crash->owner->base, NULL, sha256, ADD_WITHIN_NS, on_core_added, crash, err) >= 0;
 }
 
 static void on_packed(const struct child_result *r, void *arg)
@@ -34,48 +61,37 @@ static void on_packed(const struct child_result *r, void *arg)
 	_cleanup_json_ cJSON *json = NULL;
 	const char *sha256;
 	struct err err = { 0 };
-	bool committed = false;
+	bool well;
 
 	crash->packer = NULL;
-	crash->packed = true;
 	json_parse(r->output, r->output_len, &json, NULL);
 	sha256 = json_str(json, "sha256");
-	if (!r->exited_well || !sha256 || strlen(sha256) != 64) {
-		log_warning_limited("core of %s (PID %d) not kept: %.300s", crash->info.comm, (int)crash->info.pid,
-				    r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed");
-		extend_abort(TAKE_PTR(crash->extension));
-	} else {
-		if (!json_bool(json, "complete", true))
-			log_warning_limited("core of %s (PID %d): %.150s", crash->info.comm, (int)crash->info.pid,
-					    json_str(json, "why") ? json_str(json, "why") : "incomplete");
-		committed = extend_commit(TAKE_PTR(crash->extension), sha256, &err) >= 0;
-		if (!committed)
-			log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid,
-					    err_text(&err));
-	}
-	count_packed(crash, r, json, committed);
-	crash->owner->callbacks.added(crash->owner->callbacks.arg);
-	crash_free_if_over(crash);
+	well = r->exited_well && sha256 && strlen(sha256) == 64;
+	if (well && add_core(crash, json, sha256, &err))
+		return;
+	drop_core(crash, r->timed_out ? CORE_DROP_TIMEOUT : CORE_DROP_FAILED,
+		  well ? err_text(&err) : r->timed_out ? "it took too long" : r->errors[0] ? r->errors : "afterglow-pack failed");
+	addition_abort(TAKE_PTR(crash->core));
+	end_core(crash);
 }
 
-/* What may be written beside the bundles, so that reports still fit; 0: nothing. */
-static uint64_t room_for_core(const char *bundle, enum cores_mode mode, int64_t room)
+/* What may be written beside the bundles, so that reports still fit. */
+static uint64_t room_for_core(const struct crash *crash, uint64_t spool_room)
 {
-	struct statvfs fs;
-	uint64_t free_bytes, reserve, most;
+	uint64_t free_bytes = addition_disk_free(crash->core);
+	uint64_t reserve = MIN(SPACE_LEFT, addition_disk_size(crash->core) / SPACE_LEFT_PART);
+	uint64_t most = MIN(free_bytes > reserve ? free_bytes - reserve : 0, spool_room);
 
-	if (statvfs(bundle, &fs) < 0)
-		return 0;
-	free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-	reserve = MIN(SPACE_LEFT, (uint64_t)fs.f_blocks * fs.f_frsize / SPACE_LEFT_PART);
-	most = free_bytes > reserve ? free_bytes - reserve : 0;
-	most = MIN(most, (uint64_t)MAX(room, (int64_t)0));
-	return mode == CORES_SUMMARY ? MIN(most, SUMMARY_FILE_MAX) : most;
+	return crash->owner->mode == CORES_SUMMARY ? MIN(most, SUMMARY_FILE_MAX) : most;
+}
+
+static int set_no_room(struct err *err)
+{
+	return err_set(err, ENOSPC, "no room beside the bundles");
 }
 
 int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err)
 {
-	uint64_t room = room_for_core(crash->bundle, crash->owner->mode, spool_room);
 	char max[24];
 	const char *argv[] = { "afterglow-pack", "--mode", crash->owner->mode == CORES_FULL ? "full" : "summary", "--core-fd", "3",
 			       "--out-fd", "4", "--max-bytes", max, NULL };
@@ -86,13 +102,16 @@ int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err)
 		.output_max = ANSWER_MAX,
 		.within_ns = PACK_NS,
 	};
-	int rc;
+	uint64_t room;
 
-	if (room < 1 << 20)
-		return err_set(err, ENOSPC, "no room beside the bundles");
+	if (spool_room < ROOM_MIN)
+		return set_no_room(err);
+	if (addition_begin(crash->bundle, crash->info.core_file, ADD_BEGINS_NS, &crash->core, err) < 0)
+		return -err->code;
+	room = room_for_core(crash, (uint64_t)spool_room);
+	if (room < ROOM_MIN)
+		return set_no_room(err);
 	snprintf(max, sizeof(max), "%" PRIu64, room);
-	rc = extend_begin(crash->bundle, crash->info.core_file, &crash->extension, &work.fds[1], err);
-	if (rc < 0)
-		return rc;
+	work.fds[1] = addition_fd(crash->core);
 	return crash_start_child(crash, &work, on_packed, &crash->packer, err);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a core and its backtrace tell of a crash, in the few words that reports
- * have room for. All of it comes from a hostile container: kept to printable
- * text of a bounded length.
+ * What a core and its backtrace show of a crash, in the few words that reports have
+ * room for. All of it comes from a hostile container, so it is printable text of
+ * bounded length.
  */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
 #define AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
@@ -26,9 +26,13 @@ struct crash_info {
 	char sentence[240]; /* the backtrace's first line */
 	char core_file[64]; /* in the bundle; "": none is kept */
 	bool cut; /* the core was cut: a limit or a full disk */
+	int64_t left_out; /* bytes of its memory that the node agent brought and the sidecar had no room for; 0: none, or none is wanted */
 };
 
-/* The unwinder's line of JSON and the first line of its text; what is no such thing leaves info as it was. */
+/*
+ * Reads the unwinder's line of JSON and the first line of its text. Other input leaves info as it
+ * is.
+ */
 int crash_info_of_summary(const char *json, const char *backtrace, struct crash_info *info, struct err *err);
 
 /* "deref_null (boom.so)", "boom.so+0x1139", "0x0 in no module"; "": no frame is known. */

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of crashes.h, for the files of this folder that deal with a crash: what it is, its backtrace, its core. */
+/*
+ * The internals of crashes.h, for the files of this folder that handle a crash, its backtrace and
+ * its core.
+ */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
 #define AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
 
 #include "lib/loop/child.h"
 #include "lib/loop/errand.h"
+#include "lib/units.h"
+#include "sidecar/crash/addition.h"
 #include "sidecar/crash/crashes.h"
-#include "sidecar/store/extend.h"
+
+/*
+ * To begin. The disk has just taken the bundle, so this is for a busy machine: samples go on, and
+ * the launcher waits for two seconds at most, however long we do.
+ */
+#define ADD_BEGINS_NS (10 * NS_PER_SEC)
+#define ADD_WITHIN_NS (300 * NS_PER_SEC) /* to make a file durable: a core of gigabytes on a slow disk */
 
 struct crash {
 	struct crashes *owner;
@@ -19,9 +30,10 @@ struct crash {
 	struct event *without_unwinder; /* when it could not be started; NULL: it could */
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
-	struct extension *extension; /* the core's */
-	struct extension *late; /* of a backtrace that comes when the bundle is committed */
-	int late_fd;
+	struct addition *core; /* the core, for its bundle */
+	struct addition *late; /* a backtrace that comes when the bundle is committed */
+	bool adding_late; /* that is being committed */
+	uint64_t packed_bytes; /* of the core, while it is being committed */
 	char *bundle; /* NULL: dropped, or not settled */
 	void *note;
 };
@@ -34,13 +46,14 @@ struct crashes {
 	struct core_stats *stats;
 	struct crashes_callbacks callbacks;
 	struct crash *list; /* oldest first */
-	int64_t paid_until_ns; /* each crash moves it on by SPACING_NS; at most BURST of them ahead of now */
+	/* Each crash advances it by SPACING_NS; it may be at most BURST of them ahead of now. */
+	int64_t paid_until_ns;
 	int64_t left_until_ns; /* the same for those that are left where they are */
 	int64_t looks_until_ns; /* the same for looks at what is handed over */
 	struct errand looking; /* reads what a core is */
 };
 
-/* Frees it when it is settled and nothing of it is under way any more. */
+/* Frees it when it is settled and no work on it is under way. */
 void crash_free_if_over(struct crash *crash);
 
 /*

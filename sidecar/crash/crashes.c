@@ -94,8 +94,8 @@ static void crash_free(struct crash *crash)
 	child_cancel(crash->packer);
 	if (crash->without_unwinder)
 		event_free(crash->without_unwinder);
-	extend_abort(crash->extension);
-	extend_abort(crash->late);
+	addition_abort(crash->core);
+	addition_abort(crash->late);
 	closep(&crash->core_fd);
 	strbuf_release(&crash->backtrace);
 	free(crash->bundle);
@@ -119,7 +119,7 @@ static void remove_crash(struct crash *crash)
 
 void crash_free_if_over(struct crash *crash)
 {
-	if (!crash->settled || (crash->bundle && (!crash->packed || !crash->unwound)))
+	if (!crash->settled || (crash->bundle && (!crash->packed || !crash->unwound || crash->adding_late)))
 		return;
 	taken_note(crash->owner->taken, &crash->key, true, crash->bundle);
 	crash->owner->callbacks.over(&crash->key, crash->owner->callbacks.arg);
@@ -144,7 +144,7 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, in
 	if (crash_start_packer(crash, room, &err) < 0) {
 		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
 		log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
-		extend_abort(TAKE_PTR(crash->extension));
+		addition_abort(TAKE_PTR(crash->core));
 		crash->packed = true;
 	}
 	crash_free_if_over(crash);
@@ -201,6 +201,8 @@ static void identify(struct crash *crash, const struct core_look *look, const st
 	crash->info.tid = id->tid > 0 ? id->tid : hint->tid;
 	crash->info.signal = id->signal > 0 && id->signal < 65 ? id->signal : hint->signal;
 	crash->info.cut = look->cut;
+	/* A summary wants no more than what comes first. */
+	crash->info.left_out = crash->owner->mode == CORES_FULL ? hint->left_out : 0;
 	copy_name(crash->info.comm, sizeof(crash->info.comm), id->comm[0] ? id->comm : hint->comm);
 	crash_info_name_core(&crash->info);
 }

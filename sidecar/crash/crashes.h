@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cores of one container: each is unwound by a child (afterglow-unwind), so
- * that its report has a backtrace; when the report's bundle is committed, another
- * child (afterglow-pack) compresses the core into it. The event loop waits for
- * neither.
+ * The cores of a container. A child (afterglow-unwind) makes the backtrace of each
+ * for its report; when the report's bundle is committed, another child (afterglow-pack)
+ * compresses the core into it. The event loop waits for neither.
  *
- * Life of a crash: crashes_take; unwound() is called once, with or without a
- * backtrace; the container reports it, and crash_keep says where, or crash_drop
- * that nowhere; then it is freed by itself. idle() is called whenever none is left.
+ * Life of a crash: crashes_take starts it. unwound() is called once, with or without a
+ * backtrace. The container reports it and calls crash_keep with the place of the
+ * bundle, or crash_drop if there is none; then the crash frees itself. idle() is
+ * called whenever no crash is left.
  */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CRASHES_H
 #define AFTERGLOW_SIDECAR_CRASH_CRASHES_H
@@ -46,32 +46,33 @@ struct crashes_callbacks {
 struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
 			    struct core_stats *stats, const struct crashes_callbacks *callbacks);
 /*
- * Calls over() for those that are still being kept, because the launcher leaves: it alone can remove a file. They are read
- * from our descriptors to their end.
+ * Calls over() for those that are still being kept, because the launcher is about to end, and only
+ * it can remove their files. They are read to their end from our descriptors.
  */
 void crashes_let_go(const struct crashes *c);
-/* Ends children; what they were writing is not kept. NULL is allowed. */
+/* Kills the children; what they were writing is not kept. NULL is allowed. */
 void crashes_free(struct crashes *c);
 bool crashes_busy(const struct crashes *c);
 /* Whether cores or backtraces are on their way into bundles. */
 bool crashes_keeping(const struct crashes *c);
 
-/* What the launcher knows of a core, from its file's name; 0 and "" where that does not tell. */
+/* What the launcher knows of a core from its file's name; 0 and "" if the name does not have it. */
 struct core_hint {
 	pid_t pid, tid;
 	int signal;
 	const char *comm;
+	int64_t left_out; /* bytes of a core from the node agent for which there was no room */
 };
 
 /*
- * Takes core_fd, which may be anything, unless err is ETIMEDOUT: the file does not
- * answer, and closing it might hang, too. NULL: it is no core, was dealt with
- * before, or there are too many. A core whose report is in its bundle already
- * goes there, without another report: NULL too.
+ * Takes core_fd, which may be any file, unless err is ETIMEDOUT: then the file does not
+ * answer, and closing it might hang too. Returns NULL if it is not a core, was processed
+ * before, or there are too many. If the report of a core is in its bundle already, the
+ * core is added to that bundle without another report; that returns NULL too.
  */
 struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err);
 
-/* The oldest that is not kept or dropped for which fits() is true; NULL: none. */
+/* The oldest crash that is neither kept nor dropped and for which fits() is true; NULL: none. */
 struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg);
 
 const struct crash_info *crash_info(const struct crash *crash);
@@ -82,17 +83,17 @@ bool crash_is_unwound(const struct crash *crash);
 /* The text, "" without one. */
 const struct strbuf *crash_backtrace(const struct crash *crash);
 
-/* For whoever reports it: one pointer of his, freed with it. */
+/* A pointer for the code that reports the crash; freed with the crash. */
 void crash_set_note(struct crash *crash, void *note);
 void *crash_note(const struct crash *crash);
 
 /*
- * Its report is committed in the bundle at that path (from the root). with_backtrace: the
- * backtrace is in there already. The core follows, of at most room bytes, and a backtrace that is not there yet. May free
- * crash and call idle().
+ * To be called when its report is committed in the bundle at that path (from the root).
+ * with_backtrace: the backtrace is in the bundle already. Adds the core, of at most room bytes, and
+ * the backtrace if it is missing. May free crash and call idle().
  */
 void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t room);
-/* Neither is wanted, and why. May call idle(). */
+/* Drops core and backtrace, for the reason why. May call idle(). */
 void crash_drop(struct crash *crash, enum core_drop why);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which cores were dealt with, kept in a file for the next sidecar: a
- * launcher hands over all that it finds whenever it connects, and a core in a
- * volume outlives its container.
+ * Remembers in a file, also for the next sidecar, which cores were processed: a
+ * launcher sends all cores that it finds whenever it connects, and a core in a volume
+ * outlives its container.
  */
 #ifndef AFTERGLOW_SIDECAR_CRASH_TAKEN_H
 #define AFTERGLOW_SIDECAR_CRASH_TAKEN_H
@@ -36,13 +36,13 @@ struct taken;
 struct taken *taken_new(int dirfd);
 void taken_free(struct taken *t);
 
-/* Whether the next sidecar will know. */
+/* Whether the next sidecar will know what this one notes. */
 bool taken_remembers(const struct taken *t);
 
 struct core_key taken_key(int core_fd);
 /* Valid until the next taken_note; NULL: never seen. */
 const struct taken_core *taken_find(const struct taken *t, const struct core_key *key);
-/* Notes it, durably where there is a file. bundle: NULL keeps what was noted before. */
+/* Notes a core; durably, if there is a file. bundle: NULL keeps what was noted before. */
 void taken_note(struct taken *t, const struct core_key *key, bool done, const char *bundle);
 
 /* Pure: the file's lines. */

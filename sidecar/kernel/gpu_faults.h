@@ -28,8 +28,9 @@ struct gpu_evidence {
 };
 
 /*
- * Searches from the container's start (begin_us by the kernel's clock, -1 unknown) to the death, but at most half an hour back: a
- * collective operation may wait so long for a GPU that is gone.
+ * Searches from the container's start (begin_us by the kernel's clock, -1 unknown) to the death,
+ * but at most half an hour back, because a collective operation may wait that long for a GPU that
+ * is gone.
  */
 void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us, const struct gpus *gpus,
 		     struct gpu_evidence *ret_evidence);

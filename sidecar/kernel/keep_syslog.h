@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Giving up root but for reading the kernel log.
+ * Gives up root, except for the right to read the kernel log.
  *
  * Kubernetes has no ambient capabilities: a container that runs as another user
  * than root has "capabilities: add: [SYSLOG]" in its bounding set only, which
@@ -16,9 +16,9 @@
 #include "lib/err.h"
 
 /*
- * Becomes uid, keeps CAP_SYSLOG if there is one and no other capability. The
- * groups stay. Not root: nothing to do. After a failure the process is to end:
- * it may be the other user already, and keep more capabilities than it should.
+ * Becomes uid, and keeps CAP_SYSLOG if the process has it, and no other capability. The
+ * groups stay. Does nothing if the process is not root. After a failure the process
+ * must end: it may be the other user already, with more capabilities than it should have.
  */
 int keep_syslog_only(uid_t uid, struct err *err);
 

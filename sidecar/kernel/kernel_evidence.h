@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kernel log says of one death. Pure: the log and what is known of the
- * container come in, the findings for the classifier and the lines worth
- * keeping go out.
+ * Finds what a kernel log says about a death. Pure: the log and what is known of the
+ * container come in; the findings for the classifier and the lines to keep go out.
  */
 #ifndef AFTERGLOW_SIDECAR_KERNEL_KERNEL_EVIDENCE_H
 #define AFTERGLOW_SIDECAR_KERNEL_KERNEL_EVIDENCE_H
@@ -24,11 +23,15 @@ enum kernel_victim { KERNEL_VICTIM_UNTOLD, KERNEL_VICTIM_COMMAND, KERNEL_VICTIM_
 struct kernel_evidence {
 	const char *needs; /* static: what it would take to read the log; NULL: it was read */
 	bool oom; /* the log has an OOM kill in the container */
-	bool by_cgroup; /* its cgroup or PID is the container's; else only name, size and time fit, which makes it likely */
+	/*
+	 * Its cgroup or PID is the container's; if false, only name, size and time match, which
+	 * makes it likely.
+	 */
+	bool by_cgroup;
 	bool by_pid; /* with by_cgroup: the PID of a process of the container is in it */
 	enum kernel_victim victim; /* with by_cgroup: over all kills in the container */
-	bool group; /* with victim COMMAND: it went with its whole cgroup, or with one above */
-	enum oom_where where; /* whose memory ran out */
+	bool group; /* with victim COMMAND: it was killed with its whole cgroup, or with a cgroup above */
+	enum oom_where where; /* which memory ran out */
 	int64_t age_ns; /* between the kill and the death, at least; -1 unknown */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
 	unsigned int kills; /* OOM kills in the container since the last report, with by_cgroup; else 1 */
@@ -60,18 +63,23 @@ bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 
 struct kernel_question {
 	struct oom_self self;
-	bool own_lines; /* the log is the node agent's: each crash in it is of a process of the pod */
-	bool shared; /* its cgroup holds others' processes too: only those that are known are its own */
+	bool own_lines; /* the log comes from the node agent, so each crash in it is of a process of the pod */
+	bool shared; /* its cgroup has processes of others too, so only known processes are its own */
 	pid_t command; /* in the node's PID namespace, 0 unknown; then those of the suspects are known as well */
-	int64_t begin_us; /* start of the container: the kill of its command counts from here on, whatever was told since */
-	int64_t since_us; /* newest record when nothing had happened, by the kernel's clock; -1 unknown */
-	int64_t named_since_us; /* from here on a line without a cgroup counts; older lines precede the sidecar */
-	int64_t ended_us; /* the death, by the same clock or little before */
+	/*
+	 * Start of the container: a kill of its command counts from here on, even if reports were
+	 * made since.
+	 */
+	int64_t begin_us;
+	int64_t since_us; /* the newest record before anything had happened, by the kernel's clock; -1 unknown */
+	/* From here on lines without a cgroup count; older lines are from before the sidecar. */
+	int64_t named_since_us;
+	int64_t ended_us; /* the time of the death by the same clock, or slightly earlier */
 	const struct kernel_suspect *suspects;
 	size_t n_suspects;
 };
 
-/* excerpt gets the lines for kernel.log. */
+/* Answers the question from the log. excerpt gets the lines for kernel.log. */
 void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
 			  struct strbuf *excerpt);
 

@@ -71,6 +71,12 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	k->begin_us = k->since_us;
 }
 
+void kernel_log_set_cgroup(struct kernel_log *k, const char *cgroup)
+{
+	snprintf(k->cgroup, sizeof(k->cgroup), "%s", cgroup);
+	k->shared = is_own_cgroup(k->cgroup);
+}
+
 void kernel_log_close(struct kernel_log *k)
 {
 	free(TAKE_PTR(k->excerpt));

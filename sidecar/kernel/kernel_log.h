@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's word on one container's death: reads the log when asked, knows
- * which cgroup is ours, keeps the lines for the bundle (kernel.log, syslog.log).
+ * What the kernel log says about a container's death: reads the log when asked, knows
+ * the container's cgroup, keeps the lines for the bundle (kernel.log, syslog.log).
  */
 #ifndef AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
 #define AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
@@ -22,7 +22,7 @@ struct kernel_log {
 	const char *pod_uid; /* NULL outside Kubernetes */
 	pid_t command; /* in the node's PID namespace, 0 unknown */
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
-	bool shared; /* the sidecar is in that cgroup too, and so may be others */
+	bool shared; /* the sidecar is in that cgroup too, and others may be */
 	int64_t since_us, named_since_us; /* as in struct kernel_question */
 	int64_t begin_us; /* as since_us was at first */
 	struct gpus gpus; /* of the container */
@@ -36,16 +36,18 @@ struct kernel_log {
  */
 void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t command, int64_t started_ns,
 		     const char *pod_uid, const struct kernel_log_options *options);
+/* The container's is that one (as /proc/PID/cgroup has it), and not the one in which its launcher is. */
+void kernel_log_set_cgroup(struct kernel_log *k, const char *cgroup);
 void kernel_log_close(struct kernel_log *k);
 
 /*
- * After a death at ended_ns (CLOCK_BOOTTIME): what the log says of it. top: the
- * processes as last seen. The next look begins where this one ended.
+ * To be called after a death at ended_ns (CLOCK_BOOTTIME): what the log says about it.
+ * top: the processes as last seen. The next call begins where this one ended.
  */
 void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top, size_t n_top,
 		     struct kernel_evidence *ret_evidence);
 
-/* Why the log cannot be read after that error of kmsg_read: what would change it. Static text. */
+/* What would be needed to read the log, after that error of kmsg_read. Static text. */
 const char *kernel_log_needs(int error, bool in_pod, bool restricted);
 
 /* The last max bytes of the syslog file, as whole lines. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel log says, of Linux 3.10 to 6.18: records as /dev/kmsg and
- * syslog(2) give them, and the lines about OOM kills and crashes among them.
- * Pure, and nothing is trusted: names of processes are their owners' choice and
- * may hold brackets, quotes, blanks, newlines and texts that look like the
- * kernel's own.
+ * Parses the kernel log of Linux 3.10 to 6.18: records from /dev/kmsg and syslog(2),
+ * and the lines about OOM kills and crashes in them. Pure. Nothing is trusted:
+ * processes choose their names, which may contain brackets, quotes, blanks, newlines
+ * and texts that look like the kernel's own.
  *
  * User space writes to the log too, but never as facility 0: the kernel turns
  * that into facility 1. So only records of facility 0 are believed.
@@ -21,7 +20,7 @@ struct kmsg_record {
 	int priority; /* facility << 3 | level */
 	int64_t seq; /* -1: syslog(2) does not tell */
 	int64_t time_us; /* since boot, by the kernel's own clock; -1: printk.time is off */
-	bool continues; /* the text goes on where the last record's ended (before 4.9) */
+	bool continues; /* the text continues that of the last record (before 4.9) */
 	const char *text;
 	size_t len;
 };
@@ -32,14 +31,14 @@ static inline bool kmsg_from_kernel(const struct kmsg_record *r)
 }
 
 /*
- * What one read(2) of /dev/kmsg gave: "PRIORITY,SEQ,USEC,FLAGS[,...];TEXT\n", then
- * " KEY=VALUE\n" lines, which are left out. \xNN is undone in place. False if it is no such record.
+ * Parses the result of a read(2) of /dev/kmsg: "PRIORITY,SEQ,USEC,FLAGS[,...];TEXT\n", then
+ * " KEY=VALUE\n" lines, which are left out. Decodes \xNN in place. False: it is not such a record.
  */
 bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record);
 
 /*
- * The next line of what syslog(2) gave, "<PRIORITY>[ SEC.USEC][ CALLER] TEXT";
- * *p moves behind it. False at the end. Lines of another form are skipped.
+ * Parses the next line from syslog(2), "<PRIORITY>[ SEC.USEC][ CALLER] TEXT", and moves
+ * *p behind it. False at the end. Lines of another form are skipped.
  */
 bool kmsg_next_syslog(const char **p, const char *end, struct kmsg_record *ret_record);
 
@@ -69,7 +68,7 @@ struct kmsg_columns {
 	unsigned int tgid;
 };
 
-/* Numbers are -1 and texts empty where the line does not tell. */
+/* Numbers are -1 and texts empty if the line does not have them. */
 struct kmsg_line {
 	enum kmsg_kind kind;
 	enum kmsg_scope scope;
@@ -83,10 +82,10 @@ struct kmsg_line {
 	char task_memcg[KMSG_PATH_MAX], oom_memcg[KMSG_PATH_MAX];
 };
 
-/* What a record's text says. */
+/* Parses the text of a record. */
 enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line);
 
-/* A row of the table whose header had these columns: pid, tgid, name, and rss in pages. */
+/* Parses a row of the table with these columns: pid, tgid, name, and rss in pages. */
 bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
 		    int64_t *ret_rss_pages);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the kernel log: its tail, by syslog(2) or by /dev/kmsg, whichever is
- * permitted.
+ * Reads the tail of the kernel log by syslog(2) or /dev/kmsg, whichever is permitted.
  *
  * syslog(2) comes first: it needs no device, which containers do not have, and
  * one call gives the tail. Both ask for CAP_SYSLOG where kernel.dmesg_restrict
  * is 1; the container runtimes' seccomp profiles refuse syslog(2) without that
- * capability on any node. Nothing is taken out of the log.
+ * capability on any node. Reading removes nothing from the log.
  */
 #ifndef AFTERGLOW_SIDECAR_KERNEL_KMSG_READ_H
 #define AFTERGLOW_SIDECAR_KERNEL_KMSG_READ_H
@@ -14,7 +13,7 @@
 #include "lib/err.h"
 #include "sidecar/kernel/kmsg_parse.h"
 
-/* Of a longer log the older part is left out. */
+/* If the log is longer, its older part is left out. */
 #define KMSG_LOG_TEXT_MAX (256 * 1024)
 #define KMSG_LOG_RECORDS_MAX 4096
 
@@ -36,7 +35,7 @@ struct kmsg_log {
 void kmsg_log_release(struct kmsg_log *log);
 #define _cleanup_kmsg_log_ _cleanup_(kmsg_log_release)
 
-/* Appends a record; without room the oldest half goes. -ENOMEM. */
+/* Appends a record; if there is no room, removes the oldest half first. -ENOMEM. */
 int kmsg_log_add(struct kmsg_log *log, const struct kmsg_record *r);
 
 static inline const char *kmsg_text(const struct kmsg_log *log, size_t i)
@@ -45,16 +44,16 @@ static inline const char *kmsg_text(const struct kmsg_log *log, size_t i)
 }
 
 /*
- * Reads the tail of the log. -EPERM or -EACCES when neither way is permitted,
- * -ENOSYS or -ENOENT when there is none. ret_log is to be released in any case.
+ * Reads the tail of the log. -EPERM or -EACCES: neither way is permitted; -ENOSYS or
+ * -ENOENT: there is no log. ret_log must be released in any case.
  */
 int kmsg_read(struct kmsg_log *ret_log, struct err *err);
 
-/* The ways by themselves. fd: /dev/kmsg, O_NONBLOCK. */
+/* Each way by itself. fd: /dev/kmsg, O_NONBLOCK. */
 int kmsg_read_syslog(struct kmsg_log *log, struct err *err);
 int kmsg_read_device(int fd, struct kmsg_log *log, struct err *err);
 
-/* Time of the newest record by the kernel's clock, -1 where that cannot be read. */
+/* The time of the newest record by the kernel's clock; -1: it cannot be read. */
 int64_t kmsg_newest_us(void);
 
 #endif

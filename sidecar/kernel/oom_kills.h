@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The OOM kills that a kernel log tells of, and whether one of them was ours.
- * Pure.
+ * Finds the OOM kills in a kernel log, and whether the container was affected. Pure.
  *
- * A report runs from "invoked oom-killer" over the table of processes to "Killed
- * process" and, with memory.oom.group, to more of those; the kernel's oom_lock
- * keeps two of them apart. It prints at most 10 whole reports in 5 s: of the
- * others there is only the "Killed process" line, without a cgroup. Of a process whose first thread has ended the kernel names
- * another thread; the table says of which process that is a thread.
+ * A report runs from "invoked oom-killer" over the table of processes to "Killed process" and, with
+ * memory.oom.group, to more of those; the kernel's oom_lock separates two reports. The kernel
+ * prints at most 10 whole reports in 5 s; of the others it prints only the "Killed process" line,
+ * without a cgroup. If the first thread of a process has ended, the kernel names another thread;
+ * the table shows which process that thread belongs to.
  */
 #ifndef AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
 #define AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
@@ -19,20 +18,23 @@
 struct oom_kill {
 	int64_t time_us; /* of "Killed process", by the kernel's clock; -1 unknown */
 	enum kmsg_scope scope;
-	bool group; /* the whole cgroup went */
+	bool group; /* the whole cgroup was killed */
 	unsigned int killed; /* processes, as far as there are lines of them */
 	int64_t pid, uid, anon, file, shmem; /* of the first: in the node's PID namespace, bytes resident; -1 unknown */
 	bool is_process; /* pid and group_pids are of processes for sure; else one may be the ID of a thread */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
 	int64_t group_pids[OOM_GROUP_MAX]; /* with group: of those after the first */
-	unsigned int n_group_pids; /* less than killed - 1: there were more */
+	unsigned int n_group_pids; /* if it is less than killed - 1, there were more */
 	unsigned int processes; /* in the table */
 	char name[KMSG_NAME_MAX]; /* as it is: print it escaped */
 	char task_memcg[KMSG_PATH_MAX], oom_memcg[KMSG_PATH_MAX]; /* "" unknown */
 	size_t first, killed_at, last; /* its lines in the log: begin, "Killed process", end */
 };
 
-/* Calls visit for each kill, oldest first. Records that are not the kernel's are passed over. */
+/*
+ * Calls visit for each kill, the oldest first. Records that do not come from the kernel are
+ * skipped.
+ */
 void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_kill *k, void *arg), void *arg);
 
 /* Whether that process, by its PID of the node, is among those that the kill took. */
@@ -41,7 +43,7 @@ bool oom_kill_took(const struct oom_kill *k, int64_t pid);
 /* Bytes resident, -1 unknown. */
 int64_t oom_kill_rss(const struct oom_kill *k);
 
-/* What is known of the container whose kills are asked for. */
+/* What is known of the container. */
 struct oom_self {
 	/*
 	 * Its memory cgroup as /proc/PID/cgroup tells: from the root of the hierarchy or of a cgroup
@@ -53,21 +55,24 @@ struct oom_self {
 
 enum oom_match {
 	OOM_NOT_OURS, /* another cgroup's */
-	OOM_CGROUP_UNTOLD, /* the line names no cgroup, or ours is not known: name, size and time may tell */
+	OOM_CGROUP_UNTOLD, /* the line names no cgroup, or ours is not known; name, size and time may decide */
 	OOM_OURS,
 };
 
 enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *self);
 
-/* Whose memory ran out. */
+/* Which memory ran out. */
 enum oom_where { OOM_WHERE_UNKNOWN, OOM_WHERE_CONTAINER, OOM_WHERE_POD, OOM_WHERE_ABOVE, OOM_WHERE_NODE };
 
-/* Of a kill that is ours. ABOVE: a cgroup around the pod (kubepods.slice), or around us where there is no pod. */
+/*
+ * For a kill in the container. ABOVE: a cgroup around the pod (kubepods.slice), or around the
+ * container if there is no pod.
+ */
 enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *self);
 
 /*
- * Where the cgroup that ran out stands below ours, as a part of k: "ray_node_1/user"; "" it is ours. NULL: it is neither, or
- * that is not known.
+ * The path of the cgroup that ran out below ours, as a part of k: "ray_node_1/user"; "": it is
+ * ours. NULL: it is neither, or that is not known.
  */
 const char *oom_kill_below(const struct oom_kill *k, const struct oom_self *self);
 

@@ -37,13 +37,13 @@ struct gpu_fault {
 	char name[KMSG_NAME_MAX]; /* of that process, unescaped: escape it to print it; "": not in the line */
 };
 
-/* False: the line is not about a GPU, and ret_fault is untouched. */
+/* Parses a line. Returns false, and leaves *ret_fault, if it is not about a GPU. */
 bool gpu_fault_parse(const char *text, size_t len, struct gpu_fault *ret_fault);
 
-/* NULL: an Xid that is not in the table. */
+/* The meaning of an Xid; NULL: it is not in the table. */
 const char *xid_meaning(int xid, enum gpu_blame *ret_blame);
 
-/* Whether both name one device: "0000:3b:00" and "0000:3B:00.0". */
+/* Whether both name the same device: "0000:3b:00" and "0000:3B:00.0". */
 bool gpu_same_device(const char *a, const char *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command itself, from fork to exec. */
+/* Starts the command: from fork to exec. */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_COMMAND_H
 #define AFTERGLOW_SIDECAR_LAUNCH_COMMAND_H
 
@@ -10,7 +10,7 @@
 
 /* Why the command was never executed. */
 struct exec_failure {
-	int error; /* what execve(2) gave; 0: it did not fail */
+	int error; /* the errno of execve(2); 0: it did not fail */
 	bool there; /* a file of that name exists */
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's end of the sidecar's socket: one message, with descriptors or without. Nothing here blocks unless it says so. */
+/*
+ * The launcher's end of the sidecar's socket: messages with or without descriptors. No function
+ * blocks unless its comment says so.
+ */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
 
@@ -12,9 +15,10 @@
 #include "sidecar/launch/protocol.h"
 
 /*
- * One attempt. The socket; -EACCES: somebody listens who is not the sidecar; another negative number: nobody does. The sidecar
- * gets descriptors of this container and may end its processes, so a listener has to prove that it is the sidecar, by one of
- *   - the directory is read-only for us, as the operator mounts it: nobody in this container can have put a socket there;
+ * Tries once to connect. Returns the socket; -EACCES if the listener is not the sidecar; another
+ * negative number if nothing listens. The sidecar gets descriptors of this container and may end
+ * its processes. So a listener must prove that it is the sidecar, by one of
+ *   - the directory is read-only for us, as the operator mounts it, so no process of this container can have put a socket there;
  *   - the peer is no process of this container: its PID does not exist in our PID namespace;
  *   - we share the namespace with others (we are not its PID 1), and it is root or our own user, who may kill us anyway.
  */
@@ -23,18 +27,24 @@ int connection_open(const char *socket_path);
 /* The same for a socket that was connected before us: it is not handed on to the command. */
 int connection_adopt(int socket_fd);
 
-/* At most LAUNCH_FDS_MAX descriptors, which stay the caller's. Whether the message was sent. */
+/*
+ * Sends a message with at most LAUNCH_FDS_MAX descriptors, which stay the caller's. Returns whether
+ * it was sent.
+ */
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
 /* The same, but waits until there is room for it. */
 bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
-/* The first message: who we are, and the descriptors that let the sidecar look in. */
+/*
+ * Sends the first message: the container's name and PIDs, and the descriptors by which the sidecar
+ * sees into it.
+ */
 bool connection_send_hello(int socket_fd, const struct options *options, pid_t command, int64_t started_ns);
 
 /*
- * One message, NUL-terminated, and its descriptor (the caller's; -1: none).
- * Returns its length; 0: the sidecar is gone; -1: nothing came.
+ * Receives a message, NUL-terminated, and its descriptor (owned by the caller; -1: none).
+ * Returns its length; 0: the sidecar is gone; -1: there is no message.
  */
 ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *ret_fd);
 

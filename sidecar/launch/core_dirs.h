@@ -33,15 +33,15 @@ void core_dirs_init(struct core_dirs *d, pid_t launcher);
 void core_dirs_clear(struct core_dirs *d);
 
 /*
- * Watches what is not watched yet, and calls fn for each of those; lets go of
- * what no process has worked in for a while.
+ * Watches directories that are not watched yet, and calls fn for each of them; stops
+ * watching those that have not been the working directory of any process for a while.
  */
 void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int64_t now_ns, core_dir_fn fn, void *arg);
 
-/* By inotify's number; NULL: let go of meanwhile. */
+/* Finds a directory by its inotify watch; NULL: it is no longer watched. */
 const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch);
 
-/* It is not let go of before then, whoever works in it. */
+/* Keeps watching it at least until then, even if no process works in it. */
 void core_dirs_keep(struct core_dirs *d, const struct core_dir *dir, int64_t until_ns);
 
 /* Calls fn with the names in it, CORE_NAMES_MAX at most. */

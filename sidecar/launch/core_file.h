@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that may be a core, and which were handed over before. */
+/*
+ * Examines a file that may be a core, and remembers which cores were sent to the sidecar already.
+ */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_FILE_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORE_FILE_H
 
@@ -10,7 +12,7 @@
 
 #define CORE_SENT_MAX 128
 
-/* One core: a later one under the same name in the same file has another time. */
+/* Identifies a core. A later core under the same name, in the same file, has another time. */
 struct core_key {
 	dev_t dev;
 	ino_t ino;
@@ -24,8 +26,8 @@ struct core_sent {
 
 enum core_found {
 	CORE_CLOSED, /* the kernel has just closed it */
-	CORE_FOUND, /* it lay there */
-	CORE_FOUND_AT_END, /* it lay there after the command's end: nobody is expected to write any more */
+	CORE_FOUND, /* it existed already */
+	CORE_FOUND_AT_END, /* it existed after the command's end, when no process should write to it any more */
 };
 
 /*
@@ -35,7 +37,10 @@ enum core_found {
  */
 int core_file_open(int dir_fd, const char *name, enum core_found found, struct core_key *ret_key);
 
-/* False: it is in there. The oldest makes room. */
+/*
+ * Adds a core, in place of the oldest if there is no room. Returns false if it is in the list
+ * already.
+ */
 bool core_sent_add(struct core_sent *sent, const struct core_key *key);
 void core_sent_clear(struct core_sent *sent);
 

@@ -3,9 +3,9 @@
  * The node's /proc/sys/kernel/core_pattern: where the kernel puts cores, and
  * whether a file's name can be that of one (core(5)).
  *
- * The kernel expands the pattern for each process that dumps. We cannot, not
- * knowing which it will be, so names are matched against it instead: every
- * specifier stands for what it may become, and what it became is read back.
+ * The kernel expands the pattern for each process that dumps. The launcher does not
+ * know which process that will be, so it matches names against the pattern instead:
+ * each specifier matches what it can expand to, and the match gives its value.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_PATTERN_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORE_PATTERN_H
@@ -19,7 +19,7 @@
 enum core_target {
 	CORE_TO_NOTHING, /* an empty pattern: no core anywhere */
 	CORE_TO_RELATIVE, /* in the working directory of the process, or below it */
-	CORE_TO_ABSOLUTE, /* in a directory counted from the process's own root */
+	CORE_TO_ABSOLUTE, /* in a directory below the process's own root */
 	CORE_TO_PIPE, /* a program on the node, outside of every container */
 	CORE_TO_SOCKET, /* a socket of the node (Linux 6.16) */
 };
@@ -29,7 +29,7 @@ struct core_pattern {
 	char text[CORE_PATTERN_MAX + 16]; /* without '|' and '@'; with what core_uses_pid adds */
 };
 
-/* What a name tells. 0 and "" where the pattern has no such specifier. */
+/* What a name shows. 0 and "" if the pattern has no such specifier. */
 struct core_name {
 	pid_t pid; /* %p: of the container's namespace */
 	pid_t tid; /* %i */
@@ -37,16 +37,19 @@ struct core_name {
 	char comm[CORE_COMM_MAX + 1]; /* %e, "" or printable without blanks */
 };
 
-/* sockets: the kernel knows '@' (kernel/core_modes lists it). Pure. */
+/* Parses a pattern. sockets: the kernel supports '@' (kernel/core_modes lists it). Pure. */
 void core_pattern_parse(const char *text, bool uses_pid, bool sockets, struct core_pattern *ret_pattern);
 
-/* From PROC/sys/kernel. False: cannot be read. */
+/* Reads the pattern from PROC/sys/kernel. False: it cannot be read. */
 bool core_pattern_read(const char *proc, struct core_pattern *ret_pattern);
 
 /* Whether a component of the pattern is a plain name: unescaped into ret_name, without specifiers. */
 bool core_component_literal(const char *component, char ret_name[static CORE_PATTERN_MAX + 16]);
 
-/* Whether name can be what the kernel makes of this component of a pattern. Bounded work, whatever the name. */
+/*
+ * Whether the kernel can make name of this component of a pattern. The work is bounded for any
+ * name.
+ */
 bool core_component_match(const char *component, const char *name, struct core_name *ret_name);
 
 #endif

@@ -3,16 +3,15 @@
  * Looks for finished cores where the node's core pattern puts those of this
  * container.
  *
- * Theory of operation. It is a process of its own, because a working directory
- * may lie on a network filesystem that hangs: that must never hold up the
- * launcher. Over its socket the launcher gets one message for each core,
- * "core PID TID SIGNAL COMM" with the open file, and answers to its orders:
- *   again	all there are once more: somebody new listens
- *   flush	all that are finished by now, and then "flushed"
- * A core is finished when the kernel closes it, which inotify tells; the
- * directories are watched that some process works in (pattern relative) or that
- * the pattern names. A look at /proc/loadavg tells whether there are new
- * processes to ask for theirs.
+ * Theory of operation. It is a process of its own, because a working directory may be
+ * on a network filesystem that hangs, which must never block the launcher. Over its
+ * socket it sends the launcher a message for each core, "core PID TID SIGNAL COMM"
+ * with the open file, and obeys the launcher's orders:
+ *   again	send all cores once more, because a new sidecar listens
+ *   flush	send all cores that are finished by now, and then "flushed"
+ * A core is finished when the kernel closes it, which inotify reports. If the pattern
+ * is relative, the working directories of all processes are watched, else the
+ * directory that it names. /proc/loadavg shows whether there are new processes.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H
@@ -25,7 +24,11 @@
 #define CORE_FLUSH "flush"
 #define CORE_FLUSHED "flushed"
 
-/* Starts it as a child, which closes unwanted_fd (-1: none): a directory that hangs must not keep that open. Its socket, non-blocking; -1: there is none. It ends with its parent. */
+/*
+ * Starts it as a child, which ends with its parent and closes unwanted_fd (-1: none), because a
+ * directory that hangs must not keep that open. Returns its socket, which does not block; -1: it
+ * could not be started.
+ */
 int core_watch_start(int unwanted_fd, pid_t *ret_pid);
 
 #endif

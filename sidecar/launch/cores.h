@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's side of the search for cores: what is found goes on to the sidecar. */
+/*
+ * The launcher's side of the search for cores (core_watch.h): sends the cores that are found to the
+ * sidecar.
+ */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORES_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORES_H
 
@@ -9,26 +12,38 @@
 struct cores {
 	int fd; /* to the process that searches, -1: none */
 	pid_t pid;
-	int removing; /* it was told to remove so many, and has not answered */
-	bool unasked; /* nobody but us wants cores: the soft limit was 0 */
+	int removing; /* the number of orders to remove a core that it has not answered yet */
+	bool unasked; /* only we want cores: the soft limit was 0 */
 };
 
-/* Nothing is searched for until this; without it all of the below does nothing. socket_fd: not the searcher's; -1: none. */
+/*
+ * Starts the search; without it, the functions below do nothing. The searching process closes
+ * socket_fd; -1: none.
+ */
 void cores_start(struct cores *c, int socket_fd);
 
-/* The searcher has something to say (cores->fd is readable): a core goes to the sidecar, if there is one (-1: none). */
+/*
+ * To be called when cores->fd is readable: sends a core that was found to the sidecar (-1: there is
+ * none).
+ */
 void cores_relay(struct cores *c, int socket_fd);
 
-/* The sidecar wants nothing more of a core: what is left of the order after its verb. Only if only we made it be written. */
+/*
+ * Carries out the order "remove", given its arguments: removes a core that the sidecar has
+ * processed, if it was written only for us.
+ */
 void cores_remove(struct cores *c, const char *which);
 
-/* A sidecar has connected: it gets those too that were found before. */
+/* To be called when a sidecar has connected: sends it the cores that were found before, too. */
 void cores_again(struct cores *c);
 
-/* Hands over what is there now, if that takes no longer than a moment: before the sidecar is told of the end. */
+/*
+ * To be called before the end is reported to the sidecar: sends it the cores that exist now, unless
+ * that takes too long.
+ */
 void cores_flush(struct cores *c, int socket_fd);
 
-/* Before we leave, and the searcher with us: what is to be removed is, if that takes no longer than a moment. */
+/* To be called before the launcher ends: waits a moment for cores that are to be removed. */
 void cores_finish(struct cores *c);
 
 /* That process has ended. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that the sidecar has run in the container: each in a process group
- * of its own, which is killed when its time is over or its first process ends.
+ * Runs commands for the sidecar in the container. Each has a process group of its
+ * own, which is killed when its time is over or its first process ends.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_HOOKS_H
 #define AFTERGLOW_SIDECAR_LAUNCH_HOOKS_H
@@ -18,7 +18,7 @@ struct hook {
 	int id;
 	int64_t kill_at_ns; /* INT64_MAX: killed already */
 	bool timed_out;
-	bool unheard; /* whoever asked for it is gone: nobody is told of its end */
+	bool unheard; /* the sidecar that asked for it is gone, so its end is not reported */
 };
 
 struct hooks {
@@ -35,11 +35,14 @@ pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_
 /* The hook whose first process pid is, or NULL. */
 struct hook *hooks_find(struct hooks *h, pid_t pid);
 
-/* When the next one has to be killed, INT64_MAX: none. */
+/* When the next hook must be killed, INT64_MAX: none. */
 int64_t hooks_next_ns(const struct hooks *h);
 void hooks_kill_overdue(struct hooks *h, int64_t now_ns);
 
-/* Nobody listens any more: not to their ends either, should another sidecar connect meanwhile. */
+/*
+ * The sidecar is gone: the ends of the running hooks are not reported, even if another sidecar
+ * connects.
+ */
 void hooks_kill_all(struct hooks *h);
 
 #endif

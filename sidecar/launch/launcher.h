@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the launcher knows: the command, the sidecar's connection, and how long to stay. */
+/* The launcher's state: the command, the sidecar's connection, and how long to stay. */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
 #define AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
 
@@ -29,34 +29,37 @@ struct launcher {
 	const struct exec_failure *exec_failure; /* written by the child before it exits; NULL: not known */
 	int64_t started_ns;
 	int64_t retry_at_ns;
-	bool refused; /* somebody else who listened where the sidecar does */
-	bool met; /* a sidecar, at any time */
+	bool refused; /* a process other than the sidecar listened on its socket */
+	bool met; /* a sidecar has connected at some time */
 	bool awaiting; /* the command ended before any sidecar came, and one may still come */
 	bool ended;
 	int wait_status;
 	int64_t ended_ns;
 	int64_t linger_until_ns;
-	int64_t release_ns; /* asked to go by --release; 0: not asked */
-	bool held; /* the sidecar said hold: the wait does not depend on it */
+	int64_t release_ns; /* when --release asked it to end; 0: it did not */
+	bool held; /* the sidecar ordered a hold, so the wait goes on without a sidecar */
 	struct hooks hooks;
 	struct cores cores;
 	struct watched watched;
 	struct stop_signal stop; /* the container was asked to stop */
 	struct speaker speaker;
 	const sigset_t *original_mask;
-	bool killing; /* the sidecar said kill: whoever is left to us dies too */
-	bool released; /* the sidecar said done, or there is nobody to wait for */
+	bool killing; /* the sidecar ordered a kill: orphans that come to us are killed too */
+	bool released; /* the sidecar ordered "done", or there is no sidecar to wait for */
 };
 
 /* The sidecar's orders (orders.c) */
 
-/* Ends the connection; an end that was waited for is over then. */
+/* Ends the connection. A wait for the sidecar at the end is over then. */
 void launcher_disconnect(struct launcher *l);
 
-/* One order a round of the loop, so that a flood of them never holds up signals and reaping. */
+/*
+ * Carries out one order. The loop does so once in each round, so that a flood of orders does not
+ * delay signals and reaping.
+ */
 void launcher_read_order(struct launcher *l);
 
-/* After the order to kill: what the dead left to us dies too. */
+/* After the order to kill: kills the orphans that have come to us. */
 void launcher_kill_children(const struct launcher *l);
 
 #endif

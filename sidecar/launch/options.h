@@ -13,8 +13,8 @@
 #define COREDUMP_FILTER "0x31"
 
 /*
- * How much of a process is dumped. It cannot die before that is written: its sockets stay open, so Ray takes it for
- * alive, and the container's disk has to hold it.
+ * The most bytes of a core. A process cannot die before its core is written: its sockets stay open,
+ * so Ray takes it for alive. And the core takes space on the container's disk.
  */
 #define CORES_MAX_DEFAULT 4294967296
 #define CORES_MAX_DEFAULT_TEXT "4294967296, 4 GiB"
@@ -22,14 +22,18 @@
 struct options {
 	const char *name;
 	const char *socket_path;
-	int socket_fd; /* connected to the sidecar already, which nobody else can reach; 0: connect to socket_path */
+	/*
+	 * A socket that is connected to the sidecar and that no other process can reach; 0: connect
+	 * to socket_path.
+	 */
+	int socket_fd;
 	const char *termination_log; /* terminationMessagePath of the container */
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */
-	int wait_sidecar_s; /* after a failure that early, 0: not at all */
+	int wait_sidecar_s; /* --wait-sidecar; 0: do not wait */
 	rlim_t nofile; /* 0: leave the limit */
 	const char *oom_score_adj; /* of the command; NULL: the launcher's own */
-	int self_fd; /* by which the kernel was given this program; 0: by its path */
+	int self_fd; /* the descriptor from which this program was started; 0: it was started by its path */
 	bool cores;
 	rlim_t cores_max; /* bytes */
 	char **argv;

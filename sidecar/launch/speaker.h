@@ -2,10 +2,11 @@
 /*
  * Prints on the container's stderr what the sidecar asks for.
  *
- * Theory of operation. Nobody knows what stderr is: a pipe that nobody reads, a stopped terminal, a file on a filesystem
- * that hangs. It is the command's as well, so O_NONBLOCK must not be set on it, and between poll(2) and write(2) the command may
- * fill it. So a child writes, and may wait for as long as it likes. It is started for the first text: most containers never
- * have one. Texts reach it over a socket; what finds that socket full is lost.
+ * Theory of operation. stderr may be a pipe that nobody reads, a stopped terminal, or a file on a
+ * filesystem that hangs. The command uses it as well, so O_NONBLOCK must not be set on it, and
+ * between poll(2) and write(2) the command may fill it. So a child writes to it, and may wait for
+ * any time. The child is started for the first text, because most containers never have a text.
+ * Texts are sent to it over a socket; if that is full, the text is lost.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_SPEAKER_H
 #define AFTERGLOW_SIDECAR_LAUNCH_SPEAKER_H
@@ -26,7 +27,10 @@ void speaker_say(struct speaker *s, const char *text, size_t len);
 /* That process has ended. */
 void speaker_reaped(struct speaker *s, pid_t pid);
 
-/* Before the launcher's end, which is also the child's: waits a moment for texts that are on their way. */
+/*
+ * To be called before the launcher ends, which ends the child too: waits a moment for texts that
+ * are under way.
+ */
 void speaker_finish(struct speaker *s);
 
 #endif

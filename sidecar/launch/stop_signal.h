@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A signal that asks the container to stop, and who sent it, for the sidecar: the command's exit code alone does not show whether
- * somebody wanted the end.
+ * Notes for the sidecar which signal asked the container to stop, and which process sent it: the
+ * command's exit code alone does not show whether the end was requested.
  *
  * Theory of operation. The kernel shows PID 0 as the sender of a kill(2) that comes from outside our PID namespace, as those of
  * the container runtime do. Other processes cannot forge that: for a made-up sender rt_sigqueueinfo(2) wants a negative code, and
@@ -22,8 +22,9 @@ struct stop_signal {
 };
 
 /*
- * Takes note of SIGTERM, SIGINT and SIGQUIT: of the first one, and of the first one from outside, which outranks it. So a flood of
- * signals costs the sidecar two messages. Returns whether there is something new to send.
+ * Notes SIGTERM, SIGINT and SIGQUIT: the first of them, and the first from outside, which replaces
+ * it. So a flood of signals causes at most two messages. Returns whether there is something new to
+ * send.
  */
 bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info, int64_t now_ns);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches processes of the container for the sidecar, and reports how each
- * ended, which the kernel would otherwise tell only their parents, in Ray.
+ * Watches processes of the container for the sidecar, and reports how each ended. The
+ * kernel itself reports that only to their parents, which are Ray's processes.
  *
  * Theory of operation. A pidfd becomes readable when its process has ended. From
  * then until its parent reaps it, the process is a zombie, and /proc/PID/stat
  * shows its wait status (field 52) to us, who have its uid. From Linux 6.15 on,
- * the pidfd gives the status after that too (PIDFD_GET_INFO). Our own children we
- * reap ourselves. Where the status is lost, the sidecar learns only of the end.
+ * the pidfd gives the status after that too (PIDFD_GET_INFO). The launcher reaps its
+ * own children itself. If the status is lost, the sidecar learns only of the end.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_WATCHED_H
 #define AFTERGLOW_SIDECAR_LAUNCH_WATCHED_H
@@ -33,25 +33,31 @@ struct watched {
 	struct watched_process list[LAUNCH_WATCHED_MAX];
 };
 
-/* order is "PID START"; *ret_pid becomes that PID, or 0 where order has none. 0, or a negative errno: it is not watched. */
+/*
+ * Starts to watch; order is "PID START". *ret_pid is that PID, or 0 if order has none. Returns 0,
+ * or a negative errno: it is not watched.
+ */
 int watched_add(struct watched *w, const char *order, pid_t *ret_pid);
 
 /* Fills LAUNCH_WATCHED_MAX entries for poll(2); those of free places are ignored by it. */
 void watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCHED_MAX]);
 
-/* We reaped pid, which ended with status. */
+/* To be called when the launcher has reaped pid, which ended with status. */
 void watched_reaped(struct watched *w, pid_t pid, int status);
 
 /*
- * After poll(2): reports each process that has ended to the sidecar, and stops watching it. Where there is no sidecar (socket_fd
- * -1) the end is kept for watched_again.
+ * To be called after poll(2): reports each process that has ended to the sidecar, and stops
+ * watching it. Without a sidecar (socket_fd -1), the end is kept for watched_again.
  */
 void watched_tell(struct watched *w, const struct pollfd fds[static LAUNCH_WATCHED_MAX], int socket_fd);
 
-/* A sidecar said hello: reports the ends that are kept for it. */
+/* To be called after hello to a sidecar: reports the ends that were kept. */
 void watched_again(struct watched *w, int socket_fd);
 
-/* Reports all that have ended by now. To be called before the container's own end is reported. */
+/*
+ * Reports all watched processes that have ended by now. To be called before the container's own end
+ * is reported.
+ */
 void watched_flush(struct watched *w, int socket_fd);
 
 #endif

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What afterglow-pack may still do once it reads a core: read the one descriptor,
- * write the other, ask for memory, and end.
+ * Confines afterglow-pack before it reads a core. It may then only read one descriptor,
+ * write the other, allocate memory, and end.
  */
 #ifndef AFTERGLOW_SIDECAR_PACK_CONFINE_H
 #define AFTERGLOW_SIDECAR_PACK_CONFINE_H
 
 #include "lib/err.h"
 
-/* Before a second thread begins, which inherits it: nothing is opened any more, all else that was open is closed. */
+/*
+ * To be called before a second thread starts, which inherits it: closes all other files, and no
+ * file can be opened any more.
+ */
 int pack_confine_files(int core_fd, int out_fd, struct err *err);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A core into a zstd file, whole or what a backtrace needs of it. */
+/* Compresses a core into a zstd file: the whole core, or what a backtrace needs. */
 #ifndef AFTERGLOW_SIDECAR_PACK_PACK_H
 #define AFTERGLOW_SIDECAR_PACK_PACK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A core that the kernel writes to a pipe, into a file of bounded size.
+ * Writes a core that the kernel sends through a pipe into a file of bounded size.
  *
  * Theory of operation: the kernel writes headers and notes first, then the memory in the order of addresses. From the notes all
  * threads' stack pointers are known before any memory comes. So the stacks have room of their own, segments up to SMALL_SEGMENT come

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a core a summary keeps: all notes, and of the memory what a debugger
- * needs for backtraces: each thread's stack from its stack pointer upwards, of the
- * crashed one also those that its signal handlers interrupted, the dynamic
- * linker's list of what is loaded, the page of the kernel's own code (vdso), and
- * the pages that the crashed thread's registers point to.
+ * Decides what a summary keeps of a core: all notes, and the memory that a debugger
+ * needs for backtraces. That is each thread's stack from its stack pointer upwards, for
+ * the crashed thread also the stacks that its signal handlers interrupted, the dynamic
+ * linker's list of loaded files, the page of the kernel's own code (vdso), and the
+ * pages that the crashed thread's registers point to.
  */
 #ifndef AFTERGLOW_SIDECAR_PACK_SUMMARY_H
 #define AFTERGLOW_SIDECAR_PACK_SUMMARY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program's last words say of CUDA, HIP and NCCL: the end of a worker's stderr file, or of a job driver's log. Pure.
- * The words are the program's own, so they make a verdict likely and never certain; a program may also have met such an error
- * and gone on.
+ * Finds errors of CUDA, HIP and NCCL in the last lines of a program: the end of a worker's stderr
+ * file, or of a job driver's log. Pure. The program itself wrote them, so they make a verdict
+ * likely and never certain; and a program may go on after such an error.
  *
  * By version of PyTorch:
  *   RuntimeError: CUDA out of memory. Tried to allocate 12.50 MiB (GPU 0; 10.92 GiB total capacity; 8.57 MiB already ..  (1.0 to 1.13)
@@ -38,7 +38,10 @@ struct gpu_said {
 	char file[64]; /* which log; filled by the caller */
 };
 
-/* Of several errors the first out of memory or CUDA error counts, for NCCL's follow from those; else the first of NCCL. */
+/*
+ * Of several errors, the first out-of-memory or CUDA error counts, because NCCL errors follow from
+ * those; else the first of NCCL.
+ */
 bool gpu_lines_parse(const char *text, size_t len, struct gpu_said *ret_said);
 
 #endif

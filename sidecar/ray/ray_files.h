@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of Ray's logs directory, through its descriptor: opened warily, found by PID, read at their end. */
+/*
+ * Opens files of Ray's logs directory safely through its descriptor, finds them by PID, and reads
+ * their ends.
+ */
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_FILES_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_FILES_H
 
@@ -11,21 +14,24 @@
 #include "lib/strbuf.h"
 
 /*
- * Opens a regular file below dir_fd for reading, following no link: Ray makes
- * none there, and one that leads elsewhere must not make us read it. FIFOs and
- * devices are never opened in earnest. -1 if there is no such file.
+ * Opens a regular file below dir_fd for reading. Follows no link: Ray makes none there,
+ * and a link must not make us read another file. FIFOs and devices are opened with
+ * O_PATH only. -1: there is no such file.
  */
 int ray_file_open(int dir_fd, const char *name, struct stat *ret_st);
 /* The same with O_PATH, of any kind. */
 int ray_file_path(int dir_fd, const char *name, struct stat *ret_st);
 
-/* Appends the last max bytes, from the beginning of a line on if there is one. False: nothing to read. */
+/*
+ * Appends the last max bytes, beginning at the start of a line if possible. False: there is nothing
+ * to read.
+ */
 bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out);
 
 /*
  * Calls fn with the name of each file that a worker of that PID writes:
  * worker-ID-JOB-PID.out and .err, python-core-worker-ID_PID.log. The directory
- * is read only so far as a hostile one may be long.
+ * is read only up to a bound, because a hostile directory may be long.
  */
 void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Ray says in its logs about workers that died, read from the text of one
- * log record. Pure. The text is hostile: tasks choose their names, and any
- * process of the container can write to the logs.
+ * Parses what Ray's logs say about workers that died, from the text of a log record.
+ * Pure. The text is hostile: tasks choose their names, and any process of the container
+ * can write to the logs.
  *
  * Where Ray 2.60 says what: kills by its memory monitor and crashed workers
  * stand in logs/events/event_RAYLET.log, one JSON line each ("message" holds
  * the text, line breaks doubly escaped); the kills also in raylet.out, with
- * real line breaks, and there the summary of each minute. Older versions put ';'
- * for the line breaks. gcs_server.out tells of the workers of every node.
+ * real line breaks, with a summary of each minute. Older versions write ';' in place
+ * of line breaks. gcs_server.out has the workers of every node.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
@@ -66,17 +66,17 @@ struct ray_said {
 	struct gpu_said gpu; /* what the worker's own logs say of CUDA and NCCL at their end */
 };
 
-/* Whether a line begins a new record of a Ray log, rather than going on with the one before. */
+/* Whether a line begins a new record of a Ray log, rather than continuing the previous record. */
 bool ray_line_begins_record(const char *line, size_t len);
 
-/* False, with kind RAY_NOTHING, when the record says nothing of interest. */
+/* Parses a record. Returns false, with kind RAY_NOTHING, if the record is not of interest. */
 bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_event);
 
 /*
- * From the beginning or end of a worker's own out or err file: the task or actor
- * that it ran (":task_name:leak", ":actor_name:A"; the last one counts) as
- * "ray::leak", and the signal that ended it if Ray's handler could say so
- * ("*** SIGSEGV received at"). Each is left as it was when the text does not tell.
+ * Reads from the beginning or end of a worker's own out or err file the task or actor
+ * that it ran (":task_name:leak", ":actor_name:A"; the last counts) as "ray::leak", and
+ * the signal that ended it, if Ray's handler could log it ("*** SIGSEGV received at").
+ * What the text does not contain is left as it is.
  */
 void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *signal_said, size_t signal_size);
 

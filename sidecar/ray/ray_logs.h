@@ -2,16 +2,16 @@
 /*
  * Follows Ray's session logs in a container, through the descriptor of its root.
  *
- * Once a second: is /tmp/ray/session_latest/logs still the same directory, are
- * the few files of interest still the same files, has any grown? That costs
- * about twenty cheap system calls when nothing has changed. The descriptors of
- * directory and files are kept: they go on working after the container's death,
- * even where /tmp/ray is a volume of its own, whose mount dies with the container.
+ * Once a second it checks whether /tmp/ray/session_latest/logs is still the same
+ * directory, whether the few files of interest are the same, and whether any has grown.
+ * That costs about twenty cheap system calls if nothing has changed. It keeps the
+ * descriptors of directory and files: they still work after the container's death, even
+ * if /tmp/ray is a volume of its own that is unmounted with the container.
  *
  * Rotation (raylet.out renamed to raylet.out.1) and a new session: the old file
- * is read to its end, then the new one from its beginning. A file that has
- * shrunk is read anew. What was there before the first poll is history and not
- * read. A file that grows faster than it is read loses its middle.
+ * is read to its end, then the new one from its beginning. A file that has shrunk is
+ * read from its beginning. Text from before the first poll is not read. If a file
+ * grows faster than it is read, its middle is skipped.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_LOGS_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_LOGS_H
@@ -41,7 +41,7 @@ typedef void (*ray_event_fn)(const struct ray_event *event, const char *file, vo
 /* Does nothing within a second after the last time. now_ns: CLOCK_BOOTTIME. */
 void ray_logs_poll(struct ray_logs *l, int64_t now_ns, ray_event_fn fn, void *arg);
 
-/* Reads what is there at once, unfinished records too: the container is dead. */
+/* To be called when the container is dead: reads everything at once, unfinished records too. */
 void ray_logs_finish(struct ray_logs *l, int64_t now_ns, ray_event_fn fn, void *arg);
 
 /* The logs directory of the session, O_PATH; -1 while there is none. Owned by l. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of Ray's events deserve a report, and how many there were of each. Pure:
- * the caller says when.
+ * Decides which of Ray's events get a report, and counts them. Pure: the time is an
+ * argument.
  *
- * An event told twice (in two logs) counts once. The same task dying again and
- * again is reported once in five minutes, the rest is counted, and the next
- * report says how many were left out; whatever their names, no more than a
- * handful of reports come out in that time. Workers that the kernel's OOM killer
- * took crash in Ray's eyes: the kernel's counter tells how many to set apart.
+ * An event that two logs contain counts once. If the same task dies again and again, it
+ * is reported once in five minutes; the other deaths are counted, and the next report
+ * says how many were left out. Only a few reports are made in that time, whatever
+ * the names of the tasks. For Ray, a worker that the kernel's OOM killer took has
+ * crashed: the kernel's counter shows how many crashes were such kills.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_TALLY_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_TALLY_H
@@ -52,10 +52,13 @@ struct ray_tally {
 
 void ray_tally_init(struct ray_tally *t, int64_t now_ns);
 
-/* The kernel's count of OOM kills as it is now; -1: not known. */
+/* Takes the kernel's present count of OOM kills; -1: not known. */
 void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill);
 
-/* *ret_left_out: events of that signature since its last report, when one is due now. */
+/*
+ * Counts an event. *ret_left_out: if a report is due, the events of its signature since the last
+ * report.
+ */
 enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out);
 
 /* What happened since the last summary. */
@@ -64,7 +67,7 @@ struct ray_summary {
 	int64_t span_ns;
 };
 
-/* True when a minute is over in which anything happened; the count begins anew. */
+/* Returns true if a minute in which anything happened is over; then the count starts again. */
 bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary);
 
 /* In Ray's words, one line without a newline, into text, which is returned. where: the pod, or NULL. */

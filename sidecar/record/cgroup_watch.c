@@ -61,10 +61,14 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	if (!process.own)
 		memcg_search(root_fd, &process);
 	place = process;
-	memcg_place_to_container(&place);
+	/* A command that moves its launcher does so at once. */
+	w->made = handed && handed->made && memcg_place_to_made(&place, handed->made);
+	if (!w->made)
+		memcg_place_to_container(&place);
 	r = memcg_open_at(own, root_fd, &place, NULL);
 	/* The machine's topmost cgroup has no memory counters: a privileged Ray makes its cgroups below that one. */
 	if (r < 0) {
+		w->made = false;
 		place = process;
 		r = memcg_open_at(own, root_fd, &place, err);
 	}

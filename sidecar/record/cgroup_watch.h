@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a container's memory from all cgroups that concern it: its own, those below it, those to which its processes were moved,
- * and the one above whose limit holds for it.
+ * Reads a container's memory from all cgroups that concern it: its own, those below it, those to
+ * which its processes were moved, and the one above it that sets its limit.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CGROUP_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_CGROUP_WATCH_H
@@ -10,10 +10,16 @@
 #include "sidecar/sample/memcg_tree.h"
 #include "sidecar/verdict/cgroup_limit.h"
 
-/* The container's own, as its launcher handed it over. */
+/* The container's own cgroup, as its launcher passed it. */
 struct handed_cgroup {
-	int fd; /* O_PATH of its directory, -1: none; the owner's, as long as it is watched */
+	/*
+	 * O_PATH of its directory, -1: none; stays the owner's, and must stay open while the cgroup
+	 * is watched
+	 */
+	int fd;
 	int version; /* 1 or 2 */
+	/* Its directory as the launcher sees it, if the cgroup was made for the container; NULL: not known */
+	const char *made;
 };
 
 struct cgroup_watch {
@@ -21,36 +27,51 @@ struct cgroup_watch {
 	struct memcg_above above;
 	pid_t command; /* as the container's /proc numbers it, 0 unknown; set by the owner */
 	int64_t followed_ns;
-	struct cgroup_limit limit; /* what cgroup_watch_limit said last */
+	bool made; /* the container's cgroup is the one that was made for it, wherever its launcher is */
+	struct cgroup_limit limit; /* the latest result of cgroup_watch_limit */
 };
 
 /*
- * Opens own and what is around it: the one that was handed over, else (NULL, or it cannot be read) the one that the container's
- * mounts show. Fails only without own; then there is nothing to close.
+ * Opens own and the cgroups around it. own is the cgroup that the launcher passed; if there is none
+ * (NULL) or it cannot be read, it is the cgroup that was made for the container; if that is not
+ * known either, the cgroup that the container's mounts show. Fails only if own cannot be opened;
+ * then there is nothing to close.
  */
 int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
 		      struct err *err);
 void cgroup_watch_close(struct cgroup_watch *w);
 
-/* Like memcg_read of own. at_end: the container is dying, so everything is read now, however lately that was done. */
+/*
+ * Like memcg_read of own. at_end: the container is dying, so everything is read now, even if it was
+ * read a moment ago.
+ */
 int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory);
 
 /*
- * Finds out in which cgroups the command and the n largest processes are now. Does nothing where processes cannot be moved away,
- * or when it was done a short time ago.
+ * Finds out in which cgroups the command and the n largest processes are now. Does nothing if
+ * processes cannot be moved away, or if the last search was a short time ago.
  */
 void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pids, size_t n);
 
-/* Bytes up to the nearest limit, the container's own (in memory) or one below it. -1: there is no limit. */
+/*
+ * Bytes that are free below the nearest limit: the container's own (in memory) or that of a cgroup
+ * below. -1: there is no limit.
+ */
 int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory);
 
 /* Nanoseconds until the next sample: delay_ns, or less in the first moments of a command that may move itself away. */
 int64_t cgroup_watch_delay(const struct cgroup_watch *w, uint64_t samples, int64_t delay_ns);
 
-/* The cgroup whose limit was met, if not the container's own; NULL: none is known. Valid until the next call. */
+/*
+ * The cgroup at the limit of which memory ran out, if it is not the container's own; NULL: none is
+ * known. Valid until the next call.
+ */
 const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const struct memory *memory);
 
-/* The part of Ray's resource isolation that has a limit, as it was read last; false: there is none. */
+/*
+ * The part of Ray's resource isolation that has a limit, as of the last reading. Returns false if
+ * there is none.
+ */
 bool cgroup_watch_isolation(const struct cgroup_watch *w, struct cgroup_limit *ret_limit);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sidecar's end of the launcher's socket: receives one message and its
- * descriptors, parses it. What comes is hostile: any process of the Ray
+ * The sidecar's end of the launcher's socket: receives messages with their
+ * descriptors and parses them. The input is hostile: any process of the Ray
  * container may connect and send anything.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CHANNEL_H
@@ -13,8 +13,7 @@
 
 #include "lib/err.h"
 #include "sidecar/launch/protocol.h"
-#include "sidecar/verdict/stop_request.h"
-#include "sidecar/verdict/unstarted.h"
+#include "sidecar/verdict/launcher_words.h"
 
 enum launch_verb {
 	LAUNCH_HELLO,
@@ -42,38 +41,51 @@ struct launch_message {
 	struct unstarted unstarted; /* unstarted */
 	/* exit, finished, ended */
 	int wait_status;
-	int64_t ended_ns; /* not of finished */
-	/* core; 0 and "" for what is not known */
+	int64_t ended_ns; /* CLOCK_BOOTTIME; not set by finished */
+	/* core; 0 and "" if not known */
 	pid_t core_pid, core_tid;
 	int core_signal;
 	char core_comm[64]; /* printable, no blank */
-	/* ran, finished, refused; the last one is also that of unwatched */
+	/* ran, finished, refused; unwatched sets hook_errno too */
 	int hook_id;
 	bool hook_timed_out;
 	int hook_errno;
 	/* ended, unwatched */
 	pid_t process;
-	bool status_known; /* of ended: whether wait_status is set */
+	bool status_known; /* with ended: whether wait_status is set */
 	struct stop_request asked; /* asked */
 };
 
-/* Whether name may be a container's: 1 to 63 letters, digits, '.', '_' and '-', the first a letter or digit. */
+/*
+ * Whether name can be the name of a container: 1 to 63 letters, digits, '.', '_' and '-', the first
+ * a letter or digit.
+ */
 bool launch_name_valid(const char *name);
 
-/* Pure. len bytes of text, no final NUL needed. -EPROTO when a known verb's arguments are wrong. */
+/*
+ * Parses len bytes of text, which need no final NUL. Pure. -EPROTO if the arguments of a known verb
+ * are wrong.
+ */
 int launch_message_parse(const char *text, size_t len, struct launch_message *ret_message, struct err *err);
 
 /*
- * One recvmsg. fds (discarded by the caller, unless the gate admits them) and *ret_n_fds are set on success.
- * 0: the other end is gone; 1: a message; -EAGAIN: none now; else -errno.
+ * Receives one message by one call of recvmsg. Returns 1 for a message, 0 if the other end has
+ * closed the connection, -EAGAIN if there is no message now, else -errno. On success, sets fds and
+ * *ret_n_fds; the caller discards the descriptors that the gate does not admit.
  */
 int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *ret_len, int fds[static LAUNCH_FDS_MAX],
 		   size_t *ret_n_fds, struct err *err);
 
-/* Sends "verb" or "verb text", cut to what one message holds. Never blocks; -EAGAIN: the launcher does not read. */
+/*
+ * Sends "verb" or "verb text", cut to the size of a message. Never blocks; -EAGAIN: the launcher
+ * does not read.
+ */
 int launch_send(int socket_fd, const char *verb, const char *text, struct err *err);
 
-/* The same with a descriptor, which stays the caller's; -EMSGSIZE instead of a cut text. */
+/*
+ * The same with a descriptor, which stays the caller's. Returns -EMSGSIZE where launch_send would
+ * cut the text.
+ */
 int launch_send_fd(int socket_fd, const char *verb, const char *text, int fd, struct err *err);
 
 #endif

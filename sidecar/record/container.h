@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One container that a launcher has opened to us: sampled until it ends, then
- * reported.
+ * A container that a launcher has opened to the sidecar: it is sampled until it
+ * ends, and then reported.
  *
  * Life: a connection is accepted (container_new); its first message, hello,
  * brings the descriptors and sampling begins; the end comes as an exit message,
@@ -24,18 +24,24 @@
 struct container;
 
 struct container_callbacks {
-	/* For that life, the history to go on with; the container takes it. NULL: one in memory. */
+	/*
+	 * Returns the history to continue for that life; the container takes it. NULL: the
+	 * container keeps a history in memory.
+	 */
 	struct history *(*history)(struct container *c, const struct life *life, void *arg);
-	/* Which cores were dealt with; the sidecar's. */
+	/* Remembers which cores were processed already; owned by the sidecar. */
 	struct taken *taken;
-	struct core_stats *core_stats; /* and what became of all */
-	const struct strbuf *node_syslog; /* and those of the node's syslog */
-	const struct kmsg_log *node_log; /* the kernel's lines that the node agent brought */
-	/* A launcher said hello. */
+	struct core_stats *core_stats; /* counts the outcomes of all cores */
+	const struct strbuf *node_syslog; /* lines of the node's syslog */
+	const struct kmsg_log *node_log; /* lines of the kernel log that the node agent sent */
+	/* The launcher has said hello. */
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */
 	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
-	/* Over: nothing more will come. The callee frees c; it is called from the event loop alone. */
+	/*
+	 * The container is over: no report will follow. The callee frees c. Called from the event
+	 * loop only.
+	 */
 	void (*done)(struct container *c, void *arg);
 	void *arg;
 };
@@ -45,10 +51,16 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 				const struct container_callbacks *callbacks, struct err *err);
 void container_free(struct container *c);
 
-/* Its launcher has not said hello, or has closed the connection and lives, or so says the pidfd that it sent. */
+/*
+ * Whether its launcher has not said hello, or has closed the connection although, by the pidfd that
+ * it sent, it is alive.
+ */
 bool container_is_silent(const struct container *c);
 
-/* It has ended, as far as is known: not when it was only waited for in vain. */
+/*
+ * Whether it is known to have ended. A container that did not reconnect in time is not known to
+ * have ended.
+ */
 bool container_is_over(const struct container *c);
 
 /* Whether it ended with exit code 0. */
@@ -59,33 +71,44 @@ const char *container_name(const struct container *c);
 /* Identifies one start of the container: CLOCK_BOOTTIME of its launcher's start, 0 before hello. */
 int64_t container_started_ns(const struct container *c);
 
-/* Whether it goes on with what was seen before its launcher connected. */
+/* Whether it continues a history from before its launcher connected. */
 bool container_resumed(const struct container *c);
 
-/* What is seen of it, NULL before hello. */
+/* Its observer, NULL before hello. */
 const struct observer *container_observer(const struct container *c);
 
-/* While the event loop waits: takes a sample if one is due, and does nothing else. In how many ns the next one is. */
+/*
+ * For use while the event loop waits: takes a sample if it is due, and does nothing else. Returns
+ * the ns until the next sample.
+ */
 int64_t container_sample_due(struct container *c, int64_t now_ns);
 
-/* Whether a core of it is being unwound or compressed. */
+/* Whether a core of the container is being unwound or compressed. */
 bool container_keeps_core(const struct container *c);
 
-/* Whether its runtime calls it so: by the names of its cgroups. */
+/*
+ * Whether container_id is the container runtime's name for it; the names of its cgroups show that.
+ */
 bool container_has_id(const struct container *c, const char *container_id);
-/* The node agent saw a signal to a process of it. */
+/* To be called when the node agent has seen a signal to a process of the container. */
 void container_node_signal(struct container *c, const struct node_signal *s);
-/* Until then (CLOCK_BOOTTIME) it would see one, so an end by a signal may wait a moment for its word. */
+/*
+ * The node agent sees such signals until until_ns (CLOCK_BOOTTIME). So the report of an end by a
+ * signal may wait a moment for its message.
+ */
 void container_node_watches(struct container *c, int64_t until_ns);
-/* A process of it is dumping core, and the node would hand it over: whether it is wanted. -EBUSY, -ENOTSUP, -ENOSPC: not. */
+/*
+ * To be called when a process of the container is dumping core and the node agent offers the core.
+ * Returns 0 if the core is wanted, else -EBUSY, -ENOTSUP or -ENOSPC.
+ */
 int container_offer_core(const struct container *c, struct err *err);
-/* That core's stream. Takes fd, which may be anything. */
+/* Reads that core from fd. Takes fd, which may be any kind of file. */
 void container_node_core(struct container *c, const struct node_message *offer, int fd);
 
-/* Prints text on the container's stderr, as far as it is connected. */
+/* Prints text on the container's stderr if its launcher is connected. */
 void container_say(struct container *c, const char *text);
 
-/* From now on an end by SIGTERM or SIGKILL is taken for the pod's own. */
+/* The pod is terminating: from now on an end by SIGTERM or SIGKILL counts as part of that. */
 void container_pod_terminating(struct container *c);
 
 #endif

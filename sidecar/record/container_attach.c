@@ -152,6 +152,7 @@ bool container_attach(struct container *c, struct received *hello)
 	root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)
 		log_warning_limited("%s: its launcher sent no root directory: only its exit can be seen", c->hello.name);
+	c->cgroup.made = c->options->own_memcg;
 	if (observer_open(&c->observer, root_fd, c->hello.launcher, &c->cgroup, &err) < 0) {
 		log_error("%s: %s", c->hello.name, err_text(&err));
 		return false;
@@ -163,6 +164,8 @@ bool container_attach(struct container *c, struct received *hello)
 		log_warning_limited("%s: %s", c->hello.name, err_text(&err));
 	kernel_log_open(&c->observer.kernel, c->observer.root_fd, c->hello.launcher, node_pid_of_command(c),
 			c->hello.started_ns, c->options->id.pod_uid, &c->options->kernel_log);
+	if (c->observer.cgroups.made)
+		kernel_log_set_cgroup(&c->observer.kernel, c->observer.cgroups.tree.place.cgroup);
 	c->observer.kernel.shared |= !is_alone(c);
 	c->observer.kernel.node = c->callbacks.node_log;
 	c->observer.kernel.node_syslog = c->callbacks.node_syslog;

@@ -358,7 +358,7 @@ void container_watch_crashes(struct container *c)
 
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)
 {
-	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm };
+	const struct core_hint hint = { m->core_pid, m->core_tid, m->core_signal, m->core_comm, 0 };
 	struct err err = { 0 };
 
 	if (!c->crashes || container_is_over(c))

@@ -73,13 +73,23 @@ static void add_to_report(struct container *c)
 	container_report_other_crashes(c);
 }
 
-static void on_received(int file, const char *why, void *arg)
+static void log_left_out(const struct container *c, int64_t bytes)
+{
+	char size[SIZE_TEXT_MAX];
+
+	if (bytes > 0)
+		log_warning_limited("%s: a core of the node: %s of memory are left out, for there is no room for them", c->hello.name,
+				    size_format((uint64_t)bytes, size));
+}
+
+static void on_received(int file, int64_t left_out, const char *why, void *arg)
 {
 	struct node_core *n = arg;
 	struct container *c = n->container;
-	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm };
+	const struct core_hint hint = { .pid = n->offer.pid, .signal = n->offer.signal, .comm = n->offer.comm, .left_out = left_out };
 
 	n->stream = NULL;
+	log_left_out(c, left_out);
 	if (file < 0)
 		log_warning_limited("%s: the core of PID %d from the node: %.200s", c->hello.name, (int)n->offer.pid, why);
 	else if (!container_take_core(c, &hint, file))

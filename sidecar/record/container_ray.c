@@ -12,6 +12,7 @@
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
+#include "sidecar/verdict/stop_request.h"
 
 #define SETTLED_NS (5 * NS_PER_SEC) /* `ray start` ends the container within this time, where it does */
 /* One of raylet and the GCS server takes the other along: after a minute, or `ray stop` does. */

@@ -12,28 +12,28 @@
 #define AFTERGLOW_SIDECAR_RECORD_CONTAINER_STATE_H
 
 enum container_state {
-	CONTAINER_CONNECTED, /* somebody has connected, and has said nothing */
+	CONTAINER_CONNECTED, /* a process has connected, and has sent nothing */
 	CONTAINER_RUNNING, /* its launcher said hello: it is sampled */
-	CONTAINER_DISCONNECTED, /* its launcher has hung up and lives, or so says its pidfd */
-	CONTAINER_LOST, /* not known to have ended; nobody watches it any more */
+	CONTAINER_DISCONNECTED, /* its launcher has closed the connection, but is alive according to its pidfd */
+	CONTAINER_LOST, /* not known to have ended, and no longer watched */
 	/* From here on it has ended: */
 	CONTAINER_ENDED, /* its report waits for a backtrace */
 	CONTAINER_REPORTING, /* its report waits for the hooks at death */
 	CONTAINER_REPORTED, /* cores are being kept */
-	CONTAINER_OVER, /* nothing more will come of it */
+	CONTAINER_OVER, /* finished: no report or core will follow */
 	CONTAINER_STATE_COUNT
 };
 
 enum container_event {
 	CONTAINER_HELLO,
 	CONTAINER_UNSEEABLE, /* after hello: there is no memory to watch it */
-	CONTAINER_EXIT, /* its launcher says how its command ended */
+	CONTAINER_EXIT, /* its launcher has reported how its command ended */
 	CONTAINER_HANGUP, /* end of the connection */
-	CONTAINER_LAUNCHER_GONE, /* after that: its pidfd says so, or it sent none */
+	CONTAINER_LAUNCHER_GONE, /* after that: its pidfd shows that it has ended, or it sent none */
 	CONTAINER_TIMEOUT, /* hello did not come in time, or the launcher did not come back */
-	CONTAINER_UNWOUND, /* the backtrace is there, or was waited for long enough, or there will be none */
-	CONTAINER_HOOKS_DONE, /* or lost, or there are none */
-	CONTAINER_CORES_KEPT, /* or there are none */
+	CONTAINER_UNWOUND, /* the backtrace is there, or its time is over, or there will be none */
+	CONTAINER_HOOKS_DONE, /* the hooks have ended, or were lost, or there are none */
+	CONTAINER_CORES_KEPT, /* the cores are kept, or there are none */
 	CONTAINER_EVENT_COUNT
 };
 
@@ -41,7 +41,7 @@ enum container_event {
 enum container_action {
 	CONTAINER_STOP_READING = 1 << 0,
 	CONTAINER_ATTACH = 1 << 1, /* take the descriptors, begin to sample */
-	CONTAINER_AWAIT_LAUNCHER = 1 << 2, /* read the counters, no sample any more, watch the pidfd */
+	CONTAINER_AWAIT_LAUNCHER = 1 << 2, /* read the counters, stop sampling, watch the pidfd */
 	CONTAINER_END = 1 << 3, /* note the end, and wait for a backtrace if there is a core */
 	CONTAINER_REPORT = 1 << 4, /* verdict and termination message; begin the hooks */
 	CONTAINER_CONCLUDE = 1 << 5, /* bundle, report, cores */
@@ -54,7 +54,7 @@ struct container_step {
 	unsigned int actions; /* of enum container_action */
 };
 
-/* What means nothing in a state leaves it as it is, without an action. */
+/* An event that has no meaning in a state changes nothing and needs no action. */
 struct container_step container_step(enum container_state state, enum container_event event);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closes descriptors that others made, without waiting.
+ * Closes descriptors that other processes made, without waiting.
  *
- * Theory of operation: a close may sleep. That of a socket with SO_LINGER does until its data are taken, that of a file on a FUSE or
- * network filesystem until its server has answered, and that of a connection until all descriptors in its unread messages are
- * closed. So they are closed by a child that shares our table of descriptors (CLONE_FILES): the number is free at once, and
- * whoever sleeps is the child.
+ * Theory of operation: close(2) may sleep: on a socket with SO_LINGER until the peer has taken the
+ * data, on a file of a FUSE or network filesystem until its server has answered, and on a
+ * connection until all descriptors in its unread messages are closed. So a child that shares the
+ * sidecar's table of descriptors (CLONE_FILES) closes them: the number is free at once, and only
+ * the child sleeps.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_DISCARD_H
 #define AFTERGLOW_SIDECAR_RECORD_DISCARD_H
@@ -14,10 +15,10 @@
 
 #define DISCARD_CHILDREN_MAX 16 /* that sleep over a close at a time; what comes beyond stays open until one is done */
 
-/* Closes those of the n that are not -1. */
+/* Closes those of the n descriptors that are not -1. */
 void discard(const int *fds, size_t n);
 
-/* Closes a connection of a launcher, with the messages that nobody has read. -1 is allowed. */
+/* Closes a connection of a launcher together with its unread messages. fd may be -1. */
 void discard_connection(int fd);
 
 #endif

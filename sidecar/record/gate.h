@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What passes descriptors from a launcher's connection to the rest of the sidecar. Anybody in the Ray container may send any
- * descriptor, and some of them stop whoever as much as closes them: a TCP socket with SO_LINGER and unsent data, a file of a
- * FUSE server that does not answer. Nothing of the sidecar uses a descriptor that the gate has not admitted; record/discard
- * closes the others.
+ * Checks the descriptors that come over a launcher's connection before the rest of the sidecar uses
+ * them. Any process of the Ray container may send any descriptor, and some block even a process
+ * that only closes them: a TCP socket with SO_LINGER and unsent data, or a file of a FUSE server
+ * that does not answer. The sidecar uses no descriptor that the gate has not admitted;
+ * record/discard closes the others.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATE_H
 #define AFTERGLOW_SIDECAR_RECORD_GATE_H
@@ -12,20 +13,20 @@
 
 #include "lib/err.h"
 
-/* What a descriptor has to be for its purpose. */
+/* What a descriptor must be, by its purpose. */
 enum gate_kind {
 	GATE_ROOT, /* a directory, opened with O_PATH: nothing can be read or changed through it by itself */
 	GATE_CGROUP, /* a directory of cgroups, opened with O_PATH */
 	GATE_TERMINATION_LOG, /* a regular file, open for writing, not for appending only */
-	GATE_PIDFD, /* what pidfd_open(2) gives, of whatever process */
+	GATE_PIDFD, /* a result of pidfd_open(2), for any process */
 	GATE_CORE, /* a regular file, open for reading */
 	GATE_KIND_COUNT
 };
 
 /*
- * 0, or -EPROTO and err says what is wrong; the descriptor stays the caller's either way. Asks no file system: so a
- * server that hangs is found out without waiting for it. Files on FUSE are refused, unless the sidecar's own root is on FUSE,
- * too (Kata Containers).
+ * Returns 0, or -EPROTO with err saying what is wrong; in both cases the descriptor stays the
+ * caller's. The check sends no request to a filesystem, so it does not wait for a server that
+ * hangs. Files on FUSE are refused, unless the sidecar's own root is on FUSE too (Kata Containers).
  */
 int gate_admit(int fd, enum gate_kind kind, struct err *err);
 

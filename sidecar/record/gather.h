@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a bundle holds beside the report: one function for each kind, listed in postmortem.c. */
+/* The files of a bundle beside the report. Each kind has a function; postmortem.c lists them. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_H
 #define AFTERGLOW_SIDECAR_RECORD_GATHER_H
 
@@ -7,7 +7,10 @@
 #include "sidecar/report/report.h"
 #include "sidecar/store/bundle.h"
 
-/* Adds files to b. May add to r->verdict's evidence and missing lists; a failure is such a line, no error. */
+/*
+ * Adds files to b, and may add lines to the evidence and missing lists of r->verdict. It reports a
+ * failure as such a line.
+ */
 typedef void (*gather_fn)(struct bundle *b, const struct observer *o, struct report *r);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "sidecar/record/gather.h"
 
-/* A gather_fn. The core itself comes later (crash/crashes.h). */
+/* A gather_fn. crash/crashes.h adds the core itself later. */
 void gather_crash(struct bundle *b, const struct observer *o, struct report *r);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hooks printed, into a bundle. */
+/* Adds what hooks printed to a bundle. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_HOOKS_H
 #define AFTERGLOW_SIDECAR_RECORD_GATHER_HOOKS_H
 
 #include "sidecar/record/gather.h"
 
-/* hooks/N-PROGRAM.txt: how each hook of the last minutes was run, what became of it, its output. A gather_fn. */
+/*
+ * hooks/N-PROGRAM.txt: how each hook of the last minutes was run, how it ended, and its output. A
+ * gather_fn.
+ */
 void gather_hooks(struct bundle *b, const struct observer *o, struct report *r);
 
 #endif

@@ -5,7 +5,10 @@
 
 #include "sidecar/record/gather.h"
 
-/* What the observer's last look at the kernel log found, and the tail of the node's syslog file if one is given. */
+/*
+ * Adds what the observer last found in the kernel log, and the tail of the node's syslog file if
+ * the options name it.
+ */
 void gather_kernel_log(struct bundle *b, const struct observer *o, struct report *r);
 
 #endif

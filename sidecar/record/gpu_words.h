@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what workers and job drivers said of CUDA and NCCL at the end of their logs. */
+/* Reads what workers and job drivers wrote about CUDA and NCCL at the end of their logs. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GPU_WORDS_H
 #define AFTERGLOW_SIDECAR_RECORD_GPU_WORDS_H
 
@@ -8,12 +8,16 @@
 #include "sidecar/ray/gpu_lines.h"
 
 /*
- * Reads the end of the file below dir_fd. An error in it that says more than *said replaces *said. A file that was last written
- * more than a minute before at_unix_ns is skipped: a process that ended then did not write it.
+ * Reads the end of the file below dir_fd. An error in it that is more specific than *said replaces
+ * *said. A file that was last written more than a minute before at_unix_ns is skipped: a process
+ * that ended then did not write it.
  */
 void gpu_words_read(int dir_fd, const char *name, int64_t at_unix_ns, struct gpu_said *said);
 
-/* Reads the logs that were written last. dir_fd: the logs, -1: none. kind is GPU_SAID_NOTHING where they have no error. */
+/*
+ * Reads the logs that were written last. dir_fd: their directory, -1: none. kind is
+ * GPU_SAID_NOTHING if they contain no error.
+ */
 void gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_said *ret_said);
 
 #endif

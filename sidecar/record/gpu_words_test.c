@@ -117,12 +117,12 @@ static void a_dead_workers_own_words_come_with_its_crash(void **state)
 	const struct ray_watch_callbacks callbacks = { .died = on_died, .arg = &said };
 	(void)state;
 
-	ray_watch_poll(w, &o, START, &callbacks);
+	ray_watch_poll(w, &o.last, START, &callbacks);
 	put("worker-0e5f-01000000-458.err", ":task_name:train\n" OUT_OF_MEMORY, 1);
 	put("worker-2222-01000000-459.err", "RuntimeError: CUDA error: unspecified launch failure\n", 1);
 	put("events/event_RAYLET.log", CRASH, 0);
 	for (int i = 1; i < 4; i++)
-		ray_watch_poll(w, &o, START + i * NS_PER_SEC, &callbacks);
+		ray_watch_poll(w, &o.last, START + i * NS_PER_SEC, &callbacks);
 	assert_int_equal(said.event.pid, 458);
 	assert_int_equal(said.gpu.kind, GPU_SAID_OUT_OF_MEMORY);
 	assert_string_equal(said.gpu.file, "worker-0e5f-01000000-458.err");

@@ -4,10 +4,10 @@
  * when it has died but its launcher has not.
  *
  * Theory of operation. The launcher runs them (launch/protocol.h), one at a
- * time. The sidecar makes the pipe for the output and hands out its writing end
- * only: reading never depends on a descriptor that the container made. Output is
- * kept in memory, as much as HOOK_OUTPUT_MAX of each and HOOK_RESULTS_MAX of them,
- * until a bundle takes it.
+ * time. The sidecar makes the pipe for the output and sends only its writing end:
+ * so it never reads from a descriptor that the container made. The output stays
+ * in memory until a bundle takes it: at most HOOK_OUTPUT_MAX of each hook, and
+ * the results of HOOK_RESULTS_MAX hooks.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_HOOKS_H
 #define AFTERGLOW_SIDECAR_RECORD_HOOKS_H
@@ -35,13 +35,13 @@ enum hook_moment { HOOK_AT_THRESHOLD, HOOK_AT_DEATH };
 struct hook_options {
 	const char *commands[2][HOOK_COMMANDS_MAX + 1]; /* by moment; each ends with NULL */
 	int timeout_s; /* for each */
-	int64_t headroom; /* with less free memory below the limit, none is run; 0: always */
+	int64_t headroom; /* hooks are not run with less free memory below the limit; 0: they always run */
 };
 
 enum hook_outcome { HOOK_ENDED, HOOK_TIMED_OUT, HOOK_NO_HEADROOM, HOOK_REFUSED, HOOK_LOST };
 
 struct hook_result {
-	unsigned int number; /* 1 is the first of this container */
+	unsigned int number; /* counts the hooks of this container from 1 */
 	enum hook_moment moment;
 	enum hook_outcome outcome;
 	const char *command;
@@ -57,34 +57,42 @@ struct hook_result {
 
 struct hooks_callbacks {
 	int64_t (*headroom)(void *arg); /* bytes, -1: not known */
-	void (*done)(void *arg); /* all that were due are over; not called from within hooks_due */
+	void (*done)(void *arg); /* all hooks that were due have ended; not called from within hooks_due */
 	void *arg;
 };
 
 struct hooks;
 
-/* socket_fd leads to the launcher and stays the caller's. NULL: no memory, or no command in options. */
+/*
+ * socket_fd is the launcher's connection and stays the caller's. Returns NULL without memory, or if
+ * options have no command.
+ */
 struct hooks *hooks_new(struct event_base *base, int socket_fd, const struct hook_options *options,
 			const struct hooks_callbacks *callbacks);
 void hooks_free(struct hooks *h);
 
 /*
- * The moment has come: its commands are run one after the other. pid is the
- * largest process, reason (no quotes in it) why. Whether any is running now:
- * done() will be called. h may be NULL.
+ * Runs the commands of that moment in turn. pid is the largest process; reason,
+ * which has no quotes, says why they run. Returns true if a command runs now;
+ * then done() will be called. h may be NULL.
  */
 bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *reason, int64_t now_ns);
 
-/* The launcher's answers; others are ignored. */
+/* Takes an answer of the launcher about hooks; ignores other messages. */
 void hooks_message(struct hooks *h, const struct launch_message *m);
 
-/* The launcher is gone: what ran is lost, what was due is not run. done() is not called. */
+/*
+ * The launcher is gone: a running hook is lost, and hooks that were due are not run. done() is not
+ * called.
+ */
 void hooks_abandon(struct hooks *h);
 
-/* Calls fn for each result that is young enough at now_ns, in the order in which they ran. */
+/* Calls fn for each result that is recent enough at now_ns, in the order in which the hooks ran. */
 void hooks_each(const struct hooks *h, int64_t now_ns, void (*fn)(const struct hook_result *r, void *arg), void *arg);
 
-/* What /bin/sh is given: the environment, then the command. Pure. -E2BIG. */
+/*
+ * Makes the script for /bin/sh: the environment, then the command. Pure. -E2BIG: it does not fit.
+ */
 int hook_script(const char *command, pid_t pid, const char *reason, char *script, size_t size);
 
 #endif

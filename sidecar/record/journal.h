@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The failures of this pod so far, in short, and the last report of each of its
- * containers. Kept in the spool, so that both survive the sidecar.
+ * The failures of this pod so far, in short form, and the last report of each of its
+ * containers. Both are in the spool, so that they survive the sidecar.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
 #define AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
@@ -26,12 +26,16 @@ enum place {
 	PLACE_NOWHERE, /* only its number was kept, or not even that could be */
 	PLACE_SPOOL, /* in the pod, on its way to `bundle` if there is a store */
 	PLACE_STORE,
-	PLACE_DROPPED, /* it had to go from the spool, for want of room */
+	PLACE_DROPPED, /* it was removed from the spool to make room */
 	PLACE_COUNT
 };
 
 struct failure {
-	char id[FAILURE_ID_MAX]; /* its own among those of the container, whichever sidecar reports it */
+	/*
+	 * Unique among the failures of the container, and the same for each sidecar that reports
+	 * it.
+	 */
+	char id[FAILURE_ID_MAX];
 	int64_t ended_unix_ns;
 	char container[64];
 	enum failure_class class;
@@ -41,10 +45,13 @@ struct failure {
 	bool container_lives; /* only a process died */
 	int64_t held_until_unix_ns; /* the container is kept until then for a look at it; 0: it is not */
 	char sentence[320];
-	char signature[SIGNATURE_MAX]; /* "": a sidecar of before that did not make one */
-	char bundle[512]; /* as the report says it, "" when nothing was kept */
+	char signature[SIGNATURE_MAX]; /* "": an older sidecar reported the failure without a signature */
+	char bundle[512]; /* as in the report; "" if no bundle was kept */
 	enum place place;
-	/* With container_lives: JSON as in the termination message, which only an end has. NULL: none. Whose f is, frees it. */
+	/*
+	 * With container_lives: the summary in JSON that a container's end has in its termination
+	 * message. NULL: none. The owner of the failure frees it.
+	 */
 	char *summary;
 };
 
@@ -53,7 +60,7 @@ struct journal {
 	struct failure failures[JOURNAL_MAX]; /* oldest first */
 	size_t n;
 	uint64_t forgotten;
-	uint64_t changes; /* counted, so that who asks often can tell whether to look again */
+	uint64_t changes; /* a count of changes, so that callers can see whether there is anything new */
 	uint64_t by_class[FAILURE_CLASS_COUNT]; /* read or added by this sidecar */
 	struct {
 		char container[64];
@@ -61,35 +68,42 @@ struct journal {
 	} last[JOURNAL_NAMES_MAX];
 };
 
-/* Reads what is there; a journal that cannot be read is an empty one. */
+/* Reads the journal in dirfd. If it cannot be read, the journal starts empty. */
 void journal_open(struct journal *j, int dirfd);
 void journal_close(struct journal *j);
 
-/* Copies f. text: the whole report. The same failure twice is one. False: it was known. */
+/*
+ * Adds a copy of f, unless the journal has that failure already: then returns false. text: the
+ * whole report.
+ */
 bool journal_add(struct journal *j, const struct failure *f, const char *text);
 
-/* What became of that bundle. */
+/* Notes where that bundle is now. */
 void journal_set_place(struct journal *j, const char *bundle, enum place place);
 
-/* How that container ended the last time, cut to LAST_REPORT_MAX; NULL: none. Valid until the next journal_add. */
+/*
+ * The report of that container's last end, cut to LAST_REPORT_MAX; NULL: none. Valid until the next
+ * journal_add.
+ */
 const char *journal_last_report(struct journal *j, const char *container);
 
 void failure_of_report(const struct report *r, bool container_lives, struct failure *ret_failure);
 void failure_release(struct failure *f);
 #define _cleanup_failure_ _cleanup_(failure_release)
 /*
- * From the fields of report.json, or of failure_to_json; false when it is no such
- * thing. Only the latter says whether the container lives and how long it is held.
+ * Reads a failure from the fields of report.json, or from the result of failure_to_json; returns
+ * false if json is neither. Only the latter says whether the container lives and how long it is
+ * held.
  */
 bool failure_of_json(const cJSON *json, struct failure *ret_failure);
-/* Of a process whose report.json that is: the container lives. */
+/* Sets f->summary from the report.json of a process that died while its container lives. */
 void failure_summarize(struct failure *f, const cJSON *report_json);
 cJSON *failure_to_json(const struct failure *f);
 
 /* {"failures": [...], "forgotten": N} */
 cJSON *journal_to_json(const struct journal *j);
 
-/* Lines for people, oldest first:. */
+/* Adds a line for people to out for each failure, the oldest first. */
 void journal_digest(const struct journal *j, struct strbuf *out);
 
 #endif

@@ -21,6 +21,7 @@
 #define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* for a disk that answers */
 #define SETTLE_AGAIN_US 200000
 #define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* for a bundle that was told of, before we end */
+#define ROOM_WITHIN_NS (10 * NS_PER_SEC) /* it has just taken a bundle: only a busy machine needs more than a moment */
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 
@@ -42,6 +43,7 @@ struct keeper {
 	struct lane lanes[LANES];
 	struct err broken; /* why the last bundle could not be written to the spool; code 0: it could */
 	struct recent access; /* the last look at whether it can be written */
+	struct errand asking; /* how much room there is */
 	int access_errno; /* what that look found; 0: it can */
 	char said[ERR_TEXT_MAX];
 	struct spool_stats spool_stats; /* of all lanes */
@@ -252,6 +254,7 @@ int keeper_new(struct event_base *base, const struct record_options *options, in
 	k->options = options;
 	k->journal = journal;
 	k->access = RECENT(ACCESS_SPACING_NS);
+	k->asking = ERRAND_NONE;
 	k->settle = evtimer_new(base, on_settle, k);
 	k->lanes[SPOOL].path = record_options_bundles(options);
 	if (k->lanes[SPOOL].path && record_options_ships(options))
@@ -280,6 +283,7 @@ void keeper_free(struct keeper *k)
 		spool_free(l->spool);
 	}
 	recent_release(&k->access);
+	errand_cancel(&k->asking);
 	if (k->settle)
 		event_free(k->settle);
 	free(k);
@@ -341,11 +345,21 @@ void keeper_changed(struct keeper *k)
 		event_add(k->settle, &now);
 }
 
-int64_t keeper_room(const struct keeper *k)
+static void ask_room(const void *spool, void *out)
+{
+	int64_t room = spool_room(spool);
+
+	memcpy(out, &room, sizeof(room));
+}
+
+int64_t keeper_room(struct keeper *k)
 {
 	const struct lane *l = &k->lanes[k->broken.code && k->lanes[FALLBACK].spool ? FALLBACK : SPOOL];
+	int64_t room = 0;
 
-	return l->spool ? spool_room(l->spool) : 0;
+	if (l->spool)
+		errand_call(&k->asking, ask_room, l->spool, &room, sizeof(room), ROOM_WITHIN_NS);
+	return room;
 }
 
 void keeper_stop(struct keeper *k, int64_t deadline_ns)

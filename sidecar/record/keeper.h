@@ -30,8 +30,8 @@ int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, st
 /* A bundle in the spool has changed, or one is there from before. */
 void keeper_changed(struct keeper *k);
 
-/* Bytes that may be added to the spool now, by a core for one. */
-int64_t keeper_room(const struct keeper *k);
+/* Bytes that may be added to the spool now, by a core for one; 0 where its disk does not answer within 10 s. */
+int64_t keeper_room(struct keeper *k);
 
 /* The pod is going away: ships until deadline (CLOCK_BOOTTIME). */
 void keeper_stop(struct keeper *k, int64_t deadline_ns);

@@ -3,31 +3,38 @@
 #ifndef AFTERGLOW_SIDECAR_RECORD_LIFE_H
 #define AFTERGLOW_SIDECAR_RECORD_LIFE_H
 
+#include "sidecar/record/ending.h"
 #include "sidecar/record/observer.h"
-#include "sidecar/record/postmortem.h"
+#include "sidecar/record/options.h"
 
-/* Says which life: of this boot, that launcher's. */
+/* Fills in which life it is: that launcher's, since this boot of the machine. */
 void life_begin(struct life *ret_life, const char *name, int64_t started_ns, pid_t launcher);
 /* Whether both are the same start of the same container. */
 bool life_same(const struct life *a, const struct life *b);
 
 /*
- * o uses h from now on, and goes on from what h tells: an OOM kill that came while nobody looked
- * is a rise over the baseline of then. Takes h.
+ * o uses h from now on, and continues from the state in h: an OOM kill that came while no sidecar
+ * was running shows as a rise over the baseline in h. Takes h.
  */
 void life_adopt(struct observer *o, struct history *h);
 
-/* Notes what has changed, in one write; nothing when the history is in memory only. After each sample. */
+/*
+ * To be called after each sample: notes what has changed, in one write. Does nothing if the history
+ * is in memory only.
+ */
 void life_note(const struct observer *o);
 
 void life_ended(const struct observer *o, const struct ending *e);
-/* Before the bundle becomes visible at path (from the root directory), and after. */
+/* To be called before and after the bundle becomes visible at path (from the root directory). */
 void life_reporting(const struct observer *o, const char *path);
 void life_reported(const struct observer *o);
 
-/* An observer of a container that nobody can see any more. Takes h; observer_close ends it. */
+/*
+ * Makes an observer from the history of a container that can no longer be seen. Takes h;
+ * observer_close ends it.
+ */
 void life_revive(struct observer *o, struct history *h, const struct record_options *options);
-/* How it ended, as far as the sidecar before us knew. */
+/* How the container ended, as far as the previous sidecar knew. */
 void life_ending(const struct life *l, struct ending *ret_ending);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches a container for memory that grows for hours: its anonymous memory as a whole (neither page cache nor the object store,
- * which are full by design), and that of the processes of a Ray node that live as long as it does: gcs_server, raylet, the
- * dashboard, drivers. Reads twice a minute what the samples have read already, and judges every five minutes. The history is 12 KiB
- * in memory and ends with the sidecar. What has grown is told until it was quiet for half an hour.
+ * Watches a container for memory that grows for hours. It watches the anonymous memory as a whole
+ * (neither page cache nor the object store, which are full by design), and that of the processes
+ * that live as long as the Ray node: gcs_server, raylet, the dashboard, drivers. It uses the
+ * readings of the samples twice a minute, and decides every five minutes. The history takes 12 KiB
+ * of memory and ends with the sidecar. Growth is reported until there was none for half an hour.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_MEMORY_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_MEMORY_WATCH_H
@@ -20,15 +21,15 @@
 
 struct memory_forecast {
 	struct long_growth growth; /* rate 0: nothing grows */
-	int64_t bytes; /* of what grows, at the last look */
+	int64_t bytes; /* of what grows, at the last reading */
 	int64_t limit; /* of the container */
-	pid_t pid; /* the process that has the greater part of the growth; 0: no single one that is watched */
+	pid_t pid; /* the process with the greater part of the growth; 0: no single watched process has it */
 	char process[PROCESS_NAME_MAX]; /* its name, "" without one */
 };
 
 enum memory_change { MEMORY_SAME, MEMORY_BEGAN_TO_GROW, MEMORY_CEASED_TO_GROW };
 
-/* Starts from { 0 }. */
+/* Must be initialized to { 0 }. */
 struct memory_watch {
 	struct memory_forecast forecast; /* as of the last five minutes in which there was growth */
 	/* Its own: */
@@ -43,13 +44,19 @@ struct memory_watch {
 	} list[MEMORY_WATCH_PROCESSES_MAX];
 	size_t n;
 	int64_t looked_ns, judged;
-	unsigned quiet; /* judgements without growth since the last with it */
+	unsigned quiet; /* consecutive decisions without growth */
 };
 
-/* After a sample. t may be NULL. Does nothing within MEMORY_WATCH_EVERY_NS. */
+/*
+ * To be called after each sample. t may be NULL. Does nothing if the last reading is younger than
+ * MEMORY_WATCH_EVERY_NS.
+ */
 enum memory_change memory_watch_poll(struct memory_watch *w, const struct memory *m, const struct process_table *t, int64_t now_ns);
 
-/* The parts of memory_watch_poll, for the tests: false: not yet; each process; the judgement. */
+/*
+ * The parts of memory_watch_poll, for the tests: begin a reading (false: it is not due yet), add
+ * each process, decide.
+ */
 bool memory_watch_begin(struct memory_watch *w, const struct memory *m, int64_t now_ns);
 void memory_watch_process(struct memory_watch *w, const struct process *p);
 enum memory_change memory_watch_end(struct memory_watch *w, const struct memory *m);

@@ -18,6 +18,7 @@
 #define SURVIVED_NS NS_PER_SEC
 #define LOOK_WITHIN_NS (300 * NS_PER_MS) /* for a look at the container's filesystems */
 #define REMEMBER_NS (19 * NS_PER_MS) /* a hair below 20 */
+#define DWARF_PART 64 /* a process with less than one part in so many of the memory is a small one */
 
 struct limits_of {
 	int root_fd;
@@ -218,7 +219,7 @@ static bool is_dwarf(const struct snapshot *s, const struct process *p)
 
 	for (size_t i = 0; i < s->n_top; i++)
 		seen += s->top[i].rss;
-	return seen < s->memory.anon / 2 && p->rss < s->memory.anon / 64;
+	return seen < s->memory.anon / 2 && p->rss < s->memory.anon / DWARF_PART;
 }
 
 const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after)
@@ -229,6 +230,19 @@ const struct process *snapshot_victim(const struct snapshot *before, const struc
 	return NULL;
 }
 
+int64_t snapshot_victim_size(const struct snapshot *before, const struct snapshot *after,
+			     const struct process *victim, pid_t command)
+{
+	for (size_t i = 0; i < before->n_top; i++) {
+		const struct process *p = &before->top[i];
+
+		if (p != victim && p->pid != command && !lives_in(after, p->pid) &&
+		    p->rss >= before->memory.anon / DWARF_PART)
+			return 0;
+	}
+	return victim->rss;
+}
+
 static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after)
 {
 	const struct process *victim = snapshot_victim(before, after);
@@ -236,7 +250,7 @@ static void find_victim(struct observer *o, const struct snapshot *before, const
 	if (!victim)
 		return;
 	o->victim_pid = victim->pid;
-	o->victim_rss = victim->rss;
+	o->victim_rss = snapshot_victim_size(before, after, victim, o->command);
 	memcpy(o->victim, victim->name, sizeof(o->victim));
 }
 

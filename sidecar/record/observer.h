@@ -18,6 +18,7 @@
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
+#include "sidecar/record/snapshot.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/report/report.h"
 #include "sidecar/sample/history.h"
@@ -27,17 +28,6 @@
 #include "sidecar/sample/ray_node.h"
 #include "sidecar/sample/sampler.h"
 #include "sidecar/sample/sweep_plan.h"
-
-/* Memory and largest processes at one moment. */
-struct snapshot {
-	int64_t at_ns; /* 0: nothing yet */
-	struct memory memory;
-	struct process top[REPORT_TOP_MAX];
-	size_t n_top;
-	uint32_t n_processes;
-	struct components components;
-	int64_t shm_used;
-};
 
 struct observer {
 	int root_fd; /* the container's root, O_PATH; -1: the launcher sent none */
@@ -139,6 +129,14 @@ void observer_forget_oom(struct observer *o, const struct memory *told);
 
 /* The largest of the earlier snapshot that has ended by the later one; NULL: none. */
 const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after);
+
+/*
+ * What that victim held, in bytes; 0: another process that was not small has ended as well, so the largest is only the likeliest.
+ * The kernel may take a smaller one for its oom_score_adj, and with that memory free the largest may have come to its own end.
+ * command: PID of the container's command, of whose end the launcher tells; 0: not known.
+ */
+int64_t snapshot_victim_size(const struct snapshot *before, const struct snapshot *after,
+			     const struct process *victim, pid_t command);
 
 /* After the death: who of the snapshot before the OOM is gone. Sets victim if it can be told. */
 void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);

@@ -100,6 +100,40 @@ static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void 
 	}
 }
 
+static void of_two_that_have_ended_the_largest_is_only_the_likeliest(void **state)
+{
+	const struct seen before = { 40, 60, { 4, 3, 2, 1 } };
+	static const struct {
+		struct seen after;
+		bool known;
+	} cases[] = {
+		{ { 20, 60, { 3, 2, 1 } }, true },
+		/* The command, whose end is known, and a small one, which has ended, do not count. */
+		{ { 20, 60, { 3, 2 } }, true },
+		{ { 20, 60, { 3, 1 } }, true },
+		{ { 20, 60, { 2, 1 } }, false },
+		{ { 20, 60, { 0 } }, false },
+	};
+	struct snapshot s = snapshot_of(&before);
+
+	(void)state;
+	s.top[0].rss = 40 * MIB;
+	s.top[1].rss = 20 * MIB;
+	s.top[2].rss = MIB / 2;
+	s.top[3].rss = 4 * MIB;
+	s.memory.anon = 64 * MIB;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot after = snapshot_of(&cases[i].after);
+		const struct process *victim;
+
+		for (size_t j = 0; j < after.n_top; j++)
+			after.top[j].rss = MIB;
+		victim = snapshot_victim(&s, &after);
+		assert_int_equal(victim->pid, 4);
+		assert_int_equal(snapshot_victim_size(&s, &after, victim, 1), cases[i].known ? 40 * MIB : 0);
+	}
+}
+
 static void a_small_process_is_no_victim_where_a_large_one_was_not_seen(void **state)
 {
 	const struct seen before = { 40, 40, { 2, 1 } }, after = { 20, 40, { 1 } };
@@ -224,6 +258,7 @@ int main(void)
 		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
+		cmocka_unit_test(of_two_that_have_ended_the_largest_is_only_the_likeliest),
 		cmocka_unit_test(a_small_process_is_no_victim_where_a_large_one_was_not_seen),
 		cmocka_unit_test(what_a_new_cgroup_counted_before_it_was_met_is_of_this_life),
 		cmocka_unit_test(one_too_small_to_be_listed_has_ended_too_if_fewer_are_left),

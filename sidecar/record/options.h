@@ -37,7 +37,7 @@ struct record_options {
 	const char *ship_program; /* NULL: afterglow-ship beside this program */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
 	int64_t disk_limit; /* ephemeral-storage limit of the Ray container, bytes; 0: none, or not known */
-	bool own_memcg; /* the container's memory cgroup was made for it just now */
+	const char *own_memcg; /* the directory of the container's memory cgroup, if it was made for it just now; else NULL */
 	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
 	struct kernel_log_options kernel_log;
 	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* files of the container that go into its bundles; ends with NULL */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.html of a bundle: the report, the samples, and the texts that the bundle holds already. */
+/*
+ * Makes report.html of a bundle from the report, the samples, and the texts that the bundle
+ * contains already.
+ */
 #ifndef AFTERGLOW_SIDECAR_RECORD_PAGE_H
 #define AFTERGLOW_SIDECAR_RECORD_PAGE_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history files in a sidecar's directory, of which there is a bounded number. A launcher that hangs up and lives may come back
- * for its history: the file is parked. But whoever says hello and hangs up again and again, each time as another container, must
- * not fill the spool: then the file that was parked first goes.
+ * Bounds the number of history files in the sidecar's directory. A launcher that closes its
+ * connection and lives may reconnect and continue its history: so the file is parked. But a process
+ * that connects again and again, each time as another container, must not fill the spool: so the
+ * file that was parked first is removed.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_PARKING_H
 #define AFTERGLOW_SIDECAR_RECORD_PARKING_H
@@ -28,19 +29,24 @@ struct parking {
 	size_t n;
 };
 
-/* The files take at most an eighth of spool_bytes (0: that has no bound), unless that is too little for HISTORIES_MIN. */
+/*
+ * The files take at most an eighth of spool_bytes (0: the spool has no bound), but HISTORIES_MIN
+ * files are always allowed.
+ */
 void parking_init(struct parking *p, int dirfd, int64_t spool_bytes);
 
 bool is_history_file(const char *name);
 void history_file_of(const struct life *l, char file[static HISTORY_FILE_MAX]);
 
-/* Nobody writes that file for now. */
+/* Parks a file: nothing writes to it for now. */
 void parking_add(struct parking *p, const char *file);
 
-/* It is in use again, or gone. */
+/* The file is in use again, or was removed. */
 void parking_take(struct parking *p, const char *file);
 
-/* Removes what has to go for one file more. False: all are in use. */
+/*
+ * Removes parked files until there is room for another file. Returns false if all files are in use.
+ */
 bool parking_make_room(struct parking *p);
 
 #endif

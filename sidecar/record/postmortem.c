@@ -22,8 +22,11 @@
 #include "sidecar/record/page.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
+#include "sidecar/report/diagnose.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
+#include "sidecar/verdict/at_limit.h"
+#include "sidecar/verdict/classify.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
 #define LATE_LINE_NS (20 * NS_PER_MS)
@@ -181,7 +184,7 @@ static void add_what_hangs(struct observer *o, struct verdict *v)
 void postmortem_report(struct observer *o, const struct ending *e, const struct record_options *options,
 		       const char *container, struct report *ret_report)
 {
-	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, o, e->ray->event.pid) :
+	const struct snapshot sampled = e->ray ? *ray_watch_snapshot(o->ray, &o->last, &o->previous, e->ray->event.pid) :
 						 observer_last_of_life(o, e->ended_ns);
 	struct snapshot last = e->ray ? sampled : with_counters(sampled, e);
 	struct cgroup_limit isolation;
@@ -250,6 +253,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);
+	if (r.verdict.class != FAILURE_COMPLETED)
+		at_limit_of_history(o->history, &r.verdict);
 
 	r.id.container = container;
 	r.container_lives = e->container_lives;

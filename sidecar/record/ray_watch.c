@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/record/observer.h"
 #include "sidecar/record/ray_follower.h"
 
 #define HIGH_NS (10 * NS_PER_SEC) /* how long the fullest snapshot is remembered */
@@ -96,14 +95,15 @@ static bool holds(const struct snapshot *s, pid_t pid)
 	return false;
 }
 
-const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct observer *o, pid_t pid)
+const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct snapshot *last,
+					  const struct snapshot *previous, pid_t pid)
 {
-	const struct snapshot *const candidates[] = { &o->last, &o->previous, w ? &w->high : &o->last };
+	const struct snapshot *const candidates[] = { last, previous, w ? &w->high : last };
 
 	for (size_t i = 0; pid && i < ARRAY_SIZE(candidates); i++)
 		if (holds(candidates[i], pid))
 			return candidates[i];
-	return &o->last;
+	return last;
 }
 
 /*
@@ -182,14 +182,15 @@ static void report_pending(struct ray_watch *w)
 	report(w, &said);
 }
 
-void ray_watch_poll(struct ray_watch *w, const struct observer *o, int64_t now_ns, const struct ray_watch_callbacks *callbacks)
+void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
+		    const struct ray_watch_callbacks *callbacks)
 {
 	struct ray_summary summary;
 
 	if (!w)
 		return;
-	remember_high(w, &o->last, now_ns);
-	ray_tally_kernel(&w->tally, now_ns, o->last.memory.oom_kill);
+	remember_high(w, last, now_ns);
+	ray_tally_kernel(&w->tally, now_ns, last->memory.oom_kill);
 	w->now_ns = now_ns;
 	w->callbacks = callbacks;
 	ray_follower_poll(&w->follower, w->raylet, now_ns, on_said, w);

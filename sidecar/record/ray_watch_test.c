@@ -55,12 +55,12 @@ static void sample(struct ray_watch *w, struct observer *o, int64_t at_ms, int64
 		o->last.top[o->last.n_top].pid = pids[o->last.n_top];
 		o->last.n_top++;
 	}
-	ray_watch_poll(w, o, o->last.at_ns, &callbacks);
+	ray_watch_poll(w, &o->last, o->last.at_ns, &callbacks);
 }
 
 static int64_t usage_with(const struct ray_watch *w, const struct observer *o, pid_t pid)
 {
-	return ray_watch_snapshot(w, o, pid)->memory.usage >> 20;
+	return ray_watch_snapshot(w, &o->last, &o->previous, pid)->memory.usage >> 20;
 }
 
 static void the_fullest_moment_with_the_victim_is_found_again(void **state)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A value that is looked up on a disk that may not answer, for whoever asks often and cannot wait: an errand looks it up, at most
- * so often, and between two looks the value is the one of the last look.
+ * A value from a disk that may not answer, for callers that need it often and cannot wait. An
+ * errand looks it up, at most once in spacing_ns; between two lookups the value is that of the
+ * last.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_RECENT_H
 #define AFTERGLOW_SIDECAR_RECORD_RECENT_H
@@ -16,18 +17,19 @@
 
 struct recent {
 	struct errand errand;
-	int64_t looked_ns; /* when the last look began, 0: never */
-	int64_t spacing_ns; /* between two looks */
+	int64_t looked_ns; /* when the last lookup began, 0: never */
+	int64_t spacing_ns; /* the least time between two lookups */
 };
 #define RECENT(spacing) ((struct recent){ .errand = ERRAND_NONE, .spacing_ns = (spacing) })
 
 /*
- * Sets the size bytes of *value to what fn(arg) finds; leaves them as they are if that is not known in time, or was looked up a
- * short time ago. A look that takes longer is taken note of by a later call.
+ * Sets the size bytes of *value to the result of fn(arg). Leaves them as they are if the result
+ * does not come in time, or if the last lookup was a short time ago. A later call takes the result
+ * of a lookup that takes longer.
  */
 void recent_look(struct recent *r, errand_fill_fn fn, const void *arg, void *value, size_t size, int64_t now_ns);
 
-/* Whether the last look has not come back for seconds. */
+/* Whether the last lookup has not returned for seconds. */
 bool recent_hangs(struct recent *r, int64_t now_ns);
 
 void recent_release(struct recent *r);

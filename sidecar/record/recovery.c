@@ -16,6 +16,7 @@
 #include "lib/units.h"
 #include "sidecar/record/channel.h"
 #include "sidecar/record/events.h"
+#include "sidecar/record/kept_report.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/parking.h"
 #include "sidecar/record/state_dir.h"
@@ -24,6 +25,7 @@
 
 #define STATE_MEMORY_BYTES (2 * SPOOL_FALLBACK_BYTES) /* of which histories take an eighth: they are in memory with bundles */
 #define CLEAN_WITHIN_NS (2 * NS_PER_SEC)
+#define READ_WITHIN_NS (10 * NS_PER_SEC) /* a busy machine is not to cost a second report */
 
 struct recovery {
 	const struct record_options *options;
@@ -33,6 +35,7 @@ struct recovery {
 	struct state_dir state;
 	int64_t began_ns; /* from then on a sidecar runs */
 	struct errand cleaning; /* removes what was left half-written */
+	struct errand reading; /* looks at the bundles that the one before noted */
 	struct life here; /* of this boot */
 	struct history *waiting[HISTORIES_MAX];
 	size_t n_waiting;
@@ -142,18 +145,21 @@ static void write_report(struct recovery *r, struct history **h)
 	observer_close(&o);
 }
 
-/* The bundle is whole; whether anybody was told is not known. False: there is no such bundle. */
+/* The bundle is whole; whether anybody was told is not known. False: there is no such bundle, or its disk does not answer. */
 static bool tell_of_bundle(struct recovery *r, const struct life *l)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX), json_text = STRBUF_INIT(REPORT_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
-	_cleanup_close_ int fd = l->bundle[0] ? open(l->bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	_cleanup_failure_ struct failure f = { 0 };
+	enum kept_report found = kept_report_read(&r->reading, l->bundle, READ_WITHIN_NS, &text, &json_text);
 
-	if (fd < 0)
+	/* Two reports of a death are better than none. */
+	if (found == KEPT_REPORT_UNKNOWN)
+		log_warning("%s: whether %s is there cannot be seen, for its disk does not answer: the report is made anew", l->name,
+			    l->bundle);
+	if (found != KEPT_REPORT_READ)
 		return false;
-	if (file_read(fd, "report.txt", &text, NULL) == 0 && file_read(fd, "report.json", &json_text, NULL) == 0 &&
-	    json_parse(strbuf_str(&json_text), json_text.len, &json, NULL) == 0 && failure_of_json(json, &f)) {
+	if (text.len && json_parse(strbuf_str(&json_text), json_text.len, &json, NULL) == 0 && failure_of_json(json, &f)) {
 		if (!l->ended_ns)
 			failure_summarize(&f, json);
 		r->reported(&f, strbuf_str(&text), r->arg);
@@ -264,7 +270,7 @@ struct recovery *recovery_new(const struct record_options *options, recovery_rep
 	if (!r)
 		return NULL;
 	*r = (struct recovery){ .options = options, .reported = reported, .arg = arg, .state = STATE_DIR_NONE,
-				.began_ns = now_boottime_ns() };
+				.cleaning = ERRAND_NONE, .reading = ERRAND_NONE, .began_ns = now_boottime_ns() };
 	life_begin(&r->here, "", r->began_ns, 0);
 	if (!options->spool)
 		return r;
@@ -306,6 +312,7 @@ void recovery_free(struct recovery *r)
 	for (size_t i = 0; i < r->n_waiting; i++)
 		history_free(r->waiting[i]);
 	errand_cancel(&r->cleaning);
+	errand_cancel(&r->reading);
 	state_dir_close(&r->state);
 	free(r);
 }

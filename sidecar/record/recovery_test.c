@@ -328,6 +328,26 @@ static void a_bundle_that_is_there_is_told_not_written_again(void **state)
 	assert_int_equal(n_told, 3);
 }
 
+static void a_noted_bundle_on_a_disk_that_does_not_answer_is_written_anew(void **state)
+{
+	struct life l = a_life();
+	char bundle[96], text[112];
+	(void)state;
+
+	snprintf(bundle, sizeof(bundle), "%s/silent", spool);
+	snprintf(text, sizeof(text), "%s/report.txt", bundle);
+	assert_int_equal(mkdir(bundle, 0700), 0);
+	/* Whoever opens it waits for a writer. */
+	assert_int_equal(mkfifo(text, 0600), 0);
+	l.phase = LIFE_REPORTING;
+	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
+	snprintf(l.bundle, sizeof(l.bundle), "%s", bundle);
+	leave(&l, 97 * MIB);
+	finish(start());
+	assert_int_equal(n_told, 1);
+	assert_int_equal(bundles(), 1);
+}
+
 static void a_process_report_that_was_written_is_not_due_again(void **state)
 {
 	struct life l = a_life();
@@ -441,6 +461,7 @@ int main(void)
 		TEST(a_container_that_was_asked_to_stop_has_not_failed_for_the_next_sidecar),
 		TEST(a_clean_end_is_no_failure),
 		TEST(a_bundle_that_is_there_is_told_not_written_again),
+		TEST(a_noted_bundle_on_a_disk_that_does_not_answer_is_written_anew),
 		TEST(a_process_report_that_was_written_is_not_due_again),
 		TEST(a_restart_of_the_machine_is_told_with_the_times_of_then),
 		TEST(what_is_not_readable_is_removed),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches how much a Ray node spills to its disk: reads raylet's own figure every 10 s, and asks the filesystem for its room if it
- * is local. Never touches the spilled files: their directory may be large, or on a server that does not answer.
+ * Watches how much a Ray node spills to its disk: reads raylet's own figure every 10 s, and asks
+ * the filesystem for its free space if it is local. Never touches the spilled files: their
+ * directory may be large, or on a server that does not answer.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_SPILL_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_SPILL_WATCH_H
@@ -17,26 +18,29 @@
 struct spill_watch {
 	struct spill spill;
 	struct spill_disk disk;
-	struct spill_forecast forecast; /* as of the last look */
+	struct spill_forecast forecast; /* as of the last reading */
 	char where[RAY_NODE_PATH_MAX]; /* the directory, escaped; "": nothing is watched */
 	/* Its own: */
 	int64_t polled_ns, written_ns;
 	pid_t raylet;
-	char point[MOUNT_FIELD_MAX]; /* of its filesystem; "": not a local one */
+	char point[MOUNT_FIELD_MAX]; /* the mount point of its filesystem; "": it is not local */
 };
 
 #define SPILL_WATCH_NONE ((struct spill_watch){ .forecast = SPILL_FORECAST_NONE })
 
-/* Where to look. */
+/* Where the figures are read. */
 struct spill_place {
 	int root_fd; /* the container's root */
 	int logs_fd; /* Ray's logs, -1: none yet */
-	pid_t launcher; /* whose mounts are the container's, as root_fd's /proc numbers it */
-	struct errand *errand; /* looks there: below any path may be a filesystem that does not answer */
-	int64_t limit; /* of its ephemeral storage, bytes; 0: none, or not known */
+	pid_t launcher; /* its mounts are the container's; numbered as in root_fd's /proc */
+	struct errand *errand; /* reads there, because any path may be on a filesystem that does not answer */
+	int64_t limit; /* the limit of the container's ephemeral storage, bytes; 0: none, or not known */
 };
 
-/* After a sample; does nothing within 10 s. True: w->forecast is worth a warning now. */
+/*
+ * To be called after each sample; does nothing if the last reading is younger than 10 s. True:
+ * w->forecast is worth a warning now.
+ */
 bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns);
 
 /* Whether so much is spilled, or will be soon, that it may cause a full disk or an eviction. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A chart of sizes over the time before the end: SVG for the shapes, HTML for
- * the words, so that they keep their size when the chart shrinks to a phone.
+ * Draws a chart of sizes over the time before the end: SVG for the shapes, HTML for the
+ * texts, so that these keep their size when the chart shrinks on a phone.
  * Pure. The classes of the elements are styled by report_css.c.
  */
 #ifndef AFTERGLOW_SIDECAR_REPORT_CHART_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One failure, as values, and the forms it is written in. The renderers are
- * pure: a report in, a text out.
+ * A failure as values, and the formats in which it is written. The renderers are pure:
+ * a report comes in, a text goes out.
  */
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_H
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_H
@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 #include "lib/strbuf.h"
+#include "sidecar/crash/crash_info.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
-#include "sidecar/verdict/classify.h"
 #include "sidecar/verdict/signature.h"
 #include "sidecar/verdict/trend.h"
+#include "sidecar/verdict/verdict.h"
 
 #define REPORT_TOP_MAX 10
 #define REPORT_DIRECTORY_MAX 1024
@@ -29,7 +30,7 @@ struct identity {
 	const char *container;
 };
 
-/* What became of the bundles, this one and those before it. All zero: nothing to say. */
+/* What happened to this bundle and to earlier bundles. All zero: nothing to report. */
 struct keeping {
 	uint64_t repeats; /* how often this crash has come in its loop, with this one; 0: not counted */
 	int64_t repeats_since_unix_ns;
@@ -76,13 +77,10 @@ const char *report_repeats(const struct keeping *k, char text[static REPORT_LINE
 /* "2 cores, 1 bundle of earlier failures, for want of room"; "" when nothing was dropped. */
 const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE_MAX]);
 
-/* Fills diagnosis and advice from the rest of the report. Pure (sidecar/verdict/diagnose.c). */
-void report_diagnose(struct report *r);
-
 /* report.json: the fields are those of docs/report.schema.json. */
 void report_to_json(const struct report *r, struct strbuf *out);
 
-/* report.txt, at most 100 columns but for the path of the bundle. */
+/* report.txt, with at most 100 columns except for the path of the bundle. */
 void report_to_text(const struct report *r, struct strbuf *out);
 
 /* The table of processes alone, each line but the first after indent. Long names are cut at the 100th column. */

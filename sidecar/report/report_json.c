@@ -202,6 +202,7 @@ cJSON *report_json_crash(const struct crash_info *c, bool in_few_words)
 	json_set(json, "threads", report_json_number(c->threads ? (int64_t)c->threads : -1));
 	set_known(json, "summary", c->sentence);
 	json_set(json, "coreCut", cJSON_CreateBool(c->cut));
+	json_set_int(json, "coreLeftOutBytes", c->left_out);
 	return json;
 }
 

@@ -13,7 +13,9 @@
 cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns);
 cJSON *report_json_processes(const struct process *top, size_t n, bool with_command);
 cJSON *report_json_evidence(const struct verdict *v);
-/* What a core tells; in few words: without what only report.json has room for. null without a core. */
+/*
+ * What a core shows; null without a core. The short form omits what only report.json has room for.
+ */
 cJSON *report_json_crash(const struct crash_info *c, bool in_few_words);
 /* The process that ended first: {name, pid, signal, exitCode, lastLines}, or null. The short form has no lastLines. */
 cJSON *report_json_process(const struct report *r, bool in_few_words);

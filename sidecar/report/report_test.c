@@ -14,6 +14,8 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/units.h"
+#include "sidecar/report/diagnose.h"
+#include "sidecar/verdict/classify.h"
 
 #define GIB ((int64_t)1 << 30)
 #define COLUMNS 100

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory by what processes are: Ray's own components, tasks and actors by name,
- * idle workers, drivers, the rest. Pure: names and sizes in, a short table out.
+ * Sums memory by what processes are: Ray's own components, tasks and actors by name,
+ * idle workers, drivers, the rest. Pure: names and sizes come in, a short table goes out.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_COMPONENTS_H
 #define AFTERGLOW_SIDECAR_SAMPLE_COMPONENTS_H
@@ -34,7 +34,7 @@ struct component {
 	char name[PROCESS_NAME_MAX];
 };
 
-/* The largest by own; what has no place of its own any more is counted together. */
+/* The components with the most memory; the others are counted together. */
 struct components {
 	struct component list[COMPONENTS_MAX];
 	size_t n;
@@ -43,8 +43,8 @@ struct components {
 };
 
 /*
- * What a process is, from its name and command line as proc_parse_cmdline makes
- * them, and the name its component goes by. The methods of an actor count as the
+ * Finds the kind of a process and the name of its component, from its name and command
+ * line as proc_parse_cmdline makes them. The methods of an actor count as the
  * actor: Ray titles its worker "ray::Actor.method" while the method runs.
  */
 enum component_kind component_of(const char *name, const char *command, char ret_name[static PROCESS_NAME_MAX]);
@@ -52,7 +52,7 @@ enum component_kind component_of(const char *name, const char *command, char ret
 /* Starts from { 0 }. */
 void components_add(struct components *c, const char *name, const char *command, int64_t own);
 
-/* The same, for one whose kind and label are known already. */
+/* The same for a process of which kind and label are known already. */
 void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own);
 
 /* Largest first. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which GPUs a container was given, read through its root: /dev/nvidiaN, and where the runtime shows only those of the
- * container, their places on the bus in /proc/driver/nvidia/gpus. With CDI that directory lists all GPUs of the node: then it is
- * not known which are the container's. AMD: /dev/kfd.
+ * Finds which GPUs a container was given, through its root. For NVIDIA it looks for /dev/nvidiaN,
+ * and for the places on the bus in /proc/driver/nvidia/gpus, if the runtime shows only the
+ * container's there. With CDI that directory lists all GPUs of the node; then it is not known which
+ * are the container's. For AMD it looks for /dev/kfd.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_GPUS_H
 #define AFTERGLOW_SIDECAR_SAMPLE_GPUS_H
@@ -14,7 +15,7 @@
 #define GPU_PLACE_MAX 24
 
 struct gpus {
-	unsigned int n; /* it has at least so many; 0: none was found */
+	unsigned int n; /* the container has at least this number; 0: none was found */
 	bool known; /* places has all of its GPUs and no others */
 	char places[GPUS_MAX][GPU_PLACE_MAX]; /* "0000:3b:00.0" */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of one life of a container, in a ring that survives the
- * sidecar: its samples (every one of the last seconds, and one a second of the
- * minutes before) and, beside them, how far the sidecar has come with it.
+ * What is known of one life of a container, in a ring that survives the sidecar: its
+ * samples (all of the last seconds, and one for each second of the minutes before)
+ * and how far the sidecar has come with it.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
 #define AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
@@ -68,14 +68,14 @@ struct life {
 	int64_t started_ns;
 	int64_t unix_offset_ns; /* CLOCK_REALTIME minus CLOCK_BOOTTIME */
 	int32_t launcher;
-	int32_t command_pid; /* as the container's /proc has it, 0 unknown */
+	int32_t command_pid; /* its PID in the container's /proc, 0 unknown */
 	int32_t command; /* its PID as the kernel log has it, 0 unknown */
 	int32_t cgroup_version; /* 0: not found */
-	int32_t cgroup_shared; /* others' processes are in it as well */
+	int32_t cgroup_shared; /* processes of others are in it as well */
 	char cgroup[LIFE_PATH_MAX]; /* as the kernel log has it, "" unknown */
-	int32_t log_shared; /* others' kills are under that cgroup's name too */
-	int64_t log_since_us; /* of the kernel log: what is older is dealt with */
-	/* what the counters are held against */
+	int32_t log_shared; /* OOM kills of others have that cgroup's name too */
+	int64_t log_since_us; /* older records of the kernel log were processed already */
+	/* what the counters are compared with */
 	struct memory baseline;
 	int64_t shmem_at_start;
 	/* the OOM killer's visit that was not reported yet */
@@ -100,15 +100,20 @@ struct life {
 
 struct history;
 
-struct history *history_new(void); /* in memory only; NULL: none left */
-/* In a file that did not exist, with its first life record. NULL with err set on failure. */
+struct history *history_new(void); /* in memory only; NULL: no memory */
+/*
+ * Creates a history in a file that does not exist, with its first life record. NULL with err set on
+ * failure.
+ */
 struct history *history_create(int dirfd, const char *file, const struct life *life, struct err *err);
-/* Of a sidecar before us. Whatever the file holds: what comes out of it is well-formed. */
+/*
+ * Opens the history of a previous sidecar. The result is well-formed, whatever the file contains.
+ */
 struct history *history_open(int dirfd, const char *file, struct err *err);
 /* The file stays. */
 void history_free(struct history *h);
 
-/* As it was set last; for that of history_new all zero. */
+/* The life record as it was set last; all zero after history_new. */
 const struct life *history_life(const struct history *h);
 void history_set_life(struct history *h, const struct life *life);
 

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether an amount of memory has grown for hours, how fast, and whether it will reach its limit within a day. Pure.
+ * Decides whether an amount of memory has grown for hours, how fast, and whether it will reach its
+ * limit within a day. Pure.
  *
- * Theory of operation: of each five minutes the lowest reading is kept, for a day. The lowest, because what a garbage collector or
- * a finished task gives back is no leak. The growth that is judged began at the last trough, or after the last hour of rest. It is
- * believed when it is a straight line into new territory:
+ * Theory of operation: the lowest reading of each five minutes is kept for a day. The lowest,
+ * because memory that a garbage collector or a finished task gives back is not a leak. The growth
+ * that is judged began at the last trough, or after the last hour of rest. It counts as a leak if
+ * it is a straight line above all earlier values:
  *
  *  - it lasted two hours or more, after an hour of warm-up that does not count;
  *  - it rose in nearly all of seventeen equal parts (a step or two, when actors start, rise in few of them);
  *  - each quarter has its share of it (a step, or the wave of a day's load, has it in one or two);
  *  - it does not slow down so that it comes to rest below the limit, as a cache that fills does;
- *  - the memory was not as large before in that day (yesterday's load was);
- *  - the limit is not further ahead than a day, nor than three times as long as the growth was seen; not further than that long
- *    itself as long as no whole day was seen, for until then it may be the rise of a day's load.
+ *  - the memory was not as large before in that day (with a load that repeats daily, it was);
+ *  - the limit will be reached within a day, and within three times the duration of the growth; as long as no whole day was seen,
+ *    within the duration of the growth, because it may be the rise of a daily load.
  *
- * The slope is Theil and Sen's: the median of the slopes between any two of the seventeen parts. A load that rises in a straight
- * line for hours on the first day, to more than half of the room, looks like a leak and is taken for one. The history is in memory
- * alone: a sidecar that restarts begins anew, and says nothing for three hours.
+ * The slope is Theil and Sen's: the median of the slopes between any two of the seventeen parts. A
+ * load that rises in a straight line for hours on the first day, to more than half of the room,
+ * looks like a leak and counts as a leak. The history is only in memory: after a restart, a sidecar
+ * begins anew and reports nothing for three hours.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_LONG_TREND_H
 #define AFTERGLOW_SIDECAR_SAMPLE_LONG_TREND_H
@@ -39,22 +42,26 @@ struct long_trend {
 	int64_t step; /* number of the five minutes under way; 0: none yet */
 	int64_t low; /* bytes, of the readings in them */
 	uint32_t lows[LONG_TREND_STEPS]; /* KiB of the five minutes that are over, a ring */
-	size_t n, next; /* how many, and where the next one goes */
+	size_t n, next; /* their number, and the place of the next */
 };
 
 struct long_growth {
 	int64_t rate; /* bytes per hour */
-	int64_t grew_ns; /* for so long */
+	int64_t grew_ns; /* how long it has grown */
 	int64_t left_ns; /* until the room is used up at that rate */
 };
 
 /*
- * A reading in bytes; time goes forward. True: five minutes are over, and it may be judged anew. Where readings are missing for
- * more than five minutes the history begins anew, without a warm-up.
+ * Adds a reading in bytes; time goes forward. Returns true if five minutes are over, so that the
+ * growth may be judged again. If readings are missing for more than five minutes, the history
+ * begins anew, without a warm-up.
  */
 bool long_trend_add(struct long_trend *t, int64_t at_ns, int64_t bytes);
 
-/* room: bytes up to the limit. False: it does not grow as said above; ret_growth stays as it is. */
+/*
+ * room: bytes up to the limit. Returns false, and leaves *ret_growth, if the memory does not grow
+ * as described above.
+ */
 bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_growth *ret_growth);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds a limit that holds for a memory cgroup but is set on a cgroup above it, as Slurm sets one for a job and Kubernetes one for
- * a pod. It sees only the cgroups that the container's mount shows.
+ * Finds a limit that applies to a memory cgroup but is set on a cgroup above it, as Slurm sets it
+ * for a job and Kubernetes for a pod. It sees only the cgroups that the container's mount shows.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
@@ -14,7 +14,7 @@ struct memcg_above {
 	int root_fd; /* the owner's */
 	struct memcg_place place; /* of the container */
 	int limit_fds[MEMCG_ABOVE_MAX]; /* the nearest first; -1: it has no limit file */
-	size_t ends[MEMCG_ABOVE_MAX]; /* their paths are so many bytes of the container's */
+	size_t ends[MEMCG_ABOVE_MAX]; /* the length of each path within the container's path */
 	size_t n;
 	size_t tightest; /* which of them is open in memcg, with memcg.version */
 	struct memcg memcg; /* version 0: none has a limit */
@@ -32,7 +32,10 @@ void memcg_above_close(struct memcg_above *a);
  */
 void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *memory);
 
-/* The path of the cgroup whose counters replaced the container's at the last call, from the mount's top; NULL: none did. */
+/*
+ * The path, from the top of the mount, of the cgroup that supplied the counters at the last call;
+ * NULL: the container's own did.
+ */
 const char *memcg_above_name(const struct memcg_above *a);
 
 #endif

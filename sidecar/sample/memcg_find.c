@@ -152,6 +152,19 @@ void memcg_place_to_container(struct memcg_place *place)
 	place->cgroup[strlen(place->cgroup) - cut] = '\0';
 }
 
+bool memcg_place_to_made(struct memcg_place *place, const char *made)
+{
+	size_t shown = strlen(place->path) - place->top, cgroup_len = strcmp(place->cgroup, "/") == 0 ? 0 : strlen(place->cgroup);
+	size_t hidden = cgroup_len - shown; /* the mount does not show it, and it is the same for both */
+
+	if (!place->own || shown > cgroup_len || strncmp(made, place->path, place->top) != 0 || made[place->top] != '/' ||
+	    strlen(made) >= sizeof(place->path) || hidden + strlen(made + place->top) >= sizeof(place->cgroup))
+		return false;
+	snprintf(place->cgroup + hidden, sizeof(place->cgroup) - hidden, "%s", made + place->top);
+	snprintf(place->path, sizeof(place->path), "%s", made);
+	return true;
+}
+
 bool memcg_local_events(const char *mountinfo_text)
 {
 	struct mount m;

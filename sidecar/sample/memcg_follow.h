@@ -18,8 +18,9 @@ enum memcg_move {
 };
 
 /*
- * Looks in which cgroup the process pid is, as the /proc of root_fd numbers it. home is the container's cgroup; below_too: the
- * cgroups below it count as the container's too. Remembers a new cgroup.
+ * Finds the cgroup of the process pid, as the /proc of root_fd numbers it, and remembers it if it
+ * is new. home is the container's cgroup; below_too: the cgroups below it count as the container's
+ * too.
  */
 enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid, const struct memcg_place *home, bool below_too);
 

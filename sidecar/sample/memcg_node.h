@@ -10,22 +10,25 @@ enum { MEMCG_NODE_KILLS, MEMCG_NODE_USAGE, MEMCG_NODE_LIMIT, MEMCG_NODE_PEAK, ME
 struct memcg_node {
 	char path[MEMCG_PATH_MAX]; /* from the container's root */
 	int fds[MEMCG_NODE_FILES];
-	bool outside; /* not below the container's own: one of its processes was moved there */
-	bool only_limits; /* it is above one of those, and has a limit that holds for it; its kills are counted there */
+	bool outside; /* it is not below the container's own; a process of the container was moved there */
+	bool only_limits; /* it is above such a cgroup, and its limit applies to it; its kills are counted there */
 	/* As last read; -1 for what the kernel does not tell. */
 	int64_t kills; /* OOM kills of its processes; on v2 also of those below it */
-	int64_t ooms; /* v2: times the limit of this cgroup, or of one below it, had the kernel kill */
+	int64_t ooms; /* v2: how often the kernel killed at the limit of this cgroup, or of a cgroup below it */
 	int64_t usage, limit, peak;
-	int64_t kills_before, ooms_before; /* when nothing had happened yet */
+	int64_t kills_before, ooms_before; /* before anything had happened */
 };
 
 /*
- * Opens the cgroup of that version (1 or 2) at path and reads it. False: it has no counters, because its controller is not enabled
- * or it is gone. Then nothing is open.
+ * Opens the cgroup of that version (1 or 2) at path and reads it. Returns false, with nothing open,
+ * if it has no counters, because its controller is not enabled or the cgroup is gone.
  */
 bool memcg_node_open(struct memcg_node *node, int root_fd, int version, const char *path);
 
-/* Reads the counters anew. False: the cgroup is gone, and the values that were read last stay. */
+/*
+ * Reads the counters again. Returns false if the cgroup is gone; then the values of the last
+ * reading stay.
+ */
 bool memcg_node_read(struct memcg_node *node);
 
 void memcg_node_close(struct memcg_node *node);

@@ -13,7 +13,10 @@
 #define MEMCG_SEARCH_DEPTH_MAX 6
 #define MEMCG_SEARCH_NAME_MIN 32 /* a shorter name may be somebody else's too */
 
-/* place: found, but not the process's own. Searches for that below it and sets place to it; false: place is unchanged. */
+/*
+ * place is not the process's own cgroup. Searches below it for the process's own and sets place to
+ * it; false: place is unchanged.
+ */
 bool memcg_search(int root_fd, struct memcg_place *place);
 
 #endif

@@ -186,6 +186,38 @@ static void a_cgroup_beside_a_known_one_is_found_without_the_names_above(void **
 	}
 }
 
+static void a_launcher_that_was_moved_at_once_leaves_the_cgroup_that_was_made_for_it(void **state)
+{
+	static const struct {
+		const char *path, *cgroup;
+		size_t top;
+		const char *made, *made_cgroup; /* NULL: it is not known where that is */
+	} rows[] = {
+		{ "/sys/fs/cgroup/a-1/stay", "/a-1/stay", 14, "/sys/fs/cgroup/a-1", "/a-1" },
+		{ "/sys/fs/cgroup/a-1", "/a-1", 14, "/sys/fs/cgroup/a-1", "/a-1" },
+		{ "/sys/fs/cgroup/system/x.scope", "/system/x.scope", 14, "/sys/fs/cgroup/user/a-1", "/user/a-1" },
+		{ "/sys/fs/cgroup", "/", 14, "/sys/fs/cgroup/a-1", "/a-1" },
+		/* In a container without a cgroup namespace, the mount begins at its cgroup. */
+		{ "/sys/fs/cgroup/memory/a-1/stay", "/docker/0a/a-1/stay", 21, "/sys/fs/cgroup/memory/a-1", "/docker/0a/a-1" },
+		{ "/sys/fs/cgroup/memory", "/docker/0a", 21, "/sys/fs/cgroup/memory/a-1", "/docker/0a/a-1" },
+		{ "/sys/fs/cgroup/a-1/stay", "/a-1/stay", 14, "/mnt/cgroup/a-1", NULL },
+		{ "/sys/fs/cgroup/a-1/stay", "/a-1/stay", 14, "/sys/fs/cgroup2/a-1", NULL },
+		{ "/sys/fs/cgroup/a-1/stay", "/a-1/stay", 14, "", NULL },
+		{ "/sys/fs/cgroup/a-1/stay", "/stay", 14, "/sys/fs/cgroup/a-1", NULL },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memcg_place place = { .version = 2, .own = true, .top = rows[i].top };
+
+		snprintf(place.path, sizeof(place.path), "%s", rows[i].path);
+		snprintf(place.cgroup, sizeof(place.cgroup), "%s", rows[i].cgroup);
+		assert_int_equal(memcg_place_to_made(&place, rows[i].made), rows[i].made_cgroup != NULL);
+		assert_string_equal(place.path, rows[i].made_cgroup ? rows[i].made : rows[i].path);
+		assert_string_equal(place.cgroup, rows[i].made_cgroup ? rows[i].made_cgroup : rows[i].cgroup);
+	}
+}
+
 static void a_mount_over_another_hides_it(void **state)
 {
 	static const char host[] = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
@@ -526,6 +558,7 @@ int main(void)
 		cmocka_unit_test(a_cgroup_that_others_may_be_in_is_told_from_the_processs_own),
 		cmocka_unit_test(a_container_that_made_cgroups_below_and_moved_is_still_the_container),
 		cmocka_unit_test(a_cgroup_beside_a_known_one_is_found_without_the_names_above),
+		cmocka_unit_test(a_launcher_that_was_moved_at_once_leaves_the_cgroup_that_was_made_for_it),
 		cmocka_unit_test(a_mount_over_another_hides_it),
 		cmocka_unit_test(a_path_too_long_is_an_error_and_not_another_path),
 		cmocka_unit_test(a_lone_number_is_read_and_nothing_else_is),

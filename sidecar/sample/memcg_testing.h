@@ -26,7 +26,7 @@ static inline void fake_root_init(struct fake_root *root)
 	assert_true(root->fd >= 0);
 }
 
-/* Makes a directory with those above it. */
+/* Makes a directory and its parents. */
 static inline void fake_root_mkdir(const struct fake_root *root, const char *path)
 {
 	char full[1024];

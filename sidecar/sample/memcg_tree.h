@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches the other memory cgroups in which a container's processes may be: those below the container's own, and those to which
- * one of its processes was moved (memcg_follow.h).
+ * Watches the other memory cgroups that a container's processes may be in: those below the
+ * container's own, and those to which a process was moved (memcg_follow.h).
  *
- * Theory of operation: on cgroup v1 an OOM kill is counted in the victim's own cgroup alone, on v2 in all above it too
- * (but with the mount option memory_localevents). A limit may be set below the container's cgroup on both. So the tree
- * below is walked, and each cgroup's counters stay open so that they can be read right after a kill (memcg_node.h). cgroups
- * come and go by mkdir and rmdir only, which inotify reports: where none is below, a look costs one read that returns at once.
- * Where inotify is refused, the number of links of the container's directory shows almost as much.
+ * Theory of operation: on cgroup v1 an OOM kill is counted in the victim's own cgroup alone, on v2
+ * in all above it too (but with the mount option memory_localevents). A limit may be set below the
+ * container's cgroup on both. So the tree below is walked, and each cgroup's counters stay open so
+ * that they can be read right after a kill (memcg_node.h). cgroups are made and removed only by
+ * mkdir and rmdir, which inotify reports. So if there is none below, a look costs one read that
+ * returns at once. If inotify is refused, the number of links of the container's directory shows
+ * almost as much.
  *
  * A hostile container may make thousands. The limits below bound how many are kept, how deep, and how many directories a walk
  * visits. memcg_tree_unseen names what lies beyond them, or came and went between two looks.
@@ -31,45 +33,61 @@ struct memcg_tree {
 	struct memcg_node *nodes; /* NULL while there are none */
 	size_t n_nodes;
 	uint64_t links; /* of the container's directory, at the last walk */
-	int64_t kills_gone; /* counted in those that are gone */
-	struct memcg_node gone; /* the last one that is gone, of those that ran out since memcg_tree_forget; path "": none */
+	int64_t kills_gone; /* OOM kills that were counted in cgroups that are gone */
+	/*
+	 * The last cgroup to go of those that ran out of memory since memcg_tree_forget; path "":
+	 * none.
+	 */
+	struct memcg_node gone;
 	int64_t walked_ns, walk_took_ns;
 	struct memcg_follow follow;
 	int64_t followed_ns; /* the last look at where the command is */
-	int64_t lost_ns; /* since when some that are gone may have counted more; 0: none */
-	bool walks; /* set by the owner: the container's cgroup is its alone, so those below belong to it too */
+	int64_t lost_ns; /* since when cgroups that are gone may have counted more kills; 0: none */
+	bool walks; /* set by the owner: the container's cgroup belongs to it alone, so those below do too */
 	bool changed; /* a walk is due */
 	bool incomplete; /* some below have no counters yet: on v2 they get them when a controller is handed down, unannounced */
 	bool too_many; /* more than are kept */
 	bool hidden; /* a process was moved to where nothing can be seen */
 };
 
-/* Nothing is read yet, and what is below is not looked for. place is the container's cgroup. */
+/*
+ * Initializes the tree. Nothing is read yet, and cgroups below are not searched yet. place is the
+ * container's cgroup.
+ */
 void memcg_tree_init(struct memcg_tree *t, int root_fd, const struct memcg_place *place);
 void memcg_tree_close(struct memcg_tree *t);
 
-/* Reads the counters anew. Walks if something changed, and the last walk is long enough ago or all_now is set. */
+/*
+ * Reads the counters. Walks the tree if something changed and the last walk is long enough ago, or
+ * all_now is set.
+ */
 void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now);
 
-/* A process of the container: if it was moved to a cgroup that is not below the container's, that one is watched too. */
+/*
+ * Follows a process of the container: if it was moved to a cgroup that is not below the
+ * container's, watches that cgroup too.
+ */
 void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns);
 
 /* OOM kills that the container's own counter does not show. */
 int64_t memcg_tree_kills(const struct memcg_tree *t);
-/* Those of them in cgroups outside, which may have been foreign processes. */
+/* Those of them in cgroups outside; their victims may be foreign processes. */
 int64_t memcg_tree_kills_outside(const struct memcg_tree *t);
 
-/* Stop counting what has happened up to now, or count all that happened below in the container's life. */
+/* Ignore the kills so far, or count all kills below in the container's life. */
 void memcg_tree_forget(struct memcg_tree *t);
 void memcg_tree_count_from_start(struct memcg_tree *t);
 
-/* The cgroup whose limit made the kernel kill since then; NULL: none is known. Valid until the next look. */
+/*
+ * The cgroup at the limit of which the kernel has killed since then; NULL: none is known. Valid
+ * until the next look.
+ */
 const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t);
 
 /* The cgroup with the least room up to its limit; NULL: none has a limit. */
 const struct memcg_node *memcg_tree_tightest(const struct memcg_tree *t);
 
-/* Its path below the container's cgroup: "ray_node_1/user"; or from the top where it is outside. */
+/* Its path below the container's cgroup: "ray_node_1/user"; or from the top if it is outside. */
 const char *memcg_tree_name(const struct memcg_tree *t, const struct memcg_node *node);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process is called: its name, its command line, and the component that both make it part of. One block of memory as long
- * as the texts are: a node has thousands of processes, and most names are short.
+ * The names of a process: its name, its command line, and the component that it belongs to because
+ * of them. They are in one block of memory that is as long as the texts, because a node has
+ * thousands of processes and most names are short.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESS_TITLE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_PROCESS_TITLE_H

@@ -2,10 +2,12 @@
 /*
  * The processes of a container and their memory, swept again and again.
  *
- * Memory is RSS minus SHR, as Ray ranks it: what the process alone holds, without the object store that all of them map. A sweep lists
- * /proc and reads statm. Where processes are many, most of them rest: a sweep reads those that change, and some of the others in
- * turn. statm of those that change stays open (1 us a reading instead of 5); a descriptor whose process is gone gives ESRCH even
- * if the PID was reused. Of those that rest the inode of their directory says that they are the same.
+ * Memory is RSS minus SHR, as Ray ranks it: what the process alone holds, without the object store
+ * that all of them map. A sweep lists /proc and reads statm. Of many processes most rest, so a
+ * sweep reads those that change, and some of the others in turn. The statm of those that change
+ * stays open (1 us a reading instead of 5); if the process is gone, the descriptor gives ESRCH even
+ * if the PID was reused. For those that rest, the inode of their directory shows that they are the
+ * same.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
 #define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
@@ -18,7 +20,7 @@
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/proc_parse.h"
 
-/* More are counted, not tracked. */
+/* Further processes are counted, but not tracked. */
 #define PROCESSES_MAX 12000
 #define PROCESSES_TOP_MAX 32
 
@@ -48,12 +50,13 @@ struct process_table;
 struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err);
 void process_table_free(struct process_table *t);
 
-/* Finds who came and who went, and reads everything anew. now_ns: CLOCK_BOOTTIME. */
+/* Finds new and ended processes, and reads the memory of all. now_ns: CLOCK_BOOTTIME. */
 int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err);
 
 /*
- * The same, but of more than a few hundred processes only those are read whose memory changed lately, the largest and the new ones,
- * and a sixteenth of the others. A zombie among the others is found by then only.
+ * The same, but with more than a few hundred processes it reads only those with memory that changed
+ * lately, the largest and the new ones, and a sixteenth of the others. So it finds a zombie among
+ * the others only when their turn comes.
  */
 int process_table_sweep_active(struct process_table *t, int64_t now_ns, struct err *err);
 
@@ -65,8 +68,8 @@ size_t process_table_read_resting(struct process_table *t, int64_t now_ns, size_
 int64_t process_table_own(const struct process_table *t);
 
 /*
- * Only those that process_table_top named last are read anew: a sample between
- * two sweeps, at the price of ten processes.
+ * Reads only the processes that process_table_top returned last: a sample between
+ * two sweeps that costs no more than ten processes.
  */
 void process_table_glance(struct process_table *t, int64_t now_ns);
 
@@ -75,8 +78,9 @@ void process_table_glance(struct process_table *t, int64_t now_ns);
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n);
 
 /*
- * Reads some names anew, which costs a thousandth of a core however often it is called. The name of a process whose memory does not
- * change is half a minute old at most, and of thousands of processes some minutes.
+ * Reads some names again. This costs at most a thousandth of a core, however often it is called. If
+ * the memory of a process does not change, its name is at most half a minute old; with thousands of
+ * processes, some minutes.
  */
 void process_table_refresh_names(struct process_table *t, int64_t now_ns);
 
@@ -89,7 +93,10 @@ void process_table_components(const struct process_table *t, struct components *
 /* The first process of that name, 0 if there is none. */
 pid_t process_table_find(const struct process_table *t, const char *name);
 
-/* Whether that process is gone or on its way out: one with much memory takes seconds from its signal to its end. */
+/*
+ * Whether that process is gone or dying: a process with much memory takes seconds from its signal
+ * to its end.
+ */
 bool process_table_dying(const struct process_table *t, pid_t pid);
 
 /* Calls fn for each process of the last sweep; its name may be as old as process_table_refresh_names says. */

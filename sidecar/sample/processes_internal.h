@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the modules of the process table share: processes.c lists who is there, process_memory.c reads what each has,
- * process_names.c what each is.
+ * What the modules of the process table share: processes.c lists the processes, process_memory.c
+ * reads the memory of each, and process_names.c its name.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_INTERNAL_H
 #define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_INTERNAL_H
@@ -26,7 +26,8 @@ struct entry {
 	bool seen; /* in the sweep that is under way */
 	bool ended; /* it holds no memory any more: a zombie, if it is still listed */
 	uint8_t quiet; /* readings in a row that found it unchanged */
-	pid_t doubtful_ppid; /* not 0: not ours as far as the sweep that found it could tell; to be looked up again */
+	/* Not 0: the sweep that found it did not take it for ours; it must be looked up again. */
+	pid_t doubtful_ppid;
 	int64_t first_ns; /* first sight */
 	int64_t named_ns; /* when its name was read, 0: never */
 	int64_t named_own; /* what it had then */
@@ -68,21 +69,24 @@ ssize_t process_read(const struct process_table *t, pid_t pid, const char *file,
 /* The entry of that PID; NULL: there is none. */
 struct entry *process_lookup(const struct process_table *t, pid_t pid);
 
-/* Lets go of what the entry holds. */
+/* Releases what the entry holds. */
 void entry_release(struct process_table *t, struct entry *e);
 
-/* Reads the memory of one of ours anew, and keeps its descriptor while it changes. False, and it counts as ended: it has none. */
+/*
+ * Reads the memory of one of our processes, and keeps its descriptor while it changes. If it has
+ * none, it counts as ended: false.
+ */
 bool process_measure(struct process_table *t, struct entry *e, int64_t now_ns);
 
 /* Whether each sweep reads it. */
 bool process_is_active(const struct process_table *t, const struct entry *e);
 
-/* Reads the name anew if it may have changed, which matters for one of the largest. */
+/* Reads the name again if it may have changed, which matters for the largest processes. */
 void process_name_now(struct process_table *t, struct entry *e, int64_t now_ns);
 
 void process_describe(const struct entry *e, struct process *ret_process);
 
-/* The largest of all are looked for anew: entries came, went or changed. */
+/* To be called when entries came, went or changed: the largest of all must be found again. */
 void process_leaders_forget(struct process_table *t);
 
 #endif

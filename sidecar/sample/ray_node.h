@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the Ray node in a container was given: how large its object store may
- * become, how many CPUs it offers to tasks, whether it is the head. Said by
- * raylet's command line. And /dev/shm, where the object store lives.
+ * Reads from raylet's command line what the Ray node in a container was given: how
+ * large its object store may become, how many CPUs it offers to tasks, whether it is
+ * the head. Also reads /dev/shm, which contains the object store.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_RAY_NODE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_RAY_NODE_H
@@ -26,15 +26,21 @@ struct ray_node {
 
 #define RAY_NODE_UNKNOWN ((struct ray_node){ .shm_size = -1, .shm_used = -1, .object_store = -1, .memory = -1, .cpus = -1 })
 
-/* raylet's command line, len bytes with NULs between. Pure. What is not said stays as it is. */
+/*
+ * Parses raylet's command line, len bytes with NULs in between. What it does not contain stays as
+ * it is. Pure.
+ */
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n);
 
-/* Reads raylet's command line, unless it is the one that is known. raylet 0: there is none. False: n is as it was. */
+/*
+ * Reads the command line of raylet, unless it was read already; raylet 0: there is none. False: n
+ * is unchanged.
+ */
 bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet);
 
-/* Opens the tmpfs at /dev/shm, O_PATH; -1: what is mounted there is none. */
+/* Opens the tmpfs at /dev/shm, O_PATH; -1: there is no tmpfs. */
 int ray_node_open_shm(int root_fd);
-/* Its size and use. A tmpfs always answers. shm_fd -1: nothing changes. */
+/* Reads its size and use. A tmpfs always answers. shm_fd -1: nothing changes. */
 void ray_node_read_shm(struct ray_node *n, int shm_fd);
 
 #endif

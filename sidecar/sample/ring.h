@@ -2,16 +2,15 @@
 /*
  * A small file of fixed size that survives the death of its writer.
  *
- * Theory of operation: the file is mapped shared and written through the
- * mapping, so that what was stored is the kernel's at once: a SIGKILL loses
- * nothing but the record being written at that instant. It holds a few series,
- * each a ring of slots of one size. A slot carries the number of its record and
- * a checksum over both; a slot that was being written, or was never, does not
- * have the number it should have or fails the checksum, and is passed over.
- * All blocks are allocated beforehand, for a full disk would be SIGBUS later.
+ * Theory of operation: the file is mapped shared and written through the mapping, so
+ * that the kernel has each byte at once: a SIGKILL loses only the record that is being
+ * written at that moment. The file has a few series, each a ring of slots of the same
+ * size. A slot has the number of its record and a checksum over both. A slot that was
+ * never or only partly written has a wrong number or checksum, and is skipped. All
+ * blocks are allocated beforehand, because a full disk would cause SIGBUS later.
  *
- * The file is ours and still read as if it were not: after a power cut it may
- * hold anything.
+ * Although the file is ours, it is read as if it were not, because it may contain
+ * anything after a power cut.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_RING_H
 #define AFTERGLOW_SIDECAR_SAMPLE_RING_H
@@ -23,7 +22,10 @@
 
 #define RING_SERIES_MAX 4
 
-/* What a file holds. version: of the meaning of the records; another one is refused. */
+/*
+ * The layout of a file. version is that of the records' meaning; a file with another version is
+ * refused.
+ */
 struct ring_layout {
 	uint32_t version;
 	uint32_t n_series;
@@ -39,22 +41,22 @@ struct ring {
 	uint64_t written[RING_SERIES_MAX]; /* records so far: the number of the newest */
 };
 
-/* Makes a file that did not exist (-EEXIST); on failure nothing is left of it. */
+/* Creates a file (-EEXIST if it exists); on failure nothing is left of it. */
 int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err);
-/* The same in memory of this process only. */
+/* The same, only in the memory of this process. */
 int ring_create_anonymous(struct ring *r, const struct ring_layout *layout, struct err *err);
-/* Goes on with one; -EPROTO when it is not what the layout says. */
+/* Opens an existing file; -EPROTO: it does not have that layout. */
 int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err);
 /* Closing twice is allowed. The file stays. */
 void ring_close(struct ring *r);
 
 void ring_add(struct ring *r, uint32_t series, const void *record);
 
-/* How many records back one can ask for. */
+/* The number of records that can be read. */
 size_t ring_count(const struct ring *r, uint32_t series);
-/* The i-th of them, 0 the oldest; NULL if it is torn. Valid until ring_add overwrites it. */
+/* The i-th of them, 0 the oldest; NULL if it is incomplete. Valid until ring_add overwrites it. */
 const void *ring_at(const struct ring *r, uint32_t series, size_t i);
-/* The newest one that is whole, NULL without any. */
+/* The newest complete record; NULL: there is none. */
 const void *ring_newest(const struct ring *r, uint32_t series);
 
 #endif

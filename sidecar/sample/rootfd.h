@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of a container, through an O_PATH descriptor of its root directory.
+ * Opens files of a container through an O_PATH descriptor of its root directory.
  *
  * Everything below that root belongs to the user of the container and is taken
  * as hostile: symbolic links resolve inside the root and nowhere else, magic
- * links are refused, FIFOs and devices neither block nor get read. The kernel
- * does it by openat2(2), from Linux 5.6 on; elsewhere sample/root_walk does.
+ * links are refused, FIFOs and devices are neither waited for nor read. From Linux
+ * 5.6 on, the kernel's openat2(2) does this; elsewhere sample/root_walk does.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
 #define AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
@@ -16,10 +16,16 @@
 /* Opens a path below root_fd; flags as in open(2). The caller closes the result. */
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err);
 
-/* The same where no symbolic link is wanted on the way, and no ".." out of dir_fd. A negative errno on failure. */
+/*
+ * The same, but refuses symbolic links in the path, and ".." out of dir_fd. A negative errno on
+ * failure.
+ */
 int rootfd_open_no_links(int dir_fd, const char *path, int flags);
 
-/* Appends a regular file to out, up to out's ceiling (-EFBIG past it, what fitted is kept). */
+/*
+ * Appends a regular file to out, up to out's ceiling (-EFBIG if it is longer; out keeps what
+ * fitted).
+ */
 int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When to look again. Pure: the time and the readings come in, the delay goes out.
+ * Decides when to take the next sample. Pure: the time and the readings come in, the
+ * delay goes out.
  *
- * The delay is half of the time that the fastest fill rate seen needs for the
- * headroom, and lies between SAMPLE_MIN_NS and SAMPLE_MAX_NS. Half, because the
- * whole would put the sample at the moment of the death, and leave one of long
- * before it as the last: this way they close in on the limit.
+ * The delay is half of the time in which the fastest fill rate seen so far would use up
+ * the headroom, between SAMPLE_MIN_NS and SAMPLE_MAX_NS. With the whole time, the
+ * next sample would come at the moment of the death, and the last sample before it
+ * would be old. With half of it, the samples become denser towards the limit.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
 #define AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
@@ -15,17 +16,19 @@
 #include "lib/units.h"
 
 /*
- * Below SAMPLE_CALM_NS only for a second or so: a leak needs no longer from there to the limit, and a container
- * that sits at its limit shall not cost more than a sample each 15 ms.
+ * The delay is below SAMPLE_CALM_NS only for about a second: a leak needs no longer from there to
+ * the limit, and a container that stays at its limit must not cost more than a sample every 15 ms.
  */
 #define SAMPLE_CALM_NS (20 * NS_PER_MS)
 /* Reached 10 MiB below the limit at the rate of one core. */
 #define SAMPLE_MIN_NS (5 * NS_PER_MS)
 #define SAMPLE_MAX_NS NS_PER_SEC
 
-/* Before anything was seen: one core filling pages reaches about this (bytes/s). */
+/*
+ * The rate that is assumed before any was seen: about that of one core that fills pages (bytes/s).
+ */
 #define SAMPLE_FLOOR_RATE ((int64_t)1 << 30)
-/* A faster rate is believed for this long after it was last seen. */
+/* A faster rate counts for this long after it was last seen. */
 #define SAMPLE_RATE_MEMORY_NS (60 * NS_PER_SEC)
 
 struct sampler {
@@ -41,9 +44,10 @@ struct sampler {
 int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t limit);
 
 /*
- * Something happened that a look should follow (memory.events changed). Nanoseconds until that look: 0 means now, and then the
- * caller looks. Looks of either kind spend one allowance, so whoever makes things happen thousands of times a second gets no more
- * looks than a container that sits at its limit.
+ * To be called when something happened that needs a look (memory.events changed). Returns the
+ * nanoseconds until that look; 0: the caller must look now. Both kinds of looks use the same
+ * allowance, so a process that causes thousands of events a second causes no more looks than a
+ * container that stays at its limit.
  */
 int64_t sampler_hurry(struct sampler *s, int64_t now_ns);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When to sweep over the processes of a container (processes.h). Pure: times and what the sweeps cost come in.
+ * Decides when to sweep over the processes of a container (processes.h). Pure: times and the cost
+ * of the sweeps come in.
  *
- * Listing thousands of processes takes milliseconds, so sweeps have an allowance of processor time. Where memory moves they spend it,
- * as fast as a fifth of a core; in the long run they take SWEEP_SHARE of one. Where nothing moves nobody can have grown, and they take
- * SWEEP_REST_SHARE. An OOM kill is followed by a sweep even if the allowance is spent.
+ * Listing thousands of processes takes milliseconds, so sweeps have an allowance of processor time.
+ * While memory changes they use it, at most a fifth of a core for a short time and SWEEP_SHARE of a
+ * core in the long run. While it does not change, no process can have grown, and they take
+ * SWEEP_REST_SHARE. An OOM kill is followed by a sweep even if the allowance is used up.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_SWEEP_PLAN_H
 #define AFTERGLOW_SIDECAR_SAMPLE_SWEEP_PLAN_H
@@ -37,13 +39,15 @@ struct sweep_plan {
 	int64_t refilled_ns;
 };
 
-/* Starts from { 0 }. Whether to sweep now. */
+/* Whether to sweep now. The plan must be initialized to { 0 }. */
 bool sweep_plan_due(struct sweep_plan *p, int64_t now_ns, enum sweep_reason reason);
 
-/* A sweep that began at now_ns took so much processor time. */
+/* To be called after a sweep that began at now_ns, with the processor time that it took. */
 void sweep_plan_swept(struct sweep_plan *p, int64_t now_ns, int64_t cost_ns);
 
-/* Whether the allowance bears more work of the same kind now, and that it was done. */
+/*
+ * Whether the allowance permits more work of the same kind now; and to be called when it was done.
+ */
 bool sweep_plan_may_spend(struct sweep_plan *p, int64_t now_ns);
 void sweep_plan_spend(struct sweep_plan *p, int64_t cost_ns);
 

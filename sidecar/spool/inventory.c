@@ -305,6 +305,7 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 
 	if (fd < 0)
 		return err_set(err, -fd, "open %s", path);
+	manifest_lock(fd);
 	if (manifest_read(fd, &manifest, &files, err) < 0)
 		return err_wrap(err, "%s", path);
 	dropped = json_array_at(manifest, "dropped");

@@ -31,7 +31,7 @@ static void free_extension(struct extension *e)
 	free(e);
 }
 
-static int open_partial(struct extension *e, const char *path, const char *file, struct err *err)
+static int open_partial(struct extension *e, const char *path, const char *file, int flags, struct err *err)
 {
 	size_t len = strlen(file);
 
@@ -42,11 +42,11 @@ static int open_partial(struct extension *e, const char *path, const char *file,
 	e->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (e->dirfd < 0)
 		return err_set(err, errno, "open %s", path);
-	e->fd = openat(e->dirfd, e->partial, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	return e->fd < 0 ? err_set(err, errno, "create %s/%s", path, e->partial) : 0;
+	e->fd = openat(e->dirfd, e->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, FILE_MODE);
+	return e->fd < 0 ? err_set(err, errno, "open %s/%s", path, e->partial) : 0;
 }
 
-int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
+static int start(const char *path, const char *file, int flags, struct extension **ret_extension, int *ret_fd, struct err *err)
 {
 	struct extension *e = calloc(1, sizeof(*e));
 	struct err local = { 0 };
@@ -56,13 +56,23 @@ int extend_begin(const char *path, const char *file, struct extension **ret_exte
 	if (!e)
 		return err_set(err, ENOMEM, "extend %s", path);
 	e->dirfd = e->fd = -1;
-	if (open_partial(e, path, file, err) < 0) {
+	if (open_partial(e, path, file, flags, err) < 0) {
 		free_extension(e);
 		return -err->code;
 	}
 	*ret_fd = e->fd;
 	*ret_extension = e;
 	return 0;
+}
+
+int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
+{
+	return start(path, file, O_CREAT | O_TRUNC, ret_extension, ret_fd, err);
+}
+
+int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
+{
+	return start(path, file, 0, ret_extension, ret_fd, err);
 }
 
 /* Of the file that e->fd is by now. */
@@ -79,6 +89,7 @@ static int describe(const struct extension *e, const char *sha256, cJSON **ret_m
 	len = st.st_size;
 	if (!sha256 && sha256_file(e->fd, 0, INT64_MAX, NULL, NULL, &len, digest, err) < 0)
 		return -err->code;
+	manifest_lock(e->dirfd);
 	if (manifest_read(e->dirfd, &manifest, &files, err) < 0)
 		return -err->code;
 	/* One that is not listed is of a writer that died before it could list it. */

@@ -26,9 +26,13 @@ struct extension;
  */
 int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
 
+/* Goes on with what extend_begin began in another process: the file as that has left it. -ENOENT: there is none. */
+int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
+
 /*
  * sha256: 64 hexadecimal digits if whoever wrote the file has computed them; NULL: it is read once more, which for a
- * large one takes a second per 200 MB or so. Frees e in any case; on failure nothing is left of the file.
+ * large one takes a second per 200 MB or so. Frees e in any case; on failure nothing is left of the file. Whoever
+ * changes the manifest of that bundle meanwhile, in whichever process, is waited for.
  */
 int extend_commit(struct extension *e, const char *sha256, struct err *err);
 

@@ -6,13 +6,24 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/units.h"
 
 #define FILE_MODE 0640
+#define LOCK_TRIES 200
+#define LOCK_PAUSE_NS (10 * NS_PER_MS)
+
+void manifest_lock(int dirfd)
+{
+	for (int i = 0; i < LOCK_TRIES && flock(dirfd, LOCK_EX | LOCK_NB) < 0 && (errno == EWOULDBLOCK || errno == EINTR); i++)
+		nanosleep(&(struct timespec){ .tv_nsec = LOCK_PAUSE_NS }, NULL);
+}
 
 cJSON *manifest_new(cJSON **ret_files)
 {

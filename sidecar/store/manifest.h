@@ -15,6 +15,13 @@
 #define MANIFEST_FILE "MANIFEST.json"
 #define MANIFEST_MAX (1 << 20) /* a hundred bytes a file */
 
+/*
+ * Before a manifest that is there already is read, changed and replaced: until dirfd, the bundle's directory, is closed no other
+ * process of ours does the same. It waits for two seconds and then goes on: the filesystem may have no locks, and in a store
+ * that others write to, anybody may hold this one.
+ */
+void manifest_lock(int dirfd);
+
 /* An empty one; ret_files is its list. NULL without memory. */
 cJSON *manifest_new(cJSON **ret_files);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this process may still do once it reads what the user wrote: a bounded
- * amount of memory and time, and system calls to read what it has open and to
- * write its result. No network, no new process, no file by any name: those that it
- * needs come through a socket (unwind/files.h).
+ * Confines this process before it reads data of the user. It keeps a bounded amount of
+ * memory and time, and the system calls to read its open files and to write its
+ * result. It has no network, makes no process and opens no file by name: the files
+ * that it needs come through a socket (unwind/files.h).
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_CONFINE_H
 #define AFTERGLOW_SIDECAR_UNWIND_CONFINE_H
@@ -20,10 +20,10 @@
 #define CONFINE_OUTPUT_MAX (4 << 20) /* bytes added to a file */
 
 /*
- * For good. Open stay stdout, stderr, core_fd, files_fd and summary_fd (the latter
- * two may be -1: none); stdin becomes /dev/null. When the time is over or something
- * breaks on hostile input, broken is called in a signal handler with a sentence;
- * it must not return.
+ * Confines the process for good. stdout, stderr, core_fd, files_fd and summary_fd (the
+ * latter two may be -1: none) stay open; stdin becomes /dev/null. When the time is over
+ * or hostile input breaks something, broken is called in a signal handler with a
+ * sentence; it must not return.
  */
 int confine(int core_fd, int files_fd, int summary_fd, void (*broken)(const char *why), struct err *err);
 

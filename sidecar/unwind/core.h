@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What unwinding needs of a core file (x86-64 or aarch64), read by core/elf_core:
+ * Reads what unwinding needs from a core file (x86-64 or aarch64) by core/elf_core:
  * memory by address, cached; threads, signal, command and mapped files from the
- * notes. The file is the user's: counts are bounded, addresses are looked up,
- * strings end where the notes end.
+ * notes. The file belongs to the user: so counts are bounded, addresses are looked up,
+ * and strings end where the notes end.
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_H
 #define AFTERGLOW_SIDECAR_UNWIND_CORE_H
@@ -72,7 +72,7 @@ struct core {
 	size_t n_segments;
 	struct core_map *maps; /* by address */
 	size_t n_maps;
-	struct core_thread *threads; /* the one that died first, as the kernel writes them */
+	struct core_thread *threads; /* the thread that died is the first, as the kernel writes them */
 	size_t n_threads, threads_seen;
 	struct core_siginfo siginfo;
 	bool has_siginfo;
@@ -90,14 +90,14 @@ struct core {
 };
 
 /*
- * Reads headers and notes. -EPROTO for what is no core, -ENOTSUP for one of
- * another machine, -ENODATA for one without a single thread: err says so. On
- * success core_close is the caller's; fd stays the caller's.
+ * Reads headers and notes. -EPROTO: the file is not a core; -ENOTSUP: it is from another
+ * machine; -ENODATA: it has no thread. On success the caller must call core_close. fd
+ * stays the caller's.
  */
 int core_open(struct core *core, int fd, struct err *err);
 void core_close(struct core *core);
 
-/* Memory of the process: as many of len bytes at address as the core holds there. */
+/* Reads memory of the process: as many of len bytes at address as the core has. */
 size_t core_read(struct core *core, uint64_t address, void *out, size_t len);
 
 /* The segment that holds address, or NULL. */
@@ -116,7 +116,7 @@ static inline bool core_read_u32(struct core *core, uint64_t address, uint32_t *
 /* The first 24 bytes of a siginfo_t. */
 void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_info);
 
-/* Text of the kernel for a signal's code: "SEGV_MAPERR"; NULL when it has none. */
+/* The kernel's name of a signal's code: "SEGV_MAPERR"; NULL: it has none. */
 const char *core_signal_code(int signal, int code);
 
 /* Whether a signal of this code came from a fault, so that its address means something. */

@@ -14,8 +14,9 @@ size_t core_machine_dwarf(const struct core_machine *machine, const uint64_t *re
 #define CORE_CONTEXT_SLOTS_MAX 35
 
 /*
- * What a signal frame's context tells of the processor's trap, for handlers that asked for no siginfo_t.
- * final_signal is the one that killed: the trap noted may be an old one. x86-64 only.
+ * Reads from a signal frame's context which trap the processor took, for handlers that did not ask
+ * for siginfo_t. final_signal is the signal that killed the process, because the trap may be an
+ * older one. x86-64 only.
  */
 bool core_machine_trap(const struct core_machine *machine, const uint64_t *context, int final_signal, struct core_siginfo *ret);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The notes of a core: threads, signal, command, files. Used by core.c alone. */
+/* Parses the notes of a core: threads, signal, command, files. Used by core.c alone. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_NOTES_H
 #define AFTERGLOW_SIDECAR_UNWIND_CORE_NOTES_H
 
 #include "sidecar/unwind/core.h"
 
-/* Takes what the notes of core->elf hold; a note that is cut ends the reading. Fails only without memory. */
+/* Reads the notes of core->elf; a note that is cut ends the reading. Fails only without memory. */
 int core_notes_read(struct core *core, struct err *err);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of C++ and Rust functions as their authors wrote them. */
+/* Demangles names of C++ and Rust functions. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_DEMANGLE_H
 #define AFTERGLOW_SIDECAR_UNWIND_DEMANGLE_H
 
 #include <stddef.h>
 
 /*
- * Writes the demangled symbol into out, or the symbol itself when it is not
- * mangled, cut to size and printable. A symbol made to grow without end when
- * demangled stops at the size.
+ * Writes the demangled symbol into out, or the symbol itself if it is not mangled,
+ * cut to size and printable. A hostile symbol that grows without end when demangled
+ * is cut too.
  */
 void demangle(const char *symbol, char *out, size_t size);
 

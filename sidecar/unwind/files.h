@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs and libraries of the container, for a process that may open nothing.
+ * Opens programs and libraries of the container for a process that may open nothing.
  *
- * Theory of operation. Whoever reads a core is taken over by it in the worst
- * case. So it cannot open files: it asks another process, over a socket, and gets
- * descriptors. The other one reads nothing but a path, opens it inside the
- * container's root, and hands out regular files that begin as ELF files do, for
- * reading, and only so many. What lies outside the root has no name here, and a
- * text with a password inside the root is no program.
+ * Theory of operation. In the worst case, a core takes over the process that reads it.
+ * So that process cannot open files: it asks another process over a socket, and gets
+ * descriptors. The other process reads only a path, opens it inside the container's
+ * root, and sends only regular files that begin like ELF files, for reading, in a
+ * limited number. So files outside the root cannot be named, and a text file with a
+ * password inside the root is refused.
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_FILES_H
 #define AFTERGLOW_SIDECAR_UNWIND_FILES_H
@@ -24,16 +24,16 @@
 
 struct files {
 	int socket_fd; /* -1: there is no root to look in */
-	bool silent; /* an answer did not come: nothing more is asked for */
+	bool silent; /* an answer did not come, so no more files are asked for */
 };
 
-/* Before the asker is confined. The socket stays the caller's. */
+/* To be called before the asking process is confined. The socket stays the caller's. */
 int files_begin(struct files *files, int socket_fd, struct err *err);
 
-/* A descriptor for reading, which the caller closes; -1, and why in a few words. */
+/* Returns a descriptor for reading, which the caller closes; or -1, and sets why in a few words. */
 int files_open(struct files *files, const char *path, const char **ret_why);
 
-/* Answers until the other end is gone. */
+/* Answers requests until the other end is gone. */
 void files_serve(int root_fd, int socket_fd);
 
 /* The same, after this process has given up everything else. Returns when the work is done. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs and libraries that were mapped when the process died: where, with
- * which build id as the core tells, and the file itself, opened through the
- * container's root when it is first needed. A file whose build id is another
- * than the core's is not the one that crashed: it is not used.
+ * The programs and libraries that were mapped when the process died: their addresses,
+ * their build ids from the core, and the files, which are opened through the
+ * container's root when they are first needed. A file with another build id than
+ * the core's is not the program that crashed, and is not used.
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_MODULES_H
 #define AFTERGLOW_SIDECAR_UNWIND_MODULES_H
@@ -34,7 +34,7 @@ struct module {
 	size_t build_id_len; /* 0: the core does not hold it */
 	enum module_state state;
 	const char *why;
-	Elf *elf; /* handed out; whoever takes it ends it */
+	Elf *elf; /* a caller that takes it must call elf_end */
 	int fd;
 	void *memory; /* of the vdso */
 	size_t memory_len;
@@ -49,7 +49,10 @@ struct modules {
 	size_t opened;
 };
 
-/* Finds them; opens nothing. files stays the caller's. modules_release also after a failure. */
+/*
+ * Finds the modules; opens nothing. files stays the caller's. modules_release must be called even
+ * after a failure.
+ */
 int modules_find(struct modules *modules, struct core *core, struct files *files, struct err *err);
 void modules_release(struct modules *modules);
 
@@ -59,13 +62,19 @@ struct module *modules_at(const struct modules *modules, uint64_t address);
 /* Whether code is mapped at address. */
 bool modules_is_code(const struct modules *modules, uint64_t address);
 
-/* Opens and checks the file, once; false when there is none to use. Then module->elf is open until someone takes it. */
+/*
+ * Opens and checks the file, once; then module->elf is open until a caller takes it. False: there
+ * is no file to use.
+ */
 bool module_open(struct modules *modules, struct module *module);
 
-/* A separate file of debug information, by build id, below /usr/lib/debug of the container: a descriptor, or -1. */
+/*
+ * Opens a separate file of debug information, by build id, below /usr/lib/debug of the container.
+ * Returns a descriptor, or -1.
+ */
 int module_open_debug(const struct modules *modules, const struct module *module, char *path, size_t size);
 
-/* Memory from the core, else, where the core leaves out what is the file's, from the file. */
+/* Reads memory from the core, or from the file where the core omits what the file has. */
 size_t modules_read(struct modules *modules, uint64_t address, void *out, size_t len);
 
 /* The path's last component; "[vdso]". */
@@ -74,7 +83,7 @@ const char *module_name(const struct module *module);
 /* In hexadecimal; "" when not known. */
 const char *module_build_id(const struct module *module, char text[static BUILD_ID_TEXT_MAX]);
 
-/* The one that the program headers of the process lie in: its executable. NULL when not known. */
+/* The module with the program headers of the process: its executable. NULL: not known. */
 const struct module *modules_executable(const struct modules *modules);
 
 #endif

@@ -12,7 +12,10 @@ struct options {
 	size_t max_threads, max_frames;
 };
 
-/* Opens what is named by a path. -1: it is wrong, which has been said on stderr. Does what --help and --version ask for and exits. */
+/*
+ * Parses the command line and opens the files that it names. Returns -1 after a message on stderr
+ * if it is wrong. Exits for --help and --version.
+ */
 int options_parse(int argc, char **argv, struct options *ret_options);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the threads of a CPython interpreter were running, from its structures in
- * the core: 3.9 to 3.13. Nothing is believed: code and strings must carry the
- * address of their type, lists end after so many, and each read may fail.
+ * Finds what the threads of a CPython interpreter (3.9 to 3.13) were running, from its
+ * structures in the core. The core is not trusted: code and strings must have the
+ * address of their type, lists have a largest length, and each read may fail.
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_H
 #define AFTERGLOW_SIDECAR_UNWIND_PYTHON_H
@@ -40,8 +40,9 @@ struct python_frame {
 };
 
 /*
- * Finds the threads of the interpreters. Without symbols or with a version (0x030b07f0; 0: only the
- * minor number is known, from a file name) that is not understood: why says so. python_release always.
+ * Finds the threads of the interpreters. If there are no symbols or the version (0x030b07f0; 0:
+ * only the minor number is known, from a file name) is not supported, why says so. python_release
+ * must always be called.
  */
 void python_open(struct python *py, struct modules *modules, const struct python_symbols *symbols, unsigned int minor);
 void python_release(struct python *py);

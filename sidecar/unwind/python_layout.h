@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where CPython keeps what a traceback needs, by version (64 bit, default builds). */
+/*
+ * The offsets of what a traceback needs in CPython's structures, by version (64 bit, default
+ * builds).
+ */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_LAYOUT_H
 #define AFTERGLOW_SIDECAR_UNWIND_PYTHON_LAYOUT_H
 
@@ -32,8 +35,8 @@ const struct python_layout *python_layout_of(unsigned int minor);
 #define PYTHON_DEBUG_OFFSETS_SIZE 352 /* enough of _Py_DebugOffsets of 3.13 */
 
 /*
- * From 3.13 the runtime begins with a table of its own offsets. False, and why,
- * when data is no such table, or one of a build that is not understood.
+ * From 3.13 on, the runtime begins with a table of its own offsets. Returns false, and
+ * sets why, if data is not such a table, or is from a build that is not supported.
  */
 bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE], struct python_layout *ret, const char **ret_why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source line of a place in Python bytecode, from the tables that code objects carry. Pure. */
+/* Finds the source line of a place in Python bytecode, from the tables of its code object. Pure. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_LINES_H
 #define AFTERGLOW_SIDECAR_UNWIND_PYTHON_LINES_H
 
@@ -12,7 +12,10 @@ enum python_lines {
 	PYTHON_LOCATIONS, /* from 3.11: Objects/locations.md, PEP 657 */
 };
 
-/* first is the line the function begins at, offset is in bytes of bytecode. 0 when the table says that no line belongs there. */
+/*
+ * first is the line at which the function begins, offset is in bytes of bytecode. Returns 0 if no
+ * line belongs to that place.
+ */
 int python_line(enum python_lines kind, const uint8_t *table, size_t len, int first, int64_t offset);
 
 #endif

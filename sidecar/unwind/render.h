@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backtrace as text for people, its summary as one line of JSON. */
+/* Writes the backtrace as text for people, and its summary as a line of JSON. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_RENDER_H
 #define AFTERGLOW_SIDECAR_UNWIND_RENDER_H
 
@@ -13,7 +13,7 @@ struct crash {
 	bool has_info;
 	bool handled; /* info and registers are those of the first fault, behind a signal handler */
 	const uint64_t *registers;
-	bool jumped; /* to where no code is; symbol and pc are the caller's */
+	bool jumped; /* it jumped to an address without code; symbol and pc are the caller's */
 	struct symbol symbol; /* of the frame to blame */
 	uint64_t pc;
 	char python[sizeof(struct python_frame) + 32]; /* "crash.py:12 in f", or "" */
@@ -23,14 +23,14 @@ struct crash {
 /* "SIGSEGV at address 0x0 in deref_null (boom.so), thread 1234 of 9". */
 void render_headline(struct strbuf *out, const struct modules *modules, const struct crash *crash);
 
-/* Signal, process, completeness, registers. */
+/* Writes signal, process, completeness and registers. */
 void render_facts(struct strbuf *out, const struct modules *modules, const struct crash *crash);
 
-/* A thread's frames: its heading, native and Python ones. */
+/* Writes a thread: a heading, its native frames and its Python frames. */
 void render_thread(struct strbuf *out, struct symbols *symbols, const struct python *py, const struct core_thread *thread,
 		   const struct stack *stack, const char *remark);
 
-/* Addresses, build id, path of each, and what was amiss with its file. */
+/* Writes addresses, build id and path of each module, and what was wrong with its file. */
 void render_modules(struct strbuf *out, const struct modules *modules);
 
 /* One line of JSON, with its line end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a stack that cannot be followed any more still shows: addresses that calls would return to. */
+/* Searches a stack that cannot be unwound for addresses that calls would return to. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_SCAN_H
 #define AFTERGLOW_SIDECAR_UNWIND_SCAN_H
 
@@ -8,7 +8,10 @@
 #define SCAN_WORDS 2048
 #define SCAN_FOUND_MAX 16
 
-/* Return addresses from sp upwards, nearest first: some of calls that are over. x86-64 only; 0 elsewhere. */
+/*
+ * Finds return addresses from sp upwards, the nearest first; some belong to calls that have ended.
+ * x86-64 only; elsewhere 0.
+ */
 size_t scan_stack(struct modules *modules, uint64_t sp, uint64_t out[static SCAN_FOUND_MAX]);
 
 /* Whether the len bytes before a return address end in a call instruction of x86-64. Pure. */

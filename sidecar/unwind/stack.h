@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames of each thread, by libdwfl on the core's registers and memory. */
+/* Finds the frames of each thread by libdwfl, from the core's registers and memory. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_STACK_H
 #define AFTERGLOW_SIDECAR_UNWIND_STACK_H
 
@@ -31,7 +31,7 @@ struct stack {
 void stack_release(struct stack *stack);
 #define _cleanup_stack_ _cleanup_(stack_release)
 
-/* What a signal handler was told, from its frame on the stack. */
+/* The arguments of a signal handler, from its frame on the stack. */
 struct fault {
 	struct core_siginfo info;
 	uint64_t registers[CORE_REGISTERS_MAX];
@@ -45,16 +45,19 @@ struct unwinder {
 	uint64_t registers[CORE_REGISTERS_MAX]; /* of the thread being walked */
 };
 
-/* modules must stay as long as the unwinder. unwinder_release also after a failure. */
+/* modules must outlive the unwinder. unwinder_release must be called even after a failure. */
 int unwinder_init(struct unwinder *u, struct modules *modules, struct err *err);
 void unwinder_release(struct unwinder *u);
 
-/* At most max frames (and FRAMES_MAX). Always at least one, the thread's own program counter; fails only without memory. */
+/*
+ * Finds at most max frames (and FRAMES_MAX), and at least one, that of the thread's program
+ * counter. Fails only without memory.
+ */
 int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max, struct stack *ret_stack, struct err *err);
 
 /*
- * The outermost signal frame of a signal that kills: where a process crashed
- * whose handler (Ray's, faulthandler's) raised the signal again. False when there is none.
+ * Finds the outermost signal frame of a fatal signal: it shows where a process crashed
+ * if a handler (Ray's, faulthandler's) raised the signal again. False: there is none.
  */
 bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Function names and source lines of an address. */
+/* Finds function names and source lines of an address. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_SYMBOLS_H
 #define AFTERGLOW_SIDECAR_UNWIND_SYMBOLS_H
 
@@ -15,7 +15,10 @@ struct symbol {
 	bool inlined; /* into the next one */
 };
 
-/* Many threads wait in the same few places, and libdw looks through every symbol for each: what was found is kept. */
+/*
+ * A cache: many threads wait in the same few places, and libdw searches all symbols for each
+ * address.
+ */
 #define SYMBOLS_CACHED 512
 
 struct symbols {
@@ -31,8 +34,8 @@ void symbols_init(struct symbols *symbols, const struct unwinder *u);
 void symbols_release(struct symbols *symbols);
 
 /*
- * The functions at a frame: those inlined there innermost first, last the one
- * they are in. Always at least one.
+ * Finds the functions at a frame: those that are inlined there, the innermost first,
+ * and last the function that contains them. The result is at least one.
  */
 size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct symbol out[static SYMBOLS_INLINED_MAX + 1]);
 

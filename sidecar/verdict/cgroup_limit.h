@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A memory cgroup other than the container's own whose limit counts: above it, or below. */
+/* A memory cgroup other than the container's own with a limit that its processes can meet. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_CGROUP_LIMIT_H
 #define AFTERGLOW_SIDECAR_VERDICT_CGROUP_LIMIT_H
 
@@ -11,15 +11,19 @@
 #define CGROUP_LIMIT_NAME_MAX 128
 
 enum cgroup_limit_place {
-	CGROUP_LIMIT_ABOVE, /* around the container's; its counters stand in place of the container's */
-	CGROUP_LIMIT_BELOW, /* and it ran out: the kernel's counters say so */
-	CGROUP_LIMIT_OUTSIDE, /* likewise; one of the container's processes was moved there */
+	CGROUP_LIMIT_ABOVE, /* it contains the container's cgroup; the verdict uses its counters instead */
+	CGROUP_LIMIT_BELOW, /* in the container's cgroup; the kernel's counters say that it ran out of memory */
+	CGROUP_LIMIT_OUTSIDE, /* elsewhere, with a process of the container; its counters say the same */
 };
 
 struct cgroup_limit {
 	enum cgroup_limit_place place;
-	char name[CGROUP_LIMIT_NAME_MAX]; /* printable; below: from the container's cgroup on, else from the top of what is seen */
-	enum isolation_part part; /* of Ray's resource isolation */
+	/*
+	 * printable path, relative to the container's cgroup for BELOW, else to the top of what is
+	 * visible
+	 */
+	char name[CGROUP_LIMIT_NAME_MAX];
+	enum isolation_part part; /* which part of Ray's resource isolation this cgroup is */
 	int64_t limit, usage, peak; /* bytes, -1 unknown */
 };
 

@@ -18,29 +18,6 @@
 #include "sidecar/verdict/sender.h"
 #include "sidecar/verdict/status_verdict.h"
 
-void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...)
-{
-	struct evidence *e = &v->evidence[v->n_evidence];
-	va_list ap;
-
-	if (v->n_evidence == EVIDENCE_MAX)
-		return;
-	v->n_evidence++;
-	e->source = source;
-	va_start(ap, fmt);
-	vsnprintf(e->text, sizeof(e->text), fmt, ap);
-	va_end(ap);
-}
-
-void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
-{
-	for (unsigned int i = 0; i < v->n_missing; i++)
-		if (strcmp(v->missing[i].what, what) == 0)
-			return; /* said before: a bundle may be written twice, to the store and to the spool */
-	if (v->n_missing < MISSING_MAX)
-		v->missing[v->n_missing++] = (struct missing){ what, needs };
-}
-
 static void of_container(const struct observation *o, struct verdict *ret_verdict)
 {
 	struct verdict v = { .class = FAILURE_UNKNOWN, .confidence = CONFIDENCE_UNKNOWN };

@@ -38,6 +38,11 @@
 #define FULL_DISK { "/data", GIB, 0, 0, 0 }
 #define ASKED(pid, seconds_before) \
 	.ended_ns = 7200 * S, .asked = { .signal = SIGTERM, .sender = (pid), .at_ns = (7200 - (seconds_before)) * S }
+/* A core of a child, of PID 9. */
+#define CHILD_CORE(signo) \
+	.crash = &(const struct crash_info){ .known = true, .unwound = true, .pid = 9, .signal = (signo), .comm = "python3", \
+					     .function = "deref_null", .module = "/x/boom.so", \
+					     .sentence = "SIGSEGV at address 0x0 in deref_null (boom.so)" }
 #define NO_OOM_SEEN .oom_age_ns = -1
 /* The kernel log was read: a line of ours, known by its cgroup or (BY_NAME) not. */
 #define OOM_LINE "Memory cgroup out of memory: Killed process 4711 (ray::leak) ..."
@@ -156,6 +161,50 @@ static const struct {
 	{ "it was asked to stop, and the OOM killer took it", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), COMMAND_HELD, LAST(GIB), .oom_age_ns = 0,
 	  ASKED(0, 4), LOG_TELLS_PID(0, KERNEL_VICTIM_COMMAND) }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL,
 	  "was killed by the kernel", { "it was asked to stop" }, NULL },
+	/* It was asked to stop, and what is certain besides wins */
+	{ "a child was OOM-killed after it was asked to stop, and exit 1",
+	  { EXITED(1), COUNTED(0, 1, 0, 0), VICTIM, LAST(GIB), .oom_age_ns = S, ASKED(0, 4), LOG_TELLS_PID(1, KERNEL_VICTIM_OTHER) },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 1, 0, "The kernel killed ray::leak (PID 4711) in container",
+	  { "oom_kill 0 -> 1", "it was asked to stop" }, NULL },
+	{ "a child was OOM-killed before it was asked to stop, and exit 1",
+	  { EXITED(1), COUNTED(0, 1, 0, 0), VICTIM, LAST(GIB), .oom_age_ns = 6 * S, ASKED(0, 4) }, FAILURE_KERNEL_OOM_CONTAINER,
+	  CONFIDENCE_LIKELY, 1, 0, "then the command ended with exit code 1", { "oom_kill 0 -> 1", "it was asked to stop" }, NULL },
+	{ "an OOM kill a minute before it was asked to stop",
+	  { EXITED(1), COUNTED(0, 1, 0, 0), .latest = { .oom_kill = 1, .oom_group_kill = 0 }, LAST(GIB), .oom_age_ns = 64 * S, ASKED(0, 4) },
+	  FAILURE_TERMINATED, CONFIDENCE_LIKELY, 1, 0, "most likely because it was asked to stop", { "too long to explain it" },
+	  "who asked it to stop" },
+	{ "a child crashed after it was asked to stop, and exit 1",
+	  { EXITED(1), QUIET, NO_OOM_SEEN, ASKED(0, 4), .command_pid = 7, CHILD_CORE(SIGSEGV) }, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_LIKELY, 1, 0, "when python3 (PID 9) in it had crashed with SIGSEGV in deref_null (boom.so); it had been asked to stop "
+	  "(SIGTERM from outside the container, 4.0 s before).", { "it was asked to stop", "SIGSEGV at address 0x0" },
+	  "whether the crash ended it" },
+	{ "a child aborted long after it was asked to stop, and exit 1",
+	  { EXITED(1), QUIET, NO_OOM_SEEN, ASKED(0, 500), CHILD_CORE(SIGABRT) }, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, 1, 0,
+	  "had crashed with SIGABRT", { "it was asked to stop" }, "whether the crash ended it" },
+	{ "the kernel log tells of a child's crash after it was asked to stop", { EXITED(1), QUIET, NO_OOM_SEEN, ASKED(0, 4), LOG_CRASH },
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, 1, 0, "when a process in it had most likely crashed; it had been asked to stop",
+	  { "probe[7]: segfault at 10", "it was asked to stop" }, "whether the crash ended it" },
+	{ "the kernel log tells of a worker's crash in a Ray node", { EXITED(1), QUIET, NO_OOM_SEEN, ASKED(0, 4), LOG_CRASH, .has_raylet = true },
+	  FAILURE_TERMINATED, CONFIDENCE_LIKELY, 1, 0, "most likely because it was asked to stop", { "it was asked to stop" },
+	  "who asked it to stop" },
+	{ "asked by SIGQUIT to dump core, its child did", { EXITED(1), QUIET, NO_OOM_SEEN, ASKED(0, 4), CHILD_CORE(SIGQUIT) },
+	  FAILURE_TERMINATED, CONFIDENCE_LIKELY, 1, 0, "most likely because it was asked to stop", { "it was asked to stop" },
+	  "who asked it to stop" },
+	{ "a worker of a Ray node crashed, which does not end it",
+	  { EXITED(1), QUIET, NO_OOM_SEEN, ASKED(0, 4), .has_raylet = true, CHILD_CORE(SIGSEGV) }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 1,
+	  0, "most likely because it was asked to stop", { "SIGSEGV at address 0x0" }, "who asked it to stop" },
+	{ "a child crashed, and the pod is deleted",
+	  { EXITED(1), QUIET, NO_OOM_SEEN, ASKED(0, 4), .pod_terminating = true, CHILD_CORE(SIGSEGV) }, FAILURE_POD_DELETED,
+	  CONFIDENCE_LIKELY, 1, 0, "ended with its pod", { "SIGSEGV at address 0x0" }, NULL },
+	{ "the command crashed after it was asked to stop", { SIGNALED(SIGSEGV), QUIET, NO_OOM_SEEN, ASKED(0, 4), LOG_CRASH },
+	  FAILURE_SEGFAULT, CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed with SIGSEGV", { "probe[7]: segfault at 10", "it was asked to stop" },
+	  "core file" },
+	{ "a shell's word for a crash after it was asked to stop", { EXITED(139), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_SEGFAULT,
+	  CONFIDENCE_LIKELY, 139, SIGSEGV, "most likely that of a shell whose command crashed with SIGSEGV", { "it was asked to stop" },
+	  "core file" },
+	{ "its command was not there, whatever it was asked",
+	  { EXITED(127), UNSTARTED(ENOENT, false, "/no/such"), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_COMMAND_NOT_FOUND,
+	  CONFIDENCE_CERTAIN, 127, 0, "could not start its command", { "it was asked to stop" }, NULL },
 	/* A shell tells of its command */
 	{ "exit 130", { EXITED(130), QUIET, NO_OOM_SEEN }, FAILURE_INTERRUPTED, CONFIDENCE_LIKELY, 130, SIGINT,
 	  "ended with exit code 130, most likely that of a shell whose command was ended by SIGINT.", { "a shell reports" }, "whether a signal" },
@@ -213,7 +262,7 @@ static const struct {
 	{ "one of v1", { EXITED(137), V1_COUNTED(0, 1), LAST(GIB), NO_OOM_SEEN, VICTIM },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
 	  "The kernel killed ray::leak (PID 8) in container ray-worker: it reached its memory limit of 1.0 GiB; then the command ended with exit code 137.", { "oom_kill 0 -> 1" }, NULL },
-	{ "a group", { SIGNALED(SIGKILL), COUNTED(0, 3, 0, 1), LAST(GIB), NO_OOM_SEEN, VICTIM },
+	{ "a group", { SIGNALED(SIGKILL), COUNTED(0, 3, 0, 1), .processes = 3, LAST(GIB), NO_OOM_SEEN, VICTIM },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "it reached its memory limit of 1.0 GiB.",
 	  { "oom_group_kill 0 -> 1" }, NULL },
 	/* SIGKILL without an OOM */
@@ -232,7 +281,8 @@ static const struct {
 	{ "kill -9 four seconds after a child was taken",
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .latest.oom_kill = 1, LAST(GIB), .oom_age_ns = 4 * S, VICTIM, .command_pid = 7 },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
-	  "The kernel killed ray::leak (PID 8) in container ray-worker for lack of memory; 4.0 s later the container ended with SIGKILL, most likely not",
+	  "The kernel killed ray::leak (PID 8) in container ray-worker for lack of memory; 4.0 s later the container ended with SIGKILL, most likely not "
+	  "by the OOM killer: sender unknown.",
 	  { "oom_kill 0 -> 1" }, NULL },
 	{ "exit 137 four seconds after a child was taken: a shell may have cleaned up, or another child was killed",
 	  { EXITED(137), V1_COUNTED(0, 1), .latest.oom_kill = 1, LAST(GIB), .oom_age_ns = 4 * S, VICTIM, .command_pid = 7 },
@@ -247,7 +297,8 @@ static const struct {
 	{ "kill -9 at once after a child was taken, as the log says",
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), LAST(GIB), NO_OOM_SEEN, COMMAND_HELD, LOG_TELLS_PID(0, KERNEL_VICTIM_OTHER) },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
-	  "killed ray::leak (PID 4711) in container ray-worker for lack of memory; shortly afterwards the container ended with SIGKILL",
+	  "killed ray::leak (PID 4711) in container ray-worker for lack of memory; shortly afterwards the container ended with SIGKILL, most "
+	  "likely not by the OOM killer: sender unknown, perhaps the command itself, as `timeout` ends by its child's signal.",
 	  { "Killed process 4711" }, NULL },
 	{ "exit 137 at once after a child was taken, as the log says",
 	  { EXITED(137), COUNTED(0, 1, 0, 0), LAST(GIB), NO_OOM_SEEN, LOG_TELLS_PID(0, KERNEL_VICTIM_OTHER) },
@@ -286,6 +337,23 @@ static const struct {
 	{ "a group that took long to die, and its cgroup went with it",
 	  { GONE, LAST(GIB), .latest.oom_kill = 3, .group_unsurvived = true, .oom_age_ns = 6 * S },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "it reached its memory limit of 1.0 GiB.", { "oom_kill rose 6.0 s before the end" }, "memory counters after the death" },
+	/* The launcher lived: a group of a cgroup below may have been killed, and the command by somebody else a moment later. */
+	{ "a group of fewer than there were, and the launcher lived", { SIGNALED(SIGKILL), COUNTED(0, 2, 0, 1), .processes = 4, LAST(GIB), NO_OOM_SEEN, VICTIM },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, NULL },
+	{ "a group of nobody knows how many, and the launcher lived", { SIGNALED(SIGKILL), COUNTED(0, 2, 0, 1), LAST(GIB), NO_OOM_SEEN, VICTIM },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, NULL },
+	{ "a group while a cgroup below was unseen, and the launcher lived",
+	  { SIGNALED(SIGKILL), COUNTED(0, 3, 0, 1), .processes = 3, .cgroup_unseen = "a cgroup below", LAST(GIB), NO_OOM_SEEN, VICTIM },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, NULL },
+	{ "a group of a cgroup below by its limit, and kill -9 of the launcher at once",
+	  { COUNTED(0, 2, 0, 1), .cgroup_limit = &(const struct cgroup_limit){ .place = CGROUP_LIMIT_BELOW, .name = "sub", .limit = GIB / 2, .usage = GIB / 2, .peak = GIB / 2 },
+	    LAST(GIB / 2), NO_OOM_SEEN, VICTIM }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
+	  "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, NULL },
+	{ "the log has the group of a cgroup below without the command, and kill -9 of it at once",
+	  { SIGNALED(SIGKILL), COUNTED(0, 2, 0, 1), LAST(GIB), NO_OOM_SEEN,
+	    .kernel = { .oom = true, .by_cgroup = true, .victim = KERNEL_VICTIM_OTHER, .kills = 1, .killed = 2, .where = OOM_WHERE_CONTAINER, .age_ns = 0,
+			.limit = GIB / 2, .pid = 4711, .name = "ray::leak", .below = "sub", .line = OOM_LINE } },
+	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "shortly afterwards the container ended with SIGKILL", { "Killed process 4711" }, NULL },
 	{ "the group of a cgroup below, five seconds before kill -9",
 	  { SIGNALED(SIGKILL), COUNTED(0, 2, 0, 1), .latest.oom_kill = 2, .latest.oom_group_kill = 1, LAST(GIB), .oom_age_ns = 5 * S },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "5.0 s later the container ended with SIGKILL", { "oom_group_kill 0 -> 1" }, NULL },

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "lib/units.h"
+
 const char *crash_in(const struct observation *o, char *text, size_t size)
 {
 	char where[sizeof(o->crash->function) + sizeof(o->crash->module)];
@@ -17,6 +19,7 @@ const char *crash_in(const struct observation *o, char *text, size_t size)
 void crash_evidence(const struct observation *o, struct verdict *v)
 {
 	const struct crash_info *c = o->crash;
+	char size[SIZE_TEXT_MAX];
 
 	if (!c) {
 		verdict_add_missing(v, "core file and backtrace",
@@ -32,6 +35,11 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "Python", "%s", c->python);
 	if (!c->unwound)
 		verdict_add_missing(v, "backtrace", "more time than the report could wait, or a core that afterglow-unwind can read");
+	if (c->left_out > 0) {
+		verdict_add_evidence(v, "core", "%s of the process's memory are not in it", size_format((uint64_t)c->left_out, size));
+		verdict_add_missing(v, "the whole core", "a core_pattern by which the kernel writes cores in the container: of what the node "
+							 "agent brings, the sidecar keeps 64 MiB at most");
+	}
 	if (c->cut)
 		verdict_add_missing(v, "the whole core", "a higher core limit (recording.coreDumpLimit, ulimit -c), or a disk that it fits on");
 }

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a core adds to a verdict. Pure. */
+/* Adds to a verdict what is known from a core. Pure. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_CRASH_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_CRASH_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
-/* A process dumped core and the container lives on. */
+/* Makes the verdict on a process that dumped core while the container lives on. */
 void crash_verdict(const struct observation *o, struct verdict *v);
 
-/* The crashed frame and what is known beside it, or, without a core, why there is none. */
+/*
+ * Adds the crashed frame and what else the core shows as evidence; without a core, adds why there
+ * is none.
+ */
 void crash_evidence(const struct observation *o, struct verdict *v);
 
-/* " in deref_null (boom.so)", "" when no frame is known. */
+/*
+ * Describes the crashed frame: " in deref_null (boom.so)", or "" if no frame is known. Returns
+ * text.
+ */
 const char *crash_in(const struct observation *o, char *text, size_t size);
 
 #endif

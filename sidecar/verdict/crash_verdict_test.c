@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "sidecar/ray/ray_lines.h"
+#include "sidecar/verdict/classify.h"
 
 static const struct crash_info segfault = {
 	.known = true,
@@ -67,6 +68,22 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	o.core_is_old = true;
 	classify(&o, &v);
 	assert_non_null(strstr(v.sentence, "before this start of the container"));
+}
+
+static void what_is_not_in_a_core_from_the_node_is_said_beside_it(void **state)
+{
+	struct crash_info partly = segfault;
+	struct observation o = lives;
+	struct verdict v;
+	(void)state;
+
+	o.crash = &partly;
+	classify(&o, &v);
+	assert_null(needs(&v, "the whole core"));
+	partly.left_out = (int64_t)448 << 20;
+	classify(&o, &v);
+	assert_true(has_evidence(&v, "core", "448.0 MiB of the process's memory are not in it"));
+	assert_non_null(strstr(needs(&v, "the whole core"), "core_pattern"));
 }
 
 static void with_rays_line_for_the_same_worker_it_is_one_failure(void **state)
@@ -191,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
+		cmocka_unit_test(what_is_not_in_a_core_from_the_node_is_said_beside_it),
 		cmocka_unit_test(with_rays_line_for_the_same_worker_it_is_one_failure),
 		cmocka_unit_test(the_containers_own_crash_names_its_frame),
 		cmocka_unit_test(a_core_of_the_end_is_told_once),

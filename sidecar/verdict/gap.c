@@ -3,7 +3,6 @@
 #include "sidecar/verdict/gap.h"
 
 #include "lib/units.h"
-#include "sidecar/verdict/classify.h"
 
 /* This full at the last sample; or half as full, and so fast that this much later the rest was gone. */
 #define NEARLY_FULL 0.95

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container that ended while no sidecar ran: what the samples of the one
- * before say. Pure.
+ * A container that ended while no sidecar was running: what the samples of the previous sidecar say
+ * about it. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_GAP_H
 #define AFTERGLOW_SIDECAR_VERDICT_GAP_H
@@ -10,19 +10,23 @@
 #include <stdint.h>
 
 #include "sidecar/sample/memcg.h"
-
-struct verdict;
+#include "sidecar/verdict/verdict.h"
 
 struct gap {
-	int64_t from_unix_ns, until_unix_ns; /* nobody looked in between, and in it the container ended */
-	int64_t to_limit_ns; /* after the last sample, at the last rate, until the limit is met; -1: not to be told */
-	bool rebooted; /* the machine was started in between */
+	/* no sidecar was running between these times, and the container ended between them */
+	int64_t from_unix_ns, until_unix_ns;
+	/*
+	 * from the last sample until the limit is met, at the last rate of growth; -1: cannot be
+	 * computed
+	 */
+	int64_t to_limit_ns;
+	bool rebooted; /* the machine was restarted between them */
 };
 
-/* Says when nobody looked, and what is missing by that. */
+/* Adds to v when no sidecar was running, and which evidence is missing because of it. */
 void gap_evidence(const struct gap *g, struct verdict *v);
 
-/* Whether the last sample makes an OOM kill likely; says why. */
+/* Whether the last sample makes an OOM kill likely. If so, adds the reason to v. */
 bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdict *v);
 
 #endif

@@ -140,17 +140,27 @@ void gpu_worker_verdict(const struct observation *o, const char *who, struct ver
 	add_evidence(&o->kernel.gpu, said, "worker's log", v);
 }
 
+/* Whether the class leaves room for an error of a GPU. A request to stop may bring about such words, but it breaks no GPU. */
+static bool leaves_open(const struct observation *o, const struct verdict *v)
+{
+	if (v->class == FAILURE_TERMINATED && v->signal == 0)
+		return of_hardware(&o->kernel.gpu, o->gpu_said);
+	return v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT ||
+	       v->class == FAILURE_BUS_ERROR;
+}
+
 void gpu_container_verdict(const struct observation *o, struct verdict *v)
 {
-	bool by_itself = v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT || v->class == FAILURE_BUS_ERROR;
 	struct cause cause;
 
 	if (v->exit_code <= 0)
 		return;
-	if (by_itself && !o->has_raylet && find_cause(&o->kernel.gpu, o->gpu_said, &cause)) {
+	if (leaves_open(o, v) && !o->has_raylet &&
+	    find_cause(&o->kernel.gpu, o->gpu_said, &cause)) {
 		take_cause(&cause, v);
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because of %s.",
 			 o->container, v->exit_code, cause.why);
+		stop_request_append(o, v);
 	}
 	add_evidence(&o->kernel.gpu, o->gpu_said, "Ray's logs", v);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/classify.h"
 #include "sidecar/verdict/signature.h"
 
 static struct ray_said said;
@@ -167,6 +168,26 @@ static void a_fault_of_the_program_explains_its_end(void **state)
 				  "the program used an address that is not mapped (memory page fault) (Xid 31).");
 }
 
+static void a_request_to_stop_breaks_no_gpu(void **state)
+{
+	(void)state;
+	the_container_ends(1);
+	o.ended_ns = 100 * NS_PER_SEC;
+	o.asked = (struct stop_request){ .signal = 15, .at_ns = 97 * NS_PER_SEC };
+	words = (struct gpu_said){
+		.kind = GPU_SAID_NCCL, .device = -1, .rank = 3, .line = "ncclRemoteError"
+	};
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	assert_true(has_evidence("ncclRemoteError"));
+	words = (struct gpu_said){ .kind = GPU_SAID_NOTHING };
+	kernel_says("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", GPU_OF_DEVICE,
+		    10);
+	check(FAILURE_GPU_FAILED,
+	      "Container ray-worker ended with exit code 1, most likely because of a failure of GPU 0000:3b:00: it has "
+	      "fallen off the bus: the machine does not reach it any more (Xid 79); it had been asked to stop (SIGTERM from outside the container, 3.0 s before).");
+}
+
 /* raylet lives on when a GPU fails: it is evidence and no cause. */
 static void a_ray_node_does_not_end_of_its_workers_gpu(void **state)
 {
@@ -196,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup(notices_and_consequences_explain_nothing, setup),
 		cmocka_unit_test_setup(a_segfault_stays_one_whatever_was_said_before, setup),
 		cmocka_unit_test_setup(a_fault_of_the_program_explains_its_end, setup),
+		cmocka_unit_test_setup(a_request_to_stop_breaks_no_gpu, setup),
 		cmocka_unit_test_setup(a_ray_node_does_not_end_of_its_workers_gpu, setup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

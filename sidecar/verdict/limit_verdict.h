@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a limit other than memory's explains an exit code of the command's own. Pure. */
+/*
+ * Decides whether a limit other than the memory limit explains the command's own exit code. Pure.
+ */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_LIMIT_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_LIMIT_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
-/* v is what the wait status alone says; becomes ProcessLimit or DiskFull, likely only. */
+/*
+ * v is the verdict from the wait status alone. Where such a limit explains it, v becomes
+ * ProcessLimit or DiskFull, never more than likely.
+ */
 void limit_verdict(const struct observation *o, struct verdict *v);
 
 #endif

@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides whose memory ran out when the OOM killer came: the container's, its pod's or the node's. Pure. */
+/*
+ * Decides which memory ran out when the OOM killer came: the container's, its pod's or the node's.
+ * Pure.
+ */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
 #define AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 #define OOM_CLAUSE_MAX 200
 
 struct oom_cause {
 	enum failure_class class; /* the class of a container that this kill ended */
 	bool proved; /* false: it is only the most probable cause */
-	char clause[OOM_CLAUSE_MAX]; /* about the container: "it reached its memory limit of 4.0 GiB" */
+	/* a clause about the container: "it reached its memory limit of 4.0 GiB" */
+	char clause[OOM_CLAUSE_MAX];
 };
 
-/* k: what the kernel log says of the kill, NULL: nothing. Adds its evidence to v. */
+/*
+ * Finds the cause and adds the evidence for it to v. k: what the kernel log says about the kill;
+ * NULL: nothing.
+ */
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause);
 
 /* Whether peak reached limit, allowing for the precision of the kernel's counters. Bytes; 0 or less: unknown, so false. */
 bool oom_peak_met(int64_t peak, int64_t limit);
 
-/* The file that counts OOM kills, as a source of evidence. */
+/* The name of the file that counts OOM kills, as the source of an evidence line. Static text. */
 const char *oom_counter_file(const struct observation *o);
 
-/* By how much a counter rose, 0 when a reading lacks it. */
+/* By how much a counter rose; 0 if either reading lacks it. */
 int64_t oom_rise(int64_t before, int64_t after);
 
 #endif

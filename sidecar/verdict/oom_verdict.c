@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/oom_cause.h"
 #include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/status_verdict.h"
@@ -19,6 +20,7 @@
 #define NEARLY_FULL 0.97
 #define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
 #define VICTIM_NAME_MAX 128
+#define PASSES_ON_NS NS_PER_SEC
 
 /* Whether the counters decide: both readings exist (a final 0 needs no first one), and the kernel counts kills. */
 static bool counters_tell(const struct observation *o)
@@ -259,6 +261,12 @@ static const char *name_age(int64_t age_ns, const char *exact, const char *vague
 	return text;
 }
 
+/* A parent that ends itself by the signal that ended its child does so at once. */
+static bool may_pass_on(const struct observation *o, int64_t age_ns)
+{
+	return o->status_known && WIFSIGNALED(o->wait_status) && age_ns <= PASSES_ON_NS;
+}
+
 void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k, struct verdict *v)
 {
 	char text[VICTIM_NAME_MAX], age[DURATION_TEXT_MAX + 16];
@@ -272,9 +280,10 @@ void oom_before_verdict(const struct observation *o, const struct kernel_evidenc
 	if (v->class == FAILURE_KILLED) {
 		snprintf(v->sentence, sizeof(v->sentence),
 			 "The kernel killed %s in container %s for lack of memory; %s the container ended with SIGKILL, most likely not by the "
-			 "OOM killer: sender unknown.",
+			 "OOM killer: sender unknown%s.",
 			 victim ? victim : "a process", o->container,
-			 name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)));
+			 name_age(age_ns, "later", "shortly afterwards", age, sizeof(age)),
+			 may_pass_on(o, age_ns) ? ", perhaps the command itself, as `timeout` ends by its child's signal" : "");
 		return;
 	}
 	n = strlen(v->sentence);

@@ -68,15 +68,35 @@ static bool all_were_counted(const struct observation *o)
 	       o->processes >= 2 && oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes;
 }
 
+/* The launcher is in the container's own cgroup, and in none below. */
+static bool limit_is_elsewhere(const struct observation *o, const struct kernel_evidence *k)
+{
+	if (k && k->by_cgroup)
+		return k->below[0] || k->elsewhere;
+	return o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE;
+}
+
+/*
+ * A group that was killed is the container if the launcher, which was in it, could not tell any more how the command ended; or, where
+ * it was quick enough to tell, if as many processes were killed as there were. Any cgroup below may be a group, too.
+ */
+static bool group_was_container(const struct observation *o)
+{
+	return !o->status_known ||
+	       (o->processes >= 2 && !o->cgroup_unseen && oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes);
+}
+
 static bool all_were_taken(const struct observation *o, const struct kernel_evidence *k)
 {
-	bool group = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0;
+	bool group = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0 && group_was_container(o);
 	/* One of a cgroup below leaves the command alive. */
 	bool at_the_end = oom_groups_at_the_end(o) > 0;
 
 	if (o->cgroup_shared)
 		return false;
-	return o->group_ended_by_us || o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
+	if (o->group_ended_by_us || limit_is_elsewhere(o, k))
+		return o->group_ended_by_us;
+	return o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 
 /* It held more than half of the limit: nobody else in there can have been larger. */

@@ -2,9 +2,9 @@
 /*
  * Decides whether an OOM kill in a container is what ended the container. Pure.
  *
- * The kernel's counters tell that a process of the container was taken, not which one. Only when it was the command
- * itself, or all of them, did the OOM killer end the container; a command that ends by SIGKILL after one of its
- * children was taken may have been killed by anybody.
+ * The kernel's counters say that a process of the container was taken, but not which process. The
+ * OOM killer ended the container only if it took the command itself or all processes. If it took a
+ * child of the command and the command then ends by SIGKILL, anybody may have sent that SIGKILL.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_VICTIM_H
 #define AFTERGLOW_SIDECAR_VERDICT_OOM_VICTIM_H
@@ -20,31 +20,41 @@ enum oom_victim {
 	OOM_VICTIM_OTHER,
 };
 
-/* k: what the kernel log says of these kills, NULL: nothing. */
+/* Which processes were taken. k: what the kernel log says about these kills; NULL: nothing. */
 enum oom_victim oom_victim(const struct observation *o, const struct kernel_evidence *k);
 
-/* Nanoseconds that are known to have passed from the latest kill to the end; 0: perhaps none. */
+/* Nanoseconds that passed at least between the latest kill and the end; 0: perhaps none. */
 int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evidence *k);
 
-/* Between the OOM killer's latest visit that the sampler saw and the end; -1: it saw none. */
+/* Nanoseconds between the latest OOM kill that the sampler saw and the end; -1: it saw none. */
 int64_t oom_latest_age_ns(const struct observation *o);
 
-/* Whether a signal ended the command, and the kernel log, which would name it as a victim of the OOM killer, does not. */
+/*
+ * Whether a signal ended the command and the kernel log, which names the victims of the OOM killer,
+ * does not name the command.
+ */
 bool oom_log_spares_command(const struct observation *o);
 
 /* The number of OOM kills that the counters gained after the last reading while the command lived. */
 int64_t oom_kills_at_the_end(const struct observation *o);
 
-/* Kills of the whole group that the command did not survive, however long it took to give its memory back. */
+/*
+ * The number of kills of the whole group that the command did not survive, however long it took to
+ * free its memory.
+ */
 int64_t oom_groups_at_the_end(const struct observation *o);
 
-/* In a cgroup of several owners, a process was taken shortly before the end: perhaps one of ours. */
+/*
+ * Whether the OOM killer took a process, perhaps the container's, in a cgroup that others share,
+ * shortly before the end.
+ */
 bool oom_is_possible(const struct observation *o);
 
 /*
- * oom: what counters and log say about kills in the container, which ended, and not with exit code 0. Returns whether the kills
- * explain that end: OOM_PROVED or OOM_PROBABLE if they do, OOM_BEFORE if something else most likely ended it. Adds evidence and
- * what is missing to v, whose signal and exit code the caller has set.
+ * Decides whether OOM kills in the container explain its end, which was not an exit with code 0.
+ * oom: what counters and log say about the kills. Returns OOM_PROVED or OOM_PROBABLE if the kills
+ * explain the end, OOM_BEFORE if something else most likely ended the container. Adds evidence and
+ * what is missing to v; the caller has set v's signal and exit code.
  */
 enum oom oom_explains(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v);
 

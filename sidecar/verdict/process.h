@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process a verdict is about, where it is about one. Pure. */
+/* Finds the process that a verdict is about, if there is such a process. Pure. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_PROCESS_H
 #define AFTERGLOW_SIDECAR_VERDICT_PROCESS_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
- * Fills v->process, unless it is set, from the OOM killer's victim, Ray's word on a worker, or a core, while the container
- * lives on: otherwise it is the command that ended.
+ * Fills v->process, unless it is set. While the container lives on, the process is the OOM killer's
+ * victim, the worker that Ray's logs name, or the process that left a core. Otherwise it is the
+ * command that ended.
  */
 void process_of_verdict(const struct observation *o, struct verdict *v);
 

@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/ray_process_cause.h"
+#include "sidecar/verdict/stop_request.h"
 
 /* An OOM kill this long before a SIGKILL is likely to be the same event. */
 #define OOM_NEAR_NS (15 * NS_PER_SEC)
@@ -250,10 +251,22 @@ static void after_raylet(const struct observation *o, struct verdict *v)
 	verdict_add_missing(v, "who ended it", "the pod's events: a probe fails where raylet does not answer");
 }
 
+/* Nobody is stopped by a crash. But where the GCS is stopped as well, raylet aborts for want of it. */
+static bool has_crashed(const struct ray_process_cause *c)
+{
+	int signal, code;
+
+	return c->story == STORY_PROCESS && ray_process_cause_status(c, &signal, &code) &&
+	       signal_is_of_crash(signal);
+}
+
 /* A container that is asked to stop stops its processes, and kills those that hang. */
 static bool ended_while_stopping(const struct observation *o, const struct ray_process_cause *c)
 {
-	return stop_request_explains(&o->asked, o->ended_ns) && (!c->end || c->end->ended_ns >= o->asked.at_ns);
+	int64_t at_ns = c->end ? c->end->ended_ns : c->word ? c->word->at_ns : o->ended_ns;
+
+	return stop_request_explains(&o->asked, o->ended_ns) && at_ns >= o->asked.at_ns &&
+	       !has_crashed(c);
 }
 
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
@@ -278,8 +291,10 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 	}
 	set_process(&c, v);
 	add_evidence(o, &c, v);
-	if (!keeps_limit(&c, v))
-		ended_verdict(o, oom, &c, v);
+	if (keeps_limit(&c, v))
+		return;
+	ended_verdict(o, oom, &c, v);
+	stop_request_append(o, v);
 }
 
 /* The container lives */

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of a container, or of raylet, that followed one of Ray's own processes. Pure. */
+/*
+ * The verdict on a container, or on raylet, that ended because another of Ray's own processes had
+ * ended. Pure.
+ */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 
 /*
- * After everything else was looked at: the container has ended. Where one of Ray's processes ended before it and
- * explains it, class, confidence and sentence become that; a kill by the OOM killer keeps its class.
+ * For a container that has ended; v is the verdict from everything else. If a process of Ray's
+ * ended before the container and explains its end, sets class, confidence and sentence accordingly.
+ * A kill by the OOM killer keeps its class.
  */
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v);
 
-/* The container lives, o->process has ended: the whole verdict. */
+/* Makes the whole verdict on o->process, which has ended while the container lives. */
 void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_verdict);
 
 #endif

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/classify.h"
 
 #define END (1000 * NS_PER_SEC)
 #define UNREAD (-1)
@@ -266,6 +267,89 @@ static void a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_fa
 	/* `ray start` exits with 1 for either reason. */
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.process.name, "raylet");
+}
+
+static const struct {
+	const char *name;
+	struct row row;
+	int asked_before_ms;
+	enum failure_class class;
+	const char *process;
+} stops[] = {
+	{ "raylet crashed after the container was asked to stop",
+	  { .ends = { { RAY_PROCESS_RAYLET, 11 | CORE, 1187 }, { RAY_PROCESS_GCS_SERVER, 9, 444 } },
+	    .exit_code = 1 },
+	  6000,
+	  FAILURE_RAYLET_FAILED,
+	  "raylet" },
+	{ "gcs_server aborted after the container was asked to stop",
+	  { .ends = { { RAY_PROCESS_GCS_SERVER, 6 | CORE, 900 } }, .exit_code = 1 },
+	  6000,
+	  FAILURE_GCS_FAILED,
+	  "gcs_server" },
+	{ "raylet crashed before the container was asked to stop",
+	  { .ends = { { RAY_PROCESS_RAYLET, 11, 5000 } }, .exit_code = 1 },
+	  2000,
+	  FAILURE_RAYLET_FAILED,
+	  "raylet" },
+	{ "raylet aborted, as the GCS of the head was stopped too",
+	  { .ends = { { RAY_PROCESS_RAYLET, 6, 900 } }, .said = SAID_GCS_LOST, .exit_code = 1 },
+	  6000,
+	  FAILURE_TERMINATED,
+	  "" },
+	{ "the dashboard gave up after the container was asked to stop",
+	  { .ends = { { RAY_PROCESS_DASHBOARD, EXIT(1), 900 } }, .exit_code = 1 },
+	  6000,
+	  FAILURE_TERMINATED,
+	  "" },
+	{ "an agent was killed, and raylet went with it",
+	  { .ends = { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RAYLET, 0, 900 } },
+	    .said = SAID_AGENT,
+	    .exit_code = 1 },
+	  6000,
+	  FAILURE_TERMINATED,
+	  "" },
+	{ "`ray start` wrote of a dead raylet after the request",
+	  { .said = SAID_RAYLET_9, .exit_code = 1 },
+	  6000,
+	  FAILURE_TERMINATED,
+	  "" },
+};
+
+static void a_crash_of_rays_own_outweighs_a_request_to_stop(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(stops); i++) {
+		make(&stops[i].row, &w);
+		w.o.asked = (struct stop_request){
+			.signal = SIGTERM, .at_ns = END - stops[i].asked_before_ms * NS_PER_MS
+		};
+		classify(&w.o, &v);
+		if (v.class != stops[i].class || strcmp(v.process.name, stops[i].process) != 0)
+			fail_msg("%s: %s, \"%s\": %s", stops[i].name, failure_class_name(v.class),
+				 v.process.name, v.sentence);
+		assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+		assert_non_null(
+			strstr(v.sentence, "asked to stop (SIGTERM from outside the container"));
+	}
+}
+
+static void what_ray_start_wrote_before_the_request_is_no_part_of_the_stop(void **state)
+{
+	struct row row = { .said = SAID_RAYLET_9, .exit_code = 1 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&row, &w);
+	w.words.exited.at_ns = END - 8 * NS_PER_SEC;
+	w.o.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = END - 2 * NS_PER_SEC };
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 }
 
 static void a_sigkill_is_certain_only_when_it_was_not_the_oom_killer(void **state)
@@ -587,6 +671,8 @@ int main(void)
 		cmocka_unit_test(a_pod_that_is_deleted_stops_its_processes),
 		cmocka_unit_test(a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed),
 		cmocka_unit_test(a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_failed),
+		cmocka_unit_test(a_crash_of_rays_own_outweighs_a_request_to_stop),
+		cmocka_unit_test(what_ray_start_wrote_before_the_request_is_no_part_of_the_stop),
 		cmocka_unit_test(a_sigkill_is_certain_only_when_it_was_not_the_oom_killer),
 		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
 		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "sidecar/verdict/classify.h"
+
 #define MIB ((int64_t)1 << 20)
 #define LIVES .container = "ray-worker", .container_lives = true
 #define FULL(percent) .cgroup_version = 2, .last = { .limit = 100 * MIB, .usage = (percent) * MIB }

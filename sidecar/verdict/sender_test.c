@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/classify.h"
 
 #define GIB ((int64_t)1 << 30)
 #define S NS_PER_SEC

@@ -5,12 +5,12 @@
  *
  *   v1:CLASS:PROCESS-OR-TASK:DETAIL
  *
- * CLASS is the name of the failure class. PROCESS-OR-TASK is who died first: a task
+ * CLASS is the name of the failure class. PROCESS-OR-TASK is what died first: a task
  * or actor ("task/leak"), one of Ray's own processes ("raylet"), a process by its
  * name, or else the container. DETAIL is the inner signal, the function that the
  * backtrace blames and the user's Python function, or the exit code, and what is
- * known of the cause. A '?' at the end says that nothing is known of the cause: equal
- * ones may then have different causes, so nobody should count them as one.
+ * known of the cause. A '?' at the end says that nothing is known of the cause: failures
+ * with that signature may have different causes and must not be counted as the same.
  *
  * It is at most 192 bytes of [A-Za-z0-9] and ".:_/+-=,@#~?", so it needs no quoting
  * in JSON, YAML, HTML, a shell or an annotation. Numbers, PIDs, addresses, hexadecimal
@@ -25,32 +25,39 @@
 
 #include "lib/failure_class.h"
 #include "sidecar/crash/crash_info.h"
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 
 #define SIGNATURE_MAX 193 /* with its NUL */
 
-/* What a signature is made of. Texts come from the user's container and may hold anything; NULL or "": not known. */
+/*
+ * What a signature is made of. Texts come from the user's container and may contain anything; NULL
+ * or "": not known.
+ */
 struct signature_cause {
 	enum failure_class class;
 	const char *container;
 	const char *who; /* task, actor or process that died first, as people know it: "ray::leak", "raylet" */
-	int signal; /* that ended it; 0: none is known */
-	int exit_code; /* of the command's own; -1: none, or it says no more than the class */
-	const struct crash_info *crash; /* NULL: there is no core of it */
-	const char *module; /* without a backtrace: the file that the kernel says it crashed in */
+	int signal; /* the signal that ended it; 0: none is known */
+	int exit_code; /* the command's own exit code; -1: none, or it says no more than the class */
+	const struct crash_info *crash; /* from its core; NULL: there is no core */
+	const char *module; /* without a backtrace: the file in which it crashed, according to the kernel */
 	const char *words; /* one line about the cause, in Ray's or a library's words */
-	int xid; /* of a GPU that failed; 0: none */
-	bool cause_unknown; /* the rest says how it ended and not why */
+	int xid; /* the Xid error of a GPU that failed; 0: none */
+	bool cause_unknown; /* the other fields say how it ended, but not why */
 };
 
-/* Always a whole signature, whatever the texts hold. */
+/* Makes the signature. The result is always valid, whatever the texts contain. */
 void signature_make(const struct signature_cause *c, char ret_signature[static SIGNATURE_MAX]);
 
-/* Of a verdict. largest: the name of the largest process at the end, for a kill whose victim is not known; "" none. */
+/*
+ * Makes the signature of a verdict. largest: the name of the largest process at the end, used for a
+ * kill if its victim is not known; "": none.
+ */
 void signature_of(const struct observation *o, const struct verdict *v, const char *largest,
 		  char ret_signature[static SIGNATURE_MAX]);
 
-/* Nothing is known of the cause behind it: equal signatures do not mean equal causes. */
+/* Whether nothing is known of the cause, so that equal signatures do not mean equal causes. */
 bool signature_is_weak(const char *signature);
 
 #endif

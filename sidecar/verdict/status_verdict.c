@@ -9,10 +9,14 @@
 
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
+#include "sidecar/verdict/gap.h"
+#include "sidecar/verdict/stop_request.h"
+#include "sidecar/verdict/unstarted.h"
 
 #define SIGNAL_BASE 128
 #define REALTIME_MIN 32 /* the kernel's: a C library takes some of them for itself */
 #define HOW_MAX 160
+#define CRASH_IN_MAX 400
 
 /* The exit code that a shell makes of its command's signal. A program that ends with 160 or more hardly means a real-time one. */
 static int signal_of_code(int code)
@@ -119,7 +123,7 @@ static bool is_core_of_another(const struct observation *o)
 static void crashed_verdict(const struct observation *o, struct verdict *v)
 {
 	bool another = is_core_of_another(o);
-	char how[HOW_MAX], in[400];
+	char how[HOW_MAX], in[CRASH_IN_MAX];
 
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s.", o->container, how_it_ended(o, v, "crashed with", how),
 		 another ? "" : crash_in(o, in, sizeof(in)));
@@ -141,18 +145,6 @@ static void signaled_verdict(const struct observation *o, struct verdict *v)
 		crash_evidence(o, v);
 }
 
-/* Of a signal that ends a container which is to stop: a handler of it, or the end of the grace period. */
-static void add_stop_request(const struct observation *o, struct verdict *v)
-{
-	char asked[HOW_MAX];
-	size_t n = strlen(v->sentence);
-
-	if (!stop_request_explains(&o->asked, o->ended_ns) || n == 0 || v->sentence[n - 1] != '.')
-		return;
-	snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, "; it had been asked to stop (%s).",
-		 stop_request_describe(o, asked, sizeof(asked)));
-}
-
 void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	char how[HOW_MAX];
@@ -171,13 +163,13 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	switch (v->class) {
 	case FAILURE_KILLED:
 		killed_sentence(o, oom, v);
-		add_stop_request(o, v);
+		stop_request_append(o, v);
 		break;
 	case FAILURE_TERMINATED:
 	case FAILURE_INTERRUPTED:
 	case FAILURE_UNKNOWN:
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s.", o->container, how_it_ended(o, v, "was ended by", how));
-		add_stop_request(o, v);
+		stop_request_append(o, v);
 		break;
 	case FAILURE_SIGNALED:
 		signaled_verdict(o, v);
@@ -200,6 +192,47 @@ static void asked_verdict(const struct observation *o, struct verdict *v)
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because it was asked to stop (%s).",
 		 o->container, v->exit_code, stop_request_describe(o, asked, sizeof(asked)));
 	verdict_add_missing(v, "who asked it to stop, and why", "the pod's events");
+}
+
+/*
+ * Whether a process of it crashed, which nobody is asked to do. A Ray node ends only of the crash of a process of Ray's own,
+ * and ray_process_verdict decides on that.
+ */
+static bool has_crashed(const struct observation *o)
+{
+	bool dumped = o->crash && signal_is_of_crash(o->crash->signal);
+
+	return (dumped || o->kernel.crash[0]) && !o->has_raylet;
+}
+
+/* "python3 (PID 9) in it had crashed with SIGSEGV in f"; the kernel's line may be known to be of the container by a name alone. */
+static const char *who_crashed(const struct observation *o, char who[static HOW_MAX])
+{
+	const struct crash_info *c = o->crash;
+	char in[CRASH_IN_MAX];
+
+	if (!c || !signal_is_of_crash(c->signal)) {
+		snprintf(who, HOW_MAX, "a process in it had most likely crashed");
+		return who;
+	}
+	snprintf(who, HOW_MAX, "%s (PID %d) in it had crashed with %s%.60s", c->comm[0] ? c->comm : "a process", (int)c->pid,
+		 signal_name(c->signal), crash_in(o, in, sizeof(in)));
+	return who;
+}
+
+/* Both are known to have happened, and which of them ended the container is not. */
+static void crashed_and_asked_verdict(const struct observation *o, const char *ran, struct verdict *v)
+{
+	char who[HOW_MAX];
+
+	v->class = FAILURE_APPLICATION_ERROR;
+	v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, when %s.", o->container, v->exit_code,
+		 ran, who_crashed(o, who));
+	stop_request_append(o, v);
+	if (o->kernel.crash[0])
+		verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
+	verdict_add_missing(v, "whether the crash ended it, or who asked it to stop", "the command's own log, and the pod's events");
 }
 
 /* 126 or 127 of a command that was executed may come from a shell, or from the program itself. */
@@ -228,7 +261,10 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 		return;
 	}
 	if (v->exit_code != 0 && !o->pod_terminating && stop_request_explains(&o->asked, o->ended_ns)) {
-		asked_verdict(o, v);
+		if (has_crashed(o))
+			crashed_and_asked_verdict(o, ran, v);
+		else
+			asked_verdict(o, v);
 		return;
 	}
 	if (v->exit_code == 126 || v->exit_code == 127) {

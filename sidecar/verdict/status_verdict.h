@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the wait status alone says: exit codes and signals. Pure. */
+/* The verdict from the wait status alone: exit codes and signals. Pure. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
 
-#include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 
-/* Sets v's exit code and signal, from the wait status or, without one, from what ends a container's PID 1. */
+/*
+ * Sets v's exit code and signal from the wait status; if that is not known, from what can end PID 1
+ * of a container.
+ */
 void status_read(const struct observation *o, struct verdict *v);
 
-/* v->signal is set: class, confidence and sentence. */
+/* Sets class, confidence and sentence of a death by the signal v->signal. */
 void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v);
 
-/* v->exit_code is at least 0 and v->signal is not set. */
+/* Sets them for an exit with v->exit_code, which is at least 0; v->signal is not set. */
 void exit_verdict(const struct observation *o, struct verdict *v);
 
 #endif

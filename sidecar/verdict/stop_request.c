@@ -3,13 +3,14 @@
 #include "sidecar/verdict/stop_request.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/units.h"
-#include "sidecar/verdict/classify.h"
 
 /* The longest grace period that is common. A command that ignored the signal for longer went on for reasons of its own. */
 #define EXPLAINS_NS (600 * NS_PER_SEC)
 #define WHO_MAX 40
+#define DESCRIPTION_MAX 160
 
 bool stop_request_explains(const struct stop_request *s, int64_t at_ns)
 {
@@ -33,4 +34,16 @@ void stop_request_evidence(const struct observation *o, struct verdict *v)
 
 	if (o->asked.signal && o->asked.at_ns <= o->ended_ns)
 		verdict_add_evidence(v, "launcher", "it was asked to stop: %s", stop_request_describe(o, text, sizeof(text)));
+}
+
+void stop_request_append(const struct observation *o, struct verdict *v)
+{
+	char asked[DESCRIPTION_MAX];
+	size_t n = strlen(v->sentence);
+
+	if (!stop_request_explains(&o->asked, o->ended_ns) || n == 0 || v->sentence[n - 1] != '.')
+		return;
+	snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1,
+		 "; it had been asked to stop (%s).",
+		 stop_request_describe(o, asked, sizeof(asked)));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the memory of one process went, from the samples that show it. Pure. */
+/* Computes how the memory of a process grew, from the samples that show the process. Pure. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_TREND_H
 #define AFTERGLOW_SIDECAR_VERDICT_TREND_H
 
@@ -8,15 +8,18 @@
 
 #include "sidecar/sample/history.h"
 
-/* Its latest growth: RSS-SHR rose from `from` to `to` over grew_ns, then stayed for flat_ns until the last sample. */
+/*
+ * The latest growth: RSS-SHR rose from `from` to `to` over grew_ns, then stayed the same for
+ * flat_ns until the last sample.
+ */
 struct trend {
-	int64_t grew_ns; /* 0: nothing is known of it, or it did not grow */
+	int64_t grew_ns; /* 0: nothing is known of the growth, or there was none */
 	int64_t from, to; /* bytes */
 	int64_t flat_ns;
 	int64_t seen_ns; /* from the first to the last sample that shows the process */
 };
 
-/* Starts from { 0 }-initialized state; the samples come oldest first. */
+/* Must be initialized to { 0 }. The samples are added from the oldest to the newest. */
 struct trend_state {
 	pid_t pid;
 	int n;
@@ -26,7 +29,7 @@ struct trend_state {
 void trend_add(struct trend_state *t, int64_t at_ns, int64_t own);
 void trend_result(const struct trend_state *t, struct trend *ret_trend);
 
-/* Both of them over a whole history. */
+/* Computes the trend of a process from a whole history. */
 void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sidecar/verdict/classify.h"
 
 #define COMMAND_SHOWN 120
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# build.sh DIR: builds KubeRay's operator from its Go module, of the version that DIR's go.mod pins, and
-# prints the directory that holds it, with its CRDs beside it in crd/ and its sample manifests in samples/.
-# DIR's own program validate, if there is one, is built of the same packages, with the same flags, so that they are compiled once.
-# Nothing is done when all is there already. What it says on the way goes to stderr.
+# build.sh DIR: builds KubeRay's operator from its Go module, of the version that DIR's go.mod pins,
+# and prints the directory that holds it, with its CRDs beside it in crd/ and its sample manifests
+# in samples/. DIR's own program validate, if there is one, is built of the same packages, with the
+# same flags, so that they are compiled once. Nothing is done when all is there already. What it
+# says on the way goes to stderr.
 set -euo pipefail
 script=$(realpath "$0")
 cd "$1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API server as a test sees it: one connection, JSON in and out. A tenth of kubectl's time for each call."""
+"""A client of the API server for tests: one connection, JSON in and out. A call takes a tenth of the time that kubectl takes."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ GROUPS = {
 
 
 class ApiError(AssertionError):
-    """An answer that is no success."""
+    """An answer other than a success."""
 
     def __init__(self, method, path, status, text):
         super().__init__(f"{method} {path}: {status} {text}")
@@ -31,7 +31,7 @@ class ApiError(AssertionError):
 
 
 class Api:
-    """Requests to one API server as one user; in one namespace, when it has one."""
+    """Sends requests to one API server as one user, in one namespace if it has one."""
 
     def __init__(self, port, ca, certificate=None, key=None, token=None, namespace=None):
         self.arguments = (port, ca, certificate, key, token)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator from build/ as a process here, on a real etcd and kube-apiserver of the test session's own."""
+"""Runs the operator from build/ as a process, against a real etcd and kube-apiserver that the test session starts."""
 
 import json
 import os
@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from conftest import wait_for
+from apiserver.api import ApiError
 from apiserver.control_plane import ControlPlane, Daemon, free_port
 from apiserver.kubelet import Kubelet
 
@@ -43,7 +44,7 @@ def install_crds(control_plane):
 
 @pytest.fixture(name="scenarios", scope="module")
 def doomed_leaders(plane, tmp_path_factory):
-    """Leaders that are gone since it was first asked for (see replicas.py): all at once, so that one takeover's time is enough."""
+    """Leaders that end when a test first asks for this fixture (replicas.py): all at once, so that the takeovers overlap."""
     from apiserver import replicas  # pylint: disable=import-outside-toplevel # which needs what is below
     with replicas.doomed_leaders(plane, tmp_path_factory.mktemp) as made:
         yield made
@@ -51,7 +52,7 @@ def doomed_leaders(plane, tmp_path_factory):
 
 @pytest.fixture
 def api(plane, request):
-    """The API in a namespace of the test's own, whose clusters are gone afterwards."""
+    """The API in a namespace of the test's own. Its clusters are deleted afterwards."""
     words = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
     api = new_namespace(plane, words)
     yield api
@@ -76,6 +77,36 @@ def empty(api):
 @pytest.fixture
 def kubelet(api):
     return Kubelet(api)
+
+
+@pytest.fixture
+def new_token(plane, api):
+    """Makes tokens of an administrator. Each comes with a function that ends its validity."""
+    api.create("serviceaccounts", {"metadata": {"name": "admin"}})
+    binding = f"admin-{api.namespace}"
+    plane.api().create("clusterrolebindings", {
+        "metadata": {"name": binding},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "admin", "namespace": api.namespace}]})
+
+    def new(name):
+        api.create("secrets", {"metadata": {"name": name}})
+        token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {
+            "boundObjectRef": {"apiVersion": "v1", "kind": "Secret", "name": name}}}, "admin", "token")["status"]["token"]
+
+        def end():
+            api.delete("secrets", name)
+
+            def refused():
+                try:
+                    plane.api(token).within(api.namespace).items("pods")
+                except ApiError as error:
+                    return error.status == 401
+                return False
+            wait_for("the token to be refused", refused)
+        return token, end
+    yield new
+    plane.api().delete("clusterrolebindings", binding)
 
 
 class Operator(Daemon):
@@ -252,7 +283,7 @@ def make(api):
 
 def settle(operator, api, kubelet):
     """
-    Returns when the operator has seen all that happened so far, and done what it wanted to. What it must answer comes
+    Returns when the operator has seen everything that happened so far, and has acted on it. What it must answer comes
     last in both watches: a cluster that it refuses, and a pod that died.
     """
     name = f"marker-{uuid.uuid4().hex[:5]}"

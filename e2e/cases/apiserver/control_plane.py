@@ -29,7 +29,7 @@ AUDIT_POLICY = {
 
 def free_port():
     """
-    Below the range from which the kernel gives ports to clients, so that it is still free after a restart; and not one that
+    A port below the range from which the kernel gives ports to clients, so that it is still free after a restart; and not one that
     a worker beside this one may take.
     """
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 6
@@ -122,7 +122,7 @@ class ControlPlane:
                             "--unsafe-no-fsync", "--log-level", "warn"], self.file("etcd.log"))
 
     def api_server_command(self, port, *more, etcd_port=None):
-        """What starts an API server. Of a flag that comes twice the last counts."""
+        """The command that starts an API server. If a flag is given twice, the last counts."""
         return [
             self.bin / "kube-apiserver", "--etcd-servers", f"http://127.0.0.1:{etcd_port or self.etcd_port}",
             "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port,
@@ -171,13 +171,13 @@ class ControlPlane:
             manager.stop(signal.SIGKILL)
 
     def etcd_call(self, method, body):
-        """etcd's gRPC by way of its JSON gateway."""
+        """Calls etcd's gRPC through its JSON gateway."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.etcd_port}/v3/{method}", json.dumps(body).encode())
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
     def compact(self):
-        """Forgets all versions but the last."""
+        """Compacts etcd: it forgets all versions but the last."""
         revision = self.etcd_call("kv/range", {"key": "AA=="})["header"]["revision"]
         self.etcd_call("kv/compaction", {"revision": revision, "physical": True})
 

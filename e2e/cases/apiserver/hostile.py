@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a tenant who means harm, or does not know better, may write into a namespace of theirs: objects drawn at random,
-deep, wide, of strange characters and huge numbers, with labels and owners that are not theirs. Each name of an object has its
-kind in it, so that a log tells what was tried.
+Draws at random the objects that a hostile or careless tenant may write into a namespace of their own: deep or wide objects,
+strange characters, huge numbers, and labels and owners that belong to others. The name of each object begins with its kind, so
+that a log shows what was tried.
 """
 
 import copy
@@ -26,14 +26,14 @@ def nested(rng, levels):
 
 
 def places(cluster):
-    """Objects of a cluster into which something can be put."""
+    """Returns the objects of a cluster into which something can be put."""
     head, worker = cluster["spec"]["headGroupSpec"], cluster["spec"]["workerGroupSpecs"][0]
     return [g["template"]["spec"] for g in (head, worker)] + [
         g["template"]["spec"]["containers"][0] for g in (head, worker)] + [head["template"]]
 
 
 class Tenant:
-    """Draws what to write next."""
+    """A tenant that draws at random what to write next."""
 
     def __init__(self, rng, api, victim):
         self.rng, self.api, self.victim = rng, api, victim
@@ -48,7 +48,7 @@ class Tenant:
         return ray_cluster(self.name(kind), group("small", self.rng.choice([0, 1, 3])))
 
     def moves(self):
-        """(game, plural, body, name to patch or None), some of each game, in any order."""
+        """Returns a list of (game, plural, body, name to patch or None): moves of each game, in random order."""
         drawn = [(game.__name__, move) for game in self.games for _ in range(8) for move in game()]
         self.rng.shuffle(drawn)
         return [(game, *move) for game, move in drawn]
@@ -130,7 +130,7 @@ class Tenant:
         return [("pods", self.pod({"ray.io/is-ray-node": "yes", **labels}), None)]
 
     def owners(self):
-        """Pods and failures that say whose they are: the other tenant's, or of a cluster with too many heads."""
+        """Pods and failures that claim to belong to the other tenant's cluster, or to a cluster with too many heads."""
         rng, own = self.rng, self.cluster("crowded")
         name, uid = self.victim["metadata"]["name"], self.victim["metadata"]["uid"]
         labels = {"ray.io/is-ray-node": "yes", "ray.io/cluster": name, "ray.io/node-type": rng.choice(["head", "worker"]),
@@ -143,7 +143,7 @@ class Tenant:
                 ("rayfailures", failure, None)]
 
     def squatting(self):
-        """What the operator would make is there already, and is something else."""
+        """Objects with the names that the operator would use, made before it, with another content."""
         cluster = self.cluster("squat")
         name = cluster["metadata"]["name"]
         service = {"metadata": {"name": f"{name}-head-svc", "labels": {"ray.io/cluster": name}}, "spec": {"ports": [{"port": 1}]}}
@@ -153,7 +153,7 @@ class Tenant:
         return [("services", service, None), ("configmaps", claim, None), ("rayclusters", cluster, None)]
 
     def relabel(self):
-        """Of a pod that the operator made, if there is one."""
+        """Changes the labels of a pod that the operator made, if there is one."""
         pods = self.api.items("pods", "ray.io/is-ray-node=yes")
         if not pods:
             return []

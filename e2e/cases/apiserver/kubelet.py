@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the kubelet: says of pods, in their status, what a kubelet would."""
+"""Plays the kubelet: writes into the status of pods what a kubelet would write."""
 
 import datetime
 import hashlib
@@ -19,13 +19,13 @@ def container_id(pod, name, restart):
 
 
 def running(pod, name, restart=0):
-    """The status of a container that runs and is ready."""
+    """The status of a container that is running and ready."""
     return {"name": name, "image": "image", "imageID": "image", "containerID": container_id(pod, name, restart),
             "ready": True, "started": True, "restartCount": restart, "state": {"running": {"startedAt": NOW}}}
 
 
 def ended(pod, name, restart, exit_code, **more):
-    """A state of a container that ended."""
+    """The state of a container that has ended."""
     return {"terminated": {"exitCode": exit_code, "reason": "Error", "startedAt": NOW, "finishedAt": ENDED,
                            "containerID": container_id(pod, name, restart), **more}}
 
@@ -44,7 +44,7 @@ class Kubelet:
         self.api = api
 
     def say(self, pod, phase, containers, ready):
-        """Conditions of others (DisruptionTarget) stay, as a kubelet leaves them."""
+        """Writes conditions. Those of other components (DisruptionTarget) stay, as with a real kubelet."""
         body = status(pod, phase, containers, ready)
         own = {c["type"] for c in body["status"]["conditions"]}
         now = self.api.get("pods", pod["metadata"]["name"])["status"]
@@ -52,7 +52,7 @@ class Kubelet:
         return self.api.patch("pods", pod["metadata"]["name"], body, "status")
 
     def run(self, pod):
-        """All containers run and are ready."""
+        """Sets that all containers are running and ready."""
         return self.say(pod, "Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
 
     def run_at(self, pod, address, restarts=0):

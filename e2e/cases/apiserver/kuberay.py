@@ -26,7 +26,7 @@ PREFIX = "rc-"  # so that a cluster's name can be told from other words
 
 
 def put(tree, path, value):
-    """Sets the value at a path; null takes away what stands there."""
+    """Sets the value at a path; null removes the value."""
     *parents, last = re.findall(r"[^.]+", path)
     for part in parents:
         tree = tree[int(part)] if isinstance(tree, list) else tree.setdefault(part, {})
@@ -81,7 +81,7 @@ class Samples:
 
 
 class Play:
-    """Has one operator act in one namespace, and notes what it did."""
+    """Lets one operator act in one namespace, and notes what it did."""
 
     def __init__(self, plane, api, user):
         self.plane, self.api, self.user = plane, api, user
@@ -189,7 +189,7 @@ class Play:
 
 
 class World:
-    """All objects of a namespace at a moment."""
+    """All objects of a namespace at one moment."""
 
     def __init__(self, api, named):
         self.namespace, self.named = api.namespace, named
@@ -264,7 +264,7 @@ HASHES = {"ray.io/upgrade-strategy-recreate-hash"}
 
 
 class Mask:
-    """Puts words in the place of what differs by chance."""
+    """Replaces what differs by chance by fixed words."""
 
     def __init__(self, name, uid, namespace):
         self.words = [(re.escape(uid), "UID"), (re.escape(namespace), "NAMESPACE"),

@@ -18,7 +18,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 @dataclasses.dataclass
 class Request:
-    """What was asked, when, and what came of it."""
+    """A request: what was asked, when, and how it was answered."""
 
     method: str
     path: str
@@ -52,7 +52,7 @@ class Request:
 
 
 class Rule:
-    """Whom it meets, how often, and what then happens: exactly one of the keyword arguments."""
+    """A rule: which requests it applies to, how often, and what happens then, which is exactly one of the keyword arguments."""
 
     def __init__(self, meets, times=1, *, answer=None, hang_up=False, rewrite=None, lines=None, dribble=False, feed=None,
                  twice=False, hold=False):
@@ -70,7 +70,7 @@ HANG_UP = Rule(None, hang_up=True)
 
 
 class PeerServer(http.server.ThreadingHTTPServer):
-    """Ends with the test."""
+    """The peer runs until the test ends."""
 
     daemon_threads = True
     request_queue_size = 128  # of 5 a burst loses some, which come again a second later
@@ -104,7 +104,7 @@ class Peer:
         return path
 
     def rule(self, meets, times=1, **what):
-        """From now on, for so many requests that it meets."""
+        """Adds a rule that holds from now on, for that many matching requests."""
         rule = Rule(meets, times, **what)
         with self.lock:
             self.rules.append(rule)
@@ -130,7 +130,7 @@ class Peer:
         return http.client.HTTPSConnection("127.0.0.1", self.plane.port, context=self.context)
 
     def cut(self):
-        """Ends all connections to the client. One that is asked meanwhile answers nothing and uses up no rule."""
+        """Ends all connections to the client. A request that arrives meanwhile gets no answer and uses up no rule."""
         with self.lock:
             self.doomed |= self.sockets
             for connection in self.sockets:
@@ -146,7 +146,7 @@ class Peer:
 
 
 class PeerHandler(http.server.BaseHTTPRequestHandler):
-    """One connection of the client's."""
+    """Serves one connection of the client."""
 
     protocol_version = "HTTP/1.1"
     owner = None

@@ -68,7 +68,7 @@ class PodSidecar:
         return any(os.path.realpath(f"/proc/{p}/fd/{fd}") == str(self.log) for p in [pid, *children] for fd in os.listdir(f"/proc/{p}/fd"))
 
     def memory_kill(self, task, pid):
-        """Ray's own memory monitor ends that task."""
+        """Writes the log line with which Ray's own memory monitor ends that task."""
         text = RAYLET_LOG.read_text()
         begin, end = text.index("[2026-11-21 04:55:34,745"), text.index("[2026-11-21 04:55:35,056")
         with self.log.open("a") as log:

@@ -45,7 +45,7 @@ class Proxy:
             threading.Thread(target=self.copy, args=(server, client), daemon=True).start()
 
     def copy(self, source, target):
-        """Until either side ends."""
+        """Forwards one connection until either side ends it."""
         try:
             while data := source.recv(65536):
                 if source in self.doomed:
@@ -75,12 +75,12 @@ class Proxy:
                     self.doomed.add(target)
 
     def lose_answer(self, nth):
-        """The nth packet from the client reaches the API server; the connection ends in place of the answer."""
+        """Lets the nth packet from the client reach the API server, and then ends the connection in place of the answer."""
         with self.lock:
             self.countdown = nth
 
     def swallow(self):
-        """All connections, new ones too, stay open, and nothing comes through any more."""
+        """Keeps all connections open, new ones too, and forwards nothing any more."""
         self.swallowing = True
 
     def black_hole(self):
@@ -100,7 +100,7 @@ class Proxy:
                 self.dead.add(client)
 
     def refuse(self, refusing=True):
-        """New connections are closed at once."""
+        """Closes new connections at once."""
         self.refusing = refusing
 
     def cut(self):

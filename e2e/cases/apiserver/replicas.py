@@ -31,7 +31,7 @@ class Replicas:
                           kubeconfig=self.plane.kubeconfig(user, port=through.port if through else None))
 
     def writers(self):
-        """Who wrote, in the order of the writes; the lease apart."""
+        """Returns which replica made each write, in their order, without writes of the Lease."""
         users = [(w["auditID"], user) for user in ("first", "second") for w in self.writes(user)]
         order = {w["auditID"]: n for n, w in enumerate(self.plane.writes(self.api.namespace, user=None))}
         return [user for audit_id, user in sorted(users, key=lambda u: order[u[0]])]
@@ -44,7 +44,7 @@ class Replicas:
         empty(self.api)
 
     def taken_over(self):
-        """When the second has done what the first could not any more."""
+        """Returns when the second replica has done what the first could no longer do."""
         self.cluster.scale(small=3)
         self.cluster.wait_pods(1, 3)
         return self

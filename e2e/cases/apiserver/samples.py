@@ -119,7 +119,7 @@ class Run:
         return [w for w in self.plane.writes(self.api.namespace, user=USER) if w["objectRef"]["resource"] not in UNCOUNTED]
 
     def settle(self, quiet=QUIET_S, timeout=150):
-        """Returns when KubeRay has written nothing for so long; that it never does is a failure."""
+        """Returns when KubeRay has written nothing for that long; fails if that never happens."""
         seen, since, end = -1, time.monotonic(), time.monotonic() + timeout
         while time.monotonic() - since < quiet:
             now = len(self.written())
@@ -174,7 +174,7 @@ def root_of(an_object, objects):
 
 
 class Masks:
-    """Takes out of a status what is chance: names with random ends, times, addresses."""
+    """Removes from a status what differs by chance: names with random ends, times, addresses."""
 
     ADDRESSES = re.compile(r"10\.0\.\d+\.\d+")
     TIMES = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")

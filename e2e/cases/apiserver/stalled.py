@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has one thread of a program stand still while its others go on."""
+"""Stops one thread of a program while its other threads go on."""
 
 import contextlib
 import ctypes

@@ -18,7 +18,7 @@ RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBi
 
 
 def template(plane, *args):
-    """Of `helm template`."""
+    """Runs `helm template`."""
     return subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--kube-version", "1.34.0",
                            *args], capture_output=True, text=True, check=False)
 
@@ -46,7 +46,7 @@ def only(objects, kind):
 
 @contextlib.contextmanager
 def rights_of(plane, objects, namespace):
-    """What of them is about rights is in force."""
+    """Applies those objects that grant rights, and deletes them afterwards."""
     rights = plane.file("rights.yaml")
     rights.write_text(yaml.safe_dump_all([o for o in objects if o["kind"] in RIGHTS]))
     plane.kubectl("apply", "--namespace", namespace, "-f", str(rights))
@@ -58,7 +58,7 @@ def rights_of(plane, objects, namespace):
 
 @pytest.fixture(name="chart", params=["all namespaces", "one namespace"])
 def rendered_chart(request, plane, api):
-    """The chart's objects, by kind; those about rights are in force."""
+    """The chart's objects, by kind; those that grant rights are applied."""
     scope = [f"watchNamespace={api.namespace}"] if request.param == "one namespace" else []
     objects = rendered(plane, "manageRayClusters=true", "recording.kernelLog.enabled=true", *scope, namespace=api.namespace)
     with rights_of(plane, objects, api.namespace):
@@ -305,7 +305,7 @@ def test_by_default_nothing_needs_a_crd_of_others(plane):
     # This API server forbids privileged containers, as which the agent would read the kernel log.
     ("watchNamespace=NAMESPACE", "nodeAgent.enabled=true", "nodeAgent.syslog=false")])
 def test_kubernetes_itself_knows_each_field_of_what_is_rendered(plane, api, sets, tmp_path):
-    """It is asked in place of kubeconform, whose schemas say less. Kinds of the Prometheus operator have no CRD here."""
+    """The API server validates more than kubeconform's schemas do. Kinds of the Prometheus operator have no CRD here."""
     sets = [s.replace("NAMESPACE", api.namespace) for s in sets]
     objects = [o for o in rendered(plane, *sets, *EVERYTHING, f"image.digest={DIGEST}", "extraArgs[0]=--qps=1", "env[0].name=A", "env[0].value=B",
                                    "volumes[0].name=v", "volumes[0].emptyDir.medium=Memory", "volumeMounts[0].name=v",

@@ -10,11 +10,9 @@ import socket
 import socketserver
 import threading
 
-import pytest
 import yaml
 
 from conftest import wait_for
-from apiserver.api import ApiError
 from apiserver.conftest import group
 
 
@@ -39,36 +37,6 @@ def certificate(plane, name="operator"):
 def whole(plane, path, user, **cluster):
     return write_config(path, **{"current-context": "x", "contexts": context_entry(),
                                  "clusters": cluster_entry(plane, **cluster), "users": [{"name": "u", "user": user}]})
-
-
-@pytest.fixture
-def new_token(plane, api):
-    """Makes tokens of an administrator; each with a function that ends its validity."""
-    api.create("serviceaccounts", {"metadata": {"name": "admin"}})
-    binding = f"admin-{api.namespace}"
-    plane.api().create("clusterrolebindings", {
-        "metadata": {"name": binding},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"kind": "ServiceAccount", "name": "admin", "namespace": api.namespace}]})
-
-    def new(name):
-        api.create("secrets", {"metadata": {"name": name}})
-        token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {
-            "boundObjectRef": {"apiVersion": "v1", "kind": "Secret", "name": name}}}, "admin", "token")["status"]["token"]
-
-        def end():
-            api.delete("secrets", name)
-
-            def refused():
-                try:
-                    plane.api(token).within(api.namespace).items("pods")
-                except ApiError as error:
-                    return error.status == 401
-                return False
-            wait_for("the token to be refused", refused)
-        return token, end
-    yield new
-    plane.api().delete("clusterrolebindings", binding)
 
 
 PLUGIN = """#!/bin/sh
@@ -181,7 +149,7 @@ def test_impersonation_acts_as_another(start, plane, api, make, tmp_path):
 
 
 class Connect(http.server.BaseHTTPRequestHandler):
-    """The one method that a proxy for TLS needs."""
+    """Answers CONNECT, the only method that a proxy for TLS needs."""
 
     asked = []
 
@@ -206,7 +174,7 @@ class Connect(http.server.BaseHTTPRequestHandler):
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """On a free port, until the process ends or it is shut down."""
+    """Serves on a free port until the process ends or it is shut down."""
 
     daemon_threads = True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events as kubectl shows them: what happens again is counted, not told again."""
+"""Events as kubectl shows them: an Event that repeats is counted and not written anew."""
 
 import re
 
@@ -66,7 +66,7 @@ def told(api, reason):
 
 
 def counted(notes):
-    """How many pods the notes tell of."""
+    """The number of pods that the notes of the Events mention."""
     return sum(int(re.match(r"\w+ (\d+) worker Pods of group small: ", n)[1]) if " Pods " in n else 1 for n in notes)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every death becomes one RayFailure, whoever was away when it happened."""
+"""Every death becomes one RayFailure, even if the operator or the sidecar was away when it happened."""
 
 import json
 

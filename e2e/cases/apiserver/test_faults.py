@@ -66,7 +66,7 @@ def break_watch(peer, plural):
 
 
 def gone_at_once():
-    """Whatever the stream says first becomes an ERROR 410, and then it ends."""
+    """Replaces the first event of the stream by an ERROR 410, and ends the stream."""
     sent = []
 
     def change(line):
@@ -166,7 +166,7 @@ def test_a_list_that_meets_410_too_is_asked_for_again_and_never_by_version(start
 
 
 def old_token(query):
-    """A continue token of a version that was compacted long ago."""
+    """Makes a continue token of a version that was compacted long ago."""
     if "continue" in query:
         token = {"v": "meta.k8s.io/v1", "rv": 2, "start": "a\u0000"}
         query["continue"] = base64.urlsafe_b64encode(json.dumps(token).encode()).decode().rstrip("=")
@@ -264,7 +264,7 @@ def test_a_stream_cut_before_its_end_is_thrown_away_and_the_old_copy_serves(star
 
 
 def gap(peer, meets):
-    """Seconds between the first request of those that was refused, and the next."""
+    """The seconds between the first of these requests that was refused and the next."""
     seen = peer.seen(meets)
     refused = next(i for i, r in enumerate(seen) if r.status == 429)
     return seen[refused + 1].at - seen[refused].at
@@ -319,7 +319,7 @@ def test_a_stream_may_come_byte_by_byte(start, peer, api, kubelet, make):
 
 
 def new_authority(plane, directory):
-    """Another authority, and a serving certificate of its."""
+    """Makes another certificate authority, and a serving certificate that it signed."""
     plane.openssl("req", "-x509", "-config", "openssl.cnf", "-new", "-newkey", "ec", "-pkeyopt",
                   "ec_paramgen_curve:prime256v1", "-noenc", "-days", "30", "-subj", "/CN=new-ca", "-keyout",
                   str(directory / "ca.key"), "-out", str(directory / "ca.crt"), "-addext",
@@ -630,7 +630,7 @@ def test_the_documentation_has_every_row_and_names_tests_that_exist():
 
 
 def shape(value):
-    """What kinds of things stand where; texts and numbers may differ."""
+    """Replaces each value by its type, because texts and numbers may differ."""
     if isinstance(value, dict):
         return {k: shape(v) for k, v in sorted(value.items()) if k != "metadata"}
     if isinstance(value, list):
@@ -684,7 +684,7 @@ def test_the_peers_429_is_that_of_the_real_server(api):
 
 
 def test_the_peers_error_event_is_that_of_the_real_server(plane, api):
-    """A watch from a version that was compacted, on a server that has just begun."""
+    """Starts a watch from a version that was compacted, on a server that has just started."""
     plane.compact()
     with plane.another_api_server() as fresh:
         text = fresh.request("GET", "/api/v1/configmaps?watch=1&resourceVersion=2&timeoutSeconds=1")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the kubelet is told when something is wrong for long: minutes pass at once here, as they do for a machine that slept.
+What /healthz answers when something is wrong for long. Minutes pass at once here, as for a machine that was suspended.
 """
 
 import os
@@ -37,7 +37,7 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 
 
 class Sleeper:
-    """The environment of a process for which time can pass."""
+    """The environment of a process whose clock the test can move."""
 
     def __init__(self, directory):
         self.file = directory / "slept"

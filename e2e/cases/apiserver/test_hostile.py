@@ -43,7 +43,7 @@ def hostile(plane, rng):
 
 
 def bring_up(api, name, workers):
-    """A cluster of a user's, from its creation until it is ready, its kubelet being quick."""
+    """Creates a user's cluster, plays its kubelet without delay, and returns when the cluster is ready."""
     cluster, kubelet = RayCluster(api, name), Kubelet(api)
 
     def ready():
@@ -70,7 +70,7 @@ def write(api, plural, body, name):
 
 
 def storm(api, moves):
-    """Writes them all. Of each game, how many the API server took."""
+    """Writes all moves. Returns for each game how many of them the API server accepted."""
     taken = collections.Counter()
     for game, plural, body, name in moves:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends that hang together are one incident in the status, labels and Events of failures, also when operators restart."""
+"""Ends with the same cause are one incident in the status, labels and Events of failures, also when operators restart."""
 
 import re
 import signal
@@ -17,7 +17,7 @@ HEAD, WORKER = "ray-head", "ray-worker"
 
 @pytest.fixture(name="operator")
 def beside_kuberay(start):
-    """Nobody makes new pods for those that ended."""
+    """Makes a cluster for which no operator creates new pods when its pods end."""
     return start(manage=False)
 
 
@@ -210,7 +210,7 @@ def test_a_consequence_that_somebody_removes_is_not_counted_any_more(api, kubele
 
 @pytest.fixture(name="old_crd")
 def crd_without_a_status(plane):
-    """As an Afterglow of before incidents installed it."""
+    """The CRD as an Afterglow without incidents installed it."""
     api, name = plane.api(), "rayfailures.afterglow.dev"
     versions = api.get("customresourcedefinitions", name)["spec"]["versions"]
     api.patch("customresourcedefinitions", name, {"spec": {"versions": [{k: v for k, v in versions[0].items() if k != "subresources"}]}})

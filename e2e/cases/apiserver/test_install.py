@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""helm install, upgrade and uninstall, beside others that are there already."""
+"""helm install, upgrade, rollback and uninstall, also beside other releases and KubeRay."""
 
 import base64
 import json
@@ -9,12 +9,19 @@ import subprocess
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import ROOT, Operators
+from apiserver.conftest import ROOT, Operators, group, ray_cluster
 from apiserver.control_plane import ControlPlane
 
 OURS = ["clusterraypolicies.afterglow.dev", "rayfailures.afterglow.dev", "raypolicies.afterglow.dev"]
 CRDS = sorted(["rayclusters.ray.io", *OURS])  # of an Afterglow that makes the pods of RayClusters
 MANAGING = "manageRayClusters=true"
+# The chart as it was before the webhook and policies, by `helm package`.
+FORMER_CHART = ROOT / "e2e/cases/apiserver/testdata/afterglow-chart-2026-11-21.tgz"
+
+
+def failure(name):
+    return {"apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure", "metadata": {"name": name},
+            "spec": {"pod": "p", "container": "c", "class": "Killed", "confidence": "certain", "verdict": "It was killed."}}
 
 
 class Helm:
@@ -29,13 +36,13 @@ class Helm:
         return subprocess.run([self.plane.bin / "helm", "--kubeconfig", self.plane.kubeconfig("test"), *args],
                               capture_output=True, text=True, check=False, env=env, timeout=120)
 
-    def install(self, release, namespace, *values):
+    def install(self, release, namespace, *values, chart=ROOT / "charts/afterglow", options=()):
         sets = [part for value in values for part in ("--set", value)]
-        return self.run("upgrade", "--install", release, ROOT / "charts/afterglow", "--namespace", namespace,
-                        "--create-namespace", *sets)
+        return self.run("upgrade", "--install", release, chart, "--namespace", namespace, "--create-namespace",
+                        *sets, *options)
 
-    def must_install(self, *args):
-        result = self.install(*args)
+    def must_install(self, *args, **kwargs):
+        result = self.install(*args, **kwargs)
         assert result.returncode == 0, result.stderr
         return result.stdout
 
@@ -44,6 +51,11 @@ class Helm:
 
     def configuration(self, name):
         return json.loads(self.plane.kubectl("get", "mutatingwebhookconfiguration", name, "-o", "json"))
+
+    def operator_config(self):
+        """The configuration that the chart gives the operator, as text."""
+        return self.plane.kubectl("get", "configmap", "afterglow", "--namespace", "afterglow-system", "-o",
+                                  "jsonpath={.data.config\\.yaml}")
 
     def crds(self):
         return sorted(crd["metadata"]["name"] for crd in self.api.items("customresourcedefinitions"))
@@ -61,7 +73,7 @@ def fresh_plane(tmp_path_factory):
 
 @pytest.fixture
 def helm(fresh_plane):
-    """On it nothing is installed, before and after."""
+    """helm on a control plane on which nothing is installed, before and after the test."""
     made = Helm(fresh_plane)
     yield made
     for release in made.run("list", "-A", "-q").stdout.split():
@@ -77,9 +89,7 @@ def helm(fresh_plane):
 def test_what_helm_uninstall_leaves_is_the_kinds_and_what_is_of_them(helm):
     helm.must_install("afterglow", "afterglow-system", MANAGING)
     # The API server serves a kind a little after it has stored it.
-    wait_for("the kind", lambda: helm.api.within("default").create("rayfailures", {
-        "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure", "metadata": {"name": "old"},
-        "spec": {"pod": "p", "container": "c", "class": "Killed", "confidence": "certain", "verdict": "It was killed."}}))
+    wait_for("the kind", lambda: helm.api.within("default").create("rayfailures", failure("old")))
     helm.uninstall("afterglow", "afterglow-system")
     assert helm.crds() == CRDS
     assert helm.api.within("default").get("rayfailures", "old")
@@ -139,6 +149,56 @@ def test_the_api_server_keeps_the_webhooks_as_they_are_rendered(helm):
     assert pods["objectSelector"] == {"matchLabels": {"ray.io/is-ray-node": "yes"}} and ray["objectSelector"] == {}
     assert {w["failurePolicy"] for w in (pods, ray)} == {"Ignore"}
     assert {w["reinvocationPolicy"] for w in (pods, ray)} == {"IfNeeded"}
+
+
+def test_a_release_of_the_former_chart_is_upgraded_rolled_back_and_upgraded_again(helm):
+    """Failures, policies, RayClusters and the user's values outlive each of these steps."""
+    release, default = ("afterglow", "afterglow-system"), helm.api.within("default")
+
+    def upgrade(*options):
+        return helm.install(*release, MANAGING, options=options)
+
+    def must(result):
+        assert result.returncode == 0, result.stderr
+
+    def names(plural):
+        return sorted(o["metadata"]["name"] for o in default.items(plural))
+
+    def wait_for_all():
+        # A CRD that has just changed is not served for a moment.
+        for plural, there in (("rayfailures", ["new", "old"]), ("rayclusters", ["demo"]), ("raypolicies", ["policy"])):
+            wait_for(plural, lambda p=plural, n=there: names(p) == n)
+
+    helm.must_install(*release, MANAGING, "store.spoolMax=500Mi", chart=FORMER_CHART)
+    assert helm.crds() == ["rayclusters.ray.io", "rayfailures.afterglow.dev"]
+    wait_for("RayFailures", lambda: default.create("rayfailures", failure("old")))
+    wait_for("RayClusters", lambda: default.create("rayclusters", ray_cluster("demo", group("small", 1))))
+
+    # With --reuse-values, Helm leaves out the defaults of what is new in the chart.
+    refused = upgrade("--reuse-values")
+    assert refused.returncode != 0 and "missing propert" in refused.stderr
+    must(upgrade("--reset-then-reuse-values"))
+    assert helm.crds() == CRDS
+    assert 'spoolMax: "500Mi"' in helm.operator_config()
+    signature = "v1:Killed:raylet:SIGKILL"
+    new = failure("new")
+    new["spec"]["signature"] = signature
+    # Until the API server has read the new CRD, it leaves out a field that the old one does not have.
+    wait_for("the new field", lambda: default.request("POST", default.path("rayfailures") + "?dryRun=All", new)["spec"]["signature"])
+    wait_for("the failure", lambda: default.create("rayfailures", new))
+    wait_for("RayPolicies", lambda: default.create("raypolicies", {
+        "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayPolicy", "metadata": {"name": "policy"},
+        "spec": {"recording": {"enabled": False}}}))
+
+    must(helm.run("rollback", "afterglow", "1", "--namespace", "afterglow-system"))
+    assert helm.crds() == CRDS
+    wait_for_all()
+    assert 'spoolMax: "500Mi"' in helm.operator_config()
+
+    must(upgrade("--reset-then-reuse-values"))
+    wait_for_all()
+    # What the old CRD does not know is not shown while it is in force, and not lost as long as nobody writes the object.
+    wait_for("the new field", lambda: default.get("rayfailures", "new")["spec"].get("signature") == signature)
 
 
 def test_two_releases_with_a_namespace_each_live_side_by_side(helm):

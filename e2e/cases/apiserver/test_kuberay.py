@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("kuberay")  # one performance for all
 
 @pytest.fixture(name="ours", scope="module")
 def played(plane, tmp_path_factory):
-    """What this operator makes of them."""
+    """What this operator makes of the clusters."""
     usual, login = kuberay.scenes(SAMPLES)
     done = play(plane, tmp_path_factory.mktemp("kuberay"), usual)
     if login:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While KubeRay's operator runs, which its Lease tells, ours manages no RayCluster."""
+"""While the Lease of KubeRay's operator shows that it runs, our operator manages no RayCluster."""
 
 import contextlib
 import datetime
@@ -24,7 +24,7 @@ def now():
 
 
 class KubeRay:
-    """Its Lease in a namespace of its own, which lives until it is told to end."""
+    """KubeRay's Lease in a namespace of its own, which is renewed until the test ends it."""
 
     def __init__(self, plane, seconds=15):
         self.api = new_namespace(plane, "kuberay-system")
@@ -55,7 +55,7 @@ class KubeRay:
         return self
 
     def end(self):
-        """As one that is killed: the Lease stays, with its holder."""
+        """Ends like a KubeRay that is killed: the Lease stays, with its holder."""
         self.ended.set()
         if self.thread:
             self.thread.join()

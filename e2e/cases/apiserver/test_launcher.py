@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ConfigMap with the launchers in namespaces with Ray, whoever makes the pods."""
+"""The ConfigMap with the launchers in namespaces with Ray, no matter which operator makes the pods."""
 
 import base64
 import hashlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of several replicas one acts, and never two."""
+"""Of several replicas exactly one acts, and never two."""
 
 import datetime
 import os
@@ -22,7 +22,7 @@ def lease_of(api):
 
 
 def in_turn(writers):
-    """All of the first's writes came before all of the second's."""
+    """Checks that all writes of the first replica came before all writes of the second."""
     return writers == sorted(writers) and set(writers) == {"first", "second"}
 
 

@@ -22,7 +22,7 @@ IMPATIENT = ("--controllers", "node-lifecycle-controller,taint-eviction-controll
 
 
 def report(api, node):
-    """What a kubelet says every few seconds."""
+    """Writes what a kubelet reports every few seconds."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     api.patch("nodes", node, {"status": {"conditions": [
         {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now, "lastTransitionTime": now}]}}, "status")
@@ -80,7 +80,7 @@ def uids(pods):
 
 
 def wait_lost(cluster, pod):
-    """Its RayFailure says so, once."""
+    """Checks that the pod has one RayFailure that says so."""
     def find():
         found = [f["spec"] for f in cluster.failures() if f["spec"]["podUID"] == pod["metadata"]["uid"]]
         assert len(found) == 1, found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a failure was: RayJobs and RayServices as KubeRay leaves them, and pods that outlive their cluster."""
+"""The owner of a failure: RayJobs and RayServices as KubeRay makes them, and pods that outlive their cluster."""
 
 import signal
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RayFailures that the API server does not take: as they are, or at all."""
+"""RayFailures that the API server refuses: in the form in which the operator writes them first, or in any form."""
 
 import pytest
 

@@ -156,7 +156,7 @@ class Store:
         return self.api.items("pods", "app.kubernetes.io/name=afterglow-reader")
 
     def end(self, process, code):
-        """What it said. Its pod is gone."""
+        """Returns what the command printed, and checks that its pod is gone."""
         said, _ = process.communicate(timeout=180)
         assert process.returncode == code, said
         wait_for("the reader to go", lambda: not self.readers())

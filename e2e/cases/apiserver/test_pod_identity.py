@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels by which pods are found are the operator's, and no name of a pod comes back."""
+"""The operator puts back the labels by which it finds pods, and never uses the name of a pod again."""
 
 import pytest
 
@@ -178,3 +178,22 @@ def test_creations_without_an_answer_cost_no_list_and_keep_their_names(make, sta
     settle(operator, api, kubelet)
     assert rule.done and len(cluster.pods()) == 4
     assert lists(operator) == before
+
+
+def test_a_question_without_an_answer_holds_up_no_other_cluster(make, start, peer):
+    start(kubeconfig=peer.kubeconfig())
+    one, two = make("one", group("small", 1)), make("two", group("small", 1))
+    one.wait_pods(1, 1)
+    two.wait_pods(1, 1)
+    lost = peer.rule(lambda r: r.method == "POST" and r.plural == "pods", times=1000, hang_up=True)
+    asked = peer.rule(lambda r: r.method == "GET" and r.plural == "pods" and not r.is_watch, times=1000, hold=True)
+    one.scale(small=2)
+    wait_for("the question", lambda: asked.used)
+    lost.left = 0
+    two.scale(small=2)
+    two.wait_pods(1, 2)
+    # Of the other nobody knows yet whether the pod is there.
+    assert len(one.pods()) == 2
+    asked.left = 0
+    peer.cut()
+    one.wait_pods(1, 2)

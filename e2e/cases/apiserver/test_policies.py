@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RayPolicies and ClusterRayPolicies: what the API server takes of them, and what they do to new pods."""
+"""RayPolicies and ClusterRayPolicies: which of them the API server accepts, and what they change in new pods."""
 
 import re
 import textwrap
@@ -160,7 +160,7 @@ def origin(pod):
 
 
 def new_worker(cluster, known):
-    """The pod that came besides those that are known."""
+    """Returns the pod that is not among the known pods."""
     names_known = {p["metadata"]["name"] for p in known}
     return wait_for("another worker", lambda: [p for p in cluster.pods("worker") if p["metadata"]["name"] not in names_known])[0]
 

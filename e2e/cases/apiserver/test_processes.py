@@ -237,14 +237,14 @@ def test_a_store_that_takes_nothing_is_an_event_of_the_pod_that_says_why(operato
 
 
 class Impostor:
-    """Something else that answers in a sidecar's place."""
+    """A server that answers in place of a sidecar."""
 
     def __init__(self, answer):
         self.address = own_address()
         self.asked = 0
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            """One answer for all."""
+            """Gives the same answer to each request."""
             def do_GET(handler):  # pylint: disable=invalid-name,no-self-argument
                 self.asked += 1
                 try:
@@ -256,7 +256,7 @@ class Impostor:
                 pass
 
         class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-            """Ends with the test."""
+            """The server runs until the test ends."""
             daemon_threads = True
 
         self.server = Server((self.address, PORT), Handler)

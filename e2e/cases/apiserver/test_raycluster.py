@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RayCluster becomes pods, and stays as it is meant to be."""
+"""The operator makes the pods of a RayCluster, and keeps them as its spec says."""
 
 import pytest
 

@@ -230,7 +230,8 @@ def test_rocksdb_gets_a_volume_that_goes_with_the_cluster(make, api):
     assert owner_of(claim) == OWNER and claim["spec"]["resources"]["requests"]["storage"] == "2Gi"
     ray = head["spec"]["containers"][0]
     (mount,) = [m for m in ray["volumeMounts"] if m["name"] == "gcs-storage"]
-    assert mount["subPath"] == "a" and env(ray)["RAY_gcs_storage_path"] == mount["mountPath"]
+    # KubeRay's path: a cluster that is taken over finds its tables there.
+    assert mount["subPath"] == "a" and env(ray)["RAY_gcs_storage_path"] == mount["mountPath"] == "/data/gcs"
     assert env(ray)["RAY_gcs_storage"] == "rocksdb" and "RAY_REDIS_ADDRESS" not in env(ray)
     (volume,) = [v for v in head["spec"]["volumes"] if v["name"] == "gcs-storage"]
     assert volume["persistentVolumeClaim"]["claimName"] == "demo-gcs-pvc"
@@ -438,7 +439,7 @@ def test_processes_that_end_in_a_container_that_lives_are_no_crash_loop_whatever
 
 
 def never(name, replicas=1):
-    """A group whose pods nobody restarts but the operator."""
+    """A group with pods that only the operator restarts."""
     made = group(name, replicas)
     made["template"]["spec"]["restartPolicy"] = "Never"
     return made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crashes, restarts and bad connections: the same final state, nothing twice, nothing forgotten."""
+"""Crashes, restarts and bad connections lead to the same final state: nothing is done twice, and nothing is forgotten."""
 
 import collections
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RayFailures go when they are too old or too many, the oldest first, and do not come back."""
+"""The operator removes RayFailures that are too old or too many, the oldest first, and does not write them again."""
 
 import datetime
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options, configuration and credentials: what is wrong is said in one line, what changes is taken up."""
+"""Options, configuration and credentials: the operator reports a mistake in one line, and uses credentials that change."""
 
 import os
 import subprocess
@@ -7,7 +7,6 @@ import subprocess
 import pytest
 
 from conftest import wait_for
-from apiserver.api import ApiError
 from apiserver.conftest import BUILD, group
 from apiserver.control_plane import free_port
 
@@ -101,39 +100,9 @@ def test_another_authoritys_certificate_is_refused(start, plane, tmp_path, api):
     assert not plane.writes(api.namespace)
 
 
-@pytest.fixture
-def tokens(plane, api):
-    """Makes tokens of one service account; each with a function that ends its validity."""
-    api.create("serviceaccounts", {"metadata": {"name": "operator"}})
-    binding = f"test-{api.namespace}"
-    plane.api().create("clusterrolebindings", {
-        "metadata": {"name": binding},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": api.namespace}]})
-
-    def new(name):
-        api.create("secrets", {"metadata": {"name": name}})
-        token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {
-            "boundObjectRef": {"apiVersion": "v1", "kind": "Secret", "name": name}}}, "operator", "token")["status"]["token"]
-
-        def end():
-            api.delete("secrets", name)
-
-            def refused():
-                try:
-                    plane.api(token).within(api.namespace).items("pods")
-                except ApiError as error:
-                    return error.status == 401
-                return False
-            wait_for("the token to be refused", refused)
-        return token, end
-    yield new
-    plane.api().delete("clusterrolebindings", binding)
-
-
-def test_a_rotated_token_is_taken_up_and_the_old_one_may_end(make, start, plane, tokens, tmp_path):
-    old, end_old = tokens("old")
-    new, _ = tokens("new")
+def test_a_rotated_token_is_taken_up_and_the_old_one_may_end(make, start, plane, new_token, tmp_path):
+    old, end_old = new_token("old")
+    new, _ = new_token("new")
     path = tmp_path / "token"
     path.write_text(old)
     operator = start(kubeconfig=plane.kubeconfig("operator", credentials={"tokenFile": str(path)}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that the API server takes and the operator cannot read keep nobody else from what is theirs."""
+"""An object that the API server accepts and the operator cannot read does no harm to other objects."""
 
 import sys
 
@@ -36,7 +36,7 @@ def deep_cluster(name):
 
 
 def expect_named(operator, api, name):
-    """In its own condition, in the log and by a metric."""
+    """Checks that the cluster's condition, the log and a metric report it."""
     condition = RayCluster(api, name).wait_condition("afterglow.dev/SpecValid", "False", "InvalidRayClusterSpec")
     assert "spec.headGroupSpec.template.spec.deep.a.a...: nested more than 1000 levels deep" in condition["message"]
     assert f"RayCluster {api.namespace}/{name} is left out, the others are served" in operator.text()

@@ -110,7 +110,7 @@ def test_a_claim_is_mounted_only_where_it_exists(api, webhook):
 
 
 def test_a_namespace_that_refuses_the_sidecar_gets_the_pod_without_it(api, served):
-    """As KubeRay does, the pod is asked for again and again."""
+    """Creates the pod again and again, as KubeRay does."""
     api.create("limitranges", {"metadata": {"name": "large-only"}, "spec": {"limits": [
         {"type": "Container", "min": {"memory": "1Gi"}}]}})
 
@@ -186,7 +186,7 @@ def test_a_replica_is_not_ready_before_the_api_server_knows_its_ca(api, served):
 
 
 def test_a_secret_that_was_deleted_and_a_ca_bundle_that_was_emptied_come_back(api, served):
-    """One test, as the operator looks at both every 30 s."""
+    """This is one test, because the operator looks at both every 30 s."""
     before = api.get("secrets", SECRET)
     api.delete("secrets", SECRET)
     # No admission fails for want of the Secret.

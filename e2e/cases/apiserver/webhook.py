@@ -39,7 +39,7 @@ class Webhook:
         self.api.create("mutatingwebhookconfigurations", configuration(self.name, api.namespace, self.port))
 
     def operator(self, *args, **kwargs):
-        """One more replica; only one can have the port, so another serves at a port of its own."""
+        """Starts another replica, at a port of its own."""
         port = self.port if not self.operators else free_port()
         operator = self.start(
             "--webhook-address", f"127.0.0.1:{port}", "--webhook-service", HOST, "--webhook-secret", SECRET,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With Afterglow broken, Ray starts, runs and exits the same."""
+"""When parts of Afterglow are broken, Ray starts, runs and exits as usual."""
 
 import os
 import pathlib

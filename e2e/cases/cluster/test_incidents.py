@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends of a Ray cluster that hang together are one incident: the head goes, three workers follow, and the first cause is named."""
+"""Ends with the same cause are one incident: the head ends, three workers follow, and the incident names the first cause."""
 
 import pytest
 

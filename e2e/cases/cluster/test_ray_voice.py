@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Ray says of its workers while the container lives: killed by its memory monitor, crashed, out of descriptors."""
+"""What Ray logs about its workers while the container lives: its memory monitor killed them, they crashed, or had no descriptors left."""
 
 import contextlib
 import json
@@ -186,7 +186,7 @@ def test_each_of_these_deaths_is_a_rayfailure(voice, worker, events):
 
 
 def oom_kills(k, pod):
-    """As the kernel counts them: where memory comes back slowly, it takes another process with the first."""
+    """The deaths as the kernel counts them: if memory is freed slowly, it kills another process after the first."""
     files = "/sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events"
     return int(k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", f"cat {files} 2>/dev/null | sed -n 's/^oom_kill //p'"))
 

@@ -5,13 +5,13 @@ Plain commands in place of Ray, in few pods: software emulation takes many secon
 dies in a way of its own. The ways to die that do not depend on the node are in cluster/.
 """
 
-import json
 import subprocess
 
 import pytest
 
 from conftest import wait_for
-from live import check_bundle, container, container_status
+from live import check_bundle
+from node_v2.deaths import Deaths, brief, check_crash, head, says
 
 # Slow enough for the sidecar to see who holds the memory.
 HOG = "python3 -c 'import time\nk=[]\nwhile True:\n    k.append(bytearray(1 << 20)); time.sleep(.05)'"
@@ -24,13 +24,6 @@ for part in /sys/fs/cgroup $base $base/system $base/user; do echo +memory >$part
 echo 48M >$base/user/memory.max
 """
 RUNTIME_CLASS = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "writable"}, "handler": "writable"}
-
-
-def head(script, memory="100Mi", **extra):
-    """A container with a command of its own, which the operator leaves as it is. It is the head's: workers wait for one."""
-    pod = {"automountServiceAccountToken": False, **extra.pop("pod", {})}
-    return {**container("ray-head", memory, command=["/bin/bash", "-c", script]), "pod": pod,
-            "annotations": {"ray.io/overwrite-container-cmd": "true"}, **extra}
 
 
 def heads(go):
@@ -46,55 +39,6 @@ def heads(go):
         "isolated": started("isolated", f"echo $BASHPID >$base/user/workers/cgroup.procs; exec {HOG}", first=ISOLATE,
                             pod={"runtimeClassName": "writable"}, securityContext={"runAsUser": 0}),
     }
-
-
-class Deaths:
-    """Clusters of a head alone, whose container dies again and again."""
-
-    def __init__(self, clusters, go):
-        self.clusters = clusters
-        self.go = go
-
-    def pod(self, name):
-        return self.clusters[name].pod("head")
-
-    def ray(self, name):
-        return container_status(self.pod(name), "ray-head")
-
-    def sidecar(self, name):
-        status = self.pod(name)["status"]
-        (found,) = [s for s in status["containerStatuses"] + status.get("initContainerStatuses", []) if s["name"] == "afterglow"]
-        return found
-
-    def wait_watched(self, name, instance=0):
-        """Until its sidecar watches that instance of the container."""
-        def watched():
-            status = self.ray(name)
-            assert status["restartCount"] == instance and "running" in status["state"], status
-            started = status["state"]["running"]["startedAt"]
-            cluster = self.clusters[name]
-            log = cluster.k("logs", cluster.pod_name("head"), "-c", "afterglow", "--timestamps")
-            attached = [line for line in log.splitlines() if '"attached"' in line]
-            assert attached and attached[-1].partition(".")[0] >= started.rstrip("Z"), attached
-            return status
-        return wait_for(f"the sidecar of {name} to watch instance {instance}", watched, timeout=120, interval=1)
-
-    def failure(self, name, instance=0):
-        return self.clusters[name].wait_failure(container="ray-head", restartCount=instance, timeout=120)
-
-    def die(self, name, instance=0):
-        """The RayFailure of an instance that is watched and then does its deed."""
-        self.wait_watched(name, instance)
-        self.go.start(name, instance)
-        return self.failure(name, instance)
-
-
-def brief(failure):
-    return failure["class"], failure["confidence"], failure["exitCode"], failure.get("signal")
-
-
-def says(failure):
-    return json.dumps(failure, indent=1)
 
 
 @pytest.fixture(scope="module")
@@ -154,11 +98,7 @@ def test_other_ends_are_certain_and_are_no_oom_kills(deaths, volume, instance, e
     failure = deaths.die("exits", instance)
     assert brief(failure) == expected, says(failure)
     if expected[0] == "Segfault":
-        assert "crashed with SIGSEGV in " in failure["verdict"], says(failure)
-        bundle = volume / failure["bundle"].partition("/")[2]
-        crash = check_bundle(bundle)["crash"]
-        assert (crash["signal"], crash["process"], crash["faultAddress"]) == ("SIGSEGV", "python3", "0x0")
-        assert "ctypes" in (bundle / "backtrace.txt").read_text()
+        check_crash(failure, volume, "string_at")
 
 
 def test_a_sidecar_that_the_kernel_ends_as_a_whole_comes_back_and_explains_what_follows(deaths, oom, node):

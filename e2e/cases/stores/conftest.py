@@ -93,11 +93,11 @@ def store(request):
 
 @pytest.fixture
 def bundle(tmp_path):
-    """Without a core."""
+    """A bundle without a core."""
     return Bundle(tmp_path / "bundle")
 
 
 @pytest.fixture
 def large(tmp_path):
-    """With a core that goes to S3 in ten parts."""
+    """A bundle with a core that is uploaded to S3 in ten parts."""
     return Bundle(tmp_path / "large", core=48 * MIB - 7)

@@ -62,7 +62,7 @@ class Bundle:
 
 
 class Outcome:
-    """What a run of afterglow-ship gave."""
+    """The result of a run of afterglow-ship."""
 
     def __init__(self, code, stdout, stderr):
         self.code = code
@@ -174,7 +174,7 @@ class S3Store:
         shutil.rmtree(self.data / "pre fix" / self.under)
 
     def wait_answered(self):
-        """Until the server is through with the requests of those that were killed."""
+        """Waits until the server has finished the requests of the processes that were killed."""
         wait_for("the server to answer the dead", lambda: not unanswered(self.port), interval=0.005)
 
     def uploads(self):
@@ -228,7 +228,7 @@ class HdfsStore:
 
 
 def check_whole(store, bundle):
-    """Everything is there and as it should be, and nothing else."""
+    """Checks that the store has all files with the right content, and nothing else."""
     there = store.read(bundle)
     assert sorted(there) == sorted(bundle.files)
     for name, data in bundle.files.items():
@@ -236,7 +236,7 @@ def check_whole(store, bundle):
 
 
 def check_no_halves(store, bundle):
-    """What is visible is whole, whatever happened; with the manifest all of it is there."""
+    """Checks that each visible file is whole, and that all files are there if the manifest is."""
     there = store.read(bundle)
     for name, data in there.items():
         assert digest(data) == digest(bundle.files[name]), f"{name} is {len(data)} bytes of {len(bundle.files[name])}"

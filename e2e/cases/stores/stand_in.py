@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server that says what it is told to: for answers that no real server of ours can be brought to give."""
+"""An HTTP server with prepared answers, for those that our real servers cannot be made to give."""
 
 import collections
 import threading
@@ -20,7 +20,7 @@ class StandIn:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
-            """Each request in turn."""
+            """Answers each request in turn."""
 
             protocol_version = "HTTP/1.1"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory with everything that can be wrong with one."""
+"""The directory as a store, with everything that can go wrong with a directory."""
 
 import errno
 import os
@@ -41,7 +41,7 @@ def test_a_full_disk_keeps_the_reports_and_says_what_does_not_fit(tmpfs, tmp_pat
 
 
 def test_a_disk_that_fills_up_meanwhile_is_left_clean(tmpfs, tmp_path):
-    """statvfs says there is room, and then there is none."""
+    """statvfs reports free space, but a write finds none."""
     bundle = Bundle(tmp_path / "b", core=6 * MIB)
     (tmpfs.root / "other").write_bytes(b"x" * (1 * MIB))
     process = subprocess.Popen(command(tmpfs, bundle), stdout=subprocess.PIPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for a directory, S3 and HDFS alike."""
+"""What is true for each store: a directory, S3 and HDFS."""
 
 import io
 import os
@@ -123,7 +123,7 @@ def test_two_at_once_are_one(store, large):
 
 
 def test_a_read_only_bundle_is_shipped(store, bundle, tmp_path):
-    """No room for notes is no reason not to ship."""
+    """Bundles are shipped although there is no room for notes."""
     subprocess.run(["mount", "--bind", bundle.path, bundle.path], check=True)
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", bundle.path], check=True)

@@ -273,7 +273,7 @@ def test_a_long_pause_is_left_to_the_caller(stand_in, stood_in, bundle):
 
 
 def test_a_store_that_always_fails_is_not_tried_for_ever(stand_in, stood_in, bundle):
-    """Though each try sends all of the file."""
+    """The core is shipped although each try sends the whole file."""
     stand_in.answers["PUT"] = [(500, {}, error("InternalError"))]
     outcome = failed(stood_in, bundle)
     assert outcome.result["kind"] == "server" and outcome.result["retry"]
@@ -281,7 +281,7 @@ def test_a_store_that_always_fails_is_not_tried_for_ever(stand_in, stood_in, bun
 
 
 def test_an_answer_of_200_may_hold_an_error(stand_in, stood_in, large):
-    """CompleteMultipartUpload begins its answer before it knows."""
+    """CompleteMultipartUpload begins its answer before it knows the result."""
     created = "<InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>"
     stand_in.answers["PUT"] = [(200, {"ETag": '"x"'}, "")]
     stand_in.answers["POST"] = [(200, {}, created), (200, {}, error("AccessDenied"))]

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
-#include "sidecar/report/report.h"
+#include "sidecar/report/diagnose.h"
 
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)

@@ -6,13 +6,14 @@
  * expert asks them; the first that is answered with yes writes the diagnosis.
  * remarks[] are asked afterwards, all of them, and add a sentence each.
  */
+#include "sidecar/report/diagnose.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/units.h"
-#include "sidecar/report/report.h"
 
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A RayFailure from and to JSON: what a sidecar's report gives it, and the object as it is written. */
+#include "operator/failures/ray_failure.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/oom.h"
+#include "lib/units.h"
+#include "operator/failures/failures.h"
+#include "operator/failures/signature.h"
+#include "operator/kube/object.h"
+
+#define PIDS_MAX 4194304
+
+/* --- Of a report ------------------------------------------------------------------------------ */
+
+static int64_t number(const cJSON *object, const char *name)
+{
+	return json_int(object, name, RAY_FAILURE_NONE);
+}
+
+/* Once: a failure has one report. */
+static void take_processes(struct ray_failure *f, const cJSON *processes)
+{
+	size_t n = MIN((size_t)cJSON_GetArraySize(processes), (size_t)RAY_FAILURE_PROCESSES_MAX);
+	const cJSON *item;
+
+	assert(!f->processes);
+	f->processes = n ? calloc(n, sizeof(*f->processes)) : NULL;
+	if (n && !f->processes) {
+		oom_note();
+		return;
+	}
+	cJSON_ArrayForEach(item, processes) {
+		if (f->n_processes == n)
+			return;
+		struct ray_failure_process *process = &f->processes[f->n_processes++];
+
+		*process = (struct ray_failure_process){
+			.pid = number(item, "pid"),
+			.rss = number(item, "rssBytes"),
+			.shared = number(item, "sharedBytes"),
+			.growth = number(item, "growthBytesPerSecond"),
+		};
+		ray_failure_set(&process->name, json_str(item, "name"));
+	}
+}
+
+void ray_failure_take_memory(struct ray_failure *f, const cJSON *report)
+{
+	const cJSON *memory = json_get(report, "memory");
+
+	f->memory = (struct ray_failure_memory){
+		.limit = number(memory, "limitBytes"),
+		.usage = number(memory, "usageBytes"),
+		.peak = number(memory, "peakBytes"),
+		.anon = number(memory, "anonBytes"),
+		.file = number(memory, "fileBytes"),
+		.shmem = number(memory, "shmemBytes"),
+		.sample_age_ms = number(memory, "sampleAgeMs"),
+	};
+	take_processes(f, json_get(report, "processes"));
+}
+
+void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
+{
+	const cJSON *process = json_get(report, "process");
+	int64_t pid = json_int(process, "pid", 0), code = json_int(process, "exitCode", -1);
+
+	ray_failure_set(&f->first.name, json_str(process, "name"));
+	ray_failure_set(&f->first.signal, json_str(process, "signal"));
+	f->first.pid = pid > 0 && pid <= PIDS_MAX ? pid : RAY_FAILURE_NONE;
+	f->first.exit_code = code >= 0 && code <= 255 ? code : RAY_FAILURE_NONE;
+}
+
+void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_get(report, "evidence"))
+		ray_failure_add_evidence(f, json_str(item, "source"), json_str(item, "text"));
+	cJSON_ArrayForEach(item, json_get(report, "missing"))
+		ray_failure_add_missing(f, json_str(item, "what"), json_str(item, "needs"));
+}
+
+/* --- As JSON ---------------------------------------------------------------------------------- */
+
+static void put_text(cJSON *to, const char *name, const char *text)
+{
+	if (text && *text)
+		json_set_str(to, name, text);
+}
+
+static void put_number(cJSON *to, const char *name, int64_t value)
+{
+	if (value != RAY_FAILURE_NONE)
+		json_set_int(to, name, value);
+}
+
+static void put_labels(const struct ray_failure *f, cJSON *metadata)
+{
+	cJSON *labels = json_object_at(metadata, "labels");
+
+	if (f->cluster)
+		json_set_str(labels, "ray.io/cluster", f->cluster);
+	if (f->group)
+		json_set_str(labels, "ray.io/group", f->group);
+	if (f->node_type)
+		json_set_str(labels, "ray.io/node-type", f->node_type);
+	json_set_str(labels, "afterglow.dev/class", failure_class_name(f->class));
+}
+
+static void put_annotations(const struct ray_failure *f, cJSON *metadata)
+{
+	cJSON *annotations = json_object_at(metadata, "annotations");
+
+	json_set_str(annotations, FAILURE_ENDED_ANNOTATION, f->ended_at);
+	if (f->pod_created_at)
+		json_set_str(annotations, FAILURE_POD_ANNOTATION, f->pod_created_at);
+	if (f->pod_deleted)
+		json_set_str(annotations, FAILURE_DELETED_ANNOTATION, "true");
+}
+
+static void put_whose(const struct ray_failure *f, cJSON *spec)
+{
+	put_text(spec, "cluster", f->cluster);
+	put_text(spec, "group", f->group);
+	put_text(spec, "pod", f->pod);
+	put_text(spec, "podUID", f->pod_uid);
+	put_text(spec, "container", f->container);
+	put_text(spec, "node", f->node);
+	put_text(spec, "containerID", f->container_id);
+	put_number(spec, "restartCount", f->restart);
+	if (f->container_lives)
+		json_set(spec, "containerLives", cJSON_CreateTrue());
+}
+
+static void put_end(const struct ray_failure *f, cJSON *spec)
+{
+	put_text(spec, "startedAt", f->started_at);
+	put_text(spec, "endedAt", f->ended_at);
+	put_number(spec, "exitCode", f->exit_code);
+	put_text(spec, "kubernetesReason", f->kubernetes_reason);
+	json_set_str(spec, "class", failure_class_name(f->class));
+	json_set_str(spec, "confidence", confidence_name(f->confidence));
+	json_set_str(spec, "verdict", f->verdict);
+	put_text(spec, "signal", f->signal);
+	ended_by_set(&f->ended_by, spec);
+}
+
+static void put_first(const struct ray_failure *f, cJSON *spec)
+{
+	cJSON *process = f->first.name ? json_object_at(spec, "process") : NULL;
+
+	if (!process)
+		return;
+	put_text(process, "name", f->first.name);
+	put_number(process, "pid", f->first.pid);
+	put_text(process, "signal", f->first.signal);
+	put_number(process, "exitCode", f->first.exit_code);
+}
+
+static void put_owner(const struct ray_failure *f, cJSON *failure, cJSON *spec)
+{
+	if (f->submission_id)
+		json_set_str(json_object_at(spec, "job"), "submissionId", f->submission_id);
+	if (f->owner)
+		owner_set(f->owner, failure);
+}
+
+/* Empty objects and arrays are left out. */
+static void put_if_any(cJSON *to, const char *name, cJSON *value)
+{
+	if (value && !value->child)
+		cJSON_Delete(value);
+	else
+		json_set(to, name, value);
+}
+
+static void put_processes(const struct ray_failure *f, cJSON *spec)
+{
+	cJSON *processes = cJSON_CreateArray();
+
+	for (size_t i = 0; i < f->n_processes; i++) {
+		const struct ray_failure_process *process = &f->processes[i];
+		cJSON *item = cJSON_CreateObject();
+
+		put_number(item, "pid", process->pid);
+		put_number(item, "rssBytes", process->rss);
+		put_number(item, "sharedBytes", process->shared);
+		put_number(item, "growthBytesPerSecond", process->growth);
+		put_text(item, "name", process->name);
+		json_append(processes, item);
+	}
+	put_if_any(spec, "processes", processes);
+}
+
+static void put_memory(const struct ray_failure *f, cJSON *spec)
+{
+	const struct ray_failure_memory *m = &f->memory;
+	int64_t usage = m->usage != RAY_FAILURE_NONE ? m->usage : m->peak;
+	cJSON *memory = cJSON_CreateObject();
+	char text[SIZE_TEXT_MAX];
+
+	put_number(memory, "limitBytes", m->limit);
+	put_number(memory, "usageBytes", m->usage);
+	put_number(memory, "peakBytes", m->peak);
+	put_number(memory, "anonBytes", m->anon);
+	put_number(memory, "fileBytes", m->file);
+	put_number(memory, "shmemBytes", m->shmem);
+	put_number(memory, "sampleAgeMs", m->sample_age_ms);
+	put_if_any(spec, "memory", memory);
+	if (usage >= 0)
+		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
+}
+
+static void put_notes(const struct ray_failure_notes *notes, const char *subject, const char *text,
+		      const char *name, cJSON *spec)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < notes->n; i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		put_text(item, subject, notes->list[i].subject);
+		put_text(item, text, notes->list[i].text);
+		json_append(array, item);
+	}
+	put_if_any(spec, name, array);
+}
+
+cJSON *ray_failure_to_json(const struct ray_failure *f)
+{
+	cJSON *failure = object_new("afterglow.dev/v1alpha1", "RayFailure", f->namespace,
+				    f->name ? f->name : "");
+	cJSON *metadata = json_get(failure, "metadata"), *spec = json_object_at(failure, "spec");
+
+	put_labels(f, metadata);
+	put_annotations(f, metadata);
+	put_whose(f, spec);
+	put_end(f, spec);
+	put_owner(f, failure, spec);
+	put_first(f, spec);
+	put_memory(f, spec);
+	put_processes(f, spec);
+	put_notes(&f->evidence, "source", "text", "evidence", spec);
+	put_notes(&f->missing, "what", "needs", "missing", spec);
+	put_text(spec, "bundle", f->bundle);
+	signature_set(f->signature, spec);
+	story_begin(&f->story, failure);
+	return failure;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests: RayFailures from JSON, and as JSON. Include after cmocka.h. */
+#ifndef AFTERGLOW_OPERATOR_FAILURES_TESTING_H
+#define AFTERGLOW_OPERATOR_FAILURES_TESTING_H
+
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/units.h"
+#include "operator/failures/ray_failure.h"
+#include "operator/testing.h"
+
+static inline struct ended_by sender_of_json(const cJSON *object)
+{
+	const char *kind = json_str(object, "kind"), *at = json_str(object, "time");
+	struct ended_by by = { 0 };
+
+	for (int i = 0; kind && i < ENDED_BY_KIND_COUNT; i++)
+		if (strcmp(kind, ended_by_kind_name((enum ended_by_kind)i)) == 0)
+			ended_by_init(&by, (enum ended_by_kind)i, NULL, json_str(object, "name"),
+				      json_str(object, "reason"));
+	if (at)
+		assert_int_equal(time_parse(at, &by.at_ns, NULL), 0);
+	return by;
+}
+
+static inline void texts_of_json(const cJSON *json, struct ray_failure *f)
+{
+	const struct {
+		char **field;
+		const char *path;
+	} texts[] = {
+		{ &f->namespace, "metadata.namespace" },
+		{ &f->name, "metadata.name" },
+		{ &f->cluster, "spec.cluster" },
+		{ &f->group, "spec.group" },
+		{ &f->pod, "spec.pod" },
+		{ &f->pod_uid, "spec.podUID" },
+		{ &f->node, "spec.node" },
+		{ &f->container, "spec.container" },
+		{ &f->container_id, "spec.containerID" },
+		{ &f->started_at, "spec.startedAt" },
+		{ &f->ended_at, "spec.endedAt" },
+		{ &f->kubernetes_reason, "spec.kubernetesReason" },
+		{ &f->signal, "spec.signal" },
+		{ &f->verdict, "spec.verdict" },
+		{ &f->bundle, "spec.bundle" },
+		{ &f->signature, "spec.signature" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		ray_failure_set(texts[i].field, json_str(json, texts[i].path));
+}
+
+static inline void owner_of_json(const cJSON *json, struct ray_failure *f)
+{
+	struct owner owner;
+
+	if (owner_get(json, &owner))
+		ray_failure_set_owner(f, &owner);
+}
+
+/* What ray_failure_to_json would write so, but for labels and annotations. */
+static inline struct ray_failure *failure_of_json(const cJSON *json)
+{
+	struct ray_failure *f = ray_failure_new();
+	const cJSON *spec = json_get(json, "spec");
+	const char *class = json_str(spec, "class"), *confidence = json_str(spec, "confidence");
+
+	assert_non_null(f);
+	texts_of_json(json, f);
+	owner_of_json(json, f);
+	if (class)
+		f->class = (enum failure_class)failure_class_from_name(class);
+	if (confidence)
+		f->confidence = (enum confidence)confidence_from_name(confidence);
+	f->restart = json_int(spec, "restartCount", RAY_FAILURE_NONE);
+	f->exit_code = json_int(spec, "exitCode", RAY_FAILURE_NONE);
+	f->container_lives = json_bool(spec, "containerLives", false);
+	f->ended_by = sender_of_json(json_get(spec, "endedBy"));
+	ray_failure_take_memory(f, spec);
+	ray_failure_take_first(f, spec);
+	ray_failure_take_notes(f, spec);
+	return f;
+}
+
+static inline struct ray_failure *failure_of_yaml(const char *yaml)
+{
+	_cleanup_json_ cJSON *json = json_of(yaml);
+
+	return failure_of_json(json);
+}
+
+/* Takes failure. */
+static inline cJSON *json_of_failure(struct ray_failure *failure)
+{
+	cJSON *json = ray_failure_to_json(failure);
+
+	ray_failure_free(failure);
+	return json;
+}
+
+/* As an array. Takes what is in failures. */
+static inline cJSON *json_of_failures(struct ray_failures *failures)
+{
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; i < failures->n; i++)
+		json_append(array, ray_failure_to_json(failures->list[i]));
+	ray_failures_release(failures);
+	return array;
+}
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file more for a bundle that is committed already, for the event loop. */
+#include "sidecar/crash/addition.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/loop/background.h"
+#include "lib/units.h"
+#include "sidecar/store/extend.h"
+
+#define UNDO_WITHIN_NS (200 * NS_PER_MS) /* for a disk that answers */
+
+struct addition {
+	char *bundle;
+	char file[NAME_MAX + 1];
+	int fd;
+	uint64_t disk_free, disk_size;
+	struct background commit;
+	const struct strbuf *text; /* with sha256, in the child that commits */
+	const char *sha256;
+	struct err result;
+	bool answered;
+	addition_done_fn done;
+	void *arg;
+};
+
+/* One process asks a disk that does not answer, however many files are to be added to it; and one takes back. */
+static struct errand beginning = ERRAND_NONE, undoing = ERRAND_NONE;
+
+static void addition_free(struct addition *a)
+{
+	background_cancel(&a->commit);
+	closep(&a->fd);
+	free(a->bundle);
+	free(a);
+}
+
+int addition_fd(const struct addition *a)
+{
+	return a->fd;
+}
+
+uint64_t addition_disk_free(const struct addition *a)
+{
+	return a->disk_free;
+}
+
+uint64_t addition_disk_size(const struct addition *a)
+{
+	return a->disk_size;
+}
+
+/* To begin */
+
+struct begun {
+	struct err err;
+	uint64_t disk_free, disk_size;
+};
+
+struct begin {
+	const char *bundle, *file;
+	int fd; /* in the parent; -1: none */
+	bool answered;
+	struct begun begun;
+};
+
+/* The errand. What nobody takes over it takes back: a hidden file that stays would keep the bundle in the spool. */
+static void begin(int fd, void *arg)
+{
+	const struct begin *b = arg;
+	struct begun begun = { .disk_free = 0 };
+	struct extension *e = NULL;
+	struct statvfs fs;
+	int file = -1;
+	char taken;
+
+	if (statvfs(b->bundle, &fs) == 0) {
+		begun.disk_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+		begun.disk_size = (uint64_t)fs.f_blocks * fs.f_frsize;
+	}
+	extend_begin(b->bundle, b->file, &e, &file, &begun.err);
+	if (!errand_send(fd, &begun, sizeof(begun), file) || errand_receive(fd, &taken, sizeof(taken)) == 0)
+		extend_abort(e);
+}
+
+static bool on_begun(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct begin *b = arg;
+
+	if (len != sizeof(b->begun) || b->answered) {
+		closep(&passed_fd);
+		return false;
+	}
+	memcpy(&b->begun, data, len);
+	b->fd = passed_fd;
+	b->answered = true;
+	if (passed_fd < 0)
+		shutdown(beginning.fd, SHUT_WR);
+	else
+		errand_send(beginning.fd, "", 1, -1);
+	return false; /* until its end: the next one is not to find it busy */
+}
+
+static int begin_within_time(struct begin *b, int64_t within_ns, struct err *err)
+{
+	if (errand_start(&beginning, begin, b, err) < 0)
+		return err_wrap(err, "%s", b->bundle);
+	errand_wait(&beginning, within_ns, on_begun, b);
+	if (!b->answered) {
+		/* From now on its answer is not taken. */
+		shutdown(beginning.fd, SHUT_RDWR);
+		return err_set(err, ETIMEDOUT, "%s: the filesystem does not answer", b->bundle);
+	}
+	if (b->fd < 0) {
+		*err = b->begun.err;
+		return err->code ? -err->code : err_set(err, EMFILE, "%s", b->bundle);
+	}
+	return 0;
+}
+
+static struct addition *addition_new(const struct begin *b)
+{
+	struct addition *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	*a = (struct addition){ .bundle = strdup(b->bundle), .fd = -1, .commit = BACKGROUND_NONE };
+	snprintf(a->file, sizeof(a->file), "%s", b->file);
+	if (a->bundle)
+		return a;
+	addition_free(a);
+	return NULL;
+}
+
+int addition_begin(const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition, struct err *err)
+{
+	struct begin b = { .bundle = bundle, .file = file, .fd = -1 };
+	struct addition *a = addition_new(&b);
+	struct err local = { 0 };
+
+	if (!err)
+		err = &local;
+	if (!a)
+		return err_set(err, ENOMEM, "extend %s", bundle);
+	if (begin_within_time(&b, within_ns, err) < 0) {
+		addition_free(a);
+		return -err->code;
+	}
+	a->fd = b.fd;
+	a->disk_free = b.begun.disk_free;
+	a->disk_size = b.begun.disk_size;
+	*ret_addition = a;
+	return 0;
+}
+
+/* To commit */
+
+static int write_and_commit(const struct addition *a, struct err *err)
+{
+	struct extension *e;
+	int fd;
+
+	if (extend_resume(a->bundle, a->file, &e, &fd, err) < 0)
+		return -err->code;
+	if (a->text && fd_write_all(fd, a->text->data, a->text->len, err) < 0) {
+		extend_abort(e);
+		return -err->code;
+	}
+	return extend_commit(e, a->sha256, err);
+}
+
+static void commit(int fd, void *arg)
+{
+	struct err err = { 0 };
+
+	write_and_commit(arg, &err);
+	errand_send(fd, &err, sizeof(err), -1);
+}
+
+static bool on_result(const void *data, size_t len, int passed_fd, void *arg)
+{
+	struct addition *a = arg;
+
+	closep(&passed_fd);
+	if (len == sizeof(a->result)) {
+		memcpy(&a->result, data, len);
+		a->answered = true;
+	}
+	return false;
+}
+
+static void undo(int fd, void *arg)
+{
+	const struct addition *a = arg;
+	struct extension *e;
+	int file;
+
+	(void)fd;
+	if (extend_resume(a->bundle, a->file, &e, &file, NULL) >= 0)
+		extend_abort(e);
+}
+
+static bool ignore_message(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)data;
+	(void)len;
+	(void)arg;
+	closep(&passed_fd);
+	return false;
+}
+
+static void take_back(struct addition *a)
+{
+	int rc = errand_start(&undoing, undo, a, NULL);
+
+	/* Where the pod may have no more processes. Where a disk does not answer, the next sidecar removes it. */
+	if (rc < 0 && rc != -EBUSY)
+		undo(-1, a);
+	/* To close a file may mean to wait as well: the errand's copy is the last one. */
+	addition_free(a);
+	if (rc >= 0)
+		errand_wait(&undoing, UNDO_WITHIN_NS, ignore_message, NULL);
+}
+
+static void on_committed(bool in_time, void *arg)
+{
+	struct addition *a = arg;
+	struct err result = a->result;
+	addition_done_fn done = a->done;
+	void *done_arg = a->arg;
+
+	if (a->answered)
+		addition_free(a);
+	else {
+		err_set(&result, in_time ? ECHILD : ETIMEDOUT, in_time ? "%s: the child that adds it" : "%s: the filesystem does not answer",
+			a->bundle);
+		take_back(a);
+	}
+	done(&result, done_arg);
+}
+
+int addition_commit(struct addition *a, struct event_base *base, const struct strbuf *text, const char *sha256, int64_t within_ns,
+		    addition_done_fn done, void *arg, struct err *err)
+{
+	int rc;
+
+	a->text = text;
+	a->sha256 = sha256;
+	rc = background_start(&a->commit, base, commit, a, within_ns, on_result, on_committed, a, err);
+	a->text = NULL;
+	a->sha256 = NULL;
+	if (rc < 0)
+		return rc;
+	a->done = done;
+	a->arg = arg;
+	/* The child has its own: the last one to be closed may make it wait. */
+	closep(&a->fd);
+	a->fd = -1;
+	return 0;
+}
+
+void addition_abort(struct addition *a)
+{
+	if (!a)
+		return;
+	background_cancel(&a->commit);
+	take_back(a);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of additions to bundles on disks that answer, and on those that do not: the event loop goes on meanwhile. */
+#include "sidecar/crash/addition.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/loop/errand.h"
+#include "lib/units.h"
+#include "sidecar/store/bundle.h"
+#include "sidecar/store/extend.h"
+#include "sidecar/store/manifest.h"
+
+#define LONG_NS (60 * NS_PER_SEC)
+#define SHORT_NS (200 * NS_PER_MS) /* for what does not come */
+#define FILE_NAME "core.x.1.zst"
+
+static char store[64], path[BUNDLE_PATH_MAX + 64];
+static struct event_base *base;
+static struct err result;
+static unsigned int n_done;
+
+/* A disk that does not answer until the test closes its end of a pipe. */
+static int frozen[2] = { -1, -1 };
+static bool begin_hangs, commit_hangs;
+
+static void freeze(bool *what)
+{
+	assert_int_equal(pipe2(frozen, O_CLOEXEC), 0);
+	*what = true;
+}
+
+static void thaw(void)
+{
+	begin_hangs = commit_hangs = false;
+	close(frozen[1]);
+	close(frozen[0]);
+}
+
+static void wait_for_disk(void)
+{
+	char byte;
+
+	close(frozen[1]);
+	if (read(frozen[0], &byte, 1) != 0)
+		_exit(1);
+}
+
+int __real_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
+int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
+int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
+{
+	if (begin_hangs)
+		wait_for_disk();
+	return __real_extend_begin(where, file, ret_extension, ret_fd, err);
+}
+
+int __real_extend_commit(struct extension *e, const char *sha256, struct err *err);
+int __wrap_extend_commit(struct extension *e, const char *sha256, struct err *err);
+int __wrap_extend_commit(struct extension *e, const char *sha256, struct err *err)
+{
+	if (commit_hangs)
+		wait_for_disk();
+	return __real_extend_commit(e, sha256, err);
+}
+
+static int setup(void **state)
+{
+	struct bundle *b;
+	(void)state;
+
+	base = event_base_new();
+	result = (struct err){ 0 };
+	n_done = 0;
+	/* In memory: what is to wait waits for the test alone, and not for a busy disk. */
+	snprintf(store, sizeof(store), "/dev/shm/addition_test.XXXXXX");
+	if (!base || !mkdtemp(store) || bundle_begin(store, "ml/demo/pod.7a0b1c2d/ray-worker", "x", &b, NULL) < 0)
+		return -1;
+	snprintf(path, sizeof(path), "%s/%s", store, bundle_path(b));
+	return bundle_add(b, "report.txt", "it died\n", 8, NULL) < 0 || bundle_commit(b, NULL) < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	event_base_free(base);
+	return tree_remove(AT_FDCWD, store) ? 0 : -1;
+}
+
+static bool is_pending(void)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return extend_pending(fd);
+}
+
+static bool comes_true(bool (*fn)(void))
+{
+	for (int64_t end = now_boottime_ns() + LONG_NS; now_boottime_ns() < end; usleep(5000))
+		if (fn())
+			return true;
+	return false;
+}
+
+static bool is_not_pending(void)
+{
+	return !is_pending();
+}
+
+static bool is_in_bundle(const char *name)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_json_ cJSON *manifest = NULL;
+	cJSON *files;
+
+	assert_int_equal(manifest_read(fd, &manifest, &files, NULL), 0);
+	return json_find(files, "name", name) != NULL;
+}
+
+static void on_done(const struct err *err, void *arg)
+{
+	(void)arg;
+	result = *err;
+	n_done++;
+	event_base_loopbreak(base);
+}
+
+static struct addition *begin(const char *file)
+{
+	struct addition *a = NULL;
+
+	assert_int_equal(addition_begin(path, file, LONG_NS, &a, NULL), 0);
+	return a;
+}
+
+static void commit(struct addition *a, const struct strbuf *text, int64_t within_ns)
+{
+	assert_int_equal(addition_commit(a, base, text, NULL, within_ns, on_done, NULL, NULL), 0);
+	assert_int_equal(n_done, 0);
+}
+
+static void what_a_child_wrote_is_in_the_bundle_once_it_is_committed(void **state)
+{
+	struct addition *a = begin(FILE_NAME);
+	(void)state;
+
+	assert_true(is_pending());
+	assert_true(addition_disk_size(a) >= addition_disk_free(a));
+	assert_true(addition_disk_size(a) > 0);
+	assert_int_equal(write(addition_fd(a), "core", 4), 4);
+	commit(a, NULL, LONG_NS);
+	event_base_dispatch(base);
+	assert_int_equal(n_done, 1);
+	assert_int_equal(result.code, 0);
+	assert_true(is_in_bundle(FILE_NAME));
+	assert_false(is_pending());
+}
+
+static void a_text_is_written_by_the_child(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64), found = STRBUF_INIT(64);
+	char file[sizeof(path) + 16];
+	(void)state;
+
+	strbuf_add(&text, "frame 0\n", 8);
+	commit(begin("backtrace.txt"), &text, LONG_NS);
+	event_base_dispatch(base);
+	assert_int_equal(result.code, 0);
+	snprintf(file, sizeof(file), "%s/backtrace.txt", path);
+	assert_int_equal(file_read(AT_FDCWD, file, &found, NULL), 0);
+	assert_string_equal(strbuf_str(&found), "frame 0\n");
+}
+
+static void what_the_bundle_has_already_stays(void **state)
+{
+	(void)state;
+	commit(begin("report.txt"), NULL, LONG_NS);
+	event_base_dispatch(base);
+	assert_int_equal(result.code, EEXIST);
+	assert_false(is_pending());
+}
+
+static void an_addition_that_is_taken_back_leaves_no_trace(void **state)
+{
+	(void)state;
+	addition_abort(NULL);
+	addition_abort(begin(FILE_NAME));
+	assert_true(comes_true(is_not_pending));
+	assert_false(is_in_bundle(FILE_NAME));
+}
+
+static void two_that_are_committed_at_once_are_both_in_the_manifest(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		char core[16], text[16];
+
+		snprintf(core, sizeof(core), "core.%d", i);
+		snprintf(text, sizeof(text), "text.%d", i);
+		n_done = 0;
+		commit(begin(core), NULL, LONG_NS);
+		commit(begin(text), NULL, LONG_NS);
+		while (n_done < 2)
+			event_base_dispatch(base);
+		assert_true(is_in_bundle(core));
+		assert_true(is_in_bundle(text));
+	}
+}
+
+static unsigned int n_pumped;
+
+static int64_t pump(int64_t now_ns, void *arg)
+{
+	(void)now_ns;
+	(void)arg;
+	n_pumped++;
+	return 10 * NS_PER_MS;
+}
+
+static void a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_taken_back(void **state)
+{
+	struct addition *a = NULL;
+	struct err err = { 0 };
+	(void)state;
+
+	n_pumped = 0;
+	errand_set_pump(pump, NULL);
+	freeze(&begin_hangs);
+	assert_int_equal(addition_begin(path, FILE_NAME, SHORT_NS, &a, &err), -ETIMEDOUT);
+	assert_true(n_pumped > 1); /* samples were taken meanwhile */
+	/* No second process hangs at the same disk. */
+	assert_int_equal(addition_begin(path, FILE_NAME, SHORT_NS, &a, &err), -EBUSY);
+	errand_set_pump(NULL, NULL);
+	thaw();
+	while (addition_begin(path, "other", LONG_NS, &a, &err) == -EBUSY)
+		usleep(5000);
+	assert_non_null(a);
+	addition_abort(a);
+	assert_true(comes_true(is_not_pending));
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	unsigned int *turns = arg;
+
+	(void)fd;
+	(void)what;
+	if (++*turns == 3)
+		thaw();
+}
+
+static void the_loop_turns_while_the_disk_takes_its_time_over_a_commit(void **state)
+{
+	const struct timeval often = { .tv_usec = 1000 };
+	unsigned int turns = 0;
+	struct event *timer = event_new(base, -1, EV_PERSIST, on_turn, &turns);
+	(void)state;
+
+	freeze(&commit_hangs);
+	commit(begin(FILE_NAME), NULL, LONG_NS);
+	event_add(timer, &often);
+	event_base_dispatch(base);
+	event_free(timer);
+	assert_true(turns >= 3); /* the commit was over only after the third */
+	assert_int_equal(n_done, 1);
+	assert_int_equal(result.code, 0);
+	assert_true(is_in_bundle(FILE_NAME));
+}
+
+static void a_commit_that_takes_too_long_is_given_up(void **state)
+{
+	(void)state;
+	freeze(&commit_hangs);
+	commit(begin(FILE_NAME), NULL, SHORT_NS);
+	event_base_dispatch(base);
+	thaw();
+	assert_int_equal(n_done, 1);
+	assert_int_equal(result.code, ETIMEDOUT);
+	assert_true(comes_true(is_not_pending));
+	assert_false(is_in_bundle(FILE_NAME));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(what_a_child_wrote_is_in_the_bundle_once_it_is_committed),
+		TEST(a_text_is_written_by_the_child),
+		TEST(what_the_bundle_has_already_stays),
+		TEST(an_addition_that_is_taken_back_leaves_no_trace),
+		TEST(two_that_are_committed_at_once_are_both_in_the_manifest),
+		TEST(a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_taken_back),
+		TEST(the_loop_turns_while_the_disk_takes_its_time_over_a_commit),
+		TEST(a_commit_that_takes_too_long_is_given_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a container ended, or a process of a container that lives on: what a report begins with. */
+#ifndef AFTERGLOW_SIDECAR_RECORD_ENDING_H
+#define AFTERGLOW_SIDECAR_RECORD_ENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/strbuf.h"
+#include "sidecar/crash/crash_info.h"
+#include "sidecar/ray/ray_lines.h"
+#include "sidecar/ray/ray_process_lines.h"
+#include "sidecar/sample/limits.h"
+#include "sidecar/sample/memcg.h"
+#include "sidecar/verdict/gap.h"
+#include "sidecar/verdict/launcher_words.h"
+
+/* How a container ended, or that it did not. Times are CLOCK_BOOTTIME. */
+struct ending {
+	bool container_lives; /* only a process died */
+	bool status_known; /* the launcher reported the wait status */
+	int wait_status;
+	const struct unstarted *unstarted; /* the container's own; NULL: its command was executed, as far as is known */
+	int64_t started_ns, ended_ns;
+	struct memory after; /* the counters right after */
+	bool after_known;
+	struct limits limits; /* right after, zero when the launcher died too */
+	bool group_ended_by_us;
+	bool pod_terminating;
+	struct stop_request asked; /* to stop; signal 0: it was not, as far as is known */
+	/*
+	 * No sidecar was running then, and ended_ns is the last sign of life; NULL: a sidecar was
+	 * running.
+	 */
+	const struct gap *gap;
+	const struct crash_info *crash; /* from its core; NULL: there is none */
+	const struct strbuf *backtrace; /* with crash */
+	const char *core_needs; /* without crash: what a core would need; outlives the report */
+	bool container_over; /* with crash and container_lives: the container has ended since */
+	bool core_is_old; /* the core is from an earlier start of the container */
+	/* With container_lives: the process of Ray's own that has ended; NULL: none. */
+	const struct ray_process_end *process;
+	int64_t process_oom_ns; /* the OOM killer's last visit that the container outlived; 0: none */
+	/*
+	 * With container_lives: what Ray logged about the dead worker; NULL: only the kernel's
+	 * counters show the death.
+	 */
+	const struct ray_said *ray;
+};
+
+#endif

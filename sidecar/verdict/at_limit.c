@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A container that stood at its memory limit for long. */
+#include "sidecar/verdict/at_limit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define AT 0.97 /* of the limit: the kernel takes back some pages at a time */
+#define HELD 0.85 /* of the limit: of the rest, which is page cache, the programs themselves are a part. More cache fills any limit and hurts nobody */
+#define DIP_NS (3 * NS_PER_SEC) /* below the limit for so long is away from it; so is a time without samples */
+#define LONG_NS (30 * NS_PER_SEC)
+#define WAITED 1000 /* 10 %, in hundredths: processes wait for memory now and then on any busy machine */
+
+static bool is_at_limit(const struct memory *m)
+{
+	double limit = (double)m->limit;
+
+	return m->limit > 0 && m->file >= 0 && (double)m->usage >= AT * limit && (double)(m->usage - m->file) >= HELD * limit;
+}
+
+void at_limit_add(struct at_limit *a, int64_t at_ns, const struct memory *m)
+{
+	if (!a->first_ns)
+		a->first_ns = at_ns;
+	a->last_ns = at_ns;
+	if (!is_at_limit(m))
+		return;
+	if (!a->since_ns || at_ns - a->until_ns > DIP_NS || m->limit != a->limit) {
+		a->since_ns = at_ns;
+		a->limit = m->limit;
+		a->hits_before = m->limit_hits;
+		a->psi_some = -1;
+	}
+	a->until_ns = at_ns;
+	a->hits = m->limit_hits;
+	a->psi_some = MAX(a->psi_some, m->psi_some);
+}
+
+void at_limit_evidence(const struct at_limit *a, struct verdict *v)
+{
+	bool met = a->hits_before >= 0 && a->hits > a->hits_before, waited = a->psi_some >= WAITED;
+	char took[DURATION_TEXT_MAX], limit[SIZE_TEXT_MAX], met_text[48] = "", waited_text[64] = "";
+
+	if (!a->since_ns || a->until_ns - a->since_ns < LONG_NS || a->last_ns - a->until_ns > DIP_NS || (!met && !waited))
+		return;
+	if (met)
+		snprintf(met_text, sizeof(met_text), ", met it %" PRId64 " times", a->hits - a->hits_before);
+	if (waited)
+		snprintf(waited_text, sizeof(waited_text), ", and processes waited for memory up to %.0f %% of the time",
+			 (double)a->psi_some / 100);
+	verdict_add_evidence(v, "samples", "memory stood at its limit of %s for %s%s, up to the last sample%s%s",
+			     size_format((uint64_t)a->limit, limit), duration_format(a->until_ns - a->since_ns, took),
+			     a->since_ns == a->first_ns ? " or longer" : "", met_text, waited_text);
+}
+
+static void add_sample(const struct sample *s, void *arg)
+{
+	at_limit_add(arg, s->at_ns, &s->memory);
+}
+
+void at_limit_of_history(const struct history *h, struct verdict *v)
+{
+	struct at_limit a = { 0 };
+
+	history_each(h, add_sample, &a);
+	at_limit_evidence(&a, v);
+}

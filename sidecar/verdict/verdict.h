@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A verdict: what killed the process or the container, how certain that is, and what it rests on. */
+#ifndef AFTERGLOW_SIDECAR_VERDICT_VERDICT_H
+#define AFTERGLOW_SIDECAR_VERDICT_VERDICT_H
+
+#include <stdint.h>
+
+#include "lib/failure_class.h"
+#include "lib/macros.h"
+#include "sidecar/ray/isolation.h"
+
+#define EVIDENCE_MAX 8
+#define MISSING_MAX 8
+#define EVIDENCE_TEXT_MAX 200
+
+struct evidence {
+	const char *source; /* "memory.events", "wait status", ...: static text */
+	char text[EVIDENCE_TEXT_MAX];
+};
+
+struct missing {
+	const char *what, *needs; /* static texts, or those of the observation */
+};
+
+/* The process that ended first. */
+struct verdict_process {
+	char name[48]; /* for Ray's own processes the name that Ray uses, such as "raylet"; "": not known */
+	int pid; /* in the container's PID namespace; 0: not known */
+	int signal; /* 0: none */
+	int exit_code; /* -1: a signal ended the process, or the code is not known */
+};
+
+struct verdict {
+	enum failure_class class;
+	enum confidence confidence;
+	int exit_code; /* as in a shell, 128+N after signal N; -1 unknown */
+	int signal; /* 0: none */
+	/*
+	 * The memory limit at which the OOM killer came, bytes; 0: not known, or the container's
+	 * own.
+	 */
+	int64_t limit;
+	struct verdict_process process; /* the process that ended first */
+	enum isolation_part isolation; /* with limit: the part of Ray's resource isolation that it limits */
+	char sentence[320];
+	struct evidence evidence[EVIDENCE_MAX];
+	unsigned int n_evidence;
+	struct missing missing[MISSING_MAX];
+	unsigned int n_missing;
+};
+
+/* Each adds a line to the verdict. When the list is full, the line is dropped. */
+void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...) _printf_(3, 4);
+void verdict_add_missing(struct verdict *v, const char *what, const char *needs);
+
+#endif
