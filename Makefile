@@ -210,8 +210,10 @@ $(BUILD)/test/cluster-admission: $(call objects,operator/webhook/cluster_admissi
 # With -j several at a time; what each says stays together (--output-sync), and all of them run, whatever fails.
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 # The emulator runs a program on this machine's kernel, without seccomp, openat2, close-on-exec of what comes over a socket, and with a
-# /proc in which each process is the emulator. What tests just these needs a kernel of that machine.
-NEED_OWN_KERNEL := sidecar/crash/crashes_test sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test \
+# /proc in which each process is the emulator. What tests just these needs a kernel of that machine,
+# or starts programs of that machine; the webhook's two are too slow in the emulator.
+NEED_OWN_KERNEL := operator/injection/launch_script_test operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test \
+	sidecar/crash/crashes_test sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test \
 	sidecar/record/channel_test sidecar/record/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
 	sidecar/record/sidecar_test sidecar/sample/limits_test sidecar/sample/processes_test sidecar/sample/ray_node_test \
 	sidecar/sample/rootfd_test sidecar/unwind/confine_test
