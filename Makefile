@@ -1,22 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-# Afterglow. `make help` lists the targets. Knobs: SANITIZE=address,undefined  DEBUG=1  V=1
+# Afterglow. `make help` lists the targets. Knobs: SANITIZE=address,undefined  DEBUG=1  V=1  ARCH=arm64
 VERSION := 0.1.0
 SANITIZE ?=
-BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
+# Empty: the machine that builds. arm64: a cross compiler, with Debian's libraries for that machine in a folder of their own.
+ARCH ?=
+BUILD ?= build$(if $(ARCH),/$(ARCH))$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 comma := ,
 CC ?= cc
 MUSL_CC ?= musl-gcc
 PYTHON ?= python3
+ifeq ($(ARCH),arm64)
+export SYSROOT := $(CURDIR)/build/arm64/sysroot
+export CC := aarch64-linux-gnu-gcc --sysroot=$(SYSROOT)
+export AR := aarch64-linux-gnu-ar
+MUSL_CC := aarch64-linux-gnu-gcc -specs $(SYSROOT)/musl-gcc.specs
+EMULATOR := qemu-aarch64-static -L $(SYSROOT)
+else ifneq ($(ARCH),)
+$(error ARCH=$(ARCH): only arm64 can be built on another machine)
+endif
 
 CFLAGS ?= $(if $(DEBUG)$(SANITIZE),-Og -g3,-O2 -g)
 # -Wno-format-truncation: texts for people go to fixed buffers and are meant to be cut.
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
 	-Wformat=2 -Wundef -Wimplicit-fallthrough -Wno-format-truncation -Werror
 HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=$(if $(DEBUG)$(SANITIZE),0,2) -fPIE
+# Where it was built is not in the programs, so that two people get the same bytes.
+REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=.
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' -MMD -MP \
-	$(WARNINGS) $(HARDENING) $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+	$(WARNINGS) $(HARDENING) $(REPRODUCIBLE) $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE))
-STATIC_LDFLAGS = -static-pie -Wl,-z,relro,-z,now,-z,pack-relative-relocs -Wl,--gc-sections -L$(BUILD)/static $(LDFLAGS)
+# Debian's linker packs relocations for x86-64 alone.
+PACK_RELOCS := $(if $(ARCH),,-Wl$(comma)-z$(comma)pack-relative-relocs)
+STATIC_LDFLAGS = -static-pie -Wl,-z,relro,-z,now $(PACK_RELOCS) -Wl,--gc-sections -L$(BUILD)/static $(LDFLAGS)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) '$(2)')
 
@@ -57,53 +72,39 @@ PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterg
 SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-operator
 
 .PHONY: all shared
-all: $(PROGRAMS) $(wildcard $(BUILD)/aarch64/afterglow-launch)
+all: $(PROGRAMS)
 shared: $(SHARED_PROGRAMS)
 
 .DELETE_ON_ERROR:
 # Objects of tests are kept, too.
 .SECONDARY:
 
-$(BUILD)/obj/%.o: %.c
+$(BUILD)/obj/%.o: %.c | $(SYSROOT)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # The launcher runs inside any image: static, libc only, and small enough for a ConfigMap.
 LAUNCHER := sidecar/launch/main.c $(call modules,sidecar/launch)
-$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/oom_score.h Makefile
+$(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/oom_score.h Makefile | $(SYSROOT)
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
-		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(LAUNCHER)
+		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s $(INPUTS) -o $@ $(LAUNCHER)
 
 # The node agent: libc only as well. The kernel starts it for each core of the node, so it has to start fast and to need nothing.
-$(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib/*.h) Makefile
+$(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib/*.h) Makefile | $(SYSROOT)
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
-		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s -o $@ $(NODE) $(NODE_LIB) node/main.c
-
-# The same for arm64 nodes. It is none of the default programs: it needs a compiler and a libc that others do not, a minute
-# to fetch them the first time. images/build.sh includes it where it has been built (`make aarch64 images`), and from then on it is kept up to date.
-MUSL_ARM := $(BUILD)/aarch64/musl
-MUSL_ARM_LIB := $(MUSL_ARM)/lib/aarch64-linux-musl
-.PHONY: aarch64
-aarch64: $(BUILD)/aarch64/afterglow-launch
-$(MUSL_ARM): tools/musl-aarch64.sh
-	$(Q)tools/apt-install.sh gcc-aarch64-linux-gnu
-	$(Q)tools/musl-aarch64.sh $@
-	$(Q)touch $@
-$(BUILD)/aarch64/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/oom_score.h Makefile | $(MUSL_ARM)
-	$(call say,MUSL,$@)
-	$(Q)aarch64-linux-gnu-gcc -std=gnu11 -D_GNU_SOURCE -I. -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
-		-nostdinc -isystem $(MUSL_ARM)/include/aarch64-linux-musl -nostdlib -fstack-protector-strong -ffunction-sections \
-		-Wl,--gc-sections,-s -o $@ $(MUSL_ARM_LIB)/crt1.o $(MUSL_ARM_LIB)/crti.o $(LAUNCHER) $(MUSL_ARM_LIB)/libc.a -lgcc $(MUSL_ARM_LIB)/crtn.o
+		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s $(INPUTS) -o $@ $(NODE) $(NODE_LIB) node/main.c
 
 # The sidecar is in every Ray pod. Static it needs a third less memory, the operator half: of a shared library more is mapped
 # than used, and Debian's libcurl brings thirty.
 # Sanitizers are shared libraries; and what has to replace a function of libc, or watch it, takes the program in shared/.
-link_program = $(CC) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
+# What went into a program, for the list of parts in a release (tools/sbom.py).
+INPUTS = -Wl,--dependency-file=$@.inputs
+link_program = $(CC) $(INPUTS) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
 
 $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
 	$(call say,LINK,$@)
@@ -118,24 +119,24 @@ $(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.
 $(BUILD)/afterglow-operator: LDFLAGS += -Wl,--no-warnings
 # Of an uploader by hand names are all it has: glibc stays shared.
 $(BUILD)/afterglow-ship: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
-$(BUILD)/afterglow-ship: SHIP_LIBS := -L$(BUILD)/static -Wl,--gc-sections,-z,pack-relative-relocs,-Bstatic $(SHIP_LIBS) -Wl,-Bdynamic
+$(BUILD)/afterglow-ship: SHIP_LIBS := -L$(BUILD)/static $(PACK_RELOCS) -Wl,--gc-sections,-Bstatic $(SHIP_LIBS) -Wl,-Bdynamic
 endif
 
 # Anew when Debian's headers are new.
-$(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libssl-dev)))
+$(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libssl-dev))) | $(SYSROOT)
 	$(Q)tools/static-library.sh $* $@
 
 $(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(SHIP_LIBS)
+	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(SHIP_LIBS)
 
 $(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PACK_LIBS)
+	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $^ $(PACK_LIBS)
 
 $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
+	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
 
 # It is copied to people's machines.
 $(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
@@ -208,23 +209,39 @@ $(BUILD)/test/cluster-admission: $(call objects,operator/webhook/cluster_admissi
 
 # With -j several at a time; what each says stays together (--output-sync), and all of them run, whatever fails.
 UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
-UNIT_RUNS := $(addprefix run-,$(UNIT_TESTS))
+# The emulator runs a program on this machine's kernel, without seccomp, openat2, close-on-exec of what comes over a socket, and with a
+# /proc in which each process is the emulator. What tests just these needs a kernel of that machine,
+# or starts programs of that machine; the webhook's two are too slow in the emulator.
+NEED_OWN_KERNEL := operator/injection/launch_script_test operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test \
+	sidecar/crash/crashes_test sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test \
+	sidecar/record/channel_test sidecar/record/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
+	sidecar/record/sidecar_test sidecar/sample/limits_test sidecar/sample/processes_test sidecar/sample/ray_node_test \
+	sidecar/sample/rootfd_test sidecar/unwind/confine_test
+UNIT_RUNS := $(addprefix run-,$(if $(EMULATOR),$(filter-out $(NEED_OWN_KERNEL:%=$(BUILD)/test/%),$(UNIT_TESTS)),$(UNIT_TESTS)))
 .PHONY: unit-tests unit-test-programs check-docs $(UNIT_RUNS)
 unit-test-programs: $(UNIT_TESTS)
 unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
+	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
-	$(Q)echo "== $<"; timeout 300 $<
+	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
 
 -include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk plugin/plugin.mk
 
 # What a person calls. Packages first: a new machine has none of them.
-BUILD_PACKAGES := dpkg-dev gcc libc6-dev make musl-tools libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev \
-	libssl-dev libyaml-dev libzstd-dev
+LIBRARY_PACKAGES := libc6-dev libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev libssl-dev libyaml-dev libzstd-dev
+BUILD_PACKAGES := dpkg-dev gcc make musl-tools $(LIBRARY_PACKAGES)
 TEST_PACKAGES := busybox-static libcmocka-dev
+ifdef SYSROOT
+BUILD_PACKAGES := dpkg-dev gcc-aarch64-linux-gnu libc6-dev make mmdebstrap
+SYSROOT_PACKAGES := $(LIBRARY_PACKAGES) libcmocka-dev musl-dev
+$(SYSROOT): tools/sysroot.sh
+	$(Q)tools/apt-install.sh $(BUILD_PACKAGES)
+	$(Q)tools/sysroot.sh $(ARCH) $@ $(SYSROOT_PACKAGES)
+	$(Q)touch $@
+endif
 
 version:
 	@echo $(VERSION)
@@ -314,7 +331,23 @@ e2e-v2: deps
 
 images: deps
 	+@$(COMPILE) all
-	@images/build.sh operator sidecar node
+	@images/build.sh $(if $(ARCH),--arch $(ARCH)) operator sidecar node
+
+# The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
+.PHONY: arm64 images-arm64 test-arm64 release
+arm64 images-arm64: deps
+	+@$(COMPILE) ARCH=arm64 $(if $(filter images%,$@),images,all)
+
+test-arm64: deps
+	@tools/apt-install.sh busybox-static qemu-user-static
+	+@$(COMPILE) ARCH=arm64 all unit-test-programs
+	+@$(SUITE) ARCH=arm64 -j$(CORES) unit-tests
+
+# What a release publishes, into build/release.
+release: deps
+	+@$(COMPILE) all
+	+@$(COMPILE) ARCH=arm64 all
+	@images/release.sh
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
 # thousand reconciles over fifty restarts of the API server.
@@ -385,7 +418,9 @@ help:
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
-	@echo 'make aarch64      the launcher for arm64 nodes, which images then include'
-	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1'
+	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
+	@echo 'make test-arm64   their unit tests, emulated'
+	@echo 'make release      images for both in one index, into build/release/'
+	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1  ARCH=arm64'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

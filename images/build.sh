@@ -1,25 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# build.sh operator|sidecar|node...: container images of the programs in build/, as docker
-# archives build/images/afterglow-NAME.tar. Each holds the program, the shared
-# libraries it needs and nothing else: no shell, no package manager. Reproducible:
+# build.sh [--arch arm64] operator|sidecar|node...: container images of the programs in build/, as docker
+# archives build/images/afterglow-NAME.tar; those for arm64 come from build/arm64 and go to build/arm64/images.
+# Each holds the program, the shared libraries it needs and nothing else: no shell, no package manager. Reproducible:
 # the same programs on the same Debian give the same image.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 images/deps.sh
+arch=$(dpkg --print-architecture) build=build sysroot=
+if [ "${1:-}" = --arch ]; then
+	[ "$2" = "$arch" ] || arch=$2 build=build/$2 sysroot=$PWD/build/$2/sysroot
+	shift 2
+fi
+triple=$(dpkg-architecture -a"$arch" -qDEB_HOST_MULTIARCH 2>/dev/null)
 version=$(make -s version)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-image-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# The program with its libraries, at the paths where its loader looks for them.
+# With its libraries, at the paths where the loader looks for them.
 add_program() { # PROGRAM ROOT
-	install -D -s -m 755 "build/$1" "$2/usr/bin/$1"
-	ldd "build/$1" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\(\/[^ ]*ld-linux[^ ]*\).*/\1/p' |
-		while read -r library; do
-			install -D -m 755 "$(readlink -f "$library")" "$2$library"
-		done
+	local library libraries
+	install -D -s --strip-program="$triple-strip" -m 755 "$build/$1" "$2/usr/bin/$1"
+	libraries=$(tools/elf-libraries.sh "$triple" "$sysroot" "$build/$1")
+	for library in $libraries; do
+		install -D -m 755 "$(readlink -f "$sysroot$library")" "$2$library"
+	done
 }
 
 new_root() { # ROOT
@@ -29,13 +36,18 @@ new_root() { # ROOT
 	echo 'afterglow:x:65532:' >"$1/etc/group"
 }
 
+machine_of() { # ELF
+	case $(readelf -h "$1") in *X86-64*) echo x86_64 ;; *AArch64*) echo aarch64 ;; *) echo "$1: for which machine?" >&2 && exit 1 ;; esac
+}
+
 fill_operator() {
 	add_program afterglow-operator "$1"
 	install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
-	install -D -m 755 build/afterglow-launch "$1/usr/libexec/afterglow/launchers/$(uname -m)"
-	if [ -e build/aarch64/afterglow-launch ]; then
-		install -D -m 755 build/aarch64/afterglow-launch "$1/usr/libexec/afterglow/launchers/aarch64"
-	fi
+	local launcher
+	# Ray may run on nodes of another architecture than the operator's.
+	for launcher in build/afterglow-launch build/arm64/afterglow-launch; do
+		[ ! -e "$launcher" ] || install -D -m 755 "$launcher" "$1/usr/libexec/afterglow/launchers/$(machine_of "$launcher")"
+	done
 }
 
 fill_sidecar() {
@@ -44,12 +56,12 @@ fill_sidecar() {
 	add_program afterglow-pack "$1"
 	add_program afterglow-unwind "$1"
 	install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
-	install -D -m 755 build/afterglow-launch "$1/usr/bin/afterglow-launch"
+	install -D -m 755 "$build/afterglow-launch" "$1/usr/bin/afterglow-launch"
 }
 
 # Static, and root of the node: see docs/node-agent.md.
 fill_node() {
-	install -D -s -m 755 build/afterglow-node "$1/usr/bin/afterglow-node"
+	install -D -s --strip-program="$triple-strip" -m 755 "$build/afterglow-node" "$1/usr/bin/afterglow-node"
 }
 user_of() { if [ "$1" = node ]; then echo 0:0; else echo 65532:65532; fi; }
 
@@ -57,11 +69,11 @@ for name in "$@"; do
 	root=$work/$name
 	new_root "$root"
 	"fill_$name" "$root"
-	images/pack.sh "$root" "localhost/afterglow-$name:$version" "build/images/afterglow-$name.tar" \
-		--user "$(user_of "$name")" --entrypoint "[\"/usr/bin/afterglow-$name\"]" --workingdir / \
+	images/pack.sh "$root" "localhost/afterglow-$name:$version" "$build/images/afterglow-$name.tar" \
+		--arch "$arch" --user "$(user_of "$name")" --entrypoint "[\"/usr/bin/afterglow-$name\"]" --workingdir / \
 		--label "org.opencontainers.image.title=afterglow-$name" \
 		--label "org.opencontainers.image.version=$version" \
 		--label "org.opencontainers.image.licenses=Apache-2.0" \
 		--label "org.opencontainers.image.description=Afterglow keeps what a Ray pod leaves behind"
-	echo "build/images/afterglow-$name.tar ($(du -h "build/images/afterglow-$name.tar" | cut -f1))"
+	echo "$build/images/afterglow-$name.tar ($(du -h "$build/images/afterglow-$name.tar" | cut -f1))"
 done

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # static-library.sh cjson|curl ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
 # package of the version whose headers are installed, with Debian's flags; the source's checksum is in Debian's signed lists.
-# A new version of the headers is a new archive. No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
+# A new version of the headers is a new archive. For another architecture CC and AR are its compiler's, and SYSROOT has the headers
+# (see sysroot.sh). No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
 set -euo pipefail
 
 name=$1 archive=$2
@@ -11,8 +12,14 @@ cjson) headers=libcjson-dev ;;
 curl) headers=libcurl4-openssl-dev ;;
 *) echo "static-library.sh: no way to build $name" >&2 && exit 2 ;;
 esac
-version=$(dpkg-query -W -f '${source:Version}\n' "$headers" | head -n 1)
-key=$({ echo "$name $version ${CC:-cc}" && "${CC:-cc}" --version && cat "$0"; } | sha256sum | cut -c1-16)
+if [ -n "${SYSROOT:-}" ]; then
+	version=$(awk -v name="$headers" '$1 == name { print $4 }' "$SYSROOT/packages")
+else
+	version=$(dpkg-query -W -f '${source:Version}\n' "$headers" | head -n 1)
+fi
+# CC may have options.
+read -ra compiler <<<"${CC:-cc}"
+key=$({ echo "$name $version ${CC:-cc}" && "${compiler[@]}" --version && cat "$0"; } | sha256sum | cut -c1-16)
 cached=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}/static-$name-$key/lib$name.a
 
 finish() {
@@ -40,8 +47,8 @@ fetch() {
 
 build_cjson() {
 	# shellcheck disable=SC2086 # flags are words
-	"${CC:-cc}" $CPPFLAGS $CFLAGS -c cJSON.c
-	ar rcs libcjson.a cJSON.o
+	"${compiler[@]}" $CPPFLAGS $CFLAGS -c cJSON.c
+	"${AR:-ar}" rcs libcjson.a cJSON.o
 }
 
 # HTTP and HTTPS, through proxies too, and signing for S3. Debian's libcurl speaks twenty-four protocols with thirty libraries.
@@ -49,7 +56,7 @@ build_cjson() {
 build_curl() {
 	local off=(alt-svc cookies dict dnsshuffle doh file ftp get-easy-options gopher hsts imap ldap ldaps libcurl-option manual
 		mime mqtt netrc ntlm ntlm-wb pop3 rtsp smb smtp telnet tftp tls-srp unix-sockets websockets)
-	./configure --disable-shared --disable-dependency-tracking --with-openssl --enable-threaded-resolver "${off[@]/#/--disable-}" \
+	./configure --host="$("${compiler[@]}" -dumpmachine)" --disable-shared --disable-dependency-tracking --with-openssl --enable-threaded-resolver "${off[@]/#/--disable-}" \
 		--without-{brotli,libgsasl,libidn2,libpsl,librtmp,libssh2,nghttp2,zlib,zstd} \
 		--with-ca-bundle=/etc/ssl/certs/ca-certificates.crt --with-ca-path=/etc/ssl/certs
 	# Tables for thousands of sockets are not for us.

@@ -22,7 +22,7 @@ static bool is_worth(const char *line, size_t len)
 	if ((len && line[0] == '\t') || memmem(line, len, ") [0x", 5))
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (line[i] > ' ' || line[i] < 0)
+		if ((unsigned char)line[i] > ' ')
 			return true;
 	return false;
 }

@@ -28,8 +28,7 @@ static char **at(struct credentials *c, size_t i)
 	return (char **)((char *)c + files[i].at);
 }
 
-/* One printable word: anything else would end up inside a header. */
-static bool is_word(const char *s)
+bool credential_is_word(const char *s)
 {
 	if (!*s)
 		return false;
@@ -80,11 +79,28 @@ static int read_one(int dir_fd, const char *file, struct credentials *c, char **
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, err_text(&err));
 	else if (!(*ret_value = trimmed(&text)))
 		r = fault_set(fault, FAULT_MEMORY, "credential %s: out of memory", file);
-	else if (!is_word(*ret_value))
+	else if (!credential_is_word(*ret_value))
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s is empty or holds blanks", file);
 	if (text.data)
 		explicit_bzero(text.data, text.len);
 	return r;
+}
+
+int credential_read_file(const char *path, char **ret_value, struct fault *fault)
+{
+	struct credentials unused = { 0 };
+	char *value = NULL;
+
+	if (read_one(AT_FDCWD, path, &unused, &value, fault) < 0) {
+		if (value)
+			explicit_bzero(value, strlen(value));
+		free(value);
+		return -1;
+	}
+	if (!value)
+		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", path, strerror(ENOENT));
+	*ret_value = value;
+	return 0;
 }
 
 static int find_ca(const char *dir, int dir_fd, char **ret_path, struct fault *fault)

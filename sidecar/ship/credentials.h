@@ -26,4 +26,10 @@ struct credentials {
 int credentials_read(const char *dir, struct credentials *ret_credentials, struct fault *fault);
 void credentials_release(struct credentials *c);
 
+/* One that lies in a file of its own; *ret_value is wiped and freed by the caller. */
+int credential_read_file(const char *path, char **ret_value, struct fault *fault);
+
+/* One printable word: anything else would end up inside a header. */
+bool credential_is_word(const char *s);
+
 #endif

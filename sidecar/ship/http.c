@@ -101,6 +101,8 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	if (r->no_proxy)
+		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, MIN(CONNECT_TIMEOUT_S, (long)s->stall_s));
 	/* curl counts both ways together: an answer that does not come is a stall, too. */
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -280,6 +282,7 @@ static void take_answer(struct http_transfer *t)
 	take_header(t, "Location", t->answer.location, sizeof(t->answer.location));
 	take_header(t, "ETag", t->answer.etag, sizeof(t->answer.etag));
 	take_header(t, "x-amz-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
+	take_header(t, "x-goog-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
 	take_header(t, "x-amz-bucket-region", t->answer.region, sizeof(t->answer.region));
 	take_clock(t);
 }

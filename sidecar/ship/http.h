@@ -34,6 +34,7 @@ struct http_request {
 	const char *body; /* from memory, or else */
 	int fd;		  /* from this file, if len > 0 and body is NULL */
 	int64_t offset, len;
+	bool no_proxy;	  /* whatever the environment says: for what the node itself answers */
 	int64_t stall_s; /* longer than the settings', for an answer that takes its time; 0: those */
 	void (*on_sent)(void *arg, int64_t sent);
 	void *arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the S3 store share: who we are, where the bucket is, one signed request. */
+/* What the files of the S3 store share: who we are, where the bucket is, one request. */
 #ifndef AFTERGLOW_SIDECAR_SHIP_S3_H
 #define AFTERGLOW_SIDECAR_SHIP_S3_H
 
@@ -7,6 +7,7 @@
 #include "sidecar/ship/http.h"
 #include "sidecar/ship/plan.h"
 #include "sidecar/ship/s3_answer.h"
+#include "sidecar/ship/s3_identity.h"
 #include "sidecar/ship/store.h"
 
 /* Files above this go in parts, which a later run can go on with; below it one request is cheaper. */
@@ -25,10 +26,7 @@ struct s3 {
 	char endpoint[600];
 	char scope[128]; /* for curl's signature: "aws:amz:REGION:s3" */
 	bool path_style;
-	struct credentials credentials;
-	struct sts_credentials assumed; /* by web identity */
-	int64_t assumed_ns;		/* CLOCK_BOOTTIME, 0: not yet */
-	char token_header[CREDENTIAL_MAX + 32]; /* "" without a session token */
+	struct s3_identity identity;
 };
 
 /* A request to a key: what differs from one to another. */

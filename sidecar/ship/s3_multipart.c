@@ -105,11 +105,11 @@ static int create(struct multipart *m, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(64);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char type[100], meta[100];
+	char type[100], meta[S3_META_HEADER_MAX];
 	struct err err = { 0 };
 
 	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(m->item->name));
-	snprintf(meta, sizeof(meta), "x-amz-meta-sha256: %s", m->item->sha256);
+	s3_identity_meta(&m->s3->identity, m->item->sha256, meta);
 	strbuf_adds(&query, "uploads=");
 	if (ask(m, &(struct s3_request){ .method = "POST", .headers = { type, meta } }, &query, &t, fault) < 0)
 		return -1;

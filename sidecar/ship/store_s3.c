@@ -11,92 +11,6 @@
 #include "lib/units.h"
 #include "sidecar/ship/s3.h"
 
-/* Assumed credentials last an hour; they are fetched anew well before. */
-#define ASSUMED_FOR_NS (45 * 60 * NS_PER_SEC)
-
-/* --- Who we are --- */
-
-/* The option wins over the file. */
-static int take_role(struct s3 *s3, struct fault *fault)
-{
-	const char *role = s3->store.context->options->s3_role_arn;
-
-	if (!role)
-		return 0;
-	free(s3->credentials.role_arn);
-	s3->credentials.role_arn = strdup(role);
-	return s3->credentials.role_arn ? 0 : fault_set(fault, FAULT_MEMORY, "role: out of memory");
-}
-
-/* The kubelet exchanges a projected token long before our keys have run out. */
-static int renew_token(struct s3 *s3, struct fault *fault)
-{
-	struct credentials now;
-
-	if (credentials_read(s3->store.context->options->credentials, &now, fault) < 0)
-		return -1;
-	if (now.web_identity_token) {
-		char *old = s3->credentials.web_identity_token;
-
-		s3->credentials.web_identity_token = now.web_identity_token;
-		now.web_identity_token = old; /* released below */
-	}
-	credentials_release(&now);
-	return 0;
-}
-
-static int assume(struct s3 *s3, struct fault *fault)
-{
-	const struct ship_options *o = s3->store.context->options;
-	char endpoint[256];
-
-	if (s3->assumed_ns > 0 && renew_token(s3, fault) < 0)
-		return -1;
-	snprintf(endpoint, sizeof(endpoint), "https://sts.%s.amazonaws.com", o->s3_region);
-	sts_credentials_release(&s3->assumed);
-	if (sts_assume(s3->http, o->s3_sts_endpoint ? o->s3_sts_endpoint : endpoint, &s3->credentials, &s3->assumed, fault) < 0)
-		return -1;
-	s3->assumed_ns = now_boottime_ns();
-	snprintf(s3->token_header, sizeof(s3->token_header), "x-amz-security-token: %s", s3->assumed.session_token);
-	return 0;
-}
-
-static bool by_web_identity(const struct s3 *s3)
-{
-	const struct credentials *c = &s3->credentials;
-
-	return (s3->store.context->options->s3_role_arn || !c->access_key_id) && c->role_arn && c->web_identity_token;
-}
-
-/* Before each request: nothing to do, nearly always. */
-static int be_known(struct s3 *s3, struct fault *fault)
-{
-	if (!by_web_identity(s3) || (s3->assumed_ns > 0 && now_boottime_ns() - s3->assumed_ns < ASSUMED_FOR_NS))
-		return 0;
-	return assume(s3, fault);
-}
-
-static int check_credentials(struct s3 *s3, struct fault *fault)
-{
-	const struct credentials *c = &s3->credentials;
-	const char *dir = s3->store.context->options->credentials;
-
-	if (c->open_to_all)
-		log_warning("credentials in %s can be read by every user of this machine", dir);
-	if (by_web_identity(s3))
-		return 0;
-	if (s3->store.context->options->s3_role_arn)
-		return fault_set(fault, FAULT_CREDENTIALS, "the role needs web-identity-token, %s%s",
-				 dir ? "in " : "and there is no --credentials", dir ? dir : "");
-	if (!c->access_key_id || !c->secret_access_key)
-		return fault_set(fault, FAULT_CREDENTIALS,
-				 "S3 needs access-key-id and secret-access-key, or role-arn and web-identity-token, %s%s",
-				 dir ? "in " : "and there is no --credentials", dir ? dir : "");
-	if (c->session_token)
-		snprintf(s3->token_header, sizeof(s3->token_header), "x-amz-security-token: %s", c->session_token);
-	return 0;
-}
-
 /* --- Requests --- */
 
 static void add_header(struct s3_call *call, const char *header)
@@ -111,28 +25,28 @@ static void add_header(struct s3_call *call, const char *header)
 
 int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, struct fault *fault)
 {
-	const struct sts_credentials *a = &s3->assumed;
+	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
 
 	*call = (struct s3_call){ .url = STRBUF_INIT(8 * S3_KEY_MAX) };
-	if (be_known(s3, fault) < 0)
+	if (s3_identity_renew(&s3->identity, s3->http, fault) < 0)
 		return -1;
 	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key, r->query);
 	snprintf(call->sha256_header, sizeof(call->sha256_header), "x-amz-content-sha256: %s",
 		 r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
-	add_header(call, call->sha256_header);
-	if (*s3->token_header)
-		add_header(call, s3->token_header);
+	if (is_signed)
+		add_header(call, call->sha256_header);
+	if (*s3->identity.token_header)
+		add_header(call, s3->identity.token_header);
 	for (size_t i = 0; i < ARRAY_SIZE(r->headers) && r->headers[i]; i++)
 		add_header(call, r->headers[i]);
 	if (strbuf_failed(&call->url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	call->request = (struct http_request){
-		.method = r->method, .url = strbuf_str(&call->url), .headers = call->headers, .sigv4 = s3->scope,
-		.user = a->access_key_id ? a->access_key_id : s3->credentials.access_key_id,
-		.password = a->secret_access_key ? a->secret_access_key : s3->credentials.secret_access_key,
+		.method = r->method, .url = strbuf_str(&call->url), .headers = call->headers,
 		.body = r->body, .fd = r->fd, .offset = r->offset, .len = r->len, .stall_s = r->stall_s,
 		.on_sent = r->on_sent, .arg = r->arg,
 	};
+	s3_identity_sign(&s3->identity, s3->scope, &call->request);
 	return http_start(s3->http, &call->request, NULL, fault);
 }
 
@@ -204,14 +118,14 @@ static void on_sent(void *arg, int64_t sent)
 static int put_single(struct s3 *s3, const struct item *item, const char *key, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char type[100], meta[100];
+	char type[100], meta[S3_META_HEADER_MAX];
 	const struct s3_request request = {
 		.method = "PUT", .key = key, .sha256 = item->sha256, .headers = { type, meta }, .fd = item->fd, .len = item->size,
 		.on_sent = on_sent, .arg = s3->store.context->progress,
 	};
 
 	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(item->name));
-	snprintf(meta, sizeof(meta), "x-amz-meta-sha256: %s", item->sha256);
+	s3_identity_meta(&s3->identity, item->sha256, meta);
 	if (s3_call(s3, &request, &t, fault) < 0)
 		return -1;
 	return t->answer.status == 200 ? 0 : s3_fault(&t->answer, &s3->place, fault);
@@ -268,9 +182,7 @@ static void s3_free(struct store *s)
 	struct s3 *s3 = (struct s3 *)s;
 
 	http_free(s3->http);
-	sts_credentials_release(&s3->assumed);
-	credentials_release(&s3->credentials);
-	explicit_bzero(s3->token_header, sizeof(s3->token_header));
+	s3_identity_release(&s3->identity);
 	free(s3);
 }
 
@@ -301,11 +213,10 @@ static int open_s3(struct s3 *s3, struct fault *fault)
 		.alive = progress_alive, .arg = c->progress,
 	};
 
-	if (credentials_read(c->options->credentials, &s3->credentials, fault) < 0 || take_role(s3, fault) < 0 ||
-	    check_credentials(s3, fault) < 0)
+	if (s3_identity_open(&s3->identity, c->options, fault) < 0)
 		return -1;
 	if (!settings.ca)
-		settings.ca = s3->credentials.ca;
+		settings.ca = s3->identity.credentials.ca;
 	set_place(s3);
 	return http_new(&settings, &s3->http, fault);
 }

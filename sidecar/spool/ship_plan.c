@@ -64,6 +64,8 @@ char *const *ship_environment(void)
 	static const char *const wanted[] = {
 		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "RES_OPTIONS", "LOCALDOMAIN", "ASAN_OPTIONS",
+		/* Where keys and tokens are to be had, not these themselves: EKS's webhook sets them in each container. */
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "GCE_METADATA_HOST",
 	};
 	static char *env[ARRAY_SIZE(wanted) + 1];
 	size_t n = 0;

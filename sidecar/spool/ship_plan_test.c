@@ -105,19 +105,23 @@ static const struct {
 static void of_the_environment_it_has_what_it_needs(void **state)
 {
 	char *const *env;
-	unsigned int proxies = 0;
+	unsigned int proxies = 0, identities = 0;
 	(void)state;
 
 	setenv("https_proxy", "http://proxy:3128", 1);
 	setenv("https_proxy_password", "secret", 1);
 	setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+	setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "secret", 1);
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v1/credentials", 1);
 	setenv("LD_PRELOAD_", "secret", 1);
 	env = ship_environment();
 	for (; *env; env++) {
 		assert_null(strstr(*env, "secret"));
 		assert_null(strstr(*env, "PATH="));
 		proxies += strcmp(*env, "https_proxy=http://proxy:3128") == 0;
+		identities += strcmp(*env, "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://169.254.170.23/v1/credentials") == 0;
 	}
+	assert_int_equal(identities, 1);
 	assert_int_equal(proxies, 1);
 }
 

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# release.sh: what a release publishes, in build/release, from the programs in build/ and build/arm64 (`make release` builds both).
+# Per image an OCI archive with an index of both architectures, and for each what it is made of (SPDX); the plugin; SHA256SUMS. Reproducible: the same commit on
+# the same Debian gives the same files. The digests that it prints are those of the indexes, which a registry keeps when
+# `skopeo copy --all` pushes them.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+images=(operator sidecar node)
+version=$(make -s version)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+out=build/release
+work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-release-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+tool=(buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs)
+
+# NAME: both architectures in one index. The archive's members get one time and owner, as the image's own have.
+write_index() {
+	local name=afterglow-$1 layout=$work/$1 build digest
+	"${tool[@]}" manifest create "$name" >/dev/null
+	for build in build build/arm64; do
+		"${tool[@]}" manifest add "$name" "docker-archive:$build/images/$name.tar" >/dev/null
+	done
+	"${tool[@]}" manifest push --quiet --all --format oci "$name" "oci:$layout:$version"
+	tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+		-C "$layout" -cf "$out/$name-$version.oci.tar" .
+	digest=$(sed -n 's/.*"digest":"\([^"]*\)".*/\1/p' "$layout/index.json")
+	echo "$name@$digest" >>"$out/digests.txt"
+	tools/sbom.py "build/images/$name.tar" build amd64 "$digest" >"$out/$name-$version-amd64.spdx.json"
+	tools/sbom.py "build/arm64/images/$name.tar" build/arm64 arm64 "$digest" build/arm64/sysroot >"$out/$name-$version-arm64.spdx.json"
+}
+
+rm -rf "$out"
+mkdir -p "$out"
+images/build.sh "${images[@]}" >/dev/null
+images/build.sh --arch arm64 "${images[@]}" >/dev/null
+for image in "${images[@]}"; do
+	write_index "$image"
+done
+install -s build/kubectl-afterglow "$out/kubectl-afterglow-linux-amd64"
+install -s --strip-program=aarch64-linux-gnu-strip build/arm64/kubectl-afterglow "$out/kubectl-afterglow-linux-arm64"
+(cd "$out" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
+cat "$out/digests.txt"

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers of EKS Pod Identity's agent and of Google's metadata server. */
+#include "sidecar/ship/token_answer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "sidecar/ship/credentials.h"
+
+#define HOST_MAX 64
+
+/* The host of "SCHEME://HOST[:PORT][/...]", with the brackets of an IPv6 address; false if it is too long, or has a user. */
+static bool host_of(const char *url, const char *scheme, char host[static HOST_MAX])
+{
+	size_t skip = strlen(scheme), len, name;
+
+	if (strncmp(url, scheme, skip) != 0)
+		return false;
+	url += skip;
+	len = strcspn(url, "/?#");
+	name = *url == '[' ? strcspn(url, "]") + 1 : strcspn(url, ":/?#");
+	if (name == 0 || name > len || name >= HOST_MAX || memchr(url, '@', len) || memchr(url, '\\', len) ||
+	    (url[name] && !strchr(":/?#", url[name])))
+		return false;
+	memcpy(host, url, name);
+	host[name] = '\0';
+	return true;
+}
+
+bool container_uri_is_safe(const char *uri)
+{
+	static const char *const hosts[] = {
+		"169.254.170.23", "[fd00:ec2::23]", /* EKS */
+		"169.254.170.2",		    /* ECS */
+		"127.0.0.1", "[::1]", "localhost",
+	};
+	char host[HOST_MAX];
+
+	if (strlen(uri) > 512 || strpbrk(uri, " \t\r\n"))
+		return false;
+	if (host_of(uri, "https://", host))
+		return true;
+	for (size_t i = 0; host_of(uri, "http://", host) && i < ARRAY_SIZE(hosts); i++)
+		if (strcmp(host, hosts[i]) == 0)
+			return true;
+	return false;
+}
+
+bool endpoint_is_google(const char *endpoint)
+{
+	char host[HOST_MAX];
+
+	return endpoint && host_of(endpoint, "https://", host) && strcmp(host, "storage.googleapis.com") == 0;
+}
+
+static char *take_word(const cJSON *object, const char *name)
+{
+	const char *text = json_str(object, name);
+
+	return text && credential_is_word(text) && strlen(text) < CREDENTIAL_MAX ? strdup(text) : NULL;
+}
+
+/* cJSON frees its copies, and leaves what was in them. */
+static void wipe(cJSON *object)
+{
+	for (cJSON *member = object ? object->child : NULL; member; member = member->next)
+		if (cJSON_IsString(member))
+			explicit_bzero(member->valuestring, strlen(member->valuestring));
+	cJSON_Delete(object);
+}
+
+int container_read_credentials(const char *json, size_t len, struct sts_credentials *ret_credentials, struct err *err)
+{
+	struct sts_credentials c;
+	cJSON *object;
+	int r = json_parse(json, len, &object, err);
+
+	if (r < 0)
+		return r;
+	c = (struct sts_credentials){
+		.access_key_id = take_word(object, "AccessKeyId"),
+		.secret_access_key = take_word(object, "SecretAccessKey"),
+		.session_token = take_word(object, "Token"),
+	};
+	wipe(object);
+	if (!c.access_key_id || !c.secret_access_key || !c.session_token) {
+		sts_credentials_release(&c);
+		return err_set(err, EBADMSG, "it has no AccessKeyId, SecretAccessKey and Token");
+	}
+	*ret_credentials = c;
+	return 0;
+}
+
+int google_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err)
+{
+	int64_t seconds;
+	cJSON *object;
+	char *token;
+	int r = json_parse(json, len, &object, err);
+
+	if (r < 0)
+		return r;
+	seconds = json_int(object, "expires_in", 0);
+	token = take_word(object, "access_token");
+	wipe(object);
+	if (!token || seconds < 1 || seconds > 86400) {
+		if (token)
+			explicit_bzero(token, strlen(token));
+		free(token);
+		return err_set(err, EBADMSG, "it has no access_token with a time for which it lasts");
+	}
+	*ret_token = token;
+	*ret_seconds = seconds;
+	return 0;
+}
