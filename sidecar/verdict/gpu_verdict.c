@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds to a verdict what the kernel and programs logged about GPUs. */
 #include "sidecar/verdict/gpu_verdict.h"
-#include "sidecar/verdict/stop_request.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/verdict/stop_request.h"
 
 #define SOON_NS (120 * NS_PER_SEC) /* a fault this long before the end may be its cause without another sign of it */
 
