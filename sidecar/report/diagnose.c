@@ -20,6 +20,7 @@
 #define DOMINANT 0.5 /* a process, a name, a kind with this share of the usage is the story */
 #define ONE_OF_TWO 0.7 /* the second has this much of the first, and the third less of the second: two are the story */
 #define TWO_DOMINANT 0.6 /* with this share together */
+#define WORTH_BESIDE 0.25 /* one of the same name with this much of the first is worth a word */
 #define ALIKE_MIN 3 /* this many of one name, together dominant, are parallelism */
 #define SHMEM_DOMINANT 0.4
 #define DRIVER_DOMINANT 0.4
@@ -280,6 +281,33 @@ static bool two_processes(struct report *r)
 	return true;
 }
 
+/* One of the same name that is smaller, and grew as well: who asks finds two leaks, or parallelism after all. */
+static const struct process *growing_namesake(const struct report *r)
+{
+	const struct process *first = &r->top[0];
+
+	for (size_t i = 1; i < r->n_top; i++) {
+		const struct process *p = &r->top[i];
+
+		if (strcmp(p->name, first->name) == 0 && p->growth != GROWTH_UNKNOWN && p->growth > 0 &&
+		    (double)process_own(p) >= WORTH_BESIDE * (double)process_own(first))
+			return p;
+	}
+	return NULL;
+}
+
+static void say_what_it_is(struct report *r)
+{
+	const struct process *other = growing_namesake(r);
+	bool said = say_growth(r);
+
+	if (other)
+		SAY(r, "%s; another %s (PID %d) held %s and grew as well.", said ? "" : ": a leak or one oversized task", other->name,
+		    (int)other->pid, SIZE(process_own(other)));
+	else
+		SAY(r, said ? "; not parallelism." : ": a leak or one oversized task, not parallelism.");
+}
+
 static bool one_process(struct report *r)
 {
 	const struct process *p = &r->top[0];
@@ -288,7 +316,7 @@ static bool one_process(struct report *r)
 	if (!r->n_top || share(r, process_own(p)) < DOMINANT)
 		return false;
 	SAY(r, "One process, %s, held %d %% of the memory", p->name, percent(r, process_own(p)));
-	SAY(r, say_growth(r) ? "; not parallelism." : ": a leak or one oversized task, not parallelism.");
+	say_what_it_is(r);
 	if (!limit_was_reached(r))
 		return true;
 	if (r->trend.flat_ns < FLAT_NS)

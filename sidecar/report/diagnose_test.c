@@ -56,6 +56,12 @@ static const struct row {
 	  "One process", NULL },
 	{ "a limit that was not reached", FAILURE_KERNEL_OOM_POD, 8 * GIB, 4 * GIB, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "One process", NULL },
+	{ "one, and a smaller one of its name that grew", OOM, FULL_4G, 0,
+	  { { "ray::leak", 2400 * MIB, 9 * MIB, 0 }, { "ray::leak", 1300 * MIB, 8 * MIB, 0 } },
+	  "One process, ray::leak, held 59 % of the memory and grew by 9.0 MiB/s until the end: a leak or one oversized task; another "
+	  "ray::leak (PID 2) held 1.3 GiB and grew as well.", "find what leak keeps" },
+	{ "one, and a smaller one of its name that did not grow", OOM, FULL_4G, 0,
+	  { { "ray::leak", 2400 * MIB, 0, 0 }, { "ray::leak", 1300 * MIB, 0, 0 } }, "not parallelism.", "find what leak keeps" },
 	/* Two */
 	{ "two leakers of a size", OOM, FULL_4G, 0, { { "ray::leak", 2100 * MIB, 5 * MIB, 0 }, { "ray::leak", 1900 * MIB, 5 * MIB, 0 } },
 	  "Two processes, ray::leak (PID 1) and ray::leak (PID 2), held 2.1 GiB and 1.9 GiB, together 98 % of the memory, and both grew "
