@@ -126,9 +126,11 @@ void crash_free_if_over(struct crash *crash)
 	remove_crash(crash);
 }
 
-void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t room)
+/* room: NULL: what was promised to a sidecar before. */
+static void keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t (*room)(void *arg))
 {
 	struct err err = { 0 };
+	int64_t bytes;
 
 	crash->settled = true;
 	crash->bundle = strdup(bundle);
@@ -137,17 +139,24 @@ void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, in
 		crash_free_if_over(crash);
 		return;
 	}
+	/* First of all: a sidecar that is killed from here on leaves the core to the next, which does not report it again. */
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
+	bytes = room ? room(crash->owner->callbacks.arg) : INT64_MAX;
 	crash_begin_late_backtrace(crash);
 	if (crash->unwound)
 		crash_end_late_backtrace(crash);
-	if (crash_start_packer(crash, room, &err) < 0) {
+	if (crash_start_packer(crash, bytes, &err) < 0) {
 		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
 		log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
 		addition_abort(TAKE_PTR(crash->core));
 		crash->packed = true;
 	}
 	crash_free_if_over(crash);
+}
+
+void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
+{
+	keep(crash, bundle, with_backtrace, crash->owner->callbacks.room);
 }
 
 void crash_drop(struct crash *crash, enum core_drop why)
@@ -337,7 +346,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 
 		/* Nobody else will settle it. */
 		if (bundle)
-			crash_keep(crash, bundle, false, INT64_MAX);
+			keep(crash, bundle, false, NULL);
 		else
 			crash_drop(crash, CORE_DROP_FAILED);
 		return NULL;

@@ -39,6 +39,8 @@ struct crashes_callbacks {
 	/* Nothing more is wanted of that core. */
 	void (*over)(const struct core_key *key, void *arg);
 	void (*idle)(void *arg);
+	/* How many bytes of a core fit beside the bundles; the disk is asked, and may take its time. */
+	int64_t (*room)(void *arg);
 	void *arg;
 };
 
@@ -89,10 +91,10 @@ void *crash_note(const struct crash *crash);
 
 /*
  * To be called when its report is committed in the bundle at that path (from the root).
- * with_backtrace: the backtrace is in the bundle already. Adds the core, of at most room bytes, and
+ * with_backtrace: the backtrace is in the bundle already. Adds the core, as far as there is room, and
  * the backtrace if it is missing. May free crash and call idle().
  */
-void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t room);
+void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace);
 /* Drops core and backtrace, for the reason why. May call idle(). */
 void crash_drop(struct crash *crash, enum core_drop why);
 

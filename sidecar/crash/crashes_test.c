@@ -58,9 +58,22 @@ static void on_over(const struct core_key *key, void *arg)
 	n_over++;
 }
 
+static const struct core_key *noted; /* the core that is kept */
+static bool asked_for_room;
+
+/* The next sidecar has to know of the core already, should this one be killed while the disk is asked. */
+static int64_t no_room(void *arg)
+{
+	(void)arg;
+	asked_for_room = true;
+	assert_non_null(noted);
+	assert_non_null(taken_find(taken, noted));
+	return 0;
+}
+
 static int setup(void **state)
 {
-	const struct crashes_callbacks callbacks = { .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle };
+	const struct crashes_callbacks callbacks = { .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = no_room };
 	(void)state;
 
 	snprintf(directory, sizeof(directory), "/tmp/crashes_test.XXXXXX");
@@ -147,7 +160,8 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 {
 	char bundle[96];
 	struct crash *crash = take(1);
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = -1, core_fd = -1;
+	struct core_key key;
 	(void)state;
 
 	assert_non_null(crash);
@@ -155,7 +169,11 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 	assert_int_equal(mkdir(bundle, 0700), 0);
 	fd = open(bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_false(crash_is_unwound(crash));
-	crash_keep(crash, bundle, false, 0); /* no room for the core: nothing else is on its way */
+	core_fd = openat(dir_fd, "core.1", O_RDONLY | O_CLOEXEC);
+	key = taken_key(core_fd);
+	noted = &key;
+	crash_keep(crash, bundle, false); /* no room for the core: nothing else is on its way */
+	assert_true(asked_for_room);
 	assert_true(crashes_busy(crashes));
 	assert_true(extend_pending(fd));
 	assert_int_equal(n_added, 0);

@@ -74,14 +74,14 @@ static void report_process(struct container *c, struct crash *crash)
 	container_publish(c, &r, true, 0);
 	container_emit(c, note->ray_told ? "worker-died" : "process-crashed",
 		       note->ray_told ? report_json_of_worker(&r, &note->said) : report_json_of_verdict(&r));
-	container_keep_core(c, crash, &r);
+	container_keep_core(crash, &r);
 }
 
-void container_keep_core(struct container *c, struct crash *crash, const struct report *r)
+void container_keep_core(struct crash *crash, const struct report *r)
 {
 	/* In a loop the first crash has the core. */
 	if (r->directory[0] && !r->keeping.report_only)
-		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0, keeper_room(c->keeper));
+		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0);
 	else
 		crash_drop(crash, CORE_DROP_REPORT_ONLY);
 }
@@ -109,12 +109,9 @@ static bool take(int core_fd, const struct core_hint *hint, void *arg)
 {
 	struct container *c = arg;
 	struct err err = { 0 };
-	struct crash *crash;
+	struct crash *crash = crashes_take(c->crashes, core_fd, hint, &err);
 	struct note *note;
 
-	c->looks_at_core = true;
-	crash = crashes_take(c->crashes, core_fd, hint, &err);
-	c->looks_at_core = false;
 	if (!crash) {
 		if (err.code)
 			log_warning_limited("%s: core: %s", c->hello.name, err_text(&err));
@@ -254,13 +251,20 @@ static struct timeval death_wait(const struct container *c)
 
 bool container_death_waits(struct container *c)
 {
-	size_t unread = unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
-	struct timeval within;
+	/* A core explains neither success nor the end of a container whose launcher went with it. */
+	bool failed = c->ending.status_known && c->ending.wait_status != 0;
+	struct timeval within = { 0 };
+	size_t unread = 0;
 
+	if (failed && c->unread_cores.n > 0) {
+		within = death_wait(c); /* the launcher is to know before we look */
+		unread = unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
+	}
 	container_find_death_crash(c);
 	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && unread == 0)
 		return false;
-	within = death_wait(c);
+	if (!timerisset(&within))
+		within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
 	return c->death_timer && event_add(c->death_timer, &within) == 0;
 }
@@ -297,6 +301,7 @@ void container_report_other_crashes(struct container *c)
 	struct crash *crash;
 
 	c->observer.end_told = true;
+	container_workers_due(c, INT64_MAX);
 	while ((crash = crashes_find(c->crashes, c->death_crash ? is_other : any, c->death_crash)))
 		report_process(c, crash);
 }
@@ -333,6 +338,11 @@ static void on_over(const struct core_key *key, void *arg)
 	launch_send(c->fd, "remove", text, NULL);
 }
 
+static int64_t room(void *arg)
+{
+	return keeper_room(((struct container *)arg)->keeper);
+}
+
 static void on_idle(void *arg)
 {
 	container_cores_changed(arg);
@@ -353,7 +363,7 @@ void container_watch_crashes(struct container *c)
 {
 	if (c->options->cores != CORES_OFF)
 		c->crashes = crashes_new(c->base, c->options->cores, c->observer.root_fd, c->callbacks.taken, c->callbacks.core_stats,
-					 &(struct crashes_callbacks){ .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .arg = c });
+					 &(struct crashes_callbacks){ .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = room, .arg = c });
 }
 
 bool container_core(struct container *c, const struct launch_message *m, int core_fd)

@@ -85,7 +85,7 @@ static bool publish_end(struct container *c)
 	/* Once more: the bundle may have another place after all, or none. */
 	container_write_termination_log(c, r, true);
 	if (c->death_crash)
-		container_keep_core(c, TAKE_PTR(c->death_crash), r);
+		container_keep_core(TAKE_PTR(c->death_crash), r);
 	container_report_other_crashes(c);
 	if (held)
 		hold(c, until);

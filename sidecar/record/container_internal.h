@@ -210,6 +210,6 @@ void container_add_crash(struct container *c, struct ending *e);
 /* Reports the crashes that did not end the container, now that it has ended. */
 void container_report_other_crashes(struct container *c);
 /* Keeps a core after its report was published. */
-void container_keep_core(struct container *c, struct crash *crash, const struct report *r);
+void container_keep_core(struct crash *crash, const struct report *r);
 
 #endif

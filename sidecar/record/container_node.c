@@ -58,7 +58,7 @@ static void go_on_with_end(struct container *c)
 	if (c->death_crash)
 		return;
 	container_find_death_crash(c);
-	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c))
+	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && c->unread_cores.n == 0)
 		container_event(c, CONTAINER_UNWOUND);
 }
 
@@ -67,7 +67,7 @@ static void add_to_report(struct container *c)
 {
 	container_find_death_crash(c);
 	if (c->death_crash && c->to_report)
-		container_keep_core(c, TAKE_PTR(c->death_crash), c->report);
+		container_keep_core(TAKE_PTR(c->death_crash), c->report);
 	else if (c->death_crash)
 		crash_drop(TAKE_PTR(c->death_crash), CORE_DROP_NO_FAILURE);
 	container_report_other_crashes(c);

@@ -117,7 +117,7 @@ static void report(struct container *c, const struct ray_process_end *end)
 	container_publish(c, &r, true, 0);
 	container_emit(c, "process-ended", report_json_of_verdict(&r));
 	if (crash)
-		container_keep_core(c, crash, &r);
+		container_keep_core(crash, &r);
 }
 
 static const struct ray_process_end *next_untold(const struct container *c)

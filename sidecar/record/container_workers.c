@@ -24,11 +24,15 @@ static void report(struct container *c, const struct ray_said *said)
 		.after_known = true,
 		.ray = said,
 	};
+	bool end_told = c->observer.end_told;
 	struct report r;
 
+	/* Of the history it is the end that counts: this bundle is not to be taken for its. */
+	c->observer.end_told = end_told || container_is_over(c);
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 	container_publish(c, &r, true, 0);
 	container_emit(c, "worker-died", report_json_of_worker(&r, said));
+	c->observer.end_told = end_told;
 }
 
 /* Whether the kernel puts a core where the launcher finds it. */
@@ -43,9 +47,10 @@ static bool cores_are_files(void)
 /* Until when its core may come. */
 static int64_t core_until_ns(const struct container *c, const struct ray_said *said)
 {
-	if (!c->crashes || container_is_over(c))
+	/* Others leave no core. And what an OOM kill explains is known now: its counters are forgotten soon. */
+	if (!c->crashes || said->event.kind != RAY_WORKER_CRASH || c->observer.oom_seen_ns)
 		return 0;
-	if (c->looks_at_core || c->unread_cores.n > 0)
+	if (c->unread_cores.n > 0)
 		return said->at_ns + READ_WITHIN_NS;
 	return said->signal_said[0] && cores_are_files() ? said->at_ns + CORE_WITHIN_NS : 0;
 }
@@ -55,7 +60,8 @@ static bool settle(struct container *c, const struct ray_said *said, int64_t now
 {
 	if (container_crash_of_worker(c, said))
 		return true;
-	if (now_ns < core_until_ns(c, said))
+	/* The end is told first: container_report_other_crashes comes back. */
+	if (container_is_over(c) ? !c->observer.end_told : now_ns < core_until_ns(c, said))
 		return false;
 	report(c, said);
 	return true;
@@ -82,11 +88,15 @@ void container_workers_due(struct container *c, int64_t now_ns)
 	for (size_t i = 0; i < DEAD_WORKERS_MAX; i++) {
 		struct ray_said *said = TAKE_PTR(c->dead_workers[i]);
 
-		/* While it is reported, samples are taken, and this is called. */
 		if (said && !settle(c, said, now_ns))
 			c->dead_workers[i] = TAKE_PTR(said);
 		free(said);
 	}
+}
+
+void container_report_waiting(struct container *c)
+{
+	container_workers_due(c, INT64_MAX);
 }
 
 void container_workers_release(struct container *c)

@@ -2,6 +2,7 @@
 /* The report of a bundle that a sidecar before this one wrote. */
 #include "sidecar/record/kept_report.h"
 
+#include <signal.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -76,7 +77,8 @@ enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t 
 
 	if (!bundle[0])
 		return KEPT_REPORT_NONE;
-	if (errand_start(e, read_report, &r, NULL) >= 0)
-		errand_wait(e, within_ns, on_part, &r);
+	/* One that is late would wait for ever for somebody to read what it sends. */
+	if (errand_start(e, read_report, &r, NULL) >= 0 && errand_wait(e, within_ns, on_part, &r) == ERRAND_LATE)
+		kill(e->pid, SIGKILL);
 	return r.found;
 }

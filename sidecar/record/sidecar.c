@@ -63,8 +63,10 @@ static void remove_container(struct sidecar *r, struct container *c)
 	if (o && o->history && container_is_over(c)) {
 		recovery_forget(r->recovery, history_life(o->history));
 		r->ticks = STATE_COPY_S - 1;
-	} else if (o && o->history)
+	} else if (o && o->history) {
+		container_report_waiting(c);
 		recovery_park(r->recovery, history_life(o->history));
+	}
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] == c)
 			r->containers[i] = NULL;

@@ -46,6 +46,7 @@ static bool try_one(struct unread_core *core, int64_t now_ns, unread_core_fn fn,
 size_t unread_cores_retry(struct unread_cores *u, int64_t now_ns, unread_core_fn fn, void *arg)
 {
 	size_t left = 0;
+	bool late = false;
 
 	if (u->at_it)
 		return u->n;
@@ -53,8 +54,13 @@ size_t unread_cores_retry(struct unread_cores *u, int64_t now_ns, unread_core_fn
 	for (size_t i = 0; i < u->n; i++) {
 		struct unread_core core = u->list[i];
 
-		if (!try_one(&core, now_ns, fn, arg))
+		bool due = core.next_ns <= now_ns;
+
+		/* One that is late is enough for a pass: each may hold the caller. At the end all are tried. */
+		if ((late && now_ns != INT64_MAX) || !try_one(&core, now_ns, fn, arg)) {
 			u->list[left++] = core;
+			late |= due;
+		}
 	}
 	u->n = left;
 	u->at_it = false;

@@ -34,7 +34,7 @@ bool unread_cores_put(struct unread_cores *u, int fd, const struct core_hint *hi
 /* Takes fd when it returns true; false: it was not read now either. May call unread_cores_retry, which then does nothing. */
 typedef bool (*unread_core_fn)(int fd, const struct core_hint *hint, void *arg);
 
-/* Tries those that are due, all of them with INT64_MAX, and lets go of those whose minute is over. Returns how many are left. */
+/* Tries those that are due until one is late again, all of them with INT64_MAX, and lets go of those whose minute is over. Returns how many are left. */
 size_t unread_cores_retry(struct unread_cores *u, int64_t now_ns, unread_core_fn fn, void *arg);
 
 /* Lets go of all. */

@@ -113,7 +113,24 @@ static void what_is_too_many_stays_the_callers(void **state)
 	assert_int_equal(reader.tries, UNREAD_CORES_MAX);
 }
 
-/* While a core is looked at, samples are taken, and each asks for the next try. */
+/* Each that is late holds the event loop for a while. */
+static void of_several_that_are_late_one_is_tried_at_a_time(void **state)
+{
+	struct unread_cores u = { .n = 0 };
+	(void)state;
+
+	for (int i = 0; i < 3; i++)
+		assert_true(unread_cores_put(&u, some_file(), &hint, 0));
+	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);
+	assert_int_equal(reader.tries, 1);
+	/* The next is another one. */
+	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);
+	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);
+	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);
+	assert_int_equal(reader.tries, 3);
+	unread_cores_release(&u);
+}
+
 static void a_try_within_a_try_does_nothing(void **state)
 {
 	struct unread_cores u = { .n = 0 };
@@ -134,6 +151,7 @@ int main(void)
 		cmocka_unit_test_setup(at_the_end_it_is_tried_at_once_and_stays_until_it_is_let_go, setup),
 		cmocka_unit_test_setup(after_a_minute_it_is_given_up, setup),
 		cmocka_unit_test_setup(what_is_too_many_stays_the_callers, setup),
+		cmocka_unit_test_setup(of_several_that_are_late_one_is_tried_at_a_time, setup),
 		cmocka_unit_test_setup(a_try_within_a_try_does_nothing, setup),
 	};
 

@@ -18,6 +18,7 @@
 #include "sidecar/store/bundle.h"
 #include "sidecar/store/manifest.h"
 
+#define LOCK_WITHIN_NS (2 * NS_PER_SEC)
 #define PARTIAL ".partial"
 #define NEW_MANIFEST "." MANIFEST_FILE PARTIAL
 
@@ -305,7 +306,7 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 
 	if (fd < 0)
 		return err_set(err, -fd, "open %s", path);
-	manifest_lock(fd);
+	manifest_lock(fd, LOCK_WITHIN_NS);
 	if (manifest_read(fd, &manifest, &files, err) < 0)
 		return err_wrap(err, "%s", path);
 	dropped = json_array_at(manifest, "dropped");

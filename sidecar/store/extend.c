@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "lib/json.h"
+#include "lib/units.h"
 #include "sidecar/store/manifest.h"
 
+#define LOCK_WITHIN_NS (60 * NS_PER_SEC) /* who holds it may wait for three fsyncs of a slow disk */
 #define FILE_MODE 0640
 #define SUFFIX ".partial"
 #define NEW_MANIFEST "." MANIFEST_FILE SUFFIX
@@ -89,7 +91,7 @@ static int describe(const struct extension *e, const char *sha256, cJSON **ret_m
 	len = st.st_size;
 	if (!sha256 && sha256_file(e->fd, 0, INT64_MAX, NULL, NULL, &len, digest, err) < 0)
 		return -err->code;
-	manifest_lock(e->dirfd);
+	manifest_lock(e->dirfd, LOCK_WITHIN_NS);
 	if (manifest_read(e->dirfd, &manifest, &files, err) < 0)
 		return -err->code;
 	/* One that is not listed is of a writer that died before it could list it. */
@@ -137,11 +139,13 @@ int extend_commit(struct extension *e, const char *sha256, struct err *err)
 	if (!err)
 		err = &local;
 	r = fsync(e->fd) < 0 ? err_set(err, errno, "fsync") : describe(e, sha256, &manifest, err);
-	if (r >= 0)
+	if (r >= 0) {
 		r = put_in_place(e, manifest, err);
+		if (r < 0)
+			unlinkat(e->dirfd, NEW_MANIFEST, 0); /* it is ours, as the lock is */
+	}
 	if (r < 0) {
 		r = err_wrap(err, "adding %s", e->file);
-		unlinkat(e->dirfd, NEW_MANIFEST, 0);
 		extend_abort(e);
 		return r;
 	}

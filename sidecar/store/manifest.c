@@ -16,12 +16,11 @@
 #include "lib/units.h"
 
 #define FILE_MODE 0640
-#define LOCK_TRIES 200
 #define LOCK_PAUSE_NS (10 * NS_PER_MS)
 
-void manifest_lock(int dirfd)
+void manifest_lock(int dirfd, int64_t within_ns)
 {
-	for (int i = 0; i < LOCK_TRIES && flock(dirfd, LOCK_EX | LOCK_NB) < 0 && (errno == EWOULDBLOCK || errno == EINTR); i++)
+	for (int64_t i = 0; i < within_ns / LOCK_PAUSE_NS && flock(dirfd, LOCK_EX | LOCK_NB) < 0 && (errno == EWOULDBLOCK || errno == EINTR); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = LOCK_PAUSE_NS }, NULL);
 }
 

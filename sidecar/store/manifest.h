@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/digest/sha256.h"
@@ -17,10 +18,10 @@
 
 /*
  * Before a manifest that is there already is read, changed and replaced: until dirfd, the bundle's directory, is closed no other
- * process of ours does the same. It waits for two seconds and then goes on: the filesystem may have no locks, and in a store
+ * process of ours does the same. It waits for within_ns and then goes on: the filesystem may have no locks, and in a store
  * that others write to, anybody may hold this one.
  */
-void manifest_lock(int dirfd);
+void manifest_lock(int dirfd, int64_t within_ns);
 
 /* An empty one; ret_files is its list. NULL without memory. */
 cJSON *manifest_new(cJSON **ret_files);

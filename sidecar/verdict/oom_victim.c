@@ -96,6 +96,9 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 		return false;
 	if (o->group_ended_by_us || limit_is_elsewhere(o, k))
 		return o->group_ended_by_us;
+	/* The log has each kill, and none was the command's: it was the group of a cgroup below. */
+	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
+		return false;
 	return o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 

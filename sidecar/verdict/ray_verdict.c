@@ -68,6 +68,11 @@ static void add_table(const struct ray_event *e, struct verdict *v)
 		verdict_add_evidence(v, "Ray's table", "%s", text);
 }
 
+static const char *lives_on(const struct observation *o)
+{
+	return o->container_over ? ", shortly before its end" : "; the container lives on";
+}
+
 static void memory_kill(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
@@ -90,9 +95,9 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	if (e->held[0])
 		snprintf(held, sizeof(held), ", which held %s", e->held);
 	snprintf(v->sentence, sizeof(v->sentence),
-		 "%s killed %s%s%s in container %s: memory was at %s; the container lives on.",
+		 "%s killed %s%s%s in container %s: memory was at %s%s.",
 		 v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor",
-		 name_worker(e, worker, sizeof(worker)), more, held, o->container, e->memory[0] ? e->memory : "its threshold");
+		 name_worker(e, worker, sizeof(worker)), more, held, o->container, e->memory[0] ? e->memory : "its threshold", lives_on(o));
 	if (e->detail[0])
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	else
@@ -164,9 +169,9 @@ static void crash(const struct observation *o, struct verdict *v)
 		snprintf(how, sizeof(how), " ended with exit code %d", code);
 	if (fds && !e->pid)
 		snprintf(v->sentence, sizeof(v->sentence),
-			 "Ray's logs say \"Too many open files\" in container %s; the container lives on.", o->container);
+			 "Ray's logs say \"Too many open files\" in container %s%s.", o->container, lives_on(o));
 	else
-		snprintf(v->sentence, sizeof(v->sentence), "%s%s%s; the container lives on.", who, how, crash_in(o, in, sizeof(in)));
+		snprintf(v->sentence, sizeof(v->sentence), "%s%s%s%s.", who, how, crash_in(o, in, sizeof(in)), lives_on(o));
 	if (o->crash)
 		crash_evidence(o, v);
 	if (e->detail[0])
