@@ -126,6 +126,11 @@ void crash_free_if_over(struct crash *crash)
 	remove_crash(crash);
 }
 
+void crash_will_be_in(struct crash *crash, const char *bundle)
+{
+	taken_note(crash->owner->taken, &crash->key, false, bundle);
+}
+
 /* room: NULL: what was promised to a sidecar before. */
 static void keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t (*room)(void *arg))
 {
@@ -306,6 +311,20 @@ static bool look(struct crashes *c, int core_fd, struct core_look *ret_look, str
 	return false;
 }
 
+static void find_bundle(const void *arg, void *out)
+{
+	*(bool *)out = access(arg, F_OK) == 0;
+}
+
+/* A sidecar that was killed may have noted a bundle that it did not come to write. Where the disk does not answer, it did. */
+static bool has_bundle(struct crashes *c, const struct taken_core *core)
+{
+	bool found = true;
+
+	errand_call(&c->looking, find_bundle, core->bundle, &found, sizeof(found), LOOK_WITHIN_NS);
+	return found;
+}
+
 struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hint *hint, struct err *err)
 {
 	const struct taken_core *before;
@@ -320,6 +339,8 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		return NULL;
 	key = found.key;
 	before = taken_find(c->taken, &key);
+	if (before && !before->done && before->bundle && !is_under_way(c, &key) && !has_bundle(c, before))
+		before = NULL;
 	if (before && before->done)
 		c->callbacks.over(&key, c->callbacks.arg);
 	if ((before && before->done) || is_under_way(c, &key)) {

@@ -90,6 +90,12 @@ void crash_set_note(struct crash *crash, void *note);
 void *crash_note(const struct crash *crash);
 
 /*
+ * To be called when it is certain in which bundle its report will be, before that is there: a sidecar after a killed one finds
+ * there whether it was reported.
+ */
+void crash_will_be_in(struct crash *crash, const char *bundle);
+
+/*
  * To be called when its report is committed in the bundle at that path (from the root).
  * with_backtrace: the backtrace is in the bundle already. Adds the core, as far as there is room, and
  * the backtrace if it is missing. May free crash and call idle().

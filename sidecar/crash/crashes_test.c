@@ -71,9 +71,23 @@ static int64_t no_room(void *arg)
 	return 0;
 }
 
-static int setup(void **state)
+static bool start_crashes(void)
 {
 	const struct crashes_callbacks callbacks = { .unwound = on_unwound, .added = on_added, .over = on_over, .idle = on_idle, .room = no_room };
+
+	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, &stats, &callbacks);
+	return crashes != NULL;
+}
+
+/* As in the sidecar after one that was killed: it remembers what was noted. */
+static void start_anew(void)
+{
+	crashes_free(crashes);
+	assert_true(start_crashes());
+}
+
+static int setup(void **state)
+{
 	(void)state;
 
 	snprintf(directory, sizeof(directory), "/tmp/crashes_test.XXXXXX");
@@ -84,8 +98,7 @@ static int setup(void **state)
 	taken = taken_new(-1);
 	stats = (struct core_stats){ 0 };
 	n_over = n_added = 0;
-	crashes = crashes_new(base, CORES_SUMMARY, -1, taken, &stats, &callbacks);
-	return crashes ? 0 : -1;
+	return start_crashes() ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -99,16 +112,59 @@ static int teardown(void **state)
 }
 
 /* A core of its own: another file, with bytes of its own at the end. */
-static struct crash *take(int number)
+static struct crash *take_again(int number)
 {
 	const struct core_hint hint = { .comm = "x" };
+	char name[24];
+
+	snprintf(name, sizeof(name), "core.%d", number);
+	return crashes_take(crashes, openat(dir_fd, name, O_RDONLY | O_CLOEXEC), &hint, NULL);
+}
+
+static struct crash *take(int number)
+{
 	_cleanup_strbuf_ struct strbuf core = STRBUF_INIT(8192);
 	char name[24];
 
 	assert_int_equal(file_read(AT_FDCWD, SEED, &core, NULL), 0);
 	snprintf(name, sizeof(name), "core.%d", number);
 	assert_int_equal(file_put(dir_fd, name, strbuf_str(&core), core.len, 0600, NULL), 0);
-	return crashes_take(crashes, openat(dir_fd, name, O_RDONLY | O_CLOEXEC), &hint, NULL);
+	return take_again(number);
+}
+
+static void one_whose_bundle_was_never_written_is_taken_anew(void **state)
+{
+	struct crash *crash = take(1);
+	char bundle[96];
+	(void)state;
+
+	assert_non_null(crash);
+	snprintf(bundle, sizeof(bundle), "%s/bundle", directory);
+	crash_will_be_in(crash, bundle);
+	start_anew();
+	crash = take_again(1);
+	assert_non_null(crash);
+	crash_drop(crash, CORE_DROP_NO_FAILURE);
+}
+
+static void one_whose_bundle_is_there_is_not_reported_again(void **state)
+{
+	struct crash *crash = take(1);
+	_cleanup_close_ int fd = -1;
+	struct core_key key;
+	char bundle[96];
+	(void)state;
+
+	assert_non_null(crash);
+	snprintf(bundle, sizeof(bundle), "%s/bundle", directory);
+	crash_will_be_in(crash, bundle);
+	assert_int_equal(mkdir(bundle, 0700), 0);
+	noted = &key;
+	fd = openat(dir_fd, "core.1", O_RDONLY | O_CLOEXEC);
+	key = taken_key(fd);
+	start_anew();
+	assert_null(take_again(1));
+	assert_true(crashes_busy(crashes)); /* its core is added to that bundle */
 }
 
 static void of_many_at_once_some_are_taken_some_are_left_and_the_rest_need_not_lie_there(void **state)
@@ -231,6 +287,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(one_whose_bundle_was_never_written_is_taken_anew),
+		TEST(one_whose_bundle_is_there_is_not_reported_again),
 		TEST(of_many_at_once_some_are_taken_some_are_left_and_the_rest_need_not_lie_there),
 		TEST(of_many_one_after_the_other_so_many_are_taken),
 		TEST(a_bundle_waits_for_a_backtrace_that_is_on_its_way),

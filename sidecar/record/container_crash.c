@@ -71,10 +71,23 @@ static void report_process(struct container *c, struct crash *crash)
 	struct report r;
 
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	container_publish(c, &r, true, 0);
+	container_publish_with_core(c, &r, crash);
 	container_emit(c, note->ray_told ? "worker-died" : "process-crashed",
 		       note->ray_told ? report_json_of_worker(&r, &note->said) : report_json_of_verdict(&r));
 	container_keep_core(crash, &r);
+}
+
+static void on_named(const struct report *r, void *arg)
+{
+	crash_will_be_in(arg, r->directory);
+}
+
+void container_publish_with_core(struct container *c, struct report *r, struct crash *crash)
+{
+	c->observer.named = crash ? on_named : NULL;
+	c->observer.named_arg = crash;
+	container_publish(c, r, true, 0);
+	c->observer.named = NULL;
 }
 
 void container_keep_core(struct crash *crash, const struct report *r)

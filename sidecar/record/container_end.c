@@ -66,7 +66,11 @@ static bool is_failure(const struct container *c, const struct report *r)
  */
 static void on_named(const struct report *r, void *arg)
 {
-	container_write_termination_log(arg, r, true);
+	struct container *c = arg;
+
+	if (c->death_crash)
+		crash_will_be_in(c->death_crash, r->directory);
+	container_write_termination_log(c, r, true);
 }
 
 /* Whether the container is kept for a look at it. */

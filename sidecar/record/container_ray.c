@@ -114,7 +114,7 @@ static void report(struct container *c, const struct ray_process_end *end)
 	struct report r;
 
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	container_publish(c, &r, true, 0);
+	container_publish_with_core(c, &r, crash);
 	container_emit(c, "process-ended", report_json_of_verdict(&r));
 	if (crash)
 		container_keep_core(crash, &r);
