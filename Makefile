@@ -3,7 +3,10 @@
 VERSION := 0.1.0
 SANITIZE ?=
 # Empty: the machine that builds. arm64: a cross compiler, with Debian's libraries for that machine in a folder of their own.
-ARCH ?=
+# Only the command line sets it (make ARCH=arm64): the ARCH and SYSROOT of an environment are not
+# meant for us.
+ARCH :=
+SYSROOT :=
 BUILD ?= build$(if $(ARCH),/$(ARCH))$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 comma := ,
 CC ?= cc
