@@ -33,6 +33,7 @@ write_index() {
 
 rm -rf "$out"
 mkdir -p "$out"
+export AFTERGLOW_LAUNCHERS="build/afterglow-launch build/arm64/afterglow-launch"
 images/build.sh "${images[@]}" >/dev/null
 images/build.sh --arch arm64 "${images[@]}" >/dev/null
 for image in "${images[@]}"; do
