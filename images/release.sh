@@ -7,6 +7,11 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+machine=$(dpkg --print-architecture)
+if [ "$machine" != amd64 ]; then
+	echo "release.sh: this machine is $machine; a release is built on amd64, for both" >&2
+	exit 1
+fi
 images=(operator sidecar node)
 version=$(make -s version)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
