@@ -3,7 +3,10 @@
 VERSION := 0.1.0
 SANITIZE ?=
 # Empty: the machine that builds. arm64: a cross compiler, with Debian's libraries for that machine in a folder of their own.
-ARCH ?=
+# Only the command line sets it (make ARCH=arm64): the ARCH and SYSROOT of an environment are not
+# meant for us.
+ARCH :=
+SYSROOT :=
 BUILD ?= build$(if $(ARCH),/$(ARCH))$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 comma := ,
 CC ?= cc
@@ -329,14 +332,23 @@ e2e-v2: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh cluster-v2-long
 
-images: deps
+# The operator's image holds the launchers of both architectures when both are asked for.
+BOTH_LAUNCHERS := build/afterglow-launch build/arm64/afterglow-launch
+ifneq ($(filter arm64 images-arm64,$(MAKECMDGOALS)),)
+images images-arm64: export AFTERGLOW_LAUNCHERS := $(BOTH_LAUNCHERS)
+endif
+images: deps $(filter arm64,$(MAKECMDGOALS))
 	+@$(COMPILE) all
 	@images/build.sh $(if $(ARCH),--arch $(ARCH)) operator sidecar node
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
 .PHONY: arm64 images-arm64 test-arm64 release
-arm64 images-arm64: deps
-	+@$(COMPILE) ARCH=arm64 $(if $(filter images%,$@),images,all)
+arm64: deps
+	+@$(COMPILE) ARCH=arm64 all
+
+images-arm64: deps
+	+@$(COMPILE) build/afterglow-launch
+	+@$(COMPILE) ARCH=arm64 images
 
 test-arm64: deps
 	@tools/apt-install.sh busybox-static qemu-user-static

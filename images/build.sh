@@ -3,7 +3,8 @@
 # build.sh [--arch arm64] operator|sidecar|node...: container images of the programs in build/, as docker
 # archives build/images/afterglow-NAME.tar; those for arm64 come from build/arm64 and go to build/arm64/images.
 # Each holds the program, the shared libraries it needs and nothing else: no shell, no package manager. Reproducible:
-# the same programs on the same Debian give the same image.
+# the same programs on the same Debian give the same image. The operator's image holds the launchers
+# that $AFTERGLOW_LAUNCHERS names, separated by blanks; by default the one of its own architecture.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -45,8 +46,8 @@ fill_operator() {
 	install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
 	local launcher
 	# Ray may run on nodes of another architecture than the operator's.
-	for launcher in build/afterglow-launch build/arm64/afterglow-launch; do
-		[ ! -e "$launcher" ] || install -D -m 755 "$launcher" "$1/usr/libexec/afterglow/launchers/$(machine_of "$launcher")"
+	for launcher in ${AFTERGLOW_LAUNCHERS:-$build/afterglow-launch}; do
+		install -D -m 755 "$launcher" "$1/usr/libexec/afterglow/launchers/$(machine_of "$launcher")"
 	done
 }
 

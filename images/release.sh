@@ -7,6 +7,11 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+machine=$(dpkg --print-architecture)
+if [ "$machine" != amd64 ]; then
+	echo "release.sh: this machine is $machine; a release is built on amd64, for both" >&2
+	exit 1
+fi
 images=(operator sidecar node)
 version=$(make -s version)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
@@ -33,6 +38,7 @@ write_index() {
 
 rm -rf "$out"
 mkdir -p "$out"
+export AFTERGLOW_LAUNCHERS="build/afterglow-launch build/arm64/afterglow-launch"
 images/build.sh "${images[@]}" >/dev/null
 images/build.sh --arch arm64 "${images[@]}" >/dev/null
 for image in "${images[@]}"; do

@@ -3,6 +3,7 @@
 #include "plugin/browser.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "plugin/kubectl.h"
@@ -20,6 +21,8 @@ int browser_open(const char *path, struct err *err)
 	if (pid < 0)
 		return err_set(err, errno, "start %s", OPENER);
 	if (pid == 0) {
+		/* stream_catch_signals ignores it, and exec would hand that on. */
+		signal(SIGPIPE, SIG_DFL);
 		execlp(OPENER, OPENER, path, (char *)NULL);
 		_exit(CHILD_NOT_STARTED);
 	}

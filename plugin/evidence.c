@@ -77,9 +77,13 @@ static int write_report(const struct options *o, const struct strbuf *html, stru
 		r = file_put(AT_FDCWD, path, strbuf_str(html), html->len, 0600, err);
 	if (r < 0)
 		return r;
-	strbuf_addf(out, "The report is in %s\n", path);
-	if (!o->no_open)
-		open_page(path);
+	if (o->no_open) {
+		strbuf_addf(out, "The report is in %s\n", path);
+		return 0;
+	}
+	/* Some openers do not return before the browser ends, and out is printed later than that. */
+	fprintf(stderr, "The report is in %s\n", path);
+	open_page(path);
 	return 0;
 }
 

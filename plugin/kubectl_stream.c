@@ -31,14 +31,16 @@ void stream_catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static _Noreturn void become(const char *const *argv, int in, int out, bool shielded)
+static _Noreturn void become(const char *const *argv, int in, int out, const struct stream *stream)
 {
 	/* A Ctrl-C at the terminal goes to a whole group of processes. */
-	if (shielded)
+	if (stream->shielded)
 		setpgid(0, 0);
 	signal(SIGPIPE, SIG_DFL);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
+	if (stream->stderr_to)
+		dup2(stream->stderr_to, STDERR_FILENO);
 	execvp(argv[0], (char *const *)argv);
 	_exit(CHILD_NOT_STARTED);
 }
@@ -99,7 +101,7 @@ int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const
 		return r;
 	pid = fork();
 	if (pid == 0)
-		become(argv, in[0], out[1], stream->shielded);
+		become(argv, in[0], out[1], stream);
 	close(in[0]);
 	close(out[1]);
 	r = pid < 0 ? err_set(err, errno, "start %s", argv[0]) : write_input(in[1], stream, err);

@@ -17,6 +17,7 @@ struct stream {
 	const char *input;	/* for kubectl's stdin; NULL: it is empty */
 	stream_data_fn on_data; /* NULL: the output is thrown away */
 	void *arg;
+	int stderr_to; /* the descriptor of a file for kubectl's stderr; 0: it is ours */
 	bool shielded; /* a signal neither ends it nor keeps it from starting: for tidying up */
 };
 

@@ -118,7 +118,10 @@ static int put_json(struct snapshot *s, const char *name, const cJSON *json, str
 	return put(s, name, &text, err);
 }
 
-/* The memory as the sidecar has it, and as top prints it. */
+/*
+ * The memory as the sidecar has it, and as top prints it. Both are left out when the sidecar does
+ * not answer.
+ */
 static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const cJSON *pod, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf table = STRBUF_INIT(SIDECAR_ANSWER_MAX);
@@ -126,8 +129,11 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 	int r;
 
 	add_answer(kubectl, pod, answers);
-	if (!cJSON_GetArraySize(answers))
-		return err_set(err, EIO, "the sidecar did not say what the pod holds");
+	if (!cJSON_GetArraySize(answers)) {
+		fprintf(stderr, "memory.json and memory.txt are left out: "
+			"the sidecar did not say what the pod holds\n");
+		return 0;
+	}
 	top_text(answers, true, true, &table);
 	r = put_json(s, "memory.json", answers->child, err);
 	return r < 0 ? r : put(s, "memory.txt", &table, err);

@@ -7,4 +7,4 @@ man: $(BUILD)/man/kubectl-afterglow.1
 $(BUILD)/man/kubectl-afterglow.1: $(BUILD)/kubectl-afterglow
 	$(call say,MAN,$(@D))
 	@mkdir -p $(@D)
-	$(Q)$< __man $(@D)
+	$(Q)$(EMULATOR) $< __man $(@D)

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -13,6 +14,7 @@
 #include "plugin/table.h"
 
 #define VALUE_MAX TABLE_CELL_MAX
+#define HOLD_MAX_S 86400 /* of an annotation; the operator ignores a longer time */
 
 /* --- What the pod has ----------------------------------------------------------------------------------- */
 
@@ -113,16 +115,31 @@ static bool is_unchanged(const cJSON *object, const struct policy_origin *origin
 	return json_int(object, "metadata.generation", -1) == origin->generation;
 }
 
-static const char *annotated(const struct policy_facts *facts, const char *annotation, char text[static VALUE_MAX])
+/* The operator ignores other values, and then the policy or the chart decides. */
+static bool is_heeded(const struct setting *s, const char *value)
 {
-	const char *value = annotation_of(facts->pod, annotation), *name = json_str(facts->cluster, "metadata.name");
+	char *end;
 
+	if (s->read != read_number)
+		return strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
+	return *value >= '0' && *value <= '9' && strtol(value, &end, 10) <= HOLD_MAX_S && !*end;
+}
+
+/* NULL: no annotation decides. One of the pod hides the RayCluster's even when it is ignored. */
+static const char *annotated(const struct policy_facts *facts, const struct setting *s,
+			     char text[static VALUE_MAX])
+{
+	const char *annotation = s->annotation, *name = json_str(facts->cluster, "metadata.name");
+	const char *value = annotation_of(facts->pod, annotation);
+
+	if (value && !is_heeded(s, value))
+		return NULL;
 	if (value) {
 		snprintf(text, VALUE_MAX, "annotation %s: \"%.60s\" of the pod", annotation, value);
 		return text;
 	}
 	value = annotation_of(facts->cluster, annotation);
-	if (!value)
+	if (!value || !is_heeded(s, value))
 		return NULL;
 	snprintf(text, VALUE_MAX, "annotation %s: \"%.60s\" of RayCluster/%.100s", annotation, value, name ? name : "?");
 	return text;
@@ -147,7 +164,7 @@ static const char *decided_by(const struct policy_facts *facts, const struct pol
 			      char text[static VALUE_MAX])
 {
 	const struct policy_origin *origin = policy_origin_of(origins, s->block);
-	const char *annotation = s->annotation ? annotated(facts, s->annotation, text) : NULL;
+	const char *annotation = s->annotation ? annotated(facts, s, text) : NULL;
 
 	if (annotation)
 		return annotation;

@@ -58,6 +58,33 @@ static void without_policies_the_chart_decides_and_annotations_win(void **state)
 	has(&out, "No RayPolicy and no ClusterRayPolicy had a say");
 }
 
+static void an_annotation_that_the_operator_ignores_decides_nothing(void **state)
+{
+	static const struct {
+		const char *annotations, *setting, *by;
+	} rows[] = {
+		{ "'afterglow.dev/inject': 'no'", "recording.enabled", "chart, sidecar.enabled" },
+		{ "'afterglow.dev/oom-group': 'True'", "recording.oomGroup", "chart, sidecar.oomGroup" },
+		{ "'afterglow.dev/hold-on-failure': '10m'", "recording.holdOnFailure", "chart, recording.holdOnFailure" },
+		{ "'afterglow.dev/hold-on-failure': ''", "recording.holdOnFailure", "chart, recording.holdOnFailure" },
+		{ "'afterglow.dev/hold-on-failure': '-1'", "recording.holdOnFailure", "chart, recording.holdOnFailure" },
+		{ "'afterglow.dev/hold-on-failure': '86401'", "recording.holdOnFailure", "chart, recording.holdOnFailure" },
+		{ "'afterglow.dev/hold-on-failure': '86400'", "recording.holdOnFailure",
+		  "annotation afterglow.dev/hold-on-failure: \"86400\" of the pod" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16), pod = STRBUF_INIT(1 << 12);
+
+		strbuf_addf(&pod, POD("%s", "," SIDECAR("")), rows[i].annotations);
+		/* What the RayCluster says is not asked for where the pod has a word of its own. */
+		explain(strbuf_str(&pod), "{'metadata': {'name': 'demo', 'annotations': {'afterglow.dev/inject': 'true', "
+			"'afterglow.dev/oom-group': 'true', 'afterglow.dev/hold-on-failure': '600'}}}", NULL, NULL, &out);
+		line_is(&out, rows[i].setting, "", rows[i].by);
+	}
+}
+
 static void a_block_of_a_policy_holds_as_a_whole(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
@@ -122,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_policies_the_chart_decides_and_annotations_win),
+		cmocka_unit_test(an_annotation_that_the_operator_ignores_decides_nothing),
 		cmocka_unit_test(a_block_of_a_policy_holds_as_a_whole),
 		cmocka_unit_test(policies_that_are_gone_or_not_to_be_read_are_named_all_the_same),
 		cmocka_unit_test(a_pod_without_a_sidecar_says_why),

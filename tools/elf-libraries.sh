@@ -4,6 +4,7 @@
 # on the machine that runs them. SYSROOT is where that machine's files are ("" for this one). Unlike ldd it runs nothing, so the programs may be
 # another architecture's.
 set -euo pipefail
+export LC_ALL=C # readelf translates its words
 
 triple=$1 sysroot=$2
 shift 2

@@ -71,7 +71,10 @@ def inputs_of(program):
 
 
 def is_ours(path):
-    return not path.startswith("/") and os.path.basename(path) not in BUILT_ARCHIVES or re.match(r"/tmp/cc\w+\.o$", path) is not None
+    """The compiler's temporary objects are ours as well, in whatever folder $TMPDIR says."""
+    name = os.path.basename(path)
+    is_own = not path.startswith("/") and name not in BUILT_ARCHIVES
+    return is_own or re.fullmatch(r"cc\w+\.o", name) is not None
 
 
 def packages_of_program(program, packages):

@@ -196,7 +196,7 @@ static void add_note(struct ray_failure_notes *notes, const char *subject, const
 	assert(notes->n <= RAY_FAILURE_NOTES_MAX);
 	if (notes->n == RAY_FAILURE_NOTES_MAX)
 		return;
-	list = reallocarray(notes->list, notes->n + 1, sizeof(*list));
+	list = realloc(notes->list, (notes->n + 1) * sizeof(*list));
 	if (!list) {
 		oom_note();
 		return;
@@ -270,7 +270,7 @@ void ray_failures_add(struct ray_failures *failures, struct ray_failure *failure
 	struct ray_failure **list = NULL;
 
 	if (failure)
-		list = reallocarray(failures->list, failures->n + 1, sizeof(*list));
+		list = realloc(failures->list, (failures->n + 1) * sizeof(*list));
 	if (!list) {
 		oom_note();
 		ray_failure_free(failure);

@@ -305,8 +305,7 @@ static enum fault_kind kind_of(CURLcode code)
 	}
 }
 
-/* "https://host:9000" of a URL: what a message may show of it; a query may hold a token. */
-static int authority(const char *url)
+int http_origin_length(const char *url)
 {
 	const char *host = strstr(url, "://");
 
@@ -324,7 +323,7 @@ static int explain(const struct http_transfer *t, CURLcode code, struct fault *f
 				 t->read_errno == ENODATA ? "the file became shorter" : strerror(t->read_errno));
 	if (code == CURLE_OPERATION_TIMEDOUT && s->deadline_ns > 0 && now_boottime_ns() >= s->deadline_ns)
 		return fault_set(fault, FAULT_DEADLINE, "the deadline has passed");
-	return fault_set(fault, kind_of(code), "%.*s: %s", authority(url), url,
+	return fault_set(fault, kind_of(code), "%.*s: %s", http_origin_length(url), url,
 			 t->error[0] ? t->error : curl_easy_strerror(code));
 }
 

@@ -79,6 +79,12 @@ void http_cancel(struct http *http);
 int http_call(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
 	      struct fault *fault);
 
+/*
+ * Bytes of "https://host:9000" in a URL, for "%.*s": what a message may show of it, as path and
+ * query may hold a token.
+ */
+int http_origin_length(const char *url);
+
 /* For _cleanup_: ends it if it is there. */
 static inline void http_endp(struct http_transfer **transfer)
 {

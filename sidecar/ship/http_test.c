@@ -98,10 +98,26 @@ static void a_call_among_others_gets_its_own_answer_and_they_get_theirs(void **s
 	http_free(http);
 }
 
+static void a_message_shows_neither_path_nor_query(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "http://169.254.170.23/v1/credentials", "http://169.254.170.23" },
+		{ "https://host:9000?token=x", "https://host:9000" },
+		{ "https://[fd00:ec2::23]#x/y", "https://[fd00:ec2::23]" },
+		{ "host/path", "host" },
+		{ "", "" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(http_origin_length(rows[i][0]), strlen(rows[i][1]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_among_others_gets_its_own_answer_and_they_get_theirs),
+		cmocka_unit_test(a_message_shows_neither_path_nor_query),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -128,7 +128,8 @@ static int ask_node(struct http *http, const char *what, const char *url, const 
 	if (status == 200)
 		return 0;
 	/* The agent answers 4xx if there is no association of the ServiceAccount with a role. */
-	return fault_set(fault, status == 429 || status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS, "%s: %s answered %d", what, url, status);
+	return fault_set(fault, status == 429 || status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS, "%s: %.*s answered %d", what,
+			 http_origin_length(url), url, status);
 }
 
 static int ask_container_endpoint(struct s3_identity *id, struct http *http, struct fault *fault)
@@ -155,7 +156,8 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 		return r;
 	sts_credentials_release(&id->given);
 	if (container_read_credentials(strbuf_str(&t->answer.body), t->answer.body.len, &id->given, &err) < 0)
-		r = fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, uri, err_text(&err));
+		r = fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what, http_origin_length(uri), uri,
+			      err_text(&err));
 	wipe(&t->answer.body);
 	return r;
 }

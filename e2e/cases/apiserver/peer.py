@@ -60,6 +60,7 @@ class Rule:
         self.answer, self.hang_up, self.rewrite, self.lines, self.dribble = answer, hang_up, rewrite, lines, dribble
         self.feed, self.twice, self.hold = feed, twice, hold
         self.used = 0
+        self.given_up = 0  # requests on hold whose client hung up
 
     @property
     def done(self):
@@ -184,8 +185,12 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if rule and rule.hold:
-            self.connection.recv(1)  # until the client gives up
             self.close_connection = True
+            try:
+                self.connection.recv(1)  # until the client gives up
+            finally:
+                with self.owner.lock:
+                    rule.given_up += 1
             return
         if rule and rule.answer:
             request.status = rule.answer[0]

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import wait_for
+from conftest import PATIENCE, wait_for
 from apiserver.conftest import ROOT, Operators, group, ray_cluster
 from apiserver.control_plane import ControlPlane
 
@@ -34,7 +34,7 @@ class Helm:
     def run(self, *args):
         env = {**os.environ, "HOME": str(self.plane.directory)}
         return subprocess.run([self.plane.bin / "helm", "--kubeconfig", self.plane.kubeconfig("test"), *args],
-                              capture_output=True, text=True, check=False, env=env, timeout=120)
+                              capture_output=True, text=True, check=False, env=env, timeout=120 * PATIENCE)
 
     def install(self, release, namespace, *values, chart=ROOT / "charts/afterglow", options=()):
         sets = [part for value in values for part in ("--set", value)]

@@ -192,6 +192,8 @@ def test_a_question_without_an_answer_holds_up_no_other_cluster(make, start, pee
     lost.left = 0
     two.scale(small=2)
     two.wait_pods(1, 2)
+    # The question was still open meanwhile: a timeout would have let the operator go on as well.
+    assert not asked.given_up
     # Of the other nobody knows yet whether the pod is there.
     assert len(one.pods()) == 2
     asked.left = 0
