@@ -93,7 +93,8 @@ main() {
 	make_cluster 8>&-
 	make_images 8>&-
 	remove_kuberay
-	install_afterglow -f "$here/values.yaml"
+	take_tails
+	install_afterglow -f "$here/values.yaml" "${tails[@]}"
 	start_ray
 	leak
 	show_all

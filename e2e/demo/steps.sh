@@ -11,6 +11,8 @@ version=$(make -s -C "$root" version)
 ray_version=$(sed -n 's/^ray==\([^ ]*\).*/\1/p' "$root/images/ray/requirements.txt")
 ray_image=$images/afterglow-ray:$ray_version
 current="starting"
+# Helm's options for what take_tails found.
+tails=()
 said=$(mktemp)
 
 begin() {
@@ -41,7 +43,9 @@ tell_logs() { # SELECTOR NAMESPACE
 finish() {
 	local status=$?
 	trap - EXIT
-	[ -z "$(jobs -p)" ] || kill "$(jobs -p)" 2>/dev/null || true
+	local jobs
+	mapfile -t jobs < <(jobs -p)
+	[ "${#jobs[@]}" = 0 ] || kill "${jobs[@]}" 2>/dev/null || true
 	if [ "$status" != 0 ]; then
 		{
 			printf '\ndemo: failed after %d s at: %s\n' "$SECONDS" "$current"
@@ -231,6 +235,28 @@ install_afterglow() {
 	kubectl -n "$system_namespace" get pods
 }
 
+# --- what the node says ---------------------------------------------------------
+
+# Kubelet and containerd of our cluster write to files of their own. This is what a service manager would make of their lines.
+to_syslog() {
+	local line tag
+	while IFS= read -r line; do
+		case $line in
+		time=*) tag=containerd ;;
+		*) tag=kubelet ;;
+		esac
+		printf '%(%b %e %H:%M:%S)T %s %s[1]: %s\n' -1 afterglow-node "$tag" "$line"
+	done
+}
+
+# The kernel log and the node's syslog, for the sidecars of our cluster. On somebody's cluster Pod Security may refuse pods that read them.
+take_tails() {
+	own_cluster || return 0
+	: >"$state/syslog"
+	tail -q -n 0 -F "$run/log/kubelet.log" "$run/log/containerd.log" 2>/dev/null 8>&- > >(to_syslog >>"$state/syslog" 8>&-) &
+	tails=(--set recording.kernelLog.enabled=true --set "recording.syslog.path=$state/syslog")
+}
+
 # --- Ray, and what is left of it ---------------------------------------------
 
 # A claim of its own volume where there is no storage class, of the default class elsewhere.
@@ -266,5 +292,8 @@ show_bundle() {
 	k exec bundle-reader -- test -f "$bundle/MANIFEST.json" || die "the bundle is not complete: no MANIFEST.json"
 	show kubectl exec bundle-reader -n "$namespace" -- find "$bundle" -type f -printf '%10s  %P\n'
 	show kubectl exec bundle-reader -n "$namespace" -- cat "$bundle/report.txt"
+	if [ "${#tails[@]}" != 0 ]; then
+		show kubectl exec bundle-reader -n "$namespace" -- tail -n 6 "$bundle/kernel.log" "$bundle/syslog.log" || true
+	fi
 	k delete pod bundle-reader --now --wait=false >/dev/null
 }
