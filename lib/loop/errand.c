@@ -276,6 +276,15 @@ static bool wait_for_message(int fd, int64_t until_ns)
 	}
 }
 
+bool errand_ignore(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)data;
+	(void)len;
+	(void)arg;
+	closep(&passed_fd);
+	return false;
+}
+
 enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg)
 {
 	_cleanup_free_ char *data = e->pid ? malloc(ERRAND_MESSAGE_MAX) : NULL;

@@ -52,6 +52,8 @@ size_t errand_receive(int fd, void *data, size_t size);
  * waited for this message.
  */
 typedef bool (*errand_message_fn)(const void *data, size_t len, int passed_fd, void *arg);
+/* For those of which only the end counts. */
+bool errand_ignore(const void *data, size_t len, int passed_fd, void *arg);
 
 enum errand_state {
 	ERRAND_ENDED, /* and nothing more will come */

@@ -208,15 +208,6 @@ static void undo(int fd, void *arg)
 		extend_abort(e);
 }
 
-static bool ignore_message(const void *data, size_t len, int passed_fd, void *arg)
-{
-	(void)data;
-	(void)len;
-	(void)arg;
-	closep(&passed_fd);
-	return false;
-}
-
 static void take_back(struct addition *a)
 {
 	int rc = errand_start(&undoing, undo, a, NULL);
@@ -227,7 +218,7 @@ static void take_back(struct addition *a)
 	/* To close a file may mean to wait as well: the errand's copy is the last one. */
 	addition_free(a);
 	if (rc >= 0)
-		errand_wait(&undoing, UNDO_WITHIN_NS, ignore_message, NULL);
+		errand_wait(&undoing, UNDO_WITHIN_NS, errand_ignore, NULL);
 }
 
 static void on_committed(bool in_time, void *arg)

@@ -285,21 +285,12 @@ void recovery_set_keeper(struct recovery *r, struct keeper *keeper)
 	r->keeper = keeper;
 }
 
-static bool ignore_message(const void *data, size_t len, int passed_fd, void *arg)
-{
-	(void)data;
-	(void)len;
-	(void)arg;
-	closep(&passed_fd);
-	return false;
-}
-
 void recovery_start(struct recovery *r)
 {
 	if (r->state.fd < 0)
 		return;
 	if (errand_start(&r->cleaning, remove_partial_bundles, (void *)r->options, NULL) >= 0)
-		errand_wait(&r->cleaning, CLEAN_WITHIN_NS, ignore_message, NULL);
+		errand_wait(&r->cleaning, CLEAN_WITHIN_NS, errand_ignore, NULL);
 	scan(r);
 	if (r->n_waiting)
 		log_info("waiting for the launchers of %zu containers that a previous sidecar watched", r->n_waiting);
