@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "sidecar/record/life.h"
+#include "sidecar/record/postmortem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
