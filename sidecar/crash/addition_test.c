@@ -16,6 +16,7 @@
 #include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/loop/errand.h"
+#include "lib/loop/pump_testing.h"
 #include "lib/units.h"
 #include "sidecar/store/bundle.h"
 #include "sidecar/store/extend.h"
@@ -217,24 +218,13 @@ static void two_that_are_committed_at_once_are_both_in_the_manifest(void **state
 	}
 }
 
-static unsigned int n_pumped;
-
-static int64_t pump(int64_t now_ns, void *arg)
-{
-	(void)now_ns;
-	(void)arg;
-	n_pumped++;
-	return 10 * NS_PER_MS;
-}
-
 static void a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_taken_back(void **state)
 {
 	struct addition *a = NULL;
 	struct err err = { 0 };
 	(void)state;
 
-	n_pumped = 0;
-	errand_set_pump(pump, NULL);
+	start_pumping();
 	freeze(&begin_hangs);
 	assert_int_equal(addition_begin(path, FILE_NAME, SHORT_NS, &a, &err), -ETIMEDOUT);
 	assert_true(n_pumped > 1); /* samples were taken meanwhile */

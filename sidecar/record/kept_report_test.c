@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/fileio.h"
+#include "lib/loop/pump_testing.h"
 #include "lib/macros.h"
 #include "lib/units.h"
 
@@ -79,21 +80,10 @@ static void no_path_and_no_such_directory_are_no_bundle(void **state)
 	assert_int_equal(kept_report_read(&errand, path, LONG_NS, &text, &json), KEPT_REPORT_NONE);
 }
 
-static unsigned int n_pumped;
-
-static int64_t pump(int64_t now_ns, void *arg)
-{
-	(void)now_ns;
-	(void)arg;
-	n_pumped++;
-	return 10 * NS_PER_MS;
-}
-
 static void the_loop_goes_on_while_a_disk_does_not_answer(void **state)
 {
 	(void)state;
-	n_pumped = 0;
-	errand_set_pump(pump, NULL);
+	start_pumping();
 	/* Whoever opens it waits for a writer. */
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(kept_report_read(&errand, bundle, SHORT_NS, &text, &json), KEPT_REPORT_UNKNOWN);

@@ -53,7 +53,6 @@ size_t unread_cores_retry(struct unread_cores *u, int64_t now_ns, unread_core_fn
 	u->at_it = true;
 	for (size_t i = 0; i < u->n; i++) {
 		struct unread_core core = u->list[i];
-
 		bool due = core.next_ns <= now_ns;
 
 		/* One that is late is enough for a pass: each may hold the caller. At the end all are tried. */
