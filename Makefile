@@ -229,7 +229,7 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/macho_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
+	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/macho_test.py && tools/krew_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
 
@@ -359,8 +359,11 @@ test-arm64: deps
 
 # What a release publishes, into build/release.
 release: deps
+	@tools/apt-install.sh openssh-client
+	@tools/release_signature_test.py
 	+@$(COMPILE) all
 	+@$(COMPILE) ARCH=arm64 all
+	+@$(MAKE) --no-print-directory plugin-darwin
 	@images/release.sh
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
@@ -435,7 +438,7 @@ help:
 	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
 	@echo 'make test-arm64   their unit tests, emulated'
 	@echo 'make plugin-darwin  kubectl afterglow for macOS, into build/darwin-amd64/ and build/darwin-arm64/'
-	@echo 'make release      images for both in one index, into build/release/'
+	@echo 'make release      images for both in one index, and the plugin for four platforms, into build/release/ (RELEASE_URL, RELEASE_KEY)'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1  ARCH=arm64'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
