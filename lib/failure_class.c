@@ -97,8 +97,8 @@ enum failure_class failure_class_of_signal(int signo)
 
 bool signal_is_of_crash(int signo)
 {
-	return signo == LINUX_SIGSEGV || signo == LINUX_SIGABRT || signo == LINUX_SIGBUS || signo == LINUX_SIGILL ||
-	       signo == LINUX_SIGFPE || signo == LINUX_SIGTRAP;
+	return signo == LINUX_SIGSEGV || signo == LINUX_SIGABRT || signo == LINUX_SIGBUS ||
+	       signo == LINUX_SIGILL || signo == LINUX_SIGFPE || signo == LINUX_SIGTRAP;
 }
 
 const char *signal_meaning(int signo)

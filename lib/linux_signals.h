@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The signals of Linux on amd64 and arm64 by signal(7). Containers run on Linux, and kubectl afterglow may explain their ends on
- * macOS, where many signals have other numbers: SIGBUS is 7 on Linux and 10 there.
+ * The signals of Linux on amd64 and arm64 by signal(7). Containers run on Linux, and kubectl
+ * afterglow may explain their ends on macOS, where many signals have other numbers: SIGBUS is 7 on
+ * Linux and 10 there.
  */
 #ifndef AFTERGLOW_LIB_LINUX_SIGNALS_H
 #define AFTERGLOW_LIB_LINUX_SIGNALS_H
@@ -43,7 +44,7 @@ enum linux_signal {
 #define LINUX_SIGNAL(name, number) LINUX_SIG##name = (number),
 	LINUX_SIGNALS(LINUX_SIGNAL)
 #undef LINUX_SIGNAL
-	LINUX_SIGRTMIN = 34, /* of glibc, which keeps the first two real-time signals for itself */
+	LINUX_SIGRTMIN = 34, /* of glibc, which keeps the first two for itself */
 	LINUX_SIGRTMAX = 64,
 };
 

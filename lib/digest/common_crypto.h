@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-256 of libSystem, which every macOS has, by the names of OpenSSL. It is declared here because CommonCrypto/CommonDigest.h
- * is in Apple's SDK alone; the layout of the state and the functions are documented in CC_SHA(3cc).
+ * SHA-256 of libSystem, which every macOS has, by the names of OpenSSL. It is declared here because
+ * CommonCrypto/CommonDigest.h is in Apple's SDK alone; CC_SHA(3cc) documents the functions.
  */
 #ifndef AFTERGLOW_LIB_DIGEST_COMMON_CRYPTO_H
 #define AFTERGLOW_LIB_DIGEST_COMMON_CRYPTO_H

@@ -14,7 +14,8 @@
 
 #define CHUNK ((size_t)64 << 10)
 
-static_assert(sizeof(struct sha256) >= sizeof(SHA256_CTX) && SHA256_BYTES == SHA256_DIGEST_LENGTH, "room for the library's state");
+static_assert(sizeof(struct sha256) >= sizeof(SHA256_CTX) && SHA256_BYTES == SHA256_DIGEST_LENGTH,
+	      "room for the library's state");
 
 static void to_text(const unsigned char digest[static SHA256_BYTES], char *ret_text)
 {
