@@ -55,10 +55,19 @@ static _Noreturn void become(const char *const *argv, int out, bool quiet)
 
 int pipe_open(int ret_ends[2], struct err *err)
 {
-	if (pipe(ret_ends) < 0)
+	_cleanup_close_ int from = -1, to = -1;
+	int ends[2];
+
+	if (pipe(ends) < 0)
 		return err_set(err, errno, "pipe");
-	fcntl(ret_ends[0], F_SETFD, FD_CLOEXEC);
-	fcntl(ret_ends[1], F_SETFD, FD_CLOEXEC);
+	from = fcntl(ends[0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	to = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(ends[0]);
+	close(ends[1]);
+	if (from < 0 || to < 0)
+		return err_set(err, EMFILE, "pipe");
+	ret_ends[0] = TAKE_FD(from);
+	ret_ends[1] = TAKE_FD(to);
 	return 0;
 }
 
