@@ -27,7 +27,7 @@ verify() { # SIGNERS DIR
 	for file in "$2"/*; do
 		case ${file##*/} in
 		SHA256SUMS | SHA256SUMS.sig) ;;
-		*) cut -c67- "$2/SHA256SUMS" | grep -Fxq -- "${file##*/}" || die "$file has no checksum" ;;
+		*) cut -c67- "$2/SHA256SUMS" | grep -Fx -- "${file##*/}" >/dev/null || die "$file has no checksum" ;;
 		esac
 	done
 }
