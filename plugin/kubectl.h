@@ -34,6 +34,12 @@ int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool qu
 /* args with the flags of all calls before them, and NULL at the end. */
 int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
 		 const char *ret_argv[static KUBECTL_ARGS_MAX + 1], struct err *err);
+/*
+ * A pipe whose ends are closed in programs that are started; the caller closes both. They are above
+ * stderr, even where this program was started without stdin or stdout, so dup2 makes a copy of them
+ * that stays open. For a program with one thread: macOS cannot open and mark them in one step.
+ */
+int pipe_open(int ret_ends[2], struct err *err);
 /* Waits for the child, a program of that name, and says how it ended: as kubectl_json. */
 int child_wait(pid_t pid, const char *program, struct err *err);
 
