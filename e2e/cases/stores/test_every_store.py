@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is true for each store: a directory, S3 and HDFS."""
 
-import io
 import os
 import random
 import signal
 import subprocess
-import tarfile
 import time
 
 import pytest
 
-from stores.shipping import MIB, SHIP, Bundle, Outcome, check_no_halves, check_whole, command, failed, ship, shipped
+from stores.shipping import MIB, SHIP, Bundle, Outcome, check_no_halves, check_whole, command, failed, read_back, ship, shipped
 
 SEED = int(os.environ.get("AFTERGLOW_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 
@@ -25,16 +23,6 @@ def test_a_bundle_arrives_whole_and_says_where(store, large):
     assert files[-2:] == ["core.python.7.zst", "MANIFEST.json"]
     last = {line["file"]: line for line in outcome.lines if "file" in line}
     assert all(line["sent"] == line["total"] == len(large.files[name]) for name, line in last.items())
-
-
-def read_back(store):
-    """afterglow-ship --read: its result, and name to content of the archive."""
-    # A path of its own bundle is no argument then.
-    done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=120, check=False)
-    if done.returncode != 0:
-        return done, {}
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        return done, {member.name: archive.extractfile(member).read() for member in archive}
 
 
 def test_what_was_shipped_is_read_back_as_an_archive_the_manifest_first(store, large):
