@@ -34,17 +34,42 @@ struct delivery {
 	int manifest_fd; /* its text as it was read, in memory */
 };
 
+/* The sidecar holds the lock while it adds a core: longer only where a disk takes long to confirm it. */
+#define LOCK_WITHIN_NS (15 * NS_PER_SEC)
+#define LOCK_PAUSE_MS 20
+
+static void pause_ms(int64_t ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS };
+
+	nanosleep(&t, NULL);
+}
+
 /* --- The bundle --- */
+
+/* Goes with the process, however it ends. A filesystem without locks has no second shipper either. */
+static int lock_bundle(const struct delivery *d, const char *bundle, struct fault *fault)
+{
+	int64_t until = now_boottime_ns() + LOCK_WITHIN_NS;
+
+	if (d->context.deadline_ns)
+		until = MIN(until, d->context.deadline_ns);
+	for (bool waits = false; flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; waits = true) {
+		if (now_boottime_ns() >= until)
+			return fault_set(fault, FAULT_BUSY, "%s: another afterglow-ship is at it, or a core is being added", bundle);
+		if (!waits)
+			log_info("%s is in use: waiting for it", bundle);
+		pause_ms(LOCK_PAUSE_MS);
+	}
+	return 0;
+}
 
 static int open_bundle(struct delivery *d, const char *bundle, struct fault *fault)
 {
 	d->dir_fd = open(bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->dir_fd < 0)
 		return fault_set(fault, FAULT_BUNDLE, "%s: %s", bundle, strerror(errno));
-	/* Goes with the process, however it ends. A filesystem without locks has no second shipper either. */
-	if (flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return fault_set(fault, FAULT_BUSY, "%s: another afterglow-ship is at it", bundle);
-	return 0;
+	return lock_bundle(d, bundle, fault);
 }
 
 static int read_manifest(struct delivery *d, struct fault *fault)
@@ -106,13 +131,6 @@ static int send_once(struct delivery *d, const struct item *item, bool again, st
 		return -1;
 	progress_end(&d->progress);
 	return 0;
-}
-
-static void pause_ms(int64_t ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS };
-
-	nanosleep(&t, NULL);
 }
 
 static uint32_t any_number(void)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is true for each store: a directory, S3 and HDFS."""
 
+import fcntl
 import os
 import random
 import signal
@@ -108,6 +109,17 @@ def test_two_at_once_are_one(store, large):
     for outcome in (first, second):
         assert outcome.code == 0 or outcome.result["kind"] == "busy", outcome
     check_whole(store, large)
+
+
+def test_a_bundle_to_which_a_core_is_being_added_is_shipped_once_that_is_done(directory_store, bundle):
+    lock = os.open(bundle.path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with subprocess.Popen(command(directory_store, bundle), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = process.stderr.readline()
+        os.close(lock)
+        process.communicate(timeout=120)
+    assert "is in use: waiting for it" in said and process.returncode == 0
+    check_whole(directory_store, bundle)
 
 
 def test_a_read_only_bundle_is_shipped(store, bundle, tmp_path):
