@@ -91,17 +91,15 @@ def test_once_a_lifecycle_rule_has_removed_the_core_the_rest_is_read(apart, cras
     assert f"{CORE} is left out".encode() in done.stderr
 
 
-def test_a_bundle_that_was_shipped_before_the_option_was_set_is_whole_after_it(apart, crashed):
+def test_a_bundle_that_was_shipped_before_the_option_was_set_is_whole_after_it(s3_server, credentials, s3_store, crashed):
     """The notes of the bundle speak of the old place, so the core is sent to the new one."""
-    store, cores = apart
-    args = list(store.args)
-    shipped(without_option(store), crashed)
-    check_whole(store, crashed)
-    assert read_back(store)[1] == crashed.files
-    store.args = args
-    shipped(store, crashed)
+    cores = S3Store(s3_server.directory, credentials, f"{PREFIX}/{s3_store.under}")
+    shipped(s3_store, crashed)
+    check_whole(s3_store, crashed)
+    assert read_back(s3_store)[1] == crashed.files
+    shipped(s3_store, crashed, "--cores-prefix", PREFIX)
     assert cores.read(crashed) == {CORE: crashed.files[CORE]}
-    assert read_back(store)[1][CORE] == crashed.files[CORE]
+    assert read_back(s3_store)[1][CORE] == crashed.files[CORE]
 
 
 def test_a_manifest_cannot_name_the_core_of_another_bundle(s3_store, crashed):
