@@ -146,18 +146,17 @@ int plan_locate(const struct plan_item *item, const char *as, char ret_path[stat
 	return 0;
 }
 
-/* Whether it was changed. */
+/* Whether it was changed. A name may stand in an object twice. */
 static bool place(cJSON *file, const char *prefix, const char *as)
 {
 	const char *name = json_str(file, "name");
 	char path[PLAN_PATH_MAX];
+	bool changed = false;
 
-	if (!name || !prefix || !is_core(name)) {
-		bool had = cJSON_HasObjectItem(file, "path");
-
+	for (; cJSON_GetObjectItemCaseSensitive(file, "path"); changed = true)
 		cJSON_DeleteItemFromObjectCaseSensitive(file, "path");
-		return had;
-	}
+	if (!name || !prefix || !is_core(name))
+		return changed;
 	snprintf(path, sizeof(path), "%s/%s/%s", prefix, as, name);
 	json_set_str(file, "path", path);
 	return true;

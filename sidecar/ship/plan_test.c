@@ -84,7 +84,7 @@ static void a_manifest_stays_as_it_is_where_nothing_is_to_be_placed(void **state
 
 static void a_place_in_the_store_it_came_from_is_forgotten(void **state)
 {
-	_cleanup_strbuf_ struct strbuf text = text_of("{\"files\":[" AT("core.x.1.zst", "_old/ml/x/core.x.1.zst") "," AT("a", "_old/ml/x/a") "]}");
+	_cleanup_strbuf_ struct strbuf text = text_of("{\"files\":[" AT("core.x.1.zst", "_old/ml/x/core.x.1.zst") "," AT("a", "_old/ml/x/a\",\"path\":\"_old/ml/x/a") "]}");
 	struct plan plan;
 	(void)state;
 
