@@ -51,6 +51,8 @@ CORE := $(call modules,sidecar/core)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
 # The launcher's word for where cores go, which the sidecar puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
+# Where afterglow-ship may put cores, which the sidecar checks before there is any.
+SIDECAR += sidecar/ship/cores_prefix.c
 # And whose core it is; all else of a core is read by children.
 SIDECAR += $(CORE) $(LOOP) $(DIGEST)
 CONFINE := $(call modules,sidecar/confine)

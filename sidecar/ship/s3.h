@@ -16,7 +16,7 @@
 /* A PUT replaces an object whole: up to here another HEAD would cost more than now and then sending what is there. */
 #define S3_BLIND_MAX ((int64_t)256 << 10)
 
-#define S3_KEY_MAX (2 * STORE_PATH_MAX + 256)
+#define S3_KEY_MAX (STORE_PATH_MAX + PLAN_PATH_MAX)
 #define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 struct s3 {
