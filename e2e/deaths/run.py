@@ -85,7 +85,7 @@ def read_outcome(directory):
     for line in (directory / "facts").read_text().splitlines() if (directory / "facts").exists() else []:
         name, _, value = line.partition(" ")
         outcome.facts.setdefault(name, []).append(value)
-    for name in ("script", "err", "outside"):
+    for name in ("script", "facts", "err", "outside"):
         if (directory / name).exists():
             outcome.text += (directory / name).read_text(errors="replace")[-TEXT_KEPT:]
     return outcome
