@@ -231,7 +231,9 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/macho_test.py && tools/krew_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
+	$(Q)echo "== tools/check_docs.py"
+	$(Q)set -e; for check in tools/{failed_tests,sbom,macho,krew,check_docs}_test.py e2e/deaths/truth_test.py tools/check_docs.py; do $$check; done
+	$(Q)tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
 
