@@ -233,8 +233,8 @@ unit-tests: $(UNIT_TESTS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for check in tools/{failed_tests,sbom,macho,krew,check_docs}_test.py e2e/deaths/truth_test.py tools/check_docs.py; do $$check; done
-	$(Q)tools/chart_readme.py --check
+	$(Q)set -e; for name in failed_tests sbom macho krew check_docs; do tools/$${name}_test.py; done
+	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
 
