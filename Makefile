@@ -57,7 +57,7 @@ CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
-OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
+OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/export operator/manager operator) $(LOOP) $(DIGEST)
 PLUGIN := $(call modules,plugin) $(DIGEST)
 NODE := $(call modules,node)
 # What of lib needs libc alone, as the node agent does.
