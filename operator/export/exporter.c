@@ -307,7 +307,9 @@ void exporter_add(struct exporter *exporter, const cJSON *failure)
 
 void exporter_flush(struct exporter *exporter, void (*on_flushed)(void *arg), void *arg)
 {
-	exporter->flush_until_ns = now_boottime_ns() + EXPORTER_FLUSH_MS * NS_PER_MS;
+	int64_t patience_ms = exporter->o.flush_ms ? exporter->o.flush_ms : EXPORTER_FLUSH_MS;
+
+	exporter->flush_until_ns = now_boottime_ns() + patience_ms * NS_PER_MS;
 	exporter->on_flushed = on_flushed;
 	exporter->on_flushed_arg = arg;
 	wake_now(exporter);

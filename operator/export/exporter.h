@@ -34,7 +34,7 @@ struct exporter_options {
 	/* The present state of the RayFailure "namespace/name", of which the metadata is enough; NULL: it is gone. */
 	const cJSON *(*find_failure)(void *arg, const char *key);
 	void *arg;
-	unsigned hold_ms; /* 0: EXPORTER_HOLD_MS */
+	unsigned hold_ms, flush_ms; /* 0: EXPORTER_HOLD_MS, EXPORTER_FLUSH_MS */
 };
 
 /* What options point to must outlive it. The files that the settings name must be readable and right. */

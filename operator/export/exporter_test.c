@@ -33,16 +33,22 @@ static const cJSON *find_failure(void *arg, const char *key)
 	return bed->view;
 }
 
-static void open_bed(struct bed *bed, const struct exchange *script, size_t n, unsigned hold_ms)
+static void open_bed_for(struct bed *bed, const struct exchange *script, size_t n, unsigned hold_ms, unsigned flush_ms)
 {
 	struct exporter_options options = {
-		.settings = &bed->settings, .metrics = &bed->metrics, .find_failure = find_failure, .arg = bed, .hold_ms = hold_ms
+		.settings = &bed->settings, .metrics = &bed->metrics, .find_failure = find_failure, .arg = bed, .hold_ms = hold_ms,
+		.flush_ms = flush_ms,
 	};
 
 	fake_server_start(&bed->server, script, n);
 	options.base = bed->server.base;
 	bed->settings.endpoint = bed->server.url;
 	assert_int_equal(exporter_new(&options, &bed->exporter, &(struct err){ 0 }), 0);
+}
+
+static void open_bed(struct bed *bed, const struct exchange *script, size_t n, unsigned hold_ms)
+{
+	open_bed_for(bed, script, n, hold_ms, 0);
 }
 
 static void close_bed(struct bed *bed)
@@ -200,7 +206,7 @@ static void at_the_end_what_is_held_is_sent_at_once(void **state)
 	struct bed bed = { 0 };
 	(void)state;
 
-	open_bed(&bed, script, 1, 600000);
+	open_bed_for(&bed, script, 1, 600000, 60000);
 	add(&bed, "a");
 	exporter_flush(bed.exporter, on_flushed, &bed);
 	assert_false(bed.flushed);
@@ -215,7 +221,7 @@ static void the_end_does_not_wait_for_a_collector_that_hangs(void **state)
 	struct bed bed = { 0 };
 	(void)state;
 
-	open_bed(&bed, NULL, 0, 1);
+	open_bed_for(&bed, NULL, 0, 1, 100);
 	/* The loop is left when the request has come: its script is over. */
 	add(&bed, "a");
 	event_base_dispatch(bed.server.base);
