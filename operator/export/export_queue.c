@@ -52,7 +52,8 @@ static void count_out(struct export_queue *queue, const char *namespace)
 }
 
 /* Takes record. */
-static struct export_item *item_new(const char *namespace, const char *name, cJSON *record, int64_t ready_ns)
+static struct export_item *item_new(const char *namespace, const char *name, cJSON *record,
+				    int64_t ready_ns)
 {
 	struct export_item *item = calloc(1, sizeof(*item));
 
@@ -60,7 +61,9 @@ static struct export_item *item_new(const char *namespace, const char *name, cJS
 		cJSON_Delete(record);
 		return NULL;
 	}
-	*item = (struct export_item){ .record = record, .ready_ns = ready_ns, .namespace = strdup(namespace) };
+	*item = (struct export_item){ .record = record,
+				      .ready_ns = ready_ns,
+				      .namespace = strdup(namespace) };
 	if (!record || !item->namespace || asprintf(&item->key, "%s/%s", namespace, name) < 0) {
 		item->key = NULL;
 		item_free(TAKE_PTR(item));
@@ -68,7 +71,8 @@ static struct export_item *item_new(const char *namespace, const char *name, cJS
 	return item;
 }
 
-bool export_queue_add(struct export_queue *queue, const char *namespace, const char *name, cJSON *record, int64_t ready_ns)
+bool export_queue_add(struct export_queue *queue, const char *namespace, const char *name,
+		      cJSON *record, int64_t ready_ns)
 {
 	struct export_item *item = item_new(namespace, name, record, ready_ns);
 
@@ -88,7 +92,8 @@ size_t export_queue_ready(const struct export_queue *queue, int64_t now_ns)
 {
 	size_t n = 0;
 
-	for (const struct export_item *item = queue->first; item && n < EXPORT_BATCH_MAX && item->ready_ns <= now_ns; item = item->next)
+	for (const struct export_item *item = queue->first;
+	     item && n < EXPORT_BATCH_MAX && item->ready_ns <= now_ns; item = item->next)
 		n++;
 	return n;
 }

@@ -82,10 +82,12 @@ static void a_record_for_which_there_is_no_memory_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(records_are_held_until_they_are_ready_and_leave_in_their_order, release),
+		cmocka_unit_test_teardown(
+			records_are_held_until_they_are_ready_and_leave_in_their_order, release),
 		cmocka_unit_test_teardown(a_request_has_no_more_records_than_its_bound, release),
 		cmocka_unit_test_teardown(one_namespace_leaves_room_for_others, release),
-		cmocka_unit_test_teardown(a_record_for_which_there_is_no_memory_is_refused, release),
+		cmocka_unit_test_teardown(a_record_for_which_there_is_no_memory_is_refused,
+					  release),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

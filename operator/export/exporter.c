@@ -19,7 +19,8 @@
 #include "operator/kube/http.h"
 
 #define DEADLINE_NS (10 * NS_PER_SEC)
-#define BODY_MAX ((size_t)32 << 20) /* of a request; more than a batch of the longest texts takes, escaped */
+#define BODY_MAX \
+	((size_t)32 << 20) /* of a request; more than a batch of the longest texts takes, escaped */
 #define CA_MAX ((size_t)1 << 20)
 
 struct exporter {
@@ -77,7 +78,8 @@ static int check_files(const struct exporter *exporter, struct err *err)
 
 /* --- Life ------------------------------------------------------------------------------------- */
 
-int exporter_new(const struct exporter_options *options, struct exporter **ret_exporter, struct err *err)
+int exporter_new(const struct exporter_options *options, struct exporter **ret_exporter,
+		 struct err *err)
 {
 	struct exporter *exporter = calloc(1, sizeof(*exporter));
 	size_t len = strlen(options->settings->endpoint);
@@ -88,10 +90,12 @@ int exporter_new(const struct exporter_options *options, struct exporter **ret_e
 	exporter->o = *options;
 	while (len && options->settings->endpoint[len - 1] == '/')
 		len--;
-	snprintf(exporter->url, sizeof(exporter->url), "%.*s/v1/logs", (int)len, options->settings->endpoint);
+	snprintf(exporter->url, sizeof(exporter->url), "%.*s/v1/logs", (int)len,
+		 options->settings->endpoint);
 	backoff_init(&exporter->backoff, (uint64_t)now_boottime_ns());
 	exporter->wake = evtimer_new(options->base, run, exporter);
-	r = exporter->wake ? http_new(options->base, &exporter->http, err) : err_set(err, ENOMEM, "exporter");
+	r = exporter->wake ? http_new(options->base, &exporter->http, err) :
+			     err_set(err, ENOMEM, "exporter");
 	if (r == 0)
 		r = check_files(exporter, err);
 	if (r < 0) {
@@ -118,7 +122,8 @@ void exporter_free(struct exporter *exporter)
 void exporter_metrics(const struct exporter *exporter)
 {
 	if (exporter)
-		metrics_set(exporter->o.metrics, METRIC_OTLP_WAITING, (double)exporter->queue.n, "%s", "");
+		metrics_set(exporter->o.metrics, METRIC_OTLP_WAITING, (double)exporter->queue.n,
+			    "%s", "");
 }
 
 /* --- Sending ---------------------------------------------------------------------------------- */
@@ -127,7 +132,8 @@ static void wake_at(struct exporter *exporter, int64_t at_ns)
 {
 	int64_t delay = MAX(at_ns - now_boottime_ns(), NS_PER_MS);
 
-	event_add(exporter->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
+	event_add(exporter->wake,
+		  &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
 }
 
 static void wake_now(struct exporter *exporter)
@@ -139,7 +145,8 @@ static void wake_now(struct exporter *exporter)
 static void complete(const struct exporter *exporter, struct export_item *item)
 {
 	if (!item->completed)
-		otlp_record_set_incident(item->record, exporter->o.find_failure(exporter->o.arg, item->key));
+		otlp_record_set_incident(item->record,
+					 exporter->o.find_failure(exporter->o.arg, item->key));
 	item->completed = true;
 }
 
@@ -158,18 +165,22 @@ static void write_body(const struct exporter *exporter, size_t n, struct strbuf 
 	strbuf_adds(body, "]}");
 }
 
-static void try_again(struct exporter *exporter, int64_t least_ns, const struct err *err, int status)
+static void try_again(struct exporter *exporter, int64_t least_ns, const struct err *err,
+		      int status)
 {
-	int64_t now = now_boottime_ns(), delay = MAX(backoff_next(&exporter->backoff, now), least_ns);
+	int64_t now = now_boottime_ns(),
+		delay = MAX(backoff_next(&exporter->backoff, now), least_ns);
 	char text[DURATION_TEXT_MAX];
 
 	exporter->not_before_ns = now + delay;
 	if (status)
-		log_warning_limited("%s answered %d; %zu RayFailures wait to be exported; again in %s", exporter->url, status,
-				    exporter->queue.n, duration_format(delay, text));
+		log_warning_limited(
+			"%s answered %d; %zu RayFailures wait to be exported; again in %s",
+			exporter->url, status, exporter->queue.n, duration_format(delay, text));
 	else
-		log_warning_limited("%s: %s; %zu RayFailures wait to be exported; again in %s", exporter->url, err_text(err),
-				    exporter->queue.n, duration_format(delay, text));
+		log_warning_limited("%s: %s; %zu RayFailures wait to be exported; again in %s",
+				    exporter->url, err_text(err), exporter->queue.n,
+				    duration_format(delay, text));
 }
 
 static void take_sent(struct exporter *exporter, const struct http_response *response, size_t n)
@@ -178,7 +189,8 @@ static void take_sent(struct exporter *exporter, const struct http_response *res
 
 	otlp_answer_read(response->body, response->len, n, &answer);
 	if (answer.rejected)
-		log_warning_limited("%s rejected %zu of %zu RayFailures: %s", exporter->url, answer.rejected, n,
+		log_warning_limited("%s rejected %zu of %zu RayFailures: %s", exporter->url,
+				    answer.rejected, n,
 				    *answer.text ? answer.text : "it does not say why");
 	count(exporter, "rejected", answer.rejected);
 	count(exporter, "sent", n - answer.rejected);
@@ -203,7 +215,8 @@ static void on_answer(void *arg, const struct http_response *response)
 		try_again(exporter, response->retry_after_ns, &response->err, response->status);
 		break;
 	case OTLP_REFUSED:
-		log_warning_limited("%s answered %d: %zu RayFailures are not exported", exporter->url, response->status, n);
+		log_warning_limited("%s answered %d: %zu RayFailures are not exported",
+				    exporter->url, response->status, n);
 		count(exporter, "refused", n);
 		export_queue_drop(&exporter->queue, n);
 		break;
@@ -211,10 +224,11 @@ static void on_answer(void *arg, const struct http_response *response)
 	wake_now(exporter);
 }
 
-static int start(struct exporter *exporter, const struct otlp_headers *headers, const char *ca, const struct strbuf *body,
-		 struct err *err)
+static int start(struct exporter *exporter, const struct otlp_headers *headers, const char *ca,
+		 const struct strbuf *body, struct err *err)
 {
-	int64_t left = exporter->flush_until_ns ? exporter->flush_until_ns - now_boottime_ns() : DEADLINE_NS;
+	int64_t left = exporter->flush_until_ns ? exporter->flush_until_ns - now_boottime_ns() :
+						  DEADLINE_NS;
 	const struct http_request request = {
 		.method = "POST",
 		.url = exporter->url,
@@ -228,7 +242,8 @@ static int start(struct exporter *exporter, const struct otlp_headers *headers, 
 
 	if (strbuf_failed(body))
 		return err_set(err, ENOMEM, "no memory for a request");
-	return http_start(exporter->http, &request, NULL, on_answer, exporter, &exporter->call, err);
+	return http_start(exporter->http, &request, NULL, on_answer, exporter, &exporter->call,
+			  err);
 }
 
 static void send_first(struct exporter *exporter, size_t n)
@@ -243,7 +258,8 @@ static void send_first(struct exporter *exporter, size_t n)
 	if (r == 0) {
 		write_body(exporter, n, &body);
 		exporter->n_sent = n;
-		r = start(exporter, &headers, exporter->o.settings->ca_file ? strbuf_str(&ca) : NULL, &body, &err);
+		r = start(exporter, &headers,
+			  exporter->o.settings->ca_file ? strbuf_str(&ca) : NULL, &body, &err);
 	}
 	otlp_headers_release(&headers);
 	if (r < 0) {
@@ -255,7 +271,8 @@ static void send_first(struct exporter *exporter, size_t n)
 /* After a failure nothing is tried again: the process ends. */
 static bool is_flushed(const struct exporter *exporter, int64_t now_ns)
 {
-	return now_ns >= exporter->flush_until_ns || (!exporter->call && (!exporter->queue.n || exporter->not_before_ns));
+	return now_ns >= exporter->flush_until_ns ||
+	       (!exporter->call && (!exporter->queue.n || exporter->not_before_ns));
 }
 
 static void run(evutil_socket_t fd, short what, void *arg)
@@ -295,10 +312,12 @@ void exporter_add(struct exporter *exporter, const cJSON *failure)
 		return;
 	hold_ns = (exporter->o.hold_ms ? exporter->o.hold_ms : EXPORTER_HOLD_MS) * NS_PER_MS;
 	record = otlp_record_new(failure, exporter->o.settings, now_realtime_ns());
-	if (!record || !export_queue_add(&exporter->queue, json_str(failure, "metadata.namespace"),
-					 json_str(failure, "metadata.name"), record, now + hold_ns)) {
+	if (!record ||
+	    !export_queue_add(&exporter->queue, json_str(failure, "metadata.namespace"),
+			      json_str(failure, "metadata.name"), record, now + hold_ns)) {
 		count(exporter, "dropped", 1);
-		log_warning_limited("a RayFailure is not exported: too many wait already, or there is no memory");
+		log_warning_limited(
+			"a RayFailure is not exported: too many wait already, or there is no memory");
 		return;
 	}
 	if (!exporter->call)

@@ -9,7 +9,7 @@
  * Retry-After names, until it succeeds. What comes while the queue is full is left out, and counted.
  *
  * Only what this process wrote is exported, so a restart does not send old failures again. A request whose answer is lost is sent
- * twice; log.record.uid tells that. What waits when the process is killed is lost.
+ * twice; log.record.uid tells that. What waits when the process is killed or loses its Lease is lost.
  */
 #ifndef AFTERGLOW_OPERATOR_EXPORT_EXPORTER_H
 #define AFTERGLOW_OPERATOR_EXPORT_EXPORTER_H
@@ -38,7 +38,8 @@ struct exporter_options {
 };
 
 /* What options point to must outlive it. The files that the settings name must be readable and right. */
-int exporter_new(const struct exporter_options *options, struct exporter **ret_exporter, struct err *err);
+int exporter_new(const struct exporter_options *options, struct exporter **ret_exporter,
+		 struct err *err);
 void exporter_free(struct exporter *exporter); /* NULL is allowed */
 
 /* Queues a whole RayFailure. NULL for exporter: nothing is exported. */

@@ -33,10 +33,15 @@ static const cJSON *find_failure(void *arg, const char *key)
 	return bed->view;
 }
 
-static void open_bed_for(struct bed *bed, const struct exchange *script, size_t n, unsigned hold_ms, unsigned flush_ms)
+static void open_bed_for(struct bed *bed, const struct exchange *script, size_t n, unsigned hold_ms,
+			 unsigned flush_ms)
 {
 	struct exporter_options options = {
-		.settings = &bed->settings, .metrics = &bed->metrics, .find_failure = find_failure, .arg = bed, .hold_ms = hold_ms,
+		.settings = &bed->settings,
+		.metrics = &bed->metrics,
+		.find_failure = find_failure,
+		.arg = bed,
+		.hold_ms = hold_ms,
 		.flush_ms = flush_ms,
 	};
 
@@ -62,7 +67,8 @@ static void close_bed(struct bed *bed)
 static void add(struct bed *bed, const char *name)
 {
 	_cleanup_json_ cJSON *failure = cJSON_CreateObject();
-	cJSON *metadata = json_object_at(failure, "metadata"), *spec = json_object_at(failure, "spec");
+	cJSON *metadata = json_object_at(failure, "metadata"),
+	      *spec = json_object_at(failure, "spec");
 
 	json_set_str(metadata, "namespace", "ml");
 	json_set_str(metadata, "name", name);
@@ -108,17 +114,19 @@ static size_t occurrences(const char *text, const char *part)
 static void failures_that_come_together_go_out_in_one_request_with_their_incident(void **state)
 {
 	const struct exchange script[] = { { .asked = "/v1/logs", .status = 200, .body = "{}" } };
-	struct bed bed = { .marks = "{\"metadata\":{\"labels\":{\"" INCIDENT_LABEL "\":\"i-1\"}}}" };
+	struct bed bed = { .marks =
+				   "{\"metadata\":{\"labels\":{\"" INCIDENT_LABEL "\":\"i-1\"}}}" };
 	(void)state;
 
 	open_bed(&bed, script, 1, 50);
-	assert_true(RESULT(&bed, "sent") == 0 && RESULT(&bed, "rejected") == 0 && RESULT(&bed, "refused") == 0 &&
-		    RESULT(&bed, "dropped") == 0);
+	assert_true(RESULT(&bed, "sent") == 0 && RESULT(&bed, "rejected") == 0 &&
+		    RESULT(&bed, "refused") == 0 && RESULT(&bed, "dropped") == 0);
 	add(&bed, "a");
 	add(&bed, "b");
 	turn_until_result(&bed, "total{result=\"sent\"}", 2);
 	assert_int_equal(occurrences(strbuf_str(&bed.server.bodies), "\"log.record.uid\""), 2);
-	assert_int_equal(occurrences(strbuf_str(&bed.server.bodies), "{\"stringValue\":\"i-1\"}"), 2);
+	assert_int_equal(occurrences(strbuf_str(&bed.server.bodies), "{\"stringValue\":\"i-1\"}"),
+			 2);
 	_cleanup_json_ cJSON *body = cJSON_Parse(strbuf_str(&bed.server.bodies));
 	assert_int_equal(cJSON_GetArraySize(json_get(body, "resourceLogs")), 2);
 	assert_true(value_of(&bed, "waiting") == 0);
@@ -129,7 +137,11 @@ static void a_collector_that_is_away_or_busy_gets_the_same_later(void **state)
 {
 	const struct exchange script[] = {
 		{ .asked = "/v1/logs", .status = 0 },
-		{ .asked = "/v1/logs", .status = 503, .body = "busy", .header = "Retry-After", .value = "1" },
+		{ .asked = "/v1/logs",
+		  .status = 503,
+		  .body = "busy",
+		  .header = "Retry-After",
+		  .value = "1" },
 		{ .asked = "/v1/logs", .status = 200, .body = "" },
 	};
 	struct bed bed = { 0 };
@@ -146,9 +158,15 @@ static void a_collector_that_is_away_or_busy_gets_the_same_later(void **state)
 static void what_the_collector_rejects_or_refuses_is_counted_and_not_sent_again(void **state)
 {
 	const struct exchange script[] = {
-		{ .asked = "/v1/logs", .status = 200, .body = "{\"partialSuccess\":{\"rejectedLogRecords\":\"1\"}}" },
+		{ .asked = "/v1/logs",
+		  .status = 200,
+		  .body = "{\"partialSuccess\":{\"rejectedLogRecords\":\"1\"}}" },
 		{ .asked = "/v1/logs", .status = 400, .body = "no" },
-		{ .asked = "/v1/logs", .status = 302, .body = "", .header = "Location", .value = "/elsewhere" },
+		{ .asked = "/v1/logs",
+		  .status = 302,
+		  .body = "",
+		  .header = "Location",
+		  .value = "/elsewhere" },
 		{ .asked = "/v1/logs", .status = 200, .body = "{}" },
 	};
 	struct bed bed = { 0 };
@@ -242,12 +260,14 @@ static void headers_come_from_the_file_as_it_is_by_then(void **state)
 	(void)state;
 
 	snprintf(path, sizeof(path), "/tmp/afterglow-exporter-test-%d", (int)getpid());
-	assert_int_equal(file_put(AT_FDCWD, path, "Authorization: Bearer one\n", 26, 0600, NULL), 0);
+	assert_int_equal(file_put(AT_FDCWD, path, "Authorization: Bearer one\n", 26, 0600, NULL),
+			 0);
 	bed.settings.headers_file = path;
 	open_bed(&bed, script, 2, 1);
 	add(&bed, "a");
 	turn_until_result(&bed, "total{result=\"sent\"}", 1);
-	assert_int_equal(file_put(AT_FDCWD, path, "Authorization: Bearer two\n", 26, 0600, NULL), 0);
+	assert_int_equal(file_put(AT_FDCWD, path, "Authorization: Bearer two\n", 26, 0600, NULL),
+			 0);
 	add(&bed, "b");
 	turn_until_result(&bed, "total{result=\"sent\"}", 2);
 	assert_string_equal(strbuf_str(&bed.server.tokens), "Bearer one\nBearer two\n");
@@ -258,9 +278,12 @@ static void headers_come_from_the_file_as_it_is_by_then(void **state)
 static void files_that_are_not_there_keep_it_from_starting(void **state)
 {
 	struct metrics metrics = { 0 };
-	struct otlp_settings settings = { .endpoint = "http://127.0.0.1:1", .ca_file = "/nonexistent/ca.crt" };
+	struct otlp_settings settings = { .endpoint = "http://127.0.0.1:1",
+					  .ca_file = "/nonexistent/ca.crt" };
 	struct event_base *base = event_base_new();
-	struct exporter_options options = { .base = base, .settings = &settings, .metrics = &metrics };
+	struct exporter_options options = { .base = base,
+					    .settings = &settings,
+					    .metrics = &metrics };
 	struct exporter *exporter;
 	struct err err = { 0 };
 	(void)state;
@@ -282,9 +305,11 @@ static void without_an_exporter_nothing_happens(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(failures_that_come_together_go_out_in_one_request_with_their_incident),
+		cmocka_unit_test(
+			failures_that_come_together_go_out_in_one_request_with_their_incident),
 		cmocka_unit_test(a_collector_that_is_away_or_busy_gets_the_same_later),
-		cmocka_unit_test(what_the_collector_rejects_or_refuses_is_counted_and_not_sent_again),
+		cmocka_unit_test(
+			what_the_collector_rejects_or_refuses_is_counted_and_not_sent_again),
 		cmocka_unit_test(an_answer_without_end_takes_no_memory_and_is_an_answer),
 		cmocka_unit_test(what_comes_while_too_many_wait_is_dropped_and_counted),
 		cmocka_unit_test(at_the_end_what_is_held_is_sent_at_once),

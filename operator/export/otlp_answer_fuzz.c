@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data, size);
 	copy[size] = '\0';
 	otlp_answer_read(copy, size, 100, &answer);
-	if (answer.rejected > 100 || !memchr(answer.text, '\0', sizeof(answer.text)) || strpbrk(answer.text, "\n\r\033"))
+	if (answer.rejected > 100 || !memchr(answer.text, '\0', sizeof(answer.text)) ||
+	    strpbrk(answer.text, "\n\r\033"))
 		abort();
 	free(copy);
 	return 0;

@@ -18,9 +18,11 @@ static void only_what_the_specification_names_is_sent_again(void **state)
 		int status;
 		enum otlp_outcome outcome;
 	} rows[] = {
-		{ 0, OTLP_AGAIN },    { 200, OTLP_SENT },    { 202, OTLP_SENT },    { 307, OTLP_REFUSED }, { 400, OTLP_REFUSED },
-		{ 401, OTLP_REFUSED }, { 404, OTLP_REFUSED }, { 413, OTLP_REFUSED }, { 429, OTLP_AGAIN },   { 500, OTLP_REFUSED },
-		{ 502, OTLP_AGAIN },  { 503, OTLP_AGAIN },   { 504, OTLP_AGAIN },
+		{ 0, OTLP_AGAIN },     { 200, OTLP_SENT },    { 202, OTLP_SENT },
+		{ 307, OTLP_REFUSED }, { 400, OTLP_REFUSED }, { 401, OTLP_REFUSED },
+		{ 404, OTLP_REFUSED }, { 413, OTLP_REFUSED }, { 429, OTLP_AGAIN },
+		{ 500, OTLP_REFUSED }, { 502, OTLP_AGAIN },   { 503, OTLP_AGAIN },
+		{ 504, OTLP_AGAIN },
 	};
 	(void)state;
 
@@ -39,14 +41,18 @@ static void the_rejected_records_are_read_whatever_stands_there(void **state)
 		{ "", 0, "" },
 		{ "{}", 0, "" },
 		{ "{\"partialSuccess\":{}}", 0, "" },
-		{ "{\"partialSuccess\":{\"rejectedLogRecords\":\"3\",\"errorMessage\":\"too old\"}}", 3, "too old" },
+		{ "{\"partialSuccess\":{\"rejectedLogRecords\":\"3\",\"errorMessage\":\"too old\"}}",
+		  3, "too old" },
 		{ "{\"partialSuccess\":{\"rejectedLogRecords\":4}}", 4, "" },
-		{ "{\"partialSuccess\":{\"rejectedLogRecords\":\"99999999999999999999999\"}}", 10, "" },
+		{ "{\"partialSuccess\":{\"rejectedLogRecords\":\"99999999999999999999999\"}}", 10,
+		  "" },
 		{ "{\"partialSuccess\":{\"rejectedLogRecords\":1e300}}", 10, "" },
 		{ "{\"partialSuccess\":{\"rejectedLogRecords\":\"-1\"}}", 0, "" },
-		{ "{\"partialSuccess\":{\"rejectedLogRecords\":[3],\"errorMessage\":{\"a\":1}}}", 0, "" },
+		{ "{\"partialSuccess\":{\"rejectedLogRecords\":[3],\"errorMessage\":{\"a\":1}}}", 0,
+		  "" },
 		{ "{\"partialSuccess\":\"3\"}", 0, "" },
-		{ "{\"partialSuccess\":{\"rejectedLogRecords\":1,\"errorMessage\":\"a\\u001b[2J\\nb\"}}", 1, "a?[2J?b" },
+		{ "{\"partialSuccess\":{\"rejectedLogRecords\":1,\"errorMessage\":\"a\\u001b[2J\\nb\"}}",
+		  1, "a?[2J?b" },
 		{ "[[[[[[", 0, "" },
 		{ "<html>", 0, "" },
 	};

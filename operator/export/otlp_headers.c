@@ -8,7 +8,8 @@
 
 #include "lib/fileio.h"
 
-#define TOKEN "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" /* RFC 9110 */
+#define TOKEN \
+	"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" /* RFC 9110 */
 
 void otlp_headers_release(struct otlp_headers *headers)
 {
@@ -32,7 +33,8 @@ static bool is_header(const char *line)
 {
 	size_t name = strspn(line, TOKEN);
 
-	if (name == 0 || line[name] != ':' || strncasecmp(line, "Content-", strlen("Content-")) == 0)
+	if (name == 0 || line[name] != ':' ||
+	    strncasecmp(line, "Content-", strlen("Content-")) == 0)
 		return false;
 	for (const char *s = line + name; *s; s++)
 		if (((unsigned char)*s < ' ' && *s != '\t') || *s == 0x7f)
@@ -51,8 +53,10 @@ static int take_lines(struct otlp_headers *headers, struct err *err)
 		if (!*line || *line == '#')
 			continue;
 		if (!is_header(line) || n > OTLP_HEADERS_MAX)
-			return err_set(err, EINVAL, "line %d of the file of headers is no NAME: VALUE, or there are more than %d", number,
-				       OTLP_HEADERS_MAX);
+			return err_set(
+				err, EINVAL,
+				"line %d of the file of headers is no NAME: VALUE, or there are more than %d",
+				number, OTLP_HEADERS_MAX);
 		headers->lines[n++] = line;
 	}
 	return 0;

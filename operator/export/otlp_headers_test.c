@@ -32,7 +32,10 @@ static void each_line_is_a_header(void **state)
 	struct otlp_headers headers;
 	(void)state;
 
-	assert_int_equal(read_text("# of the vendor\n\n  Authorization: Bearer a b \r\nX-Scope-OrgID: ml", &headers, NULL), 0);
+	assert_int_equal(
+		read_text("# of the vendor\n\n  Authorization: Bearer a b \r\nX-Scope-OrgID: ml",
+			  &headers, NULL),
+		0);
 	assert_string_equal(headers.lines[0], "Content-Type: application/json");
 	assert_string_equal(headers.lines[1], "Authorization: Bearer a b");
 	assert_string_equal(headers.lines[2], "X-Scope-OrgID: ml");
@@ -53,7 +56,14 @@ static void without_a_file_there_is_our_own_header_alone(void **state)
 static void what_is_no_header_is_refused_and_never_quoted(void **state)
 {
 	static const char *const rows[] = {
-		"secret", ": secret", "Name:", "Name:  \t", "Na me: secret", "Content-Type: secret", "content-length: secret", "A: secret\x01",
+		"secret",
+		": secret",
+		"Name:",
+		"Name:  \t",
+		"Na me: secret",
+		"Content-Type: secret",
+		"content-length: secret",
+		"A: secret\x01",
 	};
 	struct otlp_headers headers;
 	(void)state;

@@ -95,7 +95,8 @@ static void put_resource(cJSON *record, const cJSON *failure, const struct otlp_
 
 	for (size_t i = 0; i < ARRAY_SIZE(resource_texts); i++)
 		if (!otlp_settings_has(settings, resource_texts[i].key))
-			put_text(attributes, resource_texts[i].key, json_str(failure, resource_texts[i].path));
+			put_text(attributes, resource_texts[i].key,
+				 json_str(failure, resource_texts[i].path));
 	put_number(attributes, "k8s.container.restart_count", failure, "spec.restartCount");
 	put_settings(attributes, settings);
 }
@@ -128,7 +129,8 @@ static void put_uid(cJSON *attributes, const cJSON *failure)
 {
 	char uid[600];
 
-	snprintf(uid, sizeof(uid), "%.63s/%.253s", json_str(failure, "metadata.namespace"), json_str(failure, "metadata.name"));
+	snprintf(uid, sizeof(uid), "%.63s/%.253s", json_str(failure, "metadata.namespace"),
+		 json_str(failure, "metadata.name"));
 	put_text(attributes, "log.record.uid", uid);
 }
 
@@ -138,7 +140,8 @@ static void put_process(cJSON *attributes, const cJSON *failure)
 	bool has_first = json_get(failure, "spec.process");
 
 	put_number(attributes, "process.pid", failure, "spec.process.pid");
-	put_number(attributes, "process.exit.code", failure, has_first ? "spec.process.exitCode" : "spec.exitCode");
+	put_number(attributes, "process.exit.code", failure,
+		   has_first ? "spec.process.exitCode" : "spec.exitCode");
 	put_number(attributes, "afterglow.container.exit_code", failure, "spec.exitCode");
 }
 
@@ -195,14 +198,16 @@ static cJSON *record_of(const cJSON *failure, int64_t observed_ns)
 	return record;
 }
 
-cJSON *otlp_record_new(const cJSON *failure, const struct otlp_settings *settings, int64_t observed_ns)
+cJSON *otlp_record_new(const cJSON *failure, const struct otlp_settings *settings,
+		       int64_t observed_ns)
 {
 	_cleanup_json_ cJSON *resource_logs = cJSON_CreateObject();
 	cJSON *scope_logs = cJSON_CreateObject(), *scope = json_object_at(scope_logs, "scope");
 	size_t lost = oom_count();
 
 	json_append(json_array_at(resource_logs, "scopeLogs"), scope_logs);
-	if (!resource_logs || !json_str(failure, "metadata.name") || !json_str(failure, "metadata.namespace"))
+	if (!resource_logs || !json_str(failure, "metadata.name") ||
+	    !json_str(failure, "metadata.namespace"))
 		return NULL;
 	put_resource(resource_logs, failure, settings);
 	json_set_str(scope, "name", "dev.afterglow.operator");
@@ -220,11 +225,13 @@ static cJSON *attributes_of(const cJSON *resource_logs)
 
 void otlp_record_set_incident(cJSON *record, const cJSON *failure)
 {
-	const cJSON *labels = json_get(failure, "metadata.labels"), *annotations = json_get(failure, "metadata.annotations");
+	const cJSON *labels = json_get(failure, "metadata.labels"),
+		    *annotations = json_get(failure, "metadata.annotations");
 	cJSON *attributes = attributes_of(record);
 
 	put_text(attributes, "afterglow.incident",
 		 cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, INCIDENT_LABEL)));
 	put_text(attributes, "afterglow.caused_by",
-		 cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, CAUSED_BY_ANNOTATION)));
+		 cJSON_GetStringValue(
+			 cJSON_GetObjectItemCaseSensitive(annotations, CAUSED_BY_ANNOTATION)));
 }

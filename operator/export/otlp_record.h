@@ -20,7 +20,8 @@
  * One member of "resourceLogs" with one record, of a whole RayFailure; the caller owns it. observed_ns: since 1970, which is also
  * the record's time if the failure has none. NULL: it is no RayFailure with a name, or there is no memory.
  */
-cJSON *otlp_record_new(const cJSON *failure, const struct otlp_settings *settings, int64_t observed_ns);
+cJSON *otlp_record_new(const cJSON *failure, const struct otlp_settings *settings,
+		       int64_t observed_ns);
 
 /*
  * Adds the incident that the failure belongs to and the name of its first cause, of the RayFailure's metadata as it is by now

@@ -33,7 +33,8 @@ static cJSON *object_of(const char *text)
 
 static const cJSON *log_record(const cJSON *record)
 {
-	return cJSON_GetArrayItem(json_get(cJSON_GetArrayItem(json_get(record, "scopeLogs"), 0), "logRecords"), 0);
+	return cJSON_GetArrayItem(
+		json_get(cJSON_GetArrayItem(json_get(record, "scopeLogs"), 0), "logRecords"), 0);
 }
 
 /* The value of an attribute; NULL: there is none. */
@@ -88,13 +89,15 @@ static void a_failure_becomes_a_record_with_its_resource(void **state)
 		{ "afterglow.memory.usage", "2147000000" },
 	};
 	_cleanup_json_ cJSON *failure = object_of(whole);
-	_cleanup_json_ cJSON *record = otlp_record_new(failure, &(struct otlp_settings){ 0 }, 1800000000000000001);
+	_cleanup_json_ cJSON *record =
+		otlp_record_new(failure, &(struct otlp_settings){ 0 }, 1800000000000000001);
 	const cJSON *log = log_record(record);
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(resource); i++)
 		assert_attribute(json_get(record, "resource"), resource[i][0], resource[i][1]);
-	assert_int_equal(cJSON_GetArraySize(json_get(record, "resource.attributes")), ARRAY_SIZE(resource));
+	assert_int_equal(cJSON_GetArraySize(json_get(record, "resource.attributes")),
+			 ARRAY_SIZE(resource));
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
 		assert_attribute(log, attributes[i][0], attributes[i][1]);
 	assert_int_equal(cJSON_GetArraySize(json_get(log, "attributes")), ARRAY_SIZE(attributes));
@@ -102,7 +105,8 @@ static void a_failure_becomes_a_record_with_its_resource(void **state)
 	assert_string_equal(json_str(log, "observedTimeUnixNano"), "1800000000000000001");
 	assert_int_equal(json_int(log, "severityNumber", 0), 17);
 	assert_string_equal(json_str(log, "severityText"), "ERROR");
-	assert_string_equal(json_str(log, "body.stringValue"), "The kernel's OOM killer ended the container");
+	assert_string_equal(json_str(log, "body.stringValue"),
+			    "The kernel's OOM killer ended the container");
 }
 
 static void ends_that_somebody_asked_for_are_no_errors(void **state)
@@ -110,8 +114,9 @@ static void ends_that_somebody_asked_for_are_no_errors(void **state)
 	static const struct {
 		const char *class, *severity;
 	} rows[] = {
-		{ "PodDeleted", "INFO" }, { "Terminated", "INFO" }, { "Interrupted", "INFO" },	 { "Completed", "INFO" },
-		{ "Evicted", "ERROR" },	  { "Unknown", "ERROR" },   { "NoSuchClass", "ERROR" },
+		{ "PodDeleted", "INFO" },   { "Terminated", "INFO" }, { "Interrupted", "INFO" },
+		{ "Completed", "INFO" },    { "Evicted", "ERROR" },   { "Unknown", "ERROR" },
+		{ "NoSuchClass", "ERROR" },
 	};
 	(void)state;
 
@@ -119,7 +124,8 @@ static void ends_that_somebody_asked_for_are_no_errors(void **state)
 		_cleanup_json_ cJSON *failure = object_of(whole);
 
 		json_set_str(json_get(failure, "spec"), "class", rows[i].class);
-		_cleanup_json_ cJSON *record = otlp_record_new(failure, &(struct otlp_settings){ 0 }, 1);
+		_cleanup_json_ cJSON *record =
+			otlp_record_new(failure, &(struct otlp_settings){ 0 }, 1);
 		if (strcmp(json_str(log_record(record), "severityText"), rows[i].severity) != 0)
 			fail_msg("%s", rows[i].class);
 	}
@@ -144,7 +150,9 @@ static void pid_and_exit_code_are_of_the_same_process(void **state)
 
 static void attributes_of_the_administrator_win(void **state)
 {
-	const struct otlp_settings settings = { .attributes = { "k8s.cluster.name=prod", "service.name=ray" }, .n_attributes = 2 };
+	const struct otlp_settings settings = {
+		.attributes = { "k8s.cluster.name=prod", "service.name=ray" }, .n_attributes = 2
+	};
 	_cleanup_json_ cJSON *failure = object_of(whole);
 	_cleanup_json_ cJSON *record = otlp_record_new(failure, &settings, 1);
 	(void)state;
@@ -156,8 +164,11 @@ static void attributes_of_the_administrator_win(void **state)
 
 static void the_incident_is_added_when_it_is_known(void **state)
 {
-	_cleanup_json_ cJSON *failure = object_of(whole), *metadata = object_of(
-		"{\"metadata\":{\"labels\":{\"" INCIDENT_LABEL "\":\"i-1\"},\"annotations\":{\"" CAUSED_BY_ANNOTATION "\":\"demo-head-1\"}}}");
+	_cleanup_json_ cJSON *failure = object_of(whole),
+			     *metadata = object_of(
+				     "{\"metadata\":{\"labels\":{\"" INCIDENT_LABEL
+				     "\":\"i-1\"},\"annotations\":{\"" CAUSED_BY_ANNOTATION
+				     "\":\"demo-head-1\"}}}");
 	_cleanup_json_ cJSON *record = otlp_record_new(failure, &(struct otlp_settings){ 0 }, 1);
 	(void)state;
 
@@ -171,16 +182,19 @@ static void the_incident_is_added_when_it_is_known(void **state)
 
 static void what_a_failure_lacks_is_left_out_and_what_is_too_long_is_cut(void **state)
 {
-	_cleanup_json_ cJSON *bare = object_of("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ml\"},\"spec\":{\"endedAt\":\"never\"}}");
+	_cleanup_json_ cJSON *bare = object_of(
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"ml\"},\"spec\":{\"endedAt\":\"never\"}}");
 	_cleanup_json_ cJSON *nameless = object_of("{\"spec\":{\"class\":\"Killed\"}}");
 	char text[OTLP_TEXT_MAX + 3] = "";
 	(void)state;
 
 	memset(text, 'x', OTLP_TEXT_MAX - 1);
-	memcpy(text + OTLP_TEXT_MAX - 1, "\xc3\xa4", 3); /* a character that does not fit any more */
+	memcpy(text + OTLP_TEXT_MAX - 1, "\xc3\xa4",
+	       3); /* a character that does not fit any more */
 	json_set_str(json_get(bare, "spec"), "verdict", text);
 	_cleanup_json_ cJSON *record = otlp_record_new(bare, &(struct otlp_settings){ 0 }, 7);
-	assert_int_equal(strlen(json_str(log_record(record), "body.stringValue")), OTLP_TEXT_MAX - 1);
+	assert_int_equal(strlen(json_str(log_record(record), "body.stringValue")),
+			 OTLP_TEXT_MAX - 1);
 	assert_string_equal(json_str(log_record(record), "timeUnixNano"), "7");
 	assert_int_equal(cJSON_GetArraySize(json_get(log_record(record), "attributes")), 2);
 	assert_null(otlp_record_new(nameless, &(struct otlp_settings){ 0 }, 7));

@@ -15,13 +15,18 @@ int otlp_settings_set_endpoint(struct otlp_settings *settings, const char *url, 
 		settings->endpoint = NULL;
 		return 0;
 	}
-	if (!host || (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || !host[3] || host[3] == '/' ||
-	    strlen(url) > OTLP_ENDPOINT_MAX || !is_plain(url) || strpbrk(url, "?#"))
-		return err_set(err, EINVAL, "must be http://HOST:PORT or https://HOST:PORT, perhaps with a path, of at most %d bytes",
-			       OTLP_ENDPOINT_MAX);
+	if (!host || (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) ||
+	    !host[3] || host[3] == '/' || strlen(url) > OTLP_ENDPOINT_MAX || !is_plain(url) ||
+	    strpbrk(url, "?#"))
+		return err_set(
+			err, EINVAL,
+			"must be http://HOST:PORT or https://HOST:PORT, perhaps with a path, of at most %d bytes",
+			OTLP_ENDPOINT_MAX);
 	/* It would appear in the list of processes and in the log. */
 	if (strchr(url, '@'))
-		return err_set(err, EINVAL, "must not hold credentials: put a header into the file of --otlp-headers");
+		return err_set(
+			err, EINVAL,
+			"must not hold credentials: put a header into the file of --otlp-headers");
 	settings->endpoint = url;
 	return 0;
 }
@@ -35,17 +40,20 @@ static size_t name_len(const char *attribute)
 static size_t find(const struct otlp_settings *settings, const char *name, size_t len)
 {
 	for (size_t i = 0; i < settings->n_attributes; i++)
-		if (name_len(settings->attributes[i]) == len && memcmp(settings->attributes[i], name, len) == 0)
+		if (name_len(settings->attributes[i]) == len &&
+		    memcmp(settings->attributes[i], name, len) == 0)
 			return i;
 	return settings->n_attributes;
 }
 
-int otlp_settings_add_attribute(struct otlp_settings *settings, const char *attribute, struct err *err)
+int otlp_settings_add_attribute(struct otlp_settings *settings, const char *attribute,
+				struct err *err)
 {
 	size_t len = name_len(attribute), at = find(settings, attribute, len);
 
 	if (len == 0 || !attribute[len] || strlen(attribute) > OTLP_ATTRIBUTE_MAX)
-		return err_set(err, EINVAL, "must be NAME=VALUE, of at most %d bytes", OTLP_ATTRIBUTE_MAX);
+		return err_set(err, EINVAL, "must be NAME=VALUE, of at most %d bytes",
+			       OTLP_ATTRIBUTE_MAX);
 	if (at == OTLP_ATTRIBUTES_MAX)
 		return err_set(err, ENOSPC, "may be given %d times", OTLP_ATTRIBUTES_MAX);
 	settings->attributes[at] = attribute;

@@ -16,7 +16,8 @@
 struct otlp_settings {
 	const char *endpoint; /* NULL: nothing is exported */
 	const char *headers_file, *ca_file; /* NULL: none, and the system's authorities */
-	const char *attributes[OTLP_ATTRIBUTES_MAX]; /* NAME=VALUE, of the resource; each name once */
+	const char
+		*attributes[OTLP_ATTRIBUTES_MAX]; /* NAME=VALUE, of the resource; each name once */
 	size_t n_attributes;
 };
 
@@ -26,7 +27,8 @@ struct otlp_settings {
  */
 int otlp_settings_set_endpoint(struct otlp_settings *settings, const char *url, struct err *err);
 /* Of a name that comes again the last value counts. -EINVAL: not NAME=VALUE, or too long; -ENOSPC: too many. */
-int otlp_settings_add_attribute(struct otlp_settings *settings, const char *attribute, struct err *err);
+int otlp_settings_add_attribute(struct otlp_settings *settings, const char *attribute,
+				struct err *err);
 /* Whether there is an attribute of that name. */
 bool otlp_settings_has(const struct otlp_settings *settings, const char *name);
 

@@ -81,7 +81,8 @@ static void attributes_are_bounded(void **state)
 	assert_int_equal(otlp_settings_add_attribute(&settings, "=x", NULL), -EINVAL);
 	for (size_t i = 0; i < OTLP_ATTRIBUTES_MAX + 1; i++) {
 		snprintf(many[i], sizeof(many[i]), "a%zu=x", i);
-		assert_int_equal(otlp_settings_add_attribute(&settings, many[i], NULL), i < OTLP_ATTRIBUTES_MAX ? 0 : -ENOSPC);
+		assert_int_equal(otlp_settings_add_attribute(&settings, many[i], NULL),
+				 i < OTLP_ATTRIBUTES_MAX ? 0 : -ENOSPC);
 	}
 }
 

@@ -71,12 +71,13 @@ static void an_answer_says_for_how_long_it_is_good(void **state)
 
 /* --- A name server that does not answer --- */
 
-typedef int (*lookup_fn)(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **ret_list);
+typedef int (*lookup_fn)(const char *host, const char *service, const struct addrinfo *hints,
+			 struct addrinfo **ret_list);
 static int lookup[2] = { -1, -1 }; /* while it is open, a lookup waits for a byte from this pipe */
 
 /* Before glibc's: libcurl calls it in a thread. */
-int getaddrinfo(const char *restrict host, const char *restrict service, const struct addrinfo *restrict hints,
-		struct addrinfo **restrict ret_list)
+int getaddrinfo(const char *restrict host, const char *restrict service,
+		const struct addrinfo *restrict hints, struct addrinfo **restrict ret_list)
 {
 	char byte;
 
@@ -95,9 +96,11 @@ static void a_call_ends_while_the_name_of_its_host_is_still_looked_up(void **sta
 
 	assert_int_equal(pipe(lookup), 0);
 	assert_int_equal(http_new(base, &http, NULL), 0);
-	const struct http_request request = {
-		.method = "GET", .url = "http://collector.example:4318", .direct = true, .deadline_ns = 100 * NS_PER_MS, .answer_max = 100
-	};
+	const struct http_request request = { .method = "GET",
+					      .url = "http://collector.example:4318",
+					      .direct = true,
+					      .deadline_ns = 100 * NS_PER_MS,
+					      .answer_max = 100 };
 	assert_int_equal(http_start(http, &request, NULL, keep, &o, NULL, NULL), 0);
 	/* The lookup has not ended: its pipe is empty and open. */
 	turn_until(base, &o.done);
