@@ -35,6 +35,11 @@ struct failure_writer_options {
 	cJSON *(*reconsider)(void *arg, const cJSON *object);
 	/* The evidence of a pod of this cluster ("namespace/name") is written: it may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
+	/*
+	 * We wrote that RayFailure, or perhaps did: called again where only the answer to the first write was lost. Valid during the
+	 * call only. NULL is allowed.
+	 */
+	void (*on_recorded)(void *arg, const cJSON *object);
 	/* That failure is not recorded, for there is no room or the API server keeps refusing it. NULL is allowed. */
 	void (*on_lost)(void *arg, const struct ray_failure *failure, const char *why);
 	/* The API server does not know what ("class, evidence") of a RayFailure. Called once. NULL is allowed. */

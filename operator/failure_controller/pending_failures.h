@@ -47,6 +47,7 @@ struct pending_failure {
 	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
 	bool taken; /* in work, or was: it stays as it is */
 	bool owner_asked, inquired;
+	bool unanswered; /* a write of it got no answer, and may have been carried out */
 	bool reduced; /* object, to what an older CRD takes */
 };
 
