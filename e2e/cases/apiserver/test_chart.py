@@ -300,23 +300,6 @@ def test_by_default_nothing_needs_a_crd_of_others(plane):
     assert groups == {"v1", "apps", "policy", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io"}
 
 
-@pytest.mark.parametrize("sets", [
-    (), ("manageRayClusters=true", "recording.kernelLog.enabled=true", "nodeAgent.enabled=true"),
-    # This API server forbids privileged containers, as which the agent would read the kernel log.
-    ("watchNamespace=NAMESPACE", "nodeAgent.enabled=true", "nodeAgent.syslog=false")])
-def test_kubernetes_itself_knows_each_field_of_what_is_rendered(plane, api, sets, tmp_path):
-    """The API server validates more than kubeconform's schemas do. Kinds of the Prometheus operator have no CRD here."""
-    sets = [s.replace("NAMESPACE", api.namespace) for s in sets]
-    objects = [o for o in rendered(plane, *sets, *EVERYTHING, f"image.digest={DIGEST}", "extraArgs[0]=--qps=1", "env[0].name=A", "env[0].value=B",
-                                   "volumes[0].name=v", "volumes[0].emptyDir.medium=Memory", "volumeMounts[0].name=v",
-                                   "volumeMounts[0].mountPath=/v", "topologySpreadConstraints[0].maxSkew=1",
-                                   "topologySpreadConstraints[0].topologyKey=zone", "topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
-                                   namespace=api.namespace) if not o["apiVersion"].startswith("monitoring.coreos.com/")]
-    (tmp_path / "chart.yaml").write_text(yaml.safe_dump_all(objects))
-    told = plane.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", str(tmp_path / "chart.yaml"))
-    assert told.count("(server dry run)") == len(objects)
-
-
 @pytest.mark.parametrize("sets, name", [
     (["nameOverride=ray-deaths"], "afterglow-ray-deaths"), (["fullnameOverride=deaths"], "deaths"),
     (["nameOverride=glow"], "afterglow"), (["nameOverride=x", "fullnameOverride=deaths"], "deaths"),
