@@ -39,6 +39,7 @@ struct options {
 	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
 	struct retention retention; /* of RayFailures */
 	enum log_level log_level;
+	enum log_format log_format;
 	const char *check_ready; /* URL that is asked whether another operator is ready, in place of being one; NULL: none */
 	bool help, version;
 };

@@ -363,6 +363,19 @@ def test_the_pod_takes_more_arguments_volumes_and_times(plane, tmp_path):
     assert pod["topologySpreadConstraints"][0]["topologyKey"] == "zone"
 
 
+def test_the_operator_logs_json_and_keeps_to_a_rate_if_values_say_so(plane, start, make):
+    """That the rate is kept is shown with a clock of its own, in operator/kube/rate_limit_test.c."""
+    args = operator_of(rendered(plane, "logFormat=json", "logLevel=debug", "qps=20", "burst=3"))["args"]
+    at = [args.index(option) for option in ("--log-level", "--log-format", "--qps", "--burst")]
+    given = [part for n in at for part in args[n:n + 2]]
+    assert given == ["--log-level", "debug", "--log-format", "json", "--qps", "20", "--burst", "3"]
+    operator = start(*given)
+    make("demo", group("small", 2)).wait_pods(1, 2)
+    lines = [json.loads(line) for line in operator.text().splitlines()]
+    assert lines and all(set(line) == {"time", "level", "msg"} for line in lines), lines
+    assert "--qps" not in operator_of(rendered(plane))["args"]
+
+
 def test_the_rules_and_dashboards_of_the_chart_are_those_of_the_folder_monitoring(plane):
     objects = rendered(plane, *EVERYTHING, "monitoring.runbookURL=https://wiki.example/ray/", "monitoring.prometheusRule.labels.release=kps")
     rule = only(objects, "PrometheusRule")
@@ -445,6 +458,8 @@ def test_the_charts_test_asks_the_operator_whether_it_is_ready(plane, operator, 
     ("webhook.port=8080", "at '/webhook/port'"),
     ("image.digest=sha256:12", "at '/image/digest'"),
     ("extraArgs[0]=7", "at '/extraArgs/0'"),
+    ("logFormat=xml", "at '/logFormat'"),
+    ("qps=-1", "at '/qps'"),
     ("livenessProbe.httpGet.path=/", "at '/livenessProbe/httpGet'"),
     ("monitoring.serviceMonitor.interval=soon", "at '/monitoring/serviceMonitor/interval'"),
     ("networkPolicy.egress=true", "at '/networkPolicy': additional properties 'egress' not allowed"),
