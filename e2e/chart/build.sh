@@ -18,7 +18,7 @@ crds() {
 
 program() { # MODULE PACKAGE
 	local dir
-	dir=$cache/chart-$1-$(cd "$here/$1" && cat go.* ./*.go 2>/dev/null | sha256sum | cut -c1-16)
+	dir=$cache/chart-$1-$(cat "$here/$1"/* | sha256sum | cut -c1-16)
 	mkdir -p "$cache"
 	# Tests that run side by side may want it at the same time.
 	exec 8>"$dir.lock"

@@ -5,6 +5,7 @@ of kubeconform do, which are made from the same OpenAPI documents: also values, 
 """
 
 import copy
+import os
 import pathlib
 import subprocess
 
@@ -12,8 +13,12 @@ import pytest
 import yaml
 
 from conftest import wait_for
+from apiserver.conftest import ROOT
 from apiserver.judges import judge
 from apiserver.test_chart import DIGEST, EVERYTHING, only, pod_of, rendered
+
+# One worker installs the kinds of others.
+pytestmark = pytest.mark.xdist_group("chart-fields")
 
 # What the pod of the operator takes from values, with all of it given.
 POD = (f"image.digest={DIGEST}", "extraArgs[0]=--qps=1", "env[0].name=A", "env[0].value=B", "volumes[0].name=v",
@@ -36,15 +41,13 @@ SETS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def kinds_of_others(plane):
-    """The CRDs of cert-manager and of the Prometheus operator, while they are needed."""
+    """The CRDs of cert-manager and of the Prometheus operator. They stay: no other test has objects of these kinds."""
     folders = [pathlib.Path(line) for line in judge("crds")]
     files = [str(next(path for folder in folders for path in folder.glob(f"*_{plural}.yaml"))) for plural in OTHERS]
     options = [part for file in files for part in ("-f", file)]
     plane.kubectl("apply", "--server-side", *options)
     for plural in OTHERS:
         wait_for(f"the kind {plural}", lambda plural=plural: plane.kubectl("get", plural, "-A", "-o", "name") == "", interval=0.1)
-    yield
-    plane.kubectl("delete", "--wait=false", *options)
 
 
 def dry_run(plane, objects, directory):
@@ -83,6 +86,19 @@ def test_a_field_that_is_misspelt_is_refused_in_each_kind(plane, api, tmp_path):
     answer = dry_run(plane, [misspelt(o) for o in each], tmp_path)
     assert answer.returncode != 0 and "dry run" not in answer.stdout, answer.stdout
     assert answer.stderr.count("readinesProbe") >= len(each), answer.stderr
+
+
+def test_kube_score_finds_nothing_critical(plane):
+    """What it is not asked, and why, stands in the script."""
+    def score(*values):
+        return subprocess.run([ROOT / "tools/chart_score.sh", *values], capture_output=True, text=True, check=False, env={
+            **os.environ, "KUBE_SCORE": program, "PATH": f"{plane.bin}:{os.environ['PATH']}"})
+
+    (program,) = judge("kube-score")
+    answer = score()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    answer = score("securityContext.readOnlyRootFilesystem=false")
+    assert answer.returncode == 1 and "[CRITICAL] afterglow-operator" in answer.stdout, answer.stdout + answer.stderr
 
 
 @pytest.mark.parametrize("sets", [(), OPENSHIFT])

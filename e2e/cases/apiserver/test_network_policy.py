@@ -6,10 +6,14 @@ NFT_QUEUE, which the machines of the tests do not have.
 """
 
 import json
+import re
 import subprocess
+import textwrap
 
 import pytest
+import yaml
 
+from apiserver.conftest import ROOT
 from apiserver.judges import judge
 from apiserver.test_chart import EVERYTHING, only, operator_of, pod_of, rendered
 
@@ -67,9 +71,10 @@ def test_the_api_server_reaches_the_webhook_and_prometheus_and_helm_test_the_met
 
 def test_nothing_else_of_the_operators_pods_can_be_reached(plane, program):
     flows = Flows(plane, program)
-    assert flows.answers((RAY, flows.operator, 22, ""), (MONITORING, flows.operator, 9000, "other"), (API_SERVER, flows.operator, 8080, "metrics")) == [False] * 3
-    # Another pod of the same namespace has the same rights as any other.
-    assert flows.answers((peer(SYSTEM, {"app": "other"}, "10.1.0.5"), flows.operator, 9000, "other")) == [False]
+    # Another pod of the same namespace has the rights of any other.
+    neighbour = peer(SYSTEM, {"app": "other"}, "10.1.0.5")
+    assert flows.answers((RAY, flows.operator, 22, ""), (MONITORING, flows.operator, 9000, "other"),
+                         (API_SERVER, flows.operator, 8080, "metrics"), (neighbour, flows.operator, 9000, "other")) == [False] * 4
 
 
 def test_what_the_operator_itself_asks_for_is_not_limited(plane, program):
@@ -102,3 +107,13 @@ def test_the_webhooks_port_may_be_another(plane, program):
     flows = Flows(plane, program, "webhook.port=10250")
     assert flows.ports["webhook"] == 10250 and flows.to_operator(API_SERVER, "webhook") == [True]
     assert flows.answers((API_SERVER, flows.operator, 9443, "")) == [False]
+
+
+def test_the_policy_of_the_page_lets_the_operator_ask_the_sidecars_and_needs_another_for_ray(plane, program):
+    page = (ROOT / "docs/install.md").read_text()
+    (block,) = [b for b in re.findall(r"(?:^ {6}.*\n)+", page, re.M) if "kind: NetworkPolicy" in b]
+    flows = Flows(plane, program)
+    flows.policy = yaml.safe_load(textwrap.dedent(block))
+    worker = peer("ml", {"ray.io/is-ray-node": "yes"}, "10.1.0.8")
+    assert flows.answers((flows.operator, RAY, 9095, "afterglow-http"), (MONITORING, RAY, 9095, "afterglow-http"),
+                         (flows.operator, RAY, 6379, "gcs"), (worker, RAY, 6379, "gcs")) == [True, False, False, False]
