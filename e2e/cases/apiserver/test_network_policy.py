@@ -96,6 +96,13 @@ def test_metrics_may_be_left_to_one_namespace_and_helm_test_goes_on(plane, progr
     assert flows.to_operator(API_SERVER, "webhook") == [True]
 
 
+def test_the_webhook_may_be_left_to_the_addresses_of_the_api_server(plane, program):
+    flows = Flows(plane, program, "networkPolicy.webhookFrom[0].ipBlock.cidr=192.168.0.0/24")
+    assert flows.to_operator(API_SERVER, "webhook") == [True]
+    assert flows.to_operator(RAY, "webhook") + flows.to_operator({"IP": "192.168.1.10"}, "webhook") == [False, False]
+    assert flows.to_operator(MONITORING, "metrics") == [True]
+
+
 @pytest.mark.parametrize("value", ["manageRayClusters=true", "webhook.enabled=false"])
 def test_without_a_webhook_its_port_is_closed(plane, program, value):
     flows = Flows(plane, program, value)
