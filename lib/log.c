@@ -7,15 +7,23 @@
 #include <unistd.h>
 
 #include "lib/outlet.h"
+#include "lib/utf8.h"
 #include "lib/units.h"
 
 #define LOG_LINE_MAX 2048
+#define JSON_FRAME_MAX 100 /* what a line of JSON has besides the text */
 
 static enum log_level log_level = LOG_LEVEL_INFO;
+static enum log_format log_format = LOG_FORMAT_TEXT;
 
 void log_set_level(enum log_level level)
 {
 	log_level = level;
+}
+
+void log_set_format(enum log_format format)
+{
+	log_format = format;
 }
 
 bool log_limit_passes(struct log_limit *limit, int64_t now_ns)
@@ -29,28 +37,71 @@ bool log_limit_passes(struct log_limit *limit, int64_t now_ns)
 	return false;
 }
 
+/* Replaces what could forge a line or drive a terminal, and for JSON what is no text. */
+static void mend(char *text)
+{
+	if (log_format == LOG_FORMAT_JSON)
+		utf8_mend(text);
+	for (char *p = text; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+}
+
+/* Writes text as a JSON string to a buffer that takes each of its bytes twice, and the quotes; returns the length. */
+static size_t add_json_string(char *to, const char *text)
+{
+	size_t len = 0;
+
+	to[len++] = '"';
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			to[len++] = '\\';
+		to[len++] = *text;
+	}
+	to[len++] = '"';
+	return len;
+}
+
+/* One write, so that lines of several processes do not mix; a lost log line is not worth an error. */
+static void write_json(const char *when, const char *level, const char *text)
+{
+	char line[JSON_FRAME_MAX + 2 * LOG_LINE_MAX];
+	size_t len = (size_t)snprintf(line, JSON_FRAME_MAX, "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", when, level);
+
+	len += add_json_string(line + len, text);
+	line[len++] = '}';
+	line[len++] = '\n';
+	outlet_write(STDERR_FILENO, line, len);
+}
+
+static void write_text(const char *when, const char *level, const char *text)
+{
+	char line[LOG_LINE_MAX];
+	int n = snprintf(line, sizeof(line) - 1, "%s %s %s", when, level, text);
+	size_t len = MIN((size_t)n, sizeof(line) - 2);
+
+	line[len++] = '\n';
+	outlet_write(STDERR_FILENO, line, len);
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	static const char *const names[] = { "error", "warning", "info", "debug" };
-	char line[LOG_LINE_MAX], when[TIME_TEXT_MAX];
+	char text[LOG_LINE_MAX], when[TIME_TEXT_MAX];
 	va_list ap;
-	size_t len;
 	int n;
 
 	if (level > log_level)
 		return;
-	len = (size_t)snprintf(line, sizeof(line), "%s %s ", time_format(now_realtime_ns(), when),
-			       names[level]);
 	va_start(ap, fmt);
-	n = vsnprintf(line + len, sizeof(line) - len, fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		return;
-	len = MIN(len + (size_t)n, sizeof(line) - 2);
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
-	line[len++] = '\n';
-	/* One write, so that lines of several processes do not mix; a lost log line is not worth an error. */
-	outlet_write(STDERR_FILENO, line, len);
+	mend(text);
+	time_format(now_realtime_ns(), when);
+	if (log_format == LOG_FORMAT_JSON)
+		write_json(when, names[level], text);
+	else
+		write_text(when, names[level], text);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line per event on stderr: "2026-11-21T01:29:06.324Z info text". Only
- * programs log (main and the module that takes the decision); libraries return
- * errors. Control characters in the text are escaped: names from a Ray
- * container may stand in it.
+ * One line per event on stderr: "2026-11-21T01:29:06.324Z info text", or the same
+ * as a JSON object. Only programs log (main and the module that takes the decision);
+ * libraries return errors. Control characters in the text are replaced: names from
+ * a Ray container may stand in it.
  */
 #ifndef AFTERGLOW_LIB_LOG_H
 #define AFTERGLOW_LIB_LOG_H
@@ -18,6 +18,12 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 
 /* Lines above this level are dropped. The default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
+
+enum log_format {
+	LOG_FORMAT_TEXT, /* the default */
+	LOG_FORMAT_JSON, /* {"time":"2026-11-21T01:29:06.324Z","level":"info","msg":"text"} */
+};
+void log_set_format(enum log_format format);
 
 void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "lib/json.h"
 #include "lib/units.h"
 
 static int saved_stderr, pipe_end;
@@ -36,6 +37,7 @@ static int give_back(void **state)
 	close(saved_stderr);
 	close(pipe_end);
 	log_set_level(LOG_LEVEL_INFO);
+	log_set_format(LOG_FORMAT_TEXT);
 	return 0;
 }
 
@@ -105,6 +107,65 @@ static void a_long_text_is_cut_and_stays_one_line(void **state)
 	}
 }
 
+/* The line that was logged last, as JSON; its text is msg. */
+static void assert_json_line(const char *level, const char *msg)
+{
+	_cleanup_json_ cJSON *line = NULL;
+	struct err err = { 0 };
+	int64_t ns;
+
+	logged();
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	if (json_parse(text, strlen(text), &line, &err) < 0)
+		fail_msg("%s: %s", err_text(&err), text);
+	assert_int_equal(time_parse(json_str(line, "time"), &ns, NULL), 0);
+	assert_string_equal(json_str(line, "level"), level);
+	assert_string_equal(json_str(line, "msg"), msg);
+}
+
+static void a_line_may_be_json(void **state)
+{
+	(void)state;
+	log_set_format(LOG_FORMAT_JSON);
+	log_warning("pod %s: %d", "x", 7);
+	assert_json_line("warning", "pod x: 7");
+	log_info("%s", "");
+	assert_json_line("info", "");
+	log_info("%s", "caf\xc3\xa9");
+	assert_json_line("info", "caf\xc3\xa9");
+}
+
+static void nothing_in_a_text_ends_its_json_string_or_is_no_json(void **state)
+{
+	(void)state;
+	log_set_format(LOG_FORMAT_JSON);
+	log_info("%s", "a\",\"level\":\"error\n{\\");
+	assert_json_line("info", "a\",\"level\":\"error?{\\");
+	log_info("%s", "\xff\xc3\x1b[31m\x7f \xed\xa0\x80");
+	assert_json_line("info", "???[31m? ???");
+	/* A code that a terminal takes for the start of a command. */
+	log_info("%s", "a\xc2\x9b" "31m");
+	assert_json_line("info", "a??31m");
+}
+
+static void a_long_text_is_cut_and_stays_json(void **state)
+{
+	_cleanup_free_ char *quotes = malloc(4001), *wide = malloc(4001);
+
+	(void)state;
+	memset(quotes, '"', 4000);
+	for (size_t i = 0; i < 4000; i += 2)
+		memcpy(wide + i, "\xc3\xa9", 2);
+	quotes[4000] = wide[4000] = '\0';
+	log_set_format(LOG_FORMAT_JSON);
+	log_info("%s", quotes);
+	quotes[2047] = '\0';
+	assert_json_line("info", quotes);
+	log_info("%s", wide); /* the cut goes through a character, half of which is left */
+	memcpy(wide + 2046, "?", 2);
+	assert_json_line("info", wide);
+}
+
 static void a_stderr_that_takes_nothing_is_no_error(void **state)
 {
 	char fill[4096];
@@ -130,6 +191,9 @@ int main(void)
 		captured(lines_above_the_level_are_dropped),
 		captured(control_characters_cannot_forge_a_line_or_drive_a_terminal),
 		captured(a_long_text_is_cut_and_stays_one_line),
+		captured(a_line_may_be_json),
+		captured(nothing_in_a_text_ends_its_json_string_or_is_no_json),
+		captured(a_long_text_is_cut_and_stays_json),
 		captured(a_stderr_that_takes_nothing_is_no_error),
 	};
 

@@ -394,6 +394,7 @@ int main(int argc, char *argv[])
 		return fflush(stdout) == 0 ? 0 : 1;
 	}
 	log_set_level(program.options.log_level);
+	log_set_format(program.options.log_format);
 	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that goes away must not end us */
 	if (program.options.check_ready)
 		return check_ready(program.options.check_ready);

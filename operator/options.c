@@ -45,6 +45,7 @@ static const char help[] =
 	"  --check-ready URL        ask the operator at URL (http://HOST:8080/readyz) for at most a minute whether it is ready, print its\n"
 	"                           answer and end with 0 or 1; nothing else is done\n"
 	"  --log-level LEVEL        error, warning, info or debug (default info)\n"
+	"  --log-format FORMAT      text, or json: a JSON object for each line (default text)\n"
 	"  --help, --version\n";
 
 const char *options_help(void)
@@ -81,6 +82,7 @@ enum option_id {
 	OPT_WEBHOOK_CONFIGURATION,
 	OPT_WEBHOOK_CERTIFICATES,
 	OPT_LOG_LEVEL,
+	OPT_LOG_FORMAT,
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -114,6 +116,7 @@ static const struct option table[] = {
 	{ "webhook-configuration", required_argument, NULL, OPT_WEBHOOK_CONFIGURATION },
 	{ "webhook-certificates", required_argument, NULL, OPT_WEBHOOK_CERTIFICATES },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
+	{ "log-format", required_argument, NULL, OPT_LOG_FORMAT },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ 0 },
@@ -129,6 +132,14 @@ static int log_level_from_name(const char *name, enum log_level *ret_level, stru
 			return 0;
 		}
 	return err_set(err, EINVAL, "--log-level %s: must be error, warning, info or debug", name);
+}
+
+static int log_format_from_name(const char *name, enum log_format *ret_format, struct err *err)
+{
+	if (strcmp(name, "text") != 0 && strcmp(name, "json") != 0)
+		return err_set(err, EINVAL, "--log-format %s: must be text or json", name);
+	*ret_format = strcmp(name, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+	return 0;
 }
 
 static int bool_from_text(const char *option, const char *text, bool *ret_value, struct err *err)
@@ -234,6 +245,8 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 		return 0;
 	case OPT_LOG_LEVEL:
 		return log_level_from_name(value, &o->log_level, err);
+	case OPT_LOG_FORMAT:
+		return log_format_from_name(value, &o->log_format, err);
 	case OPT_CONTEXT:
 		o->context = given(value);
 		return 0;

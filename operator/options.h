@@ -41,6 +41,7 @@ struct options {
 	struct retention retention; /* of RayFailures */
 	struct otlp_settings otlp; /* where RayFailures are exported to */
 	enum log_level log_level;
+	enum log_format log_format;
 	const char *check_ready; /* URL that is asked whether another operator is ready, in place of being one; NULL: none */
 	bool help, version;
 };

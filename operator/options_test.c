@@ -46,6 +46,11 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_false(o.manage_clusters);
 	assert_int_equal(parse(ARGS("--kubeconfig=/k", "--log-level=debug"), &o, &err), 0);
 	assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
+	assert_int_equal(parse(ARGS("--log-format=json"), &o, &err), 0);
+	assert_int_equal(o.log_format, LOG_FORMAT_JSON);
+	assert_int_equal(parse(ARGS("--log-format=json", "--log-format=text"), &o, &err), 0);
+	assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
 	assert_true(o.qps == OPTIONS_QPS && o.burst == OPTIONS_BURST);
 	assert_string_equal(o.launcher, OPTIONS_LAUNCHER);
 	assert_false(o.launcher_given);
@@ -110,6 +115,7 @@ static void mistakes_are_named(void **state)
 		{ { "--leader-elect=maybe" }, "--leader-elect=maybe: must be true or false" },
 		{ { "--manage-clusters=1" }, "--manage-clusters=1: must be true or false" },
 		{ { "--leader-elect", "true" }, "unexpected argument true" },
+		{ { "--log-format", "xml" }, "--log-format xml: must be text or json" },
 		{ { "--log-level", "loud" }, "--log-level loud" },
 		{ { "--qps=-1" }, "--qps -1: must be a number" },
 		{ { "--burst", "many" }, "--burst many: must be a number" },

@@ -300,23 +300,6 @@ def test_by_default_nothing_needs_a_crd_of_others(plane):
     assert groups == {"v1", "apps", "policy", "rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io"}
 
 
-@pytest.mark.parametrize("sets", [
-    (), ("manageRayClusters=true", "recording.kernelLog.enabled=true", "nodeAgent.enabled=true"),
-    # This API server forbids privileged containers, as which the agent would read the kernel log.
-    ("watchNamespace=NAMESPACE", "nodeAgent.enabled=true", "nodeAgent.syslog=false")])
-def test_kubernetes_itself_knows_each_field_of_what_is_rendered(plane, api, sets, tmp_path):
-    """The API server validates more than kubeconform's schemas do. Kinds of the Prometheus operator have no CRD here."""
-    sets = [s.replace("NAMESPACE", api.namespace) for s in sets]
-    objects = [o for o in rendered(plane, *sets, *EVERYTHING, f"image.digest={DIGEST}", "extraArgs[0]=--qps=1", "env[0].name=A", "env[0].value=B",
-                                   "volumes[0].name=v", "volumes[0].emptyDir.medium=Memory", "volumeMounts[0].name=v",
-                                   "volumeMounts[0].mountPath=/v", "topologySpreadConstraints[0].maxSkew=1",
-                                   "topologySpreadConstraints[0].topologyKey=zone", "topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
-                                   namespace=api.namespace) if not o["apiVersion"].startswith("monitoring.coreos.com/")]
-    (tmp_path / "chart.yaml").write_text(yaml.safe_dump_all(objects))
-    told = plane.kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", str(tmp_path / "chart.yaml"))
-    assert told.count("(server dry run)") == len(objects)
-
-
 @pytest.mark.parametrize("sets, name", [
     (["nameOverride=ray-deaths"], "afterglow-ray-deaths"), (["fullnameOverride=deaths"], "deaths"),
     (["nameOverride=glow"], "afterglow"), (["nameOverride=x", "fullnameOverride=deaths"], "deaths"),
@@ -401,6 +384,19 @@ def test_failures_are_exported_where_the_values_say_so_and_credentials_stay_in_t
         "config": None, "otlp-headers": "vendor", "otlp-ca": "corp"}
 
 
+def test_the_operator_logs_json_and_keeps_to_a_rate_if_values_say_so(plane, start, make):
+    """That the rate is kept is shown with a clock of its own, in operator/kube/rate_limit_test.c."""
+    args = operator_of(rendered(plane, "logFormat=json", "logLevel=debug", "qps=20", "burst=3"))["args"]
+    at = [args.index(option) for option in ("--log-level", "--log-format", "--qps", "--burst")]
+    given = [part for n in at for part in args[n:n + 2]]
+    assert given == ["--log-level", "debug", "--log-format", "json", "--qps", "20", "--burst", "3"]
+    operator = start(*given)
+    make("demo", group("small", 2)).wait_pods(1, 2)
+    lines = [json.loads(line) for line in operator.text().splitlines()]
+    assert lines and all(set(line) == {"time", "level", "msg"} for line in lines), lines
+    assert "--qps" not in operator_of(rendered(plane))["args"]
+
+
 def test_the_rules_and_dashboards_of_the_chart_are_those_of_the_folder_monitoring(plane):
     objects = rendered(plane, *EVERYTHING, "monitoring.runbookURL=https://wiki.example/ray/", "monitoring.prometheusRule.labels.release=kps")
     rule = only(objects, "PrometheusRule")
@@ -483,6 +479,8 @@ def test_the_charts_test_asks_the_operator_whether_it_is_ready(plane, operator, 
     ("webhook.port=8080", "at '/webhook/port'"),
     ("image.digest=sha256:12", "at '/image/digest'"),
     ("extraArgs[0]=7", "at '/extraArgs/0'"),
+    ("logFormat=xml", "at '/logFormat'"),
+    ("qps=-1", "at '/qps'"),
     ("livenessProbe.httpGet.path=/", "at '/livenessProbe/httpGet'"),
     ("monitoring.serviceMonitor.interval=soon", "at '/monitoring/serviceMonitor/interval'"),
     ("networkPolicy.egress=true", "at '/networkPolicy': additional properties 'egress' not allowed"),

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Namespaces that restrict what may run in them: the real admission plugins decide."""
 
-import pytest
+import re
+import textwrap
 
-from apiserver.conftest import group
+import pytest
+import yaml
+
+from apiserver.conftest import ROOT, group
 from conftest import wait_for
 
 LABEL = "pod-security.kubernetes.io/enforce"
@@ -115,3 +119,20 @@ def test_a_pod_that_is_refused_without_the_sidecar_too_is_told_of_in_its_own_wor
     message = cluster.wait_condition("ReplicaFailure", "True")["message"]
     assert "maximum memory usage per Container is 1Gi" in message
     assert (cluster.condition("afterglow.dev/Recording") or {}).get("reason") != "SidecarRefused"
+
+
+def test_the_pod_that_hands_a_claim_to_the_sidecar_satisfies_the_level_restricted(api, make, operator):
+    """The page has it for people to copy. The group to which the kubelet gives the volume is that of the sidecar."""
+    page = (ROOT / "docs/storage.md").read_text()
+    (block,) = [b for b in re.findall(r"(?:^ {4}.*\n)+", page, re.M) if "kind: PersistentVolumeClaim" in b]
+    claim, pod = yaml.safe_load_all(textwrap.dedent(block))
+    enforce(api, "restricted")
+    for plural, o in (("persistentvolumeclaims", claim), ("pods", pod)):
+        o["metadata"]["namespace"] = api.namespace
+        api.request("POST", api.path(plural) + "?dryRun=All&fieldValidation=Strict", o)
+    (volume,) = pod["spec"]["volumes"]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert operator.running()
+    api.patch("namespaces", api.namespace, {"metadata": {"labels": {LABEL: "privileged"}}})
+    (head,), _ = make("demo").wait_pods(1, 0)
+    assert sidecar_of(head)["securityContext"]["runAsGroup"] == pod["spec"]["securityContext"]["fsGroup"]

@@ -94,19 +94,37 @@ def test_removed_under_us(directory_store, tmp_path):
     check_whole(directory_store, bundle)
 
 
-def test_a_directory_of_somebody_else(directory_store, bundle):
-    directory_store.root.chmod(0o755)
-    bundle.path.parent.chmod(0o755)
-    for parent in directory_store.root.parents:
-        if parent == pathlib.Path(tempfile.gettempdir()):
-            break
-        parent.chmod(0o755)
-    prefix = ["setpriv", "--reuid=65532", "--regid=65532", "--clear-groups"]
-    outcome = failed(directory_store, bundle, prefix=prefix)
+AS_THE_SIDECAR = ["setpriv", "--reuid=65532", "--regid=65532", "--clear-groups"]
+
+
+@pytest.fixture
+def common_folder():
+    """A folder that everybody may enter. Each pytest that starts, also one of another suite, closes the folder above tmp_path to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder)
+        path.chmod(0o755)
+        (path / "store").mkdir()
+        yield path
+
+
+def test_a_directory_of_somebody_else(common_folder, place):
+    store, bundle = DirectoryStore(common_folder / "store", place), Bundle(common_folder / "bundle")
+    store.root.chmod(0o755)
+    outcome = failed(store, bundle, prefix=AS_THE_SIDECAR)
     assert (outcome.code, outcome.result["kind"]) == (3, "permission")
-    directory_store.root.chmod(0o777)
-    shipped(directory_store, bundle, prefix=prefix)
-    check_whole(directory_store, bundle)
+    store.root.chmod(0o777)
+    shipped(store, bundle, prefix=AS_THE_SIDECAR)
+    check_whole(store, bundle)
+
+
+def test_a_directory_that_the_kubelet_gave_to_the_sidecars_group(common_folder, place):
+    """So it does for fsGroup (docs/storage.md): the owner stays root, and what is made below belongs to the group as well."""
+    store, bundle = DirectoryStore(common_folder / "store", place), Bundle(common_folder / "bundle")
+    os.chown(store.root, 0, 65532)
+    store.root.chmod(0o2770)
+    shipped(store, bundle, prefix=AS_THE_SIDECAR)
+    check_whole(store, bundle)
+    assert {path.stat().st_gid for path in store.root.rglob("*")} == {65532}
 
 
 @pytest.mark.parametrize("what", ["directory", "link", "fifo", "link above"])
