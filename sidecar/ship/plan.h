@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be sent of a bundle and in which order: its manifest, read with suspicion. Pure. */
+/*
+ * Reads a bundle's manifest and decides which files are sent, and in which order. The manifest is
+ * not trusted: the spool may be damaged, or others may write to it. Pure.
+ */
 #ifndef AFTERGLOW_SIDECAR_SHIP_PLAN_H
 #define AFTERGLOW_SIDECAR_SHIP_PLAN_H
 
@@ -9,12 +12,12 @@
 #include "lib/digest/sha256.h"
 
 #define PLAN_MANIFEST "MANIFEST.json"
-#define PLAN_MANIFEST_MAX ((size_t)1 << 20)
+#define PLAN_MANIFEST_MAX ((size_t)1 << 20) /* bytes */
 #define PLAN_FILES_MAX 4096
 
 struct plan_item {
-	char *name; /* below the bundle: "report.txt", "logs/raylet.out" */
-	int64_t size;
+	char *name; /* a path below the bundle: "report.txt", "logs/raylet.out" */
+	int64_t size; /* bytes */
 	char sha256[SHA256_TEXT_MAX];
 };
 
@@ -24,14 +27,16 @@ struct plan {
 };
 
 /*
- * The files of a manifest, the most wanted first: report.txt, report.json,
- * report.html, then the others in the manifest's order, cores last. The
- * manifest itself is not among them: the caller sends it when all is there.
+ * Lists the files of a manifest in the order in which they are sent: report.txt, report.json and
+ * report.html, then the others in the manifest's order, cores last. The manifest itself is not
+ * listed; the caller sends it after all others. Returns a negative error (-EINVAL, -EFBIG, -ENOMEM)
+ * if the manifest is malformed, lists a file twice, or has a name that leads out of the bundle. The
+ * caller releases the plan.
  */
 int plan_parse(const char *manifest, size_t len, struct plan *ret_plan, struct err *err);
 void plan_release(struct plan *plan);
 
-/* What a browser should take the file for. Never NULL. */
+/* The Content-Type of a file, by the end of its name. Never NULL. */
 const char *plan_content_type(const char *name);
 
 #endif
