@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives each sidecar the lines of the node's syslog file that concern its pod. Files alone: of a node that keeps a journal and no file there is
- * nothing. Reading the journal takes libsystemd, of which there is no static library, or running the node's journalctl as root.
+ * Sends each sidecar the lines of the node's syslog file that concern its pod. It reads files only:
+ * on a node that keeps a journal and no file, it sends nothing. To read the journal it would need
+ * libsystemd, which has no static library, or the node's journalctl, run as root.
  */
 #ifndef AFTERGLOW_NODE_SYSLOG_H
 #define AFTERGLOW_NODE_SYSLOG_H
