@@ -81,7 +81,7 @@ int live_top(const struct options *o, struct strbuf *out, struct err *err)
 	int r;
 
 	if (o->output && strcmp(o->output, "json") != 0)
-		return err_set(err, EINVAL, "top prints json alone with --output, not \"%.40s\"", o->output);
+		return err_set(err, EINVAL, "top takes only --output json, not \"%.40s\"", o->output);
 	r = read_ray_pods(o, o->cluster, o->selector, &pods, err);
 	if (r < 0)
 		return r;

@@ -76,7 +76,7 @@ def test_what_kubectl_cannot_do_is_said_in_its_words(afterglow):
     assert "no failure and no pod" in afterglow("show", "nobody", code=1)
     assert "context" in afterglow("list", "--context", "elsewhere", code=1)
     assert "kubectl failed" in afterglow("list", "--selector", "a b c", code=1)
-    assert "is no command" in afterglow("lsit", code=2)
+    assert "is not a command" in afterglow("lsit", code=2)
 
 
 def test_the_doctor_says_what_is_there_and_what_is_not(afterglow, make, start, kubelet):
