@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends each sidecar the lines of the node's syslog file that concern its pod. It reads files only:
- * on a node that keeps a journal and no file, it sends nothing. To read the journal it would need
- * libsystemd, which has no static library, or the node's journalctl, run as root.
+ * Sends each sidecar the lines of the node's syslog that concern its pod: lines of /var/log/syslog or
+ * /var/log/messages, or, if the node has neither file, of the journal.
  */
 #ifndef AFTERGLOW_NODE_SYSLOG_H
 #define AFTERGLOW_NODE_SYSLOG_H

@@ -42,6 +42,9 @@ void inventory_release(struct inventory *inv);
  */
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err);
 
+/* Removes what a process that was killed while it removed the bundle has left. A bundle that is there stays as it is. */
+void inventory_finish_drop(int rootfd, const char *path);
+
 /*
  * Removes the directories above path, the deepest first, as long as they are empty and have not
  * changed for age_ns. The first `keep` components of path stay.
