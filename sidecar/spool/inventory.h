@@ -42,7 +42,10 @@ void inventory_release(struct inventory *inv);
  */
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err);
 
-/* Removes what a process that was killed while it removed the bundle has left. A bundle that is there stays as it is. */
+/*
+ * Removes what a process left of the bundle at path if it was killed while it removed the bundle. A
+ * bundle that still exists is not touched.
+ */
 void inventory_finish_drop(int rootfd, const char *path);
 
 /*
