@@ -51,6 +51,8 @@ CORE := $(call modules,sidecar/core)
 SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
 # The launcher's word for where cores go, which the sidecar puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
+# Where afterglow-ship may put cores, which the sidecar checks before there is any.
+SIDECAR += sidecar/ship/cores_prefix.c
 # And whose core it is; all else of a core is read by children.
 SIDECAR += $(CORE) $(LOOP) $(DIGEST)
 CONFINE := $(call modules,sidecar/confine)
@@ -58,7 +60,9 @@ SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
+# The plugin and what it takes of lib also build for macOS (plugin/plugin.mk).
 PLUGIN := $(call modules,plugin) $(DIGEST)
+PLUGIN_LIB := $(patsubst %,lib/%.c,err failure_class fileio html json oom printable strbuf strmap tar units utf8)
 NODE := $(call modules,node)
 # What of lib needs libc alone, as the node agent does.
 NODE_LIB := $(patsubst %,lib/%.c,err fileio log oom outlet printable strbuf syslog_lines units utf8)
@@ -142,7 +146,7 @@ $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c
 	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
 
 # It is copied to people's machines.
-$(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(LIB) plugin/main.c)
+$(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(PLUGIN_LIB) plugin/main.c)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(link_program) -lcjson -lcrypto
@@ -227,7 +231,7 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
+	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/macho_test.py && tools/krew_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
 
@@ -357,8 +361,11 @@ test-arm64: deps
 
 # What a release publishes, into build/release.
 release: deps
+	@tools/apt-install.sh openssh-client
+	@tools/release_signature_test.py
 	+@$(COMPILE) all
 	+@$(COMPILE) ARCH=arm64 all
+	+@$(MAKE) --no-print-directory plugin-darwin
 	@images/release.sh
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
@@ -432,7 +439,8 @@ help:
 	@echo 'make images       container images into build/images/'
 	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
 	@echo 'make test-arm64   their unit tests, emulated'
-	@echo 'make release      images for both in one index, into build/release/'
+	@echo 'make plugin-darwin  kubectl afterglow for macOS, into build/darwin-amd64/ and build/darwin-arm64/'
+	@echo 'make release      images for both in one index, and the plugin for four platforms, into build/release/ (RELEASE_URL, RELEASE_KEY)'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1  ARCH=arm64'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

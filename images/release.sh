@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # release.sh: what a release publishes, in build/release, from the programs in build/ and build/arm64 (`make release` builds both).
-# Per image an OCI archive with an index of both architectures, and for each what it is made of (SPDX); the plugin; SHA256SUMS. Reproducible: the same commit on
+# Per image an OCI archive with an index of both architectures, and for each what it is made of (SPDX); the plugin with krew's manifest
+# (plugin/release.sh); SHA256SUMS, signed if RELEASE_KEY names a key (tools/release_signature.sh). Reproducible: the same commit on
 # the same Debian gives the same files. The digests that it prints are those of the indexes, which a registry keeps when
 # `skopeo copy --all` pushes them.
 set -euo pipefail
@@ -44,7 +45,11 @@ images/build.sh --arch arm64 "${images[@]}" >/dev/null
 for image in "${images[@]}"; do
 	write_index "$image"
 done
-install -s build/kubectl-afterglow "$out/kubectl-afterglow-linux-amd64"
-install -s --strip-program=aarch64-linux-gnu-strip build/arm64/kubectl-afterglow "$out/kubectl-afterglow-linux-arm64"
+plugin/release.sh "$out" "$version"
 (cd "$out" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
+if [ -n "${RELEASE_KEY:-}" ]; then
+	tools/release_signature.sh sign "$RELEASE_KEY" "$out"
+else
+	echo "release.sh: not signed, because RELEASE_KEY names no key" >&2
+fi
 cat "$out/digests.txt"

@@ -2,10 +2,10 @@
 /* The classes of death and how sure a verdict is. */
 #include "lib/failure_class.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/linux_signals.h"
 #include "lib/macros.h"
 
 static const struct {
@@ -17,8 +17,6 @@ static const struct {
 #include "lib/failure_class.def"
 #undef FAILURE_CLASS
 };
-
-#define SIGNAL_MAX 64
 
 static const char *const confidences[] = {
 	[CONFIDENCE_CERTAIN] = "certain",
@@ -65,62 +63,62 @@ int confidence_from_name(const char *name)
 enum failure_class failure_class_of_signal(int signo)
 {
 	switch (signo) {
-	case SIGINT:
+	case LINUX_SIGINT:
 		return FAILURE_INTERRUPTED;
-	case SIGKILL:
+	case LINUX_SIGKILL:
 		return FAILURE_KILLED;
-	case SIGSEGV:
+	case LINUX_SIGSEGV:
 		return FAILURE_SEGFAULT;
-	case SIGABRT:
+	case LINUX_SIGABRT:
 		return FAILURE_ABORT;
-	case SIGBUS:
+	case LINUX_SIGBUS:
 		return FAILURE_BUS_ERROR;
-	case SIGILL:
+	case LINUX_SIGILL:
 		return FAILURE_ILLEGAL_INSTRUCTION;
-	case SIGFPE:
+	case LINUX_SIGFPE:
 		return FAILURE_ARITHMETIC_ERROR;
-	case SIGTRAP:
+	case LINUX_SIGTRAP:
 		return FAILURE_TRAP;
-	case SIGTERM:
+	case LINUX_SIGTERM:
 		return FAILURE_TERMINATED;
-	case SIGCHLD:
-	case SIGCONT:
-	case SIGSTOP:
-	case SIGTSTP:
-	case SIGTTIN:
-	case SIGTTOU:
-	case SIGURG:
-	case SIGWINCH:
+	case LINUX_SIGCHLD:
+	case LINUX_SIGCONT:
+	case LINUX_SIGSTOP:
+	case LINUX_SIGTSTP:
+	case LINUX_SIGTTIN:
+	case LINUX_SIGTTOU:
+	case LINUX_SIGURG:
+	case LINUX_SIGWINCH:
 		return FAILURE_UNKNOWN;
 	default:
-		return signo > 0 && signo <= SIGNAL_MAX ? FAILURE_SIGNALED : FAILURE_UNKNOWN;
+		return signo > 0 && signo <= LINUX_SIGRTMAX ? FAILURE_SIGNALED : FAILURE_UNKNOWN;
 	}
 }
 
 bool signal_is_of_crash(int signo)
 {
-	return signo == SIGSEGV || signo == SIGABRT || signo == SIGBUS || signo == SIGILL ||
-	       signo == SIGFPE || signo == SIGTRAP;
+	return signo == LINUX_SIGSEGV || signo == LINUX_SIGABRT || signo == LINUX_SIGBUS ||
+	       signo == LINUX_SIGILL || signo == LINUX_SIGFPE || signo == LINUX_SIGTRAP;
 }
 
 const char *signal_meaning(int signo)
 {
 	switch (signo) {
-	case SIGHUP:
+	case LINUX_SIGHUP:
 		return "when its terminal or session closes";
-	case SIGQUIT:
+	case LINUX_SIGQUIT:
 		return "when somebody presses Ctrl-\\ or wants it to dump core";
-	case SIGPIPE:
+	case LINUX_SIGPIPE:
 		return "when it writes to a pipe or socket that has no reader";
-	case SIGALRM:
-	case SIGVTALRM:
-	case SIGPROF:
+	case LINUX_SIGALRM:
+	case LINUX_SIGVTALRM:
+	case LINUX_SIGPROF:
 		return "when a timer runs out that it has set and does not handle";
-	case SIGXCPU:
+	case LINUX_SIGXCPU:
 		return "when it has used up its limit of CPU time (ulimit -t)";
-	case SIGXFSZ:
+	case LINUX_SIGXFSZ:
 		return "when it writes beyond its limit of file size (ulimit -f)";
-	case SIGSYS:
+	case LINUX_SIGSYS:
 		return "when a seccomp filter refuses a system call of it";
 	default:
 		return failure_class_of_signal(signo) == FAILURE_SIGNALED ? "when another process sends it, for a meaning of their own" :
@@ -130,19 +128,20 @@ const char *signal_meaning(int signo)
 
 const char *signal_name(int signo)
 {
-	static char names[SIGNAL_MAX][24];
-	char *name;
-	const char *abbrev;
+	static const char *const standard[LINUX_SIGSYS + 1] = {
+#define LINUX_SIGNAL(name, number) [number] = "SIG" #name,
+		LINUX_SIGNALS(LINUX_SIGNAL)
+#undef LINUX_SIGNAL
+	};
+	static char names[LINUX_SIGRTMAX + 1][24];
 
-	if (signo <= 0 || signo > SIGNAL_MAX)
+	if (signo <= 0 || signo > LINUX_SIGRTMAX)
 		return NULL;
-	name = names[signo - 1];
-	abbrev = sigabbrev_np(signo);
-	if (abbrev)
-		snprintf(name, sizeof(names[0]), "SIG%s", abbrev);
-	else if (signo >= SIGRTMIN)
-		snprintf(name, sizeof(names[0]), "SIGRTMIN+%d", signo - SIGRTMIN);
+	if (signo <= LINUX_SIGSYS)
+		return standard[signo];
+	if (signo >= LINUX_SIGRTMIN)
+		snprintf(names[signo], sizeof(names[0]), "SIGRTMIN+%d", signo - LINUX_SIGRTMIN);
 	else
-		snprintf(name, sizeof(names[0]), "SIG%d", signo);
-	return name;
+		snprintf(names[signo], sizeof(names[0]), "SIG%d", signo);
+	return names[signo];
 }

@@ -47,7 +47,7 @@ bool signal_is_of_crash(int signo);
  */
 const char *signal_meaning(int signo);
 
-/* "SIGKILL" for 9; NULL for a number that is not a signal. Real-time signals are "SIGRTMIN+N". */
+/* "SIGKILL" for 9, by the numbers of Linux wherever this runs; NULL for a number that is not a signal. Real-time signals are "SIGRTMIN+N". */
 const char *signal_name(int signo);
 
 #endif

@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "lib/linux_signals.h"
 #include "lib/macros.h"
 
 static void every_class_has_a_name_of_its_own_that_leads_back_to_it(void **state)
@@ -120,6 +123,25 @@ static void signals_have_the_names_that_kill_l_prints(void **state)
 	assert_null(signal_name(INT32_MAX));
 }
 
+static void the_table_of_signals_is_that_of_linux(void **state)
+{
+#define LINUX_SIGNAL(name, number) { LINUX_SIG##name, SIG##name },
+	static const int rows[][2] = { LINUX_SIGNALS(LINUX_SIGNAL) };
+
+	(void)state;
+	assert_int_equal(ARRAY_SIZE(rows), LINUX_SIGSYS);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char name[32];
+
+		assert_int_equal(rows[i][0], rows[i][1]);
+		assert_int_equal(rows[i][0], i + 1);
+		snprintf(name, sizeof(name), "SIG%s", sigabbrev_np(rows[i][1]));
+		assert_string_equal(signal_name(rows[i][0]), name);
+	}
+	assert_int_equal(LINUX_SIGRTMIN, SIGRTMIN);
+	assert_int_equal(LINUX_SIGRTMAX, SIGRTMAX);
+}
+
 static void what_only_kubernetes_knows_is_no_class_of_a_process(void **state)
 {
 	(void)state;
@@ -141,6 +163,7 @@ int main(void)
 		cmocka_unit_test(class_names_are_fit_for_files_labels_and_crd_enums),
 		cmocka_unit_test(death_by_a_signal_has_the_class_of_that_signal),
 		cmocka_unit_test(six_signals_are_those_of_a_crash),
+		cmocka_unit_test(the_table_of_signals_is_that_of_linux),
 		cmocka_unit_test(signals_of_no_class_of_their_own_say_when_a_process_gets_them),
 		cmocka_unit_test(signals_have_the_names_that_kill_l_prints),
 		cmocka_unit_test(what_only_kubernetes_knows_is_no_class_of_a_process),

@@ -22,7 +22,7 @@ static uint64_t hash_of(const char *key)
 {
 	static uint64_t seed;
 
-	if (seed == 0 && (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed) || seed == 0))
+	if (seed == 0 && (getentropy(&seed, sizeof(seed)) < 0 || seed == 0))
 		seed = 14695981039346656037ULL;
 	uint64_t h = seed;
 	for (; *key; key++)

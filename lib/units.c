@@ -239,6 +239,11 @@ int64_t now_realtime_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+/* macOS has no CLOCK_BOOTTIME: there CLOCK_MONOTONIC continues while the machine sleeps. */
+#ifndef CLOCK_BOOTTIME
+#define CLOCK_BOOTTIME CLOCK_MONOTONIC
+#endif
+
 int64_t now_boottime_ns(void)
 {
 	return clock_ns(CLOCK_BOOTTIME);

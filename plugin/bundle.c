@@ -36,7 +36,7 @@ static void name_pod(char name[static NAME_SIZE])
 {
 	unsigned char random[5] = { 0 };
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+	if (getentropy(random, sizeof(random)) < 0)
 		random[0] = (unsigned char)getpid();
 	snprintf(name, NAME_SIZE, "afterglow-reader-");
 	for (size_t i = 0, at = strlen(name); i < sizeof(random); i++)

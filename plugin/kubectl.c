@@ -53,6 +53,24 @@ static _Noreturn void become(const char *const *argv, int out, bool quiet)
 	_exit(CHILD_NOT_STARTED);
 }
 
+int pipe_open(int ret_ends[2], struct err *err)
+{
+	_cleanup_close_ int from = -1, to = -1;
+	int ends[2];
+
+	if (pipe(ends) < 0)
+		return err_set(err, errno, "pipe");
+	from = fcntl(ends[0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	to = fcntl(ends[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(ends[0]);
+	close(ends[1]);
+	if (from < 0 || to < 0)
+		return err_set(err, EMFILE, "pipe");
+	ret_ends[0] = TAKE_FD(from);
+	ret_ends[1] = TAKE_FD(to);
+	return 0;
+}
+
 int child_wait(pid_t pid, const char *program, struct err *err)
 {
 	int status;
@@ -72,13 +90,12 @@ int child_wait(pid_t pid, const char *program, struct err *err)
 static int capture(const char *const *argv, bool quiet, struct strbuf *out, struct err *err)
 {
 	_cleanup_close_ int from = -1;
-	int pipes[2], r, end;
+	int pipes[2], r = pipe_open(pipes, err), end;
 	pid_t pid;
 
-	if (pipe(pipes) < 0)
-		return err_set(err, errno, "pipe");
+	if (r < 0)
+		return r;
 	from = pipes[0];
-	fcntl(from, F_SETFD, FD_CLOEXEC);
 	pid = fork();
 	if (pid == 0)
 		become(argv, pipes[1], quiet);

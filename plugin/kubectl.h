@@ -35,6 +35,12 @@ int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool qu
 /* Makes the argv: the program, the flags of all calls, then args, and NULL at the end. -E2BIG: too many. */
 int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
 		 const char *ret_argv[static KUBECTL_ARGS_MAX + 1], struct err *err);
+/*
+ * A pipe whose ends are closed in programs that are started; the caller closes both. They are above
+ * stderr, even where this program was started without stdin or stdout, so dup2 makes a copy of them
+ * that stays open. For a program with one thread: macOS cannot open and mark them in one step.
+ */
+int pipe_open(int ret_ends[2], struct err *err);
 /* Waits for the child, which runs the program of that name. Errors as of kubectl_json. */
 int child_wait(pid_t pid, const char *program, struct err *err);
 

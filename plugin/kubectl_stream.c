@@ -78,11 +78,6 @@ static int write_input(int to, const struct stream *stream, struct err *err)
 	return stream->input ? fd_write_all(to, stream->input, strlen(stream->input), err) : 0;
 }
 
-static int open_pipe(int ends[2], struct err *err)
-{
-	return pipe2(ends, O_CLOEXEC) < 0 ? err_set(err, errno, "pipe") : 0;
-}
-
 int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err)
 {
 	const char *argv[KUBECTL_ARGS_MAX + 1];
@@ -92,8 +87,8 @@ int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const
 	if (is_over(stream))
 		return err_set(err, EINTR, "interrupted");
 	if (r == 0)
-		r = open_pipe(in, err);
-	if (r == 0 && (r = open_pipe(out, err)) < 0) {
+		r = pipe_open(in, err);
+	if (r == 0 && (r = pipe_open(out, err)) < 0) {
 		close(in[0]);
 		close(in[1]);
 	}

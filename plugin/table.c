@@ -31,7 +31,7 @@ static bool make_room(struct table *table)
 
 	if (table->n + table->columns <= table->capacity)
 		return true;
-	cells = reallocarray(table->cells, capacity, sizeof(*cells));
+	cells = realloc(table->cells, capacity * sizeof(*cells));
 	if (!cells)
 		return false;
 	table->cells = cells;

@@ -75,6 +75,10 @@ const char sidecar_usage[] =
 	"  --store-s3-role-arn ARN, --store-s3-sts-endpoint URL\n"
 	"                      exchange the file web-identity-token at STS for keys of an hour\n"
 	"  --store-webhdfs-user NAME\n"
+	"                      the user of an HDFS without Kerberos\n"
+	"  --store-cores-prefix PATH\n"
+	"                      put cores below this path of the store, apart from the other files, so that\n"
+	"                      lifecycle rules can remove them sooner; it begins with '_' (for S3 and HDFS)\n"
 	"  --warn-at FRACTION  print the first snapshot when this part of the limit is in use, 0.05 to 1\n"
 	"                      (default 0.8), and further ones at 0.9, 0.95 and 0.98\n"
 	"  --oom-group         when the OOM killer kills one process, end the whole container (by\n"
@@ -242,6 +246,7 @@ static const struct row {
 	{ .name = "--store-s3-role-arn", BOTH, TEXT, AT(store.s3_role_arn) },
 	{ .name = "--store-s3-sts-endpoint", BOTH, TEXT, AT(store.s3_sts_endpoint) },
 	{ .name = "--store-webhdfs-user", BOTH, TEXT, AT(store.webhdfs_user) },
+	{ .name = "--store-cores-prefix", BOTH, TEXT, AT(store.cores_prefix) },
 	{ .name = "--name", EXEC, TEXT, offsetof(struct sidecar_options, exec.name) },
 	{ .name = "--http", RECORD, TEXT, AT(http) },
 	{ .name = "--syslog", BOTH, TEXT, AT(kernel_log.syslog) },

@@ -3,7 +3,7 @@
 # static-library.sh cjson|curl ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
 # package of the version whose headers are installed, with Debian's flags; the source's checksum is in Debian's signed lists.
 # A new version of the headers is a new archive. For another architecture CC and AR are its compiler's, and SYSROOT has the headers
-# (see sysroot.sh). No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
+# (see sysroot.sh); for another system (tools/zig.sh) the headers are this machine's. No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
 set -euo pipefail
 
 name=$1 archive=$2
@@ -17,8 +17,9 @@ if [ -n "${SYSROOT:-}" ]; then
 else
 	version=$(dpkg-query -W -f '${source:Version}\n' "$headers" | head -n 1)
 fi
-# CC may have options.
+# Both may have options.
 read -ra compiler <<<"${CC:-cc}"
+read -ra archiver <<<"${AR:-ar}"
 key=$({ echo "$name $version ${CC:-cc}" && "${compiler[@]}" --version && cat "$0"; } | sha256sum | cut -c1-16)
 cached=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}/static-$name-$key/lib$name.a
 
@@ -48,7 +49,7 @@ fetch() {
 build_cjson() {
 	# shellcheck disable=SC2086 # flags are words
 	"${compiler[@]}" $CPPFLAGS $CFLAGS -c cJSON.c
-	"${AR:-ar}" rcs libcjson.a cJSON.o
+	"${archiver[@]}" rcs libcjson.a cJSON.o
 }
 
 # HTTP and HTTPS, through proxies too, and signing for S3. Debian's libcurl speaks twenty-four protocols with thirty libraries.

@@ -5,12 +5,17 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <openssl/sha.h>
 #include <stdio.h>
+#ifdef __APPLE__
+#include "lib/digest/common_crypto.h"
+#else
+#include <openssl/sha.h>
+#endif
 
 #define CHUNK ((size_t)64 << 10)
 
-static_assert(sizeof(struct sha256) >= sizeof(SHA256_CTX) && SHA256_BYTES == SHA256_DIGEST_LENGTH, "room for OpenSSL's state");
+static_assert(sizeof(struct sha256) >= sizeof(SHA256_CTX) && SHA256_BYTES == SHA256_DIGEST_LENGTH,
+	      "room for the library's state");
 
 static void to_text(const unsigned char digest[static SHA256_BYTES], char *ret_text)
 {

@@ -2,7 +2,8 @@
 /*
  * SHA-256 by OpenSSL's low-level implementation without the rest of OpenSSL: five
  * objects of its archive, 20 kB more than libmd's. It uses the processor's SHA
- * instructions; libmd, which does not, takes six times as long.
+ * instructions; libmd, which does not, takes six times as long. On macOS it is
+ * CommonCrypto's (common_crypto.h).
  */
 #ifndef AFTERGLOW_LIB_DIGEST_SHA256_H
 #define AFTERGLOW_LIB_DIGEST_SHA256_H

@@ -159,6 +159,7 @@ static void add_store_args(cJSON *args, const struct injection *in)
 		add_value(args, "--store-s3-role-arn", p->store.s3_role_arn);
 		add_value(args, "--store-s3-sts-endpoint", p->store.s3_sts_endpoint);
 		add_value(args, "--store-webhdfs-user", p->store.webhdfs_user);
+		add_value(args, "--store-cores-prefix", p->store.cores_prefix);
 		if (p->store.s3_path_style)
 			add_string(args, "--store-s3-path-style");
 		if (p->store.ca_secret)

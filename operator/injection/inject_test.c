@@ -263,12 +263,13 @@ static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 	p.store.url = (char *)"s3://b/p";
 	p.store.s3_endpoint = (char *)"https://minio:9000";
 	p.store.s3_path_style = true;
+	p.store.cores_prefix = (char *)"_cores";
 	p.store.credentials_secret = (char *)"keys";
 	p.store.ca_secret = (char *)"ca";
 	p.store.spool_max = INT64_C(3) << 30;
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-	assert_non_null(strstr(args, "\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\",\"--store-s3-path-style\","
+	assert_non_null(strstr(args, "\"--store\",\"s3://b/p\",\"--store-s3-endpoint\",\"https://minio:9000\",\"--store-cores-prefix\",\"_cores\",\"--store-s3-path-style\","
 				     "\"--store-ca\",\"/afterglow/store-ca/ca.crt\",\"--spool-max\",\"3221225472\""));
 	volume = json_of("{name: afterglow-credentials, secret: {secretName: keys, optional: true, defaultMode: 292}}\n");
 	assert_json(json_find(json_get(spec, "volumes"), "name", "afterglow-credentials"), volume);

@@ -67,6 +67,7 @@ void policy_release(struct policy *p)
 	free(p->store.s3_sts_endpoint);
 	free(p->store.s3_token_audience);
 	free(p->store.webhdfs_user);
+	free(p->store.cores_prefix);
 	free(p->store.credentials_secret);
 	free(p->store.ca_secret);
 	free(p->syslog);
@@ -146,6 +147,7 @@ static int check_store(const struct policy *p, const char *name, struct err *err
 		{ "storeS3TokenAudience", p->store.s3_token_audience != NULL, p->store.s3_role_arn, "a storeS3RoleARN" },
 		{ "storeS3TokenExpiry", p->store.s3_token_expiry != 0, p->store.s3_role_arn, "a storeS3RoleARN" },
 		{ "storeWebHDFSUser", p->store.webhdfs_user != NULL, hdfs, "a storeURL webhdfs://HOST:PORT/PATH" },
+		{ "storeCoresPrefix", p->store.cores_prefix != NULL, p->store.url, "a storeURL" },
 		{ "storeCredentialsSecret", p->store.credentials_secret != NULL, p->store.url, "a storeURL" },
 		{ "storeCASecret", p->store.ca_secret != NULL, p->store.url, "a storeURL" },
 	};

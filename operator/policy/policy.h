@@ -41,6 +41,7 @@ struct policy_store {
 	char *s3_token_audience;  /* storeS3TokenAudience, storeS3TokenExpiry (seconds): of the pod's token for it; */
 	int64_t s3_token_expiry;  /* NULL, 0: the usual ones */
 	char *webhdfs_user;       /* storeWebHDFSUser; NULL: none */
+	char *cores_prefix;       /* storeCoresPrefix, path below a storeURL where cores go; NULL: to the other files */
 	char *credentials_secret; /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
 	char *ca_secret;          /* storeCASecret, its ca.crt; NULL: the system's authorities */
 	int64_t keep_days;        /* storeKeepDays, storeKeepBundles, storeKeepMax: of each cluster's part of a claim; */

@@ -130,6 +130,7 @@ static int check_store_type(const cJSON *spec, const char *type, struct err *err
 	} rules[] = {
 		{ "store.claim", "claim" },	  { "store.keep", "claim" },
 		{ "store.s3", "s3" },		  { "store.webhdfs", "webhdfs" },
+		{ "store.coresPrefix", "s3 or webhdfs" },
 		{ "store.credentialsSecret", "s3 or webhdfs" }, { "store.caSecret", "s3 or webhdfs" },
 	};
 

@@ -27,7 +27,8 @@ static void check_values(const struct policy *p)
 	CHECK(p->memory.headroom_bytes >= 0 && p->memory.worker_memory_limit >= 0 && p->store.spool_max >= 0 && p->store.keep_max >= 0);
 	CHECK(p->recording.hold_on_failure >= 0 && p->recording.hold_on_failure <= POLICY_HOLD_MAX_S && p->retention.max_age_ns >= 0);
 	CHECK(is_plain(p->store.claim) && is_plain(p->store.url) && is_plain(p->store.s3_endpoint) && is_plain(p->store.s3_region) &&
-	      is_plain(p->store.webhdfs_user) && is_plain(p->store.credentials_secret) && is_plain(p->store.ca_secret));
+	      is_plain(p->store.webhdfs_user) && is_plain(p->store.credentials_secret) && is_plain(p->store.ca_secret) &&
+	      is_plain(p->store.cores_prefix) && !(p->store.cores_prefix && p->store.cores_prefix[0] != '_'));
 	CHECK(!(p->store.url && p->store.claim) && !(p->store.s3_role_arn && p->store.credentials_secret));
 }
 

@@ -79,7 +79,7 @@ static void a_store_is_made_of_its_parts_as_in_the_chart(void **state)
 		  "s3://failures/ray/x", NULL },
 		{ "{store: {type: s3, s3: {bucket: failures, webIdentity: {roleARN: \"arn:aws:iam::1:role/r\", expirySeconds: 600}}}}",
 		  "s3://failures", NULL },
-		{ "{store: {type: webhdfs, webhdfs: {url: \"webhdfs://nn:9870/failures\", user: ray}, credentialsSecret: x}}",
+		{ "{store: {type: webhdfs, webhdfs: {url: \"webhdfs://nn:9870/failures\", user: ray}, credentialsSecret: x, coresPrefix: _c}}",
 		  "webhdfs://nn:9870/failures", NULL },
 	};
 
@@ -157,6 +157,8 @@ static void an_invalid_one_names_the_field_and_what_would_be_right(void **state)
 		{ "RayPolicy", "{store: {s3: {bucket: failures}}}", "spec.store.s3 is given, so spec.store.type must be s3, not claim" },
 		{ "RayPolicy", "{store: {type: s3, s3: {bucket: bbb}, keep: {days: 1}}}", "spec.store.keep is given, so spec.store.type must be claim, not s3" },
 		{ "RayPolicy", "{store: {credentialsSecret: x}}", "spec.store.credentialsSecret is given, so spec.store.type must be s3 or webhdfs" },
+		{ "RayPolicy", "{store: {claim: failures, coresPrefix: _cores}}", "spec.store.coresPrefix is given, so spec.store.type must be s3 or webhdfs" },
+		{ "RayPolicy", "{store: {type: s3, s3: {bucket: bbb}, coresPrefix: cores}}", "spec.store.coresPrefix must be a path that begins with an underscore" },
 		{ "RayPolicy", "{store: {claim: \"$(X)\"}}", "spec.store.claim must be the name of a PersistentVolumeClaim" },
 		{ "RayPolicy", "{store: {claim: a/../b}}", "spec.store.claim must be the name" },
 		{ "RayPolicy", "{store: {type: s3, s3: {bucket: \"$(X)\"}}}", "spec.store.s3.bucket must be the name of a bucket" },

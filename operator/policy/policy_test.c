@@ -75,13 +75,14 @@ static void a_store_is_a_url_with_what_belongs_to_it(void **state)
 
 	(void)state;
 	parse("storeURL: s3://failures/ray\nstoreS3Endpoint: https://minio.example:9000\nstoreS3Region: eu-1\n"
-	      "storeS3PathStyle: true\nstoreCredentialsSecret: keys\nstoreCASecret: ca\nspoolMax: 2Gi\n"
+	      "storeS3PathStyle: true\nstoreCoresPrefix: _cores\nstoreCredentialsSecret: keys\nstoreCASecret: ca\nspoolMax: 2Gi\n"
 	      "storeKeepDays: 30\nstoreKeepBundles: 500\nstoreKeepMax: 100Gi\n",
 	      &p);
 	assert_string_equal(p.store.url, "s3://failures/ray");
 	assert_string_equal(p.store.s3_endpoint, "https://minio.example:9000");
 	assert_string_equal(p.store.s3_region, "eu-1");
 	assert_true(p.store.s3_path_style);
+	assert_string_equal(p.store.cores_prefix, "_cores");
 	assert_string_equal(p.store.credentials_secret, "keys");
 	assert_string_equal(p.store.ca_secret, "ca");
 	assert_int_equal(p.store.spool_max, INT64_C(2) << 30);
@@ -166,6 +167,11 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		  "storeS3RoleARN goes with a storeURL s3://" },
 		{ "storeURL: s3://b\nstoreS3TokenExpiry: 600\n", "storeS3TokenExpiry goes with a storeS3RoleARN" },
 		{ "storeCredentialsSecret: x\n", "storeCredentialsSecret goes with a storeURL" },
+		{ "storeCoresPrefix: _cores\n", "storeCoresPrefix goes with a storeURL" },
+		{ "storeURL: s3://b\nstoreCoresPrefix: cores\n", "policy.yaml:2: storeCoresPrefix must be a path that begins with an underscore" },
+		{ "storeURL: s3://b\nstoreCoresPrefix: _cores/../x\n", "policy.yaml:2: storeCoresPrefix must be" },
+		{ "storeURL: s3://b\nstoreCoresPrefix: _cores/\n", "policy.yaml:2: storeCoresPrefix must be" },
+		{ "storeURL: s3://b\nstoreCoresPrefix: \"_$(HOME)\"\n", "policy.yaml:2: storeCoresPrefix must be" },
 		{ "storeKeepDays: -1\n", "policy.yaml:1: storeKeepDays must be days from 0" },
 		{ "spoolMax: a lot\n", "policy.yaml:1: spoolMax must be a quantity such as \"768Mi\"" },
 		{ "sidecarResources: [1]\n", "policy.yaml:1: sidecarResources must be requests and limits" },

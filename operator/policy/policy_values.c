@@ -100,6 +100,16 @@ static bool set_path(const struct policy_key *key, const cJSON *value, void *mem
 	return s && put_string(s, member);
 }
 
+/* What the sidecar takes: a namespace, below which reports are, never begins with '_'. */
+static bool set_cores_prefix(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
+
+	if (!s || !*s)
+		return s && put_string(s, member);
+	return s[0] == '_' && !strstr(s, "/.") && !strstr(s, "//") && s[strlen(s) - 1] != '/' && put_string(s, member);
+}
+
 /* Kubernetes takes no path with ".." in it. */
 static bool set_host_path(const struct policy_key *key, const cJSON *value, void *member)
 {
@@ -421,6 +431,7 @@ static bool set_names(const struct policy_key *key, const cJSON *value, void *me
 
 static const struct policy_type type_TEXT = { set_text, copy_string }, type_NAME = { set_name, copy_string },
 	type_WORD = { set_word, copy_string }, type_PATH = { set_path, copy_string },
+	type_CORES_PREFIX = { set_cores_prefix, copy_string },
 	type_HOST_PATH = { set_host_path, copy_string }, type_BUCKET = { set_bucket, copy_string },
 	type_STORE_URL = { set_store_url, copy_string }, type_WEBHDFS_URL = { set_webhdfs_url, copy_string },
 	type_ENDPOINT = { set_endpoint, copy_string }, type_ROLE_ARN = { set_role_arn, copy_string },

@@ -322,6 +322,7 @@ int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, st
 
 	if (!err)
 		err = &local;
+	r->cores_prefix = k->options->store.cores_prefix;
 	if (before)
 		*before = *r;
 	*err = (struct err){ 0 };

@@ -62,6 +62,7 @@ struct report {
 	char last_lines[1024]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
 	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is for now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
+	const char *cores_prefix; /* path below the store where its core goes, NULL: into the bundle. Owned by the caller */
 	struct keeping keeping;
 };
 
@@ -71,8 +72,11 @@ static inline const char *report_what_ended(const struct report *r)
 	return r->verdict.exit_code < 0 ? "the death" : "the end";
 }
 
-/* "the 14th time since 2026-11-21 01:29:06 UTC", and what follows for the bundle; "" when it is the first time. */
+/* "below _cores of the same store, if one is kept", for a crash whose core goes there; "" for any other. */
 #define REPORT_LINE_MAX 256
+const char *report_core_place(const struct report *r, char text[static REPORT_LINE_MAX]);
+
+/* "the 14th time since 2026-11-21 01:29:06 UTC", and what follows for the bundle; "" when it is the first time. */
 const char *report_repeats(const struct keeping *k, char text[static REPORT_LINE_MAX]);
 /* "2 cores, 1 bundle of earlier failures, for want of room"; "" when nothing was dropped. */
 const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE_MAX]);

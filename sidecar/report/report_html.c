@@ -108,6 +108,7 @@ static void add_facts(const struct report *r, struct strbuf *out)
 	add_row(out, "Repeated", report_repeats(&r->keeping, line));
 	add_row(out, "Dropped", report_dropped(&r->keeping, line));
 	add_row(out, "Kept in", r->bundle);
+	add_row(out, "Core", report_core_place(r, line));
 	strbuf_adds(out, "</dl>\n");
 }
 

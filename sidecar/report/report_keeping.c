@@ -51,3 +51,11 @@ const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE
 		snprintf(text + len, REPORT_LINE_MAX - len, " of earlier failures, for want of room in the spool");
 	return text;
 }
+
+const char *report_core_place(const struct report *r, char text[static REPORT_LINE_MAX])
+{
+	text[0] = '\0';
+	if (r->bundle[0] && r->crash.known && r->cores_prefix && !r->keeping.report_only)
+		snprintf(text, REPORT_LINE_MAX, "below %s of the same store, if one is kept; MANIFEST.json names its path", r->cores_prefix);
+	return text;
+}

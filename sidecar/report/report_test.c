@@ -184,6 +184,27 @@ static void the_text_says_the_sentence_first_and_then_what_it_rests_on(void **st
 	check_lines(strbuf_str(&out));
 }
 
+static void a_report_names_the_place_of_a_core_that_lies_apart(void **state)
+{
+	static const char line[] = "  core       below _cores of the same store, if one is kept; MANIFEST.json names its path\n";
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
+	struct report r = plain_report();
+	(void)state;
+
+	r.cores_prefix = "_cores";
+	report_to_text(&r, &out);
+	assert_null(strstr(strbuf_str(&out), "_cores"));
+	r.crash.known = true;
+	strbuf_reset(&out);
+	report_to_text(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), line));
+	check_lines(strbuf_str(&out));
+	r.keeping.report_only = true;
+	strbuf_reset(&out);
+	report_to_text(&r, &out);
+	assert_null(strstr(strbuf_str(&out), "_cores"));
+}
+
 static void memory_is_told_as_users_compare_it(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
@@ -514,6 +535,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_says_the_sentence_first_and_then_what_it_rests_on),
+		cmocka_unit_test(a_report_names_the_place_of_a_core_that_lies_apart),
 		cmocka_unit_test(memory_is_told_as_users_compare_it),
 		cmocka_unit_test(no_line_but_the_bundles_and_the_signature_is_longer_than_a_hundred_columns),
 		cmocka_unit_test(an_empty_report_has_no_empty_claims),

@@ -293,6 +293,8 @@ static void add_keeping(const struct report *r, struct strbuf *out)
 		strbuf_addf(out, "  %-*s%s\n", LABEL_WIDTH - 2, "bundle", r->bundle);
 	if (r->bundle[0] && r->keeping.spooled)
 		strbuf_addf(out, "%*s(still in this pod, on its way there)\n", LABEL_WIDTH, "");
+	if (report_core_place(r, line)[0])
+		add_item(out, "core", line);
 }
 
 void report_to_text(const struct report *r, struct strbuf *out)

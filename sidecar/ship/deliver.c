@@ -34,21 +34,47 @@ struct delivery {
 	int manifest_fd; /* its text as it was read, in memory */
 };
 
+/* The sidecar holds the lock while it adds a core: longer only where a disk takes long to confirm it. */
+#define LOCK_WITHIN_NS (15 * NS_PER_SEC)
+#define LOCK_PAUSE_MS 20
+
+static void pause_ms(int64_t ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS };
+
+	nanosleep(&t, NULL);
+}
+
 /* --- The bundle --- */
+
+/* Goes with the process, however it ends. A filesystem without locks has no second shipper either. */
+static int lock_bundle(const struct delivery *d, const char *bundle, struct fault *fault)
+{
+	int64_t until = now_boottime_ns() + LOCK_WITHIN_NS;
+
+	if (d->context.deadline_ns)
+		until = MIN(until, d->context.deadline_ns);
+	for (bool waits = false; flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; waits = true) {
+		if (now_boottime_ns() >= until)
+			return fault_set(fault, FAULT_BUSY, "%s: another afterglow-ship is at it, or a core is being added", bundle);
+		if (!waits)
+			log_info("%s is in use: waiting for it", bundle);
+		pause_ms(LOCK_PAUSE_MS);
+	}
+	return 0;
+}
 
 static int open_bundle(struct delivery *d, const char *bundle, struct fault *fault)
 {
 	d->dir_fd = open(bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->dir_fd < 0)
 		return fault_set(fault, FAULT_BUNDLE, "%s: %s", bundle, strerror(errno));
-	/* Goes with the process, however it ends. A filesystem without locks has no second shipper either. */
-	if (flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return fault_set(fault, FAULT_BUSY, "%s: another afterglow-ship is at it", bundle);
-	return 0;
+	return lock_bundle(d, bundle, fault);
 }
 
 static int read_manifest(struct delivery *d, struct fault *fault)
 {
+	const struct ship_options *o = d->context.options;
 	struct err err = { 0 };
 	int r = file_read(d->dir_fd, PLAN_MANIFEST, &d->manifest, &err);
 
@@ -56,6 +82,8 @@ static int read_manifest(struct delivery *d, struct fault *fault)
 		return fault_set(fault, FAULT_BUNDLE, "no " PLAN_MANIFEST ": the bundle is not complete");
 	if (r < 0)
 		return fault_set(fault, r == -EFBIG ? FAULT_BUNDLE : FAULT_IO, "%s", err_text(&err));
+	if (plan_place_cores(&d->manifest, o->cores_prefix, o->as, &err) < 0)
+		return fault_set(fault, err.code == ENOMEM ? FAULT_MEMORY : FAULT_BUNDLE, "%s", err_text(&err));
 	if (plan_parse(strbuf_str(&d->manifest), d->manifest.len, &d->plan, &err) < 0)
 		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
 	d->manifest_fd = memfd_create(PLAN_MANIFEST, MFD_CLOEXEC);
@@ -105,13 +133,6 @@ static int send_once(struct delivery *d, const struct item *item, bool again, st
 	return 0;
 }
 
-static void pause_ms(int64_t ms)
-{
-	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS };
-
-	nanosleep(&t, NULL);
-}
-
 static uint32_t any_number(void)
 {
 	uint32_t n = 0;
@@ -156,9 +177,13 @@ static int send_item(struct delivery *d, const struct item *item, struct fault *
 
 static int send_file(struct delivery *d, const struct plan_item *file, struct fault *fault)
 {
+	char path[PLAN_PATH_MAX];
 	_cleanup_close_ int fd = -1;
-	struct item item = { .name = file->name, .size = file->size, .sha256 = file->sha256 };
+	struct item item = { .name = file->name, .path = path, .size = file->size, .sha256 = file->sha256 };
+	struct err err = { 0 };
 
+	if (plan_locate(file, d->context.options->as, path, &err) < 0)
+		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
 	if (open_file(d, file, &fd, fault) < 0)
 		return -1;
 	item.fd = fd;
@@ -167,9 +192,10 @@ static int send_file(struct delivery *d, const struct plan_item *file, struct fa
 
 static int send_manifest(struct delivery *d, struct fault *fault)
 {
-	char digest[SHA256_TEXT_MAX];
-	struct item item = { .name = PLAN_MANIFEST, .fd = d->manifest_fd, .size = (int64_t)d->manifest.len, .sha256 = digest };
+	char digest[SHA256_TEXT_MAX], path[PLAN_PATH_MAX];
+	struct item item = { .name = PLAN_MANIFEST, .path = path, .fd = d->manifest_fd, .size = (int64_t)d->manifest.len, .sha256 = digest };
 
+	snprintf(path, sizeof(path), "%s/%s", d->context.options->as, PLAN_MANIFEST);
 	sha256_text(strbuf_str(&d->manifest), d->manifest.len, digest);
 	return send_item(d, &item, fault);
 }
@@ -195,11 +221,12 @@ static int open_store(struct delivery *d, struct fault *fault)
 static int run(struct delivery *d, const char *url, struct fault *fault)
 {
 	const struct ship_options *o = d->context.options;
-	char where[DELIVER_URL_MAX + 600];
+	char where[DELIVER_URL_MAX + 600 + CORES_PREFIX_MAX];
 
 	if (open_bundle(d, o->bundle, fault) < 0 || read_manifest(d, fault) < 0)
 		return -1;
-	snprintf(where, sizeof(where), "%s %s", url, o->store.kind == STORE_S3 && o->s3_endpoint ? o->s3_endpoint : "");
+	snprintf(where, sizeof(where), "%s %s%s%s", url, o->store.kind == STORE_S3 && o->s3_endpoint ? o->s3_endpoint : "",
+		 o->cores_prefix ? " " : "", o->cores_prefix ? o->cores_prefix : "");
 	if (state_open(d->dir_fd, where, &d->state, NULL) < 0)
 		return fault_set(fault, FAULT_MEMORY, STATE_FILE ": out of memory");
 	if (open_store(d, fault) < 0)

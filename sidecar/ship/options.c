@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "sidecar/ship/cores_prefix.h"
 
 #define DEFAULT_STALL_S 30
 
@@ -20,6 +21,8 @@ const char ship_usage[] =
 	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH,\n"
 	"                      webhdfss://HOST:PORT/PATH (TLS)\n"
 	"  --as PATH           the bundle's path below the store (default: BUNDLE's last component)\n"
+	"  --cores-prefix PATH put cores below this path of the store, at PATH/AS/NAME, so that a lifecycle rule can\n"
+	"                      remove them sooner; it begins with '_' (for S3 and HDFS)\n"
 	"  --credentials DIR   files access-key-id, secret-access-key, session-token, or role-arn and\n"
 	"                      web-identity-token (S3); delegation-token (WebHDFS); ca.crt. Without keys S3 uses\n"
 	"                      EKS Pod Identity, and Google Cloud Storage its Workload Identity\n"
@@ -52,6 +55,7 @@ static const struct {
 	int64_t min, max;
 } table[] = {
 	{ "--as", TEXT, offsetof(struct ship_options, as), 0, 0 },
+	{ "--cores-prefix", TEXT, offsetof(struct ship_options, cores_prefix), 0, 0 },
 	{ "--credentials", TEXT, offsetof(struct ship_options, credentials), 0, 0 },
 	{ "--ca", TEXT, offsetof(struct ship_options, ca), 0, 0 },
 	{ "--deadline", SECONDS, offsetof(struct ship_options, deadline_s), 1, 7 * 86400 },
@@ -142,6 +146,16 @@ static int name_of_bundle(const char *bundle, const char **ret_name, struct err 
 	return store_path_check(name, err);
 }
 
+/* A directory is kept within bounds by the sidecar, which removes cores first by itself. */
+static int check_cores_prefix(const struct ship_options *o, struct err *err)
+{
+	if (!o->cores_prefix)
+		return 0;
+	if (o->store.kind == STORE_DIRECTORY)
+		return err_set(err, EINVAL, "--cores-prefix is for a store s3:// or webhdfs://");
+	return cores_prefix_check(o->cores_prefix, err) < 0 ? err_wrap(err, "--cores-prefix") : 0;
+}
+
 static int check(struct ship_options *o, const char *store, struct err *err)
 {
 	int r;
@@ -155,6 +169,8 @@ static int check(struct ship_options *o, const char *store, struct err *err)
 	r = store_url_parse(store, &o->store, err);
 	if (r == 0)
 		r = o->as ? store_path_check(o->as, err) : name_of_bundle(o->bundle, &o->as, err);
+	if (r == 0)
+		r = check_cores_prefix(o, err);
 	if (r < 0)
 		return r;
 	if (strspn(o->s3_region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(o->s3_region))

@@ -23,6 +23,7 @@ struct ship_options {
 	const char *ca;		 /* PEM file, NULL: the system's roots */
 	const char *as;		 /* path below the store */
 	const char *bundle;
+	const char *cores_prefix; /* path below the store where cores go, NULL: to the other files */
 	int64_t deadline_s;	/* 0: none */
 	int64_t rate;		/* bytes a second, 0: no limit */
 	int64_t stall_s;	/* a request that moves nothing for so long is dropped */

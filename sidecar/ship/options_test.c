@@ -54,7 +54,8 @@ static void what_is_said_is_taken(void **state)
 
 	assert_int_equal(PARSE("b", "--store", "s3://b", "--as", "ns/x", "--credentials", "/c", "--ca", "/ca", "--deadline", "20",
 			       "--limit-rate", "10Mi", "--stall", "5", "--s3-endpoint", "http://minio:9000", "--s3-region", "eu-1",
-			       "--s3-path-style", "--s3-part-size", "64Mi", "--s3-sts-endpoint", "https://sts", "--webhdfs-user", "u"),
+			       "--s3-path-style", "--s3-part-size", "64Mi", "--s3-sts-endpoint", "https://sts", "--webhdfs-user", "u",
+			       "--cores-prefix", "_cores"),
 			 0);
 	assert_string_equal(o.as, "ns/x");
 	assert_int_equal(o.deadline_s, 20);
@@ -62,6 +63,7 @@ static void what_is_said_is_taken(void **state)
 	assert_int_equal(o.s3_part, 64 << 20);
 	assert_true(o.s3_path_style);
 	assert_string_equal(o.webhdfs_user, "u");
+	assert_string_equal(o.cores_prefix, "_cores");
 }
 
 static void nonsense_is_refused_with_what_would_be_right(void **state)
@@ -87,6 +89,8 @@ static void nonsense_is_refused_with_what_would_be_right(void **state)
 		{ { "s", "--store", "/x", "b", "--s3-region", "eu:x", NULL }, "no region's name" },
 		{ { "s", "--store", "/x", "b", "--s3-endpoint", "minio:9000", NULL }, "https://HOST" },
 		{ { "s", "--store", "/x", "b", "--s3-endpoint", "http://k@m", NULL }, "https://HOST" },
+		{ { "s", "--store", "/x", "b", "--cores-prefix", "_cores", NULL }, "--cores-prefix is for a store s3:// or webhdfs://" },
+		{ { "s", "--store", "s3://x", "b", "--cores-prefix", "cores", NULL }, "--cores-prefix: cores go to a path such as _cores" },
 		{ { "s", "--store", "/x", "b", "--s3-sts-endpoint", "ftp://x", NULL }, "https://HOST" },
 	};
 	(void)state;

@@ -3,21 +3,27 @@
 #include "sidecar/ship/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "sidecar/ship/store_url.h"
+#include "lib/oom.h"
 
 /* The earlier, the more it is worth when time or space runs out. */
 static const char *const first[] = { "report.txt", "report.json", "report.html" };
+
+static bool is_core(const char *name)
+{
+	return strncmp(name, "core", 4) == 0;
+}
 
 static unsigned int rank(const char *name)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(first); i++)
 		if (strcmp(name, first[i]) == 0)
 			return i;
-	return strncmp(name, "core", 4) == 0 ? ARRAY_SIZE(first) + 1 : ARRAY_SIZE(first);
+	return is_core(name) ? ARRAY_SIZE(first) + 1 : ARRAY_SIZE(first);
 }
 
 static bool valid_digest(const char *digest)
@@ -28,10 +34,12 @@ static bool valid_digest(const char *digest)
 
 static int read_item(const cJSON *file, struct plan_item *item, struct err *err)
 {
-	const char *name = json_str(file, "name"), *digest = json_str(file, "sha256");
+	const char *name = json_str(file, "name"), *path = json_str(file, "path"), *digest = json_str(file, "sha256");
 	const cJSON *size = json_get(file, "sizeBytes");
 	int r = name ? store_path_check(name, err) : err_set(err, EINVAL, "a file without a name");
 
+	if (r == 0 && path)
+		r = store_path_check(path, err);
 	if (r < 0)
 		return r;
 	if (strcmp(name, PLAN_MANIFEST) == 0)
@@ -43,7 +51,8 @@ static int read_item(const cJSON *file, struct plan_item *item, struct err *err)
 	item->size = (int64_t)size->valuedouble;
 	memcpy(item->sha256, digest, sizeof(item->sha256));
 	item->name = strdup(name);
-	return item->name ? 0 : err_set(err, ENOMEM, "%s", name);
+	item->path = path ? strdup(path) : NULL;
+	return item->name && (item->path || !path) ? 0 : err_set(err, ENOMEM, "%s", name);
 }
 
 static bool has(const struct plan *plan, const char *name)
@@ -66,6 +75,12 @@ static void insert(struct plan *plan, struct plan_item item)
 	plan->items[at] = item;
 }
 
+static void release_item(struct plan_item *item)
+{
+	free(item->name);
+	free(item->path);
+}
+
 static int read_files(const cJSON *files, struct plan *plan, struct err *err)
 {
 	int n = cJSON_GetArraySize(files);
@@ -82,11 +97,10 @@ static int read_files(const cJSON *files, struct plan *plan, struct err *err)
 		struct plan_item item = { 0 };
 		int r = read_item(file, &item, err);
 
-		if (r < 0)
-			return r;
-		if (has(plan, item.name)) {
+		if (r == 0 && has(plan, item.name))
 			r = err_set(err, EINVAL, "%s is listed twice", item.name);
-			free(item.name);
+		if (r < 0) {
+			release_item(&item);
 			return r;
 		}
 		insert(plan, item);
@@ -114,9 +128,66 @@ int plan_parse(const char *manifest, size_t len, struct plan *ret_plan, struct e
 void plan_release(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n; i++)
-		free(plan->items[i].name);
+		release_item(&plan->items[i]);
 	free(plan->items);
 	*plan = (struct plan){ 0 };
+}
+
+int plan_locate(const struct plan_item *item, const char *as, char ret_path[static PLAN_PATH_MAX], struct err *err)
+{
+	char path[PLAN_PATH_MAX];
+	size_t own, whole = item->path ? strlen(item->path) : 0;
+
+	snprintf(path, sizeof(path), "/%s/%s", as, item->name);
+	own = strlen(path);
+	if (item->path && (whole >= PLAN_PATH_MAX || whole <= own || strcmp(item->path + whole - own, path) != 0))
+		return err_set(err, EINVAL, "%s: the path %.200s is no place of this bundle", item->name, item->path);
+	snprintf(ret_path, PLAN_PATH_MAX, "%s", item->path ? item->path : path + 1);
+	return 0;
+}
+
+/* Whether it was changed. A name may stand in an object twice. */
+static bool place(cJSON *file, const char *prefix, const char *as)
+{
+	const char *name = json_str(file, "name");
+	char path[PLAN_PATH_MAX];
+	bool changed = false;
+
+	for (; cJSON_GetObjectItemCaseSensitive(file, "path"); changed = true)
+		cJSON_DeleteItemFromObjectCaseSensitive(file, "path");
+	if (!name || !prefix || !is_core(name))
+		return changed;
+	snprintf(path, sizeof(path), "%s/%s/%s", prefix, as, name);
+	json_set_str(file, "path", path);
+	return true;
+}
+
+static int replace_text(struct strbuf *manifest, const cJSON *json, struct err *err)
+{
+	_cleanup_free_ char *text = cJSON_Print(json);
+
+	if (!text)
+		return err_set(err, ENOMEM, PLAN_MANIFEST);
+	strbuf_reset(manifest);
+	strbuf_adds(manifest, text);
+	return strbuf_failed(manifest) ? err_set(err, EFBIG, PLAN_MANIFEST " is larger than %zu bytes", PLAN_MANIFEST_MAX) : 0;
+}
+
+int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as, struct err *err)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	size_t lost = oom_count();
+	cJSON *file;
+	bool changed = false;
+	int r = json_parse(strbuf_str(manifest), manifest->len, &json, err);
+
+	if (r < 0)
+		return err_wrap(err, PLAN_MANIFEST);
+	cJSON_ArrayForEach(file, json_get(json, "files"))
+		changed = place(file, prefix, as) || changed;
+	if (oom_count() != lost)
+		return err_set(err, ENOMEM, PLAN_MANIFEST);
+	return changed ? replace_text(manifest, json, err) : 0;
 }
 
 const char *plan_content_type(const char *name)

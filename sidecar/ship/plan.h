@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #include "lib/digest/sha256.h"
+#include "lib/strbuf.h"
+#include "sidecar/ship/cores_prefix.h"
+#include "sidecar/ship/store_url.h"
 
 #define PLAN_MANIFEST "MANIFEST.json"
 #define PLAN_MANIFEST_MAX ((size_t)1 << 20) /* bytes */
@@ -17,6 +20,7 @@
 
 struct plan_item {
 	char *name; /* a path below the bundle: "report.txt", "logs/raylet.out" */
+	char *path; /* its path below the store; NULL: it lies with the bundle's other files */
 	int64_t size; /* bytes */
 	char sha256[SHA256_TEXT_MAX];
 };
@@ -35,6 +39,20 @@ struct plan {
  */
 int plan_parse(const char *manifest, size_t len, struct plan *ret_plan, struct err *err);
 void plan_release(struct plan *plan);
+
+#define PLAN_PATH_MAX (2 * STORE_PATH_MAX + CORES_PREFIX_MAX + 8)
+
+/*
+ * The path of a file below the store, in the bundle at the path as. -EINVAL when the manifest names a place that belongs to another
+ * bundle: only PREFIX/AS/NAME is this one's.
+ */
+int plan_locate(const struct plan_item *item, const char *as, char ret_path[static PLAN_PATH_MAX], struct err *err);
+
+/*
+ * Rewrites a manifest for the store: "path" of each core becomes PREFIX/AS/NAME, and no other file has a path. prefix NULL: cores
+ * have none either, so that a bundle which came from another store is like any other. The text stays as it is when nothing changes.
+ */
+int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as, struct err *err);
 
 /* The Content-Type of a file, by the end of its name. Never NULL. */
 const char *plan_content_type(const char *name);

@@ -2,6 +2,7 @@
 /* Reads a bundle from a store and writes it as a tar archive. */
 #include "sidecar/ship/read_bundle.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -33,22 +34,22 @@ static int put(const struct reading *r, const void *data, size_t len, struct fau
 }
 
 /* Appends at most a chunk of the file from offset on to out. */
-static int get(struct reading *r, const char *name, int64_t offset, struct strbuf *out, struct fault *fault)
+static int get(struct reading *r, const char *path, int64_t offset, struct strbuf *out, struct fault *fault)
 {
 	struct retry retry = { 0 };
 
 	for (;;) {
 		size_t before = out->len;
 
-		if (r->store->ops->get(r->store, name, offset, STORE_CHUNK, out, fault) == 0)
+		if (r->store->ops->get(r->store, path, offset, STORE_CHUNK, out, fault) == 0)
 			return 0;
 		strbuf_truncate(out, before);
 		int64_t wait = fault->kind == FAULT_STORE_MISSING ? -1 : retry_next(&retry, fault, offset, now_boottime_ns(),
 			r->context.deadline_ns, (uint32_t)now_boottime_ns());
 
 		if (wait < 0)
-			return fault_wrap(fault, "%s", name);
-		log_info("%s: %s; trying again in %.1f s", name, fault->text, (double)wait / 1000);
+			return fault_wrap(fault, "%s", path);
+		log_info("%s: %s; trying again in %.1f s", path, fault->text, (double)wait / 1000);
 		nanosleep(&(struct timespec){ .tv_sec = wait / 1000, .tv_nsec = wait % 1000 * NS_PER_MS }, NULL);
 	}
 }
@@ -72,12 +73,14 @@ static int put_padding(const struct reading *r, int64_t size, struct fault *faul
 
 static int read_manifest(struct reading *r, struct fault *fault)
 {
+	char path[PLAN_PATH_MAX];
 	struct err err = { 0 };
 	size_t before;
 
+	snprintf(path, sizeof(path), "%s/%s", r->context.options->as, PLAN_MANIFEST);
 	do {
 		before = r->manifest.len;
-		if (get(r, PLAN_MANIFEST, (int64_t)before, &r->manifest, fault) < 0)
+		if (get(r, path, (int64_t)before, &r->manifest, fault) < 0)
 			return -1;
 	} while (r->manifest.len > before && !strbuf_failed(&r->manifest));
 	if (strbuf_failed(&r->manifest))
@@ -99,12 +102,12 @@ static int put_manifest(struct reading *r, struct fault *fault)
 }
 
 /* Once the header is written, there is no way back: the size stands in it. */
-static int put_rest(struct reading *r, const struct plan_item *file, struct fault *fault)
+static int put_rest(struct reading *r, const struct plan_item *file, const char *path, struct fault *fault)
 {
 	for (int64_t at = 0; at < file->size; at += (int64_t)r->chunk.len) {
 		if (at > 0) {
 			strbuf_reset(&r->chunk);
-			if (get(r, file->name, at, &r->chunk, fault) < 0)
+			if (get(r, path, at, &r->chunk, fault) < 0)
 				return -1;
 		}
 		if (r->chunk.len == 0 || strbuf_failed(&r->chunk))
@@ -124,20 +127,20 @@ static int leave_out(const struct plan_item *file, const char *why)
 
 static int put_file(struct reading *r, const struct plan_item *file, struct fault *fault)
 {
-	char block[TAR_BLOCK];
+	char block[TAR_BLOCK], path[PLAN_PATH_MAX];
 	struct err err = { 0 };
 
 	strbuf_reset(&r->chunk);
-	if (tar_header_make(file->name, file->size, block, &err) < 0)
+	if (plan_locate(file, r->context.options->as, path, &err) < 0 || tar_header_make(file->name, file->size, block, &err) < 0)
 		return leave_out(file, err_text(&err));
-	if (get(r, file->name, 0, &r->chunk, fault) < 0)
+	if (get(r, path, 0, &r->chunk, fault) < 0)
 		/* S3 answers so for what is not there, too, to those who may not list. */
 		return fault->kind == FAULT_PERMISSION ? leave_out(file, fault->text) : -1;
 	if (r->chunk.len == 0 && file->size > 0)
 		return leave_out(file, "it is in " PLAN_MANIFEST ", and the store does not have it any more");
 	if (put(r, block, sizeof(block), fault) < 0)
 		return -1;
-	return put_rest(r, file, fault);
+	return put_rest(r, file, path, fault);
 }
 
 static int run(struct reading *r, struct fault *fault)

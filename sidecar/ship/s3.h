@@ -16,7 +16,7 @@
 /* Files up to this size (bytes) are sent without a HEAD before: to ask would cost more than to send again. */
 #define S3_BLIND_MAX ((int64_t)256 << 10)
 
-#define S3_KEY_MAX (2 * STORE_PATH_MAX + 256) /* bytes */
+#define S3_KEY_MAX (STORE_PATH_MAX + PLAN_PATH_MAX) /* bytes */
 #define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 struct s3 {

@@ -17,7 +17,8 @@
 
 /* A file to be sent. */
 struct item {
-	const char *name; /* below the bundle */
+	const char *name; /* below the bundle: for words and notes */
+	const char *path; /* below the store: where it goes */
 	int fd;
 	int64_t size;
 	const char *sha256;
@@ -47,8 +48,9 @@ struct store_ops {
 	int (*put)(struct store *s, const struct item *item, struct fault *fault);
 	/* The item is there whole, and our notes tell of an upload of it: drops what may be left of that. NULL: nothing is. */
 	void (*tidy)(struct store *s, const struct item *item);
-	/* Appends at most len (up to STORE_CHUNK) bytes of a file from offset on; none at its end, or when there is no such file. */
-	int (*get)(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault);
+	/* Appends at most len (up to STORE_CHUNK) bytes of the file at a path below the store from offset on; none at its end, or when
+	 * there is no such file. */
+	int (*get)(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault);
 	void (*free)(struct store *s);
 	/* A file of at most this size is put without a look when nothing speaks for its being there: asking costs as much. */
 	int64_t put_blindly_max;

@@ -123,11 +123,12 @@ static int open_parent(const struct directory *d, const char *path, bool make, i
 	return r;
 }
 
-/* "PATH/NAME" below the store, and where its last component begins. */
-static const char *target(const struct directory *d, const struct item *item, char path[static 2 * STORE_PATH_MAX])
+/* Where the last component of a path begins, of which open_parent opens the directory. */
+static const char *base_of(const char *path)
 {
-	snprintf(path, 2 * STORE_PATH_MAX, "%s/%s", d->store.context->options->as, item->name);
-	return strrchr(path, '/') + 1;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 /* --- Looking --- */
@@ -164,15 +165,13 @@ static int directory_look(struct store *s, const struct item *item, enum look *r
 {
 	const struct directory *d = (const struct directory *)s;
 	_cleanup_close_ int dir_fd = -1;
-	char path[2 * STORE_PATH_MAX];
-	const char *base = target(d, item, path);
-	int r = open_parent(d, path, false, &dir_fd, fault);
+	int r = open_parent(d, item->path, false, &dir_fd, fault);
 
 	if (r == 1) {
 		*ret_look = LOOK_MISSING;
 		return 0;
 	}
-	return r < 0 ? r : compare(d, dir_fd, base, item, ret_look, fault);
+	return r < 0 ? r : compare(d, dir_fd, base_of(item->path), item, ret_look, fault);
 }
 
 /* --- Writing --- */
@@ -281,9 +280,9 @@ static int directory_put(struct store *s, const struct item *item, struct fault 
 {
 	const struct directory *d = (const struct directory *)s;
 	_cleanup_close_ int dir_fd = -1;
-	char path[2 * STORE_PATH_MAX], temporary[NAME_MAX + 16];
-	const char *base = target(d, item, path);
-	int r = open_parent(d, path, true, &dir_fd, fault);
+	char temporary[NAME_MAX + 16];
+	const char *base = base_of(item->path);
+	int r = open_parent(d, item->path, true, &dir_fd, fault);
 
 	if (r < 0 || check_space(d, dir_fd, item, fault) < 0)
 		return -1;
@@ -302,24 +301,21 @@ static int directory_put(struct store *s, const struct item *item, struct fault 
 
 /* --- Reading --- */
 
-static int directory_get(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+static int directory_get(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
 {
 	const struct directory *d = (const struct directory *)s;
-	const struct item item = { .name = name };
 	_cleanup_close_ int dir_fd = -1, fd = -1;
 	_cleanup_free_ char *chunk = malloc(len);
-	char path[2 * STORE_PATH_MAX];
-	const char *base = target(d, &item, path);
 	int r = open_parent(d, path, false, &dir_fd, fault);
 
 	if (r != 0)
 		return r == 1 ? 0 : r;
-	fd = openat(dir_fd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = openat(dir_fd, base_of(path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : fail(fault, errno, d, "open", name);
+		return errno == ENOENT ? 0 : fail(fault, errno, d, "open", path);
 	ssize_t n = chunk ? pread(fd, chunk, len, offset) : -1;
 	if (n < 0)
-		return fail(fault, chunk ? errno : ENOMEM, d, "read", name);
+		return fail(fault, chunk ? errno : ENOMEM, d, "read", path);
 	strbuf_add(out, chunk, (size_t)n);
 	return 0;
 }

@@ -69,11 +69,11 @@ int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfe
 
 /* --- The store's operations --- */
 
-static void key_of(const struct s3 *s3, const struct item *item, char key[static S3_KEY_MAX])
+static void key_of(const struct s3 *s3, const char *path, char key[static S3_KEY_MAX])
 {
 	const struct ship_options *o = s3->store.context->options;
 
-	snprintf(key, S3_KEY_MAX, "%s%s%s/%s", o->store.path, *o->store.path ? "/" : "", o->as, item->name);
+	snprintf(key, S3_KEY_MAX, "%s%s%s", o->store.path, *o->store.path ? "/" : "", path);
 }
 
 static enum look compare(const struct http_answer *a, const struct item *item)
@@ -96,7 +96,7 @@ static int s3_look(struct store *s, const struct item *item, enum look *ret_look
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char key[S3_KEY_MAX];
 
-	key_of(s3, item, key);
+	key_of(s3, item->path, key);
 	if (s3_call(s3, &(struct s3_request){ .method = "HEAD", .key = key }, &t, fault) < 0)
 		return -1;
 	if (t->answer.status == 200)
@@ -136,20 +136,19 @@ static int s3_put(struct store *s, const struct item *item, struct fault *fault)
 	struct s3 *s3 = (struct s3 *)s;
 	char key[S3_KEY_MAX];
 
-	key_of(s3, item, key);
+	key_of(s3, item->path, key);
 	return item->size <= S3_SINGLE_MAX ? put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
 }
 
 /* 416: offset is at the end of the object, or behind it. */
-static int s3_get(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+static int s3_get(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
 {
 	struct s3 *s3 = (struct s3 *)s;
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	const struct item item = { .name = name };
 	char key[S3_KEY_MAX], range[80], code[64];
 	const struct s3_request request = { .method = "GET", .key = key, .headers = { range } };
 
-	key_of(s3, &item, key);
+	key_of(s3, path, key);
 	snprintf(range, sizeof(range), "Range: bytes=%lld-%lld", (long long)offset, (long long)offset + (long long)len - 1);
 	if (s3_call(s3, &request, &t, fault) < 0)
 		return -1;
@@ -173,7 +172,7 @@ static void s3_tidy(struct store *s, const struct item *item)
 	struct s3 *s3 = (struct s3 *)s;
 	char key[S3_KEY_MAX];
 
-	key_of(s3, item, key);
+	key_of(s3, item->path, key);
 	s3_abort_uploads(s3, item, key);
 }
 

@@ -15,11 +15,12 @@
 #include "lib/log.h"
 #include "sidecar/ship/credentials.h"
 #include "sidecar/ship/http.h"
+#include "sidecar/ship/plan.h"
 #include "sidecar/ship/store.h"
 #include "sidecar/ship/webhdfs_answer.h"
 
 #define ATTRIBUTE "user.afterglow.sha256"
-#define PATH_MAX_ (2 * STORE_PATH_MAX + STORE_PATH_MAX)
+#define PATH_MAX_ (STORE_PATH_MAX + PLAN_PATH_MAX)
 #define URL_MAX (16 * STORE_PATH_MAX + 2 * CREDENTIAL_MAX)
 /* A DataNode answers when the last block has reached all its replicas. */
 #define DATA_STALL_S 120
@@ -80,11 +81,11 @@ static int order(struct webhdfs *w, const char *method, const char *path, const 
 	return (*ret_transfer)->answer.status == 200 ? 0 : webhdfs_fault(&(*ret_transfer)->answer, options(w)->store.host, fault);
 }
 
-static void paths(const struct webhdfs *w, const struct item *item, char path[static PATH_MAX_], char temporary[static PATH_MAX_])
+static void paths(const struct webhdfs *w, const char *below, char path[static PATH_MAX_], char temporary[static PATH_MAX_])
 {
 	const char *base;
 
-	snprintf(path, PATH_MAX_, "%s/%s/%s", options(w)->store.path, options(w)->as, item->name);
+	snprintf(path, PATH_MAX_, "%s/%s", options(w)->store.path, below);
 	base = strrchr(path, '/') + 1;
 	snprintf(temporary, PATH_MAX_, "%.*s.%s.partial", (int)(base - path), path, base);
 }
@@ -134,7 +135,7 @@ static int webhdfs_look(struct store *s, const struct item *item, enum look *ret
 	struct webhdfs_status status;
 	bool there;
 
-	paths(w, item, path, temporary);
+	paths(w, item->path, path, temporary);
 	if (get_status(w, path, &there, &status, fault) < 0)
 		return -1;
 	if (there && !status.is_file)
@@ -245,7 +246,7 @@ static int webhdfs_put(struct store *s, const struct item *item, struct fault *f
 	struct webhdfs *w = (struct webhdfs *)s;
 	char path[PATH_MAX_], temporary[PATH_MAX_], location[HTTP_HEADER_MAX];
 
-	paths(w, item, path, temporary);
+	paths(w, item->path, path, temporary);
 	if (make_directory(w, path, fault) < 0 || ask_where(w, temporary, location, fault) < 0 ||
 	    send_data(w, item, location, fault) < 0 || check_length(w, temporary, item, fault) < 0)
 		return -1;
@@ -274,16 +275,15 @@ static int open_at(struct webhdfs *w, const char *path, int64_t offset, size_t l
 }
 
 /* HDFS refuses to open a file at its end, so its length is asked for first. */
-static int webhdfs_get(struct store *s, const char *name, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
+static int webhdfs_get(struct store *s, const char *below, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
 {
 	struct webhdfs *w = (struct webhdfs *)s;
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	const struct item item = { .name = name };
 	char path[PATH_MAX_], temporary[PATH_MAX_];
 	struct webhdfs_status status = { 0 };
 	bool there;
 
-	paths(w, &item, path, temporary);
+	paths(w, below, path, temporary);
 	if (get_status(w, path, &there, &status, fault) < 0)
 		return -1;
 	if (!there || offset >= status.length)

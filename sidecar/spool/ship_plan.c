@@ -10,6 +10,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "sidecar/ship/cores_prefix.h"
 
 #define RETRY_AFTER_MAX_S 600
 
@@ -52,8 +53,11 @@ int store_options_check(const struct store_options *o, struct err *err)
 	    check_kind("--store-s3-path-style", o->s3_path_style ? "" : NULL, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-role-arn", o->s3_role_arn, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-sts-endpoint", o->s3_sts_endpoint, s3, "s3://", err) < 0 ||
-	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0)
+	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0 ||
+	    check_kind("--store-cores-prefix", o->cores_prefix, s3 || hdfs, "s3:// or webhdfs://", err) < 0)
 		return -err->code;
+	if (o->cores_prefix && cores_prefix_check(o->cores_prefix, err) < 0)
+		return err_wrap(err, "--store-cores-prefix");
 	if (check_address("--store-s3-endpoint", o->s3_endpoint, err) < 0)
 		return -err->code;
 	return check_address("--store-s3-sts-endpoint", o->s3_sts_endpoint, err);
@@ -90,6 +94,7 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 		{ "--store", o->url }, { "--credentials", o->credentials }, { "--ca", o->ca },
 		{ "--s3-endpoint", o->s3_endpoint }, { "--s3-region", o->s3_region }, { "--s3-role-arn", o->s3_role_arn },
 		{ "--s3-sts-endpoint", o->s3_sts_endpoint }, { "--webhdfs-user", o->webhdfs_user },
+		{ "--cores-prefix", o->cores_prefix },
 		{ "--as", as }, { "--deadline", deadline },
 	};
 	size_t n = 0;

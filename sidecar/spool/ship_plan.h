@@ -26,6 +26,7 @@ struct store_options {
 	bool s3_path_style;
 	const char *s3_role_arn, *s3_sts_endpoint; /* web identity */
 	const char *webhdfs_user;
+	const char *cores_prefix; /* path below the store where cores go; for S3 and HDFS */
 };
 
 /*

@@ -40,6 +40,10 @@ static const struct {
 	{ { .url = "s3://b", .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "sts.eu-1" },
 	  "--store-s3-sts-endpoint takes an address such as" },
 	{ { .url = "s3://b", .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://minio:9000" }, NULL },
+	{ { .url = "s3://b", .cores_prefix = "_cores" }, NULL },
+	{ { .url = "webhdfss://nn:9871/failures", .cores_prefix = "_cores/ray" }, NULL },
+	{ { .url = "/x", .cores_prefix = "_cores" }, "--store-cores-prefix is for a store s3:// or webhdfs://" },
+	{ { .url = "s3://b", .cores_prefix = "cores" }, "--store-cores-prefix: cores go to a path such as _cores" },
 	{ { .url = "s3://b", .s3_endpoint = "minio:9000" }, "--store-s3-endpoint takes an address such as https://minio.example:9000" },
 };
 
@@ -58,9 +62,9 @@ static void a_store_is_checked_with_its_options(void **state)
 static void the_arguments_are_those_that_were_given(void **state)
 {
 	const struct store_options o = { .url = "s3://b/p", .credentials = "/c", .s3_region = "eu-1", .s3_path_style = true,
-					 .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://sts" };
+					 .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://sts", .cores_prefix = "_cores" };
 	const char *const expected[] = { "afterglow-ship", "--store", "s3://b/p", "--credentials", "/c", "--s3-region", "eu-1",
-					 "--s3-role-arn", "arn:aws:iam::1:role/r", "--s3-sts-endpoint", "https://sts", "--as", "ml/x", "--deadline", "30", "--s3-path-style", "/spool/ml/x", NULL };
+					 "--s3-role-arn", "arn:aws:iam::1:role/r", "--s3-sts-endpoint", "https://sts", "--cores-prefix", "_cores", "--as", "ml/x", "--deadline", "30", "--s3-path-style", "/spool/ml/x", NULL };
 	const char *argv[SHIP_ARGS_MAX];
 	(void)state;
 

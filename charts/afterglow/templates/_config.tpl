@@ -27,6 +27,7 @@ storeS3TokenExpiry: {{ int64 .expirySeconds }}
 storeURL: {{ required "store.webhdfs.url is missing: store.type is webhdfs" .webhdfs.url | quote }}
 storeWebHDFSUser: {{ .webhdfs.user | quote }}
 {{- end }}
+storeCoresPrefix: {{ .coresPrefix | default "" | quote }}
 storeCredentialsSecret: {{ .credentialsSecret | quote }}
 storeCASecret: {{ .caSecret | quote }}
 {{- end }}

@@ -2,12 +2,14 @@
 """Bundles to ship, afterglow-ship to run, and the three stores as tests see them."""
 
 import hashlib
+import io
 import json
 import os
 import pathlib
 import random
 import shutil
 import subprocess
+import tarfile
 import urllib.error
 import urllib.request
 
@@ -102,6 +104,16 @@ def failed(store, bundle, *args, **kwargs):
     assert outcome.result["result"] == "failed", outcome
     assert outcome.code == (1 if outcome.result["retry"] else 3), outcome
     return outcome
+
+
+def read_back(store):
+    """afterglow-ship --read: its result, and name to content of the archive."""
+    # A path of its own bundle is no argument then.
+    done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=120, check=False)
+    if done.returncode != 0:
+        return done, {}
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        return done, {member.name: archive.extractfile(member).read() for member in archive}
 
 
 def write_credentials(path, **values):

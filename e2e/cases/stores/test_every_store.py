@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is true for each store: a directory, S3 and HDFS."""
 
-import io
+import fcntl
 import os
 import random
 import signal
 import subprocess
-import tarfile
 import time
 
 import pytest
 
-from stores.shipping import MIB, SHIP, Bundle, Outcome, check_no_halves, check_whole, command, failed, ship, shipped
+from stores.shipping import MIB, SHIP, Bundle, Outcome, check_no_halves, check_whole, command, failed, read_back, ship, shipped
 
 SEED = int(os.environ.get("AFTERGLOW_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 
@@ -25,16 +24,6 @@ def test_a_bundle_arrives_whole_and_says_where(store, large):
     assert files[-2:] == ["core.python.7.zst", "MANIFEST.json"]
     last = {line["file"]: line for line in outcome.lines if "file" in line}
     assert all(line["sent"] == line["total"] == len(large.files[name]) for name, line in last.items())
-
-
-def read_back(store):
-    """afterglow-ship --read: its result, and name to content of the archive."""
-    # A path of its own bundle is no argument then.
-    done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=120, check=False)
-    if done.returncode != 0:
-        return done, {}
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        return done, {member.name: archive.extractfile(member).read() for member in archive}
 
 
 def test_what_was_shipped_is_read_back_as_an_archive_the_manifest_first(store, large):
@@ -120,6 +109,17 @@ def test_two_at_once_are_one(store, large):
     for outcome in (first, second):
         assert outcome.code == 0 or outcome.result["kind"] == "busy", outcome
     check_whole(store, large)
+
+
+def test_a_bundle_to_which_a_core_is_being_added_is_shipped_once_that_is_done(directory_store, bundle):
+    lock = os.open(bundle.path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with subprocess.Popen(command(directory_store, bundle), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        said = process.stderr.readline()
+        os.close(lock)
+        process.communicate(timeout=120)
+    assert "is in use: waiting for it" in said and process.returncode == 0
+    check_whole(directory_store, bundle)
 
 
 def test_a_read_only_bundle_is_shipped(store, bundle, tmp_path):
