@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often something may be done: a token bucket. Pure. */
+/* Limits how often something is done: a token bucket. Pure: time is an argument. */
 #ifndef AFTERGLOW_NODE_BUDGET_H
 #define AFTERGLOW_NODE_BUDGET_H
 
@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 struct budget {
-	int64_t spacing_ns; /* between two, on average */
-	unsigned int burst; /* so many at once after a quiet time */
-	int64_t due_ns; /* 0 in the beginning */
+	int64_t spacing_ns; /* the average time from one to the next */
+	unsigned int burst; /* how many are allowed at once after a quiet time, at least 1 */
+	int64_t due_ns; /* starts at 0 */
 };
 
-/* Takes one. False: it is used up. */
+/* Takes a token. Returns false if there is none. */
 bool budget_take(struct budget *b, int64_t now_ns);
 
 #endif

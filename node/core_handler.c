@@ -114,7 +114,7 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 	if (rc < 0)
 		return rc;
 	if (!pod.container_id[0])
-		return err_set(err, ENOENT, "no container's process");
+		return err_set(err, ENOENT, "the process is in no container");
 	find_pods(directory, pods, sizeof(pods));
 	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, a->pid, &link, err);
 	if (rc < 0)
@@ -178,7 +178,7 @@ static int pass_to_program(char *const *words, int pidfd, struct err *err)
 		argv[n++] = *words;
 	argv[n] = NULL;
 	if (n == 0)
-		return err_set(err, ENOENT, "no program in core_pattern");
+		return err_set(err, ENOENT, "core_pattern names no program");
 	if (core_process_check(pidfd, err) < 0)
 		return -err->code;
 	execve(argv[0], argv, (char *const[]){ NULL });

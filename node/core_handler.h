@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program that the kernel runs for each core, with the core as its standard input: a copy of this one on the node, under the
- * name of CORE_PROGRAM. It needs nothing of the agent, so cores go their way while there is none. What belongs to a pod with a sidecar
- * that takes it goes there; everything else goes where the kernel would have sent it, from its first byte on.
+ * The core handler: the program that the kernel runs for each core, with the core as its standard
+ * input. It is a copy of afterglow-node on the node, under the name CORE_PROGRAM. It works while no
+ * agent runs. A core of a pod whose sidecar accepts it goes to that sidecar; every other core goes,
+ * from its first byte on, where the kernel would have sent it.
  */
 #ifndef AFTERGLOW_NODE_CORE_HANDLER_H
 #define AFTERGLOW_NODE_CORE_HANDLER_H
 
 #include <stdbool.h>
 
-#define CORE_CONFIG "config" /* beside the program: the kubelet's directory, one line */
-#define CORE_PROBE "probe-%d" /* beside it: that process is the agent's own, and this file is removed when its core comes */
+#define CORE_CONFIG "config" /* a file beside the program: the kubelet's directory, in a line */
+/*
+ * A file beside the program, with the PID of a process of the agent that crashes on purpose. The
+ * handler removes the file when that core comes.
+ */
+#define CORE_PROBE "probe-%d"
 
-/* By the name under which this program runs. */
+/* Whether the kernel started this process as the core handler, by the name under which it runs. */
 bool core_handler_is_asked(int argc, char **argv);
 
-/* The exit code. */
+/* Handles the core on standard input. Returns the exit code. */
 int core_handler_run(char **argv);
 
 #endif

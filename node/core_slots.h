@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many cores go to sidecars at a time: a bound for each pod, so that a pod with a slow sidecar does not hold those of
- * others up, and one for the node. A slot is a locked file, which the end of its holder frees, however that comes.
+ * Limits how many cores are sent to sidecars at a time, on the node and for each pod, so that a pod
+ * with a slow sidecar does not hold up the cores of others. A slot is a locked file: it is freed
+ * when its holder ends, even by a signal.
  */
 #ifndef AFTERGLOW_NODE_CORE_SLOTS_H
 #define AFTERGLOW_NODE_CORE_SLOTS_H
@@ -11,7 +12,11 @@
 #define CORE_SLOTS 64 /* on the node */
 #define CORE_SLOTS_OF_POD 4
 
-/* The slot's descriptor, whose close frees it. -EBUSY: all of the pod's are taken. directory: where slots are kept. */
+/*
+ * Takes a slot and returns its descriptor; to close it frees the slot. directory: where the files
+ * are kept. -EBUSY: all slots of the pod are taken. Pods may share slots, because a pod's slots are
+ * chosen by a hash of its UID.
+ */
 int core_slot_take(const char *directory, const char *pod_uid, struct err *err);
 
 #endif

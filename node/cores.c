@@ -230,7 +230,7 @@ static void on_look(struct source *s, int64_t now_ns)
 	if (!err.code && cores.retakes++ < RETAKES_MAX && take_over(cores.options, &err) == 0)
 		return;
 	s->due_ns = LOOP_NEVER;
-	log_error("cores: core_pattern was changed, and is left as it is: %s", err.code ? err_text(&err) : "this happened too often");
+	log_error("cores: another program changed core_pattern, which stays as it is now: %s", err.code ? err_text(&err) : "this happened too often");
 }
 
 int cores_start(struct node *n, struct err *err)

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's part in cores: puts the handler on the node, has the kernel run it (node/core_pattern), sees that it can, and gives
- * the old value back at the end. The handler works without the agent.
+ * Puts the core handler on the node, sets kernel.core_pattern so that the kernel runs it
+ * (core_pattern.h), tests that it works, and restores the previous value at the end. The handler
+ * itself works without the agent.
  */
 #ifndef AFTERGLOW_NODE_CORES_H
 #define AFTERGLOW_NODE_CORES_H
 
 #include "node/node.h"
 
-/* Nothing where the options do not want cores. Where it fails core_pattern is as it was. */
+/* Does nothing if the options do not ask for cores. On failure, core_pattern is as it was. */
 int cores_start(struct node *n, struct err *err);
-/* core_pattern becomes what it was before, unless it is somebody else's by now. */
+/* Restores core_pattern, unless another program has changed it meanwhile. */
 void cores_stop(void);
 
-/* The same for an agent that was killed before it could. */
+/* Restores core_pattern after an agent that was killed before it could do so. */
 int cores_restore(const struct node_options *options, struct err *err);
 
 #endif

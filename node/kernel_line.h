@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of the kernel log and whom they concern. Pure. Names of processes are their owners' choice and stand in many lines: a line
- * is taken for a process's only by the PID at the place where the kernel puts it, behind the last thing that looks like a name.
+ * Parses records of the kernel log and finds the process, pod or device that each is about. Pure.
+ * Many lines have names of processes in them, and a process can choose any name. So a line counts
+ * for a process only by the PID at the place where the kernel writes it, after the name.
  */
 #ifndef AFTERGLOW_NODE_KERNEL_LINE_H
 #define AFTERGLOW_NODE_KERNEL_LINE_H
@@ -18,30 +19,33 @@
 enum kernel_line_kind {
 	KERNEL_LINE_OTHER,
 	KERNEL_LINE_OOM_BEGIN, /* "x invoked oom-killer: ..." */
-	KERNEL_LINE_OOM_ROW, /* a process in the table of that report; pid */
-	KERNEL_LINE_OOM_CONSTRAINT, /* whose memory ran out, and who is taken; pid, victim, within */
-	KERNEL_LINE_PROCESS, /* "Killed process", a segfault, a trap, an Xid of a process; pid */
-	KERNEL_LINE_GPU, /* of a GPU, and of no process */
-	KERNEL_LINE_DEVICE, /* an error of a disk or of a network filesystem; device */
+	KERNEL_LINE_OOM_ROW, /* a process in the table of that report; sets pid */
+	KERNEL_LINE_OOM_CONSTRAINT, /* the cgroup out of memory, and the victim; sets pid, victim, within */
+	KERNEL_LINE_PROCESS, /* "Killed process", a segfault, a trap, an Xid with a process; sets pid */
+	KERNEL_LINE_GPU, /* a GPU's error without a process */
+	KERNEL_LINE_DEVICE, /* an error of a disk or of a network filesystem; sets device */
 };
 
 struct kernel_line {
 	enum kernel_line_kind kind;
-	int priority;
+	int priority; /* 0 to 7, as in syslog(3) */
 	int64_t time_us; /* by the log's own clock */
 	const char *text; /* points into the caller's buffer, not terminated */
 	size_t len;
-	pid_t pid; /* on the node, 0 unknown */
-	bool ends_oom; /* "Killed process": the report is whole */
-	struct pod_of_process victim; /* the pod of the process that is taken, pod_uid "" where it is in none */
-	bool within; /* it was the pod's own limit, or that of one of its containers: the table is of its processes alone */
-	char device[KERNEL_DEVICE_MAX]; /* "sda1"; of NFS the server, "10.0.0.1:" */
+	pid_t pid; /* on the node, 0: unknown */
+	bool ends_oom; /* "Killed process": the last line of an OOM killer's report */
+	struct pod_of_process victim; /* the pod of the victim, pod_uid "": it is in no pod */
+	bool within; /* the limit was the pod's or a container's: the table has only its processes */
+	char device[KERNEL_DEVICE_MAX]; /* "sda1"; for NFS the server, "10.0.0.1:" */
 };
 
-/* What one read(2) of /dev/kmsg gave. False: it is no record, or not the kernel's own: others write with another facility. */
+/*
+ * Parses what one read(2) of /dev/kmsg gave. False: it is no record, or the kernel did not write it
+ * (programs that write to the log have another facility).
+ */
 bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_line);
 
-/* Whether something is mounted from that device, or server. mountinfo: the text of /proc/PID/mountinfo. */
+/* Whether anything is mounted from that device or server. mountinfo: the text of /proc/PID/mountinfo. */
 bool kernel_line_is_mounted(const char *mountinfo, const char *device);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives each sidecar the lines of the kernel log that concern its pod: reports of the OOM killer, crashes, GPU faults, errors of disks
- * and servers that it has mounted. A report is sent whole, without the rows of other pods' processes.
+ * Sends each sidecar the lines of the kernel log that concern its pod: reports of the OOM killer,
+ * crashes, GPU faults, errors of disks and servers that the pod has mounted. A report of the OOM
+ * killer is sent whole, except for the rows of other pods' processes.
  */
 #ifndef AFTERGLOW_NODE_KERNEL_LINES_H
 #define AFTERGLOW_NODE_KERNEL_LINES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node agent's event loop: poll(2) over a few sources. A source is a descriptor that becomes readable, a time, or both. Whoever
- * adds a source owns it and keeps it where it is while it is in the loop.
+ * The node agent's event loop: poll(2) over a few sources. A source is a descriptor that becomes
+ * readable, a time, or both. The caller owns each source that it adds, and must not move or free it
+ * while it is in the loop.
  */
 #ifndef AFTERGLOW_NODE_LOOP_H
 #define AFTERGLOW_NODE_LOOP_H
@@ -19,8 +20,8 @@ struct source {
 	const char *name; /* for the log */
 	int fd; /* -1: none now */
 	int64_t due_ns; /* CLOCK_BOOTTIME; LOOP_NEVER: no time */
-	void (*ready)(struct source *s); /* fd is readable, or its other end is gone */
-	void (*due)(struct source *s, int64_t now_ns); /* due_ns has passed: has to set the next one */
+	void (*ready)(struct source *s); /* called when fd is readable, or its other end is closed */
+	void (*due)(struct source *s, int64_t now_ns); /* called when due_ns has passed; sets due_ns anew */
 	void *arg;
 };
 
@@ -30,12 +31,12 @@ struct loop {
 	bool stopping;
 };
 
-/* -ENOBUFS: there are LOOP_SOURCES_MAX. */
+/* -ENOBUFS: the loop has LOOP_SOURCES_MAX sources. */
 int loop_add(struct loop *l, struct source *s, struct err *err);
-/* Also from within ready() and due(), of whichever source. Nothing when it is not there. */
+/* May be called from ready() and due() of any source. Does nothing if s is not in the loop. */
 void loop_remove(struct loop *l, struct source *s);
 
-/* Until loop_stop. */
+/* Runs until loop_stop is called, then returns 0; a negative error if poll(2) fails. */
 int loop_run(struct loop *l, struct err *err);
 void loop_stop(struct loop *l);
 

@@ -40,7 +40,7 @@ static int print_facts(const struct node_options *options, struct err *err)
 
 	/* The agent is the container after this one, and must not wait for what only explains. */
 	if (fd < 0 && path) {
-		log_warning("the facts are left out: open %s: %s", path, strerror(errno));
+		log_warning("the facts are not written: open %s: %s", path, strerror(errno));
 		return 0;
 	}
 	if (fd < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of the node agent share. A part is a row of the table in main.c: it starts, adds sources to the loop, and stops.
- * A part that cannot start is logged; the others go on without it.
+ * What the parts of the node agent share. Each part is a row of the table in main.c: it starts, adds
+ * sources to the loop, and stops. If a part cannot start, that is logged, and the others go on
+ * without it.
  */
 #ifndef AFTERGLOW_NODE_NODE_H
 #define AFTERGLOW_NODE_NODE_H
@@ -16,8 +17,8 @@ struct process_table;
 struct node {
 	const struct node_options *options;
 	struct loop loop;
-	bool signals_seen; /* signals_start succeeded: who sends a signal to a pod is seen */
-	struct process_table *processes; /* NULL: nobody needs them, or they cannot be seen */
+	bool signals_seen; /* signals_start succeeded: the agent sees signals and their senders */
+	struct process_table *processes; /* NULL: no part needs it, or the processes cannot be read */
 };
 
 #endif

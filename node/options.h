@@ -15,21 +15,25 @@ enum node_command { NODE_RUN, NODE_RESTORE, NODE_FACTS, NODE_HELP, NODE_VERSION 
 struct node_options {
 	enum node_command command;
 	const char *root; /* where the node's files are seen; "": at their own paths */
-	const char *directory; /* of the node, for the program that takes its cores */
+	const char *directory; /* on the node, for the core handler */
 	const char *kubelet; /* the kubelet's directory on the node */
-	const char *proc; /* a procfs of the node's first PID namespace, as we see it */
-	bool cores; /* take over core_pattern */
-	bool signals; /* tell sidecars who sent signals */
-	bool kernel_lines; /* give sidecars the lines of the kernel log that concern their pods */
-	bool syslog; /* give sidecars the lines of the node's syslog that concern their pods */
+	const char *proc; /* a procfs of the node's initial PID namespace, as the agent sees it */
+	bool cores; /* send cores to sidecars: set core_pattern */
+	bool signals; /* tell sidecars which process sent a signal */
+	bool kernel_lines; /* send sidecars the lines of the kernel log that concern their pods */
+	bool syslog; /* send sidecars the lines of the node's syslog that concern their pods */
 	const char *instance; /* the name of the agent's instance in tracefs */
-	const char *output; /* where the facts go; NULL: standard output */
+	const char *output; /* the file that the facts are written to; NULL: standard output */
 	const char *tracefs; /* where tracefs is mounted; NULL: find it, or mount one */
 };
 
+/* The text of --help. */
 extern const char node_usage[];
 
-/* argv ends with NULL and outlives the options. -EINVAL with err set. */
+/*
+ * Parses argv, which ends with NULL; the options point into it. -EINVAL: err names the wrong
+ * argument.
+ */
 int node_options_parse(char **argv, struct node_options *ret_options, struct err *err);
 
 #endif

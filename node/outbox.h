@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages to sidecars: collected while a batch of events is read, then sent over one connection for each pod. */
+/*
+ * Collects messages to sidecars while the agent reads a batch of events, and then sends them over
+ * one connection for each pod.
+ */
 #ifndef AFTERGLOW_NODE_OUTBOX_H
 #define AFTERGLOW_NODE_OUTBOX_H
 
@@ -9,19 +12,19 @@
 #include "lib/strbuf.h"
 #include "node/node.h"
 
-#define OUTBOX_BYTES_MAX (128 * 1024) /* of a batch; what is more is dropped and counted */
+#define OUTBOX_BYTES_MAX (128 * 1024) /* bytes of a batch; further messages are dropped and counted */
 
 struct outbox {
-	struct strbuf messages; /* "POD_UID\0MESSAGE\0" each */
-	uint64_t sent, dropped;
+	struct strbuf messages; /* each is "POD_UID\0MESSAGE\0" */
+	uint64_t sent, dropped; /* messages */
 };
 
 void outbox_init(struct outbox *o);
 void outbox_release(struct outbox *o);
 void outbox_add(struct outbox *o, const char *pod_uid, const char *message);
-/* The same, unless that message to that pod is there already. */
+/* The same, unless the batch has the same message to the same pod already. */
 void outbox_add_once(struct outbox *o, const char *pod_uid, const char *message);
-/* Sends what there is. A pod without a sidecar gets nothing, which is no failure. */
+/* Sends the batch and empties it. Messages to a pod without a sidecar are not counted as dropped. */
 void outbox_flush(struct outbox *o, const struct node *n);
 
 #endif

@@ -185,11 +185,11 @@ int pod_of_cgroups(const char *text, struct pod_of_process *ret_pod, struct err 
 		struct pod_of_process found = { 0 };
 
 		if (path && pod_of_path(path, end, &found) && !agree(&pod, &found))
-			return err_set(err, EPROTO, "a process in the cgroups of several pods or containers");
+			return err_set(err, EPROTO, "the process is in the cgroups of several pods or containers");
 		line = *end ? end + 1 : end;
 	}
 	if (!pod.pod_uid[0])
-		return err_set(err, ENOENT, "no pod's process");
+		return err_set(err, ENOENT, "the process is in no pod");
 	*ret_pod = pod;
 	return 0;
 }

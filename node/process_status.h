@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc/PID/status says of a process's rights and names. */
+/* Reads a process's identity, rights and PIDs from /proc/PID/status. */
 #ifndef AFTERGLOW_NODE_PROCESS_STATUS_H
 #define AFTERGLOW_NODE_PROCESS_STATUS_H
 
@@ -12,21 +12,24 @@
 #define STATUS_GROUPS_MAX 1024
 
 struct process_status {
-	uid_t fsuid; /* with which it opens files */
+	uid_t fsuid; /* the user as which it opens files */
 	gid_t fsgid;
-	gid_t groups[STATUS_GROUPS_MAX];
+	gid_t groups[STATUS_GROUPS_MAX]; /* its supplementary groups */
 	size_t n_groups;
-	uint64_t capabilities; /* the effective ones */
+	uint64_t capabilities; /* its effective capabilities */
 	pid_t own_pid; /* in its own PID namespace */
-	pid_t container_pid; /* the same; 0: it is in a PID namespace within its container's, by which nobody outside knows it */
-	pid_t process; /* that the task is a thread of, in the reader's PID namespace */
+	pid_t container_pid; /* in its container's; 0: it is in a namespace below that, and its PID there is not known */
+	pid_t process; /* the process of which the task is a thread, in the reader's PID namespace */
 	char comm[64]; /* printable, without blanks; "-": it has none */
 };
 
-/* Pure. text is that of /proc/PID/status. -EPROTO: a line is missing or malformed, or there are too many groups. */
+/*
+ * Pure. Parses the text of /proc/PID/status. -EPROTO: a line is missing or malformed, or there are
+ * more than STATUS_GROUPS_MAX groups.
+ */
 int process_status_parse(const char *text, struct process_status *ret_status, struct err *err);
 
-/* The same of a process, as proc shows it. */
+/* The same for a process; proc is the path of a procfs. Negative if its file cannot be read. */
 int process_status_read(const char *proc, pid_t pid, struct process_status *ret_status, struct err *err);
 
 #endif

@@ -31,7 +31,7 @@ static int find_socket(const char *pods, const char *pod_uid, struct err *err)
 	if (file < 0)
 		return err_set(err, errno, "%s/%s/" NODE_SOCKET_NAME, pods, path);
 	if (fstat(file, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return err_set(err, EPERM, "%s/%s/" NODE_SOCKET_NAME " is no socket", pods, path);
+		return err_set(err, EPERM, "%s/%s/" NODE_SOCKET_NAME " is not a socket", pods, path);
 	return TAKE_FD(file);
 }
 
@@ -61,7 +61,7 @@ static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t c
 	if (peer.pid == crashed)
 		return err_set(err, ECONNREFUSED, "the sidecar itself crashed");
 	if (pod_of_process(proc, peer.pid, &pod, NULL) < 0 || strcmp(pod.pod_uid, pod_uid) != 0)
-		return err_set(err, EPERM, "who listens for pod %s is no process of it", pod_uid);
+		return err_set(err, EPERM, "the process that listens on the socket of pod %s does not belong to that pod", pod_uid);
 	return 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's end of its connection to the sidecar of a pod (lib/node_protocol.h). The sidecar is a tenant's neighbour: what it
- * answers is hostile, and so is its directory. No link is followed there, and the listener has to be a process of the very pod.
+ * The node agent's end of its connection to the sidecar of a pod (lib/node_protocol.h). The sidecar
+ * runs in a tenant's pod, so its answers and its directory are not trusted: no symbolic link is
+ * followed there, and the process that listens must belong to that pod.
  */
 #ifndef AFTERGLOW_NODE_SIDECAR_LINK_H
 #define AFTERGLOW_NODE_SIDECAR_LINK_H
@@ -12,16 +13,24 @@
 #include "lib/node_protocol.h"
 
 /*
- * Connects and says "node VERSION". pods is the kubelet's directory of pods, proc a procfs of the node's first PID namespace.
- * pod_uid: as pod_of_process gives it. crashed: a process that dumps core now, which cannot answer; 0: there is none. Never blocks.
- * -ENOENT, -ECONNREFUSED: the pod has no sidecar now; -EAGAIN: it has too many connections; -EPERM: somebody else listens there.
+ * Connects and sends "node VERSION". pods is the kubelet's directory of pods, proc a procfs of the
+ * node's initial PID namespace. pod_uid: as in struct pod_of_process. crashed: a process that is
+ * dumping core and so cannot answer, 0: none. Never blocks. -ENOENT, -ECONNREFUSED: the pod has no
+ * sidecar now; -EAGAIN: the sidecar has too many connections; -EPERM: the process that listens is
+ * not of that pod, or the agent does not run with hostPID. The caller closes *ret_fd.
  */
 int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, pid_t crashed, int *ret_fd, struct err *err);
 
-/* Sends one message, with a descriptor unless pass_fd is -1; it stays the caller's. Never blocks: -EAGAIN. */
+/*
+ * Sends a message of at most NODE_MESSAGE_MAX bytes (else -EMSGSIZE), with the descriptor pass_fd
+ * unless that is -1; pass_fd stays the caller's. Never blocks; -EAGAIN: the sidecar does not read.
+ */
 int sidecar_link_send(int fd, const char *text, int pass_fd, struct err *err);
 
-/* The next message, with a final NUL; descriptors that come along are closed. -ETIMEDOUT, -EPIPE: the sidecar is gone. */
+/*
+ * Waits up to within_ms for the next message, which gets a final NUL; descriptors that come with it
+ * are closed. -ETIMEDOUT: no message came; -EPIPE: the sidecar has closed the connection.
+ */
 int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1], struct err *err);
 
 #endif

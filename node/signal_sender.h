@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sent a signal: what /proc and the table of processes say of a task that may be gone by now. */
+/*
+ * Finds out which process sent a signal, from /proc and the table of processes. The process may have
+ * ended since.
+ */
 #ifndef AFTERGLOW_NODE_SIGNAL_SENDER_H
 #define AFTERGLOW_NODE_SIGNAL_SENDER_H
 
@@ -10,31 +13,31 @@
 #include "node/trace_instance.h"
 
 enum sender_place {
-	SENDER_UNKNOWN, /* it has ended, and nobody saw where it ran */
+	SENDER_UNKNOWN, /* it has ended, and no sweep had seen it */
 	SENDER_NODE, /* in no pod: the kubelet, the runtime, a person's shell */
 	SENDER_POD, /* in the pod of the target */
 	SENDER_OTHER_POD,
 };
 
 struct signal_sender {
-	pid_t pid; /* of the process, in the node's PID namespace; of a task that is gone maybe a thread */
-	pid_t inner; /* in its own PID namespace, 0 unknown */
-	int64_t uid; /* effective, as the node counts; -1 unknown */
+	pid_t pid; /* of the process, on the node; if the task has ended, it may be a thread's */
+	pid_t inner; /* in its own PID namespace, 0: unknown */
+	int64_t uid; /* its effective uid on the node; -1: unknown */
 	enum sender_place place;
 	char container_id[CONTAINER_ID_MAX + 1]; /* with SENDER_POD */
-	char comm[TRACE_COMM_MAX]; /* "" unknown; of a task that is gone as it is: print it escaped */
+	char comm[TRACE_COMM_MAX]; /* "": unknown; may have any bytes, so it must be escaped */
 };
 
-/* pod: of the target. proc: as process_table_new has it. */
+/* pod: the pod of the target. proc: the path of a procfs, as in process_table_new. */
 void signal_sender_find(const char *proc, const struct process_table *table, const struct trace_instance *trace, pid_t task,
 			const struct pod_of_process *pod, struct signal_sender *ret_sender);
 
-/* stat: the text of /proc/PID/stat. Also when it is none. Pure. */
+/* Whether the task is exiting; stat is the text of /proc/PID/stat. True also if stat cannot be parsed. Pure. */
 bool task_is_exiting(const char *stat);
 
 /*
- * The message to the sidecar (lib/node_protocol.h): "signal ..." or "oom ...". inner: the target's PID in its container. Pure.
- * sender: NULL for an OOM victim.
+ * Appends the message to the sidecar (lib/node_protocol.h): "signal ..." or "oom ...". inner: the
+ * target's PID in its container. sender: NULL for an OOM victim. Pure.
  */
 void signal_message(const struct signal_record *record, const char *container_id, pid_t inner, const struct signal_sender *sender,
 		    struct strbuf *out);

@@ -107,7 +107,7 @@ static void read_buffers(void)
 	for (size_t cpu = 0; cpu < n; cpu++)
 		for (int i = 0; i < PAGES_MAX && trace_instance_read(signals.trace, cpu, &page) > 0; i++) {
 			if (page.lost)
-				log_warning_limited("more signals than can be read: some have no sender");
+				log_warning_limited("the kernel dropped records of signals, because there were too many: some signals have no known sender");
 			while (trace_page_next(&page, &event))
 				if (signal_record_parse(&signals.formats, &event, &record))
 					handle(&record);
@@ -195,7 +195,7 @@ int signals_start(struct node *n, struct err *err)
 	signals.unknown = (struct budget){ .spacing_ns = NS_PER_SEC / UNKNOWN_PER_S, .burst = UNKNOWN_PER_S };
 	outbox_init(&signals.outbox);
 	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
-		log_warning("no higher priority: senders of signals may be gone before they are seen");
+		log_warning("the agent cannot raise its priority: the sender of a signal may end before the agent sees it");
 	snprintf(tracefs, sizeof(tracefs), "%s/sys/kernel/tracing", n->options->root);
 	rc = trace_instance_open(n->options->tracefs ? n->options->tracefs : tracefs, n->options->instance, &signals.trace, err);
 	if (rc >= 0)

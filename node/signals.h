@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells each pod's sidecar who sent its processes a signal that ends them, and which of them the OOM killer took.
+ * Tells each pod's sidecar which process sent a signal that ends one of the pod's processes, and
+ * which of them the OOM killer chose.
  *
- * The kernel filters and wakes us for each event, because a sender such as /bin/kill is gone a millisecond later. When events are
- * frequent, we look WAKES_PER_S times a second instead, so that a storm of signals elsewhere on the node costs little. What a storm costs
- * is measured by bench/node_signals.sh.
+ * The kernel filters the events and wakes the agent for each, because a sender such as /bin/kill is
+ * gone a millisecond later. If events are frequent, the agent reads them WAKES_PER_S times a second
+ * instead, so that a storm of signals elsewhere on the node costs little. bench/node_signals.sh
+ * measures that cost.
  */
 #ifndef AFTERGLOW_NODE_SIGNALS_H
 #define AFTERGLOW_NODE_SIGNALS_H

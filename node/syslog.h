@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives each sidecar the lines of the node's syslog file that concern its pod: of /var/log/syslog or /var/log/messages; where there is
- * neither, of the journal.
+ * Sends each sidecar the lines of the node's syslog that concern its pod: lines of /var/log/syslog or
+ * /var/log/messages, or, if the node has neither file, of the journal.
  */
 #ifndef AFTERGLOW_NODE_SYSLOG_H
 #define AFTERGLOW_NODE_SYSLOG_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an event of tracefs has its fields: reads events/SYSTEM/NAME/format, which differs between kernels. Pure. */
+/*
+ * Finds the fields of a trace event by the text of events/SYSTEM/NAME/format in tracefs, because
+ * their places differ between kernels. Pure.
+ */
 #ifndef AFTERGLOW_NODE_TRACE_FORMAT_H
 #define AFTERGLOW_NODE_TRACE_FORMAT_H
 
@@ -8,16 +11,19 @@
 #include <stdint.h>
 
 struct trace_field {
-	uint16_t offset, size; /* size 0: the event has no such field */
+	uint16_t offset, size; /* bytes; size 0: the event has no such field */
 };
 
-/* The number of the event, which each of its records begins with; -1: text is no such file. */
+/* The event's ID, with which each of its records begins; -1: text is not of a format file. */
 int trace_format_id(const char *text);
 
-/* The field of that name, without what its type adds: "comm" for "char comm[16]". */
+/* Finds a field by its name without the array's brackets: "comm" for "char comm[16]". */
 struct trace_field trace_format_field(const char *text, const char *name);
 
-/* An integer of 2, 4 or 8 bytes, signed; absent where the record is too short or has no such field. */
+/*
+ * Reads a signed integer of 2, 4 or 8 bytes from the record data. Returns absent if the record is
+ * too short or has no such field.
+ */
 int64_t trace_integer(const unsigned char *data, size_t len, struct trace_field field, int64_t absent);
 
 #endif

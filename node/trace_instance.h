@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An instance of tracefs of our own: a ring buffer for each CPU, events and filters that nobody else's tracing disturbs, nor ours
- * theirs. It lives in the kernel: one that a killed agent left behind is taken over, with what it holds.
+ * The agent's own instance in tracefs: a ring buffer for each CPU, with events and filters of its
+ * own, so that it and other users of tracing do not disturb each other. The instance is in the
+ * kernel: an agent takes over the instance that a killed agent left, with the events in it.
  *
- * The kernel filters, so that events of no interest cost us nothing. Memory: TRACE_BUFFER_KB of the kernel's for each CPU.
+ * The kernel applies the filters, so other events cost the agent nothing. An instance takes
+ * TRACE_BUFFER_KB of kernel memory for each CPU.
  */
 #ifndef AFTERGLOW_NODE_TRACE_INSTANCE_H
 #define AFTERGLOW_NODE_TRACE_INSTANCE_H
@@ -24,33 +26,37 @@
 struct trace_instance;
 
 /*
- * Makes instances/NAME in the tracefs at directory, or takes it over. Where none is mounted there, it
- * uses one that is mounted nowhere (CAP_SYS_ADMIN). Its clock is CLOCK_BOOTTIME.
+ * Makes instances/NAME in the tracefs at directory, or takes it over. If no tracefs is mounted
+ * there, the agent opens a tracefs without mounting it, which takes CAP_SYS_ADMIN. The instance's
+ * clock is CLOCK_BOOTTIME.
  */
 int trace_instance_open(const char *directory, const char *name, struct trace_instance **ret_instance, struct err *err);
-/* Removes it from the kernel, too. */
+/* Also removes the instance from the kernel. */
 void trace_instance_close(struct trace_instance *t);
 
-/* event: "signal/signal_generate". The text of its format file. */
+/* Appends the text of the format file of an event, such as "signal/signal_generate". */
 int trace_instance_format(const struct trace_instance *t, const char *event, struct strbuf *out, struct err *err);
-/* filter: NULL for all of them. */
+/* Turns an event on. filter: in the kernel's syntax; NULL: all events of that kind. */
 int trace_instance_enable(const struct trace_instance *t, const char *event, const char *filter, struct err *err);
 
-/* One for each CPU; readable while its buffer holds an event. */
+/* One descriptor for each CPU, readable while its buffer has an event; owned by t. Returns how many. */
 size_t trace_instance_fds(const struct trace_instance *t, const int **ret_fds);
 
 /*
- * The oldest page of that CPU, which is then the caller's and valid until the next call: 1, 0 there is none. What a page that is not
- * full yet holds comes too.
+ * Takes the oldest page out of the buffer of a CPU, also if the page is not full yet. Returns 1; 0
+ * if there is none. ret_page is valid until the next call.
  */
 int trace_instance_read(struct trace_instance *t, size_t cpu, struct trace_page *ret_page);
 
 /*
- * The name of a task that has ended meanwhile, as the kernel noted it at its last event or context switch. Not found: false. The
- * name is as it is: print it escaped.
+ * Finds the name of a task that has ended, as the kernel noted it at its last event or context
+ * switch. Returns false if the kernel has none. comm may have any bytes, so it must be escaped.
  */
 bool trace_instance_comm(const struct trace_instance *t, pid_t task, char comm[static TRACE_COMM_MAX]);
-/* The same in the text of the file saved_cmdlines. A name may hold newlines, so a line that another name forged is possible. */
+/*
+ * The same in the text of the file saved_cmdlines. A name may have newlines in it, so a process can
+ * forge a line.
+ */
 bool trace_saved_comm(const char *text, pid_t task, char comm[static TRACE_COMM_MAX]);
 
 #endif

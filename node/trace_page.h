@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events in a page of the kernel's trace ring buffer, as per_cpu/cpuN/trace_pipe_raw gives it. Pure.
+ * Reads the events in a page of the kernel's trace ring buffer, in the form of
+ * per_cpu/cpuN/trace_pipe_raw. Pure.
  *
- * The text of trace_pipe would be simpler to read, but process names stand in it as they are: a process may choose one with a
- * newline and "sig=9 pid=1" in it. In the binary form each field has its offset. Format: include/linux/ring_buffer.h of
- * Linux, unchanged since 2.6.30; tracefs describes it in events/header_page and events/header_event.
+ * The text of trace_pipe would be simpler to read, but it has process names in it unescaped, and a
+ * process may choose a name with a newline and "sig=9 pid=1". In the binary form each field has a
+ * fixed offset. The format is that of include/linux/ring_buffer.h of Linux, unchanged since 2.6.30;
+ * tracefs describes it in events/header_page and events/header_event.
  */
 #ifndef AFTERGLOW_NODE_TRACE_PAGE_H
 #define AFTERGLOW_NODE_TRACE_PAGE_H
@@ -16,8 +18,8 @@
 struct trace_page {
 	const unsigned char *data; /* the caller's */
 	size_t at, end; /* offsets into data */
-	uint64_t time_ns; /* of the last event */
-	bool lost; /* the kernel dropped events before this page: the reader was too slow */
+	uint64_t time_ns; /* of the last event that was read */
+	bool lost; /* the kernel dropped events before this page, because the reader was too slow */
 };
 
 struct trace_event {
@@ -26,10 +28,10 @@ struct trace_event {
 	size_t len;
 };
 
-/* One page as read(2) gave it. False: it is too short for one. data stays the caller's, and must outlive p. */
+/* data: what one read(2) gave; it must outlive p. False: it is too short to be a page. */
 bool trace_page_open(struct trace_page *p, const void *data, size_t len);
 
-/* The next event. False: there is none, or the rest of the page makes no sense. */
+/* Reads the next event. False: there is none, or the rest of the page is malformed. */
 bool trace_page_next(struct trace_page *p, struct trace_event *ret_event);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unpacks the tar archive of a bundle while it comes, and compares each file with the manifest that comes first. Nothing is written
- * outside of the directory, and nothing that is there already is replaced. Or only a single file is kept, in memory.
+ * Unpacks the tar archive of a bundle while it arrives, and compares each file with the manifest,
+ * which comes first. It writes nothing outside of the directory and replaces no file. Alternatively,
+ * it keeps only a single file, in memory.
  */
 #ifndef AFTERGLOW_PLUGIN_ARCHIVE_H
 #define AFTERGLOW_PLUGIN_ARCHIVE_H
@@ -14,20 +15,21 @@
 #include "lib/tar.h"
 
 #define ARCHIVE_MANIFEST "MANIFEST.json"
-#define ARCHIVE_MANIFEST_MAX ((size_t)1 << 20)
+#define ARCHIVE_MANIFEST_MAX ((size_t)1 << 20) /* bytes */
 
 struct archive {
-	int dir_fd; /* of the caller; -1: nothing is written */
-	const char *only; /* NULL: all files are kept */
-	struct strbuf *content; /* of that only file; of the caller */
-	bool found; /* it is there whole */
-	/* Called when a file is there whole. NULL is allowed. */
+	int dir_fd; /* owned by the caller; -1: nothing is written */
+	const char *only; /* the only file that is kept; NULL: all files are kept */
+	struct strbuf *content; /* of the file `only`; owned by the caller */
+	bool found; /* the file `only` is complete */
+	/* Called when a file is complete; size in bytes. NULL is allowed. */
 	void (*on_file)(void *arg, const char *name, int64_t size);
 	void *arg;
 
-	char block[TAR_BLOCK]; /* a header, as far as it has come */
+	/* The rest is the archive's own. */
+	char block[TAR_BLOCK]; /* the part of a header that has arrived */
 	size_t n_block;
-	char name[TAR_NAME_MAX]; /* the file that comes */
+	char name[TAR_NAME_MAX]; /* the file that is arriving */
 	int64_t left;
 	size_t padding;
 	int fd;
@@ -35,22 +37,28 @@ struct archive {
 	int64_t size;
 	struct strbuf manifest_text;
 	cJSON *manifest;
-	size_t files; /* that are there whole, without the manifest */
+	size_t files; /* complete files, without the manifest */
 	bool in_file, ended;
 };
 
-/* The files go below dir_fd, which the caller owns. */
+/* Files are written below dir_fd, which the caller owns. */
 void archive_init(struct archive *archive, int dir_fd);
-/* Only the file of that name is kept, in content; both must outlive the archive. What follows it need not be fed. */
+/*
+ * Keeps only the file of that name, in content; both must outlive the archive. Once found is set,
+ * no more data is needed.
+ */
 void archive_init_only(struct archive *archive, const char *name, struct strbuf *content);
 void archive_release(struct archive *archive);
 
-/* Takes the next piece. -EBADMSG: it is no archive of a bundle, or a file is not what the manifest says; -EEXIST and others: it cannot be written. */
+/*
+ * Takes the next piece of the archive. -EBADMSG: it is not the archive of a bundle, or a file
+ * differs from the manifest; -EEXIST and other errors: a file cannot be written.
+ */
 int archive_feed(struct archive *archive, const void *data, size_t len, struct err *err);
 
 /*
- * After the last piece. -EBADMSG: the archive broke off. Otherwise appends to missing a line for each file that the manifest lists
- * and the archive did not have.
+ * To be called after the last piece. -EBADMSG: the archive is incomplete. Otherwise appends to
+ * missing a line for each file that the manifest lists but the archive does not have.
  */
 int archive_end(const struct archive *archive, struct strbuf *missing, struct err *err);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens a file with the program that the desktop has for it. */
+/* Opens a file with the desktop's program for it. */
 #ifndef AFTERGLOW_PLUGIN_BROWSER_H
 #define AFTERGLOW_PLUGIN_BROWSER_H
 
 #include "lib/err.h"
 
-/* Runs xdg-open, on macOS open, and waits until it has passed the file on. -ENOENT: there is no such program; -EIO: it failed. */
+/*
+ * Runs xdg-open, on macOS open, and waits until that has ended. -ENOENT: there is no such program;
+ * -EIO: it failed.
+ */
 int browser_open(const char *path, struct err *err);
 
 #endif

@@ -127,7 +127,7 @@ static int finish(const struct job *job, const char *directory, struct err *err)
 		size_format((uint64_t)job->bytes, text), directory);
 	if (missing.len)
 		fprintf(stderr,
-			"These files are missing: the store does not have them any more, or cannot give them:\n%s",
+			"These files are missing: the store does not have them any more, or cannot read them:\n%s",
 			strbuf_str(&missing));
 	return 0;
 }

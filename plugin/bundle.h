@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kubectl afterglow bundle: brings a bundle from its store to a directory, through a pod that is gone afterwards. */
+/* kubectl afterglow bundle: copies a bundle from its store to a directory, by a short-lived pod. */
 #ifndef AFTERGLOW_PLUGIN_BUNDLE_H
 #define AFTERGLOW_PLUGIN_BUNDLE_H
 
@@ -9,16 +9,17 @@
 #include "plugin/kubectl.h"
 
 /*
- * Makes the directory (an empty one may be there), fills it and says on stderr what it does. pods is a list of the Ray pods of the
- * failure's namespace. The pod is deleted also when something fails or a signal comes (-EINTR); it ends by itself within an hour. What
- * was written until then stays.
+ * Makes the directory, or takes an empty one, writes the bundle into it and prints on stderr what it
+ * does. failure is a RayFailure; pods is a List of the Ray pods of its namespace; image is the
+ * sidecar's image, or NULL (reader_pod.h). The pod is deleted also after an error or a signal
+ * (-EINTR); if that fails, it ends by itself within an hour. Files that were written stay.
  */
 int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *directory,
 		struct err *err);
 
 /*
- * Appends a single file of the bundle to content, whose ceiling is the caller's. The same pod reads it. -ENODATA: the bundle has no such
- * file; -EFBIG: it is larger than the ceiling.
+ * Appends the file `name` of the bundle to content, in the same way. -ENODATA: the bundle has no such
+ * file; -EFBIG: it is larger than the ceiling of content.
  */
 int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *name,
 		struct strbuf *content, struct err *err);

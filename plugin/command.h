@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of kubectl afterglow: one table with their arguments and help. Parser, completion and man pages are made from it. */
+/*
+ * The commands of kubectl afterglow with their arguments and help, in one table. The parser, the
+ * completion and the man pages are made from it.
+ */
 #ifndef AFTERGLOW_PLUGIN_COMMAND_H
 #define AFTERGLOW_PLUGIN_COMMAND_H
 
 #include "lib/strbuf.h"
 
-/* In the order in which a person meets them. */
+/* In the order in which --help lists them. */
 enum command {
 	COMMAND_NONE, /* the program itself */
 	COMMAND_LIST,
@@ -27,19 +30,19 @@ enum command {
 
 struct command_info {
 	const char *name;      /* "" for the program */
-	int least, most;       /* of arguments, at most COMMAND_ARGUMENTS_MAX */
-	const char *arguments; /* which they are, as the help has them: "NAME DIR" */
-	const char *summary;   /* what it does, in a line that begins with a verb */
+	int least, most;       /* the number of arguments, at most COMMAND_ARGUMENTS_MAX */
+	const char *arguments; /* their names, as the help has them: "NAME DIR" */
+	const char *summary;   /* what the command does, in a line that begins with a verb */
 	const char *help;      /* usage, description, a blank line, options; ends with a line break */
 };
 
-/* By enum command. */
+/* Indexed by enum command. */
 extern const struct command_info commands[COMMAND_COUNT];
 
-/* The command of that name; COMMAND_NONE: there is none. */
+/* Returns the command of that name, or COMMAND_NONE if there is none. */
 enum command command_find(const char *name);
 
-/* What --help prints. */
+/* Appends what --help prints. */
 void command_add_help(enum command command, struct strbuf *out);
 
 /* Appends "list, show, ... and doctor". */

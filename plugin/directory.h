@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directory that a person names for what a command saves. */
+/* Opens the directory to which a command saves files. */
 #ifndef AFTERGLOW_PLUGIN_DIRECTORY_H
 #define AFTERGLOW_PLUGIN_DIRECTORY_H
 
 #include "lib/err.h"
 
-/* Makes it, with what is missing above it, or takes an empty one; the caller closes *ret_fd. -EEXIST: there is something in it. */
+/*
+ * Makes the directory and those above it that are missing, or opens it if it exists and is empty.
+ * -EEXIST: it is not empty. The caller closes *ret_fd.
+ */
 int directory_open_empty(const char *path, int *ret_fd, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cluster grants Afterglow, what each gap costs, and how to close it. Pure: the answers of the API server come in as
- * values, text goes out.
+ * Finds out which rights and facilities a cluster grants Afterglow, what each gap costs, and how to
+ * close it. Pure: it turns the answers of the API server into text.
  */
 #ifndef AFTERGLOW_PLUGIN_DOCTOR_H
 #define AFTERGLOW_PLUGIN_DOCTOR_H
@@ -10,23 +10,26 @@
 
 #include "lib/strbuf.h"
 
-/* Each is the answer to one question, or NULL: we may not ask it, or got no answer. Lists are Kubernetes' List objects. */
+/*
+ * Answers of the API server, each a Kubernetes List. NULL: the user has no right to read it, or no
+ * answer came. The caller owns them.
+ */
 struct doctor_facts {
 	const cJSON *crds;     /* CustomResourceDefinitions */
 	const cJSON *operators; /* Deployments app.kubernetes.io/name=afterglow, of all namespaces */
 	const cJSON *webhooks; /* MutatingWebhookConfigurations app.kubernetes.io/name=afterglow */
 	const cJSON *pods;     /* Pods ray.io/is-ray-node=yes */
 	const cJSON *claims;   /* PersistentVolumeClaims */
-	const cJSON *nodes;
-	const cJSON *node_agents; /* Pods app.kubernetes.io/name=afterglow-node, of all namespaces; there may be none */
+	const cJSON *nodes;    /* Nodes */
+	const cJSON *node_agents; /* Pods app.kubernetes.io/name=afterglow-node, of all namespaces; may be empty */
 };
 
-/* How many of them are of that kind. */
+/* The number of findings of each kind. */
 struct doctor_result {
 	unsigned good, gaps, broken, unknown;
 };
 
-/* A line or a block for each finding, the worst last, and a line that sums them up. */
+/* Appends a line or a block for each finding, the worst last, and a line that sums them up. */
 struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out);
 
 #endif

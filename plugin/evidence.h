@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands that fetch what the store keeps of a failure: bundle, report. Each returns the exit code or a negative error. */
+/*
+ * The commands that read a failure's bundle from the store: bundle and report. Each returns the exit
+ * code, or a negative error.
+ */
 #ifndef AFTERGLOW_PLUGIN_EVIDENCE_H
 #define AFTERGLOW_PLUGIN_EVIDENCE_H
 

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The items of a RayFailureList, narrowed and sorted by the time of their end. Pure. */
+/* Filters the items of a RayFailureList and sorts them by the time of their end. Pure. */
 #ifndef AFTERGLOW_PLUGIN_FAILURE_ITEMS_H
 #define AFTERGLOW_PLUGIN_FAILURE_ITEMS_H
 
 #include "plugin/failure_list.h"
 
 struct item {
-	const cJSON *failure; /* of the list */
-	int64_t ended_ns; /* since 1970; 0: not known */
+	const cJSON *failure; /* owned by the list */
+	int64_t ended_ns; /* Unix time; 0: not known */
 };
 
 struct items {
-	struct item *all; /* the oldest first; NULL without memory */
+	struct item *all; /* the oldest first; NULL: there is no memory */
 	size_t n;
 };
 
-/* The caller frees all of it. */
+/* Returns the items that pass the filter. The caller frees `all`. */
 struct items failure_items_of(const cJSON *list, const struct failure_filter *filter);
 
-/* A text of the failure, "" when there is none. */
+/* A string of the failure, such as "spec.class"; "" if there is none. Owned by the failure. */
 const char *failure_str(const cJSON *failure, const char *path);
-/* When it ended, since 1970; 0: not known. */
+/* The Unix time at which it ended; 0: not known. */
 int64_t failure_ended_ns(const cJSON *failure);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of RayFailures as tables: one by one, by signature, by incident. Pure; time is an argument. */
+/* Prints lists of RayFailures as tables: single failures, by signature, by incident. Pure: time is an argument. */
 #ifndef AFTERGLOW_PLUGIN_FAILURE_LIST_H
 #define AFTERGLOW_PLUGIN_FAILURE_LIST_H
 
@@ -9,28 +9,39 @@
 
 #include "lib/strbuf.h"
 
-/* How a list is narrowed. NULL, 0: not by this. */
+/* Which failures are listed. NULL or 0: the member does not matter. */
 struct failure_filter {
 	const char *class;	/* spec.class */
 	const char *cluster;	/* spec.cluster */
 	const char *owner;	/* spec.ownerText: "RayJob/train" */
-	int64_t since_ns;	/* ended then or later, since 1970 */
+	int64_t since_ns;	/* Unix time: the failure ended then or later */
 };
 
 /*
- * Each prints the items of a RayFailureList, the newest last, and a line that sums them up. now_ns is the time since 1970;
- * with namespaces there is a column for the namespace. Returns how many were printed.
+ * Each function appends rows made from the items of a RayFailureList, and a line that sums them up.
+ * now_ns is Unix time. They return how many rows or blocks they printed.
+ *
+ * failure_list: a row for each failure, the newest last. namespaces: add a column for the namespace.
  */
 size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool namespaces, int64_t now_ns, struct strbuf *out);
 
-/* A row for each signature: how many failures it has, in how many pods, when the last was. The most frequent last. */
+/*
+ * A row for each signature, the most frequent last: how many failures it has, in how many pods, and
+ * when the last one was.
+ */
 size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out);
 
-/* A block for each incident: what ended first, then what followed from it. id: only that one; NULL: all with consequences. */
+/*
+ * A block for each incident: the failure that ended first, then its consequences. id: print only
+ * that incident; NULL: all incidents with consequences.
+ */
 size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns,
 			      struct strbuf *out);
 
-/* The failure of that name, or else the newest of the pod of that name; NULL: there is none. Owned by list. */
+/*
+ * Returns the failure of that name, else the newest failure of the pod of that name, else NULL.
+ * Owned by list.
+ */
 const cJSON *failure_find(const cJSON *list, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A RayFailure as text for a terminal, in the order in which a person asks. Pure. */
+/* Prints a RayFailure as text for a terminal, the most important facts first. Pure. */
 #ifndef AFTERGLOW_PLUGIN_FAILURE_TEXT_H
 #define AFTERGLOW_PLUGIN_FAILURE_TEXT_H
 
@@ -7,7 +7,10 @@
 
 #include "lib/strbuf.h"
 
-/* All of it, as `kubectl afterglow show` prints it. Members that are missing or of a wrong type are left out. */
+/*
+ * Appends what `kubectl afterglow show` prints. Members that are missing or have the wrong type are
+ * left out.
+ */
 void failure_text(const cJSON *failure, struct strbuf *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs kubectl, which knows how to reach the cluster and who we are: kubeconfig, exec plugins, proxies. Nothing of that is
- * ours, and no credential passes through this program.
+ * Runs kubectl, which reads the kubeconfig, runs exec plugins, authenticates and uses proxies. So no
+ * credential passes through this program.
  */
 #ifndef AFTERGLOW_PLUGIN_KUBECTL_H
 #define AFTERGLOW_PLUGIN_KUBECTL_H
@@ -15,23 +15,24 @@
 #define KUBECTL_ANSWER_MAX (256 << 20) /* bytes of one answer */
 #define KUBECTL_ARGS_MAX 48
 
-/* The flags that all calls get, and the program: $KUBECTL, or kubectl. */
+/* The program, and the flags of all calls. */
 struct kubectl {
-	const char *program;
+	const char *program; /* $KUBECTL, else "kubectl" */
 	const char *kubeconfig, *context; /* NULL: kubectl's own choice */
 };
 
 /*
- * Runs kubectl with args (ends with NULL; at most KUBECTL_ARGS_MAX) and parses what it prints as JSON; the caller owns it.
- * What kubectl writes to stderr goes to ours, unless quiet. -ENOENT: there is no kubectl; -EIO: it ended with another code
- * than 0; -EFBIG: the answer is larger than KUBECTL_ANSWER_MAX; -EPROTO: it is no JSON.
+ * Runs kubectl with args (NULL at the end; at most KUBECTL_ARGS_MAX) and parses its stdout as JSON,
+ * which the caller owns. kubectl's stderr goes to ours, unless quiet. -ENOENT: there is no kubectl;
+ * -EIO: its exit code is not 0; -EFBIG: the answer is larger than KUBECTL_ANSWER_MAX; -EPROTO: it is
+ * not JSON.
  */
 int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err);
 
-/* What the two above and kubectl_stream.h are made of. */
-#define CHILD_NOT_STARTED 127 /* the exit code of a child that could not become the program */
+/* The rest is shared with kubectl_stream.c and browser.c. */
+#define CHILD_NOT_STARTED 127 /* the exit code of a child that could not run the program */
 
-/* args with the flags of all calls before them, and NULL at the end. */
+/* Makes the argv: the program, the flags of all calls, then args, and NULL at the end. -E2BIG: too many. */
 int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
 		 const char *ret_argv[static KUBECTL_ARGS_MAX + 1], struct err *err);
 /*
@@ -40,10 +41,10 @@ int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
  * that stays open. For a program with one thread: macOS cannot open and mark them in one step.
  */
 int pipe_open(int ret_ends[2], struct err *err);
-/* Waits for the child, a program of that name, and says how it ended: as kubectl_json. */
+/* Waits for the child, which runs the program of that name. Errors as of kubectl_json. */
 int child_wait(pid_t pid, const char *program, struct err *err);
 
-/* Becomes kubectl with these arguments. Returns only when that fails. */
+/* Replaces this process by kubectl with args. Returns only if that fails. */
 int kubectl_exec(const struct kubectl *kubectl, const char *const *args, struct err *err);
 
 #endif

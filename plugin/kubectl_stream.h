@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs kubectl with an input, and gives its output piece by piece. Once stream_catch_signals was called, SIGINT, SIGTERM and SIGHUP
- * end the kubectl that runs, and the caller gets the chance to tidy up.
+ * Runs kubectl with an input, and passes on its output piece by piece. After stream_catch_signals,
+ * SIGINT, SIGTERM and SIGHUP end the running kubectl and not this program, so that the caller can
+ * clean up.
  */
 #ifndef AFTERGLOW_PLUGIN_KUBECTL_STREAM_H
 #define AFTERGLOW_PLUGIN_KUBECTL_STREAM_H
@@ -10,20 +11,20 @@
 
 #include "plugin/kubectl.h"
 
-/* Negative: the rest is not wanted, and kubectl is ended. */
+/* Gets the next piece of the output. A negative result ends kubectl, and kubectl_stream returns it. */
 typedef int (*stream_data_fn)(void *arg, const void *data, size_t len, struct err *err);
 
 struct stream {
 	const char *input;	/* for kubectl's stdin; NULL: it is empty */
-	stream_data_fn on_data; /* NULL: the output is thrown away */
+	stream_data_fn on_data; /* NULL: the output is discarded */
 	void *arg;
-	int stderr_to; /* the descriptor of a file for kubectl's stderr; 0: it is ours */
-	bool shielded; /* a signal neither ends it nor keeps it from starting: for tidying up */
+	int stderr_to; /* the descriptor of a file for kubectl's stderr; 0: use ours */
+	bool shielded; /* signals do not end it or keep it from starting: for cleaning up */
 };
 
 void stream_catch_signals(void);
 
-/* As kubectl_json; -EINTR: a signal came. */
+/* Runs kubectl with args. Errors as of kubectl_json, those of on_data, and -EINTR: a signal came. */
 int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err);
 
 #endif

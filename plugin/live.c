@@ -56,7 +56,7 @@ static void ask_pods(const struct options *o, const cJSON *pods, cJSON *answers)
 		if (!runs(pod) || !name || (o->argument && strcmp(name, o->argument) != 0))
 			continue;
 		if (asked++ == TOP_PODS_MAX) {
-			fprintf(stderr, "Only the first %d pods were asked; a POD, --cluster or --selector names fewer.\n", TOP_PODS_MAX);
+			fprintf(stderr, "Only the first %d pods were asked; use POD, --cluster or --selector to ask fewer.\n", TOP_PODS_MAX);
 			return;
 		}
 		add_answer(&kubectl, pod, answers);
@@ -81,7 +81,7 @@ int live_top(const struct options *o, struct strbuf *out, struct err *err)
 	int r;
 
 	if (o->output && strcmp(o->output, "json") != 0)
-		return err_set(err, EINVAL, "top prints json alone with --output, not \"%.40s\"", o->output);
+		return err_set(err, EINVAL, "top takes only --output json, not \"%.40s\"", o->output);
 	r = read_ray_pods(o, o->cluster, o->selector, &pods, err);
 	if (r < 0)
 		return r;
@@ -131,7 +131,7 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 	add_answer(kubectl, pod, answers);
 	if (!cJSON_GetArraySize(answers)) {
 		fprintf(stderr, "memory.json and memory.txt are left out: "
-			"the sidecar did not say what the pod holds\n");
+			"the sidecar did not answer with the memory of the pod\n");
 		return 0;
 	}
 	top_text(answers, true, true, &table);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands about pods that run: top, snapshot, policy explain. Each returns the exit code or a negative error. */
+/*
+ * The commands about running pods: top, snapshot and policy explain. Each returns the exit code, or
+ * a negative error.
+ */
 #ifndef AFTERGLOW_PLUGIN_LIVE_H
 #define AFTERGLOW_PLUGIN_LIVE_H
 

@@ -177,7 +177,7 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	if (o->argument)
 		return err_set(err, EPROTO, "there is no incident \"%.253s\"%s", o->argument,
 			       where_looked(o));
-	fprintf(stderr, "No failure brought others about%s.\n",
+	fprintf(stderr, "No failure caused others%s.\n",
 		where_looked(o));
 	return 0;
 }

@@ -102,13 +102,13 @@ static int take_option(struct options *o, char **argv, int *at, struct err *err)
 	int row = row_of(argv[*at], &value);
 
 	if (row < 0)
-		return err_set(err, EINVAL, "%.80s is no option; --help lists them", argv[*at]);
+		return err_set(err, EINVAL, "%.80s is not an option; --help lists the options", argv[*at]);
 	if (table[row].kind == FLAG && value)
 		return err_set(err, EINVAL, "%s takes no value", table[row].name);
 	if (table[row].kind != FLAG && !value)
 		value = argv[*at + 1] ? argv[++*at] : NULL;
 	if (table[row].kind != FLAG && !value)
-		return err_set(err, EINVAL, "%s wants a value", table[row].name);
+		return err_set(err, EINVAL, "%s needs a value", table[row].name);
 	return set(o, (size_t)row, value, err);
 }
 
@@ -119,7 +119,7 @@ static int take_word(struct options *o, const char *word, struct err *err)
 	if (o->command == COMMAND_NONE) {
 		o->command = command_find(word);
 		command_add_names(&names);
-		return o->command ? 0 : err_set(err, EINVAL, "\"%.80s\" is no command; they are %s", word, strbuf_str(&names));
+		return o->command ? 0 : err_set(err, EINVAL, "\"%.80s\" is not a command; the commands are %s", word, strbuf_str(&names));
 	}
 	if (commands[o->command].most == 0)
 		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", commands[o->command].name, word);
@@ -134,7 +134,7 @@ static int check_arguments(const struct options *o, struct err *err)
 	const struct command_info *command = &commands[o->command];
 
 	if (o->n_arguments < command->least)
-		return err_set(err, EINVAL, "%s wants %s; `kubectl afterglow %s --help` says what that is", command->name,
+		return err_set(err, EINVAL, "%s needs %s; `kubectl afterglow %s --help` says what that is", command->name,
 			       command->arguments, command->name);
 	if (o->command == COMMAND_POLICY && strcmp(o->argument, "explain") != 0)
 		return err_set(err, EINVAL, "policy takes \"explain POD\", not \"%.80s\"", o->argument);
@@ -157,7 +157,7 @@ static int check(const struct options *o, struct err *err)
 	if (o->owner && !strchr(o->owner, '/'))
 		return err_set(err, EINVAL, "--owner \"%.80s\" must be KIND/NAME, such as RayJob/train", o->owner);
 	if (o->class && failure_class_from_name(o->class) < 0)
-		return err_set(err, EINVAL, "--class \"%.60s\" is no class; docs/failure-classes.md lists them", o->class);
+		return err_set(err, EINVAL, "--class \"%.60s\" is not a class; docs/failure-classes.md lists them", o->class);
 	return 0;
 }
 

@@ -12,20 +12,21 @@
 
 struct options {
 	enum command command;
-	const char *argument, *second; /* after the command; NULL: none */
+	const char *argument, *second; /* the command's arguments; NULL: none */
 	int n_arguments;
 	const char *kubeconfig, *context, *namespace, *selector, *output;
 	const char *class, *cluster, *owner, *image, *container;
-	int64_t since_ns; /* how long ago, at most; 0: any time */
+	int64_t since_ns; /* nanoseconds before now; 0: any time */
 	bool all_namespaces, by_signature, watch, no_open, help, version;
 };
 
-/* Fills in ret_options, which point into argv. -EINVAL: err names the argument and what would be right. */
+/* Sets *ret_options, which points into argv. -EINVAL: err names the argument and says what would be right. */
 int options_parse(int argc, char **argv, struct options *ret_options, struct err *err);
 
 /*
- * Completes the last of words (n of them, perhaps ""; after the plugin's name), as kubectl asks kubectl_complete-afterglow: a line
- * for each proposal, then ":4", which says not to propose files.
+ * Completes the last of the n words after the plugin's name; it may be "". Appends the answer that
+ * kubectl expects of kubectl_complete-afterglow: a line for each proposal, then ":4", which tells
+ * the shell not to propose files.
  */
 void options_complete(char *const *words, int n, struct strbuf *out);
 

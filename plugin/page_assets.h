@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Style and script of the page of all failures. */
+/* The style and the script of the page of all failures (page.h). */
 #ifndef AFTERGLOW_PLUGIN_PAGE_ASSETS_H
 #define AFTERGLOW_PLUGIN_PAGE_ASSETS_H
 
 extern const char page_css[];
-/* It compares texts and hides elements; it makes none. */
+/* It compares texts and hides elements. It creates no elements, so a tenant's text cannot become markup. */
 extern const char page_script[];
 
 #endif

@@ -205,7 +205,7 @@ static void print_memory(const struct policy_origins *origins, struct strbuf *ou
 		strbuf_addf(out, "%s/%s.", policy_origin_kind(origin), origin->name);
 	else
 		strbuf_adds(out, "the chart, memory.");
-	strbuf_adds(out, " What the RayCluster says itself wins.\n");
+	strbuf_adds(out, " Values in the RayCluster itself take precedence.\n");
 }
 
 static void print_object(const struct policy_facts *facts, const struct policy_origin *origin, struct strbuf *out)
@@ -218,18 +218,18 @@ static void print_object(const struct policy_facts *facts, const struct policy_o
 	if (!may_read)
 		strbuf_adds(out, "you may not read it.\n");
 	else if (!object)
-		strbuf_adds(out, "it is deleted by now. New pods are made without it.\n");
+		strbuf_adds(out, "it was deleted since. New pods are made without it.\n");
 	else if (is_unchanged(object, origin))
 		strbuf_adds(out, "it has not changed since.\n");
 	else
-		strbuf_addf(out, "it has changed since, to generation %" PRId64 ". New pods are made by that.\n",
+		strbuf_addf(out, "it has changed since, to generation %" PRId64 ". New pods get its new settings.\n",
 			    json_int(object, "metadata.generation", 0));
 }
 
 static void print_origins(const struct policy_facts *facts, const struct policy_origins *origins, struct strbuf *out)
 {
 	if (!origins->n && origins->is_whole) {
-		strbuf_adds(out, "No RayPolicy and no ClusterRayPolicy had a say when this pod was made.\n");
+		strbuf_adds(out, "No RayPolicy and no ClusterRayPolicy applied when this pod was made.\n");
 		return;
 	}
 	strbuf_adds(out, "The pod was made by these policies:\n");
@@ -238,7 +238,7 @@ static void print_origins(const struct policy_facts *facts, const struct policy_
 		print_object(facts, &origins->of[i], out);
 	}
 	if (!origins->is_whole)
-		strbuf_adds(out, "  and others: the rest of the annotation " POLICY_ANNOTATION " cannot be understood.\n");
+		strbuf_adds(out, "  and perhaps others: the rest of the annotation " POLICY_ANNOTATION " cannot be understood.\n");
 }
 
 static void print_absence(const cJSON *pod, struct strbuf *out)
@@ -250,7 +250,7 @@ static void print_absence(const cJSON *pod, struct strbuf *out)
 	strbuf_adds(out, "The pod has no sidecar");
 	strbuf_adds(out, reason ? " (" : "");
 	add_printable(out, reason);
-	strbuf_adds(out, reason ? ").\n\n" : ", and nothing says why: it may be older than the installation, or the webhook was not asked.\n\n");
+	strbuf_adds(out, reason ? ").\n\n" : ", and no reason is recorded: it may be older than the installation, or the API server did not ask the webhook.\n\n");
 }
 
 void policy_explain(const struct policy_facts *facts, struct strbuf *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who decided each setting of a Ray pod, from the pod and the policies as they are now. Pure. */
+/* Explains which policy or chart value decided each setting of a Ray pod. Pure. */
 #ifndef AFTERGLOW_PLUGIN_POLICY_EXPLAIN_H
 #define AFTERGLOW_PLUGIN_POLICY_EXPLAIN_H
 
@@ -7,14 +7,18 @@
 
 #include "lib/strbuf.h"
 
-/* Each but pod may be NULL: it is not there, or we may not read it. */
+/*
+ * Objects as they are now. Each but pod may be NULL: it does not exist, or the user has no right to
+ * read it.
+ */
 struct policy_facts {
 	const cJSON *pod;
 	const cJSON *cluster;          /* its RayCluster */
-	const cJSON *policies;         /* a list of the RayPolicies of its namespace */
-	const cJSON *cluster_policies; /* a list of the ClusterRayPolicies */
+	const cJSON *policies;         /* a List of the RayPolicies of its namespace */
+	const cJSON *cluster_policies; /* a List of the ClusterRayPolicies */
 };
 
+/* Appends each setting with its origin, and then the policies that the operator applied. */
 void policy_explain(const struct policy_facts *facts, struct strbuf *out);
 
 #endif

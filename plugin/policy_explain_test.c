@@ -55,7 +55,7 @@ static void without_policies_the_chart_decides_and_annotations_win(void **state)
 	line_is(&out, "store", "none: bundles stay in the pod", "chart, store");
 	line_is(&out, "store.keep.days", "30", "chart, store.keep.days");
 	has(&out, "decided by the chart, memory.");
-	has(&out, "No RayPolicy and no ClusterRayPolicy had a say");
+	has(&out, "No RayPolicy and no ClusterRayPolicy applied");
 }
 
 static void an_annotation_that_the_operator_ignores_decides_nothing(void **state)
@@ -112,7 +112,7 @@ static void policies_that_are_gone_or_not_to_be_read_are_named_all_the_same(void
 		    "," SIDECAR("'--warn-at', '0.7'")),
 		NULL, "{'items': []}", NULL, &out);
 	line_is(&out, "recording.warnAt", "0.7", "RayPolicy/team-a, as it was then");
-	has(&out, "RayPolicy/team-a, generation 3: it is deleted by now.");
+	has(&out, "RayPolicy/team-a, generation 3: it was deleted since.");
 	has(&out, "ClusterRayPolicy/platform, generation 7: you may not read it.");
 	has(&out, "decided by RayPolicy/team-a.");
 }
@@ -127,7 +127,7 @@ static void a_pod_without_a_sidecar_says_why(void **state)
 	line_is(&out, "recording.enabled", "false", "annotation afterglow.dev/inject: \"false\" of the pod");
 	lacks(&out, "warnAt");
 	explain(POD("", ""), NULL, NULL, NULL, &silent);
-	has(&silent, "nothing says why");
+	has(&silent, "no reason is recorded");
 }
 
 static void what_a_tenant_wrote_is_printed_harmlessly_and_not_believed(void **state)
@@ -140,7 +140,7 @@ static void what_a_tenant_wrote_is_printed_harmlessly_and_not_believed(void **st
 		NULL, NULL, NULL, &out);
 	lacks(&out, "\033");
 	line_is(&out, "store", "none", "cannot be understood");
-	has(&out, "and others: the rest of the annotation");
+	has(&out, "and perhaps others: the rest of the annotation");
 	explain("{'metadata': 7, 'spec': {'containers': [{'name': 'afterglow', 'args': {'a': 1}, 'resources': []}], 'volumes': 3}}", "[]", "3", "{}", &odd);
 	has(&odd, "recording.warnAt");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The annotation afterglow.dev/policy of a pod: the policies by which the operator made it. Pure. Whoever may write pods may write it.
+ * Parses the annotation afterglow.dev/policy of a pod: the policies that the operator applied to it.
+ * Everybody who may write the pod may write the annotation, so it is not trusted. Pure.
  *
  *	RayPolicy/training generation 3 (recording, store); ClusterRayPolicy/production generation 1 (memory, locked)
  */
@@ -11,32 +12,32 @@
 #include <stdint.h>
 
 #define POLICY_ANNOTATION "afterglow.dev/policy"
-#define POLICY_ORIGINS_MAX 8 /* each of three blocks may be given by another object and locked by another */
-#define POLICY_NAME_MAX 254
+#define POLICY_ORIGINS_MAX 8 /* three blocks, each given by a policy and locked by another, at most */
+#define POLICY_NAME_MAX 254 /* bytes, with the final NUL */
 
 enum origin_block { ORIGIN_MEMORY, ORIGIN_RECORDING, ORIGIN_STORE, ORIGIN_BLOCKS };
 
 struct policy_origin {
-	bool is_cluster_wide; /* a ClusterRayPolicy; else a RayPolicy */
+	bool is_cluster_wide; /* it is a ClusterRayPolicy, else a RayPolicy */
 	char name[POLICY_NAME_MAX];
-	int64_t generation;
-	bool gives[ORIGIN_BLOCKS];
-	bool locks;
+	int64_t generation; /* metadata.generation, when the pod was made */
+	bool gives[ORIGIN_BLOCKS]; /* the blocks of settings that it gives */
+	bool locks; /* no RayPolicy or annotation can override it */
 };
 
 struct policy_origins {
 	struct policy_origin of[POLICY_ORIGINS_MAX];
 	unsigned int n;
-	bool is_whole; /* all of the annotation was understood */
+	bool is_whole; /* all of the annotation could be parsed */
 };
 
-/* text NULL: there is no annotation, and the chart's values alone decided. */
+/* text NULL: the pod has no annotation, because only the chart's values decided. */
 void policy_origins_parse(const char *text, struct policy_origins *ret_origins);
 
-/* The object that gives the block; NULL: none, so the chart's values hold. */
+/* The policy that gives the block, owned by origins; NULL: the block has the chart's values. */
 const struct policy_origin *policy_origin_of(const struct policy_origins *origins, enum origin_block block);
 
-/* "RayPolicy", "ClusterRayPolicy" */
+/* "RayPolicy" or "ClusterRayPolicy" */
 const char *policy_origin_kind(const struct policy_origin *origin);
 
 #endif

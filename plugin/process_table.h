@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes as the sidecar lists them, in columns. Pure. */
+/* Prints the processes that a sidecar lists as a table. Pure. */
 #ifndef AFTERGLOW_PLUGIN_PROCESS_TABLE_H
 #define AFTERGLOW_PLUGIN_PROCESS_TABLE_H
 
@@ -7,10 +7,16 @@
 
 #include "lib/strbuf.h"
 
-/* processes: an array as in report.json. label is the first heading, and blank in the rows. */
+/*
+ * Appends the table. processes: an array as in report.json. label is the heading of the first
+ * column, which is empty in the rows.
+ */
 void process_table(const cJSON *processes, const char *label, struct strbuf *out);
 
-/* A number of bytes as text; "" when it is negative, which means that it is not known. Returns buf (units.h). */
+/*
+ * Formats a number of bytes; "" if it is negative, which means that it is not known. Returns buf,
+ * which has SIZE_TEXT_MAX bytes (lib/units.h).
+ */
 const char *bytes_text(int64_t bytes, char *buf);
 
 #endif

@@ -222,7 +222,7 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 	const cJSON *template = template_of(pods, bundle, is_claim, &store), *sidecar = pod_sidecar(template);
 	if (!template && (!is_claim || !image))
 		return err_set(err, ENOENT, "no Ray pod of the namespace has a sidecar with that store%s",
-			       is_claim ? "; --image says which image reads the claim" : ", and nothing else says how to get into it");
+			       is_claim ? "; --image says which image reads the claim" : "; only its options say how the store is read");
 	if (is_claim && split_claim(bundle, claim, &r, err) < 0)
 		return -ENODATA;
 	if (!is_claim) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The short-lived pod through which a bundle is read: made from the image, the credentials and the claim of a Ray pod's sidecar in
- * the same namespace, so it can read what the sidecars write and nothing else. Pure.
+ * Makes the short-lived pod that reads a bundle from the store. It gets the image, the credentials
+ * and the claim of a Ray pod's sidecar in the same namespace, so it can read what the sidecars write
+ * and nothing else. Pure.
  */
 #ifndef AFTERGLOW_PLUGIN_READER_POD_H
 #define AFTERGLOW_PLUGIN_READER_POD_H
@@ -11,19 +12,21 @@
 #include "lib/err.h"
 
 #define READER_CONTAINER "reader"
-#define READER_LIFE_S 3600 /* it ends by itself then, whatever becomes of this program */
+#define READER_LIFE_S 3600 /* the pod ends by itself after so long, even if this program was killed */
 #define READER_ARGS_MAX 24
 #define READER_TEXT_MAX 2048
 
 struct reader_pod {
 	cJSON *pod;
-	const char *args[READER_ARGS_MAX + 1]; /* of afterglow-ship in it, NULL at the end; they point into pods and texts here */
+	/* Arguments of afterglow-ship in the pod, NULL at the end; they point into pods, store and path. */
+	const char *args[READER_ARGS_MAX + 1];
 	char store[READER_TEXT_MAX], path[READER_TEXT_MAX];
 };
 
 /*
- * failure is a RayFailure, pods a list of the Ray pods of its namespace (NULL: none), name that of the new pod, image the sidecar's
- * image or NULL: that of a pod. -ENODATA: the failure has no bundle in a store; -ENOENT: no pod has a sidecar that says how its store is
+ * failure is a RayFailure; pods a List of the Ray pods of its namespace (NULL: none); name the name
+ * of the new pod; image the sidecar's image, or NULL to take it from a Ray pod. -ENODATA: the failure
+ * has no bundle in a store; -ENOENT: no Ray pod has a sidecar whose options say how the store is
  * read. pods must outlive ret_pod, which the caller releases.
  */
 int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, const char *image, struct reader_pod *ret_pod,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands read of the cluster, in the namespace and by the selector that the command line names. */
+/* Reads objects of the cluster, in the namespace and by the selector of the command line. */
 #ifndef AFTERGLOW_PLUGIN_READS_H
 #define AFTERGLOW_PLUGIN_READS_H
 
@@ -12,22 +12,27 @@
 
 struct kubectl kubectl_of(const struct options *o);
 
-/* "get KIND" with the namespace and the selector (NULL: none). Returns how many words args has then, of READS_ARGS_MAX. */
+/*
+ * Fills args with "get KIND", the namespace and the selector (NULL: none). args has room for
+ * READS_ARGS_MAX words; returns how many it has.
+ */
 size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args);
 
-/* The caller owns the lists. */
+/* The caller owns the results. Errors as of kubectl_json. */
 int read_failures(const struct options *o, cJSON **ret_list, struct err *err);
-/* The Ray pods of the namespace, or of all. cluster, selector: narrow them; NULL: they do not. */
+/* The Ray pods of the namespace, or of all namespaces; only those of cluster and selector if not NULL. */
 int read_ray_pods(const struct options *o, const char *cluster, const char *selector, cJSON **ret_list, struct err *err);
-/* One pod. */
 int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct err *err);
-/* Any object, of which an absence or a missing right is an answer as well: NULL then, and kubectl's words are dropped. */
+/*
+ * Returns what kubectl prints for args, which the caller owns; NULL if the object does not exist or
+ * the user has no right to read it. kubectl's messages are dropped.
+ */
 cJSON *read_quietly(const struct options *o, const char *const *args);
 
-/* The failure called o->argument, or the newest of the pod of that name. *ret_failure is owned by failures. */
+/* Finds the failure named o->argument, or the newest of the pod of that name. *ret_failure is owned by failures. */
 int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err);
 
-/* For the end of a sentence that says what was not found: where else to look. */
+/* The end of a sentence that says that something was not found: a hint at -A, or "". Static. */
 const char *where_looked(const struct options *o);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the sidecars of Ray pods, through the API server's proxy: it takes the right to get pods/proxy, and the API server has to reach the
- * pods. What comes back is the pod's word: bounded, and never trusted.
+ * Sends requests to the sidecars of Ray pods through the API server's proxy. The user needs the right
+ * to get pods/proxy, and the API server must reach the pods. The answer comes from the pod, so it is
+ * bounded and never trusted.
  */
 #ifndef AFTERGLOW_PLUGIN_SIDECAR_HTTP_H
 #define AFTERGLOW_PLUGIN_SIDECAR_HTTP_H
@@ -14,12 +15,13 @@
 #define SIDECAR_ANSWER_MAX ((size_t)4 << 20) /* bytes */
 
 /*
- * Appends what the pod's sidecar answers at that path, such as "memory"; answer's ceiling should be SIDECAR_ANSWER_MAX. -ENOENT: the pod has no
- * sidecar that serves HTTP; -EFBIG: the answer is larger than the ceiling; else as kubectl_stream.
+ * Appends the answer of the pod's sidecar at that path, such as "memory"; the ceiling of answer
+ * should be SIDECAR_ANSWER_MAX. -ENOENT: the pod has no sidecar that serves HTTP; -EFBIG: the answer
+ * is larger than the ceiling; other errors as of kubectl_stream.
  */
 int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *path, struct strbuf *answer, struct err *err);
 
-/* The same of JSON, which the caller owns. -EPROTO: it is none. */
+/* The same, parsed as JSON, which the caller owns. -EPROTO: the answer is not JSON. */
 int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char *path, cJSON **ret_json, struct err *err);
 
 #endif

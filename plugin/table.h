@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in columns, as kubectl prints it. Cells are made fit for a terminal: others wrote them. */
+/*
+ * Prints a table in columns, as kubectl does. Cells may come from tenants, so control characters in
+ * them are replaced.
+ */
 #ifndef AFTERGLOW_PLUGIN_TABLE_H
 #define AFTERGLOW_PLUGIN_TABLE_H
 
@@ -8,23 +11,23 @@
 #include "lib/strbuf.h"
 
 #define TABLE_COLUMNS_MAX 16
-#define TABLE_CELL_MAX 256 /* bytes; what is longer is cut */
+#define TABLE_CELL_MAX 256 /* bytes; longer cells are cut */
 
 struct table {
 	size_t columns;
 	char **cells; /* row by row */
 	size_t n, capacity;
-	bool failed;
+	bool failed; /* there was no memory */
 };
 
-/* A table whose first row is the headings; columns is at most TABLE_COLUMNS_MAX. */
+/* Begins with a row of headings; columns is at most TABLE_COLUMNS_MAX. */
 void table_init(struct table *table, const char *const *headings, size_t columns);
 void table_release(struct table *table);
 
-/* One row; a NULL or empty cell is printed as nothing. */
+/* Adds a row, which is copied. A NULL or empty cell is left blank. */
 void table_row(struct table *table, const char *const *cells);
 
-/* The last column is not filled up. Without memory out has failed. */
+/* Appends the table, without blanks at the ends of lines. If there was no memory, out fails (lib/strbuf.h). */
 void table_print(const struct table *table, struct strbuf *out);
 
 /* Appends text with control characters and broken UTF-8 replaced. */

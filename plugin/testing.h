@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the plugin: JSON with single quotes, and what must stand in a text. */
+/* Helpers for the plugin's tests: JSON with single quotes, and checks of what a text contains. */
 #ifndef AFTERGLOW_PLUGIN_TESTING_H
 #define AFTERGLOW_PLUGIN_TESTING_H
 
@@ -19,7 +19,7 @@
 #define AT_NOON "2026-11-22T12:00:00Z"
 #define NOON_NS ((int64_t)1795348800 * NS_PER_SEC)
 
-/* The caller owns it. ' stands for ". */
+/* Parses text, in which ' stands for ". The caller owns the result. */
 static inline cJSON *json_of(const char *text)
 {
 	_cleanup_free_ char *copy = strdup(text);

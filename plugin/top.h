@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of running Ray pods, from what their sidecars answer at /memory. Pure. A pod may answer anything. */
+/*
+ * Prints the memory of running Ray pods from the answers of their sidecars at /memory. The answers
+ * are not trusted. Pure.
+ */
 #ifndef AFTERGLOW_PLUGIN_TOP_H
 #define AFTERGLOW_PLUGIN_TOP_H
 
@@ -8,17 +11,18 @@
 
 #include "lib/strbuf.h"
 
-/* Of one answer; more are left out. */
+/* The most that is taken from one answer; the rest is left out. */
 #define TOP_CONTAINERS_MAX 32
 #define TOP_COMPONENTS_MAX 64
 #define TOP_PROCESSES_MAX 32
-/* Lines of components; the smallest are summed up in another one. */
+/* Lines of components; another line sums up the smallest. */
 #define TOP_LINES_MAX 40
 
 /*
- * answers: an array of {"namespace", "pod", "memory": what the sidecar answered}. Prints a line for each container, the fullest first, then a
- * line for each kind and name of task, actor and part of Ray in all of them, the largest first. With namespaces there is a column for
- * the namespace; with processes the largest processes of each container follow.
+ * answers: an array of {"namespace", "pod", "memory": the sidecar's answer}. Appends a line for each
+ * container, the fullest first, and then a line for each task, actor and part of Ray, summed over
+ * all containers, the largest first. namespaces: add a column for the namespace. processes: list the
+ * largest processes of each container.
  */
 void top_text(const cJSON *answers, bool namespaces, bool processes, struct strbuf *out);
 

@@ -116,7 +116,7 @@ static void serve(struct service *s)
 	if (!s->options->http)
 		return;
 	if (http_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
-		log_warning("no metrics: %s", err_text(&err));
+		log_warning("metrics and health are not served: %s", err_text(&err));
 	else
 		sidecar_while_waiting(s->sidecar, http_server_turn, s->http);
 }

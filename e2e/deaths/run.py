@@ -33,7 +33,7 @@ TEXT_KEPT = 3000
 
 
 def script_of(death):
-    """The shell script that brings it about, but for D and LOG."""
+    """The shell script that causes the death, without the variables D and LOG."""
     spared = "around " in death.before
     # Where the OOM killer is to take a neighbour, it may not take the command in its place.
     inside = death.inside if not spared or death.truth.victim == "none" else "echo 0 >/proc/$$/oom_score_adj; " + death.inside
@@ -53,7 +53,7 @@ def script_of(death):
 
 
 def slug(death, log):
-    """A name for its directory: short, as the path of a socket in it is."""
+    """A short name for its directory, because the path of a socket in it must be short."""
     words = re.sub(r"[^a-z0-9]+", "-", death.name.lower()).strip("-")
     return f"{deaths.ALL.index(death):03}-{words[:40]}.{log}"
 
@@ -92,7 +92,7 @@ def read_outcome(directory):
 
 
 class Here:
-    """On this machine's kernel."""
+    """Runs deaths on this machine's kernel."""
 
     def __init__(self, work, jobs):
         self.work, self.jobs, self.pace = work, jobs, Pace()
@@ -131,7 +131,7 @@ class Here:
 
 
 class Machine:
-    """In the virtual machine: cgroup v2."""
+    """Runs deaths in the virtual machine, which has cgroup v2."""
     name = "v2"
 
     def __init__(self, work, jobs):

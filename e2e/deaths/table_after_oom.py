@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OOM killer took a child, and then the command ended otherwise: the kill is known, and did not end the command."""
+"""The OOM killer killed a child, and then the command ended for another reason: the kill is known, but did not end the
+command."""
 from truth import Death, exits, signalled
 
 CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
@@ -9,7 +10,7 @@ HONEST = {"KernelOOMContainer", "KernelOOMProcess"}
 
 
 def after_oom(name, truth_of, how, **more):
-    """truth_of makes the truth of what ended it: an OOM kill of a child came first."""
+    """Makes a death after an OOM kill of a child; truth_of makes the truth about what ended the command."""
     return Death(f"a child is OOM-killed, then {name}", truth_of, inside=CHILD + how, memory="64Mi", ooms=1, **more)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people meet around a command: init programs, worker pools, killers of their own, other limits, and requests to stop that go wrong."""
+"""Situations around a command that occur in practice: init programs, worker pools, processes that kill others, other
+limits, and requests to stop that go wrong."""
 from table_third import ASKED, CHILD, FROZEN, HONEST, LIB, LIVES, SELF, asked
 from truth import Death, Truth, exits, oom, signalled
 

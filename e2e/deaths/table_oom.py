@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OOM kills by the kernel: whose limit, which process, and what became of the command."""
+"""OOM kills by the kernel: which limit was met, which process was killed, and what became of the command."""
 from truth import Death, exits, oom, signalled
 
 # What the kernel takes is named in the facts.
@@ -22,7 +22,7 @@ def child_then_exit(code, after, because):
 
 
 def child_then_kill(after):
-    """The story that looks like an OOM kill of the command, and is none."""
+    """A death that looks like an OOM kill of the command, but is not."""
     return Death(f"a child is OOM-killed, and {after} s later somebody kills the command with kill -9",
                  signalled(9, honest={"KernelOOMContainer", "KernelOOMProcess"}, lives={"KernelOOMProcess"}, victim="fact"),
                  inside=f"echo $$ >$D/pid; {CHILD} echo now >$D/killed; sleep 60", memory="64Mi", ooms=1,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As in a pod: a launcher in a cgroup of its own, and a sidecar that may be away when it matters."""
+"""Deaths as in a pod: the launcher has a cgroup of its own, and the sidecar may be away at that moment."""
 from truth import Death, exits, oom, signalled
 
 AWAY = frozenset({"Unknown"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stories that came to mind after the verdicts of the other tables were right: what else looks alike?"""
+"""More deaths that look like others, found after the verdicts of the other tables were right."""
 from truth import Death, Truth, exits, oom, signalled
 
 V2, VM, HERE = frozenset({"v2"}), frozenset({"vm"}), frozenset({"here"})
@@ -24,7 +24,7 @@ def alike(name, directory):
 
 
 def at_boundary(after):
-    """The sidecar waits five seconds before it says that a container lives on."""
+    """A death close to the five seconds that the sidecar waits before it reports that a container lives on."""
     end = signalled(9, honest=HONEST, lives=LIVES, victim="fact")
     return [
         Death(f"a child is OOM-killed, and {after} s later the command kills itself with kill -9", end, memory="64Mi", ooms=1, inside=f"{CHILD} sleep {after}; kill -9 $$"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cgroup that is not the command's alone, as under Slurm or in a login session: exec without --memory-max."""
+"""Deaths in a cgroup that other processes share with the command, as under Slurm or in a login session: exec without
+--memory-max."""
 from truth import Death, exits, oom, signalled
 
 SHARED = "around 67108864"

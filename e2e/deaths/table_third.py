@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combinations: an OOM kill and somebody who asks to stop, signals that are passed on, a sidecar that is frozen, a kernel log that is lost."""
+"""Combinations: an OOM kill together with a request to stop, signals that are passed on, a sidecar that is frozen, a
+kernel log that is lost."""
 from truth import Death, exits, oom, signalled
 
 V2, VM = frozenset({"v2"}), frozenset({"vm"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a death is, what is true of it, and how a report is held against that."""
+"""Defines a death, the truth about it, and how a report is judged by that truth."""
 import re
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +23,7 @@ VICTIM = re.compile(r"(?:kernel|OOM killer) (?:has )?(?:killed|took) \S+ \(PID (
 
 @dataclass(frozen=True)
 class Truth:
-    """What happened, written down by whoever brought it about."""
+    """What happened, as the table that caused the death states it."""
     exit: int                   # what exec exits with
     classes: frozenset          # of the end: each of these names it rightly
     signal: int = 0             # which ended the command itself; 0: it exited; -1: either, as programs differ
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def exits(code, *classes, **more):
-    """The command itself exited, and nothing else is to be said."""
+    """The command itself exited, and nothing else happened."""
     return Truth(exit=code, classes=frozenset(classes or {"ApplicationError"} if code else {"Completed"}), **_sets(more))
 
 

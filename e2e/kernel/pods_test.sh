@@ -175,12 +175,12 @@ make_pod systemd
 start_sidecar --pid
 neighbour=$started first=$pod
 wait_until says 'listens on'
-check "v$version, hostNetwork: the first sidecar of the node has the port" silent 'no metrics'
+check "v$version, hostNetwork: the first sidecar of the node has the port" silent 'metrics and health are not served'
 make_pod systemd
 set_limit "$ray" 24M
 start_sidecar --pid
 run_ray "$leak" --memory own --pid
-check "v$version, hostNetwork: the second one finds it taken" says 'no metrics'
+check "v$version, hostNetwork: the second one finds it taken" says 'metrics and health are not served'
 check "v$version, hostNetwork: and reports all the same" says 'class KernelOOMContainer'
 kill $neighbour
 wait $neighbour

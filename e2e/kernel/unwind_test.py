@@ -95,7 +95,7 @@ class Result:
 
 
 def plain(name):
-    """What three programs call a function, without what they differ in: arguments, versions, glibc's inner names."""
+    """A function's name without the parts in which the three programs differ: arguments, versions, glibc's internal names."""
     name = re.sub(r"@.*| \[clone .*|\.(constprop|isra|part|cold)\b.*", "", name.replace("(anonymous namespace)", "{anonymous}"))
     name = re.sub(r"operator\(\)", "operator{}", name)
     name = re.sub(r"\(.*", "", name)
@@ -136,7 +136,8 @@ def stack_names(core, executable):
 
 
 def until(names, last):
-    """Up to the function that the program itself begins with: what is below is libc's, and named by whether its debug information is here."""
+    """The frames up to the program's first function. The frames below are libc's, and their names depend on whether its
+    debug information is installed."""
     return names[:names.index(last) + 1]
 
 
@@ -347,7 +348,7 @@ def build_id(path):
 
 
 def interpreters():
-    """Those whose C headers are here too: Debian's, and others of the versions that are understood."""
+    """The interpreters that have their C headers here: Debian's, and others of supported versions."""
     found = []
     for path in ["/usr/bin/python3"] + sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
         if not os.path.exists(path):
@@ -408,7 +409,7 @@ class Python(unittest.TestCase):
 
 
 class Damaged(unittest.TestCase):
-    """Cores and modules that are not what they were, or never were any."""
+    """Cores and modules that are damaged, or are other files."""
 
     def whole(self, ours):
         self.assertIn(ours.code, (0, 1), ours.errors)

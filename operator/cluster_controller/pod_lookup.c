@@ -28,14 +28,14 @@ static void on_restored(void *arg, struct client_response *response)
 	_cleanup_json_ cJSON *pod = TAKE_PTR(l->pod);
 
 	if (response->status / 100 == 2) {
-		log_info("pod %s/%s: put back labels that RayCluster %s finds it by", l->namespace,
+		log_info("pod %s/%s: restored the labels by which RayCluster %s finds it", l->namespace,
 			 l->name, l->cluster);
 		watches_learn(l->watches, TAKE_PTR(response->object));
 	} else if (response->status / 100 != 4 || response->status == 429) {
 		fail(l, response);
 		return;
 	} else {
-		log_warning_limited("pod %s/%s: its labels were not put back: %s", l->namespace,
+		log_warning_limited("pod %s/%s: its labels were not restored: %s", l->namespace,
 				    l->name, err_text(&response->err));
 		/* It is there all the same: without it in the copies another would be made. */
 		if (response->status != 404 && response->status != 409)

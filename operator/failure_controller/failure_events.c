@@ -73,7 +73,7 @@ static cJSON *event_of(const cJSON *cluster, const cJSON *failure, const struct 
 	char note[1536], rest[REST_MAX];
 
 	snprintf(note, sizeof(note),
-		 "%.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; all: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
+		 "%.*s%s. See kubectl describe rayfailure -n %.63s %.200s; for all failures: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
 		 sentence_len(verdict), verdict, rest_of(failure, telling, rest), namespace, json_str(failure, "metadata.name"),
 		 namespace, json_str(cluster, "metadata.name"));
 	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
@@ -98,8 +98,8 @@ static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, co
 	char note[1536], rest[REST_MAX];
 
 	snprintf(note, sizeof(note),
-		 "Pod %.253s of RayCluster %.63s: %.*s%s. More: kubectl describe rayfailure -n %.63s %.200s; "
-		 "all: kubectl get rayfailures -n %.63s -l %s=%.63s",
+		 "Pod %.253s of RayCluster %.63s: %.*s%s. See kubectl describe rayfailure -n %.63s %.200s; "
+		 "for all failures: kubectl get rayfailures -n %.63s -l %s=%.63s",
 		 pod ? pod : "?", cluster, MIN(sentence_len(verdict), 300), verdict, rest_of(failure, telling, rest), namespace,
 		 json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
 		 has_label ? owner->name : cluster);

@@ -24,8 +24,9 @@ int failure_events_new(const struct failure_events_options *options, struct fail
 void failure_events_free(struct failure_events *events); /* NULL is allowed */
 
 /*
- * Emits the Event for a failure with the consequences in telling; failure is the whole object. False: not now, because an Event for
- * its class was emitted a short time ago. The Event's name depends on telling alone, so a second replica does not double it.
+ * Emits the Event for a failure with the consequences in telling; failure is the complete object.
+ * False: not now, because an Event for its class was emitted a short time ago. The Event's name
+ * depends only on telling, so a second replica does not write the same Event again.
  */
 bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);
 

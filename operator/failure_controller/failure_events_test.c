@@ -105,7 +105,7 @@ static void a_cluster_has_one_event_for_each_class(void **state)
 	assert_non_null(strstr(bodies, "\"reason\":\"Segfault\""));
 	assert_non_null(strstr(bodies, "\"uid\":\"u-demo\""));
 	/* The sidecar's sentence ends with full stops of its own; the note has one. */
-	assert_non_null(strstr(bodies, "It reached its memory limit. More: kubectl describe rayfailure -n ml a;"));
+	assert_non_null(strstr(bodies, "It reached its memory limit. See kubectl describe rayfailure -n ml a;"));
 	stop(&f);
 }
 

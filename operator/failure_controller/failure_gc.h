@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes RayFailures that are too old, or too many in their namespace: those with
- * the oldest deaths first. Only the leader removes any. A RayFailure that would be
- * removed at once is not written. Each namespace may have limits of its own.
+ * Removes RayFailures that are too old. If a namespace has too many, it removes those with the oldest
+ * deaths. Only the leader does so. A RayFailure that would be removed at once is not written. Each
+ * namespace may have limits of its own.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_GC_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_GC_H
@@ -21,8 +21,8 @@ struct failure_gc_options {
 	const struct informer *failures;
 	struct metrics *metrics;
 	/*
-	 * The limits of a namespace. may_decide: whether they are known (NULL: always); while they
-	 * are not, nothing is removed and every RayFailure is wanted.
+	 * retention returns the limits of a namespace. may_decide returns whether they are known
+	 * (NULL: always); while they are not, nothing is removed and every RayFailure is wanted.
 	 */
 	retention_fn *retention;
 	bool (*may_decide)(void *arg);
@@ -33,7 +33,7 @@ struct failure_gc_options {
 int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_gc, struct err *err);
 void failure_gc_free(struct failure_gc *gc); /* NULL is allowed */
 
-/* To be called for each change of the informer's copy of RayFailures. */
+/* To be called for each change of the informer's copy of the RayFailures. */
 void failure_gc_see(struct failure_gc *gc, enum store_change change, const cJSON *before, const cJSON *after);
 
 /* Whether a RayFailure that is to be written would stay. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose RayFailures are: from the RayClusters that are watched, from those that went within the last hour (KubeRay removes
- * whole clusters by TTL, and pods die later than their cluster), and the submission id from the RayJob itself, which is asked
- * once for each cluster. Bounded in number and time.
+ * Finds the owner of each RayFailure: in the RayClusters that are watched, and in those that were
+ * deleted within the last hour (KubeRay deletes whole clusters after a TTL, and pods die later than
+ * their cluster). Reads the submission id from the RayJob, once for each cluster. What it remembers
+ * is bounded in number and time.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_OWNERS_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_OWNERS_H
@@ -13,8 +14,8 @@
 struct failure_owners;
 
 struct failure_owners_options {
-	struct client *client; /* NULL: no RayJob is asked */
-	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	struct client *client; /* NULL: no RayJob is read */
+	/* The informer's copy of the RayCluster "namespace/name", or NULL. It is not kept after the call. */
 	const cJSON *(*find_cluster)(void *arg, const char *key);
 	void *arg;
 };
@@ -22,18 +23,19 @@ struct failure_owners_options {
 int failure_owners_new(const struct failure_owners_options *options, struct failure_owners **ret_owners, struct err *err);
 void failure_owners_free(struct failure_owners *owners); /* NULL is allowed */
 
-/* That RayCluster is gone; now_ns is boottime. */
+/* To be called when a RayCluster was deleted; cluster is its last state. now_ns is CLOCK_BOOTTIME. */
 void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster, int64_t now_ns);
 
-/* Whether the RayCluster "namespace/name" was removed within the last hour, and no other of that name was made since. */
+/* Whether the RayCluster "namespace/name" was deleted within the last hour, and none of that name was made since. */
 bool failure_owners_is_gone(const struct failure_owners *owners, const char *key, int64_t now_ns);
 
-/* Adds to a RayFailure what is known by now of its owner: uid, RayCronJob, submission id. */
+/* Adds to a RayFailure what is known of its owner by now: uid, RayCronJob, submission id. */
 void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure, int64_t now_ns);
 
 /*
- * Asks for what is not known of the failure's RayJob. True: done is called once, within two seconds, unless the client is
- * freed before; failure_owners_complete then knows more, or nobody will. False: there is nothing to ask, and done is not called.
+ * Reads the failure's RayJob if that is needed. True: done is called once, within two seconds,
+ * unless the client is freed before; failure_owners_complete then adds what the answer had. False:
+ * there is nothing to read, and done is not called.
  */
 bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure, int64_t now_ns, void (*done)(void *arg),
 			void *arg);

@@ -178,8 +178,8 @@ static void tell_older_crd(struct failure_writer *writer, const char *what, cons
 		return;
 	writer->told_older_crd = true;
 	log_error(
-		"the API server does not take %s of a RayFailure: its CRDs are older than this operator and should be upgraded; "
-		"RayFailures are written without: %s",
+		"the CRD rayfailures.afterglow.dev is older than this operator and does not have %s: RayFailures are written without "
+		"these fields until the CRDs are upgraded: %s",
 		what, err_text(err));
 	if (writer->o.on_older_crd)
 		writer->o.on_older_crd(writer->o.arg, what);

@@ -263,7 +263,7 @@ static void on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
 		/* Without the right to write statuses and labels, the Events are emitted all the same. */
-		log_warning_limited("may not write the incidents of cluster %s: %s", job->key, err_text(&response->err));
+		log_warning_limited("the operator may not write the incidents of cluster %s: %s", job->key, err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
 		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + REFUSED_NS;

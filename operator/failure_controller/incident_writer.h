@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins a cluster's failures into incidents (failures/incident.h), writes the incidents into their statuses and labels, and has
- * failure_events emit one Event for each. Level-triggered: a change of a RayFailure only says which cluster to plan anew two seconds later.
- * Only the leader writes. The next leader finds what an earlier one left unwritten.
+ * Joins a cluster's failures into incidents (failures/incident.h), writes the incident into the
+ * status and labels of each RayFailure, and has failure_events emit an Event for each incident. It is
+ * level-triggered: after a change of a RayFailure, the whole cluster is planned anew two seconds
+ * later. Only the leader writes, and a new leader writes what an earlier one left.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INCIDENT_WRITER_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INCIDENT_WRITER_H

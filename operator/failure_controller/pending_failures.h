@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RayFailures that wait to be written, by "namespace/name". They are bounded so that no tenant
- * takes the room of another: a namespace may have PENDING_NAMESPACE_MAX of them, and never more
- * than there is room left for the others. Pure.
+ * Keeps the RayFailures that wait to be written, by "namespace/name". Their number is bounded so that
+ * no tenant takes the room of another: a namespace may have PENDING_NAMESPACE_MAX of them, and never
+ * more than there is room left for the others. Pure: time is an argument.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_PENDING_FAILURES_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_PENDING_FAILURES_H
@@ -14,11 +14,12 @@
 #include "lib/strmap.h"
 #include "operator/failures/ray_failure.h"
 
-/* Some 3 kB each. A thousand pods that die together fit several times. */
+/* Each takes some 3 kB. There is room for the deaths of several thousand pods at once. */
 #define PENDING_MAX 10000
 #define PENDING_NAMESPACE_MAX 2500
 /*
- * So long the API server may refuse one, and so long it may fail in any way, before it is given up.
+ * How long the API server may refuse a RayFailure, and how long writes of it may fail for any reason,
+ * before it is given up.
  */
 #define PENDING_REFUSED_NS ((int64_t)600 * 1000000000)
 #define PENDING_FAILED_NS ((int64_t)6 * 3600 * 1000000000)
@@ -33,57 +34,58 @@ struct failure_writer;
 
 struct pending_failure {
 	char *key;
-	char *pod_uid; /* NULL: it names none */
-	char *cluster; /* "namespace/name", NULL: it names none */
+	char *pod_uid; /* NULL: it names no pod */
+	char *cluster; /* "namespace/name", NULL: it names no cluster */
 	struct ray_failure *failure;
-	cJSON *object; /* the failure as it is written, while a write of it runs; else NULL */
+	cJSON *object; /* the object that is being written; NULL: no write is under way */
 	struct pending_namespace *namespace;
-	int64_t since_ns; /* boottime: when it came */
-	int64_t refused_ns; /* boottime of the first refusal in a row; 0: none */
-	int64_t failed_ns; /* the same of any failure */
+	int64_t since_ns; /* CLOCK_BOOTTIME: when it was added */
+	int64_t refused_ns; /* CLOCK_BOOTTIME of the first refusal in a row; 0: none */
+	int64_t failed_ns; /* the same for writes that failed for any reason */
 	/* The caller's, zeroed at first. */
 	struct failure_writer *writer;
 	bool undecided; /* its class may still change */
-	bool seen_undeleted; /* when its pod was first seen dead, nobody had deleted it */
-	bool taken; /* in work, or was: it stays as it is */
-	bool owner_asked, inquired;
+	bool seen_undeleted; /* the pod was not being deleted when it was first seen dead */
+	bool taken; /* the writer has begun with it, so it does not change any more */
+	bool owner_asked, inquired; /* failure_owners_ask and inquiries_start were called */
 	bool unanswered; /* a write of it got no answer, and may have been carried out */
-	bool reduced; /* object, to what an older CRD takes */
+	bool reduced; /* object has only the members that an older CRD has */
 };
 
 void pending_failures_release(struct pending_failures *p);
 
 /*
- * Takes failure, which must have a key that is not there yet, and returns 0. -ENOSPC: its namespace
- * has enough, -ENOMEM, or -EINVAL: no name; failure remains the caller's.
+ * Takes failure, which must have a key that is not there yet, and returns 0. Otherwise failure stays
+ * the caller's: -ENOSPC: its namespace has no room left; -EINVAL: it has no name; -ENOMEM.
  */
 int pending_failures_add(struct pending_failures *p, struct ray_failure *failure, int64_t now_ns,
 			 struct pending_failure **ret_pending);
 struct pending_failure *pending_failures_get(const struct pending_failures *p, const char *key);
-/* Frees it. */
+/* Removes and frees it. */
 void pending_failures_remove(struct pending_failures *p, struct pending_failure *pending);
 
-/* Whether any of that pod has come within that time. */
+/* Whether a failure of that pod waits that was added within the last within_ns. */
 bool pending_failures_of_pod(const struct pending_failures *p, const char *uid, int64_t now_ns,
 			     int64_t within_ns);
-/* All count as if they had come now. */
+/* Sets since_ns of all failures to now_ns. */
 void pending_failures_touch(struct pending_failures *p, int64_t now_ns);
 
 /*
- * Whether one of that namespace was turned away for want of room within that time, and may still
- * wait to be seen again.
+ * Whether a failure of that namespace was refused with -ENOSPC within the last within_ns, so that its
+ * pod may have to be looked at again.
  */
 bool pending_failures_is_full(const struct pending_failures *p, const char *namespace,
 			      int64_t now_ns, int64_t within_ns);
 
-/* Takes failure in place of the one that waits. */
+/* Replaces pending->failure, and takes failure. */
 void pending_failure_replace(struct pending_failure *pending, struct ray_failure *failure);
-/* Takes object, or NULL, in place of the one that is written. */
+/* Replaces pending->object, and takes object, which may be NULL. */
 void pending_failure_set_object(struct pending_failure *pending, cJSON *object);
 
 /*
- * A write of it failed. status: the API server's answer, 0: none. Returns whether to try again; a
- * refusal (4xx but for 409 and 429) is borne for a shorter time than a server that does not answer.
+ * To be called when a write failed. status: that of the API server's answer, 0: no answer came.
+ * Returns whether to try again. A refusal (4xx except 409 and 429) is repeated for
+ * PENDING_REFUSED_NS, any other failure for PENDING_FAILED_NS.
  */
 bool pending_failure_may_retry(struct pending_failure *pending, int status, int64_t now_ns);
 

@@ -244,8 +244,8 @@ static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const
 		return;
 	snprintf(
 		note, sizeof(note),
-		"The operator does not reach the sidecar of this pod at %s (a NetworkPolicy?): processes that die while "
-		"their container lives get no RayFailure, and a hold no Event. The ends of containers are recorded. %.300s",
+		"The operator cannot reach the sidecar of this pod at %s; a NetworkPolicy may forbid it. Processes that die while "
+		"their container lives get no RayFailure, and a hold gets no Event. The ends of containers are recorded. %.300s",
 		pod_report_url(pod, url) ? url : "", err_text(why));
 	tell(sinks,
 	     event_of_pod(pod, "Warning", "SidecarUnreachable", "Poll", note, now_realtime_ns()));

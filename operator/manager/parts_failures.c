@@ -95,8 +95,8 @@ static void on_older_crd(void *arg, const char *what)
 
 	snprintf(
 		note, sizeof(note),
-		"The CRD rayfailures.afterglow.dev is older than this operator and does not take %s: RayFailures are "
-		"written without. Upgrade it: kubectl apply --server-side -f the CRDs of this release",
+		"The CRD rayfailures.afterglow.dev is older than this operator and does not have %s, so RayFailures are "
+		"written without these fields. Upgrade it: kubectl apply --server-side -f the CRDs of this release",
 		what);
 	event_recorder_emit(
 		p->recorder,

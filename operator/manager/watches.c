@@ -92,7 +92,7 @@ static void tell_trouble(const struct watch *watch)
 	int status = informer_reflector(watch->informer)->last_status;
 
 	if (is_done_without(watch))
-		log_info("%s: the operator works without them, for %s; it tries again from time to time", plural,
+		log_info("%s: the operator works without them, because %s; it tries again from time to time", plural,
 			 status == 403 ? "it may not list them" : "their CRD is not installed");
 	else
 		log_warning("%s: %s%s", plural, informer_trouble(watch->informer),

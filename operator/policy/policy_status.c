@@ -57,7 +57,7 @@ static void add_accepted(cJSON *conditions, const struct policy_object *o, const
 		snprintf(text, sizeof(text), "only the oldest %d %s count; this policy has no effect", POLICY_OBJECTS_MAX,
 			 o->is_cluster_wide ? "ClusterRayPolicies" : "RayPolicies of a namespace");
 	else
-		snprintf(text, sizeof(text), "new pods get what it says%s%s", *o->ignored ? "; this operator does not know " : "",
+		snprintf(text, sizeof(text), "new pods get its settings%s%s", *o->ignored ? "; this operator does not know " : "",
 			 o->ignored);
 	add_condition(conditions, o, "Accepted", accepted, o->trouble.code ? "Invalid" : tally->too_many ? "TooMany" : "Accepted", text,
 		      old_status, now_ns);
@@ -79,7 +79,7 @@ static void add_conflicted(cJSON *conditions, const struct policy_object *o, con
 		strbuf_addf(&text, "%s%s/%s %s %s", text.len ? "; " : "", policy_object_kind(winner), winner->name,
 			    tally->losses[b].locked ? "locks" : "is older and decides", policy_block_name(b));
 	}
-	add_condition(conditions, o, "Conflicted", text.len > 0, reason, text.len ? strbuf_str(&text) : "no other policy is in its way",
+	add_condition(conditions, o, "Conflicted", text.len > 0, reason, text.len ? strbuf_str(&text) : "no other policy overrides it",
 		      old_status, now_ns);
 }
 

@@ -36,11 +36,13 @@ struct check {
 	bool exceeded;
 };
 
-static void exceed(struct check *check, const char *path, const char *field, int64_t value,
-		   int64_t most)
+/* unit: " members" of a list or map; "": value is a number of the spec. */
+static void exceed(struct check *check, const char *path, const char *field, const char *unit,
+		   int64_t value, int64_t most)
 {
 	notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
-		   "%s.%s: %" PRId64 ", at most %" PRId64, path, field, value, most);
+		   "%s.%s %s %" PRId64 "%s, at most %" PRId64 " are allowed", path, field,
+		   *unit ? "has" : "is", value, unit, most);
 	check->exceeded = true;
 }
 
@@ -51,7 +53,7 @@ static void check_count(struct check *check, const cJSON *object, const char *pa
 	int n = cJSON_GetArraySize(json_get(object, field));
 
 	if (n > most)
-		exceed(check, path, field, n, most);
+		exceed(check, path, field, " members", n, most);
 }
 
 static void check_containers(struct check *check, const cJSON *group, const char *path,
@@ -83,7 +85,7 @@ static void check_number(struct check *check, const cJSON *group, const char *pa
 	int64_t value = json_int(group, field, 0);
 
 	if (value > most)
-		exceed(check, path, field, value, most);
+		exceed(check, path, field, "", value, most);
 }
 
 /* How many pods it wants; each factor is within its bound. */
@@ -123,7 +125,7 @@ static void check_groups(struct check *check, const cJSON *groups)
 	if (pods > BOUND_PODS)
 		notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
 			   "spec.workerGroupSpecs: replicas times numOfHosts make %" PRId64
-			   " pods, at most %d",
+			   " pods, at most %d are allowed",
 			   pods, BOUND_PODS);
 	check->exceeded = check->exceeded || pods > BOUND_PODS;
 }

@@ -94,19 +94,19 @@ static void each_bound_holds_and_is_named_with_its_field(void **state)
 		int64_t most;
 		const char *words;
 	} rows[] = {
-		{ add_groups, BOUND_GROUPS, "spec.workerGroupSpecs: 501, at most 500" },
+		{ add_groups, BOUND_GROUPS, "spec.workerGroupSpecs has 501 members, at most 500 are allowed" },
 		{ set_hosts, BOUND_HOSTS,
-		  "spec.workerGroupSpecs[0].numOfHosts: 4097, at most 4096" },
+		  "spec.workerGroupSpecs[0].numOfHosts is 4097, at most 4096 are allowed" },
 		{ set_least, BOUND_PODS,
-		  "spec.workerGroupSpecs[0].minReplicas: 20001, at most 20000" },
+		  "spec.workerGroupSpecs[0].minReplicas is 20001, at most 20000 are allowed" },
 		{ set_replicas, BOUND_PODS,
-		  "spec.workerGroupSpecs[0].replicas: 20001, at most 20000" },
+		  "spec.workerGroupSpecs[0].replicas is 20001, at most 20000 are allowed" },
 		{ add_labels, BOUND_MEMBERS,
-		  "spec.workerGroupSpecs[0].labels: 1001, at most 1000" },
+		  "spec.workerGroupSpecs[0].labels has 1001 members, at most 1000 are allowed" },
 		{ add_params, BOUND_MEMBERS,
-		  "spec.headGroupSpec.rayStartParams: 1001, at most 1000" },
+		  "spec.headGroupSpec.rayStartParams has 1001 members, at most 1000 are allowed" },
 		{ add_env, BOUND_MEMBERS,
-		  "spec.headGroupSpec.template.spec.containers[0].env: 1001, at most 1000" },
+		  "spec.headGroupSpec.template.spec.containers[0].env has 1001 members, at most 1000 are allowed" },
 	};
 	(void)state;
 

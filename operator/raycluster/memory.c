@@ -154,12 +154,12 @@ static void note_object_store(const cJSON *container, const struct memory_wish *
 	size_format((uint64_t)wish->object_store, store);
 	if (wish->object_store < RAY_OBJECT_STORE_MIN)
 		notes_addf(notes, NOTE_MEMORY_SAFE, "ObjectStoreTooSmall",
-			   "group %s: object-store-memory of %s: Ray refuses less than 75 MiB", group, store);
+			   "group %s: object-store-memory is %s, but Ray refuses less than 75 MiB", group, store);
 	if (wish->shm_size && wish->object_store > wish->shm_size &&
 	    !container_env(container, "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"))
 		notes_addf(
 			notes, NOTE_MEMORY_SAFE, "ObjectStoreOverShm",
-			"group %s: object-store-memory of %s does not fit your /dev/shm of %s: Ray may refuse to start",
+			"group %s: object-store-memory is %s and does not fit your /dev/shm of %s: Ray may refuse to start",
 			group, store, size_format((uint64_t)wish->shm_size, size));
 }
 

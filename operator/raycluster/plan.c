@@ -348,7 +348,7 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 	validate_cluster(in->cluster, p.notes);
 	if (in->n_labelled > BOUND_LABELLED)
 		notes_addf(p.notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
-			   "metadata.name: %zu pods have the label ray.io/cluster with this name, at most %zu", in->n_labelled, BOUND_LABELLED);
+			   "metadata.name: %zu pods have the label ray.io/cluster with this name, at most %zu are allowed", in->n_labelled, BOUND_LABELLED);
 	if (json_str(in->cluster, "metadata.deletionTimestamp")) {
 		r = gather_pods(&p, err);
 		if (r == 0)

@@ -699,7 +699,7 @@ static void a_cluster_with_more_pods_than_can_be_looked_at_says_so_and_loses_non
 	execute(w);
 	expect_condition(w, "afterglow.dev/SpecValid", "False");
 	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
-			    "metadata.name: 40001 pods have the label ray.io/cluster with this name, at most 40000");
+			    "metadata.name: 40001 pods have the label ray.io/cluster with this name, at most 40000 are allowed");
 	w->n_labelled = BOUND_LABELLED;
 	settle(w);
 	expect_condition(w, "afterglow.dev/SpecValid", "True");
@@ -716,7 +716,7 @@ static void a_spec_beyond_the_bounds_is_refused_and_what_runs_goes_on(void **sta
 	execute(w);
 	assert_string_equal(json_str(condition(w, "afterglow.dev/SpecValid"), "reason"), "RayClusterTooLarge");
 	assert_non_null(strstr(json_str(condition(w, "afterglow.dev/SpecValid"), "message"),
-			       "spec.workerGroupSpecs[0].numOfHosts: 70000, at most 4096"));
+			       "spec.workerGroupSpecs[0].numOfHosts is 70000, at most 4096 are allowed"));
 }
 
 static void of_a_remnant_nothing_is_made_and_its_condition_names_the_place(void **state)

@@ -20,6 +20,7 @@
 #include "operator/raycluster/upgrade.h"
 
 #define CLUSTER_NAME_MAX 53 /* leaves room for "-head-svc" and the pods' suffixes within 63 */
+#define FT_OPTIONS "gcsFaultToleranceOptions"
 #define GROUP_NAME_MAX 63   /* it becomes a label's value */
 
 #define invalid(notes, ...) notes_addf(notes, NOTE_SPEC_VALID, "InvalidRayClusterSpec", __VA_ARGS__)
@@ -73,9 +74,11 @@ static void check_labels(const cJSON *group, const char *name, cJSON *notes)
 		const char *value = cJSON_GetStringValue(label);
 
 		if (!is_label_key(label->string))
-			invalid(notes, "group %s: \"%.80s\" is not a label's key", name, label->string);
+			invalid(notes, "group %s: labels: \"%.80s\" is not a valid key: after an optional DNS name and \"/\", a key has 1 to 63 "
+				"letters, digits, \"-\", \"_\" and \".\", and begins and ends with a letter or digit", name, label->string);
 		if (value && !is_label_text(value, strlen(value)))
-			invalid(notes, "group %s: \"%.80s\" is not a label's value (%.80s)", name, value, label->string);
+			invalid(notes, "group %s: labels: \"%.80s\" is not a valid value of %.80s: a value has at most 63 letters, digits, \"-\", \"_\" and "
+				"\".\", and begins and ends with a letter or digit", name, value, label->string);
 	}
 }
 
@@ -109,7 +112,7 @@ static void check_group(const cJSON *group, const char *name, bool fault_toleran
 	check_start_params(group, name, notes);
 	check_labels(group, name, notes);
 	if (container_env(ray, "RAY_REDIS_ADDRESS") && !fault_tolerant)
-		invalid(notes, "group %s: RAY_REDIS_ADDRESS is set without GCS fault tolerance", name);
+		invalid(notes, "group %s: RAY_REDIS_ADDRESS is set without GCS fault tolerance: use spec." FT_OPTIONS ".redisAddress", name);
 }
 
 static void check_replicas(const cJSON *group, const char *name, cJSON *notes)
@@ -148,7 +151,8 @@ static void check_workers(const cJSON *groups, bool fault_tolerant, cJSON *notes
 		const char *name = group_name(RAY_WORKER, group);
 
 		if (!is_group_name(name) || strcmp(name, HEAD_GROUP_NAME) == 0)
-			invalid(notes, "groupName \"%.80s\" is not a name for a worker group", name);
+			invalid(notes, "groupName \"%.80s\" is not a valid name: a worker group's name has 1 to %d letters, digits, \"-\" and \".\", begins "
+				"and ends with a letter or digit, and is not " HEAD_GROUP_NAME, name, GROUP_NAME_MAX);
 		else if (name_seen_before(groups, group, name))
 			invalid(notes, "two worker groups are called %s", name);
 		check_group(group, name, fault_tolerant, notes);
@@ -177,8 +181,6 @@ static bool has_param(const cJSON *group, const char *name)
 	return value && *value;
 }
 
-#define FT_OPTIONS "gcsFaultToleranceOptions"
-
 /* What the options set must not be set elsewhere: one of the two would be ignored. */
 static void check_redis(const cJSON *cluster, const cJSON *head, const cJSON *ray, cJSON *notes)
 {
@@ -202,16 +204,16 @@ static void check_rocksdb(const cJSON *options, const cJSON *ray, const cJSON *v
 
 	for (size_t i = 0; i < ARRAY_SIZE(redis_only); i++)
 		if (json_get(options, redis_only[i]))
-			invalid(notes, FT_OPTIONS ".%s does not go with backend rocksdb", redis_only[i]);
+			invalid(notes, FT_OPTIONS ".%s may not be set with backend rocksdb", redis_only[i]);
 	if (claim && *claim &&
 	    (json_get(storage, "size") || json_get(storage, "storageClassName") || json_get(storage, "accessModes")))
 		invalid(notes, FT_OPTIONS ".storage: claimName names a claim that exists, so size, storageClassName and "
 					  "accessModes have no use");
 	if (container_env(ray, "RAY_gcs_storage") || container_env(ray, "RAY_gcs_storage_path"))
-		invalid(notes, "the head sets RAY_gcs_storage itself: backend rocksdb does so");
+		invalid(notes, "the head sets RAY_gcs_storage or RAY_gcs_storage_path, which backend rocksdb sets itself: remove it");
 	if (json_find(volumes, "name", GCS_FT_VOLUME) ||
 	    json_find(json_get(ray, "volumeMounts"), "mountPath", GCS_FT_PATH))
-		invalid(notes, "the head's volume " GCS_FT_VOLUME " at " GCS_FT_PATH " is backend rocksdb's");
+		invalid(notes, "the head has a volume " GCS_FT_VOLUME " or a mount at " GCS_FT_PATH ", which backend rocksdb makes itself: remove it");
 }
 
 static void check_fault_tolerance(const cJSON *cluster, cJSON *notes)
@@ -227,9 +229,9 @@ static void check_fault_tolerance(const cJSON *cluster, cJSON *notes)
 	if (gcs_ft_is_rocksdb(cluster))
 		check_rocksdb(options, ray, json_get(head, "template.spec.volumes"), notes);
 	else if (json_get(options, "storage"))
-		invalid(notes, FT_OPTIONS ".storage is backend rocksdb's");
+		invalid(notes, FT_OPTIONS ".storage may only be set with backend rocksdb");
 	else if (!json_str(options, "redisAddress"))
-		invalid(notes, FT_OPTIONS ".redisAddress is missing: where Redis is");
+		invalid(notes, FT_OPTIONS ".redisAddress is missing: set the address of Redis, such as redis:6379");
 }
 
 static void check_never_restarts(const cJSON *group, const char *name, cJSON *notes)
@@ -371,13 +373,13 @@ static void refuse_unsupported(const cJSON *cluster, cJSON *notes)
 
 	/* It is off by default, also when the options are there. */
 	if (tls && !cJSON_IsFalse(tls) && !cJSON_IsNull(tls))
-		invalid(notes, "TLS between the nodes (spec.tlsOptions): Afterglow does not do this, and does not run a cluster that asks for it");
+		invalid(notes, "Afterglow does not support TLS between the nodes (spec.tlsOptions), and does not run a cluster that asks for it");
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		if (cJSON_IsObject(json_get(cluster, features[i].path)))
-			invalid(notes, "%s: Afterglow does not do this, and does not run a cluster that asks for it",
+			invalid(notes, "Afterglow does not support %s, and does not run a cluster that asks for it",
 				features[i].what);
 	if (managed_by && *managed_by && strcmp(managed_by, "ray.io/kuberay-operator") != 0)
-		invalid(notes, "managedBy %.60s: Afterglow does not send clusters elsewhere", managed_by);
+		invalid(notes, "spec.managedBy is %.60s, but Afterglow only runs clusters without managedBy or with ray.io/kuberay-operator", managed_by);
 }
 
 void validate_cluster(const cJSON *cluster, cJSON *notes)
@@ -394,7 +396,8 @@ void validate_cluster(const cJSON *cluster, cJSON *notes)
 		return;
 	if (!name || !is_dns_1035(name, CLUSTER_NAME_MAX))
 		notes_addf(notes, NOTE_SPEC_VALID, "InvalidRayClusterMetadata",
-			   "the name must be a DNS-1035 label of at most %d characters", CLUSTER_NAME_MAX);
+			   "metadata.name must be a DNS-1035 label of at most %d characters: lower-case letters, digits and \"-\", beginning "
+			   "with a letter", CLUSTER_NAME_MAX);
 	check_group(json_get(cluster, "spec.headGroupSpec"), HEAD_GROUP_NAME, fault_tolerant, notes);
 	check_workers(json_get(cluster, "spec.workerGroupSpecs"), fault_tolerant, notes);
 	check_fault_tolerance(cluster, notes);

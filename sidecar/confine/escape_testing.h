@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: what a program that was taken over would try. Called in the confined
- * process; each returns 0, or says on stderr what it could do and returns 1.
+ * For tests: tries in a confined process what an attacker who took it over would try. Each function
+ * returns 0 if every attempt was refused; otherwise it prints on stderr what was possible, and
+ * returns 1 (2 if stderr cannot be written).
  */
 #ifndef AFTERGLOW_SIDECAR_CONFINE_ESCAPE_TESTING_H
 #define AFTERGLOW_SIDECAR_CONFINE_ESCAPE_TESTING_H
@@ -37,7 +38,10 @@ static inline bool is_refused(long result)
 	return result == -1 && errno == EACCES;
 }
 
-/* x86-64's uretprobe and uprobe pass every filter from Linux 6.14 on; called by anybody but the kernel's own code they are SIGILL. */
+/*
+ * From Linux 6.14 on, the calls uretprobe and uprobe of x86-64 pass every filter. A process that
+ * makes them outside of the kernel's own trampoline gets SIGILL.
+ */
 static inline bool is_the_kernels(long nr)
 {
 #if defined(__x86_64__)
@@ -48,7 +52,10 @@ static inline bool is_the_kernels(long nr)
 #endif
 }
 
-/* Every call that is not in the list is refused, whatever its arguments: those here would give EFAULT or EBADF. */
+/*
+ * Every call that is not in the list must be refused. Without the filter, these arguments would give
+ * EFAULT or EBADF.
+ */
 static inline int escape_by_any_call(const int *allowed, size_t n)
 {
 	int bad = is_refused(syscall(SYS_acct, -1L)) ? 0 : escaped("acct: nothing is confined", SYS_acct);
@@ -64,7 +71,7 @@ static inline int escape_by_any_call(const int *allowed, size_t n)
 	return bad;
 }
 
-/* Calls with a path, which point at a file outside. The first argument is each descriptor that there is. */
+/* Tries every call that takes a path, with a file outside, relative to each possible descriptor. */
 static inline int escape_by_path(const char *secret, const char *new_file)
 {
 	static const uint64_t resolve[] = { 0, RESOLVE_IN_ROOT, RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS };
@@ -99,7 +106,7 @@ static inline int escape_by_path(const char *secret, const char *new_file)
 	return bad;
 }
 
-/* What the parent had open is not there: reading by a number finds what was given, and nothing else. */
+/* The descriptors of the parent must be closed: only those in given may be readable. */
 static inline int escape_by_descriptor(const int *given, size_t n)
 {
 	char byte;
@@ -130,7 +137,7 @@ static inline int escape_by_writing(const int *writable, size_t n)
 	return 0;
 }
 
-/* Locks, leases, signals to an owner: of fcntl only what tells about a descriptor may be left. */
+/* fcntl can take locks and leases and send signals: only F_GETFD and F_GETFL may be allowed. */
 static inline int escape_by_fcntl(int fd)
 {
 	for (int command = 0; command < 1100; command++)
@@ -139,7 +146,7 @@ static inline int escape_by_fcntl(int fd)
 	return 0;
 }
 
-/* A descriptor for reading stays one when it is mapped; and nothing that is mapped is run. */
+/* A core may be mapped for reading, but not for writing, and no mapping may be executable. */
 static inline int escape_by_mapping(int core_fd)
 {
 	char *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, core_fd, 0);
@@ -158,7 +165,7 @@ static inline int escape_by_mapping(int core_fd)
 	return munmap(page, 4096) == 0 ? 0 : escaped("munmap", core_fd);
 }
 
-/* A futex in shared memory wakes other processes. */
+/* FUTEX_WAKE must be refused, because a futex in shared memory can wake other processes. */
 static inline int escape_by_futex(void)
 {
 	uint32_t word = 0;

@@ -17,13 +17,13 @@ void crash_begin_late_backtrace(struct crash *crash)
 	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
 		return;
 	if (addition_begin(crash->bundle, "backtrace.txt", ADD_BEGINS_NS, &crash->late, &err) < 0)
-		log_warning_limited("backtrace not kept: %s", err_text(&err));
+		log_warning_limited("a backtrace was not kept: %s", err_text(&err));
 }
 
 static void end_late(struct crash *crash, const struct err *err)
 {
 	if (err->code && err->code != EEXIST)
-		log_warning_limited("backtrace not kept: %s", err_text(err));
+		log_warning_limited("a backtrace was not kept: %s", err_text(err));
 	crash->owner->callbacks.added(crash->owner->callbacks.arg);
 }
 
@@ -65,7 +65,7 @@ static void on_unwound(const struct child_result *r, void *arg)
 		log_warning_limited("backtrace: %s", err_text(&err));
 	crash->owner->stats->backtraces[r->timed_out ? BACKTRACE_TIMEOUT : r->exited_well ? BACKTRACE_MADE : BACKTRACE_FAILED]++;
 	if (r->timed_out)
-		log_warning_limited("backtrace: not done within %d s", (int)(UNWIND_NS / NS_PER_SEC));
+		log_warning_limited("a backtrace was not done within %d s", (int)(UNWIND_NS / NS_PER_SEC));
 	else if (!r->exited_well)
 		log_warning_limited("backtrace: %.300s", r->errors[0] ? r->errors : "afterglow-unwind failed");
 	if (!crash->settled) {
@@ -156,7 +156,7 @@ void crash_start_unwinder(struct crash *crash)
 	}
 	if (crash_start_child(crash, &work, on_unwound, &crash->unwinder, &err) >= 0)
 		return;
-	log_warning_limited("no backtrace: %s", err_text(&err));
+	log_warning_limited("a backtrace cannot be made: %s", err_text(&err));
 	crash->without_unwinder = evtimer_new(crash->owner->base, without_backtrace, crash);
 	if (crash->without_unwinder)
 		event_add(crash->without_unwinder, &now);

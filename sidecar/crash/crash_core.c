@@ -27,7 +27,7 @@ static void end_core(struct crash *crash)
 static void drop_core(struct crash *crash, enum core_drop why, const char *text)
 {
 	crash->owner->stats->dropped[why]++;
-	log_warning_limited("core of %s (PID %d) not kept: %.300s", crash->info.comm, (int)crash->info.pid, text);
+	log_warning_limited("the core of %s (PID %d) was not kept: %.300s", crash->info.comm, (int)crash->info.pid, text);
 }
 
 static void on_core_added(const struct err *err, void *arg)
@@ -49,8 +49,8 @@ static void on_core_added(const struct err *err, void *arg)
 static bool add_core(struct crash *crash, const cJSON *json, const char *sha256, struct err *err)
 {
 	if (!json_bool(json, "complete", true))
-		log_warning_limited("core of %s (PID %d): %.150s", crash->info.comm, (int)crash->info.pid,
-				    json_str(json, "why") ? json_str(json, "why") : "incomplete");
+		log_warning_limited("the core of %s (PID %d) is incomplete: %.150s", crash->info.comm, (int)crash->info.pid,
+				    json_str(json, "why") ? json_str(json, "why") : "no reason was given");
 	crash->packed_bytes = (uint64_t)MAX(json_int(json, "bytesOut", 0), (int64_t)0);
 	return addition_commit(crash->core, crash->owner->base, NULL, sha256, ADD_WITHIN_NS, on_core_added, crash, err) >= 0;
 }

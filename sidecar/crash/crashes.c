@@ -152,7 +152,7 @@ static void keep(struct crash *crash, const char *bundle, bool with_backtrace, i
 		crash_end_late_backtrace(crash);
 	if (crash_start_packer(crash, bytes, &err) < 0) {
 		crash->owner->stats->dropped[err.code == ENOSPC ? CORE_DROP_NO_ROOM : CORE_DROP_FAILED]++;
-		log_warning_limited("core of %s (PID %d) not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
+		log_warning_limited("the core of %s (PID %d) was not kept: %s", crash->info.comm, (int)crash->info.pid, err_text(&err));
 		addition_abort(TAKE_PTR(crash->core));
 		crash->packed = true;
 	}

@@ -70,7 +70,7 @@ static void save(const struct taken *t)
 	/* Under another name and renamed: a sidecar that is killed here leaves the old one. */
 	if (strbuf_failed(&text) || file_write(t->dirfd, FILE_NAME ".new", text.data, text.len, 0600, &err) < 0 ||
 	    renameat(t->dirfd, FILE_NAME ".new", t->dirfd, FILE_NAME) < 0)
-		log_warning_limited("cores that were kept are not noted: %s", err.code ? err_text(&err) : strerror(errno));
+		log_warning_limited("the list of processed cores cannot be written: %s", err.code ? err_text(&err) : strerror(errno));
 }
 
 struct taken *taken_new(int dirfd)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message of the node agent (lib/node_protocol.h), parsed. */
+/* Parses the messages of the node agent that are about cores (lib/node_protocol.h). Pure. */
 #ifndef AFTERGLOW_SIDECAR_NODE_NODE_MESSAGE_H
 #define AFTERGLOW_SIDECAR_NODE_NODE_MESSAGE_H
 
@@ -11,18 +11,22 @@
 
 #define NODE_CONTAINER_ID_LEN 64
 
+/* NODE_HELLO is the verb "node". NODE_OTHER is any other verb, known or not. */
 enum node_verb { NODE_HELLO, NODE_OFFER, NODE_CORE, NODE_OTHER };
 
 struct node_message {
 	enum node_verb verb;
-	/* offer */
+	/* The rest is set for NODE_OFFER only: the process that is dumping core. */
 	char container_id[NODE_CONTAINER_ID_LEN + 1];
-	pid_t pid;
+	pid_t pid; /* in its own PID namespace */
 	int signal;
-	char comm[64]; /* printable, no blank; "": none */
+	char comm[64]; /* printable, without blanks; "": none */
 };
 
-/* Pure. len bytes of text, no final NUL needed. -EPROTO when a known verb's arguments are wrong. */
+/*
+ * Parses len bytes of text, which need no final NUL. -EPROTO if the arguments of one of these verbs
+ * are wrong.
+ */
 int node_message_parse(const char *text, size_t len, struct node_message *ret_message, struct err *err);
 
 #endif

@@ -78,7 +78,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	if (rc == -EAGAIN)
 		return;
 	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !take_message(c, &m, text, len, &fds[0]))) {
-		log_warning_limited("a connection of the node agent: %s", err.code ? err_text(&err) : "it does not say \"node\" first");
+		log_warning_limited("closed a connection of the node agent: %s", err.code ? err_text(&err) : "its first message is not \"node\"");
 		rc = 0;
 	}
 	discard(fds, n);
@@ -100,9 +100,9 @@ static void on_connection(int connection, void *arg)
 	struct node_connection *place = free_place(n);
 
 	if (!node_peer_is_node(connection))
-		log_warning_limited("a connection to the node's socket does not come from the node: it is dropped");
+		log_warning_limited("closed a connection to the node's socket, because it does not come from the node");
 	else if (!place)
-		log_warning_limited("more than %d connections of the node agent at a time: one is dropped", NODES_MAX);
+		log_warning_limited("the node agent has more than %d connections at a time: closed one", NODES_MAX);
 	else {
 		*place = (struct node_connection){ .owner = n, .fd = connection };
 		place->readable = event_new(n->base, connection, EV_READ | EV_PERSIST, on_readable, place);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections of the node agent, and of the program that it leaves on the node for cores: each core comes on a connection of its
- * own. Listens on the node's socket; who is not the node (node_peer) is dropped without an answer.
+ * Listens on the node's socket and serves the connections of the node agent and of its core handler,
+ * which opens a connection for each core. A connection that does not come from the node
+ * (node_peer.h) is closed without an answer.
  */
 #ifndef AFTERGLOW_SIDECAR_NODE_NODES_H
 #define AFTERGLOW_SIDECAR_NODE_NODES_H
@@ -12,21 +13,21 @@
 #include "lib/err.h"
 #include "sidecar/node/node_message.h"
 
-#define NODES_MAX 16 /* connections at a time; what comes beyond is dropped */
+#define NODES_MAX 16 /* connections at a time; further connections are closed */
 
 struct nodes_callbacks {
-	/* Whether the core of that process is wanted; if not, err says why. */
+	/* Returns 0 if the core of that process is wanted; otherwise err has the reason. */
 	int (*offer)(const struct node_message *offer, void *arg, struct err *err);
-	/* Its stream, for which offer said yes. Takes fd, which may be anything. */
+	/* The core of an accepted offer comes from fd. Takes fd, which may be any kind of file. */
 	void (*core)(const struct node_message *offer, int fd, void *arg);
-	/* Any other message: what it means is not the connection's business. May be NULL. */
+	/* Gets every message that is not about cores. May be NULL. */
 	void (*other)(const char *text, size_t len, void *arg);
 	void *arg;
 };
 
 struct nodes;
 
-/* Listens on path at once. callbacks is copied. */
+/* Listens on path at once. callbacks is copied. Errors are those of bind(2) and listen(2), or -ENOMEM. */
 int nodes_new(struct event_base *base, const char *path, const struct nodes_callbacks *callbacks, struct nodes **ret_nodes,
 	      struct err *err);
 /* NULL is allowed. */

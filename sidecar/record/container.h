@@ -83,12 +83,12 @@ const struct observer *container_observer(const struct container *c);
  */
 int64_t container_sample_due(struct container *c, int64_t now_ns);
 
-/* Whether a core of the container is being unwound or compressed. */
 /*
- * To be called before it is freed while it is not over: what it waited to tell of its processes is
- * reported as far as it is known.
+ * To be called before a container that is not over is freed: reports what it waited to report about
+ * its processes, as far as that is known.
  */
 void container_report_waiting(struct container *c);
+/* Whether a core of the container is being unwound, compressed, or received from the node agent. */
 bool container_keeps_core(const struct container *c);
 
 /*

@@ -19,7 +19,7 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 	struct err err = { 0 };
 
 	if (keeper_keep(c->keeper, r, &c->observer, &err) < 0)
-		log_error("%s: no bundle: %s", c->hello.name, err_text(&err));
+		log_error("%s: the bundle was not written: %s", c->hello.name, err_text(&err));
 	report_to_text(r, &text);
 	failure_of_report(r, container_lives, &f);
 	f.held_until_unix_ns = held_until_unix_ns;

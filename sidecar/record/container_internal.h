@@ -149,10 +149,13 @@ void container_hooks_done(void *arg);
 /* Writes the report into a bundle and publishes it: log, journal, container's stderr. */
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
 
-/* Takes the launcher's message about a process of Ray's. */
-/* The same for a process of a container that lives on, of which crash is the core; NULL: there is none. */
+/*
+ * The same for the report of a process whose container lives on; crash is the core of that process,
+ * NULL: there is none.
+ */
 void container_publish_with_core(struct container *c, struct report *r, struct crash *crash);
 
+/* Takes the launcher's message about a process of Ray's. */
 void container_ray_message(struct container *c, const struct launch_message *m);
 /* Takes the launcher's message m that it was asked to stop. */
 void container_asked(struct container *c, const struct launch_message *m);

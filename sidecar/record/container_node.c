@@ -78,7 +78,7 @@ static void log_left_out(const struct container *c, int64_t bytes)
 	char size[SIZE_TEXT_MAX];
 
 	if (bytes > 0)
-		log_warning_limited("%s: a core of the node: %s of memory are left out, for there is no room for them", c->hello.name,
+		log_warning_limited("%s: a core from the node agent lacks %s of memory, because there was no room for it", c->hello.name,
 				    size_format((uint64_t)bytes, size));
 }
 
@@ -91,7 +91,7 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 	n->stream = NULL;
 	log_left_out(c, left_out);
 	if (file < 0)
-		log_warning_limited("%s: the core of PID %d from the node: %.200s", c->hello.name, (int)n->offer.pid, why);
+		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %.200s", c->hello.name, (int)n->offer.pid, why);
 	else if (!container_take_core(c, &hint, file))
 		discard(&file, 1);
 	if (c->state == CONTAINER_ENDED)
@@ -117,7 +117,7 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 		core_stream_start(c->base, c->options->spool, fd, on_received, n, &n->stream, &err);
 	}
 	if (err.code)
-		log_warning_limited("%s: the core of PID %d from the node: %s", c->hello.name, (int)offer->pid, err_text(&err));
+		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %s", c->hello.name, (int)offer->pid, err_text(&err));
 }
 
 /* The agent sends within milliseconds of the signal; on a busy node it takes longer. The launcher waits for 2 s. */

@@ -129,7 +129,7 @@ void container_watch_memory_events(struct container *c)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", events_fd);
 	c->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (c->inotify_fd < 0 || inotify_add_watch(c->inotify_fd, path, IN_MODIFY) < 0) {
-		log_warning_limited("%s: sampling only, no events of its cgroup: %s", c->hello.name, strerror(errno));
+		log_warning_limited("%s: the kernel sends no events of its cgroup, so its memory is only sampled: %s", c->hello.name, strerror(errno));
 		return;
 	}
 	c->modified = event_new(c->base, c->inotify_fd, EV_READ, on_memory_events, c);

@@ -46,7 +46,7 @@ void container_write_termination_log(struct container *c, const struct report *r
 	    !errand_busy(&c->observer.message))
 		write_message(&m, &error); /* no process was to be had, as under a fork bomb */
 	if (error)
-		log_warning_limited("%s: termination message not written: %s", c->hello.name, strerror(error));
+		log_warning_limited("%s: the termination message was not written: %s", c->hello.name, strerror(error));
 }
 
 /* Thresholds: the higher ones follow from the first */

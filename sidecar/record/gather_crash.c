@@ -10,5 +10,5 @@ void gather_crash(struct bundle *b, const struct observer *o, struct report *r)
 
 	(void)o;
 	if (r->backtrace && r->backtrace->len && bundle_add(b, "backtrace.txt", r->backtrace->data, r->backtrace->len, &err) < 0)
-		log_warning_limited("backtrace not kept: %s", err_text(&err));
+		log_warning_limited("a backtrace was not kept: %s", err_text(&err));
 }

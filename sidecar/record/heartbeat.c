@@ -90,7 +90,7 @@ static void *watch(void *arg)
 			say(looks, "");
 		if (looks < patience.end_after)
 			continue;
-		say(looks, ": the sidecar ends, and the next one goes on");
+		say(looks, ": the sidecar exits, so that the kubelet starts it again");
 		_exit(HEARTBEAT_EXIT);
 	}
 }

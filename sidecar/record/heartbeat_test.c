@@ -84,7 +84,7 @@ static void a_loop_that_hangs_is_said_and_ended(void **state)
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), HEARTBEAT_EXIT);
 	assert_non_null(strstr(text, "the event loop has not turned for 0 s; system call "));
-	assert_non_null(strstr(text, "the sidecar ends"));
+	assert_non_null(strstr(text, "the sidecar exits"));
 }
 
 static void a_loop_in_an_uninterruptible_sleep_is_ended_as_well(void **state)
@@ -95,7 +95,7 @@ static void a_loop_in_an_uninterruptible_sleep_is_ended_as_well(void **state)
 
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), HEARTBEAT_EXIT);
-	assert_non_null(strstr(text, "the sidecar ends"));
+	assert_non_null(strstr(text, "the sidecar exits"));
 }
 
 static void one_that_never_began_is_ended_too(void **state)

@@ -164,7 +164,7 @@ static void take_next(struct hooks *h)
 	}
 	h->running = begin(h, &err) >= 0;
 	if (!h->running) {
-		log_warning_limited("hook not run: %s", err_text(&err));
+		log_warning_limited("a hook was not run: %s", err_text(&err));
 		close_output(h);
 		h->now.outcome = HOOK_REFUSED;
 		h->now.refused_errno = err.code;

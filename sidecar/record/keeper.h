@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps what is reported: into the spool first, within its bounds, and from there
- * to the store. Owns the spool and whoever ships it. What the spool does not take (it is
- * read-only, belongs to others, its disk is broken) goes by a place in memory, if there is one.
+ * Keeps bundles: writes them to the spool, within its limits, and has them shipped to the store. Owns
+ * the spool and its shipper. If the spool cannot be written (it is read-only, belongs to another
+ * user, or its disk is broken), bundles go through a directory in memory instead, if there is one.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_KEEPER_H
 #define AFTERGLOW_SIDECAR_RECORD_KEEPER_H
@@ -17,33 +17,42 @@
 struct keeper;
 
 /*
- * state_fd: for what has to survive, -1: none. journal hears what becomes of bundles, NULL: nobody. options and journal must
- * outlive it.
+ * state_fd: a directory for what must survive the sidecar, -1: none. journal is told where each
+ * bundle is, and may be NULL. options and journal must outlive the keeper.
  */
 int keeper_new(struct event_base *base, const struct record_options *options, int state_fd, struct journal *journal,
 	       struct keeper **ret_keeper, struct err *err);
 void keeper_free(struct keeper *k);
 
-/* As postmortem_keep; what follows from it comes with the event loop. */
+/*
+ * Writes a bundle, like postmortem_keep. The limits are enforced and the bundle is shipped later, on
+ * the event loop.
+ */
 int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, struct err *err);
 
-/* A bundle in the spool has changed, or one is there from before. */
+/* To be called when a bundle in the spool has changed, or when the spool has bundles of an earlier sidecar. */
 void keeper_changed(struct keeper *k);
 
-/* Bytes that may be added to the spool now, by a core for one; 0 where its disk does not answer within 10 s. */
+/* Bytes that may be added to the spool now, for example by a core; 0 if its disk does not answer within 10 s. */
 int64_t keeper_room(struct keeper *k);
 
-/* The pod is going away: ships until deadline (CLOCK_BOOTTIME). */
+/* To be called when the pod terminates: ships until deadline_ns (CLOCK_BOOTTIME). */
 void keeper_stop(struct keeper *k, int64_t deadline_ns);
 
-/* Whether it ships, or will without being asked. on_idle is called when that is over, and when a try failed. */
+/*
+ * Whether it is shipping, or waits to ship again. fn of keeper_on_idle is called when that is over,
+ * and when a bundle could not be shipped.
+ */
 bool keeper_busy(const struct keeper *k);
 void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);
 
-/* Why the spool cannot be written, as it was within the last second; NULL: it can, as far as is known without trying, or there is none. */
+/*
+ * The reason why the spool cannot be written, checked within the last second. NULL: there is no
+ * spool, or no reason is known.
+ */
 const char *keeper_spool_error(struct keeper *k);
 
-/* NULL: bundles go nowhere, or stay where they were written. Valid until the next call. */
+/* NULL: bundles are not kept, or are not shipped. Valid until the next call. */
 const struct spool_stats *keeper_spool_stats(struct keeper *k);
 const struct shipper_stats *keeper_ship_stats(struct keeper *k);
 

@@ -118,7 +118,7 @@ static int go_on_without(struct keep_work *w)
 	shutdown(w->at->errand->fd, SHUT_WR);
 	*w->r = w->last->report;
 	w->r->keeping.spooled = record_options_ships(w->at->options);
-	log_warning("%s: the disk of %s has not confirmed the bundle yet: it is written on", w->r->id.container, w->at->path);
+	log_warning("%s: the disk of %s has not confirmed the bundle yet, and a child process waits for it", w->r->id.container, w->at->path);
 	return 0;
 }
 

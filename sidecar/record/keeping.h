@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a bundle by a child: what it gathers lies on filesystems of the container, and disks take their time. The child stops
- * when the bundle has its name, until what has to happen before it becomes visible (postmortem_named) has happened here.
+ * Writes a bundle in a child process, because it reads files on the container's filesystems, and
+ * these and the spool's disk may be slow or never answer. When the bundle has its name, the child
+ * waits until the parent has done what must precede the moment when the bundle becomes visible
+ * (postmortem_named).
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_KEEPING_H
 #define AFTERGLOW_SIDECAR_RECORD_KEEPING_H
@@ -12,17 +14,18 @@
 #include "sidecar/spool/spool.h"
 
 struct keeping_place {
-	struct errand *errand; /* one bundle at a time */
+	struct errand *errand; /* writes one bundle at a time */
 	const struct record_options *options;
-	const char *path; /* of the spool, or a store that is a directory */
-	struct spool *spool; /* NULL: without bounds */
-	errand_message_fn on_rest; /* hears what the errand before has to say yet, while its end is waited for */
+	const char *path; /* the directory of the spool, or of a directory store */
+	struct spool *spool; /* NULL: there are no limits */
+	errand_message_fn on_rest; /* gets the remaining messages of the previous errand */
 	void *arg;
 };
 
 /*
- * As postmortem_keep. err must not be NULL. Waits some seconds for the errand before. -EBUSY: that disk is still at it.
- * -ETIMEDOUT: it does not answer. A disk that only takes its time to confirm a bundle is success: the child goes on.
+ * Like postmortem_keep; err must not be NULL. Waits some seconds for the previous errand. -EBUSY:
+ * the disk is still busy with that; -ETIMEDOUT: the disk does not answer. If the disk only takes
+ * long to confirm the bundle, that is success, and the child goes on alone.
  */
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err);
 

@@ -63,7 +63,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	if (wait_ns > 0) {
-		log_warning_limited("more than %d connections a second: the others wait", LISTENER_PER_S);
+		log_warning_limited("launchers open more than %d connections a second: the others wait", LISTENER_PER_S);
 		pause_for(l, wait_ns);
 		return;
 	}
@@ -71,7 +71,7 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	if (connection >= 0)
 		l->fn(connection, l->arg);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-		log_warning_limited("a launcher's connection: %s", strerror(errno));
+		log_warning_limited("a launcher's connection cannot be accepted: %s", strerror(errno));
 		pause_for(l, PAUSE_NS);
 	}
 }

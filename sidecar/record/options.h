@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sidecar is told: by the command line, and by the pod's environment. */
+/* The options of the sidecar, from its command line and the pod's environment. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_OPTIONS_H
 #define AFTERGLOW_SIDECAR_RECORD_OPTIONS_H
 
@@ -16,50 +16,55 @@
 #define DEFAULT_SOCKET "/afterglow/run/afterglow.sock"
 #define DEFAULT_SPOOL "/afterglow/spool"
 #define DEFAULT_CREDENTIALS "/afterglow/credentials"
-#define DEFAULT_WARN_AT 0.8
-#define DEFAULT_GRACE_S 25
-#define DEFAULT_RECONNECT_S 15
+#define DEFAULT_WARN_AT 0.8 /* of the memory limit */
+#define DEFAULT_GRACE_S 25 /* seconds */
+#define DEFAULT_RECONNECT_S 15 /* seconds */
 #define COLLECT_PATTERNS_MAX 16
 
-/* After which end of the last container the sidecar ends, too. */
+/* Whether the sidecar exits after the last container has ended: never, after a success, or always. */
 enum leave_after { LEAVE_AFTER_NONE, LEAVE_AFTER_SUCCESS, LEAVE_AFTER_ANY };
 
 struct record_options {
 	const char *socket_path;
-	const char *node_socket; /* where the node agent connects, NULL: nowhere. Nobody else of the pod may reach its directory */
-	struct store_options store; /* where bundles end up; url NULL: they stay in the spool */
-	const char *store_name; /* what reports call the store ("pvc:ray-failures"), NULL: its path or URL */
-	const char *spool; /* where bundles are written first, and what survives the sidecar; NULL: nothing does */
-	const char *spool_fallback; /* in memory: bundles go there on their way while the spool cannot be written; NULL: nowhere */
-	const char *bundles; /* without a spool: where bundles are written first, NULL: a store that is a directory */
+	/* The socket to which the node agent connects; NULL: none. No other container may reach its directory. */
+	const char *node_socket;
+	struct store_options store; /* where bundles are shipped to; url NULL: they stay in the spool */
+	const char *store_name; /* the store's name in reports ("pvc:ray-failures"); NULL: its path or URL */
+	/* The directory to which bundles are written first, and which has what survives the sidecar; NULL: none. */
+	const char *spool;
+	/* A directory in memory through which bundles are shipped while the spool cannot be written; NULL: none. */
+	const char *spool_fallback;
+	/* Without a spool: the directory to which bundles are written first; NULL: that of a directory store. */
+	const char *bundles;
 	struct spool_limits spool_limits;
-	struct quota retention; /* of a directory store, for this cluster's part of it; all 0: it is left alone */
+	struct quota retention; /* limits of this cluster's part of a directory store; all 0: none */
 	const char *ship_program; /* NULL: afterglow-ship beside this program */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
 	int64_t disk_limit; /* ephemeral-storage limit of the Ray container, bytes; 0: none, or not known */
-	const char *own_memcg; /* the directory of the container's memory cgroup, if it was made for it just now; else NULL */
-	bool oom_group; /* on cgroup v1, end the container when the OOM killer took one process */
+	/* The directory of the container's memory cgroup, if it was just made for the container; else NULL. */
+	const char *own_memcg;
+	bool oom_group; /* on cgroup v1: end the container when the OOM killer has killed one of its processes */
 	struct kernel_log_options kernel_log;
-	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* files of the container that go into its bundles; ends with NULL */
+	const char *collect[COLLECT_PATTERNS_MAX + 1]; /* patterns of files that go into bundles; NULL at the end */
 	struct hook_options hooks;
-	enum cores_mode cores; /* what is kept of the cores of its processes */
-	int hold_s; /* keep a container that failed this long, 0: not at all */
-	bool record_success; /* make a record of exit code 0 too */
-	enum leave_after leave_after; /* whether it ends by itself, as a pod that is not restarted can end only with all containers */
-	int grace_s; /* after SIGTERM, how long to ship what is not in the store */
-	int reconnect_s; /* how long to wait for the launchers of a sidecar before this one */
-	const char *http; /* http_address_valid, NULL: no HTTP */
-	int report_fd; /* where text reports go: 1 in a pod, 2 under exec */
-	bool events; /* JSON lines of what happens, on report_fd */
-	bool say_reports; /* reports also on the stderr of the container they are about */
-	struct identity id; /* container is NULL: it comes with each launcher */
+	enum cores_mode cores; /* how much is kept of the cores of the container's processes */
+	int hold_s; /* seconds for which a container that failed is kept, 0: it is not */
+	bool record_success; /* also record an end with exit code 0 */
+	enum leave_after leave_after; /* a pod that is not restarted ends only when all its containers have */
+	int grace_s; /* seconds to ship the spool's bundles after SIGTERM */
+	int reconnect_s; /* seconds to wait until the launchers of a previous sidecar reconnect */
+	const char *http; /* the address to serve HTTP on (http_address_valid), NULL: none */
+	int report_fd; /* the descriptor for reports as text: 1 in a pod, 2 under exec */
+	bool events; /* write events as lines of JSON to report_fd */
+	bool say_reports; /* also print each report on the stderr of its container */
+	struct identity id; /* container is NULL: each launcher sends its name */
 };
 
-/* The directory that bundles are written to first; NULL: they are not written. */
+/* The directory to which bundles are written first; NULL: they are not written. */
 const char *record_options_bundles(const struct record_options *o);
-/* Whether they are to be brought from there to a store. */
+/* Whether bundles are shipped from there to a store. */
 bool record_options_ships(const struct record_options *o);
-/* What reports call the place where bundles end up; their path follows. */
+/* The beginning of a bundle's place in reports; the bundle's path follows. */
 const char *record_options_store_name(const struct record_options *o);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds Ray's own processes in one container, asks the launcher to watch them, and keeps what the launcher or /proc says
- * about their ends until the container's end.
+ * Finds Ray's own processes in a container, asks the launcher to watch them, and keeps what the
+ * launcher or /proc says about their ends until the container's end.
  *
- * A process is taken for Ray's by its command line. Between fork and exec a child has its parent's, so a process whose
- * parent is of the same kind is not counted. At most PROCESS_WATCH_MAX processes are watched.
+ * Ray's processes are recognized by their command lines. Between fork and exec a child has its
+ * parent's command line, so a process is not counted if its parent is of the same kind. At most
+ * PROCESS_WATCH_MAX processes are watched.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_PROCESS_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_PROCESS_WATCH_H
@@ -25,20 +26,23 @@ struct process_watch {
 		pid_t pid;
 		unsigned long long start; /* clock ticks since boot, which the launcher checks */
 		enum ray_process_kind kind; /* RAY_PROCESS_NONE: a child that looks like its parent until its exec */
-		enum ray_process_kind looks; /* what its command line said last */
-		bool seen; /* in the look that is under way */
+		enum ray_process_kind looks; /* the kind by its latest command line */
+		bool seen; /* in the present look */
 		bool untold; /* the launcher does not watch it */
-		int64_t gone_ns; /* when it was missed first; 0: it lives */
+		int64_t gone_ns; /* when it was first found missing; 0: it lives */
 	} list[PROCESS_WATCH_MAX];
 	size_t n;
 	struct ray_process_end ends[PROCESS_ENDS_MAX]; /* in the order of their times */
 	size_t n_ends;
-	int64_t looked_ns; /* the sweep that was looked at last */
-	int64_t told_ns; /* ends up to here were dealt with while the container lived */
-	int64_t vital_ns; /* when raylet or the GCS server ended, as was reported last; 0: never */
+	int64_t looked_ns; /* the time of the last sweep that was used */
+	int64_t told_ns; /* ends up to this time were reported while the container lived */
+	int64_t vital_ns; /* the last reported end of raylet or the GCS server; 0: none */
 };
 
-/* Into the history, and out of the one of a sidecar before this one, of which nothing but the counts and times was checked. */
+/*
+ * Save the processes into the history, and restore them from the history of a previous sidecar. Only
+ * the counts and times of r need to be valid; the restore checks the rest.
+ */
 void process_watch_save(const struct process_watch *w, struct life_ray *r);
 void process_watch_restore(struct process_watch *w, const struct life_ray *r);
 
@@ -49,16 +53,22 @@ typedef void (*process_watch_order_fn)(pid_t pid, unsigned long long start, void
 void process_watch_look(struct process_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
 			process_watch_order_fn order, void *arg);
 
-/* The launcher's word. A process that is not one of ours is ignored. */
+/*
+ * Take the launcher's message that a process has ended, or that the launcher cannot watch it. A
+ * process that is not in the list is ignored.
+ */
 void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns);
 void process_watch_untold(struct process_watch *w, pid_t pid);
 
-/* The container has ended: processes that are gone count as ended, for the launcher will report no more. */
+/*
+ * To be called at the container's end: processes that are missing count as ended, because the
+ * launcher will report nothing more.
+ */
 void process_watch_finish(struct process_watch *w);
 
 /* Whether a process of that kind lives. */
 bool process_watch_lives(const struct process_watch *w, enum ray_process_kind kind);
-/* The same, or it ended less than a second before ended_ns, together with the container. */
+/* The same, or it ended less than a second before ended_ns, so together with the container. */
 bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind, int64_t ended_ns);
 /* Whether `ray start` or a process that it starts is alive. */
 bool process_watch_any_lives(const struct process_watch *w);

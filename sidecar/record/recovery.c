@@ -155,7 +155,7 @@ static bool tell_of_bundle(struct recovery *r, const struct life *l)
 
 	/* Two reports of a death are better than none. */
 	if (found == KEPT_REPORT_UNKNOWN)
-		log_warning("%s: whether %s is there cannot be seen, for its disk does not answer: the report is made anew", l->name,
+		log_warning("%s: the disk of bundle %s does not answer, so the report is made again", l->name,
 			    l->bundle);
 	if (found != KEPT_REPORT_READ)
 		return false;
@@ -215,9 +215,9 @@ static void take_over(struct recovery *r, const char *file)
 	if (r->n_waiting < HISTORIES_MAX)
 		h = history_open(r->state.fd, file, &err);
 	else
-		err_set(&err, E2BIG, "%s, besides %d others", file, HISTORIES_MAX);
+		err_set(&err, E2BIG, "%s is left out, because there are %d others", file, HISTORIES_MAX);
 	if (h && !in_order(h, file))
-		err_set(&err, EPROTO, "%s is not of whom its name says", file);
+		err_set(&err, EPROTO, "the history %s is not of the container in its name", file);
 	if (!h || err.code) {
 		log_warning("cannot read the history of a previous sidecar: %s", err_text(&err));
 		history_free(h);
@@ -370,7 +370,7 @@ struct history *recovery_history(struct recovery *r, const struct life *life)
 		h = history_create(r->state.fd, file, life, &err);
 	else {
 		h = NULL;
-		err_set(&err, E2BIG, "%zu others have histories in the spool", r->parking.max);
+		err_set(&err, E2BIG, "the spool has %zu histories already", r->parking.max);
 	}
 	if (!h)
 		log_warning_limited("%s: its samples will not survive this sidecar: %s", life->name, err_text(&err));

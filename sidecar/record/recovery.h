@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What survives the sidecar, and what the next one does with it.
+ * Keeps what must survive the sidecar, and finishes what a previous sidecar left.
  *
- * Each start of a container has a history file in the state directory (state_dir.h) while it
- * runs. Of those found at start, one whose report was not finished is finished
- * at once when its end is known, and otherwise kept until its launcher comes
- * back: then the new sidecar goes on with it. When a later start of the same
- * container connects instead, or nobody in time, it has ended while no sidecar
- * ran, and its report says so.
+ * Each start of a container has a history file in the state directory (state_dir.h) while it runs. A
+ * sidecar that starts and finds such a file finishes its report at once if the container's end is
+ * known. Otherwise it waits for the launcher to reconnect, and then continues the history. If a
+ * later start of the same container connects instead, or the launcher does not reconnect in time,
+ * the container ended while no sidecar ran, and its report says so.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_RECOVERY_H
 #define AFTERGLOW_SIDECAR_RECORD_RECOVERY_H
@@ -19,43 +18,49 @@
 
 struct recovery;
 
-/* A report was finished: its short form, and the whole of report.txt. */
+/* Called when a report was finished. f is its short form, text the whole report.txt. */
 typedef void (*recovery_reported_fn)(const struct failure *f, const char *text, void *arg);
 
 /*
- * Opens the spool of options, which may have none, or one that is not writable:
- * then nothing survives, and a log line says so. NULL only without memory.
- * options must outlive it.
+ * Opens the spool that options name. If there is none, or it cannot be written, nothing survives the
+ * sidecar; the latter is logged. Returns NULL only if there is no memory. options must outlive it.
  */
 struct recovery *recovery_new(const struct record_options *options, recovery_reported_fn reported, void *arg);
-/* Who keeps the reports; before recovery_start. */
+/* Sets the keeper that writes the reports. To be called before recovery_start; keeper must outlive r. */
 void recovery_set_keeper(struct recovery *r, struct keeper *keeper);
-/* Removes half-written bundles, finishes the reports that can be. */
+/* Removes half-written bundles, and finishes the reports of containers that are known to have ended. */
 void recovery_start(struct recovery *r);
 void recovery_free(struct recovery *r);
 
-/* The directory for what else has to survive, -1: none. */
+/* The state directory; owned by r. -1: there is none. */
 int recovery_dirfd(const struct recovery *r);
 
-/* Now and then: where that is in memory, a child copies it to the spool's disk, for after the node's next start. */
+/*
+ * To be called every STATE_COPY_S seconds: if the state directory is in memory, a child copies it to
+ * the spool's disk, so that it survives a restart of the node.
+ */
 void recovery_copy_state(struct recovery *r);
 
-/* How many still wait for their launcher. */
+/* The number of histories that still wait for their launcher. */
 size_t recovery_waiting(const struct recovery *r);
 
 /*
- * The history for a launcher that has just said hello: the one of its life so far, or a new one. Finishes
- * the reports of earlier lives of that container. NULL: none can be kept, use one in memory.
+ * Returns the history for a launcher that has said hello: that of its life so far, or a new one. The
+ * caller owns it. Finishes the reports of earlier lives of the container. NULL: no file can be made,
+ * and the caller keeps a history in memory.
  */
 struct history *recovery_history(struct recovery *r, const struct life *life);
 
-/* Nobody comes any more: finishes all that wait. */
+/* To be called when the time to reconnect is over: finishes the reports of all that still wait. */
 void recovery_give_up(struct recovery *r);
 
-/* Nobody watches that life any more, but its launcher may come back: of such histories a few are kept. */
+/*
+ * Parks the history of a life that is no longer watched, because its launcher may reconnect. Only a
+ * few are kept (parking.h).
+ */
 void recovery_park(struct recovery *r, const struct life *life);
 
-/* That life is reported: its file is not needed any more. */
+/* Removes the history of a life that was reported. */
 void recovery_forget(struct recovery *r, const struct life *life);
 
 #endif

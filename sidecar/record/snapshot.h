@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one sample shows of a container. */
+/* What one sample of a container shows. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_SNAPSHOT_H
 #define AFTERGLOW_SIDECAR_RECORD_SNAPSHOT_H
 
@@ -11,15 +11,15 @@
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/processes.h"
 
-/* Memory and largest processes at one moment. */
+/* The memory and the largest processes at one moment. */
 struct snapshot {
-	int64_t at_ns; /* 0: nothing yet */
+	int64_t at_ns; /* CLOCK_BOOTTIME; 0: there was no sample yet */
 	struct memory memory;
-	struct process top[REPORT_TOP_MAX];
+	struct process top[REPORT_TOP_MAX]; /* the largest first */
 	size_t n_top;
 	uint32_t n_processes;
 	struct components components;
-	int64_t shm_used;
+	int64_t shm_used; /* bytes of the container's /dev/shm; -1: not known */
 };
 
 #endif

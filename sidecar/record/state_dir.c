@@ -149,7 +149,7 @@ static void begin_with_copy(struct state_dir *s)
 	if (any || errand_start(&s->errand, restore, &c, NULL) < 0)
 		return;
 	if (errand_wait(&s->errand, RESTORE_WITHIN_NS, ignore, NULL) != ERRAND_ENDED)
-		log_warning("%s does not answer: the history of a previous sidecar cannot be read", s->copy);
+		log_warning("the disk of %s does not answer: the history of a previous sidecar cannot be read", s->copy);
 }
 
 int state_dir_open(struct state_dir *s, const struct record_options *options, struct err *err)
@@ -168,7 +168,7 @@ int state_dir_open(struct state_dir *s, const struct record_options *options, st
 		return 0;
 	if (!options->spool_fallback || open_directory(options->spool_fallback, &s->fd, &local) < 0)
 		return -err->code;
-	log_warning("the spool cannot be written: %s; %s stands in for it", err_text(err), options->spool_fallback);
+	log_warning("the spool cannot be written: %s; %s is used instead", err_text(err), options->spool_fallback);
 	return 0;
 }
 

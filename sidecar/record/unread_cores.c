@@ -38,7 +38,7 @@ static bool try_one(struct unread_core *core, int64_t now_ns, unread_core_fn fn,
 	core->next_ns = now_ns + SPACING_NS;
 	if (now_ns - core->since_ns < GIVE_UP_NS)
 		return false;
-	log_warning_limited("core of PID %d: it was not read within %d s", (int)hint.pid, (int)(GIVE_UP_NS / NS_PER_SEC));
+	log_warning_limited("the core of PID %d could not be read within %d s", (int)hint.pid, (int)(GIVE_UP_NS / NS_PER_SEC));
 	discard(&core->fd, 1);
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Credentials: each one file of a directory, as a mounted Secret has them. Read
- * anew for each run, never printed, wiped when they are let go.
+ * Reads credentials from a directory with one file for each, such as a mounted Secret. They are read
+ * anew for each run, never printed, and wiped from memory when they are released.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_CREDENTIALS_H
 #define AFTERGLOW_SIDECAR_SHIP_CREDENTIALS_H
@@ -10,26 +10,33 @@
 
 #include "sidecar/ship/fault.h"
 
-/* The longest are tokens: a web identity of a few kB, an HDFS delegation token of some hundred bytes. */
+/* Bytes. The longest credential is a web identity token of a few kB. */
 #define CREDENTIAL_MAX 16384
 
 struct credentials {
-	/* NULL: no such file */
+	/* NULL: there is no such file */
 	char *access_key_id, *secret_access_key, *session_token;
 	char *role_arn, *web_identity_token;
 	char *delegation_token;
-	char *ca; /* path of ca.crt, not its text */
-	bool open_to_all; /* one of them may be read by every user of the machine */
+	char *ca; /* the path of ca.crt, not its text */
+	bool open_to_all; /* every user of the machine may read at least one of the files */
 };
 
-/* dir NULL: none at all. Blanks and line ends around a value are dropped. */
+/*
+ * Reads all credentials of dir. If dir is NULL or does not exist, there are none. Blanks and line
+ * ends around a value are removed. FAULT_CREDENTIALS: a file cannot be read, or does not hold a
+ * single printable word. The caller releases the result.
+ */
 int credentials_read(const char *dir, struct credentials *ret_credentials, struct fault *fault);
 void credentials_release(struct credentials *c);
 
-/* One that lies in a file of its own; *ret_value is wiped and freed by the caller. */
+/* Reads a single credential from a file; the caller wipes and frees *ret_value. */
 int credential_read_file(const char *path, char **ret_value, struct fault *fault);
 
-/* One printable word: anything else would end up inside a header. */
+/*
+ * Whether s is a single printable word. Nothing else is sent in a header, where a line break would
+ * begin another header.
+ */
 bool credential_is_word(const char *s);
 
 #endif

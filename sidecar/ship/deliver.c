@@ -168,7 +168,7 @@ static int send_item(struct delivery *d, const struct item *item, struct fault *
 
 		if (wait < 0)
 			return fault_wrap(fault, "%s", item->name);
-		log_info("%s: %s; once more in %.1f s", item->name, fault->text, (double)wait / 1000);
+		log_info("%s: %s; trying again in %.1f s", item->name, fault->text, (double)wait / 1000);
 		pause_ms(wait);
 	}
 	note_sent(d, item);

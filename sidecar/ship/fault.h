@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a bundle could not be shipped: the kind decides who can mend it. The table
- * below is the truth for the result's "kind", for the exit code and for how long
- * a caller should wait.
+ * Describes why a bundle could not be shipped. The kind says whether a person has to act. The table
+ * below defines the "kind" of the result, the exit code, and how long a caller should wait.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_FAULT_H
 #define AFTERGLOW_SIDECAR_SHIP_FAULT_H
@@ -12,17 +11,20 @@
 
 #include "lib/err.h"
 
-/* id, name, whether time alone may mend it, seconds before another try makes sense (0: the caller's own backoff) */
+/*
+ * id, name, whether a later try may succeed without a person's help, seconds to wait before it
+ * (0: the caller's own backoff)
+ */
 #define FAULT_KINDS(X) \
 	X(NETWORK, "network", true, 0)                       /* no answer, cut off, too slow */ \
-	X(SERVER, "server", true, 0)                         /* the store answers that it cannot now */ \
-	X(PROTOCOL, "protocol", false, 0)                    /* an answer that no such store gives */ \
-	X(TLS, "tls", false, 0)                              /* the store's certificate is not believed */ \
-	X(REDIRECT, "redirect", false, 0)                    /* sent to a place where we do not go */ \
+	X(SERVER, "server", true, 0)                         /* the store reports an error of its own */ \
+	X(PROTOCOL, "protocol", false, 0)                    /* the answer is not one of such a store */ \
+	X(TLS, "tls", false, 0)                              /* the store's certificate is not trusted */ \
+	X(REDIRECT, "redirect", false, 0)                    /* the store redirects to a forbidden place */ \
 	X(CREDENTIALS, "credentials", false, 0)              /* missing, unknown or wrong */ \
-	X(EXPIRED, "credentials-expired", true, 60)          /* the kubelet replaces mounted Secrets */ \
-	X(PERMISSION, "permission", false, 0)                /* known, and not allowed */ \
-	X(CLOCK, "clock", true, 300)                         /* ours and the store's differ too much */ \
+	X(EXPIRED, "credentials-expired", true, 60)          /* the kubelet renews mounted Secrets */ \
+	X(PERMISSION, "permission", false, 0)                /* the identity is known but not allowed */ \
+	X(CLOCK, "clock", true, 300)                         /* our clock and the store's differ too much */ \
 	X(BUCKET_MISSING, "bucket-missing", false, 0)        \
 	X(STORE_MISSING, "store-missing", true, 60)          /* the directory is gone: not mounted, or removed */ \
 	X(NO_SPACE, "no-space", true, 300)                   /* full, or over a quota */ \
@@ -30,8 +32,8 @@
 	X(OCCUPIED, "occupied", false, 0)                    /* something else has the name of a file or directory */ \
 	X(IO, "io", true, 60)                                /* reading the bundle or writing the directory failed */ \
 	X(BUNDLE, "bundle", false, 0)                        /* incomplete, damaged, or no bundle */ \
-	X(BUNDLE_CHANGED, "bundle-changed", true, 1)         /* not what its manifest says: being extended or trimmed */ \
-	X(BUSY, "busy", true, 5)                             /* another afterglow-ship has it */ \
+	X(BUNDLE_CHANGED, "bundle-changed", true, 1)         /* it changes now: it differs from its manifest */ \
+	X(BUSY, "busy", true, 5)                             /* another afterglow-ship is shipping it */ \
 	X(DEADLINE, "deadline", true, 0)                     \
 	X(MEMORY, "memory", true, 60)
 
@@ -44,17 +46,17 @@ enum fault_kind {
 
 struct fault {
 	enum fault_kind kind;
-	int64_t retry_after_s; /* what the store asked for, else the kind's; 0: not said */
+	int64_t retry_after_s; /* as the store asked, else as the table has it; 0: not known */
 	char text[ERR_TEXT_MAX];
 };
 
-/* Both return -1, so that the caller can return it. */
+/* Sets all of *fault. Both functions return -1, so that the caller can return their result. */
 int fault_set(struct fault *fault, enum fault_kind kind, const char *fmt, ...) _printf_(3, 4);
 /* Puts "prefix: " before the text. */
 int fault_wrap(struct fault *fault, const char *fmt, ...) _printf_(2, 3);
 
 const char *fault_kind_name(enum fault_kind kind);
-/* Whether it may go away without a person. */
+/* Whether a later try may succeed without a person's help. */
 bool fault_may_pass(enum fault_kind kind);
 
 #endif

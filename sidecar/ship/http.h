@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP requests on libcurl, a few at a time. Certificates are always verified,
- * redirects never followed (their place is in the answer), bodies of requests come from memory or
- * straight from a file. One attempt each: who calls decides about another one.
+ * Makes HTTP requests with libcurl, up to HTTP_PARALLEL at a time. Certificates are always verified.
+ * Redirects are never followed; the answer has their location. The body of a request comes from
+ * memory or straight from a file. Each request is a single attempt; the caller decides whether to
+ * repeat it.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_HTTP_H
 #define AFTERGLOW_SIDECAR_SHIP_HTTP_H
@@ -13,43 +14,43 @@
 #include "sidecar/ship/fault.h"
 
 #define HTTP_PARALLEL 4
-#define HTTP_ANSWER_MAX ((size_t)2 << 20) /* a ListParts of 1000 parts has some 300 kB */
-#define HTTP_HEADER_MAX 2048
+#define HTTP_ANSWER_MAX ((size_t)2 << 20) /* bytes; a ListParts answer with 1000 parts has 300 kB */
+#define HTTP_HEADER_MAX 2048 /* bytes of a location; longer ones are dropped */
 
 struct http;
 
 struct http_settings {
-	const char *ca;	     /* PEM file in place of the system's roots; NULL: those */
+	const char *ca;	     /* a PEM file that replaces the system's root certificates; NULL: none */
 	int64_t deadline_ns; /* CLOCK_BOOTTIME, 0: none */
 	int64_t rate;	     /* bytes a second, 0: no limit */
-	int64_t stall_s;
-	void (*alive)(void *arg); /* called about once a second while a request is under way; NULL: no */
+	int64_t stall_s;     /* a request that moves no byte for so long fails */
+	void (*alive)(void *arg); /* called about once a second during a request; NULL is allowed */
 	void *arg;
 };
 
 struct http_request {
 	const char *method, *url;
 	const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
-	const char *sigv4, *user, *password; /* "aws:amz:REGION:s3"; NULL: not signed */
-	const char *body; /* from memory, or else */
-	int fd;		  /* from this file, if len > 0 and body is NULL */
-	int64_t offset, len;
-	bool no_proxy;	  /* whatever the environment says: for what the node itself answers */
-	int64_t stall_s; /* longer than the settings', for an answer that takes its time; 0: those */
-	void (*on_sent)(void *arg, int64_t sent);
+	const char *sigv4, *user, *password; /* sigv4: "aws:amz:REGION:s3"; NULL: not signed */
+	const char *body; /* the body in memory; NULL: it comes from fd */
+	int fd;		  /* with body NULL and len > 0: the file that the body comes from */
+	int64_t offset, len; /* of the body: where it begins in fd, and its bytes */
+	bool no_proxy;	  /* ignore the proxies of the environment: the node itself answers */
+	int64_t stall_s;  /* longer than the settings' stall_s, for a slow answer; 0: that one */
+	void (*on_sent)(void *arg, int64_t sent); /* sent: bytes of the body so far; may be NULL */
 	void *arg;
 };
 
 struct http_answer {
 	int status;
 	struct strbuf body;
-	int64_t length;	       /* of a HEAD's body; -1: not said */
-	int64_t retry_after_s; /* 0: not said */
-	int64_t clock_off_s;   /* our clock minus the server's; 0 if it does not say */
-	char location[HTTP_HEADER_MAX], etag[256], sha256[65], region[64]; /* "" when absent */
+	int64_t length;	       /* Content-Length of the answer to a HEAD; -1: absent */
+	int64_t retry_after_s; /* 0: absent */
+	int64_t clock_off_s;   /* our clock minus the server's; 0 if the answer has no date */
+	char location[HTTP_HEADER_MAX], etag[256], sha256[65], region[64]; /* "" if absent */
 };
 
-/* One under way, or answered. */
+/* A request that is under way or over. The caller reads only answer. */
 struct http_transfer {
 	const struct http_request *request;
 	struct http_answer answer;
@@ -58,34 +59,45 @@ struct http_transfer {
 	int64_t sent;
 	int read_errno;
 	bool over;
-	int code; /* curl's, when it is over */
+	int code; /* a CURLcode, when it is over */
 	char error[256]; /* CURL_ERROR_SIZE */
 };
 
-/* What settings points to must outlive it. */
+/* What settings points to must outlive the client. */
 int http_new(const struct http_settings *settings, struct http **ret_http, struct fault *fault);
+/* NULL is allowed. */
 void http_free(struct http *http);
 
-/* Starts one; request must stay until it is waited for or cancelled. At most HTTP_PARALLEL at a time. */
+/*
+ * Starts a request, which must stay until its transfer has ended. At most HTTP_PARALLEL run at a
+ * time.
+ */
 int http_start(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
 	       struct fault *fault);
-/* Waits until any is over: 0 when it was answered, whatever the status; -1 when not. In both cases the caller ends it. */
+/*
+ * Waits until any request is over. Returns 0 if it was answered, whatever the status, else -1 with
+ * fault. In both cases *ret_transfer is set, and the caller calls http_end.
+ */
 int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fault *fault);
+/* Frees the transfer with its answer. */
 void http_end(struct http_transfer *transfer);
-/* Drops what is under way. */
+/* Ends all requests that are under way. */
 void http_cancel(struct http *http);
 
-/* One, whatever else is under way: *ret_transfer (ended by the caller) holds its answer. */
+/*
+ * Makes one request and waits for it, whatever else is under way. *ret_transfer has its answer; the
+ * caller calls http_end.
+ */
 int http_call(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
 	      struct fault *fault);
 
 /*
- * Bytes of "https://host:9000" in a URL, for "%.*s": what a message may show of it, as path and
- * query may hold a token.
+ * The length in bytes of the origin ("https://host:9000") of url, for "%.*s". Messages show only
+ * the origin, because path and query may hold a token.
  */
 int http_origin_length(const char *url);
 
-/* For _cleanup_: ends it if it is there. */
+/* For _cleanup_: ends the transfer if there is one. */
 static inline void http_endp(struct http_transfer **transfer)
 {
 	if (*transfer)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be sent of a bundle and in which order: its manifest, read with suspicion. Pure. */
+/*
+ * Reads a bundle's manifest and decides which files are sent, and in which order. The manifest is
+ * not trusted: the spool may be damaged, or others may write to it. Pure.
+ */
 #ifndef AFTERGLOW_SIDECAR_SHIP_PLAN_H
 #define AFTERGLOW_SIDECAR_SHIP_PLAN_H
 
@@ -12,13 +15,13 @@
 #include "sidecar/ship/store_url.h"
 
 #define PLAN_MANIFEST "MANIFEST.json"
-#define PLAN_MANIFEST_MAX ((size_t)1 << 20)
+#define PLAN_MANIFEST_MAX ((size_t)1 << 20) /* bytes */
 #define PLAN_FILES_MAX 4096
 
 struct plan_item {
-	char *name; /* below the bundle: "report.txt", "logs/raylet.out" */
-	char *path; /* where the store has it, below the store; NULL: with the bundle's other files */
-	int64_t size;
+	char *name; /* a path below the bundle: "report.txt", "logs/raylet.out" */
+	char *path; /* its path below the store; NULL: it lies with the bundle's other files */
+	int64_t size; /* bytes */
 	char sha256[SHA256_TEXT_MAX];
 };
 
@@ -28,9 +31,11 @@ struct plan {
 };
 
 /*
- * The files of a manifest, the most wanted first: report.txt, report.json,
- * report.html, then the others in the manifest's order, cores last. The
- * manifest itself is not among them: the caller sends it when all is there.
+ * Lists the files of a manifest in the order in which they are sent: report.txt, report.json and
+ * report.html, then the others in the manifest's order, cores last. The manifest itself is not
+ * listed; the caller sends it after all others. Returns a negative error (-EINVAL, -EFBIG, -ENOMEM)
+ * if the manifest is malformed, lists a file twice, or has a name that leads out of the bundle. The
+ * caller releases the plan.
  */
 int plan_parse(const char *manifest, size_t len, struct plan *ret_plan, struct err *err);
 void plan_release(struct plan *plan);
@@ -49,7 +54,7 @@ int plan_locate(const struct plan_item *item, const char *as, char ret_path[stat
  */
 int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as, struct err *err);
 
-/* What a browser should take the file for. Never NULL. */
+/* The Content-Type of a file, by the end of its name. Never NULL. */
 const char *plan_content_type(const char *name);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What afterglow-ship says while it works: JSON lines on stdout for the
- * sidecar, one line that changes on stderr when a person looks on. The last
- * line of stdout is the result; nothing follows it, whoever writes it first.
+ * Prints what afterglow-ship is doing: JSON lines on stdout for the sidecar, and, if stderr is a
+ * terminal, a line there that is updated. The last line of stdout is the result. It is printed once,
+ * even if the main thread and the thread of the deadline both have one.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_PROGRESS_H
 #define AFTERGLOW_SIDECAR_SHIP_PROGRESS_H
@@ -13,23 +13,27 @@
 
 struct progress {
 	const char *file;
-	int64_t sent, total;
+	int64_t sent, total; /* bytes of the file */
 	int64_t said_ns;   /* CLOCK_BOOTTIME of the last line */
-	int64_t kept;	   /* the most of this file that the store ever had in parts, which another try need not send again */
-	bool terminal;
+	int64_t kept;	   /* the most bytes that the store had in parts: another try need not send them */
+	bool terminal;	   /* stderr is a terminal */
 };
 
 void progress_init(struct progress *p);
+/* Begins a file of total bytes; its name must stay until progress_end. */
 void progress_begin(struct progress *p, const char *file, int64_t total);
-/* So many bytes of the file are there now; may go back when a part has to be sent again. */
+/* So many bytes were sent. The number may decrease, when a part has to be sent again. */
 void progress_sent(struct progress *p, int64_t sent);
 void progress_end(struct progress *p);
 /* The store has so many bytes of the file in parts. */
 void progress_kept(struct progress *p, int64_t bytes);
-/* Called while nothing moves: says now and then the same again, so that who listens does not take us for hung. */
+/*
+ * To be called while no byte moves: prints the last line again every 20 s, so that the sidecar does
+ * not take this process for hung. progress is a struct progress.
+ */
 void progress_alive(void *progress);
 
-/* The result line; a second one is not written. */
+/* Print the result, unless a result was printed already. */
 void progress_shipped(const char *url);
 void progress_failed(const struct fault *fault);
 

@@ -49,7 +49,7 @@ static int get(struct reading *r, const char *path, int64_t offset, struct strbu
 
 		if (wait < 0)
 			return fault_wrap(fault, "%s", path);
-		log_info("%s: %s; once more in %.1f s", path, fault->text, (double)wait / 1000);
+		log_info("%s: %s; trying again in %.1f s", path, fault->text, (double)wait / 1000);
 		nanosleep(&(struct timespec){ .tv_sec = wait / 1000, .tv_nsec = wait % 1000 * NS_PER_MS }, NULL);
 	}
 }

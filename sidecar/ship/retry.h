@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether and when to try again. Pure: time and chance come in as values. */
+/* Decides whether and when afterglow-ship tries an operation again. Pure: time and chance are arguments. */
 #ifndef AFTERGLOW_SIDECAR_SHIP_RETRY_H
 #define AFTERGLOW_SIDECAR_SHIP_RETRY_H
 
@@ -8,22 +8,25 @@
 
 #include "sidecar/ship/fault.h"
 
-/* Tries in a row that got nothing on; then the caller, who has other things to do, comes back later. */
+/* Attempts in a row without progress, after which afterglow-ship gives up; the sidecar runs it again later. */
 #define RETRY_ATTEMPTS 6
 #define RETRY_FIRST_MS 500
 #define RETRY_MAX_MS 20000
-/* A store that asks for a longer pause than this gets it from the caller. */
+/* If a store asks for a longer wait than this, afterglow-ship gives up, and the sidecar waits. */
 #define RETRY_AFTER_MAX_S 60
 
+/* Starts zeroed. */
 struct retry {
-	unsigned int attempts;
+	unsigned int attempts; /* in a row without progress */
 	int64_t kept; /* bytes that the store had for good at the last failure */
 };
 
 /*
- * Milliseconds to wait before the next try, or -1: give up. kept counts the
- * bytes that need not be sent again: while it grows there is no giving up. chance is
- * any number: waits are spread between half and the whole.
+ * Returns the milliseconds to wait before the next attempt, or -1 to give up: after RETRY_ATTEMPTS,
+ * if the fault is not one of network or server, or if the wait would pass deadline_ns
+ * (CLOCK_BOOTTIME; 0: none). kept is the number of bytes that need not be sent again; while it
+ * grows, attempts are not limited. chance is any random number: it spreads waits between a half and
+ * the whole.
  */
 int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns, int64_t deadline_ns,
 		   uint32_t chance);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the S3 store share: who we are, where the bucket is, one request. */
+/* What the files of the S3 store share: the identity, the place of the bucket, and how a request is made. */
 #ifndef AFTERGLOW_SIDECAR_SHIP_S3_H
 #define AFTERGLOW_SIDECAR_SHIP_S3_H
 
@@ -10,13 +10,13 @@
 #include "sidecar/ship/s3_identity.h"
 #include "sidecar/ship/store.h"
 
-/* Files above this go in parts, which a later run can go on with; below it one request is cheaper. */
+/* Larger files (bytes) are sent in parts, so that a later run can continue; smaller ones in one request. */
 #define S3_SINGLE_MAX ((int64_t)32 << 20)
 
-/* A PUT replaces an object whole: up to here another HEAD would cost more than now and then sending what is there. */
+/* Files up to this size (bytes) are sent without a HEAD before: to ask would cost more than to send again. */
 #define S3_BLIND_MAX ((int64_t)256 << 10)
 
-#define S3_KEY_MAX (STORE_PATH_MAX + PLAN_PATH_MAX)
+#define S3_KEY_MAX (STORE_PATH_MAX + PLAN_PATH_MAX) /* bytes */
 #define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 struct s3 {
@@ -29,11 +29,11 @@ struct s3 {
 	struct s3_identity identity;
 };
 
-/* A request to a key: what differs from one to another. */
+/* A request to a key. Members that it shares with struct http_request mean the same. */
 struct s3_request {
 	const char *method, *key, *query; /* query: encoded, its names sorted; NULL: none */
-	const char *sha256;		  /* of the body; NULL: it is empty */
-	const char *headers[4];		  /* more of them, NULL-terminated */
+	const char *sha256;		  /* of the body, in hexadecimal; NULL: the body is empty */
+	const char *headers[4];		  /* additional headers, NULL-terminated */
 	const char *body;
 	int fd;
 	int64_t offset, len;
@@ -42,7 +42,7 @@ struct s3_request {
 	void *arg;
 };
 
-/* A started request and all that it points to; zeroed before, released after it is over. */
+/* A request that is under way and all that it points to. Starts zeroed; released when it is over. */
 #define S3_HEADERS_MAX 8
 struct s3_call {
 	struct strbuf url;
@@ -53,20 +53,27 @@ struct s3_call {
 int s3_start(struct s3 *s3, const struct s3_request *request, struct s3_call *call, struct fault *fault);
 void s3_call_release(struct s3_call *call);
 
-/* One alone. 0: answered, whatever the status. */
+/* Makes a request and waits for it. Returns 0 if it was answered, whatever the status; see http_call. */
 int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfer **ret_transfer, struct fault *fault);
 
-/* Appends "https://..." of a key. Pure. */
+/* Appends the URL of a key. Pure. */
 void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket, const char *key, const char *query);
-/* Whether the bucket has to stand in the path: no such host, or none that a certificate covers. Pure. */
+/*
+ * Whether the bucket must be in the path and not in the host's name, because that name would not
+ * exist or no certificate would cover it. Pure.
+ */
 bool s3_needs_path_style(const char *endpoint, const char *bucket);
 
-/* A file in parts. */
+/* Sends a file in parts, and continues an upload that an earlier run began. */
 int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct fault *fault);
-/* Aborts every upload for this key. */
+/* Aborts every unfinished upload for this key. */
 void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key);
 
-/* Credentials for a role, by the token that says who we are; endpoint like "https://sts.REGION.amazonaws.com". */
+/*
+ * Gets the credentials of the role c->role_arn for c->web_identity_token from STS
+ * (AssumeRoleWithWebIdentity). endpoint: such as "https://sts.REGION.amazonaws.com". The caller
+ * releases the result.
+ */
 int sts_assume(struct http *http, const char *endpoint, const struct credentials *c, struct sts_credentials *ret_credentials,
 	       struct fault *fault);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What S3 answers: errors as faults, ids of uploads, lists of parts. Pure. */
+/* Parses the answers of S3 and STS: errors, ids of uploads, lists of parts, credentials. Pure. */
 #ifndef AFTERGLOW_SIDECAR_SHIP_S3_ANSWER_H
 #define AFTERGLOW_SIDECAR_SHIP_S3_ANSWER_H
 
@@ -9,41 +9,45 @@
 #include "sidecar/ship/http.h"
 #include "sidecar/ship/state.h"
 
-#define S3_PARTS_MAX 10000 /* S3's own */
-#define S3_ETAG_MAX 128
+#define S3_PARTS_MAX 10000 /* S3's own limit for a file */
+#define S3_ETAG_MAX 128 /* bytes */
 
-/* What a message names. */
+/* What the text of a fault names. */
 struct s3_place {
 	const char *bucket, *region, *endpoint;
 };
 
-/* The fault that an answer of 300 or above is, also of one of 200 that holds an error. Returns -1. */
+/*
+ * Sets the fault of an answer that has a status of 300 or above, or a status of 200 and an error in
+ * its body. Returns -1.
+ */
 int s3_fault(const struct http_answer *answer, const struct s3_place *place, struct fault *fault);
-/* "NoSuchUpload" and the like; "" when the answer holds no error. */
+/* S3's error code, such as "NoSuchUpload"; "" if the answer has no error. */
 void s3_error_code(const struct http_answer *answer, char code[static 64]);
 
-/* The id of CreateMultipartUpload's answer. */
+/* The upload id in the answer of CreateMultipartUpload. */
 int s3_upload_id(const char *xml, size_t len, char ret_id[static UPLOAD_ID_MAX], struct err *err);
 
-/* One part that the server has. */
+/* A part of an upload. */
 struct s3_part {
-	int64_t size; /* -1: not there */
+	int64_t size; /* bytes; -1: the server does not have the part */
 	char etag[S3_ETAG_MAX];
 };
 /*
- * Marks what a page of ListParts lists in parts, which holds n of them (number 1 at index 0).
- * *ret_next is the marker of the next page, 0 on the last.
+ * Sets those of the n parts that a page of ListParts lists; part number 1 is at index 0. *ret_next
+ * is the marker of the next page, 0 on the last page.
  */
 int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, int64_t *ret_next, struct err *err);
 
-/* Calls fn with each upload that is under way for just this key. */
+/* Calls fn with each unfinished upload of exactly this key. */
 int s3_list_uploads(const char *xml, size_t len, const char *key, void (*fn)(const char *id, void *arg), void *arg,
 		    struct err *err);
 
-/* Credentials of AssumeRoleWithWebIdentity's answer; each is freed by the caller. */
+/* Temporary keys. sts_credentials_release wipes and frees them. */
 struct sts_credentials {
 	char *access_key_id, *secret_access_key, *session_token;
 };
+/* Reads the answer of AssumeRoleWithWebIdentity. */
 int sts_read_credentials(const char *xml, size_t len, struct sts_credentials *ret_credentials, struct err *err);
 void sts_credentials_release(struct sts_credentials *c);
 

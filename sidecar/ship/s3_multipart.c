@@ -74,7 +74,7 @@ static void abort_upload(const char *id, void *arg)
 
 	add_query(&query, "uploadId", id);
 	if (ask(m, &(struct s3_request){ .method = "DELETE" }, &query, &t, &why) < 0 || t->answer.status >= 300)
-		log_info("%s: an upload that was left behind could not be aborted", m->item->name);
+		log_info("%s: an unfinished upload of an earlier run could not be aborted", m->item->name);
 }
 
 /* Needs s3:ListBucketMultipartUploads; without it a lifecycle rule of the bucket has to do. */
@@ -133,7 +133,7 @@ static int begin(struct multipart *m, struct fault *fault)
 		return -1;
 	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
 	if (state_save(state, NULL) < 0)
-		log_info("the bundle cannot be written: an upload that breaks off starts again from the beginning");
+		log_info("the bundle's directory cannot be written, so an upload that breaks off starts again from the beginning");
 	return 0;
 }
 

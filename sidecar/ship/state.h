@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run of afterglow-ship leaves for the next one, in the hidden file
- * BUNDLE/.ship: the multipart upload that is under way, and what was sent whole
- * (for stores that cannot tell what they hold). It is a hint: lost, damaged, or
- * of another store it is as if it were empty, and the store is asked.
+ * Keeps in the hidden file BUNDLE/.ship what a run of afterglow-ship leaves for the next: the
+ * multipart upload that is under way, and the files that were sent whole (for stores that keep no
+ * digest). The file is only a hint. If it is missing, damaged or of another store, it counts as
+ * empty, and the store is asked.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_STATE_H
 #define AFTERGLOW_SIDECAR_SHIP_STATE_H
@@ -15,12 +15,12 @@
 #include "lib/json.h"
 
 #define STATE_FILE ".ship"
-#define STATE_MAX ((size_t)1 << 20)
-#define UPLOAD_ID_MAX 1024
+#define STATE_MAX ((size_t)1 << 20) /* bytes */
+#define UPLOAD_ID_MAX 1024 /* bytes */
 
 struct upload {
 	char id[UPLOAD_ID_MAX];
-	int64_t part;
+	int64_t part; /* bytes of each part but the last */
 };
 
 struct state {
@@ -28,22 +28,23 @@ struct state {
 	cJSON *json; /* "store", "sent": {name: sha256}, "upload": {"file", "sha256", "id", "partBytes"} */
 };
 
-/* store tells where to, so that a state of another place is not believed. */
+/* Reads the state. store identifies the store; the state of another store counts as empty. -ENOMEM. */
 int state_open(int dir_fd, const char *store, struct state *ret_state, struct err *err);
 void state_release(struct state *s);
 
+/* Whether a file of that name and content was sent whole. */
 bool state_was_sent(const struct state *s, const char *name, const char *sha256);
 void state_set_sent(struct state *s, const char *name, const char *sha256);
 
-/* The upload of just this content under this name, if one is under way. */
+/* Finds the unfinished upload of a file of that name and content. False: there is none. */
 bool state_upload(const struct state *s, const char *name, const char *sha256, struct upload *ret_upload);
-/* An empty id: one is about to be begun. */
+/* Notes an upload. An empty id says that an upload is about to begin. */
 void state_set_upload(struct state *s, const char *name, const char *sha256, const struct upload *upload);
-/* Whether one of this name was ever begun and not cleared. */
+/* Whether an upload of that name was begun and not cleared, whatever its content. */
 bool state_has_upload(const struct state *s, const char *name);
 void state_clear_upload(struct state *s);
 
-/* Replaces the file. A bundle that cannot be written is an error to look over: all that is lost is the hint. */
+/* Replaces the file. Callers may ignore an error, because only the hint is lost. */
 int state_save(const struct state *s, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What WebHDFS answers: file status, attributes, exceptions as faults, where to send data. Pure. */
+/* Parses the answers of WebHDFS: file status, attributes, exceptions, and redirects for data. Pure. */
 #ifndef AFTERGLOW_SIDECAR_SHIP_WEBHDFS_ANSWER_H
 #define AFTERGLOW_SIDECAR_SHIP_WEBHDFS_ANSWER_H
 
@@ -12,26 +12,31 @@
 
 #define WEBHDFS_PREFIX "/webhdfs/v1/"
 
-/* The fault that an answer is which is not of 2xx. host: whom a message names. Returns -1. */
+/* Sets the fault of an answer whose status is not 2xx. host is named in its text. Returns -1. */
 int webhdfs_fault(const struct http_answer *answer, const char *host, struct fault *fault);
-/* "FileNotFoundException" and the like; "" when the answer has no RemoteException. */
+/* The name of the RemoteException, such as "FileNotFoundException"; "" if there is none. */
 void webhdfs_exception(const struct http_answer *answer, char name[static 64]);
 
 struct webhdfs_status {
 	bool is_file;
-	int64_t length;
+	int64_t length; /* bytes */
 };
+/* Parses the answer to GETFILESTATUS. */
 int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status, struct err *err);
 
-/* The digest that an answer to GETXATTRS holds, "" for none. */
+/* The SHA-256 in the answer to GETXATTRS, "": there is none. */
 void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[static SHA256_TEXT_MAX]);
 
-/* {"boolean": false}: refused without a reason. An answer without a body is a yes. */
+/*
+ * Whether the answer is {"boolean": false}: the request was refused without a reason. An answer
+ * without a body means success.
+ */
 bool webhdfs_said_no(const struct http_answer *answer);
 
 /*
- * Whether a NameNode's redirect may be followed with the data: to any host, as its
- * DataNodes are, but to WebHDFS, for the same operation ("op=CREATE"), and not from TLS to plain text.
+ * Checks whether data may be sent to the location of a NameNode's redirect. Any host is allowed,
+ * because DataNodes have names of their own, but only WebHDFS, the same operation ("op=CREATE"),
+ * and never plain HTTP after TLS. Returns 0, or -1 with FAULT_REDIRECT.
  */
 int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault);
 

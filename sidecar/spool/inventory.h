@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bundles a directory holds, how large they are, and taking them out again,
- * whole or in part. A bundle is a directory with a MANIFEST.json, or one whose name
- * begins with a time as theirs do and which somebody did not finish; at most
- * INVENTORY_DEPTH_MAX below. Below hidden names none is looked for.
+ * Lists the bundles in a directory with their sizes, and removes them, whole or in part. A bundle
+ * is a directory with a MANIFEST.json, or a directory that was never finished: its name begins with
+ * a time, as the names of bundles do. Bundles are looked for at most INVENTORY_DEPTH_MAX levels
+ * down, and not below hidden names. No symbolic link is followed.
  */
 #ifndef AFTERGLOW_SIDECAR_SPOOL_INVENTORY_H
 #define AFTERGLOW_SIDECAR_SPOOL_INVENTORY_H
@@ -18,37 +18,49 @@
 #define INVENTORY_DEPTH_MAX 6
 
 struct inventory {
-	struct stored *stored; /* oldest first */
-	char **paths; /* below the root, in the same order */
+	struct stored *stored; /* the bundles, the oldest first */
+	char **paths; /* of the bundles below rootfd, in the same order */
 	size_t n;
-	int64_t bytes; /* of them and of what else lies there, as the file system counts */
-	size_t left_out; /* more than max */
+	int64_t bytes; /* on the disk, of all bundles and of everything else in the directory */
+	size_t left_out; /* bundles beyond max: counted in bytes, but not listed */
 };
 
-/* below: "" for all of it. What cannot be read counts nothing. -ENOENT when there is no such directory. */
+/*
+ * Lists at most max bundles of the directory `below`, a path below rootfd; "" is rootfd itself.
+ * Files and directories that cannot be read are skipped. -ENOENT if there is no such directory,
+ * -ENOMEM, or another error of opening it. The caller releases the result.
+ */
 int inventory_read(int rootfd, const char *below, size_t max, struct inventory *ret_inventory, struct err *err);
 void inventory_release(struct inventory *inv);
 #define _cleanup_inventory_ _cleanup_(inventory_release)
 
 /*
- * Takes out of the bundle what `what` says. Its manifest never lists what is gone: it is exchanged before the files go, or,
- * when a full disk has no room for another, right after. -EPROTO: its manifest is damaged; only DROP_BUNDLE is possible.
+ * Removes the files of kind `what`, and of the kinds before it, from the bundle at path. The
+ * manifest is replaced first, so it never lists a file that is gone; only if the disk is too full
+ * for a second manifest are the files removed first. -EPROTO: the manifest is damaged, and only
+ * DROP_BUNDLE is possible.
  */
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err);
 
-/* Removes what a process that was killed while it removed the bundle has left. A bundle that is there stays as it is. */
+/*
+ * Removes what a process left of the bundle at path if it was killed while it removed the bundle. A
+ * bundle that still exists is not touched.
+ */
 void inventory_finish_drop(int rootfd, const char *path);
 
 /*
- * Removes directories above path, up to but without `keep` of its components, as long as they are empty and were not
- * touched for age_ns.
+ * Removes the directories above path, the deepest first, as long as they are empty and have not
+ * changed for age_ns. The first `keep` components of path stay.
  */
 void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int64_t age_ns);
 
-/* Removes what somebody who died was writing or removing longer than age_ns ago, below `below` ("": all of it). */
+/*
+ * Removes what is left below `below` ("": below rootfd) of bundles that a process was writing or
+ * removing when it died, if that was more than age_ns ago.
+ */
 void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns);
 
-/* Which kind of file that is: what has to be dropped for it to go. */
+/* The kind of a file of a bundle, by its name: the first drop that removes it. */
 enum drop inventory_kind(const char *file);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks into the spool between two runs of the shipper: removes what was shipped, and finds the bundle that is to be shipped next. */
+/*
+ * Looks into the spool between two runs of afterglow-ship: removes the bundle that was shipped, and
+ * finds the next bundle to ship.
+ */
 #ifndef AFTERGLOW_SIDECAR_SPOOL_SHIP_LOOK_H
 #define AFTERGLOW_SIDECAR_SPOOL_SHIP_LOOK_H
 
@@ -10,12 +13,12 @@
 
 #include "sidecar/store/bundle.h"
 
-#define SHIP_DONE_MAX 256 /* more than a spool holds, unless told otherwise */
+#define SHIP_DONE_MAX 256 /* more than SPOOL_COUNT_DEFAULT */
 
-/* A manifest as it was when the bundle was shipped: an addition exchanges it. */
+/* Identifies the manifest of a bundle when it was shipped. An addition to the bundle replaces it. */
 struct manifest_identity {
 	ino_t inode;
-	int64_t changed_ns;
+	int64_t changed_ns; /* Unix time of its last change */
 };
 
 /* Bundles that were shipped and are still in the spool: they wait for an addition, or cannot be removed. */
@@ -24,26 +27,30 @@ struct ship_done {
 	size_t n;
 };
 
-/* Where there is no room for one more, the oldest is forgotten. */
+/* Adds a bundle. If the list is full, the oldest entry is forgotten, and that bundle is shipped again. */
 void ship_done_add(struct ship_done *done, const struct manifest_identity *manifest);
 
-/* Paths are below the spool. */
+/* What the look depends on. Paths of bundles are below the spool. */
 struct ship_question {
-	const char *spool;
-	const char *shipped; /* this bundle is in the store now; NULL: none */
-	struct manifest_identity manifest; /* of that, as it was shipped */
-	const char *after; /* the one that was tried last, and failed; NULL: none */
+	const char *spool; /* the spool's directory */
+	const char *shipped; /* the bundle that was just shipped; NULL: none */
+	struct manifest_identity manifest; /* of the bundle `shipped`, when it was shipped */
+	const char *after; /* the bundle that could not be shipped last time; NULL: none */
 	const struct ship_done *done;
 };
 
 struct ship_look {
-	bool stays; /* the one that was shipped is to be added to done */
-	bool found;
-	char path[BUNDLE_PATH_MAX]; /* with found: what is to be shipped next */
-	struct manifest_identity manifest; /* of that */
+	bool stays; /* the bundle `shipped` stays in the spool; the caller adds it to done */
+	bool found; /* there is a bundle to ship */
+	char path[BUNDLE_PATH_MAX]; /* with found: the bundle to ship next */
+	struct manifest_identity manifest; /* with found: of that bundle */
 };
 
-/* May take as long as the spool's disk does. A spool that cannot be read has nothing to ship. */
+/*
+ * Chooses the oldest bundle that is not done. After a failure, bundles younger than `after` come
+ * first, so a bundle that cannot be shipped does not hold up the others. Blocks for as long as the
+ * spool's disk does. If the spool cannot be read, nothing is found.
+ */
 void ship_look(const struct ship_question *q, struct ship_look *ret_look);
 
 #endif

@@ -134,7 +134,7 @@ static void on_shipped(struct shipper *s)
 
 static void on_failed(struct shipper *s)
 {
-	static const char *const how[] = { "only a person can mend that", "another try follows" };
+	static const char *const how[] = { "a person has to fix this", "the sidecar tries again" };
 
 	s->stats.failed[s->result.kind]++;
 	if (!s->stats.failing || s->stats.last.kind != s->result.kind)
@@ -171,7 +171,7 @@ static void ended(const struct child_result *r, void *arg)
 	if (s->pruning) {
 		s->pruning = false;
 		if (r->status != 0)
-			log_warning_limited("store: old bundles could not be removed (0x%x)", (unsigned int)r->status);
+			log_warning_limited("store: old bundles could not be removed: afterglow-sidecar prune ended with wait status 0x%x", (unsigned int)r->status);
 		begin_next(s);
 		return;
 	}
@@ -295,7 +295,7 @@ static void on_looked(bool in_time, void *arg)
 	if (in_time && s->looked)
 		go_on(s);
 	else
-		wait_for_spool(s, in_time ? "the process that looked into it died" : "it does not answer");
+		wait_for_spool(s, in_time ? "the process that reads it died" : "it does not answer");
 }
 
 static int64_t look_within_ns(const struct shipper *s)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Brings the bundles of the spool to the store: one afterglow-ship at a time, as a
- * child process on the event loop. Whatever the store does, a file server that hangs
- * included, happens to the child. What was shipped, and does not wait for an
- * addition, leaves the spool; what could not be shipped stays there for another try,
- * by this sidecar or the next.
+ * Ships the bundles of the spool to the store. It runs one afterglow-ship at a time, as a child
+ * process, so a store that hangs blocks the child and never the event loop. A bundle that was
+ * shipped leaves the spool, unless an addition to it is still being written. A bundle that could
+ * not be shipped stays in the spool, and this sidecar or the next tries again.
  */
 #ifndef AFTERGLOW_SIDECAR_SPOOL_SHIPPER_H
 #define AFTERGLOW_SIDECAR_SPOOL_SHIPPER_H
@@ -20,47 +19,59 @@
 struct shipper;
 
 struct shipper_options {
-	const char *program; /* afterglow-ship, from the root */
-	const char *spool; /* directory of the bundles */
+	const char *program; /* the absolute path of afterglow-ship */
+	const char *spool; /* the directory of the bundles */
 	struct store_options store;
-	struct quota retention; /* of a directory store, below `retain_below`; all 0: nothing is removed there */
-	const char *retain_below; /* "ml/demo" */
-	const char *pruner; /* afterglow-sidecar, from the root */
+	struct quota retention; /* the limits of a directory store, below retain_below; all 0: none */
+	const char *retain_below; /* a directory of the store, such as "ml/demo" */
+	const char *pruner; /* the absolute path of afterglow-sidecar */
 };
 
+/* They are called from the event loop. */
 struct shipper_callbacks {
-	/* path: below the spool. In the store now. */
+	/* The bundle path (below the spool) is in the store now. */
 	void (*shipped)(const char *path, void *arg);
 	/* A run failed. */
 	void (*failed)(const struct ship_result *result, void *arg);
-	/* Nothing is left to do for now; with shipper_stop: nothing more will be done. */
+	/*
+	 * There is nothing to do until the next shipper_kick. After shipper_stop: nothing more will
+	 * be done.
+	 */
 	void (*idle)(void *arg);
 	void *arg;
 };
 
 struct shipper_stats {
-	uint64_t shipped;
-	uint64_t failed[SHIP_KIND_COUNT];
-	bool failing; /* the last run failed: then why */
-	struct ship_result last;
+	uint64_t shipped; /* runs that shipped a bundle, since the start */
+	uint64_t failed[SHIP_KIND_COUNT]; /* runs that failed, by kind */
+	bool failing; /* the last run failed */
+	struct ship_result last; /* with failing: its result */
 };
 
-/* Nothing happens before the first shipper_kick. What options point to must outlive the shipper. NULL without memory. */
+/*
+ * Does nothing before the first shipper_kick. Copies options and callbacks; what they point to must
+ * outlive the shipper. Returns NULL if there is no memory.
+ */
 struct shipper *shipper_new(struct event_base *base, const struct shipper_options *options,
 			    const struct shipper_callbacks *callbacks);
 
-/* Ends a child that runs. It may outlive us when it hangs in the kernel. */
+/* Kills the child that runs. A child that hangs in the kernel may outlive the sidecar. s may be NULL. */
 void shipper_free(struct shipper *s);
 
-/* There may be something to ship. */
+/* To be called when there may be a bundle to ship. s may be NULL. */
 void shipper_kick(struct shipper *s);
 
-/* The pod is going away: goes on until deadline (CLOCK_BOOTTIME), with short pauses between tries, then gives up. Again: for longer. */
+/*
+ * To be called when the pod terminates: the shipper goes on until deadline_ns (CLOCK_BOOTTIME),
+ * with short waits between runs, and then gives up. A later call may only extend the deadline. s
+ * may be NULL.
+ */
 void shipper_stop(struct shipper *s, int64_t deadline_ns);
 
-/* Whether it works, or waits for its next try. */
+/* Whether it is working, or waiting for its next run. False if s is NULL. */
 bool shipper_busy(const struct shipper *s);
 
+/* Owned by the shipper. */
 const struct shipper_stats *shipper_stats(const struct shipper *s);
 
 #endif

@@ -143,7 +143,7 @@ static bool drop(struct spool *s, int fd, const char *path, enum drop what, void
 	}
 	s->stats.dropped[what]++;
 	s->untold[what]++;
-	log_warning("spool: %s of %s dropped: no room for all", what == DROP_BUNDLE ? "all" : drop_name(what), path);
+	log_warning("spool: dropped the %s of %s to make room", what == DROP_BUNDLE ? "whole" : drop_name(what), path);
 	if (what != DROP_BUNDLE)
 		return true;
 	inventory_remove_empty(fd, path, 0, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spool: where bundles are written first, and stay until they are shipped or
- * have to go. It says before each bundle how much of it is kept (a crash in a loop,
- * a disk that is nearly full), and keeps itself within its bounds after each. What
- * had to go is counted, and said in the next report.
+ * The spool: the directory to which bundles are written first, and where they stay until they are
+ * shipped or dropped. Before each bundle, the spool decides how much of it is kept, as a crash may
+ * come in a loop and the disk may be nearly full. After each bundle, it drops what exceeds its
+ * limits. It counts what it dropped, and the next report says so.
  */
 #ifndef AFTERGLOW_SIDECAR_SPOOL_SPOOL_H
 #define AFTERGLOW_SIDECAR_SPOOL_SPOOL_H
@@ -15,56 +15,66 @@
 #include "sidecar/spool/crash_loop.h"
 #include "sidecar/spool/inventory.h"
 
-#define SPOOL_BYTES_DEFAULT ((int64_t)768 << 20) /* of an emptyDir of 1 GiB, beyond which the kubelet evicts */
-#define SPOOL_COUNT_DEFAULT 200
-#define SPOOL_BUNDLES_MAX 4096 /* looked at at a time */
-#define SPOOL_FREE_MIN ((int64_t)64 << 20) /* left to others on its file system */
-#define SPOOL_FALLBACK_BYTES ((int64_t)24 << 20) /* of an emptyDir in memory of 32 MiB */
+/* The spool is an emptyDir of 1 GiB, and the kubelet evicts a pod that writes more. */
+#define SPOOL_BYTES_DEFAULT ((int64_t)768 << 20)
+#define SPOOL_COUNT_DEFAULT 200 /* bundles */
+#define SPOOL_BUNDLES_MAX 4096 /* bundles that are listed at a time */
+#define SPOOL_FREE_MIN ((int64_t)64 << 20) /* bytes of its file system that it leaves to others */
+#define SPOOL_FALLBACK_BYTES ((int64_t)24 << 20) /* the fallback is a tmpfs emptyDir of 32 MiB */
 
 struct spool_limits {
 	struct quota quota;
-	unsigned int full_per_loop; /* whole bundles of one crash in a loop, 0: all */
-	bool own_disk; /* its file system is for nothing else: none of it is left to others */
-	bool final; /* it is the store itself: nothing is dropped, everything is kept whole as long as it fits */
+	unsigned int full_per_loop; /* whole bundles that are kept of a crash in a loop, 0: all */
+	bool own_disk; /* nothing else uses its file system, so none of it is left to others */
+	bool final; /* it is the store itself: everything that fits is kept, and nothing is dropped */
 };
 
 struct spool_stats {
-	int64_t bytes, bundles; /* as of the last look */
-	uint64_t dropped[DROP_COUNT]; /* DROP_CORE, ..: bundles that lost it; by this sidecar */
-	uint64_t counted; /* crashes in a loop of which nothing but the number is kept */
+	int64_t bytes, bundles; /* as of the last look into the directory */
+	uint64_t dropped[DROP_COUNT]; /* how many bundles this sidecar dropped to that extent */
+	uint64_t counted; /* crashes in a loop that were only counted */
 };
 
 struct spool;
 
 /*
- * path: the directory, which may not be there yet. state_fd: a directory for what has to survive the sidecar, -1: none; not
- * owned. NULL only without memory. It is shared with forks of this process, one of which may use it at a time.
+ * path is the spool's directory, which need not exist yet. state_fd is a directory for what must
+ * survive the sidecar, or -1; it stays the caller's. Returns NULL only if there is no memory. Forks
+ * of this process share the spool; only one of them may use it at a time.
  */
 struct spool *spool_new(const char *path, const struct spool_limits *limits, int state_fd);
 void spool_free(struct spool *s);
 
 /*
- * How much is kept of the failure of r, and what r has to say of that: fills r->keeping, with what was
- * dropped since the last report. Makes room where it can.
+ * Counts the failure of r and returns how much of it is kept. Fills r->keeping, with what was
+ * dropped since the last report. Frees space if it can.
  */
 enum keep spool_admit(struct spool *s, struct report *r);
 
 /*
- * For a try that may come to nothing: what spool_admit has counted so far, to be freed, NULL without memory; and back to that.
- * What was dropped since then is still dropped, and said in the next report.
+ * For a bundle that may turn out impossible to write: spool_counts returns what spool_admit has
+ * counted so far, which the caller frees (NULL: no memory), and spool_set_back restores it. What
+ * was dropped in between stays dropped, and the next report says so.
  */
 struct spool_counts *spool_counts(const struct spool *s);
 void spool_set_back(struct spool *s, const struct spool_counts *to);
 
-/* Bytes that may still be written, by the bounds and by what the disk has; for what a bundle holds beside its report. */
+/* Bytes that may still be written beside the reports, within the limits and the free disk space. */
 int64_t spool_room(const struct spool *s);
 
-/* The disk is full: frees that much if it can, the oldest cores and logs first, then the oldest bundles. */
+/*
+ * Frees that many bytes if it can, for a disk that is full: drops the oldest cores first, then the
+ * oldest collected files, then the oldest bundles.
+ */
 void spool_make_room(struct spool *s, int64_t bytes);
 
-/* After something was written: looks at all of it, and drops what is too much. dropped is called for each bundle that is gone. */
+/*
+ * To be called after something was written: drops what exceeds the limits. Calls dropped (or not,
+ * if it is NULL) with the path below the spool of each bundle that it removed whole.
+ */
 void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg), void *arg);
 
+/* Owned by the spool. */
 const struct spool_stats *spool_stats(const struct spool *s);
 
 #endif

@@ -111,7 +111,7 @@ def test_a_first_cause_is_told_with_the_number_of_the_rest_and_no_consequence_by
     wait_story(api, {k: v for k, v in TOLD.items() if k != "other"})
     (note,) = wait_for("the Event", lambda: told(api))
     name = next(f["metadata"]["name"] for f in api.items("rayfailures") if f["spec"]["pod"] == "head")
-    assert f"; 3 other ends followed from it (kubectl get rayfailures -n {api.namespace} -l {LABEL}={name}). More: " in note
+    assert f"; 3 other ends followed from it (kubectl get rayfailures -n {api.namespace} -l {LABEL}={name}). See " in note
     assert "ran out of memory" in note
     rest(api, kubelet)
     assert told(api) == [note]

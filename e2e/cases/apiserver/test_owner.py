@@ -95,7 +95,7 @@ def test_a_death_in_a_rayjob_names_the_job_and_its_submission_and_is_an_event_of
     first = next(f for f in found if f["metadata"]["name"] in event["note"])["spec"]
     assert event["regarding"]["uid"] == job["metadata"]["uid"] and event["reason"] == "KernelOOMContainer"
     assert event["note"].startswith(f"Pod {first['pod']} of RayCluster train-abc: Container ray-worker of {first['pod']} most likely ran out")
-    assert event["note"].endswith(f"all: kubectl get rayfailures -n {api.namespace} -l afterglow.dev/owner-name=train")
+    assert event["note"].endswith(f"all failures: kubectl get rayfailures -n {api.namespace} -l afterglow.dev/owner-name=train")
     assert "ran out of memory" in plane.kubectl("describe", "rayjob", "train", "--namespace", api.namespace)
     assert len(events(api, "RayCluster")) == 1
 

@@ -86,7 +86,7 @@ def test_a_class_that_an_older_crd_does_not_know_is_in_the_verdict_and_it_is_sai
         assert failure["spec"]["verdict"].startswith("[KernelOOMContainer] ")
         assert failure["metadata"]["labels"]["afterglow.dev/class"] == "KernelOOMContainer"
     assert operator.metric("afterglow_crds_outdated") == 1
-    assert operator.text().count("its CRDs are older than this operator") == 1
+    assert operator.text().count("the CRD rayfailures.afterglow.dev is older than this operator") == 1
     assert operator.metric("afterglow_failures_lost_total") == 0
     (event,) = wait_for("the Event", lambda: [e for e in plane.api().within("default").items("events")
                                               if e["reason"] == "CRDOutdated"])

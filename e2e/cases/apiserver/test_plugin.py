@@ -76,7 +76,7 @@ def test_what_kubectl_cannot_do_is_said_in_its_words(afterglow):
     assert "no failure and no pod" in afterglow("show", "nobody", code=1)
     assert "context" in afterglow("list", "--context", "elsewhere", code=1)
     assert "kubectl failed" in afterglow("list", "--selector", "a b c", code=1)
-    assert "is no command" in afterglow("lsit", code=2)
+    assert "is not a command" in afterglow("lsit", code=2)
 
 
 def test_the_doctor_says_what_is_there_and_what_is_not(afterglow, make, start, kubelet):
@@ -288,7 +288,7 @@ def test_a_bundle_comes_to_a_directory_and_its_reader_goes(store, afterglow):
 def test_a_damaged_bundle_is_refused_and_a_lost_file_is_named(store):
     (store.claim / PATH_IN_STORE / "core.python.7.zst").unlink()
     said = store.end(store.start(), 0)
-    assert "or cannot give them:\n  core.python.7.zst\n" in said
+    assert "or cannot read them:\n  core.python.7.zst\n" in said
     shutil.rmtree(store.directory / "out")
     (store.claim / PATH_IN_STORE / "report.json").write_bytes(store.bundle.files["report.json"].swapcase())
     assert "report.json is not what MANIFEST.json says" in store.end(store.start(), 1)

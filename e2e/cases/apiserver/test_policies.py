@@ -334,4 +334,4 @@ def test_without_rights_for_policies_the_operator_works(api, start, make, plane)
     assert origin(worker) is None
     text = operator.http("/readyz")[1]
     assert "raypolicies: none" in text and "clusterraypolicies: none" in text and "namespaces: none" in text
-    assert "raypolicies: the operator works without them, for it may not list them" in operator.text()
+    assert "raypolicies: the operator works without them, because it may not list them" in operator.text()

@@ -570,7 +570,7 @@ def test_pods_that_the_server_refuses_are_a_condition_until_they_are_not(make, a
     ({"networkPolicy": {}}, "network policies"),
     ({"tlsOptions": {"enabled": True}}, "TLS between the nodes"),
     ({"historyServerOptions": {}}, "the history server"),
-    ({"managedBy": "kueue.x-k8s.io/multikueue"}, "does not send clusters elsewhere"),
+    ({"managedBy": "kueue.x-k8s.io/multikueue"}, "Afterglow only runs clusters without managedBy"),
 ])
 def test_what_is_not_done_is_refused_by_condition_and_event(make, operator, api, kubelet, spec, words):
     cluster = make("demo", group("small"), **spec)

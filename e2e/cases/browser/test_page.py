@@ -29,7 +29,7 @@ FAILURES = [*(failure(n, "KernelOOMContainer", "demo") for n in range(12)), *(fa
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """As the plugin writes it, from what a kubectl prints."""
+    """The page as the plugin writes it, from the output of a fake kubectl."""
     directory = tmp_path_factory.mktemp("page")
     (directory / "list.json").write_text(json.dumps({"items": FAILURES}))
     kubectl = directory / "kubectl"
@@ -44,7 +44,7 @@ def made(tmp_path_factory):
 
 
 def shown(dom):
-    """The numbers of the failures that are not hidden, and what the page says of how many they are."""
+    """The numbers of the failures that are not hidden, and the count that the page shows."""
     rows = re.findall(r'<details data-failure="(\d+)"([^>]*)>', dom)
     said = int(re.search(r'<span id="shown">(\d+)</span>', dom)[1])
     return {int(n) for n, rest in rows if not re.search(r'\shidden(=""|\s|$)', rest)}, said

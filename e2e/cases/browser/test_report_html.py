@@ -106,7 +106,7 @@ def screenshot(browse, page, name, size, scheme):
 
 
 def brightness(picture):
-    """Of the page's own colour: the left margin."""
+    """The brightness of the page's background, taken from the left margin."""
     _, _, _, rows = picture
     return sum(rows[200][:3]) / 3
 
@@ -131,7 +131,7 @@ def test_a_desk_in_light_and_dark(browse, pages):
 
 @pytest.mark.parametrize("name", FIXTURES)
 def test_nothing_is_wider_than_a_phone(browse, pages, name):
-    """The last column of pixels shows the page's own colour only: nothing runs out of it."""
+    """The last column of pixels has only the page's background, so nothing is cut off."""
     width, height, size, rows = screenshot(browse, pages / f"{name}.html", f"{name}-phone", PHONE, LIGHT)
     assert (width, height) == PHONE
     page = rows[5][:3]

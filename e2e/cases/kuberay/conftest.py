@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Afterglow as its chart installs it by default, beside KubeRay's operator (e2e/kuberay/install.sh has installed that)."""
+"""Installs Afterglow with the chart's defaults beside KubeRay's operator, which e2e/kuberay/install.sh has installed."""
 
 import os
 
@@ -24,7 +24,7 @@ def installed_chart(kubectl):
 
 @pytest.fixture(name="kuberay", scope="module")
 def kuberay_objects(k, namespace, volume):
-    """Makes RayClusters, RayJobs and RayServices that are gone when the module is done."""
+    """Makes RayClusters, RayJobs and RayServices, and deletes them at the end of the module."""
     made = KubeRay(k, namespace, volume)
     yield made
     if not os.environ.get("AFTERGLOW_KEEP"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RayClusters, RayJobs and RayServices as users of KubeRay write them, and what Afterglow is to make of their pods' deaths."""
+"""Makes RayClusters, RayJobs and RayServices as users of KubeRay write them, and checks what Afterglow records of their
+pods' deaths."""
 
 import json
 
@@ -41,7 +42,7 @@ ray.init(log_to_driver=False, logging_level="error")
 
 
 def scripts(namespace, **files):
-    """A ConfigMap with Python files, each of them after the prelude but for those whose name ends in _app."""
+    """A ConfigMap with Python files. Each begins with the prelude, except those with a name that ends in _app."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts", "namespace": namespace},
             "data": {f"{name}.py": text if name.endswith("_app") else PRELUDE + text for name, text in files.items()}}
 
@@ -77,7 +78,7 @@ def small_group(**pod):
 
 
 def sleeping_spec():
-    """A head alone that is no Ray: where only the pod counts."""
+    """A cluster of only a head that does not run Ray, for tests in which only the pod matters."""
     idle = {"name": "ray-head", "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", "1000"],
             "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "100Mi"}}}
     return {"headGroupSpec": {"rayStartParams": {}, "template": {
@@ -86,7 +87,7 @@ def sleeping_spec():
 
 
 def unscheduled_pod(name):
-    """A worker that no kubelet ever sees, of a cluster that nobody has."""
+    """A worker pod that is never scheduled, of a RayCluster that does not exist."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {
                 "ray.io/is-ray-node": "yes", "ray.io/cluster": "nobodys", "ray.io/group": "small", "ray.io/node-type": "worker"}},
             "spec": {"schedulerName": "nobody", "terminationGracePeriodSeconds": 0, "containers": [{
@@ -94,7 +95,7 @@ def unscheduled_pod(name):
 
 
 def dry_run(k, pod):
-    """What the API server and all webhooks would make of it."""
+    """The object as the API server and all webhooks would create it."""
     return yaml.safe_load(k("create", "--dry-run=server", "-o", "yaml", "-f", "-", stdin=yaml.safe_dump(pod)))
 
 
@@ -120,7 +121,7 @@ class KubeRay:
 
 
 class Owner:
-    """What a person made: a RayCluster, RayJob or RayService."""
+    """The object that a person made: a RayCluster, RayJob or RayService."""
 
     def __init__(self, kuberay, kind, name):
         self.kuberay, self.kind, self.name = kuberay, kind, name
@@ -138,7 +139,7 @@ class Owner:
         return [c["metadata"]["name"] for c in self.k.items("rayclusters", "-l", f"ray.io/originated-from-cr-name={self.name}")]
 
     def pods(self, node_type=None, group_name=None):
-        """Of all its clusters, those that are being deleted too."""
+        """The pods of all its clusters, also of clusters that are being deleted."""
         found = []
         for name in self.clusters():
             selector = f"ray.io/cluster={name}" + (f",ray.io/node-type={node_type}" if node_type else "")
@@ -175,7 +176,8 @@ class Owner:
         return wait_for(f"a RayFailure {classes} of {self.kind} {self.name}", find, timeout=timeout, interval=1)
 
     def check_failure(self, failure):
-        """The owner is named, an Event stands on it, and the bundle on the claim is complete. Returns its report."""
+        """Checks that the failure names the owner, that the owner has an Event, and that the bundle on the claim is
+        complete. Returns its report."""
         spec = failure["spec"]
         assert (spec["owner"]["kind"], spec["owner"]["name"]) == (self.kind, self.name)
         wait_for("an Event on the owner", lambda: self.events_of(spec["pod"]))
@@ -185,7 +187,7 @@ class Owner:
         return report
 
     def events_of(self, pod):
-        """The Events on it that speak of this pod."""
+        """The Events of the owner that name this pod."""
         events = self.k.items("events", "--field-selector", f"involvedObject.kind={self.kind},involvedObject.name={self.name}")
         return [e for e in events if pod in json.dumps(e) and e.get("reportingComponent", "").startswith("afterglow")]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RayCluster of KubeRay's with two groups: one that the autoscaler makes a worker of, one with a command of its own."""
+"""A RayCluster that KubeRay manages, with two groups: the autoscaler makes the worker of the first, and the worker of the
+second has a command of its own."""
 
 import pytest
 
@@ -33,7 +34,7 @@ def ray_cluster(kuberay):
 
 @pytest.fixture(name="crashed", scope="module")
 def crashed_worker(cluster):
-    """The name of the worker with its own command, after that crashed."""
+    """The name of the worker with its own command, after it has crashed."""
     pod = cluster.wait_ready(group_name="own")["metadata"]["name"]
     cluster.k("exec", pod, "-c", "ray-worker", "--", "touch", "/tmp/crash")
     return pod
@@ -41,7 +42,7 @@ def crashed_worker(cluster):
 
 @pytest.fixture(name="leaked", scope="module")
 def leaked_worker(cluster):
-    """The name of the worker that the autoscaler made for a task, after that leaked."""
+    """The name of the worker that the autoscaler made for a task, after the task has leaked."""
     cluster.wait_ready("head")
     assert not cluster.pods(group_name="scaled")
     cluster.run("leak", timeout=240)

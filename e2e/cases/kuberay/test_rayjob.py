@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RayJobs whose tasks die: KubeRay submits, retries and cleans up as without us, and each death is explained."""
+"""Tasks of RayJobs die: KubeRay submits, retries and cleans up as it does without Afterglow, and each death is explained."""
 
 import pathlib
 import shutil
@@ -167,7 +167,7 @@ def test_the_job_succeeds_and_the_cluster_goes_when_its_time_is_over(side, kille
 
 
 def one_story_of(job, name, first_class, consequences):
-    """The failures of class PodDeleted that KubeRay's TTL made of the cluster's pods, when all of them are in one incident."""
+    """Waits until the failures of class PodDeleted, which KubeRay's TTL caused, are all in one incident. Returns them."""
     def joined():
         failures = job.failures()
         deleted = [f for f in failures if f["spec"]["class"] == "PodDeleted" and "endedBy" in f["spec"]]

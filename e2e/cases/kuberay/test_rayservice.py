@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RayService whose replicas die and whose spec changes: KubeRay serves on, and upgrades with exactly one new cluster."""
+"""The replicas of a RayService die, and its spec changes: KubeRay goes on serving, and upgrades with exactly one new
+cluster."""
 
 import pytest
 import yaml
@@ -53,7 +54,7 @@ def wait_serving(service, timeout=180):
 
 
 def ask(service, path, check=True):
-    """Of the serve service, from within the head; the pods' network is not this machine's."""
+    """Sends a request to the serve service from within the head, because this machine is not in the pods' network."""
     head = service.pod("head")["metadata"]["name"]
     code = (f"import urllib.request; print(urllib.request.urlopen("
             f"'http://{service.name}-serve-svc:8000/{path}', timeout=60).read().decode())")

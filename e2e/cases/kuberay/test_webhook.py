@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With the webhook away, slow, of a wrong certificate or half killed KubeRay's pods come all the same; and with others' webhooks."""
+"""KubeRay's pods are created even if the webhook is away, is slow, has a wrong certificate, or one of its replicas is
+killed; and beside the webhooks of others."""
 
 import os
 import re
@@ -27,7 +28,8 @@ def scraped(kubectl):
 
 
 def missed(kubectl, namespace):
-    """How many pods of the namespace the webhook was not asked for, or did not answer in time, as the replica that acts says."""
+    """How many pods of the namespace the webhook missed: the API server did not ask it, or it did not answer in time. The
+    leader counts them."""
     count = 0
     for line in scraped(kubectl).splitlines():
         if line.startswith(WITHOUT_SIDECAR) and f'namespace="{namespace}"' in line and 'reason="Missed"' in line:
@@ -108,7 +110,7 @@ def test_a_replica_is_killed_in_the_middle_and_no_pod_is_refused(kubectl, k, kub
 
 
 def in_one_order(pod):
-    """What a pod is but for the order of containers and volumes, and for what the API server makes up."""
+    """The pod without what the API server generates, with its containers and volumes in a fixed order."""
     spec = dict(pod["spec"])
     for key in ("containers", "initContainers", "volumes"):
         spec[key] = sorted((item for item in spec.get(key, []) if not item["name"].startswith("kube-api-access")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A webhook of the tests' own, on this machine's address that the API server reaches, and what can go wrong with ours."""
+"""A webhook that the tests serve on an address of this machine, and ways to break Afterglow's webhook."""
 
 import base64
 import contextlib
@@ -45,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def certificate(directory):
-    """A key and a certificate of its own for this address."""
+    """Makes a key and a self-signed certificate for this address."""
     key, chain = pathlib.Path(directory, "key.pem"), pathlib.Path(directory, "chain.pem")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc", "-days",
                     "2", "-subj", "/CN=webhook", "-addext", f"subjectAltName=IP:{ADDRESS}", "-keyout", str(key), "-out",
@@ -55,7 +55,7 @@ def certificate(directory):
 
 @contextlib.contextmanager
 def server():
-    """An HTTPS server with Handler; gives its URL and the certificate by which a client knows it."""
+    """Runs an HTTPS server with Handler; yields its URL and the certificate that a client must trust."""
     with tempfile.TemporaryDirectory() as directory:
         key, chain = certificate(directory)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -72,13 +72,13 @@ def server():
 
 @contextlib.contextmanager
 def silence():
-    """A port that takes connections and never says a word; gives its URL."""
+    """A port that accepts connections and never answers; yields its URL."""
     with socket.create_server((ADDRESS, 0), backlog=200) as listener:
         yield f"https://{ADDRESS}:{listener.getsockname()[1]}"
 
 
 def neighbours_configuration(name, namespace, url, bundle):
-    """API servers ask webhooks in the order of their configurations' names."""
+    """A configuration of the tests' webhook. API servers call webhooks in the order of the names of their configurations."""
     return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": name},
             "webhooks": [{
                 "name": "neighbour.example.org", "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -93,7 +93,7 @@ def configurations(kubectl):
 
 @contextlib.contextmanager
 def elsewhere(kubectl, url):
-    """Our webhook's configuration leads to that address; the certificate there is not of our CA."""
+    """Points the configuration of Afterglow's webhook to that address, where the certificate is not of its CA."""
     before = configurations(kubectl)
     assert before, "the chart has made no webhook"
     try:
@@ -106,7 +106,7 @@ def elsewhere(kubectl, url):
 
 
 def point(kubectl, configuration, client_config):
-    """Sets the clientConfig of each of its webhooks; caBundle stays, which the operator keeps right."""
+    """Sets the clientConfig of each of its webhooks, except for caBundle, which the operator maintains."""
     patch = []
     for n, hook in enumerate(configuration["webhooks"]):
         value = {**copy.deepcopy(client_config(hook)), "caBundle": hook["clientConfig"].get("caBundle", "")}
@@ -133,7 +133,7 @@ def scale(kubectl, replicas):
 
 
 def processes(pod):
-    """The processes here that are of a pod."""
+    """The processes of this machine that belong to a pod."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/cgroup"):
         try:

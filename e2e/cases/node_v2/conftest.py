@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node as production has it, in a virtual machine: what only such a node does."""
+"""Fixtures for tests on a node like those in production, which runs in a virtual machine: cgroup v2, systemd, current
+containerd."""
 
 import contextlib
 import json
@@ -34,7 +35,7 @@ print(json.dumps({"path": path, "pids": pids, "group": read(path + "/memory.oom.
 
 
 class Node:
-    """The node, seen by its root."""
+    """The node, as its root user sees it."""
 
     def __init__(self, k):
         self.k = k
@@ -59,8 +60,8 @@ def node(k):
 
 class Starter:
     """
-    A directory that containers of the node mount at /go. A pod has a name there, and each instance of its container does what
-    its script says for it when it is started.
+    A directory that containers of the node mount at /go. Each pod has a name there, and its script says what each instance
+    of its container does after it was started.
     """
 
     def __init__(self, directory):
@@ -69,7 +70,7 @@ class Starter:
         self.mount = {"name": "go", "mountPath": "/go"}
 
     def script(self, name, *deeds, first=""):
-        """bash: the first instance does the first of the deeds, and so on."""
+        """A bash script: the first instance of the container does the first of the deeds, and so on."""
         cases = "\n".join(f"{number}) {deed} ;;" for number, deed in enumerate(deeds))
         return (f"n=$(cat /go/{name} || echo 0); echo $((n + 1)) >/go/{name}\n{first}\n"
                 f"until [ -e /go/{name}.$n ]; do sleep 1; done\ncase $n in\n{cases}\nesac\n")

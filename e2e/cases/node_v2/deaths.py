@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that die again and again on the node, and what is reported of them."""
+"""Lets containers die repeatedly on the node, and checks what is reported of them."""
 
 import json
 
@@ -13,7 +13,8 @@ NO_PROBE = {"exec": {"command": ["true"]}, "initialDelaySeconds": 24 * 3600}
 
 
 def head(script, memory="100Mi", **extra):
-    """A container with a command of its own, which the operator leaves as it is. It is the head's: workers wait for one."""
+    """The head's container with a command of its own, which the operator does not change. It is a head, because workers
+    would wait for one."""
     pod = {"automountServiceAccountToken": False, **extra.pop("pod", {})}
     return {**container("ray-head", memory, command=["/bin/bash", "-c", script]), "pod": pod,
             "livenessProbe": NO_PROBE, "readinessProbe": NO_PROBE,
@@ -21,7 +22,7 @@ def head(script, memory="100Mi", **extra):
 
 
 class Deaths:
-    """Clusters of a head alone, whose container dies again and again."""
+    """Clusters of only a head; the head's container dies repeatedly."""
 
     def __init__(self, clusters, go):
         self.clusters = clusters
@@ -39,7 +40,7 @@ class Deaths:
         return found
 
     def wait_watched(self, name, instance=0):
-        """Until its sidecar watches that instance of the container."""
+        """Waits until the sidecar watches that instance of the container."""
         def watched():
             status = self.ray(name)
             assert status["restartCount"] == instance and "running" in status["state"], status
@@ -55,7 +56,7 @@ class Deaths:
         return self.clusters[name].wait_failure(container="ray-head", restartCount=instance, timeout=120)
 
     def die(self, name, instance=0):
-        """The RayFailure of an instance that is watched and then does its deed."""
+        """Waits until an instance is watched, lets it do its deed, and returns its RayFailure."""
         self.wait_watched(name, instance)
         self.go.start(name, instance)
         return self.failure(name, instance)
@@ -71,8 +72,8 @@ def says(failure):
 
 def check_crash(failure, volume, function):
     """
-    A segmentation fault in a Python function, with its backtrace. On a slow node that may come after the report, which says so: a
-    report waits for it for a few seconds only.
+    Checks the report of a segmentation fault in a Python function, and its backtrace. A report waits only a few seconds
+    for the backtrace; on a slow node it comes later, and the report says so.
     """
     assert brief(failure) == ("Segfault", "certain", 139, "SIGSEGV"), says(failure)
     bundle = volume / failure["bundle"].partition("/")[2]

@@ -56,8 +56,8 @@ def oom(deaths):
 
 def test_a_container_that_dies_at_once_was_killed_for_its_memory(deaths):
     """
-    The launcher dies with it: where the sidecar has not listened yet, or the cgroup is gone before it looked, the kubelet's word is
-    all there is, and what is missing is named.
+    The launcher dies with the container. If the sidecar does not listen yet, or the cgroup is gone before it reads it,
+    only the kubelet's status is left, and the report names what is missing.
     """
     failure = deaths.failure("early")
     assert brief(failure) in [("KernelOOMContainer", sure, 137, "SIGKILL") for sure in ("certain", "likely")], says(failure)
@@ -145,7 +145,7 @@ def test_with_the_sidecar_killed_in_the_middle_an_oom_kill_is_explained_and_what
 
 
 def test_a_limit_of_rays_resource_isolation_is_named(deaths):
-    """The kernel ends one process below such a limit, not the container: who that was is seen from samples alone."""
+    """The kernel ends a single process below such a limit, not the container. Only the samples show which process it was."""
     failure = deaths.die("isolated")
     assert (failure["class"], failure["exitCode"]) == ("KernelOOMContainer", 137), says(failure)
     assert 'sub-cgroup "user" of Ray' in failure["verdict"] and "48.0 MiB" in failure["verdict"], says(failure)

@@ -29,8 +29,8 @@ PROBE = {"exec": {"command": ["test", "!", "-e", "/go/agent.sick"]}, "periodSeco
 
 def on_node(node, command, check=True):
     """
-    bash on the node itself, outside of every pod, as its init would run it. By its standard input: systemd would replace the dollars
-    of arguments.
+    Runs a bash script on the node itself, outside of every pod, as its init would. The script comes by standard input,
+    because systemd would replace dollar signs in arguments.
     """
     return node.run("nsenter", "--target", "1", "--mount", "--", "systemd-run", "--quiet", "--wait", "--pipe", "--collect", "--",
                     "bash", stdin=command, check=check).stdout.strip()
@@ -46,7 +46,7 @@ def set_pattern(node, value):
 
 @pytest.fixture(scope="module")
 def image(node, go):
-    """The agent's image, on the node."""
+    """Brings the agent's image to the node."""
     shutil.copy(ROOT / "build/images/afterglow-node.tar", go.directory)
     node.run("nsenter", "--target", "1", "--mount", "--", "ctr", "--namespace", "k8s.io", "images", "import",
              str(go.directory / "afterglow-node.tar"))
@@ -54,7 +54,7 @@ def image(node, go):
 
 @pytest.fixture(scope="module")
 def agent(node, image):
-    """The chart with the agent, on a node with a pattern that leaves a pod without its cores."""
+    """Installs the chart with the agent, on a node where core_pattern sends cores away from the pods."""
     on_node(node, "rm -rf /var/lib/cores && mkdir -m 700 /var/lib/cores")
     set_pattern(node, FILE)
     install(nodeAgent__enabled="true", **{"nodeAgent__nodeSelector__kubernetes\\.io/hostname": NODE})
@@ -75,7 +75,7 @@ def deaths(new_cluster, volume, agent, go):
 
 
 def wait_seen(deaths, instance):
-    """Until the sidecar watches that instance, and knows that the agent does, too."""
+    """Waits until the sidecar watches that instance and knows that the agent watches it, too."""
     deaths.wait_watched("agent", instance)
     cluster = deaths.clusters["agent"]
     wait_for("the agent to say that it sees signals", lambda: "the node agent sees who sends signals" in
