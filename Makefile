@@ -59,7 +59,7 @@ CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
-OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/manager operator) $(LOOP) $(DIGEST)
+OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/export operator/manager operator) $(LOOP) $(DIGEST)
 # The plugin and what it takes of lib also build for macOS (plugin/plugin.mk).
 PLUGIN := $(call modules,plugin) $(DIGEST)
 PLUGIN_LIB := $(patsubst %,lib/%.c,err failure_class fileio html json oom printable strbuf strmap tar units utf8)
@@ -172,6 +172,7 @@ $(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
 $(BUILD)/test/sidecar/crash/core_stream_test: LDFLAGS += -Wl,--wrap=statvfs
 $(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--wrap=extend_commit
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
+$(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
 $(BUILD)/test/sidecar/record/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
@@ -231,7 +232,9 @@ unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target check-docs $(UNIT_RUNS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
-	$(Q)echo "== tools/check_docs.py"; tools/failed_tests_test.py && tools/sbom_test.py && tools/macho_test.py && tools/krew_test.py && tools/check_docs_test.py && tools/check_docs.py && tools/chart_readme.py --check
+	$(Q)echo "== tools/check_docs.py"
+	$(Q)set -e; for name in failed_tests sbom macho krew check_docs; do tools/$${name}_test.py; done
+	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
 

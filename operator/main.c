@@ -312,6 +312,7 @@ static int start_controller(struct program *p, struct err *err)
 		.manage_clusters = p->options.manage_clusters,
 		.record_deletions = p->options.record_deletions,
 		.retention = p->options.retention,
+		.otlp = &p->options.otlp,
 		.policy = &p->policy,
 		.launchers = p->launchers.n > 0 ? &p->launchers : NULL,
 		.metrics = &p->metrics,

@@ -7,6 +7,7 @@
 
 #include "lib/err.h"
 #include "lib/log.h"
+#include "operator/export/otlp_settings.h"
 #include "operator/failures/retention.h"
 
 #define OPTIONS_LAUNCHER "/usr/libexec/afterglow/launchers"
@@ -38,6 +39,7 @@ struct options {
 	bool manage_clusters; /* else another operator, such as KubeRay, makes the pods of RayClusters */
 	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
 	struct retention retention; /* of RayFailures */
+	struct otlp_settings otlp; /* where RayFailures are exported to */
 	enum log_level log_level;
 	const char *check_ready; /* URL that is asked whether another operator is ready, in place of being one; NULL: none */
 	bool help, version;

@@ -101,6 +101,15 @@ await() {
 	done
 }
 
+# attached: waits until a sidecar as in a pod watches the container: at most 40 s.
+attached() {
+	n=0
+	until grep -qs '"event":"attached"' "$D/err" || [ $n -ge 800 ]; do
+		sleep 0.05
+		n=$((n + 1))
+	done
+}
+
 # kill_all SIGNAL CGROUP: sent to each of its processes.
 kill_all() {
 	while read -r pid; do kill "-$1" "$pid"; done <"$2/cgroup.procs"

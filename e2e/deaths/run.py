@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import deaths
+from results import Results
 from truth import HONEST, NOT_RUN, RIGHT, SCORES, WRONG, WRONG_AND_CERTAIN, Outcome, judge
 
 HERE = Path(__file__).resolve().parent
@@ -84,7 +85,7 @@ def read_outcome(directory):
     for line in (directory / "facts").read_text().splitlines() if (directory / "facts").exists() else []:
         name, _, value = line.partition(" ")
         outcome.facts.setdefault(name, []).append(value)
-    for name in ("script", "err", "outside"):
+    for name in ("script", "facts", "err", "outside"):
         if (directory / name).exists():
             outcome.text += (directory / name).read_text(errors="replace")[-TEXT_KEPT:]
     return outcome
@@ -173,9 +174,20 @@ class Machine:
 
 
 class Table:
-    def __init__(self, kernel, verbose):
-        self.kernel, self.verbose = kernel, verbose
+    def __init__(self, kernel, verbose, results):
+        self.kernel, self.verbose, self.results = kernel, verbose, results
         self.rows, self.again = [], []
+
+    def take_over(self, runs):
+        """Counts what earlier runs have settled, and returns the rest."""
+        rest = []
+        for death, log in runs:
+            row = self.results.settled(self.kernel, log, death.name)
+            if row:
+                self.rows.append((row["score"], log, row["certain"]))
+            else:
+                rest.append((death, log))
+        return rest
 
     def tell(self, death, log, outcome):
         if outcome.code == -1 and not outcome.reports:
@@ -186,6 +198,7 @@ class Table:
             self.again.append((death, log))
             return
         self.rows.append((score, log, certain))
+        self.results.add(self.kernel, log, death.name, score, certain, why)
         print(f"{self.kernel} log {log:4}  {score:17}  {death.name}  ({why})", flush=True)
         if self.verbose and score not in (RIGHT, HONEST):
             print("    " + outcome.text.replace("\n", "\n    "))
@@ -207,6 +220,8 @@ def options():
     parser.add_argument("names", nargs="*", metavar="NAME", help="only deaths with such a name; * and ? as in a shell")
     parser.add_argument("--vm", action="store_true", help="in the virtual machine, with cgroup v2")
     parser.add_argument("--log", choices=("auto", "off", "both"), default="both", help="whether the kernel log is read")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="append each score to it, and leave out what is right or honest in it")
+    parser.add_argument("--at-most", type=int, metavar="N", help="only the first N of them")
     parser.add_argument("--strict", action="store_true", help="exit with 1 for a wrong verdict that is not certain, too")
     parser.add_argument("-j", "--jobs", type=int, default=0, help="deaths at once (default 6, in the machine 3)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print what a wrong one said")
@@ -225,8 +240,8 @@ def main():
     place = Machine(work, o.jobs or 3) if o.vm else Here(work, o.jobs or 6)
     logs = ("auto", "off") if o.log == "both" else (o.log,)
     runs = [(d, log) for log in logs for d in chosen if not place.lacks(d)]
-    table = Table(place.name, o.verbose)
-    place.run(runs, table.tell)
+    table = Table(place.name, o.verbose, Results(o.results))
+    place.run(table.take_over(runs)[: o.at_most], table.tell)
     if table.again:
         # Once more, what went another way than it was meant to.
         again, table.again = table.again, None

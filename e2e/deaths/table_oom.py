@@ -87,7 +87,7 @@ DEATHS = [
           inside="eat lazy 200; " + SELF + "hog 300M --rate 200M"),
     Death("a daemon that two forks left behind, and exit 0 of the command after 8 s",
           exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=(KILLED_CONTAINER,)), memory="64Mi", ooms=1,
-          inside="(setsid hog 300M --rate 200M &); sleep 8; exit 0"),
+          inside=". e2e/deaths/lib.sh; (setsid sh -c 'hog 300M --rate 200M; echo over >$D/dead' &); await $D/dead; sleep 8; exit 0"),
     *(Death(f"a process by the name of {what}", oom(victim="fact"), memory="64Mi", ooms=1,
             inside=f"echo victim $$ >>$D/facts; exec hog 300M --rate 200M --name '{name}'")
       for what, name in (("another's kill", "a) Killed process 1 (init"), ("brackets", "ray::f() [x] (y)"), ("two lines", "one\ntwo"), ("afterglow-launch", "afterglow-launch"))),

@@ -6,9 +6,10 @@ AWAY = frozenset({"Unknown"})
 BOTH = {"KernelOOMContainer", "KernelOOMProcess"}
 LIVES = {"KernelOOMProcess"}
 CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
+ATTACHED = ". e2e/deaths/lib.sh; attached; "
 # The command waits until the sidecar has been killed, and dies while it is away.
 GONE = "echo $$ >$D/begun; until [ -e $D/gone ]; do sleep 0.05; done; "
-KILL = "await $D/begun; sleep 1; kill -9 $(cat $D/sidecar); echo now >$D/gone; "
+KILL = "await $D/begun; attached; sleep 1; kill -9 $(cat $D/sidecar); echo now >$D/gone; "
 
 
 def pod(name, truth, inside, **more):
@@ -25,9 +26,9 @@ DEATHS = [
     pod("a child is OOM-killed, and kill -9 of the command 2 s later", signalled(9, honest=BOTH, lives=LIVES, victim="fact"),
         "sleep 1; " + CHILD + "sleep 2; kill -9 $$", ooms=1),
     pod("a child is OOM-killed before the sidecar starts, and kill -9 of the command 3 s after it has", signalled(9, honest=BOTH, lives=LIVES, victim="fact"),
-        CHILD + "until [ -S $D/s ]; do sleep 0.1; done; sleep 3; kill -9 $$", ooms=1, before="late=4"),
+        CHILD + ATTACHED + "sleep 3; kill -9 $$", ooms=1, before="late=4"),
     pod("a child is OOM-killed before the sidecar starts, and exit 1 3 s after it has", exits(1, honest=BOTH, lives=LIVES, victim="fact"),
-        CHILD + "until [ -S $D/s ]; do sleep 0.1; done; sleep 3; exit 1", ooms=1, before="late=4"),
+        CHILD + ATTACHED + "sleep 3; exit 1", ooms=1, before="late=4"),
     *(away(name, truth, how, seconds, ooms=ooms) for seconds in (1, 5) for name, truth, how, ooms in (
         ("an OOM kill of the command", oom(honest=AWAY, victim="fact"), "echo victim $$ >>$D/facts; exec hog 300M", 1),
         ("kill -9", signalled(9, honest=AWAY, victim="none"), "kill -9 $$", 0),

@@ -94,9 +94,10 @@ def judge(death, outcome):
     if outcome.code != truth.exit and others:
         return NOT_RUN, False, f"it exited with {outcome.code}, and the kernel killed others as well: " + ", ".join(others)
     # The command may be among them, before the SIGKILL that was meant for it.
-    second = killed - set(outcome.facts.get("victim", []))
-    if truth.victim == "fact" and truth.signal == 9 and "Killed" in truth.classes and second:
-        return NOT_RUN, False, "the kernel killed others as well: " + ", ".join(second)
+    if truth.signal == 9 and "Killed" in truth.classes:
+        second = _not_meant(death, outcome.facts)
+        if second:
+            return NOT_RUN, False, "the kernel killed others as well: " + ", ".join(sorted(second))
     if outcome.code != truth.exit:
         return WRONG_AND_CERTAIN, False, f"exec exited with {outcome.code}, not {truth.exit}"
     # A container that ended while no sidecar ran has no exit code.
@@ -122,6 +123,16 @@ def judge(death, outcome):
         return RIGHT, True, "nothing to report"
     score, why = max(verdicts, key=lambda v: SCORES.index(v[0]))
     return score, all(r["confidence"] == "certain" for r in outcome.reports), why
+
+
+def _not_meant(death, facts):
+    """Whom the kernel killed of ours beyond what the death was to bring about."""
+    killed, neighbours = set(facts.get("killed", [])), set(facts.get("neighbour", []))
+    if death.truth.victim == "fact":
+        return killed - neighbours - set(facts.get("victim", []))
+    # Where the victims have no names, their number is known.
+    of_ours = killed - neighbours
+    return of_ours if len(of_ours) > max(0, death.ooms - len(killed & neighbours)) else set()
 
 
 def _judge_end(truth, report, facts):

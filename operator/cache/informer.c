@@ -400,6 +400,7 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	list_decoder_init(&informer->list_decoder);
 	informer->list_decoder.fields = options->fields;
 	reflector_init(&informer->reflector, (uint64_t)now_boottime_ns() ^ (uintptr_t)informer);
+	informer->reflector.prefers_pages = options->prefers_pages;
 	informer->client = client;
 	informer->on_change = options->on_change;
 	informer->on_unreadable = options->on_unreadable;

@@ -19,6 +19,7 @@ struct informer_options {
 	const char *label_selector; /* NULL: everything */
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
 	const char *const *fields; /* the store keeps these only (projection.h); NULL: all. Must outlive the informer */
+	bool prefers_pages; /* there are many objects: see reflector.h */
 	store_index_fn index_fn;
 	/*
 	 * An object that cannot be read (salvage.h) is left out of the store, as if it did not

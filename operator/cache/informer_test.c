@@ -44,6 +44,7 @@ struct bed {
 	struct told told;
 	const char *const *fields;
 	bool keep_remnants;
+	bool prefers_pages;
 	struct strbuf unreadable; /* "ns/name;" of each */
 };
 
@@ -67,6 +68,7 @@ static void bed_start_with_fields(struct bed *bed, const struct exchange *script
 		.metadata_only = metadata_only,
 		.fields = bed->fields,
 		.keep_remnants = bed->keep_remnants,
+		.prefers_pages = bed->prefers_pages,
 		.on_unreadable = note_unreadable,
 		.on_change = tell,
 		.arg = &bed->told,
@@ -87,6 +89,7 @@ static void bed_start(struct bed *bed, const struct exchange *script, size_t n, 
 {
 	bed->fields = NULL;
 	bed->keep_remnants = false;
+	bed->prefers_pages = false;
 	bed_start_with_fields(bed, script, n, wanted, metadata_only);
 }
 
@@ -122,6 +125,24 @@ static void pages_then_events_then_a_watch_from_the_last_version(void **state)
 	assert_non_null(strstr(strbuf_str(&bed.told.text), "+b 7;"));
 	assert_non_null(strstr(strbuf_str(&bed.told.text), "~a 11;-b 12;+c 21;"));
 	assert_int_equal(json_int(store_get(informer_store(bed.informer), "ns/a"), "spec.x", 0), 1);
+	bed_stop(&bed);
+}
+
+static void of_a_kind_with_many_objects_pages_are_asked_for_first(void **state)
+{
+	static const struct exchange script[] = {
+		{ "GET", "/api/v1/namespaces/ns/pods? limit=500", 200, LIST("10", "t1", "[" META("a", "u1", "5") "]") },
+		{ "GET", "continue=t1", 200, LIST("10", "", "[" META("b", "u2", "7") "]") },
+		{ "GET", "watch=1 resourceVersion=10", 410, "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}" },
+		{ "GET", "sendInitialEvents=true", 200,
+		  EVENT("ADDED", META("b", "u2", "7")) INITIAL_END("20") EVENT("ADDED", META("c", "u3", "21")), NULL, NULL, true },
+	};
+	struct bed bed = { .prefers_pages = true };
+	(void)state;
+
+	bed_start_with_fields(&bed, script, ARRAY_SIZE(script), 4, false);
+	assert_non_null(strstr(strbuf_str(&bed.told.text), "-a 5;+c 21;"));
+	assert_int_equal(informer_reflector(bed.informer)->lists, 2);
 	bed_stop(&bed);
 }
 
@@ -189,6 +210,7 @@ static void serve_deep_objects(bool keep_remnants, size_t wanted, struct bed *be
 	};
 	bed->fields = NULL;
 	bed->keep_remnants = keep_remnants;
+	bed->prefers_pages = false;
 	bed_start_with_fields(bed, script, ARRAY_SIZE(script), wanted, false);
 	assert_true(informer_synced(bed->informer));
 	assert_int_equal(informer_reflector(bed->informer)->lists, 1);
@@ -365,6 +387,7 @@ static void only_the_fields_that_are_asked_for_are_kept(void **state)
 	(void)state;
 
 	bed.fields = fields;
+	bed.keep_remnants = bed.prefers_pages = false;
 	bed_start_with_fields(&bed, script, ARRAY_SIZE(script), 1, false);
 	assert_null(json_get(store_get(informer_store(bed.informer), "ns/a"), "spec"));
 	assert_non_null(json_get(store_get(informer_store(bed.informer), "ns/a"), "metadata.name"));
@@ -375,6 +398,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pages_then_events_then_a_watch_from_the_last_version),
+		cmocka_unit_test(of_a_kind_with_many_objects_pages_are_asked_for_first),
 		cmocka_unit_test(a_410_in_the_stream_lists_again_and_tells_what_was_missed),
 		cmocka_unit_test(metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_list),
 		cmocka_unit_test(own_writes_are_read_at_once_unless_the_watch_has_passed_them),

@@ -47,10 +47,17 @@ static int timeout_s(struct reflector *r)
 	return (int)random_between(&r->backoff.seed, 150, 221);
 }
 
+static bool may_stream(const struct reflector *r)
+{
+	if (r->prefers_pages && !r->expired)
+		return false;
+	return !r->no_streams && r->cut_streams < CUT_STREAMS_MAX;
+}
+
 /* A fresh copy, in the cheapest way that works. */
 static struct reflector_step begin(struct reflector *r, int64_t now_ns)
 {
-	if (r->no_streams || r->cut_streams >= CUT_STREAMS_MAX)
+	if (!may_stream(r))
 		return list(r, false);
 	note_start(r, REFLECTOR_STREAMING, now_ns);
 	r->token[0] = '\0';

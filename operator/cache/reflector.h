@@ -4,7 +4,7 @@
  * machine of list and watch, without any I/O. The informer passes it each event
  * and carries out its decision.
  *
- *	start -> STREAM --- end of the initial events: SWAP, then as WATCH
+ *	start -> STREAM (or LIST: prefers_pages) --- end of the initial events: SWAP, then as WATCH
  *	         |    ^
  *	         |    +--- cut, 429, no connection: wait, then STREAM; the second time LIST
  *	         v
@@ -87,6 +87,12 @@ struct reflector {
 	char rv[REFLECTOR_RV_MAX]; /* the version of the list, then of the last event */
 	char token[REFLECTOR_CONTINUE_MAX]; /* the continue token of the next page */
 	bool unlimited;
+	/*
+	 * Set after init, for a kind with many objects: the copy is read in pages, which cost the
+	 * server half of what a stream does, unless the last version was gone. A list that takes
+	 * long could lose its version again before its watch begins; a stream cannot.
+	 */
+	bool prefers_pages;
 	bool no_streams; /* the server does not support streams */
 	unsigned cut_streams; /* streams in a row that were cut during their initial events */
 	/*

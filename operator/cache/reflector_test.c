@@ -449,6 +449,34 @@ static void another_refusal_is_followed_by_a_list_this_once(void **state)
 	}
 }
 
+static void pages_come_first_where_they_are_preferred_and_a_stream_when_the_version_is_gone(void **state)
+{
+	static const struct row rows[] = {
+		{ 0, START, REFLECTOR_LIST },
+		{ S, LIST_FAILED(500), REFLECTOR_WAIT, false, "", 800 * NS_PER_MS, 1600 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_LIST },
+		{ S, PAGE("100", "t1"), REFLECTOR_LIST, false, "" },
+		{ S, PAGE("100", NULL), REFLECTOR_WATCH, true, "100" },
+		/* The list took too long for its version: a stream has no such gap. */
+		{ S, REFUSED(410, 0), REFLECTOR_STREAM, false, "" },
+		{ S, INITIAL_END("200"), REFLECTOR_GO_ON, true, "200" },
+		{ S, ERROR_EVENT(410), REFLECTOR_WAIT, false, "", 1600 * NS_PER_MS, 3200 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_STREAM },
+		{ S, INITIAL_END("300"), REFLECTOR_GO_ON, true, "300" },
+		{ S, OBJECT("301"), REFLECTOR_GO_ON, false, "301" },
+		/* It has worked since. */
+		{ S, START, REFLECTOR_LIST },
+		{ S, PAGE("400", NULL), REFLECTOR_WATCH, true, "400" },
+	};
+	struct reflector r;
+	(void)state;
+
+	reflector_init(&r, 12345);
+	r.prefers_pages = true;
+	run_from(&r, rows, ARRAY_SIZE(rows));
+	assert_true(r.synced);
+}
+
 static void without_a_connection_or_with_429_a_stream_waits_and_is_tried_again(void **state)
 {
 	static const struct row rows[] = {
@@ -570,6 +598,7 @@ int main(void)
 		cmocka_unit_test(a_stream_is_a_list_that_goes_on_as_a_watch),
 		cmocka_unit_test(a_server_that_knows_no_streams_is_asked_once),
 		cmocka_unit_test(another_refusal_is_followed_by_a_list_this_once),
+		cmocka_unit_test(pages_come_first_where_they_are_preferred_and_a_stream_when_the_version_is_gone),
 		cmocka_unit_test(without_a_connection_or_with_429_a_stream_waits_and_is_tried_again),
 		cmocka_unit_test(a_stream_that_breaks_off_leaves_the_copy_alone_and_the_third_is_a_list),
 		cmocka_unit_test(a_version_that_is_gone_again_and_again_is_asked_for_ever_more_slowly),

@@ -93,6 +93,26 @@ static void note_written(struct failure_writer *writer, const char *key)
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
+static void tell_recorded(struct failure_writer *writer, const cJSON *object)
+{
+	if (writer->o.on_recorded && object)
+		writer->o.on_recorded(writer->o.arg, object);
+}
+
+/* NULL: no memory. */
+static cJSON *object_of(const struct failure_writer *writer, const struct ray_failure *failure)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *object = ray_failure_to_json(failure);
+	cJSON *better;
+
+	failure_seal(object);
+	if (oom_count() != lost)
+		return NULL;
+	better = writer->o.reconsider(writer->o.arg, object);
+	return better ? better : TAKE_PTR(object);
+}
+
 /* Done with it, for good or ill: the pod need not wait for it any more. */
 static void settle(struct failure_writer *writer, struct pending_failure *p)
 {
@@ -109,8 +129,14 @@ void failure_writer_written(struct failure_writer *writer, const char *key)
 	struct pending_failure *p = pending_failures_get(&writer->pending, key);
 
 	/* While our own write of it runs, its answer settles it. */
-	if (p && workqueue_remove(&writer->queue, key))
-		settle(writer, p);
+	if (!p || !workqueue_remove(&writer->queue, key))
+		return;
+	if (p->unanswered) {
+		_cleanup_json_ cJSON *object = object_of(writer, p->failure);
+
+		tell_recorded(writer, object);
+	}
+	settle(writer, p);
 }
 
 void failure_writer_removed(struct failure_writer *writer, const char *key)
@@ -183,10 +209,13 @@ static void on_created(void *arg, struct client_response *response)
 	if (response->status / 100 == 2) {
 		log_info("failure %s: %s", p->key, json_str(p->object, "spec.verdict"));
 		failure_counts_add(&writer->counts, p->object, now_boottime_ns());
+		tell_recorded(writer, p->object);
 		/* Before the pod is replaced: a crash loop is told by them. The watch may be late. */
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
+		if (p->unanswered)
+			tell_recorded(writer, p->object);
 		settle(writer, p);
 	} else if (client_namespace_ends(response)) {
 		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->object, "spec.verdict"));
@@ -194,6 +223,7 @@ static void on_created(void *arg, struct client_response *response)
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		take_invalid(writer, p, response);
 	} else {
+		p->unanswered |= response->maybe_done;
 		retry(writer, p, response->status, response->retry_after_ns, &response->err);
 	}
 	failure_writer_wake(writer);
@@ -205,20 +235,6 @@ static void create(struct failure_writer *writer, struct pending_failure *p)
 
 	if (client_create(writer->o.client, p->object, NULL, on_created, p, &err) < 0)
 		retry(writer, p, 0, 0, &err);
-}
-
-/* NULL: no memory. */
-static cJSON *object_of(const struct failure_writer *writer, const struct ray_failure *failure)
-{
-	size_t lost = oom_count();
-	_cleanup_json_ cJSON *object = ray_failure_to_json(failure);
-	cJSON *better;
-
-	failure_seal(object);
-	if (oom_count() != lost)
-		return NULL;
-	better = writer->o.reconsider(writer->o.arg, object);
-	return better ? better : TAKE_PTR(object);
 }
 
 static void seal_and_create(struct failure_writer *writer, struct pending_failure *p)

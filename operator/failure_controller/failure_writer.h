@@ -38,6 +38,11 @@ struct failure_writer_options {
 	cJSON *(*reconsider)(void *arg, const cJSON *object);
 	/* A death in a pod of this cluster ("namespace/name") was written: the cluster may be planned anew. */
 	void (*on_written)(void *arg, const char *cluster_key);
+	/*
+	 * The RayFailure was written, or may have been: it is called again if only the answer to the
+	 * first write was lost. object is valid during the call only. May be NULL.
+	 */
+	void (*on_recorded)(void *arg, const cJSON *object);
 	/* The failure is not recorded: there is no room, or the API server keeps refusing it. May be NULL. */
 	void (*on_lost)(void *arg, const struct ray_failure *failure, const char *why);
 	/*

@@ -22,7 +22,7 @@ struct fixture {
 	struct inquiries *inquiries;
 	struct failure_writer *writer;
 	bool leads, allowed, unwanted;
-	unsigned written, lost, older;
+	unsigned recorded, written, lost, older;
 };
 
 static bool is_leader(void *arg)
@@ -61,6 +61,12 @@ static void on_lost(void *arg, const struct ray_failure *failure, const char *wh
 	assert_non_null(failure);
 	assert_non_null(why);
 	((struct fixture *)arg)->lost++;
+}
+
+static void on_recorded(void *arg, const cJSON *object)
+{
+	assert_non_null(json_str(object, "spec.class"));
+	((struct fixture *)arg)->recorded++;
 }
 
 static void on_older_crd(void *arg, const char *what)
@@ -106,6 +112,7 @@ static void new_writer(struct fixture *f)
 		.wanted = wanted,
 		.reconsider = reconsider,
 		.on_written = on_written,
+		.on_recorded = on_recorded,
 		.on_lost = on_lost,
 		.on_older_crd = on_older_crd,
 		.arg = f,
@@ -176,6 +183,16 @@ static bool has_tried(void *arg)
 	return fake_api_count(&((struct fixture *)arg)->api, "POST " FAILURES) > 0;
 }
 
+/* The key of the first RayFailure that was sent, of w1, into buf, which is returned. */
+static const char *written_key(const struct fixture *f, char *buf, size_t size)
+{
+	const char *name = strstr(strbuf_str(&f->api.bodies), "\"name\":\"w1-ray-worker-");
+
+	assert_non_null(name);
+	snprintf(buf, size, "ml/%.*s", (int)strcspn(name + 8, "\""), name + 8);
+	return buf;
+}
+
 static void a_death_is_written_once(void **state)
 {
 	struct fixture *f = *state;
@@ -188,6 +205,7 @@ static void a_death_is_written_once(void **state)
 	fake_api_idle(&f->api);
 	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 1);
 	assert_int_equal(f->written, 1);
+	assert_int_equal(f->recorded, 1);
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "afterglow.dev/story"));
 }
 
@@ -199,7 +217,39 @@ static void a_failure_that_another_replica_wrote_is_as_good_as_our_own(void **st
 	crash(f, "w1");
 	fake_api_turn(&f->api, is_settled, f);
 	assert_int_equal(f->written, 1);
+	assert_int_equal(f->recorded, 0);
 	assert_int_equal(f->lost, 0);
+}
+
+static void a_failure_whose_answer_was_lost_is_recorded_by_us(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "POST", FAILURES, 0, NULL, 1);
+	fake_api_answers(&f->api, "POST", FAILURES, 409, STATUS(409, "AlreadyExists") "}", 0);
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(fake_api_count(&f->api, "POST " FAILURES), 2);
+	assert_int_equal(f->recorded, 1);
+}
+
+static bool waits_again(void *arg)
+{
+	return has_tried(arg) && failure_writer_in_flight(((struct fixture *)arg)->writer) == 0;
+}
+
+static void a_failure_whose_answer_was_lost_may_come_by_the_watch(void **state)
+{
+	struct fixture *f = *state;
+	char key[128];
+
+	fake_api_answers(&f->api, "POST", FAILURES, 0, NULL, 0);
+	crash(f, "w1");
+	fake_api_turn(&f->api, waits_again, f);
+	assert_int_equal(f->recorded, 0);
+	failure_writer_written(f->writer, written_key(f, key, sizeof(key)));
+	assert_int_equal(f->recorded, 1);
+	assert_int_equal(failure_writer_n_pending(f->writer), 0);
 }
 
 static void a_server_in_trouble_is_asked_again(void **state)
@@ -289,12 +339,8 @@ static void a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there
 	crash(f, "w1");
 	fake_api_turn(&f->api, is_settled, f);
 	f->written = 0;
-	/* By its key: its name is a part of what was written. */
-	const char *name = strstr(strbuf_str(&f->api.bodies), "\"name\":\"w1-ray-worker-");
 	char key[128];
-	assert_non_null(name);
-	snprintf(key, sizeof(key), "ml/%.*s", (int)strcspn(name + 8, "\""), name + 8);
-	failure_writer_removed(f->writer, key);
+	failure_writer_removed(f->writer, written_key(f, key, sizeof(key)));
 	crash(f, "w1");
 	assert_int_equal(failure_writer_n_pending(f->writer), 0);
 }
@@ -304,6 +350,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_death_is_written_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failure_that_another_replica_wrote_is_as_good_as_our_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_whose_answer_was_lost_is_recorded_by_us, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_whose_answer_was_lost_may_come_by_the_watch, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_server_in_trouble_is_asked_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_crd_of_an_older_release_gets_what_it_takes, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_the_server_never_takes_is_lost_and_said_to_be, setup, teardown),

@@ -374,6 +374,8 @@ static void set_constants(struct http_call *call)
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-operator/" AFTERGLOW_VERSION);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	/* Or the loop would wait for the thread that looks up a name when a call ends before it: minutes, where no name server answers. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, READ_BUFFER);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER); /* each watch holds one all its life */
 }

@@ -9,8 +9,18 @@
  * All begin with a quote, so that only there something has to be compared; of two that begin alike
  * the longer stands first, and the long ones stand before the others. Nothing of it is kept outside
  * the process: it may change.
+ *
+ * Hexadecimal digits become bytes: container ids, uids and hashes are a third of what is left of a
+ * pod. Behind WIDE stands UUID and the 16 bytes of a uid, or HEX plus the number of bytes that follow.
  */
 #define WIDE 0x1f
+#define UUID 0x7f
+#define HEX 0x80
+#define HEX_BYTES_MAX 0x7f
+/* Digits: of fewer the code would be no shorter. */
+#define HEX_DIGITS_MIN 8
+#define UUID_BYTES 16
+#define UUID_LEN 36
 
 struct fragment {
 	const char *text;
@@ -36,7 +46,7 @@ static const struct fragment wide[] = {
 	F("\"lastState\":{},\"ready\":true,\"restartCount\":0,\"containerID\":\"containerd://"),
 	F("\"apiVersion\":\"v1\",\"kind\":\"Pod\"}"),
 };
-_Static_assert(ARRAY_SIZE(wide) < 256, "the place of a long one is a byte");
+_Static_assert(ARRAY_SIZE(wide) < UUID, "the place of a long one is below the other codes behind WIDE");
 
 static const struct fragment fragments[] = {
 	F("\"metadata\":{\"name\":\""),
@@ -73,7 +83,15 @@ static const struct fragment fragments[] = {
 #undef F
 _Static_assert(ARRAY_SIZE(fragments) < WIDE, "codes are control characters, and the last is WIDE");
 
-/* The place, from 1, of the one that text begins with; 0: none. */
+/* Where the dashes of a uid stand: before these of its bytes. */
+static bool has_dash(size_t byte)
+{
+	return byte == 4 || byte == 6 || byte == 8 || byte == 10;
+}
+
+/* --- Squeezing -------------------------------------------------------------------------------------------- */
+
+/* The place, from 1, of the fragment that text begins with; 0: none. */
 static size_t find(const struct fragment *list, size_t n, const char *text, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
@@ -103,13 +121,79 @@ static size_t put_code(const char *text, size_t len, char **to)
 	return fragments[place - 1].len;
 }
 
+/* Capitals are none: the text must come back as it was. */
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* How many digits text begins with, at most max. */
+static size_t count_digits(const char *text, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && digit_of(text[n]) >= 0)
+		n++;
+	return n;
+}
+
+static char byte_of(const char *digits)
+{
+	return (char)(digit_of(digits[0]) << 4 | digit_of(digits[1]));
+}
+
+static bool read_uuid(const char *text, size_t len, char bytes[UUID_BYTES])
+{
+	if (len < UUID_LEN)
+		return false;
+	for (size_t i = 0; i < UUID_BYTES; i++) {
+		if (has_dash(i) && *text++ != '-')
+			return false;
+		if (count_digits(text, 2) < 2)
+			return false;
+		bytes[i] = byte_of(text);
+		text += 2;
+	}
+	return true;
+}
+
+static void put_bytes(int code, const char *bytes, size_t n, char **to)
+{
+	*(*to)++ = WIDE;
+	*(*to)++ = (char)code;
+	memcpy(*to, bytes, n);
+	*to += n;
+}
+
+/* The same for the digits that text begins with: what there are too few of goes over as it is. */
+static size_t put_digits(const char *text, size_t len, char **to)
+{
+	char bytes[HEX_BYTES_MAX]; /* to may be text itself */
+	size_t digits = count_digits(text, MIN(len, (size_t)2 * HEX_BYTES_MAX)), n = digits / 2;
+
+	if (digits == 8 && read_uuid(text, len, bytes)) {
+		put_bytes(UUID, bytes, UUID_BYTES, to);
+		return UUID_LEN;
+	}
+	if (digits < HEX_DIGITS_MIN) {
+		memmove(*to, text, digits);
+		*to += digits;
+		return digits;
+	}
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = byte_of(text + 2 * i);
+	put_bytes((int)(HEX + n), bytes, n, to);
+	return 2 * n;
+}
+
 size_t squeeze(char *text, size_t len)
 {
 	char *to = text;
 	size_t size;
 
 	for (size_t from = 0; from < len; from += size) {
-		size = text[from] == '"' ? put_code(text + from, len - from, &to) : 0;
+		size = text[from] == '"' ? put_code(text + from, len - from, &to) :
+					   put_digits(text + from, len - from, &to);
 		if (!size) {
 			*to++ = text[from];
 			size = 1;
@@ -118,32 +202,67 @@ size_t squeeze(char *text, size_t len)
 	return (size_t)(to - text);
 }
 
-/* The fragment of the code at i, which ends up behind it; NULL: it is none. */
-static const struct fragment *fragment_of(const char *text, size_t len, size_t *i)
+/* --- And back --------------------------------------------------------------------------------------------- */
+
+static void add_digits(const char *bytes, size_t n, bool uuid, struct strbuf *out)
 {
-	unsigned char code = (unsigned char)text[(*i)++];
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * HEX_BYTES_MAX];
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (uuid && has_dash(i))
+			text[len++] = '-';
+		text[len++] = digits[(unsigned char)bytes[i] >> 4];
+		text[len++] = digits[bytes[i] & 0xf];
+	}
+	strbuf_add(out, text, len);
+}
+
+/* Appends what a code behind WIDE stands for; returns how many bytes it has there, 0: it is none. */
+static size_t add_wide(const char *text, size_t len, struct strbuf *out)
+{
+	unsigned char code = len ? (unsigned char)text[0] : 0;
+	size_t n = code == UUID ? UUID_BYTES : code > HEX ? code - HEX : 0;
+
+	if (n && n < len) {
+		add_digits(text + 1, n, code == UUID, out);
+		return 1 + n;
+	}
+	if (n || !code || code > ARRAY_SIZE(wide))
+		return 0;
+	strbuf_add(out, wide[code - 1].text, wide[code - 1].len);
+	return 1;
+}
+
+/* The same for any code: how many bytes it has. */
+static size_t add_code(const char *text, size_t len, struct strbuf *out)
+{
+	unsigned char code = (unsigned char)text[0];
+	size_t behind;
 
 	if (code == WIDE) {
-		unsigned char place = *i < len ? (unsigned char)text[(*i)++] : 0;
-
-		return place && place <= ARRAY_SIZE(wide) ? &wide[place - 1] : NULL;
+		behind = add_wide(text + 1, len - 1, out);
+		return behind ? 1 + behind : 0;
 	}
-	return code && code <= ARRAY_SIZE(fragments) ? &fragments[code - 1] : NULL;
+	if (!code || code > ARRAY_SIZE(fragments))
+		return 0;
+	strbuf_add(out, fragments[code - 1].text, fragments[code - 1].len);
+	return 1;
 }
 
 void unsqueeze(const char *text, size_t len, struct strbuf *out)
 {
-	size_t plain = 0, i = 0;
+	size_t plain, size;
 
-	while (i < len) {
-		size_t at = i;
-		const struct fragment *fragment = fragment_of(text, len, &i);
-
-		if (!fragment)
-			continue;
-		strbuf_add(out, text + plain, at - plain);
-		strbuf_add(out, fragment->text, fragment->len);
-		plain = i;
+	for (size_t i = 0; i < len; i += size) {
+		for (plain = i; i < len && (unsigned char)text[i] > WIDE;)
+			i++;
+		strbuf_add(out, text + plain, i - plain);
+		size = i < len ? add_code(text + i, len - i, out) : 0;
+		if (!size && i < len) {
+			strbuf_addc(out, text[i]);
+			size = 1;
+		}
 	}
-	strbuf_add(out, text + plain, len - plain);
 }

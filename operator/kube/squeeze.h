@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compresses JSON text of Kubernetes objects to half its size: texts that occur in nearly
- * every pod are stored as one byte each. These bytes are control characters, which do
- * not occur in JSON text. Pure.
+ * every pod are stored as one or two bytes, and two hexadecimal digits as one. The first
+ * byte of each code is a control character, which does not occur in JSON text; the result
+ * may have NUL bytes. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_SQUEEZE_H
 #define AFTERGLOW_OPERATOR_KUBE_SQUEEZE_H

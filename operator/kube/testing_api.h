@@ -17,7 +17,7 @@
 /* The first rule that fits answers. Behind n answers (0: no limit) it does not fit any more. */
 struct fake_rule {
 	const char *method, *part; /* part must stand in the URI */
-	int status;
+	int status; /* 0: hang up without an answer */
 	const char *body;
 	unsigned n, used;
 };
@@ -67,8 +67,13 @@ static inline const char *fake_api_method(struct evhttp_request *request)
 
 static inline void fake_api_send(struct evhttp_request *request, int status, const char *text)
 {
-	struct evbuffer *body = evbuffer_new();
+	struct evbuffer *body;
 
+	if (status == 0) {
+		evhttp_connection_free(evhttp_request_get_connection(request));
+		return;
+	}
+	body = evbuffer_new();
 	evbuffer_add(body, text, strlen(text));
 	evhttp_send_reply(request, status, "", body);
 	evbuffer_free(body);

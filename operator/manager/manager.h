@@ -10,6 +10,7 @@
 #include <event2/event.h>
 
 #include "lib/strbuf.h"
+#include "operator/export/otlp_settings.h"
 #include "operator/failures/retention.h"
 #include "operator/kube/client.h"
 #include "operator/launcher/launcher.h"
@@ -26,6 +27,7 @@ struct manager_options {
 	bool manage_clusters; /* unless KubeRay runs (manager/kuberay_guard.h) */
 	bool record_deletions; /* as in options.h */
 	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
+	const struct otlp_settings *otlp; /* where RayFailures are exported to; NULL, as without an endpoint: nowhere */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none */
 	struct metrics *metrics;
@@ -54,7 +56,8 @@ void manager_stop(struct manager *manager, void (*on_idle)(void *arg), void *arg
 
 /*
  * After manager_stop: goes on serving the webhook for some seconds since then, for the API server may still send reviews
- * here; on_closed is called once, when the last one is answered. Without a webhook that is at once.
+ * here, and gives a collector as long to take what was not exported yet; on_closed is called once, when the last review is
+ * answered. Where there is neither, that is at once.
  */
 void manager_close(struct manager *manager, void (*on_closed)(void *arg), void *arg);
 

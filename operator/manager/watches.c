@@ -160,6 +160,7 @@ static int new_informers(struct watches *w, struct err *err)
 				     .keep_remnants = true },
 		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
 				 .label_selector = "ray.io/is-ray-node=yes",
+				 .prefers_pages = true,
 				 .index_fn = pod_cluster_key,
 				 .fields = pod_fields },
 		[WATCH_SERVICES] = { .resource = resource_find("v1", "Service"),

@@ -198,7 +198,7 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
             return
         if rule and rule.feed:
             request.status = 200
-            self.feed(rule.feed)
+            self.feed(rule.feed(request), request.is_watch)
             return
         if rule and rule.rewrite:
             query = rule.rewrite(dict(query))
@@ -242,12 +242,15 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
 
-    def feed(self, parts):
-        """A stream of the script's own, which then stays open."""
+    def feed(self, parts, stays_open):
+        """An answer of the script's own; a watch then stays open."""
         self.begin_stream()
         for part in parts:
             self.chunk(part)
-        self.connection.recv(1)
+        if stays_open:
+            self.connection.recv(1)
+        else:
+            self.chunk(b"")
 
     def stream(self, answer, rule):
         """A watch, line by line; rule.lines may change, drop or end them."""

@@ -380,6 +380,27 @@ def test_the_pod_takes_more_arguments_volumes_and_times(plane, tmp_path):
     assert pod["topologySpreadConstraints"][0]["topologyKey"] == "zone"
 
 
+def test_failures_are_exported_where_the_values_say_so_and_credentials_stay_in_their_secret(plane, tmp_path):
+    assert not [a for a in operator_of(rendered(plane))["args"] if "otlp" in a]
+    values = tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump({"otlp": {
+        "endpoint": "https://collector:4318", "headersSecret": "vendor", "caSecret": "corp",
+        "resourceAttributes": {"k8s.cluster.name": "prod", "deployment.environment.name": "a, b=c"}}}))
+    result = template(plane, "-f", values)
+    assert result.returncode == 0, result.stderr
+    objects = [o for o in yaml.safe_load_all(result.stdout) if o]
+    container, pod = operator_of(objects), pod_of(objects)["spec"]
+    at = container["args"].index("--otlp-endpoint")
+    assert container["args"][at:at + 10] == [
+        "--otlp-endpoint", "https://collector:4318", "--otlp-headers", "/etc/afterglow-otlp/headers/headers",
+        "--otlp-ca", "/etc/afterglow-otlp/ca/ca.crt", "--otlp-resource-attribute", "deployment.environment.name=a, b=c",
+        "--otlp-resource-attribute", "k8s.cluster.name=prod"]
+    assert {m["name"]: m["mountPath"] for m in container["volumeMounts"]} == {
+        "config": "/etc/afterglow", "otlp-headers": "/etc/afterglow-otlp/headers", "otlp-ca": "/etc/afterglow-otlp/ca"}
+    assert {v["name"]: v.get("secret", {}).get("secretName") for v in pod["volumes"]} == {
+        "config": None, "otlp-headers": "vendor", "otlp-ca": "corp"}
+
+
 def test_the_rules_and_dashboards_of_the_chart_are_those_of_the_folder_monitoring(plane):
     objects = rendered(plane, *EVERYTHING, "monitoring.runbookURL=https://wiki.example/ray/", "monitoring.prometheusRule.labels.release=kps")
     rule = only(objects, "PrometheusRule")
@@ -468,6 +489,8 @@ def test_the_charts_test_asks_the_operator_whether_it_is_ready(plane, operator, 
     ("webhook.timeoutSeconds=31", "at '/webhook/timeoutSeconds'"),
     ("webhook.failurePolicy=Fail", "at '/webhook': additional properties 'failurePolicy' not allowed"),
     ("webhook.certManager.issuerRef.nam=x", "at '/webhook/certManager/issuerRef'"),
+    ("otlp.endpoint=collector:4317", "at '/otlp/endpoint'"),
+    ("otlp.endpoint=http://user:secret@collector", "at '/otlp/endpoint'"),
     ("retention=null", "missing property 'retention'"),
 ])
 def test_a_wrong_value_is_refused_with_its_place(plane, value, place):

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests that the cost of a plan follows the number of pods: with four times as many it may take
+ * little more than four times as many steps, and to compare each pod with each other would take
+ * sixteen times as many. A step is a look into an object or a comparison of two texts, so that the
+ * result does not depend on the machine. bench/operator/plan_cost.c measures the time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+#include "operator/raycluster/plan.h"
+#include "operator/raycluster/testing.h"
+
+#define SMALL 1000
+#define TIMES 4
+/* To sort takes TIMES times as much and a little more. */
+#define MORE_AT_MOST 5
+
+static size_t steps;
+
+/* As the linker calls these (--wrap in the Makefile). */
+cJSON *__real_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name);
+cJSON *__wrap_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name);
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+
+cJSON *__wrap_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name)
+{
+	steps++;
+	return __real_cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+int __wrap_strcmp(const char *a, const char *b)
+{
+	steps++;
+	return __real_strcmp(a, b);
+}
+
+/* --- A RayCluster with many workers --- */
+
+struct scene {
+	const char *words;
+	int64_t groups, hosts; /* of a replica */
+	int64_t wanted; /* workers for each thousand that there are */
+	bool dead; /* all workers have ended, and their RayFailures are not written yet */
+};
+
+static cJSON *cluster_of(const struct scene *scene, int64_t workers)
+{
+	cJSON *cluster = fixture("cluster.yaml");
+	cJSON *list = json_get(cluster, "spec.workerGroupSpecs");
+	_cleanup_json_ cJSON *group = cJSON_DetachItemFromArray(list, 0);
+	int64_t wanted = workers * scene->wanted / 1000;
+
+	json_set_int(group, "replicas", wanted / scene->groups / scene->hosts);
+	json_set_int(group, "minReplicas", 0);
+	json_set_int(group, "maxReplicas", 2 * workers);
+	json_set_int(group, "numOfHosts", scene->hosts);
+	for (int64_t i = 0; i < scene->groups; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "g%d", (int)i);
+		json_set_str(group, "groupName", name);
+		json_append(list, cJSON_Duplicate(group, true));
+	}
+	return cluster;
+}
+
+static void set_label(cJSON *pod, const char *name, const char *prefix, int64_t value)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s%lld", prefix, (long long)value);
+	json_set_str(json_get(pod, "metadata.labels"), name, text);
+}
+
+static cJSON *worker_of(const struct scene *scene, int64_t n)
+{
+	cJSON *pod = json_of(
+		"{metadata: {namespace: ml, creationTimestamp: '2026-11-21T01:00:00Z', "
+		"ownerReferences: [{controller: true, uid: 6b1c0f4e-0000-4000-8000-000000000001}], "
+		"labels: {ray.io/cluster: demo, ray.io/node-type: worker, "
+		"ray.io/is-ray-node: 'yes'}}, status: {phase: Running, "
+		"containerStatuses: [{name: ray-worker, ready: true, state: {running: {}}}]}, "
+		"spec: {restartPolicy: Never, containers: [{name: ray-worker}]}}");
+	char name[64];
+
+	snprintf(name, sizeof(name), "demo-worker-%lld", (long long)n);
+	json_set_str(json_get(pod, "metadata"), "name", name);
+	json_set_str(json_get(pod, "metadata"), "uid", name);
+	set_label(pod, "ray.io/group", "g", n % scene->groups);
+	set_label(pod, "ray.io/worker-group-replica-index", "", n / scene->groups / scene->hosts);
+	set_label(pod, "ray.io/worker-group-replica-name", "r", n / scene->hosts);
+	set_label(pod, "ray.io/replica-host-index", "", n % scene->hosts);
+	if (scene->dead)
+		json_set_str(json_get(pod, "status"), "phase", "Failed");
+	return pod;
+}
+
+/* Of a plan for so many workers. */
+static size_t steps_of(const struct scene *scene, size_t workers)
+{
+	static cJSON *pods[SMALL * TIMES];
+	static bool pending[SMALL * TIMES];
+	_cleanup_json_ cJSON *cluster = cluster_of(scene, (int64_t)workers);
+	struct plan_input in = { .cluster = cluster,
+				 .pods = (const cJSON *const *)pods,
+				 .n_pods = workers,
+				 .launchers = testing_launchers(),
+				 .now_ns = 1795222800 * NS_PER_SEC,
+				 .evidence_pending = pending };
+	struct plan plan = { 0 };
+	struct policy policy;
+	struct err err = { 0 };
+
+	assert_int_equal(policy_init(&policy, &err), 0);
+	in.policy = &policy;
+	for (size_t i = 0; i < workers; i++) {
+		pods[i] = worker_of(scene, (int64_t)i);
+		pending[i] = scene->dead;
+	}
+	steps = 0;
+	if (plan_cluster(&in, &plan, &err) < 0)
+		fail_msg("%s", err.text);
+	size_t taken = steps;
+	assert_true(plan.n_ops > 0); /* the head at least */
+	for (size_t i = 0; i < workers; i++)
+		cJSON_Delete(pods[i]);
+	plan_release(&plan);
+	policy_release(&policy);
+	return taken;
+}
+
+static void four_times_as_many_pods_take_about_four_times_as_many_steps(void **state)
+{
+	static const struct scene scenes[] = {
+		{ "nothing to do", 1, 1, 1000, false },
+		{ "nothing to do in 100 groups", 100, 1, 1000, false },
+		{ "scaled to zero", 1, 1, 0, false },
+		{ "half too many in 100 groups", 100, 1, 500, false },
+		{ "half to be made", 1, 1, 2000, false },
+		{ "all have ended", 1, 1, 1000, true },
+		{ "replicas of four hosts", 1, 4, 1000, false },
+		{ "replicas of four hosts, half too many", 1, 4, 500, false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(scenes); i++) {
+		size_t small = steps_of(&scenes[i], SMALL);
+		size_t large = steps_of(&scenes[i], SMALL * TIMES);
+
+		if (small < SMALL || large > MORE_AT_MOST * small)
+			fail_msg("%s: %zu steps, and %zu with %d times as many pods",
+				 scenes[i].words, small, large, TIMES);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(four_times_as_many_pods_take_about_four_times_as_many_steps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
