@@ -45,7 +45,7 @@ def pod_of(deaths, group):
     ("missing", 127, None, "CommandNotFound"),
 ])
 def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, code, signal, failure_class):
-    failure = deaths.wait_failure(pod=pod_of(deaths, group), timeout=90)
+    failure = deaths.wait_failure(pod=pod_of(deaths, group), restartCount=0, timeout=90)
     assert (failure["exitCode"], failure.get("signal"), failure["class"]) == (code, signal, failure_class)
     # 127 is the shell's word for a command of its own.
     assert failure["confidence"] == ("likely" if group == "missing" else "certain")
