@@ -78,7 +78,7 @@ def command(store, bundle, *args):
     return [str(SHIP), *store.args, *args, str(bundle.path)]
 
 
-def ship(store, bundle, *args, env=None, timeout=120, prefix=()):
+def ship(store, bundle, *args, env=None, timeout=300, prefix=()):
     done = subprocess.run(
         [*prefix, *command(store, bundle, *args)],
         capture_output=True,
@@ -200,7 +200,7 @@ class HdfsStore:
 
     def call(self, method, path, op, user=None):
         url = f"{self.web}{urllib.request.quote(path)}?op={op}&user.name={user or self.superuser}"
-        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=60) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=180) as answer:
             return answer.read()
 
     def walk(self, path):

@@ -30,7 +30,7 @@ def test_a_bundle_arrives_whole_and_says_where(store, large):
 def read_back(store):
     """afterglow-ship --read: its result, and name to content of the archive."""
     # A path of its own bundle is no argument then.
-    done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=300, check=False)
     if done.returncode != 0:
         return done, {}
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
@@ -114,7 +114,7 @@ def test_two_at_once_are_one(store, large):
         command(store, large), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )  # fmt: skip
     second = ship(store, large)
-    out, error = first.communicate(timeout=120)
+    out, error = first.communicate(timeout=300)
     first = Outcome(first.returncode, out, error)
     assert 0 in (first.code, second.code)
     for outcome in (first, second):
