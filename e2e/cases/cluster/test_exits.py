@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cluster.conftest import ROOT, Kubectl, check_bundle, container
+from cluster.conftest import ROOT, WATCHED, Kubectl, check_bundle, container
 from conftest import wait_for
 
 
@@ -24,7 +24,7 @@ def deaths(new_cluster, volume):
     assert volume.is_dir()
     return new_cluster("deaths", {
         "killed": worker("sleep 3; exec python3 -c 'import os; os.kill(os.getpid(), 9)'"),
-        "segfault": worker("sleep 3; exec python3 -c 'import ctypes; ctypes.string_at(0)'"),
+        "segfault": worker(f"{WATCHED}; exec python3 -c 'import ctypes; ctypes.string_at(0)'"),
         "error": worker("sleep 3; exit 3"),
         "missing": worker("sleep 3; no-such-command"),
         "held": {**worker("sleep 3; exit 5"), "annotations": HELD},
