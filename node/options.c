@@ -18,7 +18,7 @@ const char node_usage[] =
 	"                      sidecars and passes all others on to where they went before (default on)\n"
 	"  --signals on|off    tell sidecars who sent their processes SIGKILL and other signals that end them (default on)\n"
 	"  --kernel-lines on|off  give sidecars the lines of the kernel log that concern their pods (default on)\n"
-	"  --syslog on|off     give them such lines of the node's syslog file too, if the kernel, the kubelet or the container\n"
+	"  --syslog on|off     give them such lines of the node's syslog file or journal too, if the kernel, the kubelet or the container\n"
 	"                      runtime wrote them (default on)\n"
 	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
 	"  --instance NAME     the name of its instance there (default afterglow)\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives each sidecar the lines of the node's syslog file that concern its pod. */
+/* Gives each sidecar the lines of the node's syslog file, or of its journal, that concern its pod. */
 #include "node/syslog.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "lib/printable.h"
 #include "lib/syslog_lines.h"
 #include "lib/units.h"
+#include "node/journal.h"
 #include "node/outbox.h"
 #include "node/process_table.h"
 #include "node/sidecar_link.h"
@@ -30,6 +31,8 @@ static struct {
 	char path[256];
 	char line[READ_MAX]; /* the beginning of a line that is not whole yet */
 	size_t len;
+	bool keeps_no_file; /* when the agent started: a file that is only being rotated is soon there again */
+	struct journal journal;
 } syslog_file;
 
 struct one_line {
@@ -89,7 +92,8 @@ static void read_on(void)
 		syslog_file.len = 0;
 	}
 	for (int i = 0; i < 2 * AT_ONCE_MAX / READ_MAX; i++) {
-		n = read(syslog_file.fd, syslog_file.line + syslog_file.len, sizeof(syslog_file.line) - syslog_file.len);
+		n = read(syslog_file.fd, syslog_file.line + syslog_file.len,
+			 sizeof(syslog_file.line) - syslog_file.len);
 		if (n <= 0)
 			break;
 		syslog_file.len += (size_t)n;
@@ -105,7 +109,8 @@ static int open_file(bool from_end)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		int fd;
 
-		snprintf(syslog_file.path, sizeof(syslog_file.path), "%s/var/log/%s", syslog_file.node->options->root, names[i]);
+		snprintf(syslog_file.path, sizeof(syslog_file.path), "%s/var/log/%s",
+			 syslog_file.node->options->root, names[i]);
 		fd = open(syslog_file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 		if (fd < 0)
 			continue;
@@ -124,10 +129,11 @@ static bool is_rotated(void)
 {
 	struct stat now;
 
-	return stat(syslog_file.path, &now) == 0 && (now.st_ino != syslog_file.st.st_ino || now.st_dev != syslog_file.st.st_dev);
+	return stat(syslog_file.path, &now) == 0 &&
+	       (now.st_ino != syslog_file.st.st_ino || now.st_dev != syslog_file.st.st_dev);
 }
 
-static void on_look(struct source *s, int64_t now_ns)
+static void read_file(void)
 {
 	if (syslog_file.fd >= 0) {
 		read_on();
@@ -140,6 +146,14 @@ static void on_look(struct source *s, int64_t now_ns)
 		}
 	} else
 		syslog_file.fd = open_file(false);
+}
+
+static void on_look(struct source *s, int64_t now_ns)
+{
+	read_file();
+	/* A syslog daemon writes to its file what it reads from the journal. */
+	if (syslog_file.fd < 0 && syslog_file.keeps_no_file)
+		journal_read(&syslog_file.journal, take_line);
 	outbox_flush(&syslog_file.outbox, syslog_file.node);
 	s->due_ns = now_ns + LOOK_NS;
 }
@@ -151,9 +165,12 @@ int syslog_start(struct node *n, struct err *err)
 	syslog_file.node = n;
 	outbox_init(&syslog_file.outbox);
 	syslog_file.fd = open_file(true);
-	if (syslog_file.fd < 0)
-		log_info("the node has no syslog file");
-	syslog_file.look = (struct source){ .name = "syslog", .fd = -1, .due_ns = 0, .due = on_look };
+	syslog_file.keeps_no_file = syslog_file.fd < 0;
+	if (journal_open(&syslog_file.journal, n->options->root, NULL) < 0 &&
+	    syslog_file.keeps_no_file)
+		log_info("the node has neither a syslog file nor a journal");
+	syslog_file.look =
+		(struct source){ .name = "syslog", .fd = -1, .due_ns = 0, .due = on_look };
 	return loop_add(&n->loop, &syslog_file.look, err);
 }
 
@@ -163,6 +180,7 @@ void syslog_stop(void)
 		return;
 	loop_remove(&syslog_file.node->loop, &syslog_file.look);
 	closep(&syslog_file.fd);
+	journal_close(&syslog_file.journal);
 	outbox_release(&syslog_file.outbox);
 	syslog_file.node = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives each sidecar the lines of the node's syslog file that concern its pod. Files alone: of a node that keeps a journal and no file there is
- * nothing. Reading the journal takes libsystemd, of which there is no static library, or running the node's journalctl as root.
+ * Gives each sidecar the lines of the node's syslog file that concern its pod: of /var/log/syslog or /var/log/messages; where there is
+ * neither, of the journal.
  */
 #ifndef AFTERGLOW_NODE_SYSLOG_H
 #define AFTERGLOW_NODE_SYSLOG_H

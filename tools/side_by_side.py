@@ -10,6 +10,7 @@ tells what runs. At the end stand the tests that failed, each line indented so t
 Exits 1 when a suite failed, or ended otherwise than with results; then that is counted as a failure of its own.
 AFTERGLOW_CORES: in place of the machine's number of cores."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -35,6 +36,7 @@ class Stage:
         self.name, cores, self.alone, self.command = line.split(maxsplit=3)
         self.cores = int(cores)
         self.log = LOGS / f"{self.name}.log"
+        self.cgroup = own_memory_cgroup() / f"suite-{self.name}"
         self.began = self.ended = self.cpu = self.pid = self.status = None
         self.passed = self.failed = 0
         self.told_to_end = 0  # when
@@ -42,7 +44,7 @@ class Stage:
     def start(self):
         with open(self.log, "wb") as log:
             # A session of its own: what ends it is sent by us, once.
-            process = subprocess.Popen(["bash", "-c", self.command], stdin=subprocess.DEVNULL, stdout=log,
+            process = subprocess.Popen(["bash", "-c", enter(self.cgroup) + self.command], stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=subprocess.STDOUT, start_new_session=True, env=environment())
         self.pid, self.began = process.pid, time.monotonic()
         # Waited for below, with what it used.
@@ -54,6 +56,8 @@ class Stage:
             self.status = os.waitstatus_to_exitcode(status)
             self.ended = time.monotonic()
             self.cpu = usage.ru_utime + usage.ru_stime
+            with contextlib.suppress(OSError):  # a cluster lives on in its own
+                self.cgroup.rmdir()
             self.count()
         return bool(pid)
 
@@ -99,6 +103,25 @@ class Stage:
             log.seek(max(self.log.stat().st_size - 400, 0))
             lines = log.read().decode(errors="replace").split("\n")
         return next((line.strip()[-90:] for line in reversed(lines) if line.strip()), "")
+
+
+def own_memory_cgroup():
+    """Of cgroup v1. With v2, a cgroup that has processes can limit none below it, so the suites stay where they are."""
+    with open("/proc/self/cgroup", encoding="utf-8") as groups:
+        paths = [line.rstrip("\n").split(":", 2)[2] for line in groups if line.split(":")[1] == "memory"]
+    return pathlib.Path("/sys/fs/cgroup/memory" + paths[0] if paths else "/nonexistent")
+
+
+def enter(cgroup):
+    """
+    The beginning of a suite's command. A sidecar counts OOM kills below the cgroup of its container, and in most tests that is the cgroup
+    of the test: without one for each suite, it would count those that another suite brings about.
+    """
+    try:
+        cgroup.mkdir(exist_ok=True)
+    except OSError:  # not root, or no cgroup v1
+        return ""
+    return f"echo $$ >{cgroup}/cgroup.procs; "
 
 
 def environment():

@@ -61,6 +61,30 @@ stored_so_far=$(count_stored)
 has_backtrace() { grep -q deref_null $(find "$work/store" -name backtrace.txt) /dev/null; }
 check "a crash in the pod: its backtrace is in the bundle" wait_until has_backtrace
 check "and systemd-coredump stores none of it" test "$(count_stored)" = "$stored_so_far"
+
+# The machine keeps no syslog file: its journal has the lines. The kernel's own log is one of journald's sources.
+journal_says() {
+	echo "<4>kubelet[812]: \"Probe failed\" podUID=\"$uid\" probe 77" >/dev/kmsg
+	echo "<4>kubelet[812]: \"Probe failed\" podUID=\"of another\" probe 78" >/dev/kmsg
+}
+journal_has() { journalctl -q --no-pager -D /run/log/journal SYSLOG_IDENTIFIER=kubelet 2>/dev/null | grep -q 'probe 77'; }
+in_bundle() { find "$work/store" -name syslog.log -exec cat {} + | grep -q "$1"; }
+# The agent looks each second, on a busy machine later: the longer the container lives, the surer the line is there before its end.
+for seconds in 4 10 30; do
+	"$contain" --cgroup "$ray" --pid "$launch" --socket "$work/socket" --name ray-worker -- \
+		sh -c "sleep 2; : >$work/says; sleep $seconds; exit 3" >/dev/null 2>&1 &
+	lives=$!
+	wait_until [ -e "$work/says" ]
+	rm "$work/says"
+	journal_says
+	wait $lives
+	wait_until in_bundle 'probe 77' && break
+done
+check "journald has the line that names the pod" journal_has
+check "it is in the bundle" in_bundle 'kubelet[^ ]*: "Probe failed" .*probe 77'
+not() { ! "$@"; }
+check "the line about another pod is not" not in_bundle 'probe 78'
+
 kill -9 "$agent"
 wait "$agent" 2>/dev/null
 crash_here

@@ -7,7 +7,7 @@ cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
 mkdir -p "$cache"
 exec 8>"$cache/systemd-root.lock"
 flock 8
-root=$cache/systemd-root
+root=$cache/systemd-root-$(sha256sum <"$0" | cut -c1-12)
 if [ ! -e "$root/.whole" ]; then
 	work=$(mktemp -d "$cache/systemd.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
@@ -15,7 +15,7 @@ if [ ! -e "$root/.whole" ]; then
 	for package in "$work"/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work"; done
 	rm -rf "$root"
 	libraries=$work/usr/lib/x86_64-linux-gnu:$work/usr/lib/x86_64-linux-gnu/systemd
-	for program in lib/systemd/systemd-coredump lib/systemd/systemd-journald usr/bin/coredumpctl usr/bin/systemd-socket-activate; do
+	for program in lib/systemd/systemd-coredump lib/systemd/systemd-journald usr/bin/coredumpctl bin/journalctl usr/bin/systemd-socket-activate; do
 		install -D "$work/$program" "$root/$program"
 		for library in $(LD_LIBRARY_PATH=$libraries ldd "$work/$program" | grep -o '/[^ ]*'); do
 			install -D "$library" "$root/${library#"$work"/}"

@@ -326,6 +326,11 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 	return 0;
 }
 
+static void hide_name(const char *name, char hidden[static BUNDLE_PATH_MAX + 16])
+{
+	snprintf(hidden, BUNDLE_PATH_MAX + 16, ".%s" PARTIAL, name);
+}
+
 /* Invisible first, so that nobody sees half of it. */
 static int drop_bundle(int rootfd, const char *path, struct err *err)
 {
@@ -335,7 +340,7 @@ static int drop_bundle(int rootfd, const char *path, struct err *err)
 
 	if (in < 0)
 		return err_set(err, -in, "remove %s", path);
-	snprintf(hidden, sizeof(hidden), ".%s" PARTIAL, name);
+	hide_name(name, hidden);
 	if (renameat(in, name, in, hidden) < 0)
 		return err_set(err, errno, "remove %s", path);
 	return tree_remove(in, hidden) ? 0 : err_set(err, EIO, "%s was not removed to the end", path);
@@ -354,6 +359,18 @@ int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err
 		rc = drop_files(rootfd, path, what, err);
 	/* Without a manifest: whoever was writing it died before it was whole, and nothing says what may be left of it. */
 	return rc == -ENOENT ? drop_bundle(rootfd, path, err) : rc;
+}
+
+void inventory_finish_drop(int rootfd, const char *path)
+{
+	const char *name;
+	_cleanup_close_ int in = open_parent(rootfd, path, &name);
+	char hidden[BUNDLE_PATH_MAX + 16];
+
+	if (in < 0 || faccessat(in, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+		return;
+	hide_name(name, hidden);
+	tree_remove(in, hidden);
 }
 
 static bool older_than(const struct stat *st, int64_t age_ns)

@@ -36,6 +36,9 @@ void inventory_release(struct inventory *inv);
  */
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err);
 
+/* Removes what a process that was killed while it removed the bundle has left. A bundle that is there stays as it is. */
+void inventory_finish_drop(int rootfd, const char *path);
+
 /*
  * Removes directories above path, up to but without `keep` of its components, as long as they are empty and were not
  * touched for age_ns.

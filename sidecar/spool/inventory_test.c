@@ -189,6 +189,19 @@ static void a_bundle_goes_as_a_whole_and_its_empty_directories(void **state)
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" SECOND, DROP_BUNDLE, NULL), -ENOENT);
 }
 
+static void a_removal_that_was_interrupted_is_finished(void **state)
+{
+	(void)state;
+	inventory_finish_drop(rootfd, POD "/ray-worker/" FIRST);
+	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
+	assert_return_code(renameat(rootfd, POD "/ray-worker/" FIRST, rootfd, POD "/ray-worker/." FIRST ".partial"), errno);
+	inventory_finish_drop(rootfd, POD "/ray-worker/" FIRST);
+	assert_false(exists(POD "/ray-worker/." FIRST ".partial"));
+	assert_int_equal(listed(POD "/ray-worker/" SECOND), 2);
+	inventory_finish_drop(rootfd, POD "/ray-worker/" FIRST);
+	inventory_finish_drop(rootfd, POD "/absent/" FIRST);
+}
+
 static void a_manifest_that_leads_elsewhere_removes_nothing_there(void **state)
 {
 	static const char text[] = "{\"files\":[{\"name\":\"../../../../witness\"},{\"name\":\"/tmp\"},{\"name\":\"logs/raylet.out\"},{}]}";
@@ -269,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_earlier_error_is_not_told_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(logs_go_and_the_report_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bundle_goes_as_a_whole_and_its_empty_directories, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_removal_that_was_interrupted_is_finished, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_manifest_that_leads_elsewhere_removes_nothing_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(links_lead_nowhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_what_is_stale_is_cleared_away, setup, teardown),

@@ -98,8 +98,14 @@ static bool settle_shipped(const struct ship_question *q, int fd)
 	struct manifest_identity now;
 	bool pending = false;
 
+	if (!identify(fd, q->shipped, &now, &pending)) {
+		/* The look before this one may have been killed while it removed the bundle. */
+		inventory_finish_drop(fd, q->shipped);
+		inventory_remove_empty(fd, q->shipped, 0, 0);
+		return false;
+	}
 	/* What was added meanwhile is shipped next. */
-	if (!identify(fd, q->shipped, &now, &pending) || !same(&now, &q->manifest))
+	if (!same(&now, &q->manifest))
 		return false;
 	/* What stays in a spool that became read-only is not shipped again and again. */
 	return pending || !leave_spool(fd, q->shipped);

@@ -190,6 +190,24 @@ static void what_is_shipped_leaves_the_spool(void **state)
 	assert_int_equal(shipper_stats(shipper)->shipped, 2);
 }
 
+static void a_look_finishes_the_removal_at_which_another_was_killed(void **state)
+{
+	const struct ship_done done = { .n = 0 };
+	const struct ship_question q = { .spool = spool, .shipped = "ml/demo/pod.1/ray-worker/first", .done = &done };
+	struct ship_look look;
+	char path[256], hidden[256];
+
+	(void)state;
+	make_bundle("first");
+	snprintf(path, sizeof(path), "%s/%s", spool, q.shipped);
+	snprintf(hidden, sizeof(hidden), "%s/ml/demo/pod.1/ray-worker/.first.partial", spool);
+	assert_return_code(rename(path, hidden), errno);
+	ship_look(&q, &look);
+	assert_false(look.found || look.stays);
+	snprintf(path, sizeof(path), "%s/ml", spool);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 static void an_empty_spool_or_none_is_nothing_to_do(void **state)
 {
 	(void)state;
@@ -494,6 +512,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_shipped_leaves_the_spool),
+		TEST(a_look_finishes_the_removal_at_which_another_was_killed),
 		TEST(an_empty_spool_or_none_is_nothing_to_do),
 		TEST(what_failed_is_tried_again_and_stays_until_then),
 		TEST(a_store_that_is_down_keeps_everything_here),

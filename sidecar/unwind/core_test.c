@@ -306,6 +306,27 @@ static void more_threads_than_are_kept_are_counted(void **state)
 	done(&core);
 }
 
+static void the_page_size_is_what_the_auxiliary_vector_says_if_a_kernel_can_have_it(void **state)
+{
+	static const struct {
+		uint64_t said, taken;
+	} rows[] = { { 4096, 4096 }, { 16384, 16384 }, { 65536, 65536 }, { 0, 4096 }, { 3, 4096 }, { 1ULL << 40, 4096 } };
+
+	(void)state;
+	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+		/* The same kind of number stands before it under another key. */
+		const uint64_t vector[] = { AT_CLKTCK, 65536, AT_PAGESZ, rows[k].said, AT_NULL, 0 };
+		struct image i = new_image();
+		struct core core;
+
+		add_thread(&i, 1, 0);
+		add_note(&i, NT_AUXV, vector, sizeof(vector));
+		assert_int_equal(open_image(&i, &core, NULL), 0);
+		assert_int_equal(core.elf.page_size, rows[k].taken);
+		done(&core);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +340,7 @@ int main(void)
 		cmocka_unit_test(segments_that_overlap_or_wrap_are_no_trap),
 		cmocka_unit_test(other_files_are_refused_with_a_reason),
 		cmocka_unit_test(more_threads_than_are_kept_are_counted),
+		cmocka_unit_test(the_page_size_is_what_the_auxiliary_vector_says_if_a_kernel_can_have_it),
 	};
 
 	return cmocka_run_group_tests_name("core", tests, NULL, NULL);

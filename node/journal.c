@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Follows the journal of a node. */
+#include "node/journal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/macros.h"
+
+#define OBJECTS_AT_ONCE_MAX 20000
+#define MACHINES_MAX \
+	64 /* directories looked at: a node's image may have brought those of other machines */
+
+/* later: only if its last entry is later than that of the file before. */
+static void open_one(struct journal *j, const char *path, bool from_end, bool later)
+{
+	struct journal_file file;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    journal_file_open(&file, fd, from_end, NULL) < 0 ||
+	    (later && file.written_us <= j->file.written_us)) {
+		close(fd);
+		return;
+	}
+	closep(&j->file.fd);
+	j->file = file;
+	j->st = st;
+	if (path != j->path)
+		snprintf(j->path, sizeof(j->path), "%s", path);
+}
+
+/* journald has a directory for each machine ID. That of this machine has the latest entry. */
+static void open_latest_in(struct journal *j, const char *directory, bool from_end)
+{
+	char path[sizeof(j->path)];
+	DIR *dir = opendir(directory);
+	struct dirent *e;
+
+	for (int n = 0; dir && n < MACHINES_MAX && (e = readdir(dir)); n++)
+		if (e->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s/system.journal",
+						    directory, e->d_name) < (int)sizeof(path))
+			open_one(j, path, from_end, true);
+	if (dir)
+		closedir(dir);
+}
+
+static void open_latest(struct journal *j, bool from_end)
+{
+	static const char *const places[] = { "/var/log/journal", "/run/log/journal" };
+	char directory[sizeof(j->path)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(directory, sizeof(directory), "%s%s", j->root, places[i]);
+		open_latest_in(j, directory, from_end);
+	}
+}
+
+int journal_open(struct journal *ret_journal, const char *root, struct err *err)
+{
+	*ret_journal = (struct journal){ .root = root, .file = { .fd = -1, .written_us = -1 } };
+	open_latest(ret_journal, true);
+	return ret_journal->file.fd < 0 ? err_set(err, ENOENT, "the node has no journal") : 0;
+}
+
+static void read_on(struct journal *j, void (*fn)(const char *line, size_t len))
+{
+	size_t len;
+
+	if (!journal_file_refresh(&j->file))
+		return;
+	for (int n = 0; n < OBJECTS_AT_ONCE_MAX; n++) {
+		enum journal_step step = journal_file_next(&j->file, j->line, &len);
+
+		if (step == JOURNAL_END)
+			return;
+		if (step == JOURNAL_LINE)
+			fn(j->line, len);
+	}
+	journal_file_skip(&j->file);
+}
+
+/* journald renames the file and begins another; when /var becomes writable it moves there. */
+static bool is_replaced(const struct journal *j)
+{
+	struct stat now;
+
+	return stat(j->path, &now) < 0 || now.st_ino != j->st.st_ino || now.st_dev != j->st.st_dev;
+}
+
+void journal_read(struct journal *j, void (*fn)(const char *line, size_t len))
+{
+	if (j->file.fd >= 0)
+		read_on(j, fn);
+	if (j->file.fd >= 0 && !is_replaced(j))
+		return;
+	closep(&j->file.fd);
+	j->file.fd = -1;
+	open_one(j, j->path, false, false);
+	if (j->file.fd < 0)
+		open_latest(j, false);
+	if (j->file.fd >= 0)
+		read_on(j, fn);
+}
+
+void journal_close(struct journal *j)
+{
+	closep(&j->file.fd);
+	j->file.fd = -1;
+}
