@@ -18,7 +18,7 @@ socket=$dir/containerd.sock
 ip=$node_link_ip
 port=10350
 
-kubectl() { "$run/bin/kubectl" --kubeconfig "$kubeconfig" --request-timeout=10s "$@"; }
+kubectl() { "$run/bin/kubectl" --kubeconfig "$kubeconfig" --request-timeout=60s "$@"; }
 
 make_cgroup() {
 	local hierarchy
@@ -36,7 +36,7 @@ start_containerd() {
 	sed "s#\"$run/containerd/root\"#\"$dir/root\"#; s#\"$run/containerd/state\"#\"$dir/state\"#; s#$containerd_socket#$socket#
 		s#\"$run/containerd/opt\"#\"$dir/opt\"#; s#\"$run/containerd/runc\"#\"$dir/runc\"#" "$run/etc/containerd.toml" >"$dir/containerd.toml"
 	start second-containerd containerd --config "$dir/containerd.toml"
-	wait_for second-containerd 30 "the second containerd to answer" ctr -a "$socket" version
+	wait_for second-containerd 120 "the second containerd to answer" ctr -a "$socket" version
 }
 
 # The sandbox's image, and those that are named.
@@ -51,7 +51,7 @@ start_kubelet() {
 		s#unix://.*#unix://$socket#; s#^podLogsDir: .*#podLogsDir: $dir/logs#; /^healthzBindAddress/d" "$run/etc/kubelet.yaml" >"$dir/kubelet.yaml"
 	start second-kubelet "$run/bin/kubelet" --config "$dir/kubelet.yaml" --kubeconfig "$dir/kubeconfig" --root-dir "$dir/kubelet" \
 		--cert-dir "$dir/pki" --hostname-override "$second" --node-ip "$ip" --register-with-taints "second=true:NoSchedule"
-	wait_for second-kubelet 60 "the second node to be ready" ready
+	wait_for second-kubelet 240 "the second node to be ready" ready
 }
 
 ready() {
@@ -81,7 +81,8 @@ lose() {
 		rm -f "$run/pids/$daemon"
 	done
 	kill_shims "$socket"
-	for ((i = 0; i < 50; i++)); do
+	# A process that has to give back gigabytes on a busy machine takes its time.
+	for ((i = 0; i < 600; i++)); do
 		pid=$(pids)
 		[ -n "$pid" ] || return 0
 		# shellcheck disable=SC2086 # one argument per pid

@@ -436,23 +436,23 @@ bring_up() {
 	start_containerd
 	make_certificates
 	step "certificates"
-	wait_for etcd 30 "etcd to answer" in_netns curl -sf http://127.0.0.1:2379/health
+	wait_for etcd 180 "etcd to answer" in_netns curl -sf http://127.0.0.1:2379/health
 	step "etcd"
 	start_apiserver
-	wait_for containerd 30 "containerd to answer" ctr -a "$containerd_socket" version
+	wait_for containerd 180 "containerd to answer" ctr -a "$containerd_socket" version
 	"$here/load-image.sh" "$run/bin/pause.tar" >/dev/null
 	step "containerd, snapshotter $(cat "$run/snapshotter")"
-	wait_for kube-apiserver 90 "the API server to be ready" kubectl get --raw /readyz
+	wait_for kube-apiserver 180 "the API server to be ready" kubectl get --raw /readyz
 	step "API server"
 	start_controllers
 	start_kubelet
 	start_proxy
 	start_dns
-	wait_for coredns 30 "DNS to be ready" in_netns curl -sf http://127.0.0.1:8181/ready
-	wait_for kube-proxy 30 "kube-proxy to be ready" in_netns curl -sf http://127.0.0.1:10256/healthz
+	wait_for coredns 180 "DNS to be ready" in_netns curl -sf http://127.0.0.1:8181/ready
+	wait_for kube-proxy 180 "kube-proxy to be ready" in_netns curl -sf http://127.0.0.1:10256/healthz
 	step "DNS and kube-proxy"
-	wait_for kubelet 60 "the node to be ready" node_usable
-	wait_for kube-controller-manager 30 "the default service account" \
+	wait_for kubelet 180 "the node to be ready" node_usable
+	wait_for kube-controller-manager 180 "the default service account" \
 		kubectl get serviceaccount default
 	step "node $node_name is ready: $(kubectl version -o json | sed -n 's/.*"gitVersion": "\(.*\)".*/\1/p' | tail -n 1)"
 }

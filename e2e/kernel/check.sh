@@ -18,8 +18,8 @@ check() { # SENTENCE CONDITION...
 	fi
 }
 
-wait_until() { # at most a minute for a condition
-	for _ in $(seq 1200); do
+wait_until() { # at most three minutes for a condition: of a machine that does a good deal else
+	for _ in $(seq 3600); do
 		if "$@"; then return 0; fi
 		sleep 0.05
 	done

@@ -233,7 +233,7 @@ if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max
 	# As a container is: launcher and command are in it, the sidecar too.
 	run_limited() {
 		sh -c "echo \$\$ >$pids/afterglow-test-$$/cgroup.procs && exec \"\$@\"" limited "$sidecar" exec --store "$store" --name case \
-			-- sh -c 'sleep 3; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.5 & done; exit 2' >"$work/out" 2>"$work/err"
+			-- sh -c 'sleep 3; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; exit 2' >"$work/out" 2>"$work/err"
 		code=$?
 	}
 	run_limited
@@ -272,14 +272,14 @@ run --hold-on-failure 2 -- "$probe" exit 9
 check "a failure is held as long as asked" test $(($(date +%s) - begin)) -ge 2
 check "and its exit code stays" gives 9
 check "and it says how to end that" says 'held until .*afterglow-launch --release [0-9]'
-"$sidecar" exec --store "$store" --name case --hold-on-failure 60 -- "$probe" exit 9 2>"$work/err" &
+"$sidecar" exec --store "$store" --name case --hold-on-failure 300 -- "$probe" exit 9 2>"$work/err" &
 pid=$!
 wait_until says 'held until'
 "$build/afterglow-launch" --release "$(sed -n 's/.*--release \([0-9]*\).*/\1/p' "$work/err")"
 begin=$(date +%s)
 wait "$pid"
 code=$?
-check "the release ends the hold" test $(($(date +%s) - begin)) -lt 5
+check "the release ends the hold" test $(($(date +%s) - begin)) -lt 200
 check "with the command's exit code" gives 9
 run --hold-on-failure 60 -- "$probe" exit 0
 check "a success is not held" gives 0
@@ -367,7 +367,18 @@ fake_ray() {
 		import os, signal, subprocess, sys, time
 		start, raylet, what = sys.argv[1:]
 		child = subprocess.Popen([raylet, "sleep", "300000"])
-		time.sleep(3)
+		def watched():
+		    there = f"/proc/{os.getppid()}/fdinfo/"
+		    for name in os.listdir(there):
+		        try:
+		            if f"\nPid:\t{child.pid}\n" in open(there + name).read():
+		                return True
+		        except OSError:
+		            pass
+		# The launcher has a pidfd of what the sidecar asked it to watch.
+		late = time.monotonic() + 120
+		while not watched() and time.monotonic() < late:
+		    time.sleep(0.1)
 		child.send_signal(signal.SIGKILL)
 		time.sleep(1)
 		if what == "block":

@@ -33,8 +33,8 @@ cp "$build/afterglow-launch" "$build/afterglow-sidecar" "$build/test/hog" "$work
 sidecar=$work/sidecar
 cp "${FREEZE_SIDECAR:-$build/afterglow-sidecar}" "$sidecar"
 
-wait_until() { # at most 20 s, which is for ever here
-	local end=$((SECONDS + 20))
+wait_until() { # at most a minute, which is for ever here
+	local end=$((SECONDS + 60))
 	while [ $SECONDS -lt $end ]; do
 		if "$@"; then return 0; fi
 		sleep 0.05
@@ -70,7 +70,7 @@ start_container() { # BEFORE
 	"$work/afterglow-sidecar" exec --memory-max 64Mi --store "$work/outer" -- \
 		unshare --mount --pid --fork --mount-proc sh -c "mount -t tmpfs tmp /tmp && mkdir -p /tmp/ray /tmp/out && $1
 			exec '$work/afterglow-launch' --socket '$work/s' --name ray --termination-log '$work/termination' -- \
-			sh -c '$as_victim $work/hog 300M --rate 16M'" >"$work/container" 2>&1 &
+			sh -c '$as_victim $work/hog 300M --rate ${rate:-16M}'" >"$work/container" 2>&1 &
 	container=$!
 }
 
@@ -131,7 +131,8 @@ disk() {
 	truncate -s 64M "$work/image"
 	mkfs.ext4 -q "$work/image" && mount -o loop "$work/image" "$work/disk"
 	spool=$work/disk/spool start_sidecar --spool-fallback "$work/memory" --store "$work/store"
-	start_container :
+	# It lives until the disk is frozen.
+	rate=6M start_container :
 	wait_until grep -qs attached "$work/log"
 	sync "$work/disk"
 	fsfreeze -f "$work/disk" && frozen=1

@@ -21,7 +21,7 @@ trap finish EXIT
 
 [ -x "$promtool" ] || { echo "http_test: no promtool"; exit 1; }
 
-get() { curl -sS --max-time 5 "http://127.0.0.1:$port$1"; }
+get() { curl -sS --max-time 60 "http://127.0.0.1:$port$1"; }
 has() { grep -qE "$2" "$work/$1"; }
 judged() { "$promtool" check metrics <"$work/$1"; }
 whole_json() { python3 -m json.tool "$work/$1" >/dev/null; }
@@ -32,10 +32,10 @@ POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 "$build/afterglow-sidecar" --so
 	--store "$work/store" --http "127.0.0.1:$port" >"$work/log" 2>&1 &
 sidecar=$!
 for _ in $(seq 600); do [ -S "$work/s" ] && break; sleep 0.05; done
-"$build/afterglow-launch" --name ray-worker --socket "$work/s" -- "$build/test/hog" 40M --rate 10M --die 11 2>/dev/null &
+"$build/afterglow-launch" --name ray-worker --socket "$work/s" -- "$build/test/hog" 40M --rate 5M --die 11 2>/dev/null &
 launcher=$!
 
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	get /metrics >"$work/running"
 	has running 'samples_total\{container="ray-worker"\} [1-9]' && break
 	sleep 0.1
@@ -46,7 +46,8 @@ check "its samples are counted" has running '^afterglow_container_samples_total\
 check "it has not failed" has running '^afterglow_failures_total\{class="Segfault"\} 0$'
 wait "$launcher"
 launcher=
-get /metrics >"$work/dead"
+is_gone() { get /metrics >"$work/dead" && has dead '^afterglow_containers 0$'; }
+wait_until is_gone
 get /failures >"$work/failures"
 check "promtool has nothing to say of a dead one" judged dead
 check "its failure is counted" has dead '^afterglow_failures_total\{class="Segfault"\} 1$'
@@ -64,7 +65,7 @@ esac
 mkdir "$work/cwd"
 (cd "$work/cwd" && ulimit -S -c 0 && exec "$build/afterglow-launch" --cores --name ray-crash --socket "$work/s" -- \
 	"$build/test/crash" --after 300 2>/dev/null)
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	get /metrics >"$work/crashed"
 	if [ "$written" = 0 ] || has crashed '^afterglow_cores_packed_total 1$'; then break; fi
 	sleep 0.1

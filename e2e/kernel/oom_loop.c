@@ -39,7 +39,7 @@
 #define ARGS_MAX 12
 #define REASON_MAX 256
 #define UNNAMED_ONE_IN 3 /* a slow machine samples late; a report that never names it would fail */
-#define MISSED_SAMPLE_MS 1000 /* the sidecar sleeps no longer between two samples */
+#define MISSED_SAMPLE_MS 2000 /* the sidecar sleeps a second between two samples at most, and a busy machine adds to that */
 #define STALE_ONE_IN 10 /* but the machine may let it sleep on; a sidecar that looks too seldom would fail */
 
 /* "{most}" stands for seven eighths of the limit. */

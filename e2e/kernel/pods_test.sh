@@ -170,7 +170,7 @@ check "v$version, cgroups out of sight: an OOM kill is seen" says 'class KernelO
 check "v$version, cgroups out of sight: memory was sampled" says '"limitBytes":25165824'
 
 # hostNetwork: the sidecars of two pods on one node ask for the same port. The one that comes second does without, and no report needs it.
-http=:$((20000 + $$ % 10000))
+http=:$((30000 + $$ % 2000))
 make_pod systemd
 start_sidecar --pid
 neighbour=$started first=$pod

@@ -33,7 +33,7 @@
 
 #define MIB ((int64_t)1024 * 1024)
 #define FILE_CEILING ((size_t)8 << 20)
-#define PATIENCE_NS (20 * NS_PER_SEC)
+#define PATIENCE_NS (60 * NS_PER_SEC)
 #define JOBS_MAX 8
 #define CLASSES_MAX 8
 

@@ -71,7 +71,7 @@ class Result:
     def __init__(self, core, *options):
         read, write = os.pipe()
         child = subprocess.run([UNWIND, "--core", core, "--summary-fd", str(write), *options], pass_fds=[write],
-                               capture_output=True, text=True, check=False, timeout=60)
+                               capture_output=True, text=True, check=False, timeout=300)
         os.close(write)
         with os.fdopen(read, encoding="utf-8") as f:
             line = f.read()

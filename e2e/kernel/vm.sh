@@ -15,7 +15,7 @@
 # AFTERGLOW_VM_FILES    more files and directories to take along, separated by blanks: their paths below this directory
 # AFTERGLOW_VM_ROOT     a directory of which all is put into the machine's root directory
 # AFTERGLOW_VM_MEMORY   in MiB (default 512)
-# AFTERGLOW_VM_TIMEOUT  in seconds, then it is killed and we exit 124 (default 900)
+# AFTERGLOW_VM_TIMEOUT  in seconds, then it is killed and we exit 124 (default 1800)
 # AFTERGLOW_VM_APPEND   more for the kernel's command line
 # AFTERGLOW_VM_LOG      keep the kernel's console output in this file
 set -euo pipefail
@@ -114,7 +114,7 @@ chmod 755 "$root/init"
 # no_timer_check: on a busy host the emulated timer may miss the few ticks that the kernel wants to see, and it would panic.
 : >"$work/status"
 status=0
-timeout --foreground "${AFTERGLOW_VM_TIMEOUT:-900}" qemu-system-x86_64 \
+timeout --foreground "${AFTERGLOW_VM_TIMEOUT:-1800}" qemu-system-x86_64 \
 	-accel tcg,thread=multi -cpu max -smp 2 -m "${AFTERGLOW_VM_MEMORY:-512}" -nodefaults -no-user-config \
 	-display none -no-reboot -kernel "$cache/$package" -initrd "$work/initramfs" \
 	-append "console=ttyS0 quiet panic=-1 cgroup_no_v1=all psi=1 no_timer_check ${AFTERGLOW_VM_APPEND:-}" \

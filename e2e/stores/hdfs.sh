@@ -134,7 +134,7 @@ httpfs() { # DIR
 	launch "$dir" httpfs java -Xmx256m "-Dhttpfs.home.dir=$dir/httpfs" "-Dhttpfs.config.dir=$dir/httpfs/conf" \
 		"-Dhttpfs.log.dir=$dir/httpfs/log" "-Dhttpfs.temp.dir=$dir/httpfs/temp" -cp "$dir/httpfs/conf:$jars/*" \
 		--add-opens java.base/java.lang=ALL-UNNAMED org.apache.hadoop.fs.http.server.HttpFSServerWebServer
-	wait_for "$dir" httpfs 120 "an HttpFS gateway" \
+	wait_for "$dir" httpfs 300 "an HttpFS gateway" \
 		curl -fsS -o /dev/null "http://$address:$port/webhdfs/v1/failures?op=GETFILESTATUS&user.name=$user"
 	printf '%s\n' "$address:$port"
 }

@@ -34,7 +34,7 @@ start() { # DIR [PORT]
 	mkdir -p "$dir/data/$bucket"
 	ROOT_ACCESS_KEY_ID=$key ROOT_SECRET_ACCESS_KEY=$secret launch "$dir" s3 "$program" --port "$address:$port" \
 		--region "$region" --keep-alive --virtual-domain localhost "${tls[@]}" posix "$dir/data"
-	wait_for "$dir" s3 30 "port $port" bash -c ": >/dev/tcp/$address/$port"
+	wait_for "$dir" s3 180 "port $port" bash -c ": >/dev/tcp/$address/$port"
 	cat >"$dir/env" <<-ENV
 		S3_ENDPOINT=$scheme://$address:$port
 		S3_ACCESS_KEY_ID=$key

@@ -28,7 +28,7 @@ static int setup(void **state)
 	(void)state;
 	n_done = 0;
 	base = event_base_new();
-	alarm(30); /* where the loop does not come back */
+	alarm(180); /* where the loop does not come back */
 	return base ? 0 : -1;
 }
 
@@ -62,7 +62,7 @@ static void run(const struct child_work *work)
 static void what_it_wrote_up_to_a_limit_is_there_at_its_end(void **state)
 {
 	const struct child_work work = {
-		.path = "/bin/sh", .argv = ARGV("sh", "-c", "echo 0123456789; exit 3"), .output_max = 5, .within_ns = 20 * NS_PER_SEC,
+		.path = "/bin/sh", .argv = ARGV("sh", "-c", "echo 0123456789; exit 3"), .output_max = 5, .within_ns = 60 * NS_PER_SEC,
 	};
 	(void)state;
 
@@ -77,7 +77,7 @@ static void what_it_wrote_up_to_a_limit_is_there_at_its_end(void **state)
 /* Ours has credentials: AWS_SECRET_ACCESS_KEY in a pod with a store. */
 static void it_has_none_of_our_environment(void **state)
 {
-	const struct child_work work = { .path = "env", .argv = ARGV("env"), .output_max = 60, .within_ns = 20 * NS_PER_SEC };
+	const struct child_work work = { .path = "env", .argv = ARGV("env"), .output_max = 60, .within_ns = 60 * NS_PER_SEC };
 	(void)state;
 
 	assert_int_equal(setenv("SECRET_OF_OURS", "x", 1), 0);
@@ -92,7 +92,7 @@ static void it_has_none_of_our_environment(void **state)
 static void the_oom_killer_takes_it_before_us(void **state)
 {
 	const struct child_work work = {
-		.path = "cat", .argv = ARGV("cat", "/proc/self/oom_score_adj"), .output_max = 60, .within_ns = 20 * NS_PER_SEC,
+		.path = "cat", .argv = ARGV("cat", "/proc/self/oom_score_adj"), .output_max = 60, .within_ns = 60 * NS_PER_SEC,
 	};
 	(void)state;
 
@@ -147,7 +147,7 @@ static void lines_come_whole_and_one_that_is_too_long_not_at_all(void **state)
 {
 	const struct child_work work = {
 		.path = "sh", .argv = ARGV("sh", "-c", "printf 'a\\n12345678\\n123456789\\n\\nb\\nno end'"), .on_line = on_line, .line_max = 8,
-		.within_ns = 20 * NS_PER_SEC,
+		.within_ns = 60 * NS_PER_SEC,
 	};
 	(void)state;
 
@@ -165,7 +165,7 @@ static void extend(const char *line, size_t len, void *arg)
 	(void)line;
 	(void)len;
 	(void)arg;
-	child_extend(extended, 20 * NS_PER_SEC);
+	child_extend(extended, 60 * NS_PER_SEC);
 }
 
 static void whoever_says_something_may_be_given_more_time(void **state)
@@ -186,7 +186,7 @@ static void it_has_its_descriptors_and_no_other_of_ours(void **state)
 	_cleanup_close_ int mine = open("/etc/passwd", O_RDONLY | O_CLOEXEC), forgotten = open("/etc/passwd", O_RDONLY);
 	const struct child_work work = {
 		.path = "sh", .argv = ARGV("sh", "-c", "ls /proc/$$/fd; echo extra >&4"), .fds = { mine }, .n_fds = 1,
-		.output_max = 60, .extra_max = 60, .within_ns = 20 * NS_PER_SEC,
+		.output_max = 60, .extra_max = 60, .within_ns = 60 * NS_PER_SEC,
 	};
 	(void)state;
 
@@ -201,7 +201,7 @@ static void it_has_its_descriptors_and_no_other_of_ours(void **state)
 static void its_own_end_is_the_end(void **state)
 {
 	const struct child_work work = {
-		.path = "sh", .argv = ARGV("sh", "-c", "sleep 5 & echo out"), .output_max = 60, .within_ns = 20 * NS_PER_SEC,
+		.path = "sh", .argv = ARGV("sh", "-c", "sleep 5 & echo out"), .output_max = 60, .within_ns = 60 * NS_PER_SEC,
 	};
 	(void)state;
 
@@ -212,7 +212,7 @@ static void its_own_end_is_the_end(void **state)
 
 static void one_that_is_cancelled_is_killed_and_nothing_is_told(void **state)
 {
-	const struct child_work work = { .path = "sleep", .argv = ARGV("sleep", "1000"), .within_ns = 20 * NS_PER_SEC };
+	const struct child_work work = { .path = "sleep", .argv = ARGV("sleep", "1000"), .within_ns = 60 * NS_PER_SEC };
 	struct child *child = NULL;
 	(void)state;
 

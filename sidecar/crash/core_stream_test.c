@@ -104,7 +104,7 @@ static void a_disk_that_hangs_is_not_waited_for(void **state)
 	assert_int_equal(core_stream_has_room("/tmp", NULL), -ETIMEDOUT);
 	assert_int_equal(start("/tmp", &s, &writes), -EBUSY);
 	close(writes);
-	assert_true(now_boottime_ns() - began_ns < 10 * NS_PER_SEC);
+	assert_true(now_boottime_ns() - began_ns < 60 * NS_PER_SEC);
 	disk_hangs = false;
 }
 

@@ -154,7 +154,7 @@ static int try_fuse(const char *path)
 
 	if (!mount_server(path))
 		return 77;
-	alarm(60);
+	alarm(300);
 	core = open(path, O_PATH | O_CLOEXEC);
 	file = open(path, O_RDWR | O_CLOEXEC);
 	if (file < 0 || core < 0)

@@ -20,7 +20,7 @@
 #include "lib/units.h"
 #include "sidecar/store/bundle.h"
 
-#define SOON (20 * NS_PER_SEC) /* a bound for what comes at once */
+#define SOON (60 * NS_PER_SEC) /* a bound for what comes at once */
 
 /* What the next commit does, in whichever child it happens. */
 static volatile struct {

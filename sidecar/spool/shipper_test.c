@@ -262,7 +262,7 @@ static void the_grace_of_the_pod_is_used_and_no_more(void **state)
 	assert_int_equal(n_idle, 1);
 	assert_true(n_failed > 1);
 	assert_true(in_spool("first"));
-	assert_true(now_boottime_ns() < begin + 20 * NS_PER_SEC);
+	assert_true(now_boottime_ns() < begin + 60 * NS_PER_SEC);
 }
 
 static void what_only_a_person_can_mend_does_not_keep_a_pod(void **state)
@@ -333,7 +333,7 @@ static void a_store_that_hangs_hangs_the_child_alone(void **state)
 	make_bundle("first");
 	shipper_kick(shipper);
 	run(1); /* the loop goes on: this comes back */
-	assert_true(now_boottime_ns() - begin < 10 * NS_PER_SEC);
+	assert_true(now_boottime_ns() - begin < 60 * NS_PER_SEC);
 	assert_true(shipper_busy(shipper));
 	shipper_stop(shipper, now_boottime_ns());
 	run(30);

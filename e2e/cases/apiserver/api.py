@@ -48,7 +48,7 @@ class Api:
 
     def send(self, method, path, body, content_type):
         if self.connection is None:
-            self.connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=30)
+            self.connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=120)
         headers = {"Content-Type": content_type} if body is not None else {}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"

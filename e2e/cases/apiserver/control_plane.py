@@ -68,7 +68,7 @@ class Daemon:
     def send(self, number):
         self.process.send_signal(number)
 
-    def stop(self, number=signal.SIGTERM, timeout=60):
+    def stop(self, number=signal.SIGTERM, timeout=180):
         """Sends the signal and returns the exit status."""
         if self.running():
             self.send(number)
@@ -173,7 +173,7 @@ class ControlPlane:
     def etcd_call(self, method, body):
         """Calls etcd's gRPC through its JSON gateway."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.etcd_port}/v3/{method}", json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return json.load(answer)
 
     def compact(self):

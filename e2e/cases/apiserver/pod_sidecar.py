@@ -77,7 +77,7 @@ class PodSidecar:
 
     def answer(self):
         try:
-            with urllib.request.urlopen(f"http://{self.address}:{self.port}/failures", timeout=10) as response:
+            with urllib.request.urlopen(f"http://{self.address}:{self.port}/failures", timeout=60) as response:
                 return json.load(response)
         except OSError as error:
             raise AssertionError(error) from error

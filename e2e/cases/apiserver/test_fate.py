@@ -138,13 +138,16 @@ def test_an_api_server_that_hangs_holds_a_death_for_five_seconds(start, plane, a
     began = time.monotonic()
     for one in made:
         kubelet.end(one, 1, finishedAt=minutes_ago(0))
-    found = wait_for("all four", lambda: len(all_of := api.items("rayfailures")) == 4 and all_of, timeout=15)
+    told = time.monotonic()
+    found = wait_for("all four", lambda: len(all_of := api.items("rayfailures")) == 4 and all_of)
     took = time.monotonic() - began
     for one in made:
         vanish(api, one)
     peer.close()
-    # One after the other would be 20 s. A busy machine needs its own time for the rest.
-    assert rule.used >= 4 and 4.5 < took < 19, (rule.used, took)
+    assert rule.used >= 4 and took > 4.5, (rule.used, took)
+    # One after the other, each would be asked about five seconds after the one before.
+    asked = [r.at for r in peer.seen(lambda r: r.method == "GET" and r.plural == "nodes")]
+    assert asked[3] - asked[0] < told - began + 10, (asked, told - began)
     for spec in (f["spec"] for f in found):
         assert (spec["class"], spec["confidence"], spec["endedBy"]["kind"]) == ("PodDeleted", "likely", "Client"), spec
         assert any("could not be read" in m["what"] for m in spec["missing"]), spec
@@ -249,7 +252,7 @@ def test_kubernetes_own_taint_controller_deletes_for_a_taint_of_somebodys(start,
     with plane.controllers("--controllers", "taint-eviction-controller,node-lifecycle-controller") as manager:
         wait_for("the controller", lambda: "Caches are synced" in manager.text())
         plane.api().patch("nodes", name, {"spec": {"taints": [taint("example.com/maintenance", "yes", "NoExecute")]}})
-        wait_for("the deletion", lambda: "deletionTimestamp" in api.get("pods", made["metadata"]["name"])["metadata"], timeout=5)
+        wait_for("the deletion", lambda: "deletionTimestamp" in api.get("pods", made["metadata"]["name"])["metadata"], timeout=30)
     conditions = api.get("pods", made["metadata"]["name"])["status"]["conditions"]
     assert any(c["reason"] == "DeletionByTaintManager" for c in conditions if c["type"] == "DisruptionTarget")
     kubelet.end(made, 143, finishedAt=minutes_ago(0))

@@ -132,4 +132,5 @@ def test_who_cannot_write_it_says_so_once_and_ray_runs_all_the_same(start, launc
     operator = start(*launchers.option)
     make("demo", group("small")).wait_pods(1, 1)
     make("other", group("small")).wait_pods(1, 1)
+    wait_for("the line", lambda: "cannot be kept, so Ray pods may run without the launcher" in operator.text())
     assert len(re.findall("cannot be kept, so Ray pods may run without the launcher", operator.text())) == 1

@@ -106,7 +106,7 @@ class Prometheus:
     def get(self, path, **parameters):
         assert self.daemon.running(), self.daemon.text()
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=120) as answer:
             return json.load(answer)["data"]
 
     def query(self, text):

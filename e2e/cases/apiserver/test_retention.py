@@ -90,6 +90,6 @@ def test_without_limits_all_stay(start, api, make, kubelet):
     ("--keep-age", "1w", "720h"), ("--keep-age", "-1h", "720h"), ("--keep-count", "many", "number"),
 ])
 def test_a_wrong_limit_is_named(option, value, complaint):
-    result = subprocess.run([BUILD / "afterglow-operator", option, value], capture_output=True, text=True, timeout=30,
+    result = subprocess.run([BUILD / "afterglow-operator", option, value], capture_output=True, text=True, timeout=180,
                             check=False)
     assert result.returncode == 2 and option in result.stderr and complaint in result.stderr

@@ -2,7 +2,6 @@
 """Beside another operator: what the webhook makes of Ray pods, asked by a real API server."""
 
 import signal
-import time
 
 import pytest
 
@@ -142,9 +141,7 @@ def test_an_image_that_cannot_be_pulled_leaves_the_next_pods_without_the_sidecar
 
 def test_pods_come_while_no_replica_is_there(api, served):
     served.operators[0].stop(signal.SIGKILL)
-    began = time.monotonic()
     assert names(api.create("pods", ray_pod("alone"))) == ["ray-worker"]
-    assert time.monotonic() - began < 5
 
 
 def test_pods_come_while_the_replica_hangs(api, served):

@@ -38,7 +38,7 @@ def real(pages):
     subprocess.run(
         [BUILD / "afterglow-sidecar", "exec", "--memory-max", "128Mi", "--store", store, "--name", "leak", "--",
          BUILD / "test/hog", "1G", "--rate", "100M"],
-        check=False, capture_output=True, timeout=60,
+        check=False, capture_output=True, timeout=180,
     )
     (page,) = store.glob("**/report.html")
     return page
@@ -53,7 +53,7 @@ def browse(tmp_path):
             "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}",
             "--enable-logging=stderr", "--v=0", *options, page.resolve().as_uri() + fragment,
         ]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert result.returncode == 0, result.stderr
         # What a page does wrong stands here: refused scripts and styles, resources that are not there.
         assert "CONSOLE" not in result.stderr, result.stderr
@@ -175,7 +175,8 @@ def test_a_page_loads_nothing(pages, name):
 
 def test_a_real_death(browse, real):
     text = browse(real, "--dump-dom")
-    assert "<h1>Container leak was killed by the kernel: it reached its memory limit of 128.0 MiB" in text
+    # Without a sample of its last two seconds, or a whole report in the kernel log, it is only likely.
+    assert re.search("<h1>Container leak was (most likely )?killed by the kernel: it reached its memory limit of 128.0 MiB", text)
     assert text.count("<svg") == 2
     picture = screenshot(browse, real, "real", DESK, LIGHT)
     assert b"\x3f\x72\xb8" in colours(picture)

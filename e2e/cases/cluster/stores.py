@@ -97,7 +97,7 @@ def s3(k, namespace):
             result = subprocess.run(
                 ["curl", "-sSf", "-K", "-", "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD",  # curl 7.88 sends none by itself
                  "--aws-sigv4", f"aws:amz:{env['S3_REGION']}:s3", f"{env['S3_ENDPOINT']}/{path}"],
-                input=config.encode(), capture_output=True, check=False, timeout=60)
+                input=config.encode(), capture_output=True, check=False, timeout=180)
             assert result.returncode == 0, f"{path}: {result.stderr.decode()}"
             return result.stdout
 
@@ -112,7 +112,7 @@ def webhdfs(_k, _namespace):
         def read(name):
             path = name.removeprefix(f"webhdfs://{env['WEBHDFS']}")
             url = f"http://{env['WEBHDFS']}/webhdfs/v1{path}?op=OPEN&user.name={env['HDFS_USER']}"
-            with urllib.request.urlopen(url, timeout=60) as answer:  # the DataNode's by redirect
+            with urllib.request.urlopen(url, timeout=180) as answer:  # the DataNode's by redirect
                 return answer.read()
 
         yield Store("webhdfs", {"store__type": "webhdfs", "store__webhdfs__url": f"webhdfs://{env['WEBHDFS']}/failures",

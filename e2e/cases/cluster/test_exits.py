@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cluster.conftest import ROOT, Kubectl, check_bundle, container
+from cluster.conftest import ROOT, WATCHED, Kubectl, check_bundle, container
 from conftest import wait_for
 
 
@@ -24,7 +24,7 @@ def deaths(new_cluster, volume):
     assert volume.is_dir()
     return new_cluster("deaths", {
         "killed": worker("sleep 3; exec python3 -c 'import os; os.kill(os.getpid(), 9)'"),
-        "segfault": worker("sleep 3; exec python3 -c 'import ctypes; ctypes.string_at(0)'"),
+        "segfault": worker(f"{WATCHED}; exec python3 -c 'import ctypes; ctypes.string_at(0)'"),
         "error": worker("sleep 3; exit 3"),
         "missing": worker("sleep 3; no-such-command"),
         "held": {**worker("sleep 3; exit 5"), "annotations": HELD},
@@ -45,7 +45,7 @@ def pod_of(deaths, group):
     ("missing", 127, None, "CommandNotFound"),
 ])
 def test_the_exit_code_and_the_class_tell_how_it_ended(deaths, volume, group, code, signal, failure_class):
-    failure = deaths.wait_failure(pod=pod_of(deaths, group), timeout=90)
+    failure = deaths.wait_failure(pod=pod_of(deaths, group), restartCount=0, timeout=90)
     assert (failure["exitCode"], failure.get("signal"), failure["class"]) == (code, signal, failure_class)
     # 127 is the shell's word for a command of its own.
     assert failure["confidence"] == ("likely" if group == "missing" else "certain")

@@ -3,12 +3,16 @@
 
 import pytest
 
-from cluster.conftest import Kubectl, RayCluster, container, install, ray_cluster
+from cluster.conftest import SIDECAR_SOCKET, Kubectl, RayCluster, container, install, ray_cluster
 from conftest import wait_for
 
 # Slow enough for the sidecar to see who holds the memory: the kernel's line has a PID of the node only, so without a
-# sample of the last two seconds the report is honestly "likely". A busy machine took no sample of a faster hog.
-HOG = """import time
+# sample of the last two seconds the report is honestly "likely". A busy machine took no sample of a faster hog, and starts the
+# sidecar only after it.
+HOG = f"""import os, time
+while not os.path.exists('{SIDECAR_SOCKET}'):
+    time.sleep(0.5)
+time.sleep(3)
 kept = []
 while True:
     kept.append(bytearray(10 << 20))

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from cluster.conftest import check_bundle, container, install
+from cluster.conftest import SIDECAR_SOCKET, check_bundle, container, install
 from cluster.stores import STORES
 from conftest import wait_for
 
@@ -33,6 +33,18 @@ try:
     ray.get(table.read.remote())
 except Exception as error:
     answer(type(error).__name__)
+"""
+
+
+# Its core is to be kept, and of the same crash again there is none: the sidecar, which the kubelet starts after it, has to be there.
+CRASH = f"""
+import os, sys, time
+sys.path.insert(0, '{MOUNT}')
+import boom
+while not os.path.exists('{SIDECAR_SOCKET}'):
+    time.sleep(0.5)
+time.sleep(3)
+boom.poke()
 """
 
 
@@ -74,7 +86,7 @@ def crashed(store, k, new_cluster, extension):
              "binaryData": {"boom.so": base64.b64encode(extension.read_bytes()).decode()}})
     cluster = new_cluster(f"native-{store.kind}", {
         "actors": with_extension(container("ray-worker", "1200Mi")),
-        "plain": plain(f"import sys, time; sys.path.insert(0, '{MOUNT}'); import boom; time.sleep(3); boom.poke()"),
+        "plain": plain(CRASH),
     })
     cluster.wait_nodes(2)
     # Ray's driver waits a second to be told of the death; until then the actor is merely out of reach.

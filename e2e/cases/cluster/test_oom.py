@@ -10,7 +10,8 @@ import pytest
 from cluster.conftest import ROOT, check_bundle, container, container_status
 from conftest import wait_for
 
-# Without Ray's own memory monitor, which would kill the task before the kernel does.
+# Without Ray's own memory monitor, which would kill the task before the kernel does. It is slower before the limit, so that a sidecar
+# on a busy machine has a sample from there.
 LEAK = """
 import time, ray
 ray.init(address='auto', log_to_driver=False, logging_level='error')
@@ -20,7 +21,7 @@ def allocate_memory():
     kept = []
     while True:
         kept.append(bytearray(8 << 20))
-        time.sleep(0.04)
+        time.sleep(0.04 if len(kept) < 60 else 0.1)
 
 try:
     ray.get(allocate_memory.remote())
@@ -95,8 +96,11 @@ def test_a_task_that_kills_itself_is_not_taken_for_the_end_of_the_container(demo
 
 
 def test_the_container_is_oom_killed_with_exit_code_137(demo, leaked):
-    last = wait_for("the worker's end", lambda: container_status(demo.pod("worker"), "ray-worker")["lastState"].get("terminated"))
-    assert (last["exitCode"], last["reason"]) == (137, "OOMKilled")
+    def last():
+        return container_status(demo.pod("worker"), "ray-worker")["lastState"]["terminated"]
+    assert wait_for("the worker's end", last)["exitCode"] == 137
+    # containerd hears of the kill and of the end by different ways, in any order.
+    wait_for("the kubelet to name the kill", lambda: last()["reason"] == "OOMKilled")
     assert demo.pod_name("worker") == leaked
 
 
@@ -120,7 +124,7 @@ def test_get_rayfailures_reads_as_a_newspaper(k, demo, leaked):
 
 
 def test_logs_of_the_previous_instance_show_the_snapshot_with_the_task(k, demo, leaked):
-    wait_for("the restart", lambda: container_status(demo.pod("worker"), "ray-worker")["restartCount"] == 1)
+    wait_for("the restart", lambda: container_status(demo.pod("worker"), "ray-worker")["restartCount"] >= 1)
     log = wait_for("the previous log", lambda: k("logs", "-p", leaked, "-c", "ray-worker"))
     snapshot = [line for line in log.splitlines() if line.startswith("[afterglow]")]
     assert any("of its memory limit of 1.2 GiB" in line for line in snapshot)

@@ -29,7 +29,6 @@ pid = int(sys.argv[1])
 before = kills()
 open(f"/proc/{pid}/oom_score_adj", "w").write("1000")
 memory = os.memfd_create("fill")
-print(pid, flush=True)
 while kills() == before:
     os.write(memory, bytes(1 << 20))
 """
@@ -74,22 +73,30 @@ def incident_of(processes, failure_class, spec):
     return found[0]["metadata"]["name"], found[0].get("status", {}).get("causedBy", {}).get("name")
 
 
-def pid_of(name):
-    """Shell's text that sets P. The sidecar looks every 2 s: what is much younger it may not have seen."""
-    return (f"P=$(pgrep -x '{NAMES[name]}' | head -1); "
-            "until [ $(ps -o etimes= -p $P) -ge 6 ]; do sleep .5; done")
+def pid_of(k, pod, name, container_name="ray-worker"):
+    """
+    The PID of that process of Ray's when the launcher watches it, by a pidfd. The container, or Ray in it, may only just begin.
+    Of several it is the oldest: a child has its parent's name until it runs its own program.
+    """
+    look = (f"P=$(pgrep -ox '{NAMES[name]}') && [ $(ps -o etimes= -p $P) -ge 6 ] && "
+            "grep -qsx \"Pid:[[:space:]]*$P\" /proc/1/fdinfo/* && echo $P")
+    return int(wait_for(f"{name} of {pod} to be watched",
+                        lambda: k("exec", pod, "-c", container_name, "--", "bash", "-c", look), timeout=120, interval=1))
 
 
 def signal_to(k, pod, name, number, container_name="ray-worker"):
     """Signals that process of Ray's; returns its PID."""
-    return int(k("exec", pod, "-c", container_name, "--", "bash", "-c", f"{pid_of(name)}; kill -{number} $P; echo $P"))
+    pid = pid_of(k, pod, name, container_name)
+    k("exec", pod, "-c", container_name, "--", "bash", "-c", f"kill -{number} {pid}")
+    return pid
 
 
 def oom_of(k, pod, name, container_name="ray-worker"):
     """The kernel's OOM killer takes that process of Ray's, and no other; returns its PID."""
-    found = k.run("exec", "-i", pod, "-c", container_name, "--", "bash", "-c",
-                  f"{pid_of(name)}; exec python3 - $P", stdin=FILL, check=False)
-    return int(found.stdout.split()[0])
+    pid = pid_of(k, pod, name, container_name)
+    # Where the container ends with it, so does this.
+    k.run("exec", "-i", pod, "-c", container_name, "--", "python3", "-", str(pid), stdin=FILL, check=False)
+    return pid
 
 
 def report_of(volume, failure):
@@ -109,6 +116,23 @@ def wait_told(processes, pod, failure_class, fits=lambda spec: True, timeout=120
     """The latest failure of that pod that fits."""
     return wait_for(f"{failure_class} of {pod}", lambda: [
         spec for spec in told_of(processes, pod, failure_class) if fits(spec)], timeout=timeout)[-1]
+
+
+def wait_oom(processes, pod, pid, name):
+    """
+    The failure by which the kernel's OOM killer took that process. The container's end is in it, unless `ray start` took more than five
+    seconds to look: then the container still lives there.
+    """
+    def find():
+        named = [spec for spec in told_of(processes, pod) if spec["class"] in ("KernelOOMContainer", "KernelOOMProcess")
+                 and spec.get("process") == {"name": name, "pid": pid, "signal": "SIGKILL"}]
+        assert named, [(spec["class"], spec.get("process")) for spec in told_of(processes, pod)]
+        return named[0]
+    failure = wait_for(f"the OOM kill of {name} in {pod}", find, timeout=120)
+    if failure["class"] == "KernelOOMContainer":
+        assert failure["exitCode"] == 1
+    assert failure["confidence"] == "likely"
+    return failure
 
 
 def ended_by(signal):
@@ -174,9 +198,7 @@ def test_a_raylet_that_the_oom_killer_takes_is_named_and_the_limit_is_the_cause(
     settled(processes)
     pod = worker(processes, "first")
     pid = oom_of(k, pod, "raylet")
-    failure = wait_told(processes, pod, "KernelOOMContainer")
-    assert failure["process"] == {"name": "raylet", "pid": pid, "signal": "SIGKILL"}
-    assert (failure["exitCode"], failure["confidence"]) == (1, "likely")
+    failure = wait_oom(processes, pod, pid, "raylet")
     assert "it reached its memory limit of 2.0 GiB" in failure["verdict"]
     assert any("raylet" in e["text"] for e in report_of(volume, failure)[1]["evidence"])
 
@@ -209,7 +231,8 @@ def test_a_raylet_that_hangs_when_its_container_is_asked_to_stop_was_killed_by_r
     settled(processes)
     pod = worker(processes, "first")
     before = told_of(processes, pod)
-    k.run("exec", pod, "-c", "ray-worker", "--", "bash", "-c", f"{pid_of('raylet')}; kill -STOP $P; kill -TERM 1", check=False)
+    pid = pid_of(k, pod, "raylet")
+    k.run("exec", pod, "-c", "ray-worker", "--", "bash", "-c", f"kill -STOP {pid}; kill -TERM 1", check=False)
     (failure,) = wait_for("the end", lambda: [spec for spec in told_of(processes, pod) if spec not in before], timeout=120)
     assert (failure["class"], failure["confidence"]) == ("Terminated", "likely"), failure["verdict"]
     assert "asked to stop (SIGTERM from PID " in failure["verdict"]
@@ -246,12 +269,11 @@ def test_a_gcs_server_that_the_oom_killer_takes_is_the_first_cause_of_what_follo
     settled(processes)
     head, pods = processes.pod_name("head"), [worker(processes, group) for group in ("first", "second")]
     pid = oom_of(k, head, "gcs_server", "ray-head")
-    failure = wait_told(processes, head, "KernelOOMContainer")
-    assert failure["process"] == {"name": "gcs_server", "pid": pid, "signal": "SIGKILL"}
+    failure = wait_oom(processes, head, pid, "gcs_server")
     for pod in pods:
         lost = wait_told(processes, pod, "GCSLost", lambda spec: spec["endedAt"] >= failure["endedAt"], timeout=180)
         assert lost["confidence"] == "likely"
-        wait_for("the incident", lambda lost=lost: incident_of(processes, "GCSLost", lost)[1] == incident_of(processes, "KernelOOMContainer", failure)[0])
+        wait_for("the incident", lambda lost=lost: incident_of(processes, "GCSLost", lost)[1] == incident_of(processes, failure["class"], failure)[0])
 
 
 def test_no_end_is_told_as_an_application_error(processes):

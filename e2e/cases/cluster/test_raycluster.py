@@ -156,7 +156,7 @@ def keys_in_redis(k, options, space):
     host, port = options["redisAddress"].rsplit(":", 1)
     password = base64.b64decode(k.json("secret", "redis")["data"]["password"]).decode()
     result = subprocess.run(["redis-cli", "-h", host, "-p", port, "keys", f"RAY{space}@*"], capture_output=True, text=True,
-                            env={**os.environ, "REDISCLI_AUTH": password}, check=True, timeout=30)
+                            env={**os.environ, "REDISCLI_AUTH": password}, check=True, timeout=120)
     return result.stdout.split()
 
 

@@ -117,8 +117,8 @@ def point(kubectl, configuration, client_config):
 @contextlib.contextmanager
 def no_operator(kubectl):
     replicas = kubectl.json("--namespace", SYSTEM, "deployment", "afterglow-operator")["spec"]["replicas"]
-    scale(kubectl, 0)
     try:
+        scale(kubectl, 0)
         yield
     finally:
         scale(kubectl, replicas)
@@ -127,9 +127,9 @@ def no_operator(kubectl):
 def scale(kubectl, replicas):
     kubectl("--namespace", SYSTEM, "scale", "deployment/afterglow-operator", f"--replicas={replicas}")
     if replicas:
-        kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=120s", timeout=130)
+        kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=300s", timeout=320)
     else:
-        kubectl("--namespace", SYSTEM, "wait", "--for=delete", "pod", "-l", LABEL, "--timeout=60s", timeout=70)
+        kubectl("--namespace", SYSTEM, "wait", "--for=delete", "pod", "-l", LABEL, "--timeout=300s", timeout=320)
 
 
 def processes(pod):

@@ -80,7 +80,7 @@ def command(store, bundle, *args):
     return [str(SHIP), *store.args, *args, str(bundle.path)]
 
 
-def ship(store, bundle, *args, env=None, timeout=120, prefix=()):
+def ship(store, bundle, *args, env=None, timeout=300, prefix=()):
     done = subprocess.run(
         [*prefix, *command(store, bundle, *args)],
         capture_output=True,
@@ -109,7 +109,7 @@ def failed(store, bundle, *args, **kwargs):
 def read_back(store):
     """afterglow-ship --read: its result, and name to content of the archive."""
     # A path of its own bundle is no argument then.
-    done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=300, check=False)
     if done.returncode != 0:
         return done, {}
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
@@ -212,7 +212,7 @@ class HdfsStore:
 
     def call(self, method, path, op, user=None):
         url = f"{self.web}{urllib.request.quote(path)}?op={op}&user.name={user or self.superuser}"
-        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=60) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=180) as answer:
             return answer.read()
 
     def walk(self, path):

@@ -103,7 +103,7 @@ def test_two_at_once_are_one(store, large):
         command(store, large), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )  # fmt: skip
     second = ship(store, large)
-    out, error = first.communicate(timeout=120)
+    out, error = first.communicate(timeout=300)
     first = Outcome(first.returncode, out, error)
     assert 0 in (first.code, second.code)
     for outcome in (first, second):

@@ -104,7 +104,7 @@ class Federation:
 
     def wait(self, address):
         host, port = address.split(":")
-        for _ in range(300):
+        for _ in range(1200):
             probe = [*self.inside, "bash", "-c", f": >/dev/tcp/{host}/{port}"]
             if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
                 return

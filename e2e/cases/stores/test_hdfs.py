@@ -26,7 +26,7 @@ def admin(server, java_class, *args):
     jars = subprocess.run([server.launcher[-1], "build"], capture_output=True, text=True, check=True).stdout.strip()
     return subprocess.run(
         ["java", "-cp", f"{directory}/conf:{jars}/*", java_class, *args],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=300,
     ).stdout  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def test_down_and_back(tmp_path, large):
     process = subprocess.Popen(command(store, large), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         server.start()
-        process.communicate(timeout=120)
+        process.communicate(timeout=300)
         assert process.returncode in (0, 1)
         shipped(store, large)
         check_whole(store, large)

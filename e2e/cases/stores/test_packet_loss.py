@@ -48,7 +48,7 @@ def test_five_of_a_hundred_packets_lost(lossy, kind, credentials, tmp_path, larg
             read_all = store.call
             store.call = lambda *args: fetch(lossy, store, read_all, *args)
         lose(lossy)
-        shipped(store, large, prefix=lossy, timeout=300)
+        shipped(store, large, prefix=lossy, timeout=600)
         assert dropped(lossy) > 20
         check_whole(store, large)
     finally:

@@ -143,7 +143,7 @@ def test_down_and_back(credentials, tmp_path, large):
     try:
         server.start()
         quick = time.monotonic() - started < 5
-        process.communicate(timeout=120)
+        process.communicate(timeout=300)
         if process.returncode:
             # A server that is away for longer than its attempts take is left to the next run.
             assert process.returncode == 1 and not quick

@@ -71,7 +71,7 @@ remove_network() {
 
 start_share() { # NAME DIRECTORY
 	start "v2-$1" /usr/lib/qemu/virtiofsd --socket-path="$v2_dir/$1.sock" -o "source=$2" -o cache=auto
-	wait_for "v2-$1" 30 "the share $1" test -S "$v2_dir/$1.sock"
+	wait_for "v2-$1" 120 "the share $1" test -S "$v2_dir/$1.sock"
 }
 
 start_machine() {
