@@ -37,6 +37,10 @@ write_index() {
 	tools/sbom.py "build/arm64/images/$name.tar" build/arm64 arm64 "$digest" build/arm64/sysroot >"$out/$name-$version-arm64.spdx.json"
 }
 
+if [ -n "${RELEASE_KEY:-}" ] && [ -z "${RELEASE_URL:-}" ]; then
+	echo "release.sh: RELEASE_URL is missing. A release that is signed says in krew's manifest where its archives are." >&2
+	exit 1
+fi
 rm -rf "$out"
 mkdir -p "$out"
 export AFTERGLOW_LAUNCHERS="build/afterglow-launch build/arm64/afterglow-launch"

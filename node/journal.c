@@ -8,11 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/log.h"
 #include "lib/macros.h"
 
 #define OBJECTS_AT_ONCE_MAX 20000
 #define MACHINES_MAX \
 	64 /* directories looked at: a node's image may have brought those of other machines */
+
+/* What is not there is no fault, all else is kept for who asks. */
+static void note_fault(struct journal *j, const char *path)
+{
+	if (errno != ENOENT)
+		err_set(&j->fault, errno, "%s", path);
+}
 
 /* later: only if its last entry is later than that of the file before. */
 static void open_one(struct journal *j, const char *path, bool from_end, bool later)
@@ -21,10 +29,12 @@ static void open_one(struct journal *j, const char *path, bool from_end, bool la
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
 
-	if (fd < 0)
+	if (fd < 0) {
+		note_fault(j, path);
 		return;
+	}
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    journal_file_open(&file, fd, from_end, NULL) < 0 ||
+	    journal_file_open(&file, fd, from_end, &j->fault) < 0 ||
 	    (later && file.written_us <= j->file.written_us)) {
 		close(fd);
 		return;
@@ -43,8 +53,11 @@ static void open_latest_in(struct journal *j, const char *directory, bool from_e
 	DIR *dir = opendir(directory);
 	struct dirent *e;
 
+	if (!dir)
+		note_fault(j, directory);
 	for (int n = 0; dir && n < MACHINES_MAX && (e = readdir(dir)); n++)
-		if (e->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s/system.journal",
+		/* With a dot: the journal of a namespace, or no directory of journald's. */
+		if (!strchr(e->d_name, '.') && snprintf(path, sizeof(path), "%s/%s/system.journal",
 						    directory, e->d_name) < (int)sizeof(path))
 			open_one(j, path, from_end, true);
 	if (dir)
@@ -56,6 +69,7 @@ static void open_latest(struct journal *j, bool from_end)
 	static const char *const places[] = { "/var/log/journal", "/run/log/journal" };
 	char directory[sizeof(j->path)];
 
+	j->fault.code = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		snprintf(directory, sizeof(directory), "%s%s", j->root, places[i]);
 		open_latest_in(j, directory, from_end);
@@ -66,7 +80,13 @@ int journal_open(struct journal *ret_journal, const char *root, struct err *err)
 {
 	*ret_journal = (struct journal){ .root = root, .file = { .fd = -1, .written_us = -1 } };
 	open_latest(ret_journal, true);
-	return ret_journal->file.fd < 0 ? err_set(err, ENOENT, "the node has no journal") : 0;
+	if (ret_journal->file.fd >= 0)
+		return 0;
+	if (!ret_journal->fault.code)
+		return err_set(err, ENOENT, "the node has no journal");
+	if (err)
+		*err = ret_journal->fault;
+	return -ret_journal->fault.code;
 }
 
 static void read_on(struct journal *j, void (*fn)(const char *line, size_t len))
@@ -96,17 +116,27 @@ static bool is_replaced(const struct journal *j)
 
 void journal_read(struct journal *j, void (*fn)(const char *line, size_t len))
 {
+	/* Asked before what is left is read: journald renames the file after its last entry. */
+	bool replaced = j->file.fd < 0 || is_replaced(j);
+	int64_t read_us;
+
 	if (j->file.fd >= 0)
 		read_on(j, fn);
-	if (j->file.fd >= 0 && !is_replaced(j))
+	if (!replaced)
 		return;
+	read_us = j->file.written_us;
 	closep(&j->file.fd);
 	j->file.fd = -1;
 	open_one(j, j->path, false, false);
-	if (j->file.fd < 0)
+	if (j->file.fd < 0) {
 		open_latest(j, false);
+		/* journald has copied there what it wrote elsewhere, behind what it wrote before. */
+		j->file.after_us = read_us;
+	}
 	if (j->file.fd >= 0)
 		read_on(j, fn);
+	else if (j->fault.code)
+		log_warning_limited("the journal cannot be read: %s", err_text(&j->fault));
 }
 
 void journal_close(struct journal *j)

@@ -17,14 +17,15 @@ struct journal {
 	const char *root; /* the node's root directory, as the agent sees it */
 	struct journal_file
 		file; /* fd -1: there is no file now, and the rest is of the previous file */
+	struct err fault; /* why one that is there could not be opened, when last looked for */
 	struct stat st; /* of the file */
 	char path[512];
 	char line[JOURNAL_LINE_MAX];
 };
 
 /*
- * Opens the journal at its end, so that only new entries are read. -ENOENT: the node has no journal.
- * root must outlive it.
+ * Opens the journal at its end, so that only new entries are read. -ENOENT: the node has no journal; else why
+ * it cannot be opened, as -EACCES or -ENOTSUP. root must outlive it.
  */
 int journal_open(struct journal *ret_journal, const char *root, struct err *err);
 

@@ -251,7 +251,7 @@ enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *
 	if (!whole && at == f->tail)
 		return JOURNAL_END;
 	f->at = after(at, o.size);
-	if (!is_wanted(&fields))
+	if (!is_wanted(&fields) || fields.realtime_us <= f->after_us)
 		return JOURNAL_OTHER;
 	*ret_len = write_line(&fields, line);
 	return JOURNAL_LINE;

@@ -22,6 +22,7 @@ struct journal_file {
 	uint64_t at; /* the offset of the next object to read */
 	uint64_t tail; /* the offset of the last object, by the header */
 	int64_t written_us; /* Unix time of the last entry */
+	int64_t after_us; /* the caller sets it: only entries that were written later are lines */
 };
 
 enum journal_step {

@@ -126,6 +126,49 @@ static void the_journal_of_this_machine_is_the_one_that_was_written_last(void **
 	close(other.fd);
 }
 
+static void what_was_read_before_journald_moved_is_not_read_again(void **state)
+{
+	struct journal_writer w = make_file(VOLATILE, 2000);
+	struct journal j;
+
+	(void)state;
+	say(&w, "old");
+	assert_int_equal(journal_open(&j, root, NULL), 0);
+	say(&w, "read");
+	journal_read(&j, take);
+	assert_true(has("read"));
+	strbuf_reset(&seen);
+	close(w.fd);
+	run("rm " VOLATILE "/system.journal");
+	w = make_file(PERSISTENT, 1990);
+	say(&w, "of an earlier boot");
+	w.time_us = 2000;
+	say(&w, "old");
+	say(&w, "read");
+	say(&w, "new");
+	journal_read(&j, take);
+	assert_true(has("new") && !has("read") && !has("old") && !has("earlier"));
+	journal_close(&j);
+	close(w.fd);
+}
+
+static void the_journal_of_a_namespace_is_not_the_nodes(void **state)
+{
+	struct journal_writer other = make_file(PERSISTENT ".chatty", 9000),
+			      w = make_file(PERSISTENT, 1000);
+	struct journal j;
+
+	(void)state;
+	assert_int_equal(journal_open(&j, root, NULL), 0);
+	say(&other, "other");
+	say(&w, "ours");
+	journal_read(&j, take);
+	assert_true(has("ours") && !has("other"));
+	journal_close(&j);
+	close(w.fd);
+	close(other.fd);
+}
+
 static void a_journal_that_comes_later_is_read_from_its_beginning(void **state)
 {
 	struct journal_writer w;
@@ -150,7 +193,7 @@ static void a_link_or_a_directory_is_no_journal(void **state)
 	(void)state;
 	run("mkdir -p var/log/journal/directory/system.journal var/log/journal/linked");
 	run("ln -s \"$PWD/elsewhere/system.journal\" var/log/journal/linked/system.journal");
-	assert_int_equal(journal_open(&j, root, NULL), -ENOENT);
+	assert_int_equal(journal_open(&j, root, NULL), -ELOOP);
 	close(w.fd);
 }
 
@@ -180,6 +223,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_journal_of_this_machine_is_the_one_that_was_written_last, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(
+			what_was_read_before_journald_moved_is_not_read_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_journal_of_a_namespace_is_not_the_nodes, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(
 			a_journal_that_comes_later_is_read_from_its_beginning, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_link_or_a_directory_is_no_journal, setup,

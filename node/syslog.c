@@ -160,15 +160,19 @@ static void on_look(struct source *s, int64_t now_ns)
 
 int syslog_start(struct node *n, struct err *err)
 {
+	struct err why = { 0 };
+
 	if (!n->options->syslog || !n->processes)
 		return 0;
 	syslog_file.node = n;
 	outbox_init(&syslog_file.outbox);
 	syslog_file.fd = open_file(true);
 	syslog_file.keeps_no_file = syslog_file.fd < 0;
-	if (journal_open(&syslog_file.journal, n->options->root, NULL) < 0 &&
-	    syslog_file.keeps_no_file)
-		log_info("the node has neither a syslog file nor a journal");
+	syslog_file.journal.file.fd = -1;
+	if (syslog_file.keeps_no_file &&
+	    journal_open(&syslog_file.journal, n->options->root, &why) < 0)
+		log_info("the node has no syslog file, and no journal is read: %s",
+			 err_text(&why));
 	syslog_file.look =
 		(struct source){ .name = "syslog", .fd = -1, .due_ns = 0, .due = on_look };
 	return loop_add(&n->loop, &syslog_file.look, err);

@@ -92,7 +92,7 @@ static void on_drain_over(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	log_warning("stopped: some writes had no answer after %d s", DRAIN_S);
+	log_warning("stopped after %d s: some writes, the export or a connection did not end before", DRAIN_S);
 	event_base_loopbreak(p->base);
 }
 

@@ -14,8 +14,9 @@
 #include "lib/macros.h"
 #include "plugin/table.h"
 
-#define DIR_MODE 0755
-#define FILE_MODE 0644
+/* A core is the memory of a process: it is for whoever saved it. */
+#define DIR_MODE 0700
+#define FILE_MODE 0600
 
 void archive_init(struct archive *a, int dir_fd)
 {

@@ -53,7 +53,7 @@ done
 mkdir -p "$ray" "$side" "$volume" "$work/node" "$work/store" "$work/spool"
 "$contain" --cgroup "$side" --memory own --pid sh -c "mount --bind $volume $work/node && exec \"\$@\"" sh "$sidecar" \
 	--socket "$work/socket" --node-socket "$work/node/node.sock" --store "$work/store" --spool "$work/spool" --kernel-log off \
-	--grace 1 >"$work/sidecar" 2>&1 &
+	--full-bundles 0 --grace 1 >"$work/sidecar" 2>&1 &
 started=$!
 wait_until [ -S "$volume/node.sock" ]
 stored_so_far=$(count_stored)

@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 compile() { # DIR
 	command -v go >/dev/null || die "Go is not installed"
 	echo "building the OpenTelemetry collector into $1"
-	cd "$here" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$1/otelcol" .
+	cd "$here" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$1/otelcol" .
 }
 
 dir=$cache/otelcol-$(cat "$here/go.mod" "$here/go.sum" "$here/main.go" | sha256sum | cut -c1-16)

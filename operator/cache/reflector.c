@@ -14,6 +14,8 @@
 #define STREAM_ERRORS_MAX 5
 /* So many streams in a row may break off before their initial events are over; then it is a list's turn. */
 #define CUT_STREAMS_MAX 2
+/* So many lists in a row may fail where pages are preferred; then a stream is tried, which the server has to admit only once. */
+#define FAILED_LISTS_MAX 2
 
 void reflector_init(struct reflector *r, uint64_t seed)
 {
@@ -49,7 +51,7 @@ static int timeout_s(struct reflector *r)
 
 static bool may_stream(const struct reflector *r)
 {
-	if (r->prefers_pages && !r->expired)
+	if (r->prefers_pages && !r->expired && r->failed_lists < FAILED_LISTS_MAX)
 		return false;
 	return !r->no_streams && r->cut_streams < CUT_STREAMS_MAX;
 }
@@ -124,7 +126,8 @@ static struct reflector_step page_read(struct reflector *r, const struct reflect
 	if (!r->rv[0]) /* no list of Kubernetes lacks a version: a proxy answered */
 		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 	r->synced = true;
-	r->cut_streams = 0;
+	r->cut_streams = r->failed_lists = 0;
+	r->unlimited = false;
 	struct reflector_step step = watch(r, now_ns);
 	step.swap = true;
 	return step;
@@ -136,9 +139,12 @@ static struct reflector_step list_failed(struct reflector *r, const struct refle
 	/* The kind is gone, or hidden from us: what we hold of it says nothing any more. */
 	if (event->status == 404 || event->status == 403)
 		r->synced = false;
-	/* Compaction went over the snapshot between two pages: one list in one piece. */
-	if (event->status == 410 && r->token[0] && !r->unlimited)
-		return list(r, true);
+	r->failed_lists++;
+	/* Compaction went over the snapshot between two pages: one stream, or one list in one piece. */
+	if (event->status == 410 && r->token[0] && !r->unlimited) {
+		r->expired = true;
+		return may_stream(r) ? begin(r, now_ns) : list(r, true);
+	}
 	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 }
 
@@ -209,7 +215,7 @@ static struct reflector_step stream_whole(struct reflector *r, const struct refl
 		return stream_cut(r, event, now_ns);
 	r->state = REFLECTOR_WATCHING;
 	r->synced = true;
-	r->cut_streams = 0;
+	r->cut_streams = r->failed_lists = 0;
 	r->last_status = 0;
 	r->alive_ns = now_ns;
 	return (struct reflector_step){ .action = REFLECTOR_GO_ON, .swap = true };

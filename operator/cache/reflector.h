@@ -89,11 +89,13 @@ struct reflector {
 	bool unlimited;
 	/*
 	 * Set after init, for a kind with many objects: the copy is read in pages, which cost the
-	 * server half of what a stream does, unless the last version was gone. A list that takes
-	 * long could lose its version again before its watch begins; a stream cannot.
+	 * server half of what a stream does, unless the last version was gone or lists fail again
+	 * and again. A list that takes long could lose its version again before its watch begins; a
+	 * stream cannot.
 	 */
 	bool prefers_pages;
 	bool no_streams; /* the server does not support streams */
+	unsigned failed_lists; /* lists in a row that failed */
 	unsigned cut_streams; /* streams in a row that were cut during their initial events */
 	/*
 	 * A whole list was read, and since then no list was asked for by REFLECTOR_START or refused

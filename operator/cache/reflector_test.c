@@ -477,6 +477,50 @@ static void pages_come_first_where_they_are_preferred_and_a_stream_when_the_vers
 	assert_true(r.synced);
 }
 
+static void pages_that_expire_or_fail_again_and_again_are_given_up_for_a_stream(void **state)
+{
+	static const struct row rows[] = {
+		{ 0, START, REFLECTOR_LIST },
+		{ S, PAGE("100", "t1"), REFLECTOR_LIST, false, "" },
+		{ S, LIST_FAILED(410), REFLECTOR_STREAM },
+		{ S, INITIAL_END("200"), REFLECTOR_GO_ON, true, "200" },
+		{ S, OBJECT("201"), REFLECTOR_GO_ON, false, "201" },
+		{ S, START, REFLECTOR_LIST },
+		{ S, PAGE("300", "t1"), REFLECTOR_LIST },
+		{ S, LIST_FAILED(500), REFLECTOR_WAIT, false, NULL, 800 * NS_PER_MS, 1600 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_LIST },
+		{ S, LIST_FAILED(500), REFLECTOR_WAIT, false, NULL, 1600 * NS_PER_MS, 3200 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_STREAM },
+		{ S, INITIAL_END("400"), REFLECTOR_GO_ON, true, "400" },
+		{ S, START, REFLECTOR_LIST },
+	};
+	struct reflector r;
+	(void)state;
+
+	reflector_init(&r, 12345);
+	r.prefers_pages = true;
+	run_from(&r, rows, ARRAY_SIZE(rows));
+}
+
+static void a_list_in_one_piece_is_the_last_such(void **state)
+{
+	static const struct row rows[] = {
+		{ 0, START, REFLECTOR_LIST },
+		{ S, PAGE("100", "t1"), REFLECTOR_LIST },
+		{ S, LIST_FAILED(410), REFLECTOR_LIST },
+		{ S, PAGE("200", NULL), REFLECTOR_WATCH, true, "200" },
+		{ S, GARBAGE, REFLECTOR_WAIT, false, "", 800 * NS_PER_MS, 1600 * NS_PER_MS },
+		{ 0, TIMER, REFLECTOR_LIST },
+	};
+	struct reflector r;
+	(void)state;
+
+	reflector_init(&r, 12345);
+	r.no_streams = true;
+	run_from(&r, rows, ARRAY_SIZE(rows));
+	assert_false(r.unlimited);
+}
+
 static void without_a_connection_or_with_429_a_stream_waits_and_is_tried_again(void **state)
 {
 	static const struct row rows[] = {
@@ -599,6 +643,8 @@ int main(void)
 		cmocka_unit_test(a_server_that_knows_no_streams_is_asked_once),
 		cmocka_unit_test(another_refusal_is_followed_by_a_list_this_once),
 		cmocka_unit_test(pages_come_first_where_they_are_preferred_and_a_stream_when_the_version_is_gone),
+		cmocka_unit_test(pages_that_expire_or_fail_again_and_again_are_given_up_for_a_stream),
+		cmocka_unit_test(a_list_in_one_piece_is_the_last_such),
 		cmocka_unit_test(without_a_connection_or_with_429_a_stream_waits_and_is_tried_again),
 		cmocka_unit_test(a_stream_that_breaks_off_leaves_the_copy_alone_and_the_third_is_a_list),
 		cmocka_unit_test(a_version_that_is_gone_again_and_again_is_asked_for_ever_more_slowly),

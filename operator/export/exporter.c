@@ -183,6 +183,15 @@ static void try_again(struct exporter *exporter, int64_t least_ns, const struct 
 				    duration_format(delay, text));
 }
 
+/* The collector answers. */
+static void takes_again(struct exporter *exporter)
+{
+	if (exporter->not_before_ns)
+		log_info("%s answers again", exporter->url);
+	exporter->not_before_ns = 0;
+	exporter->backoff.failures = 0;
+}
+
 static void take_sent(struct exporter *exporter, const struct http_response *response, size_t n)
 {
 	struct otlp_answer answer;
@@ -195,10 +204,7 @@ static void take_sent(struct exporter *exporter, const struct http_response *res
 	count(exporter, "rejected", answer.rejected);
 	count(exporter, "sent", n - answer.rejected);
 	export_queue_drop(&exporter->queue, n);
-	if (exporter->not_before_ns)
-		log_info("%s takes RayFailures again", exporter->url);
-	exporter->not_before_ns = 0;
-	exporter->backoff.failures = 0;
+	takes_again(exporter);
 }
 
 static void on_answer(void *arg, const struct http_response *response)
@@ -219,6 +225,7 @@ static void on_answer(void *arg, const struct http_response *response)
 				    exporter->url, response->status, n);
 		count(exporter, "refused", n);
 		export_queue_drop(&exporter->queue, n);
+		takes_again(exporter);
 		break;
 	}
 	wake_now(exporter);
@@ -331,5 +338,7 @@ void exporter_flush(struct exporter *exporter, void (*on_flushed)(void *arg), vo
 	exporter->flush_until_ns = now_boottime_ns() + patience_ms * NS_PER_MS;
 	exporter->on_flushed = on_flushed;
 	exporter->on_flushed_arg = arg;
+	/* Whatever failed before: the collector may be back. */
+	exporter->not_before_ns = 0;
 	wake_now(exporter);
 }

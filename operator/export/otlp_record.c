@@ -97,7 +97,8 @@ static void put_resource(cJSON *record, const cJSON *failure, const struct otlp_
 		if (!otlp_settings_has(settings, resource_texts[i].key))
 			put_text(attributes, resource_texts[i].key,
 				 json_str(failure, resource_texts[i].path));
-	put_number(attributes, "k8s.container.restart_count", failure, "spec.restartCount");
+	if (!otlp_settings_has(settings, "k8s.container.restart_count"))
+		put_number(attributes, "k8s.container.restart_count", failure, "spec.restartCount");
 	put_settings(attributes, settings);
 }
 

@@ -124,6 +124,17 @@ static void settle(struct failure_writer *writer, struct pending_failure *p)
 	pending_failures_remove(&writer->pending, p);
 }
 
+/* The RayFailure exists. Where our write of it got no answer, it is ours. */
+static void settle_existing(struct failure_writer *writer, struct pending_failure *p)
+{
+	if (p->unanswered) {
+		_cleanup_json_ cJSON *object = object_of(writer, p->failure);
+
+		tell_recorded(writer, object);
+	}
+	settle(writer, p);
+}
+
 void failure_writer_written(struct failure_writer *writer, const char *key)
 {
 	struct pending_failure *p = pending_failures_get(&writer->pending, key);
@@ -131,12 +142,7 @@ void failure_writer_written(struct failure_writer *writer, const char *key)
 	/* While our own write of it runs, its answer settles it. */
 	if (!p || !workqueue_remove(&writer->queue, key))
 		return;
-	if (p->unanswered) {
-		_cleanup_json_ cJSON *object = object_of(writer, p->failure);
-
-		tell_recorded(writer, object);
-	}
-	settle(writer, p);
+	settle_existing(writer, p);
 }
 
 void failure_writer_removed(struct failure_writer *writer, const char *key)
@@ -214,16 +220,15 @@ static void on_created(void *arg, struct client_response *response)
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
-		if (p->unanswered)
-			tell_recorded(writer, p->object);
-		settle(writer, p);
+		settle_existing(writer, p);
 	} else if (client_namespace_ends(response)) {
 		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->object, "spec.verdict"));
 		settle(writer, p);
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		take_invalid(writer, p, response);
 	} else {
-		p->unanswered |= response->maybe_done;
+		/* A 5xx may come after the write was done (a timeout of etcd). */
+		p->unanswered |= response->maybe_done || response->status >= 500;
 		retry(writer, p, response->status, response->retry_after_ns, &response->err);
 	}
 	failure_writer_wake(writer);
@@ -307,7 +312,7 @@ static void start(struct failure_writer *writer, const char *key)
 		workqueue_forget(&writer->queue, key);
 		workqueue_done(&writer->queue, key);
 	} else if (store_has(informer_store(writer->o.known), key)) {
-		settle(writer, p);
+		settle_existing(writer, p);
 	} else if (!ask_who_ended_it(writer, p)) {
 		go_on(writer, p);
 	}

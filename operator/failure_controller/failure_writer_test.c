@@ -252,6 +252,38 @@ static void a_failure_whose_answer_was_lost_may_come_by_the_watch(void **state)
 	assert_int_equal(failure_writer_n_pending(f->writer), 0);
 }
 
+static void a_failure_that_is_written_although_the_server_failed_is_recorded_by_us(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "POST", FAILURES, 504, STATUS(504, "Timeout") "}", 1);
+	fake_api_answers(&f->api, "POST", FAILURES, 409, STATUS(409, "AlreadyExists") "}", 0);
+	crash(f, "w1");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(f->recorded, 1);
+}
+
+/* The common order: the watch is quicker than the end of the call. */
+static void a_failure_that_the_watch_shows_while_its_write_has_no_answer_is_recorded_by_us(void **state)
+{
+	struct fixture *f = *state;
+	cJSON *object = cJSON_CreateObject();
+	char key[128];
+
+	fake_api_answers(&f->api, "POST", FAILURES, 0, NULL, 0);
+	crash(f, "w1");
+	fake_api_turn(&f->api, waits_again, f);
+	json_set_str(object, "apiVersion", "afterglow.dev/v1alpha1");
+	json_set_str(object, "kind", "RayFailure");
+	json_set_str(json_object_at(object, "metadata"), "namespace", "ml");
+	json_set_str(json_object_at(object, "metadata"), "name", strchr(written_key(f, key, sizeof(key)), '/') + 1);
+	json_set_str(json_object_at(object, "metadata"), "uid", "u-1");
+	json_set_str(json_object_at(object, "metadata"), "resourceVersion", "99999");
+	informer_learn(watches_informer(f->watches, WATCH_FAILURES), object);
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(f->recorded, 1);
+}
+
 static void a_server_in_trouble_is_asked_again(void **state)
 {
 	struct fixture *f = *state;
@@ -352,6 +384,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_failure_that_another_replica_wrote_is_as_good_as_our_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failure_whose_answer_was_lost_is_recorded_by_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failure_whose_answer_was_lost_may_come_by_the_watch, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_that_is_written_although_the_server_failed_is_recorded_by_us, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_that_the_watch_shows_while_its_write_has_no_answer_is_recorded_by_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_server_in_trouble_is_asked_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_crd_of_an_older_release_gets_what_it_takes, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_the_server_never_takes_is_lost_and_said_to_be, setup, teardown),

@@ -50,10 +50,11 @@ static void pause_ms(int64_t ms)
 /* Goes with the process, however it ends. A filesystem without locks has no second shipper either. */
 static int lock_bundle(const struct delivery *d, const char *bundle, struct fault *fault)
 {
-	int64_t until = now_boottime_ns() + LOCK_WITHIN_NS;
+	int64_t now = now_boottime_ns(), until = now + LOCK_WITHIN_NS;
 
+	/* Others want their share of the time that a pod has left. A bundle in use is tried again. */
 	if (d->context.deadline_ns)
-		until = MIN(until, d->context.deadline_ns);
+		until = MIN(until, now + (d->context.deadline_ns - now) / 8);
 	for (bool waits = false; flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; waits = true) {
 		if (now_boottime_ns() >= until)
 			return fault_set(fault, FAULT_BUSY, "%s: another afterglow-ship is at it, or a core is being added", bundle);
@@ -72,12 +73,22 @@ static int open_bundle(struct delivery *d, const char *bundle, struct fault *fau
 	return lock_bundle(d, bundle, fault);
 }
 
+/* By a spool that is full, while we waited for it. */
+static bool is_removed(int dir_fd)
+{
+	struct stat st;
+
+	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
+}
+
 static int read_manifest(struct delivery *d, struct fault *fault)
 {
 	const struct ship_options *o = d->context.options;
 	struct err err = { 0 };
 	int r = file_read(d->dir_fd, PLAN_MANIFEST, &d->manifest, &err);
 
+	if (r == -ENOENT && is_removed(d->dir_fd))
+		return fault_set(fault, FAULT_BUNDLE_CHANGED, "the bundle was removed");
 	if (r == -ENOENT)
 		return fault_set(fault, FAULT_BUNDLE, "no " PLAN_MANIFEST ": the bundle is not complete");
 	if (r < 0)

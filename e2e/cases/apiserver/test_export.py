@@ -19,7 +19,8 @@ OOM = {"reason": "OOMKilled"}
 @pytest.fixture(scope="module")
 def program():
     """The collector's program."""
-    result = subprocess.run([ROOT / "e2e/otelcol/build.sh"], capture_output=True, text=True, check=True)
+    result = subprocess.run([ROOT / "e2e/otelcol/build.sh"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
     return result.stdout.splitlines()[-1]
 
 
