@@ -170,7 +170,7 @@ $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=k
 $(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
 $(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
 $(BUILD)/test/sidecar/crash/core_stream_test: LDFLAGS += -Wl,--wrap=statvfs
-$(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--wrap=extend_commit
+$(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--wrap=extend_commit,--wrap=extend_discard
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit

@@ -17,6 +17,7 @@
 #include "sidecar/store/extend.h"
 
 #define UNDO_WITHIN_NS (200 * NS_PER_MS) /* for a disk that answers */
+#define UNDO_TRIES 3 /* the process that does it may be killed as well */
 
 struct addition {
 	char *bundle;
@@ -113,7 +114,11 @@ static int begin_within_time(struct begin *b, int64_t within_ns, struct err *err
 {
 	if (errand_start(&beginning, begin, b, err) < 0)
 		return err_wrap(err, "%s", b->bundle);
-	errand_wait(&beginning, within_ns, on_begun, b);
+	enum errand_state state = errand_wait(&beginning, within_ns, on_begun, b);
+
+	/* It was killed. What it had begun is taken back. */
+	if (!b->answered && state == ERRAND_ENDED)
+		return err_set(err, ECHILD, "%s: the child that begins it", b->bundle);
 	if (!b->answered) {
 		/* From now on its answer is not taken. */
 		shutdown(beginning.fd, SHUT_RDWR);
@@ -140,6 +145,47 @@ static struct addition *addition_new(const struct begin *b)
 	return NULL;
 }
 
+/* What nobody takes over */
+
+static void undo(int fd, void *arg)
+{
+	const struct addition *a = arg;
+
+	extend_discard(a->bundle, a->file);
+	if (fd >= 0)
+		errand_send(fd, "", 1, -1);
+}
+
+static bool on_undone(const void *data, size_t len, int passed_fd, void *arg)
+{
+	(void)data;
+	(void)len;
+	closep(&passed_fd);
+	*(bool *)arg = true;
+	return false; /* until its end: the next one is not to find it busy */
+}
+
+static void take_back(struct addition *a)
+{
+	enum errand_state state = ERRAND_ENDED;
+	bool undone = false;
+
+	for (int i = 0; i < UNDO_TRIES && state == ERRAND_ENDED && !undone; i++) {
+		int rc = errand_start(&undoing, undo, a, NULL);
+
+		/* Where the pod may have no more processes. Where a disk does not answer, the next sidecar removes it. */
+		if (rc < 0 && rc != -EBUSY)
+			undo(-1, a);
+		if (rc < 0)
+			break;
+		/* To close a file may mean to wait as well: the errand's copy is the last one. */
+		closep(&a->fd);
+		a->fd = -1;
+		state = errand_wait(&undoing, UNDO_WITHIN_NS, on_undone, &undone);
+	}
+	addition_free(a);
+}
+
 int addition_begin(const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition, struct err *err)
 {
 	struct begin b = { .bundle = bundle, .file = file, .fd = -1 };
@@ -151,7 +197,10 @@ int addition_begin(const char *bundle, const char *file, int64_t within_ns, stru
 	if (!a)
 		return err_set(err, ENOMEM, "extend %s", bundle);
 	if (begin_within_time(&b, within_ns, err) < 0) {
-		addition_free(a);
+		if (err->code == ECHILD)
+			take_back(a);
+		else
+			addition_free(a);
 		return -err->code;
 	}
 	a->fd = b.fd;
@@ -195,30 +244,6 @@ static bool on_result(const void *data, size_t len, int passed_fd, void *arg)
 		a->answered = true;
 	}
 	return false;
-}
-
-static void undo(int fd, void *arg)
-{
-	const struct addition *a = arg;
-	struct extension *e;
-	int file;
-
-	(void)fd;
-	if (extend_resume(a->bundle, a->file, &e, &file, NULL) >= 0)
-		extend_abort(e);
-}
-
-static void take_back(struct addition *a)
-{
-	int rc = errand_start(&undoing, undo, a, NULL);
-
-	/* Where the pod may have no more processes. Where a disk does not answer, the next sidecar removes it. */
-	if (rc < 0 && rc != -EBUSY)
-		undo(-1, a);
-	/* To close a file may mean to wait as well: the errand's copy is the last one. */
-	addition_free(a);
-	if (rc >= 0)
-		errand_wait(&undoing, UNDO_WITHIN_NS, errand_ignore, NULL);
 }
 
 static void on_committed(bool in_time, void *arg)

@@ -15,7 +15,7 @@
 struct addition;
 
 /*
- * bundle, file: as for extend_begin. Waits for the disk, for at most within_ns: -ETIMEDOUT; -EBUSY: the one before, of whichever
+ * bundle, file: as for extend_begin. Waits for the disk, for at most within_ns: -ETIMEDOUT; -ECHILD: the process that does it was killed; -EBUSY: the one before, of whichever
  * bundle, has not come back.
  */
 int addition_begin(const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition, struct err *err);

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,13 +59,25 @@ static void wait_for_disk(void)
 		_exit(1);
 }
 
+/* Shared with the children: so many of them are killed before they have done anything. */
+static unsigned int *n_begins_to_die, *n_undoes_to_die;
+
+static void die_if(unsigned int *left)
+{
+	if (*left && (*left)--)
+		raise(SIGKILL);
+}
+
 int __real_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
 int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
 int __wrap_extend_begin(const char *where, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
 {
 	if (begin_hangs)
 		wait_for_disk();
-	return __real_extend_begin(where, file, ret_extension, ret_fd, err);
+	int r = __real_extend_begin(where, file, ret_extension, ret_fd, err);
+
+	die_if(n_begins_to_die);
+	return r;
 }
 
 int __real_extend_commit(struct extension *e, const char *sha256, struct err *err);
@@ -73,6 +87,22 @@ int __wrap_extend_commit(struct extension *e, const char *sha256, struct err *er
 	if (commit_hangs)
 		wait_for_disk();
 	return __real_extend_commit(e, sha256, err);
+}
+
+void __real_extend_discard(const char *where, const char *file);
+void __wrap_extend_discard(const char *where, const char *file);
+void __wrap_extend_discard(const char *where, const char *file)
+{
+	die_if(n_undoes_to_die);
+	__real_extend_discard(where, file);
+}
+
+static int share_counters(void **state)
+{
+	n_begins_to_die = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	n_undoes_to_die = n_begins_to_die + 1;
+	(void)state;
+	return n_begins_to_die == MAP_FAILED ? -1 : 0;
 }
 
 static int setup(void **state)
@@ -200,6 +230,26 @@ static void an_addition_that_is_taken_back_leaves_no_trace(void **state)
 	assert_false(is_in_bundle(FILE_NAME));
 }
 
+static void what_a_killed_process_was_to_take_back_another_one_takes_back(void **state)
+{
+	(void)state;
+	*n_undoes_to_die = 2;
+	addition_abort(begin(FILE_NAME));
+	assert_true(comes_true(is_not_pending));
+	assert_int_equal(*n_undoes_to_die, 0);
+}
+
+static void what_a_killed_process_has_begun_is_taken_back(void **state)
+{
+	struct addition *a = NULL;
+	(void)state;
+
+	*n_begins_to_die = 1;
+	assert_int_equal(addition_begin(path, FILE_NAME, LONG_NS, &a, NULL), -ECHILD);
+	assert_true(comes_true(is_not_pending));
+	addition_abort(begin(FILE_NAME));
+}
+
 static void two_that_are_committed_at_once_are_both_in_the_manifest(void **state)
 {
 	(void)state;
@@ -288,10 +338,12 @@ int main(void)
 		TEST(a_text_is_written_by_the_child),
 		TEST(what_the_bundle_has_already_stays),
 		TEST(an_addition_that_is_taken_back_leaves_no_trace),
+		TEST(what_a_killed_process_was_to_take_back_another_one_takes_back),
+		TEST(what_a_killed_process_has_begun_is_taken_back),
 		TEST(two_that_are_committed_at_once_are_both_in_the_manifest),
 		TEST(a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_taken_back),
 		TEST(the_loop_turns_while_the_disk_takes_its_time_over_a_commit),
 		TEST(a_commit_that_takes_too_long_is_given_up),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, share_counters, NULL);
 }

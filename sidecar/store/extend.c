@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ static void free_extension(struct extension *e)
 	free(e);
 }
 
-static int open_partial(struct extension *e, const char *path, const char *file, int flags, struct err *err)
+static int open_bundle(struct extension *e, const char *path, const char *file, struct err *err)
 {
 	size_t len = strlen(file);
 
@@ -42,8 +43,13 @@ static int open_partial(struct extension *e, const char *path, const char *file,
 	snprintf(e->file, sizeof(e->file), "%s", file);
 	snprintf(e->partial, sizeof(e->partial), ".%.240s" SUFFIX, file);
 	e->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (e->dirfd < 0)
-		return err_set(err, errno, "open %s", path);
+	return e->dirfd < 0 ? err_set(err, errno, "open %s", path) : 0;
+}
+
+static int open_partial(struct extension *e, const char *path, const char *file, int flags, struct err *err)
+{
+	if (open_bundle(e, path, file, err) < 0)
+		return -err->code;
 	e->fd = openat(e->dirfd, e->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, FILE_MODE);
 	return e->fd < 0 ? err_set(err, errno, "open %s/%s", path, e->partial) : 0;
 }
@@ -159,6 +165,20 @@ void extend_abort(struct extension *e)
 		return;
 	unlinkat(e->dirfd, e->partial, 0);
 	free_extension(e);
+}
+
+void extend_discard(const char *path, const char *file)
+{
+	struct extension e = { .dirfd = -1, .fd = -1 };
+
+	if (open_bundle(&e, path, file, &(struct err){ 0 }) < 0)
+		return;
+	unlinkat(e.dirfd, e.partial, 0);
+	manifest_lock(e.dirfd, LOCK_WITHIN_NS);
+	/* Whoever holds the lock is about to put it in place. */
+	if (flock(e.dirfd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		unlinkat(e.dirfd, NEW_MANIFEST, 0);
+	closep(&e.dirfd);
 }
 
 bool extend_pending(int bundle_fd)

@@ -39,6 +39,12 @@ int extend_commit(struct extension *e, const char *sha256, struct err *err);
 /* Leaves the bundle as it was and frees e. NULL is allowed. */
 void extend_abort(struct extension *e);
 
+/*
+ * Removes what is left of an addition whose writer was killed: its file, and a manifest that it did
+ * not put in place. Waits for whoever changes the manifest of that bundle meanwhile.
+ */
+void extend_discard(const char *path, const char *file);
+
 /* Whether an addition to the bundle is being written, or was when its writer died. */
 bool extend_pending(int bundle_fd);
 

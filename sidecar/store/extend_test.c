@@ -137,6 +137,26 @@ static void names_that_lead_elsewhere_are_refused(void **state)
 	assert_int_equal(extend_begin("/nowhere/at/all", "core", &e, &fd, NULL), -ENOENT);
 }
 
+static void what_a_killed_writer_left_is_discarded(void **state)
+{
+	struct extension *e;
+	char new_manifest[sizeof(path) + 32];
+	int fd;
+	(void)state;
+
+	assert_int_equal(extend_begin(path, "core", &e, &fd, NULL), 0);
+	snprintf(new_manifest, sizeof(new_manifest), "%s/.MANIFEST.json.partial", path);
+	fd = open(new_manifest, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_return_code(fd, errno);
+	close(fd);
+	extend_discard(path, "core");
+	assert_false(pending());
+	assert_int_equal(true_files(), 1);
+	extend_discard(path, "core");
+	extend_discard("/absent", "core");
+	extend_abort(e);
+}
+
 static void an_addition_to_a_bundle_that_is_gone_is_an_error(void **state)
 {
 	struct extension *e;
@@ -182,6 +202,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_aborted_addition_leaves_the_bundle_as_it_was, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_the_manifest_lists_is_not_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_that_lead_elsewhere_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_killed_writer_left_is_discarded, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_addition_to_a_bundle_that_is_gone_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_writer_that_dies_leaves_a_true_manifest, setup, teardown),
 	};
