@@ -42,7 +42,7 @@ whole_bundles() {
 
 # afterglow-PID-NUMBER: those whose process is gone, and not below one of kernel_log_test.sh.
 memory_cgroups() {
-	find /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 3 -type d -name 'afterglow-[0-9]*' ! -path '*/afterglow-test-*' 2>/dev/null | sort -u |
+	find /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 6 -type d -name 'afterglow-[0-9]*' ! -path '*/afterglow-test-*' 2>/dev/null | sort -u |
 		while read -r dir; do
 			owner=${dir##*/afterglow-}
 			kill -0 "${owner%%-*}" 2>/dev/null || echo "$dir"
