@@ -40,9 +40,12 @@ whole_bundles() {
 	done
 }
 
+# A command of the shell that prints the directory of the memory cgroup that it runs in.
+own_memory_cgroup='if [ -d /sys/fs/cgroup/memory ]; then sed -n "s|^[0-9]*:memory:|/sys/fs/cgroup/memory|p" /proc/self/cgroup
+else sed -n "s|^0::|/sys/fs/cgroup|p" /proc/self/cgroup; fi'
 # afterglow-PID-NUMBER: those whose process is gone, and not below one of kernel_log_test.sh.
 memory_cgroups() {
-	find /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 6 -type d -name 'afterglow-[0-9]*' ! -path '*/afterglow-test-*' 2>/dev/null | sort -u |
+	find "$(sh -c "$own_memory_cgroup")" -maxdepth 2 -type d -name 'afterglow-[0-9]*' ! -path '*/afterglow-test-*' 2>/dev/null | sort -u |
 		while read -r dir; do
 			owner=${dir##*/afterglow-}
 			kill -0 "${owner%%-*}" 2>/dev/null || echo "$dir"
@@ -50,9 +53,6 @@ memory_cgroups() {
 }
 # Others on this machine may have theirs.
 before=$(memory_cgroups)
-# A command of the shell that prints the directory of the memory cgroup that it runs in.
-own_memory_cgroup='if [ -d /sys/fs/cgroup/memory ]; then sed -n "s|^[0-9]*:memory:|/sys/fs/cgroup/memory|p" /proc/self/cgroup
-else sed -n "s|^0::|/sys/fs/cgroup|p" /proc/self/cgroup; fi'
 new_memory_cgroups() { memory_cgroups | grep -vxF -e "${before:-none}"; }
 
 # Ends when CONDITION holds, however slow the machine is.
