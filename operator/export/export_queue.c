@@ -19,36 +19,8 @@ static void item_free(struct export_item *item)
 
 void export_queue_release(struct export_queue *queue)
 {
-	export_queue_drop(queue, queue->n);
-	strmap_release(&queue->namespaces, free);
-}
-
-/* Takes note of one more of a namespace. False: it has enough, or there is no memory. */
-static bool count_in(struct export_queue *queue, const char *namespace)
-{
-	size_t *n = strmap_get(&queue->namespaces, namespace);
-
-	if (queue->n >= EXPORT_QUEUE_MAX || (n && *n >= EXPORT_QUEUE_MAX - queue->n))
-		return false;
-	if (!n) {
-		n = calloc(1, sizeof(*n));
-		if (!n || strmap_put(&queue->namespaces, namespace, n, NULL) < 0) {
-			free(n);
-			return false;
-		}
-	}
-	++*n;
-	queue->n++;
-	return true;
-}
-
-static void count_out(struct export_queue *queue, const char *namespace)
-{
-	size_t *n = strmap_get(&queue->namespaces, namespace);
-
-	queue->n--;
-	if (n && --*n == 0)
-		free(strmap_remove(&queue->namespaces, namespace));
+	export_queue_drop(queue, queue->share.n);
+	namespace_share_release(&queue->share);
 }
 
 /* Takes record. */
@@ -76,7 +48,8 @@ bool export_queue_add(struct export_queue *queue, const char *namespace, const c
 {
 	struct export_item *item = item_new(namespace, name, record, ready_ns);
 
-	if (!item || !count_in(queue, namespace)) {
+	if (!item ||
+	    !namespace_share_add(&queue->share, namespace, EXPORT_QUEUE_MAX, EXPORT_QUEUE_MAX)) {
 		item_free(item);
 		return false;
 	}
@@ -100,14 +73,14 @@ size_t export_queue_ready(const struct export_queue *queue, int64_t now_ns)
 
 void export_queue_drop(struct export_queue *queue, size_t n)
 {
-	assert(n <= queue->n);
+	assert(n <= queue->share.n);
 	for (; n > 0; n--) {
 		struct export_item *item = queue->first;
 
 		queue->first = item->next;
 		if (!queue->first)
 			queue->last = NULL;
-		count_out(queue, item->namespace);
+		namespace_share_remove(&queue->share, item->namespace);
 		item_free(item);
 	}
 }

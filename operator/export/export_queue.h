@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/strmap.h"
+#include "operator/kube/namespace_share.h"
 
 #define EXPORT_QUEUE_MAX 1000 /* records, of some 15 kB in memory, 40 kB with texts at their bounds */
 #define EXPORT_BATCH_MAX 100 /* records in a request */
@@ -28,8 +28,7 @@ struct export_item {
 /* All zero at first. */
 struct export_queue {
 	struct export_item *first, *last;
-	struct strmap namespaces; /* name -> size_t: how many of it wait */
-	size_t n;
+	struct namespace_share share;
 };
 
 void export_queue_release(struct export_queue *queue);

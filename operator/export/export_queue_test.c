@@ -16,8 +16,8 @@ static int release(void **state)
 {
 	(void)state;
 	export_queue_release(&queue);
-	assert_int_equal(queue.n, 0);
-	assert_int_equal(queue.namespaces.n, 0);
+	assert_int_equal(queue.share.n, 0);
+	assert_int_equal(queue.share.counts.n, 0);
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static void records_are_held_until_they_are_ready_and_leave_in_their_order(void 
 	assert_int_equal(export_queue_ready(&queue, 9), 0);
 	assert_int_equal(export_queue_ready(&queue, 20), 2);
 	export_queue_drop(&queue, 2);
-	assert_int_equal(queue.n, 1);
+	assert_int_equal(queue.share.n, 1);
 	assert_string_equal(queue.first->key, "other/c");
 	assert_true(add("ml", "d", 31));
 	assert_int_equal(export_queue_ready(&queue, INT64_MAX), 2);
@@ -67,7 +67,7 @@ static void one_namespace_leaves_room_for_others(void **state)
 		snprintf(name, sizeof(name), "n%d", i);
 		(void)add(name, "a", 0);
 	}
-	assert_int_equal(queue.n, EXPORT_QUEUE_MAX);
+	assert_int_equal(queue.share.n, EXPORT_QUEUE_MAX);
 	export_queue_drop(&queue, EXPORT_QUEUE_MAX);
 	assert_true(add("flood", "a", 0));
 }
@@ -76,7 +76,7 @@ static void a_record_for_which_there_is_no_memory_is_refused(void **state)
 {
 	(void)state;
 	assert_false(export_queue_add(&queue, "ml", "a", NULL, 0));
-	assert_int_equal(queue.n, 0);
+	assert_int_equal(queue.share.n, 0);
 }
 
 int main(void)

@@ -122,8 +122,8 @@ void exporter_free(struct exporter *exporter)
 void exporter_metrics(const struct exporter *exporter)
 {
 	if (exporter)
-		metrics_set(exporter->o.metrics, METRIC_OTLP_WAITING, (double)exporter->queue.n,
-			    "%s", "");
+		metrics_set(exporter->o.metrics, METRIC_OTLP_WAITING,
+			    (double)exporter->queue.share.n, "%s", "");
 }
 
 /* --- Sending ---------------------------------------------------------------------------------- */
@@ -176,10 +176,11 @@ static void try_again(struct exporter *exporter, int64_t least_ns, const struct 
 	if (status)
 		log_warning_limited(
 			"%s answered %d; %zu RayFailures wait to be exported; again in %s",
-			exporter->url, status, exporter->queue.n, duration_format(delay, text));
+			exporter->url, status, exporter->queue.share.n,
+			duration_format(delay, text));
 	else
 		log_warning_limited("%s: %s; %zu RayFailures wait to be exported; again in %s",
-				    exporter->url, err_text(err), exporter->queue.n,
+				    exporter->url, err_text(err), exporter->queue.share.n,
 				    duration_format(delay, text));
 }
 
@@ -279,7 +280,7 @@ static void send_first(struct exporter *exporter, size_t n)
 static bool is_flushed(const struct exporter *exporter, int64_t now_ns)
 {
 	return now_ns >= exporter->flush_until_ns ||
-	       (!exporter->call && (!exporter->queue.n || exporter->not_before_ns));
+	       (!exporter->call && (!exporter->queue.share.n || exporter->not_before_ns));
 }
 
 static void run(evutil_socket_t fd, short what, void *arg)
@@ -297,7 +298,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 	}
 	if (ends)
 		wake_at(exporter, exporter->flush_until_ns);
-	if (exporter->call || !exporter->queue.n)
+	if (exporter->call || !exporter->queue.share.n)
 		return; /* its answer wakes us, or the next record */
 	if (now < exporter->not_before_ns) {
 		wake_at(exporter, exporter->not_before_ns);

@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/kube/event_filter.h"
 #include "operator/kube/events.h"
+#include "operator/kube/namespace_share.h"
 
 #define INTERVAL_MS 100
 
@@ -27,8 +28,7 @@ struct event_recorder {
 	struct event_recorder_options o;
 	struct event *tick; /* pending while one was written a moment ago */
 	struct queue warnings, others;
-	struct strmap waiting; /* namespace -> size_t: how many of it wait */
-	size_t n;
+	struct namespace_share share; /* of what waits */
 	struct event_filter filter;
 };
 
@@ -61,36 +61,6 @@ static const char *namespace_of(const cJSON *event)
 	return namespace ? namespace : "";
 }
 
-/* Takes note of one more of a namespace. False: it has enough already, or there is no memory. */
-static bool count_in(struct event_recorder *recorder, const char *namespace)
-{
-	size_t *n = strmap_get(&recorder->waiting, namespace);
-
-	/* Never more of one namespace than there is room left for the others. */
-	if (recorder->n >= EVENT_RECORDER_MAX ||
-	    (n && (*n >= EVENT_RECORDER_NAMESPACE_MAX || *n >= EVENT_RECORDER_MAX - recorder->n)))
-		return false;
-	if (!n) {
-		n = calloc(1, sizeof(*n));
-		if (!n || strmap_put(&recorder->waiting, namespace, n, NULL) < 0) {
-			free(n);
-			return false;
-		}
-	}
-	++*n;
-	recorder->n++;
-	return true;
-}
-
-static void count_out(struct event_recorder *recorder, const char *namespace)
-{
-	size_t *n = strmap_get(&recorder->waiting, namespace);
-
-	recorder->n--;
-	if (n && --*n == 0)
-		free(strmap_remove(&recorder->waiting, namespace));
-}
-
 static void put(struct queue *queue, struct message *m)
 {
 	*queue->last = m;
@@ -117,7 +87,7 @@ static struct message *take(struct event_recorder *recorder)
 	if (!m)
 		m = take_from(&recorder->others);
 	if (m)
-		count_out(recorder, namespace_of(m->event));
+		namespace_share_remove(&recorder->share, namespace_of(m->event));
 	return m;
 }
 
@@ -137,7 +107,7 @@ void event_recorder_free(struct event_recorder *recorder)
 		return;
 	while ((m = take(recorder)))
 		message_free(m);
-	strmap_release(&recorder->waiting, free);
+	namespace_share_release(&recorder->share);
 	event_filter_release(&recorder->filter);
 	event_free(recorder->tick);
 	free(recorder);
@@ -183,7 +153,8 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
 	struct message *m = event ? calloc(1, sizeof(*m)) : NULL;
 	const char *type = json_str(event, "type");
 
-	if (!m || !count_in(recorder, namespace_of(event))) {
+	if (!m || !namespace_share_add(&recorder->share, namespace_of(event), EVENT_RECORDER_MAX,
+				       EVENT_RECORDER_NAMESPACE_MAX)) {
 		log_warning_limited("Events of namespace %s are left out: too many wait already, or there is no memory",
 				    namespace_of(event));
 		cJSON_Delete(event);
