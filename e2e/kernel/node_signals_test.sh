@@ -129,7 +129,7 @@ start_ray "$idle"
 /bin/kill -9 "$command_pid"
 end_pod "kill -9 by a program that ends at once"
 check "a sender that ends at once: certain" says 'class Killed, certain'
-# Whoever is gone before the agent has looked has no name any more.
+# A sender that has ended before the agent looks has no name any more.
 check "a sender that ends at once: its name, or that it has ended" says 'SIGKILL from \(kill (PID\|a process (PID [0-9]* on the node), which ended right\)'
 
 start_ray 'sh -c "sleep 7; kill -9 \$PPID; sleep 60"; sleep 60'

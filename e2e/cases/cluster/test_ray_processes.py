@@ -28,7 +28,8 @@ def kills():
 pid = int(sys.argv[1])
 before = kills()
 open(f"/proc/{pid}/oom_score_adj", "w").write("1000")
-# The kernel may pass over a victim whose memory is not free yet, and take another at once: us, rather than the command.
+# The kernel may pass over a victim while its memory is not free yet, and take another one at once. This process is its choice then,
+# and not the command.
 open("/proc/self/oom_score_adj", "w").write("995")
 memory = os.memfd_create("fill")
 while kills() == before:
