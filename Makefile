@@ -59,7 +59,7 @@ CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
 UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
-OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/export operator/manager operator) $(LOOP) $(DIGEST)
+OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/export operator/crds operator/manager operator) $(LOOP) $(DIGEST)
 # The plugin and what it takes of lib also build for macOS (plugin/plugin.mk).
 PLUGIN := $(call modules,plugin) $(DIGEST)
 PLUGIN_LIB := $(patsubst %,lib/%.c,err failure_class fileio html json oom printable strbuf strmap tar units utf8)
@@ -171,9 +171,12 @@ $(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
 $(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
 $(BUILD)/test/sidecar/crash/core_stream_test: LDFLAGS += -Wl,--wrap=statvfs
 $(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--wrap=extend_commit,--wrap=extend_discard
+$(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=s3_call,--wrap=s3_start,--wrap=http_wait
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
+$(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin
+$(BUILD)/test/sidecar/record/container_attend_test: LDFLAGS += -Wl,--wrap=keeper_is_keeping,--wrap=keeper_keep,--wrap=elf_core_open
 $(BUILD)/test/sidecar/record/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
 $(BUILD)/test/sidecar/record/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
 $(call tests_in,sidecar/pack): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(PACK) $(LIB))
@@ -233,7 +236,7 @@ unit-tests: $(UNIT_TESTS)
 # Whether the options, values, metrics and links in the documents are there.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for name in failed_tests sbom macho krew check_docs; do tools/$${name}_test.py; done
+	$(Q)set -e; for name in failed_tests sbom macho krew release_check check_docs; do tools/$${name}_test.py; done
 	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 300 $(EMULATOR) $<
@@ -250,6 +253,11 @@ SYSROOT_PACKAGES := $(LIBRARY_PACKAGES) libcmocka-dev musl-dev
 $(SYSROOT): tools/sysroot.sh
 	$(Q)tools/apt-install.sh $(BUILD_PACKAGES)
 	$(Q)tools/sysroot.sh $(ARCH) $@ $(SYSROOT_PACKAGES)
+	$(Q)touch $@
+# The kernel and the shell of a machine in which that architecture's programs are tested (e2e/kernel/vm.sh).
+$(BUILD)/machine: tools/sysroot.sh
+	$(Q)tools/apt-install.sh mmdebstrap
+	$(Q)tools/sysroot.sh $(ARCH) $@ linux-image-cloud-arm64 busybox-static
 	$(Q)touch $@
 endif
 
@@ -270,33 +278,36 @@ COMPILE = $(MAKE) --no-print-directory -j$(CORES)
 SUITE = $(MAKE) --no-print-directory
 
 # oom and cluster both want the kernel to print whole reports of OOM kills, of which it prints no more than ten in five seconds.
+# The long ones begin first: what is left at the end runs beside little.
 define TEST_SUITES
-oom        1 oom $(SUITE) kernel-tests-oom
-vm-cores   1 -   $(SUITE) kernel-tests-vm-cores
 operator   2 -   e2e/run.sh operator
+sanitizers 1 -   $(SUITE) sanitizer-tests
 vm         1 -   $(SUITE) kernel-tests-vm
 kernel     1 -   $(SUITE) kernel-tests-here
+oom        1 oom $(SUITE) kernel-tests-oom
+vm-cores   1 -   $(SUITE) kernel-tests-vm-cores
 unit       1 -   $(SUITE) -j2 unit-tests
-sanitizers 1 -   $(SUITE) sanitizer-tests
 endef
-define E2E_SUITES
+define CLUSTER_SUITES
 cluster    2 oom e2e/run.sh cluster
 kuberay    2 oom e2e/run.sh kuberay
+endef
+define STORE_SUITES
 stores     1 -   e2e/run.sh stores
 browser    1 -   e2e/run.sh browser
 endef
-export TEST_SUITES E2E_SUITES
+export TEST_SUITES CLUSTER_SUITES STORE_SUITES
 
 test: test-programs
 	+@tools/side_by_side.py "$$TEST_SUITES"
 
 e2e: deps
 	+@$(COMPILE) all
-	+@tools/side_by_side.py "$$E2E_SUITES"
+	+@tools/side_by_side.py "$$CLUSTER_SUITES" "$$STORE_SUITES"
 
 # Both, as continuous integration runs them. The cluster is the longest by far: it begins first, the others run beside it.
 check: test-programs
-	+@tools/side_by_side.py "$$E2E_SUITES" "$$TEST_SUITES"
+	+@tools/side_by_side.py "$$CLUSTER_SUITES" "$$TEST_SUITES" "$$STORE_SUITES"
 
 test-programs: test-deps
 	+@$(COMPILE) all shared unit-test-programs kernel-programs
@@ -349,7 +360,7 @@ images: deps $(filter arm64,$(MAKECMDGOALS))
 	@images/build.sh $(if $(ARCH),--arch $(ARCH)) operator sidecar node
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
-.PHONY: arm64 images-arm64 test-arm64 release
+.PHONY: arm64 images-arm64 test-arm64 release test-push
 arm64: deps
 	+@$(COMPILE) ARCH=arm64 all
 
@@ -358,9 +369,10 @@ images-arm64: deps
 	+@$(COMPILE) ARCH=arm64 images
 
 test-arm64: deps
-	@tools/apt-install.sh busybox-static qemu-user-static
-	+@$(COMPILE) ARCH=arm64 all unit-test-programs
+	@tools/apt-install.sh busybox-static cpio qemu-system-arm qemu-user-static
+	+@$(COMPILE) ARCH=arm64 all unit-test-programs build/arm64/machine build/arm64/test/crash
 	+@$(SUITE) ARCH=arm64 -j$(CORES) unit-tests
+	@AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh e2e/kernel/core_of_machine_test.sh
 
 # What a release publishes, into build/release.
 release: deps
@@ -370,6 +382,11 @@ release: deps
 	+@$(COMPILE) ARCH=arm64 all
 	+@$(MAKE) --no-print-directory plugin-darwin
 	@images/release.sh
+
+# That images/push.sh brings its images to a registry and signs them there.
+test-push:
+	@tools/apt-install.sh skopeo
+	@tools/push_test.py
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
 # thousand reconciles over fifty restarts of the API server.
@@ -444,6 +461,7 @@ help:
 	@echo 'make test-arm64   their unit tests, emulated'
 	@echo 'make plugin-darwin  kubectl afterglow for macOS, into build/darwin-amd64/ and build/darwin-arm64/'
 	@echo 'make release      images for both in one index, and the plugin for four platforms, into build/release/ (RELEASE_URL, RELEASE_KEY)'
+	@echo 'make test-push    images/push.sh: the images of build/release in a registry on loopback, signed by cosign'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1  ARCH=arm64'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -13,41 +13,47 @@ enum failure_class {
 };
 
 /*
- * How sure a verdict is: the kernel or the wait status proves it; it is the best explanation of
- * partial evidence; neither.
+ * How sure a verdict is. CERTAIN: the kernel or the wait status proves it. LIKELY: it is the best
+ * explanation of partial evidence. UNKNOWN: neither.
  */
 enum confidence { CONFIDENCE_CERTAIN, CONFIDENCE_LIKELY, CONFIDENCE_UNKNOWN };
 
-/* "KernelOOMContainer", never NULL. */
+/* Returns a name such as "KernelOOMContainer", never NULL. */
 const char *failure_class_name(enum failure_class c);
-/* A line that explains the class to people. */
+/* Returns a line that explains the class to people. */
 const char *failure_class_meaning(enum failure_class c);
-/* Whether a process can have a death of this class while its container lives on. */
+/* Returns whether a process can have a death of this class while its container lives on. */
 bool failure_class_is_of_process(enum failure_class c);
-/* The class of that name, or -1. */
+/* Returns the class of that name, or -1. */
 int failure_class_from_name(const char *name);
 
-/* "certain", "likely", "unknown". */
+/* Returns "certain", "likely" or "unknown". */
 const char *confidence_name(enum confidence c);
-/* The confidence of that name, or -1. */
+/* Returns the confidence of that name, or -1. */
 int confidence_from_name(const char *name);
 
 /*
- * The class of a death by this signal if nothing else is known; FAILURE_UNKNOWN for a signal that
- * ends no process.
+ * Returns the class of a death by this signal if nothing else is known; FAILURE_UNKNOWN for a
+ * signal that ends no process.
  */
 enum failure_class failure_class_of_signal(int signo);
-/* Whether it is the signal of a fault or of abort(): SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP. Nobody stops a process by them. */
+/*
+ * Returns whether it is the signal of a fault or of abort(): SIGSEGV, SIGABRT, SIGBUS, SIGILL,
+ * SIGFPE, SIGTRAP. Nobody uses these signals to stop a process.
+ */
 bool signal_is_of_crash(int signo);
 
 /*
- * When a process gets a signal of the class Signaled, as a clause that follows "a process gets it":
- * "when it writes to a pipe or socket that nobody reads". NULL for other signals, because their
- * class explains them.
+ * Returns when a process gets a signal of the class Signaled, as a clause that follows "a process
+ * gets it": "when it writes to a pipe or socket that nobody reads". Returns NULL for other signals,
+ * because their class explains them.
  */
 const char *signal_meaning(int signo);
 
-/* "SIGKILL" for 9, by the numbers of Linux wherever this runs; NULL for a number that is not a signal. Real-time signals are "SIGRTMIN+N". */
+/*
+ * Returns "SIGKILL" for 9, with the numbers of Linux on every system; NULL if it is not a signal.
+ * Real-time signals are "SIGRTMIN+N".
+ */
 const char *signal_name(int signo);
 
 #endif

@@ -20,7 +20,7 @@ static bool fails(void)
 {
 	if (until_failure == NEVER || until_failure-- > 0)
 		return false;
-	until_failure = NEVER; /* one only: what comes after has to cope with what is there */
+	until_failure = NEVER; /* only one allocation fails; the code after it must cope */
 	failed = true;
 	return true;
 }
@@ -61,7 +61,7 @@ char *__wrap_strndup(const char *s, size_t n)
 	return fails() ? NULL : __real_strndup(s, n);
 }
 
-/* Each body cleans up after itself, and checks what it got if nothing failed. */
+/* Each body frees its objects, and checks its results if nothing failed. */
 static void for_every_allocation(void (*body)(void))
 {
 	unsigned int n = 0;

@@ -190,7 +190,7 @@ int dir_make_all(const char *path, mode_t mode, struct err *err)
 			break;
 		*p = was;
 	}
-	/* EEXIST is also what mkdir says of a file. */
+	/* mkdir returns EEXIST for a file as well. */
 	if (stat(part, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_set(err, ENOTDIR, "mkdir %s", part);
 	return 0;

@@ -25,7 +25,7 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 /* Creates or replaces path below dirfd with the data and fsyncs the file (not its directory). */
 int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
-/* The same without the fsync, which the caller must then do. */
+/* Does the same without the fsync, which the caller must then do. */
 int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /*

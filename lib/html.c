@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of others into HTML. */
+/* Adds untrusted text to HTML. */
 #include "lib/html.h"
 
 #include <stdbool.h>

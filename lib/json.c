@@ -109,9 +109,9 @@ cJSON *json_find(const cJSON *array, const char *key, const char *value)
 }
 
 /*
- * The old value's name goes over to the new one: cJSON's own replacing copies
- * it, and without memory for that leaves a nameless item, behind which lookups
- * find nothing any more.
+ * The new value takes over the old value's name. cJSON's own replacement copies
+ * the name, and without memory for that it leaves a nameless item, behind which
+ * lookups find nothing any more.
  */
 static bool replace(cJSON *obj, cJSON *old, cJSON *value)
 {

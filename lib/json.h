@@ -25,28 +25,35 @@ static inline void cjson_deletep(cJSON **json)
  */
 int json_parse(const char *text, size_t len, cJSON **ret_json, struct err *err);
 
-/* The value at path below obj, or NULL. obj may be NULL. */
+/* Returns the value at path below obj, or NULL. obj may be NULL. */
 cJSON *json_get(const cJSON *obj, const char *path);
 
-/* The string at path, or NULL when absent or of another type. Owned by obj. */
+/* Returns the string at path, owned by obj; NULL if it is absent or of another type. */
 const char *json_str(const cJSON *obj, const char *path);
 
-/* The integer at path, or fallback when absent or not a number; cut to the range of int64_t. */
+/*
+ * Returns the integer at path, cut to the range of int64_t; fallback if it is absent or not a
+ * number.
+ */
 int64_t json_int(const cJSON *obj, const char *path, int64_t fallback);
 
-/* The boolean at path, or fallback. */
+/* Returns the boolean at path, or fallback. */
 bool json_bool(const cJSON *obj, const char *path, bool fallback);
 
 /*
- * The element of array in which the string field key equals value, or NULL. NULL if value is NULL.
+ * Returns the element of array in which the string field key equals value, or NULL. NULL if value
+ * is NULL.
  */
 cJSON *json_find(const cJSON *array, const char *key, const char *value);
 
-/* The object or array called name in obj, made when absent. NULL when memory ran out. */
+/*
+ * Returns the object or array called name in obj, which is made if absent; NULL if there is no
+ * memory.
+ */
 cJSON *json_object_at(cJSON *obj, const char *name);
 cJSON *json_array_at(cJSON *obj, const char *name);
 
-/* Sets name in obj to value (owned by obj afterwards), replacing what is there. */
+/* Sets name in obj to value, which obj owns afterwards, in place of the present value. */
 void json_set(cJSON *obj, const char *name, cJSON *value);
 void json_set_str(cJSON *obj, const char *name, const char *value); /* NULL value: JSON null */
 void json_set_int(cJSON *obj, const char *name, int64_t value);

@@ -37,7 +37,10 @@ bool log_limit_passes(struct log_limit *limit, int64_t now_ns)
 	return false;
 }
 
-/* Replaces what could forge a line or drive a terminal, and for JSON what is no text. */
+/*
+ * Replaces characters that could forge a line or drive a terminal and, for JSON, bytes that are not
+ * text.
+ */
 static void mend(char *text)
 {
 	if (log_format == LOG_FORMAT_JSON)

@@ -22,7 +22,7 @@
 		taken_; \
 	})
 
-/* The same for a file descriptor. */
+/* Does the same for a file descriptor. */
 #define TAKE_FD(fd) \
 	({ \
 		int taken_ = (fd); \

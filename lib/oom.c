@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting failed allocations. */
+/* Counts failed allocations. */
 #include "lib/oom.h"
 
-/* Of each thread: it asks about what it built itself. */
+/* Each thread has its own count, because it asks about values that it built itself. */
 static _Thread_local size_t count;
 
 size_t oom_count(void)

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* How many allocations of cJSON and strbuf have failed so far, in this thread. */
+/* Returns how many allocations of cJSON and strbuf have failed so far, in this thread. */
 size_t oom_count(void);
 void oom_note(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stdout and stderr of a program that must never wait for whoever reads them. */
+/* Keeps stdout and stderr of a program from waiting for their reader. */
 #include "lib/outlet.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 
-#define OUTLETS 3 /* descriptors 0 to 2, of which 0 is never one */
+#define OUTLETS 3 /* descriptors 0 to 2; 0 is never used */
 #define AGAIN_MS 20
 
 static struct outlet {
 	bool guarded;
 	struct strbuf kept;
-	uint64_t unsaid; /* dropped since that was said */
+	uint64_t unreported; /* dropped texts that no notice has reported yet */
 } outlets[OUTLETS];
 static uint64_t dropped;
 
@@ -37,8 +37,8 @@ void outlet_guard(int fd)
 }
 
 /*
- * How much went out now. A pipe that is ready takes PIPE_BUF bytes at once. It is not made non-blocking: that is the
- * property of the pipe's end, which others may share.
+ * Returns how much was written. A pipe that is ready takes PIPE_BUF bytes at once. The pipe is not
+ * made non-blocking: that would change the pipe's end for other processes that share it.
  */
 static size_t write_ready(int fd, const char *text, size_t len)
 {
@@ -76,11 +76,11 @@ static bool drain(int fd, struct outlet *o)
 		return false;
 	strbuf_release(&o->kept);
 	strbuf_init(&o->kept, OUTLET_KEPT_MAX);
-	if (!o->unsaid)
+	if (!o->unreported)
 		return true;
 	snprintf(text, sizeof(text), "[afterglow] %llu messages were dropped because nothing read this output\n",
-		 (unsigned long long)o->unsaid);
-	o->unsaid = 0;
+		 (unsigned long long)o->unreported);
+	o->unreported = 0;
 	strbuf_addf(&o->kept, "%s", text);
 	return drain(fd, o);
 }
@@ -98,9 +98,9 @@ void outlet_write(int fd, const void *text, size_t len)
 		done = write_ready(fd, text, len);
 	if (done == len)
 		return;
-	/* Of one that was begun the rest has to come, or lines would run into each other. */
+	/* The rest of a text that was begun has to follow, or lines would run into each other. */
 	if (done == 0 && o->kept.len + len > OUTLET_KEPT_MAX) {
-		o->unsaid++;
+		o->unreported++;
 		dropped++;
 		return;
 	}

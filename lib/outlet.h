@@ -20,8 +20,8 @@
 void outlet_guard(int fd);
 
 /*
- * Writes text to fd. If fd is guarded, keeps what the pipe does not take; otherwise waits as
- * write(2) does.
+ * Writes text to fd. If fd is guarded, keeps what the pipe does not take; otherwise waits as Writes
+ * text to fd. If fd is guarded, keeps the part that the pipe does not take; otherwise waits as
  */
 void outlet_write(int fd, const void *text, size_t len);
 
@@ -29,24 +29,24 @@ void outlet_write(int fd, const void *text, size_t len);
 void outlet_write_apart(int fd, const void *text, size_t len);
 
 /*
- * To be called about every second: writes the texts that are kept, as far as the pipe takes them
+ * Call this about every second: writes the texts that are kept, as far as the pipe takes them
  * without waiting.
  */
 void outlet_flush(void);
 
 /*
- * To be called before the program ends: writes the texts that are kept, and waits for that at most
+ * Call this before the program ends: writes the texts that are kept, and waits for that at most
  * within_ns.
  */
 void outlet_finish(int64_t within_ns);
 
 /*
- * To be called in a child after fork: forgets the texts that are kept, because the parent writes
+ * Call this in a child after fork: forgets the texts that are kept, because the parent writes
  * them.
  */
 void outlet_forget(void);
 
-/* The number of texts that were dropped so far. */
+/* Returns the number of texts that were dropped so far. */
 uint64_t outlet_dropped(void);
 
 #endif

@@ -99,23 +99,23 @@ static void what_nobody_reads_is_kept_and_in_order(void **state)
 	assert_int_equal(outlet_dropped(), 0);
 }
 
-static void what_is_too_much_is_dropped_whole_and_said(void **state)
+static void texts_over_the_bound_are_dropped_whole_and_reported(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
 	char last[120];
-	const char *said;
+	const char *notice;
 	(void)state;
 
 	for (int i = 0; i < MUCH; i++)
 		write_line(i);
 	assert_true(outlet_dropped() > 0);
 	take_all(&text);
-	said = strstr(strbuf_str(&text), "[afterglow]");
-	assert_non_null(said);
-	assert_int_equal((said - strbuf_str(&text)) % LINE, 0);
-	assert_int_equal((size_t)(said - strbuf_str(&text)) / LINE, MUCH - outlet_dropped());
+	notice = strstr(strbuf_str(&text), "[afterglow]");
+	assert_non_null(notice);
+	assert_int_equal((notice - strbuf_str(&text)) % LINE, 0);
+	assert_int_equal((size_t)(notice - strbuf_str(&text)) / LINE, MUCH - outlet_dropped());
 	snprintf(last, sizeof(last), "[afterglow] %d messages were dropped because nothing read this output\n", (int)outlet_dropped());
-	assert_string_equal(said, last);
+	assert_string_equal(notice, last);
 }
 
 static void a_child_does_not_write_what_its_parent_keeps(void **state)
@@ -144,7 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_somebody_reads_comes_at_once),
 		cmocka_unit_test(what_nobody_reads_is_kept_and_in_order),
-		cmocka_unit_test(what_is_too_much_is_dropped_whole_and_said),
+		cmocka_unit_test(texts_over_the_bound_are_dropped_whole_and_reported),
 		cmocka_unit_test(a_child_does_not_write_what_its_parent_keeps),
 		cmocka_unit_test(a_reader_that_is_gone_is_no_obstacle),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that others made, fit for a line, a terminal and a JSON document. */
+/* Makes untrusted text fit for a line, a terminal and a JSON document. */
 #include "lib/printable.h"
 
 #include <stdint.h>
@@ -8,13 +8,19 @@
 #include "lib/macros.h"
 #include "lib/utf8.h"
 
-/* Bytes of the UTF-8 character at p, of which len bytes are there; 0 if it is none that belongs into a line. */
+/*
+ * Returns the bytes of the UTF-8 character at p, of which len bytes are there; 0 if a line may not
+ * contain it.
+ */
 static size_t printable_length(const char *p, size_t len)
 {
 	uint32_t c = 0;
 	size_t n = utf8_character(p, len, &c);
 
-	/* Controls of both kinds, line ends, and what turns the direction of the text around it. */
+	/*
+	 * Control characters of both kinds, line ends, and characters that turn the direction of
+	 * the text.
+	 */
 	if (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
 		return 0;
 	return n;

@@ -2,7 +2,7 @@
 /*
  * A growing string with a ceiling. Appending past the ceiling, or running out
  * of memory, sets a sticky failure: later appends do nothing, so that a single check
- * at the end is enough (strbuf_failed). What was appended before stays readable.
+ * at the end is enough (strbuf_failed). The text before the failure stays readable.
  */
 #ifndef AFTERGLOW_LIB_STRBUF_H
 #define AFTERGLOW_LIB_STRBUF_H
@@ -41,7 +41,7 @@ void strbuf_truncate(struct strbuf *sb, size_t len);
 /* Makes the text empty, keeps the memory, and clears a failure. */
 void strbuf_reset(struct strbuf *sb);
 
-/* The text, "" while empty. Valid until the next call that appends or releases. */
+/* Returns the text, "" while empty. Valid until the next call that appends or releases. */
 const char *strbuf_str(const struct strbuf *sb);
 /* Hands the text over to the caller, who frees it; NULL if an append failed or memory ran out. */
 char *strbuf_detach(struct strbuf *sb);

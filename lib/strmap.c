@@ -15,8 +15,8 @@ struct strmap_node {
 };
 
 /*
- * FNV-1a from a start that differs per process: the names of Kubernetes objects
- * are chosen by others, who must not be able to aim at one bucket.
+ * FNV-1a from a start that differs per process: tenants choose the names of
+ * Kubernetes objects, and must not be able to aim at one bucket.
  */
 static uint64_t hash_of(const char *key)
 {

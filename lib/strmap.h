@@ -23,11 +23,11 @@ struct strmap {
 /* Frees the map and its keys; free_value, if not NULL, is called for each value. */
 void strmap_release(struct strmap *m, void (*free_value)(void *value));
 
-/* The value, or NULL. */
+/* Returns the value, or NULL. */
 void *strmap_get(const struct strmap *m, const char *key);
 /*
- * The map's own copy of key, so that a value need not keep another; it lives as long as the value
- * is in the map. NULL: no such key.
+ * Returns the map's own copy of key, so that a value need not keep another; it lives as long as the
+ * value is in the map. Returns NULL if there is no such key.
  */
 const char *strmap_key(const struct strmap *m, const char *key);
 /*

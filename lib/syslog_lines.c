@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which lines of a node's syslog concern a pod. */
+/* Decides which lines of a node's syslog concern a pod. */
 #include "lib/syslog_lines.h"
 
 #include <ctype.h>

@@ -18,9 +18,9 @@ struct syslog_subject {
 	const char *cgroup; /* the container's cgroup, which contains the container's ID; "" unknown */
 };
 
-/* Whether the kernel, the kubelet or a container runtime wrote the line. */
+/* Returns whether the kernel, the kubelet or a container runtime wrote the line. */
 bool syslog_line_is_of_node(const char *line, size_t len);
-/* Whether they wrote it and it is about the pod. line has no newline. */
+/* Returns whether they wrote it and it is about the pod. line has no newline. */
 bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject *subject);
 
 /*

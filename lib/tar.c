@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers of a tar archive. */
+/* Makes and parses headers of a tar archive. */
 #include "lib/tar.h"
 
 #include <errno.h>
@@ -68,7 +68,9 @@ int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BL
 	return 0;
 }
 
-/* Octal digits up to a space, a NUL or the end of the field; -1: something else. */
+/*
+ * Parses octal digits up to a space, a NUL or the end of the field; returns -1 for anything else.
+ */
 static int64_t octal(const char *text, size_t len)
 {
 	int64_t n = 0;

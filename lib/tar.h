@@ -29,7 +29,7 @@ int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BL
  */
 int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TAR_NAME_MAX], int64_t *ret_size, struct err *err);
 
-/* The number of zeros after a file of that size. */
+/* Returns the number of zeros after a file of that size. */
 size_t tar_padding(int64_t size);
 
 #endif

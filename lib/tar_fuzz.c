@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: no header gives a name that leads elsewhere, or a size that is nonsense. */
+/* Fuzz target: no header may give a name that leads elsewhere, or an impossible size. */
 #include "lib/tar.h"
 
 #include <stdlib.h>

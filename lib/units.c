@@ -66,7 +66,7 @@ struct decimal {
 	bool rest;
 };
 
-#define DECIMAL_ENOUGH ((unsigned __int128)1000000000 * 10000000000) /* digits of a fraction beyond are only rest */
+#define DECIMAL_ENOUGH ((unsigned __int128)1000000000 * 10000000000) /* further digits of a fraction only round up */
 
 /* Returns the end of the number, NULL when there is none; *ret_fits: false when it is too large. */
 static const char *read_decimal(const char *text, struct decimal *ret, bool *ret_fits)

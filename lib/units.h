@@ -16,14 +16,14 @@
  */
 int quantity_parse_milli(const char *text, int64_t *ret_milli, struct err *err);
 
-/* The same as whole units (bytes, cores), rounded up. */
+/* Does the same for whole units (bytes, cores), rounded up. */
 int quantity_parse(const char *text, int64_t *ret_value, struct err *err);
 
-/* "4.0 GiB", "512.0 MiB", "17 B" into buf, which is returned. 16 bytes are enough. */
+/* Writes "4.0 GiB", "512.0 MiB", "17 B" into buf and returns buf. 16 bytes are enough. */
 #define SIZE_TEXT_MAX 16
 const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT_MAX]);
 
-/* "4 min 12 s", "850 ms", "2 h 3 min" into buf, which is returned. */
+/* Writes "4 min 12 s", "850 ms", "2 h 3 min" into buf and returns buf. */
 #define DURATION_TEXT_MAX 32
 const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX]);
 
@@ -34,8 +34,8 @@ const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX]);
 int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err);
 
 /*
- * The present time by CLOCK_REALTIME and by CLOCK_BOOTTIME, which continues while the machine is
- * suspended, in nanoseconds.
+ * Return the present time by CLOCK_REALTIME and by CLOCK_BOOTTIME, which continues while the
+ * machine is suspended, in nanoseconds.
  */
 int64_t now_realtime_ns(void);
 int64_t now_boottime_ns(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that others take. */
+/* Reads and mends UTF-8. */
 #include "lib/utf8.h"
 
 #include <stdbool.h>

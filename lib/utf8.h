@@ -12,17 +12,19 @@
 #include "lib/strbuf.h"
 
 /*
- * The length of the character at text (1 to 4) and its code (0 for a NUL); 0: no UTF-8 begins there,
- * or it does not end within len bytes.
+ * Returns the length of the character at text (1 to 4) and sets its code (0 for a NUL); returns 0
+ * if no UTF-8 begins there, or it does not end within len bytes.
  */
 size_t utf8_character(const char *text, size_t len, uint32_t *ret_code);
 
-/* How many of the first max bytes of text are whole characters. text[max] must be readable. */
+/*
+ * Returns how many of the first max bytes of text are whole characters. text[max] must be readable.
+ */
 size_t utf8_cut(const char *text, size_t max);
 
 /*
- * Replaces each byte that is not UTF-8, and each byte of a control character or of a code that is
- * no character, by '?', in place.
+ * Replaces each byte that is not UTF-8, and each byte of a control character or of an invalid code,
+ * by '?', in place.
  */
 void utf8_mend(char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often something may be done. */
+/* Limits how often something is done. */
 #include "node/budget.h"
 
 #include "lib/macros.h"

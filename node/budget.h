@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 struct budget {
-	int64_t spacing_ns; /* the average time from one to the next */
-	unsigned int burst; /* how many are allowed at once after a quiet time, at least 1 */
-	int64_t due_ns; /* starts at 0 */
+	int64_t spacing_ns; /* the average time between two tokens */
+	unsigned int burst; /* how many tokens are there after a quiet time, at least 1 */
+	int64_t due_ns; /* private; initialized to 0 */
 };
 
 /* Takes a token. Returns false if there is none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a core to a file where the kernel would have. */
+/* Writes a core to the file to which the kernel would have written it. */
 #include "node/core_file.h"
 
 #include <errno.h>
@@ -18,7 +18,9 @@
 
 #define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
 #define PAGE 4096
-#define PROGRESS (4 * 1024 * 1024) /* bytes of the stream, holes too; a multiple of PAGE */
+#define BLOCK (64 * 1024) /* bytes that are read at once; a multiple of PAGE */
+#define PIPE_SIZE (1024 * 1024) /* bytes */
+#define PROGRESS (4 * 1024 * 1024) /* bytes of the stream, holes too; a multiple of BLOCK */
 
 int core_process_check(int pidfd, struct err *err)
 {
@@ -52,7 +54,10 @@ static int keep_capabilities(uint64_t effective)
 	return (int)syscall(SYS_capset, &header, data);
 }
 
-/* Whether what /proc shows as its capabilities are ones over the node. A kernel without user namespaces has only one. */
+/*
+ * Whether the process is in our user namespace, so that its capabilities in /proc hold on the node. True on a kernel without
+ * user namespaces.
+ */
 static bool in_our_user_namespace(pid_t pid)
 {
 	struct stat own, its;
@@ -95,7 +100,7 @@ static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 	return become(&status, same ? status.capabilities : 0, err);
 }
 
-/* What the kernel checks of the file that it made: a file system may have given it to somebody else. */
+/* Makes the kernel's checks of the new file: a file system may have given it to another user. */
 static int check_file(int fd, struct err *err)
 {
 	struct stat st;
@@ -105,13 +110,13 @@ static int check_file(int fd, struct err *err)
 	return 0;
 }
 
-/* The next page of the stream, whole but for the last. 0: its end. */
-static ssize_t read_page(int stream, char page[static PAGE])
+/* The next bytes of the stream: BLOCK, and less only at its end. 0: its end. */
+static ssize_t read_block(int stream, char block[static BLOCK])
 {
 	size_t len = 0;
 
-	while (len < PAGE) {
-		ssize_t n = read(stream, page + len, PAGE - len);
+	while (len < BLOCK) {
+		ssize_t n = read(stream, block + len, BLOCK - len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -124,28 +129,75 @@ static ssize_t read_page(int stream, char page[static PAGE])
 	return (ssize_t)len;
 }
 
+struct copy {
+	int file;
+	uint64_t left; /* bytes that may still be written */
+	off_t size; /* with the holes */
+};
+
+/* How many of the first bytes go to the file at once: pages that are all zeros, or pages of which none is and that may be written. */
+static size_t find_run(const struct copy *c, const char *data, size_t len, bool *ret_hole)
+{
+	bool hole = false;
+	size_t run = 0;
+
+	while (run < len) {
+		size_t n = MIN(len - run, (size_t)PAGE);
+		bool zero = is_zero(data + run, n);
+
+		if (run == 0)
+			hole = zero;
+		if (zero != hole || (!hole && run + n > c->left))
+			break;
+		run += n;
+	}
+	*ret_hole = hole;
+	return run;
+}
+
+/* 1: the limit is reached. */
+static int copy_block(struct copy *c, const char *block, size_t len, struct err *err)
+{
+	bool hole;
+
+	for (size_t at = 0, run; at < len; at += run) {
+		int rc = 0;
+
+		run = find_run(c, block + at, len - at, &hole);
+		if (run == 0)
+			return 1;
+		if (!hole)
+			rc = fd_write_all(c->file, block + at, run, err);
+		else if (lseek(c->file, (off_t)run, SEEK_CUR) < 0)
+			rc = err_set(err, errno, "seek");
+		if (rc < 0)
+			return rc;
+		c->left -= hole ? 0 : run;
+		c->size += (off_t)run;
+	}
+	return 0;
+}
+
 int core_copy(int stream, int file, uint64_t limit, struct err *err)
 {
-	uint64_t written = 0;
-	off_t size = 0;
-	char page[PAGE];
-	ssize_t len;
+	struct copy c = { .file = file, .left = limit };
+	static char block[BLOCK];
+	ssize_t len = 0;
+	uint64_t n = 0;
+	int rc = 0;
 
-	while ((len = read_page(stream, page)) > 0) {
-		bool hole = is_zero(page, (size_t)len);
-
-		if (!hole && (uint64_t)len > limit - written)
-			break;
-		if (hole ? lseek(file, len, SEEK_CUR) < 0 : fd_write_all(file, page, (size_t)len, err) < 0)
-			return hole ? err_set(err, errno, "seek") : -err->code;
-		written += hole ? 0 : (uint64_t)len;
-		size += len;
-		if (size % PROGRESS == 0)
+	/* By default a pipe has room for one block only, and the kernel would wait for us after each block. */
+	fcntl(stream, F_SETPIPE_SZ, PIPE_SIZE);
+	while (rc == 0 && (len = read_block(stream, block)) > 0) {
+		rc = copy_block(&c, block, (size_t)len, err);
+		if (++n % (PROGRESS / BLOCK) == 0)
 			alarm(CORE_STALL_S);
 	}
+	if (rc < 0)
+		return rc;
 	if (len < 0)
 		return err_set(err, errno, "read the core");
-	return ftruncate(file, size) < 0 ? err_set(err, errno, "truncate the core") : 0;
+	return ftruncate(file, c.size) < 0 ? err_set(err, errno, "truncate the core") : 0;
 }
 
 int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream, struct err *err)
@@ -156,7 +208,10 @@ int core_file_write(const struct core_arguments *arguments, int pidfd, const cha
 
 	if (arguments->limit < CORE_MIN)
 		return 0;
-	/* Of a set-user-ID program: root's, at a place that the user cannot choose, and not in the place of a file that is there. */
+	/*
+	 * The core of a set-user-ID program belongs to root. It is written only to an absolute path, which the user cannot
+	 * choose, and replaces no file.
+	 */
 	if (as_root && name[0] != '/')
 		return err_set(err, EPERM, "a set-user-ID program's core needs an absolute path, not %s", name);
 	if (!as_root) {

@@ -70,6 +70,25 @@ static void the_core_limit_bounds_what_is_written(void **state)
 	assert_int_equal(copied(3 * PAGE + 100, 1, copy, sizeof(copy)), 0);
 }
 
+static void a_long_stream_keeps_its_bytes_and_its_holes(void **state)
+{
+	enum { PAGES = 64 }; /* more than are read at once */
+	static char original[PAGES * PAGE + 100], copy[sizeof(original)];
+	_cleanup_close_ int stream = memfd_create("stream", 0), file = memfd_create("file", 0);
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i <= PAGES; i += i % 5 == 3 ? 3 : 1)
+		original[i * PAGE + 99] = 'a';
+	assert_int_equal(fd_write_all(stream, original, sizeof(original), NULL), 0);
+	assert_int_equal(lseek(stream, 0, SEEK_SET), 0);
+	assert_int_equal(core_copy(stream, file, UINT64_MAX, NULL), 0);
+	assert_int_equal(pread(file, copy, sizeof(copy), 0), sizeof(copy));
+	assert_memory_equal(original, copy, sizeof(copy));
+	assert_int_equal(fstat(file, &st), 0);
+	assert_true(st.st_blocks * 512 < (PAGES - 8) * PAGE);
+}
+
 static void a_copy_that_goes_on_is_given_more_time(void **state)
 {
 	static const struct {
@@ -153,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_copy_is_the_stream_byte_for_byte),
 		cmocka_unit_test(the_core_limit_bounds_what_is_written),
+		cmocka_unit_test(a_long_stream_keeps_its_bytes_and_its_holes),
 		cmocka_unit_test(a_copy_that_goes_on_is_given_more_time),
 		cmocka_unit_test(below_a_page_there_is_no_core),
 		cmocka_unit_test(a_set_user_id_programs_core_needs_an_absolute_path),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program that the kernel runs for each core.
+ * Handles a core in the program that the kernel runs for each core.
  *
- * Until a sidecar has said that it takes the core, not a byte of it has been read, so that it can still be passed on whole. The
- * kernel runs us with an empty environment in "/", with its own privileges; what we open is closed on exec, so that the program
- * from before finds all as the kernel made it. Descriptor 3 may be the kernel's (%F): it stays as it is.
+ * No byte of the core is read until a sidecar has accepted it, so that it can still be passed on whole. The kernel runs us with an
+ * empty environment in "/", with its own privileges. Every descriptor that we open is closed on exec, so the program of the previous
+ * core_pattern finds everything as the kernel made it. Descriptor 3 may be the kernel's (%F), so it stays as it is.
  */
 #include "node/core_handler.h"
 
@@ -122,7 +122,7 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 	slot = core_slot_take(directory, pod.pod_uid, err);
 	if (slot < 0)
 		return slot;
-	/* Without it nobody could end a sidecar's reading. */
+	/* Without a pidfd the handler could not end a sidecar that reads for too long (bound_reading). */
 	if (pidfd < 0)
 		return err_set(err, ENOSYS, "pidfd_open");
 	rc = offer(link, a, pidfd, &pod, err);
@@ -197,7 +197,7 @@ int core_handler_run(char **argv)
 		return 2;
 	if (is_probe(directory, arguments.pid))
 		return 0;
-	/* First of all: whoever kills the process later cannot have another one taken for it. */
+	/* The pidfd is opened first: if the process is killed and its PID is reused, the new process is not mistaken for it. */
 	pidfd = (int)syscall(SYS_pidfd_open, arguments.pid, 0);
 	if (pidfd < 0 && errno == ESRCH)
 		return 1;

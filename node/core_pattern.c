@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The value of kernel.core_pattern while cores are ours. */
+/* Makes and reads the value of kernel.core_pattern while the core handler takes the node's cores. */
 #include "node/core_pattern.h"
 
 #include <errno.h>
@@ -40,8 +40,8 @@ int core_pattern_make(const char *directory, const char *before, char ret_patter
 	int len;
 
 	if (before[0] == '@')
-		return err_set(err, ENOTSUP, "core_pattern is \"%s\": the kernel sends cores to a socket, and its program would take "
-			       "ours for the process that crashed. Cores stay as they are", before);
+		return err_set(err, ENOTSUP, "core_pattern is \"%s\": the kernel connects the process that crashes to a socket, and "
+			       "nobody else can connect in its name. docs/node-agent.md says what to change. Cores stay as they are", before);
 	if (before[0] != '|' && strpbrk(before, " \t"))
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": a file's name with blanks cannot be kept in ours. Cores stay as "
 			       "they are", before);

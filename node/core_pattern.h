@@ -38,7 +38,7 @@ const char *core_pattern_before(const char *pattern);
  */
 int core_pattern_make(const char *directory, const char *before, char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err);
 
-/* The handler's arguments: what the kernel says of a crash. */
+/* The handler's arguments, with which the kernel describes a crash. */
 struct core_arguments {
 	pid_t pid; /* in the node's initial PID namespace */
 	int signal;

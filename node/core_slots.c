@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many cores go to sidecars at a time. */
+/* Limits how many cores are sent to sidecars at a time. */
 #include "node/core_slots.h"
 
 #include <errno.h>

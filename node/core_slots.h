@@ -13,8 +13,8 @@
 #define CORE_SLOTS_OF_POD 4
 
 /*
- * Takes a slot and returns its descriptor; to close it frees the slot. directory: where the files
- * are kept. -EBUSY: all slots of the pod are taken. Pods may share slots, because a pod's slots are
+ * Takes a slot and returns its descriptor; closing it frees the slot. directory: the directory of the
+ * files. -EBUSY: all slots of the pod are taken. Pods may share slots, because a pod's slots are
  * chosen by a hash of its UID.
  */
 int core_slot_take(const char *directory, const char *pod_uid, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's part in cores. */
+/* Puts the core handler on the node, and sets and restores kernel.core_pattern. */
 #include "node/cores.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "node/core_pattern.h"
 
 #define PROGRAM_MAX (16 * 1024 * 1024)
-#define LOOK_NS (30 * NS_PER_SEC) /* whether the pattern is still ours */
+#define LOOK_NS (10 * NS_PER_SEC) /* whether the pattern is still ours */
 #define RETAKES_MAX 5 /* after so many changes by others it is left to them */
 #define PROBE_WITHIN_MS 5000
 
@@ -28,6 +28,8 @@ static struct {
 	const struct node_options *options;
 	struct source look;
 	unsigned int retakes;
+	bool refuses; /* the pattern was refused, and stays as it is until it is another one */
+	char refused[CORE_PATTERN_MAX + 1];
 } cores;
 
 static void pattern_path(const struct node_options *o, char path[static PATH_MAX])
@@ -49,7 +51,7 @@ static int read_pattern(const struct node_options *o, char ret_pattern[static CO
 	return 0;
 }
 
-/* In one write: the kernel takes each as a whole value. And looks whether it took all of it. */
+/* Writes the pattern in one write, because the kernel takes each write as a whole value, and checks that it took all of it. */
 static int write_pattern(const struct node_options *o, const char *pattern, struct err *err)
 {
 	char path[PATH_MAX], after[CORE_PATTERN_MAX + 1], line[CORE_PATTERN_MAX + 2];
@@ -126,7 +128,7 @@ static int install(const struct node_options *o, struct err *err)
 /* The probe */
 
 /* Ends by SIGABRT when the parent has closed its end of the pipe. */
-static void crash_when_told(int pipe_fd)
+static void crash_on_request(int pipe_fd)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	char byte;
@@ -162,7 +164,7 @@ static int probe(const struct node_options *o, struct err *err)
 	pid = fork();
 	if (pid == 0) {
 		close(fds[1]);
-		crash_when_told(fds[0]);
+		crash_on_request(fds[0]);
 	}
 	close(fds[0]);
 	snprintf(path, sizeof(path), "%s%s/" CORE_PROBE, o->root, o->directory, (int)pid);
@@ -198,11 +200,14 @@ static int take_over(const struct node_options *o, struct err *err)
 	const char *before;
 	int rc = read_pattern(o, now, err);
 
+	cores.refuses = false;
 	if (rc < 0)
 		return rc;
-	/* Of an agent that was killed, or is being replaced by us. */
+	/* The pattern may be that of an agent that was killed, or that we replace. */
 	before = core_pattern_before(now);
 	rc = core_pattern_make(o->directory, before ? before : now, ours, err);
+	cores.refuses = rc < 0;
+	snprintf(cores.refused, sizeof(cores.refused), "%s", now);
 	if (rc < 0)
 		return rc;
 	rc = write_pattern(o, ours, err);
@@ -218,6 +223,23 @@ static int take_over(const struct node_options *o, struct err *err)
 	return 0;
 }
 
+/* Takes the pattern over. A pattern that cannot be taken over is no failure, because the node's operator may still change it. */
+static int take_over_or_refuse(const struct node_options *o, struct err *err)
+{
+	int rc = take_over(o, err);
+
+	if (!cores.refuses)
+		return rc;
+	log_error("cores: %s", err_text(err));
+	*err = (struct err){ 0 };
+	return 0;
+}
+
+static bool is_settled(const char *pattern)
+{
+	return core_pattern_before(pattern) || (cores.refuses && strcmp(pattern, cores.refused) == 0);
+}
+
 /* Who changes the pattern while we run changes what is passed on to; who does so again and again wants it without us. */
 static void on_look(struct source *s, int64_t now_ns)
 {
@@ -225,9 +247,9 @@ static void on_look(struct source *s, int64_t now_ns)
 	struct err err = { 0 };
 
 	s->due_ns = now_ns + LOOK_NS;
-	if (read_pattern(cores.options, pattern, &err) == 0 && core_pattern_before(pattern))
+	if (read_pattern(cores.options, pattern, &err) == 0 && is_settled(pattern))
 		return;
-	if (!err.code && cores.retakes++ < RETAKES_MAX && take_over(cores.options, &err) == 0)
+	if (!err.code && cores.retakes++ < RETAKES_MAX && take_over_or_refuse(cores.options, &err) == 0)
 		return;
 	s->due_ns = LOOP_NEVER;
 	log_error("cores: another program changed core_pattern, which stays as it is now: %s", err.code ? err_text(&err) : "this happened too often");
@@ -241,7 +263,7 @@ int cores_start(struct node *n, struct err *err)
 		return 0;
 	rc = install(n->options, err);
 	if (rc == 0)
-		rc = take_over(n->options, err);
+		rc = take_over_or_refuse(n->options, err);
 	if (rc < 0)
 		return rc;
 	cores.options = n->options;

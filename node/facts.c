@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a node decides how its deaths look. */
+/* Reads the facts of a node that decide how deaths on it look. */
 #include "node/facts.h"
 
 #include <fcntl.h>
@@ -74,8 +74,9 @@ static const char *find_runtime(const char *root)
 	return exists(root, "/run/containerd/containerd.sock") || exists(root, "/run/k3s/containerd/containerd.sock") ? "containerd" : NULL;
 }
 
-void facts_read(const char *root, const char *proc, struct facts *ret_facts)
+void facts_read(const char *root, const char *proc, const char *directory, struct facts *ret_facts)
 {
+	char ours[CORE_PATTERN_MAX + 1];
 	struct facts f = { .swap = read_swap(proc), .runtime = find_runtime(root) };
 	struct utsname name;
 	char restricted[8], pattern[sizeof(f.core_pattern)];
@@ -86,6 +87,7 @@ void facts_read(const char *root, const char *proc, struct facts *ret_facts)
 	read_line(proc, "/sys/kernel/core_pattern", pattern, sizeof(pattern));
 	before = core_pattern_before(pattern);
 	snprintf(f.core_pattern, sizeof(f.core_pattern), "%s", before ? before : pattern);
+	f.cores_left_alone = core_pattern_make(directory, f.core_pattern, ours, NULL) < 0;
 	read_line(proc, "/sys/kernel/dmesg_restrict", restricted, sizeof(restricted));
 	f.dmesg_restrict = restricted[0] ? restricted[0] != '0' : -1;
 	read_cgroups(root, &f);
@@ -135,6 +137,8 @@ void facts_to_json(const struct facts *f, struct strbuf *out)
 	add_text(&json, "cgroupDriver", f->cgroup_driver);
 	add_text(&json, "runtime", f->runtime);
 	add_text(&json, "corePattern", f->core_pattern);
+	if (f->cores_left_alone)
+		add_bool(&json, "coresLeftAlone", true);
 	if (f->swap >= 0)
 		add(&json, "swapBytes", "%lld", f->swap);
 	add_bool(&json, "oomGroup", f->oom_group);

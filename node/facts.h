@@ -6,6 +6,8 @@
 #ifndef AFTERGLOW_NODE_FACTS_H
 #define AFTERGLOW_NODE_FACTS_H
 
+#include <stdbool.h>
+
 #include "lib/strbuf.h"
 
 struct facts {
@@ -14,16 +16,17 @@ struct facts {
 	const char *cgroup_driver; /* of the kubelet, "systemd" or "cgroupfs"; NULL: there is no pod's cgroup */
 	const char *runtime; /* "containerd", "cri-o", "docker"; NULL: unknown */
 	char core_pattern[129]; /* the value without the agent; "": unknown */
+	bool cores_left_alone; /* the agent cannot take such a pattern over (core_pattern_make) */
 	long long swap; /* bytes, -1: unknown */
 	int oom_group; /* whether the kernel has memory.oom.group: 1, 0, -1: unknown */
 	int dmesg_restrict; /* kernel.dmesg_restrict: 1, 0, -1: unknown */
 };
 
 /*
- * root: where the node's files are seen, "" at their own paths; proc: a procfs of the node. A fact
- * that cannot be read is unknown.
+ * root: where the node's files are seen, "" at their own paths; proc: a procfs of the node;
+ * directory: that of the core handler. A fact that cannot be read is unknown.
  */
-void facts_read(const char *root, const char *proc, struct facts *ret_facts);
+void facts_read(const char *root, const char *proc, const char *directory, struct facts *ret_facts);
 
 /* Appends the facts that are known, as a line of JSON. Pure. */
 void facts_to_json(const struct facts *facts, struct strbuf *out);

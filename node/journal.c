@@ -15,7 +15,7 @@
 #define MACHINES_MAX \
 	64 /* directories looked at: a node's image may have brought those of other machines */
 
-/* What is not there is no fault, all else is kept for who asks. */
+/* Notes why a file could not be opened. A missing file is no fault. */
 static void note_fault(struct journal *j, const char *path)
 {
 	if (errno != ENOENT)
@@ -89,6 +89,14 @@ int journal_open(struct journal *ret_journal, const char *root, struct err *err)
 	return -ret_journal->fault.code;
 }
 
+static void say_compressed(struct journal *j)
+{
+	if (j->logged_compressed)
+		return;
+	j->logged_compressed = true;
+	log_info("the journal: longer messages are compressed, and left out; Compress=4K in journald.conf keeps them as they are");
+}
+
 static void read_on(struct journal *j, void (*fn)(const char *line, size_t len))
 {
 	size_t len;
@@ -102,6 +110,8 @@ static void read_on(struct journal *j, void (*fn)(const char *line, size_t len))
 			return;
 		if (step == JOURNAL_LINE)
 			fn(j->line, len);
+		else if (step == JOURNAL_COMPRESSED)
+			say_compressed(j);
 	}
 	journal_file_skip(&j->file);
 }

@@ -17,15 +17,16 @@ struct journal {
 	const char *root; /* the node's root directory, as the agent sees it */
 	struct journal_file
 		file; /* fd -1: there is no file now, and the rest is of the previous file */
-	struct err fault; /* why one that is there could not be opened, when last looked for */
+	struct err fault; /* why the last attempt to open an existing file failed */
 	struct stat st; /* of the file */
 	char path[512];
 	char line[JOURNAL_LINE_MAX];
+	bool logged_compressed; /* it was logged that compressed messages are left out */
 };
 
 /*
- * Opens the journal at its end, so that only new entries are read. -ENOENT: the node has no journal; else why
- * it cannot be opened, as -EACCES or -ENOTSUP. root must outlive it.
+ * Opens the journal at its end, so that only new entries are read. -ENOENT: the node has no journal; other errors,
+ * such as -EACCES or -ENOTSUP: it cannot be opened. root must outlive it.
  */
 int journal_open(struct journal *ret_journal, const char *root, struct err *err);
 

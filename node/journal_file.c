@@ -45,12 +45,13 @@ struct entry {
 #define DATA_PAYLOAD 64
 #define DATA_PAYLOAD_COMPACT 72
 
-/* What of an entry makes a line. */
+/* The fields of an entry that become a line. */
 struct fields {
 	int64_t realtime_us;
 	char hostname[64], identifier[64], pid[24], message[JOURNAL_LINE_MAX];
 	size_t message_len;
 	bool is_of_kernel, is_of_root;
+	bool has_compressed; /* a field of which not even the name can be read: mostly the message */
 };
 
 /* False: the file is shorter. */
@@ -176,8 +177,10 @@ static bool take_item(const struct journal_file *f, uint64_t at, struct fields *
 	if (!at || !read_object(f, at, &o) || o.type != OBJECT_DATA || o.size < payload)
 		return false;
 	len = (size_t)MIN(o.size - payload, sizeof(text));
-	if (o.flags & OBJECT_COMPRESSED)
+	if (o.flags & OBJECT_COMPRESSED) {
+		out->has_compressed = true;
 		return true;
+	}
 	if (!read_at(f, at + payload, text, len))
 		return false;
 	take_field(out, text, len);
@@ -212,7 +215,7 @@ static bool take_entry(const struct journal_file *f, uint64_t at, uint64_t size,
 /* The kernel's name is the kernel's, and other names are root's: what a program sends to journald names itself. */
 static bool is_wanted(const struct fields *of)
 {
-	return of->message_len && *of->identifier &&
+	return *of->identifier &&
 	       (of->is_of_kernel || (of->is_of_root && strcmp(of->identifier, "kernel") != 0));
 }
 
@@ -253,6 +256,8 @@ enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *
 	f->at = after(at, o.size);
 	if (!is_wanted(&fields) || fields.realtime_us <= f->after_us)
 		return JOURNAL_OTHER;
+	if (!fields.message_len)
+		return fields.has_compressed ? JOURNAL_COMPRESSED : JOURNAL_OTHER;
 	*ret_len = write_line(&fields, line);
 	return JOURNAL_LINE;
 }

@@ -28,6 +28,7 @@ struct journal_file {
 enum journal_step {
 	JOURNAL_LINE, /* an entry of the kernel, or of a program that runs as root */
 	JOURNAL_OTHER, /* an object that is not an entry, or an entry of another program */
+	JOURNAL_COMPRESSED, /* it would be JOURNAL_LINE, but journald has compressed its message */
 	JOURNAL_END, /* there is nothing more now, or the last entry is still being written */
 };
 
@@ -46,7 +47,7 @@ bool journal_file_refresh(struct journal_file *f);
  */
 enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *ret_len);
 
-/* Leaves out all that the header names and was not looked at. */
+/* Skips all objects up to the end that the header names. */
 void journal_file_skip(struct journal_file *f);
 
 #endif

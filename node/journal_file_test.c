@@ -141,10 +141,19 @@ static void a_message_that_is_compressed_is_left_out_and_a_long_one_is_cut(void 
 	char text[4096] = "MESSAGE=";
 	uint64_t items[3] = { journal_data(&w, 0, "_UID=0"),
 			      journal_data(&w, 0, "SYSLOG_IDENTIFIER=crio") };
+	int compressed = 0;
+	size_t len;
 
 	(void)state;
 	items[2] = journal_data(&w, 4, "\x28\xb5\x2f\xfd compressed");
 	journal_entry_of(&w, items, 3, 1795390000000000);
+	/* Of a program of another user nobody needs to know it. */
+	journal_entry_of(&w, items + 1, 2, 1795390000000000);
+	f = open_at_its_beginning(&w);
+	for (enum journal_step step = JOURNAL_OTHER; step != JOURNAL_END; compressed += step == JOURNAL_COMPRESSED)
+		step = journal_file_next(&f, text, &len);
+	assert_int_equal(compressed, 1);
+	memcpy(text, "MESSAGE=", 9);
 	memset(text + 8, 'x', sizeof(text) - 9);
 	items[2] = journal_data(&w, 0, text);
 	journal_entry_of(&w, items, 3, 1795390000000000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the kernel log and whom they concern. */
+/* Parses records of the kernel log, and finds the process, pod or device that each is about. */
 #include "node/kernel_line.h"
 
 #include <inttypes.h>

@@ -40,8 +40,8 @@ struct kernel_line {
 };
 
 /*
- * Parses what one read(2) of /dev/kmsg gave. False: it is no record, or the kernel did not write it
- * (programs that write to the log have another facility).
+ * Parses the result of one read(2) of /dev/kmsg. Returns false if it is not a record, or if the kernel
+ * did not write it (programs that write to the log have another facility).
  */
 bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_line);
 

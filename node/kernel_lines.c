@@ -43,7 +43,7 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 		outbox_add_once(&lines.outbox, pod_uid, strbuf_str(&message));
 }
 
-/* The pod of a process, by the table alone: who is in the log is mostly gone. */
+/* Finds the pod of a process in the table only, because most processes in the log have ended. */
 static const char *pod_of_pid(pid_t pid)
 {
 	const struct pod_of_process *pod;
@@ -186,7 +186,7 @@ int kernel_lines_start(struct node *n, struct err *err)
 	lines.kmsg = (struct source){ .name = "kernel log", .fd = fd, .due_ns = LOOP_NEVER, .ready = on_readable };
 	if (fd < 0)
 		return err_set(err, errno, "open /dev/kmsg");
-	/* What is older was written before the processes of now were known. */
+	/* Older lines are skipped, because the table does not have the processes of that time. */
 	if (lseek(fd, 0, SEEK_END) < 0)
 		return err_set(err, errno, "seek in /dev/kmsg");
 	return loop_add(&n->loop, &lines.kmsg, err);

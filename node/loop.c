@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node agent's event loop. */
+/* Runs the node agent's event loop. */
 #include "node/loop.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static int turn(struct loop *l, struct err *err)
 	if (poll(fds, n, wait_ms(l, now_boottime_ns())) < 0)
 		return errno == EINTR ? 0 : err_set(err, errno, "poll");
 	now = now_boottime_ns();
-	/* What one of them does may remove another, or close its descriptor. */
+	/* The callback of one source may remove another source, or close its descriptor. */
 	for (size_t i = 0; i < n; i++) {
 		if (fds[i].revents && is_there(l, sources[i]) && sources[i]->fd == fds[i].fd)
 			sources[i]->ready(sources[i]);

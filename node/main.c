@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-node: brings what only the node knows of a Ray pod to the sidecar in that pod. */
+/* afterglow-node sends the sidecar of a Ray pod what only the node knows about that pod. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -38,14 +38,14 @@ static int print_facts(const struct node_options *options, struct err *err)
 	_cleanup_close_ int fd = path ? open(path, O_WRONLY | O_TRUNC | O_CLOEXEC) : dup(STDOUT_FILENO);
 	struct facts facts;
 
-	/* The agent is the container after this one, and must not wait for what only explains. */
+	/* The agent's container starts after this one, and must not wait because of mere facts. */
 	if (fd < 0 && path) {
 		log_warning("the facts are not written: open %s: %s", path, strerror(errno));
 		return 0;
 	}
 	if (fd < 0)
 		return err_set(err, errno, "standard output");
-	facts_read(options->root, options->proc, &facts);
+	facts_read(options->root, options->proc, options->directory, &facts);
 	facts_to_json(&facts, &out);
 	strbuf_addc(&out, '\n');
 	return fd_write_all(fd, strbuf_str(&out), out.len, err);
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
-	/* The kernel starts the handler, and nobody reads what it says. */
+	/* The kernel starts the core handler, and no one reads its output, so it has no other options. */
 	if (core_handler_is_asked(argc, argv))
 		return core_handler_run(argv);
 	rc = node_options_parse(argv, &options, &err);

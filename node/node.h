@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of the node agent share. Each part is a row of the table in main.c: it starts, adds
- * sources to the loop, and stops. If a part cannot start, that is logged, and the others go on
+ * The parts of the node agent share struct node. Each part is a row of the table in main.c: it starts,
+ * adds sources to the loop, and stops. If a part cannot start, that is logged, and the rest go on
  * without it.
  */
 #ifndef AFTERGLOW_NODE_NODE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of afterglow-node. */
+/* Parses the command line of afterglow-node. */
 #ifndef AFTERGLOW_NODE_OPTIONS_H
 #define AFTERGLOW_NODE_OPTIONS_H
 
@@ -19,7 +19,7 @@ struct node_options {
 	const char *kubelet; /* the kubelet's directory on the node */
 	const char *proc; /* a procfs of the node's initial PID namespace, as the agent sees it */
 	bool cores; /* send cores to sidecars: set core_pattern */
-	bool signals; /* tell sidecars which process sent a signal */
+	bool signals; /* report to sidecars which process sent a signal */
 	bool kernel_lines; /* send sidecars the lines of the kernel log that concern their pods */
 	bool syslog; /* send sidecars the lines of the node's syslog that concern their pods */
 	const char *instance; /* the name of the agent's instance in tracefs */

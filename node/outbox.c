@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages to sidecars. */
+/* Collects messages to sidecars, and sends them. */
 #include "node/outbox.h"
 
 #include <errno.h>
@@ -54,7 +54,10 @@ static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, s
 	return sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
 }
 
-/* Of the same pod, from first on: each that was sent has its first byte taken, so that nobody sends it twice. */
+/*
+ * Sends all messages to the pod of `first`, from `first` on. It overwrites the first byte of each message that was processed, so that
+ * it is not sent twice.
+ */
 static void send_to_pod(struct outbox *o, const struct node *n, char *first, const char *end)
 {
 	char pod_uid[64];

@@ -22,7 +22,7 @@ struct outbox {
 void outbox_init(struct outbox *o);
 void outbox_release(struct outbox *o);
 void outbox_add(struct outbox *o, const char *pod_uid, const char *message);
-/* The same, unless the batch has the same message to the same pod already. */
+/* Adds the message, unless the batch has the same message to the same pod already. */
 void outbox_add_once(struct outbox *o, const char *pod_uid, const char *message);
 /* Sends the batch and empties it. Messages to a pod without a sidecar are not counted as dropped. */
 void outbox_flush(struct outbox *o, const struct node *n);

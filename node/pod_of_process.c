@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which pod and container a process belongs to.
+ * Finds the pod and container to which a process belongs.
  *
- * The paths, with UID as the pod's and ID as the container's:
+ * These are the paths, with UID for the pod's UID and ID for the container's ID:
  *
  *	cgroupfs  /kubepods[/burstable|/besteffort]/podUID/ID           (containerd, docker)
  *	          /kubepods[/burstable|/besteffort]/podUID/crio-ID      (CRI-O)
  *	systemd   /kubepods.slice/[kubepods-burstable.slice/]kubepods-burstable-podU_I_D.slice/cri-containerd-ID.scope
  *	                                                                         also crio-ID.scope and docker-ID.scope
  *
- * The kubelet may be told to put all of it below another directory. A reader in a cgroup namespace of its own sees paths that
- * begin with "/..", and of those above the common ancestor nothing.
+ * An option of the kubelet puts all of them below another directory. A reader in a cgroup namespace of its own sees paths that
+ * begin with "/..", without the names above the common ancestor.
  */
 #include "node/pod_of_process.h"
 
@@ -153,7 +153,7 @@ static bool pod_of_path(const char *at, const char *end, struct pod_of_process *
 	return false;
 }
 
-/* "ID:CONTROLLERS:PATH"; the controllers have no colon, but for that of "name=x:y", which nobody uses. */
+/* Parses "ID:CONTROLLERS:PATH". The controllers have no colon, except in "name=x:y", which is not used in practice. */
 static const char *path_of_line(const char *line, const char *end)
 {
 	const char *colon = memchr(line, ':', (size_t)(end - line));

@@ -27,8 +27,8 @@ struct pod_of_process {
 int pod_of_cgroups(const char *text, struct pod_of_process *ret_pod, struct err *err);
 
 /*
- * The same for a process; proc is the path of a procfs, such as "/proc". -ENOENT also if the process
- * has ended.
+ * Does the same for a process; proc is the path of a procfs, such as "/proc". -ENOENT also if the
+ * process has ended.
  */
 int pod_of_process(const char *proc, pid_t pid, struct pod_of_process *ret_pod, struct err *err);
 

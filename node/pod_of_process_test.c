@@ -30,6 +30,7 @@ static const struct row {
 	{ "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" SLICE ".slice/docker-" ID ".scope\n", 0, UID, ID },
 	{ "0::/kubepods/burstable/pod" UID "/" ID "\n", 0, UID, ID },
 	{ "0::/kubepods/pod" UID "/crio-" ID "\n", 0, UID, ID },
+	{ "0::/kubepods/burstable/pod" UID "/crio-" ID "/container\n", 0, UID, ID },
 	{ "0::/kubepods/besteffort/pod" UID "/" ID "/ray-node_1/user\n", 0, UID, ID },
 	/* a kubelet with a root of its own, as in kind */
 	{ "0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" SLICE ".slice/cri-containerd-" ID ".scope\n", 0, UID, ID },
@@ -44,11 +45,17 @@ static const struct row {
 	/* v1, hybrid */
 	{ "12:memory:/kubepods/burstable/pod" UID "/" ID "\n1:name=systemd:/kubepods/burstable/pod" UID "/" ID "\n0::/\n", 0, UID, ID },
 	{ "3:cpu,cpuacct:/\n2:memory:/kubepods/pod" UID "/" ID "\n", 0, UID, ID },
+	{ "12:memory:/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" SLICE ".slice/crio-" ID ".scope\n"
+	  "1:name=systemd:/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" SLICE ".slice/crio-" ID ".scope\n0::/\n", 0, UID, ID },
+	{ "12:memory:/kubepods/burstable/pod" UID "/crio-" ID "\n4:pids:/kubepods/burstable/pod" UID "/crio-" ID "\n", 0, UID, ID },
 	/* moved above its container in one hierarchy */
 	{ "3:pids:/kubepods/pod" UID "\n2:memory:/kubepods/pod" UID "/" ID "\n", 0, UID, ID },
 	{ "2:memory:/kubepods/pod" UID "/" ID "\n3:pids:/kubepods/pod" UID "\n", 0, UID, ID },
 	/* in a pod, and in none of its containers */
 	{ "0::/kubepods.slice/kubepods-pod" SLICE ".slice/crio-conmon-" ID ".scope\n", 0, UID, "" },
+	{ "0::/kubepods/burstable/pod" UID "/crio-conmon-" ID "\n", 0, UID, "" },
+	{ "12:memory:/kubepods.slice/kubepods-pod" SLICE ".slice/crio-conmon-" ID ".scope\n0::/\n", 0, UID, "" },
+	{ "12:memory:/kubepods/besteffort/pod" UID "/crio-conmon-" ID "\n0::/\n", 0, UID, "" },
 	{ "0::/kubepods/pod" UID "/" ID "0\n", 0, UID, "" },
 	{ "0::/kubepods/pod" UID "/init\n", 0, UID, "" },
 	{ "0::/kubepods/pod" UID, 0, UID, "" },
@@ -58,6 +65,9 @@ static const struct row {
 	{ "0::/", -ENOENT, NULL, NULL },
 	{ "0::/system.slice/sshd.service\n", -ENOENT, NULL, NULL },
 	{ "0::/docker/" ID "\n", -ENOENT, NULL, NULL },
+	/* CRI-O's default for its monitors */
+	{ "0::/system.slice/crio-conmon-" ID ".scope\n", -ENOENT, NULL, NULL },
+	{ "0::/system.slice/crio.service\n", -ENOENT, NULL, NULL },
 	/* hostile: another pod's name below one's own container */
 	{ "0::/kubepods/pod" UID "/" ID "/kubepods/pod" OTHER "/" ID2 "\n", 0, UID, ID },
 	{ "0::/kubepods/pod" UID "/" ID "/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/" ID2 "\n", 0, UID, ID },

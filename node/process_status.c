@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc/PID/status says of a process's rights and names. */
+/* Reads a process's identity, rights and PIDs from /proc/PID/status. */
 #include "node/process_status.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define STATUS_TEXT_MAX (64 * 1024)
 #define NAMESPACES_OF_CONTAINER 2 /* the node's, as proc shows it, and its own */
 
-/* What follows "NAME:\t". The name of the process comes first, and the kernel escapes its newlines: no line is its forgery. */
+/* Finds the text after "NAME:\t". The kernel escapes newlines in the name of the process, so the name cannot forge a line. */
 static const char *find_line(const char *text, const char *name)
 {
 	size_t len = strlen(name);

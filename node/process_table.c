@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of the node's pods. */
+/* Keeps a table of the processes of the node's pods. */
 #include "node/process_table.h"
 
 #include <dirent.h>

@@ -33,13 +33,13 @@ int process_table_sweep(struct process_table *t, struct err *err);
 
 /* What the table knows of a process, as of the last sweep. */
 enum process_known {
-	PROCESS_UNKNOWN, /* there was none, or it was seen in a single sweep and was in no container */
+	PROCESS_UNKNOWN, /* there was no such process, or only one sweep saw it, in no container */
 	PROCESS_OF_NODE, /* it was in no pod's container, in two sweeps */
 	PROCESS_OF_POD,
 };
 /*
- * Both results are set for PROCESS_OF_POD only: *ret_pod is owned by the table and valid until the
- * next sweep; *ret_inner is the PID in the container, 0: unknown.
+ * Finds a process. Both results are set for PROCESS_OF_POD only: *ret_pod is owned by the table and
+ * valid until the next sweep; *ret_inner is the PID in the container, 0: unknown.
  */
 enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
 				      pid_t *ret_inner);

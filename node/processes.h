@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the node's table of processes up to date, and tells sidecars that the agent sees signals. */
+/* Keeps the node's table of processes up to date, and reports to sidecars that the agent sees signals. */
 #ifndef AFTERGLOW_NODE_PROCESSES_H
 #define AFTERGLOW_NODE_PROCESSES_H
 

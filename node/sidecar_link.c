@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node's end of its connection to the sidecar of a pod. */
+/* Connects to the sidecar of a pod, and sends and receives messages. */
 #include "node/sidecar_link.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static int connect_to(int file, struct err *err)
 	return TAKE_FD(fd);
 }
 
-/* Of the process that made the listening socket: the sidecar of that pod, which is the only one to mount the directory. */
+/* Checks that the process that made the listening socket is in that pod. Only the pod's sidecar mounts the directory. */
 static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t crashed, struct err *err)
 {
 	struct ucred peer;

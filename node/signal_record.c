@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the events signal/signal_generate and oom/mark_victim. */
+/* Parses records of the trace events signal/signal_generate and oom/mark_victim. */
 #include "node/signal_record.h"
 
 #include <signal.h>

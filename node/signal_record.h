@@ -25,7 +25,7 @@
 
 enum signal_record_kind {
 	RECORD_SIGNAL,
-	RECORD_OOM_VICTIM, /* the OOM killer chose target; sender is the task whose allocation failed */
+	RECORD_OOM_VICTIM, /* the OOM killer chose target; sender is the task that could not allocate memory */
 };
 
 struct signal_record {
@@ -42,12 +42,12 @@ struct signal_formats {
 };
 
 /*
- * signal, victim: the texts of the two format files, "": the kernel has none. False: the event
- * signal_generate or a field of it is missing.
+ * Parses the texts of the two format files; "": the kernel has no such file. Returns false if the
+ * event signal_generate or a field of it is missing.
  */
 bool signal_formats_parse(const char *signal, const char *victim, struct signal_formats *ret_formats);
 
-/* False: the record is of another event, or cut. */
+/* Parses a record. Returns false if it is of another event, or cut. */
 bool signal_record_parse(const struct signal_formats *formats, const struct trace_event *event, struct signal_record *ret_record);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sent a signal. */
+/* Finds out which process sent a signal. */
 #include "node/signal_sender.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void set_place(struct signal_sender *s, const struct pod_of_process *own,
 		memcpy(s->container_id, own->container_id, sizeof(s->container_id));
 }
 
-/* What the last sweep saw. */
+/* Sets the place by what the last sweep saw. */
 static void place_by_table(struct signal_sender *s, const struct process_table *table, const struct pod_of_process *pod)
 {
 	const struct pod_of_process *own;

@@ -28,7 +28,7 @@ struct signal_sender {
 	char comm[TRACE_COMM_MAX]; /* "": unknown; may have any bytes, so it must be escaped */
 };
 
-/* pod: the pod of the target. proc: the path of a procfs, as in process_table_new. */
+/* Finds the sender by its task. pod: the pod of the target. proc: the path of a procfs, as in process_table_new. */
 void signal_sender_find(const char *proc, const struct process_table *table, const struct trace_instance *trace, pid_t task,
 			const struct pod_of_process *pod, struct signal_sender *ret_sender);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells each pod's sidecar who sent its processes a signal. */
+/* Reports to each pod's sidecar which processes sent signals to the pod's processes. */
 #include "node/signals.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define WAKES_PER_S 20
 #define PAGES_MAX 64 /* of one CPU at a time */
 #define UNKNOWN_PER_S 100 /* targets too young for the table */
-/* Of the scheduler: a sender that is about to end ends on the CPU that we need to look at it. */
+/* The agent's priority for the scheduler, because a sender that is about to end competes with us for its CPU. */
 #define NICE -10
 
 static struct {
@@ -36,7 +36,7 @@ static struct {
 	int epoll; /* readable while a buffer is */
 } signals;
 
-/* Of a process that came since the last sweep. False: it is no container's. */
+/* Finds the pod of a process that started after the last sweep. Returns false if it is in no container. */
 static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
 	const char *proc = signals.node->options->proc;

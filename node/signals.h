@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells each pod's sidecar which process sent a signal that ends one of the pod's processes, and
- * which of them the OOM killer chose.
+ * Reports to each pod's sidecar which process sent a signal that ends a process of the pod, and which
+ * processes of the pod the OOM killer chose.
  *
  * The kernel filters the events and wakes the agent for each, because a sender such as /bin/kill is
- * gone a millisecond later. If events are frequent, the agent reads them WAKES_PER_S times a second
+ * gone after a millisecond. If events are frequent, the agent reads them WAKES_PER_S times a second
  * instead, so that a storm of signals elsewhere on the node costs little. bench/node_signals.sh
  * measures that cost.
  */

@@ -19,7 +19,7 @@
 
 #define LOOK_NS NS_PER_SEC
 #define READ_MAX (64 * 1024)
-#define AT_ONCE_MAX (1 << 20) /* of a file that grows faster the middle is left out */
+#define AT_ONCE_MAX (1 << 20) /* bytes; if the file grows faster, the middle is left out */
 #define LINE_MAX_BYTES 2048
 
 static struct {
@@ -61,7 +61,7 @@ static void take_line(const char *text, size_t len)
 		process_table_containers(syslog_file.node->processes, to_pod, &line);
 }
 
-/* What was read begins at the buffer's beginning; a line that fills the buffer is none. */
+/* Takes the complete lines from the buffer. If a line fills the whole buffer, it is dropped. */
 static void take_lines(void)
 {
 	char *at = syslog_file.line, *end = at + syslog_file.len, *newline;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an event of tracefs has its fields. */
+/* Finds the fields of a trace event. */
 #include "node/trace_format.h"
 
 #include <stdio.h>

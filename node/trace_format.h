@@ -14,7 +14,7 @@ struct trace_field {
 	uint16_t offset, size; /* bytes; size 0: the event has no such field */
 };
 
-/* The event's ID, with which each of its records begins; -1: text is not of a format file. */
+/* The event's ID, with which each of its records begins; -1: text is not the text of a format file. */
 int trace_format_id(const char *text);
 
 /* Finds a field by its name without the array's brackets: "comm" for "char comm[16]". */

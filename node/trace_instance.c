@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An instance of tracefs of our own. */
+/* Manages the agent's own instance in tracefs. */
 #include "node/trace_instance.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent's own instance in tracefs: a ring buffer for each CPU, with events and filters of its
- * own, so that it and other users of tracing do not disturb each other. The instance is in the
- * kernel: an agent takes over the instance that a killed agent left, with the events in it.
+ * Manages the agent's own instance in tracefs: a ring buffer for each CPU, with events and filters of
+ * its own, so that the agent and other users of tracing do not disturb each other. The instance is in
+ * the kernel: an agent takes over the instance that a killed agent left, with the events in it.
  *
  * The kernel applies the filters, so other events cost the agent nothing. An instance takes
  * TRACE_BUFFER_KB of kernel memory for each CPU.
@@ -54,8 +54,8 @@ int trace_instance_read(struct trace_instance *t, size_t cpu, struct trace_page 
  */
 bool trace_instance_comm(const struct trace_instance *t, pid_t task, char comm[static TRACE_COMM_MAX]);
 /*
- * The same in the text of the file saved_cmdlines. A name may have newlines in it, so a process can
- * forge a line.
+ * Finds the name in the text of the file saved_cmdlines. A name may have newlines in it, so a process
+ * can forge a line.
  */
 bool trace_saved_comm(const char *text, pid_t task, char comm[static TRACE_COMM_MAX]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events in a page of the kernel's trace ring buffer. */
+/* Reads the events in a page of the kernel's trace ring buffer. */
 #include "node/trace_page.h"
 
 #include <string.h>

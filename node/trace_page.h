@@ -28,10 +28,10 @@ struct trace_event {
 	size_t len;
 };
 
-/* data: what one read(2) gave; it must outlive p. False: it is too short to be a page. */
+/* Opens the page that one read(2) returned; data must outlive p. Returns false if it is too short to be a page. */
 bool trace_page_open(struct trace_page *p, const void *data, size_t len);
 
-/* Reads the next event. False: there is none, or the rest of the page is malformed. */
+/* Reads the next event. Returns false if there is none, or the rest of the page is malformed. */
 bool trace_page_next(struct trace_page *p, struct trace_event *ret_event);
 
 #endif

@@ -67,7 +67,7 @@ static void check(int r, const struct err *err, cJSON *made)
 	cJSON_Delete(made);
 }
 
-/* The body is told what is right by a first run. */
+/* The body gets the right result from a first run. */
 static void for_every_allocation_the_same(void (*body)(void))
 {
 	memset(expected, 0, sizeof(expected));
@@ -356,13 +356,13 @@ static void a_sidecars_answer_is_whole_or_an_error(void **state)
 	for_every_allocation_the_same(parse_answer);
 }
 
-static void a_probes_kill_is_told_whole_or_not_at_all(void **state)
+static void a_probes_kill_is_reported_whole_or_not_at_all(void **state)
 {
 	(void)state;
 	for_every_allocation_the_same(refine);
 }
 
-static void a_drained_nodes_pod_is_told_so_or_left_alone(void **state)
+static void a_failure_on_a_drained_node_is_refined_whole_or_left_alone(void **state)
 {
 	(void)state;
 	for_every_allocation_the_same(refine_deletion);
@@ -475,8 +475,8 @@ int main(void)
 		cmocka_unit_test(failures_are_whole_or_an_error),
 		cmocka_unit_test(a_sidecars_message_is_whole_or_an_error),
 		cmocka_unit_test(a_sidecars_answer_is_whole_or_an_error),
-		cmocka_unit_test(a_probes_kill_is_told_whole_or_not_at_all),
-		cmocka_unit_test(a_drained_nodes_pod_is_told_so_or_left_alone),
+		cmocka_unit_test(a_probes_kill_is_reported_whole_or_not_at_all),
+		cmocka_unit_test(a_failure_on_a_drained_node_is_refined_whole_or_left_alone),
 		cmocka_unit_test(what_failures_have_to_do_with_each_other_is_written_whole_or_not_at_all),
 		cmocka_unit_test(a_failure_is_reconsidered_whole_or_stays),
 	};

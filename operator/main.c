@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-operator: options, the loop, and its orderly end. */
+/* afterglow-operator: parses the options, runs the loop, and ends in order. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/crds/crd_upgrade.h"
 #include "operator/kube/client.h"
-#include "operator/kube/leadership.h"
 #include "operator/kube/kubeconfig.h"
+#include "operator/kube/leadership.h"
 #include "operator/launcher/launcher.h"
 #include "operator/manager/manager.h"
 #include "operator/manager/metrics.h"
@@ -47,7 +48,7 @@ static void program_release(struct program *p)
 	struct event *events[] = { p->on_term, p->on_int, p->drain };
 
 	server_free(p->server);
-	/* First the calls, whose callbacks point into the controller. */
+	/* The calls come first, because their callbacks point into the controller. */
 	manager_free(p->controller);
 	leadership_free(p->leadership);
 	client_free(p->client);
@@ -215,12 +216,14 @@ static void on_acquired(void *arg)
 	struct program *p = arg;
 
 	log_info("this replica acts: it holds the lease as %s", leadership_identity(p->leadership));
-	/* Not before: what comes while the main loop has not heard of the Lease is not begun by halves. */
+	/*
+	 * Not earlier: until the main loop knows that it has the Lease, it must not begin anything.
+	 */
 	p->acts = true;
 	manager_begin(p->controller);
 }
 
-/* Whatever is half done, the next holder goes on from what the cluster says. */
+/* The next holder continues any half-done work from the state of the cluster. */
 static void on_lost(void *arg, const char *why)
 {
 	struct program *p = arg;
@@ -238,13 +241,13 @@ static void on_lease_trouble(void *arg, const struct err *err)
 		log_info("lease: recovered");
 }
 
-/* Where we run: of the Lease, and of the webhook's Service and Secret. */
+/* Returns our own namespace: that of the Lease, and of the webhook's Service and Secret. */
 static const char *own_namespace(const struct program *p)
 {
 	return p->options.lease_namespace ? p->options.lease_namespace : client_namespace(p->client);
 }
 
-/* Operators for single namespaces do not compete with one for all. */
+/* Operators for single namespaces do not compete with an operator for all. */
 static int start_leadership(struct program *p, struct err *err)
 {
 	const struct options *o = &p->options;
@@ -282,7 +285,7 @@ static void on_metrics(void *arg, struct strbuf *out)
 	manager_metrics(p->controller, out);
 }
 
-/* A leader that does not get to renew is no good to anybody: the kubelet may end it. */
+/* A leader that cannot renew is of no use: the kubelet may end it. */
 static bool on_health(void *arg, struct strbuf *out)
 {
 	const struct program *p = arg;
@@ -368,6 +371,14 @@ static int run(struct program *p, struct err *err)
 	return -p->lost.code;
 }
 
+static int upgrade_crds(struct program *p, struct err *err)
+{
+	p->base = event_base_new();
+	int r = p->base ? start_client(p, err) : err_set(err, ENOMEM, "event loop");
+
+	return r < 0 ? r : crd_upgrade(p->base, p->client, p->options.upgrade_crds, err);
+}
+
 static int check_ready(const char *url)
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(CHECK_ANSWER_MAX);
@@ -398,7 +409,7 @@ int main(int argc, char *argv[])
 	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that goes away must not end us */
 	if (program.options.check_ready)
 		return check_ready(program.options.check_ready);
-	int r = run(&program, &err);
+	int r = program.options.upgrade_crds ? upgrade_crds(&program, &err) : run(&program, &err);
 	if (r < 0)
 		log_error("%s", err_text(&err));
 	program_release(&program);

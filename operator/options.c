@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operator's command line. */
+/* Parses the operator's command line. */
 #include "operator/options.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ static const char help[] =
 	"  --otlp-ca FILE           the authorities (PEM) of the collector's certificate (default: the system's)\n"
 	"  --otlp-resource-attribute NAME=VALUE  an attribute of the resource of each record, such as k8s.cluster.name=prod; may be\n"
 	"                           given 32 times\n"
-	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (default " OPTIONS_METRICS_ADDRESS "; \"\": nowhere)\n"
+	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (default " OPTIONS_METRICS_ADDRESS
+	"; \"\": nowhere)\n"
 	"  --webhook-address A:P    serve the webhook here by HTTPS; :P means IPv4 and IPv6 (default: no webhook)\n"
 	"  --webhook-service NAME   the Service of the webhook, in the operator's namespace\n"
 	"  --webhook-secret NAME    the Secret with the webhook's certificates, in the same namespace\n"
@@ -44,6 +45,8 @@ static const char help[] =
 	"  --webhook-certificates self|external  self: the operator makes and renews them; external: it only reads the Secret (default self)\n"
 	"  --check-ready URL        ask the operator at URL (http://HOST:8080/readyz) for at most a minute whether it is ready, print its\n"
 	"                           answer and end with 0 or 1; nothing else is done\n"
+	"  --upgrade-crds DIR       upgrade the installed CRDs of which DIR has a JSON file, unless they are newer or not from the chart of\n"
+	"                           Afterglow; nothing else is done\n"
 	"  --log-level LEVEL        error, warning, info or debug (default info)\n"
 	"  --log-format FORMAT      text, or json: a JSON object for each line (default text)\n"
 	"  --help, --version\n";
@@ -66,6 +69,7 @@ enum option_id {
 	OPT_LEADER_ELECT,
 	OPT_LEASE_NAMESPACE,
 	OPT_CHECK_READY,
+	OPT_UPGRADE_CRDS,
 	OPT_CONTEXT,
 	OPT_QPS,
 	OPT_BURST,
@@ -100,6 +104,7 @@ static const struct option table[] = {
 	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
 	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
 	{ "check-ready", required_argument, NULL, OPT_CHECK_READY },
+	{ "upgrade-crds", required_argument, NULL, OPT_UPGRADE_CRDS },
 	{ "context", required_argument, NULL, OPT_CONTEXT },
 	{ "qps", required_argument, NULL, OPT_QPS },
 	{ "burst", required_argument, NULL, OPT_BURST },
@@ -206,6 +211,9 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 	case OPT_CHECK_READY:
 		o->check_ready = given(value);
 		return 0;
+	case OPT_UPGRADE_CRDS:
+		o->upgrade_crds = value;
+		return *value ? 0 : err_set(err, EINVAL, "--upgrade-crds: no directory is given");
 	case OPT_KEEP_AGE:
 		r = retention_parse_age(value, &o->retention.max_age_ns, err);
 		return r < 0 ? err_wrap(err, "--keep-age") : 0;

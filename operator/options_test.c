@@ -54,6 +54,11 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_true(o.qps == OPTIONS_QPS && o.burst == OPTIONS_BURST);
 	assert_string_equal(o.launcher, OPTIONS_LAUNCHER);
 	assert_false(o.launcher_given);
+	assert_null(o.upgrade_crds);
+	assert_int_equal(parse(ARGS("--upgrade-crds", "/crds"), &o, &err), 0);
+	assert_string_equal(o.upgrade_crds, "/crds");
+	/* Or the whole operator would start. */
+	assert_int_equal(parse(ARGS("--upgrade-crds", ""), &o, &err), -EINVAL);
 }
 
 static void where_failures_are_exported_to(void **state)
@@ -106,7 +111,7 @@ static void mistakes_are_named(void **state)
 {
 	static const struct {
 		const char *args[3];
-		const char *said;
+		const char *message;
 	} rows[] = {
 		{ { "--bogus" }, "unknown option --bogus" },
 		{ { "-x" }, "unknown option -x" },
@@ -130,7 +135,7 @@ static void mistakes_are_named(void **state)
 		struct options o;
 		struct err err = { 0 };
 		assert_int_equal(parse(rows[i].args, &o, &err), -EINVAL);
-		assert_non_null(strstr(err_text(&err), rows[i].said));
+		assert_non_null(strstr(err_text(&err), rows[i].message));
 	}
 }
 

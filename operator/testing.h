@@ -8,7 +8,7 @@
 #include "lib/err.h"
 #include "operator/kube/yaml.h"
 
-/* Fails the test when it is no YAML. */
+/* Parses YAML; the test fails if it is malformed. */
 static inline cJSON *json_of(const char *yaml)
 {
 	struct err err = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpacks the archive of a bundle while it comes. */
+/* Unpacks the archive of a bundle while it arrives. */
 #include "plugin/archive.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "lib/macros.h"
 #include "plugin/table.h"
 
-/* A core is the memory of a process: it is for whoever saved it. */
+/* A core is the memory of a process, so only the user who saved it may read it. */
 #define DIR_MODE 0700
 #define FILE_MODE 0600
 
@@ -44,13 +44,13 @@ static bool is_manifest(const struct archive *a)
 	return strcmp(a->name, ARCHIVE_MANIFEST) == 0;
 }
 
-/* Whether the file that comes is the only one that is kept. */
+/* Returns whether the present file is the only one that is kept. */
 static bool is_wanted(const struct archive *a)
 {
 	return a->only && a->manifest && strcmp(a->name, a->only) == 0;
 }
 
-/* What the manifest says of a file, or NULL. */
+/* Returns the manifest's entry for a file, or NULL. */
 static cJSON *entry_of(const struct archive *a, const char *name)
 {
 	return json_find(json_get(a->manifest, "files"), "name", name);

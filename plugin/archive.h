@@ -51,13 +51,13 @@ void archive_init_only(struct archive *archive, const char *name, struct strbuf 
 void archive_release(struct archive *archive);
 
 /*
- * Takes the next piece of the archive. -EBADMSG: it is not the archive of a bundle, or a file
- * differs from the manifest; -EEXIST and other errors: a file cannot be written.
+ * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, or a
+ * file differs from the manifest; -EEXIST and other errors if a file cannot be written.
  */
 int archive_feed(struct archive *archive, const void *data, size_t len, struct err *err);
 
 /*
- * To be called after the last piece. -EBADMSG: the archive is incomplete. Otherwise appends to
+ * Call this after the last piece. -EBADMSG: the archive is incomplete. Otherwise appends to
  * missing a line for each file that the manifest lists but the archive does not have.
  */
 int archive_end(const struct archive *archive, struct strbuf *missing, struct err *err);

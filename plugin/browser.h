@@ -6,8 +6,8 @@
 #include "lib/err.h"
 
 /*
- * Runs xdg-open, on macOS open, and waits until that has ended. -ENOENT: there is no such program;
- * -EIO: it failed.
+ * Runs xdg-open, on macOS open, and waits until that has ended. Returns -ENOENT if there is no such
+ * program, -EIO if it failed.
  */
 int browser_open(const char *path, struct err *err);
 

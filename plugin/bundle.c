@@ -68,7 +68,7 @@ static int wait_for_pod(const struct job *job, struct err *err)
 	return r < 0 ? err_wrap(err, "pod %s did not start (`kubectl describe pod` of such a pod says why)", job->name) : 0;
 }
 
-/* A signal does not keep it from being deleted; what goes wrong here is only said. */
+/* Deletes the pod, even after a signal; trouble here is only printed. */
 static void delete_pod(const struct job *job)
 {
 	const struct stream stream = { .shielded = true };

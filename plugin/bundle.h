@@ -18,8 +18,8 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 		struct err *err);
 
 /*
- * Appends the file `name` of the bundle to content, in the same way. -ENODATA: the bundle has no such
- * file; -EFBIG: it is larger than the ceiling of content.
+ * Appends the file `name` of the bundle to content, in the same way. Returns -ENODATA if the bundle
+ * has no such file, -EFBIG if it is larger than the ceiling of content.
  */
 int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *name,
 		struct strbuf *content, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each command takes, and what --help says of it. */
+/* The table of commands: their arguments and their text of --help. */
 #include "plugin/command.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 	[COMMAND_BUNDLE] = { "bundle", 2, 2, "NAME DIR", "save the bundle of a failure, all of its evidence, in a directory",
 		"usage: kubectl afterglow bundle NAME DIR [OPTION...]\n"
 		"Saves the bundle of a failure in DIR, which is made or empty. NAME is that of the RayFailure or of its\n"
-		"pod. A pod that is made from the sidecar's image reads the store (claim, S3 or HDFS), and is deleted\n"
+		"pod. A pod that is made from the sidecar's image reads the store (claim, S3, Azure or HDFS), and is deleted\n"
 		"afterwards, also after Ctrl-C. The digest of each file is compared. You need the rights to create pods\n"
 		"and pods/exec, and to delete pods.\n"
 		"\n" IMAGE_HELP COMMON_HELP },
@@ -110,7 +110,7 @@ enum command command_find(const char *name)
 
 #define SUMMARY_COLUMN 23
 
-/* The commands are those of the table, so the program's help is put together. */
+/* The program's help is made here, because the commands come from the table. */
 static void add_program_help(struct strbuf *out)
 {
 	strbuf_adds(out, "\n");

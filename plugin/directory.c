@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory for what a command saves. */
+/* Makes a directory for the files that a command saves. */
 #include "plugin/directory.h"
 
 #include <dirent.h>

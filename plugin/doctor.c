@@ -196,7 +196,7 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 	     "Delete such a pod, and the one that is made in its place gets the sidecar, unless a reason above says otherwise.");
 }
 
-/* Whether the pod's sidecar ships to a store that is no claim. */
+/* Returns whether the pod's sidecar ships to a store that is not a claim. */
 static bool ships_elsewhere(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", "afterglow"),
@@ -205,7 +205,7 @@ static bool ships_elsewhere(const cJSON *pod)
 	cJSON_ArrayForEach(arg, json_get(sidecar, "args")) {
 		const char *text = cJSON_GetStringValue(arg);
 
-		if (text && (strncmp(text, "s3://", 5) == 0 || strncmp(text, "webhdfs", 7) == 0))
+		if (text && (strncmp(text, "s3://", 5) == 0 || strncmp(text, "azure://", 8) == 0 || strncmp(text, "webhdfs", 7) == 0))
 			return true;
 	}
 	return false;
@@ -251,7 +251,7 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 			 "Namespace %.63s has Ray pods, and no claim " CLAIM ".", namespace);
 		find(report, GAP, text,
 		     "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
-		     "Make the claim (docs/install.md), or set store.type to s3 or webhdfs. If a policy names another claim, all is well.");
+		     "Make the claim (docs/install.md), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
 	}
 	strmap_release(&seen, NULL);
 }
@@ -321,9 +321,10 @@ static bool takes_cores(const cJSON *agent)
 }
 
 /* A relative file name is written where the process may write; all others lead a core away from its pod. */
-static void look_at_cores(struct report *report, const char *node, const cJSON *facts, bool taken)
+static void look_at_cores(struct report *report, const char *node, const cJSON *facts, bool asked)
 {
 	const char *pattern = json_str(facts, "corePattern");
+	bool alone = cJSON_IsTrue(json_get(facts, "coresLeftAlone")), taken = asked && !alone;
 	char text[TEXT_MAX];
 
 	if (!pattern || !*pattern)
@@ -336,7 +337,8 @@ static void look_at_cores(struct report *report, const char *node, const cJSON *
 	else
 		find(report, GAP, text,
 		     "Crashes there have no backtrace: their cores do not reach the pod.",
-		     "Set nodeAgent.cores=true (docs/node-agent.md), or sysctl kernel.core_pattern=core on the node.");
+		     alone ? "The node agent cannot pass such cores on, and leaves them alone: docs/node-agent.md says what to change." :
+			     "Set nodeAgent.cores=true (docs/node-agent.md), or sysctl kernel.core_pattern=core on the node.");
 }
 
 static void look_at_memory(struct report *report, const char *node, const cJSON *facts)
@@ -361,9 +363,9 @@ static void look_at_memory(struct report *report, const char *node, const cJSON 
 static void look_at_agent(struct report *report, const cJSON *agent)
 {
 	const char *node = json_str(agent, "spec.nodeName");
-	const cJSON *said =
+	const cJSON *status =
 		json_find(json_get(agent, "status.initContainerStatuses"), "name", "facts");
-	const char *message = json_str(said, "state.terminated.message");
+	const char *message = json_str(status, "state.terminated.message");
 	_cleanup_json_ cJSON *facts = message ? cJSON_Parse(message) : NULL;
 	char text[TEXT_MAX];
 

@@ -70,6 +70,7 @@ static void what_node_agents_found_is_shown(void **state)
 		{ AGENT("on", FACTS("|/bin/false", "")), 0, 0, "Node n1 has the core_pattern \"|/bin/false\"; the node agent brings" },
 		{ AGENT("off", FACTS("|/bin/false", "")), 1, 0, "Crashes there have no backtrace" },
 		{ AGENT("off", FACTS("/core.%p", "")), 1, 0, "nodeAgent.cores=true" },
+		{ AGENT("on", FACTS("@@/run/systemd/coredump-kernel", ",\\\"coresLeftAlone\\\":true")), 1, 0, "cannot pass such cores on" },
 		{ AGENT("off", FACTS("core", "")), 0, 0, "core_pattern \"core\"." },
 		{ AGENT("on", FACTS("core", ",\\\"swapBytes\\\":2097152,\\\"cgroupVersion\\\":1")), 2, 0, "Node n1 has 2 MiB of swap." },
 		{ AGENT("on", "{}"), 0, 0, "0 gaps" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the store keeps of a failure, on this machine. */
+/* Brings a failure's files from the store to this machine. */
 #include "plugin/evidence.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ int evidence_bundle(const struct options *o, struct err *err)
 
 /* --- report --------------------------------------------------------------------------------------------- */
 
-/* A file of a new directory that only this user may enter. */
+/* Makes a file in a new directory that only this user may enter. */
 static int make_place(char path[static PATH_MAX], struct err *err)
 {
 	const char *above = getenv("TMPDIR");
@@ -58,7 +58,7 @@ static int make_place(char path[static PATH_MAX], struct err *err)
 	return 0;
 }
 
-/* What cannot be opened here can be opened elsewhere: the page is there, and that is what was asked for. */
+/* If no browser can be started here, the user can open the page elsewhere, so this is a success. */
 static void open_page(const char *path)
 {
 	struct err err = { 0 };

@@ -7,8 +7,8 @@
 #include "lib/strbuf.h"
 
 /*
- * Appends the explanation. what: an exit code from 0 to 255, or the name of a class, in upper or
- * lower case. -EINVAL: it is neither, and err says what would be right.
+ * Appends the explanation. what is an exit code from 0 to 255, or the name of a class, in upper or
+ * lower case. Returns -EINVAL if it is neither; then err lists the valid values.
  */
 int explain(const char *what, struct strbuf *out, struct err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts of a RayFailure. Members that are missing or of a wrong type are left out. */
+/* Lists the facts of a RayFailure. Members that are missing or of a wrong type are left out. */
 #include "plugin/failure_facts.h"
 
 #include <inttypes.h>

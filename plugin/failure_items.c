@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The items of a RayFailureList, narrowed and sorted. */
+/* Filters and sorts the items of a RayFailureList. */
 #include "plugin/failure_items.h"
 
 #include <stdlib.h>

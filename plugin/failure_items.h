@@ -18,9 +18,11 @@ struct items {
 /* Returns the items that pass the filter. The caller frees `all`. */
 struct items failure_items_of(const cJSON *list, const struct failure_filter *filter);
 
-/* A string of the failure, such as "spec.class"; "" if there is none. Owned by the failure. */
+/*
+ * Returns a string of the failure, such as "spec.class"; "" if there is none. Owned by the failure.
+ */
 const char *failure_str(const cJSON *failure, const char *path);
-/* The Unix time at which it ended; 0: not known. */
+/* Returns the Unix time at which it ended; 0 if that is not known. */
 int64_t failure_ended_ns(const cJSON *failure);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of RayFailures: sorted by the time of their end, narrowed, grouped. */
+/* Lists RayFailures: sorted by the time of their end, filtered, grouped. */
 #include "plugin/failure_list.h"
 
 #include <inttypes.h>

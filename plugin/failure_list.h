@@ -9,7 +9,7 @@
 
 #include "lib/strbuf.h"
 
-/* Which failures are listed. NULL or 0: the member does not matter. */
+/* Selects the failures to list. A member that is NULL or 0 does not matter. */
 struct failure_filter {
 	const char *class;	/* spec.class */
 	const char *cluster;	/* spec.cluster */
@@ -26,21 +26,21 @@ struct failure_filter {
 size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool namespaces, int64_t now_ns, struct strbuf *out);
 
 /*
- * A row for each signature, the most frequent last: how many failures it has, in how many pods, and
- * when the last one was.
+ * Appends a row for each signature, the most frequent last: how many failures it has, in how many
+ * pods, and when the last one was.
  */
 size_t failure_list_signatures(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out);
 
 /*
- * A block for each incident: the failure that ended first, then its consequences. id: print only
- * that incident; NULL: all incidents with consequences.
+ * Appends a block for each incident: the failure that ended first, then its consequences. If id is
+ * not NULL, only that incident is printed; otherwise all incidents with consequences.
  */
 size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns,
 			      struct strbuf *out);
 
 /*
- * Returns the failure of that name, else the newest failure of the pod of that name, else NULL.
- * Owned by list.
+ * Returns the failure of that name, otherwise the newest failure of the pod of that name, otherwise
+ * NULL. Owned by list.
  */
 const cJSON *failure_find(const cJSON *list, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A RayFailure as text: the verdict, then a line for each thing that is known. */
+/* Writes a RayFailure as text: the verdict, then a line for each known fact. */
 #include "plugin/failure_text.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct lines {
 	struct strbuf *out;
-	const char *label; /* of the line before */
+	const char *label; /* the label of the previous line */
 };
 
 static void add_label(struct strbuf *out, const char *label)

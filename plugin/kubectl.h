@@ -23,9 +23,10 @@ struct kubectl {
 
 /*
  * Runs kubectl with args (NULL at the end; at most KUBECTL_ARGS_MAX) and parses its stdout as JSON,
- * which the caller owns. kubectl's stderr goes to ours, unless quiet. -ENOENT: there is no kubectl;
- * -EIO: its exit code is not 0; -EFBIG: the answer is larger than KUBECTL_ANSWER_MAX; -EPROTO: it is
- * not JSON.
+ * which the caller owns. kubectl's stderr goes to ours as it comes, unless quiet: an exec plugin
+ * may ask the user to log in, and otherwise only the API server's own errors are printed there.
+ * Returns -ENOENT if there is no kubectl, -EIO if its exit code is not 0, -EFBIG if the answer is
+ * larger than KUBECTL_ANSWER_MAX, -EPROTO if it is not JSON.
  */
 int kubectl_json(const struct kubectl *kubectl, const char *const *args, bool quiet, cJSON **ret_json, struct err *err);
 
@@ -41,7 +42,9 @@ int kubectl_argv(const struct kubectl *kubectl, const char *const *args,
  * that stays open. For a program with one thread: macOS cannot open and mark them in one step.
  */
 int pipe_open(int ret_ends[2], struct err *err);
-/* Waits for the child, which runs the program of that name. Errors as of kubectl_json. */
+/*
+ * Waits for the child, which runs the program of that name. Its errors are those of kubectl_json.
+ */
 int child_wait(pid_t pid, const char *program, struct err *err);
 
 /* Replaces this process by kubectl with args. Returns only if that fails. */

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/fileio.h"
 #include "lib/macros.h"
+#include "lib/printable.h"
 
 #define CHUNK (64 << 10)
 
@@ -31,7 +33,7 @@ void stream_catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static _Noreturn void become(const char *const *argv, int in, int out, const struct stream *stream)
+static _Noreturn void become(const char *const *argv, int in, int out, int errors, const struct stream *stream)
 {
 	/* A Ctrl-C at the terminal goes to a whole group of processes. */
 	if (stream->shielded)
@@ -39,8 +41,7 @@ static _Noreturn void become(const char *const *argv, int in, int out, const str
 	signal(SIGPIPE, SIG_DFL);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	if (stream->stderr_to)
-		dup2(stream->stderr_to, STDERR_FILENO);
+	dup2(errors, STDERR_FILENO);
 	execvp(argv[0], (char *const *)argv);
 	_exit(CHILD_NOT_STARTED);
 }
@@ -78,7 +79,21 @@ static int write_input(int to, const struct stream *stream, struct err *err)
 	return stream->input ? fd_write_all(to, stream->input, strlen(stream->input), err) : 0;
 }
 
-int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err)
+static void print_errors(int fd)
+{
+	char errors[STREAM_ERRORS_MAX], line[STREAM_ERRORS_MAX + 1];
+	ssize_t n = pread(fd, errors, sizeof(errors), 0);
+
+	for (size_t at = 0, len; n > 0 && at < (size_t)n; at += len + 1) {
+		const char *end = memchr(errors + at, '\n', (size_t)n - at);
+
+		len = end ? (size_t)(end - errors) - at : (size_t)n - at;
+		copy_printable(line, sizeof(line), errors + at, len);
+		fprintf(stderr, "%s\n", line);
+	}
+}
+
+static int run(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, int errors, struct err *err)
 {
 	const char *argv[KUBECTL_ARGS_MAX + 1];
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, r = kubectl_argv(kubectl, args, argv, err), end;
@@ -96,7 +111,7 @@ int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const
 		return r;
 	pid = fork();
 	if (pid == 0)
-		become(argv, in[0], out[1], stream);
+		become(argv, in[0], out[1], errors, stream);
 	close(in[0]);
 	close(out[1]);
 	r = pid < 0 ? err_set(err, errno, "start %s", argv[0]) : write_input(in[1], stream, err);
@@ -110,4 +125,26 @@ int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const
 		kill(pid, SIGTERM);
 	end = child_wait(pid, argv[0], r < 0 ? NULL : err);
 	return r < 0 ? r : end;
+}
+
+/* A descriptor above stderr that programs do not inherit, for a file without a name. */
+static int open_errors(struct err *err)
+{
+	FILE *file = tmpfile();
+	int fd = file ? fcntl(fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+	int r = fd < 0 ? err_set(err, errno, "a file for what kubectl prints on stderr") : fd;
+
+	if (file)
+		fclose(file);
+	return r;
+}
+
+int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err)
+{
+	_cleanup_close_ int errors = open_errors(err);
+	int r = errors < 0 ? errors : run(kubectl, args, stream, errors, err);
+
+	if (errors >= 0)
+		print_errors(errors);
+	return r;
 }

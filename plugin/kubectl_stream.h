@@ -18,13 +18,19 @@ struct stream {
 	const char *input;	/* for kubectl's stdin; NULL: it is empty */
 	stream_data_fn on_data; /* NULL: the output is discarded */
 	void *arg;
-	int stderr_to; /* the descriptor of a file for kubectl's stderr; 0: use ours */
 	bool shielded; /* signals do not end it or keep it from starting: for cleaning up */
 };
 
 void stream_catch_signals(void);
 
-/* Runs kubectl with args. Errors as of kubectl_json, those of on_data, and -EINTR: a signal came. */
+/*
+ * Runs kubectl with args. Its stderr goes to ours when it has ended, up to STREAM_ERRORS_MAX bytes,
+ * and made harmless to a terminal, because it may contain a pod's answer or the names of a store.
+ * Nothing can be asked there, so kubectl_json must have been called before: exec plugins that ask
+ * the user for something do it then. Its errors are those of kubectl_json, those of on_data, and
+ * -EINTR if a signal came.
+ */
+#define STREAM_ERRORS_MAX 4096
 int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err);
 
 #endif

@@ -8,7 +8,10 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
 
+#include "lib/fileio.h"
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/strbuf.h"
@@ -75,6 +78,35 @@ static void input_and_output_pass_also_where_a_standard_descriptor_is_closed(voi
 	pass_through_cat(STDERR_FILENO);
 }
 
+/* What the program prints on stderr, as it arrives on ours. */
+static void check_errors(const char *script, const char *expected)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(2 * STREAM_ERRORS_MAX);
+	const struct kubectl kubectl = { .program = "sh" };
+	const char *const args[] = { "-c", script, NULL };
+	int saved = dup(STDERR_FILENO), r;
+	FILE *ours = tmpfile();
+
+	assert_non_null(ours);
+	dup2(fileno(ours), STDERR_FILENO);
+	r = kubectl_stream(&kubectl, args, &(struct stream){ 0 }, NULL);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	lseek(fileno(ours), 0, SEEK_SET);
+	assert_int_equal(fd_read_all(fileno(ours), &out, NULL), 0);
+	fclose(ours);
+	assert_int_equal(r, 0);
+	assert_string_equal(strbuf_str(&out), expected);
+}
+
+static void what_a_stream_prints_on_stderr_is_harmless_to_a_terminal(void **state)
+{
+	(void)state;
+	check_errors("echo refused >&2; printf 'a\\033[31mred' >&2", "refused\na?[31mred\n");
+	check_errors("printf '\\n' >&2", "\n");
+	check_errors("true", "");
+}
+
 static void the_ends_of_a_pipe_are_closed_in_programs_and_above_stderr(void **state)
 {
 	int ends[2], saved = dup(STDIN_FILENO);
@@ -97,6 +129,7 @@ int main(void)
 		cmocka_unit_test(the_answer_is_what_the_program_prints),
 		cmocka_unit_test(a_program_that_fails_or_is_not_there_has_no_answer),
 		cmocka_unit_test(input_and_output_pass_also_where_a_standard_descriptor_is_closed),
+		cmocka_unit_test(what_a_stream_prints_on_stderr_is_harmless_to_a_terminal),
 		cmocka_unit_test(the_ends_of_a_pipe_are_closed_in_programs_and_above_stderr),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pods that run say and are. */
+/* Shows the state of running pods. */
 #include "plugin/live.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static bool runs(const cJSON *pod)
 	return phase && strcmp(phase, "Running") == 0 && pod_sidecar_port(pod_sidecar(pod)) > 0;
 }
 
-/* What a sidecar does not answer is said on stderr, and the others are asked all the same. */
+/* A sidecar that does not answer is reported on stderr, and the others are still asked. */
 static void add_answer(const struct kubectl *kubectl, const cJSON *pod, cJSON *answers)
 {
 	cJSON *memory = NULL, *answer;
@@ -139,7 +139,10 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 	return r < 0 ? r : put(s, "memory.txt", &table, err);
 }
 
-/* What the sidecar serves besides. A file that it does not give is said on stderr and left out. */
+/*
+ * Saves the other files that the sidecar serves. A file that it does not give is reported on stderr
+ * and left out.
+ */
 static int put_answers(struct snapshot *s, const struct kubectl *kubectl, const cJSON *pod, struct err *err)
 {
 	static const struct {

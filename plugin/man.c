@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The help of a command as roff, with the macros of man(7). */
+/* Formats the help of a command as roff, with the macros of man(7). */
 #include "plugin/man.h"
 
 #include <errno.h>

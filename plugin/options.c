@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line: one table of options, one of commands. */
+/* Parses the command line: one table of options, one of commands. */
 #include "plugin/options.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of kubectl-afterglow. */
+/* Parses the command line of kubectl-afterglow. */
 #ifndef AFTERGLOW_PLUGIN_OPTIONS_H
 #define AFTERGLOW_PLUGIN_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All failures as one HTML page. */
+/* Makes one HTML page of all failures. */
 #include "plugin/page.h"
 
 #include <inttypes.h>
@@ -80,7 +80,7 @@ static void add_head(struct strbuf *out)
 	strbuf_adds(out, "</style></head><body><main>\n");
 }
 
-/* One option for each value that there is, in the order of the failures. */
+/* Adds one option for each value, in the order of the failures. */
 static void add_select(const struct items *items, size_t filter, struct strbuf *out)
 {
 	struct strmap seen = STRMAP_INIT;
@@ -114,7 +114,10 @@ static void add_filters(const struct items *items, struct strbuf *out)
 
 /* --- Timeline ------------------------------------------------------------------------------------------- */
 
-/* A lane for each class that there is, in the order of their first failure; what is no class of ours is one of them. */
+/*
+ * Adds a lane for each class, in the order of their first failures; all unknown classes share one
+ * lane.
+ */
 struct lanes {
 	const char *names[FAILURE_CLASS_COUNT + 1];
 	size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the page of all failures looks, and how its filters work. */
+/* The style of the page of all failures, and the script of its filters. */
 #include "plugin/page_assets.h"
 
 const char page_css[] =

@@ -4,7 +4,10 @@
 #define AFTERGLOW_PLUGIN_PAGE_ASSETS_H
 
 extern const char page_css[];
-/* It compares texts and hides elements. It creates no elements, so a tenant's text cannot become markup. */
+/*
+ * The script compares texts and hides elements. It creates no elements, so a tenant's text cannot
+ * become markup.
+ */
 extern const char page_script[];
 
 #endif

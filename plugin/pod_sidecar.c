@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar in a pod's JSON. */
+/* Finds the sidecar in a pod's JSON. */
 #include "plugin/pod_sidecar.h"
 
 #include <string.h>

@@ -6,17 +6,20 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* The container "afterglow" of the pod, owned by pod; NULL: there is none. */
+/* Returns the container "afterglow" of the pod, owned by pod; NULL if there is none. */
 const cJSON *pod_sidecar(const cJSON *pod);
 
-/* The argument after an option of the sidecar, owned by sidecar; NULL: the option is not given. */
+/*
+ * Returns the argument after an option of the sidecar, owned by sidecar; NULL if the option is not
+ * given.
+ */
 const char *pod_sidecar_value(const cJSON *sidecar, const char *option);
 bool pod_sidecar_has_flag(const cJSON *sidecar, const char *option);
 
-/* The port at which it serves HTTP; 0: it serves none, as in pods with hostNetwork. */
+/* Returns the port at which it serves HTTP; 0 if it serves none, as in pods with hostNetwork. */
 int pod_sidecar_port(const cJSON *sidecar);
 
-/* An annotation or label of an object, owned by it; NULL: there is none. */
+/* Returns an annotation or label of an object, owned by it; NULL if there is none. */
 const char *annotation_of(const cJSON *object, const char *name);
 const char *label_of(const cJSON *object, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line for each setting: what the pod has, and who decided it. */
+/* Writes a line for each setting: the pod's value, and which policy or chart value decided it. */
 #include "plugin/policy_explain.h"
 
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static void read_count(const cJSON *pod, const char *option, char value[static V
 	snprintf(value, VALUE_MAX, "%d command%s", n, n == 1 ? "" : "s");
 }
 
-/* Of a bound or a time that is 0 the operator gives no option. */
+/* The operator gives no option for a bound or a time that is 0. */
 static void read_number(const cJSON *pod, const char *option, char value[static VALUE_MAX])
 {
 	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
@@ -96,7 +96,7 @@ static const struct setting {
 
 /* --- Who decided ---------------------------------------------------------------------------------------- */
 
-/* The object as it is now; NULL: it is gone, or we may not read it. */
+/* Returns the present object; NULL if it is gone, or we may not read it. */
 static const cJSON *object_of(const struct policy_facts *facts, const struct policy_origin *origin)
 {
 	const cJSON *list = origin->is_cluster_wide ? facts->cluster_policies : facts->policies, *object;
@@ -125,7 +125,10 @@ static bool is_heeded(const struct setting *s, const char *value)
 	return *value >= '0' && *value <= '9' && strtol(value, &end, 10) <= HOLD_MAX_S && !*end;
 }
 
-/* NULL: no annotation decides. One of the pod hides the RayCluster's even when it is ignored. */
+/*
+ * Returns NULL if no annotation decides. The pod's annotation hides the RayCluster's even when it
+ * is ignored.
+ */
 static const char *annotated(const struct policy_facts *facts, const struct setting *s,
 			     char text[static VALUE_MAX])
 {

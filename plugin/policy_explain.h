@@ -8,8 +8,8 @@
 #include "lib/strbuf.h"
 
 /*
- * Objects as they are now. Each but pod may be NULL: it does not exist, or the user has no right to
- * read it.
+ * Objects in their present state. Each except pod may be NULL: it does not exist, or the user has
+ * no right to read it.
  */
 struct policy_facts {
 	const cJSON *pod;

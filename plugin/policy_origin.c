@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the annotation object by object. What is not understood ends the reading. */
+/* Reads the annotation object by object, up to the first part that it cannot parse. */
 #include "plugin/policy_origin.h"
 
 #include <stddef.h>

@@ -18,7 +18,7 @@
 enum origin_block { ORIGIN_MEMORY, ORIGIN_RECORDING, ORIGIN_STORE, ORIGIN_BLOCKS };
 
 struct policy_origin {
-	bool is_cluster_wide; /* it is a ClusterRayPolicy, else a RayPolicy */
+	bool is_cluster_wide; /* true: it is a ClusterRayPolicy; false: a RayPolicy */
 	char name[POLICY_NAME_MAX];
 	int64_t generation; /* metadata.generation, when the pod was made */
 	bool gives[ORIGIN_BLOCKS]; /* the blocks of settings that it gives */
@@ -31,13 +31,16 @@ struct policy_origins {
 	bool is_whole; /* all of the annotation could be parsed */
 };
 
-/* text NULL: the pod has no annotation, because only the chart's values decided. */
+/* text is NULL if the pod has no annotation, because only the chart's values decided. */
 void policy_origins_parse(const char *text, struct policy_origins *ret_origins);
 
-/* The policy that gives the block, owned by origins; NULL: the block has the chart's values. */
+/*
+ * Returns the policy that gives the block, owned by origins; NULL if the block has the chart's
+ * values.
+ */
 const struct policy_origin *policy_origin_of(const struct policy_origins *origins, enum origin_block block);
 
-/* "RayPolicy" or "ClusterRayPolicy" */
+/* Returns "RayPolicy" or "ClusterRayPolicy". */
 const char *policy_origin_kind(const struct policy_origin *origin);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes in columns. */
+/* Prints processes in columns. */
 #include "plugin/process_table.h"
 
 #include <inttypes.h>

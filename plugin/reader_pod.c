@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pod through which a bundle is read. */
+/* Makes the pod through which a bundle is read. */
 #include "plugin/reader_pod.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define STORE_DIR "/afterglow/store"
 #define CREDENTIALS_DIR "/afterglow/credentials"
 
-/* What the sidecar's options for its store are called by afterglow-ship. */
+/* The names that afterglow-ship has for the sidecar's options of its store. */
 static const struct {
 	const char *sidecar, *ship;
 	bool flag;
@@ -25,6 +25,7 @@ static const struct {
 	{ "--store-s3-role-arn", "--s3-role-arn", false },
 	{ "--store-s3-sts-endpoint", "--s3-sts-endpoint", false },
 	{ "--store-s3-path-style", "--s3-path-style", true },
+	{ "--store-azure-endpoint", "--azure-endpoint", false },
 	{ "--store-webhdfs-user", "--webhdfs-user", false },
 	{ "--store-ca", "--ca", false },
 };
@@ -39,7 +40,10 @@ static const char *path_in(const char *bundle, const char *store)
 	return strncmp(bundle, store, len) == 0 && bundle[len] == '/' && bundle[len + 1] ? bundle + len + 1 : NULL;
 }
 
-/* A Ray pod of the namespace with a sidecar that has this store; for a claim, any with a sidecar. */
+/*
+ * Returns a Ray pod of the namespace with a sidecar that has this store; for a claim, any with a
+ * sidecar.
+ */
 static const cJSON *template_of(const cJSON *pods, const char *bundle, bool claim, const char **ret_store)
 {
 	const cJSON *pod;
@@ -89,7 +93,23 @@ static void add_claim(cJSON *spec, cJSON *container, const char *claim)
 	add_volume(spec, container, volume, STORE_DIR);
 }
 
-/* Secrets and tokens that let the sidecar into its store; not what it writes to. */
+/*
+ * Copies the variables by which AKS's webhook points to the tokens' endpoint; the tokens themselves
+ * are in a volume.
+ */
+static void add_environment(cJSON *container, const cJSON *template)
+{
+	static const char *const names[] = { "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const cJSON *variable = json_find(json_get(pod_sidecar(template), "env"), "name", names[i]);
+
+		if (variable)
+			json_append(json_array_at(container, "env"), cJSON_Duplicate(variable, true));
+	}
+}
+
+/* Copies the Secrets and tokens of the sidecar for its store, but not its volumes to write to. */
 static void add_credentials(cJSON *spec, cJSON *container, const cJSON *template)
 {
 	const cJSON *mount;
@@ -201,7 +221,7 @@ static int split_claim(const char *bundle, char claim[static READER_TEXT_MAX], s
 
 static bool is_in_a_store(const char *bundle)
 {
-	static const char *const marks[] = { CLAIM_MARK, "s3://", "webhdfs://", "webhdfss://" };
+	static const char *const marks[] = { CLAIM_MARK, "s3://", "azure://", "webhdfs://", "webhdfss://" };
 
 	for (size_t i = 0; bundle && i < ARRAY_SIZE(marks); i++)
 		if (strncmp(bundle, marks[i], strlen(marks[i])) == 0)
@@ -235,8 +255,10 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 	cJSON *spec = json_get(ret_pod->pod, "spec"), *container = json_get(spec, "containers") ? json_get(spec, "containers")->child : NULL;
 	if (is_claim)
 		add_claim(spec, container, claim);
-	else
+	else {
 		add_credentials(spec, container, template);
+		add_environment(container, template);
+	}
 	return 0;
 }
 

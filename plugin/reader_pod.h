@@ -24,10 +24,10 @@ struct reader_pod {
 };
 
 /*
- * failure is a RayFailure; pods a List of the Ray pods of its namespace (NULL: none); name the name
- * of the new pod; image the sidecar's image, or NULL to take it from a Ray pod. -ENODATA: the failure
- * has no bundle in a store; -ENOENT: no Ray pod has a sidecar whose options say how the store is
- * read. pods must outlive ret_pod, which the caller releases.
+ * failure is a RayFailure; pods is a List of the Ray pods of its namespace (NULL: none); name is
+ * the name of the new pod; image is the sidecar's image, or NULL to take it from a Ray pod. Returns
+ * -ENODATA if the failure has no bundle in a store, -ENOENT if no Ray pod has a sidecar with the
+ * options of the store. pods must outlive ret_pod, which the caller releases.
  */
 int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, const char *image, struct reader_pod *ret_pod,
 		    struct err *err);

@@ -65,6 +65,33 @@ static void a_store_is_read_as_the_sidecar_writes_it(void **state)
 	reader_pod_release(&pod);
 }
 
+/* As the webhook of AKS leaves the sidecar of a pod with workload identity. */
+static const char azure_pods[] =
+	"{'items':[{'spec':{'serviceAccountName':'ray',"
+	"'volumes':[{'name':'azure-identity-token','projected':{'sources':[{'serviceAccountToken':{'path':'azure-identity-token'}}]}}],"
+	"'containers':[{'name':'afterglow','image':'sidecar:7','args':['--store','azure://failures/ray/pre'],"
+	"'env':[{'name':'POD_NAME','value':'x'},{'name':'AZURE_CLIENT_ID','value':'c'},{'name':'AZURE_TENANT_ID','value':'t'},"
+	"{'name':'AZURE_FEDERATED_TOKEN_FILE','value':'/var/run/secrets/azure/tokens/azure-identity-token'}],"
+	"'volumeMounts':[{'name':'azure-identity-token','mountPath':'/var/run/secrets/azure/tokens'}]}]}}]}";
+
+static void with_workload_identity_it_has_the_identity_of_the_sidecar(void **state)
+{
+	_cleanup_json_ cJSON *failure = json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'azure://failures/ray/pre/ml/demo/x'}}");
+	_cleanup_json_ cJSON *pods = json_of(azure_pods);
+	struct reader_pod pod;
+	(void)state;
+
+	assert_int_equal(reader_pod_make(failure, pods, "reader-1", NULL, &pod, NULL), 0);
+	args_are(&pod, "--read --store azure://failures/ray/pre --as ml/demo/x");
+	cJSON *spec = json_get(pod.pod, "spec"), *container = json_get(spec, "containers")->child;
+	assert_string_equal(json_str(spec, "serviceAccountName"), "ray");
+	assert_string_equal(json_str(json_get(container, "volumeMounts")->child, "mountPath"), "/var/run/secrets/azure/tokens");
+	assert_int_equal(cJSON_GetArraySize(json_get(container, "env")), 3);
+	assert_string_equal(json_str(json_find(json_get(container, "env"), "name", "AZURE_CLIENT_ID"), "value"), "c");
+	assert_null(json_find(json_get(container, "env"), "name", "POD_NAME"));
+	reader_pod_release(&pod);
+}
+
 static void without_a_way_to_the_bundle_it_says_what_is_missing(void **state)
 {
 	static const struct {
@@ -109,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_claim_is_mounted_and_only_to_be_read),
 		cmocka_unit_test(a_store_is_read_as_the_sidecar_writes_it),
+		cmocka_unit_test(with_workload_identity_it_has_the_identity_of_the_sidecar),
 		cmocka_unit_test(without_a_way_to_the_bundle_it_says_what_is_missing),
 		cmocka_unit_test(an_image_of_ones_own_reads_a_claim_without_any_pod),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads by kubectl get. */
+/* Reads objects by kubectl get. */
 #include "plugin/reads.h"
 
 #include <errno.h>

@@ -18,9 +18,12 @@ struct kubectl kubectl_of(const struct options *o);
  */
 size_t get_args(const struct options *o, const char *kind, const char *selector, const char **args);
 
-/* The caller owns the results. Errors as of kubectl_json. */
+/* Read objects, which the caller owns. The errors are those of kubectl_json. */
 int read_failures(const struct options *o, cJSON **ret_list, struct err *err);
-/* The Ray pods of the namespace, or of all namespaces; only those of cluster and selector if not NULL. */
+/*
+ * Reads the Ray pods of the namespace, or of all namespaces; only those of cluster and selector if
+ * not NULL.
+ */
 int read_ray_pods(const struct options *o, const char *cluster, const char *selector, cJSON **ret_list, struct err *err);
 int read_pod(const struct options *o, const char *name, cJSON **ret_pod, struct err *err);
 /*
@@ -32,7 +35,7 @@ cJSON *read_quietly(const struct options *o, const char *const *args);
 /* Finds the failure named o->argument, or the newest of the pod of that name. *ret_failure is owned by failures. */
 int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err);
 
-/* The end of a sentence that says that something was not found: a hint at -A, or "". Static. */
+/* Returns the end of a sentence about something that was not found: a hint at -A, or "". Static. */
 const char *where_looked(const struct options *o);
 
 #endif

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP to a pod, by kubectl get --raw. */
+/* Sends HTTP requests to a pod, by kubectl get --raw. */
 #include "plugin/sidecar_http.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "lib/json.h"
-#include "lib/printable.h"
 #include "plugin/kubectl_stream.h"
 #include "plugin/pod_sidecar.h"
 
 #define URL_MAX 640
-#define ERRORS_MAX 4096 /* bytes of kubectl's stderr that are printed */
 
 static int take(void *arg, const void *data, size_t len, struct err *err)
 {
@@ -22,39 +17,6 @@ static int take(void *arg, const void *data, size_t len, struct err *err)
 
 	strbuf_add(answer, data, len);
 	return strbuf_failed(answer) ? err_set(err, EFBIG, "the sidecar's answer is too large") : 0;
-}
-
-/* A pod's answer stands in kubectl's errors, too, so they are made harmless to a terminal. */
-static void print_errors(int fd)
-{
-	char errors[ERRORS_MAX], line[ERRORS_MAX + 1];
-	ssize_t n = pread(fd, errors, sizeof(errors), 0);
-
-	for (size_t at = 0, len; n > 0 && at < (size_t)n; at += len + 1) {
-		const char *end = memchr(errors + at, '\n', (size_t)n - at);
-
-		len = end ? (size_t)(end - errors) - at : (size_t)n - at;
-		copy_printable(line, sizeof(line), errors + at, len);
-		fprintf(stderr, "%s\n", line);
-	}
-}
-
-/* As kubectl_stream, with a file between kubectl's stderr and ours. */
-static int stream_warily(const struct kubectl *kubectl, const char *const *args, struct strbuf *answer,
-			 struct err *err)
-{
-	FILE *errors = tmpfile();
-
-	if (!errors)
-		return err_set(err, errno, "a file for what kubectl says");
-	fcntl(fileno(errors), F_SETFD, FD_CLOEXEC);
-
-	const struct stream stream = { .on_data = take, .arg = answer, .stderr_to = fileno(errors) };
-	int r = kubectl_stream(kubectl, args, &stream, err);
-
-	print_errors(fileno(errors));
-	fclose(errors);
-	return r;
 }
 
 int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *path, struct strbuf *answer, struct err *err)
@@ -66,9 +28,10 @@ int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *pat
 	if (!namespace || !name || !port)
 		return err_set(err, ENOENT, "pod %.253s has no sidecar that can be asked", name ? name : "?");
 	snprintf(url, sizeof(url), "/api/v1/namespaces/%.63s/pods/%.253s:%d/proxy/%s", namespace, name, port, path);
-	int r = stream_warily(kubectl,
-			      (const char *const[]){ "get", "--raw", url, "--request-timeout=20s", NULL },
-			      answer, err);
+
+	const struct stream stream = { .on_data = take, .arg = answer };
+	int r = kubectl_stream(kubectl, (const char *const[]){ "get", "--raw", url, "--request-timeout=20s", NULL }, &stream, err);
+
 	return r < 0 ? err_wrap(err, "asking the sidecar of pod %.253s", name) : 0;
 }
 

@@ -16,12 +16,15 @@
 
 /*
  * Appends the answer of the pod's sidecar at that path, such as "memory"; the ceiling of answer
- * should be SIDECAR_ANSWER_MAX. -ENOENT: the pod has no sidecar that serves HTTP; -EFBIG: the answer
- * is larger than the ceiling; other errors as of kubectl_stream.
+ * should be SIDECAR_ANSWER_MAX. Returns -ENOENT if the pod has no sidecar that serves HTTP, -EFBIG
+ * if the answer is larger than the ceiling, and otherwise the errors of kubectl_stream.
  */
 int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *path, struct strbuf *answer, struct err *err);
 
-/* The same, parsed as JSON, which the caller owns. -EPROTO: the answer is not JSON. */
+/*
+ * Does the same and parses the answer as JSON, which the caller owns. Returns -EPROTO if it is not
+ * JSON.
+ */
 int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char *path, cJSON **ret_json, struct err *err);
 
 #endif

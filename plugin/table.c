@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in columns. */
+/* Prints text in columns. */
 #include "plugin/table.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Containers, and what they hold by task and actor, as tables. */
+/* Prints containers, and their memory by task and actor, as tables. */
 #include "plugin/top.h"
 
 #include <inttypes.h>
@@ -17,12 +17,12 @@
 #define NUMBER_TEXT_MAX 24
 #define KEY_MAX 512
 
-/* One container of an answer. Owned by the answers. */
+/* One container of an answer. The answers own it. */
 struct place {
 	const cJSON *answer, *container;
 };
 
-/* What all processes of one kind and name hold. */
+/* The memory of all processes of one kind and name. */
 struct sum {
 	const char *kind, *name;
 	int64_t processes, bytes, largest;
@@ -80,7 +80,7 @@ static int largest_first(const void *left, const void *right)
 	return a->bytes > b->bytes ? -1 : a->bytes < b->bytes;
 }
 
-/* The sum of that kind and name, made when it is new; NULL without memory. */
+/* Returns the sum of that kind and name, which is made if it is new; NULL if there is no memory. */
 static struct sum *sum_of(struct top *top, struct strmap *by_key, const cJSON *component)
 {
 	const char *kind = text_of(component, "kind"), *name = text_of(component, "name");

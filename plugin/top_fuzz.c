@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any JSON as what a pod answers at /memory. What is printed does nothing to a terminal and stays bounded. */
+/*
+ * Fuzz target: any JSON as a pod's answer at /memory. The output must stay bounded and harmless to
+ * a terminal.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `afterglow-sidecar exec`: launcher and sidecar around one command. */
+/* Implements `afterglow-sidecar exec`: launcher and sidecar around one command. */
 #include "sidecar/exec.h"
 
 #include <errno.h>
@@ -144,6 +144,7 @@ static int start_loop(struct run *r, struct err *err)
 	if (!r->signals || !r->deadline || event_add(r->signals, NULL) < 0)
 		return err_set(err, ENOMEM, "event loop");
 	r->record_options.socket_path = r->socket_path;
+	r->record_options.own_launcher = true;
 	r->record_options.own_memcg = r->options->memory_max > 0 ? r->memcg.path : NULL; /* made before any launcher runs */
 	return sidecar_new(r->base, &r->record_options, &r->sidecar, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `afterglow-sidecar exec`: launcher and sidecar around one command, without Kubernetes. */
+/* Implements `afterglow-sidecar exec`: launcher and sidecar around one command, without Kubernetes. */
 #ifndef AFTERGLOW_SIDECAR_EXEC_H
 #define AFTERGLOW_SIDECAR_EXEC_H
 

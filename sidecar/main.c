@@ -27,12 +27,12 @@ struct service {
 	struct sidecar *sidecar;
 	struct http_server *http;
 	bool stopping;
-	int64_t until_ns; /* shipping is over then; 0: nobody said when */
+	int64_t until_ns; /* the time at which shipping ends, CLOCK_BOOTTIME; 0: none is set */
 	bool may_extend; /* for a container that ends when shipping is nearly over, or later */
 	struct event *over;
 };
 
-/* What is not in the store by then goes with the pod. */
+/* Ships for so long. A bundle that is not in the store by then is lost with the pod. */
 static void ship_for(struct service *s, int64_t seconds)
 {
 	const struct timeval within = { .tv_sec = seconds };

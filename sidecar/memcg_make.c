@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A memory cgroup of one's own. */
+/* Makes a memory cgroup for a command, and removes it. */
 #include "sidecar/memcg_make.h"
 
 #include <dirent.h>

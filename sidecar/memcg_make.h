@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A memory cgroup of one's own, below or beside the one this process is in. */
+/* Makes a memory cgroup for a command, below or beside the cgroup of this process. */
 #ifndef AFTERGLOW_SIDECAR_MEMCG_MAKE_H
 #define AFTERGLOW_SIDECAR_MEMCG_MAKE_H
 
@@ -10,15 +10,15 @@
 
 struct made_memcg {
 	char path[640]; /* "" while there is none */
-	char home[512]; /* where the calling process is */
+	char home[512]; /* the cgroup of the calling process */
 };
 
 /*
  * Makes a child memory cgroup with that limit (bytes) and without swap. With
- * group set and cgroup v2, the OOM killer takes it as a whole. Errors say what
- * is lacking: root, or a delegated cgroup with the memory controller. Removes what others
- * of our kind left there: a command that kills its process group (kill -9 0) leaves nobody
- * who could do so.
+ * group set and cgroup v2, the OOM killer kills all processes in it together. Errors say
+ * what is missing: root, or a delegated cgroup with the memory controller. Also removes
+ * cgroups that an earlier run left: a command that kills its process group (kill -9 0)
+ * kills the process that would have removed its cgroup.
  */
 int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *err);
 
@@ -26,8 +26,8 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 int made_memcg_join(const struct made_memcg *m, struct err *err);
 
 /*
- * Removes it and the cgroups that the command made below it. Takes up to half a second. Processes that live on in them go where
- * the caller is, without the limit. Returns how many those were.
+ * Removes the cgroup and the cgroups that the command made below it. Takes up to half a second. Processes that still live in them are
+ * moved to the caller's cgroup, where the limit does not apply. Returns the number of these processes.
  */
 unsigned int made_memcg_remove(struct made_memcg *m);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of afterglow-sidecar. */
+/* Parses the command line of afterglow-sidecar. */
 #include "sidecar/options.h"
 
 #include <errno.h>
@@ -66,19 +66,21 @@ const char sidecar_usage[] =
 	"       [--below PATH] DIR). The sidecar runs it on its store. 0, the default, means no bound.\n"
 	"\n"
 	"Options of both:\n"
-	"  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH, or\n"
-	"  webhdfss:// with TLS; afterglow-ship --help explains them.\n"
+	"  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
+	"  webhdfs://HOST:PORT/PATH, or webhdfss:// with TLS; afterglow-ship --help explains them.\n"
 	"  --credentials DIR   files with the credentials of the store (default " DEFAULT_CREDENTIALS ")\n"
 	"  --store-ca FILE     accept only certificates of the store that these authorities signed (PEM)\n"
 	"  --store-s3-endpoint URL, --store-s3-region REGION, --store-s3-path-style\n"
 	"                      for an S3 that is not AWS\n"
 	"  --store-s3-role-arn ARN, --store-s3-sts-endpoint URL\n"
 	"                      exchange the file web-identity-token at STS for keys of an hour\n"
+	"  --store-azure-endpoint URL\n"
+	"                      address of a storage account that is not in Azure's public cloud\n"
 	"  --store-webhdfs-user NAME\n"
 	"                      the user of an HDFS without Kerberos\n"
 	"  --store-cores-prefix PATH\n"
 	"                      put cores below this path of the store, apart from the other files, so that\n"
-	"                      lifecycle rules can remove them sooner; it begins with '_' (for S3 and HDFS)\n"
+	"                      lifecycle rules can remove them sooner; it begins with '_' (not for a directory)\n"
 	"  --warn-at FRACTION  print the first snapshot when this part of the limit is in use, 0.05 to 1\n"
 	"                      (default 0.8), and further ones at 0.9, 0.95 and 0.98\n"
 	"  --oom-group         when the OOM killer kills one process, end the whole container (by\n"
@@ -150,7 +152,7 @@ static int parse_size(const char *option, const char *text, int64_t min, int64_t
 	return 0;
 }
 
-/* What memray, mprof, cProfile and ray timeline write where they are not told otherwise. */
+/* The files that memray, mprof, cProfile and ray timeline write by default. */
 static const char *const default_collect[] = {
 	"/tmp/memray-*.bin", "/tmp/mprofile_*.dat", "/tmp/*.prof", "/tmp/ray-timeline-*.json", "/home/ray/memray-*.bin",
 	"/home/ray/mprofile_*.dat", "/home/ray/*.prof",
@@ -245,6 +247,7 @@ static const struct row {
 	{ .name = "--store-s3-region", BOTH, TEXT, AT(store.s3_region) },
 	{ .name = "--store-s3-role-arn", BOTH, TEXT, AT(store.s3_role_arn) },
 	{ .name = "--store-s3-sts-endpoint", BOTH, TEXT, AT(store.s3_sts_endpoint) },
+	{ .name = "--store-azure-endpoint", BOTH, TEXT, AT(store.azure_endpoint) },
 	{ .name = "--store-webhdfs-user", BOTH, TEXT, AT(store.webhdfs_user) },
 	{ .name = "--store-cores-prefix", BOTH, TEXT, AT(store.cores_prefix) },
 	{ .name = "--name", EXEC, TEXT, offsetof(struct sidecar_options, exec.name) },

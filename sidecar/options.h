@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of afterglow-sidecar. */
+/* Parses the command line of afterglow-sidecar. */
 #ifndef AFTERGLOW_SIDECAR_OPTIONS_H
 #define AFTERGLOW_SIDECAR_OPTIONS_H
 
@@ -16,7 +16,7 @@ struct sidecar_options {
 
 extern const char sidecar_usage[];
 
-/* Reads arguments and the pod's environment. On failure err is the one line for the user. */
+/* Parses the arguments and the pod's environment. On failure err has a line for the user. */
 int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, struct err *err);
 
 #endif

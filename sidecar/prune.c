@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `afterglow-sidecar prune`: removes what is too much of a directory of bundles. A
- * process of its own, for the directory may lie on a file server that hangs. Several
- * may work at the same time: who comes second finds nothing.
+ * Implements `afterglow-sidecar prune`: removes what exceeds the limits of a directory
+ * of bundles. It is a process of its own, because the directory may be on a file server
+ * that hangs. Several may run at the same time; the second then finds nothing to remove.
  */
 #include "sidecar/prune.h"
 

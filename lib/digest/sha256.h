@@ -25,13 +25,13 @@ void sha256_begin(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *data, size_t len);
 void sha256_end(struct sha256 *s, char ret_text[static SHA256_TEXT_MAX]);
 
-/* The digest of memory, as bytes and in hexadecimal. */
+/* Compute the digest of memory, as bytes and in hexadecimal. */
 void sha256_bytes(const void *data, size_t len, unsigned char ret_digest[static SHA256_BYTES]);
 void sha256_text(const void *data, size_t len, char ret_text[static SHA256_TEXT_MAX]);
 
 /*
- * The digest of a file from offset to its end, or of at most len bytes; *ret_len is the number of
- * bytes. alive, if not NULL, is called from time to time.
+ * Computes the digest of a file from offset to its end, or of at most len bytes; *ret_len is the
+ * number of bytes. alive, if not NULL, is called from time to time.
  */
 int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg, int64_t *ret_len,
 		char ret_text[static SHA256_TEXT_MAX], struct err *err);

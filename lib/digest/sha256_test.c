@@ -52,7 +52,7 @@ static void count(void *arg)
 	++*(int *)arg;
 }
 
-static void a_file_is_read_from_where_to_where_is_said(void **state)
+static void a_file_is_read_between_the_given_offsets(void **state)
 {
 	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
 	char text[SHA256_TEXT_MAX];
@@ -76,7 +76,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_texts_have_known_digests),
 		cmocka_unit_test(it_does_not_matter_how_the_text_is_cut),
-		cmocka_unit_test(a_file_is_read_from_where_to_where_is_said),
+		cmocka_unit_test(a_file_is_read_between_the_given_offsets),
 	};
 
 	return cmocka_run_group_tests_name("sha256", tests, NULL, NULL);

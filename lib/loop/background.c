@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An errand that the event loop hears of when it has something to say. */
+/* Runs an errand whose messages the event loop gets. */
 #include "lib/loop/background.h"
 
 #include <errno.h>
@@ -30,7 +30,9 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 	if (errand_wait(&b->errand, 0, pass_on, b) == ERRAND_ENDED)
 		finish(b, true);
 	else if (what & EV_TIMEOUT) {
-		/* It keeps its place until it can die: another one would hang as well. */
+		/*
+		 * It keeps its place until it has ended, because another errand would hang as well.
+		 */
 		kill(b->errand.pid, SIGKILL);
 		finish(b, false);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An errand that nothing waits for: the event loop gets its messages and its end. */
+/* Runs an errand that nothing waits for: the event loop gets its messages and its end. */
 #ifndef AFTERGLOW_LIB_LOOP_BACKGROUND_H
 #define AFTERGLOW_LIB_LOOP_BACKGROUND_H
 
@@ -9,7 +9,7 @@
 
 struct background {
 	struct errand errand; /* it keeps a PID after it was late, as long as it cannot be killed */
-	struct event *event; /* until done is called; NULL: no errand is under way */
+	struct event *event; /* exists until done is called; NULL: no errand is under way */
 	errand_message_fn on_message;
 	void (*done)(bool in_time, void *arg);
 	void *arg;

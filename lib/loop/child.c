@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that works for us. */
+/* Runs a program that works for us. */
 #include "lib/loop/child.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "lib/units.h"
 
 #define LOOK_NS (20 * NS_PER_MS) /* for its end, where the kernel has no pidfds (before Linux 5.3) */
-#define LEFT_MAX 64 /* killed ones that have not ended: they hang in the kernel */
+#define LEFT_MAX 64 /* killed programs that have not ended, because they hang in the kernel */
 
 struct pipe_end {
 	int fd;
@@ -70,7 +70,7 @@ static void close_end(struct pipe_end *end)
 	end->fd = -1;
 }
 
-/* What it said may be a password. */
+/* The output may contain a password, so it is overwritten. */
 static void release_text(struct strbuf *text)
 {
 	if (text->data)
@@ -121,7 +121,7 @@ static void take_lines(struct child *c, const char *bytes, size_t len)
 	}
 }
 
-/* What is there now. */
+/* Reads the data that has arrived. */
 static void drain(struct child *c, struct pipe_end *end)
 {
 	bool lines = c->on_line && end == &c->ends[CHILD_OUTPUT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that works for us: started with a few descriptors and nothing else of
- * ours, its output collected or handed on by lines, ended when its time is over.
+ * Runs a program that works for us: it gets a few descriptors and nothing else of
+ * ours, its output is collected or passed on by lines, and it is killed when its time is over.
  * The event loop never waits for it; it dies with us. When memory runs out, the OOM killer takes it
  * before others.
  */
@@ -20,7 +20,10 @@
 
 struct child;
 
-/* A line of stdout, without its newline; those longer than line_max are left out. May call child_extend and nothing else. */
+/*
+ * Gets a line of stdout, without its newline; lines longer than line_max are left out. May call
+ * child_extend and nothing else.
+ */
 typedef void (*child_line_fn)(const char *line, size_t len, void *arg);
 
 struct child_work {
@@ -29,7 +32,7 @@ struct child_work {
 	char *const *env; /* NULL: empty */
 	int fds[CHILD_FDS_MAX]; /* stay the caller's */
 	size_t n_fds;
-	size_t output_max; /* of stdout; what is beyond is dropped */
+	size_t output_max; /* bytes of stdout; further bytes are dropped */
 	child_line_fn on_line; /* not NULL: stdout goes there, and none of it into the result */
 	size_t line_max;
 	size_t errors_max; /* of stderr; 0: it is ours */
@@ -55,13 +58,13 @@ typedef void (*child_done_fn)(const struct child_result *result, void *arg);
 int child_start(struct event_base *base, const struct child_work *work, child_done_fn done, void *arg,
 		struct child **ret_child, struct err *err);
 
-/* It has within_ns from now on. */
+/* Gives it within_ns from now on. */
 void child_extend(struct child *c, int64_t within_ns);
 
 /* Kills it; done is not called. Does not wait for its end. NULL is allowed. */
 void child_cancel(struct child *c);
 
-/* The path of a program that is installed beside this one. */
+/* Sets the path of a program that is installed beside this one. */
 int child_beside(const char *program, char ret_path[static PATH_MAX], struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From fork to exec. */
+/* Starts a child process, from fork to exec. */
 #include "lib/loop/child_fork.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "lib/oom_score.h"
 
-#define ABOVE_ALL 64 /* descriptors are moved up there first, out of the way of those they become */
+#define ABOVE_ALL 64 /* descriptors are first moved above this number, out of the way of their targets */
 
 /* To number `to`, which others of them may have now: so all have been moved above all of those before. */
 static void place(int fd, int to)

@@ -168,7 +168,7 @@ static void extend(const char *line, size_t len, void *arg)
 	child_extend(extended, 60 * NS_PER_SEC);
 }
 
-static void whoever_says_something_may_be_given_more_time(void **state)
+static void a_child_that_writes_output_may_get_more_time(void **state)
 {
 	const struct child_work work = {
 		.path = "sh", .argv = ARGV("sh", "-c", "echo; exec sleep 1"), .on_line = extend, .line_max = 8, .within_ns = NS_PER_SEC / 2,
@@ -210,7 +210,7 @@ static void its_own_end_is_the_end(void **state)
 	assert_true(result.exited_well);
 }
 
-static void one_that_is_cancelled_is_killed_and_nothing_is_told(void **state)
+static void a_cancelled_child_is_killed_and_nothing_is_reported(void **state)
 {
 	const struct child_work work = { .path = "sleep", .argv = ARGV("sleep", "1000"), .within_ns = 60 * NS_PER_SEC };
 	struct child *child = NULL;
@@ -234,10 +234,10 @@ int main(void)
 		TEST(one_that_writes_without_end_is_ended_when_its_time_is_over),
 		TEST(one_that_cannot_be_started_fails_at_once_with_the_reason),
 		TEST(lines_come_whole_and_one_that_is_too_long_not_at_all),
-		TEST(whoever_says_something_may_be_given_more_time),
+		TEST(a_child_that_writes_output_may_get_more_time),
 		TEST(it_has_its_descriptors_and_no_other_of_ours),
 		TEST(its_own_end_is_the_end),
-		TEST(one_that_is_cancelled_is_killed_and_nothing_is_told),
+		TEST(a_cancelled_child_is_killed_and_nothing_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work that may hang, done by a fork of this process. */
+/* Does work that may hang in a fork of this process. */
 #include "lib/loop/errand.h"
 
 #include <dirent.h>
@@ -18,14 +18,14 @@
 #include "lib/outlet.h"
 #include "lib/units.h"
 
-#define ZOMBIES_MAX 64 /* cancelled ones that have not ended; a container has a handful, and they die with us */
+#define ZOMBIES_MAX 64 /* cancelled errands that have not ended; a container has a handful, and they die with us */
 
 static int64_t (*pump)(int64_t now_ns, void *arg);
 static void *pump_arg;
 static bool pumping; /* somebody waits, and the pump runs */
 static pid_t cancelled[ZOMBIES_MAX];
 static bool in_child;
-static int tried_fd = -1; /* of a fork for one step: who waits for the end of the step */
+static int tried_fd = -1; /* in a fork for one step: the socket of the process that waits for the end of the step */
 
 void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg)
 {
@@ -51,7 +51,7 @@ static void reap_later(pid_t pid)
 
 /* In the child */
 
-/* No fstat: of a file on a dead filesystem, in the container, it would not come back. */
+/* fstat is not used: on a file of a dead filesystem, in the container, it would not return. */
 static bool is_socket(int fd)
 {
 	int type;
@@ -76,7 +76,10 @@ static void close_other_sockets(int own)
 		closedir(dir);
 }
 
-/* The event loop's handlers of signals write into a pipe of the parent's. Who asks us to end asks the parent. */
+/*
+ * The event loop's signal handlers write into a pipe of the parent's. A request to end goes to the
+ * parent.
+ */
 _Noreturn static void work(int fd, errand_fn fn, void *arg, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -229,7 +232,7 @@ int errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err)
 	return 0;
 }
 
-/* -1 with errno EAGAIN: none is there. 0: there will be no more. */
+/* Returns -1 with errno EAGAIN if no message is there, and 0 if no more will come. */
 static ssize_t next_message(int fd, void *data, int *ret_fd)
 {
 	union {
@@ -257,7 +260,7 @@ static int64_t run_pump(int64_t now_ns)
 	return due;
 }
 
-/* Until one is there, or it is time; what falls due meanwhile is done. False: it is time. */
+/* Waits for a message and meanwhile runs the pump. Returns false when the time is over. */
 static bool wait_for_message(int fd, int64_t until_ns)
 {
 	for (;;) {
@@ -299,7 +302,10 @@ enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_messag
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (n <= 0) {
-			/* Its end is near, but need not be here: it is closing what it had open. */
+			/*
+			 * It is about to end, but perhaps has not ended yet: it is closing its
+			 * files.
+			 */
 			if (waitpid(e->pid, NULL, WNOHANG) == 0)
 				reap_later(e->pid);
 			let_go(e);

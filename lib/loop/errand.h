@@ -23,7 +23,7 @@
 #define ERRAND_MESSAGE_MAX (160 * 1024) /* bytes; a datagram socket takes one a little larger */
 
 struct errand {
-	pid_t pid; /* 0: none is under way */
+	pid_t pid; /* 0: no errand is under way */
 	int fd; /* our end, with pid */
 	int64_t since_ns; /* when it was started, CLOCK_BOOTTIME */
 };
@@ -40,19 +40,19 @@ typedef void (*errand_fn)(int fd, void *arg);
 int errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err);
 
 /*
- * For either side: sends a message, with a descriptor unless pass_fd is -1. False: the other side
- * is gone, or has not read the previous message.
+ * For either side: sends a message, with a descriptor unless pass_fd is -1. Returns false if the
+ * other side is gone, or has not read the previous message.
  */
 bool errand_send(int fd, const void *data, size_t len, int pass_fd);
-/* In the child: the next message; blocks. Its length, 0: the parent is gone. */
+/* For the child: waits for the next message. Returns its length; 0 if the parent is gone. */
 size_t errand_receive(int fd, void *data, size_t size);
 
 /*
- * Gets a message of the child. Takes passed_fd, -1: there is none. Returns true if the caller
- * waited for this message.
+ * Gets a message of the child. Takes passed_fd, which is -1 if there is none. Returns true if the
+ * caller waited for this message.
  */
 typedef bool (*errand_message_fn)(const void *data, size_t len, int passed_fd, void *arg);
-/* For those of which only the end counts. */
+/* Ignores messages, for errands of which only the end counts. */
 bool errand_ignore(const void *data, size_t len, int passed_fd, void *arg);
 
 enum errand_state {
@@ -67,7 +67,7 @@ enum errand_state {
 enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_message_fn on_message, void *arg);
 
 /*
- * To be called in the child, before a step that may hang by itself. Makes a fork, in which it
+ * Call this in the child, before a step that may hang by itself. Makes a fork, in which it
  * returns true: that process does the step, calls errand_tried and goes on as the child. If it does
  * not finish the step in time, returns false in the first process, which goes on without the step
  * and without its effects in memory. Outside of an errand, and if no process can be made, returns
@@ -84,13 +84,13 @@ void errand_tried(void);
 typedef void (*errand_fill_fn)(const void *arg, void *out);
 bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns);
 
-/* Whether an errand is under way. Reaps an errand that has ended. */
+/* Returns whether an errand is under way. Reaps an errand that has ended. */
 bool errand_busy(struct errand *e);
 
 /* Kills it, without waiting: it may not be able to die. */
 void errand_cancel(struct errand *e);
 
-/* How long the present errand has been under way, 0: there is none. */
+/* Returns how long the present errand has been under way; 0 if there is none. */
 int64_t errand_age_ns(struct errand *e, int64_t now_ns);
 
 /*

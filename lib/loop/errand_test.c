@@ -157,7 +157,7 @@ static void what_is_due_goes_on_while_we_wait(void **state)
 	errand_cancel(&e);
 }
 
-/* Two steps, of which the first hangs if *arg says so; the steps that were done are told. */
+/* Does two steps, of which the first hangs if *arg is true, and sends the done ones. */
 static void two_steps(int fd, void *arg)
 {
 	const bool *hangs = arg;

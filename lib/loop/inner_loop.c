@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An event loop inside another one.
+ * Runs an event loop inside another one.
  *
  * Theory of operation: the inner base waits by an epoll descriptor, which is readable when one of its events is due. The outer base
  * watches that descriptor, and a timer of the outer base stands for the inner one's next timeout.
@@ -21,7 +21,7 @@
 
 struct inner_loop {
 	struct event_base *base;
-	struct event *readable, *timer; /* of the outer base */
+	struct event *readable, *timer; /* events of the outer base */
 	bool turning;
 };
 
@@ -34,7 +34,10 @@ static bool is_epoll(int fd)
 	return readlink(path, target, sizeof(target)) == sizeof(name) - 1 && memcmp(target, name, sizeof(name) - 1) == 0;
 }
 
-/* libevent keeps its descriptor to itself, but it opens it before anything else: it is the lowest one that is free. */
+/*
+ * libevent does not show its descriptor, but it opens it before anything else: it is the lowest
+ * free one.
+ */
 static int open_base(struct event_base **ret_base, struct err *err)
 {
 	int fd = open("/", O_PATH | O_CLOEXEC);

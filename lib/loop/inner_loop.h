@@ -19,12 +19,15 @@ int inner_loop_new(struct event_base *outer, struct inner_loop **ret_loop, struc
 void inner_loop_free(struct inner_loop *l);
 
 /*
- * The base to which its events are added. To be followed by inner_loop_turn, which notes their
- * timeouts.
+ * Returns the base to which its events are added. Call inner_loop_turn afterwards, which notes
+ * their timeouts.
  */
 struct event_base *inner_loop_base(const struct inner_loop *l);
 
-/* Runs what is due, without waiting. From an event of the inner loop it does nothing: libevent would complain. */
+/*
+ * Runs the events that are due, without waiting. From an event of the inner loop it does nothing:
+ * libevent would complain.
+ */
 void inner_loop_turn(struct inner_loop *l);
 
 #endif

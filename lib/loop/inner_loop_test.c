@@ -95,7 +95,7 @@ static void wait_for_inner(evutil_socket_t fd, short what, void *arg)
 	w->calls_meanwhile = w->f->calls;
 }
 
-static void whoever_waits_in_the_outer_loop_can_run_them_too(void **state)
+static void a_callback_that_waits_in_the_outer_loop_can_run_them_too(void **state)
 {
 	struct fixture *f = *state;
 	struct waiting w = { .f = f };
@@ -148,7 +148,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_outer_loop_runs_events_of_the_inner_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_outer_loop_wakes_for_a_timeout_of_the_inner_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_of_its_events_may_wait_like_others_do, setup, teardown),
-		cmocka_unit_test_setup_teardown(whoever_waits_in_the_outer_loop_can_run_them_too, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_callback_that_waits_in_the_outer_loop_can_run_them_too, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

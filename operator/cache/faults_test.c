@@ -175,7 +175,7 @@ static void swap_stores(void)
 {
 	uint32_t armed = until_failure;
 	struct store s, fresh;
-	size_t told = 0;
+	size_t seen = 0;
 
 	until_failure = NEVER;
 	store_init(&s, by_cluster);
@@ -186,10 +186,10 @@ static void swap_stores(void)
 	store_put(&fresh, parse(POD("a", "1", "8")), false, NULL, NULL);
 	store_put(&fresh, parse(POD("new", "4", "9")), false, NULL, NULL);
 	until_failure = armed;
-	store_swap(&s, &fresh, "10", count_change, &told);
+	store_swap(&s, &fresh, "10", count_change, &seen);
 	until_failure = NEVER;
 	if (!failed) {
-		assert_int_equal(told, 3); /* updated, removed, added */
+		assert_int_equal(seen, 3); /* updated, removed, added */
 		assert_int_equal(s.entries.n, 3);
 	}
 	assert_true(store_has(&s, "ns/a") && store_has(&s, "ns/new") && !store_has(&s, "ns/gone"));

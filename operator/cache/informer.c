@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A live copy of one kind. */
+/* Keeps a live copy of one kind. */
 #include "operator/cache/informer.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "operator/cache/watch_decoder.h"
 
 #define LIST_DEADLINE_NS (60 * NS_PER_SEC)
-/* In one piece it may be all of a large cluster. */
+/* A list in one piece may be a whole large cluster. */
 #define UNLIMITED_DEADLINE_NS (300 * NS_PER_SEC)
 /* timeoutSeconds is the server's promise; ours comes a little later. */
 #define WATCH_GRACE_NS (5 * NS_PER_SEC)
@@ -24,24 +24,24 @@
 struct informer {
 	struct event *timer, *tidy;
 	struct client *client;
-	struct list_watch objects; /* which ones; its strings are ours */
-	struct intake intake; /* what is kept of them */
+	struct list_watch objects; /* which objects are followed; its strings are ours */
+	struct intake intake; /* which of their fields are kept */
 	store_change_fn on_change;
 	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
 	void (*on_state)(void *arg, struct informer *informer);
 	void *arg;
 
 	struct reflector reflector;
-	char list_rv[REFLECTOR_RV_MAX]; /* of the last list or initial events that were read to the end */
+	char list_rv[REFLECTOR_RV_MAX]; /* of the last list or initial events that were complete */
 	struct recent_ends ends; /* since then */
 	struct store store;
-	struct store fresh; /* what was read of a list or stream that is not complete yet */
+	struct store fresh; /* the objects of a list or stream that is not complete yet */
 	struct watch_decoder decoder;
 	struct list_decoder list_decoder;
-	struct err list_trouble; /* why the list is no list */
+	struct err list_trouble; /* why the answer is not a list */
 	uint64_t unknown_events;
 	struct client_call *call; /* the list or watch that runs */
-	bool stream_stopped; /* the stream said what to do next: */
+	bool stream_stopped; /* the stream ended with the next step: */
 	struct reflector_step after_stream;
 	struct err trouble;
 };
@@ -107,7 +107,7 @@ static void start_failed(struct informer *informer, enum reflector_event_kind ki
 	tell_and_obey(informer, &event);
 }
 
-/* What of the path is missing for want of memory would make it another question. */
+/* A path that lacks a part for want of memory would be another request. */
 static int start_call(struct informer *informer, struct client_request *request, const struct strbuf *path,
 		      client_done_fn done)
 {
@@ -171,7 +171,7 @@ static void swap(struct informer *informer)
 	malloc_trim(0); /* what reading the list took is not needed again for long */
 }
 
-/* Into the copy that is served, or the one that is being read. */
+/* Puts an event into the store that is served, or into the one that is being read. */
 static int take_event(struct informer *informer, struct watch_event *event, bool initial)
 {
 	struct store *store = initial ? &informer->fresh : &informer->store;
@@ -268,7 +268,7 @@ static void on_watch_done(void *arg, struct client_response *response)
 			event.status = list_watch_code(response->object, response->status);
 		}
 		step = tell(informer, &event);
-		/* A server that knows no streams is in order: the list says what is not. */
+		/* A server that has no streams is in order; the list shows other trouble. */
 		if (event.kind == REFLECTOR_WATCH_REFUSED && step.action != REFLECTOR_LIST)
 			informer->trouble = response->err;
 	}
@@ -444,7 +444,7 @@ bool informer_synced(const struct informer *informer)
 
 const struct store *informer_store(const struct informer *informer)
 {
-	/* Whoever asks is about to look. */
+	/* The caller is about to read the object. */
 	event_active(informer->tidy, 0, 0);
 	return &informer->store;
 }
@@ -455,7 +455,7 @@ void informer_drop_views(struct informer *informer)
 }
 
 /*
- * What the watch or a list has passed already it has shown, and maybe the object's end after it. An
+ * The watch or a list is past this version, so it has shown the object, and perhaps its end. An
  * object of which it has shown neither was lost on the way.
  */
 static bool is_news(const struct informer *informer, const cJSON *object)

@@ -18,7 +18,7 @@ struct informer_options {
 	const char *namespace; /* NULL: all */
 	const char *label_selector; /* NULL: everything */
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
-	const char *const *fields; /* the store keeps these only (projection.h); NULL: all. Must outlive the informer */
+	const char *const *fields; /* the only fields that the store keeps (projection.h); NULL: all. Must outlive the informer */
 	bool prefers_pages; /* there are many objects: see reflector.h */
 	store_index_fn index_fn;
 	/*
@@ -50,12 +50,12 @@ void informer_free(struct informer *informer);
 void informer_resync(struct informer *informer);
 
 /*
- * To be called when the server answers other requests again: ends a wait for it. Must not be called
+ * Call this when the server answers other requests again: ends a wait for it. Must not be called
  * from a callback of this informer.
  */
 void informer_poke(struct informer *informer);
 
-/* Whether the store has a whole list, and no fresher list was asked for. */
+/* Returns whether the store has a whole list, and no fresher list was asked for. */
 bool informer_synced(const struct informer *informer);
 /*
  * Views of its objects (store.h) are valid until the present callback of the loop returns, or until
@@ -75,14 +75,14 @@ void informer_learn_gone(struct informer *informer, const char *key, const char 
 
 const struct resource *informer_resource(const struct informer *informer);
 /*
- * For logs, metrics and readiness: the state of the reflector, and the last failure in words (""
- * after a success).
+ * Return, for logs, metrics and readiness, the state of the reflector, and the text of the last
+ * failure ("" after a success).
  */
 const struct reflector *informer_reflector(const struct informer *informer);
 const char *informer_trouble(const struct informer *informer);
-/* The number of watch events of an unknown type, from a newer server, that were ignored. */
+/* Returns the number of ignored watch events of an unknown type, from a newer server. */
 uint64_t informer_unknown_events(const struct informer *informer);
-/* How often an object arrived that cannot be read. */
+/* Returns how often an object arrived that cannot be read. */
 uint64_t informer_unreadable(const struct informer *informer);
 
 #endif

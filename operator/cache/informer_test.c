@@ -17,9 +17,9 @@
 		"\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}")
 #define LIST(rv, token, items) "{\"metadata\":{\"resourceVersion\":\"" rv "\",\"continue\":\"" token "\"},\"items\":" items "}"
 
-struct told {
+struct seen {
 	struct strbuf text;
-	size_t wanted; /* done when so many changes were told */
+	size_t wanted; /* done is set after this many changes */
 	size_t n;
 	bool done;
 };
@@ -27,21 +27,21 @@ struct told {
 static void tell(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	static const char signs[] = { '=', '+', '~', '-' };
-	struct told *told = arg;
+	struct seen *seen = arg;
 	const cJSON *o = after ? after : before;
 
 	assert_string_equal(json_str(o, "kind"), "Pod");
 	assert_null(json_get(o, "metadata.managedFields"));
-	strbuf_addf(&told->text, "%c%s %s;", signs[change], json_str(o, "metadata.name"),
+	strbuf_addf(&seen->text, "%c%s %s;", signs[change], json_str(o, "metadata.name"),
 		    json_str(o, "metadata.resourceVersion"));
-	told->done = ++told->n >= told->wanted;
+	seen->done = ++seen->n >= seen->wanted;
 }
 
 struct bed {
 	struct fake_server server;
 	struct client *client;
 	struct informer *informer;
-	struct told told;
+	struct seen seen;
 	const char *const *fields;
 	bool keep_remnants;
 	bool prefers_pages;
@@ -50,8 +50,8 @@ struct bed {
 
 static void note_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
 {
-	struct told *told = arg;
-	struct bed *bed = (struct bed *)((char *)told - offsetof(struct bed, told));
+	struct seen *seen = arg;
+	struct bed *bed = (struct bed *)((char *)seen - offsetof(struct bed, seen));
 
 	(void)informer;
 	assert_non_null(strstr(reason, "nested more than 1000 levels deep"));
@@ -71,18 +71,18 @@ static void bed_start_with_fields(struct bed *bed, const struct exchange *script
 		.prefers_pages = bed->prefers_pages,
 		.on_unreadable = note_unreadable,
 		.on_change = tell,
-		.arg = &bed->told,
+		.arg = &bed->seen,
 	};
 	struct err err = { 0 };
 
-	bed->told = (struct told){ .text = STRBUF_INIT(4096), .wanted = wanted };
+	bed->seen = (struct seen){ .text = STRBUF_INIT(4096), .wanted = wanted };
 	bed->unreadable = STRBUF_INIT(4096);
 	fake_server_start(&bed->server, script, n);
 	bed->client = fake_client(&bed->server, NULL);
 	assert_int_equal(informer_new(bed->server.base, bed->client, &options, &bed->informer, &err), 0);
 	assert_false(informer_synced(bed->informer));
 	informer_resync(bed->informer);
-	turn_until(bed->server.base, &bed->told.done);
+	turn_until(bed->server.base, &bed->seen.done);
 }
 
 static void bed_start(struct bed *bed, const struct exchange *script, size_t n, size_t wanted, bool metadata_only)
@@ -98,7 +98,7 @@ static void bed_stop(struct bed *bed)
 	informer_free(bed->informer);
 	client_free(bed->client);
 	fake_server_stop(&bed->server);
-	strbuf_release(&bed->told.text);
+	strbuf_release(&bed->seen.text);
 	strbuf_release(&bed->unreadable);
 }
 
@@ -121,9 +121,9 @@ static void pages_then_events_then_a_watch_from_the_last_version(void **state)
 	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
 	assert_true(informer_synced(bed.informer));
 	/* The two of the list come in no order. */
-	assert_non_null(strstr(strbuf_str(&bed.told.text), "+a 5;"));
-	assert_non_null(strstr(strbuf_str(&bed.told.text), "+b 7;"));
-	assert_non_null(strstr(strbuf_str(&bed.told.text), "~a 11;-b 12;+c 21;"));
+	assert_non_null(strstr(strbuf_str(&bed.seen.text), "+a 5;"));
+	assert_non_null(strstr(strbuf_str(&bed.seen.text), "+b 7;"));
+	assert_non_null(strstr(strbuf_str(&bed.seen.text), "~a 11;-b 12;+c 21;"));
 	assert_int_equal(json_int(store_get(informer_store(bed.informer), "ns/a"), "spec.x", 0), 1);
 	bed_stop(&bed);
 }
@@ -141,7 +141,7 @@ static void of_a_kind_with_many_objects_pages_are_asked_for_first(void **state)
 	(void)state;
 
 	bed_start_with_fields(&bed, script, ARRAY_SIZE(script), 4, false);
-	assert_non_null(strstr(strbuf_str(&bed.told.text), "-a 5;+c 21;"));
+	assert_non_null(strstr(strbuf_str(&bed.seen.text), "-a 5;+c 21;"));
 	assert_int_equal(informer_reflector(bed.informer)->lists, 2);
 	bed_stop(&bed);
 }
@@ -160,7 +160,7 @@ static void a_410_in_the_stream_lists_again_and_tells_what_was_missed(void **sta
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
-	assert_non_null(strstr(strbuf_str(&bed.told.text), "-a 5;~b 25;+c 31;"));
+	assert_non_null(strstr(strbuf_str(&bed.seen.text), "-a 5;~b 25;+c 31;"));
 	assert_int_equal(informer_reflector(bed.informer)->lists, 2);
 	bed_stop(&bed);
 }
@@ -224,7 +224,7 @@ static void what_cannot_be_read_is_left_out_and_the_kind_goes_on(void **state)
 	(void)state;
 
 	serve_deep_objects(false, 3, &bed);
-	assert_string_equal(strbuf_str(&bed.told.text), "+a 5;-a 5;+c 12;");
+	assert_string_equal(strbuf_str(&bed.seen.text), "+a 5;-a 5;+c 12;");
 	assert_false(store_has(informer_store(bed.informer), "ns/deep"));
 	bed_stop(&bed);
 }
@@ -236,7 +236,7 @@ static void of_what_cannot_be_read_a_remnant_is_kept_where_it_is_wanted(void **s
 	(void)state;
 
 	serve_deep_objects(true, 4, &bed);
-	assert_non_null(strstr(strbuf_str(&bed.told.text), "~a 11;+c 12;"));
+	assert_non_null(strstr(strbuf_str(&bed.seen.text), "~a 11;+c 12;"));
 	store = informer_store(bed.informer);
 	assert_non_null(salvage_reason(store_get(store, "ns/deep")));
 	assert_non_null(salvage_reason(store_get(store, "ns/a")));
@@ -315,7 +315,7 @@ static void a_stream_fills_the_copy_and_goes_on_as_its_watch(void **state)
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
 	assert_true(informer_synced(bed.informer));
-	assert_non_null(strstr(strbuf_str(&bed.told.text), "~a 11;-b 12;+c 13;"));
+	assert_non_null(strstr(strbuf_str(&bed.seen.text), "~a 11;-b 12;+c 13;"));
 	assert_int_equal(informer_reflector(bed.informer)->lists, 1);
 	assert_int_equal(informer_unknown_events(bed.informer), 1);
 	assert_int_equal(informer_store(bed.informer)->entries.n, 2);
@@ -337,7 +337,7 @@ static void a_stream_that_is_cut_is_thrown_away_and_the_old_copy_serves(void **s
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 2, false);
-	assert_string_equal(strbuf_str(&bed.told.text), "+a 9;+c 29;");
+	assert_string_equal(strbuf_str(&bed.seen.text), "+a 9;+c 29;");
 	assert_int_equal(informer_reflector(bed.informer)->lists, 3);
 	bed_stop(&bed);
 }
@@ -357,12 +357,12 @@ static void a_version_that_is_too_new_for_the_server_is_given_up(void **state)
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 3, false);
-	assert_string_equal(strbuf_str(&bed.told.text), "+a 900;-a 900;+b 8;");
+	assert_string_equal(strbuf_str(&bed.seen.text), "+a 900;-a 900;+b 8;");
 	assert_string_equal(informer_reflector(bed.informer)->rv, "10");
 	bed_stop(&bed);
 }
 
-static void what_is_no_list_is_said_and_asked_for_again(void **state)
+static void an_answer_that_is_not_a_list_is_reported_and_asked_for_again(void **state)
 {
 	static const struct exchange script[] = {
 		NO_STREAMS,
@@ -373,7 +373,7 @@ static void what_is_no_list_is_said_and_asked_for_again(void **state)
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 1, false);
-	assert_string_equal(strbuf_str(&bed.told.text), "+b 6;");
+	assert_string_equal(strbuf_str(&bed.seen.text), "+b 6;");
 	bed_stop(&bed);
 }
 
@@ -406,7 +406,7 @@ int main(void)
 		cmocka_unit_test(a_stream_fills_the_copy_and_goes_on_as_its_watch),
 		cmocka_unit_test(a_stream_that_is_cut_is_thrown_away_and_the_old_copy_serves),
 		cmocka_unit_test(a_version_that_is_too_new_for_the_server_is_given_up),
-		cmocka_unit_test(what_is_no_list_is_said_and_asked_for_again),
+		cmocka_unit_test(an_answer_that_is_not_a_list_is_reported_and_asked_for_again),
 		cmocka_unit_test(only_the_fields_that_are_asked_for_are_kept),
 		cmocka_unit_test(what_cannot_be_read_is_left_out_and_the_kind_goes_on),
 		cmocka_unit_test(of_what_cannot_be_read_a_remnant_is_kept_where_it_is_wanted),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store keeps of the objects of one kind. */
+/* Prepares objects of one kind for the store. */
 #include "operator/cache/intake.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 struct intake {
 	const struct resource *resource;
 	bool metadata_only;
-	const char *const *fields; /* these only (projection.h); NULL: all. Must outlive it */
+	const char *const *fields; /* the only fields to keep (projection.h), borrowed; NULL: all */
 	bool keep_remnants; /* of an object that cannot be read, if it has its status */
 	/* Called when such an object arrives; key is "namespace/name". NULL is allowed. */
 	void (*on_unreadable)(void *arg, const char *key, const char *reason);
@@ -25,8 +25,8 @@ struct intake {
 };
 
 /*
- * Makes the object what the store keeps. Adds apiVersion and kind, which items of lists do not
- * have.
+ * Changes the object to the form that the store keeps. Adds apiVersion and kind, which items of
+ * lists do not have.
  */
 void intake_prepare(const struct intake *intake, cJSON *object);
 
@@ -36,7 +36,7 @@ void intake_prepare(const struct intake *intake, cJSON *object);
  */
 int intake_take(struct intake *intake, struct store *store, cJSON *object,
 		store_change_fn on_change, void *arg);
-/* The same for the answer to a write of ours. */
+/* Does the same for the answer to a write of ours. */
 void intake_learn(const struct intake *intake, struct store *store, cJSON *object,
 		  store_change_fn on_change, void *arg);
 

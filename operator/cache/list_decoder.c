@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a list become its items.
+ * Turns the bytes of a list into its items.
  *
- * A machine over single bytes knows where values begin and end; what stands
- * between is left to cJSON, value by value.
+ * A state machine over single bytes finds where values begin and end; cJSON parses
+ * each value.
  */
 #include "operator/cache/list_decoder.h"
 
@@ -13,7 +13,10 @@
 #include "operator/kube/projection.h"
 #include "operator/kube/salvage.h"
 
-/* What the buffer may keep between items: one huge object must not hold 16 MiB for ever. */
+/*
+ * The most that the buffer keeps between items, because one huge object must not hold 16 MiB for
+ * ever.
+ */
 #define TEXT_KEEP ((size_t)256 << 10)
 
 enum state {
@@ -195,7 +198,10 @@ static int go(struct list_decoder *d, enum state state)
 	return 1;
 }
 
-/* One byte outside of values: 1 consumed, 0 not, negative when it cannot be. */
+/*
+ * Takes one byte outside of values. Returns 1 if it was consumed, 0 if not, and a negative value if
+ * it is invalid.
+ */
 static int step_between(struct list_decoder *d, char c)
 {
 	if (d->state == IN_NAME) {

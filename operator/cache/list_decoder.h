@@ -39,7 +39,7 @@ void list_decoder_release(struct list_decoder *d);
 /* Takes the next bytes and calls fn for each item that they complete. -EFBIG, -EPROTO, -ENOMEM, or what fn returned. */
 int list_decoder_feed(struct list_decoder *d, const void *data, size_t len, list_item_fn fn, void *arg, struct err *err);
 
-/* To be called after the last byte: returns 0 if that was a whole list, else -EPROTO. */
+/* Call this after the last byte: returns 0 if the bytes were a whole list, otherwise -EPROTO. */
 int list_decoder_finish(const struct list_decoder *d, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the API server is asked for a list, a watch or a stream. */
+/* Makes the requests for a list, a watch or a stream. */
 #include "operator/cache/list_watch.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ bool list_watch_ends_initial(const cJSON *bookmark)
 }
 
 /*
- * What a Status says, as a code. Old servers sent the reason Expired with
+ * Returns the code that a Status stands for. Old servers sent the reason Expired with
  * another code; and a version that is too new for the server, after it was
  * restored from a copy, is as useless as one that is too old.
  */

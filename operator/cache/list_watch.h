@@ -20,25 +20,25 @@ struct list_watch {
 	bool metadata_only;
 };
 
-/* The value of the header Accept; NULL: ordinary JSON. */
+/* Returns the value of the header Accept; NULL for ordinary JSON. */
 const char *list_watch_accept(const struct list_watch *lw, bool list);
 
 /*
- * Appends path and query of a list. token: the continue token of the page before, "" for the first
- * page.
+ * Appends path and query of a list. token is the continue token of the previous page, "" for the
+ * first page.
  */
 void list_watch_list_path(const struct list_watch *lw, const char *token, bool unlimited,
 			  struct strbuf *out);
-/* Appends path and query of a watch from version rv on; NULL: of a stream. */
+/* Appends path and query of a watch from version rv on, or of a stream if rv is NULL. */
 void list_watch_watch_path(const struct list_watch *lw, const char *rv, int timeout_s,
 			   struct strbuf *out);
 
-/* Whether that bookmark of a stream marks the end of the initial objects. */
+/* Returns whether that bookmark of a stream marks the end of the initial objects. */
 bool list_watch_ends_initial(const cJSON *bookmark);
 
 /*
- * The HTTP code of a Status: 410 for each reason that means that a version is no longer available.
- * fallback: the result if the Status has no code.
+ * Returns the HTTP code of a Status: 410 for each reason that means that a version is no longer
+ * available; fallback if the Status has no code.
  */
 int list_watch_code(const cJSON *status, int fallback);
 

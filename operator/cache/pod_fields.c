@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operator keeps of a pod. */
+/* The fields of a pod that the operator keeps. */
 #include "operator/cache/pod_fields.h"
 
 #include <stddef.h>

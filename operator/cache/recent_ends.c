@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The latest objects that a watch said were deleted. */
+/* Remembers the latest objects that a watch reported as deleted. */
 #include "operator/cache/recent_ends.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static uint64_t hash_of(const char *uid)
 	return hash;
 }
 
-/* Versions are numbers on every API server so far; another one would be read as 0, "not known". */
+/* Versions are numbers on every API server so far; any other version counts as 0, "not known". */
 static uint64_t number_of(const char *rv)
 {
 	return rv ? strtoull(rv, NULL, 10) : 0;

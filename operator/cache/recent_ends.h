@@ -21,12 +21,12 @@ struct recent_ends {
 	size_t n; /* the number of ends so far; each replaces the end RECENT_ENDS_MAX before it */
 };
 
-/* Adds an end. rv: the version of the deletion; NULL: it is not known. */
+/* Adds an end. rv is the version of the deletion; NULL if it is not known. */
 void recent_ends_add(struct recent_ends *ends, const char *uid, const char *rv);
 
 /*
- * Whether the object may have ended since that version: its end is in the list, or may have been
- * dropped from it.
+ * Returns whether the object may have ended since that version: its end is in the list, or may have
+ * been dropped from it.
  */
 bool recent_ends_may_have(const struct recent_ends *ends, const char *uid, const char *rv);
 

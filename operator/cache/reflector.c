@@ -70,7 +70,7 @@ static struct reflector_step begin(struct reflector *r, int64_t now_ns)
 
 static struct reflector_step watch(struct reflector *r, int64_t now_ns)
 {
-	/* Without a version a watch would begin with a state of the server's choice. */
+	/* Without a version, a watch would begin at a state of the server's choice. */
 	if (!r->rv[0])
 		return begin(r, now_ns);
 	note_start(r, REFLECTOR_WATCHING, now_ns);
@@ -104,7 +104,7 @@ static void remember(char *dst, size_t size, const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
 
-	/* A cut version or token would be another one. */
+	/* A version or token that was cut would be a different one. */
 	if (len >= size)
 		len = 0;
 	memmove(dst, len ? text : "", len);
@@ -140,7 +140,10 @@ static struct reflector_step list_failed(struct reflector *r, const struct refle
 	if (event->status == 404 || event->status == 403)
 		r->synced = false;
 	r->failed_lists++;
-	/* Compaction went over the snapshot between two pages: one stream, or one list in one piece. */
+	/*
+	 * The server compacted the snapshot between two pages: read one stream, or one list in one
+	 * piece.
+	 */
 	if (event->status == 410 && r->token[0] && !r->unlimited) {
 		r->expired = true;
 		return may_stream(r) ? begin(r, now_ns) : list(r, true);
@@ -172,7 +175,7 @@ static struct reflector_step watch_error(struct reflector *r, const struct refle
 
 static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
 {
-	/* Why it ended is not known: not for the reason of the failure before. */
+	/* The reason of its end is unknown; it is not that of the earlier failure. */
 	r->last_status = 0;
 	if (!r->watch_had_event && now_ns - r->watch_started_ns < SHORT_WATCH_NS)
 		return wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
@@ -195,7 +198,10 @@ static struct reflector_step stream_refused(struct reflector *r, const struct re
 	r->no_streams = r->no_streams || knows_no_streams(event->status);
 	if (event->status == 0 || event->status == 401 || event->status == 429)
 		return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
-	/* The list may be answered; or its answer says what is wrong. It counts as the same copy. */
+	/*
+	 * The next list may be answered, or its answer shows the trouble. The copy still counts as
+	 * synced.
+	 */
 	r->lists--;
 	return list(r, false);
 }
@@ -207,7 +213,7 @@ static struct reflector_step stream_cut(struct reflector *r, const struct reflec
 	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 }
 
-/* What was read is whole, and the stream goes on as a watch. */
+/* The initial events are complete, and the stream continues as a watch. */
 static struct reflector_step stream_whole(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	remember(r->rv, sizeof(r->rv), event->rv);

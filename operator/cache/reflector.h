@@ -67,7 +67,7 @@ enum reflector_action {
 
 struct reflector_step {
 	enum reflector_action action;
-	bool swap; /* before the action: what was read so far is the whole list of version rv, so swap the stores */
+	bool swap; /* before the action: everything read so far is the whole list of version rv, so swap the stores */
 	int64_t delay_ns;
 	int timeout_s; /* 150..220: below the 240 s after which some load balancers drop idle flows */
 	bool unlimited; /* list without a limit, because the pages expired during the list */

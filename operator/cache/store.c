@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last known objects of one kind. */
+/* Keeps the last known objects of one kind. */
 #include "operator/cache/store.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct index_value {
 };
 
 struct store_entry {
-	struct store_entry *next, *prev; /* of the same index value */
+	struct store_entry *next, *prev; /* entries with the same index value */
 	struct index_value *index_value; /* NULL: not in the index */
 	cJSON *view; /* NULL: none */
 	struct store_entry *next_view;
@@ -63,7 +63,7 @@ void store_init(struct store *s, store_index_fn index_fn)
 
 /* --- Views ------------------------------------------------------------------------------------------------ */
 
-/* A tree of its own, for who changes the store while it is looked at. */
+/* Makes a tree of its own, for a caller that changes the store while it reads the object. */
 static cJSON *parse_entry(const struct store_entry *entry)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(UINT32_MAX);
@@ -199,7 +199,7 @@ static const char *uid_of(const struct store_entry *entry)
 	return entry->data + entry->uid_at;
 }
 
-/* Versions and uids are short; what is not comes from no API server. */
+/* Versions and uids are short; a longer text does not come from an API server. */
 static struct store_entry *entry_new(const cJSON *object, bool own)
 {
 	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
@@ -223,7 +223,7 @@ static struct store_entry *entry_new(const cJSON *object, bool own)
 	return entry;
 }
 
-/* Puts object in the place of before, which may be NULL and is the caller's afterwards. */
+/* Puts object in the place of before, which may be NULL and then belongs to the caller. */
 static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, struct store_entry *before)
 {
 	struct store_entry *entry = entry_new(object, own);
@@ -290,7 +290,7 @@ void store_remove(struct store *s, const char *key, const cJSON *last, store_cha
 
 	if (!found)
 		return;
-	/* A late DELETED of a predecessor must not take out the successor that we made. */
+	/* A late DELETED of a predecessor must not remove the successor that we made. */
 	if (last && !same_uid(uid_of(found), or_empty(json_str(last, "metadata.uid"))) &&
 	    rv_compare(json_str(last, "metadata.resourceVersion"), rv_of(found)) < 0)
 		return;
@@ -318,19 +318,25 @@ const cJSON *store_get(const struct store *s, const char *key)
 	return entry ? view_of(s, entry) : NULL;
 }
 
-const cJSON *store_peek(const struct store *s, const char *key)
+const cJSON *store_entry_peek(const struct store *s, const struct store_entry *entry)
 {
-	struct store_entry *entry = strmap_get(&s->entries, key);
 	struct store *store = (struct store *)s;
 
-	if (!entry || entry->view)
-		return entry ? entry->view : NULL;
+	if (entry->view)
+		return entry->view;
 	if (store->peeked != entry) {
 		drop_peek(store);
 		store->peek = parse_entry(entry);
-		store->peeked = store->peek ? entry : NULL;
+		store->peeked = store->peek ? (struct store_entry *)entry : NULL;
 	}
 	return store->peek;
+}
+
+const cJSON *store_peek(const struct store *s, const char *key)
+{
+	const struct store_entry *entry = strmap_get(&s->entries, key);
+
+	return entry ? store_entry_peek(s, entry) : NULL;
 }
 
 const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at)
@@ -363,7 +369,10 @@ static void carry_over(struct store *from, struct store *to, const char *list_rv
 	}
 }
 
-/* One change, the trees made for it alone: a list of many thousands is told without holding all of them. */
+/*
+ * Reports one change with trees that are made for it alone, so that a list of many thousands is
+ * never held as trees.
+ */
 static void tell_change(enum store_change change, const struct store_entry *before, const struct store_entry *after,
 			store_change_fn fn, void *arg)
 {

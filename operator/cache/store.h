@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last known objects of a kind, by namespace/name, with an index. It has two
+ * Keeps the last known objects of a kind, by namespace/name, with an index. It has two
  * sources: the watch, and the answers to our own writes, which may be ahead of the
  * watch. So an older state never replaces a newer state.
  *
@@ -27,8 +27,8 @@
 int rv_compare(const char *a, const char *b);
 
 /*
- * "namespace/name", or "name" without a namespace, from the object's metadata. The caller frees it;
- * NULL: no name, or no memory.
+ * Returns "namespace/name", or "name" without a namespace, from the object's metadata. The caller
+ * frees it; NULL if there is no name, or no memory.
  */
 char *object_key(const cJSON *object);
 
@@ -41,7 +41,7 @@ struct store {
 	struct strmap index; /* value -> its entries */
 	store_index_fn index_fn; /* NULL: no index */
 	struct store_entry *views; /* the entries that have one */
-	struct store_entry *peeked; /* the entry of which peek is the tree; NULL: there is none */
+	struct store_entry *peeked; /* the entry whose tree is peek; NULL: there is none */
 	cJSON *peek;
 };
 
@@ -64,20 +64,23 @@ typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON
  */
 int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void *arg);
 
-/* Removes the object of that key; last is its final state for fn, NULL: the state in the store. */
+/*
+ * Removes the object of that key. last is its final state for fn; if it is NULL, fn gets the state
+ * in the store.
+ */
 void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg);
 
-/* Whether there is an object of that key; makes no view. */
+/* Returns whether there is an object of that key, without making a view. */
 bool store_has(const struct store *s, const char *key);
 /*
- * A view of the object, or NULL: it does not exist, or no memory. Valid until the store changes or
- * views are dropped.
+ * Returns a view of the object; NULL if it does not exist, or there is no memory. The view is valid
+ * until the store changes or views are dropped.
  */
 const cJSON *store_get(const struct store *s, const char *key);
 /*
- * The same for a caller that looks at many objects in a callback, at each only for a moment: the
- * view is valid only until the next store_peek. Views of all RayClusters of a large cluster would
- * take hundreds of megabytes.
+ * Does the same for a caller that looks at many objects in a callback, at each only for a moment:
+ * the view is valid only until the next store_peek. Views of all RayClusters of a large cluster
+ * would take hundreds of megabytes.
  */
 const cJSON *store_peek(const struct store *s, const char *key);
 /* Frees all views. */
@@ -85,8 +88,10 @@ void store_drop_views(struct store *s);
 
 /* Returns the next entry with that index value; start with NULL. */
 const struct store_entry *store_index_next(const struct store *s, const char *value, const struct store_entry *at);
-/* A view of the entry's object, as store_get returns it. */
+/* Returns a view of the entry's object, as store_get returns it. */
 const cJSON *store_entry_object(const struct store *s, const struct store_entry *entry);
+/* Returns a view of the entry's object, as store_peek returns it. */
+const cJSON *store_entry_peek(const struct store *s, const struct store_entry *entry);
 
 /*
  * Replaces s by fresh, which is empty afterwards, and calls fn for each difference.

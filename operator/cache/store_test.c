@@ -79,21 +79,21 @@ static void versions_are_numbers_longer_than_any_integer_type(void **state)
 static void older_and_equal_states_change_nothing(void **state)
 {
 	struct store s;
-	struct strbuf told = STRBUF_INIT(4096);
+	struct strbuf seen = STRBUF_INIT(4096);
 	(void)state;
 
 	store_init(&s, NULL);
-	assert_int_equal(store_put(&s, object("a", "u1", "10", NULL), true, tell, &told), 0);
-	assert_int_equal(store_put(&s, object("a", "u1", "9", NULL), false, tell, &told), 0);
-	assert_int_equal(store_put(&s, object("a", "u1", "10", NULL), false, tell, &told), 0);
-	assert_int_equal(store_put(&s, object("a", "u1", "11", NULL), false, tell, &told), 0);
-	assert_string_equal(strbuf_str(&told), "+a 10;~a 11;");
+	assert_int_equal(store_put(&s, object("a", "u1", "10", NULL), true, tell, &seen), 0);
+	assert_int_equal(store_put(&s, object("a", "u1", "9", NULL), false, tell, &seen), 0);
+	assert_int_equal(store_put(&s, object("a", "u1", "10", NULL), false, tell, &seen), 0);
+	assert_int_equal(store_put(&s, object("a", "u1", "11", NULL), false, tell, &seen), 0);
+	assert_string_equal(strbuf_str(&seen), "+a 10;~a 11;");
 	assert_null(json_get(store_get(&s, "ns/a"), "metadata.managedFields"));
-	store_remove(&s, "ns/a", NULL, tell, &told);
-	store_remove(&s, "ns/a", NULL, tell, &told);
-	assert_string_equal(strbuf_str(&told), "+a 10;~a 11;-a 11;");
+	store_remove(&s, "ns/a", NULL, tell, &seen);
+	store_remove(&s, "ns/a", NULL, tell, &seen);
+	assert_string_equal(strbuf_str(&seen), "+a 10;~a 11;-a 11;");
 	assert_null(store_get(&s, "ns/a"));
-	strbuf_release(&told);
+	strbuf_release(&seen);
 	store_release(&s);
 }
 
@@ -136,7 +136,7 @@ static void the_index_follows_changes_of_the_label(void **state)
 static void a_swap_tells_every_difference_once(void **state)
 {
 	struct store s, fresh;
-	struct strbuf told = STRBUF_INIT(4096);
+	struct strbuf seen = STRBUF_INIT(4096);
 	(void)state;
 
 	store_init(&s, by_cluster);
@@ -144,19 +144,19 @@ static void a_swap_tells_every_difference_once(void **state)
 	store_put(&s, object("gone", "u1", "1", "c"), false, NULL, NULL);
 	store_put(&s, object("same", "u2", "2", "c"), false, NULL, NULL);
 	store_put(&fresh, object("same", "u2", "2", "c"), false, NULL, NULL);
-	store_swap(&s, &fresh, "5", tell, &told);
-	assert_string_equal(strbuf_str(&told), "-gone 1;");
-	strbuf_reset(&told);
+	store_swap(&s, &fresh, "5", tell, &seen);
+	assert_string_equal(strbuf_str(&seen), "-gone 1;");
+	strbuf_reset(&seen);
 	store_put(&fresh, object("same", "u2", "6", "c"), false, NULL, NULL);
-	store_swap(&s, &fresh, "6", tell, &told);
-	assert_string_equal(strbuf_str(&told), "~same 6;");
-	strbuf_reset(&told);
+	store_swap(&s, &fresh, "6", tell, &seen);
+	assert_string_equal(strbuf_str(&seen), "~same 6;");
+	strbuf_reset(&seen);
 	store_put(&fresh, object("same", "u3", "7", "c"), false, NULL, NULL);
-	store_swap(&s, &fresh, "7", tell, &told);
-	assert_string_equal(strbuf_str(&told), "-same 6;+same 7;");
+	store_swap(&s, &fresh, "7", tell, &seen);
+	assert_string_equal(strbuf_str(&seen), "-same 6;+same 7;");
 	assert_int_equal(count(&s, "c"), 1);
 	assert_int_equal(fresh.entries.n, 0);
-	strbuf_release(&told);
+	strbuf_release(&seen);
 	store_release(&s);
 	store_release(&fresh);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of a watch become events. */
+/* Turns the bytes of a watch into events. */
 #include "operator/cache/watch_decoder.h"
 
 #include <errno.h>
@@ -9,7 +9,10 @@
 #include "operator/kube/projection.h"
 #include "operator/kube/salvage.h"
 
-/* What the line buffer may keep between lines: one huge object must not hold 16 MiB for ever. */
+/*
+ * The most that the line buffer keeps between lines, because one huge object must not hold 16 MiB
+ * for ever.
+ */
 #define LINE_KEEP ((size_t)256 << 10)
 
 void watch_decoder_init(struct watch_decoder *d)
@@ -40,7 +43,7 @@ static bool is_blank(const char *line, size_t len)
 	return true;
 }
 
-/* Of a Status, and what else is not an object of the kind, all is wanted. */
+/* A Status, and any other object that is not of the kind, is kept whole. */
 static const char *const *fields_of(const struct watch_decoder *d, enum watch_event_type type)
 {
 	return type == WATCH_ADDED || type == WATCH_MODIFIED || type == WATCH_DELETED ? d->fields : NULL;
@@ -54,7 +57,7 @@ static bool is_named(const char *name, size_t len, const char *wanted)
 /* So short a line has no object that is too wide to be read. */
 #define SURELY_NARROW (2 * JSON_VALUES_MAX)
 
-/* The object of an event of that type; NULL: it is not to be read this way. */
+/* Returns the object of an event of that type; NULL if it cannot be read this way. */
 typedef cJSON *(*take_fn)(const struct watch_decoder *d, struct skim *s, enum watch_event_type type);
 
 static cJSON *take_whole(const struct watch_decoder *d, struct skim *s, enum watch_event_type type)
@@ -62,7 +65,7 @@ static cJSON *take_whole(const struct watch_decoder *d, struct skim *s, enum wat
 	return project_next(s, fields_of(d, type));
 }
 
-/* Slower: what is wrong with the object must not be wrong with the line. */
+/* This way is slower: trouble with the object must not become trouble with the line. */
 static cJSON *take_salvaged(const struct watch_decoder *d, struct skim *s, enum watch_event_type type)
 {
 	const char *at = s->at;
@@ -76,7 +79,10 @@ static cJSON *take_salvaged(const struct watch_decoder *d, struct skim *s, enum 
 	return object;
 }
 
-/* {"type":"ADDED","object":{...}}, as all servers write it: read at one go. Else false, and all is as before. */
+/*
+ * Reads {"type":"ADDED","object":{...}}, as all servers write it, at one go. Otherwise returns
+ * false and changes nothing.
+ */
 static bool read_members(const struct watch_decoder *d, const char *line, size_t len, take_fn take, struct watch_event *ret_event)
 {
 	_cleanup_json_ cJSON *type = NULL, *object = NULL;

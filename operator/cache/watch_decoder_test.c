@@ -106,7 +106,7 @@ static void lines_that_are_no_events_end_the_stream_for_good(void **state)
 	}
 }
 
-/* Feeds one ADDED event of about size bytes in pieces and returns what feed said last. */
+/* Feeds one ADDED event of about size bytes in pieces and returns the last result of feed. */
 static int feed_large(size_t size, size_t piece, struct seen *seen, struct watch_decoder *d)
 {
 	static const char head[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"big\"},\"pad\":\"";

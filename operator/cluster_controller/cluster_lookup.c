@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to be known of one RayCluster before it is planned. */
+/* Finds the facts that must be known of one RayCluster before it is planned. */
 #include "operator/cluster_controller/cluster_lookup.h"
 
 #include <errno.h>

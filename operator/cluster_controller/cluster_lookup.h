@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out what planning a RayCluster needs and the copies do not have: whether uncertain pods
- * exist (expectations.h), the policy that applies, and facts about its namespace
+ * Finds the facts that planning a RayCluster needs and the informers' copies lack: whether
+ * uncertain pods exist (expectations.h), the policy that applies, and facts about its namespace
  * (namespace_lookup.h).
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_CLUSTER_LOOKUP_H
@@ -12,7 +12,10 @@
 #include "operator/cluster_controller/pod_lookup.h"
 #include "operator/policy/policies.h"
 
-/* The caller sets the first part; the rest starts zeroed. What it points to must last as long. */
+/*
+ * The caller sets the first part; the rest starts zeroed. The objects that it points to must last
+ * as long.
+ */
 struct cluster_lookup {
 	struct client *client;
 	struct watches *watches;
@@ -29,7 +32,7 @@ struct cluster_lookup {
 	void *arg;
 
 	struct policy policy; /* a copy, so that a change applies only to the next plan */
-	char *policy_origin; /* as in plan.h; NULL: the operator's own */
+	char *policy_origin; /* as in plan.h; NULL: the operator's own settings */
 	struct namespace_lookup namespaces; /* its objects are for the plan */
 	struct pod_lookup pods;
 	char cluster_uid[64];
@@ -39,13 +42,16 @@ struct cluster_lookup {
 /* Calls done, perhaps at once. */
 void cluster_lookup_start(struct cluster_lookup *lookup);
 /*
- * To be called when the plan creates pods, but the copies may lack pods that the previous leader
+ * Call this when the plan creates pods, but the copies may lack pods that the previous leader
  * created: lists the cluster's pods, asks for those that the copies lack, and calls done again.
  */
 void cluster_lookup_list_pods(struct cluster_lookup *lookup);
 void cluster_lookup_release(struct cluster_lookup *lookup);
 
-/* Whether that RayCluster is being deleted, and remains until its data are removed from Redis. */
+/*
+ * Returns whether that RayCluster is being deleted, and remains until its data are removed from
+ * Redis.
+ */
 bool cluster_lookup_is_held(const cJSON *cluster);
 
 #endif

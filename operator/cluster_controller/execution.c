@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan being carried out. */
+/* Carries out a plan. */
 #include "operator/cluster_controller/execution.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include "operator/injection/inject_undo.h"
 #include "operator/raycluster/news.h"
 
-/* One operation of a plan, as its answer finds it. */
+/* One operation of a plan, and what its answer needs. */
 struct step {
 	struct execution *execution;
 	const struct plan_op *op;
@@ -66,7 +66,7 @@ static void note_applied(struct execution *x, const struct plan_op *op)
 		known_state_note_applied(cluster, op->body, now_boottime_ns() + x->executor->applied_ns);
 }
 
-/* The watch tells of it soon enough, and keeps less of it than the answer has. */
+	/* The watch delivers it soon enough, and keeps less of it than the answer has. */
 static bool is_merged_pod(const struct plan_op *op)
 {
 	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
@@ -108,7 +108,7 @@ static void note_trouble(struct execution *x, int64_t retry_after_ns, const stru
 	x->retry_after_ns = MAX(x->retry_after_ns, retry_after_ns);
 }
 
-/* Said once. It is no trouble of ours, and what is there goes without our doing. */
+	/* Emitted once. The operator cannot mend it, and existing objects go without its help. */
 static void note_end_of_namespace(struct execution *x)
 {
 	struct known_namespace *known = known_state_of_namespace(x->executor->known, x->namespace);
@@ -120,7 +120,10 @@ static void note_end_of_namespace(struct execution *x)
 	x->namespace_ends = true;
 }
 
-/* One group that is refused (its quota is used up, its spec is wrong) is no reason to leave out the others. */
+	/*
+	 * If one group is refused (its quota is used up, its spec is wrong), the other groups go
+	 * on.
+	 */
 static void take_trouble(struct execution *x, const struct plan_op *op, const struct client_response *response)
 {
 	const char *group = op_label(op, "ray.io/group");
@@ -166,8 +169,9 @@ static void conclude(struct execution *x)
 }
 
 /*
- * Whether the pod exists now: its creation got no answer, or it was there already, perhaps by a creation whose answer was lost
- * (libcurl asks again by itself). Such a pod is asked for by its name before the next plan.
+ * Returns whether the pod may exist now: its creation got no answer, or the name was taken, perhaps
+ * by a creation whose answer was lost (libcurl repeats a request by itself). Such a pod is asked
+ * for by its name before the next plan.
  */
 static void note_expectation(struct execution *x, const struct plan_op *op,
 			     const struct client_response *response)

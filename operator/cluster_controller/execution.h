@@ -5,8 +5,8 @@
  * known state. If the API server refuses a group's pods, that group is left out from then on; the
  * others go on.
  *
- * The caller (reconcile.c) decides which plan may have the next write, and what follows when all is
- * answered.
+ * The caller (reconcile.c) decides which plan may have the next write, and what follows when all
+ * operations are answered.
  */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXECUTION_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXECUTION_H
@@ -19,7 +19,7 @@
 #include "operator/manager/watches.h"
 #include "operator/raycluster/plan.h"
 
-/* What all executions share. */
+/* The state that all executions share. */
 struct executor {
 	struct client *client;
 	struct watches *watches;
@@ -33,7 +33,7 @@ struct executor {
 	bool learns_gone; /* a pod is being removed from the copies because an answer says that it is gone */
 };
 
-/* The caller sets the first part, the execution the rest; all zero at first. */
+/* The caller sets the first part, the execution the rest; all members are zero at first. */
 struct execution {
 	struct executor *executor;
 	const char *key, *namespace; /* of the cluster: "namespace/name"; borrowed */
@@ -57,13 +57,13 @@ struct execution {
 	int64_t retry_after_ns;
 };
 
-/* To be called once, when the plan is made and before the first operation. -ENOMEM. */
+/* Call this once, when the plan is made and before the first operation. Returns 0 or -ENOMEM. */
 int execution_prepare(struct execution *execution, struct err *err);
 void execution_release(struct execution *execution);
 
 /*
- * Whether the next operation may start now. Operations start in their order, each when the previous
- * is answered; but consecutive creations, and the status after them, run together.
+ * Returns whether the next operation may start now. Operations start in their order, each when the
+ * previous is answered; but consecutive creations, and the status after them, run together.
  */
 bool execution_may_start(struct execution *execution);
 /*

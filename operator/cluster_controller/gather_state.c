@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What planning is given of one cluster. */
+/* Gathers the state of one cluster for planning. */
 #include "operator/cluster_controller/gather_state.h"
 
 #include <errno.h>
@@ -31,7 +31,10 @@ void cluster_state_release(struct cluster_state *o)
 	OPENSSL_cleanse(o->token, sizeof(o->token));
 }
 
-/* The pods of the cluster, and which of them must be kept for their evidence. Freed by the caller. */
+/*
+ * Sets the pods of the cluster, and which of them must be kept for their evidence. The caller frees
+ * both.
+ */
 static int collect_pods(const struct watches *watches, const struct failure_writer *writer, const char *key,
 			struct cluster_state *o, size_t *ret_n, size_t *ret_labelled)
 {
@@ -77,7 +80,10 @@ static const struct store_entry *next_failure(const struct watches *watches, con
 	return store_index_next(watches_store(watches, WATCH_FAILURES), value, at);
 }
 
-/* Of Ray's own container, and not for a reason that lies outside of it. The container's name is a part of the failure's. */
+/*
+ * Returns whether Ray's own container ended by itself, not for an outside reason. The container's
+ * name is a part of the failure's.
+ */
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
 	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost" };
@@ -158,7 +164,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* In an order of their own: that of the pods changes. */
+	/* The texts are sorted, because the order of the pods changes. */
 static char *join(const char **texts, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf joined = STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));

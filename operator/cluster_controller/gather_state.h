@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathers what planning a cluster needs from the copies that the watches keep. */
+/* Gathers the state that planning a cluster needs from the copies that the watches keep. */
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
 
@@ -8,12 +8,15 @@
 #include "operator/manager/watches.h"
 #include "operator/raycluster/plan.h"
 
-/* The most of them for each group. */
+/* The most crashes for each group. */
 #define OBSERVE_CRASHES_MAX 256
 #define OBSERVE_TOKEN_MAX 64
 #define OBSERVE_SEED_MAX 34
 
-/* Pods, services, crashes, a fresh token and seed. What it points to lasts as long as the stores' views do. */
+/*
+ * Pods, services, crashes, a fresh token and seed. The objects that it points to last as long as
+ * the stores' views.
+ */
 struct cluster_state {
 	const cJSON **pods;
 	bool *pending;
@@ -26,8 +29,8 @@ struct cluster_state {
 void cluster_state_release(struct cluster_state *o);
 
 /*
- * Fills in those parts of *ret_in that the watches, the failure writer and the sidecars know. key:
- * "namespace/name".
+ * Fills in those parts of *ret_in that the watches, the failure writer and the sidecars know. key
+ * is "namespace/name".
  */
 int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known without a watch. */
+/* Remembers facts that no watch shows. */
 #include "operator/cluster_controller/known_state.h"
 
 #include <stdio.h>
@@ -11,7 +11,9 @@
 #include "operator/raycluster/plan.h"
 
 #define KEY_MAX 512
-/* Claims of one namespace: who names ever new ones has us ask again. */
+/*
+ * The most claims of one namespace. A tenant who names more of them makes the operator ask again.
+ */
 #define CLAIMS_MAX 64
 
 struct applied {
@@ -56,7 +58,7 @@ static void forget_if_unused(struct known_state *known, const char *name)
 		namespace_free(strmap_remove(&known->namespaces, name));
 }
 
-/* Of a cluster's key. Returns buf. */
+/* Writes the namespace of a cluster's key into buf and returns buf. */
 static const char *namespace_of(const char *key, char buf[static KEY_MAX])
 {
 	snprintf(buf, KEY_MAX, "%.*s", (int)strcspn(key, "/"), key);

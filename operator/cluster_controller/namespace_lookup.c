@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What planning asks the API server of a namespace. */
+/* Asks the API server for the facts about a namespace that planning needs. */
 #include "operator/cluster_controller/namespace_lookup.h"
 
 #include <errno.h>

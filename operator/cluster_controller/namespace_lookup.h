@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the API server what planning needs to know of a namespace and no watch shows:
+ * Asks the API server for the facts about a namespace that planning needs and no watch shows:
  * whether the store's claim exists, and which pods the Pod Security level permits.
  * The answers count as true for a while.
  */
@@ -18,12 +18,12 @@ enum lookup_object_kind { LOOKUP_JOB, LOOKUP_INGRESS, LOOKUP_GCS_CLAIM, LOOKUP_O
 #define LOOKUP_NAME_MAX 256
 
 struct lookup_object {
-	char name[LOOKUP_NAME_MAX]; /* "": it is not asked for, or was already */
+	char name[LOOKUP_NAME_MAX]; /* "": the object is not asked for, or was already */
 	cJSON *object;		    /* the answer, owned by the caller; NULL: the object does not exist */
 	struct err refused;	    /* its code is set if the operator may not read the object */
 };
 
-/* Owned by the caller. It, and what it points to, must stay until done is called. */
+/* Owned by the caller. It, and the objects that it points to, must stay until done is called. */
 struct namespace_lookup {
 	struct client *client;
 	const struct policy *policy;
@@ -38,7 +38,7 @@ struct namespace_lookup {
 	void *arg;
 };
 
-/* Asks for what is no longer known; calls done at once if that is nothing. */
+/* Asks for the facts that are no longer known; calls done at once if all are known. */
 void namespace_lookup_start(struct namespace_lookup *lookup);
 void namespace_lookup_release(struct namespace_lookup *lookup);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an answer of the API server means. */
+/* Interprets the API server's answer to an operation. */
 #include "operator/cluster_controller/op_result.h"
 
 #include <string.h>
@@ -10,7 +10,10 @@ enum verdict op_result_verdict(const struct plan_op *op, const struct client_res
 {
 	if (response->status / 100 == 2)
 		return WENT_WELL;
-	/* A label or an annotation of a pod: the pod is counted without it as well. */
+	/*
+	 * The operation sets a label or an annotation of a pod: the pod is counted without it as
+	 * well.
+	 */
 	if (op->kind == PLAN_MERGE && op_is_kind(op, "Pod") && response->status / 100 == 4 &&
 	    response->status != 429)
 		return WENT_WELL;

@@ -9,16 +9,18 @@
 enum verdict {
 	WENT_WELL, /* the operation is done, or not needed */
 	WENT_WRONG,
-	MUST_REPLAN, /* the state is not what the plan was made for */
+	MUST_REPLAN, /* the plan was made for another state */
 };
 enum verdict op_result_verdict(const struct plan_op *op, const struct client_response *response);
 
 /*
- * Whether an object of that name exists already. (A 409 because a quota is being updated has the
- * reason Conflict.)
+ * Returns whether an object of that name exists already. (A 409 because a quota is being updated
+ * has the reason Conflict.)
  */
 bool op_result_is_taken(const struct plan_op *op, const struct client_response *response);
-/* Whether the server itself refused a pod, as opposed to trouble with the connection to it. */
+/*
+ * Returns whether the server itself refused a pod, as opposed to trouble with the connection to it.
+ */
 bool op_result_is_refusal(const struct plan_op *op, const struct client_response *response);
 
 /*

@@ -9,6 +9,7 @@
 #include "lib/log.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "operator/cache/list_watch.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/pod_state.h"
@@ -132,10 +133,14 @@ static void on_page(void *arg, struct client_response *response)
 		l->done(l->arg, 0, &err);
 }
 
-/* Names of clusters and tokens of pages need no escape. */
+/*
+ * Names of clusters and tokens of pages need no escape. Only the pods' metadata is asked for: whole
+ * pods are several times as long.
+ */
 static int list_page(struct pod_lookup *l, const char *token, struct err *err)
 {
 	static const char *const fields[] = { "metadata.continue", "items.metadata.name", NULL };
+	static const struct list_watch metadata = { .metadata_only = true };
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
 
 	resource_path(resource_find("v1", "Pod"), l->namespace, NULL, NULL, &path);
@@ -147,6 +152,7 @@ static int list_page(struct pod_lookup *l, const char *token, struct err *err)
 		strbuf_addf(&path, "&continue=%s", token);
 	struct client_request request = { .method = "GET",
 					  .path = strbuf_str(&path),
+					  .accept = list_watch_accept(&metadata, true),
 					  .fields = fields };
 	return strbuf_failed(&path) ? err_set(err, ENAMETOOLONG, "a list of pods") :
 				      client_start(l->client, &request, on_page, l, NULL, err);

@@ -12,12 +12,12 @@
 #include "operator/manager/watches.h"
 
 /*
- * The most pods of one lookup. The others are left to the next, so that a cluster that has lost the
- * labels of all its pods does not keep other clusters waiting.
+ * The most pods of one lookup. Further pods are left to the next lookup, so that a cluster that has
+ * lost the labels of all its pods does not keep other clusters waiting.
  */
 #define POD_LOOKUP_MAX 64
 
-/* Owned by the caller. It, and what it points to, must stay until done is called. */
+/* Owned by the caller. It, and the objects that it points to, must stay until done is called. */
 struct pod_lookup {
 	struct client *client;
 	struct watches *watches;
@@ -32,18 +32,18 @@ struct pod_lookup {
 	void (*done)(void *arg, int64_t retry_after_ns, const struct err *err);
 	void *arg;
 
-	char name[254]; /* of the pod that is asked for */
+	char name[254]; /* the pod that is being asked for */
 	cJSON *pod; /* the pod that gets its labels back; owned */
-	unsigned n; /* asked for so far */
+	unsigned n; /* how many pods were asked for so far */
 };
 
-/* Asks for what is not certain; calls done at once if that is nothing. */
+/* Asks for the pods that are not certain; calls done at once if there are none. */
 void pod_lookup_start(struct pod_lookup *lookup);
 
 /*
- * The same, but first lists the names of the cluster's pods, and also asks for those that the
+ * Does the same, but first lists the names of the cluster's pods, and also asks for those that the
  * copies lack. A replica that has just become the leader does this before it creates a pod, because
- * its watch may not show yet what the previous leader created.
+ * its watch may not show yet the pods that the previous leader created.
  */
 void pod_lookup_start_with_list(struct pod_lookup *lookup);
 

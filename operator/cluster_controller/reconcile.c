@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One cluster at a time: gather its state, plan, carry out. */
+/* Reconciles one cluster at a time: gathers its state, makes a plan, carries it out. */
 #include "operator/cluster_controller/reconcile.h"
 
 #include <errno.h>
@@ -22,7 +22,9 @@
 #define LAUNCHER_WAIT_NS NS_PER_SEC
 /* How long what a cluster has besides is believed to be there: roles, ingress, secret. A little less: each look renews it. */
 #define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
-/* Creations under the names of those whose answer was lost; more are made under new names. */
+/*
+ * Creations that repeat the name of a creation whose answer was lost; further pods get new names.
+ */
 #define UNANSWERED_MAX 64
 
 struct reconciler {
@@ -38,7 +40,7 @@ struct reconcile {
 	struct reconcile *next, *prev;
 	char *key; /* "namespace/name" */
 	char *namespace;
-	struct cluster_lookup lookup; /* what the plan needs to know */
+	struct cluster_lookup lookup; /* the facts that the plan needs */
 	struct execution execution; /* of its plan */
 	struct write_share share;
 	int64_t started_ns;
@@ -85,7 +87,7 @@ static void succeed(struct reconcile *r)
 
 	if (known && expectations_next(&known->expected))
 		again_ns = 0;
-	/* The status still speaks of the failure. */
+	/* The status still reports the failure. */
 	if (known && known->failure_reason) {
 		known->failure_reason = NULL;
 		again_ns = 0;
@@ -198,8 +200,9 @@ static bool creates_pods(const struct plan *plan)
 }
 
 /*
- * The first time that a leader creates pods for a cluster: what the leader before it created may not have come by the watch yet.
- * True: it is looked for, and planned again then.
+ * The first time that a leader creates pods for a cluster, the watch may not have shown yet what
+ * the previous leader created. Returns true if the pods are listed first; then the cluster is
+ * planned again.
  */
 static bool must_list(struct reconcile *r)
 {
@@ -219,7 +222,10 @@ static void plan_and_run(struct reconcile *r)
 	const cJSON *cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), r->key);
 	struct err err = { 0 };
 
-	/* Gone or going: what it owns is the garbage collector's, unless it is held for what it has in Redis. */
+	/*
+	 * The cluster is gone or going: the garbage collector removes its objects, unless it is
+	 * held for its data in Redis.
+	 */
 	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !cluster_lookup_is_held(cluster))) {
 		known_state_forget_cluster(&c->known, r->key);
 		workqueue_forget(c->o.queue, r->key);

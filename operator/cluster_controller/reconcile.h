@@ -41,7 +41,7 @@ struct reconciler_options {
 	void *arg;
 };
 
-/* What options point to must outlive it. */
+/* The objects that options point to must outlive the reconciler. */
 int reconciler_new(const struct reconciler_options *options, struct reconciler **ret_reconciler, struct err *err);
 void reconciler_free(struct reconciler *reconciler);
 
@@ -51,17 +51,17 @@ void reconciler_free(struct reconciler *reconciler);
  */
 void reconciler_start(struct reconciler *reconciler, const char *key);
 /*
- * To be called when clusters of that namespace no longer need to wait for the launchers
+ * Call this when clusters of that namespace no longer need to wait for the launchers
  * (launcher_store_settled).
  */
 void reconciler_launchers_settled(struct reconciler *reconciler, const char *namespace);
 /*
- * To be called when this replica has become the leader: its copies may lack what the previous
+ * Call this when this replica has become the leader: its copies may lack what the previous
  * leader created.
  */
 void reconciler_begin(struct reconciler *reconciler);
 /*
- * To be called when a pod left the copies, with its last state; perhaps only its labels were
+ * Call this when a pod left the copies, with its last state; perhaps only its labels were
  * changed.
  */
 void reconciler_pod_left(struct reconciler *reconciler, const cJSON *pod);

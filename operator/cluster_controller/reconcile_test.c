@@ -123,7 +123,7 @@ static void a_new_cluster_gets_its_service_its_pods_and_its_status(void **state)
 	assert_true(workqueue_next_ns(&f->queue) > 0);
 }
 
-static void what_an_answer_told_is_known_before_the_watch_tells_it(void **state)
+static void an_answer_is_known_before_the_watch_delivers_it(void **state)
 {
 	struct fixture *f = *state;
 
@@ -166,6 +166,11 @@ static void a_new_leader_lists_the_pods_before_it_creates_any(void **state)
 	/* The watch's list, and this. */
 	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS), 2);
 	assert_true(strstr(strbuf_str(&f->bed.api.log), "POST " PODS) > strstr(strbuf_str(&f->bed.api.log) + 1, "GET " PODS));
+	/* Names are enough: of a hundred thousand pods whole ones would be megabytes. */
+	assert_non_null(strstr(
+		strbuf_str(&f->bed.api.accepts),
+		"GET " PODS
+		"?labelSelector=ray.io%2Fcluster%3Ddemo&limit=500 application/json;as=PartialObjectMetadataList;"));
 	reconcile(f);
 	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS), 2);
 }
@@ -265,7 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_new_cluster_gets_its_service_its_pods_and_its_status, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_an_answer_told_is_known_before_the_watch_tells_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_is_known_before_the_watch_delivers_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_gone_is_forgotten_without_a_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_cluster_that_is_being_deleted_gets_no_pods, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_new_leader_lists_the_pods_before_it_creates_any, setup, teardown),

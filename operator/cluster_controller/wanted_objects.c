@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which objects of a cluster have to be looked at. */
+/* Finds the objects of a cluster that must be read before planning. */
 #include "operator/cluster_controller/wanted_objects.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "operator/raycluster/ingress.h"
 #include "operator/raycluster/plan.h"
 
-/* Takes wanted; NULL is nothing to look for. */
+/* Takes wanted; NULL means that there is nothing to read. */
 static void look_for(struct lookup_object *object, cJSON *wanted, struct known_cluster *known)
 {
 	const char *name = json_str(wanted, "metadata.name");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may have the next write. */
+/* Decides which execution may have the next write. */
 #include "operator/cluster_controller/write_shares.h"
 
 #include <assert.h>
@@ -28,7 +28,10 @@ void write_shares_leave(struct write_shares *shares, struct write_share *share)
 	*share = (struct write_share){ 0 };
 }
 
-/* Of those that could go on, which has the fewest on their way. What has none goes on by itself. */
+/*
+ * Among the executions that could go on, returns the one with the fewest writes under way. One
+ * without any goes on by itself.
+ */
 static struct execution *neediest(const struct write_shares *shares)
 {
 	struct execution *found = NULL;

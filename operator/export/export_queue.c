@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log records that wait to be exported. */
+/* Queues log records that wait to be exported. */
 #include "operator/export/export_queue.h"
 
 #include <assert.h>

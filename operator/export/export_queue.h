@@ -33,10 +33,16 @@ struct export_queue {
 
 void export_queue_release(struct export_queue *queue);
 
-/* Takes record. False: there is no room for that namespace, or no memory; record is freed. */
+/*
+ * Takes record. Returns false if there is no room for that namespace, or no memory; then record is
+ * freed.
+ */
 bool export_queue_add(struct export_queue *queue, const char *namespace, const char *name,
 		      cJSON *record, int64_t ready_ns);
-/* How many of the first are ready, at most EXPORT_BATCH_MAX. They stay the first until they are dropped. */
+/*
+ * Returns how many of the first records are ready, at most EXPORT_BATCH_MAX. They stay the first
+ * until they are dropped.
+ */
 size_t export_queue_ready(const struct export_queue *queue, int64_t now_ns);
 /* Drops the first n, which must be there. */
 void export_queue_drop(struct export_queue *queue, size_t n);

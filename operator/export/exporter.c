@@ -141,7 +141,10 @@ static void wake_now(struct exporter *exporter)
 	event_active(exporter->wake, 0, 0);
 }
 
-/* What was learned of the failure's incident since it came; once, for a request may be sent again. */
+/*
+ * Adds the facts about the failure's incident that became known meanwhile; only once, because a
+ * request may be sent again.
+ */
 static void complete(const struct exporter *exporter, struct export_item *item)
 {
 	if (!item->completed)
@@ -276,7 +279,7 @@ static void send_first(struct exporter *exporter, size_t n)
 	}
 }
 
-/* After a failure nothing is tried again: the process ends. */
+/* At the end of the process a failed request is not repeated. */
 static bool is_flushed(const struct exporter *exporter, int64_t now_ns)
 {
 	return now_ns >= exporter->flush_until_ns ||

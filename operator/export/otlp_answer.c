@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the answer of a collector means. */
+/* Interprets a collector's answer. */
 #include "operator/export/otlp_answer.h"
 
 #include <stdlib.h>

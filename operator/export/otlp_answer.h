@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the answer of a collector to an export means, by the specification of OTLP/HTTP. Pure. */
+/* Interprets a collector's answer to an export, by the specification of OTLP/HTTP. Pure. */
 #ifndef AFTERGLOW_OPERATOR_EXPORT_OTLP_ANSWER_H
 #define AFTERGLOW_OPERATOR_EXPORT_OTLP_ANSWER_H
 
@@ -19,10 +19,13 @@ enum otlp_outcome otlp_outcome_of(int status);
 
 struct otlp_answer {
 	size_t rejected; /* records that the collector did not take: at most those that were sent */
-	char text[OTLP_ANSWER_TEXT_MAX]; /* why, printable; "": it does not say */
+	char text[OTLP_ANSWER_TEXT_MAX]; /* the reason, printable; "": it names none */
 };
 
-/* Reads the body of a 2xx answer to an export of n records. A body that is no JSON, or not of that form, rejects nothing. */
+/*
+ * Reads the body of a 2xx answer to an export of n records. A body that is not JSON, or not of that
+ * form, rejects nothing.
+ */
 void otlp_answer_read(const char *body, size_t len, size_t n, struct otlp_answer *ret_answer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers that the administrator gives in a file. */
+/* Reads the headers that the administrator puts into a file. */
 #include "operator/export/otlp_headers.h"
 
 #include <errno.h>

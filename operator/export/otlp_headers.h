@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The headers of a request that the administrator gives in a file, such as credentials: "Name: value", one a line; empty lines
- * and those that begin with '#' do not count. No error quotes the file.
+ * Reads the headers of a request that the administrator puts into a file, such as credentials:
+ * "Name: value", one a line; empty lines and lines that begin with '#' are ignored. No error quotes
+ * the file.
  */
 #ifndef AFTERGLOW_OPERATOR_EXPORT_OTLP_HEADERS_H
 #define AFTERGLOW_OPERATOR_EXPORT_OTLP_HEADERS_H
@@ -18,7 +19,10 @@ struct otlp_headers {
 	const char *lines[OTLP_HEADERS_MAX + 2]; /* our Content-Type first; NULL-terminated */
 };
 
-/* Reads the file; NULL: there is none. -EINVAL: a line is no header, or there are too many; -EFBIG; or what reading gives. */
+/*
+ * Reads the file; NULL: there is none. Returns -EINVAL if a line is not a header, or there are too
+ * many; -EFBIG; or a read error.
+ */
 int otlp_headers_read(const char *path, struct otlp_headers *ret_headers, struct err *err);
 void otlp_headers_release(struct otlp_headers *headers);
 

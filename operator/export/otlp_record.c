@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A RayFailure as a log record of OpenTelemetry. */
+/* Makes a log record of OpenTelemetry from a RayFailure. */
 #include "operator/export/otlp_record.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 
 /* --- Attributes ------------------------------------------------------------------------------- */
 
-/* A copy that is no longer than a record's text may be. */
+/* Makes a copy that is no longer than a record's text may be. */
 static cJSON *text_of(const char *text)
 {
 	_cleanup_free_ char *copy = strndup(text, utf8_cut(text, strnlen(text, OTLP_TEXT_MAX)));
@@ -67,7 +67,7 @@ static void put_number(cJSON *attributes, const char *key, const cJSON *failure,
 static const struct {
 	const char *key, *path;
 } resource_texts[] = {
-	/* Ray pods of one cluster are one service, unless somebody says otherwise. */
+	/* The Ray pods of one cluster are one service, unless a setting overrides that. */
 	{ "service.name", "spec.cluster" },
 	{ "service.namespace", "metadata.namespace" },
 	{ "k8s.namespace.name", "metadata.namespace" },
@@ -125,7 +125,10 @@ static const struct {
 	{ "afterglow.job.submission_id", "spec.job.submissionId" },
 };
 
-/* In a cluster the name of a RayFailure follows from the container, so whoever gets a record twice can tell. */
+/*
+ * In a cluster the name of a RayFailure follows from the container, so a reader that gets a record
+ * twice can recognise it.
+ */
 static void put_uid(cJSON *attributes, const cJSON *failure)
 {
 	char uid[600];
@@ -135,7 +138,10 @@ static void put_uid(cJSON *attributes, const cJSON *failure)
 	put_text(attributes, "log.record.uid", uid);
 }
 
-/* process.pid and process.exit_code are those of one process: of the one that ended first, else of the container's. */
+/*
+ * process.pid and process.exit_code belong to one process: the one that ended first, otherwise the
+ * container's.
+ */
 static void put_process(cJSON *attributes, const cJSON *failure)
 {
 	bool has_first = json_get(failure, "spec.process");

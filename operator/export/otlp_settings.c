@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where failures are exported to. */
+/* Checks the settings of the export. */
 #include "operator/export/otlp_settings.h"
 
 #include <errno.h>
@@ -36,7 +36,10 @@ static size_t name_len(const char *attribute)
 	return strcspn(attribute, "=");
 }
 
-/* The place of the attribute whose name is the first len bytes of name; n_attributes: there is none. */
+/*
+ * Returns the index of the attribute with the first len bytes of name as its name; n_attributes if
+ * there is none.
+ */
 static size_t find(const struct otlp_settings *settings, const char *name, size_t len)
 {
 	for (size_t i = 0; i < settings->n_attributes; i++)

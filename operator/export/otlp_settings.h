@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where failures are exported to, as the command line says it. Pure. */
+/* The settings of the command line about the export of failures. Pure. */
 #ifndef AFTERGLOW_OPERATOR_EXPORT_OTLP_SETTINGS_H
 #define AFTERGLOW_OPERATOR_EXPORT_OTLP_SETTINGS_H
 
@@ -22,14 +22,18 @@ struct otlp_settings {
 };
 
 /*
- * The endpoint: http:// or https://, a host, perhaps a port and a path, to which /v1/logs is added. "" is as if it were not
- * given. -EINVAL: it is none, or it holds credentials, which belong into the file of headers.
+ * Sets the endpoint: http:// or https://, a host, perhaps a port and a path, to which /v1/logs is
+ * added. "" counts as no endpoint. Returns -EINVAL if the URL is malformed, or has credentials,
+ * which belong into the file of headers.
  */
 int otlp_settings_set_endpoint(struct otlp_settings *settings, const char *url, struct err *err);
-/* Of a name that comes again the last value counts. -EINVAL: not NAME=VALUE, or too long; -ENOSPC: too many. */
+/*
+ * Adds an attribute; the last value of a name counts. Returns -EINVAL if it is not NAME=VALUE, or
+ * too long; -ENOSPC: too many.
+ */
 int otlp_settings_add_attribute(struct otlp_settings *settings, const char *attribute,
 				struct err *err);
-/* Whether there is an attribute of that name. */
+/* Returns whether there is an attribute of that name. */
 bool otlp_settings_has(const struct otlp_settings *settings, const char *name);
 
 #endif

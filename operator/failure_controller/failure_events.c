@@ -79,7 +79,10 @@ static cJSON *event_of(const cJSON *cluster, const cJSON *failure, const struct 
 	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
 }
 
-/* Enough of the RayJob or RayService for an Event. The caller owns it. */
+/*
+ * Makes an object with the part of the RayJob or RayService that an Event needs. The caller owns
+ * it.
+ */
 static cJSON *object_of(const struct owner *owner, const cJSON *failure)
 {
 	cJSON *object = object_new("ray.io/v1", owner_kind_name(owner->kind), json_str(failure, "metadata.namespace"), owner->name);
@@ -141,12 +144,12 @@ bool failure_events_tell(struct failure_events *events, const cJSON *failure, co
 {
 	const char *class = json_str(failure, "spec.class"), *namespace = json_str(failure, "metadata.namespace");
 	const char *name = json_str(failure, "spec.cluster");
-	bool told;
+	bool emitted;
 	char key[512];
 
 	if (!class || !name || !namespace || !json_str(failure, "spec.verdict"))
 		return false;
 	snprintf(key, sizeof(key), "%s/%s", namespace, name);
-	told = tell_cluster(events, failure, telling, class, key);
-	return tell_owner(events, failure, telling, class, namespace) || told;
+	emitted = tell_cluster(events, failure, telling, class, key);
+	return tell_owner(events, failure, telling, class, namespace) || emitted;
 }

@@ -15,7 +15,9 @@ struct failure_events;
 
 struct failure_events_options {
 	struct event_recorder *recorder;
-	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	/*
+	 * Returns the watched RayCluster "namespace/name", or NULL. It is not kept after the call.
+	 */
 	const cJSON *(*find_cluster)(void *arg, const char *key);
 	void *arg;
 };
@@ -25,8 +27,9 @@ void failure_events_free(struct failure_events *events); /* NULL is allowed */
 
 /*
  * Emits the Event for a failure with the consequences in telling; failure is the complete object.
- * False: not now, because an Event for its class was emitted a short time ago. The Event's name
- * depends only on telling, so a second replica does not write the same Event again.
+ * Returns false if an Event for its class was emitted a short time ago, so that none is emitted
+ * now. The Event's name depends only on telling, so a second replica does not write the same Event
+ * again.
  */
 bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);
 

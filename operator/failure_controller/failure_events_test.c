@@ -125,7 +125,7 @@ static void a_rayjob_has_its_own_and_it_names_the_pod(void **state)
 	stop(&f);
 }
 
-static void more_consequences_are_told_at_once(void **state)
+static void more_consequences_are_reported_at_once(void **state)
 {
 	static const struct exchange script[] = { POST, POST };
 	struct fixture f;
@@ -157,7 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cluster_has_one_event_for_each_class),
 		cmocka_unit_test(a_rayjob_has_its_own_and_it_names_the_pod),
-		cmocka_unit_test(more_consequences_are_told_at_once),
+		cmocka_unit_test(more_consequences_are_reported_at_once),
 		cmocka_unit_test(a_failure_that_lacks_what_an_event_says_gets_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

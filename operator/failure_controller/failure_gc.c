@@ -9,7 +9,7 @@
 #include "lib/units.h"
 #include "operator/kube/object.h"
 
-/* Deletions are no hurry; a few at a time leave the API server to others. */
+/* Deletions are not urgent; a few at a time leave the API server to others. */
 #define TICK_S 5
 #define IN_FLIGHT_MAX 4
 
@@ -94,7 +94,7 @@ static void on_removed(void *arg, struct client_response *response)
 
 	gc->in_flight--;
 	if (gone) {
-		/* The watch tells that it is gone. */
+	/* The watch will show the deletion. */
 		log_info("failure %s: removed, by its %s", removal->key, removal->reason);
 		metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 1, "reason=\"%s\"", removal->reason);
 	} else {

@@ -33,10 +33,10 @@ struct failure_gc_options {
 int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_gc, struct err *err);
 void failure_gc_free(struct failure_gc *gc); /* NULL is allowed */
 
-/* To be called for each change of the informer's copy of the RayFailures. */
+/* Call this for each change of the informer's copy of the RayFailures. */
 void failure_gc_see(struct failure_gc *gc, enum store_change change, const cJSON *before, const cJSON *after);
 
-/* Whether a RayFailure that is to be written would stay. */
+/* Returns whether a RayFailure that is to be written would stay. */
 bool failure_gc_wants(const struct failure_gc *gc, const struct ray_failure *failure);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which failures wait to be written. */
+/* Decides which failures wait to be written. */
 #include "operator/failure_controller/failure_intake.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define HOLD_NS (60 * NS_PER_SEC)
 /* Looking at all pods is done in parts, between which the loop goes on. */
 #define PODS_AT_ONCE 200
-/* Looking at all pods of a large cluster takes seconds of the CPU. */
+/* To look at all pods of a large cluster takes seconds of processor time. */
 #define DEFERRED_NS (30 * NS_PER_SEC)
 
 static bool known(const struct failure_writer *writer, const char *key)
@@ -37,7 +37,10 @@ void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_fa
 
 /* --- What waits ------------------------------------------------------------------------------- */
 
-/* One that waits, and the pod's status as it is now. Takes failure. */
+/*
+ * Replaces a waiting failure by failure, which has the present status of the pod, if that is
+ * better. Takes failure.
+ */
 static void look_again(struct failure_writer *writer, struct pending_failure *p,
 		       struct ray_failure *failure, bool open, bool deleted)
 {
@@ -63,8 +66,8 @@ static void walk_again(struct failure_writer *writer)
 }
 
 /*
- * There is no room for it. What the pod's status tells is looked at again; a pod that is gone tells
- * nothing any more.
+ * There is no room for the failure. A pod that exists is looked at again later; the status of a pod
+ * that is gone is lost.
  */
 static void defer(struct failure_writer *writer, const struct ray_failure *failure, bool gone)
 {
@@ -79,7 +82,7 @@ static void defer(struct failure_writer *writer, const struct ray_failure *failu
 		walk_again(writer);
 }
 
-/* Takes failure. NULL: it does not wait. */
+/* Takes failure. Returns NULL if it does not wait. */
 static struct pending_failure *add_pending(struct failure_writer *writer,
 					   struct ray_failure *failure, bool gone)
 {
@@ -145,7 +148,7 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 	bool deleted = json_str(pod, "metadata.deletionTimestamp");
 	struct err err = { 0 };
 
-	/* Who becomes the leader looks at all pods that there are. */
+/* A new leader looks at all existing pods. */
 	if (!gone && !writer->o.is_leader(writer->o.arg))
 		return;
 	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :
@@ -225,19 +228,22 @@ bool failure_writer_pending(const struct failure_writer *writer, const cJSON *po
 	       (uid && pending_failures_of_pod(&writer->pending, uid, now, HOLD_NS));
 }
 
-static bool end_of(const struct ray_failure *failure, struct told_end *ret_end)
+static bool end_of(const struct ray_failure *failure, struct known_end *ret_end)
 {
 	const char *container = ray_failure_text(failure->container);
 	bool is_end = container && !failure->container_lives &&
-		      told_end_time(failure->ended_at, &ret_end->at_ns);
+		      end_time_parse(failure->ended_at, &ret_end->at_ns);
 
-	if (is_end)
-		snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
-	return is_end;
+	if (!is_end)
+		return false;
+	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
+	ret_end->number = failure->restart == RAY_FAILURE_NONE ? 0 : failure->restart + 1;
+	ret_end->more = failure->more_ends;
+	return true;
 }
 
 size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod,
-			   struct told_end *ret_ends, size_t max)
+			   struct known_end *ret_ends, size_t max)
 {
 	const char *uid = json_str(pod, "metadata.uid");
 	struct strmap_pos pos = { 0 };

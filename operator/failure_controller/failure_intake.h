@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two files of the failure writer share: failure_intake.c decides which RayFailures wait to
- * be written, and failure_writer.c writes them.
+ * The common part of the failure writer's two files: failure_intake.c decides which RayFailures
+ * wait to be written, and failure_writer.c writes them.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_INTAKE_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_INTAKE_H
@@ -18,14 +18,17 @@ struct failure_writer {
 	struct workqueue queue;
 	struct pending_failures pending;
 	struct failure_counts counts; /* of the RayFailures that were written */
-	/* key -> non-NULL: a RayFailure that was deleted is not written again while its pod shows the death */
+	/*
+	 * key -> non-NULL; a RayFailure that was deleted is not written again while its pod shows
+	 * the death
+	 */
 	struct strmap written;
 	struct event *wake, *walk;
 	struct strmap_pos walk_at;
-	size_t walk_buckets; /* of the map of pods; 0: the next walk begins anew */
-	bool walks; /* a walk through all pods is under way: which deaths are not recorded is not known yet */
+	size_t walk_buckets; /* buckets of the map of pods; 0: the next walk begins anew */
+	bool walks; /* a walk through all pods is under way, so some unrecorded deaths are not known yet */
 	int64_t walks_since_ns;
-	bool told_older_crd; /* on_older_crd was called */
+	bool reported_older_crd; /* on_older_crd was called */
 	int64_t refused_by_crd_ns; /* when the CRD was last found too old; 0: never */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose RayFailures are. */
+/* Finds the owners of RayFailures. */
 #include "operator/failure_controller/failure_owners.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct gone {
 	struct owner owner;
 };
 
-/* Of the RayJob of a cluster. */
+/* The facts of a cluster's RayJob. */
 struct job {
 	int64_t until_ns; /* asked again after that */
 	char uid[OWNER_UID_MAX + 1]; /* "": not known */
@@ -148,7 +148,7 @@ static void add_job(const struct job *job, struct owner *owner, struct ray_failu
 
 void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure, int64_t now_ns)
 {
-	const struct owner *said = failure->owner;
+	const struct owner *annotated = failure->owner;
 	struct owner owner;
 	const struct job *job;
 	char key[KEY_MAX];
@@ -157,9 +157,9 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
 	if (!key_of(failure->namespace, ray_failure_text(failure->cluster), key))
 		return;
 	is_known = find(owners, key, now_ns, &owner);
-	/* The pod's own annotation comes first: a cluster of that name may be another by now. */
-	if (said && (!is_known || !is_same(said, &owner)))
-		owner = *said;
+	/* The pod's own annotation comes first: a new cluster may have taken the name. */
+	if (annotated && (!is_known || !is_same(annotated, &owner)))
+		owner = *annotated;
 	else if (!is_known)
 		return;
 	job = strmap_get(&owners->jobs, key);

@@ -15,7 +15,10 @@ struct failure_owners;
 
 struct failure_owners_options {
 	struct client *client; /* NULL: no RayJob is read */
-	/* The informer's copy of the RayCluster "namespace/name", or NULL. It is not kept after the call. */
+	/*
+	 * Returns the informer's copy of the RayCluster "namespace/name", or NULL. It is not kept
+	 * after the call.
+	 */
 	const cJSON *(*find_cluster)(void *arg, const char *key);
 	void *arg;
 };
@@ -23,19 +26,25 @@ struct failure_owners_options {
 int failure_owners_new(const struct failure_owners_options *options, struct failure_owners **ret_owners, struct err *err);
 void failure_owners_free(struct failure_owners *owners); /* NULL is allowed */
 
-/* To be called when a RayCluster was deleted; cluster is its last state. now_ns is CLOCK_BOOTTIME. */
+/* Call this when a RayCluster was deleted; cluster is its last state. now_ns is CLOCK_BOOTTIME. */
 void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *cluster, int64_t now_ns);
 
-/* Whether the RayCluster "namespace/name" was deleted within the last hour, and none of that name was made since. */
+/*
+ * Returns whether the RayCluster "namespace/name" was deleted within the last hour, and no cluster
+ * of that name was made since.
+ */
 bool failure_owners_is_gone(const struct failure_owners *owners, const char *key, int64_t now_ns);
 
-/* Adds to a RayFailure what is known of its owner by now: uid, RayCronJob, submission id. */
+/*
+ * Adds the facts that are known by now about the RayFailure's owner: uid, RayCronJob, submission
+ * id.
+ */
 void failure_owners_complete(struct failure_owners *owners, struct ray_failure *failure, int64_t now_ns);
 
 /*
- * Reads the failure's RayJob if that is needed. True: done is called once, within two seconds,
- * unless the client is freed before; failure_owners_complete then adds what the answer had. False:
- * there is nothing to read, and done is not called.
+ * Reads the failure's RayJob if that is needed. If it returns true, done is called once, within two
+ * seconds, unless the client is freed before; failure_owners_complete then adds the answer. If it
+ * returns false, there is nothing to read, and done is not called.
  */
 bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure, int64_t now_ns, void (*done)(void *arg),
 			void *arg);

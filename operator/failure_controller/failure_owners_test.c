@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose failures are, while their cluster is there, and for an hour afterwards. */
+/* Finds owners of failures while their cluster exists, and for an hour afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,9 +41,9 @@ static struct ray_failure *failure_of(const char *owner)
 	return failure_of_yaml(yaml);
 }
 
-static void owner_is(struct failure_owners *owners, const char *said, int64_t now_ns, const char *text, const char *uid)
+static void owner_is(struct failure_owners *owners, const char *annotated, int64_t now_ns, const char *text, const char *uid)
 {
-	struct ray_failure *failure = failure_of(said);
+	struct ray_failure *failure = failure_of(annotated);
 	const struct owner *owner;
 	char found[OWNER_TEXT_MAX];
 
@@ -73,7 +73,7 @@ static void an_owner_is_known_while_its_cluster_is_there_and_for_an_hour_afterwa
 	failure_owners_free(owners);
 }
 
-static void what_the_pod_said_comes_first_and_gets_a_uid_if_it_is_the_same(void **state)
+static void the_pods_annotation_comes_first_and_gets_a_uid_if_it_is_the_same(void **state)
 {
 	_cleanup_json_ cJSON *cluster = cluster_of("train-abc");
 	const cJSON *there = cluster;
@@ -138,7 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_owner_is_known_while_its_cluster_is_there_and_for_an_hour_afterwards),
-		cmocka_unit_test(what_the_pod_said_comes_first_and_gets_a_uid_if_it_is_the_same),
+		cmocka_unit_test(the_pods_annotation_comes_first_and_gets_a_uid_if_it_is_the_same),
 		cmocka_unit_test(clusters_that_come_and_go_take_bounded_room),
 		cmocka_unit_test(without_a_client_or_a_rayjob_nobody_is_asked),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every death becomes a RayFailure. */
+/* Writes a RayFailure for every death. */
 #include "operator/failure_controller/failure_writer.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ static void settle(struct failure_writer *writer, struct pending_failure *p)
 	pending_failures_remove(&writer->pending, p);
 }
 
-/* The RayFailure exists. Where our write of it got no answer, it is ours. */
+/* The RayFailure exists. If our write of it got no answer, we wrote it. */
 static void settle_existing(struct failure_writer *writer, struct pending_failure *p)
 {
 	if (p->unanswered) {
@@ -176,13 +176,13 @@ static void retry(struct failure_writer *writer, struct pending_failure *p, int 
 
 static void create(struct failure_writer *writer, struct pending_failure *p);
 
-/* Said once: it is the same for all failures until somebody upgrades the CRD. */
+	/* Reported once: it is the same for all failures until somebody upgrades the CRD. */
 static void tell_older_crd(struct failure_writer *writer, const char *what, const struct err *err)
 {
 	writer->refused_by_crd_ns = now_boottime_ns();
-	if (writer->told_older_crd)
+	if (writer->reported_older_crd)
 		return;
-	writer->told_older_crd = true;
+	writer->reported_older_crd = true;
 	log_error(
 		"the CRD rayfailures.afterglow.dev is older than this operator and does not have %s: RayFailures are written without "
 		"these fields until the CRDs are upgraded: %s",
@@ -216,7 +216,10 @@ static void on_created(void *arg, struct client_response *response)
 		log_info("failure %s: %s", p->key, json_str(p->object, "spec.verdict"));
 		failure_counts_add(&writer->counts, p->object, now_boottime_ns());
 		tell_recorded(writer, p->object);
-		/* Before the pod is replaced: a crash loop is told by them. The watch may be late. */
+		/*
+		 * This comes before the pod is replaced, because a crash loop is recognised by its
+		 * RayFailures, and the watch may be late.
+		 */
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
@@ -269,7 +272,10 @@ static bool ask_for_owner(struct failure_writer *writer, struct pending_failure 
 	return !asked && failure_owners_ask(writer->o.owners, p->failure, now_boottime_ns(), on_owner, p);
 }
 
-/* Who ended it is known, as far as it can be, which may have made another class of it. */
+/*
+ * Call this when the component that ended the container is known as far as possible, which may have
+ * changed the class.
+ */
 static void go_on(struct failure_writer *writer, struct pending_failure *p)
 {
 	const char *why;
@@ -326,7 +332,7 @@ static bool may_start(const struct failure_writer *writer)
 	       writer->queue.n_working < IN_FLIGHT_MAX;
 }
 
-/* What the leader did not write within that time it will not. */
+	/* A failure that the leader did not write within that time will not be written. */
 static void drop_old(struct failure_writer *writer)
 {
 	struct strmap_pos pos = { 0 };

@@ -308,7 +308,7 @@ static void a_crd_of_an_older_release_gets_what_it_takes(void **state)
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), "\"class\":\"Unknown\""));
 }
 
-static void what_the_server_never_takes_is_lost_and_said_to_be(void **state)
+static void a_failure_that_the_server_never_takes_is_reported_as_lost(void **state)
 {
 	struct fixture *f = *state;
 
@@ -388,7 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_failure_that_the_watch_shows_while_its_write_has_no_answer_is_recorded_by_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_server_in_trouble_is_asked_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_crd_of_an_older_release_gets_what_it_takes, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_the_server_never_takes_is_lost_and_said_to_be, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failure_that_the_server_never_takes_is_reported_as_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_namespace_that_ends_takes_no_failure_and_that_is_no_loss, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_nobody_would_keep_is_not_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_standby_keeps_nothing_that_the_pod_still_tells, setup, teardown),

@@ -11,7 +11,10 @@
 #include "operator/kube/object.h"
 #include "operator/manager/watches.h"
 
-/* Enough of the object for an Event. Without a uid no `kubectl describe` would show it. */
+/*
+ * Makes an object with the part that an Event needs. Without a uid no `kubectl describe` would show
+ * the Event.
+ */
 static void emit_about(struct event_recorder *recorder, const char *kind, const char *name, const char *uid, const cJSON *pod,
 		       const struct growth *g)
 {
@@ -33,7 +36,7 @@ static void emit(struct event_recorder *recorder, const cJSON *cluster, const cJ
 		emit_about(recorder, owner_kind_name(owner.kind), owner.name, owner.uid, pod, g);
 }
 
-void growth_events_emit(struct event_recorder *recorder, struct event_filter *told, const struct informer *clusters,
+void growth_events_emit(struct event_recorder *recorder, struct event_filter *emitted, const struct informer *clusters,
 			const cJSON *pod, const struct growth *growths, size_t n)
 {
 	char cluster_at[512], key[700];
@@ -43,7 +46,7 @@ void growth_events_emit(struct event_recorder *recorder, struct event_filter *to
 		cluster = store_get(informer_store(clusters), cluster_at);
 		snprintf(key, sizeof(key), "MemoryGrowing %.253s/%.253s %s", json_str(pod, "metadata.namespace"),
 			 json_str(pod, "metadata.name"), growths[i].container);
-		if (cluster && event_filter_is_time(told, key, now_boottime_ns(), GROWTH_AGAIN_NS))
+		if (cluster && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
 			emit(recorder, cluster, pod, &growths[i]);
 	}
 }

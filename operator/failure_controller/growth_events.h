@@ -13,10 +13,10 @@
 #include "operator/kube/event_recorder.h"
 
 /*
- * clusters has the RayClusters, because an Event needs the uid of its object. told belongs to the
- * caller, because pods choose its keys and must not use up the memory of the event recorder.
+ * clusters has the RayClusters, because an Event needs the uid of its object. emitted belongs to
+ * the caller, because pods choose its keys and must not use up the memory of the event recorder.
  */
-void growth_events_emit(struct event_recorder *recorder, struct event_filter *told, const struct informer *clusters,
+void growth_events_emit(struct event_recorder *recorder, struct event_filter *emitted, const struct informer *clusters,
 			const cJSON *pod, const struct growth *growths, size_t n);
 
 #endif

@@ -23,12 +23,16 @@
 #include "operator/manager/watches.h"
 
 #define DEBOUNCE_NS (2 * NS_PER_SEC)
-/* So few clusters are worked on at a time, as pods and RayFailures come first; and one tenant's flood takes one of the places. */
+/*
+ * At most this many clusters are worked on at a time, because pods and RayFailures come first; one
+ * tenant's flood takes one place.
+ */
 #define IN_FLIGHT_MAX 8
 #define KEY_MAX 512
 /*
- * Where the role or the CRD is that of a version before this one, which knows no status, or an administrator took the right away;
- * or where the server will not take what follows from a failure that a tenant wrote.
+ * How long to wait after a refusal. The role or the CRD may be of an older version without a
+ * status, an administrator may have taken the right away, or the server may refuse a patch because
+ * of a failure that a tenant wrote.
  */
 #define REFUSED_NS (600 * NS_PER_SEC)
 
@@ -124,7 +128,10 @@ static struct incident_cluster *cluster_of(struct incident_writer *incidents, co
 	return cluster;
 }
 
-/* The cluster of that key has changed. Of one without failures nothing stays, also where nobody works on the queue. */
+/*
+ * Notes that the cluster of that key has changed. A cluster without failures is forgotten, also
+ * while nobody works on the queue.
+ */
 static void look_later(struct incident_writer *incidents, const char *key)
 {
 	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
@@ -132,7 +139,7 @@ static void look_later(struct incident_writer *incidents, const char *key)
 	if (cluster && cluster->members.n > 0) {
 		workqueue_add_at(&incidents->queue, key, now_boottime_ns() + DEBOUNCE_NS);
 	} else {
-		/* One that is worked on is looked up when that is done. */
+	/* A cluster that is worked on is looked up when that work is done. */
 		cluster_free(strmap_remove(&incidents->clusters, key));
 		workqueue_remove(&incidents->queue, key);
 	}
@@ -165,7 +172,7 @@ void incident_writer_see(struct incident_writer *incidents, enum store_change ch
 
 	if (change == STORE_SAME)
 		return;
-	/* Whoever may write RayFailures may give one another cluster. */
+	/* A tenant who may write RayFailures may change the cluster of a RayFailure. */
 	if (had && (!has || strcmp(was, is) != 0))
 		remove_member(incidents, was, before);
 	if (has)
@@ -250,7 +257,7 @@ static void skip_change(struct job *job)
 	job->change++;
 }
 
-/* Where the failure is still there, a 404 means that there is no such subresource. */
+	/* If the failure still exists, a 404 means that the CRD has no subresource status. */
 static bool is_there(const struct job *job)
 {
 	char key[KEY_MAX];
@@ -325,16 +332,16 @@ static void on_read(void *arg, struct client_response *response)
 	struct job *job = arg;
 	const struct incident_telling *telling = &job->plan.tellings[job->telling];
 	struct incident_cluster *cluster = strmap_get(&job->incidents->clusters, job->key);
-	bool told = false;
+	bool emitted = false;
 
 	if (response->status != 200 && response->status != 404) {
 		give_up(job, response->retry_after_ns, &response->err);
 		return;
 	}
 	if (response->status == 200)
-		told = failure_events_tell(job->incidents->o.failure_events, response->object, telling);
+		emitted = failure_events_tell(job->incidents->o.failure_events, response->object, telling);
 	if (cluster)
-		incident_cluster_told(cluster, telling, told);
+		incident_cluster_emitted(cluster, telling, emitted);
 	job->telling++;
 	go_on(job);
 }

@@ -20,18 +20,21 @@ struct incident_writer_options {
 	struct informer *failures; /* gets each object that is written; the owner passes its changes to incident_writer_see */
 	struct failure_events *failure_events;
 	bool (*may_write)(void *arg); /* asked before each write */
-	void (*on_idle)(void *arg);   /* no write is under way any more */
+	void (*on_idle)(void *arg);   /* called when no write is under way any more */
 	void *arg;
 };
 
 int incident_writer_new(const struct incident_writer_options *options, struct incident_writer **ret_incidents, struct err *err);
 void incident_writer_free(struct incident_writer *incidents); /* NULL is allowed */
 
-/* The informer's copy of the RayFailures changed. */
+/* Call this for each change of the informer's copy of the RayFailures. */
 void incident_writer_see(struct incident_writer *incidents, enum store_change change, const cJSON *before, const cJSON *after);
-/* A refined copy of a failure that is about to be written, if its head ended (failures/lost_head.h). NULL: write it as it is. */
+/*
+ * Returns a refined copy of a failure that is about to be written, if its head ended
+ * (failures/lost_head.h); otherwise NULL.
+ */
 cJSON *incident_writer_reconsider(const struct incident_writer *incidents, const cJSON *failure);
-/* To be called when writing may have become possible. */
+/* Call this when writing may have become possible. */
 void incident_writer_wake(struct incident_writer *incidents);
 /* The number of clusters with writes under way. */
 size_t incident_writer_in_flight(const struct incident_writer *incidents);

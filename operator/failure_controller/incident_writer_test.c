@@ -62,7 +62,7 @@ static cJSON *failure(const char *name, const char *type, const char *class, int
 
 #define STORY(name) "'{\"ray\":true,\"pod\":\"" name "\",\"podUID\":\"u-" name "\",\"container\":\"ray\",\"exitCode\":1}'"
 
-/* Whether a worker of demo that ended later is told to have lost this head. */
+/* Returns whether a worker of demo that ended later is reported to have lost this head. */
 static bool is_known(struct world *w)
 {
 	_cleanup_json_ cJSON *worker = failure("w", "worker", "ApplicationError", 20, "demo", STORY("w"));

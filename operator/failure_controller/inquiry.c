@@ -22,9 +22,12 @@
 #define ANSWER_MAX ((size_t)2 << 20)
 #define CACHED_MAX 64
 #define CACHED_NS (3 * NS_PER_SEC)
-/* Of all that are cached: whoever may write Events makes them as long as he likes. */
+/*
+ * The most bytes of all cached answers: a tenant who may write Events can make them as long as he
+ * likes.
+ */
 #define CACHED_BYTES_MAX ((size_t)16 << 20)
-/* Rights come with an upgrade of the chart. */
+/* An upgrade of the chart may grant the right. */
 #define REFUSED_NS (600 * NS_PER_SEC)
 #define SOURCES 6
 
@@ -120,7 +123,7 @@ static size_t bytes_of(const cJSON *json)
 	return bytes;
 }
 
-/* NULL: it is no answer, or there is no memory. Takes the response's object. */
+/* Takes the response's object. Returns NULL if it is not an answer, or there is no memory. */
 static struct answer *answer_of(struct client_response *response)
 {
 	struct answer *answer;
@@ -248,7 +251,9 @@ static bool ask(struct inquiry *q)
 	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, on_answer, q, NULL, NULL) == 0;
 }
 
-/* A deletion that is not to be recorded may be part of a node's drain, which is. */
+	/*
+	 * A deletion that is not recorded may be part of a node's drain, and a drain is recorded.
+	 */
 static unsigned next_source(struct inquiry *q, const struct fate_facts *known)
 {
 	if (!q->wanted && !(q->asked & FATE_NODE))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads from the API server what tells which component ended a container (failures/fate.h): the pod's Events, its Node, the Events
- * of its RayCluster and of the RayCluster's owner. Deaths share an answer for some seconds, as when a node is drained or a cluster
- * is scaled down. No death waits longer than five seconds; an answer that comes later is not used.
+ * Reads the objects that show which component ended a container (failures/fate.h): the pod's
+ * Events, its Node, the Events of its RayCluster and of the RayCluster's owner. Deaths share an
+ * answer for some seconds, as when a node is drained or a cluster is scaled down. No death waits
+ * longer than five seconds; an answer that comes later is not used.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INQUIRY_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INQUIRY_H
@@ -17,9 +18,12 @@ struct inquiries;
 
 struct inquiries_options {
 	struct client *client;
-	/* The informer's copy of the RayCluster "namespace/name", or NULL. It is not kept after the call. */
+	/*
+	 * Returns the informer's copy of the RayCluster "namespace/name", or NULL. It is not kept
+	 * after the call.
+	 */
 	const cJSON *(*find_cluster)(void *arg, const char *key);
-	/* Whether that RayCluster was deleted a short time ago. */
+	/* Returns whether that RayCluster was deleted a short time ago. */
 	bool (*cluster_is_gone)(void *arg, const char *key);
 	void *arg;
 };
@@ -28,10 +32,11 @@ int inquiries_new(const struct inquiries_options *options, struct inquiries **re
 void inquiries_free(struct inquiries *inquiries); /* NULL is allowed; an answer must not come afterwards */
 
 /*
- * Finds out which component ended the container of failure, and refines failure, which must live until done is called. wanted: the
- * failure is recorded in any case; otherwise its Node is read first, and more only if the Node shows more than a deletion.
- * True: done is called once, unless the client is freed before. False: there was nothing to read, failure is refined, and done
- * is not called.
+ * Finds out which component ended the container of failure, and refines failure, which must live
+ * until done is called. If wanted is true, the failure is recorded in any case; otherwise its Node
+ * is read first, and more only if the Node shows more than a deletion. If it returns true, done is
+ * called once, unless the client is freed before. If it returns false, there was nothing to read,
+ * failure is refined, and done is not called.
  */
 bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted, void (*done)(void *arg), void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayFailures that wait to be written. */
+/* Keeps the RayFailures that wait to be written. */
 #include "operator/failure_controller/pending_failures.h"
 
 #include <assert.h>
@@ -12,13 +12,13 @@
 
 struct pending_namespace {
 	size_t n;
-	int64_t full_ns; /* boottime of the first in a row that was turned away; 0: none */
+	int64_t full_ns; /* boottime of the first failure in a row that was turned away; 0: none */
 	char name[];
 };
 
 struct pending_pod {
 	size_t n;
-	int64_t since_ns; /* boottime: when its last one came */
+	int64_t since_ns; /* boottime when its last failure was added */
 };
 
 static void pending_free(void *value)
@@ -56,8 +56,8 @@ static struct pending_namespace *namespace_of(struct pending_failures *p, const 
 }
 
 /*
- * A namespace gets at most what is left for all others together. So there is always room for one
- * that has none yet.
+ * A namespace gets at most as much room as is left for all others together. So there is always room
+ * for a namespace that has none yet.
  */
 static bool has_room(const struct pending_failures *p, const struct pending_namespace *namespace)
 {

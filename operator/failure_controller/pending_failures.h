@@ -34,15 +34,15 @@ struct failure_writer;
 
 struct pending_failure {
 	char *key;
-	char *pod_uid; /* NULL: it names no pod */
-	char *cluster; /* "namespace/name", NULL: it names no cluster */
+	char *pod_uid; /* NULL if the failure names no pod */
+	char *cluster; /* "namespace/name"; NULL if the failure names no cluster */
 	struct ray_failure *failure;
 	cJSON *object; /* the object that is being written; NULL: no write is under way */
 	struct pending_namespace *namespace;
 	int64_t since_ns; /* CLOCK_BOOTTIME: when it was added */
 	int64_t refused_ns; /* CLOCK_BOOTTIME of the first refusal in a row; 0: none */
 	int64_t failed_ns; /* the same for writes that failed for any reason */
-	/* The caller's, zeroed at first. */
+	/* The following members belong to the caller; they start zeroed. */
 	struct failure_writer *writer;
 	bool undecided; /* its class may still change */
 	bool seen_undeleted; /* the pod was not being deleted when it was first seen dead */
@@ -55,8 +55,8 @@ struct pending_failure {
 void pending_failures_release(struct pending_failures *p);
 
 /*
- * Takes failure, which must have a key that is not there yet, and returns 0. Otherwise failure stays
- * the caller's: -ENOSPC: its namespace has no room left; -EINVAL: it has no name; -ENOMEM.
+ * Takes failure, which must have a new key, and returns 0. Otherwise failure stays the caller's:
+ * -ENOSPC if its namespace has no room left, -EINVAL if it has no name, -ENOMEM.
  */
 int pending_failures_add(struct pending_failures *p, struct ray_failure *failure, int64_t now_ns,
 			 struct pending_failure **ret_pending);
@@ -64,15 +64,15 @@ struct pending_failure *pending_failures_get(const struct pending_failures *p, c
 /* Removes and frees it. */
 void pending_failures_remove(struct pending_failures *p, struct pending_failure *pending);
 
-/* Whether a failure of that pod waits that was added within the last within_ns. */
+/* Returns whether a failure of that pod waits and was added within the last within_ns. */
 bool pending_failures_of_pod(const struct pending_failures *p, const char *uid, int64_t now_ns,
 			     int64_t within_ns);
 /* Sets since_ns of all failures to now_ns. */
 void pending_failures_touch(struct pending_failures *p, int64_t now_ns);
 
 /*
- * Whether a failure of that namespace was refused with -ENOSPC within the last within_ns, so that its
- * pod may have to be looked at again.
+ * Returns whether a failure of that namespace was refused with -ENOSPC within the last within_ns,
+ * so that its pod may have to be looked at again.
  */
 bool pending_failures_is_full(const struct pending_failures *p, const char *namespace,
 			      int64_t now_ns, int64_t within_ns);
@@ -83,7 +83,7 @@ void pending_failure_replace(struct pending_failure *pending, struct ray_failure
 void pending_failure_set_object(struct pending_failure *pending, cJSON *object);
 
 /*
- * To be called when a write failed. status: that of the API server's answer, 0: no answer came.
+ * Call this when a write failed. status: that of the API server's answer, 0: no answer came.
  * Returns whether to try again. A refusal (4xx except 409 and 429) is repeated for
  * PENDING_REFUSED_NS, any other failure for PENDING_FAILED_NS.
  */

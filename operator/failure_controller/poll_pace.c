@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often a sidecar is asked. */
+/* Decides how often a sidecar is asked. */
 #include "operator/failure_controller/poll_pace.h"
 
 #define SHORTEST_NS (10 * NS_PER_SEC)

@@ -27,9 +27,9 @@ struct poll_pace {
 };
 
 /*
- * The time from one request to the next. fails: how many requests in a row got no answer; each
- * doubles the time, to two minutes or more. jitter, from 0 to 255, is the pod's own: it adds up to
- * a half of the time.
+ * Returns the time from one request to the next. fails is the number of requests in a row that got
+ * no answer; each doubles the time, to two minutes or more. jitter, from 0 to 255, is the pod's
+ * own: it adds up to a half of the time.
  */
 int64_t poll_pace_interval(const struct poll_pace *pace, bool restless, unsigned fails, uint8_t jitter);
 

@@ -11,7 +11,7 @@
 
 #include "lib/strmap.h"
 
-/* It exists while the cluster has pods. */
+/* The entry exists while the cluster has pods. */
 struct restless_cluster {
 	char *key; /* "namespace/name" */
 	size_t n_pods;
@@ -25,8 +25,8 @@ struct restless_clusters {
 void restless_clusters_release(struct restless_clusters *clusters);
 
 /*
- * Adds a pod to that cluster. NULL: no memory; then the pod rests even while its neighbours are
- * restless.
+ * Adds a pod to that cluster. Returns NULL if there is no memory; then the pod rests even while its
+ * neighbours are restless.
  */
 struct restless_cluster *restless_clusters_join(struct restless_clusters *clusters, const char *key);
 /* Removes a pod from the cluster, which may be NULL. */

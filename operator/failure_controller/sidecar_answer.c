@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the answer of a pod's sidecar. */
+/* Processes the answer of a pod's sidecar. */
 #include "operator/failure_controller/sidecar_answer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/log.h"
@@ -10,13 +11,20 @@
 #include "operator/failure_controller/growth_events.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/story.h"
+#include "operator/failures/unseen_end.h"
 #include "operator/kube/event.h"
 #include "operator/manager/watches.h"
 
-/* One Event for each cluster, so often. */
+/* The shortest time between two Events for one cluster. */
 #define TELL_NS (3600 * NS_PER_SEC)
-/* RayFailures of one pod that are looked at. */
-#define TOLD_MAX 256
+/* The most RayFailures of one pod that are looked at. */
+#define KNOWN_ENDS_MAX 256
+#define COUNT_DIGITS_MAX 9
+/*
+ * A look for ends that only a restart count shows goes through the RayFailures of a group. The next
+ * look comes after this many times its duration, because a new leader has many pods to look at.
+ */
+#define LOOK_PAUSE 10
 
 void sidecar_memory_release(struct sidecar_memory *m)
 {
@@ -50,11 +58,11 @@ static void tell(const struct answer_sinks *sinks, cJSON *event)
 	event_recorder_emit(sinks->recorder, event, EVENT_COUNTED);
 }
 
-static bool was_told(const struct sidecar_news *news, const struct pod_hold *hold)
+static bool is_emitted(const struct sidecar_news *news, const struct pod_hold *hold)
 {
 	for (size_t i = 0; i < POD_REPORT_HOLDS_MAX; i++)
-		if (news->told[i].until_ns == hold->until_ns &&
-		    strcmp(news->told[i].container, hold->container) == 0)
+		if (news->emitted[i].until_ns == hold->until_ns &&
+		    strcmp(news->emitted[i].container, hold->container) == 0)
 			return true;
 	return false;
 }
@@ -65,19 +73,19 @@ static void take_holds(const struct answer_sinks *sinks, struct sidecar_memory *
 	struct sidecar_news *news = report->n_holds ? news_of(m) : NULL;
 
 	for (size_t i = 0; news && i < report->n_holds; i++)
-		if (!was_told(news, &report->holds[i])) {
+		if (!is_emitted(news, &report->holds[i])) {
 			/*
-			 * The oldest makes room; the Event's name keeps it from being said twice
-			 * all the same.
+			 * The oldest hold makes room. If it comes again, the Event's name keeps it
+			 * from being emitted twice.
 			 */
-			memmove(news->told + 1, news->told,
-				(POD_REPORT_HOLDS_MAX - 1) * sizeof(*news->told));
-			news->told[0] = report->holds[i];
+			memmove(news->emitted + 1, news->emitted,
+				(POD_REPORT_HOLDS_MAX - 1) * sizeof(*news->emitted));
+			news->emitted[0] = report->holds[i];
 			tell(sinks, pod_hold_event(pod, &report->holds[i], now_realtime_ns()));
 		}
 }
 
-/* Whether it is time to tell of that, of one pod for its whole cluster. */
+/* Returns whether it is time for that Event, which one pod emits for its whole cluster. */
 static bool may_tell(struct answer_sinks *sinks, const cJSON *pod, const char *what)
 {
 	char cluster[512], key[600];
@@ -85,63 +93,119 @@ static bool may_tell(struct answer_sinks *sinks, const cJSON *pod, const char *w
 	if (!pod || !cluster_key(pod, cluster, sizeof(cluster)))
 		return false;
 	snprintf(key, sizeof(key), "%s %s", what, cluster);
-	return event_filter_is_time(&sinks->told, key, now_boottime_ns(), TELL_NS);
+	return event_filter_is_time(&sinks->emitted, key, now_boottime_ns(), TELL_NS);
 }
 
 /* --- Failures --------------------------------------------------------------------------------- */
 
-/* The copy has only the metadata: the container stands in the name, the time in an annotation. */
-static bool told_by(const cJSON *failure, const char *pod, const char *container,
-		    struct told_end *ret_end)
+static const char *annotation_of(const cJSON *failure, const char *name)
+{
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), name));
+}
+
+/* Returns how many further ends it stands for; 0 if there are none, or the number is malformed. */
+static int64_t more_ends_of(const cJSON *failure)
+{
+	const char *text = annotation_of(failure, FAILURE_MORE_ENDS_ANNOTATION);
+	size_t len = text ? strlen(text) : 0;
+
+	if (len > COUNT_DIGITS_MAX || (text && strspn(text, "0123456789") != len))
+		return 0;
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/*
+ * The copy has only the metadata: the container stands in the name, the rest in annotations. An
+ * older operator wrote no story.
+ */
+static bool is_end_in(const struct story *story, const cJSON *pod)
+{
+	const char *uid = json_str(pod, "metadata.uid");
+
+	return !story || (!story->death.lives &&
+			  (!uid || !*story->death.uid || strcmp(story->death.uid, uid) == 0));
+}
+
+static bool read_known_end(const cJSON *failure, const cJSON *pod, const char *container,
+		    struct known_end *ret_end)
 {
 	const char *name = json_str(failure, "metadata.name");
-	const char *ended = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-		json_get(failure, "metadata.annotations"), FAILURE_ENDED_ANNOTATION));
 	char prefix[300];
-	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", pod, container);
+	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", json_str(pod, "metadata.name"),
+			   container);
 
 	/* Behind it is the hash alone: a container's name may begin like another's. */
 	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') ||
-	    story_container_lives(failure) || !told_end_time(ended, &ret_end->at_ns))
+	    !end_time_parse(annotation_of(failure, FAILURE_ENDED_ANNOTATION), &ret_end->at_ns))
 		return false;
+	struct story *story = story_read(failure);
+	bool is_known = is_end_in(story, pod);
+
 	snprintf(ret_end->container, sizeof(ret_end->container), "%s", container);
-	return true;
+	ret_end->number = story ? story->death.restart + 1 : 0;
+	ret_end->more = more_ends_of(failure);
+	story_free(story);
+	return is_known;
 }
 
-static size_t told_ends(const struct answer_sinks *sinks, const cJSON *pod,
-			struct told_end ret_told[static TOLD_MAX])
+static size_t known_ends(const struct answer_sinks *sinks, const cJSON *pod,
+			struct known_end ret_known[static KNOWN_ENDS_MAX])
 {
 	const struct store *store = informer_store(sinks->failures);
 	const struct store_entry *entry = NULL;
-	const char *name = json_str(pod, "metadata.name");
 	char group[512];
-	size_t n = failure_writer_ends(sinks->writer, pod, ret_told, TOLD_MAX);
+	size_t n = failure_writer_ends(sinks->writer, pod, ret_known, KNOWN_ENDS_MAX);
 
-	if (!name || !group_key(pod, group, sizeof(group)))
+	if (!json_str(pod, "metadata.name") || !group_key(pod, group, sizeof(group)))
 		return n;
-	while (n < TOLD_MAX && (entry = store_index_next(store, group, entry))) {
-		const cJSON *failure = store_entry_object(store, entry), *status;
+	while (n < KNOWN_ENDS_MAX && (entry = store_index_next(store, group, entry))) {
+		const cJSON *failure = store_entry_peek(store, entry), *status;
 
 		cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
-			if (n < TOLD_MAX && json_str(status, "name"))
-				n += told_by(failure, name, json_str(status, "name"), &ret_told[n]);
+			if (n < KNOWN_ENDS_MAX && json_str(status, "name"))
+				n += read_known_end(failure, pod, json_str(status, "name"), &ret_known[n]);
 	}
 	return n;
 }
 
-/* Several ends while no operator looked: the pod's status tells the last. */
-static void find_missed(const struct answer_sinks *sinks, const cJSON *pod,
+/*
+ * Ends that only the restart count shows happened while no operator was running. So they are looked
+ * for once, when all failures that the sidecar reports have a RayFailure. Returns whether that is
+ * settled.
+ */
+static bool find_unseen(const cJSON *pod, const struct known_end *known, size_t n_known,
 			struct pod_report *report)
 {
-	_cleanup_free_ struct told_end *told =
-		pod_ends_any(&report->ends) ? calloc(TOLD_MAX, sizeof(*told)) : NULL;
-
-	if (told)
-		pod_ends_missed(&report->ends, pod, told, told_ends(sinks, pod, told),
-				&report->failures);
+	return known && n_known < KNOWN_ENDS_MAX && !report->ends.undecided &&
+	       unseen_ends_find(pod, known, n_known, now_realtime_ns(), &report->failures);
 }
 
-/* One that was not known yet. False: it has to come again. Takes failure. */
+/*
+ * Several containers may have ended while no operator was running: the pod's status shows only the
+ * last end.
+ */
+static void find_missed(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod,
+			struct pod_report *report)
+{
+	int64_t began_ns = now_boottime_ns();
+	bool any = pod_ends_any(&report->ends);
+	bool unseen = !m->unseen_settled && unseen_ends_possible(pod);
+	bool look = any || (unseen && began_ns >= sinks->look_at_ns);
+	_cleanup_free_ struct known_end *known = look ? calloc(KNOWN_ENDS_MAX, sizeof(*known)) : NULL;
+	size_t n_known = known ? known_ends(sinks, pod, known) : 0, before = report->failures.n;
+
+	if (known && any)
+		pod_ends_missed(&report->ends, pod, known, n_known, &report->failures);
+	m->unseen_settled =
+		!unseen || (report->failures.n == before && find_unseen(pod, known, n_known, report));
+	if (!m->unseen_settled)
+		report->ends.undecided = true;
+	if (look)
+		sinks->look_at_ns = now_boottime_ns() + LOOK_PAUSE * (now_boottime_ns() - began_ns);
+}
+
+/* Offers a new failure to the writer. Returns false if it has to come again. Takes failure. */
 static bool take_failure(const struct answer_sinks *sinks, struct ray_failure *failure,
 			 struct answer_result *result)
 {
@@ -187,7 +251,7 @@ static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, c
 	struct sidecar_news *news = report->n_growths ? news_of(m) : m->news;
 	bool first = !m->answered, changed = false;
 
-	growth_events_emit(sinks->recorder, &sinks->told, sinks->clusters, pod, report->growths,
+	growth_events_emit(sinks->recorder, &sinks->emitted, sinks->clusters, pod, report->growths,
 			   report->n_growths);
 	m->answered = true;
 	if (news && report->n_growths && !news->growing)
@@ -228,7 +292,7 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	if (report.store_trouble[0] && may_tell(sinks, pod, "StoreTrouble"))
 		tell(sinks, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
 	take_growths(sinks, m, pod, &report);
-	find_missed(sinks, pod, &report);
+	find_missed(sinks, m, pod, &report);
 	if (take_failures(sinks, m, key, &report, &result) && !report.ends.undecided)
 		memcpy(result.tag, report.tag, sizeof(result.tag));
 	pod_report_release(&report);

@@ -16,51 +16,57 @@
 #include "operator/kube/event_recorder.h"
 #include "operator/manager/metrics.h"
 
-/* Where the results go. The caller fills it in, except for told, which starts zeroed. */
+/*
+ * The results go here. The caller fills it in, except for emitted and look_at_ns, which start
+ * zeroed.
+ */
 struct answer_sinks {
 	const struct informer *failures, *clusters;
 	struct event_recorder *recorder;
 	struct failure_writer *writer;
 	struct metrics *metrics;
 	void (*on_growing)(void *arg,
-			   const cJSON *pod); /* what is known of its growing memory has changed */
+			   const cJSON *pod); /* called when the known facts of its growing memory have changed */
 	void *arg;
-	struct event_filter told; /* apart from the event recorder's, because pods choose these keys */
+	struct event_filter emitted; /* apart from the event recorder's, because pods choose these keys */
+	int64_t look_at_ns; /* CLOCK_BOOTTIME: when the next look for unseen ends is due */
 };
 
-/* What only a few pods need. */
+/* The part of a pod's memory that only few pods need. */
 struct sidecar_news {
 	struct poll_allowance allowance;
-	struct pod_hold told[POD_REPORT_HOLDS_MAX]; /* the last ones */
+	struct pod_hold emitted[POD_REPORT_HOLDS_MAX]; /* the last holds that had an Event */
 	struct growing *growing; /* NULL: nothing grows */
 };
 
 /*
- * What is remembered of a pod; kept small, because there may be a hundred thousand. Starts zeroed.
+ * The facts that are kept of each pod. It is small, because there may be a hundred thousand pods.
+ * It starts zeroed.
  */
 struct sidecar_memory {
-	struct sidecar_news *news; /* allocated when there is any; NULL: there was none so far */
-	bool answered; /* at least once */
+	struct sidecar_news *news; /* allocated when there is news; NULL: there was none so far */
+	bool answered; /* the sidecar has answered at least once */
+	bool unseen_settled; /* find_unseen need not be called again */
 };
 
 struct answer_result {
-	char tag[POD_REPORT_TAG_MAX]; /* for If-None-Match: the answer need not be sent again; "": it must */
-	bool failed; /* the answer had a failure that was not known */
+	char tag[POD_REPORT_TAG_MAX]; /* for If-None-Match, so that an unchanged answer is not sent again; "": send it */
+	bool failed; /* the answer had a failure that was not known yet */
 };
 
 void sidecar_memory_release(struct sidecar_memory *memory);
 
 /*
- * Takes an answer. key: "namespace/name" of the pod, for the log. -EPROTO: it is not the answer of
- * a sidecar; -ESTALE: it comes from another pod, which had or has the address.
+ * Processes an answer. key is the pod's "namespace/name", for the log. Returns -EPROTO if it is not
+ * the answer of a sidecar, and -ESTALE if it comes from another pod, which had or has the address.
  */
 int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *memory, const char *key,
 			const cJSON *pod, const char *text, size_t len,
 			struct answer_result *ret_result, struct err *err);
-/* What the sidecar says of memory that grows; NULL: nothing. */
+/* Returns the growing memory that the sidecar reports; NULL if nothing grows. */
 const struct growing *sidecar_memory_growing(const struct sidecar_memory *memory);
 /*
- * To be called when the sidecar no longer answers, for the reason why. pod may be NULL: it is gone.
+ * Call this when the sidecar no longer answers, for the reason why. pod is NULL if the pod is gone.
  */
 void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *memory,
 			 const cJSON *pod, const struct err *why);

@@ -21,17 +21,17 @@
 #define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
 #define IN_FLIGHT_MAX 32
-#define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to tell a pod from another of its name */
-/* So many in a row are no accident. */
+#define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to distinguish pods of the same name */
+/* This many failed requests in a row are no accident. */
 #define UNREACHABLE 3
 
-/* There is one for each pod: what few of them have is allocated when they have it. */
+/* There is one for each pod, so members that few pods need are allocated only for them. */
 struct polled {
 	struct sidecar_poller *poller;
-	const char *key; /* "namespace/name" of the pod; the map's */
+	const char *key; /* "namespace/name" of the pod; the map owns it */
 	char uid[UID_DIGEST + 1]; /* a digest of it */
 	bool askable; /* its sidecar runs and has an address */
-	char *tag; /* of the answer that was taken; NULL: none */
+	char *tag; /* of the last answer that was taken; NULL: none */
 	uint64_t occasion;
 	struct restless_cluster *cluster; /* NULL: the pod names none */
 	int64_t asked_ns; /* 0: never; then it is asked at first_ns */
@@ -40,7 +40,7 @@ struct polled {
 	bool at_once; /* something happened in it since it was asked */
 	uint8_t jitter; /* poll_pace.h */
 	unsigned fails; /* in a row */
-	bool again; /* something happened while it was asked: the answer may be of before */
+	bool again; /* something happened during the request, so the answer may be older */
 	struct http_call *call; /* NULL: none runs */
 	struct sidecar_memory memory;
 };
@@ -134,7 +134,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
 	restless_clusters_release(&poller->clusters);
-	event_filter_release(&poller->sinks.told);
+	event_filter_release(&poller->sinks.emitted);
 	http_free(poller->http);
 	if (poller->tick)
 		event_free(poller->tick);
@@ -184,7 +184,10 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
 	return p;
 }
 
-/* That of the pod; NULL: none yet, or it was of another pod of that name, and is forgotten. */
+/*
+ * Returns the entry of the pod; NULL if there is none. The entry of an earlier pod of the same name
+ * is forgotten.
+ */
 static struct polled *find(struct sidecar_poller *poller, const char *key, const cJSON *pod)
 {
 	struct polled *p = strmap_get(&poller->pods, key);
@@ -225,7 +228,7 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	if (p->occasion != occasion) {
 		p->at_once = true;
 		p->again = p->call;
-		/* One that is deleted, as Ray's autoscaler does all day, says nothing of the others. */
+	/* A deleted pod, as Ray's autoscaler deletes them all day, is no sign that others fail. */
 		stir(p, !json_str(pod, "metadata.deletionTimestamp"));
 	}
 	p->occasion = occasion;
@@ -289,7 +292,7 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	return 0;
 }
 
-/* "changed", for the metric; err is set when it is no good answer. */
+/* Returns the label "changed" for the metric; err is set if the answer is not good. */
 static const char *judge(struct polled *p, const struct http_response *response, struct err *err)
 {
 	*err = response->err;
@@ -351,7 +354,10 @@ static void ask(struct polled *p)
 	p->poller->in_flight++;
 }
 
-/* While we know which failures exist: else each answer would be written again to be refused. */
+	/*
+	 * Only while the existing failures are known: otherwise each answer would be written again
+	 * and refused.
+	 */
 static bool may_ask(const struct sidecar_poller *poller)
 {
 	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) && informer_synced(poller->o.failures);

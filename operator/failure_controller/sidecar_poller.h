@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the sidecar in each Ray pod for what the pod's status does not show.
+ * Asks the sidecar in each Ray pod for facts that the pod's status does not show.
  * Processes that died while their container lives become RayFailures, a hold
  * becomes an Event of the pod, and memory that grows for hours becomes an Event of
  * the RayCluster and, if the operator manages it, a condition. Only the leader asks.
@@ -8,7 +8,7 @@
  * It asks over the pods' network. A sidecar has no rights at the API server and must
  * not need any, because Ray's users could reach its token. A pod is asked
  * at once when something ended in it, and otherwise as poll_pace.h decides: the more
- * pods rest, the more seldom. An unchanged answer is a few bytes (If-None-Match). A
+ * pods rest, the less often. An unchanged answer is a few bytes (If-None-Match). A
  * NetworkPolicy may forbid the requests: then a metric and an Event say so, and the
  * deaths of whole containers are recorded all the same.
  */
@@ -30,20 +30,20 @@ struct sidecar_poller_options {
 	struct failure_writer *writer;
 	struct metrics *metrics;
 	bool (*may_write)(void *arg);
-	void (*on_growing)(void *arg, const cJSON *pod); /* what is known of its growing memory has changed */
+	void (*on_growing)(void *arg, const cJSON *pod); /* called when the known facts of its growing memory have changed */
 	void *arg;
 };
 
 int sidecar_poller_new(const struct sidecar_poller_options *options, struct sidecar_poller **ret_poller, struct err *err);
 void sidecar_poller_free(struct sidecar_poller *poller); /* NULL is allowed */
 
-/* A pod has changed, or is gone. */
+/* Call this when a pod has changed, or is gone. */
 void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool gone);
 
 /*
- * What the sidecar of that pod ("namespace/name") says about memory that grows for hours; NULL:
- * nothing. Valid until its next answer. *ret_heard: it has answered or cannot be asked; if false,
- * an answer may still come.
+ * Returns the memory of that pod ("namespace/name") that grows for hours, as its sidecar reports
+ * it; NULL if nothing grows. It is valid until the next answer. *ret_heard is true if the sidecar
+ * has answered or cannot be asked; if it is false, an answer may still come.
  */
 const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller, const char *key, bool *ret_heard);
 

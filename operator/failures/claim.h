@@ -45,20 +45,25 @@ struct claim {
 	char evidence[300];
 };
 
-/* Each looks at one thing and returns whether it holds a claim; the lists are EventLists, objects may be NULL. */
+/*
+ * Each function looks at one source and returns whether it holds a claim. The lists are EventLists;
+ * each object may be NULL.
+ */
 bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struct claim *ret_claim);
-/* autoscaled: Ray's autoscaler runs in the cluster, so it is the one that filled workersToDelete. */
+/* autoscaled: Ray's autoscaler runs in the cluster, so the autoscaler filled workersToDelete. */
 bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled, struct claim *ret_claim);
 bool claim_by_owner_events(const cJSON *events, const struct claim_pod *pod, const char *owner_kind, const char *owner,
 			   struct claim *ret_claim);
-/* events: those about the Node, which Kubernetes keeps in the namespace "default". */
+/* events are the Events about the Node, which Kubernetes keeps in the namespace "default". */
 bool claim_by_node_events(const cJSON *events, const struct claim_pod *pod, const char *node, struct claim *ret_claim);
-/* The RayCluster is suspended, or its scaleStrategy.workersToDelete names the pod. */
+/*
+ * Finds that the RayCluster is suspended, or that its scaleStrategy.workersToDelete names the pod.
+ */
 bool claim_by_cluster(const cJSON *cluster, const struct claim_pod *pod, struct claim *ret_claim);
-/* job: the RayJob that owns a RayCluster which is being deleted. */
+/* job is the RayJob that owns a RayCluster which is being deleted. */
 bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *ret_claim);
 
-/* Whether Ray's autoscaler runs in that RayCluster. */
+/* Returns whether Ray's autoscaler runs in that RayCluster. */
 bool claim_is_autoscaled(const cJSON *cluster);
 
 #endif

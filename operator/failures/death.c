@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What RayFailures of containers and of processes have in common. */
+/* Sets the fields that RayFailures of containers and of processes have in common. */
 #include "operator/failures/death.h"
 
 #include <ctype.h>
@@ -19,7 +19,7 @@ const char *death_label(const cJSON *pod, const char *name)
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
 }
 
-bool death_is_told(const struct death *d)
+bool death_is_reported(const struct death *d)
 {
 	return d->report && !d->provisional;
 }
@@ -60,8 +60,8 @@ void death_set_ended_at(const struct death *d, const char *ended_at, struct ray_
 
 void death_set_story(const struct death *d, struct ray_failure *f)
 {
-	ray_failure_set(&f->signature, death_is_told(d) ? json_str(d->report, "signature") : NULL);
-	f->story = story_facts_of(d->pod, d->container, death_is_told(d));
+	ray_failure_set(&f->signature, death_is_reported(d) ? json_str(d->report, "signature") : NULL);
+	f->story = story_facts_of(d->pod, d->container, death_is_reported(d));
 }
 
 /* "<store>/<namespace>/<cluster>/<pod>.<uid8>/...": of this very pod, or somebody points elsewhere. */
@@ -83,7 +83,7 @@ static bool bundle_is_ours(const struct death *d, const char *bundle)
 
 void death_set_bundle(const struct death *d, struct ray_failure *f)
 {
-	const char *bundle = death_is_told(d) ? json_str(d->report, "bundle") : NULL;
+	const char *bundle = death_is_reported(d) ? json_str(d->report, "bundle") : NULL;
 
 	if (!bundle)
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A death in a pod, and what RayFailures of containers and of processes have in common. Only for
- * this folder.
+ * Describes a death in a pod, and sets the fields that RayFailures of containers and of processes
+ * have in common. Only for this folder.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_DEATH_H
 #define AFTERGLOW_OPERATOR_FAILURES_DEATH_H
@@ -18,22 +18,22 @@ struct death {
 	const char *container;
 	const cJSON *terminated; /* ContainerStateTerminated */
 	bool lost;		 /* the container was lost with its node; terminated is made up, without exit code */
-	bool never_ran;		 /* terminated is the ContainerStateWaiting of a container that could not be started */
-	bool forgotten;		 /* terminated is what the kubelet made up because the runtime no longer knew the container */
-	bool current;		 /* state.terminated rather than lastState.terminated */
+	bool never_ran;		 /* the container could not be started; terminated is its ContainerStateWaiting */
+	bool forgotten;		 /* the kubelet made terminated up because the runtime no longer knew the container */
+	bool current;		 /* the end is in state.terminated rather than lastState.terminated */
 	int64_t restart;	 /* which instance, from 0 */
 	int64_t now_ns;
-	cJSON *report;	      /* the sidecar's report, NULL if there is none that can be believed */
+	cJSON *report;	      /* the sidecar's report; NULL if no credible report exists */
 	bool provisional;     /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
 	struct podview view;
 };
 
-/* A label of the pod, or NULL. */
+/* Returns a label's value, which the pod owns, or NULL. */
 const char *death_label(const cJSON *pod, const char *name);
 
-/* Whether the sidecar's final report of it is there. */
-bool death_is_told(const struct death *d);
+/* Returns whether the sidecar sent its final report of the death. */
+bool death_is_reported(const struct death *d);
 
 /*
  * Sets cluster, group, pod, container, node, and the owner that the pod's annotation names
@@ -43,8 +43,8 @@ void death_set_whose(const struct death *d, struct ray_failure *failure);
 /* Sets the name. The same seed, pod and container give the same name. */
 void death_set_name(const struct death *d, const char *seed, struct ray_failure *failure);
 /*
- * Sets the time of the end (NULL and "": it is not known), and whether the pod was deleted before
- * it.
+ * Sets the time of the end, and whether the pod was deleted before it. ended_at is NULL or "" if
+ * the time is not known.
  */
 void death_set_ended_at(const struct death *d, const char *ended_at, struct ray_failure *failure);
 /*
@@ -53,8 +53,8 @@ void death_set_ended_at(const struct death *d, const char *ended_at, struct ray_
  */
 void death_set_bundle(const struct death *d, struct ray_failure *failure);
 /*
- * Sets what failures are grouped and joined by: the signature in the final report, and what the pod
- * says about the container.
+ * Sets the facts by which failures are grouped and joined: the signature from the final report, and
+ * the pod's own facts about the container (failures/story.h).
  */
 void death_set_story(const struct death *d, struct ray_failure *failure);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of containers that the pod's status does not tell any more. */
+/* Finds ends of containers that the pod's status no longer shows. */
 #include "operator/failures/earlier_end.h"
 
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
+#include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 
@@ -19,44 +20,13 @@
 #define YOUNG_NS (15 * NS_PER_SEC)
 #define ID_MAX 127
 
-bool told_end_time(const char *text, int64_t *ret_ns)
+bool end_time_parse(const char *text, int64_t *ret_ns)
 {
 	if (!text || time_parse(text, ret_ns, NULL) < 0 || *ret_ns <= 0)
 		return false;
 	if (!strchr(text, '.'))
 		*ret_ns += NS_PER_SEC / 2;
 	return true;
-}
-
-/* --- What the status tells -------------------------------------------------------------------------------- */
-
-static const cJSON *status_of(const cJSON *pod, const char *container)
-{
-	return json_find(json_get(pod, "status.containerStatuses"), "name", container);
-}
-
-/* When the oldest instance began that the status speaks of; 0: not known. */
-static int64_t oldest_start(const cJSON *status)
-{
-	static const char *const places[] = { "lastState.terminated.startedAt", "state.terminated.startedAt",
-					      "state.running.startedAt" };
-	int64_t ns;
-
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
-		if (told_end_time(json_str(status, places[i]), &ns))
-			return ns;
-	return 0;
-}
-
-/* How many ends there were before that instance. */
-static int64_t earlier_count(const cJSON *status)
-{
-	int64_t restarts = json_int(status, "restartCount", 0);
-
-	/* The count goes up when the next instance is there. */
-	if (json_get(status, "lastState.terminated") && !json_get(status, "state.waiting"))
-		restarts--;
-	return MAX(restarts, 0);
 }
 
 /* --- The journal ------------------------------------------------------------------------------------------ */
@@ -125,17 +95,19 @@ bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, i
 	_cleanup_json_ cJSON *report = NULL;
 	int64_t at_ns, oldest;
 
-	if (ends->n == POD_ENDS_MAX || !id || !is_id(id) || !container || strlen(container) >= sizeof(end->container) ||
-	    strcmp(container, SIDECAR_CONTAINER) == 0 || !status_of(pod, container))
+	if (ends->n == POD_ENDS_MAX || !id || !is_id(id) || !container ||
+	    strlen(container) >= sizeof(end->container) ||
+	    strcmp(container, SIDECAR_CONTAINER) == 0 || !shown_status(pod, container))
 		return false;
 	report = report_of(entry);
-	if (!is_failure(report) || !told_end_time(json_str(report, "endedAt"), &at_ns))
+	if (!is_failure(report) || !end_time_parse(json_str(report, "endedAt"), &at_ns))
 		return false;
 	*end = (struct pod_end){ .at_ns = at_ns };
 	snprintf(end->container, sizeof(end->container), "%s", container);
-	oldest = oldest_start(status_of(pod, container));
+	oldest = shown_oldest_start(shown_status(pod, container));
 	/* Times of starts have whole seconds as well: half a second to either side. */
-	if (oldest && at_ns <= oldest + NS_PER_SEC / 2 && earlier_count(status_of(pod, container)) > 0) {
+	if (oldest && at_ns <= oldest + NS_PER_SEC / 2 &&
+	    shown_earlier(shown_status(pod, container)) > 0) {
 		if (at_ns > now_ns - YOUNG_NS)
 			ends->undecided = true;
 		else
@@ -155,7 +127,7 @@ bool pod_ends_any(const struct pod_ends *ends)
 
 /* --- Which were missed ------------------------------------------------------------------------------------- */
 
-/* That end is told: the nearest one of the container is it. */
+/* Marks the container's nearest end in the journal as known. */
 static void claim(struct pod_ends *ends, const char *container, int64_t at_ns)
 {
 	struct pod_end *nearest = NULL;
@@ -180,31 +152,33 @@ static void claim_by_status(struct pod_ends *ends, const cJSON *pod)
 
 	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses"))
 		for (size_t i = 0; i < ARRAY_SIZE(places); i++)
-			if (json_str(status, "name") && told_end_time(json_str(status, places[i]), &ns))
+			if (json_str(status, "name") && end_time_parse(json_str(status, places[i]), &ns))
 				claim(ends, json_str(status, "name"), ns);
 }
 
-/* What is more than the kubelet counted did not happen. */
-static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod, const struct told_end *told, size_t n_told)
+/* More ends than the kubelet counted did not happen. */
+static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod, const struct known_end *known, size_t n_known)
 {
 	const char *container = ends->list[i].container;
-	int64_t n = earlier_count(status_of(pod, container)), oldest = oldest_start(status_of(pod, container));
+	int64_t n = shown_earlier(shown_status(pod, container)),
+		oldest = shown_oldest_start(shown_status(pod, container));
 
-	for (size_t k = 0; k < n_told; k++)
-		n -= strcmp(told[k].container, container) == 0 && told[k].at_ns <= oldest;
+	for (size_t k = 0; k < n_known; k++)
+		if (strcmp(known[k].container, container) == 0 && known[k].at_ns <= oldest)
+			n -= 1 + known[k].more;
 	for (size_t k = 0; k < i; k++)
 		n -= ends->list[k].failure && strcmp(ends->list[k].container, container) == 0;
 	return n > 0;
 }
 
-void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct told_end *told, size_t n_told,
+void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct known_end *known, size_t n_known,
 		     struct ray_failures *failures)
 {
-	for (size_t i = 0; i < n_told; i++)
-		claim(ends, told[i].container, told[i].at_ns);
+	for (size_t i = 0; i < n_known; i++)
+		claim(ends, known[i].container, known[i].at_ns);
 	claim_by_status(ends, pod);
 	for (size_t i = 0; i < ends->n; i++)
-		if (ends->list[i].failure && !is_credible(ends, i, pod, told, n_told))
+		if (ends->list[i].failure && !is_credible(ends, i, pod, known, n_known))
 			ray_failure_free(TAKE_PTR(ends->list[i].failure));
 	for (size_t i = 0; i < ends->n; i++)
 		if (ends->list[i].failure)

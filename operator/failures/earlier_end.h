@@ -23,29 +23,33 @@
 #define POD_ENDS_CONTAINER_MAX 64
 
 /* When a container ended, according to a RayFailure that is written or waits to be written. */
-struct told_end {
+struct known_end {
 	char container[POD_ENDS_CONTAINER_MAX];
 	int64_t at_ns;
+	int64_t number; /* which instance ended, from 1; 0: not known */
+	int64_t more; /* how many ends of earlier instances the same RayFailure also stands for */
 };
 
 struct pod_end {
 	char container[POD_ENDS_CONTAINER_MAX];
 	int64_t at_ns;
-	struct ray_failure *failure; /* the RayFailure if it was missed; NULL: it is the status's to tell, or told */
+	struct ray_failure *failure; /* the RayFailure of a missed end; NULL if the status shows the end or it is known */
 };
 
 struct pod_ends {
 	struct pod_end list[POD_ENDS_MAX];
 	size_t n;
-	bool undecided; /* for at least one end it is too early to decide, because the status may lag behind */
+	bool undecided; /* it is too early to judge at least one end, because the status may lag behind */
 };
 
-/* Adds an entry of the journal. Returns false if it is not the end of a container. */
+/* Adds an entry of the journal. Returns false if the entry is not the end of a container. */
 bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, int64_t now_ns);
-/* Whether any end may have been missed; if not, the caller need not collect the known ends. */
+/*
+ * Returns whether any end may have been missed; if not, the caller need not collect the known ends.
+ */
 bool pod_ends_any(const struct pod_ends *ends);
-/* Appends the RayFailures of those that were missed to failures. */
-void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct told_end *told, size_t n_told,
+/* Appends the RayFailures of missed ends to failures. known are the ends that already have one. */
+void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct known_end *known, size_t n_known,
 		     struct ray_failures *failures);
 void pod_ends_release(struct pod_ends *ends);
 
@@ -53,6 +57,6 @@ void pod_ends_release(struct pod_ends *ends);
  * Sets the middle of the time that the text means: "...:07Z" is any moment of that second. Returns
  * false if it is no time.
  */
-bool told_end_time(const char *text, int64_t *ret_ns);
+bool end_time_parse(const char *text, int64_t *ret_ns);
 
 #endif

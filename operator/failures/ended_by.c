@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who ended a container, when Kubernetes knows. */
+/* Names the component that ended a container, when Kubernetes knows it. */
 #include "operator/failures/ended_by.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum ended_by_kind {
-	ENDED_BY_NOBODY, /* Kubernetes knows of none */
+	ENDED_BY_NOBODY, /* Kubernetes names no component */
 #define ENDED_BY(id, name, words, takes_node) ENDED_BY_##id,
 #include "operator/failures/ended_by.def"
 #undef ENDED_BY
@@ -25,21 +25,26 @@ struct ended_by {
 	int64_t at_ns;			  /* when it began, since 1970; 0: not known */
 };
 
-/* "RayAutoscaler", static; "" for nobody. */
+/* Returns a static name such as "RayAutoscaler"; "" for ENDED_BY_NOBODY. */
 const char *ended_by_kind_name(enum ended_by_kind kind);
-/* Whether it ends pods because their node is drained, reclaimed or shut down. */
+/*
+ * Returns whether this component ends pods because their node is drained, reclaimed or shut down.
+ */
 bool ended_by_takes_node(enum ended_by_kind kind);
 
 /*
- * Fills in kind, name (of_kind/name, as "Node/n1"; either NULL: none) and reason. The texts may come from a tenant, so they are
- * escaped and cut. at_ns stays as it is.
+ * Sets kind, reason and name, which becomes of_kind/name, as "Node/n1". of_kind and name may be
+ * NULL. The texts may come from a tenant, so they are escaped and cut. at_ns keeps its value.
  */
 void ended_by_init(struct ended_by *by, enum ended_by_kind kind, const char *of_kind, const char *name, const char *reason);
 
 /* Writes spec.endedBy, or removes it for ENDED_BY_NOBODY. */
 void ended_by_set(const struct ended_by *by, cJSON *spec);
 
-/* "by Ray's autoscaler: it scaled the group down" into buf, which is returned; "" for nobody. */
+/*
+ * Writes "by Ray's autoscaler: it scaled the group down" into buf and returns buf; "" for
+ * ENDED_BY_NOBODY.
+ */
 #define ENDED_BY_TEXT_MAX 400
 const char *ended_by_text(const struct ended_by *by, char buf[static ENDED_BY_TEXT_MAX]);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RayFailures from a pod.
+ * Makes RayFailures from a pod.
  *
- * Two sources meet here: the sidecar's report, which saw the counters but can be
- * forged by the Ray container, and the pod's status, which cannot but saw little.
- * The exit code is the touchstone: a report with another one is not believed.
- * Who sent a SIGKILL or SIGTERM only the pod's status can tell.
+ * There are two sources. The sidecar's report has the cgroup's counters, but the Ray container
+ * can forge it. The pod's status cannot be forged, but it shows little. The exit code decides:
+ * a report with another exit code is not believed. Which component sent a SIGKILL or SIGTERM
+ * only the pod's status can show.
  */
 #include "operator/failures/failures.h"
 
@@ -42,7 +42,7 @@ static bool contradicts(const cJSON *report, int64_t exit_code)
 	       strcmp(class, failure_class_name(FAILURE_COMPLETED)) == 0;
 }
 
-/* The launcher is put before the command of the first. */
+/* The webhook puts the launcher before the command of the first container. */
 static bool is_ray_container(const struct death *d)
 {
 	const char *name = json_str(cJSON_GetArrayItem(json_get(d->pod, "spec.containers"), 0), "name");
@@ -112,7 +112,7 @@ static bool is_crash_of_process(const cJSON *report)
 	return signal && *signal;
 }
 
-/* The kubelet says OOMKilled of a SIGKILL of which the sidecar is not sure. */
+/* The kubelet says OOMKilled, and the sidecar is not sure what sent the SIGKILL. */
 static bool contradicts_oom(const struct death *d, int class)
 {
 	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED && !is_sure(d->report);
@@ -121,12 +121,15 @@ static bool contradicts_oom(const struct death *d, int class)
 /* A signal's sender, and what happened to the pod, are beyond the sidecar. */
 static bool view_outranks(const struct death *d)
 {
-	/* An evicted pod's sidecar is asked to stop like that of a deleted one; and what is asked to stop may exit with any code. */
+/*
+ * The sidecar of an evicted pod is asked to stop like that of a deleted pod; and a process that is
+ * asked to stop may exit with any code.
+ */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
 							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
 	int class;
 
-	if (!death_is_told(d))
+	if (!death_is_reported(d))
 		return true;
 	class = failure_class_from_name(json_str(d->report, "class"));
 	if (is_oom(class))
@@ -197,13 +200,13 @@ static void set_kubelet_evidence(const struct death *d, struct ray_failure *f)
 		ray_failure_add_evidence(f, "pod status", d->view.evidence);
 }
 
-/* The sidecar saw no OOM kill, the kubelet speaks of one. */
+/* The sidecar saw no OOM kill, but the kubelet reports one. */
 static bool witnesses_disagree(const struct death *d, enum failure_class class)
 {
 	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED;
 }
 
-/* What the pod's status says. */
+/* Takes class and sentence from the pod's status. */
 static void set_views_verdict(const struct death *d, struct ray_failure *f)
 {
 	f->class = d->view.class;
@@ -213,7 +216,7 @@ static void set_views_verdict(const struct death *d, struct ray_failure *f)
 		f->ended_by = d->view.by;
 }
 
-/* What the sidecar says. */
+/* Takes class and sentence from the sidecar's report. */
 static void set_reports_verdict(const struct death *d, struct ray_failure *f)
 {
 	const char *sentence = json_str(d->report, "sentence");
@@ -225,7 +228,7 @@ static void set_reports_verdict(const struct death *d, struct ray_failure *f)
 
 static void set_verdict(const struct death *d, struct ray_failure *f)
 {
-	const char *signal = death_is_told(d) ? json_str(d->report, "signal") : NULL;
+	const char *signal = death_is_reported(d) ? json_str(d->report, "signal") : NULL;
 
 	if (view_outranks(d))
 		set_views_verdict(d, f);
@@ -258,21 +261,21 @@ static void set_gaps(const struct death *d, struct ray_failure *f)
 	if (d->lost)
 		ray_failure_add_missing(f, "the container's end: nothing on its node reported that it ended, or how",
 					"the node's kernel log and disk, if it comes back");
-	else if (d->view.lost && !death_is_told(d))
+	else if (d->view.lost && !death_is_reported(d))
 		ray_failure_add_missing(f, "the exit code: the kubelet lost the container and reported 137 in place of its exit code",
 					"the node's kubelet and runtime logs");
-	if (!death_is_told(d) && d->view.oom_open)
+	if (!death_is_reported(d) && d->view.oom_open)
 		ray_failure_add_missing(f, "whether the OOM killer ended it: the kubelet says OOMKilled also after a kill that the container survived",
 					"the sidecar's report, or the node's kernel log");
 	if (witnesses_disagree(d, f->class))
 		ray_failure_add_missing(f, "why the kubelet says OOMKilled: the sidecar saw no OOM kill at the end",
 					"the node's kernel log");
-	if (!death_is_told(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
+	if (!death_is_reported(d) && (d->view.class == FAILURE_KILLED || d->view.class == FAILURE_TERMINATED))
 		ray_failure_add_missing(f, "who sent the signal",
 					"the pod's events (a failed probe?) and the node's kernel log");
 }
 
-/* Who saw the end, and what they say. */
+/* Adds the sources that saw the end as evidence. */
 static void look(struct death *d)
 {
 	if (d->never_ran)
@@ -289,7 +292,7 @@ static void fill(const struct death *d, struct ray_failure *f)
 	set_name(d, f);
 	set_verdict(d, f);
 	ray_failure_take_memory(f, d->report);
-	if (death_is_told(d)) {
+	if (death_is_reported(d)) {
 		ray_failure_take_first(f, d->report);
 		ray_failure_take_notes(f, d->report);
 	}
@@ -325,7 +328,7 @@ void failure_seal(cJSON *object)
 
 bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 {
-	/* What the pod's fate would outrank, or did not explain. */
+	/* The pod's fate would outrank these classes, or did not explain the end. */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
 							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayFailures from what the API server shows of a pod. Pure: time is an argument. */
+/*
+ * Makes RayFailures from the state of a pod that the API server shows. Pure: time is an argument.
+ */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
 #define AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
 
@@ -18,45 +20,55 @@
  */
 #define FAILURE_POD_ANNOTATION "afterglow.dev/pod-created-at"
 /*
- * Present if the pod was being deleted by then: the container did not end by itself, whatever its
- * exit code is.
+ * Present if the pod's deletion had begun before the container ended. Then the container did not
+ * end by itself, whatever its exit code is.
  */
 #define FAILURE_DELETED_ANNOTATION "afterglow.dev/pod-deleted"
+/*
+ * How many ends of earlier instances the RayFailure also stands for (failures/unseen_end.h). The
+ * annotation is absent if there are none.
+ */
+#define FAILURE_MORE_ENDS_ANNOTATION "afterglow.dev/more-ends"
 
 /*
- * Appends RayFailures: one per
- * container instance found dead in state.terminated or lastState.terminated
- * with an exit code other than 0, init containers included, the sidecar's own
- * container not. Empty for a pod without the label ray.io/cluster. The name is
- * derived from the container's ID, so the same death has the same name.
+ * Appends one RayFailure for each container instance that state.terminated or
+ * lastState.terminated shows dead with an exit code other than 0. Init containers
+ * count; the sidecar's own container does not. A pod without the label
+ * ray.io/cluster has none. The name is derived from the container's ID, so the
+ * same death has the same name.
  *
- * The source is the termination message. If it is absent, only a snapshot, or
- * contradicts the kubelet, the pod's status alone is classified and the RayFailure
+ * The source is the termination message. If it is absent, is only a snapshot, or
+ * contradicts the kubelet, only the pod's status is classified and the RayFailure
  * says what is missing.
  */
 int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err);
 
 /*
- * The same for the last state of a pod that is gone. If the pod's status says that its node is
- * lost, there is also a RayFailure for each container that was never reported as ended.
+ * Does the same for the last state of a pod that is gone. If the pod's status says that its node is
+ * lost, it also appends a RayFailure for each container that was never reported as ended.
  */
 int failures_from_gone_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err);
 
 /*
- * A RayFailure (the caller owns it) of a process that died while its container lives, as the sidecar in the
- * pod tells: container and id name it, report is what termination_take gives. -EPROTO: it is no such death, or not
- * of this pod.
+ * Makes the RayFailure of a process that died while its container lives, from the report of the
+ * sidecar in the pod; the caller owns it. container and id name the RayFailure; report is an output
+ * of termination_take. Returns
+ * -EPROTO if the report is not about such a death, or not about this pod.
  */
 int failure_of_process(const cJSON *pod, const char *container, const char *id, const cJSON *report, int64_t now_ns,
 		       struct ray_failure **ret_failure, struct err *err);
 
 /*
- * To be called with the object once its class is settled, right before it is written: gives it what failures are grouped and
- * joined by (failures/signature.h, failures/story.h), as it is by now.
+ * Completes the object with its signature (failures/signature.h) and its story (failures/story.h),
+ * by which failures are grouped and joined. Call it once the class is settled, right before the
+ * object is written.
  */
 void failure_seal(cJSON *object);
 
-/* Whether a later state of the pod may give that failure another class: better not to write it yet. */
+/*
+ * Returns whether a later state of the pod may give the failure another class, so that it is better
+ * not to write it yet.
+ */
 bool failure_is_open(const cJSON *pod, const struct ray_failure *failure);
 
 /*

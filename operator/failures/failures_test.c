@@ -225,7 +225,7 @@ static void the_pods_status_tells_what_it_can(void **state)
 }
 
 /* Of a neighbour's end, or an init container's, the kubelet's word is all there is. */
-static void that_another_container_is_not_rays_is_said(void **state)
+static void a_container_that_is_not_rays_is_named_so(void **state)
 {
 	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"), *array = NULL;
 
@@ -817,7 +817,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_pods_status_tells_what_it_can),
-		cmocka_unit_test(that_another_container_is_not_rays_is_said),
+		cmocka_unit_test(a_container_that_is_not_rays_is_named_so),
 		cmocka_unit_test(the_object_is_complete),
 		cmocka_unit_test(report_and_status_are_weighed),
 		cmocka_unit_test(a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod),

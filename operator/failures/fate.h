@@ -27,7 +27,7 @@ enum fate_source {
 };
 
 enum fate_state {
-	FATE_UNSEEN, /* not asked, or no answer came */
+	FATE_UNSEEN, /* the source was not asked, or did not answer */
 	FATE_FOUND,
 	FATE_ABSENT,
 	FATE_REFUSED, /* the operator may not read it */
@@ -37,25 +37,26 @@ enum fate_state {
 struct fate_facts {
 	unsigned asked;			   /* the sources that have answered, or never will */
 	enum fate_state node_state, job_state, cluster_state;
-	const cJSON *node, *job, *cluster; /* where found; the RayCluster as it is watched */
+	const cJSON *node, *job, *cluster; /* NULL unless found; cluster comes from the watch */
 	const cJSON *pod_events, *cluster_events, *owner_events, *node_events; /* EventLists, or NULL */
 	int64_t now_ns;			   /* since 1970 */
 };
 
-/* Whether the pod's RayCluster is being deleted, or is gone. */
+/* Returns whether the pod's RayCluster is being deleted, or is gone. */
 bool fate_is_cluster_going(const struct fate_facts *facts);
 
-/* The sources to read next; 0: all are read, and fate_refine is due. */
+/* Returns the sources to read next; 0 if all have been read, so that fate_refine can run. */
 unsigned fate_next(const struct ray_failure *failure, const struct fate_facts *facts);
 
 /*
- * For a failure that is not recorded unless its class changes: whether the Node can change the class. The first function answers
- * before the Node was read, the second with the facts so far.
+ * These two are for a failure that is recorded only if its class changes. They return whether the
+ * Node can change the class: the first one before the Node was read, the second one with the facts
+ * so far.
  */
 bool fate_depends_on_node(const struct ray_failure *failure);
 bool fate_node_may_explain(const struct ray_failure *failure, const struct fate_facts *facts);
 
-/* Appends the path and query with which the API server is asked for a source. */
+/* Appends the path and query of the GET request for a source. */
 void fate_path(const struct ray_failure *failure, enum fate_source source, struct strbuf *out);
 
 /* Changes failure as a whole, or leaves it alone when memory is short. Returns whether it changed. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target: any JSON as {"node", "events", "cluster", "job"}, which tenants write in part. The failure stays one of this pod,
- * none that Events or a cluster explain is certain, and its texts fit the CRD.
+ * libFuzzer target: any JSON as {"node", "events", "cluster", "job"}, which tenants write in part.
+ * The failure must stay a failure of this pod, no conclusion from Events or a cluster may be
+ * certain, and the texts must fit the CRD.
  */
 #include <stdint.h>
 #include <stdlib.h>

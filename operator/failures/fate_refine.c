@@ -36,7 +36,7 @@ static bool time_of(const cJSON *object, const char *path, int64_t *ret_ns)
 	return text && time_parse(text, ret_ns, NULL) == 0;
 }
 
-/* A node that was made after the end is another one of that name. */
+/* A node that was made after the end is another node of the same name. */
 static void look_at_node(struct look *l)
 {
 	const struct fate_facts *facts = l->facts;
@@ -151,7 +151,7 @@ static void say_node_refused(const struct look *l)
 			    "the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
 }
 
-/* What was not seen may name somebody. */
+/* A source that was not seen may name a component. */
 static bool is_unseen(const struct look *l)
 {
 	return !l->facts->pod_events || (l->facts->node_state == FATE_UNSEEN && ray_failure_text(l->failure->node));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of one pod that grows for hours. */
+/* Describes the growing memory of one pod. */
 #include "operator/failures/growing.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that grows for hours towards its limit. */
+/* Reads a sidecar's warnings about memory that grows towards its limit. */
 #include "operator/failures/growth.h"
 
 #include <inttypes.h>

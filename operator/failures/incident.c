@@ -14,7 +14,10 @@
 #include "operator/failures/incident_rules.h"
 #include "operator/kube/object.h"
 
-/* So many causes with one key are tried for one end. More of them within the window are a crash loop. */
+/*
+ * At most this many causes with one key are tried for one end. More of them within the window are a
+ * crash loop.
+ */
 #define SCAN_MAX 16
 /* A chain has at most one end of each rank, and the centres of groups. */
 #define STEPS_MAX 16
@@ -62,7 +65,10 @@ static void collect(struct join *j, const struct incident_rule *rule)
 
 /* --- A group around one end -------------------------------------------------------------------------------- */
 
-/* The end with the lowest rank, so that there are no cycles. Of several with that rank, the head's Ray, or else the first. */
+/*
+ * Returns the end with the lowest rank, so that there are no cycles. Among several it is the head's
+ * Ray, or otherwise the first.
+ */
 static bool leads(const struct join *j, const struct clue *clue, const struct clue *leader)
 {
 	const struct incident_death *d = &j->deaths[clue->index], *l = &j->deaths[leader->index];
@@ -97,7 +103,7 @@ static void join_groups(struct join *j, const struct incident_rule *rule)
 
 /* --- An end that another explains ---------------------------------------------------------------------------- */
 
-/* The first clue of that key that is later; or the first of a later key. */
+/* Returns the first clue of that key that is later, or otherwise the first clue of a later key. */
 static size_t first_after(const struct join *j, const char *key, int64_t at_ns)
 {
 	size_t low = 0, high = j->n_clues;
@@ -123,7 +129,10 @@ static bool explains(const struct join *j, const struct incident_rule *rule, con
 	       cause->ended_ns - d->ended_ns <= before_s * NS_PER_SEC && (!rule->fits || rule->fits(cause, d));
 }
 
-/* The last cause before the end (the first, if the rule says so); else the first after it, as clocks differ and notices are late. */
+/*
+ * Returns the last cause before the end (the first if the rule says so); otherwise the first after
+ * it, as clocks differ and notices are late.
+ */
 static size_t find_cause(const struct join *j, const struct incident_rule *rule, size_t index)
 {
 	const char *key = rule->key(&j->deaths[index]);

@@ -29,7 +29,7 @@ struct incident_death {
 	const char *pod, *uid; /* the pod's name and uid */
 	const char *container, *node;
 	const char *process;  /* the process of Ray's own that ended first */
-	const char *ended_by; /* "kind/name/reason" of who deleted or stopped it */
+	const char *ended_by; /* "kind/name/reason" of the component that deleted or stopped it */
 	int64_t restart;      /* which instance of the container; -1: not known */
 	int64_t exit_code;    /* -1: none */
 	bool head;	      /* its pod is the head */
@@ -40,19 +40,22 @@ struct incident_death {
 };
 
 struct incident_place {
-	size_t first;	     /* the first cause; the end itself where nothing explains it */
-	size_t consequences; /* for a first cause: how many ends followed from it */
-	bool may_follow;     /* a cause that would explain it may still become known */
+	size_t first;	     /* the index of the first cause; the end's own index if nothing explains it */
+	size_t consequences; /* of a first cause: how many ends followed from it */
+	bool may_follow;     /* a cause that would explain the end may still become known */
 };
 
-/* Fills n places. Returns 0 or -ENOMEM. Takes nearly linear time in n. */
+/* Fills n places, one for each death. Returns 0 or -ENOMEM. Takes nearly linear time in n. */
 int incident_join(const struct incident_death *deaths, size_t n, struct incident_place *places);
 
-/* The incident's id, which is a label's value: the first cause's name, or its beginning and a hash. */
+/*
+ * Writes the incident's id, which is a label's value: the first cause's name, or the beginning of
+ * that name and a hash.
+ */
 #define INCIDENT_ID_MAX 64
 const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX]);
 
-/* "GCSFailed of the head", for a column of a list. */
+/* Writes a text such as "GCSFailed of the head" for a column of a list. */
 #define INCIDENT_TEXT_MAX 64
 const char *incident_text(const struct incident_death *first, const struct incident_death *death,
 			  char buf[static INCIDENT_TEXT_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The patches that a plan of incidents is made of. */
+/* Makes the patches of an incident plan. */
 #include <stdio.h>
 
 #include "lib/json.h"
@@ -12,7 +12,7 @@ static cJSON *patch_of(const char *namespace, const struct incident_change *chan
 {
 	cJSON *patch = object_new("afterglow.dev/v1alpha1", "RayFailure", namespace, change->name);
 
-	/* One of the same name that was made anew is another. */
+	/* An object of the same name that was made anew has another uid. */
 	if (*change->uid)
 		json_set_str(json_get(patch, "metadata"), "uid", change->uid);
 	return patch;

@@ -20,7 +20,7 @@
 /* A new count gets an Event when no more consequences have come for so long; the wait doubles with each Event. */
 #define QUIET_NS (30 * NS_PER_SEC)
 #define QUIET_DOUBLINGS_MAX 6
-/* An older failure already had its Event from an earlier operator, or is no news any more. */
+/* An older failure already had its Event from an earlier operator, or is too old for an Event. */
 #define NEWS_NS (600 * NS_PER_SEC)
 
 /* A name of Kubernetes; what is longer is a tenant's. */
@@ -34,8 +34,8 @@ struct incident_member {
 	int64_t created_ns;	    /* by the API server's clock; 0: not known */
 	int64_t seen_ns, grown_ns;  /* boottime: first seen; last time that consequences changed */
 	size_t consequences;	    /* at grown_ns */
-	bool is_told, is_silent;    /* it had its Event; it gets none */
-	size_t told;		    /* the consequences in its last Event */
+	bool is_emitted, is_silent;    /* its Event was emitted; the member gets no Event */
+	size_t emitted;		    /* the consequences in its last Event */
 	unsigned times;
 	int64_t refused_ns; /* boottime: so long the server is not asked again; 0: it did not refuse */
 };
@@ -92,14 +92,14 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 }
 
 /* What only this process knows about it stays. */
-static void keep_told(struct incident_member *m, const struct incident_member *old)
+static void keep_emitted(struct incident_member *m, const struct incident_member *old)
 {
 	m->seen_ns = old->seen_ns;
 	m->grown_ns = old->grown_ns;
 	m->consequences = old->consequences;
-	m->is_told = old->is_told;
+	m->is_emitted = old->is_emitted;
 	m->is_silent = old->is_silent;
-	m->told = old->told;
+	m->emitted = old->emitted;
 	m->times = old->times;
 }
 
@@ -123,7 +123,7 @@ int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure,
 	}
 	m->seen_ns = m->grown_ns = now_ns;
 	if (strmap_get(&cluster->members, story->death.name))
-		keep_told(m, strmap_get(&cluster->members, story->death.name));
+		keep_emitted(m, strmap_get(&cluster->members, story->death.name));
 	if (strmap_put(&cluster->members, story->death.name, m, &old) < 0) {
 		member_free(m);
 		return -ENOMEM;
@@ -262,9 +262,9 @@ static int64_t due_ns(const struct view *v, size_t i)
 
 	if (m->is_silent || place->first != i || is_settled(v, m))
 		return 0;
-	if (!m->is_told)
+	if (!m->is_emitted)
 		return m->seen_ns + (place->may_follow && !place->consequences ? TELL_LATER_NS : TELL_NS);
-	if (place->consequences <= m->told)
+	if (place->consequences <= m->emitted)
 		return 0;
 	return m->grown_ns + (QUIET_NS << MIN(m->times - 1, QUIET_DOUBLINGS_MAX));
 }
@@ -276,8 +276,8 @@ static void note_growth(struct view *v, size_t i)
 	if (m->consequences != v->places[i].consequences)
 		m->grown_ns = v->now_ns;
 	m->consequences = v->places[i].consequences;
-	/* Whoever deleted a pod knows that, so no Event says it. */
-	if (v->deaths[i].class == FAILURE_POD_DELETED || (!m->is_told && v->real_ns - m->created_ns > NEWS_NS))
+	/* A person or program that deleted a pod knows it, so no Event reports it. */
+	if (v->deaths[i].class == FAILURE_POD_DELETED || (!m->is_emitted && v->real_ns - m->created_ns > NEWS_NS))
 		m->is_silent = true;
 }
 
@@ -286,7 +286,7 @@ static int add_telling(struct view *v, size_t i)
 	struct incident_telling *telling = &v->plan.tellings[v->plan.n_tellings];
 
 	*telling = (struct incident_telling){ .name = strdup(v->deaths[i].name), .consequences = v->places[i].consequences,
-					      .again = v->members[i]->is_told };
+					      .again = v->members[i]->is_emitted };
 	incident_id(v->deaths[i].name, telling->id);
 	v->plan.n_tellings++;
 	return telling->name ? 0 : -ENOMEM;
@@ -310,15 +310,15 @@ static int plan_tellings(struct view *v)
 	return 0;
 }
 
-void incident_cluster_told(struct incident_cluster *cluster, const struct incident_telling *telling, bool told)
+void incident_cluster_emitted(struct incident_cluster *cluster, const struct incident_telling *telling, bool emitted)
 {
 	struct incident_member *m = strmap_get(&cluster->members, telling->name);
 
 	if (!m)
 		return;
-	m->is_told = true;
-	m->is_silent = m->is_silent || (!told && !telling->again);
-	m->told = telling->consequences;
+	m->is_emitted = true;
+	m->is_silent = m->is_silent || (!emitted && !telling->again);
+	m->emitted = telling->consequences;
 	m->times++;
 }
 

@@ -25,21 +25,25 @@ struct incident_cluster {
 void incident_cluster_release(struct incident_cluster *cluster);
 
 /*
- * A RayFailure, or its metadata; now_ns is boottime. One without a story (of an operator before this one) is no member.
- * -ENOMEM: it is not counted.
+ * Adds or replaces a failure: a RayFailure, or its metadata. now_ns is boottime. A failure without
+ * a story (an older operator wrote it) does not become a member. Returns -ENOMEM if the failure
+ * could not be added.
  */
 int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure, int64_t now_ns);
 void incident_cluster_remove(struct incident_cluster *cluster, const char *name);
 
-/* The ends of head pods. The caller frees the array; its texts are valid until the cluster changes. NULL: no memory. */
+/*
+ * Returns the ends of head pods; NULL if there is no memory. The caller frees the array; its texts
+ * are valid until the cluster changes.
+ */
 struct incident_death *incident_cluster_heads(const struct incident_cluster *cluster, size_t *ret_n);
 
 /* What to write into the status and marks of one failure. */
 struct incident_change {
 	char *name, *uid;
-	char id[INCIDENT_ID_MAX]; /* the incident's; "": the failure is alone */
-	char *first, *pod, *container; /* the first cause; NULL: the failure is that itself, or alone */
-	enum failure_class class; /* of the first cause */
+	char id[INCIDENT_ID_MAX]; /* the incident's id; "": the failure belongs to no incident */
+	char *first, *pod, *container; /* the first cause; NULL if the failure is the first cause, or is alone */
+	enum failure_class class; /* the class of the first cause */
 	char text[INCIDENT_TEXT_MAX];
 	size_t consequences;
 };
@@ -57,20 +61,26 @@ struct incident_plan {
 	struct incident_telling *tellings;
 	size_t n_changes, n_tellings;
 	bool more;	 /* there are more changes than the plan has room for */
-	int64_t next_ns; /* when the next Event is due, boottime; 0: none is */
+	int64_t next_ns; /* boottime when the next Event is due; 0: no Event is due */
 };
 
-/* now_ns is boottime, real_ns the time of day. -ENOMEM. */
+/* Plans at boottime now_ns; real_ns is the time of day. Returns 0 or -ENOMEM. */
 int incident_plan_make(struct incident_cluster *cluster, int64_t now_ns, int64_t real_ns, struct incident_plan *ret_plan);
 void incident_plan_release(struct incident_plan *plan);
 
-/* told: the Event was emitted. Otherwise it was left out, because its class had one a short time ago. */
-void incident_cluster_told(struct incident_cluster *cluster, const struct incident_telling *telling, bool told);
+/* emitted is false if the Event was left out, because its class had one a short time ago. */
+void incident_cluster_emitted(struct incident_cluster *cluster, const struct incident_telling *telling, bool emitted);
 
-/* The server does not take the change: until then, or until the failure is another, it is not planned again. until_ns is boottime. */
+/*
+ * Records that the server refused the change: it is not planned again before until_ns (boottime),
+ * unless the failure changes.
+ */
 void incident_cluster_refused(struct incident_cluster *cluster, const struct incident_change *change, int64_t until_ns);
 
-/* Merge patches; the caller owns them. NULL: no memory. The first is for the subresource status, the second comes after it. */
+/*
+ * Make merge patches, which the caller owns; NULL if there is no memory. Apply the one for the
+ * subresource status first.
+ */
 cJSON *incident_status_patch(const char *namespace, const struct incident_change *change);
 cJSON *incident_marks_patch(const char *namespace, const struct incident_change *change);
 

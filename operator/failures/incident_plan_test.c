@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written and told of a cluster's failures: until it is written, and once. */
+/* Plans the writes and Events for a cluster's failures: until they are written, and once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -205,7 +205,7 @@ static void many_changes_are_written_by_and_by(void **state)
 
 /* --- Telling ------------------------------------------------------------------------------------------------- */
 
-/* What is told by then, after so many seconds, as "name:consequences", "again" before it; "" for nothing. */
+/* Checks the Events that are due after so many seconds, as "name:consequences", with "again" before it; "" for none. */
 static void tells(struct world *w, int64_t after_s, const char *expected, bool may)
 {
 	char text[200] = "";
@@ -218,13 +218,13 @@ static void tells(struct world *w, int64_t after_s, const char *expected, bool m
 
 		snprintf(text + len, sizeof(text) - len, "%s%s%s:%zu", i ? " " : "", plan.tellings[i].again ? "again " : "",
 			 plan.tellings[i].name, plan.tellings[i].consequences);
-		incident_cluster_told(&w->cluster, &plan.tellings[i], may);
+		incident_cluster_emitted(&w->cluster, &plan.tellings[i], may);
 	}
 	assert_string_equal(text, expected);
 	incident_plan_release(&plan);
 }
 
-/* Else a tenant whose failures the server refuses, or a CRD of before, would have the operator ask for ever. */
+/* Otherwise a tenant with failures that the server refuses, or an older CRD, would have the operator ask for ever. */
 static void what_the_server_refuses_is_not_asked_again_at_once(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
@@ -284,7 +284,7 @@ static void who_is_refused_comes_back_when_it_may_be_taken(void **state)
 	incident_cluster_release(&w.cluster);
 }
 
-static void a_first_cause_is_told_soon_and_its_consequences_are_counted_later(void **state)
+static void a_first_cause_is_reported_soon_and_its_consequences_are_counted_later(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
 
@@ -309,7 +309,7 @@ static void a_first_cause_is_told_soon_and_its_consequences_are_counted_later(vo
 	incident_cluster_release(&w.cluster);
 }
 
-static void what_came_together_is_told_together(void **state)
+static void failures_that_came_together_are_reported_together(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
 
@@ -323,7 +323,7 @@ static void what_came_together_is_told_together(void **state)
 	incident_cluster_release(&w.cluster);
 }
 
-static void what_looks_like_a_consequence_is_told_when_no_cause_comes(void **state)
+static void a_likely_consequence_is_reported_when_no_cause_comes(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
 
@@ -338,7 +338,7 @@ static void what_looks_like_a_consequence_is_told_when_no_cause_comes(void **sta
 	incident_cluster_release(&w.cluster);
 }
 
-static void what_may_not_be_told_is_not_counted_either(void **state)
+static void an_event_that_may_not_be_emitted_is_not_counted_either(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
 
@@ -370,7 +370,7 @@ static void deletions_and_what_is_old_are_no_news(void **state)
 	incident_cluster_release(&w.cluster);
 }
 
-static void who_is_to_come_back_is_told_when(void **state)
+static void the_plan_says_when_the_next_event_is_due(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
 	struct incident_plan plan;
@@ -412,12 +412,12 @@ int main(void)
 		cmocka_unit_test(many_changes_are_written_by_and_by),
 		cmocka_unit_test(what_the_server_refuses_is_not_asked_again_at_once),
 		cmocka_unit_test(who_is_refused_comes_back_when_it_may_be_taken),
-		cmocka_unit_test(a_first_cause_is_told_soon_and_its_consequences_are_counted_later),
-		cmocka_unit_test(what_came_together_is_told_together),
-		cmocka_unit_test(what_looks_like_a_consequence_is_told_when_no_cause_comes),
-		cmocka_unit_test(what_may_not_be_told_is_not_counted_either),
+		cmocka_unit_test(a_first_cause_is_reported_soon_and_its_consequences_are_counted_later),
+		cmocka_unit_test(failures_that_came_together_are_reported_together),
+		cmocka_unit_test(a_likely_consequence_is_reported_when_no_cause_comes),
+		cmocka_unit_test(an_event_that_may_not_be_emitted_is_not_counted_either),
 		cmocka_unit_test(deletions_and_what_is_old_are_no_news),
-		cmocka_unit_test(who_is_to_come_back_is_told_when),
+		cmocka_unit_test(the_plan_says_when_the_next_event_is_due),
 		cmocka_unit_test(failures_without_a_story_are_left_alone),
 	};
 

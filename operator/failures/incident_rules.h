@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules by which one end can explain another. The first rule that applies wins. For incident.c only; pure. */
+/*
+ * Lists the rules by which one end can explain another. The first rule that applies wins. For
+ * incident.c only; pure.
+ */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_INCIDENT_RULES_H
 #define AFTERGLOW_OPERATOR_FAILURES_INCIDENT_RULES_H
 
@@ -7,17 +10,20 @@
 
 typedef bool incident_test(const struct incident_death *death);
 typedef bool incident_pair(const struct incident_death *cause, const struct incident_death *death);
-/* An end and its cause have the same key, as the same node. "": the rule does not apply to the end. */
+/*
+ * Returns the key that an end and its cause share, as the same node; "" if the rule does not apply
+ * to the end.
+ */
 typedef const char *incident_key(const struct incident_death *death);
 
 struct incident_rule {
 	incident_key *key;
 	incident_test *causes;
-	incident_test *follows; /* NULL: a group; its first end, or the head's, explains the others */
-	incident_pair *fits;	/* NULL: each pair does */
-	int after_s;  /* an end may come so long after its cause; in a group, so long after the first end */
-	int before_s; /* an end may come so long before its cause: clocks differ, and ends are noticed late */
-	bool is_late; /* the cause is often recorded after what follows from it */
+	incident_test *follows; /* NULL: the rule makes a group, and its first end, or the head's, explains the others */
+	incident_pair *fits;	/* NULL: every pair fits */
+	int after_s;  /* how long after its cause an end may come; in a group, how long after the first end */
+	int before_s; /* how long before its cause an end may come: clocks differ, and ends are noticed late */
+	bool is_late; /* the cause is often recorded after its consequences */
 	bool first;   /* the first cause in the window explains the end, rather than the last one before it */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends that hang together: stories as tables, told in any order. */
+/* Joins ends into incidents: stories as tables, with the ends in any order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void comes_out(const struct tale *tale, const struct row *const *rows, si
 }
 
 /* In the order written, backwards, and begun at each row: whatever is last known is late. */
-static void is_told(const struct tale *tale)
+static void is_reported(const struct tale *tale)
 {
 	const struct row *rows[ROWS_MAX];
 	size_t n = 0;
@@ -102,7 +102,7 @@ static void is_told(const struct tale *tale)
 
 #define TELL(tales) \
 	for (size_t tale_ = 0; tale_ < ARRAY_SIZE(tales); tale_++) \
-	is_told(&(tales)[tale_])
+	is_reported(&(tales)[tale_])
 
 static void workers_follow_their_head(void **state)
 {
@@ -500,7 +500,7 @@ static void an_incidents_id_fits_a_label(void **state)
 	assert_string_not_equal(incident_id(name, other), id);
 }
 
-static void a_cause_is_told_in_three_words(void **state)
+static void a_cause_is_described_in_three_words(void **state)
 {
 	static const struct {
 		struct row first, death;
@@ -537,7 +537,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_no_incident),
 		cmocka_unit_test(many_ends_take_little_time),
 		cmocka_unit_test(an_incidents_id_fits_a_label),
-		cmocka_unit_test(a_cause_is_told_in_three_words),
+		cmocka_unit_test(a_cause_is_described_in_three_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker whose head is known to have ended before it. */
+/* Refines the failure of a worker whose head ended before it. */
 #include "operator/failures/lost_head.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static cJSON *refined(const struct story *story, const struct incident_death *fi
 	how_long_before(story->death.ended_ns - first->ended_ns, when);
 	if (strcmp(json_str(spec, "confidence") ? json_str(spec, "confidence") : "", confidence_name(CONFIDENCE_CERTAIN)) == 0)
 		json_set_str(spec, "confidence", confidence_name(CONFIDENCE_LIKELY));
-	if (!story->is_told)
+	if (!story->is_reported)
 		become_lost(first, &story->death, when, copy);
 	add_evidence(first, when, spec);
 	failure_seal(copy);

@@ -16,7 +16,7 @@
 #include "operator/testing.h"
 
 /* What the worker's RayFailure becomes 20 s after the head's end, NULL: it stays. */
-static cJSON *becomes(const char *type, const char *class, int exit_code, const char *container, bool is_told, int seconds)
+static cJSON *becomes(const char *type, const char *class, int exit_code, const char *container, bool is_reported, int seconds)
 {
 	struct incident_death head = { .name = "h", .class = FAILURE_KERNEL_OOM_CONTAINER, .pod = "head-pod", .uid = "u0",
 				       .container = "ray-head", .node = "", .process = "", .ended_by = "", .head = true, .ray = true,
@@ -34,7 +34,7 @@ static cJSON *becomes(const char *type, const char *class, int exit_code, const 
 	failure = json_of(yaml);
 	assert_int_equal(time_parse("2026-11-21T01:29:20Z", &head.ended_ns, NULL), 0);
 	head.ended_ns -= seconds * NS_PER_SEC;
-	struct story_facts facts = story_facts_of(pod, container, is_told);
+	struct story_facts facts = story_facts_of(pod, container, is_reported);
 	story_begin(&facts, failure);
 	failure_seal(failure);
 	story = story_read(failure);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of containers that the kubelet made up. */
+/* Recognises ends of containers that the kubelet made up. */
 #include "operator/failures/made_up_end.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends of containers that the kubelet made up, because the runtime did not know the container any more: exit code 137, reason
- * ContainerStatusUnknown (kubelet_pods.go and status_manager.go of Kubernetes 1.34). For this folder only; pure.
+ * Recognises ends of containers that the kubelet made up, because the runtime did not know the
+ * container any more: exit code 137, reason ContainerStatusUnknown (kubelet_pods.go and
+ * status_manager.go of Kubernetes 1.34). For this folder only; pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_MADE_UP_END_H
 #define AFTERGLOW_OPERATOR_FAILURES_MADE_UP_END_H
@@ -10,28 +11,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the kubelet could not find the container any more, and made the exit code up. */
+/* Returns whether the kubelet could not find the container any more, and made the exit code up. */
 bool made_up_is_lost(const cJSON *terminated);
 
-/* Whether the kubelet made that end up, without a time or the container's ID. terminated NULL: no. */
+/*
+ * Returns whether the kubelet made that end up, without a time or the container's ID. terminated
+ * may be NULL.
+ */
 bool made_up_end(const cJSON *terminated);
 
 /*
- * The end that the kubelet made up for a container that was gone when it asked the runtime. The kubelet puts it into lastState, as
- * if another instance were to come. In a pod that was evicted none comes, and the kubelet makes up a second end for the instance
- * that never ran. NULL: the container's status has no such end.
+ * Returns the end that the kubelet made up for a container that was gone when it asked the runtime;
+ * NULL if the container's status has no such end. The kubelet puts the end into lastState, as if
+ * another instance were to come. In an evicted pod no instance comes, and the kubelet makes up a
+ * second end for the instance that never ran.
  */
 const cJSON *made_up_forgotten(const cJSON *status);
 
 /*
- * Whether the end in state.terminated is that of a container that had run. When a pod is terminated, the kubelet also makes up an
- * end for a container that was waiting for its first start, or for its next.
+ * Returns whether the container whose end is in state.terminated had run. When a pod is terminated,
+ * the kubelet also makes up an end for a container that was waiting for its first start, or for its
+ * next.
  */
 bool made_up_had_run(const cJSON *status);
 
 /*
- * The number of the instance that ended, from 0. current: its end is in state, otherwise in lastState. The kubelet's restart count
- * rises when the next instance appears in any state; for a container that it lost, at once, unless the pod is being deleted.
+ * Returns the number of the instance that ended, from 0. current: its end is in state, otherwise in
+ * lastState. The kubelet's restart count rises when the next instance appears in any state; for a
+ * lost container it rises at once, unless the pod is being deleted.
  */
 int64_t made_up_restart_of(const cJSON *pod, const cJSON *status, bool current);
 

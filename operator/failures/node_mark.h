@@ -35,17 +35,18 @@
 extern const char *const node_mark_fields[];
 
 struct node_mark {
-	struct ended_by by;  /* its name is the node, its reason what the mark means */
-	bool reclaimed;	     /* the machine itself goes away; false: the node may only have been emptied of its pods */
+	struct ended_by by;  /* its name is the node, its reason the meaning of the mark */
+	bool reclaimed;	     /* the machine itself goes away; false: perhaps only its pods were removed */
 	char evidence[300];  /* "taint ToBeDeletedByClusterAutoscaler=1763715600:NoSchedule" */
 };
 
-/* The most telling mark of the node. False: it has none. */
+/* Finds the node's mark that explains most. Returns false if the node has none. */
 bool node_mark_find(const cJSON *node, struct node_mark *ret_mark);
 
 /*
- * Writes the first taint for which the taint controller deletes pods, unreachable and not-ready among them, in the form of
- * evidence above. *ret_lost: the taint means that the node does not answer. False: the node has no such taint.
+ * Writes the first taint for which the taint controller deletes pods, unreachable and not-ready
+ * among them, in the form of evidence above. *ret_lost is set if the taint means that the node does
+ * not answer. Returns false if the node has no such taint.
  */
 bool node_mark_no_execute(const cJSON *node, char buf[static 300], bool *ret_lost);
 

@@ -102,7 +102,7 @@ static void a_mark_says_when_it_was_made_where_it_has_a_time(void **state)
 	}
 }
 
-static void taints_that_end_pods_are_told_from_those_that_keep_new_ones_away(void **state)
+static void taints_that_end_pods_are_distinguished_from_those_that_keep_new_pods_away(void **state)
 {
 	static const struct {
 		const char *node;
@@ -131,7 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_project_marks_its_nodes_in_its_own_way),
 		cmocka_unit_test(a_mark_says_when_it_was_made_where_it_has_a_time),
-		cmocka_unit_test(taints_that_end_pods_are_told_from_those_that_keep_new_ones_away),
+		cmocka_unit_test(taints_that_end_pods_are_distinguished_from_those_that_keep_new_pods_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A RayFailure for a CRD that is older than the operator. */
+/* Changes a RayFailure so that it fits a CRD that is older than the operator. */
 #include "operator/failures/older_crd.h"
 
 #include <stdio.h>
@@ -12,7 +12,10 @@
 #define VERDICT_MAX 1024 /* as the CRD has it */
 #define NAME_MAX_LEN 64
 
-/* "evidence" of "spec.evidence[0].source". False: it is no member of spec. */
+/*
+ * Writes the member of spec: "evidence" for "spec.evidence[0].source". Returns false if the path is
+ * outside spec.
+ */
 static bool member_of(const char *field, char ret_name[static NAME_MAX_LEN])
 {
 	size_t len;

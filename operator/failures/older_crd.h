@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes a RayFailure so that it fits a CRD that is older than the operator. Helm keeps CRDs when
- * a release is uninstalled, and another release that finds them does not upgrade them. Then the API
- * server refuses a class that it does not know, and with it the whole RayFailure. Pure.
+ * Changes a RayFailure so that it fits a CRD that is older than the operator, for example one that
+ * was applied by hand and that the chart does not upgrade. Then the API server refuses a class that
+ * it does not know, and with it the whole RayFailure. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_OLDER_CRD_H
 #define AFTERGLOW_OPERATOR_FAILURES_OLDER_CRD_H

@@ -35,9 +35,9 @@ struct owner {
 const char *owner_kind_name(enum owner_kind kind);
 
 /*
- * The owner of a RayCluster's pods: its controller, if that is of one of KubeRay's kinds; else the
- * object that KubeRay's labels name (ray.io/originated-from-crd and -cr-name, without a uid); else
- * the cluster itself. Returns false if the cluster has no name.
+ * Finds the owner of a RayCluster's pods: its controller, if that is of one of KubeRay's kinds;
+ * otherwise the object that KubeRay's labels name (ray.io/originated-from-crd and -cr-name, without
+ * a uid); otherwise the cluster itself. Returns false if the cluster has no name.
  */
 bool owner_of_cluster(const cJSON *cluster, struct owner *ret_owner);
 
@@ -50,11 +50,11 @@ const char *owner_format(const struct owner *owner, char buf[static OWNER_TEXT_M
 
 /* Writes spec.owner, spec.ownerText and the labels of a RayFailure. */
 void owner_set(const struct owner *owner, cJSON *failure);
-/* Reads what owner_set wrote. Returns false if there is nothing. */
+/* Reads back the owner that owner_set wrote. Returns false if failure has none. */
 bool owner_get(const cJSON *failure, struct owner *ret_owner);
 
 /*
- * The submission id of the attempt of a RayJob that ran in that cluster, as KubeRay has it in
+ * Finds the submission id of the RayJob's attempt that ran in that cluster, as KubeRay has it in
  * status.jobId; a retry has another cluster and another id. If the job has none, returns false and
  * leaves buf untouched.
  */

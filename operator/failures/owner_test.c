@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose a Ray pod is, from clusters as KubeRay makes them and from hostile ones. */
+/* Finds the owner of a Ray pod, from clusters as KubeRay makes them and from hostile ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pod's deletion and its containers' ends, in time. */
+/* Compares the times of a pod's deletion and of its containers' ends. */
 #include "operator/failures/pod_deletion.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sidecar in a pod says at /failures. */
+/* Reads a sidecar's answer at /failures. */
 #include "operator/failures/pod_report.h"
 
 #include <arpa/inet.h>

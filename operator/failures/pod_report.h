@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what the sidecar in a pod answers at /failures: the processes that died while
+ * Reads a sidecar's answer at /failures: the processes that died while
  * their container lives, and the containers that are held. The answer comes over the
  * pod's network, where the Ray container can pose as the sidecar. So each field is
  * checked, and only what concerns the pod itself is used. Pure.
@@ -30,30 +30,33 @@ struct pod_hold {
 };
 
 struct pod_report {
-	char tag[POD_REPORT_TAG_MAX]; /* for If-None-Match; "" when there is none */
+	char tag[POD_REPORT_TAG_MAX]; /* for If-None-Match; "": the answer has none */
 	struct ray_failures failures;
-	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* that have not ended */
+	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* the holds that have not ended */
 	size_t n_holds;
 	struct pod_ends ends; /* ends of containers that the pod's status may no longer show */
 	unsigned refused; /* entries that are not failures, or exceed the limit */
 	struct growth growths[GROWTHS_MAX]; /* warnings of memory that grows for hours */
 	size_t n_growths;
-	/* Why bundles do not reach the store, according to the sidecar; "": they do. */
+	/* Why bundles do not reach the store, according to the sidecar; "": they reach it. */
 	char store_trouble[POD_REPORT_TROUBLE_MAX];
 };
 
-/* The URL to ask. Returns false if this pod has no running sidecar that serves HTTP. */
+/*
+ * Writes the URL of the sidecar's answer. Returns false if the pod has no running sidecar that
+ * serves HTTP.
+ */
 bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX]);
 
 /*
- * A number that changes when something ended in the pod or its deletion began; then the sidecar
- * should be asked at once.
+ * Returns a number that changes when something ended in the pod or its deletion began; then the
+ * sidecar should be asked at once.
  */
 uint64_t pod_report_occasion(const cJSON *pod);
 
 /*
- * Parses an answer. -EPROTO: it is not the answer of a sidecar; -ESTALE: it comes from another pod,
- * which had or has the address.
+ * Parses an answer. Returns -EPROTO if it is not the answer of a sidecar, and -ESTALE if it comes
+ * from another pod, which had or has the address.
  */
 int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now_ns, struct pod_report *ret_report,
 		     struct err *err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: any bytes as a sidecar's answer. RayFailures that come out are of this pod, and print. */
+/*
+ * libFuzzer target: any bytes as a sidecar's answer. Each RayFailure from it must be about this
+ * pod, and must print as JSON.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -262,7 +262,7 @@ static void of_too_many_the_rest_is_counted(void **state)
 	pod_report_release(&report);
 }
 
-static void only_holds_that_go_on_and_end_are_told_of(void **state)
+static void only_holds_that_go_on_and_end_are_reported(void **state)
 {
 	static const struct {
 		const char *until;
@@ -364,7 +364,7 @@ int main(void)
 		cmocka_unit_test(entries_that_are_no_such_failures_are_counted_and_dropped),
 		cmocka_unit_test(others_text_is_tamed_and_others_bundles_are_not_passed_on),
 		cmocka_unit_test(of_too_many_the_rest_is_counted),
-		cmocka_unit_test(only_holds_that_go_on_and_end_are_told_of),
+		cmocka_unit_test(only_holds_that_go_on_and_end_are_reported),
 		cmocka_unit_test(the_event_says_until_when_and_how_to_end_it),
 		cmocka_unit_test(only_sidecars_that_run_and_serve_are_asked),
 		cmocka_unit_test(an_end_or_a_deletion_is_an_occasion),

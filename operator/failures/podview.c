@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a container died, as far as the pod's status tells. */
+/* Finds out from the pod's status why a container died. */
 #include "operator/failures/podview.h"
 
 #include <inttypes.h>
@@ -28,7 +28,10 @@ static bool is_kill(int64_t exit_code)
 	return exit_code == EXIT_SIGNAL_BASE + SIGKILL || exit_code == EXIT_SIGNAL_BASE + SIGTERM;
 }
 
-/* The signal that an exit code stands for, if it does. A program that ends with 160 or more hardly means a real-time one. */
+/*
+ * Returns the signal that an exit code stands for, or 0. A program that ends with 160 or more
+ * hardly means a real-time signal.
+ */
 static int signal_of_code(int64_t exit_code)
 {
 	int signo = exit_code > EXIT_SIGNAL_BASE && exit_code < EXIT_SIGNAL_BASE + 32 ? (int)exit_code - EXIT_SIGNAL_BASE : 0;
@@ -49,7 +52,7 @@ static void decide(struct podview *v, enum failure_class class, enum confidence 
 	v->from_outside = from_outside;
 }
 
-/* Others' text (messages of the kubelet and the scheduler) becomes evidence, not sentence. */
+/* Messages of the kubelet and the scheduler become evidence; they never become the sentence. */
 static void set_evidence(struct podview *v, const char *what, const char *reason, const char *message)
 {
 	char text[512], tame[400] = "";
@@ -60,7 +63,10 @@ static void set_evidence(struct podview *v, const char *what, const char *reason
 	text_tame(text, v->evidence, sizeof(v->evidence));
 }
 
-/* The first sentence of a message of the kubelet: "The node was low on resource: memory." */
+/*
+ * Takes the first sentence of a kubelet's message as the reason: "The node was low on resource:
+ * memory."
+ */
 static void by_node(const cJSON *pod, enum ended_by_kind kind, const char *message, struct podview *v)
 {
 	const char *end = message ? strstr(message, ". ") : NULL;
@@ -207,8 +213,9 @@ static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_
 }
 
 /*
- * What became of the pod comes before the exit code, and before the kubelet's OOMKilled, which may be of a kill that the container
- * survived. Only where the pod was deleted do the times tell that the OOM kill came first.
+ * The pod's fate comes before the exit code, and before the kubelet's OOMKilled, which may be about
+ * a kill that the container survived. Only if the pod was deleted do the times show that the OOM
+ * kill came first.
  */
 static bool by_fate(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
@@ -347,7 +354,7 @@ bool podview_is_open(const cJSON *pod, const char *container, const char *contai
 	const cJSON *forgotten = made_up_forgotten(status), *terminated = forgotten ? forgotten : json_get(status, "state.terminated");
 	const char *phase = json_str(pod, "status.phase"), *id = json_str(terminated, "containerID");
 
-	/* Without an ID it is told by its number, which is the same. */
+	/* An end without an ID belongs to the same instance: its number is the same. */
 	if (!terminated || (container_id && id && strcmp(container_id, id) != 0))
 		return false;
 	return !is(phase, "Failed") && !is(phase, "Succeeded") && may_be_from_outside(json_int(terminated, "exitCode", -1));
@@ -366,7 +373,10 @@ bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_v
 
 bool podview_cannot_start(const char *reason)
 {
-	/* Not ErrImagePull, which one attempt gives and the next may mend: after it comes ImagePullBackOff. */
+	/*
+	 * ErrImagePull is not listed: it is one attempt, and the next may succeed. ImagePullBackOff
+	 * follows it.
+	 */
 	static const char *const reasons[] = { "ImagePullBackOff",	   "ErrImageNeverPull",	   "InvalidImageName",
 					       "CreateContainerConfigError", "CreateContainerError" };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the kubelet killed a container for a failed probe. */
+/* Finds out whether the kubelet killed a container for a failed probe. */
 #include "operator/failures/probe_kill.h"
 
 #include <stdio.h>
@@ -16,7 +16,10 @@
 /* Not a probe, but the Event has the same form: a container with a failed postStart hook has not started. */
 #define POST_START "postStart hook"
 
-/* Asked to stop, `ray start` kills a raylet that hangs, as one does whose probe fails. */
+/*
+ * When `ray start` is asked to stop, it kills a raylet that hangs, and a raylet with a failing
+ * probe hangs.
+ */
 static bool may_be_ray_starts_kill(const struct ray_failure *f)
 {
 	const char *signal = f->first.name ? f->first.signal : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the kubelet killed a container for a failed probe, or a failed postStart
- * hook (class StartFailure). Only the pod's events tell: its status shows no more
+ * Finds out whether the kubelet killed a container for a failed probe, or a failed postStart
+ * hook (class StartFailure). Only the pod's Events show it: the pod's status shows no more
  * than the signal. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_PROBE_KILL_H
@@ -12,7 +12,9 @@
 
 #include "operator/failures/ray_failure.h"
 
-/* Whether a failed probe may explain this RayFailure, so that its Events are worth reading. */
+/*
+ * Returns whether a failed probe may explain this RayFailure, so that its Events are worth reading.
+ */
 bool probe_kill_possible(const struct ray_failure *failure);
 
 /*

@@ -89,7 +89,7 @@ static void the_events_decide(void **state)
 		    strcmp(confidence_name(failure->confidence), rows[i].confidence) != 0)
 			fail_msg("%s: %s, %s", rows[i].what, failure_class_name(failure->class),
 				 confidence_name(failure->confidence));
-		/* Whoever may create Events could have written it. */
+		/* Anybody who may create Events could have written it. */
 		assert_int_equal(failure->missing.n, 1);
 		assert_non_null(strstr(failure->missing.list[0].subject,
 				       expected ? "proof that the kubelet wrote the Event" : "who sent the signal"));

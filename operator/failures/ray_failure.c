@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A RayFailure in fields. */
+/* Allocates, fills and copies RayFailures. */
 #include "operator/failures/ray_failure.h"
 
 #include <assert.h>

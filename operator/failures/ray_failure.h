@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A RayFailure as the operator makes it: what is known of one death, in fields. It becomes JSON at
- * the edge, when it is written. Builders (failures.c, process_failure.c, earlier_end.c) fill it,
- * fate.h and failure_owners.h refine it; texts are copies that it owns. Pure.
+ * A RayFailure as the operator makes it: the known facts about one death, in fields. It becomes
+ * JSON only when it is written. Builders (failures.c, process_failure.c, earlier_end.c,
+ * unseen_end.c) fill it; fate.h and failure_owners.h refine it. It owns copies of its texts. Pure.
  *
- * A copy for which there was no memory is a field that is missing; oom_count() tells of it
- * (lib/oom.h).
+ * If there is no memory for a copy, the field stays unknown and oom_count() rises (lib/oom.h).
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_RAY_FAILURE_H
 #define AFTERGLOW_OPERATOR_FAILURES_RAY_FAILURE_H
@@ -20,16 +19,16 @@
 #include "operator/failures/owner.h"
 #include "operator/failures/story.h"
 
-#define RAY_FAILURE_NONE INT64_MIN /* of a number: it is not known */
+#define RAY_FAILURE_NONE INT64_MIN /* the value of a number that is not known */
 #define RAY_FAILURE_NOTES_MAX 32 /* of each kind; more are left out */
 #define RAY_FAILURE_PROCESSES_MAX 8
 
-/* Bytes, but for the age in milliseconds. */
+/* The figures are bytes, except for the sample's age in milliseconds. */
 struct ray_failure_memory {
 	int64_t limit, usage, peak, anon, file, shmem, sample_age_ms;
 };
 
-/* A process of the container, as the last sample saw it. growth: bytes a second. */
+/* A process of the container, as the last sample saw it. growth is in bytes per second. */
 struct ray_failure_process {
 	int64_t pid, rss, shared, growth;
 	char *name; /* NULL: not known */
@@ -37,13 +36,16 @@ struct ray_failure_process {
 
 /* The process that ended first. */
 struct ray_failure_first {
-	char *name; /* NULL: it is not known which */
-	int64_t pid; /* RAY_FAILURE_NONE, as of exit_code */
+	char *name; /* NULL: not known which process ended first */
+	int64_t pid; /* RAY_FAILURE_NONE: not known; the same holds for exit_code */
 	char *signal;
 	int64_t exit_code;
 };
 
-/* Evidence: from where, and which. What is missing: what, and what would provide it. */
+/*
+ * One piece of evidence (subject: its source), or one missing fact (subject: the fact, text: what
+ * would provide it).
+ */
 struct ray_failure_note {
 	char *subject, *text; /* either NULL: not known */
 };
@@ -54,8 +56,9 @@ struct ray_failure_notes {
 };
 
 /*
- * A text that is NULL is not known, and left out; an empty one, too, but for the labels. Thousands
- * may wait to be written, so what most failures lack is allocated where it is there.
+ * A text that is NULL is not known, and is not written; an empty text is written only as a label.
+ * Thousands of RayFailures may wait to be written, so members that most of them lack are allocated
+ * only where they exist.
  */
 struct ray_failure {
 	char *namespace, *name;
@@ -64,7 +67,8 @@ struct ray_failure {
 	bool pod_deleted; /* the container ended after its pod was deleted */
 	char *container, *container_id;
 	int64_t restart; /* which instance, from 0 */
-	bool container_lives; /* a process of it died */
+	int64_t more_ends; /* ends of earlier instances for which it also stands (unseen_end.h) */
+	bool container_lives; /* a process of the container died, and the container lives on */
 	struct story_facts story;
 	char *started_at, *ended_at; /* RFC 3339 */
 	int64_t exit_code;
@@ -82,59 +86,68 @@ struct ray_failure {
 	size_t n_processes;
 	struct ray_failure_notes evidence, missing;
 	char *bundle;
-	char *signature; /* the sidecar's; one is made of the other fields where that is not good */
+	char *signature; /* the sidecar's; ray_failure_sign replaces it unless it is good */
 };
 
-/* Nothing is known. */
+/* Makes failure a RayFailure of which nothing is known. */
 void ray_failure_init(struct ray_failure *failure);
 void ray_failure_release(struct ray_failure *failure);
 
-/* On the heap, where it waits to be written. NULL: no memory, which oom_count() counts. */
+/* Allocates a RayFailure on the heap. Returns NULL if there is no memory, and oom_count() rises. */
 struct ray_failure *ray_failure_new(void);
 void ray_failure_free(struct ray_failure *failure); /* NULL is allowed */
-/* A copy of its own, whole or NULL. */
+/* Returns a whole copy that owns its texts, or NULL if there is no memory. */
 struct ray_failure *ray_failure_copy(const struct ray_failure *failure);
 /* Puts the content of better into failure and frees better. */
 void ray_failure_become(struct ray_failure *failure, struct ray_failure *better);
 
-/* "namespace/name", which the caller owns. NULL: it has no name, or there is no memory. */
+/*
+ * Returns "namespace/name", which the caller owns; NULL if failure has no name, or there is no
+ * memory.
+ */
 char *ray_failure_key(const struct ray_failure *failure);
 
-/* Copies text into a field; NULL: it is not known any more. */
+/* Replaces a field by a copy of text; NULL makes it unknown. */
 void ray_failure_set(char **field, const char *text);
-/* A field's text; NULL: it is not known, or empty. */
+/* Returns a field's text; NULL if it is unknown or empty. */
 const char *ray_failure_text(const char *field);
 void ray_failure_add_evidence(struct ray_failure *failure, const char *source, const char *text);
 void ray_failure_add_missing(struct ray_failure *failure, const char *what, const char *needs);
 void ray_failure_drop_missing(struct ray_failure *failure, const char *what);
-/* NULL: it has none. */
+/* Sets a copy of owner; NULL: the failure has no known owner. */
 void ray_failure_set_owner(struct ray_failure *failure, const struct owner *owner);
 
 /*
- * Memory, processes and the process that ended first, of a report as termination_take gives it;
- * NULL: nothing.
+ * Copy memory figures and processes, and the process that ended first, from a report as
+ * termination_take makes it. If report is NULL, they do nothing.
  */
 void ray_failure_take_memory(struct ray_failure *failure, const cJSON *report);
 void ray_failure_take_first(struct ray_failure *failure, const cJSON *report);
-/* Its evidence, and what is missing. */
+/* Adds the report's evidence and missing facts. */
 void ray_failure_take_notes(struct ray_failure *failure, const cJSON *report);
 
-/* To be called when all is filled in: what is no good signature is replaced by one of the fields. */
+/*
+ * Call it when all fields are filled in: it replaces a signature that is not good by one made of
+ * the fields.
+ */
 void ray_failure_sign(struct ray_failure *failure);
 
 /*
- * The object as it is written (afterglow.dev/v1alpha1); the caller owns it. class, verdict and
- * ended_at must be there.
+ * Returns the object as it is written (afterglow.dev/v1alpha1); the caller owns it. class, verdict
+ * and ended_at must be set.
  */
 cJSON *ray_failure_to_json(const struct ray_failure *failure);
 
-/* Several, each of which belongs to the list. */
+/* A list that owns its RayFailures. */
 struct ray_failures {
 	struct ray_failure **list;
 	size_t n;
 };
 
-/* Takes failure; NULL, and one for which there is no memory, is left out and noted (lib/oom.h). */
+/*
+ * Takes ownership of failure. A failure that is NULL, or for which there is no memory, is left out
+ * and counted (lib/oom.h).
+ */
 void ray_failures_add(struct ray_failures *failures, struct ray_failure *failure);
 void ray_failures_release(struct ray_failures *failures);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A RayFailure from and to JSON: what a sidecar's report gives it, and the object as it is written. */
+/* Takes a RayFailure's fields from a sidecar's report, and makes the object as it is written. */
 #include "operator/failures/ray_failure.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/json.h"
@@ -15,7 +17,7 @@
 
 #define PIDS_MAX 4194304
 
-/* --- Of a report ------------------------------------------------------------------------------ */
+/* --- From a report ---------------------------------------------------------------------------- */
 
 static int64_t number(const cJSON *object, const char *name)
 {
@@ -116,12 +118,16 @@ static void put_labels(const struct ray_failure *f, cJSON *metadata)
 static void put_annotations(const struct ray_failure *f, cJSON *metadata)
 {
 	cJSON *annotations = json_object_at(metadata, "annotations");
+	char count[24];
 
 	json_set_str(annotations, FAILURE_ENDED_ANNOTATION, f->ended_at);
 	if (f->pod_created_at)
 		json_set_str(annotations, FAILURE_POD_ANNOTATION, f->pod_created_at);
 	if (f->pod_deleted)
 		json_set_str(annotations, FAILURE_DELETED_ANNOTATION, "true");
+	snprintf(count, sizeof(count), "%" PRId64, f->more_ends);
+	if (f->more_ends)
+		json_set_str(annotations, FAILURE_MORE_ENDS_ANNOTATION, count);
 }
 
 static void put_whose(const struct ray_failure *f, cJSON *spec)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long RayFailures are kept, and how many of a namespace. */
+/* Decides how long RayFailures are kept, and how many of them in a namespace. */
 #include "operator/failures/retention.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long RayFailures are kept, and how many of a namespace. Pure: time is an argument. */
+/*
+ * Decides how long RayFailures are kept, and how many of them in a namespace. Pure: time is an
+ * argument.
+ */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_RETENTION_H
 #define AFTERGLOW_OPERATOR_FAILURES_RETENTION_H
 
@@ -12,42 +15,48 @@
 #include "lib/strmap.h"
 
 struct retention {
-	int64_t max_age_ns; /* since the end that it tells of; 0: for ever */
-	unsigned max_count; /* of one namespace, the newest; 0: all */
+	int64_t max_age_ns; /* since the end that the RayFailure reports; 0: no limit */
+	unsigned max_count; /* how many of the newest RayFailures of a namespace stay; 0: all */
 };
 
-/* Of a namespace. */
+/* Returns the retention of a namespace. */
 typedef struct retention retention_fn(void *arg, const char *namespace);
 
-/* "720h", "30d", "90m", "45s"; "0" and "" are for ever. -EINVAL says what would be right. */
+/*
+ * Parses "720h", "30d", "90m" or "45s"; "0" and "" mean no limit. Returns -EINVAL with a message
+ * that names the right form.
+ */
 int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err);
 
 struct kept {
 	char *namespace, *name, *uid;
 	int64_t ended_ns; /* since 1970 */
-	bool leaving; /* its deletion is under way */
+	bool leaving; /* it is being deleted */
 };
 
-/* The RayFailures that there are, by key. */
+/* The existing RayFailures, by key. */
 struct kept_set {
 	struct strmap all; /* "namespace/name" -> struct kept */
 	struct strmap namespaces; /* namespace -> struct kept_namespace */
 };
 
 void kept_set_release(struct kept_set *set);
-/* A RayFailure, or only its metadata, is there, or not any more. -ENOMEM: it is not counted. */
+/*
+ * Adds a RayFailure, or only its metadata, to the set, or removes it. kept_set_add returns 0, or
+ * -ENOMEM if the RayFailure could not be added.
+ */
 int kept_set_add(struct kept_set *set, const cJSON *failure);
 void kept_set_remove(struct kept_set *set, const cJSON *failure);
 
 /*
- * Whether a RayFailure of that namespace and end (since 1970; INT64_MAX: not known) that is still to be written would stay: else it
- * need not be written.
+ * Returns whether a RayFailure that is still to be written would stay; otherwise it need not be
+ * written. ended_ns is the time of its end since 1970, INT64_MAX if that is not known.
  */
 bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace, int64_t ended_ns, int64_t now_ns);
 
 /*
- * The next to go that is not leaving yet: too old, or the oldest of a namespace
- * that has too many; NULL: none. ret_reason is "age" or "count".
+ * Returns the next RayFailure to delete that is not leaving yet: one that is too old, or the
+ * oldest of a namespace that has too many; NULL if there is none. ret_reason is "age" or "count".
  */
 struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signature of a failure. */
+/* Makes and checks the signature of a failure. */
 #include "operator/failures/signature.h"
 
 #include <inttypes.h>
@@ -41,7 +41,10 @@ bool signature_is_good(const char *text, const char *class)
 	return detail && detail != process;
 }
 
-/* One part between the colons: what a signature may not have, or another colon, becomes '_'. */
+/*
+ * Writes one part between the colons. A character that a signature may not have, and a colon,
+ * becomes '_'.
+ */
 static void add_part(const char *from, char buf[static PART_MAX])
 {
 	size_t n = 0;
@@ -75,7 +78,7 @@ static void add_detail(const struct signature_parts *parts, char buf[static PART
 void signature_make(const struct signature_parts *parts, char buf[static SIGNATURE_MAX + 1])
 {
 	const char *class = text_or(parts->class, "Unknown");
-	/* How is known, and not why: two such ends may have different causes. */
+	/* The operator knows how it ended, but not why: two such ends may have different causes. */
 	static const char *const unexplained[] = { "ApplicationError", "Killed", "Terminated", "Unknown" };
 	char process[PART_MAX], detail[PART_MAX];
 	const char *mark = "";
@@ -88,7 +91,7 @@ void signature_make(const struct signature_parts *parts, char buf[static SIGNATU
 	snprintf(buf, SIGNATURE_MAX + 1, VERSION "%.40s:%s:%s%s", class, process, detail, mark);
 }
 
-void signature_set(const char *told, cJSON *spec)
+void signature_set(const char *reported, cJSON *spec)
 {
 	const struct signature_parts parts = {
 		.class = text_or(json_str(spec, "class"), "Unknown"),
@@ -103,9 +106,9 @@ void signature_set(const char *told, cJSON *spec)
 	};
 	char made[SIGNATURE_MAX + 1];
 
-	if (!signature_is_good(told, parts.class)) {
+	if (!signature_is_good(reported, parts.class)) {
 		signature_make(&parts, made);
-		told = made;
+		reported = made;
 	}
-	json_set_str(spec, "signature", told);
+	json_set_str(spec, "signature", reported);
 }

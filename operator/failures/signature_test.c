@@ -62,10 +62,10 @@ static void its_length_has_a_limit(void **state)
 	assert_true(signature_is_good(text, "Killed"));
 }
 
-static void what_no_sidecar_told_is_made_of_what_is_known(void **state)
+static void a_signature_without_a_sidecar_is_made_of_the_known_facts(void **state)
 {
 	static const struct {
-		const char *told, *spec, *is;
+		const char *reported, *spec, *is;
 	} rows[] = {
 		{ "v1:Killed:ray::f:here", "{class: Killed, container: ray-worker}", "v1:Killed:ray::f:here" },
 		{ NULL, "{class: ApplicationError, container: ray-worker, exitCode: 3}", "v1:ApplicationError:ray-worker:exit=3?" },
@@ -84,7 +84,7 @@ static void what_no_sidecar_told_is_made_of_what_is_known(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		_cleanup_json_ cJSON *spec = json_of(rows[i].spec);
 
-		signature_set(rows[i].told, spec);
+		signature_set(rows[i].reported, spec);
 		assert_string_equal(json_str(spec, "signature"), rows[i].is);
 		/* What was made stays when it is looked at again. */
 		signature_set(json_str(spec, "signature"), spec);
@@ -97,7 +97,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_form_is_good),
 		cmocka_unit_test(its_length_has_a_limit),
-		cmocka_unit_test(what_no_sidecar_told_is_made_of_what_is_known),
+		cmocka_unit_test(a_signature_without_a_sidecar_is_made_of_the_known_facts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

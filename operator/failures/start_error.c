@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a container could not be started. */
+/* Finds out why a container could not be started. */
 #include "operator/failures/start_error.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 
-/* An image without any shell, and we have put one before the command. */
+/* The image has no shell at all, and the webhook has put one before the command. */
 static void add_shell_hint(const cJSON *pod, const char *message, char *sentence, size_t size)
 {
 	size_t len = strlen(sentence);
@@ -22,7 +22,7 @@ static void add_shell_hint(const cJSON *pod, const char *message, char *sentence
 		 " (Afterglow starts the command by that shell; annotation afterglow.dev/inject: \"false\" leaves it as it is)");
 }
 
-/* Of the runtime's chain of causes the last, its own, counts. */
+/* In the runtime's chain of causes the last is the cause itself. */
 void start_error_add(const cJSON *pod, const char *message, char *sentence, size_t size)
 {
 	static const char runtime[] = "unable to start container process: ";

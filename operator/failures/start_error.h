@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a container could not be started, which stands nowhere but in the kubelet's words. For this folder only; pure. */
+/*
+ * Finds out why a container could not be started; only the kubelet's message says it. For this
+ * folder only; pure.
+ */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_START_ERROR_H
 #define AFTERGLOW_OPERATOR_FAILURES_START_ERROR_H
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
-/* Appends ": " and the cause to the sentence in a buffer of that size; nothing without a message (NULL is allowed) or room. */
+/*
+ * Appends ": " and the cause to the sentence in a buffer of size bytes. Without a message (NULL) or
+ * room it appends nothing.
+ */
 void start_error_add(const cJSON *pod, const char *message, char *sentence, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts by which a failure is joined with others, as an annotation. */
+/* Keeps the facts by which a failure is joined with others in an annotation. */
 #include "operator/failures/story.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #define ENDED_BY_MAX 600
 /* Longer than we write it, with each character escaped: a tenant's, of which each replica would keep a copy. */
 #define STORY_MAX 8192
-/* KubeRay's, on the pods of a cluster whose GCS keeps its tables in Redis. */
+/* KubeRay's annotation on the pods of a cluster whose GCS keeps its tables in Redis. */
 #define FT_ANNOTATION "ray.io/ft-enabled"
 
 static cJSON *annotation(const cJSON *object, const char *name)
@@ -38,7 +38,7 @@ static void set_annotation(cJSON *failure, const cJSON *story)
 		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, text);
 }
 
-struct story_facts story_facts_of(const cJSON *pod, const char *container, bool is_told)
+struct story_facts story_facts_of(const cJSON *pod, const char *container, bool is_reported)
 {
 	const char *rays = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
 	const char *ft = cJSON_GetStringValue(annotation(pod, FT_ANNOTATION));
@@ -46,7 +46,7 @@ struct story_facts story_facts_of(const cJSON *pod, const char *container, bool 
 	return (struct story_facts){
 		.is_rays = rays && strcmp(rays, container) == 0, /* KubeRay and Afterglow put Ray into the first container */
 		.outlives_gcs = ft && strcmp(ft, "true") == 0,
-		.is_told = is_told,
+		.is_reported = is_reported,
 	};
 }
 
@@ -58,7 +58,7 @@ void story_begin(const struct story_facts *facts, cJSON *failure)
 		json_set(story, "ray", cJSON_CreateTrue());
 	if (facts->outlives_gcs)
 		json_set(story, "ft", cJSON_CreateTrue());
-	if (facts->is_told)
+	if (facts->is_reported)
 		json_set(story, "told", cJSON_CreateTrue());
 	set_annotation(failure, story);
 }
@@ -149,7 +149,7 @@ static void find_texts(const cJSON *failure, const cJSON *json, const char *text
 		texts[i] = json_str(json, names[i]);
 }
 
-/* All texts into one piece of memory, one after the other. */
+/* Puts all texts into one piece of memory, one after the other. */
 static char *copy_texts(const char *const texts[static TEXT_COUNT], const char *ret_copies[static TEXT_COUNT])
 {
 	size_t size = 0, at = 0;
@@ -212,7 +212,7 @@ struct story *story_read(const cJSON *failure)
 	death.process = copies[PROCESS];
 	death.ended_by = copies[ENDED_BY];
 	story->death = death;
-	story->is_told = json_bool(json, "told", false);
+	story->is_reported = json_bool(json, "told", false);
 	return story;
 }
 

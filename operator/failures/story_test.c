@@ -22,8 +22,8 @@
 	"spec: {pod: w1, podUID: u1, container: ray-worker, node: n1, restartCount: 2, exitCode: 1, process: {name: raylet, " \
 	"signal: SIGKILL}, endedBy: {kind: RayJob, name: train, reason: TTL}}\n"
 
-/* What is told of a failure to those who see only its metadata. */
-static struct story *told(const char *pod_yaml, const char *failure_yaml)
+/* Writes the story of a failure and reads it back from the metadata alone. */
+static struct story *story_of(const char *pod_yaml, const char *failure_yaml)
 {
 	_cleanup_json_ cJSON *pod = json_of(pod_yaml), *failure = json_of(failure_yaml);
 	const char *container = json_str(failure, "spec.container");
@@ -37,9 +37,9 @@ static struct story *told(const char *pod_yaml, const char *failure_yaml)
 	return story_read(failure);
 }
 
-static void a_story_is_told_whole(void **state)
+static void a_story_is_written_whole(void **state)
 {
-	struct story *story = told(POD, METADATA SPEC);
+	struct story *story = story_of(POD, METADATA SPEC);
 	int64_t ns;
 
 	(void)state;
@@ -56,7 +56,7 @@ static void a_story_is_told_whole(void **state)
 	assert_string_equal(story->death.ended_by, "RayJob/train/TTL");
 	assert_int_equal(story->death.restart, 2);
 	assert_int_equal(story->death.exit_code, 1);
-	assert_true(story->is_told);
+	assert_true(story->is_reported);
 	assert_true(story->death.ray && story->death.signaled && story->death.outlives_gcs);
 	assert_false(story->death.head || story->death.lives);
 	story_free(story);
@@ -64,7 +64,7 @@ static void a_story_is_told_whole(void **state)
 
 static void what_is_not_known_is_empty(void **state)
 {
-	struct story *story = told("spec: {}\n", METADATA "spec: {container: other, containerLives: true}\n");
+	struct story *story = story_of("spec: {}\n", METADATA "spec: {container: other, containerLives: true}\n");
 
 	(void)state;
 	assert_non_null(story);
@@ -90,7 +90,7 @@ static void texts_of_others_are_bounded(void **state)
 	name[sizeof(name) - 1] = '\0';
 	snprintf(yaml, sizeof(yaml), METADATA "spec: {container: ray-worker, process: {name: \"\\e]0;%s\"}, endedBy: {kind: \"%s\"}}\n", name,
 		 name);
-	story = told(POD, yaml);
+	story = story_of(POD, yaml);
 	assert_non_null(story);
 	assert_int_equal(strlen(story->death.process), 253);
 	assert_memory_equal(story->death.process, "?]0;x", 5);
@@ -169,7 +169,7 @@ static void only_the_mark_says_that_a_container_lives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_story_is_told_whole),
+		cmocka_unit_test(a_story_is_written_whole),
 		cmocka_unit_test(what_is_not_known_is_empty),
 		cmocka_unit_test(texts_of_others_are_bounded),
 		cmocka_unit_test(a_story_that_is_longer_than_ours_is_none),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a container's termination message. */
+/* Reads a container's termination message. */
 #include "operator/failures/termination.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static void take_signature(const cJSON *from, cJSON *to)
 		json_set_str(to, "signature", text);
 }
 
-/* Who ended first; without a name it is nobody. */
+/* Takes the process that ended first; a process without a name is dropped. */
 static void take_first(const cJSON *from, cJSON *to)
 {
 	const cJSON *process = cJSON_GetObjectItemCaseSensitive(from, "process");
@@ -137,7 +137,10 @@ static void take_memory(const cJSON *from, cJSON *to)
 		take_number(memory, taken, memory_fields[i], 0);
 }
 
-/* The members of an array in from, one by one and max at most, each filled by take; those without what tells of them are none. */
+/*
+ * Takes at most max members of the array from, each filled by take; a member without its
+ * identifying field is dropped.
+ */
 static void take_array(const cJSON *from, cJSON *to, const char *name, const char *telling, int max,
 		       void (*take)(const cJSON *from, cJSON *to))
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: any bytes as a termination message. What comes out must print and parse again as it is. */
+/*
+ * libFuzzer target: any bytes as a termination message. The result must print, and parse again to
+ * the same.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

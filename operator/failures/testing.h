@@ -3,12 +3,25 @@
 #ifndef AFTERGLOW_OPERATOR_FAILURES_TESTING_H
 #define AFTERGLOW_OPERATOR_FAILURES_TESTING_H
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/failures/earlier_end.h"
 #include "operator/failures/ray_failure.h"
 #include "operator/testing.h"
+
+/* Returns a time in the hour of the tests, from its minutes and seconds ("30:02"). */
+static inline int64_t time_in_hour(const char *text)
+{
+	char whole[64];
+	int64_t ns;
+
+	snprintf(whole, sizeof(whole), "2026-11-21T01:%sZ", text);
+	assert_true(end_time_parse(whole, &ns));
+	return ns;
+}
 
 static inline struct ended_by sender_of_json(const cJSON *object)
 {
@@ -60,7 +73,10 @@ static inline void owner_of_json(const cJSON *json, struct ray_failure *f)
 		ray_failure_set_owner(f, &owner);
 }
 
-/* What ray_failure_to_json would write so, but for labels and annotations. */
+/*
+ * Makes a RayFailure of which ray_failure_to_json makes json again, except for labels and
+ * annotations.
+ */
 static inline struct ray_failure *failure_of_json(const cJSON *json)
 {
 	struct ray_failure *f = ray_failure_new();
@@ -91,7 +107,7 @@ static inline struct ray_failure *failure_of_yaml(const char *yaml)
 	return failure_of_json(json);
 }
 
-/* Takes failure. */
+/* Takes ownership of failure. */
 static inline cJSON *json_of_failure(struct ray_failure *failure)
 {
 	cJSON *json = ray_failure_to_json(failure);
@@ -100,7 +116,7 @@ static inline cJSON *json_of_failure(struct ray_failure *failure)
 	return json;
 }
 
-/* As an array. Takes what is in failures. */
+/* Makes an array. Takes ownership of the content of failures. */
 static inline cJSON *json_of_failures(struct ray_failures *failures)
 {
 	cJSON *array = cJSON_CreateArray();

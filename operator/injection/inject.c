@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar in a Ray pod. */
+/* Adds the sidecar to a Ray pod. */
 #include "operator/injection/inject.h"
 
 #include <stdio.h>
@@ -39,8 +39,8 @@ static void add_string(cJSON *array, const char *text)
 }
 
 /*
- * Kubernetes puts values in place of $(NAME) in command and args, and $ in place
- * of $$: what has to arrive as it is has each $ doubled.
+ * Kubernetes replaces $(NAME) in command and args by values, and $$ by $.
+ * So in text that must arrive unchanged each $ is doubled.
  */
 static void add_literal(cJSON *array, const char *text)
 {
@@ -54,7 +54,7 @@ static void add_literal(cJSON *array, const char *text)
 	add_string(array, strbuf_str(&sb));
 }
 
-/* Anything that is told by its name: a volume, a container, a reference to a Secret. */
+/* Makes an object with a name: a volume, a container, a reference to a Secret. */
 static cJSON *named_new(const char *name)
 {
 	cJSON *volume = cJSON_CreateObject();
@@ -99,12 +99,18 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 
 	add_launchers(pod_spec, in->launchers);
 	add_empty_dir(pod_spec, "afterglow-run", NULL, "16Mi");
-	/* For the node agent, which reaches it below the kubelet's directory. Only the sidecar mounts it: nobody else can pass for the node. */
+	/*
+	 * Adds the volume of the node agent, which reaches it below the kubelet's directory. Only
+	 * the sidecar mounts it, so no other container can pose as the node.
+	 */
 	add_empty_dir(pod_spec, NODE_VOLUME, NULL, "1Mi");
 	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
 		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
-	/* For what the sidecar writes all the time, and for a spool that cannot be written. Of the sidecar's memory, not of Ray's. */
+	/*
+	 * Adds the volume for the files that the sidecar writes all the time, and for a spool that
+	 * cannot be written. It counts as the sidecar's memory, not Ray's.
+	 */
 	add_empty_dir(pod_spec, "afterglow-memory", "Memory", "32Mi");
 	if (in->policy->syslog) {
 		volume = named_new("afterglow-syslog");
@@ -158,6 +164,7 @@ static void add_store_args(cJSON *args, const struct injection *in)
 		add_value(args, "--store-s3-region", p->store.s3_region);
 		add_value(args, "--store-s3-role-arn", p->store.s3_role_arn);
 		add_value(args, "--store-s3-sts-endpoint", p->store.s3_sts_endpoint);
+		add_value(args, "--store-azure-endpoint", p->store.azure_endpoint);
 		add_value(args, "--store-webhdfs-user", p->store.webhdfs_user);
 		add_value(args, "--store-cores-prefix", p->store.cores_prefix);
 		if (p->store.s3_path_style)
@@ -174,8 +181,8 @@ static void add_store_args(cJSON *args, const struct injection *in)
 }
 
 /*
- * A pod that is not restarted for ever is over when its last container is. KubeRay, for one, waits for that with OnFailure: a
- * sidecar that stayed would keep it waiting.
+ * A pod that is not always restarted ends when its last container ends. With OnFailure, KubeRay,
+ * for example, waits for that: a sidecar that stayed would keep it waiting.
  */
 static const char *leave_after(const cJSON *pod_spec)
 {
@@ -265,9 +272,9 @@ static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
 }
 
 /*
- * Capabilities given to a user other than root are worth nothing (Kubernetes has
+ * Capabilities of a user other than root have no effect (Kubernetes has
  * no ambient ones): for the kernel log the sidecar starts as root and becomes its
- * user by itself (--run-as), with CAP_SYSLOG as all that it keeps.
+ * user by itself (--run-as), and keeps only CAP_SYSLOG.
  */
 static void add_kernel_log_security(cJSON *security)
 {
@@ -296,8 +303,8 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 }
 
 /*
- * /metrics, /healthz, /failures. Not in the node's network: there a container's port is one of the node's, and the
- * scheduler would keep two Ray pods off one node for its sake.
+ * Serves /metrics, /healthz, /failures, except in the node's network: there a container's port is
+ * one of the node's, and the scheduler would never put two such Ray pods on one node.
  */
 static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 {
@@ -332,8 +339,8 @@ static cJSON *wanted_resources(const struct policy *policy)
 }
 
 /*
- * Of a pod with resources of its own the sidecar takes its part without a claim: the requests of all containers may not be
- * more than the pod's. A Guaranteed pod stays one.
+ * In a pod with resources of its own, the sidecar has no requests: the requests of all containers
+ * may not be more than the pod's. A Guaranteed pod stays Guaranteed.
  */
 static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct policy *policy)
 {
@@ -386,7 +393,10 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_pull_secrets(pod_spec, in->policy->sidecar_pull_secrets);
 }
 
-/* By what the sidecar alone mounts: a container of somebody else's may have its name. */
+/*
+ * Recognises the sidecar by the volumes that only it mounts, because a foreign container may have
+ * its name.
+ */
 bool inject_is_done(const cJSON *pod_spec)
 {
 	const cJSON *sidecar = json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER);

@@ -21,7 +21,7 @@
 
 struct injection {
 	const char *cluster;         /* RayCluster's name */
-	const char *wait_port;       /* wait for $FQ_RAY_IP:port before the command; NULL: do not */
+	const char *wait_port;       /* wait for $FQ_RAY_IP:port before the command; NULL: no */
 	bool oom_group;
 	bool store;                  /* the claim exists */
 	const char *prefix;          /* words before the command (--prefix); NULL: none */
@@ -30,12 +30,12 @@ struct injection {
 	const struct launchers *launchers;
 };
 
-/* Whether the pod has the launcher and the sidecar already. */
+/* Returns whether the pod has the launcher and the sidecar already. */
 bool inject_is_done(const cJSON *pod_spec);
 
 /*
- * Whether the names and paths that launcher and sidecar need are free, or are used by these two,
- * and no other container mounts their volumes.
+ * Returns whether the names and paths that launcher and sidecar need are free, or are used by these
+ * two, and no other container mounts their volumes.
  */
 bool inject_is_clear(const cJSON *pod_spec);
 

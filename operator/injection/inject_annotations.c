@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the annotations of a RayCluster and of a pod's template ask for. */
+/* Reads the settings in the annotations of a RayCluster and of a pod's template. */
 #include "operator/injection/inject_annotations.h"
 
 #include <stdlib.h>

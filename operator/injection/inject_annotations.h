@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads what the annotations of a RayCluster and of a pod's template ask for. They override the
+ * Reads the settings in the annotations of a RayCluster and of a pod's template. They override the
  * policy, and the template overrides the RayCluster. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_ANNOTATIONS_H
@@ -16,23 +16,23 @@
 #define INJECT_ANNOTATION "afterglow.dev/inject"
 
 /*
- * Whether the annotations of the cluster and the template leave the sidecar on.
+ * Returns whether the annotations of the cluster and the template leave the sidecar on.
  */
 bool inject_wanted(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
-/* The value of afterglow.dev/oom-group, else the policy's. */
+/* Returns the value of afterglow.dev/oom-group, otherwise the policy's. */
 bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		      const struct policy *policy);
 
 /*
- * afterglow.dev/start-prefix: words to start the command with ("memray run -o
- * /tmp/memray-ray.bin"); NULL: none.
+ * Returns the value of afterglow.dev/start-prefix, words to start the command with ("memray run -o
+ * /tmp/memray-ray.bin"); NULL if there are none.
  */
 const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations);
 
 /*
- * The value of afterglow.dev/hold-on-failure in seconds, else the policy's. A text that is not a
- * valid number counts as absent.
+ * Returns the value of afterglow.dev/hold-on-failure in seconds, otherwise the policy's. A text
+ * that is not a valid number counts as absent.
  */
 int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		    const struct policy *policy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar out of a pod that the API server refused with it. */
+/* Removes the sidecar from a pod that the API server refused with it. */
 #include "operator/injection/inject_undo.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "lib/printable.h"
 #include "operator/injection/inject.h"
 
-/* What the launcher uses stays: the Ray container mounts it. */
+/* The volumes of the launcher stay, because the Ray container mounts them. */
 static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
 {
 	const char *name = json_str(volume, "name");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A script in front of a container's command. */
+/* Puts a script in front of a container's command. */
 #include "operator/injection/launch_command.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ static bool runs_by(const cJSON *command, const char *name)
 }
 
 /*
- * What the image is known to have: bash, if the command is one for it (KubeRay's and ours are),
- * else any shell.
+ * Returns a shell that the image is known to have: bash, if the command starts with it (KubeRay's
+ * and ours do), otherwise any shell.
  */
 static bool needs_bash(const cJSON *command)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line of shell in front of a Ray container's command. */
+/* Makes the line of shell in front of a Ray container's command. */
 #include "operator/injection/launch_script.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 		strbuf_addf(sb, " --wait-tcp \"$FQ_RAY_IP:%s\"", in->wait_port);
 }
 
-/* Without the launcher a worker still has to wait for the head. What it waits with is bash's own. */
+/* Without the launcher a worker still has to wait for the head, with means of bash alone. */
 static void add_wait(struct strbuf *sb, const char *port)
 {
 	strbuf_addf(sb,
@@ -49,9 +49,9 @@ static void add_wait(struct strbuf *sb, const char *port)
 }
 
 /*
- * The path has a dot in it to have room for "afterglow-launch", by which the launcher then goes. The names of the
- * variables are such that no image uses them: one that is exported already would reach the command with our value.
- * bash knows its machine; that saves a process.
+ * The path has a dot in it to have room for "afterglow-launch", the name that the launcher then
+ * has. No image uses the names of the variables: a variable that is exported already would reach
+ * the command with our value. bash knows its machine type, which saves a process.
  */
 static void add_choice(struct strbuf *sb, const struct launch_script *in)
 {
@@ -68,9 +68,10 @@ static void add_choice(struct strbuf *sb, const struct launch_script *in)
 }
 
 /*
- * What is verified is what runs: both go by descriptor 3. A file that cannot be opened would end some shells, so that it
- * is looked at before. An exec that fails ends the shell, too: bash is told to go on then; in other shells --version is
- * tried before, in a process of its own. sha256sum is the only process that bash starts.
+ * The verified file is the file that runs, because both use descriptor 3. A file that cannot be
+ * opened would end some shells, so it is checked before. An exec that fails ends the shell, too:
+ * bash is set to go on then; in other shells --version is tried before, in a process of its own.
+ * sha256sum is the only process that bash starts.
  */
 char *launch_script(const struct launch_script *in)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line of shell in front of a Ray container's command. It starts the command
+ * Makes the line of shell in front of a Ray container's command. It starts the command
  * by the launcher for this machine, if the launcher's file has the content that the
  * line was made for and can be executed; otherwise without a launcher. The image needs
  * a POSIX shell, and sha256sum for the launcher to be used.
@@ -18,7 +18,7 @@ struct launch_script {
 	const char *dir, *socket;      /* where the launchers' files are; paths, of plain letters */
 	const char *container;         /* its name, a DNS label */
 	const char *termination_log;   /* the container's own terminationMessagePath; NULL: Kubernetes' default */
-	const char *wait_port;         /* wait for $FQ_RAY_IP:port before the command; NULL: do not */
+	const char *wait_port;         /* wait for $FQ_RAY_IP:port before the command; NULL: do not wait */
 	const char *prefix;            /* words before the command; NULL: none */
 	bool cores;
 	int64_t cores_max;             /* bytes, at most, of each core; 0: the launcher's default */
@@ -26,11 +26,14 @@ struct launch_script {
 
 /*
  * Makes the line; the words of the command become its arguments. Each $ that Kubernetes could
- * expand is doubled. The caller frees it; NULL: no memory.
+ * expand is doubled. The caller frees it; returns NULL if there is no memory.
  */
 char *launch_script(const struct launch_script *in);
 
-/* The same for a pod without launcher and sidecar: waits for $FQ_RAY_IP:port, for at most five minutes, and runs the command. */
+/*
+ * Makes the line for a pod without launcher and sidecar: it waits for $FQ_RAY_IP:port, for at most
+ * five minutes, and runs the command.
+ */
 char *wait_script(const char *port);
 
 #endif

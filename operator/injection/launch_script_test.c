@@ -228,7 +228,7 @@ static void with_tools(const char *const *tools, size_t n, const char *want)
 	assert_true(tree_remove(AT_FDCWD, bin));
 }
 
-static void without_sha256sum_the_command_runs_and_nothing_is_said(void **state)
+static void without_sha256sum_the_command_runs_and_nothing_is_printed(void **state)
 {
 	char uname[64], *old = strdup(getenv("PATH")), path[PATH_MAX], text[1024];
 
@@ -335,7 +335,7 @@ int main(void)
 		cmocka_unit_test(a_launcher_that_the_kernel_refuses_is_left_out),
 		cmocka_unit_test(bash_starts_no_process_but_sha256sum),
 		cmocka_unit_test(without_a_launcher_the_command_runs),
-		cmocka_unit_test(without_sha256sum_the_command_runs_and_nothing_is_said),
+		cmocka_unit_test(without_sha256sum_the_command_runs_and_nothing_is_printed),
 		cmocka_unit_test(on_a_machine_without_a_launcher_none_is_tried),
 		cmocka_unit_test(the_command_has_no_variable_and_no_descriptor_of_ours),
 		cmocka_unit_test(the_real_launcher_runs_under_its_name),

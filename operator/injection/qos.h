@@ -11,12 +11,16 @@
 #include <stdbool.h>
 
 /*
- * Whether all containers and init containers of the pod have a limit of CPU and one of memory, and requests that are absent
- * (then they are the limits) or equal to them: the rule of Kubernetes for class Guaranteed.
+ * Returns whether all containers and init containers of the pod have a limit of CPU and one of
+ * memory, and requests that are absent (then they are the limits) or equal to them: the rule of
+ * Kubernetes for class Guaranteed.
  */
 bool qos_is_guaranteed(const cJSON *pod_spec);
 
-/* Whether the pod has resources of its own (spec.resources, Kubernetes 1.34): its class then follows from these alone. */
+/*
+ * Returns whether the pod has resources of its own (spec.resources, Kubernetes 1.34): its class
+ * then follows from these alone.
+ */
 bool qos_is_of_pod(const cJSON *pod_spec);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether and how a Ray pod gets the sidecar. */
+/* Decides whether and how a Ray pod gets the sidecar. */
 #include "operator/injection/recording.h"
 
 #include <string.h>
@@ -65,7 +65,10 @@ static void note_refusal(enum recording recording, const struct recording_reques
 		notes_addf(notes, NOTE_RECORDING, "Windows", "group %s: its pods run on Windows, where there is no sidecar", r->group);
 }
 
-/* Ray starts without what the namespace cannot bear, and would not with it. */
+/*
+ * Notes the settings that the namespace does not permit: Ray starts without them, and would not
+ * start with them.
+ */
 static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
 {
 	if (r->policy->store.claim && r->store_claim_trouble)
@@ -100,7 +103,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 
 	if (r->kernel_log_refused) {
 		policy.recording.kernel_log = false;
-		policy.syslog = NULL; /* a copy: nothing is lost */
+		policy.syslog = NULL; /* policy is a copy, so nothing is lost */
 	}
 	if (recording == RECORDING_ON && !inject(pod_spec, &in))
 		recording = RECORDING_NO_COMMAND;
@@ -108,7 +111,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		note_gaps(pod_spec, r, notes);
 	else
 		note_refusal(recording, r, notes);
-	/* Who leaves the sidecar out still wants workers that wait for their head. */
+	/* A cluster without the sidecar still needs workers that wait for their head. */
 	if (recording != RECORDING_ON && recording != RECORDING_WINDOWS && r->wait_port)
 		inject_wait(pod_spec, r->wait_port);
 	return recording;

@@ -22,8 +22,8 @@ struct recording_request {
 	const char *wait_port;              /* as in struct injection */
 	const struct policy *policy;
 	const char *store_claim_trouble;    /* why the pod must not mount policy->store.claim; NULL: it may */
-	const char *kernel_log_refused;     /* why the namespace would refuse a pod that reads the node's logs; NULL: it would not */
-	const struct launchers *launchers;  /* to run; NULL: there are none */
+	const char *kernel_log_refused;     /* why the namespace would refuse a pod that reads the node's logs; NULL: it admits it */
+	const struct launchers *launchers;  /* the launchers to use; NULL: there are none */
 };
 
 /*
@@ -41,7 +41,7 @@ enum recording {
 	RECORDING_COUNT
 };
 
-/* "NoCommand"; "" for RECORDING_ON. */
+/* Returns a static name such as "NoCommand"; "" for RECORDING_ON. */
 const char *recording_name(enum recording recording);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lets the sidecar into the store. */
+/* Adds the credentials of the store to the sidecar. */
 #include "operator/injection/store_secrets.h"
 
 #include "lib/json.h"

@@ -29,7 +29,7 @@ int64_t backoff_next(struct backoff *b, int64_t now_ns);
 /* Failures counted and not yet forgotten at now. */
 unsigned backoff_failures(const struct backoff *b, int64_t now_ns);
 
-/* A number from [low, high) that the seed decides. */
+/* Returns a number from [low, high) that the seed decides. */
 int64_t random_between(uint64_t *seed, int64_t low, int64_t high);
 
 #endif

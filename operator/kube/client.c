@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API server as functions. */
+/* Makes requests to the API server. */
 #include "operator/kube/client.h"
 
 #include <errno.h>
@@ -28,9 +28,9 @@ struct client {
 	struct rate_limit rate;
 	uint64_t throttled;
 	struct exec_run *plugin; /* running, or NULL */
-	uint64_t generation; /* of what the plugin gave; 0: nothing yet */
+	uint64_t generation; /* of the plugin's last answer; 0: there is none yet */
 	int64_t plugin_ran_ns;
-	bool plugin_wanted; /* a 401 says that its answer is no good any more */
+	bool plugin_wanted; /* a 401 shows that its answer is not valid any more */
 	client_fence_fn fence;
 	void *fence_arg;
 	client_observe_fn observe;
@@ -44,6 +44,7 @@ struct client_call {
 	struct client_call *next_waiting;
 	struct http_call *http_call;
 	bool tried_again; /* after a 401 */
+	bool maybe_done; /* the first try may have been carried out */
 	bool exempt, throttled;
 	uint64_t generation;
 	const char *method;
@@ -190,10 +191,10 @@ static void wait_remove(struct client_call *call)
 		client->last_waiting = before;
 }
 
-/* The call is over without having been sent. */
+/* The call is over without having been sent, or without having been sent once more. */
 static void fail_call(struct client_call *call, const struct err *err)
 {
-	struct client_response response = { .reason = "", .err = *err };
+	struct client_response response = { .reason = "", .maybe_done = call->maybe_done, .err = *err };
 
 	err_wrap(&response.err, "%s %.*s", call->method, (int)strcspn(call->path, "?"), call->path);
 	call_unlink(call);
@@ -251,7 +252,7 @@ static bool plugin_is_due(const struct client *client)
 	       now_boottime_ns() - client->plugin_ran_ns >= PLUGIN_PAUSE_NS;
 }
 
-/* Whether requests can be sent; else they wait for the plugin. */
+/* Returns whether requests can be sent; otherwise they wait for the plugin. */
 static bool credentials_ready(struct client *client)
 {
 	struct err err = { 0 };
@@ -299,14 +300,17 @@ static void send_or_fail(struct client_call *call)
 
 	wait_remove(call);
 	if (is_write(call) && client->fence && !client->fence(client->fence_arg))
-		err_set(&err, EPERM, "not sent: this replica does not hold the lease");
+		err_set(&err, EPERM, "not sent%s: this replica does not hold the lease", call->maybe_done ? " again" : "");
 	else
 		call_send(call, &err);
 	if (err.code)
 		fail_call(call, &err);
 }
 
-/* The first that may go now. *wait_ns: until the first that may not; once there is one, only exempt ones go. */
+/*
+ * Returns the first request that may go now. *wait_ns is the time until the first one that may not;
+ * after that only exempt ones go.
+ */
 static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
 {
 	struct client_call *call;
@@ -353,6 +357,7 @@ static void on_done(void *arg, const struct http_response *http)
 	call->http_call = NULL;
 	if (client->observe)
 		client->observe(client->arg, call->method, http->status);
+	call->maybe_done |= http->maybe_done;
 	/* A new authority's certificate looks like a forged one, until its file is read again. */
 	bool unproven = http->status == 401 || (http->status == 0 && http->err.code == EPROTO);
 	if (unproven && renew(call, http->status)) {
@@ -360,13 +365,14 @@ static void on_done(void *arg, const struct http_response *http)
 		return;
 	}
 	client_response_read(http, call->method, call->path, call->fields, &response);
+	response.maybe_done |= call->maybe_done && http->status / 100 != 2;
 	call_unlink(call);
 	call->done(call->arg, &response);
 	cJSON_Delete(response.object);
 	call_free(call);
 }
 
-/* The arg of the caller is behind ours: the stream goes through. */
+/* Puts our arg before the caller's, because the stream goes through us. */
 static int on_data(void *arg, const void *data, size_t len)
 {
 	struct client_call *call = arg;

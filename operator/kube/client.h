@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API server as functions: read, create, apply, delete, and raw requests for lists
+ * Makes requests to the API server: read, create, apply, delete, and raw requests for lists
  * and watches. The client adds our credentials and renews them: files every minute, a
  * plugin's answer when it expires, and both at once after a 401, after which it tries
  * the request once more. It parses the answers.
@@ -25,9 +25,9 @@ struct client_call;
 
 typedef void (*client_done_fn)(void *arg, struct client_response *response);
 
-/* For metrics: called after each request; code 0 means no answer. */
+/* Called after each request, for metrics; code 0 means no answer. */
 typedef void (*client_observe_fn)(void *arg, const char *method, int code);
-/* Credentials could not be read again; the old ones stay in use. */
+/* Called when credentials could not be read again; the old ones stay in use. */
 typedef void (*client_trouble_fn)(void *arg, const struct err *err);
 
 /* Takes the content of config, which is empty afterwards, even on failure. */
@@ -40,18 +40,18 @@ void client_observe(struct client *client, client_observe_fn observe, client_tro
  */
 void client_set_rate(struct client *client, unsigned per_second, unsigned burst);
 /*
- * The fence: whether we may write at this moment. Asked right before each write is sent, when its
- * connection is established.
+ * The fence: returns whether we may write at this moment. It is asked right before each write is
+ * sent, when its connection is established.
  */
 typedef bool (*client_fence_fn)(void *arg);
 void client_set_fence(struct client *client, client_fence_fn fence, void *arg);
 /* Requests that had to wait for the rate limit so far. */
 uint64_t client_throttled(const struct client *client);
-/* "10.0.0.1:443", for metrics. */
+/* Returns the host and port, "10.0.0.1:443", for metrics. */
 const char *client_host(const struct client *client);
-/* "https://10.0.0.1:443" */
+/* Returns the URL, "https://10.0.0.1:443". */
 const char *client_server(const struct client *client);
-/* Of the kubeconfig's context, or of our pod. */
+/* Returns the namespace of the kubeconfig's context, or of our pod. */
 const char *client_namespace(const struct client *client);
 
 struct client_request {
@@ -63,9 +63,9 @@ struct client_request {
 	int64_t deadline_ns; /* 0: CLIENT_DEADLINE_NS */
 	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
 	bool exempt; /* from the rate limit */
-	void (*drop)(void *arg); /* called in place of done when the call is cancelled; NULL: nothing is */
-	const char *const *fields; /* of the answer, if it is no Status, these only (projection.h); NULL: all. Must outlive the call */
-	http_data_fn data; /* NULL: one answer; else a stream of bytes, of which done gets none */
+	void (*drop)(void *arg); /* called in place of done when the call is cancelled; may be NULL */
+	const char *const *fields; /* an answer that is not a Status keeps only these (projection.h); NULL: all. Must outlive the call */
+	http_data_fn data; /* gets the bytes of a stream, so that done gets none; NULL: done gets the whole answer */
 };
 /* Calls done once unless cancelled; never before it returns. */
 int client_start(struct client *client, const struct client_request *request, client_done_fn done, void *arg,
@@ -77,7 +77,10 @@ int client_get(struct client *client, const struct resource *resource, const cha
 /* POST of an object with apiVersion, kind and namespace. fields: as in client_request. */
 int client_create(struct client *client, const cJSON *object, const char *const *fields, client_done_fn done, void *arg,
 		  struct err *err);
-/* Server-side apply as "afterglow", forced: we own these fields. subresource: NULL or "status". */
+/*
+ * Applies object on the server side as field manager "afterglow", forced, so that we own these
+ * fields. subresource is NULL or "status".
+ */
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
 		 struct err *err);
 /*
@@ -85,11 +88,15 @@ int client_apply(struct client *client, const cJSON *object, const char *subreso
  * same.
  */
 int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
-/* The same for the status subresource. The server ignores the rest of object, except metadata.uid, which must be the same. */
+/*
+ * Does the same for the status subresource. The server ignores the rest of object, except
+ * metadata.uid, which must be the same.
+ */
 int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err);
 /*
- * Deletes the object that metadata.{namespace,name} names, if it still has
- * metadata.uid (and resourceVersion, if given): a successor of the same name is safe. grace_s < 0: the object's own.
+ * Deletes the object that metadata.{namespace,name} names, if it still has metadata.uid (and
+ * resourceVersion, if given), so that a successor of the same name is safe. grace_s < 0 means the
+ * object's own grace period.
  */
 int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done, void *arg,
 		  struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One answer of the API server. */
+/* Parses one answer of the API server. */
 #include "operator/kube/client_response.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ void client_response_read(const struct http_response *http, const char *method, 
 			     http->status / 100 == 2 ? &response.err : NULL);
 	if (http->status / 100 != 2 && json_str(response.object, "reason"))
 		response.reason = json_str(response.object, "reason");
-	/* The Status of a 429 may say it where the header does not. */
+	/* The Status of a 429 may have the delay if the header does not. */
 	if (!response.retry_after_ns && http->status >= 400)
 		response.retry_after_ns =
 			MIN(MAX(json_int(response.object, "details.retryAfterSeconds", 0), 0), 3600) * NS_PER_SEC;

@@ -8,23 +8,23 @@
 
 struct client_response {
 	int status; /* 0: none */
-	cJSON *object; /* what the server sent, an object or a Status, or NULL; take it with TAKE_PTR to keep it */
+	cJSON *object; /* the server's object or Status, or NULL; take it with TAKE_PTR to keep it */
 	const char *reason; /* of a Status: "AlreadyExists", or "" */
 	int64_t retry_after_ns;
-	bool maybe_done; /* status 0: the request may have been carried out */
+	bool maybe_done; /* the request may have been carried out: it, or a try before it, got no whole answer */
 	struct err err; /* set unless status is 2xx: says all in one line */
 };
 
 /*
- * Makes the response to a request of that method and path. fields: as in client_request. The object
- * belongs to the caller; reason points into it.
+ * Makes the response to a request of that method and path. fields is as in client_request. The
+ * object belongs to the caller; reason points into it.
  */
 void client_response_read(const struct http_response *http, const char *method, const char *path, const char *const *fields,
 			  struct client_response *ret_response);
 
 /*
- * Whether a write was refused because its namespace is being deleted, or is gone, so that another
- * try is useless.
+ * Returns whether a write was refused because its namespace is being deleted, or is gone, so that
+ * another try is useless.
  */
 bool client_namespace_ends(const struct client_response *response);
 

@@ -88,7 +88,7 @@ static void refusals_say_why_and_when_to_return(void **state)
 	};
 	static const struct {
 		int status;
-		const char *reason, *said;
+		const char *reason, *message;
 		int64_t retry_after_ns;
 	} rows[] = {
 		{ 409, "AlreadyExists", "POST /api/v1/namespaces/ns/pods: 409 AlreadyExists: pods \"a\" exists", 0 },
@@ -111,7 +111,7 @@ static void refusals_say_why_and_when_to_return(void **state)
 		assert_int_equal(o.status, rows[i].status);
 		assert_string_equal(o.reason, rows[i].reason);
 		assert_int_equal(o.retry_after_ns, rows[i].retry_after_ns);
-		assert_non_null(strstr(o.text, rows[i].said));
+		assert_non_null(strstr(o.text, rows[i].message));
 		cJSON_Delete(o.object);
 	}
 	client_free(client);
@@ -327,6 +327,55 @@ static void a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_
 	fake_server_stop(&server);
 }
 
+static bool allow_the_first_request(void *arg)
+{
+	int *asked = arg;
+
+	return ++*asked <= 2; /* when it is let go, and when it is connected */
+}
+
+static void a_write_that_is_tried_again_may_have_been_done_by_the_first_try(void **state)
+{
+	/* The first answer is longer than it may be: it is no whole answer. */
+	static const struct exchange script[] = {
+		{ "POST", "/pods", 401, "{\"message\":\"of more than sixteen bytes\"}" },
+		{ "POST", "/pods", 403, "{}" },
+		{ "POST", "/pods", 401, "{\"message\":\"of more than sixteen bytes\"}" },
+		{ "POST", "/pods", 201, "{}" },
+		{ "POST", "/pods", 401, "{\"message\":\"of more than sixteen bytes\"}" },
+	};
+	struct client_request request = {
+		.method = "POST", .path = "/pods", .body = "{}", .answer_max = 16
+	};
+	struct fake_server server;
+	struct err err = { 0 };
+	(void)state;
+
+	fake_server_start(&server, script, ARRAY_SIZE(script));
+	for (int i = 0; i < 3; i++) {
+		char file[] = "/tmp/client-test-XXXXXX";
+		_cleanup_close_ int fd = mkstemp(file);
+		struct outcome o = { 0 };
+		int asked = 0;
+
+		assert_int_equal(fd_write_all(fd, "new\n", 4, &err), 0);
+		struct client *client = fake_client(&server, file);
+		if (i == 2)
+			client_set_fence(client, allow_the_first_request, &asked);
+		assert_int_equal(client_start(client, &request, keep, &o, NULL, &err), 0);
+		turn_until(server.base, &o.done);
+		assert_int_equal(o.status, i == 0 ? 403 : i == 1 ? 201 : 0);
+		assert_int_equal(o.maybe_done, i != 1);
+		if (i == 2)
+			assert_non_null(strstr(o.text, "POST /pods: not sent again: this replica does not hold the lease"));
+		cJSON_Delete(o.object);
+		client_free(client);
+		unlink(file);
+	}
+	assert_int_equal(server.at, ARRAY_SIZE(script));
+	fake_server_stop(&server);
+}
+
 static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
 {
 	static const struct exchange script[] = {
@@ -464,6 +513,7 @@ int main(void)
 		cmocka_unit_test(a_deadline_of_less_than_a_millisecond_is_one),
 		cmocka_unit_test(calls_can_be_cancelled_from_inside_their_own_stream),
 		cmocka_unit_test(a_fenced_write_does_not_leave_and_a_read_does),
+		cmocka_unit_test(a_write_that_is_tried_again_may_have_been_done_by_the_first_try),
 		cmocka_unit_test(a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects),
 		cmocka_unit_test(requests_wait_for_their_turn_and_exempt_ones_pass_them),
 		cmocka_unit_test(a_plugin_is_called_once_for_all_and_again_after_a_401),

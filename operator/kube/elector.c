@@ -2,9 +2,9 @@
 /*
  * Leader election on a Lease.
  *
- * Two timers beside the one request: wake ends a wait; deadline goes off when
- * the Lease runs out, whatever hangs. The latter has the loop's first priority:
- * a process that was stopped for a while, and then goes on, learns that it has
+ * Two timers run beside the one request: wake ends a wait; deadline fires when
+ * the Lease runs out, whatever hangs. The deadline has the loop's first priority, so
+ * that a process that was stopped for a while, and then goes on, notices that it has
  * lost the Lease before it touches a socket.
  */
 #include "operator/kube/elector.h"
@@ -165,7 +165,7 @@ static int ask(struct elector *e, const struct lease_step *step, struct err *err
 	_cleanup_json_ cJSON *object = get ? NULL : lease_object(e, &step->write);
 	_cleanup_free_ char *body = get ? NULL : cJSON_PrintUnformatted(object);
 
-	/* Without its version a Lease would be taken from whoever holds it. */
+	/* Without its version, the patch would take the Lease from another holder. */
 	if (!get && (!body || oom_count() != lost))
 		return err_set(err, ENOMEM, "lease");
 	resource_path(e->resource, e->namespace, create ? NULL : e->name, NULL, &path);

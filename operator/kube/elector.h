@@ -19,7 +19,7 @@ struct elector_options {
 	void (*on_acquired)(void *arg);
 	/* Called when another replica acts, or may act: the program must end at once. */
 	void (*on_lost)(void *arg);
-	/* Trouble with the Lease, said once until it is over (err NULL). */
+	/* Called when there is trouble with the Lease, once until it is over (then err is NULL). */
 	void (*on_trouble)(void *arg, const struct err *err);
 	void *arg;
 };
@@ -30,18 +30,21 @@ void elector_free(struct elector *elector);
 
 void elector_start(struct elector *elector);
 /*
- * To be called when all work has ended: gives the Lease back, so that another replica need not
+ * Call this when all work has ended: gives the Lease back, so that another replica need not
  * wait. done is called once, soon.
  */
 void elector_stop(struct elector *elector, void (*done)(void *arg), void *arg);
 
-/* The fence, to be asked right before each write. */
+/* The fence: returns whether we may write. Ask it right before each write. */
 bool elector_is_leader(const struct elector *elector);
-/* Until when we hold the Lease, by the boot clock; 0: we do not. That time may have passed. */
+/*
+ * Returns until when we hold the Lease, by the boot clock; 0 if we do not hold it. That time may
+ * have passed.
+ */
 int64_t elector_deadline_ns(const struct elector *elector);
-/* "host_uuid", new with each process. */
+/* Returns "host_uuid", which each process makes anew. */
 const char *elector_identity(const struct elector *elector);
-/* The holder as last seen, "" for none. */
+/* Returns the last known holder, "" if there is none. */
 const char *elector_holder(const struct elector *elector);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of leader election against a server that answers from a script. What is decided is lease_test.c's; here it is
- * what goes over the wire, and who is told.
+ * its requests, and its calls of the callbacks.
  */
 #include "operator/kube/elector.h"
 
@@ -159,7 +159,7 @@ static void who_loses_the_race_waits_and_knows_the_holder(void **state)
 	bed_stop(&bed);
 }
 
-static void trouble_is_said_once_until_it_is_over(void **state)
+static void trouble_is_reported_once_until_it_is_over(void **state)
 {
 	static const struct exchange script[] = {
 		{ "GET", COLLECTION "/op", 403, STATUS("403", "Forbidden") },
@@ -190,7 +190,7 @@ static void an_answer_that_is_no_lease_is_no_lease(void **state)
 }
 
 /* The renewal finds another holder in its place. */
-static void a_leader_whose_lease_was_taken_is_told_at_once(void **state)
+static void a_leader_learns_at_once_that_its_lease_was_taken(void **state)
 {
 	static const struct exchange script[] = {
 		{ "GET", COLLECTION "/op", 404, STATUS("404", "NotFound") },
@@ -214,9 +214,9 @@ int main(void)
 		cmocka_unit_test(a_lease_that_is_not_there_is_made_and_given_back_at_the_end),
 		cmocka_unit_test(a_lease_that_was_given_back_is_taken_over_with_one_more_transition),
 		cmocka_unit_test(who_loses_the_race_waits_and_knows_the_holder),
-		cmocka_unit_test(trouble_is_said_once_until_it_is_over),
+		cmocka_unit_test(trouble_is_reported_once_until_it_is_over),
 		cmocka_unit_test(an_answer_that_is_no_lease_is_no_lease),
-		cmocka_unit_test(a_leader_whose_lease_was_taken_is_told_at_once),
+		cmocka_unit_test(a_leader_learns_at_once_that_its_lease_was_taken),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

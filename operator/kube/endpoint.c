@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the API server is asked. */
+/* Finds the address of the API server. */
 #include "operator/kube/endpoint.h"
 
 #include <curl/curl.h>

@@ -6,12 +6,15 @@
 #include "operator/kube/kubeconfig.h"
 
 struct endpoint {
-	char *url; /* with the name in the certificate, without a slash at the end; NULL: the kubeconfig's server as it is */
-	char *connect_to; /* in that case the real address, as in http_request; else NULL */
+	char *url; /* with the name in the certificate, without a slash at the end; NULL: use the kubeconfig's server */
+	char *connect_to; /* the real address if url is set, as in http_request; otherwise NULL */
 	char *host; /* "10.0.0.1:443" */
 };
 
-/* Into an endpoint that is all zero; release it after a failure, too. -EINVAL: its server, or its tls-server-name, is no good. */
+/*
+ * Fills a zeroed endpoint; release it after a failure, too. Returns -EINVAL if the server or
+ * tls-server-name is malformed.
+ */
 int endpoint_find(struct endpoint *endpoint, const struct kubeconfig *config, struct err *err);
 void endpoint_release(struct endpoint *endpoint);
 

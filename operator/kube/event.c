@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Kubernetes Event about a RayCluster, or about one of its pods. */
+/* Makes a Kubernetes Event about a RayCluster, or about one of its pods. */
 #include "operator/kube/event.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * An events.k8s.io/v1 Event of type "Normal" or "Warning"; the caller owns it. Its name is
+ * Makes an events.k8s.io/v1 Event of type "Normal" or "Warning"; the caller owns it. Its name is
  * derived from the cluster's uid, the reason and the note, so that the same Event is
  * refused as a duplicate while the first still exists.
  */
@@ -16,11 +16,11 @@ cJSON *event_of_cluster(const cJSON *cluster, const char *type, const char *reas
 cJSON *event_warning(const cJSON *cluster, const char *reason, const char *action, const char *note,
 		     int64_t now_ns);
 
-/* The same about an object of any kind, which must have apiVersion and kind. */
+/* Does the same for an object of any kind, which must have apiVersion and kind. */
 cJSON *event_of_object(const cJSON *object, const char *type, const char *reason, const char *action, const char *note,
 		       int64_t now_ns);
 
-/* The same about a pod, of type "Normal" or "Warning". */
+/* Does the same for a pod, with type "Normal" or "Warning". */
 cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
 		    int64_t now_ns);
 

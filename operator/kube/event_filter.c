@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which Events were emitted, and until when they are not emitted again. */
+/* Remembers which Events were emitted, and until when they are not emitted again. */
 #include "operator/kube/event_filter.h"
 
 #include <stdlib.h>
 
 #include "lib/units.h"
 
-/* Clusters come and go, so what is over is forgotten; not at each look, for that reads all of it. */
+/*
+ * Clusters come and go, so expired keys are removed; not at each look, because that reads all keys.
+ */
 #define SWEEP_NS (60 * NS_PER_SEC)
 
 void event_filter_release(struct event_filter *filter)

@@ -20,12 +20,12 @@ struct event_filter {
 void event_filter_release(struct event_filter *filter);
 
 /*
- * Whether key may be emitted now (boottime); if so it counts as emitted, and is not emitted again within again_ns. False without
- * memory, and when EVENT_FILTER_MAX keys are remembered.
+ * Returns whether key may be emitted now (boottime); if so it counts as emitted, and is not emitted
+ * again within again_ns. False without memory, and when EVENT_FILTER_MAX keys are remembered.
  */
 bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t now_ns, int64_t again_ns);
 
-/* Whether it was emitted, and is not to be emitted again yet. */
+/* Returns whether it was emitted, and is not to be emitted again yet. */
 bool event_filter_lately(const struct event_filter *filter, const char *key, int64_t now_ns);
 
 #endif

@@ -26,9 +26,9 @@ struct queue {
 
 struct event_recorder {
 	struct event_recorder_options o;
-	struct event *tick; /* pending while one was written a moment ago */
+	struct event *tick; /* pending while an Event was written a moment ago */
 	struct queue warnings, others;
-	struct namespace_share share; /* of what waits */
+	struct namespace_share share; /* counts the waiting Events by namespace */
 	struct event_filter filter;
 };
 
@@ -79,7 +79,7 @@ static struct message *take_from(struct queue *queue)
 	return m;
 }
 
-/* The next one; NULL: none waits. The caller owns it. */
+/* Returns the next Event; NULL if none waits. The caller owns it. */
 static struct message *take(struct event_recorder *recorder)
 {
 	struct message *m = take_from(&recorder->warnings);

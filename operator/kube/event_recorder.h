@@ -19,7 +19,7 @@
 #define EVENT_RECORDER_NAMESPACE_MAX 500
 #define EVENT_RECORDER_MAX 2000
 
-/* What is done if an Event of that name exists already. */
+/* Decides what to do if an Event of that name exists already. */
 enum event_again {
 	EVENT_COUNTED, /* its series is counted */
 	EVENT_ONCE, /* it stays as it is: perhaps another replica emitted it */
@@ -32,18 +32,18 @@ struct event_recorder_options {
 	struct client *client;
 	bool (*may_write)(void *arg); /* Events that wait while this is false are left out */
 	void *arg;
-	unsigned interval_ms; /* from one to the next; 0: 100 */
+	unsigned interval_ms; /* from one Event to the next; 0: 100 */
 };
 
 int event_recorder_new(const struct event_recorder_options *options, struct event_recorder **ret_recorder, struct err *err);
 void event_recorder_free(struct event_recorder *recorder); /* NULL is allowed */
 
-/* Queues event, which it takes. NULL counts as an Event for which there was no memory. */
+/* Queues event and takes it. NULL counts as an Event for which there was no memory. */
 void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum event_again again);
 
 /*
- * Whether an Event with that key may be emitted now, as event_filter_is_time() decides, by the
- * boottime clock. All callers share the keys, so a key begins with the Event's reason.
+ * Returns whether an Event with that key may be emitted now, as event_filter_is_time() decides, by
+ * the boottime clock. All callers share the keys, so a key begins with the Event's reason.
  */
 bool event_recorder_is_time(struct event_recorder *recorder, const char *key, int64_t again_ns);
 

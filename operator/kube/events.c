@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes Events: POST; if it is there, GET and PATCH its series. */
+/* Writes Events: POST; if the Event exists, GET and PATCH of its series. */
 #include "operator/kube/events.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 struct report {
 	struct client *client;
-	char *path; /* of the event that is there */
+	char *path; /* of the existing Event */
 	char *time; /* when it happened again */
 	bool once;
 	client_done_fn done;

@@ -11,7 +11,10 @@
 
 /* Calls done once, with the answer to the last request. */
 int client_event(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err);
-/* The same, but an Event of that name stays as it is: perhaps another replica emitted it. Then done gets the 409. */
+/*
+ * Does the same, but leaves an existing Event of that name as it is: another replica may have
+ * emitted it. Then done gets the 409.
+ */
 int client_event_once(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err);
 
 #endif

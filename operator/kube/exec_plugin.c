@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credentials from a program of the user's. */
+/* Gets credentials from a program that the user configured. */
 #include "operator/kube/exec_plugin.h"
 
 #include <errno.h>
@@ -37,7 +37,10 @@ void exec_spec_free(struct exec_spec *spec)
 	free(spec);
 }
 
-/* --- What it answers -------------------------------------------------------------------------------------- */
+/*
+ * --- The program's answer
+ * --------------------------------------------------------------------------------
+ */
 
 void secret_free(char *text)
 {
@@ -158,7 +161,10 @@ static bool is_overridden(const char *entry, char *const *env)
 	return false;
 }
 
-/* Our environment, the plugin's own over it, and what it is told. Words belong to others but for *ret_info. */
+/*
+ * Makes the program's environment: ours, overlaid with the plugin's own and KUBERNETES_EXEC_INFO.
+ * Of its texts only *ret_info is owned.
+ */
 static char **make_environment(const struct exec_spec *spec, char **ret_info)
 {
 	struct strbuf info = STRBUF_INIT((size_t)2 << 20);
@@ -229,7 +235,7 @@ static void on_ended(const struct child_result *result, void *arg)
 	run->done(run->arg, &answer, r < 0 ? &err : NULL);
 }
 
-/* No terminal, our stderr, nothing else of ours open. */
+/* Starts it without a terminal, with our stderr, and with no other file of ours open. */
 static int start_program(struct event_base *base, struct exec_run *run, struct err *err)
 {
 	const struct exec_spec *spec = run->spec;

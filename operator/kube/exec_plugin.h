@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gets credentials from a program of the user's (aws eks get-token, gke-gcloud-auth-
+ * Gets credentials from a program that the user configured (aws eks get-token, gke-gcloud-auth-
  * plugin, kubelogin): builds the call, runs it beside the event loop, and parses the
  * answer. client.authentication.k8s.io/v1 and v1beta1.
  *

@@ -18,7 +18,7 @@
 static void answers_are_read_and_wrong_ones_named(void **state)
 {
 	static const struct {
-		const char *text, *said;
+		const char *text, *message;
 	} rows[] = {
 		{ ANSWER("{\"token\":\"t\"}"), NULL },
 		{ ANSWER("{\"clientCertificateData\":\"c\",\"clientKeyData\":\"k\",\"token\":null}"), NULL },
@@ -42,7 +42,7 @@ static void answers_are_read_and_wrong_ones_named(void **state)
 		struct exec_answer answer = { 0 };
 		struct err err = { 0 };
 		int r = exec_answer_parse(rows[i].text, strlen(rows[i].text), V1, &answer, &err);
-		if (rows[i].said ? r >= 0 || !strstr(err_text(&err), rows[i].said) : r != 0)
+		if (rows[i].message ? r >= 0 || !strstr(err_text(&err), rows[i].message) : r != 0)
 			fail_msg("row %zu: %d %s", i, r, err_text(&err));
 		assert_null(strstr(err_text(&err), "secret"));
 		exec_answer_release(&answer);
@@ -81,7 +81,7 @@ static struct outcome run_script(const char *script, char **env)
 	return outcome;
 }
 
-static void a_program_is_told_and_answers(void **state)
+static void a_program_gets_a_request_and_answers(void **state)
 {
 	char *env[] = { (char *)"TOKEN=from-env", NULL };
 	struct outcome o = run_script("test \"$KUBERNETES_EXEC_INFO\" = '{\"told\":1}' && test ! -t 0 && "
@@ -103,7 +103,7 @@ static void a_child_left_behind_holds_nothing_up(void **state)
 static void failures_say_what_happened_and_where(void **state)
 {
 	static const struct {
-		const char *script, *said;
+		const char *script, *message;
 	} rows[] = {
 		{ "exit 3", "kc: users[0].user.exec: sh ended with exit code 3 (see its words on stderr): install it" },
 		{ "kill -9 $$", "ended by signal 9" },
@@ -115,12 +115,12 @@ static void failures_say_what_happened_and_where(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct outcome o = run_script(rows[i].script, NULL);
-		if (!o.err.code || !strstr(err_text(&o.err), rows[i].said))
+		if (!o.err.code || !strstr(err_text(&o.err), rows[i].message))
 			fail_msg("row %zu: %s", i, err_text(&o.err));
 	}
 }
 
-static void a_program_that_is_not_there_is_said_with_its_hint(void **state)
+static void a_missing_program_is_reported_with_its_hint(void **state)
 {
 	struct exec_spec spec = { .where = "kc: users[0].user.exec", .api_version = (char *)V1,
 				  .command = (char *)"no-such-program-at-all", .info = (char *)"{}", .hint = (char *)"install it" };
@@ -157,10 +157,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_are_read_and_wrong_ones_named),
-		cmocka_unit_test(a_program_is_told_and_answers),
+		cmocka_unit_test(a_program_gets_a_request_and_answers),
 		cmocka_unit_test(a_child_left_behind_holds_nothing_up),
 		cmocka_unit_test(failures_say_what_happened_and_where),
-		cmocka_unit_test(a_program_that_is_not_there_is_said_with_its_hint),
+		cmocka_unit_test(a_missing_program_is_reported_with_its_hint),
 		cmocka_unit_test(a_cancelled_program_is_killed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

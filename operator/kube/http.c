@@ -24,7 +24,10 @@
 #define CONNECT_TIMEOUT_MS 10000L
 #define UPLOAD_BUFFER 16384L /* the least that curl takes, instead of 64 KiB */
 #define READ_BUFFER (4L * 1024) /* of 16 by default, for each watch too */
-/* All that may be open at once, watches and all: with fewer each request of a burst begins with a TLS handshake. */
+/*
+ * The most connections open at once, watches included: with fewer, each request of a burst begins
+ * with a TLS handshake.
+ */
 #define IDLE_CONNECTIONS_MAX 56L
 
 enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_CANCELLED };
@@ -42,6 +45,11 @@ struct http_call {
 	bool (*fence)(void *arg);
 	void *fence_arg;
 	bool too_long, refused, fenced;
+	/*
+	 * An attempt went out. libcurl repeats a request by itself when a kept connection breaks, and the
+	 * error is that of the last attempt: a refused connection says nothing about the first one.
+	 */
+	bool sent;
 	char curl_text[CURL_ERROR_SIZE];
 };
 
@@ -77,18 +85,6 @@ static void call_free(struct http_call *call)
 	free(call);
 }
 
-/* Without an answer: could the request have been carried out? Only if it went out at all. */
-static bool maybe_done(const struct http_call *call, CURLcode code)
-{
-	curl_off_t connected_us = 0;
-
-	if (call->fenced || code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT || code == CURLE_PEER_FAILED_VERIFICATION ||
-	    code == CURLE_SSL_CONNECT_ERROR)
-		return false;
-	curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
-	return connected_us > 0;
-}
-
 static int errno_of(CURLcode code)
 {
 	switch (code) {
@@ -109,7 +105,7 @@ static int errno_of(CURLcode code)
 	}
 }
 
-/* What is no number, or too large, is not said. */
+/* Returns 0 if max-age is absent, is not a number, or is too large. */
 static int64_t max_age_of(CURL *easy)
 {
 	static const char name[] = "max-age=";
@@ -140,11 +136,11 @@ static void call_finish(struct http_call *call, CURLcode code)
 	response.len = call->answer.len;
 	response.retry_after_ns = MIN(MAX(retry_after, 0), 3600) * NS_PER_SEC;
 	response.max_age_ns = max_age_of(call->easy);
-	response.maybe_done = code != CURLE_OK && maybe_done(call, code);
+	response.maybe_done = code != CURLE_OK && call->sent;
 	if (call->too_long)
 		err_set(&response.err, EFBIG, "answer of more than %zu bytes", call->answer.max);
 	else if (call->fenced)
-		err_set(&response.err, EPERM, "not sent: this replica does not hold the lease");
+		err_set(&response.err, EPERM, "not sent%s: this replica does not hold the lease", call->sent ? " again" : "");
 	else if (call->refused)
 		err_set(&response.err, ECANCELED, "answer refused");
 	else if (code != CURLE_OK)
@@ -248,10 +244,10 @@ static int on_timer(CURLM *multi, long timeout_ms, void *arg)
 }
 
 /*
- * A network that swallows packets must be noticed within 50 s: probes after
- * 30 s of silence, every 5 s; and 45 s after which unanswered data, probes
- * included, end the connection. That is looked at when a probe is due (tcp(7),
- * TCP_USER_TIMEOUT): with one every 10 s it would be at 50 s.
+ * A network that drops packets must be noticed within 50 s: there are probes after
+ * 30 s of silence, every 5 s, and after 45 s unanswered data, probes
+ * included, end the connection. The kernel checks that when a probe is due (tcp(7),
+ * TCP_USER_TIMEOUT): with a probe every 10 s it would take 50 s.
  */
 static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
@@ -301,6 +297,7 @@ static int on_connected(void *arg, char *to_ip, char *from_ip, int to_port, int 
 	(void)to_port;
 	(void)from_port;
 	call->fenced = call->fence && !call->fence(call->fence_arg);
+	call->sent |= !call->fenced;
 	return call->fenced ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
@@ -377,7 +374,7 @@ static void set_constants(struct http_call *call)
 	/* Or the loop would wait for the thread that looks up a name when a call ends before it: minutes, where no name server answers. */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, READ_BUFFER);
-	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER); /* each watch holds one all its life */
+	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER); /* each watch keeps such a buffer as long as it runs */
 }
 
 static struct curl_slist *copy_headers(const char *const *headers)

@@ -32,20 +32,20 @@ struct http_request {
 	const char *body; /* NULL: none */
 	size_t body_len;
 	/*
-	 * For one of thousands of addresses: no proxy is used, whatever the environment says, and
-	 * the connection is not kept.
+	 * For a request to one of thousands of addresses: it uses no proxy, whatever the
+	 * environment says, and the connection is not kept.
 	 */
 	bool direct;
 	int64_t deadline_ns; /* for the whole of it, a stream too */
 	size_t answer_max; /* bytes of answer that are kept; more is an error (a stream keeps error answers only) */
 	struct http_tls tls;
 	/*
-	 * Asked when the connection is established, right before the first byte is sent: false ends
-	 * the call (EPERM). NULL: no check.
+	 * Asked when the connection is established, right before the first byte is sent. If it
+	 * returns false, the call ends with EPERM. NULL: no check.
 	 */
 	bool (*fence)(void *arg);
 	void *fence_arg;
-	const char *proxy; /* URL; NULL: as the environment says */
+	const char *proxy; /* URL; NULL: the environment decides */
 	const char *connect_to; /* "HOST:PORT:REAL-HOST:REAL-PORT": where to connect to in place of url's host, or NULL */
 };
 
@@ -53,10 +53,10 @@ struct http_response {
 	int status; /* 0: no answer, err says why */
 	const char *body; /* NUL-terminated */
 	size_t len;
-	int64_t retry_after_ns; /* 0: not said */
-	int64_t max_age_ns; /* of Cache-Control; 0: not said */
-	bool maybe_done; /* no answer, but the request may have been carried out */
-	struct err err; /* also set when an answer broke off: status is then what was read */
+	int64_t retry_after_ns; /* 0: the answer does not set it */
+	int64_t max_age_ns; /* from Cache-Control; 0: the answer does not set it */
+	bool maybe_done; /* no whole answer, but the request went out and may have been carried out */
+	struct err err; /* also set when an answer broke off: then status is the one that was read */
 };
 
 /*
@@ -73,7 +73,7 @@ int http_new(struct event_base *base, struct http **ret_http, struct err *err);
 void http_free(struct http *http);
 
 /*
- * Starts a request. data NULL: the answer is collected for done. What request points to is copied.
+ * Starts a request. If data is NULL, the answer is collected for done. The request is copied.
  */
 int http_start(struct http *http, const struct http_request *request, http_data_fn data, http_done_fn done, void *arg,
 	       struct http_call **ret_call, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How deep and how wide JSON text is. */
+/* Measures how deep and how wide JSON text is. */
 #include "operator/kube/json_shape.h"
 
 #include <stdbool.h>
@@ -8,13 +8,13 @@
 
 #include "lib/macros.h"
 
-/* The way to a value is told from the root so far. */
+/* The path to a value is shown with at most this many levels. */
 #define LEVELS 6
 #define NAME_MAX_SHOWN 24
 
-/* Where the walk stands in one of the outermost arrays or objects. */
+/* The position of the walk in one of the outermost arrays or objects. */
 struct level {
-	const char *name; /* of the member whose value is read; NULL in an array */
+	const char *name; /* the member whose value is being read; NULL in an array */
 	size_t len;
 	size_t index;
 	bool is_array;
@@ -22,7 +22,7 @@ struct level {
 
 struct walk {
 	struct level levels[LEVELS];
-	const char *string; /* the last one, without its quotes */
+	const char *string; /* the last string, without its quotes */
 	size_t string_len;
 	struct json_shape shape;
 	size_t depth;

@@ -18,10 +18,10 @@
 
 struct json_shape {
 	size_t depth; /* "1": 0; "[]": 1; "[[]]": 2 */
-	size_t values; /* "[1,{}]": 3; of text that is no JSON any number */
+	size_t values; /* "[1,{}]" has 3; any number if the text is not JSON */
 	/*
-	 * The first value below level JSON_DEPTH_MAX, by its way from the root: "spec.groups[3].a";
-	 * cut where long. "": none
+	 * The path of the first value below level JSON_DEPTH_MAX, from the root:
+	 * "spec.groups[3].a"; cut if it is long. "": there is no such value
 	 */
 	char path[JSON_SHAPE_PATH_MAX];
 };

@@ -49,7 +49,7 @@ static void nest(struct strbuf *text, const char *before, size_t levels, const c
 		strbuf_adds(text, open);
 }
 
-static void the_way_to_what_is_too_deep_is_told_from_the_root(void **state)
+static void the_path_to_a_value_that_is_too_deep_starts_at_the_root(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)8 << 20);
 	struct json_shape shape;
@@ -89,7 +89,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(depth_and_values_are_those_of_the_text),
-		cmocka_unit_test(the_way_to_what_is_too_deep_is_told_from_the_root),
+		cmocka_unit_test(the_path_to_a_value_that_is_too_deep_starts_at_the_root),
 		cmocka_unit_test(names_of_any_length_fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the API server is and how to prove who we are. */
+/* Reads where the API server is and which credentials prove our identity. */
 #include "operator/kube/kubeconfig.h"
 
 #include <errno.h>

@@ -31,7 +31,7 @@ struct kubeconfig {
 	struct credential key;
 	struct credential token;
 	char *proxy; /* proxy-url, NULL: as the environment says (HTTPS_PROXY) */
-	char *tls_server_name; /* what the server's certificate is for, NULL: the host of server */
+	char *tls_server_name; /* the name that the server's certificate must have; NULL: the host of server */
 	char **headers; /* more of each request's, NULL-terminated, or NULL: impersonation, a password */
 	struct exec_spec *exec; /* a plugin that gives token and certificate, or NULL */
 	int64_t expires_ns; /* when its answer does, in nanoseconds since 1970; 0: never */
@@ -45,18 +45,20 @@ void kubeconfig_release(struct kubeconfig *k);
 /* Reads text as a kubeconfig; name and the directory of name are for errors and relative files. */
 int kubeconfig_parse(const char *text, size_t len, const char *name, struct kubeconfig *ret_config, struct err *err);
 
-/* Reads the file (at most 1 MiB) and parses it. context NULL: the current one. */
+/*
+ * Reads the file (at most 1 MiB) and parses it. If context is NULL, the current context is taken.
+ */
 int kubeconfig_load(const char *path, const char *context, struct kubeconfig *ret_config, struct err *err);
 /*
- * Reads the files in $KUBECONFIG, which ':' separates. The first file that has a setting
- * wins, and files that do not exist count as empty. context NULL: the current one.
- * -ENOENT: none of the files exists.
+ * Reads the files in $KUBECONFIG, which ':' separates. The first file that has a setting wins, and
+ * files that do not exist count as empty. If context is NULL, the current context is taken. Returns
+ * -ENOENT if none of the files exists.
  */
 int kubeconfig_load_list(const char *paths, const char *context, struct kubeconfig *ret_config, struct err *err);
 
 /*
- * The pod's own: host and port are KUBERNETES_SERVICE_HOST and _PORT (NULL or
- * empty: -ENOENT), dir is SERVICE_ACCOUNT_DIR.
+ * Reads the pod's own credentials. host and port are KUBERNETES_SERVICE_HOST and _PORT (if NULL or
+ * empty, it returns -ENOENT); dir is SERVICE_ACCOUNT_DIR.
  */
 int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, struct kubeconfig *ret_config,
 			  struct err *err);
@@ -71,14 +73,14 @@ int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *r
 /* Replaces the previous credentials by the plugin's answer, and empties that. */
 void kubeconfig_take(struct kubeconfig *k, struct exec_answer *answer, bool *ret_changed);
 
-/* For those that read configurations: */
+/* Only for modules that read configurations: */
 
 void credential_release(struct credential *c);
 /* Reads c->file into c->text. The old text stays when the file is not readable or empty. */
 int credential_read(struct credential *c, bool *ret_changed, struct err *err);
 /*
- * Whether a name may be used in a URL or header: with a line break, the file could add headers of
- * its own.
+ * Returns whether a name may be used in a URL or header: with a line break, the file could add
+ * headers of its own.
  */
 bool is_plain(const char *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: kubeconfigs, and what exec plugins answer. */
+/* Fuzz target: kubeconfigs, and answers of exec plugins. */
 #include <stdint.h>
 #include <string.h>
 

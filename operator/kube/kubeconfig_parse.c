@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kubeconfig files, one or several.
+ * Parses kubeconfig files, one or several.
  *
- * Of several, as KUBECONFIG may name them, the first that says something wins:
- * an entry is looked for in each in turn, and stays what it is: its files are
- * relative to the file it stands in, and errors name that one.
+ * If KUBECONFIG names several files, the first file with a setting wins. An entry is
+ * looked for in each file in turn and used unchanged: its paths are relative to the
+ * file that has it, and errors name that file.
  */
 #include "operator/kube/kubeconfig.h"
 
@@ -101,7 +101,10 @@ static int read_cluster(const struct reader *r, const cJSON *cluster, struct kub
 
 /* --- Files ------------------------------------------------------------------------------------------------ */
 
-/* The object of the entry of this name: "clusters[].cluster", in the first file that has one; r says where it is. */
+/*
+ * Returns the object of the entry of this name, "clusters[].cluster", in the first file that has
+ * it; r gets its place.
+ */
 static int find_named(const struct sources *s, const char *name, const char *list, const char *what,
 		      struct reader *ret_reader, const cJSON **ret_obj, struct err *err)
 {
@@ -238,7 +241,7 @@ int kubeconfig_load_list(const char *paths, const char *context, struct kubeconf
 	while ((path = strsep(&rest, ":"))) {
 		struct err why = { 0 };
 		int r = *path ? load_source(&s, path, &why) : 0;
-		/* As in kubectl: what is not there is as good as empty. */
+	/* As in kubectl, a file that does not exist counts as empty. */
 		if (r < 0 && r != -ENOENT) {
 			if (err)
 				*err = why;

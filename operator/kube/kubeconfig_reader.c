@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reading the parts of a kubeconfig shares. */
+/* The common parts of the readers of a kubeconfig. */
 #include "operator/kube/kubeconfig_reader.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the readers of the parts of a kubeconfig share: fields, files, and errors with their place.
+ * The common parts of the readers of a kubeconfig: fields, files, and errors with their place.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
 #define AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
@@ -9,7 +9,7 @@
 
 #include "operator/kube/kubeconfig.h"
 
-/* Where the fields stand that are being read. */
+/* The place of the fields that are being read. */
 struct reader {
 	const char *name; /* the file */
 	char section[64]; /* "users[2].user" */
@@ -25,7 +25,7 @@ int resolve_file(const struct reader *r, const char *file, char **ret_path, stru
 int read_pem(const struct reader *r, const cJSON *obj, const char *field_data, const char *field_file,
 	     struct credential *c, struct err *err);
 
-/* A whole entry of users, and of the cluster that it is for (kubeconfig_user.c). */
+/* Reads a whole entry of users for the given cluster (kubeconfig_user.c). */
 int read_user(const struct reader *r, const cJSON *user, const cJSON *cluster, struct kubeconfig *k, struct err *err);
 
 #endif

@@ -62,7 +62,7 @@ static void errors_name_the_file_and_the_field(void **state)
 {
 	static const struct {
 		const char *text;
-		const char *said;
+		const char *message;
 	} rows[] = {
 		{ "", "kc: not a kubeconfig" },
 		{ "- a\n", "kc: not a kubeconfig" },
@@ -109,8 +109,8 @@ static void errors_name_the_file_and_the_field(void **state)
 		struct kubeconfig k = { 0 };
 		struct err err = { 0 };
 		int r = kubeconfig_parse(rows[i].text, strlen(rows[i].text), "kc", &k, &err);
-		if (r >= 0 || !strstr(err_text(&err), rows[i].said))
-			fail_msg("row %zu: %d, \"%s\" instead of \"%s\"", i, r, err_text(&err), rows[i].said);
+		if (r >= 0 || !strstr(err_text(&err), rows[i].message))
+			fail_msg("row %zu: %d, \"%s\" instead of \"%s\"", i, r, err_text(&err), rows[i].message);
 		assert_null(strstr(err_text(&err), "secret"));
 		assert_null(k.server);
 	}
@@ -182,7 +182,7 @@ static void the_service_account_of_a_pod_is_found(void **state)
 	kubeconfig_release(&k);
 }
 
-static void a_plugin_is_read_with_its_words_and_what_it_is_told(void **state)
+static void a_plugin_is_read_with_its_arguments_and_environment(void **state)
 {
 	static const char text[] =
 		HEAD CLUSTER CA "    extensions:\n    - {name: client.authentication.k8s.io/exec, extension: {audience: me}}\n"
@@ -275,7 +275,7 @@ int main(void)
 		cmocka_unit_test(errors_name_the_file_and_the_field),
 		cmocka_unit_test(files_are_relative_to_the_kubeconfig_and_read_again),
 		cmocka_unit_test(the_service_account_of_a_pod_is_found),
-		cmocka_unit_test(a_plugin_is_read_with_its_words_and_what_it_is_told),
+		cmocka_unit_test(a_plugin_is_read_with_its_arguments_and_environment),
 		cmocka_unit_test(headers_come_of_a_password_and_of_impersonation),
 		cmocka_unit_test(of_several_files_the_first_that_says_something_wins),
 	};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who we are, as a kubeconfig's users say it: certificates, tokens, passwords, plugins, impersonation. */
+/*
+ * Reads our identity from a kubeconfig's users: certificates, tokens, passwords, plugins,
+ * impersonation.
+ */
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -202,7 +205,7 @@ static int read_env(const struct reader *r, const cJSON *env, struct exec_spec *
 	return 0;
 }
 
-/* What the plugin reads from KUBERNETES_EXEC_INFO. */
+/* Makes the JSON that the plugin reads from KUBERNETES_EXEC_INFO. */
 static int make_info(const cJSON *exec, const cJSON *cluster, struct exec_spec *spec, struct err *err)
 {
 	static const char *const members[] = { "server", "tls-server-name", "insecure-skip-tls-verify",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leader election on a thread of its own. */
+/* Runs leader election on a thread of its own. */
 #include "operator/kube/leadership.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ struct worker {
 	struct client *client;
 	struct elector *elector;
 	struct event *readable, *watchdog;
-	char holder[LEASE_HOLDER_MAX]; /* as told */
+	char holder[LEASE_HOLDER_MAX]; /* as the thread reported it */
 	int fd;
 };
 
@@ -65,8 +65,8 @@ struct leadership {
 /* --- The thread ----------------------------------------------------------------------------- */
 
 /*
- * What the main loop must hear waits for it; the rest is left out while it does not read. Nobody
- * reads any more when it has ended.
+ * Messages that the main loop must get wait for it; others are dropped while it does not read.
+ * After it has ended, nobody reads any more.
  */
 static void tell(struct leadership *l, enum message_kind kind, int code, const char *text)
 {
@@ -77,7 +77,7 @@ static void tell(struct leadership *l, enum message_kind kind, int code, const c
 	(void)!send(l->worker.fd, &message, sizeof(message), MSG_NOSIGNAL | (must ? 0 : MSG_DONTWAIT));
 }
 
-/* Before anybody hears of it: whoever writes looks here. */
+/* Publishes the deadline before any message is sent, because code that writes reads it. */
 static void publish(void *arg)
 {
 	struct leadership *l = arg;
@@ -144,8 +144,8 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * Not given back: what the main loop has on its way may still arrive. It runs out before anybody
- * else takes it.
+ * The Lease is not given back: writes that the main loop has sent may still arrive. It runs out
+ * before another replica takes it.
  */
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {

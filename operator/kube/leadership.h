@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leader election on a thread of its own, so that nothing that the main loop does, however long it
- * takes, costs the Lease.
+ * Runs leader election on a thread of its own, so that the main loop never costs the Lease, however
+ * long it takes.
  *
  * Theory of operation. The thread has its own event loop, its own client with its own connections
  * and credentials, and the elector (elector.h). Both sides send each other messages over a socket
@@ -39,11 +39,11 @@ struct leadership_options {
 	 * Called when another replica acts, or may act: the program must end at once. why says why.
 	 */
 	void (*on_lost)(void *arg, const char *why);
-	/* Trouble with the Lease, said once until it is over (err NULL). */
+	/* Called when there is trouble with the Lease, once until it is over (then err is NULL). */
 	void (*on_trouble)(void *arg, const struct err *err);
-	/* Credentials could not be read again; the old ones stay in use. */
+	/* Called when credentials could not be read again; the old ones stay in use. */
 	void (*on_credentials)(void *arg, const struct err *err);
-	/* For metrics, after each request; code 0 is no answer. */
+	/* Called after each request, for metrics; code 0 means no answer. */
 	void (*on_request)(void *arg, const char *method, int code);
 	void *arg;
 };
@@ -56,19 +56,19 @@ void leadership_free(struct leadership *leadership);
 
 int leadership_start(struct leadership *leadership, struct err *err);
 /*
- * To be called when all work has ended: gives the Lease back, so that another replica need not
+ * Call this when all work has ended: gives the Lease back, so that another replica need not
  * wait. done is called once, soon.
  */
 void leadership_stop(struct leadership *leadership, void (*done)(void *arg), void *arg);
 
-/* The fence, to be asked right before each write. */
+/* The fence: returns whether we may write. Ask it right before each write. */
 bool leadership_is_held(const struct leadership *leadership);
 /*
- * Whether we hold the Lease as far as we know, but should have renewed it or given up by now, so
- * that something must be delaying the thread.
+ * Returns whether we hold the Lease as far as we know, but should have renewed it or given up by
+ * now, so that something must be delaying the thread.
  */
 bool leadership_is_overdue(const struct leadership *leadership);
-/* As elector_identity and elector_holder. */
+/* The same as elector_identity and elector_holder. */
 const char *leadership_identity(const struct leadership *leadership);
 const char *leadership_holder(const struct leadership *leadership);
 

@@ -48,7 +48,10 @@ static struct lease_step write_record(const struct lease *l, enum lease_action a
 	struct lease_step step = { .action = action };
 	bool ours = strcmp(l->seen.holder, l->identity) == 0;
 
-	/* Not more than a renewal when it is ours already: a write of ours whose answer was lost. */
+	/*
+	 * If the Lease is ours already, this is only a renewal: a write of ours whose answer was
+	 * lost.
+	 */
 	snprintf(step.write.holder, sizeof(step.write.holder), "%s", l->identity);
 	snprintf(step.write.rv, sizeof(step.write.rv), "%s", l->seen.rv);
 	snprintf(step.write.acquired, sizeof(step.write.acquired), "%s", ours ? l->seen.acquired : "");
@@ -126,7 +129,7 @@ static struct lease_step stop(struct lease *l, int64_t now_ns)
 
 static struct lease_step step_for(struct lease *l, const struct lease_event *event, int64_t now_ns)
 {
-	/* It was given back or not: one attempt, then it runs out by itself. */
+	/* The Lease was given back or not: there is one attempt, then it runs out by itself. */
 	if (l->stopping)
 		return do_now(LEASE_DONE);
 	switch (event->kind) {
@@ -139,7 +142,7 @@ static struct lease_step step_for(struct lease *l, const struct lease_event *eve
 	case LEASE_WRITTEN:
 		return was_written(l, event, now_ns);
 	case LEASE_CONFLICT:
-		/* Lost a race for it; the holder looks at once who was there. */
+	/* Another replica won the race; look at once which one. */
 		return l->held ? do_now(LEASE_GET) : wait_a_while(l, now_ns);
 	case LEASE_FAILED:
 		return failed(l, now_ns);
@@ -153,7 +156,10 @@ struct lease_step lease_step(struct lease *l, const struct lease_event *event, i
 {
 	struct lease_step step = step_for(l, event, now_ns);
 
-	/* Who holds it has time left, and knows it; who has lost it or stops does not hold it. */
+	/*
+	 * A replica holds the Lease while it has time left; one that has lost it or stops does not
+	 * hold it.
+	 */
 	assert(!step.acquired || lease_is_held(l, now_ns));
 	assert(step.action != LEASE_LOST || !l->held);
 	assert(!l->stopping || !l->held);

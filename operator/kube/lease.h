@@ -19,7 +19,7 @@
 #define LEASE_DURATION_NS ((int64_t)15 * 1000000000)
 #define LEASE_RENEW_DEADLINE_NS ((int64_t)10 * 1000000000)
 #define LEASE_RETRY_NS ((int64_t)2 * 1000000000)
-/* Of each request, so that one that hangs leaves time for another. */
+/* The time limit of each request, so that a request that hangs leaves time for another. */
 #define LEASE_REQUEST_NS ((int64_t)5 * 1000000000)
 
 #define LEASE_HOLDER_MAX 320 /* a host name, "_" and a UUID */
@@ -55,7 +55,7 @@ enum lease_action {
 	LEASE_GET,
 	LEASE_CREATE, /* write, as a new object */
 	LEASE_UPDATE, /* write, if its version is still write.rv */
-	LEASE_LOST, /* we are no longer the holder, or cannot know: end the program at once */
+	LEASE_LOST, /* we no longer hold it, or cannot know: end the program at once */
 	LEASE_DONE, /* after LEASE_STOP: it is given back, or was not ours */
 };
 
@@ -68,7 +68,7 @@ struct lease_step {
 
 struct lease {
 	char identity[LEASE_HOLDER_MAX];
-	struct lease_record seen; /* the last one; rv "": none */
+	struct lease_record seen; /* the last known record; rv "": none */
 	int64_t seen_ns; /* when it was first seen, by our clock */
 	bool held; /* until deadline_ns */
 	bool stopping;
@@ -81,7 +81,7 @@ void lease_init(struct lease *l, const char *identity, uint64_t seed);
 /* now_ns is CLOCK_BOOTTIME, which continues while the machine is suspended. */
 struct lease_step lease_step(struct lease *l, const struct lease_event *event, int64_t now_ns);
 
-/* The fence: whether we hold it at this moment. */
+/* The fence: returns whether we hold it at this moment. */
 bool lease_is_held(const struct lease *l, int64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what waits in a bounded queue by namespace. */
+/* Counts the items of a bounded queue by namespace. */
 #include "operator/kube/namespace_share.h"
 
 #include <stdlib.h>

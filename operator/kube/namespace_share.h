@@ -17,12 +17,12 @@ struct namespace_share {
 };
 
 /*
- * Counts one more of a namespace ("" for none), unless max wait already or the namespace has its
- * share, which is at most max_each. Returns false also if there is no memory.
+ * Counts one more item of a namespace ("": no namespace), unless max items already wait or the
+ * namespace has its share, which is at most max_each. Returns false also if there is no memory.
  */
 bool namespace_share_add(struct namespace_share *share, const char *name_space, size_t max,
 			 size_t max_each);
-/* Counts one less. It must have been added. */
+/* Counts one item less. The item must have been added. */
 void namespace_share_remove(struct namespace_share *share, const char *name_space);
 void namespace_share_release(struct namespace_share *share);
 

@@ -9,7 +9,10 @@
 /* apiVersion, kind, metadata {namespace, name}; the caller owns it. */
 cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name);
 
-/* The first n characters (at most 64) of the lower-case hexadecimal SHA-256 of text, and a NUL. */
+/*
+ * Writes the first n characters (at most 64) of the lower-case hexadecimal SHA-256 of text, and a
+ * NUL.
+ */
 void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex);
 
 #endif

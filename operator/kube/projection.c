@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes out of an object what nobody here reads. */
+/* Removes the members of an object that the operator does not read. */
 #include "operator/kube/projection.h"
 
 #include <stdint.h>
@@ -28,7 +28,7 @@ static struct place root_of(const char *const *fields)
 	return (struct place){ .fields = fields, .open = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX };
 }
 
-/* rest: of a field, where the name of a member may stand. */
+/* rest is the part of a field where the name of a member may stand. */
 static enum fate compare(const char *rest, const char *name, size_t len)
 {
 	size_t same = 0;
@@ -57,7 +57,10 @@ static enum fate fate_of(const struct place *place, const char *name, size_t len
 	return ret_below->open ? LOOK_BELOW : DROP;
 }
 
-/* --- Of a tree -------------------------------------------------------------------------------------------- */
+/*
+ * --- Projection of a tree
+ * --------------------------------------------------------------------------------
+ */
 
 static void project_below(cJSON *value, const struct place *place)
 {
@@ -86,7 +89,10 @@ void project(cJSON *object, const char *const *fields)
 		project_below(object, &root);
 }
 
-/* --- Of a text -------------------------------------------------------------------------------------------- */
+/*
+ * --- Projection of a text
+ * --------------------------------------------------------------------------------
+ */
 
 static cJSON *read_value(struct skim *s, const struct place *place, int nesting);
 
@@ -173,7 +179,7 @@ int project_text(const char *text, size_t len, const char *const *fields, cJSON 
 	if (fields)
 		json = project_next(&s, fields);
 	if (!json || !skim_ended(&s)) {
-		/* It knows what is wrong, and where; or it was only unusual. */
+	/* cJSON finds what is wrong, and where; or the text is only unusual. */
 		cJSON_Delete(json);
 		r = json_parse(text, len, &json, err);
 		if (r == 0 && fields)

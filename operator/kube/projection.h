@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes from an object what the operator does not read. Of a pod of 8 kB, it needs
+ * Removes the members of an object that the operator does not read. Of a pod of 8 kB, it needs
  * 1.5 kB; the API server has the rest. Pure.
  *
- * The result has what the paths in the NULL-terminated fields name, and everything
+ * The result has the members that the paths in the NULL-terminated fields name, and everything
  * below: "status.phase". A path goes through arrays: "spec.containers.name" is the name
  * of each container. A '*' at the end matches any rest of the name: "labels.ray*". There
  * are at most PROJECTION_FIELDS_MAX fields.
@@ -21,12 +21,12 @@
 void project(cJSON *object, const char *const *fields);
 
 /*
- * Like json_parse followed by project, but what is removed is not even parsed. fields NULL: nothing
- * is removed.
+ * Like json_parse followed by project, but removed members are not even parsed. If fields is NULL,
+ * nothing is removed.
  */
 int project_text(const char *text, size_t len, const char *const *fields, cJSON **ret_json, struct err *err);
 
-/* Parses and projects the next value of s. NULL: s failed. */
+/* Parses and projects the next value of s. Returns NULL if s failed. */
 cJSON *project_next(struct skim *s, const char *const *fields);
 
 #endif

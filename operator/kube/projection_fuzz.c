@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever JSON an object is: read with the fields of a pod it is what is left of its tree. */
+/*
+ * Checks for any JSON that reading it with the fields of a pod gives the same as projecting its
+ * tree.
+ */
 #include "operator/kube/projection.h"
 
 #include <stdint.h>

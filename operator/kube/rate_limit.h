@@ -11,7 +11,7 @@
 struct rate_limit {
 	int64_t interval_ns; /* between two; 0: no limit */
 	int64_t burst;
-	int64_t full_ns; /* when the bucket will be full again: the one number that changes */
+	int64_t full_ns; /* when the bucket will be full again; this is the whole state */
 };
 
 /* per_second 0: no limit. burst at least 1. */

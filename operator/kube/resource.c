@@ -19,7 +19,9 @@ static const struct resource resources[] = {
 	{ "networking.k8s.io/v1", "Ingress", "ingresses" },
 	{ "rbac.authorization.k8s.io/v1", "Role", "roles" },
 	{ "rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings" },
-	{ "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations" },
+	{ "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration",
+	  "mutatingwebhookconfigurations" },
+	{ "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions" },
 	{ "coordination.k8s.io/v1", "Lease", "leases" },
 	{ "events.k8s.io/v1", "Event", "events" },
 	{ "ray.io/v1", "RayCluster", "rayclusters" },
@@ -40,7 +42,8 @@ const struct resource *resource_find(const char *api_version, const char *kind)
 
 bool resource_is_cluster_wide(const struct resource *resource)
 {
-	static const char *const kinds[] = { "Namespace", "ClusterRayPolicy" };
+	static const char *const kinds[] = { "Namespace", "ClusterRayPolicy",
+					     "CustomResourceDefinition" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (strcmp(resource->kind, kinds[i]) == 0)

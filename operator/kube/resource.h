@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that the operator deals with and their places in the API. The table stands in resource.c. */
+/*
+ * Knows the kinds that the operator uses and their places in the API. The table is in resource.c.
+ */
 #ifndef AFTERGLOW_OPERATOR_KUBE_RESOURCE_H
 #define AFTERGLOW_OPERATOR_KUBE_RESOURCE_H
 
@@ -14,16 +16,16 @@ struct resource {
 	const char *plural;
 };
 
-/* NULL when the table has no such kind. */
+/* Returns NULL if the table has no such kind. */
 const struct resource *resource_find(const char *api_version, const char *kind);
-/* Whether its objects have no namespace. */
+/* Returns whether its objects have no namespace. */
 bool resource_is_cluster_wide(const struct resource *resource);
-/* By apiVersion and kind of an object. */
+/* Finds the resource by the apiVersion and kind of an object. */
 const struct resource *resource_of(const cJSON *object);
 
 /*
- * Appends "/apis/ray.io/v1/namespaces/ns/rayclusters/name/status". NULL namespace:
- * all; NULL name: the collection; NULL subresource: none. Names are percent-encoded.
+ * Appends "/apis/ray.io/v1/namespaces/ns/rayclusters/name/status". A NULL namespace means all, a
+ * NULL name the collection, a NULL subresource none. Names are percent-encoded.
  */
 void resource_path(const struct resource *resource, const char *namespace, const char *name, const char *subresource,
 		   struct strbuf *out);

@@ -65,7 +65,7 @@ static cJSON *read_fields(const char *text, size_t len, const char *const *field
 	return object;
 }
 
-/* Where the value of the member stands in text; false: there is none. */
+/* Finds the value of the member in text. Returns false if there is none. */
 static bool find_member(const char *text, size_t len, const char *wanted, const char **ret_at,
 			size_t *ret_len)
 {
@@ -93,7 +93,7 @@ static bool member_is_narrow(const char *text, size_t len, const char *name)
 	return !find_member(text, len, name, &at, &member_len) || is_narrow(at, member_len);
 }
 
-/* Without a status in the text it is empty; with one that cannot be read there is none. */
+/* Adds the status: an empty one if the text has none. A status that cannot be read is left out. */
 static void add_status(cJSON *remnant, const char *text, size_t len)
 {
 	_cleanup_json_ cJSON *with_status = member_is_narrow(text, len, "status") ?
@@ -107,8 +107,8 @@ static void add_status(cJSON *remnant, const char *text, size_t len)
 }
 
 /*
- * The words stay the same when others write the object: managedFields, which grow, tell of the spec
- * as well.
+ * The reason stays the same when others write the object: it names the spec even if managedFields,
+ * which grow, are too wide as well.
  */
 static void describe(const char *text, size_t len, const struct err *why, cJSON *remnant)
 {

@@ -13,17 +13,18 @@
 /*
  * Like project_text (projection.h). But if an object is nested too deep, or has more than
  * JSON_VALUES_MAX values while all of them are wanted (fields NULL), the result is a remnant:
- * identity, labels and status, without spec. Negative: not even its name can be read.
+ * identity, labels and status, without spec. The result is negative if not even its name can be
+ * read.
  */
 int salvage_text(const char *text, size_t len, const char *const *fields, cJSON **ret_object,
 		 struct err *err);
 
 /*
- * Why there is only a remnant of the object: "spec.a.b...: nested more than 1000 levels deep".
- * NULL: it is whole.
+ * Returns why there is only a remnant of the object: "spec.a.b...: nested more than 1000 levels
+ * deep"; NULL if the object is whole.
  */
 const char *salvage_reason(const cJSON *object);
-/* Whether the remnant has the object's status. */
+/* Returns whether the remnant has the object's status. */
 bool salvage_has_status(const cJSON *object);
 
 #endif

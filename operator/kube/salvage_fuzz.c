@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whatever text an object has: it is read whole, or there is a remnant with its name, or an error.
+ * Checks for any text of an object that it is read whole, gives a remnant with its name, or an
+ * error.
  */
 #include "operator/kube/salvage.h"
 

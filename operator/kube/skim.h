@@ -27,23 +27,23 @@ struct skim {
 
 void skim_init(struct skim *s, const char *text, size_t len);
 
-/* The first byte of the next value, '\0': there is none. */
+/* Returns the first byte of the next value; '\0' if there is none. */
 char skim_peek(struct skim *s);
 /* Goes in. */
 void skim_object(struct skim *s);
 void skim_array(struct skim *s);
 /*
- * Returns true if there is another one, and moves to its value; false after the bracket, or if it
+ * Returns true if there is another member, and moves to its value; false after the bracket, or if s
  * failed.
  */
 bool skim_member(struct skim *s, const char **ret_name, size_t *ret_len);
 bool skim_item(struct skim *s);
 
-/* The next value, parsed. NULL: failed. */
+/* Parses the next value. Returns NULL if s failed. */
 cJSON *skim_take(struct skim *s);
 void skim_skip(struct skim *s);
 
-/* Whether all is read and nothing failed. */
+/* Returns whether all is read and nothing failed. */
 bool skim_ended(struct skim *s);
 
 #endif

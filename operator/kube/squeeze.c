@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON text of Kubernetes objects in half its bytes. */
+/* Compresses JSON text of Kubernetes objects to half its bytes. */
 #include "operator/kube/squeeze.h"
 
 #include <string.h>
@@ -83,7 +83,7 @@ static const struct fragment fragments[] = {
 #undef F
 _Static_assert(ARRAY_SIZE(fragments) < WIDE, "codes are control characters, and the last is WIDE");
 
-/* Where the dashes of a uid stand: before these of its bytes. */
+/* The bytes of a uid before which a dash stands. */
 static bool has_dash(size_t byte)
 {
 	return byte == 4 || byte == 6 || byte == 8 || byte == 10;
@@ -91,7 +91,7 @@ static bool has_dash(size_t byte)
 
 /* --- Squeezing -------------------------------------------------------------------------------------------- */
 
-/* The place, from 1, of the fragment that text begins with; 0: none. */
+/* Returns the place, from 1, of the fragment that text begins with; 0 if there is none. */
 static size_t find(const struct fragment *list, size_t n, const char *text, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
@@ -102,8 +102,8 @@ static size_t find(const struct fragment *list, size_t n, const char *text, size
 }
 
 /*
- * Puts the code of the fragment that text begins with at to, which is not behind text. The
- * fragment's length; 0: none.
+ * Writes the code of the fragment that text begins with to to, which is not behind text. Returns
+ * the fragment's length; 0 if there is none.
  */
 static size_t put_code(const char *text, size_t len, char **to)
 {
@@ -121,7 +121,7 @@ static size_t put_code(const char *text, size_t len, char **to)
 	return fragments[place - 1].len;
 }
 
-/* Capitals are none: the text must come back as it was. */
+/* Capital digits do not count: the text must come back unchanged. */
 static int digit_of(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;

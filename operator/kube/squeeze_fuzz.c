@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever JSON an object is: squeezed and back it is the same text. */
+/* Checks for any JSON that squeezing it and back gives the same text. */
 #include "operator/kube/squeeze.h"
 
 #include <stdint.h>

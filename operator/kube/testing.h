@@ -17,7 +17,7 @@
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
 
-/* What must be asked, and what is answered. */
+/* The expected request, and its answer. */
 struct exchange {
 	const char *method;
 	const char *asked; /* must stand in the URI; several parts are separated by a blank */
@@ -122,7 +122,7 @@ static inline void fake_server_stop(struct fake_server *server)
 	strbuf_release(&server->bodies);
 }
 
-/* A client of the server; token_file may be NULL. */
+/* Makes a client of the server; token_file may be NULL. */
 static inline struct client *fake_client(struct fake_server *server, const char *token_file)
 {
 	struct kubeconfig config = { .server = strdup(server->url), .namespace = strdup("default") };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of parts that list and watch on their own: an API server in the same loop. Lists are
- * what the test gives, watches are held without a word, and a write is answered with its own
- * object, unless the test says otherwise. Requests may come in any order, which the script of
+ * For tests of parts that list and watch on their own: an API server in the same loop. The test
+ * sets the lists, watches are held without events, and a write is answered with its own object,
+ * unless the test sets another answer. Requests may come in any order, which the script of
  * testing.h does not allow.
  */
 #ifndef AFTERGLOW_OPERATOR_KUBE_TESTING_API_H
@@ -14,7 +14,7 @@
 #define FAKE_API_RULES_MAX 16
 #define FAKE_API_RV 100 /* of the first lists; writes get higher ones */
 
-/* The first rule that fits answers. Behind n answers (0: no limit) it does not fit any more. */
+/* The first rule that fits answers. After n answers (0: no limit) it does not fit any more. */
 struct fake_rule {
 	const char *method, *part; /* part must stand in the URI */
 	int status; /* 0: hang up without an answer */
@@ -27,11 +27,12 @@ struct fake_api {
 	struct fake_rule rules[FAKE_API_RULES_MAX];
 	size_t n_rules;
 	struct strbuf log; /* "METHOD PATH" of each request, one a line; watches are left out */
+	struct strbuf accepts; /* "METHOD PATH?QUERY Accept" of the same requests, one a line */
 	struct strbuf bodies; /* of all writes, one a line */
 	int rv;
 };
 
-/* NULL body: an empty list. */
+/* If body is NULL, the answer is an empty list. */
 static inline void fake_api_answers(struct fake_api *api, const char *method, const char *part,
 				    int status, const char *body, unsigned n)
 {
@@ -118,6 +119,8 @@ static inline void on_fake_api_request(struct evhttp_request *request, void *arg
 {
 	struct fake_api *api = arg;
 	const char *uri = evhttp_request_get_uri(request), *method = fake_api_method(request);
+	const char *accept =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
 	struct evbuffer *in = evhttp_request_get_input_buffer(request);
 	size_t len = evbuffer_get_length(in);
 	const char *text = len ? (const char *)evbuffer_pullup(in, -1) : "";
@@ -130,6 +133,7 @@ static inline void on_fake_api_request(struct evhttp_request *request, void *arg
 	if (strstr(uri, "watch=1"))
 		return; /* it is answered when the server ends */
 	strbuf_addf(&api->log, "%s %.*s\n", method, (int)strcspn(uri, "?"), uri);
+	strbuf_addf(&api->accepts, "%s %s %s\n", method, uri, accept ? accept : "-");
 	if (len) {
 		strbuf_add(&api->bodies, text, len);
 		strbuf_addc(&api->bodies, '\n');
@@ -152,6 +156,7 @@ static inline void fake_api_start(struct fake_api *api)
 {
 	*api = (struct fake_api){ .rv = FAKE_API_RV,
 				  .log = STRBUF_INIT(1 << 20),
+				  .accepts = STRBUF_INIT(1 << 20),
 				  .bodies = STRBUF_INIT(1 << 22) };
 	fake_server_start(&api->server, NULL, 0);
 	evhttp_set_gencb(api->server.http, on_fake_api_request, api);
@@ -161,10 +166,11 @@ static inline void fake_api_stop(struct fake_api *api)
 {
 	fake_server_stop(&api->server);
 	strbuf_release(&api->log);
+	strbuf_release(&api->accepts);
 	strbuf_release(&api->bodies);
 }
 
-/* How many requests there were whose line ("POST /api/v1/...") begins so. */
+/* Returns the number of requests with a line ("POST /api/v1/...") that begins so. */
 static inline unsigned fake_api_count(const struct fake_api *api, const char *line)
 {
 	unsigned n = 0;
@@ -185,7 +191,7 @@ static inline void fake_api_turn(struct fake_api *api, bool (*is_so)(void *arg),
 		fail_msg("it does not come; asked so far:\n%s", strbuf_str(&api->log));
 }
 
-/* For what must not come: turns the loop a little. */
+/* Turns the loop a little, so that an unwanted request could arrive. */
 static inline void fake_api_idle(struct fake_api *api)
 {
 	event_base_loopexit(api->server.base, &(struct timeval){ .tv_usec = 100000 });

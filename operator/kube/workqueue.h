@@ -26,7 +26,10 @@ struct workqueue {
 	int64_t pace_ns; /* least time between two starts of work on the same key; 0: none. Set after init */
 	int burst; /* the number of starts at once after a rest, before the pace applies */
 	uint64_t adds, retries; /* counters for metrics */
-	/* For metrics, set after init, or NULL: how long a key was ready before its work began, and how long that took. */
+	/*
+	 * For metrics, set after init, or NULL: how long a key was ready before its work began, and
+	 * how long the work took.
+	 */
 	int64_t (*clock)(void);
 	void (*on_waited)(void *arg, int64_t ns);
 	void (*on_worked)(void *arg, int64_t ns);
@@ -41,9 +44,11 @@ int workqueue_add(struct workqueue *q, const char *key);
 /* Makes key ready at the time, or earlier if it was due earlier. */
 int workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ns);
 
-/* The next key that is ready at now, NULL: none. It stays valid until done. */
+/*
+ * Returns the next key that is ready at now, NULL if there is none. The key stays valid until done.
+ */
 const char *workqueue_get(struct workqueue *q, int64_t now_ns);
-/* The work on a key that get gave has ended. */
+/* Notes that the work on a key that get returned has ended. */
 void workqueue_done(struct workqueue *q, const char *key);
 
 /*
@@ -57,7 +62,7 @@ void workqueue_forget(struct workqueue *q, const char *key);
 /* Failure: comes back after its delay, at least least_ns (a Retry-After). Returns the delay. */
 int64_t workqueue_retry(struct workqueue *q, const char *key, int64_t now_ns, int64_t least_ns);
 
-/* When get will return a key: 0: now; -1: never, unless a key is added. */
+/* Returns when get will return a key; 0: now; -1: never, unless a key is added. */
 int64_t workqueue_next_ns(const struct workqueue *q);
 
 #endif

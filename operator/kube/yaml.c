@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* YAML as JSON, on libyaml's document tree. */
+/* Converts YAML to JSON, from libyaml's document tree. */
 #include "operator/kube/yaml.h"
 
 #include <ctype.h>

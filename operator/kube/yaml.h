@@ -16,12 +16,14 @@
 #define YAML_NODES_MAX 100000 /* values after aliases are resolved: ends "billion laughs" */
 
 /*
- * An empty document is JSON null. Refused, with the line: syntax errors, a
- * second document, duplicate keys, keys that are collections, merge keys.
+ * An empty document is JSON null. It refuses, and names the line of, syntax errors, a
+ * second document, duplicate keys, keys that are collections, and merge keys.
  */
 int yaml_to_json(const char *text, size_t len, cJSON **ret_json, struct err *err);
 
-/* The line (from 1) of the key at a '.'-separated path of mapping keys, 0 when it is not there. */
+/*
+ * Returns the line (from 1) of the key at a '.'-separated path of mapping keys; 0 if it is absent.
+ */
 int yaml_line(const char *text, size_t len, const char *path);
 
 #endif

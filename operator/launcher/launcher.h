@@ -58,8 +58,8 @@ void launchers_release(struct launchers *launchers);
 struct launcher launcher_of(const char *machine, const void *data, size_t len);
 
 /*
- * Whether a key of the ConfigMap has the form of a launcher's, of this release or another. NULL has
- * not.
+ * Returns whether a key of the ConfigMap has the form of a launcher's, of this release or another.
+ * A NULL key has not.
  */
 bool launcher_is_key(const char *key);
 

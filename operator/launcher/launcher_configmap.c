@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launchers' ConfigMap in one namespace. */
+/* Decides about the launchers' ConfigMap in one namespace. */
 #include "operator/launcher/launcher_configmap.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 struct key_use {
 	size_t refs; /* by pods */
-	int64_t unused_ns; /* since when there is none; 0: there is one */
+	int64_t unused_ns; /* since when no pod refers to it; 0: a pod does */
 };
 
 void launcher_configmap_release(struct launcher_configmap *place)
@@ -21,7 +21,10 @@ void launcher_configmap_release(struct launcher_configmap *place)
 	strmap_release(&place->keys, free);
 }
 
-/* --- Who refers to what ----------------------------------------------------------------------------------- */
+/*
+ * --- References of pods to keys
+ * ------------------------------------------------------------------------------
+ */
 
 static struct key_use *use_of(struct launcher_configmap *place, const char *key)
 {
@@ -124,13 +127,13 @@ static char *base64_of(const struct launcher *launcher)
 	return text;
 }
 
-/* A member whose name has any character but '.'. */
+/* Returns whether a member has a name with any character but '.'. */
 static const cJSON *member(const cJSON *have, const char *object, const char *key)
 {
 	return cJSON_GetObjectItemCaseSensitive(json_get(have, object), key);
 }
 
-/* A key that stands in data, as text, keeps the same one out of binaryData: it must go. */
+/* A key in data, as text, excludes the same key from binaryData, so it must go. */
 static int want_key(const struct launcher *launcher, const cJSON *have, cJSON *change)
 {
 	_cleanup_free_ char *wanted = base64_of(launcher);

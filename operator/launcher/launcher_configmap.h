@@ -32,7 +32,7 @@ struct launcher_configmap {
 	size_t n_pods, n_clusters;
 	struct strmap keys; /* keys in the form of a launcher's -> struct key_use */
 	bool crowded; /* there were too many keys; stays true until the last pod is gone */
-	int64_t empty_ns; /* since when there has been neither a pod nor a cluster; 0: there is one */
+	int64_t empty_ns; /* since when there has been neither a pod nor a cluster; 0: there is at least one of them */
 };
 
 void launcher_configmap_release(struct launcher_configmap *place);
@@ -47,15 +47,15 @@ void launcher_configmap_add_cluster(struct launcher_configmap *place);
 void launcher_configmap_remove_cluster(struct launcher_configmap *place, int64_t now_ns);
 
 /*
- * Whether the namespace has had neither Ray pods nor RayClusters for so long that it can be
+ * Returns whether the namespace has had neither Ray pods nor RayClusters for so long that it can be
  * forgotten.
  */
 bool launcher_configmap_is_over(const struct launcher_configmap *place, int64_t now_ns);
 
 /*
  * Decides what to write, given the present ConfigMap (NULL: there is none). *ret_change is a whole
- * object to create if there is none, else a merge patch; NULL: nothing needs to be written.
- * collect: every pod is known, so keys may be removed. -ENOMEM.
+ * object to create if there is none, otherwise a merge patch; NULL if nothing needs to be written.
+ * collect: every pod is known, so keys may be removed. Returns 0 or -ENOMEM.
  */
 int launcher_configmap_change(struct launcher_configmap *place, const char *namespace, const struct launchers *launchers,
 			  const cJSON *have, bool collect, int64_t now_ns, cJSON **ret_change, struct err *err);

@@ -2,9 +2,9 @@
 /*
  * Keeps the launchers' ConfigMap in every namespace with Ray.
  *
- * Each namespace has the time at which it is due. run() reads the ConfigMaps of
- * those that are; what is to be written follows from the answer, and the answer to
- * that sets the next time.
+ * Each namespace has a time at which it is due. run() reads the ConfigMaps of the
+ * namespaces that are due; the answer decides what to write, and the answer to
+ * the write sets the next time.
  */
 #include "operator/launcher/launcher_store.h"
 
@@ -38,9 +38,9 @@ struct place {
 	char *namespace;
 	struct launcher_configmap known;
 	struct backoff backoff;
-	int64_t due_ns; /* 0: never; set while a request is under way, that one is not the last */
+	int64_t due_ns; /* 0: never; if it is set while a request is under way, another request follows */
 	bool under_way, settled;
-	bool in_trouble; /* as the log has said */
+	bool in_trouble; /* the log has reported trouble */
 	bool ends; /* the namespace is being deleted */
 	bool creating; /* the write under way is a POST */
 };
@@ -81,7 +81,10 @@ static struct place *place_new(struct launcher_store *store, const char *namespa
 	return place;
 }
 
-/* That of the object, which is being added to it: made when there is none, and due when it had no Ray. */
+/*
+ * Returns the place of an object that is being added: it is made if there is none, and due if it
+ * had no Ray.
+ */
 static struct place *place_for(struct launcher_store *store, const cJSON *object)
 {
 	const char *namespace = json_str(object, "metadata.namespace");
@@ -118,7 +121,7 @@ static void note_removal(struct place *place)
 		place->due_ns = place->known.empty_ns + LAUNCHER_UNUSED_NS;
 }
 
-/* The new state first: a namespace with one pod is not without Ray meanwhile. */
+/* The new state is counted first, so that a namespace with one pod is never counted as empty. */
 void launcher_store_see_pod(struct launcher_store *store, const cJSON *before, const cJSON *after)
 {
 	struct place *place;
@@ -174,7 +177,7 @@ static void conclude(struct place *place)
 	if (place->in_trouble)
 		log_info("namespace %s: the ConfigMap " LAUNCHER_CONFIGMAP " is there again, with the launchers", place->namespace);
 	place->in_trouble = false;
-	/* Ray has come back while we took its keys away, or gone. */
+	/* A pod or cluster appeared while we removed the keys, or the last one has gone. */
 	if (place->due_ns) {
 		wake(place->store);
 		return;
@@ -186,7 +189,10 @@ static void conclude(struct place *place)
 	settle(place);
 }
 
-/* Said once, until it goes well again. What we lack the right to do is tried again as rarely as all is looked at. */
+/*
+ * Logged once, until it succeeds again. If we lack the right, the next attempt comes with the usual
+ * look.
+ */
 static void take_trouble(struct place *place, int status, int64_t retry_after_ns, const struct err *err)
 {
 	int64_t now = now_boottime_ns(), delay = status == 403 ? RECHECK_NS : backoff_next(&place->backoff, now);
@@ -287,13 +293,16 @@ static void start(struct place *place)
 	store->in_flight++;
 }
 
-/* Nothing is left to do there: its keys are gone, or all of the namespace. */
+/* There is nothing left to do: the keys are gone, or the whole namespace. */
 static bool is_done(const struct place *place)
 {
 	return place->known.empty_ns && !place->under_way && (place->ends || !place->due_ns);
 }
 
-/* Begins what is due; gives the time of the next, 0: there is none, or an answer comes first. */
+/*
+ * Begins the looks that are due and returns the time of the next one; 0 if there is none, or an
+ * answer comes first.
+ */
 static int64_t start_due(struct launcher_store *store, int64_t now)
 {
 	struct strmap_pos pos = { 0 };

@@ -31,27 +31,27 @@ struct launcher_store_options {
 	void *arg;
 };
 
-/* What options point to must outlive it. */
+/* The objects that options point to must outlive the store. */
 int launcher_store_new(const struct launcher_store_options *options, struct launcher_store **ret_store, struct err *err);
 /*
  * Here and in the functions below, store may be NULL: then pods go without launchers. No request
  * may be answered after launcher_store_free.
  */
 void launcher_store_free(struct launcher_store *store);
-/* To be called when may_write has become true. */
+/* Call this when may_write has become true. */
 void launcher_store_begin(struct launcher_store *store);
 
 /*
- * To be called for each change of the copies of Ray pods and of RayClusters; before or after is
+ * Call this for each change of the copies of Ray pods and of RayClusters; before or after is
  * NULL where it does not exist.
  */
 void launcher_store_see_pod(struct launcher_store *store, const cJSON *before, const cJSON *after);
 void launcher_store_see_cluster(struct launcher_store *store, const cJSON *before, const cJSON *after);
 
 /*
- * Whether pods of that namespace need not wait: the ConfigMap has our launchers, or the first
- * attempt to write it has failed. In that case, which the log reports, Ray comes first. A namespace
- * without known pods or clusters is settled.
+ * Returns whether pods of that namespace need not wait: the ConfigMap has our launchers, or the
+ * first attempt to write it has failed. In that case, which the log reports, Ray comes first. A
+ * namespace without known pods or clusters is settled.
  */
 bool launcher_store_settled(const struct launcher_store *store, const char *namespace);
 

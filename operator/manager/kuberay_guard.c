@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads KubeRay's Leases, and says what they mean for us. */
+/* Reads KubeRay's Leases, and decides from them. */
 #include "operator/manager/kuberay_guard.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define WIDE_AGAIN_NS (60 * NS_PER_SEC)
 #define TEXT_MAX 512
 
-/* Where to look: in all namespaces; or, where that is refused, in the watched one and in our own. */
+/* The scopes to read: all namespaces or, if that is refused, the watched namespace and our own. */
 enum scope { SCOPE_ALL, SCOPE_WATCHED, SCOPE_OWN, SCOPES };
 
 struct kuberay_guard {
@@ -29,7 +29,7 @@ struct kuberay_guard {
 	enum scope scope; /* of call */
 	cJSON *answers[SCOPES]; /* of this look */
 	int64_t narrow_until_ns;
-	bool told_narrow, told_blind, in_trouble;
+	bool logged_narrow, logged_blind, in_trouble;
 	struct kuberay_sightings sightings;
 };
 
@@ -77,7 +77,7 @@ static void tell_event(const struct kuberay_guard *g, const char *type, const ch
 	event_recorder_emit(g->o.recorder, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()), EVENT_COUNTED);
 }
 
-/* Once for each change of the verdict. */
+/* Reports each change of the verdict once. */
 static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
 {
 	char why[TEXT_MAX], note[2 * TEXT_MAX];
@@ -166,19 +166,22 @@ static void conclude(struct kuberay_guard *g)
 	g->o.on_change(g->o.arg);
 }
 
-/* Of SCOPE_ALL: the two others do. Of those: the other one does, or nothing is seen at all. */
+/*
+ * If SCOPE_ALL is refused, the two others are read. If one of those is refused, the other is read,
+ * or there is no sign at all.
+ */
 static void take_refusal(struct kuberay_guard *g, const struct err *err)
 {
 	if (g->scope == SCOPE_ALL) {
 		g->narrow_until_ns = now_boottime_ns() + WIDE_AGAIN_NS;
-		if (!g->told_narrow)
+		if (!g->logged_narrow)
 			log_warning("only the operator's own namespace%s is searched for KubeRay's Lease: %s",
 				    g->o.namespace ? " and the watched one" : "", err_text(err));
-		g->told_narrow = true;
+		g->logged_narrow = true;
 	} else if (g->scope == SCOPE_OWN && !g->answers[SCOPE_WATCHED]) {
-		if (!g->told_blind)
+		if (!g->logged_blind)
 			log_warning("it is not known whether KubeRay runs; RayClusters are managed as if it did not: %s", err_text(err));
-		g->told_blind = true;
+		g->logged_blind = true;
 	}
 }
 

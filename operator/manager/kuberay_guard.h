@@ -25,19 +25,19 @@ struct kuberay_guard_options {
 	struct client *client;
 	struct event_recorder *recorder;
 	const char *own_namespace; /* of our own Lease */
-	const char *namespace; /* that is watched; NULL: all */
+	const char *namespace; /* the watched namespace; NULL: all */
 	void (*on_change)(void *arg); /* kuberay_guard_allows has another answer */
 	void *arg;
 };
 
-/* What options point to must outlive it. */
+/* The objects that options point to must outlive the guard. */
 int kuberay_guard_new(const struct kuberay_guard_options *options, struct kuberay_guard **ret_guard, struct err *err);
 void kuberay_guard_free(struct kuberay_guard *guard); /* NULL is allowed */
 
 /* Starts to read the Leases. */
 void kuberay_guard_start(struct kuberay_guard *guard);
 
-/* Whether RayClusters may be managed at this moment. */
+/* Returns whether RayClusters may be managed at this moment. */
 bool kuberay_guard_allows(const struct kuberay_guard *guard);
 
 /* Appends a line for /readyz: "managing RayClusters: no, KubeRay runs in namespace ray". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases of KubeRay's operator to a verdict. */
+/* Decides from KubeRay's Leases whether its operator runs. */
 #include "operator/manager/kuberay_lease.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static bool is_renewed(const struct kuberay_sighting *before, const struct kuber
 	       (strcmp(before->renewed, now->renewed) != 0 || strcmp(before->holder, now->holder) != 0);
 }
 
-/* False: there is no room for it. */
+/* Returns false if there is no room for it. */
 static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, int64_t now_ns)
 {
 	struct kuberay_sighting *known = find(s, text_of(lease->namespace)), now = { .listed = true };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides from KubeRay's Leases whether its operator runs: a function from what was read, and when,
- * to a verdict. No I/O.
+ * Decides from KubeRay's Leases whether its operator runs: a function from the Leases, and the
+ * times at which they were read, to a verdict. No I/O.
  *
  * KubeRay's replicas elect a leader by the Lease ray-operator-leader in the namespace where they
  * run (its main.go, 1.6 and 1.7; controller-runtime renews it every 2 s, and it is valid for 15 s).
@@ -33,10 +33,10 @@
 #define KUBERAY_DURATION_S 15 /* where the Lease has none */
 #define KUBERAY_DURATION_MAX_S 60
 #define KUBERAY_NAMESPACE_MAX 64
-#define KUBERAY_HOLDER_MAX 128 /* what is longer is cut, what is not printable becomes '?' */
+#define KUBERAY_HOLDER_MAX 128 /* a longer name is cut; unprintable characters become '?' */
 #define KUBERAY_TIME_MAX 40
 
-/* A Lease as it was read; the texts are borrowed, NULL is as "". */
+/* A Lease as it was read. The texts are borrowed; NULL counts as "". */
 struct kuberay_lease {
 	const char *namespace;
 	const char *holder; /* "": it was given back */
@@ -69,12 +69,15 @@ struct kuberay_sightings {
 };
 
 /*
- * All Leases of that name were read at now_ns (CLOCK_BOOTTIME). More than KUBERAY_LEASES_MAX of them count as
- * KUBERAY_RUNS.
+ * Notes that all Leases of that name were read at now_ns (CLOCK_BOOTTIME). More than
+ * KUBERAY_LEASES_MAX of them count as KUBERAY_RUNS.
  */
 void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases, size_t n, int64_t now_ns);
 
-/* The Lease for which the verdict is SUSPECTED or RUNS; NULL: there is none, or there are too many. */
+/*
+ * Returns the Lease for which the verdict is SUSPECTED or RUNS; NULL if there is none, or there are
+ * too many.
+ */
 const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s, int64_t now_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps RayClusters as they are meant to be.
+ * Keeps RayClusters in the state that their specs ask for.
  *
  * Theory of operation. The watches copy RayClusters, Ray pods, their services
  * and RayFailures. A change puts the cluster's key into the work queue; run()
@@ -22,9 +22,12 @@
 #define PACE_NS (100 * NS_PER_MS)
 /* A death is three or four looks: at it, at its evidence, at the empty place, at the new pod. They need not wait. */
 #define BURST 5
-/* After so long without work, what the work took goes back to the kernel. */
+/* After this time without work, memory that the work took goes back to the kernel. */
 #define REST_S 2
-/* After SIGTERM the API server may send reviews here until all have heard that our pod is no endpoint of the Service any more. */
+/*
+ * After SIGTERM the API server may send reviews here until all its parts know that our pod has left
+ * the Service.
+ */
 #define CLOSE_AFTER_S 5
 
 struct manager {

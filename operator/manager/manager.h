@@ -27,27 +27,33 @@ struct manager_options {
 	bool manage_clusters; /* unless KubeRay runs (manager/kuberay_guard.h) */
 	bool record_deletions; /* as in options.h */
 	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
-	const struct otlp_settings *otlp; /* where RayFailures are exported to; NULL, as without an endpoint: nowhere */
+	const struct otlp_settings *otlp; /* the collector to which RayFailures are exported; NULL, or no endpoint: none */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none */
 	struct metrics *metrics;
-	/* Where the webhook for pods of others is served; address "": there is none. As struct webhook_options has them. */
+	/*
+	 * The address at which the webhook is served; address "": there is no webhook. The members
+	 * are as in struct webhook_options.
+	 */
 	struct {
 		const char *address, *namespace, *service, *secret, *configuration;
 		bool external;
 	} webhook;
-	/* Whether we are the replica that acts, asked right before each write. NULL: there is only one. */
+	/*
+	 * Returns whether we are the leader, asked right before each write. NULL: there is only one
+	 * replica.
+	 */
 	bool (*is_leader)(void *arg);
 	void *arg;
 };
 
-/* What options point to must outlive it. */
+/* The objects that options point to must outlive the manager. */
 int manager_new(const struct manager_options *options, struct manager **ret_manager, struct err *err);
 void manager_free(struct manager *manager);
 
 void manager_start(struct manager *manager);
 /*
- * To be called when is_leader has become true. Everything is watched before that, so nothing has to
+ * Call this when is_leader has become true. Everything is watched before that, so nothing has to
  * be read now.
  */
 void manager_begin(struct manager *manager);
@@ -55,13 +61,14 @@ void manager_begin(struct manager *manager);
 void manager_stop(struct manager *manager, void (*on_idle)(void *arg), void *arg);
 
 /*
- * After manager_stop: goes on serving the webhook for some seconds since then, for the API server may still send reviews
- * here, and gives a collector as long to take what was not exported yet; on_closed is called once, when the last review is
- * answered. Where there is neither, that is at once.
+ * Call this after manager_stop: serves the webhook for some more seconds, because the API server
+ * may still send reviews here, and gives a collector as long to take failures that were not
+ * exported yet. on_closed is called once, when the last review is answered; at once if there is
+ * neither a webhook nor a collector.
  */
 void manager_close(struct manager *manager, void (*on_closed)(void *arg), void *arg);
 
-/* Whether all kinds are synced; appends a line per kind. */
+/* Returns whether all kinds are synced; appends a line per kind. */
 bool manager_ready(void *manager, struct strbuf *out);
 /* Appends the metrics, gauges refreshed. */
 void manager_metrics(void *manager, struct strbuf *out);

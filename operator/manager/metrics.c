@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operator's counters and gauges. */
+/* Keeps the operator's counters and gauges. */
 #include "operator/manager/metrics.h"
 
 #include <inttypes.h>
@@ -31,7 +31,10 @@ void metrics_release(struct metrics *m)
 		strmap_release(&m->series[i], free);
 }
 
-/* Of so many bytes. NULL: no memory, or too many series; the value is then not counted. */
+/*
+ * Returns the series with labels of len bytes; NULL if there is no memory, or too many series: then
+ * the value is not counted.
+ */
 static void *series_of(struct metrics *m, enum metric metric, size_t size, const char *labels, va_list ap)
 {
 	char text[LABELS_MAX];

@@ -13,7 +13,7 @@ enum metric {
 	METRIC_COUNT
 };
 
-/* Series of one metric are bounded: labels may come from answers of others. */
+/* The series of one metric are bounded, because labels may come from foreign answers. */
 #define METRIC_SERIES_MAX 1000
 
 struct metrics {
@@ -26,10 +26,10 @@ void metrics_release(struct metrics *m);
 void metrics_add(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
 void metrics_set(struct metrics *m, enum metric metric, double value, const char *labels, ...) _printf_(4, 5);
 
-/* Drops all series of a metric: those that are still true are set again. */
+/* Drops all series of a metric, so that the caller can set the present ones again. */
 void metrics_forget(struct metrics *m, enum metric metric);
 
-/* One more value of a histogram, in seconds: from a millisecond to a minute. */
+/* Adds a value to a histogram, in seconds: from a millisecond to a minute. */
 void metrics_observe(struct metrics *m, enum metric metric, double seconds, const char *labels, ...) _printf_(4, 5);
 
 /* Appends the text in Prometheus' exposition format 0.0.4. */

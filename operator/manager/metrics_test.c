@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void counters_gauges_and_histograms_are_told_as_prometheus_reads_them(void **state)
+static void counters_gauges_and_histograms_are_written_as_prometheus_reads_them(void **state)
 {
 	static const char *const lines[] = {
 		"# TYPE rest_client_requests_total counter\n",
@@ -60,7 +60,7 @@ static void series_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counters_gauges_and_histograms_are_told_as_prometheus_reads_them),
+		cmocka_unit_test(counters_gauges_and_histograms_are_written_as_prometheus_reads_them),
 		cmocka_unit_test(series_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

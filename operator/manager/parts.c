@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a controller, tied together. */
+/* Connects the parts of a controller. */
 #include "operator/manager/parts.h"
 
 #include <string.h>
@@ -196,7 +196,7 @@ static void tell_missed(void *arg, cJSON *event)
 	event_recorder_emit(p->recorder, event, EVENT_COUNTED);
 }
 
-/* As the namespaceSelector of the chart's webhook has it. */
+/* The same rule as the namespaceSelector of the chart's webhook. */
 static bool is_excluded(void *arg, const char *namespace)
 {
 	const struct parts *p = arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of a controller and how they are tied together: which part sees which
- * change, and which part asks which. What remains to the controller is the work
+ * The parts of a controller and their connections: which part gets which
+ * change, and which part asks which. The controller itself has the work
  * queue, the right to write, and the end.
  */
 #ifndef AFTERGLOW_OPERATOR_MANAGER_PARTS_H
@@ -29,7 +29,7 @@
 
 struct parts_options {
 	const struct manager_options *settings;
-	struct workqueue *queue; /* of the keys of clusters */
+	struct workqueue *queue; /* has the keys of clusters */
 	bool (*may_write)(void *arg); /* asked right before each write */
 	void (*on_cluster)(void *arg, const char *key); /* the cluster is to be looked at; it may not exist any more */
 	void (*on_ready)(void *arg); /* work that waited may go on */
@@ -58,19 +58,27 @@ struct parts {
 	struct launcher_store *launcher_store; /* NULL: pods go without */
 };
 
-/* The parts keep pointers to parts, which must not move, and to what options point to. On failure nothing is left to release. */
+/*
+ * The parts keep pointers to each other, so they must not move, and to the objects of options. On
+ * failure nothing is left to release.
+ */
 int parts_init(struct parts *parts, const struct parts_options *options, struct err *err);
 void parts_release(struct parts *parts);
 
-/* Fills in what the watches call at a change (parts_changes.c). */
+/* Fills in the functions that the watches call at a change (parts_changes.c). */
 void parts_see_changes(struct parts *parts, struct watches_options *options);
 
-/* For the parts_*.c alone. arg is a struct parts. The RayCluster is for a look: a list of pods asks for all of theirs at once. */
+/*
+ * For the parts_*.c alone. arg is a struct parts. The RayCluster is valid only for a moment: a list
+ * of pods asks for all of theirs at once.
+ */
 bool parts_may_write(void *arg);
 const cJSON *parts_find_cluster(void *arg, const char *key);
 int parts_new_failure_writer(struct parts *parts, struct err *err); /* parts_failures.c */
 
-/* Whether RayClusters are ours to manage. While they are KubeRay's, keys wait in the queue. */
+/*
+ * Returns whether RayClusters are ours to manage. While they are KubeRay's, keys wait in the queue.
+ */
 bool parts_may_manage(const struct parts *parts);
 
 #endif

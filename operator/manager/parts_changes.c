@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which part sees which change of the watched objects. */
+/* Passes changes of the watched objects to the parts. */
 #include "lib/units.h"
 #include "operator/manager/parts.h"
 
@@ -68,7 +68,7 @@ static void on_owned(void *arg, enum store_change change, const cJSON *before, c
 	enqueue_owner(arg, after);
 }
 
-/* Also one that another replica wrote: then we need not. */
+/* A RayFailure of another replica counts too: then this replica need not write it. */
 static void on_failure(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	struct parts *p = arg;
@@ -109,7 +109,7 @@ static void on_state(void *arg)
 	p->o.on_ready(p->o.arg);
 	failure_writer_wake(p->writer);
 	incident_writer_wake(p->incidents);
-	/* Of a pod that was listed before its cluster. */
+	/* Handles a pod that was listed before its cluster. */
 	missed_pods_tell(p->missed, now_boottime_ns());
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the failure writer asks of other parts: which failures are wanted, what is known of them,
- * and who hears of those that are lost.
+ * Answers the failure writer's questions to other parts: which failures are wanted, and what is
+ * known about them; and reports lost failures.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,9 +32,9 @@ static void on_written(void *arg, const char *key)
 }
 
 /*
- * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. That their
- * containers end then is no failure. Of clusters of our own a deletion is recorded: whoever deletes
- * a pod that we would make again wanted something.
+ * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. Ends of
+ * their containers are then no failures. For clusters that we manage, a deletion is recorded,
+ * because a person or program that deletes a pod that we would replace had a reason.
  */
 static bool is_wanted(void *arg, const struct ray_failure *failure, const char **ret_why)
 {
@@ -62,7 +62,7 @@ static cJSON *reconsider(void *arg, const cJSON *object)
 	return incident_writer_reconsider(p->incidents, object);
 }
 
-/* Said of one failure for all of its cluster. */
+/* Emits one Event for a whole cluster. */
 static void on_lost(void *arg, const struct ray_failure *failure, const char *why)
 {
 	const struct parts *p = arg;

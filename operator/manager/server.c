@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /healthz, /readyz and /metrics on evhttp. */
+/* Serves /healthz, /readyz and /metrics with evhttp. */
 #include "operator/manager/server.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 	evconnlistener_enable(server->listener);
 }
 
-/* No descriptor is left: libevent would say so and come back at once, for ever. */
+/* When no descriptor is left, libevent would log it and come back at once, for ever. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	(void)arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of the controllers: the parts that each of them needs, on an API server of the test.
- * Nothing sees changes but what the test calls; failures wait to be written, and are not.
+ * The parts see only the changes that the test passes; failures wait and are never written.
  */
 #ifndef AFTERGLOW_OPERATOR_MANAGER_TESTING_H
 #define AFTERGLOW_OPERATOR_MANAGER_TESTING_H
@@ -128,7 +128,7 @@ static inline bool bed_is_synced(void *arg)
 	return watches_synced(bed->watches);
 }
 
-/* To be called first; what the API server has is said then, before bed_start. */
+/* Call this first. Then set the API server's answers, and call bed_start. */
 static inline void bed_init(struct bed *bed)
 {
 	*bed = (struct bed){ .allowed = true };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that the operator follows. */
+/* Watches the kinds that the operator follows. */
 #include "operator/manager/watches.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ struct watch {
 	struct watches *watches;
 	enum watch_kind kind;
 	struct informer *informer;
-	int told_status; /* the failure that the log has heard of; -1: none */
+	int logged_status; /* the failure that the log has heard of; -1: none */
 	bool wanted;
 };
 
@@ -107,18 +107,18 @@ static void on_state(void *arg, struct informer *informer)
 	const char *plural = informer_resource(informer)->plural;
 	bool trouble = *informer_trouble(informer);
 
-	if (trouble && reflector->state != REFLECTOR_WATCHING && watch->told_status != reflector->last_status) {
+	if (trouble && reflector->state != REFLECTOR_WATCHING && watch->logged_status != reflector->last_status) {
 		tell_trouble(watch);
-		watch->told_status = reflector->last_status;
-	} else if (!trouble && watch->told_status != -1) {
+		watch->logged_status = reflector->last_status;
+	} else if (!trouble && watch->logged_status != -1) {
 		log_info("%s: recovered", plural);
-		watch->told_status = -1;
+		watch->logged_status = -1;
 		poke_others(watch);
 	}
 	watch->watches->o.on_state(watch->watches->o.arg);
 }
 
-/* Whoever may write an object can have this said as often as they like. */
+/* A tenant who may write an object can cause this log line at any rate, so it is limited. */
 static void on_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
 {
 	(void)arg;
@@ -187,7 +187,7 @@ static int new_informers(struct watches *w, struct err *err)
 		o.on_change = on_change;
 		o.on_unreadable = on_unreadable;
 		o.arg = &w->kinds[i];
-		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .told_status = -1,
+		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .logged_status = -1,
 					      .wanted = i != WATCH_CLAIMS || w->o.admission };
 		int r = informer_new(w->o.base, w->o.client, &o, &w->kinds[i].informer, err);
 		if (r < 0)

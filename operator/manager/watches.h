@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that the operator follows, each with a live copy; what the log, readiness and metrics say of them. */
+/*
+ * Keeps a live copy of each kind that the operator follows, and reports their states to the log,
+ * readiness and metrics.
+ */
 #ifndef AFTERGLOW_OPERATOR_MANAGER_WATCHES_H
 #define AFTERGLOW_OPERATOR_MANAGER_WATCHES_H
 
@@ -12,7 +15,10 @@
 
 #define CLUSTER_LABEL "ray.io/cluster"
 
-/* From WATCH_POLICIES on they are optional: what has no CRD, or may not be listed, counts as if there were none. */
+/*
+ * From WATCH_POLICIES on the kinds are optional: a kind that has no CRD, or may not be listed,
+ * counts as empty.
+ */
 enum watch_kind {
 	WATCH_CLUSTERS,
 	WATCH_PODS,
@@ -32,7 +38,7 @@ struct watches_options {
 	struct client *client;
 	const char *namespace; /* NULL: all */
 	bool admission; /* also what only the webhook asks for: claims */
-	bool clusters_may_lack; /* beside KubeRay, whose CRDs may come after us: we are ready without RayClusters */
+	bool clusters_may_lack; /* beside KubeRay, which may install its CRDs later: we are ready without RayClusters */
 	store_change_fn on_change[WATCH_KIND_COUNT];
 	void (*on_state)(void *arg); /* synced or trouble may have changed */
 	void *arg;
@@ -44,29 +50,41 @@ void watches_start(struct watches *watches);
 
 struct informer *watches_informer(const struct watches *watches, enum watch_kind kind);
 const struct store *watches_store(const struct watches *watches, enum watch_kind kind);
-/* Frees the views of all kinds: one plan's pods need not wait for the next's. */
+/* Frees the views of all kinds, so that one plan's pods do not stay in memory for the next. */
 void watches_drop_views(struct watches *watches);
-/* Whether all that planning reads is there: clusters, pods, services, and RayFailures and policies unless they cannot be had. */
+/*
+ * Returns whether all that planning reads is there: clusters, pods, services, and RayFailures and
+ * policies unless they cannot be had.
+ */
 bool watches_synced(const struct watches *watches);
-/* Whether it is known which policies there are, if any: they are all read, or there is no CRD or no right for them. */
+/*
+ * Returns whether the existing policies are known: they are all read, or there is no CRD or no
+ * right for them.
+ */
 bool watches_know_policies(const struct watches *watches);
-/* The same, or the server has trouble with them, for which nobody should wait. */
+/*
+ * Returns the same, and also true if the server has trouble with them, because nobody should wait
+ * for that.
+ */
 bool watches_policies_settled(const struct watches *watches);
 
-/* The answer to a write of ours goes into the copy of its kind. Takes object. */
+/* Puts the answer to a write of ours into the copy of its kind. Takes object. */
 void watches_learn(struct watches *watches, cJSON *object);
-/* What body names (a pod) is gone. */
+/* Removes the object (a pod) that body names, because it is gone. */
 void watches_learn_gone(struct watches *watches, const cJSON *body);
 
-/* Whether all kinds are synced; appends a line per kind. */
+/* Returns whether all kinds are synced; appends a line per kind. */
 bool watches_ready(const struct watches *watches, struct strbuf *out);
 void watches_metrics(const struct watches *watches, struct metrics *metrics);
 
-/* "namespace/cluster" by the label; false without one. */
+/* Writes "namespace/cluster" from the label. Returns false if there is no label. */
 bool cluster_key(const cJSON *object, char *buf, size_t size);
-/* The index of pods: the same, but of the RayCluster that controls the pod if one does, for a label can be taken away. */
+/*
+ * The index of pods: the same, but the RayCluster that controls the pod comes first, because a
+ * label can be taken away.
+ */
 bool pod_cluster_key(const cJSON *pod, char *buf, size_t size);
-/* The index of RayFailures: "namespace/cluster/group". */
+/* The index of RayFailures: writes "namespace/cluster/group". */
 bool group_key(const cJSON *object, char *buf, size_t size);
 
 #endif

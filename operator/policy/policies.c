@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies that there are, and their statuses. */
+/* Keeps the existing policies and writes their statuses. */
 #include "operator/policy/policies.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "operator/policy/policy_book.h"
 #include "operator/policy/policy_count.h"
 
-/* A burst of changes is one look at all. */
+/* A burst of changes causes only one look at all. */
 #define SOON_NS (200 * NS_PER_MS)
 /* Clusters and pods come and go; numbers may lag behind, and one status is not written more often for them alone. */
 #define COUNTS_NS (5 * NS_PER_SEC)
@@ -87,7 +87,7 @@ static void on_written(void *arg, struct client_response *response)
 	struct writing *w = arg;
 	struct policies *p = w->policies;
 	struct known_policy *k = strmap_get(&p->book.known[w->is_cluster_wide], w->key);
-	/* It is gone, or was changed by then: the watch tells. */
+	/* The policy is gone, or was changed meanwhile: the watch will show it. */
 	bool failed = response->err.code && response->status != 404 && response->status != 409;
 
 	if (failed)
@@ -137,7 +137,7 @@ static void write_status(struct policies *p, struct known_policy *k, cJSON *stat
 	k->writing = true;
 }
 
-/* When the status may be written that differs so from the one there is, boottime. */
+/* Returns when a status with this difference may be written, boottime. */
 static int64_t write_at(const struct known_policy *k, enum policy_status_change change)
 {
 	return MAX(k->retry_ns, change == POLICY_STATUS_COUNTS && k->written_ns ? k->written_ns + COUNTS_PACE_NS : 0);
@@ -161,8 +161,9 @@ static void settle_status(struct policies *p, struct known_policy *k)
 }
 
 /*
- * Those that the round has not had yet. It stops when no place is free, and the next answer lets it go on: with thousands of
- * policies, of which a tenant may make as many as he likes, each answer would otherwise be a look at all.
+ * Looks at the policies that the round has not reached yet. It stops when no place is free, and the
+ * next answer continues it: a tenant may make thousands of policies, and each answer would
+ * otherwise be a look at all.
  */
 static bool settle_statuses(struct policies *p)
 {
@@ -207,7 +208,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	policy_count_all(&p->book, watches_store(p->o.watches, WATCH_PODS));
 	p->round += !went_on;
 	p->goes_on = !settle_statuses(p);
-	/* What has changed since the round began. */
+	/* Something has changed since the round began. */
 	if (went_on && !p->goes_on)
 		look_within(p, SOON_NS);
 }

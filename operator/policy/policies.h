@@ -26,23 +26,23 @@ int policies_new(const struct policies_options *options, struct policies **ret_p
 void policies_free(struct policies *p); /* NULL is allowed */
 
 /*
- * To be called for each change of a copy of RayPolicies, ClusterRayPolicies, Namespaces,
+ * Call this for each change of a copy of RayPolicies, ClusterRayPolicies, Namespaces,
  * RayClusters or pods; ignores other kinds.
  */
 void policies_see(struct policies *p, enum watch_kind kind, enum store_change change, const cJSON *before, const cJSON *after);
-/* To be called when may_write has become true. */
+/* Call this when may_write has become true. */
 void policies_begin(struct policies *p);
 
 /*
- * The policy that applies to a RayCluster with these labels (NULL: none) in that namespace; never
- * NULL. Its sidecar_image is NULL if pods are not recorded. *ret_origin (policy_resolve.h) is for
- * the annotation of pods; NULL: only the operator's own policy applies. Both are valid until the
- * next call or the next callback of the loop: copy what must last longer. Allocates only when a
- * combination of policies occurs for the first time.
+ * Returns the policy that applies to a RayCluster with these labels (NULL: none) in that namespace;
+ * never NULL. Its sidecar_image is NULL if pods are not recorded. *ret_origin (policy_resolve.h) is
+ * for the annotation of pods; NULL: only the operator's own policy applies. Both are valid until
+ * the next call or the next callback of the loop. Allocates only when a combination of policies
+ * occurs for the first time.
  */
 const struct policy *policies_for(struct policies *p, const char *namespace, const cJSON *cluster_labels, const char **ret_origin);
 
-/* How long, and how many, RayFailures of the namespace are kept. */
+/* Returns how long, and how many, RayFailures of the namespace are kept. */
 struct retention policies_retention(const struct policies *p, const char *namespace);
 
 #endif

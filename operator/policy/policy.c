@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy: defaults, copies, and the YAML file over the defaults. */
+/* Makes a policy: defaults, copies, and the YAML file over the defaults. */
 #include "operator/policy/policy.h"
 
 #include <errno.h>
@@ -66,6 +66,7 @@ void policy_release(struct policy *p)
 	free(p->store.s3_role_arn);
 	free(p->store.s3_sts_endpoint);
 	free(p->store.s3_token_audience);
+	free(p->store.azure_endpoint);
 	free(p->store.webhdfs_user);
 	free(p->store.cores_prefix);
 	free(p->store.credentials_secret);
@@ -128,10 +129,14 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 	return 0;
 }
 
-/* A key that says nothing where it stands is a mistake somewhere else. */
+/*
+ * A key that has no effect at its place is refused, because it was probably meant for another
+ * place.
+ */
 static int check_store(const struct policy *p, const char *name, struct err *err)
 {
-	bool s3 = p->store.url && strncmp(p->store.url, "s3://", 5) == 0, hdfs = p->store.url && !s3;
+	bool s3 = p->store.url && strncmp(p->store.url, "s3://", 5) == 0;
+	bool azure = p->store.url && strncmp(p->store.url, "azure://", 8) == 0, hdfs = p->store.url && !s3 && !azure;
 	const struct {
 		const char *key;
 		bool given, fits;
@@ -146,6 +151,7 @@ static int check_store(const struct policy *p, const char *name, struct err *err
 		{ "storeS3STSEndpoint", p->store.s3_sts_endpoint != NULL, p->store.s3_role_arn, "a storeS3RoleARN" },
 		{ "storeS3TokenAudience", p->store.s3_token_audience != NULL, p->store.s3_role_arn, "a storeS3RoleARN" },
 		{ "storeS3TokenExpiry", p->store.s3_token_expiry != 0, p->store.s3_role_arn, "a storeS3RoleARN" },
+		{ "storeAzureEndpoint", p->store.azure_endpoint != NULL, azure, "a storeURL azure://ACCOUNT/CONTAINER/PREFIX" },
 		{ "storeWebHDFSUser", p->store.webhdfs_user != NULL, hdfs, "a storeURL webhdfs://HOST:PORT/PATH" },
 		{ "storeCoresPrefix", p->store.cores_prefix != NULL, p->store.url, "a storeURL" },
 		{ "storeCredentialsSecret", p->store.credentials_secret != NULL, p->store.url, "a storeURL" },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the operator does to every RayCluster unless the cluster itself says
- * otherwise: memory budgets, the sidecar's image, the store. Read from one YAML
+ * The settings that the operator applies to every RayCluster unless the cluster itself
+ * overrides them: memory budgets, the sidecar's image, the store. They come from one YAML
  * file (the Helm chart's ConfigMap), and for some clusters from RayPolicies
- * (policy_resolve.h). policy_keys.def is the list of all that can be said.
+ * (policy_resolve.h). policy_keys.def lists all settings.
  */
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICY_H
@@ -18,28 +18,38 @@
 
 #define POLICY_HOLD_MAX_S 86400
 
-/* The annotation of pods that says whose policy they were made by (policy_resolve.h), where it is not just the operator's own. */
+/*
+ * The annotation of pods that names the policies they were made by (policy_resolve.h), unless only
+ * the operator's own applies.
+ */
 #define POLICY_ANNOTATION "afterglow.dev/policy"
 
-/* What becomes of a memory budget: it is applied; it is only compared with what the cluster says, and reported; nothing. */
+/*
+ * Decides whether a memory budget is applied, is only compared with the cluster's values and
+ * reported, or is ignored.
+ */
 enum memory_mode { MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
 
 enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
 
-/* What a policy object gives or leaves out as a whole, by its name below spec. */
+/* The blocks that a policy object sets or leaves out as a whole, by their names below spec. */
 enum policy_block { POLICY_MEMORY, POLICY_RECORDING, POLICY_STORE, POLICY_RETENTION, POLICY_BLOCKS };
 
-/* Members are in the order of policy_keys.def, which says what each may be; a comment names the key of the operator's file. */
+/*
+ * Members are in the order of policy_keys.def, which has their valid values; a comment names the
+ * key of the operator's file.
+ */
 struct policy_store {
 	char *claim;              /* storeClaim, a PVC in the cluster's own namespace; NULL: none */
-	char *url;                /* storeURL, s3:// or webhdfs://, in place of a claim; NULL: none */
-	char *s3_endpoint;        /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not given */
+	char *url;                /* storeURL, s3://, azure:// or webhdfs://, in place of a claim; NULL: none */
+	char *s3_endpoint;        /* storeS3Endpoint, storeS3Region: of an S3 that is not AWS; NULL: not set */
 	char *s3_region;
 	bool s3_path_style;       /* storeS3PathStyle: https://HOST/BUCKET/KEY */
-	char *s3_role_arn;        /* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not */
-	char *s3_sts_endpoint;    /* storeS3STSEndpoint, which gives them; NULL: AWS's of the region */
-	char *s3_token_audience;  /* storeS3TokenAudience, storeS3TokenExpiry (seconds): of the pod's token for it; */
-	int64_t s3_token_expiry;  /* NULL, 0: the usual ones */
+	char *s3_role_arn;        /* storeS3RoleARN: keys by web identity, in place of a Secret; NULL: not used */
+	char *s3_sts_endpoint;    /* storeS3STSEndpoint, which issues the keys; NULL: AWS's of the region */
+	char *s3_token_audience;  /* storeS3TokenAudience, storeS3TokenExpiry (seconds) of the pod's token for it; */
+	int64_t s3_token_expiry;  /* NULL, 0: the defaults */
+	char *azure_endpoint;     /* storeAzureEndpoint: of an account that is not in Azure's public cloud; NULL: not set */
 	char *webhdfs_user;       /* storeWebHDFSUser; NULL: none */
 	char *cores_prefix;       /* storeCoresPrefix, path below a storeURL where cores go; NULL: to the other files */
 	char *credentials_secret; /* storeCredentialsSecret, in the cluster's own namespace, may be absent; NULL: none */
@@ -52,7 +62,7 @@ struct policy_store {
 
 struct policy_memory {
 	enum memory_mode mode;        /* memoryMode */
-	char *head_num_cpus;          /* headNumCPUs, "0"; NULL (key is null): as KubeRay, all of them */
+	char *head_num_cpus;          /* headNumCPUs, "0"; NULL (key is null): all of them, as with KubeRay */
 	int64_t worker_memory_limit;  /* workerMemoryLimit, bytes for workers without one; 0: none is set */
 	double ray_memory_fraction;   /* rayMemoryFraction, ceiling of --memory as a part of the limit */
 	double object_store_fraction; /* objectStoreFraction, of the limit for --object-store-memory */
@@ -67,7 +77,7 @@ struct policy_recording {
 	double warn_at;             /* warnAt, the sidecar's --warn-at, a part of the limit */
 	bool oom_group;             /* oomGroup, the sidecar's --oom-group */
 	bool kernel_log;            /* kernelLog: the sidecar gets CAP_SYSLOG */
-	enum core_dumps core_dumps; /* coreDumps, what the sidecar keeps of cores; off: none are asked for */
+	enum core_dumps core_dumps; /* coreDumps, which cores the sidecar keeps; off: none are asked for */
 	int64_t core_dump_limit;    /* coreDumpLimit, the launcher's --cores-max, bytes; 0: its default */
 	cJSON *hooks;               /* hooks: {atThreshold: [COMMAND], atDeath: [COMMAND]}; NULL: none */
 	int64_t hold_on_failure;    /* holdOnFailure, the sidecar's --hold-on-failure, seconds; 0: not at all */
@@ -79,7 +89,7 @@ struct policy {
 	cJSON *sidecar_resources;        /* sidecarResources, as of a container; NULL: the sidecar's own */
 	cJSON *sidecar_pull_secrets;     /* sidecarImagePullSecrets, [NAME], in the cluster's own namespace; NULL: none */
 	char *cluster_domain;            /* clusterDomain, "cluster.local" */
-	char *syslog;                    /* syslog, where a node has its syslog: the sidecar mounts it read-only; NULL: not at all */
+	char *syslog;                    /* syslog, the place of the node's syslog: the sidecar mounts it read-only; NULL: it does not */
 	int64_t syslog_group;            /* syslogGroup, the group that the sidecar runs with to read it; 0: its own */
 	bool redis_cleanup;              /* redisCleanup, true: the keys of a deleted cluster are deleted from Redis */
 	bool login_shell;                /* loginShell, false: Ray's commands run in `bash -cl` */
@@ -89,25 +99,30 @@ struct policy {
 	struct retention retention;      /* of RayFailures; the operator's own is --keep-age and --keep-count */
 };
 
-/* The defaults. Release with policy_release. */
+/* Sets the defaults. Release with policy_release. */
 int policy_init(struct policy *ret_policy, struct err *err);
 void policy_release(struct policy *p);
 
-/* A copy, which the caller releases. -ENOMEM. */
+/* Makes a copy, which the caller releases. Returns 0 or -ENOMEM. */
 int policy_copy(const struct policy *from, struct policy *ret_policy, struct err *err);
-/* Replaces all that belongs to one block by what from says. -ENOMEM: to is good for nothing but policy_release. */
+/*
+ * Replaces all settings of one block by those of from. After -ENOMEM, to can only be released with
+ * policy_release.
+ */
 int policy_copy_block(struct policy *to, enum policy_block block, const struct policy *from, struct err *err);
-/* "memory", "recording", "store", "retention" */
+/* Returns "memory", "recording", "store" or "retention". */
 const char *policy_block_name(enum policy_block block);
 
 /*
- * The defaults overlaid with the YAML text, which must be one mapping (or
- * nothing). An error names the key, its line and what would be right. name is
- * the file's name for that text.
+ * Sets the defaults overlaid with the YAML text, which must be one mapping (or
+ * empty). An error names the key, its line and the valid values. name is
+ * the name of the text's file.
  */
 int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy, struct err *err);
 
-/* Whether the sidecar asks for what the Pod Security levels baseline and restricted refuse. */
+/*
+ * Returns whether the sidecar asks for what the Pod Security levels baseline and restricted refuse.
+ */
 static inline bool policy_needs_privilege(const struct policy *p)
 {
 	return p->recording.kernel_log || p->syslog;
@@ -116,7 +131,10 @@ static inline bool policy_needs_privilege(const struct policy *p)
 /* Reads the file (at most 1 MiB) and parses it. */
 int policy_load(const char *path, struct policy *ret_policy, struct err *err);
 
-/* Replaces one of the string fields (a command-line option wins over the file); NULL value: none. */
+/*
+ * Replaces one of the string fields (a command-line option wins over the file) by a copy of value;
+ * NULL: none.
+ */
 int policy_set_string(char **field, const char *value, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies that there are, and which of them holds. */
+/* Keeps the existing policies, and finds the one that applies. */
 #include "operator/policy/policy_book.h"
 
 #include <errno.h>
@@ -126,8 +126,8 @@ static const struct effective_policy *make_effective(struct policy_book *p,
 }
 
 /*
- * Which namespace it is in, everybody knows; its other labels only who may read it. item and object
- * are the caller's.
+ * The namespace's name is always known; its other labels only if we may read them. item and object
+ * belong to the caller.
  */
 const cJSON *policy_book_namespace_labels(const struct policy_book *p, const char *namespace,
 					  cJSON *item, cJSON *object)
@@ -242,7 +242,7 @@ bool policy_book_see_policy(struct policy_book *p, bool is_cluster_wide, const c
 	const char *namespace = json_str(after ? after : before, "metadata.namespace");
 	struct policy_object *object;
 
-	/* A status of ours is no change. */
+	/* A status that we wrote is not a change. */
 	if (!key || (!is_cluster_wide && !namespace) ||
 	    (after && is_parsed(strmap_get(&p->known[is_cluster_wide], key), after)))
 		return false;

@@ -19,7 +19,7 @@
 /* One RayPolicy or ClusterRayPolicy; object->owner points to it. */
 struct known_policy {
 	struct policy_object *object;
-	struct policy_tally tally; /* of the last count (policy_count.h) */
+	struct policy_tally tally; /* from the last count (policy_count.h) */
 	size_t counted; /* the number of the cluster that was counted last */
 	/* Of its status, for policies.c: */
 	size_t round; /* in which it was looked at last */
@@ -41,13 +41,13 @@ struct policy_book {
 	size_t n_counted; /* policy_count.h */
 };
 
-/* own is copied. On failure nothing is left to release. */
+/* Copies own. On failure nothing is left to release. */
 int policy_book_init(struct policy_book *book, const struct policy *own, struct retention retention,
 		     struct err *err);
 void policy_book_release(struct policy_book *book);
 
 /*
- * To be called for each change of a policy, of a namespace's labels, or of a RayCluster's labels;
+ * Call this for each change of a policy, of a namespace's labels, or of a RayCluster's labels;
  * after is NULL if the object is gone. They return whether anything has changed that matters to
  * policies; a status that we wrote does not.
  */
@@ -56,20 +56,23 @@ bool policy_book_see_policy(struct policy_book *book, bool is_cluster_wide, cons
 bool policy_book_see_namespace(struct policy_book *book, const cJSON *before, const cJSON *after);
 bool policy_book_see_cluster(struct policy_book *book, const cJSON *before, const cJSON *after);
 
-/* Whether there is no policy at all. */
+/* Returns whether there are no policies at all. */
 bool policy_book_is_empty(const struct policy_book *book);
 
-/* As policies_for and policies_retention (policies.h). */
+/* The same as policies_for and policies_retention (policies.h). */
 const struct policy *policy_book_for(struct policy_book *book, const char *namespace,
 				     const cJSON *cluster_labels, const char **ret_origin);
 struct retention policy_book_retention(const struct policy_book *book, const char *namespace);
 
-/* For policy_count.c: the policies of a list that count, and those that apply to these labels. */
+/*
+ * For policy_count.c: return the policies of a list that count, and those that apply to these
+ * labels.
+ */
 struct policy_list policy_book_oldest(const struct policy_list *list);
 void policy_book_choose(const struct policy_book *book, const char *namespace, const cJSON *labels,
 			struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg);
 /*
- * The labels of a namespace. item and object belong to the caller, and are used if only the
+ * Returns the labels of a namespace. item and object belong to the caller, and are used if only the
  * namespace's name is known.
  */
 const cJSON *policy_book_namespace_labels(const struct policy_book *book, const char *namespace,

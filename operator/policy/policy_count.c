@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each policy governs, and who is in its way. */
+/* Counts what each policy governs, and finds the policies that override it. */
 #include "operator/policy/policy_count.h"
 
 #include <stdio.h>

@@ -10,11 +10,11 @@
 
 struct policy_key;
 
-/* How a type sets and copies its member of struct policy. */
+/* Sets and copies a member of struct policy of one type. */
 struct policy_type {
 	/*
-	 * Sets member to a value that is neither null nor ""; member NULL: only checks it. false:
-	 * the key does not accept it, or no memory.
+	 * Sets member to a value that is neither null nor ""; if member is NULL, only checks it.
+	 * Returns false if the key does not accept the value, or there is no memory.
 	 */
 	bool (*set)(const struct policy_key *key, const cJSON *value, void *member);
 	/* Replaces *to by a copy of *from. false: no memory, and *to is empty. */
@@ -42,7 +42,9 @@ extern const size_t policy_n_keys;
  */
 bool policy_set_key(struct policy *p, const struct policy_key *key, const cJSON *value);
 
-/* Finds a key by its name in the file, or by its field below spec; NULL: there is none. */
+/*
+ * Finds a key by its name in the file, or by its field below spec; returns NULL if there is none.
+ */
 const struct policy_key *policy_key_find(const char *key);
 const struct policy_key *policy_field_find(const char *field);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayPolicy and ClusterRayPolicy into struct policy. */
+/* Parses RayPolicy and ClusterRayPolicy into struct policy. */
 #include "operator/policy/policy_object.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static bool is_absent(const cJSON *value)
 
 /* --- Fields that are not known -------------------------------------------------------------------------- */
 
-/* Whether fields of the table lie below this one. */
+/* Returns whether the table has fields below this one. */
 static bool has_fields(const char *field)
 {
 	size_t len = strlen(field);
@@ -93,24 +93,45 @@ static int set_url(struct policy_object *o, const char *url, const char *field, 
 	return policy_set_key(&o->values, key, &value) ? 0 : err_set(err, EINVAL, "spec.%s must make a URL: %s", field, key->wants);
 }
 
+/* Parses a URL into its place and the path below it, without slashes around the path. */
+static int set_place(struct policy_object *o, const char *place, const char *prefix, const char *field, struct err *err)
+{
+	char url[URL_MAX];
+
+	prefix = prefix ? prefix + strspn(prefix, "/") : "";
+	snprintf(url, sizeof(url), "%s/%s", place, prefix);
+	for (size_t len = strlen(url); url[len - 1] == '/'; len--)
+		url[len - 1] = '\0';
+	return set_url(o, url, field, err);
+}
+
+static int set_azure(struct policy_object *o, const cJSON *spec, struct err *err)
+{
+	const char *account = json_str(spec, "store.azure.account"), *container = json_str(spec, "store.azure.container");
+	char place[FIELD_MAX];
+
+	if (!account || !*account)
+		return err_set(err, EINVAL, "spec.store.azure.account must be given: spec.store.type is azure");
+	if (!container || !*container)
+		return err_set(err, EINVAL, "spec.store.azure.container must be given: spec.store.type is azure");
+	snprintf(place, sizeof(place), "azure://%s/%s", account, container);
+	return set_place(o, place, json_str(spec, "store.azure.prefix"), "store.azure", err);
+}
+
 static int set_s3(struct policy_object *o, const cJSON *spec, struct err *err)
 {
-	const char *bucket = json_str(spec, "store.s3.bucket"), *prefix = json_str(spec, "store.s3.prefix");
-	char url[URL_MAX];
-	size_t len;
+	const char *bucket = json_str(spec, "store.s3.bucket");
+	char place[FIELD_MAX];
 
 	if (!bucket || !*bucket)
 		return err_set(err, EINVAL, "spec.store.s3.bucket must be given: spec.store.type is s3");
-	prefix = prefix ? prefix + strspn(prefix, "/") : "";
-	snprintf(url, sizeof(url), "s3://%s/%s", bucket, prefix);
-	for (len = strlen(url); url[len - 1] == '/'; len--)
-		url[len - 1] = '\0';
+	snprintf(place, sizeof(place), "s3://%s", bucket);
 	if (o->values.store.s3_role_arn && o->values.store.credentials_secret)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN and spec.store.credentialsSecret are both given: "
 			       "one of them must let the sidecar in");
 	if (!is_absent(json_get(spec, "store.s3.webIdentity")) && !o->values.store.s3_role_arn)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN must be given: spec.store.s3.webIdentity is");
-	return set_url(o, url, "store.s3", err);
+	return set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3", err);
 }
 
 static int set_webhdfs(struct policy_object *o, const cJSON *spec, struct err *err)
@@ -129,9 +150,9 @@ static int check_store_type(const cJSON *spec, const char *type, struct err *err
 		const char *field, *types;
 	} rules[] = {
 		{ "store.claim", "claim" },	  { "store.keep", "claim" },
-		{ "store.s3", "s3" },		  { "store.webhdfs", "webhdfs" },
-		{ "store.coresPrefix", "s3 or webhdfs" },
-		{ "store.credentialsSecret", "s3 or webhdfs" }, { "store.caSecret", "s3 or webhdfs" },
+		{ "store.s3", "s3" },		  { "store.azure", "azure" },	{ "store.webhdfs", "webhdfs" },
+		{ "store.coresPrefix", "s3, azure or webhdfs" },
+		{ "store.credentialsSecret", "s3, azure or webhdfs" }, { "store.caSecret", "s3, azure or webhdfs" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
@@ -152,6 +173,8 @@ static int set_store(struct policy_object *o, const cJSON *spec, struct err *err
 	r = check_store_type(spec, type, err);
 	if (r == 0 && strcmp(type, "s3") == 0)
 		r = set_s3(o, spec, err);
+	else if (r == 0 && strcmp(type, "azure") == 0)
+		r = set_azure(o, spec, err);
 	else if (r == 0 && strcmp(type, "webhdfs") == 0)
 		r = set_webhdfs(o, spec, err);
 	return r;

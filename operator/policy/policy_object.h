@@ -20,7 +20,7 @@ struct policy_object {
 	int64_t generation;
 	int64_t created_ns; /* since 1970; INT64_MAX: not known */
 	struct selector selector; /* of RayClusters, by their labels */
-	struct selector namespace_selector; /* of a ClusterRayPolicy; else empty */
+	struct selector namespace_selector; /* of a ClusterRayPolicy; otherwise empty */
 	unsigned given, locked; /* a bit for each enum policy_block */
 	struct policy values; /* the blocks that are given, over the operator's built-in defaults */
 	struct err trouble; /* why it is invalid and does not apply at all; code 0: it is valid */
@@ -31,7 +31,7 @@ struct policy_object {
 
 /*
  * Parses a policy. Returns an object for an invalid policy too; its trouble says why it is invalid.
- * NULL: no memory, or no name.
+ * Returns NULL if there is no memory, or no name.
  */
 struct policy_object *policy_object_new(const cJSON *object);
 void policy_object_free(struct policy_object *o); /* NULL is allowed */
@@ -46,7 +46,7 @@ static inline bool policy_object_locks(const struct policy_object *o, enum polic
 	return o->locked & (1u << block);
 }
 
-/* "RayPolicy" or "ClusterRayPolicy" */
+/* Returns "RayPolicy" or "ClusterRayPolicy". */
 const char *policy_object_kind(const struct policy_object *o);
 
 /* Orders policies by age, the oldest first, and then by name; as for qsort. */

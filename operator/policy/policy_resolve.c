@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which policy holds for one RayCluster. */
+/* Decides which policy applies to a RayCluster. */
 #include "operator/policy/policy_resolve.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static void add_object(struct strbuf *sb, const struct policy_choice *choice, co
 	strbuf_addf(sb, "%s%s)", locks ? before : "", locks ? "locked" : "");
 }
 
-/* Whether o comes for the first time at place i of the objects. */
+/* Returns whether place i of the objects is the first with o. */
 static bool is_first(const struct policy_object *const *objects, size_t i)
 {
 	for (size_t j = 0; j < i; j++)

@@ -38,25 +38,25 @@ typedef void policy_loser_fn(void *arg, const struct policy_object *loser, enum 
 			     const struct policy_object *winner, bool locked);
 
 /*
- * Chooses the blocks. policies are those of the cluster's namespace. Labels NULL: none. fn may be
- * NULL. Allocates nothing.
+ * Chooses the blocks. policies are those of the cluster's namespace. The labels may be NULL, and so
+ * may fn. Allocates nothing.
  */
 void policy_choose(const struct policy_list *cluster_policies, const struct policy_list *policies, const cJSON *namespace_labels,
 		   const cJSON *cluster_labels, struct policy_choice *ret_choice, policy_loser_fn *fn, void *arg);
 
 /*
  * Makes a copy of the base with the chosen blocks, which the caller releases. Its sidecar_image is
- * NULL if recording is not enabled. *ret_origin, which the caller frees, says where it comes from,
+ * NULL if recording is not enabled. *ret_origin, which the caller frees, names its sources,
  * as in "RayPolicy/team-a generation 3 (memory, recording); ClusterRayPolicy/platform generation 7
- * (store, locked)"; it omits retention, which does not concern pods. NULL: all blocks come from the
- * base. -ENOMEM.
+ * (store, locked)"; it omits retention, which does not concern pods. It is NULL if all blocks come
+ * from the base. Returns 0 or -ENOMEM.
  */
 int policy_resolve(const struct policy *base, const struct policy_choice *choice, struct policy *ret_policy, char **ret_origin,
 		   struct err *err);
 
 /*
- * Whether two policies of the same kind could select the same cluster, judging by their selectors
- * alone.
+ * Returns whether two policies of the same kind could select the same cluster, judging by their
+ * selectors alone.
  */
 bool policy_objects_overlap(const struct policy_object *a, const struct policy_object *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status of a RayPolicy or ClusterRayPolicy says. */
+/* Makes the status of a RayPolicy or ClusterRayPolicy. */
 #include "operator/policy/policy_status.h"
 
 #include <stdio.h>

@@ -23,7 +23,7 @@ struct policy_tally {
 
 /*
  * Makes the whole status. A condition that has not changed keeps the time of its last transition.
- * NULL: no memory.
+ * Returns NULL if there is no memory.
  */
 cJSON *policy_status(const struct policy_object *o, const struct policy_tally *tally, const cJSON *old_status, int64_t now_ns);
 

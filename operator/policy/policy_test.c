@@ -98,6 +98,10 @@ static void a_store_is_a_url_with_what_belongs_to_it(void **state)
 	assert_string_equal(p.store.s3_token_audience, "sts.example");
 	assert_int_equal(p.store.s3_token_expiry, 600);
 	policy_release(&p);
+	parse("storeURL: azure://failures/ray/x\nstoreAzureEndpoint: https://failures.blob.core.usgovcloudapi.net\n", &p);
+	assert_string_equal(p.store.url, "azure://failures/ray/x");
+	assert_string_equal(p.store.azure_endpoint, "https://failures.blob.core.usgovcloudapi.net");
+	policy_release(&p);
 	parse("storeURL: webhdfs://nn:9870/failures\nstoreWebHDFSUser: ray\n", &p);
 	assert_string_equal(p.store.webhdfs_user, "ray");
 	policy_release(&p);
@@ -141,7 +145,7 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		{ "monitorRefreshMs: -1\n", "policy.yaml:1: monitorRefreshMs must be" },
 		{ "holdOnFailure: 86401\n", "policy.yaml:1: holdOnFailure must be seconds" },
 		{ "holdOnFailure: 10m\n", "policy.yaml:1: holdOnFailure must be seconds" },
-		{ "storeURL: http://x/y\n", "policy.yaml:1: storeURL must be s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH or" },
+		{ "storeURL: http://x/y\n", "policy.yaml:1: storeURL must be s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://" },
 		{ "storeURL: s3://\n", "policy.yaml:1: storeURL must be" },
 		{ "storeURL: s3:///prefix\n", "policy.yaml:1: storeURL must be" },
 		{ "storeURL: \"s3://b/$(reboot)\"\n", "policy.yaml:1: storeURL must be" },
@@ -150,6 +154,12 @@ static void errors_name_key_line_and_what_is_right(void **state)
 		{ "storeURL: s3://b\nstoreClaim: c\n", "policy.yaml: storeClaim goes with no storeURL: one store" },
 		{ "storeS3Region: x\n", "policy.yaml: storeS3Region goes with a storeURL s3://BUCKET/PREFIX" },
 		{ "storeURL: webhdfs://nn:1/x\nstoreS3PathStyle: true\n", "storeS3PathStyle goes with a storeURL s3://" },
+		{ "storeURL: s3://b\nstoreAzureEndpoint: https://x\n", "storeAzureEndpoint goes with a storeURL azure://" },
+		{ "storeURL: azure://a/c\nstoreWebHDFSUser: x\n", "storeWebHDFSUser goes with a storeURL webhdfs://" },
+		{ "storeURL: azure://\n", "policy.yaml:1: storeURL must be" },
+		{ "storeURL: azure://account\n", "policy.yaml:1: storeURL must be" },
+		{ "storeURL: azure://account//ray\n", "policy.yaml:1: storeURL must be" },
+		{ "storeURL: azure://a/c\nstoreAzureEndpoint: https://user@x\n", "policy.yaml:2: storeAzureEndpoint must be an address" },
 		{ "storeURL: s3://b\nstoreWebHDFSUser: x\n", "storeWebHDFSUser goes with a storeURL webhdfs://" },
 		{ "storeURL: s3://b\nstoreS3RoleARN: failures\n",
 		  "policy.yaml:2: storeS3RoleARN must be a role such as \"arn:aws:iam::123456789012:role/failures\"" },

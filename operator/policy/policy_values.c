@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types of policy_keys.def: what each takes, and how it is copied. */
+/* The types of policy_keys.def: they check, set and copy their values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +100,10 @@ static bool set_path(const struct policy_key *key, const cJSON *value, void *mem
 	return s && put_string(s, member);
 }
 
-/* What the sidecar takes: a namespace, below which reports are, never begins with '_'. */
+/*
+ * The sidecar's rule: reports are in a directory named after the namespace, which never begins with
+ * '_'.
+ */
 static bool set_cores_prefix(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
@@ -125,7 +128,22 @@ static bool set_bucket(const struct policy_key *key, const cJSON *value, void *m
 	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
 }
 
-/* Letters of a URL without a query; what comes after the scheme begins with a host or bucket. */
+static bool set_account(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LOWER DIGITS);
+
+	return s && put_string(s, member);
+}
+
+/* Checks the name of an Azure container, which allows no hyphen beside another one or at an end. */
+static bool set_container(const struct policy_key *key, const cJSON *value, void *member)
+{
+	const char *s = text_of(key, value, LOWER DIGITS "-");
+
+	return s && *s != '-' && s[strlen(s) - 1] != '-' && !strstr(s, "--") && put_string(s, member);
+}
+
+/* Checks the characters of a URL without a query; a host or bucket follows the scheme. */
 static bool is_url(const char *s, const char *scheme)
 {
 	size_t len = strlen(scheme);
@@ -142,10 +160,20 @@ static bool set_webhdfs_url(const struct policy_key *key, const cJSON *value, vo
 	return (is_url(s, "webhdfs://") || is_url(s, "webhdfss://")) && put_string(s, member);
 }
 
+/* ACCOUNT/CONTAINER */
+static bool names_container(const char *s)
+{
+	const char *slash = strchr(s, '/');
+
+	return slash && slash[1] && slash[1] != '/';
+}
+
 static bool set_store_url(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, URL_LETTERS);
 
+	if (is_url(s, "azure://"))
+		return names_container(s + strlen("azure://")) && put_string(s, member);
 	return is_url(s, "s3://") ? put_string(s, member) : set_webhdfs_url(key, value, member);
 }
 
@@ -153,6 +181,9 @@ static bool set_endpoint(const struct policy_key *key, const cJSON *value, void 
 {
 	const char *s = text_of(key, value, URL_LETTERS);
 
+	/* A user would be a password in the open. */
+	if (s && strchr(s, '@'))
+		return false;
 	return (is_url(s, "https://") || is_url(s, "http://")) && put_string(s, member);
 }
 
@@ -210,7 +241,7 @@ static bool set_pull_policy(const struct policy_key *key, const cJSON *value, vo
 
 static bool set_store_type(const struct policy_key *key, const cJSON *value, void *member)
 {
-	static const char *const names[] = { "claim", "s3", "webhdfs" };
+	static const char *const names[] = { "claim", "s3", "azure", "webhdfs" };
 
 	(void)key;
 	return cJSON_IsString(value) && choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
@@ -342,7 +373,7 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
 
 /* --- Trees ---------------------------------------------------------------------------------------------- */
 
-/* One moment's commands: texts, as many and as long as the sidecar takes. */
+/* Checks the commands of one hook: texts, as many and as long as the sidecar accepts. */
 static bool are_commands(const struct policy_key *key, const cJSON *list)
 {
 	const cJSON *item;
@@ -395,7 +426,10 @@ static bool are_amounts(const cJSON *part)
 	return true;
 }
 
-/* {requests: {NAME: QUANTITY}, limits: ...}. The API server refuses a pod whose requests are above its limits. */
+/*
+ * Checks {requests: {NAME: QUANTITY}, limits: ...}. The API server refuses a pod with requests
+ * above its limits.
+ */
 static bool set_resources(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const cJSON *item, *limit;
@@ -435,6 +469,7 @@ static const struct policy_type type_TEXT = { set_text, copy_string }, type_NAME
 	type_HOST_PATH = { set_host_path, copy_string }, type_BUCKET = { set_bucket, copy_string },
 	type_STORE_URL = { set_store_url, copy_string }, type_WEBHDFS_URL = { set_webhdfs_url, copy_string },
 	type_ENDPOINT = { set_endpoint, copy_string }, type_ROLE_ARN = { set_role_arn, copy_string },
+	type_ACCOUNT = { set_account, copy_string }, type_CONTAINER = { set_container, copy_string },
 	type_AUDIENCE = { set_audience, copy_string }, type_CPUS = { set_cpus, copy_string },
 	type_PULL_POLICY = { set_pull_policy, copy_string }, type_STORE_TYPE = { set_store_type, copy_string },
 	type_CORE_DUMPS = { set_core_dumps, copy_core_dumps }, type_MEMORY_MODE = { set_memory_mode, copy_memory_mode },
@@ -472,7 +507,7 @@ const struct policy_key *policy_field_find(const char *field)
 	return NULL;
 }
 
-/* The one key to which "nothing" is an answer. */
+/* This is the one key with "nothing" as a valid value. */
 static bool set_nothing(const struct policy_key *key, void *member)
 {
 	return key->type != &type_CPUS || copy_string(member, &(const char *){ NULL });

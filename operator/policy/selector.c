@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LabelSelectors, as k8s.io/apimachinery has them. */
+/* Parses and matches LabelSelectors, as k8s.io/apimachinery does. */
 #include "operator/policy/selector.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static bool fits(const char *text, size_t max)
 	return text && strlen(text) <= max;
 }
 
-/* The next place of the selector, with the key; NULL: no memory. */
+/* Returns the next requirement of the selector, with the key set; NULL if there is no memory. */
 static struct selector_requirement *add(struct selector *s, const char *key)
 {
 	struct selector_requirement *r = &s->requirements[s->n];
@@ -212,7 +212,7 @@ static const cJSON *label_of(const cJSON *labels, const char *key)
 	return NULL;
 }
 
-/* NotIn also selects what has no such label. */
+/* NotIn also selects objects that lack the label. */
 static bool holds(const struct selector_requirement *r, const cJSON *labels)
 {
 	const cJSON *item = label_of(labels, r->key);

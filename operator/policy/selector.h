@@ -39,13 +39,13 @@ struct selector {
 
 /*
  * Parses {matchLabels, matchExpressions}; NULL and null select everything. path is the field's
- * path; errors begin with it. -EINVAL,
- * -ENOMEM. An unknown field is an error, because a requirement that is overlooked would select too much.
+ * path, with which errors begin. Returns -EINVAL or -ENOMEM. An unknown field is an error, because
+ * an overlooked requirement would select too much.
  */
 int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err);
 void selector_release(struct selector *s);
 
-/* labels: an object of texts, as of metadata.labels; NULL: none. */
+/* labels is an object of strings, as in metadata.labels; NULL: none. */
 bool selector_matches(const struct selector *s, const cJSON *labels);
 
 static inline bool selector_is_empty(const struct selector *s)
@@ -53,7 +53,7 @@ static inline bool selector_is_empty(const struct selector *s)
 	return s->n == 0;
 }
 
-/* Whether both have the same requirements in the same order. */
+/* Returns whether both have the same requirements in the same order. */
 bool selector_equals(const struct selector *a, const struct selector *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Token authentication. */
+/* Sets up token authentication. */
 #include "operator/raycluster/auth.h"
 
 #include <string.h>

@@ -14,14 +14,17 @@ bool auth_enabled(const cJSON *cluster);
 /* authOptions.enableK8sTokenAuth: Ray asks the API server about a token. */
 bool auth_by_kubernetes(const cJSON *cluster);
 
-/* The environment (and mount) of a container that runs or calls Ray; nothing without authentication. */
+/*
+ * Adds the environment (and mount) of a container that runs or calls Ray; adds nothing without
+ * authentication.
+ */
 void auth_apply_container(const cJSON *cluster, cJSON *container);
-/* The same for the Ray container, and the volume of the pod. */
+/* Does the same for the Ray container, and adds the volume of the pod. */
 void auth_apply(const cJSON *cluster, cJSON *pod_spec);
 
 /*
- * The Secret to create once, never to change: the token is random. NULL when
- * the cluster needs none of ours. The caller owns it.
+ * Makes the Secret, which is created once and never changed, because the token is random. Returns
+ * NULL if the cluster needs none of ours. The caller owns it.
  */
 cJSON *auth_secret(const cJSON *cluster, const char *token);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How large a RayCluster may be. */
+/* Checks how large a RayCluster is. */
 #include "operator/raycluster/bounds.h"
 
 #include <inttypes.h>
@@ -11,7 +11,10 @@
 
 #define PATH_MAX_LEN 96
 
-/* Of a group, and of each of its containers: objects and arrays, how many members they may have. */
+/*
+ * The objects and arrays of a group, and of each of its containers, that may have only so many
+ * members.
+ */
 static const struct {
 	const char *path;
 	int most;
@@ -36,7 +39,7 @@ struct check {
 	bool exceeded;
 };
 
-/* unit: " members" of a list or map; "": value is a number of the spec. */
+/* unit is " members" for a list or map; if it is "", value is a number of the spec. */
 static void exceed(struct check *check, const char *path, const char *field, const char *unit,
 		   int64_t value, int64_t most)
 {

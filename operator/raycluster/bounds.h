@@ -15,9 +15,11 @@
 #define BOUND_GROUPS 500
 /* numOfHosts: the largest TPU slice has 2,240, and the hosts of a replica are made in one plan. */
 #define BOUND_HOSTS 4096
-/* What the groups want together; Kubernetes is tested with 5,000 nodes. */
+/* The most pods of all groups together; Kubernetes is tested with 5,000 nodes. */
 #define BOUND_PODS 20000
-/* Of labels, annotations, rayStartParams, resources; items of environments and volumes. */
+/*
+ * The most labels, annotations, rayStartParams or resources, and items of environments and volumes.
+ */
 #define BOUND_MEMBERS 1000
 /* scaleStrategy.workersToDelete */
 #define BOUND_TO_DELETE 20000
@@ -28,7 +30,7 @@
 #define BOUND_LABELLED ((size_t)2 * BOUND_PODS)
 
 /*
- * Whether the spec is within the bounds; if not, notes name each field and its limit
+ * Returns whether the spec is within the bounds; if not, notes name each field and its limit
  * (NOTE_SPEC_VALID).
  */
 bool bounds_check(const cJSON *cluster, cJSON *notes);

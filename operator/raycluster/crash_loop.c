@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods that die, are made anew, and die again. */
+/* Recognises pods that die, are replaced, and die again. */
 #include "operator/raycluster/crash_loop.h"
 
 #include <string.h>
@@ -11,7 +11,10 @@
 #define FREE_DEATHS 2
 #define FIRST_DELAY_NS (10 * NS_PER_SEC)
 #define LAST_DELAY_NS (300 * NS_PER_SEC)
-/* Whoever lived so long came up, and worked. The kubelet forgives a container after the same time. */
+/*
+ * A pod that lived this long came up and worked. The kubelet resets its own delay after the same
+ * time.
+ */
 #define LONG_LIFE_NS (600 * NS_PER_SEC)
 /* A pod that may be made is made at once; or when another operator has taken over, which takes 20 s at most. */
 #define PROMPT_NS (20 * NS_PER_SEC)
@@ -54,7 +57,10 @@ struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int6
 	return loop;
 }
 
-/* Until then a pod is made in answer to the row's last death. One made later was asked for anew, by Ray's autoscaler, say. */
+/*
+ * Until then a pod counts as the replacement for the row's last death. A later pod was requested
+ * anew, by Ray's autoscaler, say.
+ */
 static int64_t prompt_until(const struct crash_loop *row)
 {
 	return row->last->at_ns + delay_after(row->n) + PROMPT_NS;
@@ -65,7 +71,7 @@ static bool follows(const struct crash *crash, const struct crash_loop *row)
 	return crash->made_ns >= row->last->at_ns && crash->at_ns > row->last->at_ns && crash->made_ns <= prompt_until(row);
 }
 
-/* Those that were there when the row's last one died are neither its successors nor a new beginning. */
+/* Pods that existed when the row's last pod died are neither its successors nor a new beginning. */
 static bool begins(const struct crash *crash, const struct crash_loop *row)
 {
 	return !row->last || (crash->made_ns > prompt_until(row) && crash->at_ns > row->last->at_ns);
@@ -76,7 +82,10 @@ static bool died_young(const struct crash *crash)
 	return crash->made_ns && crash->at_ns - crash->made_ns < LONG_LIFE_NS;
 }
 
-/* The death that goes on with the row, or else begins another: the earliest. NULL: there is none after its last. */
+/*
+ * Returns the earliest death that continues the row, or otherwise begins another; NULL if there is
+ * none after its last.
+ */
 static const struct crash *next_death(const struct crash *crashes, size_t n, const char *group, int64_t now_ns,
 				      const struct crash_loop *row, bool in_row)
 {
@@ -111,7 +120,10 @@ struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, con
 	while (go_on(crashes, n, group, now_ns, &loop))
 		;
 	set_next(&loop, now_ns);
-	/* Calm again. Should one die all the same within the hour, it is one more in the row. */
+	/*
+	 * The loop is over. If a pod dies all the same within the hour, its death continues the
+	 * row.
+	 */
 	if (loop.next_ns && now_ns >= loop.next_ns + LONG_LIFE_NS)
 		loop = (struct crash_loop){ 0 };
 	return loop;

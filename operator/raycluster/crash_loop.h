@@ -32,8 +32,8 @@ struct crash_loop {
 };
 
 /*
- * For the head: each of its deaths counts, including those of a container that the kubelet
- * restarted.
+ * Counts for the head: each of its deaths counts, including the deaths of a container that the
+ * kubelet restarted.
  */
 struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int64_t now_ns);
 
@@ -45,7 +45,7 @@ struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int6
  */
 struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, const char *group, int64_t now_ns);
 
-/* Whether there are too many to go on at once. */
+/* Returns whether there are too many to go on at once. */
 bool crash_loop_is(const struct crash_loop *loop);
 
 #endif

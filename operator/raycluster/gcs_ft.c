@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fault tolerance of the GCS. */
+/* Sets up fault tolerance of the GCS. */
 #include "operator/raycluster/gcs_ft.h"
 
 #include <stdio.h>

@@ -17,19 +17,22 @@
 
 bool gcs_ft_enabled(const cJSON *cluster);
 bool gcs_ft_is_rocksdb(const cJSON *cluster);
-/* The prefix of its keys in Redis. */
+/* Returns the prefix of the cluster's keys in Redis. */
 const char *gcs_ft_storage_namespace(const cJSON *cluster);
 
-/* Environment, volumes and annotations of the pod, and params of its `ray start`. */
+/* Adds environment, volumes and annotations of the pod, and params of its `ray start`. */
 void gcs_ft_apply(const cJSON *cluster, enum ray_node node, cJSON *pod, cJSON *params);
 
-/* The PersistentVolumeClaim to create for RocksDB, "<cluster>-gcs-pvc"; NULL when none of ours is needed. */
+/*
+ * Makes the PersistentVolumeClaim to create for RocksDB, "<cluster>-gcs-pvc"; NULL if the cluster
+ * needs none of ours.
+ */
 cJSON *gcs_ft_claim(const cJSON *cluster);
 
 /*
  * Makes a merge patch that gives an existing claim the owner that deletionPolicy asks for: with
  * Retain the cluster no longer owns it; otherwise it does, unless another object controls the
- * claim. NULL: nothing needs to change. The caller owns it.
+ * claim. Returns NULL if nothing needs to change. The caller owns it.
  */
 cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a head pod is not ready. */
+/* Finds out why a head pod is not ready. */
 #include "operator/raycluster/head_trouble.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ static const char *camel_case_or(const char *reason, const char *fallback)
 	return reason;
 }
 
-/* Of what a container wrote as its last words the first line, cut at a character's border. */
+/* Takes the first line of a container's termination message, cut at a character's border. */
 static void add_words(struct strbuf *out, const char *words)
 {
 	size_t len = words ? strcspn(words, "\n") : 0;

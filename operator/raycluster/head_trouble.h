@@ -10,8 +10,8 @@
 #define HEAD_TROUBLE_MAX 4096
 
 /*
- * Of a head pod that is not ready: the condition's reason, which lives as long as the pod's JSON, and its message, appended to
- * out, an empty buffer of HEAD_TROUBLE_MAX.
+ * For a head pod that is not ready: sets the condition's reason, which lives as long as the pod's
+ * JSON, and appends its message to out, an empty buffer of HEAD_TROUBLE_MAX.
  */
 void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out);
 

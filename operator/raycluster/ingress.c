@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way from outside to the head's dashboard. */
+/* Makes the Ingress to the head's dashboard. */
 #include "operator/raycluster/ingress.h"
 
 #include <stdio.h>

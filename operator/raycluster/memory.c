@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory safety of one Ray pod. */
+/* Divides the memory of one Ray pod. */
 #include "operator/raycluster/memory.h"
 
 #include <errno.h>
@@ -33,7 +33,9 @@ static int64_t headroom(int64_t limit, const struct policy *policy)
 	return policy->memory.headroom_bytes ? policy->memory.headroom_bytes : part(limit, policy->memory.headroom_fraction);
 }
 
-/* As much as the policy says, but not what the user's --memory or a smaller /dev/shm leaves no room for. */
+/*
+ * Returns the policy's size, reduced to what the user's --memory or a smaller /dev/shm leaves free.
+ */
 static int64_t object_store(const struct memory_wish *wish, int64_t reserve, const struct policy *policy)
 {
 	int64_t size = part(wish->limit, policy->memory.object_store_fraction);
@@ -73,7 +75,10 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
 	return b;
 }
 
-/* A whole number of bytes; 0 for what only the shell can say ("$((2**30))") and for what is absent. */
+/*
+ * Returns a whole number of bytes; 0 if it is absent or only the shell can compute it
+ * ("$((2**30))").
+ */
 static int64_t param_bytes(const cJSON *params, const char *name)
 {
 	const char *text = start_param(params, name);
@@ -177,7 +182,7 @@ static void set_monitor(cJSON *container, const struct policy *policy)
 	}
 }
 
-/* The user's own /dev/shm: its sizeLimit, 0 when it has none or there is no such mount. */
+/* Returns the sizeLimit of the user's own /dev/shm; 0 if it has none or there is no such mount. */
 static int64_t own_shm_size(const cJSON *pod_spec, const cJSON *container)
 {
 	const cJSON *mount = json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm");

@@ -5,7 +5,7 @@
  * to the same cgroup) and a headroom for raylet, agents and the interpreter must
  * fit into the container's limit together. KubeRay gives tasks the full limit;
  * then the kernel ends the container where Ray would have queued a task.
- * The user's own values win; where they do not fit, a note says the numbers.
+ * The user's own values win; where they do not fit, a note names the figures.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_MEMORY_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_MEMORY_H
@@ -37,7 +37,7 @@ struct memory_budget {
 	int64_t excess;   /* bytes by which the sum passes the limit, 0 when it fits */
 };
 
-/* Divides the limit (> 0). What the user set is taken over as it is. */
+/* Divides the limit (> 0). Sizes that the user set are taken over unchanged. */
 struct memory_budget memory_divide(const struct memory_wish *wish, const struct policy *policy);
 
 /*
@@ -51,7 +51,8 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const c
 		     const struct policy *policy, cJSON *notes);
 
 /*
- * The same under policy->memory.mode: Warn leaves everything as KubeRay has it and only adds the notes, Off does not even that.
+ * Does the same under policy->memory.mode: Warn leaves everything as KubeRay has it and only adds
+ * the notes; Off adds no notes either.
  */
 int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
 			     const struct policy *policy, cJSON *notes);

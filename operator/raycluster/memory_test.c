@@ -174,7 +174,7 @@ static void a_request_above_the_policys_limit_lifts_it(void **state)
 	expect(&r, "resources.requests.memory", "3Gi");
 }
 
-static void without_any_limit_nothing_is_set_and_it_is_said(void **state)
+static void without_any_limit_nothing_is_set_and_that_is_reported(void **state)
 {
 	_cleanup_(result_release) struct result r = apply("containers: [{name: w}]", "{}", RAY_WORKER, 0);
 
@@ -193,7 +193,7 @@ static void the_head_gets_no_limit_but_no_cpus_either(void **state)
 	assert_string_equal(json_str(r.params, "num-cpus"), "0");
 }
 
-static void a_sum_over_the_limit_is_said_with_its_numbers(void **state)
+static void a_sum_over_the_limit_is_reported_with_its_numbers(void **state)
 {
 	_cleanup_(result_release) struct result r =
 		apply("containers: [{name: w, resources: {limits: {memory: 4Gi}}}]",
@@ -205,7 +205,7 @@ static void a_sum_over_the_limit_is_said_with_its_numbers(void **state)
 	assert_string_equal(json_str(r.params, "memory"), "4294967296");
 }
 
-static void an_object_store_that_ray_refuses_is_said(void **state)
+static void an_object_store_that_ray_refuses_is_reported(void **state)
 {
 	_cleanup_(result_release) struct result small =
 		apply("containers: [{name: w, resources: {limits: {memory: 4Gi}}}]", "{object-store-memory: \"1000000\"}",
@@ -254,10 +254,10 @@ int main(void)
 		cmocka_unit_test(the_policys_numbers_are_used),
 		cmocka_unit_test(a_worker_without_a_limit_gets_the_policys),
 		cmocka_unit_test(a_request_above_the_policys_limit_lifts_it),
-		cmocka_unit_test(without_any_limit_nothing_is_set_and_it_is_said),
+		cmocka_unit_test(without_any_limit_nothing_is_set_and_that_is_reported),
 		cmocka_unit_test(the_head_gets_no_limit_but_no_cpus_either),
-		cmocka_unit_test(a_sum_over_the_limit_is_said_with_its_numbers),
-		cmocka_unit_test(an_object_store_that_ray_refuses_is_said),
+		cmocka_unit_test(a_sum_over_the_limit_is_reported_with_its_numbers),
+		cmocka_unit_test(an_object_store_that_ray_refuses_is_reported),
 		cmocka_unit_test(values_that_only_the_shell_knows_are_left_alone),
 		cmocka_unit_test(numbers_at_the_end_of_their_range_are_cut),
 	};

@@ -14,7 +14,7 @@
 
 enum ray_node { RAY_HEAD, RAY_WORKER };
 
-/* "head", "worker": the value of the label ray.io/node-type. */
+/* Returns "head" or "worker", the value of the label ray.io/node-type. */
 const char *ray_node_name(enum ray_node node);
 
 /* HEAD_GROUP_NAME, or the worker group's groupName ("" when it has none). */
@@ -32,25 +32,31 @@ void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const
 	      unsigned n, char ret_name[static POD_NAME_MAX]);
 
 /*
- * The name of an object that is called after the cluster, as KubeRay cuts it:
+ * Writes the name of an object that is named after the cluster, as KubeRay cuts it:
  * the last 50 bytes, and a letter first. Returns buf.
  */
 #define CUT_NAME_MAX 51
 const char *cut_name(const char *name, char buf[static CUT_NAME_MAX]);
 
-/* The head service's name: its own or "<cluster>-head-svc". The caller frees it; NULL: no memory. */
+/*
+ * The head service's name: its own or "<cluster>-head-svc". The caller frees it; returns NULL if
+ * there is no memory.
+ */
 char *head_service_name(const cJSON *cluster);
 
-/* The workers' service: "<cluster>-headless". The caller frees it; NULL: no memory. */
+/*
+ * The workers' service: "<cluster>-headless". The caller frees it; returns NULL if there is no
+ * memory.
+ */
 char *headless_service_name(const cJSON *cluster);
 
-/* "<service>.<namespace>.svc.<domain>". The caller frees it; NULL: no memory. */
+/* "<service>.<namespace>.svc.<domain>". The caller frees it; returns NULL if there is no memory. */
 char *head_fqdn(const cJSON *cluster, const struct policy *policy);
 
-/* The head's GCS port: rayStartParams.port or 6379. Owned by cluster. */
+/* Returns the head's GCS port: rayStartParams.port or 6379. Owned by cluster. */
 const char *head_gcs_port(const cJSON *cluster);
 
-/* An owner reference to the cluster: controller, blocking its deletion in the foreground. */
+/* Makes an owner reference to the cluster: controller, blocking its deletion in the foreground. */
 cJSON *owner_references(const cJSON *cluster);
 
 #endif

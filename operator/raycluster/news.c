@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What went well, for people. */
+/* Makes Events about successful operations. */
 #include "operator/raycluster/news.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ static const struct row *row_of(const struct plan_op *op)
 	return NULL;
 }
 
-/* What was there already was not made. */
+	/* An object that existed before was not created. */
 static bool is_done(const struct plan_op *op, int status)
 {
 	return op->kind == PLAN_DELETE ? status / 100 == 2 : status == 201;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes Normal Events about what was done for a cluster, with KubeRay's words: one for each object,
+ * Makes Normal Events about the operations on a cluster, with KubeRay's words: one for each object,
  * but only one for all pods of a group that a plan created (or deleted), with their number. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_NEWS_H
@@ -14,7 +14,7 @@
  */
 void news_add(cJSON *news, const struct plan_op *op, int status);
 
-/* The Event of one item. The caller owns it. */
+/* Makes the Event of one item. The caller owns it. */
 cJSON *news_event(const cJSON *item, const cJSON *cluster, int64_t now_ns);
 
 #endif

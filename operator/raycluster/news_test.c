@@ -32,7 +32,7 @@ static void expect(const cJSON *news, int n, const char *reason, const char *not
 	assert_string_equal(json_str(event, "regarding.kind"), "RayCluster");
 }
 
-static void one_object_is_told_in_kuberays_words(void **state)
+static void one_object_is_reported_in_kuberays_words(void **state)
 {
 	static const struct {
 		enum plan_op_kind kind;
@@ -95,7 +95,7 @@ static void the_pods_of_a_group_are_one_event_with_their_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_object_is_told_in_kuberays_words),
+		cmocka_unit_test(one_object_is_reported_in_kuberays_words),
 		cmocka_unit_test(what_was_there_already_and_what_nobody_asks_about_is_no_news),
 		cmocka_unit_test(the_pods_of_a_group_are_one_event_with_their_number),
 	};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to do for one RayCluster.
+ * Plans the operations for one RayCluster.
  *
- * Theory of operation. The pods that are there are counted, and what is missing
- * is created under random names. Whoever carries the plan out shows the next plan
- * each pod that was created, and asks the API server for those of whose creation
- * it got no answer (cluster_controller/expectations.h). A dead pod keeps its place
- * until it is gone, a terminating worker does not (its grace period may be an hour),
- * a terminating head does, for two heads behind one service are worse than none.
+ * Theory of operation. The existing pods are counted, and missing pods are created under
+ * random names. The code that carries the plan out shows the next plan each pod that was
+ * created, and asks the API server for the pods whose creation got no answer
+ * (cluster_controller/expectations.h). A dead pod keeps its place until it is gone. A
+ * terminating worker does not, because its grace period may be an hour. A terminating head
+ * does, because two heads behind one service are worse than none.
  */
 #include "operator/raycluster/plan.h"
 
@@ -119,7 +119,7 @@ static void restore_labels(struct planner *p)
 
 /*
  * `ray start --block` never ends with 0 by itself: most likely the command is
- * another, and the next pod's will end as well. There is no failure to count,
+ * another, and the next pod will end the same way. There is no failure to count,
  * so the pod itself keeps its place for a while.
  */
 static bool is_resting(const struct planner *p, size_t i, int64_t *ret_until_ns)
@@ -150,8 +150,8 @@ static void release_names(struct strmap *names)
 }
 
 /*
- * Pods of a group that the spec has no more. KubeRay leaves them until the cluster goes: those that it made stay, for a
- * switch from it must end nobody's work.
+ * Handles pods of a group that the spec no longer has. KubeRay leaves them until the cluster goes:
+ * pods that KubeRay made stay, because a switch from KubeRay must not end anybody's work.
  */
 static void delete_orphans(struct planner *p)
 {
@@ -165,7 +165,7 @@ static void delete_orphans(struct planner *p)
 			planner_delete_or_hold(p, i);
 }
 
-/* Said of one of them: there is one reason, as a rule. */
+/* Notes the reason of one of the pods, because as a rule all have the same. */
 static void note_refused_sidecar(struct planner *p)
 {
 	for (size_t i = 0; i < p->n_pods; i++) {
@@ -180,7 +180,7 @@ static void note_refused_sidecar(struct planner *p)
 	}
 }
 
-/* Said once: when the condition is not in the status yet. */
+	/* Emitted once: while the condition is not in the status yet. */
 static void plan_events(struct planner *p)
 {
 	for (unsigned t = 0; t < NOTE_TOPIC_COUNT; t++) {
@@ -216,8 +216,9 @@ static void plan_status(struct planner *p, const struct status_view *view)
 			  json_str(p->in->cluster, "metadata.name"));
 	json_set(body, "status", status);
 	/*
-	 * What keeps failing must not keep the status from saying so; and before the first pod of a suspended cluster is deleted
-	 * it has to stand there that all are, for a change of mind may come at any moment.
+	 * An operation that keeps failing must not keep the status from reporting it. And before
+	 * the first pod of a suspended cluster is deleted, the status must say that all will be,
+	 * because the user may change the spec at any moment.
 	 */
 	if (p->in->failure_reason || (view && view->suspend && view->pods_left && !is_suspending(p)))
 		planner_insert(p, PLAN_STATUS, body);
@@ -237,7 +238,10 @@ static void plan_failure_event(struct planner *p)
 	planner_insert(p, PLAN_EVENT, event_warning(p->in->cluster, event, "Reconcile", message, p->in->now_ns));
 }
 
-/* A RayJob's cluster whose head was lost: another head would have none of its job. The RayJob ends the cluster. */
+/*
+ * In a RayJob's cluster that lost its head, a new head would not know the job. The RayJob ends the
+ * cluster.
+ */
 static bool keeps_its_loss(const struct planner *p)
 {
 	return !p->view.head && plan_head_is_final(p->in->cluster);
@@ -275,7 +279,10 @@ static void delete_all(struct planner *p)
 	p->frozen = true;
 }
 
-/* While one pod of another spec is left nothing new is made: old and new nodes in one Ray cluster do not agree. */
+	/*
+	 * While a pod of another spec is left, nothing new is created: old and new nodes in one Ray
+	 * cluster are incompatible.
+	 */
 static bool must_recreate(struct planner *p)
 {
 	if (!upgrade_is_recreate(p->in->cluster))
@@ -314,7 +321,9 @@ static int plan_valid(struct planner *p, struct err *err)
 	upgrade_hash(p->in->cluster, p->hash);
 	p->workers_ready = true;
 	p->view.service = p->in->service;
-	/* What is begun is finished: half of an old cluster is no good to a new one. */
+	/*
+	 * A deletion that has begun is finished: half of an old cluster is of no use to a new one.
+	 */
 	p->view.suspend = json_bool(p->in->cluster, "spec.suspend", false) || is_suspending(p);
 	p->view.failure_reason = p->in->failure_reason;
 	p->view.failure_message = p->in->failure_message;

@@ -50,7 +50,7 @@ struct plan {
 	int64_t requeue_ns; /* plan again after this long even if nothing changes; 0: not needed */
 };
 
-/* The creation of a pod that got no answer; the API server does not have the pod, or not yet. */
+/* The creation of a pod that got no answer; the API server does not have the pod (yet). */
 struct unanswered_create {
 	const char *name, *group;
 };
@@ -67,7 +67,7 @@ struct plan_input {
 	const char *kernel_log_refused;    /* why the namespace would not take pods that read the kernel log; NULL: it does */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none to be had, pods go without */
-	const char *policy_origin;         /* whose it is, for an annotation (policies.h); NULL: the operator's own */
+	const char *policy_origin;         /* which object set the policy, for an annotation (policies.h); NULL: the operator's own settings */
 	int64_t now_ns;                    /* nanoseconds since 1970 */
 	/*
 	 * Evidence first: per pod (index as pods), true while its RayFailure is still to be
@@ -75,22 +75,33 @@ struct plan_input {
 	 */
 	const bool *evidence_pending;
 	/*
-	 * Recorded deaths of the last hour that were not requested, in no order. 0: none is known.
+	 * Recorded deaths of the last hour that were not requested, unsorted. The number is 0 if
+	 * none is known.
 	 */
 	const struct crash *crashes;
 	size_t n_crashes;
-	/* Whether an object of this kind and name was applied, or created, as this hash says, not long ago. NULL: never. */
+	/*
+	 * Returns whether an object of this kind and name was applied, or created, with this hash a
+	 * short time ago. NULL: no object was.
+	 */
 	bool (*is_applied)(void *arg, const char *kind, const char *name, const char *hash);
 	void *arg;
-	/* Random, for the Secret of authOptions; used only when that is created. NULL: none, no Secret. */
+	/*
+	 * A random token for the Secret of authOptions; used only if the Secret is created. NULL:
+	 * create no Secret.
+	 */
 	const char *token;
 	/*
-	 * What there is of the name of the cluster's Ingress and of the claim for its RocksDB, NULL when there is none; looked at
-	 * unless is_applied. ingress_refused: we may not look.
+	 * The existing objects with the names of the cluster's Ingress and of the claim for its
+	 * RocksDB; NULL if absent. They are read unless is_applied is true. ingress_refused: the
+	 * operator may not read the Ingress.
 	 */
 	const cJSON *ingress, *gcs_claim;
 	bool ingress_refused;
-	/* Of a cluster that is being deleted: its Job that cleans Redis, NULL when there is none; why there can be none. */
+	/*
+	 * For a cluster that is being deleted: its Job that cleans Redis, NULL if there is none;
+	 * why there can be none.
+	 */
 	const cJSON *cleanup_job;
 	const char *cleanup_refused;
 	/* Random text, another for each plan: the names of new pods are made of it. */
@@ -98,17 +109,20 @@ struct plan_input {
 	/* Names that new pods of their group get first. */
 	const struct unanswered_create *unanswered;
 	size_t n_unanswered;
-	/* The last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message. NULL: it did not. */
+	/*
+	 * Why the last write of a pod failed: reason (FailedCreateWorkerPod, ...) and message.
+	 * NULL: it succeeded.
+	 */
 	const char *failure_reason, *failure_message;
 	/*
-	 * Which memory of it grows for hours, in sentences; NULL: none. Unheard: not all sidecars
-	 * have answered yet.
+	 * Sentences about memory that grows for hours; NULL: none grows. growing_unheard: not all
+	 * sidecars have answered yet.
 	 */
 	const char *growing;
 	bool growing_unheard;
 };
 
-/* What is_applied compares, of the body of an operation; also of a Secret, whose value is not in it. */
+/* The hash of an operation's body that is_applied compares. A Secret's value is not in the hash. */
 #define PLAN_HASH_MAX 17
 void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX]);
 

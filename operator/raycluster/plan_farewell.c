@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cluster that is being deleted. What it owns is the garbage collector's, unless its keys in Redis are still to be
- * deleted: then its finalizer keeps it until a Job has done so. First its pods go, for a GCS that lives writes on.
- * Nothing of that may keep the cluster, and with it perhaps its namespace, for ever: what cannot be done is said.
+ * Plans for a cluster that is being deleted. The garbage collector deletes its objects, unless its
+ * keys in Redis are still to be deleted: then its finalizer keeps it until a Job has done so. Its
+ * pods go first, because a GCS that lives goes on writing. No failure may keep the cluster, and
+ * with it perhaps its namespace, for ever: the plan reports it and goes on.
  */
 #include "operator/raycluster/planner.h"
 

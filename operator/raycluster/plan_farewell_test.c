@@ -154,7 +154,7 @@ static void the_job_has_the_heads_ways_to_redis_and_nothing_else_of_it(void **st
 	assert_string_equal(json_str(ray, "resources.limits.memory"), "512Mi");
 }
 
-static void what_cannot_be_done_is_said_and_holds_nothing_up(void **state)
+static void a_step_that_cannot_be_done_is_reported_and_holds_nothing_up(void **state)
 {
 	static const struct {
 		const char *what, *job, *refused, *spec, *words;
@@ -285,7 +285,7 @@ int main(void)
 		TEST(without_redis_or_when_it_is_to_be_left_alone_there_is_none),
 		TEST(first_the_pods_go_then_the_job_comes_then_the_finalizer_goes),
 		TEST(the_job_has_the_heads_ways_to_redis_and_nothing_else_of_it),
-		TEST(what_cannot_be_done_is_said_and_holds_nothing_up),
+		TEST(a_step_that_cannot_be_done_is_reported_and_holds_nothing_up),
 		TEST(patience_with_the_cleanup_is_what_the_annotation_says),
 		TEST(a_finalizer_that_nobody_needs_any_more_goes_at_once),
 		TEST(names_fit_and_are_no_other_clusters),

@@ -74,7 +74,7 @@ static void an_ingress_leads_to_all_paths_of_the_dashboard(void **state)
 	assert_string_equal(json_str(path, "pathType"), "Prefix");
 }
 
-static void anothers_ingress_of_that_name_stays_as_it_is_and_that_is_said_once(void **state)
+static void a_foreign_ingress_of_that_name_stays_and_is_reported_once(void **state)
 {
 	static const char *const others[] = { "metadata: {namespace: ray, name: demo-head-ingress, uid: u-1}",
 					      "metadata: {uid: u-1, ownerReferences: [{uid: not-the-cluster, controller: true}]}" };
@@ -188,7 +188,7 @@ static const char *event_note(const struct world *w, const char *reason)
 	return NULL;
 }
 
-static void labels_for_batch_schedulers_are_said_to_have_no_effect(void **state)
+static void labels_for_batch_schedulers_are_reported_to_have_no_effect(void **state)
 {
 	struct world *w = *state;
 	const char *note;
@@ -224,7 +224,7 @@ static void the_autoscaler_decides_who_goes(void **state)
 	assert_int_equal(count(w, PLAN_DELETE), 1);
 }
 
-static void an_autoscaler_that_ended_for_good_is_told(void **state)
+static void an_autoscaler_that_ended_for_good_is_reported(void **state)
 {
 	struct world *w = *state;
 	json_set(json_get(w->cluster, "spec"), "enableInTreeAutoscaling", cJSON_CreateTrue());
@@ -540,7 +540,7 @@ static void a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_othe
 	assert_non_null(strstr(json_str(op_of_kind(w, "Event"), "note"), "group Small: 8 pods in a row"));
 	assert_non_null(strstr(json_str(op_of_kind(w, "Event"), "note"),
 			       "(KernelOOMContainer, RayFailure demo-small-worker-xyz-ray-0123456789)"));
-	/* It is said once. */
+	/* It is reported once. */
 	execute(w);
 	expect_condition(w, "afterglow.dev/WorkersStable", "False");
 	plan(w);
@@ -592,7 +592,7 @@ static void a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside(void *
 	assert_string_equal(json_str(op(w, PLAN_EVENT, 0), "reason"), "HeadOnLostNode");
 }
 
-static void what_was_refused_is_told_before_it_is_tried_again(void **state)
+static void a_refusal_is_reported_before_the_next_attempt(void **state)
 {
 	struct world *w = *state;
 
@@ -741,13 +741,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_stands_around_is_applied_once_and_again_when_it_changes),
 		TEST(an_ingress_leads_to_all_paths_of_the_dashboard),
-		TEST(anothers_ingress_of_that_name_stays_as_it_is_and_that_is_said_once),
+		TEST(a_foreign_ingress_of_that_name_stays_and_is_reported_once),
 		TEST(the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at),
 		TEST(the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_time),
 		TEST(a_service_for_ray_serve_is_made_where_it_is_asked_for),
-		TEST(labels_for_batch_schedulers_are_said_to_have_no_effect),
+		TEST(labels_for_batch_schedulers_are_reported_to_have_no_effect),
 		TEST(the_autoscaler_decides_who_goes),
-		TEST(an_autoscaler_that_ended_for_good_is_told),
+		TEST(an_autoscaler_that_ended_for_good_is_reported),
 		TEST(a_name_that_was_deleted_or_died_does_not_come_back),
 		TEST(hosts_live_and_die_together),
 		TEST(a_replica_that_never_ran_is_completed),
@@ -761,7 +761,7 @@ int main(void)
 		TEST(a_group_whose_pods_keep_dying_gets_new_ones_more_slowly_and_the_others_do_not_wait),
 		TEST(what_the_autoscaler_asks_for_waits_too_and_so_do_replicas_of_several_hosts),
 		TEST(a_head_on_a_lost_node_is_given_up_unless_its_state_is_outside),
-		TEST(what_was_refused_is_told_before_it_is_tried_again),
+		TEST(a_refusal_is_reported_before_the_next_attempt),
 		TEST(memory_that_grows_is_a_condition_while_it_grows),
 		TEST(a_new_replica_has_the_smallest_index_that_is_free),
 		TEST(a_suspended_cluster_has_its_service_from_the_start),

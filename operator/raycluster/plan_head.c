@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The head pod. One that dies again and again is made anew ever more slowly:
- * what it needs is a person, and each new one costs the cluster's nodes and
- * reports. The kubelet does so for containers that it restarts by itself
- * (restartPolicy Always); then only the condition tells.
+ * Plans the head pod. A head that dies again and again is replaced more and more slowly:
+ * it needs a person, and each new pod costs the cluster's nodes and
+ * reports. The kubelet does the same for containers that it restarts by itself
+ * (restartPolicy Always); then only the condition shows it.
  */
 #include "operator/raycluster/planner.h"
 

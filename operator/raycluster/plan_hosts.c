@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A group whose replicas are several hosts each (numOfHosts > 1: TPU slices).
+ * Plans a group in which each replica is several hosts (numOfHosts > 1: TPU slices).
  * The hosts of a replica share one computation: when one is lost, all are
- * deleted and made anew. A replica that is still being made, of which no host
- * ever ran, is completed instead: a write that failed halfway is no loss.
+ * deleted and created anew. A replica that is still being created, of which no host
+ * ever ran, is completed instead, so that a failed write costs nothing.
  */
 #include "operator/raycluster/planner.h"
 
@@ -37,7 +37,7 @@ struct replicas {
 	int64_t hosts;
 	struct replica *list; /* room for one per pod */
 	size_t n;
-	size_t *next; /* of each pod of the plan: the next one of its replica */
+	size_t *next; /* for each pod of the plan: the next pod of its replica */
 	struct strmap by_name; /* name -> its place in list, plus one */
 };
 
@@ -123,7 +123,7 @@ static void create_host(struct replicas *r, const cJSON *template, const char *n
 	planner_create_pod(r->p, template, name, labels);
 }
 
-/* Which of the replica's hosts there are. The caller frees it. */
+/* Returns which of the replica's hosts exist. The caller frees it. */
 static bool *hosts_of(const struct replicas *r, const struct replica *replica)
 {
 	bool *there = calloc((size_t)r->hosts, sizeof(*there));
@@ -150,7 +150,7 @@ static void complete(struct replicas *r, const struct replica *replica, const cJ
 		}
 }
 
-/* Which of the first size indexes a replica has. The caller frees it. */
+/* Returns which of the first size indexes a replica has. The caller frees it. */
 static bool *indexes(const struct replicas *r, size_t size)
 {
 	bool *used = calloc(size, sizeof(*used));
@@ -177,7 +177,7 @@ static void create_replica(struct replicas *r, const cJSON *template, int64_t in
 
 static void create_replicas(struct replicas *r, const cJSON *template, int64_t n)
 {
-	/* With so many indexes there is a free one for each. */
+	/* There are more indexes than replicas, so one is free. */
 	size_t size = r->n + (size_t)MAX(n, 0);
 	_cleanup_free_ bool *used = n > 0 ? indexes(r, size) : NULL;
 
@@ -190,7 +190,10 @@ static void create_replicas(struct replicas *r, const cJSON *template, int64_t n
 	}
 }
 
-/* Who goes first when there are too many: those that run least, then the latest. */
+/*
+ * Orders replicas for deletion when there are too many: those with the fewest running hosts first,
+ * then the latest.
+ */
 static int compare_worth(const void *left, const void *right)
 {
 	const struct replica *a = left, *b = right;
@@ -228,7 +231,7 @@ static void delete_surplus(struct replicas *r, int64_t n)
 	}
 }
 
-/* Deletes what is broken and completes what is still being made. */
+/* Deletes broken replicas and completes replicas that are still being created. */
 static void mend(struct replicas *r, const cJSON *template, int64_t desired, int64_t *ret_whole,
 		 int64_t *ret_going)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands around the pods of a cluster. Services are watched, and compared
- * with what they should be. The rest is applied, or created once, and believed
- * to be there for a while: no right to read Secrets or other people's roles is
- * needed for that.
+ * Plans the objects around the pods of a cluster. Services are watched, and compared
+ * with what they should be. The others are applied, or created once, and then assumed
+ * to exist for a while, so that no right to read Secrets or other people's roles is
+ * needed.
  */
 #include "operator/raycluster/planner.h"
 
@@ -41,7 +41,7 @@ static bool is_believed(const struct planner *p, const cJSON *body)
 	return p->in->is_applied && p->in->is_applied(p->in->arg, json_str(body, "kind"), json_str(body, "metadata.name"), hash);
 }
 
-/* Takes body; NULL is nothing to do. */
+/* Takes body; NULL means that there is nothing to do. */
 static void keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
 {
 	if (body && is_believed(p, body))
@@ -50,7 +50,9 @@ static void keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
 		planner_add(p, kind, body);
 }
 
-/* Takes wanted. clusterIP cannot be changed: a service that got one (from KubeRay, say) keeps it. */
+/*
+ * Takes wanted. clusterIP cannot be changed: a service that has one (from KubeRay, say) keeps it.
+ */
 static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 {
 	_cleanup_json_ cJSON *service = wanted;
@@ -94,7 +96,7 @@ static bool has_hosts(const cJSON *cluster)
 }
 
 /*
- * Made, not applied: an account or a role of the same name may be there already
+ * These are created, not applied: an account or a role of the same name may exist already
  * (every namespace has an account "default"), and must neither change nor go
  * with the cluster.
  */
@@ -110,7 +112,9 @@ static void plan_autoscaler(struct planner *p)
 		keep(p, PLAN_CREATE, object);
 }
 
-/* Another's Ingress of that name stays as it is: its rules are somebody's way to something else. Takes wanted. */
+/*
+ * A foreign Ingress of that name is left alone, because its rules may lead elsewhere. Takes wanted.
+ */
 static void plan_ingress(struct planner *p, cJSON *wanted)
 {
 	_cleanup_json_ cJSON *ingress = wanted;
@@ -128,7 +132,7 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 		planner_add(p, PLAN_BELIEVE, TAKE_PTR(ingress));
 		return;
 	}
-	/* Only the one that was looked at. */
+	/* The patch applies only to the Ingress that was read. */
 	if (ours)
 		json_set_str(json_get(ingress, "metadata"), "uid", json_str(have, "metadata.uid"));
 	planner_add(p, PLAN_APPLY, TAKE_PTR(ingress));
@@ -155,7 +159,7 @@ void plan_objects(struct planner *p)
 	plan_service(p, p->in->service, head_service(p));
 	if (has_hosts(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));
-	/* As KubeRay does: one that is there stays as it is. */
+	/* As with KubeRay, an existing object stays as it is. */
 	keep(p, PLAN_CREATE, serve_service_build(cluster));
 	plan_autoscaler(p);
 	if (p->in->token)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans under a fixed clock (plan_world.h): whole stories are told. */
+/* Runs plans under a fixed clock (plan_world.h), each test a whole story. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -378,7 +378,7 @@ static void a_suspension_that_has_begun_is_finished_first(void **state)
 		else if (w->plan.ops[i].kind == PLAN_DELETE && !pod)
 			pod = i + 1;
 	assert_in_range(status, 1, pod - 1);
-	/* It is said, and one pod is gone, when the user changes his mind. */
+	/* It is reported, and one pod is gone, when the user changes the spec back. */
 	json_set(w->cluster, "status", cJSON_Duplicate(json_get(op(w, PLAN_STATUS, 0), "status"), true));
 	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
 	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateFalse());
@@ -435,7 +435,7 @@ static void a_suspended_group_and_a_removed_group_lose_their_workers(void **stat
 	assert_int_equal(count(w, PLAN_DELETE), 2);
 }
 
-static void an_invalid_spec_is_told_once_and_nothing_is_done(void **state)
+static void an_invalid_spec_is_reported_once_and_nothing_is_done(void **state)
 {
 	struct world *w = *state;
 
@@ -459,7 +459,7 @@ static void an_invalid_spec_is_told_once_and_nothing_is_done(void **state)
 	expect_condition(w, "afterglow.dev/SpecValid", "True");
 }
 
-static void memory_over_the_limit_is_told_by_event_and_condition(void **state)
+static void memory_over_the_limit_is_reported_by_event_and_condition(void **state)
 {
 	struct world *w = *state;
 
@@ -613,8 +613,8 @@ int main(void)
 		TEST(a_group_that_is_removed_keeps_the_workers_that_kuberay_made),
 		TEST(a_lost_head_stays_lost_where_that_is_asked_for_and_it_was_ready_once),
 		TEST(a_suspended_group_and_a_removed_group_lose_their_workers),
-		TEST(an_invalid_spec_is_told_once_and_nothing_is_done),
-		TEST(memory_over_the_limit_is_told_by_event_and_condition),
+		TEST(an_invalid_spec_is_reported_once_and_nothing_is_done),
+		TEST(memory_over_the_limit_is_reported_by_event_and_condition),
 		TEST(clusters_that_go_elsewhere_are_refused_and_deleted_ones_left_alone),
 		TEST(a_big_cluster_is_built_in_portions),
 		TEST(a_pod_whose_spec_is_changed_changes_no_other),

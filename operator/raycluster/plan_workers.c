@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pods of one worker group. */
+/* Plans the pods of one worker group. */
 #include "operator/raycluster/planner.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-/* Who goes first when there are too many: not running, not ready, the youngest. */
+/* Orders pods for deletion when there are too many: not running, not ready, the youngest. */
 static int compare_worth(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
@@ -136,7 +136,7 @@ static void plan_single(struct planner *p, const cJSON *template, const char *na
 		delete_surplus(p, name, alive - desired);
 }
 
-/* Replicas of a group that sleeps do not count. */
+	/* Replicas of a suspended group do not count. */
 static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, int64_t hosts)
 {
 	p->view.desired_workers += desired * hosts;
@@ -146,8 +146,9 @@ static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, i
 }
 
 /*
- * Pods that end (restartPolicy Never, as version 2 of the autoscaler wants it) are nobody's to
- * restart but ours. The words stay the same until the next death: each change of them is an event.
+ * Only the operator replaces pods that end (restartPolicy Never, as version 2 of the autoscaler
+ * wants it). The note's text stays the same until the next death, because each change of it is an
+ * Event.
  */
 static void hold_crash_loop(struct planner *p, const char *name)
 {

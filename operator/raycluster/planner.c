@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan in the making. */
+/* Keeps the state of a plan while it is made. */
 #include "operator/raycluster/planner.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "operator/raycluster/pod_template.h"
 
 /*
- * Pods that one plan creates: what happens meanwhile has to wait until they are answered. A large cluster is made in a few
- * plans all the same, for each of them looks at all pods.
+ * The most pods that one plan creates, because other events wait until they are answered. A large
+ * cluster still takes only a few plans, because each of them looks at all pods.
  */
 #define CREATES_LEAST 128
 #define CREATES_MOST 1024
@@ -68,7 +68,10 @@ void planner_release(struct planner *p)
 	free(p->leaving);
 }
 
-/* Uid and resourceVersion become preconditions: what is deleted is what was judged. */
+	/*
+	 * Uid and resourceVersion become preconditions: only the pod in the judged state is
+	 * deleted.
+	 */
 static cJSON *deletion_of(const cJSON *pod)
 {
 	cJSON *body = object_new("v1", "Pod", json_str(pod, "metadata.namespace"), json_str(pod, "metadata.name"));
@@ -117,7 +120,7 @@ bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, con
 	return node == RAY_HEAD ? head : !head && strcmp(pod_group(p->pods[i]), group) == 0;
 }
 
-/* The first crash whose group is not before that name. */
+/* Returns the index of the first crash with a group that is not before that name. */
 static size_t crashes_from(const struct planner *p, const char *group, int beyond)
 {
 	size_t low = 0, high = p->in->n_crashes;
@@ -155,7 +158,7 @@ int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJS
 		.launchers = p->in->launchers,
 	};
 
-	p->template = NULL; /* another may come to stand where one was */
+	p->template = NULL; /* the old address may be used again for another template */
 	return pod_build(&req, ret_pod, p->notes, err);
 }
 
@@ -180,7 +183,9 @@ bool planner_may_create(struct planner *p)
 	return false;
 }
 
-/* Also a foreign pod's name is taken, and one that this plan has given away. */
+	/*
+	 * The name of a foreign pod is taken too, and so is a name that this plan has given away.
+	 */
 static bool name_in_use(const struct planner *p, const char *name)
 {
 	size_t at;
@@ -228,7 +233,7 @@ static cJSON *spec_for(struct planner *p, const cJSON *template)
 	return p->spec;
 }
 
-/* A hundred copies of a spec are the most of what a plan takes, in memory and in time. */
+	/* A hundred copies of a spec would be most of a plan's memory and time. */
 static cJSON *pod_of(struct planner *p, const cJSON *template)
 {
 	cJSON *pod = cJSON_CreateObject(), *spec = spec_for(p, template);
@@ -255,7 +260,10 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 	p->creates++;
 }
 
-/* Which replicas of the group there are; the index of one that leaves is free. The caller frees it. */
+/*
+ * Returns which replicas of the group exist; the index of a leaving replica is free. The caller
+ * frees it.
+ */
 static bool *replica_indexes(const struct planner *p, const struct pod_list *workers, size_t size)
 {
 	bool *used = calloc(size, sizeof(*used));
@@ -284,7 +292,7 @@ void planner_create_head(struct planner *p, const cJSON *template)
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n)
 {
 	const struct pod_list *workers = pod_index_workers(&p->index, group);
-	/* With so many indexes there is a free one for each. */
+	/* There are more indexes than replicas, so one is free. */
 	size_t size = workers->n + CREATES_MOST, index = 0;
 	_cleanup_free_ bool *used = NULL;
 	char name[POD_NAME_MAX], number[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan in the making: what the parts of planning share. For plan*.c only. */
+/* The state that the parts of planning share while a plan is made. For plan*.c only. */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLANNER_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_PLANNER_H
 
@@ -11,7 +11,7 @@
 #include "operator/raycluster/upgrade.h"
 
 #define PLAN_RETRY_NS NS_PER_SEC
-#define REPLICA_INDEX_LABEL "ray.io/worker-group-replica-index" /* from 0; of one that is gone it comes again */
+#define REPLICA_INDEX_LABEL "ray.io/worker-group-replica-index" /* from 0; the index of a lost replica is used again */
 
 struct planner {
 	const struct plan_input *in;
@@ -28,14 +28,14 @@ struct planner {
 	char hash[UPGRADE_HASH_MAX]; /* of the spec */
 	struct crash *crashes; /* in->crashes by the names of their groups */
 	unsigned creates;
-	unsigned n_names; /* made so far; the names of later ones differ */
-	const cJSON *template; /* of the pod that was created last, and the plan's copy of its spec */
+	unsigned n_names; /* how many names were made so far, so that the next name differs */
+	const cJSON *template; /* the template of the pod that was created last, and the plan's copy of its spec */
 	cJSON *spec;
 	struct status_view view;
 	bool workers_ready; /* no group lacks a ready worker */
 	bool frozen;	    /* pods are counted, not created or deleted */
-	int64_t hold_ns;    /* before then no pod of the group that is planned is created; 0: it may be at once */
-	size_t pods_at;	    /* before the operation of that index nothing was done to a pod */
+	int64_t hold_ns;    /* the time before which no pod of the planned group is created; 0: no limit */
+	size_t pods_at;	    /* no operation before this index concerns a pod */
 	bool failed;	    /* no memory: checked once, at the end */
 };
 
@@ -56,38 +56,43 @@ void planner_delete_or_hold(struct planner *p, size_t i);
 /* Deletes a pod that is terminating already, without waiting for its node. */
 void planner_forget_pod(struct planner *p, size_t i);
 
-/* The crashes of one group, in no order. */
+/* Returns the crashes of one group, unsorted. */
 const struct crash *planner_crashes(const struct planner *p, const char *group, size_t *ret_n);
 
-/* Whether the pod of that index is of the head, or of the worker group. */
+/* Returns whether the pod of that index is of the head, or of the worker group. */
 bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, const char *group);
 int planner_build(struct planner *p, enum ray_node node, const cJSON *group, cJSON **ret_pod, struct err *err);
 
-/* Whether one more pod may be created in this plan; if not, there is another plan soon. */
+/* Returns whether one more pod may be created in this plan; if not, another plan follows soon. */
 bool planner_may_create(struct planner *p);
 /*
- * A name for a new pod of the group: that of a creation without an answer, else a name that no pod
- * has.
+ * Sets a name for a new pod of the group: the name of a creation that got no answer, or otherwise a
+ * name that no pod has.
  */
 void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 		       char ret_name[static POD_NAME_MAX]);
-/* The head, and n replicas of a group that are one pod each. */
+/* Create the head, and n replicas of a group that are one pod each. */
 void planner_create_head(struct planner *p, const cJSON *template);
 void planner_create_replicas(struct planner *p, const cJSON *template, const char *group, int64_t n);
-/* One pod of that name with these labels besides (NULL: none). */
+/* Creates one pod of that name with these additional labels (NULL: none). */
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels);
 
 /* plan_objects.c: what stands around the pods. */
 void plan_objects(struct planner *p);
 /* plan_head.c */
-/* Whether a lost head is not replaced (annotation ray.io/disable-provisioned-head-restart). */
+/*
+ * Returns whether a lost head is not replaced (annotation ray.io/disable-provisioned-head-restart).
+ */
 bool plan_head_is_final(const cJSON *cluster);
 int plan_head(struct planner *p, struct err *err);
-/* plan_workers.c: one group; its replicas are pods. */
+/* plan_workers.c: plans one group; each replica is one pod. */
 int plan_workers(struct planner *p, const cJSON *group, struct err *err);
 /* plan_farewell.c: a cluster that is being deleted. */
 void plan_farewell(struct planner *p);
-/* plan_hosts.c: one group whose replicas are several pods each (numOfHosts > 1). desired counts replicas. */
+/*
+ * plan_hosts.c: plans one group in which each replica is several pods (numOfHosts > 1). desired
+ * counts replicas.
+ */
 void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pods of a cluster by group and by name. */
+/* Indexes the pods of a cluster by group and by name. */
 #include "operator/raycluster/pod_index.h"
 
 #include <errno.h>

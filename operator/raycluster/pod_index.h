@@ -20,17 +20,17 @@ struct pod_list {
 
 struct pod_index {
 	struct strmap groups; /* the worker pods' ray.io/group, "" too -> struct pod_list */
-	struct strmap names; /* metadata.name -> where it stands, plus one */
+	struct strmap names; /* metadata.name -> the pod's index plus one */
 	struct pod_list heads;
 };
 
-/* The pods must outlive the index. -ENOMEM: release it all the same. */
+/* The pods must outlive the index. Returns 0 or -ENOMEM; release the index in both cases. */
 int pod_index_init(struct pod_index *index, const cJSON *const *pods, size_t n);
 void pod_index_release(struct pod_index *index);
 
-/* The worker pods of that group; of one without pods an empty list. */
+/* Returns the worker pods of that group; the list is empty for a group without pods. */
 const struct pod_list *pod_index_workers(const struct pod_index *index, const char *group);
-/* Where the pod of that name stands; false: none has it. */
+/* Finds the index of the pod of that name. Returns false if no pod has the name. */
 bool pod_index_find(const struct pod_index *index, const char *name, size_t *ret_at);
 
 #endif

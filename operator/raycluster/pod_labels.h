@@ -10,14 +10,14 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* Whether that label is one of them. */
+/* Returns whether that label is one of them. */
 bool pod_label_is_ours(const char *name);
 
 /*
- * A patch of the pod, which the cluster owns: apiVersion, kind, metadata {namespace, name, uid,
- * labels} with the labels that have to be put back. NULL: there is nothing to put back, or no
- * memory. If a worker has lost ray.io/group, its group is unknown: so that label is not restored,
- * and the pod is replaced like a pod of a group that does not exist.
+ * Makes a patch of the pod, which the cluster owns: apiVersion, kind, metadata {namespace, name,
+ * uid, labels} with the labels to restore. Returns NULL if no label must be restored, or there is
+ * no memory. If a worker has lost ray.io/group, its group is unknown: so that label is not
+ * restored, and the pod is replaced like a pod of a group that does not exist.
  */
 cJSON *pod_labels_patch(const cJSON *pod, const char *cluster);
 

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small reads and additions on a pod spec. Additions never replace what the user wrote, if not said. */
+/*
+ * Small reads and additions on a pod spec. Additions never replace the user's values, unless noted.
+ */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_SPEC_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_SPEC_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* containers[0], where KubeRay and its tools find Ray. NULL when there is none. */
+/* Returns containers[0], where KubeRay and its tools find Ray; NULL if there is none. */
 cJSON *ray_container(const cJSON *pod_spec);
 
-/* The env entry of that name, or NULL. */
+/* Returns the env entry of that name, or NULL. */
 cJSON *container_env(const cJSON *container, const char *name);
 /* Appends the variable unless it is there. */
 void container_env_default(cJSON *container, const char *name, const char *value);
 void container_env_field_default(cJSON *container, const char *name, const char *field_path);
 
-/* The command: bash that runs the one argument that follows; login: with what /etc/profile sets. Replaces the user's. */
+/*
+ * Sets the command to a bash that runs one argument, which follows; login: after /etc/profile.
+ * Replaces the user's command.
+ */
 void container_set_shell(cJSON *container, bool login);
 /* Appends a mount unless something is mounted at that path. */
 void container_mount_default(cJSON *container, const char *volume, const char *path, int read_only);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an observed Ray pod is and how it is doing. */
+/* Reads the state of an observed Ray pod. */
 #include "operator/raycluster/pod_state.h"
 
 #include <string.h>
@@ -117,8 +117,9 @@ static bool all_but_the_sidecar_are_ready(const cJSON *pod)
 }
 
 /*
- * What the kubelet says counts, for a node that is lost takes the condition away from pods whose containers were ready.
- * Only while the sidecar is not ready the kubelet's word would be about the sidecar.
+ * The kubelet's condition Ready decides, because a lost node takes it away from pods with
+ * containers that were ready. Only while the sidecar is not ready, the condition may be about the
+ * sidecar: then the statuses of the other containers decide.
  */
 bool pod_is_ready(const cJSON *pod)
 {

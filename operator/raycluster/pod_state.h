@@ -7,40 +7,49 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the cluster of that uid controls the pod. */
+/* Returns whether the cluster of that uid controls the pod. */
 bool pod_is_owned(const cJSON *pod, const char *cluster_uid);
 
 bool pod_is_head(const cJSON *pod);
-/* A label, "" when missing; ray.io/group. */
+/* Returns a label's value, "" if it is missing; pod_group returns ray.io/group. */
 const char *pod_label(const cJSON *pod, const char *name);
 const char *pod_group(const cJSON *pod);
 
 bool pod_is_terminating(const cJSON *pod);
-/* When its grace period ends (the API server adds the grace to deletionTimestamp), 0 when not terminating. */
+/*
+ * Returns when its grace period ends (the API server adds the grace to deletionTimestamp); 0 if it
+ * is not terminating.
+ */
 int64_t pod_termination_ns(const cJSON *pod);
 
 /*
- * Whether it was deleted because its node stopped answering, so that no kubelet ends it or reports
- * its end.
+ * Returns whether it was deleted because its node stopped answering, so that no kubelet ends it or
+ * reports its end.
  */
 bool pod_is_stranded(const cJSON *pod);
 
 bool pod_is_running(const cJSON *pod);
 /*
- * Whether it is running and ready according to the kubelet (with all containers and the readiness
- * gates). The sidecar does not count, because it must not make a cluster unready.
+ * Returns whether it is running and ready according to the kubelet (with all containers and the
+ * readiness gates). The sidecar does not count, because it must not make a cluster unready.
  */
 bool pod_is_ready(const cJSON *pod);
-/* The first container that keeps it from being ready, the sidecar apart: of status.containerStatuses, NULL when none does. */
+/*
+ * Returns the status of the first container that keeps the pod from being ready, except the
+ * sidecar; NULL if none does.
+ */
 const cJSON *pod_unready_container(const cJSON *pod);
 
 /*
- * Nothing will start Ray in this pod again: phase Failed or Succeeded, or the
+ * Returns whether nothing will start Ray in this pod again: phase Failed or Succeeded, or the
  * Ray container ended and the restart policy leaves it so (the sidecar keeps
  * such a pod in phase Running).
  */
 bool pod_is_dead(const cJSON *pod);
-/* When its Ray container ended with exit code 0, 0: it did not. Such an end is no failure, and on no record. */
+/*
+ * Returns when its Ray container ended with exit code 0; 0 if it did not. Such an end is not a
+ * failure and is not recorded.
+ */
 int64_t pod_completed_ns(const cJSON *pod);
 
 #endif

@@ -47,7 +47,7 @@ static void a_pod_is_ready_as_the_kubelet_says_but_for_the_sidecar(void **state)
 		{ GATE, STATUSES("true", "true", "false"), UNREADY ", {type: lb, status: \"True\"}", true },
 		{ NATIVE, MESH("false"), UNREADY, false },
 		{ NATIVE, MESH("true"), UNREADY, true },
-		/* The kubelet has not said anything yet. */
+		/* The kubelet has reported nothing yet. */
 		{ CONTAINERS, STATUSES("true", "true", "true"), "", true },
 		{ CONTAINERS, STATUSES("true", "false", "true"), "", false },
 		{ CONTAINERS, "containerStatuses: 7", "", false },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Ray pod from its group's template. */
+/* Makes a Ray pod from its group's template. */
 #include "operator/raycluster/pod_template.h"
 
 #include <errno.h>

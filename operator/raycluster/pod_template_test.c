@@ -314,7 +314,7 @@ static void a_missing_claim_leaves_the_store_out_and_says_so(void **state)
 	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "StoreClaimMissing");
 }
 
-static void what_is_not_recorded_in_the_nodes_network_is_said(void **state)
+static void the_limits_of_recording_in_the_nodes_network_are_reported(void **state)
 {
 	struct world *w = *state;
 
@@ -379,7 +379,7 @@ int main(void)
 		TEST(the_sidecar_can_be_switched_off),
 		TEST(a_worker_without_a_sidecar_waits_for_the_heads_gcs),
 		TEST(a_missing_claim_leaves_the_store_out_and_says_so),
-		TEST(what_is_not_recorded_in_the_nodes_network_is_said),
+		TEST(the_limits_of_recording_in_the_nodes_network_are_reported),
 		TEST(without_launcher_or_image_ray_runs_bare),
 		TEST(whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so),
 		TEST(without_recording_there_is_neither_sidecar_nor_a_word_of_it),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Liveness and readiness of a Ray container. */
+/* Sets liveness and readiness probes of a Ray container. */
 #include "operator/raycluster/probes.h"
 
 #include <stdlib.h>

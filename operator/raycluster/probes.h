@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Liveness and readiness of a Ray container, as KubeRay sets them when the user has none. */
+/*
+ * Sets liveness and readiness probes of a Ray container, as KubeRay does if the user has set none.
+ */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PROBES_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_PROBES_H
 
@@ -7,7 +9,10 @@
 
 #include "operator/raycluster/names.h"
 
-/* ray_version is spec.rayVersion, may be NULL; from 2.53 on, one HTTP endpoint answers for all. */
+/*
+ * ray_version is spec.rayVersion and may be NULL. From 2.53 on, one HTTP endpoint serves all
+ * probes.
+ */
 void probes_add(cJSON *container, const cJSON *params, enum ray_node node, const char *ray_version);
 
 #endif

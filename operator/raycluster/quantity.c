@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers back to Kubernetes quantities. */
+/* Formats numbers as Kubernetes quantities. */
 #include "operator/raycluster/quantity.h"
 
 #include <inttypes.h>

@@ -7,10 +7,13 @@
 
 #define QUANTITY_TEXT_MAX 24
 
-/* "4Gi", "1500Mi", "1000000001": the largest binary suffix that divides it. Into buf, which is returned. */
+/*
+ * Writes "4Gi", "1500Mi", "1000000001" with the largest binary suffix that divides bytes into buf,
+ * and returns buf.
+ */
 const char *quantity_format_bytes(int64_t bytes, char buf[static QUANTITY_TEXT_MAX]);
 
-/* "2", "2500m" from thousandths. */
+/* Writes "2", "2500m" from thousandths into buf, and returns buf. */
 const char *quantity_format_milli(int64_t milli, char buf[static QUANTITY_TEXT_MAX]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Job that deletes a cluster's keys from Redis. */
+/* Makes the Job that deletes a cluster's keys from Redis. */
 #include "operator/raycluster/redis_cleanup.h"
 
 #include <errno.h>
@@ -17,7 +17,10 @@
 
 #define SPACE_ENV "RAY_external_storage_namespace"
 #define NODE_TYPE "redis-cleanup"
-/* An attempt gives up after a minute (see retries); a second one is for the pod that was evicted. */
+/*
+ * An attempt gives up after a minute (see retries); the second attempt is for a pod that was
+ * evicted.
+ */
 #define RETRIES "120"
 #define RETRY_MS "500"
 #define BACKOFF_LIMIT 1
@@ -26,8 +29,8 @@
 #define KEEP_S 600
 
 /*
- * Ray's own function knows how its keys look; of its parameters not every version has all. What it needs is in the
- * environment that the head has.
+ * Ray's own function knows the form of its keys; not every version has all of its parameters. The
+ * settings that it needs are in the head's environment.
  */
 static const char script[] =
 	"import inspect, os, sys, urllib.parse\n"
@@ -136,7 +139,10 @@ static void strip(cJSON *pod)
 	json_set_str(spec, "restartPolicy", "Never");
 }
 
-/* No service finds it, nobody counts it as a head; but who lets the head's pods get to Redis lets it too. */
+/*
+ * No service selects the pod, and it does not count as a head; but a NetworkPolicy that lets the
+ * head's pods reach Redis lets it too.
+ */
 static void set_labels(const cJSON *cluster, cJSON *metadata)
 {
 	cJSON *labels = json_object_at(metadata, "labels");

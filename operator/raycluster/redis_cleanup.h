@@ -14,35 +14,36 @@
 #include "operator/policy/policy.h"
 
 #define REDIS_CLEANUP_FINALIZER "ray.io/gcs-ft-redis-cleanup-finalizer"
-/* On the cluster: "false" leaves Redis alone. */
+/* An annotation of the cluster: with "false" its data stay in Redis. */
 #define REDIS_CLEANUP_ANNOTATION "afterglow.dev/redis-cleanup"
 #define REDIS_CLEANUP_NAME_MAX 64
 
-/* Whether Redis is to be cleaned when the cluster goes. */
+/* Returns whether Redis is to be cleaned when the cluster goes. */
 bool redis_cleanup_wanted(const cJSON *cluster, const struct policy *policy);
-/* Whether the finalizer is there. */
+/* Returns whether the finalizer is there. */
 bool redis_cleanup_is_held(const cJSON *cluster);
 
 /*
- * For a merge patch: apiVersion, kind, metadata {namespace, name, resourceVersion, finalizers} with ours or without
- * it. A cluster that changed meanwhile is refused. The caller owns it.
+ * Makes the body of a merge patch: apiVersion, kind, metadata {namespace, name, resourceVersion,
+ * finalizers} with or without our finalizer. The server refuses it if the cluster has changed
+ * meanwhile. The caller owns it.
  */
 cJSON *redis_cleanup_finalizers(const cJSON *cluster, bool with);
 
 /*
- * The Job's name, which differs from that of each other cluster, even of an earlier cluster of the
- * same name.
+ * Writes the Job's name, which differs from the name for each other cluster, even an earlier
+ * cluster of the same name.
  */
 void redis_cleanup_name(const cJSON *cluster, char ret_name[static REDIS_CLEANUP_NAME_MAX]);
 
 /*
- * The batch/v1 Job, from the head's template: its image, account, volumes and environment, nothing
- * of the sidecar. It has no owner, because the garbage collector would delete it while it works
- * (--cascade=foreground); it removes itself.
+ * Makes the batch/v1 Job from the head's template: its image, account, volumes and environment,
+ * without the sidecar. It has no owner, because the garbage collector would delete it while it
+ * works (--cascade=foreground); it removes itself.
  */
 int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON **ret_job, struct err *err);
 
-/* Where its keys are, for people: the prefix of the keys in Redis. NULL: not known. */
+/* Returns the prefix of the cluster's keys in Redis, for people; NULL if it is not known. */
 const char *redis_cleanup_space(const cJSON *cluster);
 
 #endif

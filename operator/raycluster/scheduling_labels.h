@@ -10,7 +10,10 @@
 
 #include <cjson/cJSON.h>
 
-/* "ray.io/gang-scheduling-enabled, volcano.sh/queue-name", of those that the cluster has; the caller frees it. NULL: none. */
+/*
+ * Lists the ignored labels that the cluster has ("ray.io/gang-scheduling-enabled,
+ * volcano.sh/queue-name"); the caller frees it. NULL: none.
+ */
 char *scheduling_labels_ignored(const cJSON *cluster);
 
 #endif

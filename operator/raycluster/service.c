@@ -57,7 +57,7 @@ static void add_container_port(cJSON *ports, const cJSON *port)
 	add_port(ports, own ? own : name, number);
 }
 
-/* The head's own ports, or all the usual ones; metrics in any case. */
+/* Adds the head's own ports, or all usual ones; metrics in any case. */
 static void add_ports(cJSON *ports, const cJSON *cluster)
 {
 	const cJSON *head = json_get(cluster, "spec.headGroupSpec"), *own, *port;
@@ -87,7 +87,10 @@ static const char *head_label(const cJSON *cluster, const char *name, const char
 	return fallback;
 }
 
-/* What the user may have set otherwise on the head pod is what finds it. */
+/*
+ * Adds the labels of the service's selector. The user may have set other values for them on the
+ * head pod; then those are taken.
+ */
 static void add_labels(cJSON *labels, const cJSON *cluster)
 {
 	const char *name = json_str(cluster, "metadata.name");
@@ -120,7 +123,7 @@ static void add_type(cJSON *spec, const cJSON *cluster)
 		type = json_str(spec, "type");
 	else
 		json_set_str(spec, "type", type);
-	/* A service of the user's may have ports that lead to others, which needs an address. */
+	/* A user's own service may have ports that lead elsewhere, which needs an address. */
 	if (!json_get(cluster, "spec.headGroupSpec.headService") && type && strcmp(type, "ClusterIP") == 0)
 		json_set_str(spec, "clusterIP", "None");
 	/* Workers must reach the head's GCS before its dashboard makes it ready. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rayStartParams to a command line, as KubeRay makes it. */
+/* Makes a command line from rayStartParams, as KubeRay does. */
 #include "operator/raycluster/start_params.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static int64_t quantity_of(const cJSON *item)
 	return value;
 }
 
-/* Resources of one's own may be parts of one. */
+	/* Custom resources may be fractions. */
 static double parts_of(const cJSON *item)
 {
 	int64_t milli;
@@ -118,7 +118,7 @@ bool resource_is_gpu(const char *name)
 	return (len >= 3 && strcasecmp(name + len - 3, "gpu") == 0) || strncasecmp(name, "nvidia.com/mig-", 15) == 0;
 }
 
-/* The parameter for a resource that Ray has one for; NULL for one of the user's own. */
+/* Returns the parameter for a resource that Ray has one for; NULL for a custom resource. */
 static const char *param_of_resource(const char *name)
 {
 	if (strcasecmp(name, "cpu") == 0)
@@ -216,8 +216,9 @@ static const char *trim_quotes(const char *text, size_t *len)
 }
 
 /*
- * The JSON in a `resources` parameter of any quoting: '{"a":1}', '"{\"a\":1}"', or "{"a":1}", which is no JSON, and which
- * the shell would spoil, but KubeRay understands it beside an accelerator. NULL when it is none of them.
+ * Parses the JSON in a `resources` parameter with any quoting: '{"a":1}', '"{\"a\":1}"', or
+ * "{"a":1}", which is not JSON, and which the shell would spoil, but KubeRay accepts it beside an
+ * accelerator. Returns NULL if it is none of them.
  */
 static cJSON *parse_custom_resources(const char *text)
 {
@@ -244,7 +245,7 @@ static cJSON *parse_custom_resources(const char *text)
 	return json;
 }
 
-/* One kind of them, unless the user counts one. */
+/* Adds one kind of accelerator from the limits, unless the user's resources have it. */
 static void add_accelerators(cJSON *params, const cJSON *limits)
 {
 	_cleanup_json_ cJSON *custom = parse_custom_resources(start_param(params, "resources"));

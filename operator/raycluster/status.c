@@ -58,7 +58,7 @@ static int64_t requested_milli(const cJSON *container, const char *name)
 	return 0;
 }
 
-/* Kubernetes asks for the same in limits and requests of what is no CPU and no memory. */
+	/* Kubernetes requires equal limits and requests for resources other than CPU and memory. */
 static int64_t gpus_of(const cJSON *container)
 {
 	const cJSON *item;
@@ -228,12 +228,15 @@ static void set_head(struct builder *b, const struct status_view *view)
 	json_set_str(head, "serviceIP", headless ? pod_ip : cluster_ip);
 }
 
-/* What a client can use: the node's port if there is one, else the pod's. */
+	/* The port that a client can use: the node's port if there is one, otherwise the pod's. */
 static void set_endpoints(struct builder *b, const struct status_view *view)
 {
 	const cJSON *port;
 
-	/* Left out when there are none: to apply an empty map over a full one makes null of it, which the CRD refuses. */
+	/*
+	 * Empty maps are left out: an empty map applied over a full one becomes null, which the CRD
+	 * refuses.
+	 */
 	cJSON_ArrayForEach(port, json_get(view->service, "spec.ports")) {
 		const char *name = json_str(port, "name"), *target = json_str(port, "targetPort");
 		char number[24];
@@ -246,7 +249,7 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 	}
 }
 
-/* A condition of ours that is said no more has to go. */
+	/* A condition of ours that no longer holds has to go. */
 static bool is_ours(const char *type)
 {
 	return type && (strcmp(type, "ReplicaFailure") == 0 || strncmp(type, "afterglow.dev/", 14) == 0);
@@ -282,7 +285,7 @@ static bool status_same(const cJSON *old, const cJSON *status)
 	return true;
 }
 
-/* An invalid spec changes nothing but what is said about it. */
+	/* An invalid spec changes nothing but its own notes. */
 static void keep_old(struct builder *b)
 {
 	const cJSON *condition;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether Ray pods may mount the store's claim. */
+/* Decides whether Ray pods may mount the store's claim. */
 #include "operator/raycluster/store_claim.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ static const char *annotation(const cJSON *claim, const char *name)
 }
 
 /*
- * A volume is made for it, or not, without regard to pods: there is no class that would wait for one, or a provisioner
- * was asked already and no pod's node was chosen before.
+ * The volume is created, or not, independently of pods: there is no class that would wait for a
+ * pod, or a provisioner was asked already and no pod's node was chosen before.
  */
 static bool is_bound_without_pods(const cJSON *claim)
 {

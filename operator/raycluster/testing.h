@@ -29,7 +29,7 @@ static inline cJSON *fixture(const char *name)
 	return json;
 }
 
-/* Of both machines; four bytes each. */
+/* Launchers for both machines; each has four bytes. */
 static inline const struct launchers *testing_launchers(void)
 {
 	static struct launchers launchers;

@@ -9,7 +9,10 @@
 #include "lib/macros.h"
 #include "operator/kube/object.h"
 
-/* It changes whenever another spec, or a part of it, is hashed than before: pods of the other hasher are then adopted. */
+/*
+ * The version changes whenever the hash covers other parts of the spec: pods with the other version
+ * are then adopted.
+ */
 #define HASHER "v1-"
 #define DIGITS 40
 

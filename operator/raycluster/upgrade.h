@@ -25,25 +25,35 @@
 #define UPGRADE_HASH_ANNOTATION "afterglow.dev/recreate-hash"
 #define UPGRADE_HASH_MAX 48
 
-/* "v1-" (the version of the hasher) and the 40 first hex digits of a SHA-256. */
+/* Writes "v1-" (the version of the hasher) and the first 40 hex digits of a SHA-256. */
 void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX]);
 
 bool upgrade_is_recreate(const cJSON *cluster);
-/* The kind of object that made the cluster and replaces it as a whole: RayJob, RayService. NULL: a person made it. */
+/*
+ * Returns the kind of object that made the cluster and replaces it as a whole: RayJob, RayService.
+ * NULL: a person made it.
+ */
 const char *upgrade_by_creator(const cJSON *cluster);
 
-/* Whether the pod is known to be made from another spec. */
+/* Returns whether the pod is known to be made from another spec. */
 bool upgrade_is_stale(const cJSON *pod, const char *hash);
-/* Whether this operator, of any version since the hash has its own key, made or adopted the pod. */
+/*
+ * Returns whether this operator, of any version since the hash has its own key, made or adopted the
+ * pod.
+ */
 bool upgrade_is_ours(const cJSON *pod);
-/* Whether it is unknown from which spec the pod was made. */
+/* Returns whether it is unknown from which spec the pod was made. */
 bool upgrade_is_unknown(const cJSON *pod);
 
-/* Writes the annotations that a pod made from this spec has: our hash, and what has KubeRay adopt the pod. */
+/*
+ * Writes the annotations of a pod that is made from this spec: our hash, and the version that makes
+ * KubeRay adopt the pod.
+ */
 void upgrade_annotate(cJSON *annotations, const char *hash);
 /*
- * For a merge patch of a pod that is adopted: apiVersion, kind, metadata {namespace, name, uid, annotations}. The version
- * of a KubeRay that made the pod stays, for it goes with that KubeRay's hash. The caller owns it.
+ * Makes a merge patch for a pod that is adopted: apiVersion, kind, metadata {namespace, name, uid,
+ * annotations}. It keeps the version of a KubeRay that made the pod, because that version belongs
+ * to that KubeRay's hash. The caller owns it.
  */
 cJSON *upgrade_adoption(const cJSON *pod, const char *hash);
 

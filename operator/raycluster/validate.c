@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is the RayCluster valid, and does this version do all it asks for? */
+/*
+ * Checks whether the RayCluster is valid, and whether this version supports everything that it asks
+ * for.
+ */
 #include "operator/raycluster/validate.h"
 
 #include <ctype.h>
@@ -45,7 +48,10 @@ static bool is_group_name(const char *s)
 	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") == len;
 }
 
-/* A part of a label's key or its value: what Kubernetes takes for a name. */
+/*
+ * Returns whether text may be a part of a label's key or its value: Kubernetes accepts it as a
+ * name.
+ */
 static bool is_label_text(const char *s, size_t len)
 {
 	if (len > 63 || (len && (!isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[len - 1]))))
@@ -181,7 +187,7 @@ static bool has_param(const cJSON *group, const char *name)
 	return value && *value;
 }
 
-/* What the options set must not be set elsewhere: one of the two would be ignored. */
+	/* A setting of the options must not be set elsewhere: one of the two would be ignored. */
 static void check_redis(const cJSON *cluster, const cJSON *head, const cJSON *ray, cJSON *notes)
 {
 	if (annotation(cluster, "ray.io/ft-enabled"))
@@ -391,7 +397,7 @@ void validate_cluster(const cJSON *cluster, cJSON *notes)
 		invalid(notes, "the RayCluster cannot be read: %s", salvage_reason(cluster));
 		return;
 	}
-	/* What is too large is not looked at any further. */
+	/* A spec that is too large is not examined any further. */
 	if (!bounds_check(cluster, notes))
 		return;
 	if (!name || !is_dns_1035(name, CLUSTER_NAME_MAX))

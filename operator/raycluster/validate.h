@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks what the CRD's schema cannot express: whether a RayCluster is valid, and whether this
- * version supports all that it asks for.
+ * Checks rules that the CRD's schema cannot express: whether a RayCluster is valid, and whether
+ * this version supports everything that it asks for.
  */
 #ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_VALIDATE_H
 #define AFTERGLOW_OPERATOR_RAYCLUSTER_VALIDATE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers the API server's questions. */
+/* Answers the API server's reviews. */
 #include "operator/webhook/admission.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static const char *label(const cJSON *object, const char *name)
 	return text ? text : "";
 }
 
-/* Whose pods are counted together. False: the names do not fit. */
+/* Writes the group by which pods are counted together. Returns false if the names do not fit. */
 static bool group_of(const char *namespace, const cJSON *pod, char buf[static KEY_MAX])
 {
 	return snprintf(buf, KEY_MAX, "%s/%s/%s", namespace, label(pod, "ray.io/cluster"), label(pod, "ray.io/group")) < KEY_MAX;
@@ -71,7 +71,7 @@ void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
 		refusals_note_pod(&a->refusals, group);
 }
 
-/* An object of a cache; NULL: it is not there, or the names do not fit. */
+/* Returns an object of a cache; NULL if it does not exist, or the names do not fit. */
 static const cJSON *cached(const struct admission *a, enum watch_kind kind, const char *namespace, const char *name)
 {
 	char key[KEY_MAX];
@@ -137,7 +137,7 @@ static void count(struct admission *a, const char *kind, const char *outcome)
 	metrics_add(a->o.metrics, METRIC_ADMISSIONS, 1, "kind=\"%s\",outcome=\"%s\"", kind, *outcome ? outcome : "Changed");
 }
 
-/* The pod as it should become, for the caller to free; NULL: as it is. */
+/* Returns the changed pod, which the caller frees; NULL if it stays as it is. */
 static cJSON *admit_pod(struct admission *a, const struct admission_request *request)
 {
 	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX];
@@ -167,7 +167,9 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	return pod;
 }
 
-/* The same for a RayCluster, RayJob or RayService; warnings for the person who applies it. */
+/*
+ * Does the same for a RayCluster, RayJob or RayService; warnings are for the person who applies it.
+ */
 static cJSON *admit_ray(struct admission *a, const struct admission_request *request, cJSON *warnings)
 {
 	const struct cluster_request in = { .old = request->old_object, .object = request->object, .user = request->user };
@@ -196,7 +198,10 @@ static void answer_review(struct admission *a, bool pods, const struct admission
 	admission_answer(request, changed, warnings, answer);
 }
 
-/* Which manager set which field is half of a pod's review. Nothing here asks for it: it is neither copied nor compared. */
+/*
+ * managedFields are half of a pod's review. No code here reads them, so they are neither copied nor
+ * compared.
+ */
 static void drop_managed_fields(cJSON *review)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(review, "request.object.metadata"), "managedFields");

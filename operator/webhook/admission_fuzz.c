@@ -21,7 +21,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The API server sends no object with two members of one name, and a patch cannot tell them apart. */
+/*
+ * The API server sends no object with two members of the same name, and a patch cannot distinguish
+ * them.
+ */
 static bool has_namesakes(const cJSON *json)
 {
 	const cJSON *item, *other;

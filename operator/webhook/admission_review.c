@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AdmissionReview (admission.k8s.io/v1). */
+/* Reads and answers an AdmissionReview (admission.k8s.io/v1). */
 #include "operator/webhook/admission_review.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ int admission_request_read(const cJSON *review, struct admission_request *ret_re
 	return 0;
 }
 
-/* NULL: there is no change, or no memory. The caller frees it. */
+/* Returns NULL if there is no change, or no memory. The caller frees the result. */
 static char *patch_base64(const struct admission_request *request, const cJSON *after)
 {
 	_cleanup_json_ cJSON *patch = NULL;

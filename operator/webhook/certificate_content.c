@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Secret of the webhook's certificates. */
+/* Reads and writes the Secret of the webhook's certificates. */
 #include "operator/webhook/certificate_content.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The next step with the webhook's certificates. */
+/* Decides the next step with the webhook's certificates. */
 #include "operator/webhook/certificate_plan.h"
 
 #include <errno.h>
@@ -93,7 +93,10 @@ static int worth(const struct view *view)
 
 /* --- The bundle ------------------------------------------------------------------------------------------- */
 
-/* A time of the future is a clock that was wrong, then or now: no time is known to have passed. */
+/*
+ * A time in the future comes from a clock that was wrong, then or now: it is not known how much
+ * time has passed.
+ */
 static bool has_passed(int64_t since_ns, int64_t period_ns, int64_t now_ns)
 {
 	return since_ns > 0 && since_ns <= now_ns && now_ns - since_ns >= period_ns;
@@ -146,7 +149,7 @@ static bool next_is_ripe(const struct view *view, const struct certificate_world
 	       (w->repaired_ns == 0 || has_passed(w->repaired_ns, CERTIFICATE_PUBLISH_NS, w->now_ns));
 }
 
-/* What the CA needs, all that is in d->bundle being published. */
+/* Decides the step for the CA when all certificates of d->bundle are published. */
 static enum certificate_step decide_ca(const struct view *view, const struct certificate_world *w)
 {
 	if (!view->next)
@@ -156,7 +159,7 @@ static enum certificate_step decide_ca(const struct view *view, const struct cer
 	return next_is_ripe(view, w) ? CERTIFICATE_SWITCH : CERTIFICATE_WAIT;
 }
 
-/* Former ones whose time of replacement is unknown: their time begins now. */
+/* Former CAs with an unknown time of replacement count as replaced now. */
 static bool lacks_time(const struct view *view, const struct certificate_world *w, const struct certificate_decision *d)
 {
 	size_t own = (view->signer != NULL) + (view->next != NULL);
@@ -179,7 +182,10 @@ static bool wants_leaf(const struct view *view, const struct certificate_world *
 	return view->signer && (!view->leaf_good || leaf_is_due(view->content, w->now_ns));
 }
 
-/* The configuration cannot be read: only what needs nothing new in it, another leaf of the CA that signed the present one. */
+/*
+ * If the configuration cannot be read, the only possible step needs no change of it: another leaf
+ * of the present leaf's CA.
+ */
 static enum certificate_step decide_blind(const struct view *view, const struct certificate_world *w)
 {
 	if (view->content == w->secret && wants_leaf(view, w) && signed_the_leaf(view->signer, view->content))
@@ -233,7 +239,7 @@ static int set_bundle(struct certificate_content *content, const struct x509_bun
 	return 0;
 }
 
-/* A leaf signed by the first of the content's bundle. */
+/* Makes a leaf signed by the first CA of the content's bundle. */
 static int sign_leaf(struct certificate_content *content, const struct certificate_world *w, struct err *err)
 {
 	const struct pem_pair ca = { content->bundle, content->ca_key };
@@ -249,7 +255,10 @@ static int sign_leaf(struct certificate_content *content, const struct certifica
 	return 0;
 }
 
-/* What is published may have signed what others serve: remembered here it survives a reset of the configuration. */
+/*
+ * A published CA may have signed the leaf of another replica: noted here it survives a reset of the
+ * configuration.
+ */
 static int add_published(struct certificate_content *content, const struct certificate_world *w, struct err *err)
 {
 	_cleanup_bundle_ struct x509_bundle bundle = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides what the leader does next with the webhook's certificates. Pure: the Secret,
- * what this replica remembers, what the webhook configuration publishes and the time
- * come in; one step goes out.
+ * Decides what the leader does next with the webhook's certificates. Pure: the input is
+ * the Secret, the content that this replica remembers, the CAs that the webhook
+ * configuration publishes and the time; the output is one step.
  *
  * The invariant: the published bundle verifies the leaf that any replica serves. A
  * replica serves the leaf of the Secret as it last read it. It serves a former leaf
@@ -10,11 +10,11 @@
  * Therefore
  *
  * - a CA is published before a leaf of it is written, and ten minutes before
- *   where the present leaf is still good;
+ *   if the present leaf is still good;
  * - a former CA stays published until its last leaf has ended;
  * - a CA that is published and not in the Secret (another leader's, or of a
- *   Secret that is lost) may have signed what another replica serves: it is
- *   taken over and leaves as a former one does.
+ *   Secret that is lost) may have signed the leaf that another replica serves: it is
+ *   taken over, and removed like a former CA.
  *
  * The CA is replaced when two thirds of its life are over:
  *
@@ -35,14 +35,14 @@
 #define CERTIFICATE_CA_MARGIN_NS (3600 * NS_PER_SEC)
 
 enum certificate_step {
-	CERTIFICATE_WAIT, /* nothing is to be done */
+	CERTIFICATE_WAIT, /* there is nothing to do */
 	CERTIFICATE_PUBLISH, /* set the configuration's bundle */
 	CERTIFICATE_RESTORE, /* write the Secret as this replica remembers it */
 	CERTIFICATE_NEW, /* make a CA and a leaf, and remember them: they are published, then RESTORE writes them */
 	CERTIFICATE_LEAF, /* write the Secret with a new leaf */
 	CERTIFICATE_NEXT, /* write the Secret with a new next CA */
 	CERTIFICATE_NOTE, /* write into the Secret that the next CA is published */
-	CERTIFICATE_SWITCH, /* write the Secret with the next CA as the one that signs, and a leaf of it */
+	CERTIFICATE_SWITCH, /* write the Secret with the next CA as the signing CA, and a leaf of it */
 	CERTIFICATE_BUNDLE, /* write the Secret with another bundle */
 };
 
@@ -50,8 +50,8 @@ struct certificate_world {
 	const struct certificate_content *secret; /* NULL: there is none */
 	const struct certificate_content *memory; /* the last good content that this replica read or made; NULL: none */
 	/*
-	 * All different certificates of the webhooks in the configuration, in its order; NULL: it cannot be read, and nothing that
-	 * depends on it is done.
+	 * All different certificates of the webhooks in the configuration, in its order. NULL: it
+	 * cannot be read, and steps that depend on it are not taken.
 	 */
 	const struct x509_bundle *published;
 	bool uneven; /* the webhooks of the configuration have different bundles */
@@ -62,8 +62,8 @@ struct certificate_world {
 
 struct certificate_decision {
 	enum certificate_step step;
-	const struct certificate_content *from; /* what the step builds on: secret, memory or NULL */
-	struct x509_bundle bundle; /* what is to be published, and to stand in the Secret */
+	const struct certificate_content *from; /* the content that the step starts from: secret, memory or NULL */
+	struct x509_bundle bundle; /* the bundle to be published, and to be written into the Secret */
 	bool taken_over; /* the bundle has certificates that from does not have */
 };
 void certificate_decision_release(struct certificate_decision *decision);
@@ -72,16 +72,19 @@ void certificate_decision_release(struct certificate_decision *decision);
 void certificate_decide(const struct certificate_world *world, struct certificate_decision *ret_decision);
 
 /*
- * The content that a step other than WAIT and PUBLISH writes, or remembers (NEW). Keys are made by OpenSSL's random numbers;
- * else it is pure too.
+ * Makes the content that a step other than WAIT and PUBLISH writes, or remembers (NEW). Keys are
+ * made with OpenSSL's random numbers; apart from that it is pure.
  */
 int certificate_make(const struct certificate_world *world, const struct certificate_decision *decision,
 		     struct certificate_content *ret_content, struct err *err);
 
-/* Whether a replica may serve the leaf: it is valid now, has the names and its own key, and verifies by the content's bundle. */
+/*
+ * Returns whether a replica may serve the leaf: it is valid now, has the names and its own key, and
+ * verifies by the content's bundle.
+ */
 bool certificate_leaf_is_good(const struct certificate_content *content, const struct x509_names *names, int64_t now_ns);
 
-/* What the step does, for a log line: "makes a new CA", ... */
+/* Returns a description of the step for a log line: "makes a new CA", ... */
 const char *certificate_step_text(enum certificate_step step);
 
 #endif

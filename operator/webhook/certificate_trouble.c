@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Troubles with the webhook's certificates in plain words. */
+/* Reports trouble with the webhook's certificates. */
 #include "operator/webhook/certificate_trouble.h"
 
 #include <stdarg.h>
@@ -16,9 +16,9 @@ void trouble_say(struct certificate_trouble *trouble, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	trouble->now = true;
-	if (strcmp(text, trouble->said) == 0)
+	if (strcmp(text, trouble->reported) == 0)
 		return;
-	snprintf(trouble->said, sizeof(trouble->said), "%s", text);
+	snprintf(trouble->reported, sizeof(trouble->reported), "%s", text);
 	log_warning("webhook certificates: %s", text);
 }
 
@@ -53,8 +53,8 @@ void trouble_configuration(struct certificate_trouble *trouble, const struct cli
 
 void trouble_settle(struct certificate_trouble *trouble)
 {
-	if (trouble->now || !trouble->said[0])
+	if (trouble->now || !trouble->reported[0])
 		return;
-	trouble->said[0] = '\0';
+	trouble->reported[0] = '\0';
 	log_info("webhook certificates: recovered");
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The webhook's certificates in the cluster. One request at a time: read the Secret, read the configuration, do one step. */
+/*
+ * Keeps the webhook's certificates in the cluster. One request at a time: read the Secret, read the
+ * configuration, do one step.
+ */
 #include "operator/webhook/certificates.h"
 
 #include <errno.h>
@@ -107,7 +110,7 @@ static void go_on(struct certificates *c)
 	certificates_look(c);
 }
 
-/* A conflict is no trouble: somebody else was faster. Nor is it that another replica acts now. */
+/* A conflict is no trouble, because somebody else was faster. A new leader is no trouble either. */
 static bool is_refused_quietly(const struct certificates *c, const struct client_response *response)
 {
 	return response->status == 409 || !acts(c);
@@ -125,7 +128,7 @@ static void on_secret_written(void *arg, struct client_response *response)
 		go_on(c);
 		return;
 	}
-	/* 404 of a patch: the Secret is gone meanwhile. */
+	/* A 404 for a patch means that the Secret was deleted meanwhile. */
 	if (is_refused_quietly(c, response) || (response->status == 404 && c->has_secret)) {
 		arm(c, 1);
 		return;
@@ -252,7 +255,7 @@ static void act(struct certificates *c)
 
 /* --- Reading the configuration ---------------------------------------------------------------------------- */
 
-/* Who cannot read the configuration takes it that somebody sees to it. */
+/* A replica that cannot read the configuration assumes that another one does. */
 static void see_whether_known(struct certificates *c)
 {
 	_cleanup_x509_ X509 *leaf = c->served ? x509_first(c->served) : NULL;
@@ -310,14 +313,14 @@ static bool is_good(const struct certificates *c)
 	_cleanup_x509_ X509 *leaf = c->o.external ? x509_first(c->secret.leaf) : NULL;
 	int64_t now_ns = now_realtime_ns();
 
-	/* Which authorities are trusted is the business of whoever writes it. */
+	/* The program that writes the certificates decides which authorities are trusted. */
 	if (c->o.external)
 		return leaf && x509_is_valid(leaf, now_ns) && x509_key_matches(leaf, c->secret.leaf_key) &&
 		       x509_has_names(leaf, &c->names);
 	return certificate_leaf_is_good(&c->secret, &c->names, now_ns);
 }
 
-/* One that is not taken is offered again at the next look. */
+/* A leaf that was not accepted is offered again at the next check. */
 static void serve(struct certificates *c)
 {
 	_cleanup_free_ char *leaf = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The webhook's certificates in the cluster: every replica reads the Secret and serves
- * its leaf. The leader carries out the decisions of certificate_plan.h on the Secret
- * and on the MutatingWebhookConfiguration.
+ * Keeps the webhook's certificates in the cluster: every replica reads the Secret and serves its
+ * leaf. The leader carries out the decisions of certificate_plan.h on the Secret and on the
+ * MutatingWebhookConfiguration.
  *
- * It looks every 30 s, every 2 s while it is not ready, and at once after each write of its own. A replica
- * never gives up a good leaf for one that is not.
+ * It checks them every 30 s, every 2 s while it is not ready, and at once after each write of its
+ * own. A replica never replaces a good leaf by a bad one.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATES_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATES_H
@@ -22,13 +22,16 @@ struct certificates_options {
 	struct client *client;
 	const char *namespace; /* of the Secret and of the Service */
 	const char *service, *secret, *configuration; /* names */
-	bool external; /* somebody else, like cert-manager, writes the Secret and the configuration: they are only read */
+	bool external; /* another program, like cert-manager, writes the Secret and the configuration, so they are only read */
 	struct metrics *metrics;
-	/* Whether this replica acts. NULL: there is only one. */
+	/* Returns whether this replica acts. NULL: there is only one. */
 	bool (*may_write)(void *arg);
-	/* A leaf to be served, PEM; for the first time and whenever it has changed. Negative: it comes again with the next look. */
+	/*
+	 * Called with the leaf to serve, PEM, at first and whenever it has changed. If it returns a
+	 * negative number, it is called again at the next check.
+	 */
 	int (*on_leaf)(void *arg, const char *cert, const char *key, struct err *err);
-	/* The configuration was read: when it was made, as its creationTimestamp. NULL: nobody wants to know. */
+	/* Called when the configuration was read; created is its creationTimestamp. May be NULL. */
 	void (*on_configuration)(void *arg, const char *created);
 	void *arg;
 };
@@ -40,8 +43,9 @@ void certificates_free(struct certificates *certificates); /* NULL is allowed */
 /* Looks now; also to be called when may_write has become true. */
 void certificates_look(struct certificates *certificates);
 /*
- * Whether on_leaf has accepted a leaf that the API server can verify; before that a replica is of
- * no use. If the Secret is left from an earlier installation, the leader must publish its CA first.
+ * Returns whether on_leaf has accepted a leaf that the API server can verify; before that a replica
+ * is of no use. If the Secret is left from an earlier installation, the leader must publish its CA
+ * first.
  */
 bool certificates_ready(const struct certificates *certificates);
 

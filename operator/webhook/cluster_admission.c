@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the admission webhook does to RayCluster, RayJob and RayService objects. */
+/* Decides how the admission webhook changes RayCluster, RayJob and RayService objects. */
 #include "operator/webhook/cluster_admission.h"
 
 #include <errno.h>
@@ -14,7 +14,10 @@
 #include "operator/webhook/memory_record.h"
 #include "operator/webhook/warnings.h"
 
-/* The spec of a RayCluster in an object of that kind; NULL: the kind is none of ours, or it has none. */
+/*
+ * Returns the spec of a RayCluster in an object of that kind; NULL if the kind is another, or it
+ * has none.
+ */
 static cJSON *cluster_spec_of(const cJSON *object)
 {
 	static const struct {
@@ -67,7 +70,10 @@ static int advise(const cJSON *object, const cJSON *record_of, const struct clus
 	return 0;
 }
 
-/* What the old object has caused already was said then; KubeRay's and the autoscaler's own writes would repeat it for ever. */
+/*
+ * Warnings that the old object already caused were given then; KubeRay's and the autoscaler's own
+ * writes would repeat them for ever.
+ */
 static int warn(const struct cluster_request *req, const struct policy *policy, enum memory_mode mode, cJSON *warnings,
 		struct err *err)
 {

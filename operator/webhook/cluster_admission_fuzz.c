@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: {"old", "object", "user", "mode"} as a request. Whatever is admitted keeps the promises of
- * cluster_admission.h: a second pass and a repeated write change nothing, and what was dropped comes back.
+ * Fuzz target: {"old", "object", "user", "mode"} as a request. Every answer must keep the promises
+ * of cluster_admission.h: a second pass and a repeated write change nothing, and dropped values
+ * come back.
  */
 #include "operator/webhook/cluster_admission.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of clusters as tables: what is set, what is left alone, what comes back, what is said. */
+/* Admission of clusters as tables: the values that are set, kept, put back and reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -526,7 +526,7 @@ static void warn_changes_nothing_and_says_the_numbers(void **state)
 	cluster_admission_release(&admission);
 }
 
-static void what_needs_a_person_is_said(void **state)
+static void problems_that_need_a_person_are_reported(void **state)
 {
 	static const struct {
 		const char *group, *want;
@@ -559,7 +559,7 @@ static void what_needs_a_person_is_said(void **state)
 		if (i >= ARRAY_SIZE(rows))
 			assert_null(admission.object);
 		cluster_admission_release(&admission);
-		/* Whoever writes it again, as KubeRay does, hears it no more. */
+		/* The next writer, such as KubeRay, gets no warning again. */
 		admission = admit(text, text, MEMORY_MODE_APPLY);
 		assert_int_equal(cJSON_GetArraySize(admission.warnings), 0);
 		cluster_admission_release(&admission);
@@ -833,7 +833,7 @@ int main(void)
 		cmocka_unit_test(on_create_the_annotation_is_what_was_set),
 		cmocka_unit_test(objects_that_are_left_alone),
 		cmocka_unit_test(warn_changes_nothing_and_says_the_numbers),
-		cmocka_unit_test(what_needs_a_person_is_said),
+		cmocka_unit_test(problems_that_need_a_person_are_reported),
 		cmocka_unit_test(lists_are_left_to_those_who_compare_them),
 		cmocka_unit_test(argo_cd_may_take_over_an_object),
 		cmocka_unit_test(an_exported_manifest_stays_as_it_is_for_argo_cd),

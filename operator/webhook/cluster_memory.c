@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory safety sets in a RayCluster beside KubeRay. */
+/* Sets memory safety in a RayCluster beside KubeRay. */
 #include "operator/webhook/cluster_memory.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "operator/webhook/group_memory.h"
 #include "operator/webhook/memory_record.h"
 
-/* What is to stand in one group, and what of ours stands in it now or stood before. */
+/* The wanted values of one group, and our values that are in it now or were in it before. */
 struct step {
 	enum ray_node node;
 	size_t index; /* of the worker group */
@@ -48,7 +48,7 @@ static int out_of_memory(struct err *err)
 	return err_set(err, ENOMEM, "memory of a cluster");
 }
 
-/* NULL: such a group cannot have pods, whose label ray.io/group it names. */
+/* Returns NULL for a group that cannot have pods, because the label ray.io/group cannot name it. */
 static const char *name_of(const cJSON *group)
 {
 	const char *name = json_str(group, "groupName");
@@ -82,7 +82,7 @@ static struct group_context context_of(const struct plan *plan, enum ray_node no
 				       .lists = plan->keeper == LISTS_FREE, .name = "", .policy = policy };
 }
 
-/* Whether the group's limit is the one that ours was computed from. */
+/* Returns whether the group's limit is the one from which our values were computed. */
 static bool has_same_limit(const cJSON *group, const struct group_values *ours)
 {
 	int64_t limit = group_limit(group, ours);
@@ -227,7 +227,7 @@ static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct
 	else if (ours)
 		plan_known_group(plan, group, step);
 	if (!group_values_empty(&step->want) && !record_writer_add(&plan->writer, step->node, name, &step->want))
-		return 0; /* no room to say what was set: so nothing is */
+		return 0; /* there is no room for the record, so nothing is set */
 	if (group_values_empty(&step->want) && !ours)
 		return 0;
 	return add_step(plan, step, err);
@@ -288,7 +288,10 @@ static bool apply_annotation(cJSON *object, const char *text, bool dry)
 	return true;
 }
 
-/* Whether the plan changes the object; does it unless dry. Steps are in the order of the groups. */
+/*
+ * Returns whether the plan changes the object, and changes it unless dry. Steps are in the order of
+ * the groups.
+ */
 static bool apply(const struct plan *plan, const char *record, cJSON *object, bool dry)
 {
 	const cJSON *groups = json_get(object, "spec.workerGroupSpecs");

@@ -13,7 +13,10 @@
 #include "operator/policy/policy.h"
 #include "operator/webhook/cluster_origin.h"
 
-/* old: NULL on CREATE. *ret_object is untouched without a change. -ENOMEM; what cJSON loses, oom.h counts. */
+/*
+ * old is NULL on CREATE. *ret_object is untouched if nothing changes. Returns 0 or -ENOMEM; cJSON's
+ * losses are counted by oom.h.
+ */
 int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper, const struct policy *policy,
 		       cJSON **ret_object, struct err *err);
 

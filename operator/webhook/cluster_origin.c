@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who wrote a RayCluster. */
+/* Finds out which tool wrote a RayCluster. */
 #include "operator/webhook/cluster_origin.h"
 
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * may set.
  *
  * Tools that compare three ways (kubectl apply, Helm, Argo CD) merge maps by
- * their keys: what only the live object has stays and is no difference. A list
- * of a custom resource they compare and replace whole; so a value inside
+ * their keys: members that only the live object has stay and are no difference. They
+ * compare and replace a list of a custom resource whole; so a value inside
  * workerGroupSpecs, or in the head's containers, is a difference for Argo CD,
  * which compares by itself. kubectl and Helm send the list, and the webhook puts
  * the value back. Server-side apply owns workerGroupSpecs whole (KubeRay's CRD
@@ -25,20 +25,26 @@ enum list_keeper {
 	LISTS_RECREATE,   /* upgradeStrategy Recreate: values that a writer drops while no webhook runs would restart all pods */
 };
 
-/* Whether KubeRay made the cluster for a RayJob or RayService, so that no other tool compares it. */
+/*
+ * Returns whether KubeRay made the cluster for a RayJob or RayService, so that no other tool
+ * compares it.
+ */
 bool cluster_is_kuberays(const cJSON *cluster);
 
 /* user: the request's userInfo.username, NULL when it is not known. */
 enum list_keeper cluster_list_keeper(const cJSON *cluster, const char *user);
 
-/* "because Argo CD compares them": for warnings. */
+/* Returns "because Argo CD compares them", for warnings. */
 const char *list_keeper_reason(enum list_keeper keeper);
 
-/* Whether another controller than KubeRay runs the cluster (spec.managedBy; Kueue's MultiKueue sends it elsewhere). */
+/*
+ * Returns whether another controller than KubeRay runs the cluster (spec.managedBy; Kueue's
+ * MultiKueue sends it elsewhere).
+ */
 bool cluster_runs_elsewhere(const cJSON *spec);
 
 /*
- * Whether the cluster cannot get workers that could run tasks: it has no group, or each
+ * Returns whether the cluster cannot get workers that could run tasks: it has no group, or each
  * group is suspended, may have no pods, or has none while there is no autoscaler.
  */
 bool cluster_head_runs_tasks(const cJSON *spec);

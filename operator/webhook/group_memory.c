@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields of a RayCluster's group that memory safety may set. */
+/* Reads and sets the fields of a RayCluster's group that memory safety may set. */
 #include "operator/webhook/group_memory.h"
 
 #include <stdio.h>
@@ -82,7 +82,7 @@ cJSON *group_field_get(const cJSON *group, enum group_field field)
 	case IN_LIMITS:
 		item = cJSON_GetObjectItemCaseSensitive(json_get(container_of(group), "resources.limits"), key);
 		break;
-	case IN_ENV: /* the entry: a variable may have a valueFrom in place of a value */
+	case IN_ENV: /* returns the entry, because a variable may have a valueFrom in place of a value */
 		return container_env(container_of(group), key);
 	}
 	return cJSON_IsNull(item) ? NULL : item;
@@ -142,7 +142,7 @@ static bool is_users(const cJSON *group, enum group_field field, const struct gr
 	return group_field_get(group, field) && !(ours && group_field_is(group, field, ours->text[field]));
 }
 
-/* 0 when absent, -1 when it is no amount that a container can have. */
+/* Returns 0 if it is absent, -1 if a container cannot have that amount. */
 static int64_t quantity_of(const cJSON *item)
 {
 	int64_t bytes;
@@ -261,7 +261,7 @@ static void copy_resources(const cJSON *group, const struct group_values *ours, 
 	}
 }
 
-/* What of the group's parameters memory_apply looks at, without ours. */
+/* Returns the group's parameters that memory_apply reads, without ours. */
 static cJSON *users_params(const cJSON *group, const struct group_values *ours)
 {
 	cJSON *params = cJSON_CreateObject();
@@ -293,7 +293,10 @@ static void copy_shm(const cJSON *group, cJSON *pod_spec, cJSON *container)
 	json_append(json_array_at(pod_spec, "volumes"), cJSON_Duplicate(volume, true));
 }
 
-/* What of the group's pod memory_apply looks at, without ours: a few fields, however large the pod is. */
+/*
+ * Returns the parts of the group's pod that memory_apply reads, without ours: a few fields, however
+ * large the pod is.
+ */
 static cJSON *users_pod(const cJSON *group, const struct group_values *ours)
 {
 	cJSON *pod_spec = cJSON_CreateObject(), *container = cJSON_CreateObject();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of one group of a RayCluster that memory safety may set, and the
+ * Computes the fields of one group of a RayCluster that memory safety may set, and the
  * values they should have. The numbers come from memory_apply, which our own
  * reconciler uses too. KubeRay makes the rest of the pod, so fewer fields are
  * needed than there: its /dev/shm has the size of the memory limit
@@ -46,46 +46,55 @@ struct group_values {
 	int64_t limit; /* bytes: the memory limit that the values were computed from, 0 for none */
 };
 
-/* "rayStartParams.memory": how the annotation and warnings call it. */
+/* Returns the name that the annotation and warnings use: "rayStartParams.memory". */
 const char *group_field_name(enum group_field field);
 
-/* Whether the field lies in a list (containers), of which three-way tools know only the whole. Of a worker group all do. */
+/*
+ * Returns whether the field lies in a list (containers), which three-way tools compare only as a
+ * whole. All fields of a worker group do.
+ */
 bool group_field_in_list(enum group_field field);
 
-/* Whether memory safety could have set this text: a number in digits, for the limit a quantity. */
+/*
+ * Returns whether memory safety could have set this text: a number in digits, for the limit a
+ * quantity.
+ */
 bool group_value_is_valid(enum group_field field, const char *text);
 
 bool group_values_empty(const struct group_values *values);
 
-/* What stands in the group: NULL when the field is absent or null. Owned by group. */
+/* Returns the field's value in the group; NULL if it is absent or null. Owned by group. */
 cJSON *group_field_get(const cJSON *group, enum group_field field);
-/* Whether it stands there with this text. */
+/* Returns whether it stands there with this text. */
 bool group_field_is(const cJSON *group, enum group_field field, const char *text);
 /* Sets or removes ("") the field. Other fields keep their places. */
 void group_field_set(cJSON *group, enum group_field field, const char *text);
 
 /*
- * The memory limit in bytes of containers[0], 0 for none, where a limit that
- * stands as ours says (ours may be NULL) counts as none. -1: the group is not
- * shaped as KubeRay's schema asks, or has a quantity that cannot be: it is left alone.
+ * Returns the memory limit in bytes of containers[0]; 0 if there is none, or if it is the limit
+ * that ours (which may be NULL) says we set; -1 if the group does not have the shape of KubeRay's
+ * schema, or has an impossible quantity, so that it is left alone.
  */
 int64_t group_limit(const cJSON *group, const struct group_values *ours);
 
-/* Whether KubeRay looks for CPUs and memory in `resources`, which has more than what ours put there. */
+/*
+ * Returns whether KubeRay looks for CPUs and memory in `resources`, which has more than what ours
+ * put there.
+ */
 bool group_uses_resources(const cJSON *group, const struct group_values *ours);
 
 struct group_context {
 	enum ray_node node;
-	bool head_runs_tasks; /* there are no workers that could: the head keeps its CPUs */
+	bool head_runs_tasks; /* no workers could run tasks, so the head keeps its CPUs */
 	bool lists;           /* fields in lists may be set */
 	const char *name;     /* for the notes */
 	const struct policy *policy;
 };
 
 /*
- * What memory safety would set in the group if the fields that stand as ours
- * says (ours may be NULL) were absent; "" where the user has a value. Notes of
- * memory_apply go to notes. false, with nothing to set: the group is left alone.
+ * Computes the values that memory safety would set in the group if the fields that ours (which may
+ * be NULL) says we set were absent; "" where the user has a value. Notes of memory_apply go to
+ * notes. Returns false, with nothing to set, if the group is left alone.
  */
 bool group_plan(const cJSON *group, const struct group_values *ours, const struct group_context *cx,
 		struct group_values *ret_want, cJSON *notes);

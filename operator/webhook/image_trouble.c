@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespaces in which the sidecar's image cannot be had. */
+/* Remembers namespaces in which the sidecar's image cannot be pulled. */
 #include "operator/webhook/image_trouble.h"
 
 #include <stdlib.h>

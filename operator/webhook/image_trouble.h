@@ -23,7 +23,10 @@ struct image_trouble {
 
 void image_trouble_release(struct image_trouble *t);
 
-/* A pod, as the cache shows it now: its sidecar waits for an image in vain, or runs, or says neither. */
+/*
+ * Call this with each state of a pod in the cache: its sidecar waits for an image in vain, or runs,
+ * or shows neither.
+ */
 void image_trouble_see(struct image_trouble *t, const cJSON *pod, int64_t now_ns);
 bool image_trouble_holds(const struct image_trouble *t, const char *namespace, int64_t now_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The difference of two JSON documents as a JSON Patch. */
+/* Makes a JSON Patch of the difference of two JSON documents. */
 #include "operator/webhook/json_patch.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct place {
 
 struct walk {
 	cJSON *patch;
-	struct strbuf path; /* of the last operation */
+	struct strbuf path; /* the path of the last operation */
 };
 
 /* "/" and "~" have names of their own in a JSON Pointer (RFC 6901). */
@@ -60,7 +60,10 @@ static void add_operation(struct walk *w, const struct place *place, const char 
 
 static void compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after);
 
-/* The member of that name. A copy has its members in the order of the original: it is mostly the one at hand. */
+/*
+ * Returns the member of that name. A copy has its members in the order of the original, so it is
+ * mostly the next one.
+ */
 static const cJSON *member(const cJSON *object, const cJSON *at_hand, const char *name)
 {
 	if (at_hand && strcmp(at_hand->string, name) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP address to listen at. */
+/* Parses a TCP address and listens on it. */
 #include "operator/webhook/listen_address.h"
 
 #include <arpa/inet.h>

@@ -8,12 +8,16 @@
 
 #include "lib/err.h"
 
-/* Whether text is ADDRESS:PORT, [ADDRESS]:PORT or :PORT with a numeric address and a port up to 65535. */
+/*
+ * Returns whether text is ADDRESS:PORT, [ADDRESS]:PORT or :PORT with a numeric address and a port
+ * up to 65535.
+ */
 bool listen_address_is_valid(const char *text);
 
 /*
- * A socket bound to the address, not yet listening: until it does, connections are refused. ":PORT" and "[::]:PORT" are IPv6
- * and IPv4, or IPv4 alone where the machine has no IPv6. Port 0: any that is free.
+ * Makes a socket that is bound to the address but does not listen yet: until it does, connections
+ * are refused. ":PORT" and "[::]:PORT" mean IPv6 and IPv4, or IPv4 alone on a machine without IPv6.
+ * Port 0 means any free port.
  */
 int listen_address_bind(const char *text, int *ret_fd, uint16_t *ret_port, struct err *err);
 

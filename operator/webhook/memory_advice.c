@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people are told about the memory of a cluster's groups. */
+/* Makes the warnings about the memory of a cluster's groups. */
 #include "operator/webhook/memory_advice.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The annotation that says what memory safety set. */
+/* Reads and writes the annotation that lists the values set by memory safety. */
 #include "operator/webhook/memory_record.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ const struct group_values *memory_record_get(const struct memory_record *record,
 	return node == RAY_HEAD ? record->head : strmap_get(&record->workers, name);
 }
 
-/* A field that no group of that kind gets from us. */
+/* Returns whether it is a field that memory safety never sets in a group of that kind. */
 static bool is_foreign(enum ray_node node, enum group_field field)
 {
 	if (node == RAY_HEAD)

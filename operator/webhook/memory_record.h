@@ -8,8 +8,8 @@
  *
  * Users can write it, so everything in it is checked: an entry that memory
  * safety could not have written counts as absent. A group whose entry does not
- * fit into RECORD_MAX is not touched at all: what is set can always be told
- * from what the user wrote.
+ * fit into RECORD_MAX is not changed at all, so that the annotation always
+ * distinguishes our values from the user's.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_RECORD_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_RECORD_H
@@ -30,23 +30,29 @@ struct memory_record {
 	struct strmap workers;     /* by name; values are struct group_values * */
 };
 
-/* The record in the object's annotation; empty when there is none that can be read. Release it. -ENOMEM. */
+/*
+ * Reads the record in the object's annotation; it is empty if none can be read. Release it.
+ * Returns 0 or -ENOMEM.
+ */
 int memory_record_read(const cJSON *object, struct memory_record *ret_record, struct err *err);
 void memory_record_release(struct memory_record *record);
 
-/* The entry of a group, NULL for none. name is ignored for the head. */
+/* Returns the entry of a group; NULL if there is none. name is ignored for the head. */
 const struct group_values *memory_record_get(const struct memory_record *record, enum ray_node node, const char *name);
 
-/* Writes a record, the head first (if at all), then workers in the order of the spec. Zeroed: empty. */
+/*
+ * Writes a record: the head first (if at all), then workers in the order of the spec. Zeroed, it is
+ * empty.
+ */
 struct record_writer {
 	struct strbuf text;
 	bool workers, head;
 };
 #define RECORD_WRITER_INIT ((struct record_writer){ .text = STRBUF_INIT(RECORD_MAX) })
 void record_writer_release(struct record_writer *w);
-/* false: it does not fit, and nothing was added. */
+/* Returns false if the entry does not fit; then nothing was added. */
 bool record_writer_add(struct record_writer *w, enum ray_node node, const char *name, const struct group_values *values);
-/* The annotation's text, NULL when there is no entry. Owned by w. */
+/* Returns the annotation's text; NULL if there is no entry. Owned by w. */
 const char *record_writer_text(struct record_writer *w);
 
 #endif

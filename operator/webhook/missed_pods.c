@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ray pods without the sidecar. */
+/* Reports Ray pods without the sidecar. */
 #include "operator/webhook/missed_pods.h"
 
 #include <errno.h>
@@ -24,15 +24,15 @@
 struct pod {
 	enum missing_sidecar reason;
 	int64_t created_ns; /* 0: not known */
-	bool untold;
+	bool unreported;
 	char cluster[KEY_MAX]; /* "namespace/name"; "": none */
 };
 
 struct missed_pods {
 	struct missed_pods_options o;
 	struct strmap pods; /* "namespace/name" -> struct pod: those without the sidecar only */
-	struct event_filter told; /* of "namespace/cluster REASON" */
-	size_t n_untold;
+	struct event_filter emitted; /* of "namespace/cluster REASON" */
+	size_t n_unreported;
 };
 
 int missed_pods_new(const struct missed_pods_options *options, struct missed_pods **ret_missed, struct err *err)
@@ -51,15 +51,15 @@ void missed_pods_free(struct missed_pods *m)
 	if (!m)
 		return;
 	strmap_release(&m->pods, free);
-	event_filter_release(&m->told);
+	event_filter_release(&m->emitted);
 	free(m);
 }
 
-static void set_untold(struct missed_pods *m, struct pod *pod, bool untold)
+static void set_unreported(struct missed_pods *m, struct pod *pod, bool unreported)
 {
-	m->n_untold += (size_t)untold;
-	m->n_untold -= (size_t)pod->untold;
-	pod->untold = untold;
+	m->n_unreported += (size_t)unreported;
+	m->n_unreported -= (size_t)pod->unreported;
+	pod->unreported = unreported;
 }
 
 void missed_pods_webhook_since(struct missed_pods *m, int64_t webhook_since_ns)
@@ -75,9 +75,9 @@ void missed_pods_webhook_since(struct missed_pods *m, int64_t webhook_since_ns)
 		if (pod->reason != MISSING_MISSED && pod->reason != MISSING_BEFORE_INSTALL)
 			continue;
 		if (!older && pod->reason == MISSING_BEFORE_INSTALL && *pod->cluster)
-			set_untold(m, pod, true);
+			set_unreported(m, pod, true);
 		else if (older)
-			set_untold(m, pod, false);
+			set_unreported(m, pod, false);
 		pod->reason = older ? MISSING_BEFORE_INSTALL : MISSING_MISSED;
 	}
 }
@@ -87,7 +87,7 @@ static void forget(struct missed_pods *m, const char *key)
 	struct pod *pod = strmap_remove(&m->pods, key);
 
 	if (pod)
-		set_untold(m, pod, false);
+		set_unreported(m, pod, false);
 	free(pod);
 }
 
@@ -125,9 +125,12 @@ static void note(struct missed_pods *m, const char *key, const cJSON *object, co
 
 	if (!pod)
 		return;
-	/* There is nobody to tell of a pod without a cluster; it would be looked at with each change of another. */
+	/*
+	 * A pod without a cluster has no object for an Event; it would be looked at with each
+	 * change of another pod.
+	 */
 	if (reason != pod->reason)
-		set_untold(m, pod, reason == MISSING_MISSED && *cluster);
+		set_unreported(m, pod, reason == MISSING_MISSED && *cluster);
 	pod->reason = reason;
 	snprintf(pod->cluster, sizeof(pod->cluster), "%s", cluster);
 	if (!created || time_parse(created, &pod->created_ns, NULL) < 0)
@@ -175,22 +178,22 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 	const char *key;
 	void *value;
 
-	if (m->n_untold == 0 || !m->o.may_tell(m->o.arg))
+	if (m->n_unreported == 0 || !m->o.may_tell(m->o.arg))
 		return;
 	while (strmap_next(&m->pods, &pos, &key, &value)) {
 		struct pod *pod = value;
 		const cJSON *cluster = NULL;
 		char once[KEY_MAX + 32];
 
-		if (!pod->untold)
+		if (!pod->unreported)
 			continue;
 		snprintf(once, sizeof(once), "%s %s", pod->cluster, missing_sidecar_name(pod->reason));
 		/* An Event needs the cluster's uid; the watch of clusters may be behind. */
-		if (!event_filter_lately(&m->told, once, now_ns) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
+		if (!event_filter_lately(&m->emitted, once, now_ns) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
 			continue;
-		if (cluster && event_filter_is_time(&m->told, once, now_ns, AGAIN_NS))
+		if (cluster && event_filter_is_time(&m->emitted, once, now_ns, AGAIN_NS))
 			tell(m, key, cluster);
-		set_untold(m, pod, false);
+		set_unreported(m, pod, false);
 	}
 }
 

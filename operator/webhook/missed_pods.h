@@ -14,7 +14,10 @@
 #include "lib/err.h"
 #include "operator/manager/metrics.h"
 
-/* Namespaces that the metric names; the pods of all others are counted under MISSED_PODS_OTHER, which is no name of one. */
+/*
+ * The most namespaces that the metric names. Pods of further ones count under MISSED_PODS_OTHER,
+ * which is no namespace's name.
+ */
 #define MISSED_PODS_NAMESPACES_MAX 100
 #define MISSED_PODS_OTHER "(other)"
 
@@ -22,11 +25,19 @@ struct missed_pods;
 
 struct missed_pods_options {
 	struct metrics *metrics;
-	/* When the webhook began to answer, as time since 1970; 0: there is none, and nothing is missed. */
+	/*
+	 * When the webhook began to answer, since 1970; 0: there is no webhook, so it misses
+	 * nothing.
+	 */
 	int64_t webhook_since_ns;
-	/* The RayCluster of "namespace/name" as it is watched, or NULL; read at once. */
+	/*
+	 * Returns the watched RayCluster "namespace/name", or NULL. It is not kept after the call.
+	 */
 	const cJSON *(*find_cluster)(void *arg, const char *key);
-	/* Whether the namespace's label is known to exclude it. NULL: nothing is known of namespaces. */
+	/*
+	 * Returns whether the namespace's label is known to exclude it. NULL: no namespace is
+	 * known.
+	 */
 	bool (*is_excluded)(void *arg, const char *namespace);
 	bool (*may_tell)(void *arg);
 	void (*tell)(void *arg, cJSON *event); /* takes event */
@@ -37,7 +48,7 @@ int missed_pods_new(const struct missed_pods_options *options, struct missed_pod
 void missed_pods_free(struct missed_pods *missed); /* NULL is allowed */
 
 /*
- * To be called when the webhook answers: the next missed_pods_tell reports the pods that it missed.
+ * Call this when the webhook answers: the next missed_pods_tell reports the pods that it missed.
  */
 void missed_pods_webhook_since(struct missed_pods *missed, int64_t webhook_since_ns);
 
@@ -46,7 +57,7 @@ void missed_pods_see(struct missed_pods *missed, const cJSON *pod, bool gone);
 
 /*
  * Reports the missed pods that were not reported yet, with at most one Event for each cluster in an
- * hour; now_ns is boottime. Cheap if there are none. To be called after missed_pods_see, and when
+ * hour; now_ns is boottime. Cheap if there are none. Call this after missed_pods_see, and when
  * reporting may have become possible.
  */
 void missed_pods_tell(struct missed_pods *missed, int64_t now_ns);

@@ -176,7 +176,7 @@ static void a_cluster_hears_of_its_missed_pods_once_an_hour(void **state)
 	assert_int_equal(cJSON_GetArraySize(events), 2);
 }
 
-static void what_cannot_be_told_yet_is_told_later(void **state)
+static void an_event_that_cannot_be_emitted_yet_is_emitted_later(void **state)
 {
 	cJSON *later = cluster;
 
@@ -241,7 +241,7 @@ int main(void)
 		TEST(the_annotation_of_a_cluster_opts_its_pods_out),
 		TEST(namespaces_without_number_are_counted_together),
 		TEST(a_cluster_hears_of_its_missed_pods_once_an_hour),
-		TEST(what_cannot_be_told_yet_is_told_later),
+		TEST(an_event_that_cannot_be_emitted_yet_is_emitted_later),
 		TEST(a_cluster_is_asked_for_once_and_none_where_there_is_none),
 		TEST(only_the_webhook_can_miss_a_pod),
 	};

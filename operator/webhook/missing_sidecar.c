@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a Ray pod has no sidecar. */
+/* Finds out why a Ray pod has no sidecar. */
 #include "operator/webhook/missing_sidecar.h"
 
 #include <string.h>
@@ -53,10 +53,10 @@ static bool needs_sidecar(const cJSON *pod)
 	       !json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
 }
 
-/* The webhook's own words. A reason of a later version counts as Refused. */
+/* Returns the reason that the webhook wrote. A reason of a later version counts as Refused. */
 static enum missing_sidecar by_annotation(const cJSON *pod)
 {
-	static const enum missing_sidecar said[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
+	static const enum missing_sidecar annotated[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
 						     MISSING_WINDOWS, MISSING_NOT_CONFIGURED, MISSING_POLICY_OFF,
 						     MISSING_IMAGE_UNAVAILABLE };
 	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
@@ -64,12 +64,12 @@ static enum missing_sidecar by_annotation(const cJSON *pod)
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)
 		return MISSING_NOTHING;
 	reason = text + strlen(NONE_PREFIX) + strspn(text + strlen(NONE_PREFIX), " ");
-	for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
-		size_t len = strlen(names[said[i]]);
+	for (size_t i = 0; i < ARRAY_SIZE(annotated); i++) {
+		size_t len = strlen(names[annotated[i]]);
 
 		/* Words may follow: "none: NoCommand, the image's own entry point". */
-		if (strncmp(reason, names[said[i]], len) == 0 && strcspn(reason + len, " ,:;") == 0)
-			return said[i];
+		if (strncmp(reason, names[annotated[i]], len) == 0 && strcspn(reason + len, " ,:;") == 0)
+			return annotated[i];
 	}
 	return MISSING_REFUSED;
 }
@@ -79,19 +79,21 @@ static bool is_older(const cJSON *pod, int64_t webhook_since_ns)
 	const char *created = json_str(pod, "metadata.creationTimestamp");
 	int64_t ns;
 
-	/* Whole seconds: one that was made in the same second may have been too early. */
+	/*
+	 * Times are whole seconds: a pod that was made in the same second may have been too early.
+	 */
 	return webhook_since_ns <= 0 || !created || time_parse(created, &ns, NULL) < 0 || ns <= webhook_since_ns;
 }
 
 enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns)
 {
-	enum missing_sidecar said;
+	enum missing_sidecar annotated;
 
 	if (!needs_sidecar(pod))
 		return MISSING_NOTHING;
-	said = by_annotation(pod);
-	if (said != MISSING_NOTHING)
-		return said;
+	annotated = by_annotation(pod);
+	if (annotated != MISSING_NOTHING)
+		return annotated;
 	if (opts_out(pod) || opts_out(cluster))
 		return MISSING_OPTED_OUT;
 	if (excluded)

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 enum missing_sidecar {
-	MISSING_NOTHING,	/* the pod has the sidecar, or is no Ray pod */
-	MISSING_OPTED_OUT,	/* an annotation of the pod or its cluster says so */
-	MISSING_EXCLUDED,	/* the namespace's label says so */
+	MISSING_NOTHING,	/* the pod has the sidecar, or is not a Ray pod */
+	MISSING_OPTED_OUT,	/* an annotation of the pod or its cluster turns it off */
+	MISSING_EXCLUDED,	/* the namespace's label turns it off */
 	/* The webhook's own reasons (injection/recording.h, pod_admission.h). */
 	MISSING_NO_COMMAND,
 	MISSING_NAME_TAKEN,
@@ -28,7 +28,7 @@ enum missing_sidecar {
 	MISSING_COUNT
 };
 
-/* "OptedOut", ...; "" for MISSING_NOTHING. Static. */
+/* Returns "OptedOut", ...; "" for MISSING_NOTHING. Static. */
 const char *missing_sidecar_name(enum missing_sidecar reason);
 
 /*

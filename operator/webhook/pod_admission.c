@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the webhook does with a Ray pod. */
+/* Decides how the webhook changes a Ray pod. */
 #include "operator/webhook/pod_admission.h"
 
 #include <errno.h>
@@ -28,7 +28,10 @@ bool pod_admission_concerns(const cJSON *pod)
 {
 	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
 
-	/* The API server sends a list of containers; anybody else who reaches the port may send what he likes. */
+	/*
+	 * The API server sends a list of containers; any other client that reaches the port may
+	 * send anything.
+	 */
 	return cJSON_IsArray(json_get(pod, "spec.containers")) &&
 	       strcmp(item(json_get(pod, "metadata.labels"), "ray.io/is-ray-node"), "yes") == 0 &&
 	       !*item(json_get(pod, "metadata.annotations"), MIRROR_ANNOTATION) && name && *name && !name[strspn(name, NAME_LETTERS)];

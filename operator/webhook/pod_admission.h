@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the webhook does with a Ray pod that KubeRay, or anybody else, creates: launcher and sidecar, by the same code as for
- * pods that we make; annotations that say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's.
- * Pure.
+ * Decides how the webhook changes a Ray pod that KubeRay, or anybody else, creates: it adds
+ * launcher and sidecar, by the same code as for pods that the operator makes, and annotations that
+ * say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H
@@ -16,7 +16,7 @@
 
 /* On a pod: "added", or "none: REASON" with a name of enum recording or of enum pod_absence. */
 #define SIDECAR_ANNOTATION "afterglow.dev/sidecar"
-/* On a pod that has the sidecar: what it cannot do there, in a sentence or two. */
+/* On a pod that has the sidecar: the limits of the sidecar there, in a sentence or two. */
 #define SIDECAR_NOTES_ANNOTATION "afterglow.dev/sidecar-notes"
 
 /* Why a pod goes without the sidecar that it could have. */
@@ -27,7 +27,7 @@ enum pod_absence {
 };
 
 struct pod_admission {
-	const char *namespace;           /* of the request: the pod itself may not say */
+	const char *namespace;           /* of the request, because the pod itself may not have it */
 	const cJSON *cluster;            /* its RayCluster; NULL: not known */
 	const struct policy *policy;     /* for this cluster */
 	const char *policy_origin;       /* for the annotation afterglow.dev/policy; NULL: the operator's own settings alone */
@@ -37,12 +37,16 @@ struct pod_admission {
 	enum pod_absence absence;        /* POD_ABSENCE_NONE: it is to have the sidecar */
 };
 
-/* Whether the webhook has anything to do with it: a Ray pod that is no mirror of a static one. */
+/*
+ * Returns whether the webhook handles the pod: a Ray pod that is not the mirror of a static
+ * pod.
+ */
 bool pod_admission_concerns(const cJSON *pod);
 
 /*
- * ret_pod is what the pod should become (the caller owns it), NULL for no change: it opted out, or has the sidecar already.
- * ret_reason is static: "" for the sidecar was added, "Present", or why it was not.
+ * ret_pod is the changed pod (the caller owns it), NULL for no change: it opted out, or has the
+ * sidecar already. ret_reason is static: "" if the sidecar was added, "Present", or why it was not
+ * added.
  */
 int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod, const char **ret_reason, struct err *err);
 

@@ -146,7 +146,7 @@ static void who_opts_out_is_left_alone(void **state)
 	assert_non_null(pod);
 }
 
-static void what_the_namespace_cannot_bear_is_left_out_and_said(void **state)
+static void settings_that_the_namespace_forbids_are_left_out_and_reported(void **state)
 {
 	struct pod_admission in = { .store_claim_trouble = "does not exist" };
 	const char *reason;
@@ -215,7 +215,7 @@ int main(void)
 		cmocka_unit_test(the_patch_appends_and_moves_nothing),
 		cmocka_unit_test(pods_that_cannot_have_it_say_why),
 		cmocka_unit_test(who_opts_out_is_left_alone),
-		cmocka_unit_test(what_the_namespace_cannot_bear_is_left_out_and_said),
+		cmocka_unit_test(settings_that_the_namespace_forbids_are_left_out_and_reported),
 		cmocka_unit_test(a_guaranteed_pod_stays_guaranteed),
 		cmocka_unit_test(a_pod_with_resources_of_its_own_is_not_asked_for_more),
 		cmocka_unit_test(only_ray_pods_with_a_sane_container_name_concern_us),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of pods that the API server refuses with the sidecar. */
+/* Finds groups of pods that the API server refuses with the sidecar. */
 #include "operator/webhook/refusals.h"
 
 #include <stdlib.h>

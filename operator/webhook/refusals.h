@@ -34,14 +34,17 @@ struct refusals {
 
 void refusals_release(struct refusals *r);
 
-/* A pod of the group is about to be let in with the sidecar. Without memory, or with too many groups, nothing is remembered. */
+/*
+ * Notes that a pod of the group is about to be admitted with the sidecar. Without memory, or with
+ * too many groups, nothing is noted.
+ */
 void refusals_note_try(struct refusals *r, const char *group, int64_t now_ns);
 /*
- * To be called when a pod of the group with the sidecar is in the cache: the API server accepts
+ * Call this when a pod of the group with the sidecar is in the cache: the API server accepts
  * them.
  */
 void refusals_note_pod(struct refusals *r, const char *group);
-/* Whether the next pod of the group should go without the sidecar. */
+/* Returns whether the next pod of the group should go without the sidecar. */
 bool refusals_hold(const struct refusals *r, const char *group, int64_t now_ns);
 
 #endif

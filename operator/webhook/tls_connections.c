@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections of the webhook's server. */
+/* Tracks the connections of the webhook's server. */
 #include "operator/webhook/tls_connections.h"
 
 #include <assert.h>
@@ -53,7 +53,10 @@ static void hold(struct tls_connection *c, size_t bytes)
 
 /* --- Ends ------------------------------------------------------------------------------------------------- */
 
-/* What it holds is freed in the next turn of the loop, and counts no more: else nothing might be left to end for the bound's sake. */
+/*
+ * Its memory is freed in the next turn of the loop, and no longer counts: otherwise every
+ * connection might be ended to meet the bound.
+ */
 static void end(struct tls_connection *c)
 {
 	evutil_socket_t fd = bufferevent_getfd(c->bev);
@@ -157,7 +160,7 @@ void tls_connection_answered(struct tls_connection *c)
 	append_to(c->all, c);
 }
 
-/* Only a handshake ends here: there is no renegotiation. */
+/* This can only be the end of a handshake, because there is no renegotiation. */
 static void on_ssl_info(const SSL *ssl, int where, int value)
 {
 	struct tls_connection *c = SSL_get_ex_data(ssl, ex_index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tracks the connections of the webhook's server: their number, what each does and since when, and
- * how much of a request it holds.
+ * Tracks the connections of the webhook's server: their number, the state of each and since when,
+ * and how much of a request it holds.
  *
  * evhttp reports a connection only when its first request is complete. So each connection is
  * tracked by its SSL object from its creation to its end, which OpenSSL reports (ex_data). To end a
@@ -22,22 +22,22 @@ struct tls_connections {
 	struct tls_connection *first, *last; /* first: the connection that has been inactive for the longest time */
 	size_t n, n_ended; /* of which so many are shut down and not yet gone */
 	size_t unfinished; /* bytes of requests under way */
-	int step_ms, idle_ms; /* how long a step may take, and how long one may be idle */
-	void (*on_none)(void *arg); /* called when the last one has ended; NULL: nobody wants to know */
+	int step_ms, idle_ms; /* how long a step may take, and how long a connection may be idle */
+	void (*on_none)(void *arg); /* called when the last connection has ended; may be NULL */
 	void *arg;
 };
 
-/* A bufferevent for evhttp, which owns it; NULL without memory. */
+/* Makes a bufferevent for evhttp, which owns it. Returns NULL if there is no memory. */
 struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *context);
 /* Ends those without a request under way. */
 void tls_connections_end_idle(struct tls_connections *all);
 /* Connections that still exist will not use all afterwards. */
 void tls_connections_forget(struct tls_connections *all);
 
-/* The connection of a bufferevent; NULL: it is no TLS connection of ours. */
+/* Returns the connection of a bufferevent; NULL if it is not a TLS connection of ours. */
 struct tls_connection *tls_connection_of(struct bufferevent *bev);
 /*
- * To be called when its request is complete and being answered; and when the answer is sent, so
+ * Call this when its request is complete and being answered; and when the answer is sent, so
  * that the next request may come.
  */
 void tls_connection_answering(struct tls_connection *connection);

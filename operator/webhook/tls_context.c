@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An SSL_CTX from PEM texts. */
+/* Makes an SSL_CTX from PEM texts. */
 #include "operator/webhook/tls_context.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static SSL_CTX *strict_context(void)
 		return NULL;
 	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-	/* Else an idle connection holds 34 kB for records. */
+	/* Otherwise an idle connection holds 34 kB for records. */
 	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
 	if (SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
 	    SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An SSL_CTX for the webhook's server, from PEM texts. */
+/* Makes an SSL_CTX for the webhook's server from PEM texts. */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONTEXT_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONTEXT_H
 
@@ -10,8 +10,8 @@
 #define TLS_CONTEXT_CHAIN_MAX 8 /* certificates, the server's own included; more are left out */
 
 /*
- * TLS 1.2 or later, without renegotiation, compression and resumption: each connection is verified with the certificate that it
- * gets. err says which of the texts is wrong.
+ * The context has TLS 1.2 or later, without renegotiation, compression and resumption, so that each
+ * connection is verified with the certificate that it gets. err says which of the texts is wrong.
  */
 int tls_context_new(const char *cert_pem, const char *key_pem, SSL_CTX **ret_context, struct err *err);
 

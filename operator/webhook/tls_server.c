@@ -16,7 +16,7 @@
 #include "operator/webhook/tls_context.h"
 
 #define BACKLOG 128
-/* Connections that are ended and not yet gone count as well here: then nothing is accepted for a moment. */
+/* Connections that are ending count here as well: then nothing is accepted for a moment. */
 #define ACCEPTED_MAX (TLS_SERVER_CONNECTIONS_MAX + BACKLOG)
 #define BREATH_US 10000
 
@@ -76,7 +76,10 @@ static int ask_handler(const struct tls_server *server, struct evhttp_request *r
 	return strbuf_failed(text) || status < 200 || status > 599 ? 500 : status;
 }
 
-/* libevent falls back to a plain socket where we could not make one with TLS: such a request is not answered. */
+/*
+ * If no TLS connection could be made, libevent falls back to a plain socket: such a request is not
+ * answered.
+ */
 static void on_request(struct evhttp_request *request, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TLS_SERVER_ANSWER_MAX);
@@ -118,7 +121,7 @@ static void pause_accepting(struct tls_server *server, const struct timeval *pau
 		evconnlistener_disable(server->listener);
 }
 
-/* No descriptor is left: libevent would say so and come back at once, for ever. */
+/* When no descriptor is left, libevent would log it and come back at once, for ever. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	struct tls_server *server = the_servers;

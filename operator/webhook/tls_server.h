@@ -19,7 +19,10 @@
 
 #define TLS_SERVER_CONNECTIONS_MAX 256
 #define TLS_SERVER_HEADERS_MAX 16384
-/* An object of the API server has 3 MiB at most, and a review may have two of it. A longer body is answered with 413. */
+/*
+ * An object of the API server has 3 MiB at most, and a review may have two of them. A longer body
+ * is answered with 413.
+ */
 #define TLS_SERVER_BODY_MAX ((size_t)7 << 20)
 /*
  * Bytes of unfinished requests of all connections. Above it, the connection that holds the most is
@@ -52,16 +55,17 @@ int tls_server_new(struct event_base *base, const char *address, tls_handler_fn 
 void tls_server_free(struct tls_server *server);
 
 /*
- * PEM texts; the first certificate is the server's own, others are sent with it. New connections use it, open ones go on
- * with the one they have. On failure nothing has changed.
+ * Takes PEM texts; the first certificate is the server's own, others are sent with it. New
+ * connections use it; open connections keep their certificate. On failure nothing changes.
  */
 int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem, struct err *err);
-/* Whether connections are accepted. */
+/* Returns whether connections are accepted. */
 bool tls_server_is_open(const struct tls_server *server);
 
 /*
- * Accepts no more connections and closes idle ones; requests under way are answered. on_idle (NULL: none) is called once,
- * from the loop, when no connection is left, TLS_SERVER_STEP_S seconds from now for each step at the latest.
+ * Accepts no more connections and closes idle ones; requests under way are answered. on_idle (NULL:
+ * none) is called once, from the loop, when no connection is left: at the latest after
+ * TLS_SERVER_STEP_S seconds for each step.
  */
 void tls_server_stop(struct tls_server *server, void (*on_idle)(void *arg), void *arg);
 

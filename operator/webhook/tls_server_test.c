@@ -194,7 +194,7 @@ struct work {
 	pthread_t thread;
 	atomic_bool done, stop;
 	unsigned n, failed; /* what run counts */
-	char said[256];
+	char problem[256];
 };
 
 static void *run_work(void *arg)
@@ -218,8 +218,8 @@ static void await(struct work *w)
 		turn(10);
 	assert_true(atomic_load(&w->done));
 	pthread_join(w->thread, NULL);
-	if (w->said[0])
-		fail_msg("%s", w->said);
+	if (w->problem[0])
+		fail_msg("%s", w->problem);
 }
 
 static void do_work(void (*run)(struct work *w))
@@ -232,8 +232,8 @@ static void do_work(void (*run)(struct work *w))
 
 #define EXPECT(w, condition) \
 	do { \
-		if (!(condition) && !(w)->said[0]) \
-			snprintf((w)->said, sizeof((w)->said), "line %d: %s", __LINE__, #condition); \
+		if (!(condition) && !(w)->problem[0]) \
+			snprintf((w)->problem, sizeof((w)->problem), "line %d: %s", __LINE__, #condition); \
 	} while (0)
 
 /* --- Answers ---------------------------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static void ask_several(struct work *w)
 		const char *method, *path;
 		size_t len;
 		int status;
-		const char *said;
+		const char *expected;
 	} rows[] = {
 		{ "POST", "/mutate/pods?timeout=3s", 5, 200,
 		  "{\"path\":\"/mutate/pods\",\"type\":\"application/json\",\"len\":5,\"first\":\"{\"}" },
@@ -259,10 +259,10 @@ static void ask_several(struct work *w)
 	struct tls_client c;
 
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
-	for (size_t i = 0; i < ARRAY_SIZE(rows) && !w->said[0]; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rows) && !w->problem[0]; i++)
 		if (post(&c, rows[i].method, rows[i].path, rows[i].len, &answer) != rows[i].status ||
-		    !strstr(strbuf_str(&answer), rows[i].said))
-			snprintf(w->said, sizeof(w->said), "row %zu: %.200s", i, strbuf_str(&answer));
+		    !strstr(strbuf_str(&answer), rows[i].expected))
+			snprintf(w->problem, sizeof(w->problem), "row %zu: %.200s", i, strbuf_str(&answer));
 	client_close(&c);
 }
 
@@ -361,7 +361,7 @@ static void ask_without_end(struct work *w)
 	struct tls_client stays, c;
 
 	EXPECT(w, client_open(&stays, TLS1_2_VERSION, TLS1_3_VERSION));
-	while (!atomic_load(&w->stop) && !w->said[0]) {
+	while (!atomic_load(&w->stop) && !w->problem[0]) {
 		EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
 		EXPECT(w, post(&c, "POST", "/", 3000, &answer) == 200);
 		client_close(&c);

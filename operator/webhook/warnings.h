@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission warnings, which kubectl prints to the person who applies an object. */
+/* Collects admission warnings, which kubectl prints to the person who applies an object. */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_WARNINGS_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_WARNINGS_H
 
@@ -14,7 +14,10 @@
 
 bool warnings_full(const cJSON *warnings);
 
-/* Adds a warning, cut to WARNING_TEXT_MAX bytes of whole characters; control characters become '?'. The same one is kept once. */
+/*
+ * Adds a warning, cut to WARNING_TEXT_MAX bytes of whole characters; control characters become '?'.
+ * The same text is kept once.
+ */
 void warnings_addf(cJSON *warnings, const char *fmt, ...) _printf_(2, 3);
 
 /* Removes from warnings those that are also in known. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The webhook as a whole. */
+/* Runs the webhook as a whole. */
 #include "operator/webhook/webhook.h"
 
 #include <errno.h>

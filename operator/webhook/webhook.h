@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The webhook as a whole: the HTTPS server, its certificates, and the answers (admission.h). */
+/*
+ * Runs the webhook as a whole: the HTTPS server, its certificates, and the answers (admission.h).
+ */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_H
 
@@ -20,11 +22,12 @@ struct webhook_options {
 	const char *address;       /* "0.0.0.0:9443", see tls_server.h */
 	const char *namespace;     /* of the Service and the Secret */
 	const char *service, *secret, *configuration; /* names, see certificates.h */
-	bool external;             /* somebody else makes the certificates */
+	bool external;             /* another program makes the certificates */
 	bool (*may_write)(void *arg);
 	/*
-	 * Pods are asked about since then, as time since 1970: the age of the MutatingWebhookConfiguration where this replica reads
-	 * it, else the first certificate that it had.
+	 * Called with the time since 1970 from which on the API server asks about pods: the age of
+	 * the MutatingWebhookConfiguration if this replica reads it, otherwise of the first
+	 * certificate that it had.
 	 */
 	void (*on_since)(void *arg, int64_t since_ns);
 	void *arg;
@@ -38,7 +41,7 @@ void webhook_free(struct webhook *webhook); /* NULL is allowed */
 void webhook_look(struct webhook *webhook);
 /* Accepts no new connections; on_idle is called once, when all requests are answered. */
 void webhook_stop(struct webhook *webhook, void (*on_idle)(void *arg), void *arg);
-/* Whether it can serve, see certificates_ready; appends a line that says so. */
+/* Returns whether it can serve, see certificates_ready; appends a line that says so. */
 bool webhook_ready(const struct webhook *webhook, struct strbuf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bundles of a MutatingWebhookConfiguration. */
+/* Reads and patches the bundles of a MutatingWebhookConfiguration. */
 #include "operator/webhook/webhook_configuration.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bundles of a MutatingWebhookConfiguration: read, and the patch that sets them. Pure. */
+/* Reads the bundles of a MutatingWebhookConfiguration, and makes the patch that sets them. Pure. */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_CONFIGURATION_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_CONFIGURATION_H
 
@@ -9,14 +9,14 @@
 #define WEBHOOK_CONFIGURATION_MAX 64 /* webhooks in one object; more are left alone */
 
 /*
- * All different certificates of its webhooks, in their order, and whether one of the webhooks has others than the first. -ENOENT:
- * it has no webhook at all.
+ * Reads all different certificates of its webhooks, in their order, and whether one of the webhooks
+ * has others than the first. Returns -ENOENT if it has no webhook at all.
  */
 int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_published, bool *ret_uneven, struct err *err);
 
 /*
- * A strategic merge patch that gives each webhook of object the bundle, and fails with 409 if the object has changed
- * meanwhile. NULL without memory.
+ * Makes a strategic merge patch that gives each webhook of object the bundle, and fails with 409 if
+ * the object has changed meanwhile. Returns NULL if there is no memory.
  */
 cJSON *webhook_configuration_patch(const cJSON *object, const char *bundle);
 

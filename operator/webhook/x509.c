@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and verifying certificates, and bundles of them. */
+/* Reads and verifies certificates, and bundles of them. */
 #include "operator/webhook/x509.h"
 
 #include <openssl/err.h>

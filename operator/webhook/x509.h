@@ -18,7 +18,7 @@
 #define X509_LEAF_LIFE_NS (7 * 24 * 3600 * NS_PER_SEC)
 /* Certificates begin this long before now, for an API server whose clock is behind ours. */
 #define X509_BACKDATE_NS (300 * NS_PER_SEC)
-#define X509_PEM_MAX 65536 /* bytes of a PEM text that is read; a longer one counts as none */
+#define X509_PEM_MAX 65536 /* bytes of a PEM text that is read; a longer text counts as empty */
 
 /* A certificate and its private key as PEM texts. */
 struct pem_pair {
@@ -37,8 +37,8 @@ struct x509_names {
 	size_t n;
 };
 /*
- * SERVICE, SERVICE.NS, SERVICE.NS.svc and, with a domain, SERVICE.NS.svc.DOMAIN.
- * -EINVAL: one of them is no DNS name. domain may be NULL.
+ * Makes SERVICE, SERVICE.NS, SERVICE.NS.svc and, with a domain, SERVICE.NS.svc.DOMAIN.
+ * Returns -EINVAL if one of them is not a DNS name. domain may be NULL.
  */
 int x509_service_names(const char *service, const char *namespace, const char *domain, struct x509_names *ret_names,
 		       struct err *err);
@@ -50,7 +50,7 @@ int x509_make_leaf(const struct pem_pair *ca, const struct x509_names *names, in
 
 /* --- Reading ---------------------------------------------------------------------------------------------- */
 
-/* The first certificate of a PEM text; NULL: there is none that can be read. Owned by the caller. */
+/* Returns the first certificate of a PEM text, which the caller owns; NULL if none can be read. */
 X509 *x509_first(const char *pem);
 static inline void x509_freep(X509 **cert)
 {
@@ -61,7 +61,7 @@ static inline void x509_freep(X509 **cert)
 /* 0 for a time that cannot be read. */
 int64_t x509_begins_ns(const X509 *cert);
 int64_t x509_ends_ns(const X509 *cert);
-/* Whether now is in its life, and whether two thirds of that are over. */
+/* Return whether now is in the certificate's life, and whether two thirds of that life are over. */
 bool x509_is_valid(const X509 *cert, int64_t now_ns);
 bool x509_is_due(const X509 *cert, int64_t now_ns);
 
@@ -80,17 +80,26 @@ struct x509_bundle {
 void x509_bundle_release(struct x509_bundle *bundle);
 #define _cleanup_bundle_ _cleanup_(x509_bundle_release)
 
-/* Appends the readable certificates of a PEM text (NULL: none). What is there already, or beyond the maximum, is left out. */
+/*
+ * Appends the readable certificates of a PEM text (NULL: none). It leaves out duplicates, and those
+ * beyond the maximum.
+ */
 void x509_bundle_read(struct x509_bundle *bundle, const char *pem);
-/* Appends one, of which the caller keeps its own reference. False: the bundle is full. */
+/*
+ * Appends a certificate, of which the caller keeps its own reference. Returns false if the bundle
+ * is full.
+ */
 bool x509_bundle_add(struct x509_bundle *bundle, X509 *cert);
 bool x509_bundle_has(const struct x509_bundle *bundle, const X509 *cert);
 bool x509_bundle_has_all(const struct x509_bundle *bundle, const struct x509_bundle *part);
 bool x509_bundle_equal(const struct x509_bundle *a, const struct x509_bundle *b);
-/* As PEM, "" for an empty one; NULL without memory. The caller frees it. */
+/* Returns the bundle as PEM, "" if it is empty; NULL if there is no memory. The caller frees it. */
 char *x509_bundle_text(const struct x509_bundle *bundle);
 
-/* Whether a client that trusts the CAs of the bundle and nothing else accepts the leaf as a server's at that time. */
+/*
+ * Returns whether a client that trusts the CAs of the bundle and nothing else accepts the leaf as a
+ * server's at that time.
+ */
 bool x509_verifies(X509 *leaf, const struct x509_bundle *bundle, int64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a CA and a leaf. */
+/* Makes a CA and a leaf. */
 #include <errno.h>
 #include <openssl/bn.h>
 #include <openssl/ec.h>
@@ -26,7 +26,10 @@ static int fail(struct err *err, const char *what)
 
 /* --- Names ------------------------------------------------------------------------------------------------ */
 
-/* Only what a DNS name has: the names go into OpenSSL's notation, where a comma means another one. */
+/*
+ * Accepts only characters of a DNS name: the names go into OpenSSL's notation, where a comma begins
+ * another name.
+ */
 static bool is_dns_name(const char *name)
 {
 	return *name && strlen(name) < 254 && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
@@ -116,7 +119,7 @@ static char *take_text(BIO *bio)
 	return len > 0 ? strndup(data, (size_t)len) : NULL;
 }
 
-/* BIO_s_secmem overwrites what it held. */
+/* BIO_s_secmem overwrites its content. */
 static int write_pair(const X509 *cert, const EVP_PKEY *key, struct pem_pair *ret_pair, struct err *err)
 {
 	BIO *cert_out = BIO_new(BIO_s_mem()), *key_out = BIO_new(BIO_s_secmem());
@@ -200,7 +203,7 @@ static int fill_leaf(X509 *cert, EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, cons
 	return X509_sign(cert, ca_key, EVP_sha256()) > 0 ? 0 : -1;
 }
 
-/* NULL: the text is no key, or an encrypted one. */
+/* Returns NULL if the text is not a key, or an encrypted one. */
 static EVP_PKEY *read_key(const char *pem)
 {
 	BIO *in = BIO_new_mem_buf(pem, -1);

@@ -73,7 +73,7 @@ static void names_as_long_as_kubernetes_allows_fit(void **state)
 	assert_int_equal(x509_service_names("hook", "ops", "a,IP:1.2.3.4", &longest, NULL), -EINVAL);
 }
 
-static void lives_are_as_long_as_said_and_no_longer_than_the_ca(void **state)
+static void lives_are_as_long_as_requested_and_no_longer_than_the_ca(void **state)
 {
 	_cleanup_x509_ X509 *ca_cert = x509_first(ca.cert), *cert = x509_first(leaf.cert), *late = NULL;
 	struct pem_pair pair;
@@ -178,7 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_leaf_has_the_names_of_its_service_and_no_other),
 		cmocka_unit_test(names_as_long_as_kubernetes_allows_fit),
-		cmocka_unit_test(lives_are_as_long_as_said_and_no_longer_than_the_ca),
+		cmocka_unit_test(lives_are_as_long_as_requested_and_no_longer_than_the_ca),
 		cmocka_unit_test(a_leaf_verifies_by_its_ca_in_its_time_only),
 		cmocka_unit_test(keys_match_their_own_certificate),
 		cmocka_unit_test(a_bundle_takes_what_is_readable_once_and_no_more_than_fits),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program of ours may still do when it begins to read what a user wrote. */
+/* Takes rights away from a process before it reads a file that a user wrote. */
 #include "sidecar/confine/confine.h"
 
 #include <errno.h>

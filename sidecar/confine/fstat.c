@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glibc 2.33 to 2.38 makes fstat(fd) of newfstatat(2) with an empty path. A filter
- * cannot tell an empty path from another, so a program that may use that call may
- * ask about every file there is. These stand in front of glibc's, for the libraries
- * too, and use the call that takes a descriptor alone.
+ * glibc 2.33 to 2.38 implements fstat(fd) by newfstatat(2) with an empty path. A filter
+ * cannot distinguish an empty path from another, so a program that may use that call may
+ * query every file. These functions replace those of glibc, for the libraries too, and
+ * use the system call that takes only a descriptor.
  */
 #include <sys/stat.h>
 #include <sys/syscall.h>

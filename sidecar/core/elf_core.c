@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading an ELF core. */
+/* Reads an ELF core. */
 #include "sidecar/core/elf_core.h"
 
 #include <errno.h>

@@ -39,13 +39,13 @@ struct elf_note {
 
 struct elf_thread {
 	pid_t tid;
-	int signal; /* that ended it; the first thread of a core is the thread that crashed */
+	int signal; /* the signal that ended it; the first thread of a core is the thread that crashed */
 	uint64_t sp, pc;
 	uint64_t registers[40];
 	unsigned int n_registers;
 };
 
-/* Which process a core is of, and what ended it. */
+/* The process that a core is of, and the signal that ended it. */
 struct elf_identity {
 	pid_t pid, tid;
 	int signal;
@@ -62,7 +62,7 @@ void elf_core_close(struct elf_core *core);
 
 /* Reads exactly len bytes at that offset of the file; -ENODATA if the file ends before. */
 int elf_core_read(const struct elf_core *core, uint64_t offset, void *buf, size_t len);
-/* The same at an address of the dead process. */
+/* Reads exactly len bytes at an address of the dead process; -ENODATA if the core does not have them. */
 int elf_core_read_memory(const struct elf_core *core, uint64_t address, void *buf, size_t len);
 /* The PT_LOAD segment with this address, even if its memory is not in the file; NULL: there is none. */
 const Elf64_Phdr *elf_core_segment_at(const struct elf_core *core, uint64_t address);

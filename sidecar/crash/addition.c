@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file more for a bundle that is committed already, for the event loop. */
+/* Adds a file to a committed bundle without blocking the event loop. */
 #include "sidecar/crash/addition.h"
 
 #include <errno.h>
@@ -18,8 +18,11 @@
 
 #define UNDO_WITHIN_NS (200 * NS_PER_MS) /* for a disk that answers */
 #define UNDO_TRIES 3 /* the process that does it may be killed as well */
+#define UNDO_AGAIN_US 200000 /* between two looks at one that is late */
+#define TO_UNDO_MAX 64 /* each keeps a descriptor; a container has a handful */
 
 struct addition {
+	struct event_base *base;
 	char *bundle;
 	char file[NAME_MAX + 1];
 	int fd;
@@ -31,10 +34,16 @@ struct addition {
 	bool answered;
 	addition_done_fn done;
 	void *arg;
+	struct addition *next; /* to be taken back after this one */
+	unsigned int undo_tries;
+	bool undone;
 };
 
 /* One process asks a disk that does not answer, however many files are to be added to it; and one takes back. */
 static struct errand beginning = ERRAND_NONE, undoing = ERRAND_NONE;
+static struct addition *to_undo; /* those to be taken back, in their order; undoing is at the first of them */
+static void (*taken_back)(void *arg);
+static void *taken_back_arg;
 
 static void addition_free(struct addition *a)
 {
@@ -73,7 +82,10 @@ struct begin {
 	struct begun begun;
 };
 
-/* The errand. What nobody takes over it takes back: a hidden file that stays would keep the bundle in the spool. */
+/*
+ * The errand that begins. If the parent does not take the file over, the errand removes it again, because a hidden file that stays
+ * would keep the bundle in the spool.
+ */
 static void begin(int fd, void *arg)
 {
 	const struct begin *b = arg;
@@ -131,13 +143,13 @@ static int begin_within_time(struct begin *b, int64_t within_ns, struct err *err
 	return 0;
 }
 
-static struct addition *addition_new(const struct begin *b)
+static struct addition *addition_new(struct event_base *base, const struct begin *b)
 {
 	struct addition *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
-	*a = (struct addition){ .bundle = strdup(b->bundle), .fd = -1, .commit = BACKGROUND_NONE };
+	*a = (struct addition){ .base = base, .bundle = strdup(b->bundle), .fd = -1, .commit = BACKGROUND_NONE };
 	snprintf(a->file, sizeof(a->file), "%s", b->file);
 	if (a->bundle)
 		return a;
@@ -145,7 +157,7 @@ static struct addition *addition_new(const struct begin *b)
 	return NULL;
 }
 
-/* What nobody takes over */
+/* Removing abandoned additions */
 
 static void undo(int fd, void *arg)
 {
@@ -158,42 +170,131 @@ static void undo(int fd, void *arg)
 
 static bool on_undone(const void *data, size_t len, int passed_fd, void *arg)
 {
+	struct addition *a = arg;
+
 	(void)data;
 	(void)len;
 	closep(&passed_fd);
-	*(bool *)arg = true;
+	a->undone = true;
 	return false; /* until its end: the next one is not to find it busy */
 }
 
-static void take_back(struct addition *a)
+/* Whether it is over: it is taken back, or given up to the next sidecar. False: the disk has not answered so far. */
+static bool undo_within(struct addition *a, int64_t within_ns)
 {
-	enum errand_state state = ERRAND_ENDED;
-	bool undone = false;
-
-	for (int i = 0; i < UNDO_TRIES && state == ERRAND_ENDED && !undone; i++) {
-		int rc = errand_start(&undoing, undo, a, NULL);
-
-		/* Where the pod may have no more processes. Where a disk does not answer, the next sidecar removes it. */
-		if (rc < 0 && rc != -EBUSY)
-			undo(-1, a);
-		if (rc < 0)
-			break;
-		/* To close a file may mean to wait as well: the errand's copy is the last one. */
-		closep(&a->fd);
-		a->fd = -1;
-		state = errand_wait(&undoing, UNDO_WITHIN_NS, on_undone, &undone);
+	while (!a->undone) {
+		if (!undoing.pid) {
+			if (a->undo_tries++ == UNDO_TRIES)
+				break;
+			if (errand_start(&undoing, undo, a, NULL) < 0) {
+				undo(-1, a); /* the pod may have no more processes */
+				break;
+			}
+			/* To close a file may mean to wait as well: the errand's copy is the last one. */
+			closep(&a->fd);
+			a->fd = -1;
+		}
+		if (errand_wait(&undoing, within_ns, on_undone, a) == ERRAND_LATE)
+			return false;
 	}
+	return true;
+}
+
+static void drop_first(void)
+{
+	struct addition *a = to_undo;
+
+	to_undo = a->next;
 	addition_free(a);
 }
 
-int addition_begin(const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition, struct err *err)
+static bool undo_waiting(int64_t within_ns);
+
+static void on_undo_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	if (undo_waiting(0) && taken_back)
+		taken_back(taken_back_arg);
+}
+
+/* What is left the next sidecar removes. */
+static void leave_all(void)
+{
+	errand_cancel(&undoing);
+	while (to_undo)
+		drop_first();
+}
+
+/* Whether any of them is over. */
+static bool undo_waiting(int64_t within_ns)
+{
+	const struct timeval again = { .tv_usec = UNDO_AGAIN_US };
+	bool any = false;
+
+	for (; to_undo && undo_within(to_undo, within_ns); any = true)
+		drop_first();
+	/* It fails without memory. */
+	if (to_undo &&
+	    event_base_once(to_undo->base, -1, EV_TIMEOUT, on_undo_again, NULL, &again) < 0)
+		leave_all();
+	return any;
+}
+
+/* Behind those that a slow disk keeps busy. */
+static void take_back(struct addition *a)
+{
+	struct addition **end = &to_undo;
+	size_t n = 0;
+
+	for (; *end; end = &(*end)->next)
+		n++;
+	if (n >= TO_UNDO_MAX) {
+		addition_free(a); /* the next sidecar removes it */
+		return;
+	}
+	*end = a;
+	if (a == to_undo)
+		undo_waiting(UNDO_WITHIN_NS);
+}
+
+void addition_on_taken_back(void (*fn)(void *arg), void *arg)
+{
+	taken_back = fn;
+	taken_back_arg = arg;
+}
+
+void addition_finish(void)
+{
+	int64_t until = now_boottime_ns() + UNDO_WITHIN_NS;
+
+	while (to_undo && undo_within(to_undo, MAX(until - now_boottime_ns(), (int64_t)0)))
+		drop_first();
+	leave_all();
+}
+
+/* Whoever took it back would remove what the next one of that name has begun. */
+static bool is_being_taken_back(const char *bundle, const char *file)
+{
+	for (const struct addition *a = to_undo; a; a = a->next)
+		if (strcmp(a->bundle, bundle) == 0 && strcmp(a->file, file) == 0)
+			return true;
+	return false;
+}
+
+int addition_begin(struct event_base *base, const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition,
+		   struct err *err)
 {
 	struct begin b = { .bundle = bundle, .file = file, .fd = -1 };
-	struct addition *a = addition_new(&b);
 	struct err local = { 0 };
+	struct addition *a;
 
 	if (!err)
 		err = &local;
+	if (is_being_taken_back(bundle, file))
+		return err_set(err, EBUSY, "%s: the %s before is being taken back", bundle, file);
+	a = addition_new(base, &b);
 	if (!a)
 		return err_set(err, ENOMEM, "extend %s", bundle);
 	if (begin_within_time(&b, within_ns, err) < 0) {
@@ -263,14 +364,14 @@ static void on_committed(bool in_time, void *arg)
 	done(&result, done_arg);
 }
 
-int addition_commit(struct addition *a, struct event_base *base, const struct strbuf *text, const char *sha256, int64_t within_ns,
-		    addition_done_fn done, void *arg, struct err *err)
+int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
+		    void *arg, struct err *err)
 {
 	int rc;
 
 	a->text = text;
 	a->sha256 = sha256;
-	rc = background_start(&a->commit, base, commit, a, within_ns, on_result, on_committed, a, err);
+	rc = background_start(&a->commit, a->base, commit, a, within_ns, on_result, on_committed, a, err);
 	a->text = NULL;
 	a->sha256 = NULL;
 	if (rc < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file more for a bundle that is committed already (store/extend.h), for the event loop, which never touches the disk: errands
- * begin, commit and take back. One that does not answer in time is left behind, and what it began it takes back itself.
+ * Adds a file to a bundle that is committed already (store/extend.h), on behalf of the event loop, which never touches the disk:
+ * errands begin, commit and undo the addition. An errand that does not answer in time is left alone, and itself undoes what it began.
  */
 #ifndef AFTERGLOW_SIDECAR_CRASH_ADDITION_H
 #define AFTERGLOW_SIDECAR_CRASH_ADDITION_H
@@ -15,29 +15,43 @@
 struct addition;
 
 /*
- * bundle, file: as for extend_begin. Waits for the disk, for at most within_ns: -ETIMEDOUT; -ECHILD: the process that does it was killed; -EBUSY: the one before, of whichever
- * bundle, has not come back.
+ * Begins an addition. bundle, file: as for extend_begin. Waits for the disk for at most within_ns, then returns -ETIMEDOUT. -ECHILD:
+ * the errand was killed. -EBUSY: the previous errand, for any bundle, has not returned, or an addition with that name is still being
+ * undone. base must outlive the addition.
  */
-int addition_begin(const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition, struct err *err);
+int addition_begin(struct event_base *base, const char *bundle, const char *file, int64_t within_ns, struct addition **ret_addition,
+		   struct err *err);
 
-/* For a child to fill; belongs to the addition. */
+/* The descriptor of the file, to be written by a child; it belongs to the addition. */
 int addition_fd(const struct addition *a);
-/* Bytes that the bundle's filesystem had free, and all that it has; 0: it does not say. */
+/* The free bytes of the bundle's filesystem when the addition began, and its size; 0: not known. */
 uint64_t addition_disk_free(const struct addition *a);
 uint64_t addition_disk_size(const struct addition *a);
 
-/* err: code 0 when the file is in the bundle; -EEXIST: the bundle had one before. Valid until it returns. */
+/* err: code 0 if the file is in the bundle; -EEXIST: the bundle had such a file before. err is valid until the function returns. */
 typedef void (*addition_done_fn)(const struct err *err, void *arg);
 
 /*
- * text is written to it first, NULL: nothing; it is not needed any more when this returns. sha256: as for extend_commit. done is
- * called once, from the event loop, never from within this call; a is freed before it. After within_ns (CLOCK_BOOTTIME) it is given up
- * with ETIMEDOUT. On failure nothing was started, done is not called, and a is the caller's to abort.
+ * Commits the addition. text is written to the file first (NULL: nothing is), and is not needed any more when this returns. sha256: as
+ * for extend_commit. done is called once, from the event loop, never from within this call; a is freed before. After within_ns the
+ * addition is given up with ETIMEDOUT. If this call fails, nothing was started, done is not called, and the caller aborts a.
  */
-int addition_commit(struct addition *a, struct event_base *base, const struct strbuf *text, const char *sha256, int64_t within_ns,
-		    addition_done_fn done, void *arg, struct err *err);
+int addition_commit(struct addition *a, const struct strbuf *text, const char *sha256, int64_t within_ns, addition_done_fn done,
+		    void *arg, struct err *err);
 
-/* Takes it back, and frees a; done is not called. Where it was being committed, the file may be in the bundle. NULL is allowed. */
+/*
+ * Undoes the addition and frees a; done is not called. Waits a moment for the disk; if that is not enough, or if another addition is
+ * being undone, the event loop undoes it later. If it was being committed, the file may be in the bundle. a may be NULL.
+ */
 void addition_abort(struct addition *a);
+
+/*
+ * Sets a function that the event loop calls when it has taken back additions that a disk kept waiting: until then their bundles could
+ * not be shipped. fn NULL: none.
+ */
+void addition_on_taken_back(void (*fn)(void *arg), void *arg);
+
+/* Before the event loop is freed: waits a moment for what is still to be taken back, and leaves the rest to the next sidecar. */
+void addition_finish(void);
 
 #endif

@@ -2,14 +2,15 @@
 /* Tests of additions to bundles on disks that answer, and on those that do not: the event loop goes on meanwhile. */
 #include "sidecar/crash/addition.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #define LONG_NS (60 * NS_PER_SEC)
 #define SHORT_NS (2 * NS_PER_SEC) /* for what does not come, on a machine that is busy */
 #define FILE_NAME "core.x.1.zst"
+#define MANY 128 /* twice as many as are taken back one after the other */
 
 static char store[64], path[BUNDLE_PATH_MAX + 64];
 static struct event_base *base;
@@ -35,7 +37,7 @@ static unsigned int n_done;
 
 /* A disk that does not answer until the test closes its end of a pipe. */
 static int frozen[2] = { -1, -1 };
-static bool begin_hangs, commit_hangs;
+static bool begin_hangs, commit_hangs, undo_hangs;
 
 static void freeze(bool *what)
 {
@@ -45,7 +47,7 @@ static void freeze(bool *what)
 
 static void thaw(void)
 {
-	begin_hangs = commit_hangs = false;
+	begin_hangs = commit_hangs = undo_hangs = false;
 	close(frozen[1]);
 	close(frozen[0]);
 }
@@ -93,6 +95,8 @@ void __real_extend_discard(const char *where, const char *file);
 void __wrap_extend_discard(const char *where, const char *file);
 void __wrap_extend_discard(const char *where, const char *file)
 {
+	if (undo_hangs)
+		wait_for_disk();
 	die_if(n_undoes_to_die);
 	__real_extend_discard(where, file);
 }
@@ -124,6 +128,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	/* What a busy machine was late to take back. */
+	event_base_dispatch(base);
 	event_base_free(base);
 	return tree_remove(AT_FDCWD, store) ? 0 : -1;
 }
@@ -137,9 +143,11 @@ static bool is_pending(void)
 
 static bool comes_true(bool (*fn)(void))
 {
-	for (int64_t end = now_boottime_ns() + LONG_NS; now_boottime_ns() < end; usleep(5000))
+	for (int64_t end = now_boottime_ns() + LONG_NS; now_boottime_ns() < end; usleep(5000)) {
+		event_base_loop(base, EVLOOP_NONBLOCK);
 		if (fn())
 			return true;
+	}
 	return false;
 }
 
@@ -170,13 +178,13 @@ static struct addition *begin(const char *file)
 {
 	struct addition *a = NULL;
 
-	assert_int_equal(addition_begin(path, file, LONG_NS, &a, NULL), 0);
+	assert_int_equal(addition_begin(base, path, file, LONG_NS, &a, NULL), 0);
 	return a;
 }
 
 static void commit(struct addition *a, const struct strbuf *text, int64_t within_ns)
 {
-	assert_int_equal(addition_commit(a, base, text, NULL, within_ns, on_done, NULL, NULL), 0);
+	assert_int_equal(addition_commit(a, text, NULL, within_ns, on_done, NULL, NULL), 0);
 	assert_int_equal(n_done, 0);
 }
 
@@ -239,14 +247,104 @@ static void what_a_killed_process_was_to_take_back_another_one_takes_back(void *
 	assert_int_equal(*n_undoes_to_die, 0);
 }
 
+static void those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_it(void **state)
+{
+	struct addition *first = begin("core.1"), *second = begin("core.2"), *third = begin("core.3"), *again = NULL;
+	(void)state;
+
+	freeze(&undo_hangs);
+	addition_abort(first);
+	addition_abort(second);
+	addition_abort(third);
+	assert_true(is_pending());
+	/* Its turn is still to come, and would take the new one along. */
+	assert_int_equal(addition_begin(base, path, "core.2", LONG_NS, &again, NULL), -EBUSY);
+	thaw();
+	event_base_dispatch(base);
+	assert_false(is_pending());
+	addition_abort(begin("core.2"));
+}
+
+static void note_pending(void *pending)
+{
+	*(bool *)pending = is_pending();
+}
+
+/* The bundle was looked at when they were given up, and could not be shipped. */
+static void when_a_slow_disk_has_taken_back_the_last_one_the_owner_hears_of_it(void **state)
+{
+	struct addition *first = begin("core.1"), *second = begin("core.2");
+	bool pending = true;
+	(void)state;
+
+	addition_on_taken_back(note_pending, &pending);
+	freeze(&undo_hangs);
+	addition_abort(first);
+	addition_abort(second);
+	thaw();
+	event_base_dispatch(base);
+	addition_on_taken_back(NULL, NULL);
+	assert_false(pending);
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void so_many_wait_for_a_dead_disk_and_no_more(void **state)
+{
+	struct addition *all[MANY];
+	char name[16];
+	int idle = descriptors();
+	(void)state;
+
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "core.%zu", i);
+		all[i] = begin(name);
+	}
+	freeze(&undo_hangs);
+	for (size_t i = 0; i < MANY; i++)
+		addition_abort(all[i]);
+	assert_in_range(descriptors() - idle, 2, 2 + MANY / 2);
+	thaw();
+	addition_finish();
+	assert_true(is_pending()); /* the others are left to the next sidecar */
+}
+
+static void what_a_dead_disk_keeps_is_left_to_the_next_sidecar_at_the_end(void **state)
+{
+	struct addition *first = begin("core.1"), *second = begin("core.2");
+	(void)state;
+
+	freeze(&undo_hangs);
+	addition_abort(first);
+	addition_abort(second);
+	addition_finish();
+	thaw();
+	assert_true(is_pending());
+	event_base_dispatch(base);
+	/* Nothing keeps the next one of that name waiting. */
+	addition_abort(begin("core.1"));
+}
+
 static void what_a_killed_process_has_begun_is_taken_back(void **state)
 {
 	struct addition *a = NULL;
 	(void)state;
 
 	*n_begins_to_die = 1;
-	assert_int_equal(addition_begin(path, FILE_NAME, LONG_NS, &a, NULL), -ECHILD);
-	assert_true(comes_true(is_not_pending));
+	assert_int_equal(addition_begin(base, path, FILE_NAME, LONG_NS, &a, NULL), -ECHILD);
+	/* Where the process that takes it back is late, its name is free only when the loop has seen the end of that process. */
+	event_base_dispatch(base);
+	assert_false(is_pending());
 	addition_abort(begin(FILE_NAME));
 }
 
@@ -276,13 +374,13 @@ static void a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_take
 
 	start_pumping();
 	freeze(&begin_hangs);
-	assert_int_equal(addition_begin(path, FILE_NAME, SHORT_NS, &a, &err), -ETIMEDOUT);
+	assert_int_equal(addition_begin(base, path, FILE_NAME, SHORT_NS, &a, &err), -ETIMEDOUT);
 	assert_true(n_pumped > 1); /* samples were taken meanwhile */
 	/* No second process hangs at the same disk. */
-	assert_int_equal(addition_begin(path, FILE_NAME, SHORT_NS, &a, &err), -EBUSY);
+	assert_int_equal(addition_begin(base, path, FILE_NAME, SHORT_NS, &a, &err), -EBUSY);
 	errand_set_pump(NULL, NULL);
 	thaw();
-	while (addition_begin(path, "other", LONG_NS, &a, &err) == -EBUSY)
+	while (addition_begin(base, path, "other", LONG_NS, &a, &err) == -EBUSY)
 		usleep(5000);
 	assert_non_null(a);
 	addition_abort(a);
@@ -339,6 +437,10 @@ int main(void)
 		TEST(what_the_bundle_has_already_stays),
 		TEST(an_addition_that_is_taken_back_leaves_no_trace),
 		TEST(what_a_killed_process_was_to_take_back_another_one_takes_back),
+		TEST(those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_it),
+		TEST(when_a_slow_disk_has_taken_back_the_last_one_the_owner_hears_of_it),
+		TEST(so_many_wait_for_a_dead_disk_and_no_more),
+		TEST(what_a_dead_disk_keeps_is_left_to_the_next_sidecar_at_the_end),
 		TEST(what_a_killed_process_has_begun_is_taken_back),
 		TEST(two_that_are_committed_at_once_are_both_in_the_manifest),
 		TEST(a_disk_that_does_not_answer_is_left_and_what_it_begins_later_is_taken_back),

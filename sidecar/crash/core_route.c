@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why there is no core. */
+/* Explains why there is no core. */
 #include "sidecar/crash/core_route.h"
 
 #include <stdio.h>

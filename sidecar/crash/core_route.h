@@ -11,9 +11,9 @@
 #define CORE_NEEDS_MAX 320
 
 /*
- * What would be needed for a core, as a clause that follows "needs". pattern: NULL if
- * it could not be read. dumped: according to the wait status a core was written
- * somewhere; status_known: there is such a status.
+ * Writes what would be needed for a core, as a clause that follows "needs". pattern: NULL
+ * if it could not be read. dumped: the wait status says that a core was written
+ * somewhere; status_known: there is a wait status.
  */
 void core_route_needs(const struct core_pattern *pattern, bool capturing, bool status_known, bool dumped,
 		      char *text, size_t size);

@@ -7,13 +7,13 @@
 
 /* X(id, label): why the core itself was not kept. */
 #define CORE_DROPS(X) \
-	X(BUSY, "busy")               /* more under way than are dealt with at a time */ \
-	X(RATE, "rate")               /* too many in a short time */ \
-	X(NO_CORE, "no_core")         /* what was handed over is none, or could not be read */ \
-	X(REPORT_ONLY, "report_only") /* nothing but the report is kept of this crash: a loop, or no room */ \
-	X(NO_FAILURE, "no_failure")   /* the container ended well in the end, and so nothing is kept of that end */ \
-	X(STALE, "stale")             /* of an earlier start, and whether it was told of is not known */ \
-	X(NO_ROOM, "no_room")         /* on the disk of the bundles, or by their bounds */ \
+	X(BUSY, "busy")               /* more cores than are processed at a time */ \
+	X(RATE, "rate")               /* too many cores in a short time */ \
+	X(NO_CORE, "no_core")         /* the file is not a core, or could not be read */ \
+	X(REPORT_ONLY, "report_only") /* only the report of this crash is kept: a loop, or no room */ \
+	X(NO_FAILURE, "no_failure")   /* the container ended successfully, so nothing is kept of its end */ \
+	X(STALE, "stale")             /* from an earlier start, and it is not known whether it was reported */ \
+	X(NO_ROOM, "no_room")         /* no room on the disk of the bundles, or within their limits */ \
 	X(TIMEOUT, "timeout")         /* packing it took too long */ \
 	X(FAILED, "failed")           /* packing it, or adding it to the bundle, failed */
 
@@ -35,8 +35,8 @@ enum backtrace_result {
 };
 
 struct core_stats {
-	uint64_t captured; /* taken up: a core, seen for the first time */
-	uint64_t packed, packed_bytes; /* now in bundles, and their size there */
+	uint64_t captured; /* cores that were accepted, each counted once */
+	uint64_t packed, packed_bytes; /* cores that are in bundles, and their size there */
 	uint64_t dropped[CORE_DROP_COUNT];
 	uint64_t backtraces[BACKTRACE_RESULT_COUNT];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A core that comes as a stream becomes a file. */
+/* Makes a file of a core that comes as a stream. */
 #include "sidecar/crash/core_stream.h"
 
 #include <errno.h>

@@ -15,8 +15,8 @@
 struct core_stream;
 
 /*
- * file: open for reading, the callee's; -1: nothing came of it, and why says why. left_out: bytes of the core's memory that are not
- * in the file, for there was no room for them. The stream is freed before.
+ * Called when the stream has ended and was freed. file is open for reading and belongs to the callee; -1: there is no file, and `why`
+ * gives the reason. left_out: bytes of the core's memory that are missing in the file because there was no room.
  */
 typedef void (*core_stream_done_fn)(int file, int64_t left_out, const char *why, void *arg);
 
@@ -33,7 +33,7 @@ int core_stream_has_room(const char *directory, struct err *err);
  */
 int core_stream_start(struct event_base *base, const char *directory, int pipe_fd, core_stream_done_fn done, void *arg,
 		      struct core_stream **ret_stream, struct err *err);
-/* Ends it without calling done. NULL is allowed. */
+/* Ends the stream without calling done. s may be NULL. */
 void core_stream_cancel(struct core_stream *s);
 
 #endif

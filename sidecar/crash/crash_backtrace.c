@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backtrace of a crash: made by a child, for the report or, when it comes too late, for the bundle. */
+/* Makes the backtrace of a crash in a child: for the report or, if it comes too late, for the bundle. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ void crash_begin_late_backtrace(struct crash *crash)
 
 	if (crash->backtrace_kept || (crash->unwound && !crash->backtrace.len))
 		return;
-	if (addition_begin(crash->bundle, "backtrace.txt", ADD_BEGINS_NS, &crash->late, &err) < 0)
+	if (addition_begin(crash->owner->base, crash->bundle, "backtrace.txt", ADD_BEGINS_NS, &crash->late, &err) < 0)
 		log_warning_limited("a backtrace was not kept: %s", err_text(&err));
 }
 
@@ -44,7 +44,7 @@ void crash_end_late_backtrace(struct crash *crash)
 	if (!crash->late)
 		return;
 	if (crash->backtrace.len &&
-	    addition_commit(crash->late, crash->owner->base, &crash->backtrace, NULL, ADD_WITHIN_NS, on_late_added, crash, &err) >= 0) {
+	    addition_commit(crash->late, &crash->backtrace, NULL, ADD_WITHIN_NS, on_late_added, crash, &err) >= 0) {
 		crash->adding_late = true;
 		return;
 	}
@@ -76,7 +76,7 @@ static void on_unwound(const struct child_result *r, void *arg)
 	crash_free_if_over(crash);
 }
 
-/* No backtrace, and nobody is told from within crashes_take. */
+/* Reports from the event loop that there is no backtrace, because crashes_take must not call back. */
 static void without_backtrace(evutil_socket_t fd, short what, void *arg)
 {
 	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };
@@ -97,8 +97,8 @@ static void on_opener_ended(const struct child_result *r, void *arg)
 }
 
 /*
- * Whoever reads a core opens no file itself: this child does, inside the container's root. Its directories may lie on
- * a filesystem that hangs, which holds up this child alone. Returns the unwinder's end of the socket.
+ * The unwinder, which reads the core, opens no file itself: this child does, inside the container's root. Directories there may
+ * be on a filesystem that hangs, and then only this child hangs. Returns the unwinder's end of the socket.
  */
 static int start_opener(struct crash *crash, struct err *err)
 {

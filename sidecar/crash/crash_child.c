@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that are installed beside the sidecar, and read what a user wrote. */
+/* Runs the programs that are installed beside the sidecar and read data of users. */
 #include <errno.h>
 #include <linux/landlock.h>
 #include <stdbool.h>
@@ -11,15 +11,15 @@
 
 #define ERRORS_MAX 4096
 
-/* Said once: nothing depends on Landlock, but who has to judge the confinement wants to know that a layer is not there. */
+/* Logs once if there is no Landlock: nothing depends on it, but people who judge the confinement need to know. */
 static void say_what_kernel_lacks(void)
 {
-	static bool said;
+	static bool logged;
 
-	if (!said && syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
+	if (!logged && syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) <= 0)
 		log_info("this kernel has no Landlock (Linux 5.13, enabled): programs that read cores are confined by seccomp and "
 			 "limits alone");
-	said = true;
+	logged = true;
 }
 
 int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done, struct child **ret_child, struct err *err)

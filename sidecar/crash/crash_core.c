@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The core of a crash: compressed into its bundle by a child. */
+/* Has a child compress the core of a crash into its bundle. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static bool add_core(struct crash *crash, const cJSON *json, const char *sha256,
 		log_warning_limited("the core of %s (PID %d) is incomplete: %.150s", crash->info.comm, (int)crash->info.pid,
 				    json_str(json, "why") ? json_str(json, "why") : "no reason was given");
 	crash->packed_bytes = (uint64_t)MAX(json_int(json, "bytesOut", 0), (int64_t)0);
-	return addition_commit(crash->core, crash->owner->base, NULL, sha256, ADD_WITHIN_NS, on_core_added, crash, err) >= 0;
+	return addition_commit(crash->core, NULL, sha256, ADD_WITHIN_NS, on_core_added, crash, err) >= 0;
 }
 
 static void on_packed(const struct child_result *r, void *arg)
@@ -106,7 +106,7 @@ int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err)
 
 	if (spool_room < ROOM_MIN)
 		return set_no_room(err);
-	if (addition_begin(crash->bundle, crash->info.core_file, ADD_BEGINS_NS, &crash->core, err) < 0)
+	if (addition_begin(crash->owner->base, crash->bundle, crash->info.core_file, ADD_BEGINS_NS, &crash->core, err) < 0)
 		return -err->code;
 	room = room_for_core(crash, (uint64_t)spool_room);
 	if (room < ROOM_MIN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a core and its backtrace tell of a crash. */
+/* Reads what a core and its backtrace show of a crash. */
 #include "sidecar/crash/crash_info.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a core and its backtrace show of a crash, in the few words that reports have
- * room for. All of it comes from a hostile container, so it is printable text of
- * bounded length.
+ * Holds what a core and its backtrace show of a crash, as short as a report needs it.
+ * All of it comes from a hostile container, so it is printable text of bounded
+ * length.
  */
 #ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
 #define AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
@@ -14,9 +14,9 @@
 #include "lib/err.h"
 
 struct crash_info {
-	bool known; /* there is a core; else nothing below counts */
-	bool unwound; /* and a backtrace of it */
-	pid_t pid, tid; /* of the container; 0: not known */
+	bool known; /* there is a core; if not, the other members mean nothing */
+	bool unwound; /* there is a backtrace of the core */
+	pid_t pid, tid; /* in the container's PID namespace; 0: not known */
 	int signal; /* 0: not known */
 	unsigned int threads;
 	char comm[32], executable[128];
@@ -25,8 +25,10 @@ struct crash_info {
 	char python[160]; /* "crash.py:12 in f" */
 	char sentence[240]; /* the backtrace's first line */
 	char core_file[64]; /* in the bundle; "": none is kept */
+	/* Not the kernel wrote it, but a debugger (gcore): its process may live on, although it names a signal. */
+	bool by_debugger;
 	bool cut; /* the core was cut: a limit or a full disk */
-	int64_t left_out; /* bytes of its memory that the node agent brought and the sidecar had no room for; 0: none, or none is wanted */
+	int64_t left_out; /* bytes of its memory that the node agent sent and the sidecar had no room for; 0: none, or no core is wanted */
 };
 
 /*
@@ -35,10 +37,10 @@ struct crash_info {
  */
 int crash_info_of_summary(const char *json, const char *backtrace, struct crash_info *info, struct err *err);
 
-/* "deref_null (boom.so)", "boom.so+0x1139", "0x0 in no module"; "": no frame is known. */
+/* Writes "deref_null (boom.so)", "boom.so+0x1139" or "0x0 in no module"; "" if no frame is known. Returns text. */
 const char *crash_info_where(const struct crash_info *info, char *text, size_t size);
 
-/* core.COMM.PID.zst */
+/* Sets info->core_file to core.COMM.PID.zst. */
 void crash_info_name_core(struct crash_info *info);
 
 #endif

@@ -13,8 +13,8 @@
 #include "sidecar/crash/crashes.h"
 
 /*
- * To begin. The disk has just taken the bundle, so this is for a busy machine: samples go on, and
- * the launcher waits for two seconds at most, however long we do.
+ * The longest wait for an addition to begin. The disk has just accepted the bundle, so only a busy
+ * machine needs long. Samples go on meanwhile, and the launcher waits for two seconds at most.
  */
 #define ADD_BEGINS_NS (10 * NS_PER_SEC)
 #define ADD_WITHIN_NS (300 * NS_PER_SEC) /* to make a file durable: a core of gigabytes on a slow disk */
@@ -27,12 +27,13 @@ struct crash {
 	struct crash_info info;
 	struct strbuf backtrace;
 	struct child *unwinder, *opener, *packer; /* NULL: does not run; opener: opens files for the unwinder */
-	struct event *without_unwinder; /* when it could not be started; NULL: it could */
+	struct event *without_unwinder; /* set if the unwinder could not be started; else NULL */
 	bool unwound, packed, settled; /* settled: kept or dropped */
 	bool backtrace_kept;
+	bool users_own; /* it is no crash, and its file is left where it is */
 	struct addition *core; /* the core, for its bundle */
-	struct addition *late; /* a backtrace that comes when the bundle is committed */
-	bool adding_late; /* that is being committed */
+	struct addition *late; /* a backtrace that comes after the bundle was committed */
+	bool adding_late; /* `late` is being committed */
 	uint64_t packed_bytes; /* of the core, while it is being committed */
 	char *bundle; /* NULL: dropped, or not settled */
 	void *note;
@@ -48,27 +49,30 @@ struct crashes {
 	struct crash *list; /* oldest first */
 	/* Each crash advances it by SPACING_NS; it may be at most BURST of them ahead of now. */
 	int64_t paid_until_ns;
-	int64_t left_until_ns; /* the same for those that are left where they are */
-	int64_t looks_until_ns; /* the same for looks at what is handed over */
+	int64_t left_until_ns; /* the same for cores that are left where they are, for the next sidecar */
+	int64_t looks_until_ns; /* the same for looks at files that the launcher sends as cores */
 	struct errand looking; /* reads what a core is */
 };
 
-/* Frees it when it is settled and no work on it is under way. */
+/* Frees the crash if it is settled and no work on it is under way. */
 void crash_free_if_over(struct crash *crash);
 
 /*
- * Starts work->argv[0], which is installed beside us, with an empty environment: ours has credentials. done's argument is
- * the crash. (crash_child.c)
+ * Starts work->argv[0], a program beside the sidecar, with an empty environment, because ours has credentials. The argument of
+ * done is the crash. (crash_child.c)
  */
 int crash_start_child(struct crash *crash, struct child_work *work, child_done_fn done, struct child **ret_child, struct err *err);
 
-/* The backtrace (crash_backtrace.c). Its end calls unwound(), or completes the late one; never from within the start. */
+/*
+ * Starts to make the backtrace (crash_backtrace.c). When it is made, calls unwound() or completes the late backtrace; never from
+ * within this call.
+ */
 void crash_start_unwinder(struct crash *crash);
-/* Begun before there is one: as long as it is on its way, the bundle stays where it is. */
+/* Begin and end the addition of a late backtrace. It begins before there is a backtrace, so that the bundle stays in the spool. */
 void crash_begin_late_backtrace(struct crash *crash);
 void crash_end_late_backtrace(struct crash *crash);
 
-/* The core (crash_core.c): into its bundle, of at most spool_room bytes. -ENOSPC: not even a small one fits. */
+/* Starts to compress the core into its bundle, to at most spool_room bytes (crash_core.c). -ENOSPC: not even a small core fits. */
 int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err);
 
 #endif

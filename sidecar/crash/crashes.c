@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cores of one container. */
+/* Handles the cores of one container. */
 #include "sidecar/crash/crashes.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/failure_class.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/crash/crash_internal.h"
 #include "sidecar/core/elf_core.h"
 
-/* Whoever can crash can do so without end, and each time costs a child: so many at once, then one for each so long. */
+/* Each crash costs a child, and a container may crash without end. So BURST crashes are handled at once, then one per SPACING_NS. */
 #define BURST 60
 #define SPACING_NS (10 * NS_PER_SEC)
 /* A look costs a fork. After each hello of a launcher there is one for each core that lies in its container. */
@@ -122,7 +124,8 @@ void crash_free_if_over(struct crash *crash)
 	if (!crash->settled || (crash->bundle && (!crash->packed || !crash->unwound || crash->adding_late)))
 		return;
 	taken_note(crash->owner->taken, &crash->key, true, crash->bundle);
-	crash->owner->callbacks.over(&crash->key, crash->owner->callbacks.arg);
+	if (!crash->users_own)
+		crash->owner->callbacks.over(&crash->key, crash->owner->callbacks.arg);
 	remove_crash(crash);
 }
 
@@ -168,6 +171,7 @@ void crash_drop(struct crash *crash, enum core_drop why)
 {
 	crash->owner->stats->dropped[why]++;
 	crash->settled = true;
+	crash->users_own = why == CORE_DROP_NO_CORE;
 	child_cancel(TAKE_PTR(crash->unwinder));
 	crash_free_if_over(crash);
 }
@@ -188,8 +192,34 @@ struct core_look {
 	struct core_key key;
 	struct err err; /* why it is no core; code 0: it is one */
 	struct elf_identity id;
-	bool cut;
+	bool cut, by_debugger;
 };
+
+/*
+ * The kernel writes a core for these alone. A debugger (gcore) writes one of a process that lives
+ * on, and notes no signal.
+ */
+static bool dumps_core(int signo)
+{
+	return signal_is_of_crash(signo) || signo == SIGQUIT || signo == SIGXCPU ||
+	       signo == SIGXFSZ || signo == SIGSYS;
+}
+
+static int first_type(const struct elf_core *core, const struct elf_note *note, void *arg)
+{
+	(void)core;
+	*(uint32_t *)arg = note->type;
+	return 1;
+}
+
+/* The kernel begins with the thread that crashed, a debugger with the process. */
+static bool is_by_debugger(const struct elf_core *core)
+{
+	uint32_t type = 0;
+
+	elf_core_each_note(core, first_type, &type);
+	return type == NT_PRPSINFO;
+}
 
 static void look_at_core(const void *arg, void *out)
 {
@@ -201,7 +231,10 @@ static void look_at_core(const void *arg, void *out)
 	if (elf_core_open(*core_fd, &core, &look->err) < 0)
 		return;
 	elf_core_identify(&core, &look->id);
+	if (look->id.tid > 0 && !dumps_core(look->id.signal))
+		err_set(&look->err, ENOEXEC, "no signal ended its process: a debugger wrote it");
 	look->cut = core.file_size < core.should_size;
+	look->by_debugger = is_by_debugger(&core);
 	elf_core_close(&core);
 }
 
@@ -215,6 +248,7 @@ static void identify(struct crash *crash, const struct core_look *look, const st
 	crash->info.tid = id->tid > 0 ? id->tid : hint->tid;
 	crash->info.signal = id->signal > 0 && id->signal < 65 ? id->signal : hint->signal;
 	crash->info.cut = look->cut;
+	crash->info.by_debugger = look->by_debugger;
 	/* A summary wants no more than what comes first. */
 	crash->info.left_out = crash->owner->mode == CORES_FULL ? hint->left_out : 0;
 	copy_name(crash->info.comm, sizeof(crash->info.comm), id->comm[0] ? id->comm : hint->comm);
@@ -247,7 +281,7 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
 	return false;
 }
 
-/* Takes one of burst and one in spacing_ns; false: there is none left. */
+/* Whether the rate allows another: burst at once, then one per spacing_ns. If so, counts it in *until_ns. */
 static bool is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
 {
 	int64_t now = now_boottime_ns(), from = MAX(*until_ns, now);
@@ -259,8 +293,8 @@ static bool is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
 }
 
 /*
- * One that came while others were dealt with is left where it is, for the next sidecar. But not all of a
- * storm, which would fill the disk of a container that has cores only because of us.
+ * Refuses a core. If too many cores are being processed, the file is left where it is, for the next sidecar; but not
+ * every file of a storm, which would fill the disk of a container that writes cores only because of us.
  */
 static struct crash *refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
 {
@@ -271,20 +305,26 @@ static struct crash *refuse(struct crashes *c, int core_fd, const struct core_ke
 	return NULL;
 }
 
+/* It has cost a look, and no more. The file may be the user's, so it is left where it is. */
+static struct crash *pass_over(struct crashes *c, int core_fd, const struct err *why, struct err *err)
+{
+	close(core_fd);
+	c->stats->dropped[CORE_DROP_NO_CORE]++;
+	*err = *why;
+	/* Which a soft mount answers; to the caller it would mean that the descriptor is still its own. */
+	if (err->code == ETIMEDOUT)
+		err->code = EIO;
+	return NULL;
+}
+
 static struct crash *begin(struct crashes *c, int core_fd, const struct core_look *look, const struct core_hint *hint,
 			   struct err *err)
 {
-	struct crash *crash = look->err.code ? NULL : calloc(1, sizeof(*crash));
+	struct crash *crash = calloc(1, sizeof(*crash));
 
 	if (!crash) {
 		close(core_fd);
-		c->stats->dropped[CORE_DROP_NO_CORE] += look->err.code != 0;
-		*err = look->err;
-		if (!err->code)
-			err_set(err, ENOMEM, "crash");
-		/* Which a soft mount answers; to the caller it would mean that the descriptor is still its own. */
-		if (err->code == ETIMEDOUT)
-			err->code = EIO;
+		err_set(err, ENOMEM, "crash");
 		return NULL;
 	}
 	crash->owner = c;
@@ -347,6 +387,8 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 		close(core_fd);
 		return NULL;
 	}
+	if (found.err.code)
+		return pass_over(c, core_fd, &found.err, err);
 	if (count(c) >= CRASHES_MAX) {
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
 		return refuse(c, core_fd, &key, CORE_DROP_BUSY);
@@ -362,10 +404,10 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 	append(c, crash);
 	crash_start_unwinder(crash);
 	if (before && before->bundle) {
-		/* A sidecar that was killed before the core was kept. Whether it had a backtrace the bundle tells (-EEXIST). */
+		/* An earlier sidecar was killed before it kept the core. -EEXIST will show whether the bundle has a backtrace. */
 		_cleanup_free_ char *bundle = strdup(before->bundle);
 
-		/* Nobody else will settle it. */
+		/* The container does not get this crash, so it is settled here. */
 		if (bundle)
 			keep(crash, bundle, false, NULL);
 		else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cores of a container. A child (afterglow-unwind) makes the backtrace of each
- * for its report; when the report's bundle is committed, another child (afterglow-pack)
- * compresses the core into it. The event loop waits for neither.
+ * Handles the cores of a container. A child (afterglow-unwind) makes the backtrace of
+ * each core for its report; when the report's bundle is committed, another child
+ * (afterglow-pack) compresses the core into it. The event loop waits for neither.
  *
  * Life of a crash: crashes_take starts it. unwound() is called once, with or without a
  * backtrace. The container reports it and calls crash_keep with the place of the
@@ -21,12 +21,12 @@
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/crash/taken.h"
 
-#define CRASHES_MAX 8 /* under way at a time; what comes beyond them is dropped and said */
+#define CRASHES_MAX 8 /* processed at a time; further cores are dropped and counted */
 #define BACKTRACE_MAX (512 * 1024)
 
 enum cores_mode { CORES_OFF, CORES_SUMMARY, CORES_FULL };
 
-/* "off", "summary", "full"; false: none of these. */
+/* Parses "off", "summary" or "full"; false if text is none of these. */
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode);
 
 struct crash;
@@ -34,31 +34,31 @@ struct crashes;
 
 struct crashes_callbacks {
 	void (*unwound)(struct crash *crash, void *arg);
-	/* A core, or a backtrace that came late, is in its bundle now, or will not be. */
+	/* A core, or a late backtrace, was added to its bundle, or could not be. */
 	void (*added)(void *arg);
-	/* Nothing more is wanted of that core. */
+	/* That core is not needed any more. */
 	void (*over)(const struct core_key *key, void *arg);
 	void (*idle)(void *arg);
-	/* How many bytes of a core fit beside the bundles; the disk is asked, and may take its time. */
+	/* Returns how many bytes of a core fit beside the bundles. It asks the disk, and may take long. */
 	int64_t (*room)(void *arg);
 	void *arg;
 };
 
-/* root_fd (the container's /, -1: none), taken and stats stay the caller's. NULL: no memory. */
+/* root_fd (the container's /, -1: none), taken and stats stay the caller's. Returns NULL if there is no memory. */
 struct crashes *crashes_new(struct event_base *base, enum cores_mode mode, int root_fd, struct taken *taken,
 			    struct core_stats *stats, const struct crashes_callbacks *callbacks);
 /*
- * Calls over() for those that are still being kept, because the launcher is about to end, and only
- * it can remove their files. They are read to their end from our descriptors.
+ * Calls over() for cores that are still being kept, because the launcher is about to end, and only
+ * it can remove their files. The cores are read to their end through our descriptors.
  */
 void crashes_let_go(const struct crashes *c);
-/* Kills the children; what they were writing is not kept. NULL is allowed. */
+/* Kills the children; what they were writing is not kept. c may be NULL. */
 void crashes_free(struct crashes *c);
 bool crashes_busy(const struct crashes *c);
 /* Whether cores or backtraces are on their way into bundles. */
 bool crashes_keeping(const struct crashes *c);
 
-/* What the launcher knows of a core from its file's name; 0 and "" if the name does not have it. */
+/* What the launcher knows about a core from its file's name; members are 0 or "" if the name does not show them. */
 struct core_hint {
 	pid_t pid, tid;
 	int signal;
@@ -78,11 +78,11 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct crash *crash, const void *arg), const void *arg);
 
 const struct crash_info *crash_info(const struct crash *crash);
-/* What the kernel dumped, in bytes, and when (CLOCK_REALTIME). */
+/* When the kernel wrote the core, Unix time in ns. */
 int64_t crash_unix_ns(const struct crash *crash);
 /* Whether unwound() was called. */
 bool crash_is_unwound(const struct crash *crash);
-/* The text, "" without one. */
+/* The text of the backtrace; "" if there is none. */
 const struct strbuf *crash_backtrace(const struct crash *crash);
 
 /* A pointer for the code that reports the crash; freed with the crash. */
@@ -90,8 +90,8 @@ void crash_set_note(struct crash *crash, void *note);
 void *crash_note(const struct crash *crash);
 
 /*
- * To be called when it is certain in which bundle its report will be, before that is there: a sidecar after a killed one finds
- * there whether it was reported.
+ * To be called when it is certain in which bundle its report will be, before that bundle exists. If this sidecar is killed, the next
+ * sidecar looks there to find out whether the crash was reported.
  */
 void crash_will_be_in(struct crash *crash, const char *bundle);
 
@@ -101,7 +101,7 @@ void crash_will_be_in(struct crash *crash, const char *bundle);
  * the backtrace if it is missing. May free crash and call idle().
  */
 void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace);
-/* Drops core and backtrace, for the reason why. May call idle(). */
+/* Drops core and backtrace, for the reason why. With CORE_DROP_NO_CORE over() is not called. May call idle(). */
 void crash_drop(struct crash *crash, enum core_drop why);
 
 #endif

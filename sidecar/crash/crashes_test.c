@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@
 #include "sidecar/store/extend.h"
 
 #define SEED "sidecar/pack/testdata/fuzz/elf_core/small"
+#define SEED_SIGNAL_AT 264 /* pr_cursig of its only thread */
+#define SEED_TYPE_AT 240 /* of its first note, the thread's */
 #define BURST 60
 #define STORM 300
 
@@ -212,6 +215,94 @@ static void what_is_no_core_is_counted_as_such(void **state)
 	assert_int_equal(stats.captured, 0);
 }
 
+/* As gcore does: the process lives on, and the file is the user's. */
+static void a_core_without_a_signal_is_no_crash_and_stays_where_it_is(void **state)
+{
+	_cleanup_strbuf_ struct strbuf core = STRBUF_INIT(8192);
+	const struct core_hint hint = { .pid = 7, .comm = "x" };
+	struct err err = { 0 };
+	(void)state;
+
+	assert_int_equal(file_read(AT_FDCWD, SEED, &core, NULL), 0);
+	assert_int_equal(core.data[SEED_SIGNAL_AT], SIGSEGV);
+	core.data[SEED_SIGNAL_AT] = 0;
+	assert_int_equal(file_put(dir_fd, "core.7", core.data, core.len, 0600, NULL), 0);
+	assert_null(crashes_take(crashes, openat(dir_fd, "core.7", O_RDONLY | O_CLOEXEC), &hint, &err));
+	assert_int_equal(err.code, ENOEXEC);
+	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
+	assert_int_equal(stats.captured, 0);
+	assert_int_equal(n_over, 0);
+}
+
+/* One of SEED with another byte. */
+static struct crash *take_changed(int number, size_t at, char byte)
+{
+	_cleanup_strbuf_ struct strbuf core = STRBUF_INIT(8192);
+	char name[24];
+
+	assert_int_equal(file_read(AT_FDCWD, SEED, &core, NULL), 0);
+	core.data[at] = byte;
+	snprintf(name, sizeof(name), "core.%d", number);
+	assert_int_equal(file_put(dir_fd, name, core.data, core.len, 0600, NULL), 0);
+	return take_again(number);
+}
+
+static void one_of_each_signal_that_dumps_core_is_taken(void **state)
+{
+	static const int signals[] = { SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS, SIGTRAP };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		struct crash *crash = take_changed((int)i, SEED_SIGNAL_AT, (char)signals[i]);
+
+		assert_non_null(crash);
+		assert_int_equal(crash_info(crash)->signal, signals[i]);
+		assert_false(crash_info(crash)->by_debugger);
+		crash_drop(crash, CORE_DROP_NO_FAILURE);
+	}
+}
+
+/* Nothing in it says that no signal ended its process. */
+static void one_without_a_thread_is_taken(void **state)
+{
+	struct crash *crash = take_changed(1, SEED_TYPE_AT, NT_AUXV);
+	(void)state;
+
+	assert_non_null(crash);
+	assert_int_equal(crash_info(crash)->signal, 0);
+	crash_drop(crash, CORE_DROP_NO_FAILURE);
+	assert_int_equal(n_over, 1);
+}
+
+/* As gcore does it at a breakpoint: the core names SIGTRAP, and the file is the user's. */
+static void the_core_of_a_debugger_is_known_and_stays_where_it_is(void **state)
+{
+	struct crash *crash = take_changed(1, SEED_TYPE_AT, NT_PRPSINFO);
+	(void)state;
+
+	assert_non_null(crash);
+	assert_true(crash_info(crash)->by_debugger);
+	crash_drop(crash, CORE_DROP_NO_CORE);
+	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
+	assert_int_equal(n_over, 0);
+	assert_false(crashes_busy(crashes));
+}
+
+static void what_is_no_core_takes_no_place_of_a_crash(void **state)
+{
+	(void)state;
+
+	for (int i = 0; i < 2 * BURST; i++)
+		assert_null(take_changed(i, SEED_SIGNAL_AT, 0));
+	for (int i = 0; i < BURST; i++) {
+		struct crash *crash = take(2 * BURST + i);
+
+		assert_non_null(crash);
+		crash_drop(crash, CORE_DROP_NO_FAILURE);
+	}
+	assert_int_equal(stats.dropped[CORE_DROP_RATE], 0);
+}
+
 static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 {
 	char bundle[96];
@@ -293,6 +384,11 @@ int main(void)
 		TEST(of_many_one_after_the_other_so_many_are_taken),
 		TEST(a_bundle_waits_for_a_backtrace_that_is_on_its_way),
 		TEST(what_is_no_core_is_counted_as_such),
+		TEST(a_core_without_a_signal_is_no_crash_and_stays_where_it_is),
+		TEST(one_of_each_signal_that_dumps_core_is_taken),
+		TEST(one_without_a_thread_is_taken),
+		TEST(the_core_of_a_debugger_is_known_and_stays_where_it_is),
+		TEST(what_is_no_core_takes_no_place_of_a_crash),
 		TEST(a_core_that_does_not_answer_stays_the_callers),
 		TEST(a_core_that_could_not_be_read_is_taken_from_the_caller),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cores were dealt with. */
+/* Remembers which cores were processed. */
 #include "sidecar/crash/taken.h"
 
 #include <errno.h>

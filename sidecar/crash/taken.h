@@ -17,7 +17,7 @@
 #define TAKEN_MAX 256 /* cores that are remembered; the oldest is forgotten */
 #define TAKEN_PATH_MAX 1024
 
-/* One core: another under the same name has another time or inode. */
+/* Identifies a core. Another core under the same name has another time or inode. */
 struct core_key {
 	uint64_t dev, ino;
 	int64_t mtime_ns;
@@ -26,13 +26,16 @@ struct core_key {
 
 struct taken_core {
 	struct core_key key;
-	bool done; /* the core itself is kept too, or given up; else only its report is */
-	char *bundle; /* where the report is, from the root; NULL: none was kept */
+	bool done; /* the core itself was kept too, or given up; false: only its report was kept */
+	char *bundle; /* the bundle with the report, from the root; NULL: none was kept */
 };
 
 struct taken;
 
-/* dirfd: where the file is kept, stays the caller's; -1: in memory only. NULL: no memory. A file that is none of ours counts as empty. */
+/*
+ * Reads the list. dirfd, the directory of the file, stays the caller's; -1: the list is only in memory. A file that is not such a list
+ * counts as empty. Returns NULL if there is no memory.
+ */
 struct taken *taken_new(int dirfd);
 void taken_free(struct taken *t);
 
@@ -40,12 +43,12 @@ void taken_free(struct taken *t);
 bool taken_remembers(const struct taken *t);
 
 struct core_key taken_key(int core_fd);
-/* Valid until the next taken_note; NULL: never seen. */
+/* Finds a core in the list; NULL if it is not there. Valid until the next taken_note. */
 const struct taken_core *taken_find(const struct taken *t, const struct core_key *key);
-/* Notes a core; durably, if there is a file. bundle: NULL keeps what was noted before. */
+/* Notes a core, durably if there is a file. If bundle is NULL, the bundle that was noted before stays. */
 void taken_note(struct taken *t, const struct core_key *key, bool done, const char *bundle);
 
-/* Pure: the file's lines. */
+/* Parses a line of the file. Pure. */
 bool taken_parse_line(const char *line, struct taken_core *ret_core);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last snapshot of a container as JSON. */
+/* Makes JSON of the last snapshot of a container. */
 #include "sidecar/http/live_memory.h"
 
 #include "lib/json.h"

@@ -6,7 +6,7 @@
  *	{"podUID": "...", "containers": [{"container", "processCount", "memory": as in report.json, "components": as there,
  *	 "otherProcesses": {"count", "bytes"}, "processes": as in report.json, without command lines}]}
  *
- * Anybody who reaches the port can read it, so it has the names of processes and never their
+ * Every process that reaches the port can read it, so it has the names of processes and never their
  * command lines. components and otherProcesses together account for all processes of the last
  * sweep; processes lists the largest.
  */

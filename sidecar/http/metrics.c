@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar's metrics in Prometheus' text format 0.0.4. */
+/* Prints the sidecar's metrics in Prometheus' text format 0.0.4. */
 #include "sidecar/http/metrics.h"
 
 #include <inttypes.h>

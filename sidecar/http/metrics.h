@@ -23,11 +23,11 @@ struct container_values {
 	char name[64];
 	struct memory memory; /* usage -1: no sample yet */
 	uint32_t n_processes;
-	uint64_t samples; /* that were taken so far */
+	uint64_t samples; /* the number of samples so far */
 	int64_t delay_ns; /* from one sample to the next */
 	int64_t spilled; /* bytes of objects on the disk; -1: not known */
 	int64_t spill_left_ns; /* until the disk is full; -1: never, or not known */
-	int64_t growth; /* bytes per hour by which memory grows towards its limit; 0: it does not */
+	int64_t growth; /* bytes per hour by which memory grows towards its limit; 0: it does not grow */
 	int64_t growth_left_ns; /* with growth: until memory reaches its limit */
 };
 
@@ -38,7 +38,7 @@ struct pod_values {
 	int64_t last_failure_unix_ns; /* 0: none */
 	int64_t spool_bytes; /* -1: there is no spool */
 	int64_t spool_bundles;
-	bool spool_failing; /* it cannot be written */
+	bool spool_failing; /* the spool cannot be written */
 	uint64_t dropped[DROP_COUNT]; /* as in struct spool_stats */
 	uint64_t counted; /* as in struct spool_stats */
 	bool takes_cores; /* the options ask for cores */
@@ -47,7 +47,7 @@ struct pod_values {
 	bool store_failing; /* the last attempt to ship a bundle failed */
 	uint64_t shipped, ship_failed[SHIP_KIND_COUNT]; /* as in struct shipper_stats */
 	int64_t heartbeat_age_ns, longest_pause_ns; /* of the event loop */
-	uint64_t output_dropped; /* lines and reports, because nothing read stdout or stderr */
+	uint64_t output_dropped; /* lines and reports that were dropped, because no process read stdout or stderr */
 };
 
 /* Appends the metrics of v. The ceiling of out should be METRICS_TEXT_MAX. */

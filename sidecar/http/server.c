@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP on the pod, on evhttp. */
+/* Serves HTTP on the pod, with evhttp. */
 #include "sidecar/http/server.h"
 
 #include <arpa/inet.h>
@@ -90,7 +90,7 @@ static bool is_known(struct evhttp_request *request, const char *tag)
 	return known && strcmp(known, tag) == 0;
 }
 
-/* Where the bundles go, and whether they get there; null: nowhere. */
+/* Describes the store and whether bundles reach it; null if there is no store. */
 static cJSON *store_to_json(const struct http_server *s)
 {
 	const struct spool_stats *spool = keeper_spool_stats(sidecar_keeper(s->sidecar));
@@ -107,7 +107,7 @@ static cJSON *store_to_json(const struct http_server *s)
 	return json;
 }
 
-/* Where they wait; null: nowhere. */
+/* Describes the spool; null if there is no spool. */
 static cJSON *spool_to_json(const char *wrong)
 {
 	cJSON *json = cJSON_CreateObject();
@@ -143,7 +143,7 @@ static void add_warnings(const struct http_server *s, cJSON *json)
 		sidecar_each(s->sidecar, add_warning, warnings);
 }
 
-/* FNV-1a of what is told of the places, and of warnings: they change without a failure. */
+/* FNV-1a of the answer's state of store and spool, and of its warnings, which change also without a new failure. */
 static uint32_t digest_state(const struct http_server *s)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
@@ -185,7 +185,7 @@ static bool is_restless(const struct http_server *s)
 
 #define TAG_MAX 64
 
-/* Of letters, digits and dashes, and not longer: the operator takes no other. */
+/* Makes the tag, which has only letters, digits and dashes and fits into TAG_MAX, because the operator accepts no other. */
 static const char *make_tag(const struct http_server *s, char tag[static TAG_MAX])
 {
 	const struct shipper_stats *ship = keeper_ship_stats(sidecar_keeper(s->sidecar));
@@ -212,7 +212,7 @@ static void on_failures(struct evhttp_request *request, void *arg)
 		return;
 	}
 	json = journal_to_json(sidecar_journal(s->sidecar));
-	/* Whose they are: by the time somebody asks, the address may be another pod's. */
+	/* The reader checks the pod: when its request arrives, the address may belong to another pod. */
 	json_set_str(json, "podUID", sidecar_pod_uid(s->sidecar));
 	json_set_str(json, "tag", tag);
 	add_places(s, json);
@@ -356,7 +356,7 @@ static uint16_t port_of(int fd)
 	return ntohs(((struct sockaddr_in *)&address)->sin_port);
 }
 
-/* Of this process, with our port on this side and somebody on the other. */
+/* Counts this process's connections to our port. */
 static unsigned int count_connections(const struct http_server *s)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -398,7 +398,7 @@ static void on_recount(evutil_socket_t fd, short what, void *arg)
 	check_connections(arg);
 }
 
-/* Asked for a bufferevent, NULL: the usual one. */
+/* Called by evhttp for each new connection, which it counts. Returns NULL, so that evhttp makes its usual bufferevent. */
 static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
 	struct http_server *s = arg;
@@ -409,10 +409,10 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 	return NULL;
 }
 
-/* The one of this process: to a listener's error callback evhttp gives an argument of its own. */
+/* The server of this process. It is static because evhttp passes its own argument to a listener's error callback. */
 static struct http_server *the_server;
 
-/* No descriptor is left: libevent would say so and come back at once, for ever. */
+/* No descriptor is left. Without this callback libevent would log that and try again at once, without end. */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	const struct timeval later = { .tv_sec = 1 };

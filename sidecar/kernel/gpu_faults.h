@@ -23,14 +23,14 @@ enum gpu_whose {
 struct gpu_evidence {
 	enum gpu_whose whose;
 	struct gpu_fault fault; /* the fault that explains most; the first of several such */
-	int64_t age_ns; /* between it and the death, at least */
+	int64_t age_ns; /* the least time between the fault and the death */
 	char line[GPU_LINE_MAX]; /* escaped */
 };
 
 /*
- * Searches from the container's start (begin_us by the kernel's clock, -1 unknown) to the death,
- * but at most half an hour back, because a collective operation may wait that long for a GPU that
- * is gone.
+ * Searches the log from the container's start (begin_us by the kernel's clock, -1 unknown) to the
+ * death, but at most half an hour back, because a collective operation may wait that long for a GPU
+ * that is gone.
  */
 void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us, const struct gpus *gpus,
 		     struct gpu_evidence *ret_evidence);

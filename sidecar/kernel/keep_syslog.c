@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up root but for reading the kernel log. */
+/* Gives up root, except for the right to read the kernel log. */
 #include "sidecar/kernel/keep_syslog.h"
 
 #include <errno.h>

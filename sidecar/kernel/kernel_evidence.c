@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel log says of one death. */
+/* Finds what a kernel log says about a death. */
 #include "sidecar/kernel/kernel_evidence.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ struct search {
 	const struct kernel_question *q;
 	bool found, by_cgroup, by_pid, of_command, group;
 	bool unclear; /* one of the victims in its cgroup may have been the command, or a thread of it */
-	bool unplaced; /* so may one whose cgroup is not known */
+	bool unplaced; /* the same may be true of a victim in an unknown cgroup */
 	unsigned int kills, killed, others;
 	struct oom_kill kill;
 };
@@ -40,7 +40,7 @@ bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm)
 	return s->name[n] == '\0' || s->name[n] == ' ' || n == COMM_MAX;
 }
 
-/* By name, size and time, all of which must be there: each alone fits a process of any other container. */
+/* Whether name, size and time all fit a process of the container. Each of them alone would fit processes of other containers, too. */
 static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k)
 {
 	int64_t rss = oom_kill_rss(k);
@@ -121,12 +121,12 @@ static void visit(const struct oom_kill *k, void *arg)
 	s->by_pid = s->by_pid || pid;
 	unclear = (!k->is_process && !pid) || k->n_group_pids + 1 < k->killed;
 	s->unclear = s->unclear || (unclear && match == OOM_OURS);
-	s->unplaced = s->unplaced || (unclear && match == OOM_CGROUP_UNTOLD);
+	s->unplaced = s->unplaced || (unclear && match == OOM_CGROUP_UNKNOWN);
 	if (pid || (match == OOM_OURS && !s->q->shared))
 		take(s, k, true);
 	else if (match == OOM_OURS)
 		s->others += k->killed;
-	else if (match == OOM_CGROUP_UNTOLD && !(s->found && s->by_cgroup) && is_suspect(s->q, k))
+	else if (match == OOM_CGROUP_UNKNOWN && !(s->found && s->by_cgroup) && is_suspect(s->q, k))
 		take(s, k, false);
 }
 
@@ -209,10 +209,11 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		e.limit = k->limit;
 		e.kills = s.kills;
 		e.killed = s.killed;
+		e.table = k->processes;
 		e.by_pid = s.by_cgroup && s.by_pid;
 		if (s.by_cgroup && q->command > 0)
 			e.victim = s.of_command ? KERNEL_VICTIM_COMMAND :
-				   s.unclear	? KERNEL_VICTIM_UNTOLD :
+				   s.unclear	? KERNEL_VICTIM_UNKNOWN :
 						  KERNEL_VICTIM_OTHER;
 		e.group = s.of_command && s.group;
 		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);

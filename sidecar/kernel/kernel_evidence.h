@@ -13,39 +13,41 @@
 #include "sidecar/kernel/oom_kills.h"
 
 #define KERNEL_LINE_MAX 200
-/* kernel.log: the whole report of our OOM kill, else this many lines of the end. */
+/* kernel.log has the whole report of our OOM kill; if there is none, it has the last KERNEL_TAIL_LINES lines. */
 #define KERNEL_TAIL_LINES 200
 #define KERNEL_EXCERPT_MAX (256 * 1024)
 
 /* Which process the OOM killer took. Only PIDs decide that, and only where the log's can be mapped to the container's. */
-enum kernel_victim { KERNEL_VICTIM_UNTOLD, KERNEL_VICTIM_COMMAND, KERNEL_VICTIM_OTHER };
+enum kernel_victim { KERNEL_VICTIM_UNKNOWN, KERNEL_VICTIM_COMMAND, KERNEL_VICTIM_OTHER };
 
 struct kernel_evidence {
-	const char *needs; /* static: what it would take to read the log; NULL: it was read */
+	const char *needs; /* what is needed to read the log, static text; NULL: it was read */
 	bool oom; /* the log has an OOM kill in the container */
 	/*
 	 * Its cgroup or PID is the container's; if false, only name, size and time match, which
 	 * makes it likely.
 	 */
 	bool by_cgroup;
-	bool by_pid; /* with by_cgroup: the PID of a process of the container is in it */
+	bool by_pid; /* with by_cgroup: the record names the PID of a process of the container */
 	enum kernel_victim victim; /* with by_cgroup: over all kills in the container */
 	bool group; /* with victim COMMAND: it was killed with its whole cgroup, or with a cgroup above */
 	enum oom_where where; /* which memory ran out */
-	int64_t age_ns; /* between the kill and the death, at least; -1 unknown */
+	int64_t age_ns; /* the least time between the kill and the death; -1 unknown */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
 	unsigned int kills; /* OOM kills in the container since the last report, with by_cgroup; else 1 */
-	unsigned int killed; /* processes that they took */
+	unsigned int killed; /* the number of processes that these kills took */
+	/* The number of processes in the kernel's table of that kill, which has all processes under the limit; 0: there is no table. */
+	unsigned int table;
 	unsigned int others; /* with a shared cgroup: processes taken in it that are not known to be the container's */
 	bool rules_out; /* the log reaches back far enough, has no gap, and would name the command's PID */
 	pid_t pid; /* in the node's PID namespace */
 	int64_t rss; /* bytes that the victim held; -1 unknown */
-	char name[KERNEL_LINE_MAX]; /* the victim; this and what follows is escaped */
+	char name[KERNEL_LINE_MAX]; /* the victim's name; all texts here are escaped */
 	char memcg[KERNEL_LINE_MAX]; /* the cgroup that ran out, "" unknown */
-	char below[KERNEL_LINE_MAX]; /* where CONTAINER: memcg's path below the container's, "ray_node_1/user"; "": the same */
-	bool elsewhere; /* where CONTAINER: memcg is the victim's cgroup, which is not below the container's */
+	char below[KERNEL_LINE_MAX]; /* with OOM_WHERE_CONTAINER: memcg's path below the container's, "ray-node_1/user"; "": the same */
+	bool elsewhere; /* with OOM_WHERE_CONTAINER: memcg is the victim's cgroup, which is not below the container's */
 	char line[KERNEL_LINE_MAX]; /* "Memory cgroup out of memory: Killed process ..." */
-	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of ours, "" none */
+	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of the container, "" none */
 	struct gpu_evidence gpu;
 };
 
@@ -53,8 +55,8 @@ struct kernel_evidence {
 
 /* A process that was seen in the container. */
 struct kernel_suspect {
-	const char *name; /* as a person knows it: "ray::leak", "python3 leak.py" */
-	int64_t rss; /* bytes, at the last look */
+	const char *name; /* the name that a person uses for it: "ray::leak", "python3 leak.py" */
+	int64_t rss; /* bytes, in the last sample */
 	pid_t pid; /* in the node's PID namespace, 0 unknown */
 };
 
@@ -64,8 +66,8 @@ bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm);
 struct kernel_question {
 	struct oom_self self;
 	bool own_lines; /* the log comes from the node agent, so each crash in it is of a process of the pod */
-	bool shared; /* its cgroup has processes of others too, so only known processes are its own */
-	pid_t command; /* in the node's PID namespace, 0 unknown; then those of the suspects are known as well */
+	bool shared; /* foreign processes share its cgroup, so only known processes count as its own */
+	pid_t command; /* in the node's PID namespace, 0 unknown; if it is known, the suspects' PIDs are, too */
 	/*
 	 * Start of the container: a kill of its command counts from here on, even if reports were
 	 * made since.
@@ -79,7 +81,7 @@ struct kernel_question {
 	size_t n_suspects;
 };
 
-/* Answers the question from the log. excerpt gets the lines for kernel.log. */
+/* Answers the question from the log. Appends the lines for kernel.log to excerpt. */
 void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
 			  struct strbuf *excerpt);
 

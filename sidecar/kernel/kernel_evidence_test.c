@@ -212,7 +212,7 @@ static void lines_without_a_cgroup_count_no_kills(void **state)
 	ask(&f, CGROUP);
 	assert_true(f.e.oom && !f.e.by_cgroup);
 	assert_int_equal(f.e.kills, 1);
-	assert_int_equal(f.e.victim, KERNEL_VICTIM_UNTOLD);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_UNKNOWN);
 }
 
 static void where_pids_are_known_no_name_counts(void **state)
@@ -290,11 +290,12 @@ static void a_thread_may_stand_for_the_command(void **state)
 		const char *table, *row;
 		enum kernel_victim victim;
 		bool rules_out;
+		uint32_t n; /* of the table */
 	} rows[] = {
-		{ NULL, NULL, KERNEL_VICTIM_UNTOLD, false },
-		{ "[  pid  ]   uid  tgid total_vm      rss name", "[     90]     0    70        9        9 thread", KERNEL_VICTIM_COMMAND, false },
-		{ "[  pid  ]   uid  tgid total_vm      rss name", "[     90]     0    90        9        9 child", KERNEL_VICTIM_OTHER, true },
-		{ "[  pid  ]   uid  total_vm      rss name", "[     90]     0     9        9 child", KERNEL_VICTIM_UNTOLD, false },
+		{ NULL, NULL, KERNEL_VICTIM_UNKNOWN, false, 0 },
+		{ "[  pid  ]   uid  tgid total_vm      rss name", "[     90]     0    70        9        9 thread", KERNEL_VICTIM_COMMAND, false, 1 },
+		{ "[  pid  ]   uid  tgid total_vm      rss name", "[     90]     0    90        9        9 child", KERNEL_VICTIM_OTHER, true, 1 },
+		{ "[  pid  ]   uid  total_vm      rss name", "[     90]     0     9        9 child", KERNEL_VICTIM_UNKNOWN, false, 1 },
 	};
 	const struct kernel_question q = with_known_pids();
 	(void)state;
@@ -315,6 +316,7 @@ static void a_thread_may_stand_for_the_command(void **state)
 		assert_true(f.e.oom && f.e.by_cgroup);
 		assert_int_equal(f.e.victim, rows[i].victim);
 		assert_int_equal(f.e.rules_out, rows[i].rules_out);
+		assert_int_equal(f.e.table, rows[i].n);
 	}
 }
 
@@ -349,14 +351,14 @@ static void in_a_shared_cgroup_only_known_processes_are_ours(void **state)
 	assert_true(f.e.oom && f.e.by_cgroup);
 }
 
-static void whose_limit_it_was_is_told_apart(void **state)
+static void the_cgroup_that_met_its_limit_is_identified(void **state)
 {
 	static const struct {
 		const char *memcg, *below;
 		bool elsewhere;
 	} rows[] = {
 		{ CGROUP, "", false },
-		{ CGROUP "/ray_node_1/user", "ray_node_1/user", false },
+		{ CGROUP "/ray-node_1/user", "ray-node_1/user", false },
 		{ CGROUP "/a\033b", "a\\x1bb", false },
 		{ "/user.slice/run-1.scope", "", true },
 		{ CGROUP "x/user", "", true },
@@ -463,7 +465,7 @@ static void a_crash_is_known_by_name_or_by_pid(void **state)
 	assert_non_null(strstr(f.e.crash, "segfault at 77"));
 }
 
-static void a_gap_is_said(void **state)
+static void a_gap_is_reported(void **state)
 {
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
@@ -523,13 +525,13 @@ int main(void)
 		cmocka_unit_test(a_thread_may_stand_for_the_command),
 		cmocka_unit_test(a_cgroup_wins_over_a_name),
 		cmocka_unit_test(in_a_shared_cgroup_only_known_processes_are_ours),
-		cmocka_unit_test(whose_limit_it_was_is_told_apart),
+		cmocka_unit_test(the_cgroup_that_met_its_limit_is_identified),
 		cmocka_unit_test(a_whole_log_without_the_command_rules_its_kill_out),
 		cmocka_unit_test(a_report_between_the_kill_of_the_command_and_its_end_hides_it_not),
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),
 		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),
-		cmocka_unit_test(a_gap_is_said),
+		cmocka_unit_test(a_gap_is_reported),
 		cmocka_unit_test(a_long_log_is_cut_to_its_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's word on one container's death. */
+/* Reads what the kernel log says about a container's death. */
 #include "sidecar/kernel/kernel_log.h"
 
 #include <errno.h>
@@ -48,7 +48,8 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 		     const char *pod_uid, const struct kernel_log_options *options)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CGROUP_TEXT_MAX);
-	char path[64], *isolated;
+	char path[64];
+	const char *isolated;
 	int version;
 
 	kernel_log_close(k);
@@ -59,9 +60,9 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
 	/* Ray may have moved the launcher below before we came. */
-	isolated = strstr(k->cgroup, "/" ISOLATION_NODE_PREFIX);
+	isolated = isolation_node(k->cgroup);
 	if (isolated)
-		*isolated = '\0';
+		k->cgroup[isolated - k->cgroup] = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
 	gpus_read(root_fd, &k->gpus);
 	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
@@ -117,7 +118,7 @@ static size_t list_suspects(const struct kernel_log *k, const struct process *to
 	return n;
 }
 
-/* What it has by now does not explain a later death. */
+/* Notes how far the log was read, because older records do not explain a later death. */
 static void look_is_done(struct kernel_log *k, const struct kmsg_log *log)
 {
 	for (size_t i = log->n; i-- > 0;)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines about OOM kills and crashes in the kernel log, of Linux 3.10 to 6.18. */
+/* Parses the lines about OOM kills and crashes in the kernel log of Linux 3.10 to 6.18. */
 #include "sidecar/kernel/kmsg_parse.h"
 
 #include <string.h>

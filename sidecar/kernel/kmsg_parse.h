@@ -18,7 +18,7 @@
 /* One line of the log. text points into the caller's buffer and is not terminated. */
 struct kmsg_record {
 	int priority; /* facility << 3 | level */
-	int64_t seq; /* -1: syslog(2) does not tell */
+	int64_t seq; /* -1: not known, as with syslog(2) */
 	int64_t time_us; /* since boot, by the kernel's own clock; -1: printk.time is off */
 	bool continues; /* the text continues that of the last record (before 4.9) */
 	const char *text;
@@ -32,13 +32,14 @@ static inline bool kmsg_from_kernel(const struct kmsg_record *r)
 
 /*
  * Parses the result of a read(2) of /dev/kmsg: "PRIORITY,SEQ,USEC,FLAGS[,...];TEXT\n", then
- * " KEY=VALUE\n" lines, which are left out. Decodes \xNN in place. False: it is not such a record.
+ * " KEY=VALUE\n" lines, which are left out. Decodes \xNN in place. Returns false if it is not such a
+ * record.
  */
 bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record);
 
 /*
  * Parses the next line from syslog(2), "<PRIORITY>[ SEC.USEC][ CALLER] TEXT", and moves
- * *p behind it. False at the end. Lines of another form are skipped.
+ * *p behind it. Returns false at the end. Lines of another form are skipped.
  */
 bool kmsg_next_syslog(const char **p, const char *end, struct kmsg_record *ret_record);
 
@@ -48,23 +49,23 @@ bool kmsg_next_syslog(const char **p, const char *end, struct kmsg_record *ret_r
 
 enum kmsg_kind {
 	KMSG_OTHER,
-	KMSG_OOM_INVOKED, /* name: whose allocation failed. Begins a report. */
+	KMSG_OOM_INVOKED, /* begins a report. name: the process that could not allocate memory */
 	KMSG_OOM_MEMORY, /* "memory: usage 980kB, limit 980kB": usage, limit */
 	KMSG_OOM_LIMIT, /* before 5.0: task_memcg "killed as a result of limit of" oom_memcg */
 	KMSG_OOM_TABLE, /* header of the table of processes: columns */
-	KMSG_OOM_ROW, /* looks like a row of it: see kmsg_parse_row */
+	KMSG_OOM_ROW, /* looks like a row of that table: see kmsg_parse_row */
 	KMSG_OOM_CONSTRAINT, /* since 5.0: "oom-kill:constraint=...": scope, both memcgs, name, pid, uid */
-	KMSG_OOM_CHOSEN, /* before 5.0: "Kill process": scope, name, pid. Another may be killed for it. */
-	KMSG_OOM_KILLED, /* "Killed process": name, pid, sizes; scope where the line tells */
-	KMSG_OOM_GROUP, /* task_memcg goes as a whole (memory.oom.group) */
+	KMSG_OOM_CHOSEN, /* before 5.0: "Kill process": scope, name, pid. The kernel may kill another process in its place. */
+	KMSG_OOM_KILLED, /* "Killed process": name, pid, sizes; scope if the line has it */
+	KMSG_OOM_GROUP, /* all processes of task_memcg are killed (memory.oom.group) */
 	KMSG_CRASH, /* "x[1]: segfault at ...", "traps: x[1] ...": name, pid */
 };
 
 enum kmsg_scope { KMSG_SCOPE_UNKNOWN, KMSG_SCOPE_MEMCG, KMSG_SCOPE_GLOBAL };
 
-/* Where the numbers stand in a row of the table: 1 is the first after the brackets, 0: the kernel has no such column. */
+/* The columns of the table: 1 is the first number after the brackets; 0: the kernel has no such column. */
 struct kmsg_columns {
-	unsigned int rss, count; /* count: how many there are before the name */
+	unsigned int rss, count; /* count: the number of columns before the name */
 	unsigned int tgid;
 };
 
@@ -78,7 +79,7 @@ struct kmsg_line {
 	int64_t anon, file, shmem; /* bytes resident */
 	int64_t usage, limit; /* bytes */
 	struct kmsg_columns columns;
-	char name[KMSG_NAME_MAX]; /* as it is: print it escaped */
+	char name[KMSG_NAME_MAX]; /* unescaped: escape it to print it */
 	char task_memcg[KMSG_PATH_MAX], oom_memcg[KMSG_PATH_MAX];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the kernel log, by syslog(2) or by /dev/kmsg. */
+/* Reads the kernel log, by syslog(2) or by /dev/kmsg. */
 #include "sidecar/kernel/kmsg_read.h"
 
 #include <errno.h>

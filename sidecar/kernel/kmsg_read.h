@@ -49,7 +49,7 @@ static inline const char *kmsg_text(const struct kmsg_log *log, size_t i)
  */
 int kmsg_read(struct kmsg_log *ret_log, struct err *err);
 
-/* Each way by itself. fd: /dev/kmsg, O_NONBLOCK. */
+/* Read the log in one of the two ways only. fd: /dev/kmsg, opened with O_NONBLOCK. */
 int kmsg_read_syslog(struct kmsg_log *log, struct err *err);
 int kmsg_read_device(int fd, struct kmsg_log *log, struct err *err);
 

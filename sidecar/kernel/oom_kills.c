@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OOM kills that a kernel log tells of. */
+/* Finds the OOM kills in a kernel log. */
 #include "sidecar/kernel/oom_kills.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #define GROUP_GAP_US 100000 /* between two lines of a group: its processes are killed in one loop, which prints a line for each */
 #define JOINED_MAX 1024
 #define TELLING_MIN 16 /* a tail of a cgroup path that is shorter tells nothing */
-#define ID_DIGITS_MIN 12 /* of a container's ID or a UID, in hexadecimal: a tail with it is nobody else's by chance */
+#define ID_DIGITS_MIN 12 /* hexadecimal digits of a container's ID or a UID; paths that end with so many are not equal by chance */
 
 struct finder {
 	const struct kmsg_log *log;
@@ -168,8 +168,8 @@ static void on_line(struct finder *f, size_t i, const struct kmsg_line *l)
 }
 
 /*
- * syslog(2) breaks a line where a process's name holds a newline: whole again, it is
- * one whose parts have the same time. Returns how many records were taken.
+ * syslog(2) breaks a line at a newline in a process's name. This joins consecutive
+ * records of the same time again, and parses the line. Returns how many it joined.
  */
 static size_t parse_joined(const struct kmsg_log *log, size_t i, struct kmsg_line *ret_line)
 {
@@ -256,7 +256,7 @@ static const char *telling_part(const char *cgroup)
 	return strcmp(cgroup, "/") == 0 ? "" : cgroup;
 }
 
-/* What of path comes behind the cgroup, of which perhaps only the last part is known; NULL: it does not lead into it. */
+/* The rest of path behind the cgroup, of which perhaps only the last part is known; NULL: path is not in it. */
 static const char *rest_behind(const char *path, const char *cgroup)
 {
 	const char *part = telling_part(cgroup);
@@ -282,7 +282,7 @@ static bool has_id(const char *part)
 	return run == ID_DIGITS_MIN;
 }
 
-/* Not so of "/user.slice/session-1.scope", which every machine in a container has. */
+/* Whether the end of the path identifies the cgroup. "/user.slice/session-1.scope" does not: every machine in a container has it. */
 static bool tail_is_nobody_elses(const char *path, const char *cgroup)
 {
 	return (telling_part(cgroup) == cgroup && is_in(path, cgroup)) || has_id(telling_part(cgroup));
@@ -316,14 +316,14 @@ enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *s
 	bool known = telling_part(self->cgroup)[0] != '\0';
 
 	if (!k->task_memcg[0])
-		return OOM_CGROUP_UNTOLD;
+		return OOM_CGROUP_UNKNOWN;
 	if (leads_into(k->task_memcg, self->cgroup))
-		return tail_is_nobody_elses(k->task_memcg, self->cgroup) ? OOM_OURS : OOM_CGROUP_UNTOLD;
+		return tail_is_nobody_elses(k->task_memcg, self->cgroup) ? OOM_OURS : OOM_CGROUP_UNKNOWN;
 	if (!self->pod_uid)
-		return known ? OOM_NOT_OURS : OOM_CGROUP_UNTOLD;
+		return known ? OOM_NOT_OURS : OOM_CGROUP_UNKNOWN;
 	if (!names_pod(k->task_memcg, self->pod_uid))
 		return OOM_NOT_OURS;
-	return known ? OOM_NOT_OURS : OOM_CGROUP_UNTOLD;
+	return known ? OOM_NOT_OURS : OOM_CGROUP_UNKNOWN;
 }
 
 enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *self)

@@ -224,22 +224,22 @@ static const struct {
 	{ "v2, the pod's limit", POD_SLICE SCOPE, POD_SLICE, { "/.." SCOPE, POD_UID }, OOM_OURS, OOM_WHERE_POD },
 	{ "v2, the limit of all pods", POD_SLICE SCOPE, "/kubepods.slice", { "/.." SCOPE, POD_UID }, OOM_OURS, OOM_WHERE_ABOVE },
 	{ "v2, another container of the pod", POD_SLICE OTHER_SCOPE, POD_SLICE, { "/.." SCOPE, POD_UID }, OOM_NOT_OURS, 0 },
-	{ "v2, ours unknown: the pod's at least", POD_SLICE SCOPE, POD_SLICE SCOPE, { "/", POD_UID }, OOM_CGROUP_UNTOLD, 0 },
+	{ "v2, ours unknown: the pod's at least", POD_SLICE SCOPE, POD_SLICE SCOPE, { "/", POD_UID }, OOM_CGROUP_UNKNOWN, 0 },
 	{ "v2, ours unknown, another pod", "/kubepods.slice/kubepods-podaaaaaaaa_29e1_478b_b365_4cb5dfc7d6fb.slice/x", "", { "/", POD_UID }, OOM_NOT_OURS, 0 },
-	{ "nothing known of us", POD_SLICE SCOPE, POD_SLICE, { "", NULL }, OOM_CGROUP_UNTOLD, 0 },
-	{ "nothing known of it", "", "", { "/.." SCOPE, POD_UID }, OOM_CGROUP_UNTOLD, 0 },
+	{ "nothing known of us", POD_SLICE SCOPE, POD_SLICE, { "", NULL }, OOM_CGROUP_UNKNOWN, 0 },
+	{ "nothing known of it", "", "", { "/.." SCOPE, POD_UID }, OOM_CGROUP_UNKNOWN, 0 },
 	{ "exec, its own cgroup", "/user/afterglow-4455-0", "/user/afterglow-4455-0", { "/user/afterglow-4455-0", NULL }, OOM_OURS, OOM_WHERE_CONTAINER },
 	{ "exec, a limit above", "/user/afterglow-4455-0", "/user", { "/user/afterglow-4455-0", NULL }, OOM_OURS, OOM_WHERE_ABOVE },
 	{ "exec, another", "/user/afterglow-4455-01", "/user/afterglow-4455-01", { "/user/afterglow-4455-0", NULL }, OOM_NOT_OURS, 0 },
 	{ "a short path is no tail of others", "/pod/a", "/pod/a", { "/a", NULL }, OOM_NOT_OURS, 0 },
 	{ "a short UID is no UID", "/kubepods/pod1/c", "/kubepods/pod1/c", { "/", "1" }, OOM_NOT_OURS, 0 },
 	{ "a long way up", "/a/0123456789abcdef/c", "/a", { "/../../../0123456789abcdef/c", NULL }, OOM_OURS, OOM_WHERE_ABOVE },
-	{ "a tail that others may have: name, size and time may tell", "/docker/x/user.slice/user-0.slice/session-1.scope", "", { "/user.slice/user-0.slice/session-1.scope", NULL }, OOM_CGROUP_UNTOLD, 0 },
-	{ "the same, seen from beside", "/docker/x/system.slice/ray-worker.service", "", { "/../ray-worker.service", NULL }, OOM_CGROUP_UNTOLD, 0 },
+	{ "a tail that others may have: name, size and time may tell", "/docker/x/user.slice/user-0.slice/session-1.scope", "", { "/user.slice/user-0.slice/session-1.scope", NULL }, OOM_CGROUP_UNKNOWN, 0 },
+	{ "the same, seen from beside", "/docker/x/system.slice/ray-worker.service", "", { "/../ray-worker.service", NULL }, OOM_CGROUP_UNKNOWN, 0 },
 	{ "a directory named ..x", "/..x/0123456789abcdef", "/..x/0123456789abcdef", { "/..x/0123456789abcdef", NULL }, OOM_OURS, OOM_WHERE_CONTAINER },
 };
 
-static void cgroups_tell_whose_it_was(void **state)
+static void cgroups_identify_the_container_of_a_kill(void **state)
 {
 	unsigned int wrong = 0;
 	(void)state;
@@ -278,7 +278,7 @@ int main(void)
 		cmocka_unit_test(kills_without_a_report_stand_alone),
 		cmocka_unit_test(a_report_without_its_kill_is_none),
 		cmocka_unit_test(a_kill_without_a_report_is_of_no_group_before_it),
-		cmocka_unit_test(cgroups_tell_whose_it_was),
+		cmocka_unit_test(cgroups_identify_the_container_of_a_kill),
 		cmocka_unit_test(global_is_the_node),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

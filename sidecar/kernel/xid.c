@@ -117,7 +117,7 @@ static bool parse_xid(struct span s, struct gpu_fault *f)
 	f->xid = (int)xid;
 	f->meaning = xid_meaning(f->xid, &f->blame);
 	if (!f->meaning) {
-		/* Not known to end a program: it is told and explains nothing. */
+		/* An unknown Xid is reported, but explains no death. */
 		f->blame = GPU_NOTICE;
 		f->meaning = "the driver reported an Xid that NVIDIA's catalog explains";
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command itself, from fork to exec. */
+/* Starts the command: from fork to exec. */
 #include "sidecar/launch/command.h"
 
 #include <errno.h>
@@ -81,14 +81,14 @@ static void wait_for_tcp(const char *address)
 	const struct timespec pause = { .tv_sec = 1 };
 	char host[256];
 	const char *colon = strrchr(address, ':');
-	int64_t begin = now_ns(), said = begin;
+	int64_t begin = now_ns(), logged = begin;
 
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
 	while (!tcp_accepts(host, colon + 1)) {
-		if (now_ns() - said >= WAIT_TCP_REPORT_S * NS_PER_SEC) {
-			said = now_ns();
+		if (now_ns() - logged >= WAIT_TCP_REPORT_S * NS_PER_SEC) {
+			logged = now_ns();
 			fprintf(stderr, PROGRAM "waiting for %s since %lld s\n", address,
-				(long long)((said - begin) / NS_PER_SEC));
+				(long long)((logged - begin) / NS_PER_SEC));
 		}
 		nanosleep(&pause, NULL);
 	}

@@ -15,8 +15,8 @@ struct exec_failure {
 };
 
 /*
- * Zeroed memory that a child of fork(2) shares with us, and that command_run fills in. The child's exec or end unmaps it there.
- * A pipe would do as well, but would cost descriptors that the command may lack. NULL: the kernel has no memory for it.
+ * Returns zeroed memory that a child of fork(2) shares with us, and that command_run fills in. The child's exec or end unmaps it
+ * there. A pipe would work as well, but would cost descriptors that the command may lack. NULL: the kernel has no memory for it.
  */
 struct exec_failure *exec_failure_new(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's end of the sidecar's socket. */
+/* Connects to the sidecar's socket, and sends and receives messages. */
 #include "sidecar/launch/connection.h"
 
 #include <errno.h>

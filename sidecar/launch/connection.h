@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher's end of the sidecar's socket: messages with or without descriptors. No function
- * blocks unless its comment says so.
+ * Connects to the sidecar's socket, and sends and receives messages with or without descriptors. No
+ * function blocks unless its comment says so.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
@@ -24,7 +24,7 @@
  */
 int connection_open(const char *socket_path);
 
-/* The same for a socket that was connected before us: it is not handed on to the command. */
+/* Uses a socket that was connected before the launcher started; the command does not inherit it. Returns it, or -errno. */
 int connection_adopt(int socket_fd);
 
 /*
@@ -33,7 +33,7 @@ int connection_adopt(int socket_fd);
  */
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
-/* The same, but waits until there is room for it. */
+/* Does the same, but waits until there is room for the message. */
 bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
 /*

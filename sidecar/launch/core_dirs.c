@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directories in which cores will appear. */
+/* Watches the directories in which cores will appear. */
 #include "sidecar/launch/core_dirs.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 #include "sidecar/launch/clock.h"
 
-#define FORGET_NS (60 * NS_PER_SEC) /* a directory that nobody works in any more */
+#define FORGET_NS (60 * NS_PER_SEC) /* after this time without a process that works in it, a directory is not watched any more */
 #define PROCESSES_MAX 8192
 
 void core_dirs_init(struct core_dirs *d, pid_t launcher)
@@ -185,7 +185,10 @@ static void walk(struct scan *s, int fd, const char *rest)
 	}
 }
 
-/* Where a process works: most share a few directories, which a stat tells without opening them. */
+/*
+ * Watches the directory in which a process works. Most processes share a few directories, and stat recognizes these without
+ * opening them.
+ */
 static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 {
 	struct core_dir *known;
@@ -237,7 +240,7 @@ static int by_pid(const void *a, const void *b)
 	return *(const pid_t *)a - *(const pid_t *)b;
 }
 
-/* Whose child somebody is does not change from foreign to ours or back: it is asked once. */
+/* Adds a process. Whether it is ours is looked up once, because a process never changes from foreign to ours or back. */
 static void take_process(struct family *f, const struct family *before, pid_t pid)
 {
 	const pid_t *known = bsearch(&pid, before->pids, (size_t)before->n, sizeof(pid), by_pid);
@@ -273,7 +276,10 @@ static bool is_ours(const struct family *f, pid_t pid)
 	return found && f->ours[found - f->pids];
 }
 
-/* And the ancestor itself: what it works in, the command begins in. Generation by generation, until one brings nobody new. */
+/*
+ * Marks the ancestor and its descendants, generation by generation, until a round finds none. The ancestor is included because the
+ * command starts in its working directory.
+ */
 static void find_descendants(struct family *f, pid_t ancestor)
 {
 	for (bool changed = true; changed;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directories in which cores will appear, each with an inotify watch for files that are closed. */
+/* Watches the directories in which cores will appear, by an inotify watch on each for files that are closed. */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_DIRS_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORE_DIRS_H
 
@@ -23,7 +23,7 @@ struct core_dir {
 
 struct core_dirs {
 	int inotify_fd; /* -1: none */
-	pid_t launcher; /* 1: every process is the container's; else those that descend from it are */
+	pid_t launcher; /* 1: every process belongs to the container; else only its descendants do */
 	struct core_dir list[CORE_DIRS_MAX];
 };
 
@@ -41,14 +41,14 @@ void core_dirs_scan(struct core_dirs *d, const struct core_pattern *pattern, int
 /* Finds a directory by its inotify watch; NULL: it is no longer watched. */
 const struct core_dir *core_dirs_find(const struct core_dirs *d, int watch);
 
-/* Keeps watching it at least until then, even if no process works in it. */
+/* Keeps watching dir at least until until_ns, even if no process works in it. */
 void core_dirs_keep(struct core_dirs *d, const struct core_dir *dir, int64_t until_ns);
 
-/* Calls fn with the names in it, CORE_NAMES_MAX at most. */
+/* Calls fn with the names in dir, at most CORE_NAMES_MAX. */
 void core_dir_each_name(const struct core_dir *dir, void (*fn)(const struct core_dir *dir, const char *name, void *arg),
 			void *arg);
 
-/* The last component of the pattern: the file's. */
+/* The last component of the pattern, which is that of the file's name. */
 const char *core_dirs_file_component(const struct core_pattern *pattern);
 
 #endif

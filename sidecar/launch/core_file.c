@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that may be a core. */
+/* Examines a file that may be a core. */
 #include "sidecar/launch/core_file.h"
 
 #include <elf.h>
@@ -12,9 +12,9 @@
 
 #include "sidecar/launch/clock.h"
 
-#define QUIET_NS (2 * NS_PER_SEC) /* found, and unchanged for this long: nobody writes it any more */
+#define QUIET_NS (2 * NS_PER_SEC) /* a file that has not changed for this long is not being written any more */
 
-/* Where the filesystem has leases, it tells whether anybody has the file open for writing. */
+/* Whether a process may still write to the file. A lease shows that; on a filesystem without leases, the time of the last change. */
 static bool may_be_written_to(int fd, const struct stat *st, enum core_found found)
 {
 	struct timespec now;

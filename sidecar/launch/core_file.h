@@ -31,8 +31,8 @@ enum core_found {
 };
 
 /*
- * Opens DIR/NAME for reading if it is a regular file that begins as an ELF core
- * does. -EAGAIN: it may still be written to; -ENOENT: it is no core. A FIFO, a
+ * Opens DIR/NAME for reading if it is a regular file that begins like an ELF core.
+ * -EAGAIN: a process may still write to it; -ENOENT: it is not a core. A FIFO, a
  * device or a link is not even opened.
  */
 int core_file_open(int dir_fd, const char *name, enum core_found found, struct core_key *ret_key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node's core pattern. */
+/* Reads the node's core pattern, and matches names against it. */
 #include "sidecar/launch/core_pattern.h"
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ bool core_pattern_read(const char *proc, struct core_pattern *ret_pattern)
 	if (!read_line(proc, "core_pattern", text, sizeof(text)))
 		return false;
 	read_line(proc, "core_uses_pid", uses_pid, sizeof(uses_pid));
-	/* What the kernel can do it lists since 6.17; before that "@" is taken for a file's name, as it was until 6.16. */
+	/* The kernel lists its abilities since 6.17. Without the list, "@" counts as part of a file's name, as it was before 6.16. */
 	read_line(proc, "core_modes", modes, sizeof(modes));
 	core_pattern_parse(text, uses_pid[0] == '1', strstr(modes, "socket") != NULL, ret_pattern);
 	return true;

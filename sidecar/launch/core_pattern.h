@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node's /proc/sys/kernel/core_pattern: where the kernel puts cores, and
- * whether a file's name can be that of one (core(5)).
+ * Reads the node's /proc/sys/kernel/core_pattern, which says where the kernel puts
+ * cores, and decides whether a file's name can be that of a core (core(5)).
  *
  * The kernel expands the pattern for each process that dumps. The launcher does not
  * know which process that will be, so it matches names against the pattern instead:
@@ -29,7 +29,7 @@ struct core_pattern {
 	char text[CORE_PATTERN_MAX + 16]; /* without '|' and '@'; with what core_uses_pid adds */
 };
 
-/* What a name shows. 0 and "" if the pattern has no such specifier. */
+/* What the name of a core shows. Members are 0 or "" if the pattern has no such specifier. */
 struct core_name {
 	pid_t pid; /* %p: of the container's namespace */
 	pid_t tid; /* %i */
@@ -40,15 +40,15 @@ struct core_name {
 /* Parses a pattern. sockets: the kernel supports '@' (kernel/core_modes lists it). Pure. */
 void core_pattern_parse(const char *text, bool uses_pid, bool sockets, struct core_pattern *ret_pattern);
 
-/* Reads the pattern from PROC/sys/kernel. False: it cannot be read. */
+/* Reads the pattern from PROC/sys/kernel. Returns false if it cannot be read. */
 bool core_pattern_read(const char *proc, struct core_pattern *ret_pattern);
 
-/* Whether a component of the pattern is a plain name: unescaped into ret_name, without specifiers. */
+/* Whether a component of the pattern is a plain name, without specifiers. If so, ret_name is that name, unescaped. */
 bool core_component_literal(const char *component, char ret_name[static CORE_PATTERN_MAX + 16]);
 
 /*
- * Whether the kernel can make name of this component of a pattern. The work is bounded for any
- * name.
+ * Whether the kernel can expand this component of a pattern to name. If so, ret_name is what the name
+ * shows. The work is bounded for any name.
  */
 bool core_component_match(const char *component, const char *name, struct core_name *ret_name);
 

@@ -53,7 +53,7 @@ static void a_name_is_matched_and_read_back(void **state)
 	static const struct {
 		const char *component, *name;
 		bool matches;
-		struct core_name told;
+		struct core_name parsed;
 	} rows[] = {
 		{ "core", "core", true, { 0 } },
 		{ "core", "core.1", false, { 0 } },
@@ -80,28 +80,28 @@ static void a_name_is_matched_and_read_back(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct core_name told = { 0 };
+		struct core_name parsed = { 0 };
 
-		if (core_component_match(rows[i].component, rows[i].name, &told) != rows[i].matches)
+		if (core_component_match(rows[i].component, rows[i].name, &parsed) != rows[i].matches)
 			fail_msg("%s and %s", rows[i].component, rows[i].name);
 		if (!rows[i].matches)
 			continue;
-		assert_int_equal(told.pid, rows[i].told.pid);
-		assert_int_equal(told.tid, rows[i].told.tid);
-		assert_int_equal(told.signal, rows[i].told.signal);
-		assert_string_equal(told.comm, rows[i].told.comm);
+		assert_int_equal(parsed.pid, rows[i].parsed.pid);
+		assert_int_equal(parsed.tid, rows[i].parsed.tid);
+		assert_int_equal(parsed.signal, rows[i].parsed.signal);
+		assert_string_equal(parsed.comm, rows[i].parsed.comm);
 	}
 }
 
 static void a_name_that_fits_in_too_many_ways_is_given_up(void **state)
 {
 	char name[256];
-	struct core_name told;
+	struct core_name parsed;
 
 	(void)state;
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_false(core_component_match("%e%h%f%E%e%h%f%E%e%h%f%Eb", name, &told));
+	assert_false(core_component_match("%e%h%f%E%e%h%f%E%e%h%f%Eb", name, &parsed));
 }
 
 static void a_component_without_specifiers_is_a_name(void **state)

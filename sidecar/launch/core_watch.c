@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that looks for cores. */
+/* Runs the process that looks for cores. */
 #include "sidecar/launch/core_watch.h"
 
 #include <errno.h>
@@ -22,17 +22,17 @@
 #include "sidecar/launch/core_pattern.h"
 
 #define LOOK_MS 250 /* for new processes */
-#define LOOK_SOON_MS 50 /* while there are new ones: who begins goes elsewhere, and may end soon */
+#define LOOK_SOON_MS 50 /* while there are new processes: they often change their directory at the start, and may end soon */
 #define SOON_NS (5 * NS_PER_SEC)
-#define SCAN_NS (2 * NS_PER_SEC) /* at the latest, whoever is new */
-#define SCAN_SHARE 100 /* a scan takes at most one part in so many of the time */
-#define EVENTS_SPACING_MS 50 /* a directory may be a busy one: its events are read in lots */
-#define KEEP_NS (3600 * NS_PER_SEC) /* a directory with a core, which may have to be removed */
+#define SCAN_NS (2 * NS_PER_SEC) /* the longest time between two scans, also without new processes */
+#define SCAN_SHARE 100 /* scans take at most 1/SCAN_SHARE of the time */
+#define EVENTS_SPACING_MS 50 /* a directory may be busy, so its events are read in batches */
+#define KEEP_NS (3600 * NS_PER_SEC) /* a directory with a core is watched so long, because the core may have to be removed */
 #define RETRY_NS NS_PER_SEC /* for a core that was still being written */
 
 struct watch {
 	int socket_fd;
-	bool listening; /* an order has come: before it nobody takes what is found */
+	bool listening; /* an order has come; before the first order the launcher does not read what is found */
 	struct core_pattern pattern;
 	struct core_dirs dirs;
 	struct core_sent sent;
@@ -44,12 +44,12 @@ struct watch {
 
 static void offer(struct watch *w, const struct core_dir *dir, const char *name, enum core_found found)
 {
-	struct core_name told;
+	struct core_name core;
 	struct core_key key;
 	char text[LAUNCH_MESSAGE_MAX];
 	int fd, len;
 
-	if (!w->listening || !core_component_match(core_dirs_file_component(&w->pattern), name, &told))
+	if (!w->listening || !core_component_match(core_dirs_file_component(&w->pattern), name, &core))
 		return;
 	fd = core_file_open(dir->fd, name, found, &key);
 	if (fd == -EAGAIN)
@@ -59,8 +59,8 @@ static void offer(struct watch *w, const struct core_dir *dir, const char *name,
 			close(fd);
 		return;
 	}
-	len = snprintf(text, sizeof(text), "core %d %d %d %s", (int)told.pid, (int)told.tid, told.signal,
-		       told.comm[0] ? told.comm : "-");
+	len = snprintf(text, sizeof(text), "core %d %d %d %s", (int)core.pid, (int)core.tid, core.signal,
+		       core.comm[0] ? core.comm : "-");
 	/* Blocks while the launcher is busy; there is nothing better to do. */
 	connection_send_waiting(w->socket_fd, text, (size_t)len, &fd, 1);
 	close(fd);
@@ -260,7 +260,7 @@ _Noreturn static void run(int socket_fd, pid_t launcher)
 		if (poll(fds, 2, now_ns() - w.newcomer_ns < SOON_NS ? LOOK_SOON_MS : LOOK_MS) < 0 && errno != EINTR)
 			_exit(0);
 		if (fds[1].revents) {
-			/* What else comes in a moment is read with it; an order is not kept waiting. */
+			/* Waits a moment, so that more events are read at once; an order ends the wait. */
 			poll(fds, 1, EVENTS_SPACING_MS);
 			read_events(&w);
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks for finished cores where the node's core pattern puts those of this
- * container.
+ * Looks for finished cores of this container in the places that the node's core
+ * pattern names.
  *
  * Theory of operation. It is a process of its own, because a working directory may be
  * on a network filesystem that hangs, which must never block the launcher. Over its
@@ -19,15 +19,15 @@
 #include <sys/types.h>
 
 #define CORE_AGAIN "again"
-#define CORE_REMOVE "remove" /* DEV INO MTIME: unlinks that core, if it is one and lies where cores do */
-#define CORE_REMOVED "removed" /* the answer to that order, also when there was none */
+#define CORE_REMOVE "remove" /* DEV INO MTIME: unlinks that file, if it is a core in a directory where cores appear */
+#define CORE_REMOVED "removed" /* the answer to that order, also if there was no such core */
 #define CORE_FLUSH "flush"
 #define CORE_FLUSHED "flushed"
 
 /*
- * Starts it as a child, which ends with its parent and closes unwanted_fd (-1: none), because a
- * directory that hangs must not keep that open. Returns its socket, which does not block; -1: it
- * could not be started.
+ * Starts the process as a child, which ends with its parent and closes unwanted_fd (-1: none), because
+ * a directory that hangs must not keep that open. Returns its socket, which does not block; -1 if the
+ * process could not be started.
  */
 int core_watch_start(int unwanted_fd, pid_t *ret_pid);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's side of the search for cores. */
+/* Sends the cores that the search finds to the sidecar. */
 #include "sidecar/launch/cores.h"
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launcher's side of the search for cores (core_watch.h): sends the cores that are found to the
- * sidecar.
+ * The launcher's side of the search for cores (core_watch.h): it sends the cores that are found to
+ * the sidecar.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORES_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORES_H
@@ -13,7 +13,7 @@ struct cores {
 	int fd; /* to the process that searches, -1: none */
 	pid_t pid;
 	int removing; /* the number of orders to remove a core that it has not answered yet */
-	bool unasked; /* only we want cores: the soft limit was 0 */
+	bool unasked; /* cores are written only for us: the soft limit was 0 before */
 };
 
 /*
@@ -46,7 +46,7 @@ void cores_flush(struct cores *c, int socket_fd);
 /* To be called before the launcher ends: waits a moment for cores that are to be removed. */
 void cores_finish(struct cores *c);
 
-/* That process has ended. */
+/* To be called when the launcher has reaped pid. */
 void cores_reaped(struct cores *c, pid_t pid);
 
 #endif

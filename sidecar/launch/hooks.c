@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that the sidecar has run in the container. */
+/* Runs commands for the sidecar in the container. */
 #include "sidecar/launch/hooks.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ _Noreturn static void become(const char *command, int output_fd, long long max_b
 	if (max_bytes)
 		setrlimit(RLIMIT_FSIZE, &file);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	/* The output may have one of these numbers itself: out of their way first. */
+	/* The descriptors may have the numbers 0 to 2 themselves, so they are moved first. */
 	output_fd = fcntl(output_fd, F_DUPFD_CLOEXEC, 3);
 	null_fd = null_fd < 0 ? -1 : fcntl(null_fd, F_DUPFD_CLOEXEC, 3);
 	if (null_fd >= 0)
@@ -83,7 +83,7 @@ pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_
 		become(order, output_fd, max_bytes, mask, launcher);
 	if (pid < 0)
 		return -errno;
-	setpgid(pid, pid); /* whoever comes first */
+	setpgid(pid, pid); /* parent and child both do this, because either may run first */
 	*hook = (struct hook){ .pid = pid, .id = (int)id, .kill_at_ns = now_ns + seconds * NS_PER_SEC };
 	return pid;
 }

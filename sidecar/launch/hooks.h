@@ -26,13 +26,13 @@ struct hooks {
 };
 
 /*
- * order is "ID SECONDS MAXBYTES COMMAND". Starts COMMAND with output_fd as its
- * stdout and stderr. Returns its PID, or a negative errno; *ret_id is the ID as
- * far as the order has one, else -1.
+ * Starts COMMAND of order, which is "ID SECONDS MAXBYTES COMMAND", with output_fd as its
+ * stdout and stderr. Returns its PID, or a negative errno. *ret_id is the ID, or -1 if
+ * the order has none.
  */
 pid_t hooks_run(struct hooks *h, const char *order, int output_fd, const sigset_t *mask, int64_t now_ns, int *ret_id);
 
-/* The hook whose first process pid is, or NULL. */
+/* Finds the hook that has pid as its first process; NULL: there is none. */
 struct hook *hooks_find(struct hooks *h, pid_t pid);
 
 /* When the next hook must be killed, INT64_MAX: none. */
@@ -40,8 +40,8 @@ int64_t hooks_next_ns(const struct hooks *h);
 void hooks_kill_overdue(struct hooks *h, int64_t now_ns);
 
 /*
- * The sidecar is gone: the ends of the running hooks are not reported, even if another sidecar
- * connects.
+ * To be called when the sidecar is gone: kills the running hooks. Their ends are not reported, even if
+ * another sidecar connects.
  */
 void hooks_kill_all(struct hooks *h);
 

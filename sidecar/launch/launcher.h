@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's state: the command, the sidecar's connection, and how long to stay. */
+/* The state of the launcher: the command, the connection to the sidecar, and how long the launcher stays. */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
 #define AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
 
@@ -30,8 +30,7 @@ struct launcher {
 	int64_t started_ns;
 	int64_t retry_at_ns;
 	bool refused; /* a process other than the sidecar listened on its socket */
-	bool met; /* a sidecar has connected at some time */
-	bool awaiting; /* the command ended before any sidecar came, and one may still come */
+	bool awaiting; /* the command ended while no sidecar was connected, and a sidecar may still connect */
 	bool ended;
 	int wait_status;
 	int64_t ended_ns;
@@ -44,13 +43,13 @@ struct launcher {
 	struct stop_signal stop; /* the container was asked to stop */
 	struct speaker speaker;
 	const sigset_t *original_mask;
-	bool killing; /* the sidecar ordered a kill: orphans that come to us are killed too */
+	bool killing; /* the sidecar ordered a kill, so orphans that become our children are killed too */
 	bool released; /* the sidecar ordered "done", or there is no sidecar to wait for */
 };
 
 /* The sidecar's orders (orders.c) */
 
-/* Ends the connection. A wait for the sidecar at the end is over then. */
+/* Ends the connection. If the command has ended, the launcher does not wait for the sidecar any longer. */
 void launcher_disconnect(struct launcher *l);
 
 /*
@@ -59,7 +58,7 @@ void launcher_disconnect(struct launcher *l);
  */
 void launcher_read_order(struct launcher *l);
 
-/* After the order to kill: kills the orphans that have come to us. */
+/* After the order to kill: kills the orphans that have become our children. */
 void launcher_kill_children(const struct launcher *l);
 
 #endif

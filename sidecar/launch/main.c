@@ -6,10 +6,10 @@
  * Theory of operation. The launcher is PID 1 of the container (elsewhere a
  * child subreaper). It starts the command, forwards signals, reaps, and exits
  * with the command's own code. Beside that it keeps one connection to the
- * sidecar's socket, over which it hands out descriptors once (see protocol.h)
+ * sidecar's socket, over which it sends descriptors once (see protocol.h)
  * and takes a few orders. The sidecar is optional at every moment: connecting
- * never blocks, a lost connection is tried again in the background, and without
- * one the command does not notice a difference.
+ * never blocks, a lost connection is tried again in the background, and the
+ * command runs in the same way without a sidecar.
  *
  * All signals are blocked and read from a signalfd, so the one poll() below is
  * the only place where anything happens. Nothing is allocated. Static and libc
@@ -36,7 +36,7 @@
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
 #define GO_WITHIN_MS 200 /* connecting never keeps the command from its start for longer */
 #define OWN_FDS 3 /* of the loop: signals, the sidecar, the search for cores */
-/* Whoever runs --release by exec dies with our namespace, and is to have ended well before that. */
+/* `kubectl exec ... --release` runs in our PID namespace and would be killed with it, so it gets this time to exit with code 0. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
 
 /* The connection */
@@ -67,7 +67,6 @@ static void greet(struct launcher *l)
 	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
 		launcher_disconnect(l);
 	if (l->socket_fd >= 0) {
-		l->met = true;
 		stop_signal_send(&l->stop, l->socket_fd);
 		watched_again(&l->watched, l->socket_fd);
 		cores_again(&l->cores);
@@ -118,6 +117,24 @@ static bool send_exit(struct launcher *l)
 	int len = snprintf(text, sizeof(text), "exit %d %lld", l->wait_status, (long long)l->ended_ns);
 
 	return connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+}
+
+/*
+ * Sends all that the sidecar needs when the command has ended. Returns false if no sidecar has received it:
+ * the launcher may see the command's end before that of a sidecar that was killed.
+ */
+static bool send_end(struct launcher *l)
+{
+	watched_flush(&l->watched, l->socket_fd);
+	if (l->socket_fd < 0)
+		return false;
+	cores_flush(&l->cores, l->socket_fd);
+	send_unstarted(l);
+	if (send_exit(l))
+		return true;
+	close(l->socket_fd);
+	l->socket_fd = -1;
+	return false;
 }
 
 /* Signals */
@@ -190,7 +207,7 @@ static void read_signals(struct launcher *l)
 		else if (!l->ended)
 			forward(l, &info);
 		else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-			l->released = true; /* whoever asks now wants the container gone */
+			l->released = true; /* after the command's end, this signal asks the launcher itself to end */
 	}
 }
 
@@ -223,8 +240,9 @@ static int poll_timeout_ms(const struct launcher *l)
 }
 
 /*
- * The sidecar is started beside us, and often listens only when a command that failed at once is dead already.
- * Its report is worth a few seconds, of which only a container that failed has to give any.
+ * The sidecar is started beside us, and often listens only when a command that failed at once is dead already; or
+ * it was killed meanwhile and is started again. Its report is worth a few seconds, of which only a container that
+ * failed has to give any.
  */
 static int64_t sidecar_comes_until_ns(const struct launcher *l)
 {
@@ -233,26 +251,20 @@ static int64_t sidecar_comes_until_ns(const struct launcher *l)
 
 static bool sidecar_may_come(const struct launcher *l)
 {
-	return !l->met && l->wait_status != 0 && l->ended_ns < sidecar_comes_until_ns(l);
+	return !l->options->socket_fd && l->wait_status != 0 && l->ended_ns < sidecar_comes_until_ns(l);
 }
 
-/* The command has ended: tell, and wait for the answer if there is anybody to give one. */
+/* Reports that the command has ended, and waits for the answer if a sidecar is connected or may still connect. */
 static void announce_end(struct launcher *l)
 {
 	if (l->socket_fd < 0 && !l->options->socket_fd)
 		try_connect(l);
-	l->awaiting = l->socket_fd < 0 && sidecar_may_come(l);
-	if (l->awaiting) {
-		l->linger_until_ns = sidecar_comes_until_ns(l);
-		return;
-	}
-	watched_flush(&l->watched, l->socket_fd);
-	if (l->socket_fd >= 0) {
-		cores_flush(&l->cores, l->socket_fd);
-		send_unstarted(l);
-	}
-	l->linger_until_ns = now_ns() + LINGER_NS; /* from the message on: all of it is the sidecar's */
-	if (l->socket_fd < 0 || !send_exit(l))
+	bool sent = send_end(l);
+
+	l->awaiting = !sent && sidecar_may_come(l);
+	/* It is counted from the message, so that the sidecar has all of this time. */
+	l->linger_until_ns = l->awaiting ? sidecar_comes_until_ns(l) : now_ns() + LINGER_NS;
+	if (!sent && !l->awaiting)
 		l->released = true;
 }
 
@@ -316,7 +328,7 @@ static void close_both(const int ends[2])
 			close(ends[i]);
 }
 
-/* In the child: until the launcher has said hello, or for want of that a moment. */
+/* Called in the child: waits until the launcher has sent hello, or, if it cannot, for a moment. */
 static void wait_for_go(const int go[2])
 {
 	struct pollfd ready = { .fd = go[0] };
@@ -353,7 +365,7 @@ int main(int argc, char **argv)
 	l.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 
-	/* Whoever started us by `afterglow-sidecar exec` knows more of our cgroup than we can see. */
+	/* `afterglow-sidecar exec`, which passes a socket, knows more about our cgroup than we can see. */
 	if (!options.socket_fd)
 		l.cgroup_fd = own_cgroup_open(&l.cgroup_version);
 	l.exec_failure = failure = exec_failure_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's command line. */
+/* Parses the launcher's command line. */
 #include "sidecar/launch/options.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static const char usage[] =
 	"  --termination-log PATH\n"
 	"                    the file from which the kubelet reads the termination message: the\n"
 	"                    container's terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
-	"  --wait-sidecar S  when COMMAND fails within S seconds of its start and no sidecar has\n"
+	"  --wait-sidecar S  when COMMAND fails within S seconds of its start while no sidecar is\n"
 	"                    connected, wait for one until these S seconds are over (1 to 3600)\n"
 	"  --self-fd N       close descriptor N, from which this program was started, and restore the\n"
 	"                    name of the process\n"
@@ -88,7 +88,7 @@ static const char *option_value(char **argv, int *i)
 	return argv[++*i];
 }
 
-/* Sent along with SIGTERM, the value tells us apart from whoever wants the command to end. */
+/* Sends the launcher SIGTERM with a value, by which it distinguishes this from a SIGTERM that is meant for the command. */
 _Noreturn static void release(const char *pid_text)
 {
 	const union sigval mark = { .sival_int = RELEASE_MARK };

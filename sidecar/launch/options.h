@@ -9,7 +9,7 @@
 #define PROGRAM "afterglow-launch: "
 #define RELEASE_MARK 0x41476c6f /* the value that --release sends along with its SIGTERM */
 
-/* Without anonymous and file-backed shared memory: dumping the object store could itself use up the limit. */
+/* Leaves anonymous and file-backed shared memory out of cores: dumping the object store could itself use up the limit. */
 #define COREDUMP_FILTER "0x31"
 
 /*
@@ -31,7 +31,7 @@ struct options {
 	const char *wait_tcp;
 	char *prefix; /* words before COMMAND, NULL: none */
 	int wait_sidecar_s; /* --wait-sidecar; 0: do not wait */
-	rlim_t nofile; /* 0: leave the limit */
+	rlim_t nofile; /* the limit of open files for the command; 0: it stays as it is */
 	const char *oom_score_adj; /* of the command; NULL: the launcher's own */
 	int self_fd; /* the descriptor from which this program was started; 0: it was started by its path */
 	bool cores;
@@ -39,7 +39,9 @@ struct options {
 	char **argv;
 };
 
-/* Does what --help, --version and --release ask for and exits; with 2 when the command line is wrong. */
+/*
+ * Parses the command line. Exits after --help, --version and --release; exits with 2 after a message if the command line is wrong.
+ */
 void options_parse(char **argv, struct options *ret_options);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sidecar asks for. */
+/* Carries out the orders of the sidecar. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,9 +23,9 @@ void launcher_disconnect(struct launcher *l)
 }
 
 /*
- * The processes below us are what was left to us as PID 1 or subreaper, so each
- * round kills the children we have, and the next, after their end, those that
- * they leave (see reap). Not the one that prints what is said of it.
+ * As PID 1 or subreaper we get the orphans as our children. So each round kills the
+ * children that we have, and when they have ended, the next round kills the children
+ * that they leave (see reap). The child that prints texts is spared.
  */
 void launcher_kill_children(const struct launcher *l)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory cgroup of this container.
+ * Opens the memory cgroup of this container.
  *
- * Theory of operation: a container runtime mounts it at the usual place, alone: by a cgroup namespace, or by a bind mount on v1. That
- * it is ours shows in its list of processes, which has us by the PID that we know. That holds at our start; later, Ray may move us
- * to a cgroup below. No text of the kernel's has to be taken apart that names cgroups or mounts.
+ * Theory of operation: a container runtime mounts only this cgroup at the usual place: by a cgroup namespace, or by a bind mount on
+ * v1. It is ours if its list of processes contains our PID. That is true at our start; later, Ray may move us to a cgroup below.
+ * In this way the launcher need not parse the kernel's lists of cgroups and mounts.
  */
 #include "sidecar/launch/own_cgroup.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What launcher and sidecar say to each other over a SOCK_SEQPACKET unix
- * socket: one message is "VERB ARGS", text without a final NUL, at most
- * LAUNCH_MESSAGE_MAX bytes. Both ends ignore verbs they do not know, so that
- * either may be the newer one.
+ * The protocol between launcher and sidecar over a SOCK_SEQPACKET unix socket. A
+ * message is "VERB ARGS", text without a final NUL, at most LAUNCH_MESSAGE_MAX
+ * bytes. Both ends ignore verbs that they do not know, so either end may be newer
+ * than the other.
  *
  * launcher -> sidecar
  *   cgroup VERSION
@@ -64,7 +64,7 @@
  *	LAUNCH_WATCHED_MAX at a time.
  *   hold N	after the command ended, keep the container N more seconds, also when
  *	the sidecar is gone, until SIGTERM or afterglow-launch --release
- *   done	nothing more is wanted: exit
+ *   done	the sidecar needs nothing more: exit
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H
 #define AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H

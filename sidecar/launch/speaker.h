@@ -21,10 +21,10 @@ struct speaker {
 	pid_t pid;
 };
 
-/* Never waits. At most LAUNCH_MESSAGE_MAX bytes. */
+/* Prints text of at most LAUNCH_MESSAGE_MAX bytes. Never waits. */
 void speaker_say(struct speaker *s, const char *text, size_t len);
 
-/* That process has ended. */
+/* To be called when the launcher has reaped pid. */
 void speaker_reaped(struct speaker *s, pid_t pid);
 
 /*

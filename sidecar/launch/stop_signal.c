@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals that ask the container to stop. */
+/* Notes which signal asked the container to stop, and reports it to the sidecar. */
 #include "sidecar/launch/stop_signal.h"
 
 #include <signal.h>

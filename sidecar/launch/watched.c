@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of the container whose end the sidecar wants to hear of. */
+/* Watches processes of the container, and reports their ends to the sidecar. */
 #include "sidecar/launch/watched.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ struct stat_line {
 	char state;
 	unsigned long long start;
 	int exit_code;
-	bool exit_code_is_true; /* the kernel shows 0 to whoever may not know */
+	bool exit_code_is_true; /* exit_code is the real one; the kernel shows 0 to readers without the permission */
 };
 
 /* The fields after the name, which may hold anything: they begin behind the last parenthesis. */
@@ -103,7 +103,7 @@ static int open_watched(pid_t pid, unsigned long long start)
 
 	if (fd < 0)
 		return -errno;
-	/* The descriptor is of whoever has the PID now; who that is, stat says after it. */
+	/* The descriptor is of the process that has the PID now. Its start, read afterwards, shows whether that is the wanted process. */
 	if (read_stat(pid, &line) && line.start == start)
 		return fd;
 	close(fd);

@@ -24,9 +24,9 @@
 struct watched_process {
 	pid_t pid; /* 0: a free place */
 	int pidfd;
-	unsigned long long start; /* clock ticks since boot: with the PID, which process it is */
+	unsigned long long start; /* its start in clock ticks since boot; with the PID it identifies the process */
 	int status; /* as waitpid gave it to us; WATCHED_STATUS_UNKNOWN until then */
-	int64_t ended_ns; /* 0: it lives, as far as is known; else no sidecar was there to hear of its end */
+	int64_t ended_ns; /* the time of an end that could not be reported, because there was no sidecar; 0: it lives, as far as is known */
 };
 
 struct watched {
@@ -34,12 +34,12 @@ struct watched {
 };
 
 /*
- * Starts to watch; order is "PID START". *ret_pid is that PID, or 0 if order has none. Returns 0,
- * or a negative errno: it is not watched.
+ * Starts to watch the process of order, which is "PID START". *ret_pid is that PID, or 0 if order has
+ * none. Returns 0, or a negative errno if the process is not watched.
  */
 int watched_add(struct watched *w, const char *order, pid_t *ret_pid);
 
-/* Fills LAUNCH_WATCHED_MAX entries for poll(2); those of free places are ignored by it. */
+/* Fills LAUNCH_WATCHED_MAX entries for poll(2), which ignores the entries of free places. */
 void watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCHED_MAX]);
 
 /* To be called when the launcher has reaped pid, which ended with status. */

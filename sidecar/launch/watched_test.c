@@ -59,10 +59,10 @@ static pid_t start_child(int *ret_pipe)
 static int order(struct watched *w, pid_t pid, unsigned long long start)
 {
 	char text[64];
-	pid_t told;
+	pid_t parsed;
 
 	snprintf(text, sizeof(text), "%d %llu", (int)pid, start);
-	return watched_add(w, text, &told);
+	return watched_add(w, text, &parsed);
 }
 
 /* Waits for the end of one, and returns what the sidecar hears. */
@@ -127,7 +127,7 @@ static void a_zombie_tells_how_it_ended(void **state)
 	}
 }
 
-static void the_status_that_we_reaped_is_told(void **state)
+static void the_status_that_we_reaped_is_reported(void **state)
 {
 	struct watched w = { 0 };
 	int sockets[2], pipe_fd, status;
@@ -143,7 +143,7 @@ static void the_status_that_we_reaped_is_told(void **state)
 	close_all(sockets, pipe_fd);
 }
 
-static void one_that_its_parent_has_reaped_is_told_too(void **state)
+static void a_process_that_its_parent_has_reaped_is_reported_too(void **state)
 {
 	struct watched w = { 0 };
 	int sockets[2], pipe_fd, status;
@@ -305,7 +305,7 @@ static void an_end_without_a_sidecar_is_kept_for_the_next_one(void **state)
 	close_all(sockets, pipe_fd);
 }
 
-static void a_status_that_the_kernel_hides_is_not_told(void **state)
+static void a_status_that_the_kernel_hides_is_not_reported(void **state)
 {
 	int status;
 	pid_t pid;
@@ -326,14 +326,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_zombie_tells_how_it_ended),
-		cmocka_unit_test(the_status_that_we_reaped_is_told),
-		cmocka_unit_test(one_that_its_parent_has_reaped_is_told_too),
+		cmocka_unit_test(the_status_that_we_reaped_is_reported),
+		cmocka_unit_test(a_process_that_its_parent_has_reaped_is_reported_too),
 		cmocka_unit_test(the_end_of_a_container_tells_of_all_before_it),
 		cmocka_unit_test(another_process_of_that_pid_is_not_watched),
 		cmocka_unit_test(hostile_orders_are_refused),
 		cmocka_unit_test(a_flood_of_orders_takes_no_more_than_the_table),
 		cmocka_unit_test(an_end_without_a_sidecar_is_kept_for_the_next_one),
-		cmocka_unit_test(a_status_that_the_kernel_hides_is_not_told),
+		cmocka_unit_test(a_status_that_the_kernel_hides_is_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

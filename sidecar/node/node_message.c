@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message of the node agent, parsed. */
+/* Parses the messages of the node agent that are about cores. */
 #include "sidecar/node/node_message.h"
 
 #include <errno.h>

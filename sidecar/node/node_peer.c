@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a connection to the node's socket comes from the node. */
+/* Decides whether a connection to the node's socket comes from the node agent. */
 #include "sidecar/node/node_peer.h"
 
 #include <fcntl.h>

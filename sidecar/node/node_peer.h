@@ -19,12 +19,13 @@
 #include <sys/socket.h>
 
 /*
- * Pure. uid_map: the text of /proc/self/uid_map, "" if it cannot be read (the result is then false).
- * overflow_uid: the uid that the kernel shows for a uid that is not mapped.
+ * Decides that from the peer's credentials. Pure. uid_map: the text of /proc/self/uid_map, "" if it
+ * cannot be read (the result is then false). overflow_uid: the uid that the kernel shows for a uid that
+ * is not mapped.
  */
 bool node_peer_is_root_of_node(const struct ucred *peer, const char *uid_map, uid_t overflow_uid);
 
-/* The same for the peer of a connected unix socket. False if the kernel's answer cannot be read. */
+/* Decides it for the peer of a connected unix socket. False if the kernel's answer cannot be read. */
 bool node_peer_is_node(int connection);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the node agent says of the signals to a container's processes. */
+/* Parses the node agent's messages about signals and logs, and keeps the latest signals. */
 #include "sidecar/node/node_signals.h"
 
 #include <inttypes.h>

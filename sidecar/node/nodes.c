@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of the node agent. */
+/* Serves the connections of the node agent and of its core handler. */
 #include "sidecar/node/nodes.h"
 
 #include <errno.h>

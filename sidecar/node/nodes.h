@@ -30,7 +30,7 @@ struct nodes;
 /* Listens on path at once. callbacks is copied. Errors are those of bind(2) and listen(2), or -ENOMEM. */
 int nodes_new(struct event_base *base, const char *path, const struct nodes_callbacks *callbacks, struct nodes **ret_nodes,
 	      struct err *err);
-/* NULL is allowed. */
+/* Closes the socket and all connections. n may be NULL. */
 void nodes_free(struct nodes *n);
 
 #endif

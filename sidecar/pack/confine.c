@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What afterglow-pack may still do once it reads a core. */
+/* Confines afterglow-pack before it reads a core. */
 #include "sidecar/pack/confine.h"
 
 #include <linux/futex.h>

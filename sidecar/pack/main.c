@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * afterglow-pack: a core file into a zstd file. A child of the sidecar, which
- * hands it two descriptors; it confines itself before it reads the core.
+ * afterglow-pack compresses a core file into a zstd file. It is a child of the
+ * sidecar, which passes two descriptors to it. It confines itself before it reads
+ * the core.
  */
 #include <errno.h>
 #include <fcntl.h>

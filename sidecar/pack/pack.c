@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A core into a zstd file. */
+/* Compresses a core into a zstd file. */
 #include "sidecar/pack/pack.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ static uint64_t to_page(uint64_t at)
 	return (at + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-/* Mappings of files, whose memory the kernel left out: a debugger reads it from the files themselves. */
+/* The kernel left out the memory of mapped files, because a debugger reads it from the files themselves. */
 static bool is_left_to_its_file(const Elf64_Phdr *h)
 {
 	return h->p_type == PT_LOAD && h->p_filesz == 0;

@@ -11,15 +11,15 @@
 enum pack_mode { PACK_SUMMARY, PACK_FULL };
 
 struct packed {
-	uint64_t bytes_in; /* of the core that were read */
-	uint64_t holes; /* bytes of holes that were not */
+	uint64_t bytes_in; /* bytes of the core that were read */
+	uint64_t holes; /* bytes of holes in the core, which were not read */
 	uint64_t bytes_out;
 	char sha256[SHA256_TEXT_MAX]; /* of the file written */
 	bool complete;
-	char why[160]; /* it is not, "" if it is */
+	char why[160]; /* the reason why it is not complete; "" if it is */
 };
 
-/* Reads fd from its beginning. On failure the output is of no use. */
+/* Compresses the core fd, which is read from its beginning. After a failure the output is of no use. */
 int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *ret_packed, struct err *err);
 
 #endif

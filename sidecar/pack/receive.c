@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A core that the kernel writes to a pipe, into a file of bounded size. */
+/* Writes a core that the kernel sends through a pipe into a file of bounded size. */
 #include "sidecar/pack/receive.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a core a summary keeps. */
+/* Decides what a summary keeps of a core. */
 #include "sidecar/pack/summary.h"
 
 #include <errno.h>

@@ -12,23 +12,26 @@
 #include "sidecar/core/elf_core.h"
 
 #define SUMMARY_STACK_MAX ((uint64_t)1 << 20) /* of each thread */
-#define SUMMARY_CRASHED_STACK_MAX ((uint64_t)16 << 20) /* of the one that crashed: an endless recursion too */
+#define SUMMARY_CRASHED_STACK_MAX ((uint64_t)16 << 20) /* of the crashed thread; enough for an endless recursion */
 #define SUMMARY_MEMORY_MAX ((uint64_t)512 << 20)
 #define SUMMARY_RANGES_MAX 30000
 #define SUMMARY_MODULES_MAX 4096 /* of the dynamic linker's list */
 
 struct summary_range {
-	uint64_t address, offset, size; /* in the dead process, in the core; whole pages but at a segment's end */
+	uint64_t address, offset, size; /* address in the dead process, offset in the core; whole pages, except at a segment's end */
 	uint32_t flags; /* of its segment */
 };
 
 struct summary {
-	struct summary_range *ranges; /* by address, none touches the next */
+	struct summary_range *ranges; /* by address, with a gap between any two */
 	size_t n_ranges;
 	size_t room;
 };
 
-/* Pure but for reading the core. -ENODATA: it has no threads that we can read. The caller releases. */
+/*
+ * Makes the plan. Has no effects except reading the core. -ENODATA: the core has no threads that we can read. The caller releases the
+ * summary.
+ */
 int summary_plan(const struct elf_core *core, struct summary *ret_summary, struct err *err);
 void summary_release(struct summary *s);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes in, a zstd file out. */
+/* Writes a zstd file. */
 #include "sidecar/pack/zstream.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes in, a zstd file out, with its size and SHA-256.
+ * Writes a zstd file, and computes its size and SHA-256.
  *
- * Theory of operation. The caller's thread compresses; a second one digests and
- * writes, so that neither waits for the other. Four buffers go round between
- * them. Long runs of zeros are not compressed but written as frames of their
- * own, four bytes for each 128 KiB: a file with a hole of a terabyte costs 32 MB
- * and no time. Several frames in a row are one zstd file.
+ * Theory of operation. The caller's thread compresses; a second thread digests and
+ * writes, so that neither waits for the other. Four buffers circulate between them.
+ * Long runs of zeros are not compressed but written as separate frames, four bytes
+ * for each 128 KiB: a file with a hole of a terabyte costs 32 MB and no time.
+ * Several frames in a row are one zstd file.
  */
 #ifndef AFTERGLOW_SIDECAR_PACK_ZSTREAM_H
 #define AFTERGLOW_SIDECAR_PACK_ZSTREAM_H
@@ -19,14 +19,14 @@
 
 struct zstream;
 
-/* Writes to fd, from its position; at most max bytes (0: any number). Starts the thread. fd stays the caller's. */
+/* Makes a stream that writes to fd from its position, at most max bytes (0: any number). Starts the thread. fd stays the caller's. */
 int zstream_new(int fd, uint64_t max, struct zstream **ret_stream, struct err *err);
 
-/* -EFBIG: max is reached, what was written before stays readable. */
+/* Add data, and zeros. -EFBIG: max is reached; the data that was written before stays readable. */
 int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err);
 int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err);
 
-/* Ends the file. ret_sha256: hexadecimal. Also after -EFBIG. */
+/* Ends the file; to be called also after -EFBIG. ret_sha256 is in hexadecimal. */
 int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX], struct err *err);
 void zstream_free(struct zstream *z);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program's last words say of CUDA, HIP and NCCL. */
+/* Finds errors of CUDA, HIP and NCCL in the last lines of a program. */
 #include "sidecar/ray/gpu_lines.h"
 
 #include <stdio.h>
@@ -84,7 +84,7 @@ static void size_before(struct span s, const char *mark, char *out, size_t size)
 	take_size((struct span){ p, (size_t)(rest.at - p) + 1 }, out, size);
 }
 
-static void read_out_of_memory(struct span line, struct gpu_said *g)
+static void read_out_of_memory(struct span line, struct gpu_error *g)
 {
 	struct span device = span_after(line, "GPU ");
 
@@ -98,7 +98,7 @@ static void read_out_of_memory(struct span line, struct gpu_said *g)
 }
 
 /* "CUDA error: an illegal memory access was encountered" */
-static void read_error(struct span line, struct gpu_said *g)
+static void read_error(struct span line, struct gpu_error *g)
 {
 	static const char *const marks[] = { "CUDA error: ", "HIP error: ", "cuDNN error: ", "CUDA driver error: " };
 
@@ -107,7 +107,7 @@ static void read_error(struct span line, struct gpu_said *g)
 	g->device = number(span_after(line, "device "), DEVICE_LARGEST);
 }
 
-static void read_rank(struct span line, struct gpu_said *g)
+static void read_rank(struct span line, struct gpu_error *g)
 {
 	g->rank = number(span_after(line, "[Rank "), RANK_LARGEST);
 	if (g->rank < 0)
@@ -117,7 +117,7 @@ static void read_rank(struct span line, struct gpu_said *g)
 }
 
 /* ncclRemoteError and its kin stand on the next line. */
-static void name_nccl_error(struct span text, struct gpu_said *g)
+static void name_nccl_error(struct span text, struct gpu_error *g)
 {
 	static const char *const names[] = { "ncclRemoteError", "ncclSystemError", "ncclUnhandledCudaError", "ncclInternalError",
 					     "ncclInvalidUsage", "ncclInvalidArgument" };
@@ -130,7 +130,7 @@ static void name_nccl_error(struct span text, struct gpu_said *g)
 		}
 }
 
-static void read_nccl(struct span line, struct span text, struct gpu_said *g)
+static void read_nccl(struct span line, struct span text, struct gpu_error *g)
 {
 	struct span operation = until(span_after(line, "OpType="), ",) \n");
 
@@ -151,26 +151,26 @@ static const struct {
 	const char *mark;
 	enum gpu_words kind;
 } marks[] = {
-	{ "CUDA out of memory", GPU_SAID_OUT_OF_MEMORY },
-	{ "HIP out of memory", GPU_SAID_OUT_OF_MEMORY },
-	{ "CUDA error: out of memory", GPU_SAID_OUT_OF_MEMORY },
-	{ "HIP error: out of memory", GPU_SAID_OUT_OF_MEMORY },
-	{ "CUDA driver error: out of memory", GPU_SAID_OUT_OF_MEMORY },
-	{ "cudaErrorMemoryAllocation", GPU_SAID_OUT_OF_MEMORY },
-	{ "cupy.cuda.memory.OutOfMemoryError", GPU_SAID_OUT_OF_MEMORY },
-	{ "RESOURCE_EXHAUSTED: Out of memory", GPU_SAID_OUT_OF_MEMORY },
-	{ "CUDA error: ", GPU_SAID_CUDA },
-	{ "HIP error: ", GPU_SAID_CUDA },
-	{ "cuDNN error: ", GPU_SAID_CUDA },
-	{ "CUDA driver error: ", GPU_SAID_CUDA },
-	{ "Watchdog caught collective operation timeout", GPU_SAID_NCCL },
-	{ "NCCL error", GPU_SAID_NCCL },
-	{ "ncclRemoteError: ", GPU_SAID_NCCL },
-	{ "ncclSystemError: ", GPU_SAID_NCCL },
-	{ "ncclUnhandledCudaError: ", GPU_SAID_NCCL },
-	{ "ncclInternalError: ", GPU_SAID_NCCL },
-	{ "ncclInvalidUsage: ", GPU_SAID_NCCL },
-	{ " NCCL WARN ", GPU_SAID_WARNING },
+	{ "CUDA out of memory", GPU_ERROR_OUT_OF_MEMORY },
+	{ "HIP out of memory", GPU_ERROR_OUT_OF_MEMORY },
+	{ "CUDA error: out of memory", GPU_ERROR_OUT_OF_MEMORY },
+	{ "HIP error: out of memory", GPU_ERROR_OUT_OF_MEMORY },
+	{ "CUDA driver error: out of memory", GPU_ERROR_OUT_OF_MEMORY },
+	{ "cudaErrorMemoryAllocation", GPU_ERROR_OUT_OF_MEMORY },
+	{ "cupy.cuda.memory.OutOfMemoryError", GPU_ERROR_OUT_OF_MEMORY },
+	{ "RESOURCE_EXHAUSTED: Out of memory", GPU_ERROR_OUT_OF_MEMORY },
+	{ "CUDA error: ", GPU_ERROR_CUDA },
+	{ "HIP error: ", GPU_ERROR_CUDA },
+	{ "cuDNN error: ", GPU_ERROR_CUDA },
+	{ "CUDA driver error: ", GPU_ERROR_CUDA },
+	{ "Watchdog caught collective operation timeout", GPU_ERROR_NCCL },
+	{ "NCCL error", GPU_ERROR_NCCL },
+	{ "ncclRemoteError: ", GPU_ERROR_NCCL },
+	{ "ncclSystemError: ", GPU_ERROR_NCCL },
+	{ "ncclUnhandledCudaError: ", GPU_ERROR_NCCL },
+	{ "ncclInternalError: ", GPU_ERROR_NCCL },
+	{ "ncclInvalidUsage: ", GPU_ERROR_NCCL },
+	{ " NCCL WARN ", GPU_ERROR_WARNING },
 };
 
 static enum gpu_words kind_of(struct span line)
@@ -178,36 +178,36 @@ static enum gpu_words kind_of(struct span line)
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		if (span_find(line, marks[i].mark).at)
 			return marks[i].kind;
-	return GPU_SAID_NOTHING;
+	return GPU_ERROR_NONE;
 }
 
-static void read_line(struct span line, struct span text, enum gpu_words kind, struct gpu_said *ret_said)
+static void read_line(struct span line, struct span text, enum gpu_words kind, struct gpu_error *ret_error)
 {
-	*ret_said = (struct gpu_said){ .kind = kind, .device = -1, .rank = -1 };
-	COPY(line, ret_said->line);
+	*ret_error = (struct gpu_error){ .kind = kind, .device = -1, .rank = -1 };
+	COPY(line, ret_error->line);
 	switch (kind) {
-	case GPU_SAID_OUT_OF_MEMORY:
-		read_out_of_memory(line, ret_said);
+	case GPU_ERROR_OUT_OF_MEMORY:
+		read_out_of_memory(line, ret_error);
 		break;
-	case GPU_SAID_CUDA:
-		read_error(line, ret_said);
+	case GPU_ERROR_CUDA:
+		read_error(line, ret_error);
 		break;
-	case GPU_SAID_NCCL:
-		read_nccl(line, text, ret_said);
+	case GPU_ERROR_NCCL:
+		read_nccl(line, text, ret_error);
 		break;
 	default:
-		COPY(until(span_after(line, "NCCL WARN "), "\n"), ret_said->what);
+		COPY(until(span_after(line, "NCCL WARN "), "\n"), ret_error->what);
 		break;
 	}
 }
 
-bool gpu_lines_parse(const char *text, size_t len, struct gpu_said *ret_said)
+bool gpu_lines_parse(const char *text, size_t len, struct gpu_error *ret_error)
 {
 	struct span rest = { text, len };
-	enum gpu_words best = GPU_SAID_NOTHING;
+	enum gpu_words best = GPU_ERROR_NONE;
 
 	/* Memory and CUDA weigh the same: whichever comes first. */
-	while (rest.len && best < GPU_SAID_CUDA) {
+	while (rest.len && best < GPU_ERROR_CUDA) {
 		struct span line = until(rest, "\n");
 		enum gpu_words kind;
 
@@ -216,11 +216,11 @@ bool gpu_lines_parse(const char *text, size_t len, struct gpu_said *ret_said)
 			line.len++;
 		kind = kind_of(line);
 		if (kind > best) {
-			read_line(line, rest, kind, ret_said);
+			read_line(line, rest, kind, ret_error);
 			best = kind;
 		}
 		rest.at += MIN(line.len + 1, rest.len);
 		rest.len -= MIN(line.len + 1, rest.len);
 	}
-	return best != GPU_SAID_NOTHING;
+	return best != GPU_ERROR_NONE;
 }

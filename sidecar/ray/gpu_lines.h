@@ -20,18 +20,18 @@
 #include <stddef.h>
 
 enum gpu_words {
-	GPU_SAID_NOTHING,
-	GPU_SAID_WARNING, /* "NCCL WARN": may be harmless, explains nothing by itself */
-	GPU_SAID_NCCL,
-	GPU_SAID_CUDA,
-	GPU_SAID_OUT_OF_MEMORY,
+	GPU_ERROR_NONE,
+	GPU_ERROR_WARNING, /* "NCCL WARN": may be harmless, explains nothing by itself */
+	GPU_ERROR_NCCL,
+	GPU_ERROR_CUDA,
+	GPU_ERROR_OUT_OF_MEMORY,
 };
 
-/* Texts are printable ASCII, "" when the words do not tell. */
-struct gpu_said {
+/* An error that a program logged. Texts are printable ASCII, "" if the line does not have them. */
+struct gpu_error {
 	enum gpu_words kind;
-	int device; /* as the process numbers its GPUs; -1: not told */
-	int rank; /* of a collective operation; -1: not told */
+	int device; /* as the process numbers its GPUs; -1: not in the line */
+	int rank; /* of a collective operation; -1: not in the line */
 	char what[72]; /* "an illegal memory access was encountered", "ncclRemoteError", "ALLREDUCE timed out" */
 	char tried[24], total[24], available[24]; /* out of memory: "3.00 GiB" */
 	char line[200]; /* the line itself */
@@ -39,9 +39,9 @@ struct gpu_said {
 };
 
 /*
- * Of several errors, the first out-of-memory or CUDA error counts, because NCCL errors follow from
- * those; else the first of NCCL.
+ * Finds the error in text that counts: the first out-of-memory or CUDA error, because NCCL errors
+ * follow from those; else the first NCCL error. Returns false if there is none.
  */
-bool gpu_lines_parse(const char *text, size_t len, struct gpu_said *ret_said);
+bool gpu_lines_parse(const char *text, size_t len, struct gpu_error *ret_error);
 
 #endif

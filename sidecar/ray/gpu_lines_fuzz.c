@@ -19,7 +19,7 @@ static void check(const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct gpu_said g;
+	struct gpu_error g;
 
 	if (!gpu_lines_parse((const char *)data, size, &g))
 		return 0;
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(g.total, sizeof(g.total));
 	check(g.available, sizeof(g.available));
 	check(g.line, sizeof(g.line));
-	if (g.kind == GPU_SAID_NOTHING || g.device < -1 || g.device > 1023 || g.rank < -1 || g.rank > 999999)
+	if (g.kind == GPU_ERROR_NONE || g.device < -1 || g.device > 1023 || g.rank < -1 || g.rank > 999999)
 		abort();
 	return 0;
 }

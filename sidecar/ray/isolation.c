@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory cgroups of Ray's resource isolation. */
+/* Recognizes the memory cgroups of Ray's resource isolation. */
 #include "sidecar/ray/isolation.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include "lib/macros.h"
 
 static const struct {
-	const char *path; /* below ray_node_ID */
+	const char *path; /* below the node's */
 	enum isolation_part part;
 } branches[] = {
 	{ "", ISOLATION_NODE },
@@ -23,12 +23,12 @@ static const struct {
 
 enum isolation_part isolation_part_of(const char *cgroup)
 {
-	const char *node = strstr(cgroup, "/" ISOLATION_NODE_PREFIX);
+	const char *node = isolation_node(cgroup);
 	const char *id, *rest;
 
 	if (!node)
 		return ISOLATION_NONE;
-	id = node + strlen("/" ISOLATION_NODE_PREFIX);
+	id = node + strlen("/ray-node_"); /* the older name is as long */
 	rest = strchrnul(id, '/');
 	if (rest == id)
 		return ISOLATION_NONE;
@@ -42,7 +42,7 @@ enum isolation_part isolation_part_of(const char *cgroup)
 const char *isolation_name(enum isolation_part part)
 {
 	static const char *const names[] = {
-		[ISOLATION_NONE] = "",		[ISOLATION_NODE] = "ray_node", [ISOLATION_SYSTEM] = "system",
+		[ISOLATION_NONE] = "",		[ISOLATION_NODE] = "ray-node", [ISOLATION_SYSTEM] = "system",
 		[ISOLATION_USER] = "user",	[ISOLATION_WORKERS] = "user/workers",
 		[ISOLATION_NON_RAY] = "user/non-ray",
 	};

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory cgroups of Ray's resource isolation (`ray start --enable-resource-isolation`, Ray 2.51 and newer, cgroup v2).
- * Pure.
+ * Recognizes the memory cgroups of Ray's resource isolation (`ray start --enable-resource-isolation`, Ray 2.51 and newer,
+ * cgroup v2). Pure.
  *
- * Below the container's cgroup raylet makes ray_node_ID with two branches: "system" for Ray's own processes (raylet, the
- * GCS, the dashboard and its agents), which gets memory.min and memory.low, and one for everything else. In Ray 2.60
- * that is "user", with "workers" and "non-ray" below it, memory.high, and a memory.max that leaves the system its reserved memory.
- * The first releases had "application" with one leaf and no limit. Source: Ray's cgroup_manager, and raylet of Ray 2.60.
+ * Below the container's cgroup raylet makes ray-node_ID with two branches: "system" for Ray's own processes (raylet, the
+ * GCS, the dashboard and its agents), which gets memory.low, and one for everything else. In Ray 2.60 that is "user",
+ * with "workers" and "non-ray" below it. Its memory.max is that of the container, and its memory.high leaves the system
+ * its reserved memory. The first releases had ray_node_ID, and "application" with one leaf and no limit. Source:
+ * raylet.out of Ray 2.60, and Ray's cgroup_manager of 2025.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_ISOLATION_H
 #define AFTERGLOW_SIDECAR_RAY_ISOLATION_H
 
 #include <stddef.h>
-
-#define ISOLATION_NODE_PREFIX "ray_node_"
+#include <string.h>
 
 enum isolation_part {
 	ISOLATION_NONE, /* not one of Ray's */
@@ -24,7 +24,15 @@ enum isolation_part {
 	ISOLATION_NON_RAY,
 };
 
-/* The part that the cgroup with that path is. Any path may precede ray_node_ID. */
+/* The end of a cgroup's path from the name of Ray's node on: "/ray-node_ID/user". NULL: the cgroup is none of Ray's. */
+static inline const char *isolation_node(const char *cgroup)
+{
+	const char *node = strstr(cgroup, "/ray-node_");
+
+	return node ? node : strstr(cgroup, "/ray_node_"); /* the first releases */
+}
+
+/* The part that the cgroup with that path is. Any path may precede ray-node_ID. */
 enum isolation_part isolation_part_of(const char *cgroup);
 
 /* Its path without the node's ID ("user", "user/workers"), and the processes in it. Static texts, "" for ISOLATION_NONE. */

@@ -18,23 +18,24 @@ static void rays_cgroups_are_known_by_their_names(void **state)
 		const char *path;
 		enum isolation_part part;
 	} rows[] = {
-		{ "/sys/fs/cgroup/ray_node_0a1b2c", ISOLATION_NODE },
-		{ "/sys/fs/cgroup/ray_node_0a1b2c/system", ISOLATION_SYSTEM },
-		{ "/sys/fs/cgroup/ray_node_0a1b2c/system/leaf", ISOLATION_SYSTEM },
-		{ "/../cri-containerd-1.scope/ray_node_0a1b2c/user", ISOLATION_USER },
-		{ "/ray_node_0a1b2c/user/workers", ISOLATION_WORKERS },
-		{ "/ray_node_0a1b2c/user/non-ray", ISOLATION_NON_RAY },
+		{ "/sys/fs/cgroup/ray-node_0a1b2c", ISOLATION_NODE },
+		{ "/sys/fs/cgroup/ray-node_0a1b2c/system", ISOLATION_SYSTEM },
+		{ "/sys/fs/cgroup/ray-node_0a1b2c/system/leaf", ISOLATION_SYSTEM },
+		{ "/../cri-containerd-1.scope/ray-node_0a1b2c/user", ISOLATION_USER },
+		{ "/ray-node_0a1b2c/user/workers", ISOLATION_WORKERS },
+		{ "/ray-node_0a1b2c/user/non-ray", ISOLATION_NON_RAY },
 		{ "/ray_node_0a1b2c/application/leaf", ISOLATION_USER }, /* Ray 2.51 */
 		{ "/ray_node_0a1b2c/application", ISOLATION_USER },
+		{ "/ray_node_", ISOLATION_NONE },
 		{ "/", ISOLATION_NONE },
 		{ "", ISOLATION_NONE },
 		{ "/system", ISOLATION_NONE },
 		{ "/user.slice/user", ISOLATION_NONE },
-		{ "/ray_node_", ISOLATION_NONE },
-		{ "/ray_node_/user", ISOLATION_NONE },
-		{ "/my_ray_node_1/user", ISOLATION_NONE },
-		{ "/ray_node_1/users", ISOLATION_NONE },
-		{ "/ray_node_1/user/workers/mine", ISOLATION_NONE },
+		{ "/ray-node_", ISOLATION_NONE },
+		{ "/ray-node_/user", ISOLATION_NONE },
+		{ "/my_ray-node_1/user", ISOLATION_NONE },
+		{ "/ray-node_1/users", ISOLATION_NONE },
+		{ "/ray-node_1/user/workers/mine", ISOLATION_NONE },
 	};
 	(void)state;
 

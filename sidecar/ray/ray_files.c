@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of Ray's logs directory, through its descriptor. */
+/* Opens, finds and reads files of Ray's logs directory through its descriptor. */
 #include "sidecar/ray/ray_files.h"
 
 #include <dirent.h>

@@ -19,7 +19,7 @@
  * O_PATH only. -1: there is no such file.
  */
 int ray_file_open(int dir_fd, const char *name, struct stat *ret_st);
-/* The same with O_PATH, of any kind. */
+/* Opens a file of any kind with O_PATH, with the same restrictions. */
 int ray_file_path(int dir_fd, const char *name, struct stat *ret_st);
 
 /*
@@ -38,8 +38,8 @@ void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *
 #define RAY_FILE_NAME_MAX 255
 
 /*
- * The names of the regular files that begin with prefix and end with suffix, the newest first, at most max (RAY_FILES_NEWEST_MAX). Of a hostile
- * directory only the first RAY_FILES_LOOKED_MAX such names are looked at.
+ * Lists the regular files with names that begin with prefix and end with suffix, the newest first, at most max (RAY_FILES_NEWEST_MAX).
+ * Only the first RAY_FILES_LOOKED_MAX such names are considered, because the directory may be hostile. Returns their number.
  */
 #define RAY_FILES_LOOKED_MAX 1000
 #define RAY_FILES_NEWEST_MAX 8

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last lines that one of Ray's own processes wrote into its logs. */
+/* Reads the last lines that one of Ray's own processes wrote into its logs. */
 #include "sidecar/ray/ray_last_lines.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last lines that one of Ray's own processes wrote into its logs, for the front of a report. */
+/* Reads the last lines that one of Ray's own processes wrote into its logs, for the front of a report. */
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Ray says in its logs about workers that died. */
+/* Parses what Ray's logs say about workers that died. */
 #include "sidecar/ray/ray_lines.h"
 
 #include <ctype.h>
@@ -208,7 +208,7 @@ static void take_table(struct span text, struct ray_event *e)
 	while (rest.len && table_row(&rest, &row)) {
 		size_t len;
 
-		/* Tabs are what columns are told by: keep them. */
+		/* Tabs separate the columns, so they are kept. */
 		copy_clean(row, clean, sizeof(clean));
 		for (size_t i = 0, tabs = 0; clean[i] && i < row.len && tabs < 2; i++)
 			if (row.at[i] == '\t') {
@@ -412,14 +412,14 @@ bool ray_line_begins_record(const char *line, size_t len)
 	return len >= 8 && isdigit((unsigned char)line[0]) && line[4] == '-' && line[7] == '-';
 }
 
-void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *signal_said, size_t signal_size)
+void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *logged_signal, size_t signal_size)
 {
 	struct span rest = { text, len };
 
 	while (rest.len) {
 		struct span line = WHOLE_LINE(rest);
 		struct span name = span_after(line, ":task_name:");
-		struct span said = span_after(line, "*** SIG");
+		struct span caught = span_after(line, "*** SIG");
 
 		if (!name.at)
 			name = span_after(line, ":actor_name:");
@@ -429,8 +429,8 @@ void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_
 			name_task(name, &e);
 			copy_clean((struct span){ e.task, strlen(e.task) }, task, task_size);
 		}
-		if (said.at && has(said, " received"))
-			copy_clean(UNTIL(((struct span){ said.at - 3, said.len + 3 }), " received"), signal_said, signal_size);
+		if (caught.at && has(caught, " received"))
+			copy_clean(UNTIL(((struct span){ caught.at - 3, caught.len + 3 }), " received"), logged_signal, signal_size);
 		rest.at += MIN(line.len + 1, rest.len);
 		rest.len -= MIN(line.len + 1, rest.len);
 	}

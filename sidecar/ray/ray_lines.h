@@ -4,11 +4,11 @@
  * Pure. The text is hostile: tasks choose their names, and any process of the container
  * can write to the logs.
  *
- * Where Ray 2.60 says what: kills by its memory monitor and crashed workers
- * stand in logs/events/event_RAYLET.log, one JSON line each ("message" holds
- * the text, line breaks doubly escaped); the kills also in raylet.out, with
- * real line breaks, with a summary of each minute. Older versions write ';' in place
- * of line breaks. gcs_server.out has the workers of every node.
+ * Ray 2.60 logs kills by its memory monitor and crashed workers in
+ * logs/events/event_RAYLET.log, one JSON line each ("message" has the text, with
+ * line breaks doubly escaped). It logs the kills also in raylet.out, with real line
+ * breaks and a summary of each minute. Older versions write ';' in place of line
+ * breaks. gcs_server.out has the workers of every node.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
@@ -21,28 +21,28 @@
 #include "sidecar/ray/gpu_lines.h"
 #include "sidecar/ray/ray_process.h"
 
-/* A record: a line and the lines that belong to it. What is longer is cut. */
+/* Bytes of a record, which is a line and the lines that belong to it. Longer records are cut. */
 #define RAY_RECORD_MAX (16 * 1024)
 
 enum ray_kind {
 	RAY_NOTHING,
 	RAY_MEMORY_KILL, /* Ray's memory monitor killed a worker */
-	RAY_WORKER_CRASH, /* a worker died, not of Ray's doing */
+	RAY_WORKER_CRASH, /* a worker died, and Ray did not end it */
 	RAY_FDS_EXHAUSTED, /* "Too many open files" */
-	RAY_DAEMON_CRASH, /* raylet or the GCS was ended by a signal, and could say so */
+	RAY_DAEMON_CRASH, /* a signal ended raylet or the GCS, and its handler could log that */
 	RAY_NODE_LOST, /* a node's health check failed, or it was declared dead */
-	RAY_PROCESS_EXITED, /* `ray start` says that a child of it has ended in disorder */
-	RAY_AGENT_FAILED, /* raylet says that it ends because an agent of it has */
+	RAY_PROCESS_EXITED, /* `ray start` says that a child of it did not end in order */
+	RAY_AGENT_FAILED, /* raylet says that it ends because one of its agents has ended */
 	RAY_GCS_LOST, /* raylet ends: it does not reach the GCS any more, or a GCS that knows it */
 	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
-	RAY_ISOLATION, /* raylet on its resource isolation; detail is a sentence of ours */
-	RAY_SUMMARY, /* so many workers killed and crashed in the last minute */
+	RAY_ISOLATION, /* raylet says something about its resource isolation; detail is a sentence of ours */
+	RAY_SUMMARY, /* how many workers were killed and crashed in the last minute */
 };
 
-/* Texts are one line of valid UTF-8 without control characters, "" when Ray does not tell. */
+/* What one record says. Texts are one line of valid UTF-8 without control characters, "" if the record does not have them. */
 struct ray_event {
 	enum ray_kind kind;
-	pid_t pid; /* in the container's PID namespace; 0: not told */
+	pid_t pid; /* in the container's PID namespace; 0: not in the record */
 	unsigned int workers; /* how many were killed at once; pid and task are the first one's */
 	char worker_id[60]; /* hexadecimal */
 	char task[96]; /* "ray::leak" */
@@ -50,20 +50,20 @@ struct ray_event {
 	char memory[80]; /* "1.42GB used / 1.46GB limit (0.972349)" */
 	char detail[200]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
 	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
-	unsigned int killed, crashed; /* of a summary */
-	enum ray_process_kind process; /* one of Ray's own, of the kinds that are about these */
+	unsigned int killed, crashed; /* with RAY_SUMMARY */
+	enum ray_process_kind process; /* the process of Ray's own that the record is about, if it is about one */
 	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 };
 
-/* An event, and what else was found out about it. */
-struct ray_said {
+/* An event, with what the sidecar found out about it. */
+struct ray_finding {
 	struct ray_event event;
 	char file[32]; /* which of Ray's logs says so */
 	int64_t at_ns; /* when it was read (CLOCK_BOOTTIME): up to a second after it happened */
 	bool gone; /* there is no process with that PID any more, or it is on its way out */
-	char signal_said[16]; /* "SIGSEGV", if the worker's own log tells; "" */
-	unsigned int left_out; /* events like it since the last one that was reported */
-	struct gpu_said gpu; /* what the worker's own logs say of CUDA and NCCL at their end */
+	char logged_signal[16]; /* "SIGSEGV", if the worker's own log has it; else "" */
+	unsigned int left_out; /* similar events since the last report, which got no report */
+	struct gpu_error gpu; /* what the worker's own logs say of CUDA and NCCL at their end */
 };
 
 /* Whether a line begins a new record of a Ray log, rather than continuing the previous record. */
@@ -78,6 +78,6 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
  * the signal that ended it, if Ray's handler could log it ("*** SIGSEGV received at").
  * What the text does not contain is left as it is.
  */
-void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *signal_said, size_t signal_size);
+void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *logged_signal, size_t signal_size);
 
 #endif

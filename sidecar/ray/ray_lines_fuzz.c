@@ -20,7 +20,7 @@ static void check_line(const char *text, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
-	char task[40] = "", signal_said[16] = "";
+	char task[40] = "", logged_signal[16] = "";
 	struct ray_event e;
 
 	ray_line_begins_record(text, size);
@@ -32,8 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_line(e.detail, sizeof(e.detail));
 	if (!memchr(e.table, '\0', sizeof(e.table)) || strchr(e.table, '\033') || e.pid < 0)
 		abort();
-	ray_worker_log_parse(text, size, task, sizeof(task), signal_said, sizeof(signal_said));
+	ray_worker_log_parse(text, size, task, sizeof(task), logged_signal, sizeof(logged_signal));
 	check_line(task, sizeof(task));
-	check_line(signal_said, sizeof(signal_said));
+	check_line(logged_signal, sizeof(logged_signal));
 	return 0;
 }

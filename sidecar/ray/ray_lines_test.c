@@ -253,16 +253,16 @@ static void hostile_records_stay_within_bounds(void **state)
 static void a_workers_own_log_names_its_task_and_signal(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);
-	char task[32] = "before", signal_said[16] = "";
+	char task[32] = "before", logged_signal[16] = "";
 	(void)state;
 
 	assert_int_equal(file_read(AT_FDCWD, TESTDATA "worker-458.err", &text, NULL), 0);
-	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), signal_said, sizeof(signal_said));
+	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), logged_signal, sizeof(logged_signal));
 	assert_string_equal(task, "ray::segv");
-	assert_string_equal(signal_said, "SIGSEGV");
-	ray_worker_log_parse(":actor_name:Keeper\nx", 20, task, sizeof(task), signal_said, sizeof(signal_said));
+	assert_string_equal(logged_signal, "SIGSEGV");
+	ray_worker_log_parse(":actor_name:Keeper\nx", 20, task, sizeof(task), logged_signal, sizeof(logged_signal));
 	assert_string_equal(task, "ray::Keeper");
-	ray_worker_log_parse("say :task_name:forged by print", 30, task, sizeof(task), signal_said, sizeof(signal_said));
+	ray_worker_log_parse("say :task_name:forged by print", 30, task, sizeof(task), logged_signal, sizeof(logged_signal));
 	assert_string_equal(task, "ray::Keeper");
 }
 

@@ -51,7 +51,7 @@ struct file {
 
 struct ray_logs {
 	int root_fd;
-	char told[512]; /* by raylet's command line, "" if it has not */
+	char by_raylet[512]; /* by raylet's command line, "" if it has not */
 	int dir_fd; /* of the logs, -1: none */
 	dev_t dev;
 	ino_t ino;
@@ -107,8 +107,8 @@ void ray_logs_free(struct ray_logs *l)
 
 void ray_logs_set_dir(struct ray_logs *l, const char *path)
 {
-	if ((size_t)snprintf(l->told, sizeof(l->told), "%s", path) >= sizeof(l->told))
-		l->told[0] = '\0';
+	if ((size_t)snprintf(l->by_raylet, sizeof(l->by_raylet), "%s", path) >= sizeof(l->by_raylet))
+		l->by_raylet[0] = '\0';
 }
 
 int ray_logs_dir(const struct ray_logs *l)
@@ -268,7 +268,7 @@ static void poll_file(struct ray_logs *l, size_t i)
 
 static void find_session(struct ray_logs *l)
 {
-	const char *path = l->told[0] ? l->told : RAY_SESSION "/logs";
+	const char *path = l->by_raylet[0] ? l->by_raylet : RAY_SESSION "/logs";
 	_cleanup_close_ int fd = rootfd_open(l->root_fd, path, O_PATH | O_DIRECTORY, NULL);
 	struct stat st;
 

@@ -25,20 +25,20 @@
 
 struct ray_logs;
 
-/* root_fd stays the caller's and open as long as this lives. NULL: no memory. */
+/* root_fd stays the caller's, and must stay open until ray_logs_free. Returns NULL if there is no memory. */
 struct ray_logs *ray_logs_new(int root_fd);
 void ray_logs_free(struct ray_logs *l);
 
 /*
- * Where raylet says that its logs are (--log_dir=): a path from the container's
- * root. Preferred to RAY_SESSION from now on; "" forgets it.
+ * Sets the directory that raylet's command line names for its logs (--log_dir=), a path from the
+ * container's root. It is used instead of RAY_SESSION from now on; "" restores RAY_SESSION.
  */
 void ray_logs_set_dir(struct ray_logs *l, const char *path);
 
 /* file is the name below logs/. The event is valid during the call. */
 typedef void (*ray_event_fn)(const struct ray_event *event, const char *file, void *arg);
 
-/* Does nothing within a second after the last time. now_ns: CLOCK_BOOTTIME. */
+/* Reads new records, and calls fn for each event. Does nothing within a second after the last time. now_ns: CLOCK_BOOTTIME. */
 void ray_logs_poll(struct ray_logs *l, int64_t now_ns, ray_event_fn fn, void *arg);
 
 /* To be called when the container is dead: reads everything at once, unfinished records too. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ray's own processes in a container. */
+/* Recognizes Ray's own processes, and knows how they are connected. */
 #include "sidecar/ray/ray_process.h"
 
 #include <signal.h>

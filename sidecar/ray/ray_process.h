@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ray's own processes in a container, and how they are connected: `ray start
- * --block` ends with exit code 1 as soon as a child of it has ended in disorder,
- * raylet ends with its agents, and every raylet ends without the GCS. Pure.
+ * Recognizes Ray's own processes in a container, and knows how they are connected:
+ * `ray start --block` ends with exit code 1 as soon as a child of it did not end in
+ * order, raylet ends when one of its agents ends, and every raylet ends without the
+ * GCS. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_H
@@ -34,7 +35,7 @@ enum ray_process_kind {
 struct ray_process_end {
 	enum ray_process_kind kind;
 	pid_t pid; /* in the container's PID namespace; 0: not known */
-	bool status_known; /* the launcher read it; false: wait_status is 0 */
+	bool status_known; /* the launcher read the wait status; false: wait_status is 0 */
 	int wait_status; /* as waitpid(2) gives it */
 	int64_t ended_ns; /* CLOCK_BOOTTIME; when no launcher watched it, the time when it was first missed */
 };
@@ -45,10 +46,13 @@ struct ray_process_end {
  */
 enum ray_process_kind ray_process_of(const char *name, const char *command);
 
-/* The kind of the process that the kernel calls so, by 15 bytes at most: "raylet", "ray::DashboardA". RAY_PROCESS_NONE for others. */
+/*
+ * The kind of a process by the kernel's name for it, at most 15 bytes: "raylet", "ray::DashboardA". RAY_PROCESS_NONE for other
+ * names.
+ */
 enum ray_process_kind ray_process_of_comm(const char *comm);
 
-/* The kind with the name that Ray gives it: "raylet", "log_monitor". RAY_PROCESS_NONE for others. No NUL need end text. */
+/* The kind by the name that Ray gives it: "raylet", "log_monitor". RAY_PROCESS_NONE for other names. text needs no final NUL. */
 enum ray_process_kind ray_process_of_type(const char *text, size_t len);
 
 /* The inverse: the name that Ray gives the kind, "dashboard_agent"; never NULL. */
@@ -58,7 +62,7 @@ const char *ray_process_title(enum ray_process_kind kind);
 
 /* Whether it is an agent of raylet, which ends with it. */
 bool ray_process_is_agent(enum ray_process_kind kind);
-/* Whether `ray start` is its parent, and ends when it ends in disorder. */
+/* Whether `ray start` is its parent, and ends when it does not end in order. */
 bool ray_process_is_of_start(enum ray_process_kind kind);
 /* Whether `ray start` takes such an end for an orderly one: exit code 0, SIGTERM, 15 or 143. */
 bool ray_process_ended_in_order(int wait_status);

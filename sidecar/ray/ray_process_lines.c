@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Ray says of the ends of its own processes. */
+/* Parses what Ray logs about the ends of its own processes. */
 #include "sidecar/ray/ray_process_lines.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const char *find(const char *text, size_t len, const char *what)
 	return memmem(text, len, what, strlen(what));
 }
 
-/* "  raylet [exit code=-9 (signal 9)]": true if line, of len bytes, is one. */
+/* Parses a line such as " raylet [exit code=-9 (signal 9)]", of len bytes. Returns false if it is different. */
 static bool parse_exited(const char *line, size_t len, enum ray_process_kind *ret_kind, int *ret_code)
 {
 	static const char mark[] = " [exit code=";
@@ -36,7 +36,7 @@ static bool parse_exited(const char *line, size_t len, enum ray_process_kind *re
 	return *ret_code >= -64 && *ret_code <= 255;
 }
 
-/* Children that `ray start` found ended in one look are told together: then the GCS server was the first, if it is among them. */
+/* `ray start` logs all children that it finds ended in one look together. The GCS server was the first, if it is among them. */
 static bool parse_exits(const char *record, size_t len, struct ray_event *e)
 {
 	const char *at = find(record, len, "Some Ray subprocesses exited unexpectedly:"), *end = record + len;

@@ -23,7 +23,7 @@ bool ray_process_record_parse(const char *record, size_t len, struct ray_event *
 /* The latest record of one kind; all zero: there was none. */
 struct ray_process_word {
 	int64_t at_ns; /* when it was read, CLOCK_BOOTTIME; 0: never */
-	enum ray_process_kind process; /* which one ended; RAY_PROCESS_NONE where Ray does not say */
+	enum ray_process_kind process; /* the process that ended; RAY_PROCESS_NONE if the record does not name it */
 	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 	char file[32]; /* which log says so */
 	char line[200]; /* valid UTF-8 */
@@ -34,6 +34,7 @@ struct ray_process_words {
 	struct ray_process_word exited, agent_failed, gcs_lost, stopped;
 };
 
+/* Notes the event if it is about the end of one of Ray's own processes. now_ns: CLOCK_BOOTTIME. */
 void ray_process_words_note(struct ray_process_words *w, const struct ray_event *e, const char *file, int64_t now_ns);
 
 #endif

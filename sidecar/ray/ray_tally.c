@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of Ray's events deserve a report, and how many there were of each. */
+/* Decides which of Ray's events get a report, and counts them. */
 #include "sidecar/ray/ray_tally.h"
 
 #include <stdio.h>
@@ -30,11 +30,11 @@ void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill)
 	t->kernel_kills_known = oom_kill;
 }
 
-/* Whether this worker's death was told before; if not, it is now. */
-static bool told_before(struct ray_tally *t, int64_t now_ns, const struct ray_event *e)
+/* Whether this worker's death was counted before. If not, remembers it. */
+static bool seen_before(struct ray_tally *t, int64_t now_ns, const struct ray_event *e)
 {
 	if (!e->pid && !e->worker_id[0]) {
-		/* Both .out and .err tell, and each accept that fails. */
+		/* The error is logged in both .out and .err, and for each accept that fails. */
 		bool again = e->kind == RAY_FDS_EXHAUSTED && t->fds_ns && now_ns - t->fds_ns < FDS_SETTLED_NS;
 
 		if (e->kind == RAY_FDS_EXHAUSTED)
@@ -88,7 +88,7 @@ static enum ray_outcome admit(struct ray_tally *t, int64_t now_ns, const struct 
 enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out)
 {
 	*ret_left_out = 0;
-	if (told_before(t, now_ns, e))
+	if (seen_before(t, now_ns, e))
 		return RAY_KNOWN;
 	switch (e->kind) {
 	case RAY_MEMORY_KILL:

@@ -23,9 +23,9 @@
 #define RAY_SUMMARY_NS (60 * NS_PER_SEC) /* as often as Ray itself */
 
 enum ray_outcome {
-	RAY_KNOWN, /* counted before, or the kernel's doing */
-	RAY_COUNTED, /* counted, not to be reported now */
-	RAY_REPORT,
+	RAY_KNOWN, /* it is not counted: it was before, or the OOM killer took the worker, or it is of another kind */
+	RAY_COUNTED, /* it was counted, and gets no report now */
+	RAY_REPORT, /* it was counted, and a report is due */
 };
 
 struct ray_tally {
@@ -43,8 +43,8 @@ struct ray_tally {
 	unsigned int next_recent;
 	int64_t fds_ns; /* when descriptors ran out last, of Ray's own processes; 0: never */
 	int64_t kernel_kills_known; /* the counter as it was; -1 before the first reading */
-	unsigned int kernel_credit; /* kernel kills that Ray has not told of as crashes yet */
-	int64_t kernel_ns; /* when the latest came */
+	unsigned int kernel_credit; /* kernel kills that Ray has not logged as crashes yet */
+	int64_t kernel_ns; /* the time of the latest kernel kill */
 	/* Since the last summary: */
 	unsigned int memory_kills, crashes, kernel_kills, fds_exhausted;
 	int64_t since_ns;
@@ -67,10 +67,10 @@ struct ray_summary {
 	int64_t span_ns;
 };
 
-/* Returns true if a minute in which anything happened is over; then the count starts again. */
+/* Returns true, and starts counting again, if a minute in which anything happened is over. */
 bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary);
 
-/* In Ray's words, one line without a newline, into text, which is returned. where: the pod, or NULL. */
+/* Writes the summary in Ray's words, as one line without a newline. where: the pod, or NULL. Returns text. */
 const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size);
 
 #endif

@@ -33,7 +33,7 @@ static enum ray_outcome tell(int64_t at_s, enum ray_kind kind, pid_t pid, const 
 	return ray_tally_event(&t, START + at_s * S, &e, &left_out);
 }
 
-static void a_death_told_twice_counts_once(void **state)
+static void a_death_in_two_logs_counts_once(void **state)
 {
 	struct ray_summary s;
 	(void)state;
@@ -125,7 +125,7 @@ static void descriptors_that_run_out_again_and_again_run_out_once(void **state)
 	assert_int_equal(s.crashes, 0);
 }
 
-static void a_node_that_is_lost_is_told_once_and_is_no_worker(void **state)
+static void a_lost_node_is_reported_once_and_is_no_worker(void **state)
 {
 	struct ray_summary s;
 	(void)state;
@@ -162,13 +162,13 @@ static void a_counter_that_is_not_known_or_goes_back_is_no_kill(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_death_told_twice_counts_once, setup),
+		cmocka_unit_test_setup(a_death_in_two_logs_counts_once, setup),
 		cmocka_unit_test_setup(the_same_task_is_reported_once_in_five_minutes, setup),
 		cmocka_unit_test_setup(new_names_each_time_do_not_make_endless_reports, setup),
 		cmocka_unit_test_setup(what_the_kernel_took_is_no_crash, setup),
 		cmocka_unit_test_setup(a_quiet_minute_says_nothing, setup),
 		cmocka_unit_test_setup(descriptors_that_run_out_again_and_again_run_out_once, setup),
-		cmocka_unit_test_setup(a_node_that_is_lost_is_told_once_and_is_no_worker, setup),
+		cmocka_unit_test_setup(a_lost_node_is_reported_once_and_is_no_worker, setup),
 		cmocka_unit_test_setup(several_workers_at_once_all_count, setup),
 		cmocka_unit_test_setup(a_counter_that_is_not_known_or_goes_back_is_no_kill, setup),
 	};

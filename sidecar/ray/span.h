@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A piece of a log's text, which it borrows and which no NUL needs to end. Pure. */
+/* A span is a part of a log's text. It does not own the text, and has no final NUL. Pure. */
 #ifndef AFTERGLOW_SIDECAR_RAY_SPAN_H
 #define AFTERGLOW_SIDECAR_RAY_SPAN_H
 
@@ -10,7 +10,7 @@ struct span {
 	size_t len;
 };
 
-/* The rest of text from the first occurrence of what on; at is NULL where it does not occur. */
+/* The rest of text from the first occurrence of `what` on; at is NULL if it does not occur. */
 static inline struct span span_find(struct span text, const char *what)
 {
 	const char *at = text.at ? memmem(text.at, text.len, what, strlen(what)) : NULL;
@@ -18,7 +18,7 @@ static inline struct span span_find(struct span text, const char *what)
 	return at ? (struct span){ at, text.len - (size_t)(at - text.at) } : (struct span){ NULL, 0 };
 }
 
-/* What follows the first occurrence of what; at is NULL where it does not occur. */
+/* The rest of text after the first occurrence of `what`; at is NULL if it does not occur. */
 static inline struct span span_after(struct span text, const char *what)
 {
 	struct span rest = span_find(text, what);

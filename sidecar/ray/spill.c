@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much Ray has spilled, how fast that grows, and when the disk will be full. */
+/* Forecasts from what Ray has spilled when the disk will be full. */
 #include "sidecar/ray/spill.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes)
 		if (value > BYTES_MAX)
 			return false;
 	}
-	/* A number that the end of the text cuts is another one. */
+	/* A number at the end of the text may have been cut. */
 	if (value < 0 || i == len)
 		return false;
 	*ret_bytes = value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much of its objects Ray has spilled to a disk, how fast that grows, and when the disk will be full. Pure.
+ * Computes how much of its objects Ray has spilled to a disk, how fast that grows, and when the disk will be full. Pure.
  *
  * The figure is raylet's own. Every 10 s raylet writes "- num bytes currently spilled: N" into logs/debug_state.txt; deleted
  * objects are not in N. Walking the directory would cost a stat for each object, and would hang when its filesystem does.
@@ -16,11 +16,11 @@
 
 #define SPILL_EVERY_NS (10 * NS_PER_SEC) /* as often as raylet writes */
 #define SPILL_POINTS_MAX 18
-#define SPILL_WARN_NS (900 * NS_PER_SEC) /* full within this: worth a warning */
-#define SPILL_URGENT_NS (300 * NS_PER_SEC) /* and another */
+#define SPILL_WARN_NS (900 * NS_PER_SEC) /* a disk that will be full within this time is worth a warning, */
+#define SPILL_URGENT_NS (300 * NS_PER_SEC) /* and within this time another */
 #define SPILL_KUBELET_SHARE 0.1 /* the kubelet evicts by default when less of the node's filesystem is available */
 
-/* The first figure of raylet's state file; false: it has none. */
+/* Reads the number of spilled bytes from the text of raylet's state file. Returns false if the text has none. */
 bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes);
 
 /* The disk that Ray spills to. */
@@ -53,7 +53,7 @@ struct spill {
 	int warned; /* 0: not yet, 1, 2: urgently */
 };
 
-/* Adds a reading, later than the last one. After a drop to less than half, the growth is measured anew. */
+/* Adds a reading, later than the last reading. After a drop to less than half, the growth is measured anew. */
 void spill_add(struct spill *s, int64_t at_ns, int64_t bytes);
 
 void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct spill_forecast *ret_forecast);
@@ -64,7 +64,9 @@ void spill_forecast(const struct spill *s, const struct spill_disk *disk, struct
  */
 bool spill_warns(struct spill *s, const struct spill_forecast *f);
 
-/* "12.0 GiB of objects are spilled to /tmp/ray/s, +80.0 MiB/s; at that rate ... in 4 min". where: the directory. Returns text. */
+/*
+ * Writes "12.0 GiB of objects are spilled to /tmp/ray/s, +80.0 MiB/s; at that rate ... in 4 min". where: the directory. Returns text.
+ */
 const char *spill_describe(const struct spill_forecast *f, const struct spill_disk *disk, const char *where, char *text, size_t size);
 
 #endif

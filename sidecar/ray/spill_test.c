@@ -110,7 +110,7 @@ static void nothing_is_foreseen_of_what_does_not_grow(void **unused)
 	assert_int_equal(f.left_ns, -1);
 }
 
-static void a_disk_that_is_full_already_is_said_to_be(void **unused)
+static void a_disk_that_is_full_already_is_reported_as_full(void **unused)
 {
 	const struct spill_disk disk = { .total = 100 * GIB, .available = 9 * GIB };
 	(void)unused;
@@ -171,7 +171,7 @@ int main(void)
 		cmocka_unit_test_setup(the_filesystem_is_full_when_the_kubelet_evicts, setup),
 		cmocka_unit_test_setup(the_limit_counts_when_it_is_met_first, setup),
 		cmocka_unit_test_setup(nothing_is_foreseen_of_what_does_not_grow, setup),
-		cmocka_unit_test_setup(a_disk_that_is_full_already_is_said_to_be, setup),
+		cmocka_unit_test_setup(a_disk_that_is_full_already_is_reported_as_full, setup),
 		cmocka_unit_test_setup(growth_is_counted_anew_after_a_job_has_freed_its_objects, setup),
 		cmocka_unit_test_setup(the_time_before_the_first_object_is_not_counted, setup),
 		cmocka_unit_test_setup(it_is_warned_of_twice_and_anew_later, setup),

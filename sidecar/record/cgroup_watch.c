@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a container as all the cgroups tell it that have to do with it. */
+/* Reads a container's memory from all cgroups that concern it. */
 #include "sidecar/record/cgroup_watch.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static bool can_move_away(const struct cgroup_watch *w)
 	return place->version && place->writable && strlen(place->path) > place->top;
 }
 
-/* Of the mount options of cgroup2, which are the same for all of the machine. */
+/* Whether cgroup2 is mounted with memory_localevents; its mount options are the same on the whole machine. */
 static bool counts_locally(int version)
 {
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
@@ -72,7 +72,7 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 		place = process;
 		r = memcg_open_at(own, root_fd, &place, err);
 	}
-	/* What is mounted in place of the process's own has all of the machine below it. */
+	/* If the mount does not show the process's own cgroup, the whole machine may be below it. */
 	if (r < 0 || !place.own)
 		return r;
 	memcg_tree_init(&w->tree, root_fd, &place);
@@ -117,7 +117,7 @@ void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pi
 
 int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory)
 {
-	/* What the kernel can take back at once fills nothing up. */
+	/* Memory that the kernel can reclaim at once does not count. */
 	int64_t used = memory->usage - MAX(memory->inactive_file, (int64_t)0);
 	int64_t headroom = memory->limit < 0 ? -1 : MAX(memory->limit - used, (int64_t)0);
 	const struct memcg_node *tightest = memcg_tree_tightest(&w->tree);
@@ -133,7 +133,7 @@ int64_t cgroup_watch_delay(const struct cgroup_watch *w, uint64_t samples, int64
 	return samples < EARLY_SAMPLES && can_move_away(w) ? MIN(delay_ns, EARLY_NS) : delay_ns;
 }
 
-/* Whoever may make cgroups chooses their names. */
+/* Copies a cgroup's name with '?' for bytes that are not printable: the process that makes a cgroup chooses its name. */
 static void copy_printable(char name[static CGROUP_LIMIT_NAME_MAX], const char *from)
 {
 	size_t n = 0;

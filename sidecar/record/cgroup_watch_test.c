@@ -64,7 +64,7 @@ static void what_a_launcher_hands_over_is_read_without_the_containers_files(void
 	(void)state;
 
 	make_cgroup(".", "4194304\n");
-	make_cgroup("ray_node_1", "3145728\n");
+	make_cgroup("ray-node_1", "3145728\n");
 	handed.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(cgroup_watch_open(&w, &own, -1, 7, &handed, NULL), 0);
 	assert_true(own.own);
@@ -74,7 +74,7 @@ static void what_a_launcher_hands_over_is_read_without_the_containers_files(void
 	/* v1 counts a kill in the victim's own cgroup alone: below, there were three more. */
 	assert_int_equal(m.oom_kill, 6);
 	assert_int_equal(cgroup_watch_headroom(&w, &m), 2097152);
-	assert_string_equal(memcg_tree_name(&w.tree, memcg_tree_tightest(&w.tree)), "ray_node_1");
+	assert_string_equal(memcg_tree_name(&w.tree, memcg_tree_tightest(&w.tree)), "ray-node_1");
 	assert_null(memcg_tree_unseen(&w.tree, NS_PER_SEC));
 	memcg_close(&own);
 	cgroup_watch_close(&w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar's end of the launcher's socket. */
+/* Receives, parses and sends messages at the sidecar's end of the launcher's socket. */
 #include "sidecar/record/channel.h"
 
 #include <ctype.h>
@@ -72,7 +72,7 @@ static int parse_cgroup(const char *args, struct launch_message *m, struct err *
 	return 0;
 }
 
-/* What waitpid(2) gives for a process that has ended. */
+/* Whether waitpid(2) gives such a status for a process that has ended. */
 static bool is_end(int status)
 {
 	return WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG);

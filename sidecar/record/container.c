@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One container that a launcher has opened to us. */
+/* Follows one container, to which a launcher has connected, through its life. */
 #include "sidecar/record/container.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #include "sidecar/record/life.h"
 
 #define HELLO_WITHIN_S 10 /* a connection that says nothing is dropped */
+#define ATTENDED_MAX 16 /* messages that are read in a row while another container is being reported */
+#define ATTENDED_NS \
+	(100 * NS_PER_MS) /* no further message after this time: the other container waits */
 #define BACK_WITHIN_S 60 /* a launcher that lives and left is waited for; after that, its history waits in the spool */
 
 bool container_is_silent(const struct container *c)
@@ -141,7 +145,7 @@ static void await_launcher(struct container *c)
 		event_add(c->timer, &(struct timeval){ .tv_sec = BACK_WITHIN_S });
 }
 
-/* Told by its launcher, or by the end of that. */
+/* Describes how the container ended: by the launcher's exit message, or by the launcher's own end. */
 static struct ending how_it_ended(struct container *c)
 {
 	const struct launch_message *m = c->received ? &c->received->message : NULL;
@@ -160,7 +164,7 @@ static struct ending how_it_ended(struct container *c)
 	/* They explain failures alone, and there is a file system to ask for each mount. */
 	if (e.wait_status != 0)
 		observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
-	c->exit_told = true;
+	c->exit_reported = true;
 	return e;
 }
 
@@ -188,12 +192,32 @@ static void on_leave(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* Nobody watches it any more, but what was told of is kept: freeing it would end the children that do. */
+	/* The container is not watched any more, but children still write cores that were reported: freeing it would end them. */
 	if (c->state == CONTAINER_LOST && crashes_keeping(c->crashes)) {
 		event_add(c->leave, &look_again);
 		return;
 	}
 	c->callbacks.done(c, c->callbacks.arg);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	struct container *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (c->state == CONTAINER_ENDED)
+		container_event(c, CONTAINER_UNWOUND);
+	else if (c->state == CONTAINER_REPORTED && !c->concluded)
+		container_conclude(c);
+}
+
+static void conclude(struct container *c)
+{
+	if (keeper_is_keeping(c->keeper))
+		container_conclude_later(c);
+	else
+		container_conclude(c);
 }
 
 void container_event(struct container *c, enum container_event event)
@@ -212,7 +236,7 @@ void container_event(struct container *c, enum container_event event)
 	if (step.actions & CONTAINER_REPORT)
 		container_report(c);
 	if (step.actions & CONTAINER_CONCLUDE)
-		container_conclude(c);
+		conclude(c);
 	if (step.actions & CONTAINER_DISMISS)
 		launch_send(c->fd, "done", NULL, NULL);
 	if (step.actions & CONTAINER_LEAVE)
@@ -276,10 +300,40 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	discard(received.fds, received.n_fds);
 }
 
+static bool is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+void container_attend(struct container *c)
+{
+	int64_t until_ns = now_boottime_ns() + ATTENDED_NS;
+
+	/* One of its functions is running, and waits. */
+	if (c->publishing || c->received)
+		return;
+	/* The event loop does not turn: its clock stands still, and it runs no timer. */
+	event_base_update_cache_time(c->base);
+	for (int i = 0; i < ATTENDED_MAX && c->state == CONTAINER_RUNNING && is_readable(c->fd);
+	     i++) {
+		on_readable(c->fd, EV_READ, c);
+		if (now_boottime_ns() >= until_ns)
+			break;
+	}
+	container_run_overdue(c);
+	if (c->state == CONTAINER_DISCONNECTED && is_readable(c->pidfd)) {
+		event_del(c->launcher_gone);
+		container_event(c, CONTAINER_LAUNCHER_GONE);
+	}
+}
+
 struct container *container_new(struct event_base *base, int fd, const struct record_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err)
 {
 	const struct timeval hello_within = { .tv_sec = HELLO_WITHIN_S };
+	const struct timeval *within = options->own_launcher ? NULL : &hello_within;
 	struct container *c = calloc(1, sizeof(*c));
 
 	if (!c) {
@@ -298,7 +352,8 @@ struct container *container_new(struct event_base *base, int fd, const struct re
 	c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->timer = event_new(base, -1, 0, on_timer, c);
 	c->leave = event_new(base, -1, 0, on_leave, c);
-	if (!c->readable || !c->timer || !c->leave || event_add(c->readable, NULL) < 0 || event_add(c->timer, &hello_within) < 0) {
+	c->turn = event_new(base, -1, 0, on_turn, c);
+	if (!c->readable || !c->timer || !c->leave || !c->turn || event_add(c->readable, NULL) < 0 || event_add(c->timer, within) < 0) {
 		container_free(c);
 		err_set(err, ENOMEM, "container events");
 		return NULL;
@@ -323,6 +378,7 @@ void container_free(struct container *c)
 	event_freep(c->death_timer);
 	event_freep(c->sender_timer);
 	event_freep(c->leave);
+	event_freep(c->turn);
 	container_cancel_node_cores(c);
 	unread_cores_release(&c->unread_cores);
 	container_workers_release(c);

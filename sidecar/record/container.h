@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container that a launcher has opened to the sidecar: it is sampled until it
+ * A container whose launcher has connected to the sidecar. It is sampled until it
  * ends, and then reported.
  *
- * Life: a connection is accepted (container_new); its first message, hello,
- * brings the descriptors and sampling begins; the end comes as an exit message,
- * or as end-of-file when the launcher died with its container. done() is called
+ * Life: a connection is accepted (container_new). Its first message, hello,
+ * brings the descriptors, and sampling begins. The end comes as an exit message,
+ * or as end-of-file if the launcher died with its container. done() is called
  * once, when the report is written and the object may be freed.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_H
@@ -34,7 +34,7 @@ struct container_callbacks {
 	struct core_stats *core_stats; /* counts the outcomes of all cores */
 	const struct strbuf *node_syslog; /* lines of the node's syslog */
 	const struct kmsg_log *node_log; /* lines of the kernel log that the node agent sent */
-	/* The launcher has said hello. */
+	/* The launcher has sent hello. */
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */
 	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
@@ -46,13 +46,13 @@ struct container_callbacks {
 	void *arg;
 };
 
-/* Takes fd, the accepted connection. options and keeper must outlive the container. NULL with err set on failure. */
+/* Takes fd, the accepted connection. options and keeper must outlive the container. Returns NULL with err set on failure. */
 struct container *container_new(struct event_base *base, int fd, const struct record_options *options, struct keeper *keeper,
 				const struct container_callbacks *callbacks, struct err *err);
 void container_free(struct container *c);
 
 /*
- * Whether its launcher has not said hello, or has closed the connection although, by the pidfd that
+ * Whether its launcher has not sent hello, or has closed the connection although, by the pidfd that
  * it sent, it is alive.
  */
 bool container_is_silent(const struct container *c);
@@ -82,6 +82,12 @@ const struct observer *container_observer(const struct container *c);
  * the ns until the next sample.
  */
 int64_t container_sample_due(struct container *c, int64_t now_ns);
+
+/*
+ * For use while keeper_keep waits: checks whether the container has ended, and reports the end up to the termination message. The
+ * event loop writes the bundle later. Does nothing for a container that is itself being reported.
+ */
+void container_attend(struct container *c);
 
 /*
  * To be called before a container that is not over is freed: reports what it waited to report about

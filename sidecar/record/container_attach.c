@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container's hello. */
+/* Processes a container's hello. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

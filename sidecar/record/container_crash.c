@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cores of a container's processes, each told of once: as what ended the
- * container, together with what Ray says of the same worker, or by itself.
+ * Reports the cores of a container's processes, each once: as the cause of the
+ * container's end, together with Ray's message about the same worker, or by itself.
  *
- * A core comes before anything else of its process does: before the launcher's
- * exit message, and a second or so before raylet writes that a worker died, more
- * on a busy machine. So each waits some seconds for the one or the other.
+ * A core arrives before any other news of its process: before the launcher's
+ * exit message, and a second or so (more on a busy machine) before raylet logs
+ * that a worker died. So each core waits some seconds for these messages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +27,7 @@
 #define BACKTRACE_WAIT_NS (10 * NS_PER_SEC) /* of a process's own report; the backtrace is added when it comes later */
 #define EXPLAINS_NS (10 * NS_PER_SEC) /* a process that crashed this long before the end may have been its cause */
 #define FILE_CLOCK_NS (50 * NS_PER_MS) /* files carry the time of the last tick of the kernel's clock, or of a server's */
+#define FILE_AHEAD_NS (600 * NS_PER_SEC) /* the clock of a server is never that far ahead */
 #define DEATH_WAIT_MS 1500 /* of a backtrace, of the launcher's 2 s */
 #define HELD_WAIT_MS 6000 /* of the HOLD_S that it was asked for: a busy machine, or a large program */
 #define HOLD_S "8"
@@ -35,8 +36,8 @@
 struct note {
 	int64_t seen_ns;
 	bool old; /* of an earlier start of the container */
-	bool ray_told;
-	struct ray_said said;
+	bool ray_reported;
+	struct ray_finding finding;
 };
 
 static int64_t to_boottime_ns(int64_t unix_ns)
@@ -48,6 +49,12 @@ static int64_t to_boottime_ns(int64_t unix_ns)
 static bool is_old(const struct container *c, int64_t unix_ns)
 {
 	return to_boottime_ns(unix_ns) < c->hello.started_ns - FILE_CLOCK_NS;
+}
+
+/* Whether it may have been written before the clock was set back, perhaps before this start of the container. */
+static bool is_of_another_clock(int64_t unix_ns)
+{
+	return unix_ns > now_realtime_ns() + FILE_AHEAD_NS;
 }
 
 /* Reports of a process */
@@ -62,7 +69,7 @@ static void report_process(struct container *c, struct crash *crash)
 		.ended_ns = note->old || (dumped_ns > c->hello.started_ns && dumped_ns <= now) ? dumped_ns : note->seen_ns,
 		.after = c->observer.last.memory,
 		.after_known = true,
-		.ray = note->ray_told ? &note->said : NULL,
+		.ray = note->ray_reported ? &note->finding : NULL,
 		.crash = crash_info(crash),
 		.backtrace = crash_backtrace(crash),
 		.core_is_old = note->old,
@@ -72,8 +79,8 @@ static void report_process(struct container *c, struct crash *crash)
 
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 	container_publish_with_core(c, &r, crash);
-	container_emit(c, note->ray_told ? "worker-died" : "process-crashed",
-		       note->ray_told ? report_json_of_worker(&r, &note->said) : report_json_of_verdict(&r));
+	container_emit(c, note->ray_reported ? "worker-died" : "process-crashed",
+		       note->ray_reported ? report_json_of_worker(&r, &note->finding) : report_json_of_verdict(&r));
 	container_keep_core(crash, &r);
 }
 
@@ -92,7 +99,7 @@ void container_publish_with_core(struct container *c, struct report *r, struct c
 
 void container_keep_core(struct crash *crash, const struct report *r)
 {
-	/* In a loop the first crash has the core. */
+	/* In a crash loop only the core of the first crash is kept. */
 	if (r->directory[0] && !r->keeping.report_only)
 		crash_keep(crash, r->directory, crash_backtrace(crash)->len > 0);
 	else
@@ -114,7 +121,7 @@ static bool is_due(const struct crash *crash, const void *arg)
 
 	if (!crash_is_unwound(crash) && since < BACKTRACE_WAIT_NS)
 		return false;
-	return note->ray_told || note->old || since >= JOIN_NS;
+	return note->ray_reported || note->old || since >= JOIN_NS;
 }
 
 /* Takes core_fd, unless it was not read in time. */
@@ -136,10 +143,30 @@ static bool take(int core_fd, const struct core_hint *hint, void *arg)
 		note->old = is_old(c, crash_unix_ns(crash));
 		crash_set_note(crash, note);
 	}
-	/* Without a file that remembers, whether it was told of before is not known. */
-	if (!note || (note->old && !taken_remembers(c->callbacks.taken)))
+	/* If the list of processed cores is not in a file, a core of an earlier start may have been reported already. */
+	if (!note || (note->old && !taken_remembers(c->callbacks.taken)) || is_of_another_clock(crash_unix_ns(crash)))
 		crash_drop(crash, CORE_DROP_STALE);
 	return true;
+}
+
+/*
+ * At a breakpoint, or at a signal that its program handles, a process has a signal, which its core
+ * names when a debugger writes one; and then it goes on.
+ */
+static bool lives_on(const struct container *c, const struct crash *crash)
+{
+	const struct note *note = crash_note(crash);
+
+	return crash_info(crash)->by_debugger && !note->old && !note->ray_reported && c->observer.table &&
+	       process_table_lives_since(c->observer.table, crash_info(crash)->pid, to_boottime_ns(crash_unix_ns(crash)));
+}
+
+static void settle(struct container *c, struct crash *crash)
+{
+	if (lives_on(c, crash))
+		crash_drop(crash, CORE_DROP_NO_CORE);
+	else
+		report_process(c, crash);
 }
 
 void container_crashes_due(struct container *c, int64_t now_ns)
@@ -151,25 +178,25 @@ void container_crashes_due(struct container *c, int64_t now_ns)
 	unread_cores_retry(&c->unread_cores, now_ns, take, c);
 	if (!container_is_over(c))
 		while ((crash = crashes_find(c->crashes, is_due, &now_ns)))
-			report_process(c, crash);
+			settle(c, crash);
 }
 
 static bool is_of_pid(const struct crash *crash, const void *arg)
 {
 	const struct note *note = crash_note(crash);
 
-	return crash_info(crash)->pid == *(const pid_t *)arg && !note->old && !note->ray_told;
+	return crash_info(crash)->pid == *(const pid_t *)arg && !note->old && !note->ray_reported;
 }
 
-bool container_crash_of_worker(struct container *c, const struct ray_said *said)
+bool container_crash_of_worker(struct container *c, const struct ray_finding *finding)
 {
-	struct crash *crash = said->event.pid > 0 ? crashes_find(c->crashes, is_of_pid, &said->event.pid) : NULL;
+	struct crash *crash = finding->event.pid > 0 ? crashes_find(c->crashes, is_of_pid, &finding->event.pid) : NULL;
 	struct note *note = crash ? crash_note(crash) : NULL;
 
 	if (!note)
 		return false;
-	note->ray_told = true;
-	note->said = *said;
+	note->ray_reported = true;
+	note->finding = *finding;
 	container_crashes_due(c, now_boottime_ns());
 	return true;
 }
@@ -184,7 +211,7 @@ static bool is_of_kind(const struct crash *crash, const void *arg)
 	const enum ray_process_kind *kind = arg;
 	const struct note *note = crash_note(crash);
 
-	return crash_info(crash)->known && !note->old && !note->ray_told && ray_process_of_comm(crash_info(crash)->comm) == *kind;
+	return crash_info(crash)->known && !note->old && !note->ray_reported && ray_process_of_comm(crash_info(crash)->comm) == *kind;
 }
 
 struct crash *container_crash_of_comm(struct container *c, enum ray_process_kind kind)
@@ -207,7 +234,7 @@ static bool explains(const struct crash *crash, const void *arg)
 	const struct note *note = crash_note(crash);
 	const struct crash_info *info = crash_info(crash);
 
-	if (note->old || note->ray_told || end->e->ended_ns - note->seen_ns > EXPLAINS_NS)
+	if (note->old || note->ray_reported || end->e->ended_ns - note->seen_ns > EXPLAINS_NS || lives_on(end->c, crash))
 		return false;
 	return !end->must_match || info->pid == end->c->hello.command || (end->signal && info->signal == end->signal);
 }
@@ -254,7 +281,7 @@ static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 /* A pod that is being deleted is not kept for it. */
 static struct timeval death_wait(const struct container *c)
 {
-	bool held = c->exit_told && !c->pod_terminating;
+	bool held = c->exit_reported && !c->pod_terminating;
 	int ms = held ? HELD_WAIT_MS : DEATH_WAIT_MS;
 
 	if (held)
@@ -264,7 +291,7 @@ static struct timeval death_wait(const struct container *c)
 
 bool container_death_waits(struct container *c)
 {
-	/* A core explains neither success nor the end of a container whose launcher went with it. */
+	/* A core explains neither a success nor the end of a container that took its launcher along. */
 	bool failed = c->ending.status_known && c->ending.wait_status != 0;
 	struct timeval within = { 0 };
 	size_t unread = 0;
@@ -282,7 +309,7 @@ bool container_death_waits(struct container *c)
 	return c->death_timer && event_add(c->death_timer, &within) == 0;
 }
 
-/* What is known of why there is no core: asked for when the container is dead, as the node may have been changed. */
+/* Finds why there is no core. It is called when the container is dead, because the node's settings may have changed before. */
 static void explain_missing_core(struct container *c, const struct ending *e)
 {
 	bool signalled = e->status_known && WIFSIGNALED(e->wait_status);
@@ -313,10 +340,10 @@ void container_report_other_crashes(struct container *c)
 {
 	struct crash *crash;
 
-	c->observer.end_told = true;
+	c->observer.end_reported = true;
 	container_workers_due(c, INT64_MAX);
 	while ((crash = crashes_find(c->crashes, c->death_crash ? is_other : any, c->death_crash)))
-		report_process(c, crash);
+		settle(c, crash);
 }
 
 /* What the crashes say */
@@ -344,8 +371,8 @@ static void on_over(const struct core_key *key, void *arg)
 	const struct container *c = arg;
 	char text[96];
 
-	/* One that lay there before is somebody else's. */
-	if (is_old(c, key->mtime_ns))
+	/* A core from before the container's start is not ours to remove. */
+	if (is_old(c, key->mtime_ns) || is_of_another_clock(key->mtime_ns))
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRId64, key->dev, key->ino, key->mtime_ns);
 	launch_send(c->fd, "remove", text, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of a container's end, or of one of its processes. */
+/* Reports the end of a container, and OOM kills of its processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,13 +18,18 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 	_cleanup_failure_ struct failure f = { 0 };
 	struct err err = { 0 };
 
+	c->publishing = true;
 	if (keeper_keep(c->keeper, r, &c->observer, &err) < 0)
 		log_error("%s: the bundle was not written: %s", c->hello.name, err_text(&err));
+	c->publishing = false;
 	report_to_text(r, &text);
 	failure_of_report(r, container_lives, &f);
 	f.held_until_unix_ns = held_until_unix_ns;
 	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
-	life_reported(&c->observer); /* told of twice is one failure, never told of would be none */
+	if (c->options->say_reports && (r != c->report || !c->report_logged))
+		container_say(c, strbuf_str(&text));
+	/* It is noted last: a sidecar that dies before this reports the failure again under the same id, and never loses it. */
+	life_reported(&c->observer);
 }
 
 /* The launcher of this machine, as the operator puts it into the pod. */
@@ -34,14 +39,12 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 #define LAUNCHER "/afterglow/bin/afterglow-launch"
 #endif
 
-/* Kept after a failure, for somebody to look at it. The launcher keeps it by itself: we need not be there. */
-static void hold(const struct container *c, int64_t until_unix_ns)
+static void tell_of_hold(const struct container *c)
 {
-	char seconds[16], until[TIME_TEXT_MAX], where[256], text[512];
+	char until[TIME_TEXT_MAX], where[256], text[512];
 	cJSON *fields = cJSON_CreateObject();
 
-	snprintf(seconds, sizeof(seconds), "%d", c->options->hold_s);
-	time_format(until_unix_ns, until);
+	time_format(c->held_until_unix_ns, until);
 	if (c->options->id.pod)
 		snprintf(where, sizeof(where), "kubectl exec %s -c %s -- " LAUNCHER " --release",
 			 c->options->id.pod, c->hello.name);
@@ -49,7 +52,6 @@ static void hold(const struct container *c, int64_t until_unix_ns)
 		snprintf(where, sizeof(where), "afterglow-launch --release %d", (int)c->hello.launcher);
 	snprintf(text, sizeof(text), "[afterglow] held until %s; end it with: %s\n", until, where);
 	launch_send(c->fd, "say", text, NULL);
-	launch_send(c->fd, "hold", seconds, NULL);
 	json_set_str(fields, "until", until);
 	json_set_str(fields, "release", where);
 	container_emit(c, "held", fields);
@@ -58,6 +60,24 @@ static void hold(const struct container *c, int64_t until_unix_ns)
 static bool is_failure(const struct container *c, const struct report *r)
 {
 	return r->verdict.class != FAILURE_COMPLETED && r->verdict.class != FAILURE_POD_DELETED && !c->pod_terminating;
+}
+
+/*
+ * A container that failed is kept for somebody to look at it. The launcher keeps it by itself, so we need not be there; but it waits
+ * no longer than 2 s for this order, and a slow disk takes longer to commit a bundle.
+ */
+static void hold(struct container *c)
+{
+	/* Who asked from outside waits for the end, and kills it after the grace period. */
+	bool asked = c->asked.signal && !c->asked.sender;
+	char seconds[16];
+
+	if (c->held_until_unix_ns || c->options->hold_s <= 0 || !c->exit_reported ||
+	    !is_failure(c, c->report) || asked)
+		return;
+	snprintf(seconds, sizeof(seconds), "%d", c->options->hold_s);
+	if (launch_send(c->fd, "hold", seconds, NULL) == 0)
+		c->held_until_unix_ns = now_realtime_ns() + c->options->hold_s * NS_PER_SEC;
 }
 
 /*
@@ -73,27 +93,22 @@ static void on_named(const struct report *r, void *arg)
 	container_write_termination_log(c, r, true);
 }
 
-/* Whether the container is kept for a look at it. */
-static bool publish_end(struct container *c)
+static void publish_end(struct container *c)
 {
 	struct report *r = c->report;
-	/* Who asked from outside waits for the end, and kills it after the grace period. */
-	bool asked = c->asked.signal && !c->asked.sender;
-	bool held = c->options->hold_s > 0 && c->exit_told && is_failure(c, r) && !asked;
-	int64_t until = held ? now_realtime_ns() + c->options->hold_s * NS_PER_SEC : 0;
 
+	hold(c);
 	c->observer.named = on_named;
 	c->observer.named_arg = c;
-	container_publish(c, r, false, until);
+	container_publish(c, r, false, c->held_until_unix_ns);
 	c->observer.named = NULL;
 	/* Once more: the bundle may have another place after all, or none. */
 	container_write_termination_log(c, r, true);
 	if (c->death_crash)
 		container_keep_core(TAKE_PTR(c->death_crash), r);
 	container_report_other_crashes(c);
-	if (held)
-		hold(c, until);
-	return held;
+	if (c->held_until_unix_ns)
+		tell_of_hold(c);
 }
 
 static void pass_over_end(struct container *c)
@@ -105,18 +120,30 @@ static void pass_over_end(struct container *c)
 
 void container_conclude(struct container *c)
 {
-	bool held = false;
-
 	if (c->to_report)
-		held = publish_end(c);
+		publish_end(c);
 	else
 		pass_over_end(c);
-	if (!held) {
+	if (!c->held_until_unix_ns) {
 		crashes_let_go(c->crashes);
 		launch_send(c->fd, "done", NULL, NULL);
 	}
 	c->concluded = true;
 	container_cores_changed(c);
+}
+
+void container_conclude_later(struct container *c)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
+
+	if (c->to_report)
+		hold(c);
+	if (c->to_report && c->options->say_reports) {
+		report_to_text(c->report, &text);
+		container_say(c, strbuf_str(&text));
+		c->report_logged = true;
+	}
+	event_active(c->turn, EV_TIMEOUT, 0);
 }
 
 /* Whether the report waits for them. */
@@ -143,7 +170,7 @@ static bool is_time_for_process_report(const struct container *c, int64_t now_ns
 	return !c->process_reported_ns || now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS;
 }
 
-static bool has_untold_oom(const struct container *c, const struct ending *e)
+static bool has_unreported_oom(const struct container *c, const struct ending *e)
 {
 	const struct observer *o = &c->observer;
 
@@ -166,7 +193,7 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	container_publish(c, &r, true, 0);
 }
 
-/* The command ended well, but before it was said of a process that it is gone. */
+/* Reports an OOM kill of a process that was not reported before the command ended successfully. */
 static void tell_of_killed_process(struct container *c, const struct ending *end)
 {
 	struct ending e = *end;
@@ -178,10 +205,10 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 	if (!e.after_known)
 		e.after = c->observer.last.memory;
 	e.after_known = true;
-	/* Of the history it is the end that counts. */
-	c->observer.end_told = true;
+	/* The history keeps the state of the end, not of this report. */
+	c->observer.end_reported = true;
 	report_killed_process(c, &e);
-	c->observer.end_told = false;
+	c->observer.end_reported = false;
 }
 
 void container_report(struct container *c)
@@ -193,7 +220,7 @@ void container_report(struct container *c)
 		event_del(c->death_timer);
 	if (c->sender_timer)
 		event_del(c->sender_timer);
-	if (e->status_known && e->wait_status == 0 && has_untold_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
+	if (e->status_known && e->wait_status == 0 && has_unreported_oom(c, e) && is_time_for_process_report(c, now_boottime_ns()))
 		tell_of_killed_process(c, e);
 	container_add_crash(c, e);
 	postmortem_report(&c->observer, e, c->options, c->hello.name, r);
@@ -229,12 +256,38 @@ void container_end(struct container *c)
 	e->pod_terminating = c->pod_terminating;
 	e->asked = c->asked;
 	e->process_oom_ns = c->observer.process_oom_ns;
+	/* Each report is of the kills up to it. */
+	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
 	ray_watch_finish(c->observer.ray, e->ended_ns);
 	container_workers_due(c, INT64_MAX);
-	if (!container_death_waits(c) && !container_awaits_sender(c))
+	if (container_death_waits(c) || container_awaits_sender(c))
+		return;
+	/* The report of a success is not urgent, and the report of a killed process may have to precede it. */
+	if (keeper_is_keeping(c->keeper) && e->status_known && e->wait_status == 0)
+		event_active(c->turn, EV_TIMEOUT, 0);
+	else
 		container_event(c, CONTAINER_UNWOUND);
+}
+
+static void run_if_overdue(const struct container *c, struct event *timer)
+{
+	struct timeval at, now;
+
+	if (!timer || !evtimer_pending(timer, &at) ||
+	    event_base_gettimeofday_cached(c->base, &now) < 0 || evutil_timercmp(&now, &at, <))
+		return;
+	event_del(timer);
+	event_get_callback(timer)(-1, EV_TIMEOUT, event_get_callback_arg(timer));
+}
+
+void container_run_overdue(struct container *c)
+{
+	if (c->state == CONTAINER_ENDED)
+		run_if_overdue(c, c->sender_timer);
+	if (c->state == CONTAINER_ENDED)
+		run_if_overdue(c, c->death_timer);
 }
 
 /* The container lives, one of its processes does not. */

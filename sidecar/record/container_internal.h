@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the modules of a container share: container.c has its life on the event loop,
+ * The modules of a container share these: container.c has its life on the event loop,
  * container_sample.c its samples, container_attach.c its hello, container_threshold.c the warnings
  * while it runs, container_end.c the report of its end, container_crash.c its cores,
  * container_ray.c Ray's own processes, container_node.c what the node agent sends.
@@ -47,8 +47,11 @@ struct container {
 	enum container_state state;
 	struct received *received; /* the message that is being processed; NULL: none */
 	struct event *leave; /* calls done() from the event loop, when no function of the container is running */
-	bool resumed; /* with a history from before */
+	struct event *turn; /* goes on with its end when the bundle of another container has been written */
+	bool resumed; /* it continues a history from before its launcher connected */
 	bool succeeded; /* over, with exit code 0 */
+	bool publishing; /* one of its reports is being written */
+	bool report_logged; /* the report of its end is on its stderr */
 	struct launch_message hello;
 	struct observer observer;
 	/*
@@ -58,19 +61,20 @@ struct container {
 	bool at_eof_known;
 	int64_t eof_ns;
 	int step; /* the highest threshold passed, 0: below the first */
-	int64_t said_ns;
+	int64_t logged_ns; /* when a threshold was last logged, CLOCK_BOOTTIME; 0: never */
 	int64_t process_reported_ns;
 	bool group_ended_by_us;
+	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
 	bool pod_terminating;
 	struct stop_request asked; /* how it was asked to stop, according to its launcher; signal 0: it was not */
-	bool exit_told; /* the launcher outlived the command */
+	bool exit_reported; /* the launcher outlived the command */
 	/* Why its command was never executed; error 0: it was executed, as far as is known. */
 	struct unstarted unstarted;
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores; NULL: cores are not watched */
 	struct unread_cores unread_cores; /* the cores that crashes did not take in time */
 	bool looks_at_core; /* crashes_take is running, and samples go on */
-	struct ray_said *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
+	struct ray_finding *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
@@ -81,6 +85,7 @@ struct container {
 	struct memory_watch memory;
 	char core_needs[CORE_NEEDS_MAX];
 	struct report *report; /* the report of its end; allocated at hello, so that there is memory for it */
+	int64_t held_until_unix_ns; /* the launcher was ordered to keep it so long; 0: it was not */
 	bool to_report; /* the report is written, and is to be published */
 	bool concluded; /* every core that is to be kept is being written */
 };
@@ -128,16 +133,23 @@ void container_check_spill(struct container *c, int64_t now_ns);
 
 /* Notes the end that c->ending describes. */
 void container_end(struct container *c);
+/* For a caller that keeps the event loop from turning: ends the waits of container_end that have taken their time. */
+void container_run_overdue(struct container *c);
 /* Makes the verdict, writes the termination message and starts the hooks. */
 void container_report(struct container *c);
 /* Writes the bundle, publishes the report and keeps the cores. */
 void container_conclude(struct container *c);
 /*
+ * In place of that while the bundle of another container is being written, which may take many seconds: only orders the hold and
+ * prints the report on the container's stderr, as its launcher does not wait so long. The event loop concludes.
+ */
+void container_conclude_later(struct container *c);
+/*
  * A process of the living container has died: the kernel's counters show it, or Ray's logs do (arg
  * is the container).
  */
 void container_process_died(struct container *c, int64_t now_ns);
-void container_worker_died(const struct ray_said *said, void *arg);
+void container_worker_died(const struct ray_finding *finding, void *arg);
 /*
  * After each sample, and with INT64_MAX at the container's end: reports the deaths of workers that
  * waited for their cores.
@@ -150,14 +162,14 @@ void container_hooks_done(void *arg);
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
 
 /*
- * The same for the report of a process whose container lives on; crash is the core of that process,
- * NULL: there is none.
+ * Does the same for the report of a process that died while its container lives on; crash is the core
+ * of that process, NULL: there is none.
  */
 void container_publish_with_core(struct container *c, struct report *r, struct crash *crash);
 
 /* Takes the launcher's message about a process of Ray's. */
 void container_ray_message(struct container *c, const struct launch_message *m);
-/* Takes the launcher's message m that it was asked to stop. */
+/* Takes the launcher's message m about a request to stop. */
 void container_asked(struct container *c, const struct launch_message *m);
 /*
  * After each sample: watches Ray's processes, and reports a process that has ended if the container
@@ -195,7 +207,7 @@ void container_cores_changed(struct container *c);
 /* After each sample: reports the cores that need not wait for anything else. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray's logs name left a core; then both make one report. */
-bool container_crash_of_worker(struct container *c, const struct ray_said *said);
+bool container_crash_of_worker(struct container *c, const struct ray_finding *finding);
 /*
  * Takes the core of that process, which then gets no report of its own; NULL: none. The caller
  * keeps or drops it.

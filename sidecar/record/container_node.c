@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node agent brings: the cores of a container's processes, where the node's kernel does not write them to files, and
- * who sent them signals.
+ * Processes what the node agent sends: the cores of a container's processes, if the node's kernel does not write them to files, and
+ * the senders of signals.
  */
 #include <errno.h>
 #include <string.h>
@@ -96,9 +96,11 @@ static void on_received(int file, int64_t left_out, const char *why, void *arg)
 		discard(&file, 1);
 	if (c->state == CONTAINER_ENDED)
 		go_on_with_end(c);
-	else if (c->state == CONTAINER_REPORTING && !c->death_crash)
-		container_find_death_crash(c);
-	else if (c->concluded) {
+	else if (!c->concluded &&
+		 (c->state == CONTAINER_REPORTING || c->state == CONTAINER_REPORTED)) {
+		if (!c->death_crash)
+			container_find_death_crash(c);
+	} else if (c->concluded) {
 		add_to_report(c);
 		container_cores_changed(c);
 	}
@@ -137,7 +139,7 @@ static bool has_sender(const struct container *c)
 	pid_t target = e->status_known ? c->hello.command : c->hello.launcher;
 
 	for (size_t i = 0; i < MIN(all->n_vital, (size_t)NODE_SIGNALS_VITAL_MAX); i++)
-		/* Of an OOM kill the kernel's lines may follow. */
+		/* After an OOM kill, lines of the kernel log may still follow. */
 		if (all->vital[i].target == target && !all->vital[i].oom && e->ended_ns - all->vital[i].at_ns < NS_PER_SEC)
 			return true;
 	return false;

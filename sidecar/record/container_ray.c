@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports ends of Ray's own processes while the container lives on. An end that leads to the container's end is part of that
- * report. But raylet or the GCS server may also end in order and leave a container that lives on: an agent of raylet was killed, or
- * somebody called `ray stop`. Otherwise that shows only when a probe fails, minutes later.
+ * Reports the ends of Ray's own processes while the container lives on. An end that leads to the container's end is part of the
+ * container's report. But raylet or the GCS server may also exit in an orderly way while the container lives on: because an agent
+ * of raylet was killed, or because of `ray stop`. Without this report, users see that only when a probe fails, minutes later.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void order(pid_t pid, unsigned long long start, void *arg)
 
 	snprintf(text, sizeof(text), "%d %llu", (int)pid, start);
 	if (launch_send(c->fd, "watch", text, NULL) < 0)
-		process_watch_untold(&c->observer.processes, pid);
+		process_watch_set_unwatched(&c->observer.processes, pid);
 }
 
 void container_ray_message(struct container *c, const struct launch_message *m)
@@ -35,7 +35,7 @@ void container_ray_message(struct container *c, const struct launch_message *m)
 	int64_t now = now_boottime_ns();
 
 	if (m->verb == LAUNCH_UNWATCHED)
-		process_watch_untold(&c->observer.processes, m->process);
+		process_watch_set_unwatched(&c->observer.processes, m->process);
 	else /* A time that cannot be is a forgery or a bug; ours is right within a millisecond. */
 		process_watch_ended(&c->observer.processes, m->process, m->status_known, m->wait_status,
 				    m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now);
@@ -120,17 +120,17 @@ static void report(struct container *c, const struct ray_process_end *end)
 		container_keep_core(crash, &r);
 }
 
-static const struct ray_process_end *next_untold(const struct container *c)
+static const struct ray_process_end *next_unreported(const struct container *c)
 {
 	const struct process_watch *w = &c->observer.processes;
 
 	for (size_t i = 0; i < w->n_ends; i++)
-		if (w->ends[i].ended_ns > w->told_ns)
+		if (w->ends[i].ended_ns > w->reported_ns)
 			return &w->ends[i];
 	return NULL;
 }
 
-/* Of a container that is to stop: what ends now is part of its own end. */
+/* Whether the container is stopping, so that a process that ends now is part of the container's end. */
 static bool is_stopping(const struct container *c, int64_t now_ns)
 {
 	return c->pod_terminating || stop_request_explains(&c->asked, now_ns);
@@ -142,12 +142,12 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	const struct ray_process_end *end;
 
 	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order, c);
-	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_untold(c))) {
+	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_unreported(c))) {
 		bool missed = is_missed(c, end);
 
 		if (missed && !is_due(c, end, now_ns))
 			return;
-		o->processes.told_ns = end->ended_ns;
+		o->processes.reported_ns = end->ended_ns;
 		o->processes.vital_ns = missed && is_vital(end) ? end->ended_ns : o->processes.vital_ns;
 		if (missed)
 			report(c, end);

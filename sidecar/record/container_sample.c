@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container is sampled: when its timer says so, and when its memory cgroup has news. */
+/* Samples a container when its timer is due, and when its memory cgroup reports an event. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,18 +12,19 @@
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
+#include "sidecar/verdict/oom_cause.h"
 
 #define OOM_SETTLED_NS (5 * NS_PER_SEC) /* alive this long after an OOM kill: the container lives on */
 
 /* Ray's word */
 
-static void on_node_lost(const struct ray_said *said, void *arg)
+static void on_node_lost(const struct ray_finding *finding, void *arg)
 {
 	const struct container *c = arg;
 	cJSON *fields = cJSON_CreateObject();
 
-	json_set_str(fields, "log", said->file);
-	json_set_str(fields, "detail", said->event.detail);
+	json_set_str(fields, "log", finding->file);
+	json_set_str(fields, "detail", finding->event.detail);
 	container_emit(c, "node-lost", fields);
 }
 
@@ -45,13 +46,43 @@ static void look_after(struct container *c, int64_t delay_ns)
 	event_add(c->timer, &(struct timeval){ .tv_sec = delay_ns / NS_PER_SEC, .tv_usec = delay_ns % NS_PER_SEC / 1000 });
 }
 
-/* The kernel joins events of one kind that nobody has read yet: there is one at most, and perhaps the end of the watch. */
+/* Reads the pending events. The kernel merges unread events of one kind, so there is one at most, and perhaps the end of the watch. */
 static void forget_memory_events(int fd)
 {
 	char buf[2 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(__alignof__(struct inotify_event))));
 
 	while (read(fd, buf, sizeof(buf)) < 0 && errno == EINTR)
 		;
+}
+
+/*
+ * A limit below was met, and a process at it was killed. Where the own limit was met as well, the one
+ * below may have been met earlier, by memory that could be freed.
+ */
+static bool killed_below(const struct observer *o)
+{
+	const struct memcg_node *node = memcg_tree_ran_out(&o->cgroups.tree);
+	int64_t own_limit = o->latest.own_limit > 0 ? o->latest.own_limit : o->latest.limit;
+
+	return node && (memcg_tree_was_full(node) || !oom_peak_met(o->latest.peak, own_limit));
+}
+
+/*
+ * v1 has no memory.oom.group, so the rest of the container is ended here. As with it, a kill at the
+ * limit of a cgroup below ends nobody else; and in a cgroup of several owners the victim may be a
+ * neighbour's. Of each kill it is decided once, in the sample that shows it.
+ */
+static bool ends_the_group(struct container *c)
+{
+	const struct observer *o = &c->observer;
+
+	if (!c->options->oom_group || o->memcg.version != 1 || o->cgroup_shared || c->group_ended_by_us ||
+	    o->oom_last_ns == c->group_spared_ns)
+		return false;
+	if (!killed_below(o))
+		return true;
+	c->group_spared_ns = o->oom_last_ns;
+	return false;
 }
 
 void container_sample(struct container *c)
@@ -61,7 +92,7 @@ void container_sample(struct container *c)
 	/* It may stay for its cores. */
 	if (c->state != CONTAINER_RUNNING)
 		return;
-	/* What has happened up to here the counters show now; what happens from here on is news. */
+	/* The counters show what has happened so far, so pending events are dropped; later events are news. */
 	if (c->modified) {
 		forget_memory_events(c->inotify_fd);
 		event_add(c->modified, NULL);
@@ -78,8 +109,7 @@ void container_sample(struct container *c)
 	container_workers_due(c, now);
 	if (!c->observer.oom_seen_ns)
 		return;
-	/* In a cgroup of several owners the victim may be a neighbour's. */
-	if (c->options->oom_group && c->observer.memcg.version == 1 && !c->observer.cgroup_shared && !c->group_ended_by_us) {
+	if (ends_the_group(c)) {
 		c->group_ended_by_us = c->observer.others_end = true;
 		launch_send(c->fd, "kill", NULL, NULL);
 	} else if (now - c->observer.oom_seen_ns >= OOM_SETTLED_NS && !observer_command_dies(&c->observer))
@@ -94,7 +124,7 @@ int64_t container_sample_due(struct container *c, int64_t now_ns)
 		return INT64_MAX;
 	if (now_ns - o->latest_ns < o->delay_ns)
 		return o->delay_ns - (now_ns - o->latest_ns);
-	/* Nobody has read of its end yet, and what is left of the cgroup would pass for the last one before the death. */
+	/* The end was not processed yet; a sample of the dying container would pass for the last sample before the death. */
 	if (observer_command_dies(o)) {
 		container_read_counters(c, &c->at_eof, &c->at_eof_known);
 		return NS_PER_SEC;
@@ -115,7 +145,7 @@ static void on_memory_events(evutil_socket_t fd, short what, void *arg)
 		container_sample(c);
 		return;
 	}
-	/* However many follow, they wake nobody until then. */
+	/* Further events, however many, do not wake the sidecar until then. */
 	look_after(c, delay);
 }
 

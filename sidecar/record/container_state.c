@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a container, as a table. */
+/* Holds the life of a container as a table. */
 #include "sidecar/record/container_state.h"
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ static const struct transition transitions[CONTAINER_STATE_COUNT][CONTAINER_EVEN
 		[CONTAINER_LAUNCHER_GONE] = TO(ENDED, CONTAINER_END),
 		[CONTAINER_TIMEOUT] = TO(LOST, CONTAINER_LEAVE),
 	},
-	/* Whoever hangs up after the end need not be waited for. */
+	/* If the launcher hangs up after the end, the report does not wait any longer. */
 	[CONTAINER_ENDED] = {
 		[CONTAINER_UNWOUND] = TO(REPORTING, CONTAINER_REPORT),
 		[CONTAINER_HANGUP] = TO(REPORTING, CONTAINER_STOP_READING | CONTAINER_REPORT),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a container, as a table: what it does next, given what happens. Pure; container.c carries it out.
+ * The life of a container as a table: the next state and actions for each state and event. Pure; container.c carries it out.
  *
  *   connected --hello--> running --exit--> ended --unwound--> reporting --hooks done--> reported --cores kept--> over
  *       |                   |                 ^
@@ -13,7 +13,7 @@
 
 enum container_state {
 	CONTAINER_CONNECTED, /* a process has connected, and has sent nothing */
-	CONTAINER_RUNNING, /* its launcher said hello: it is sampled */
+	CONTAINER_RUNNING, /* its launcher has sent hello: it is sampled */
 	CONTAINER_DISCONNECTED, /* its launcher has closed the connection, but is alive according to its pidfd */
 	CONTAINER_LOST, /* not known to have ended, and no longer watched */
 	/* From here on it has ended: */
@@ -37,7 +37,7 @@ enum container_event {
 	CONTAINER_EVENT_COUNT
 };
 
-/* To be done in this order. */
+/* The actions of a step; they are carried out in this order. */
 enum container_action {
 	CONTAINER_STOP_READING = 1 << 0,
 	CONTAINER_ATTACH = 1 << 1, /* take the descriptors, begin to sample */
@@ -46,7 +46,7 @@ enum container_action {
 	CONTAINER_REPORT = 1 << 4, /* verdict and termination message; begin the hooks */
 	CONTAINER_CONCLUDE = 1 << 5, /* bundle, report, cores */
 	CONTAINER_DISMISS = 1 << 6, /* the launcher need not wait */
-	CONTAINER_LEAVE = 1 << 7, /* tell the owner, who frees it, from the event loop */
+	CONTAINER_LEAVE = 1 << 7, /* call done() from the event loop; the owner then frees the container */
 };
 
 struct container_step {

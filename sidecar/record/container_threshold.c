@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of a container while it runs. */
+/* Warns about a container while it runs: its memory, its growth, and a disk that fills up. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,7 +152,7 @@ void container_check_threshold(struct container *c, int64_t now_ns)
 
 	if (m->limit <= 0 || m->usage < 0)
 		return;
-	/* What the kernel can take back at once is no danger. */
+	/* Memory that the kernel can reclaim at once does not count. */
 	fraction = (double)(m->usage - MAX(m->inactive_file, 0)) / (double)m->limit;
 	step = threshold_step(c->options->warn_at, fraction);
 	if (step < c->step && threshold_step(c->options->warn_at, fraction + REARM) < c->step)
@@ -163,9 +163,9 @@ void container_check_threshold(struct container *c, int64_t now_ns)
 	describe_snapshot(c, &r);
 	container_write_termination_log(c, &r, false);
 	hooks_due(c->hooks, HOOK_AT_THRESHOLD, r.n_top ? r.top[0].pid : 0, "threshold", now_ns);
-	if (c->said_ns && now_ns - c->said_ns < SAY_SPACING_NS && step < 3)
+	if (c->logged_ns && now_ns - c->logged_ns < SAY_SPACING_NS && step < 3)
 		return;
-	c->said_ns = now_ns;
+	c->logged_ns = now_ns;
 	say_snapshot(c, &r);
 	container_emit(c, "threshold", report_json_of_snapshot(&r));
 }

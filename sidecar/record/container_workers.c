@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reports deaths of Ray's workers, of which raylet's log tells. The core of such a worker belongs into
- * the same report. It comes first where the machine has time for all; where it has not, the search
- * for cores and the look at their headers are late, and the death waits for them.
+ * Reports the deaths of Ray's workers that raylet logs. The core of such a worker belongs into the same
+ * report. Usually the core comes first. On a busy machine the search for cores and the reading of
+ * their headers are late, and the report of the death waits for them.
  */
 #include <stdlib.h>
 
@@ -13,26 +13,26 @@
 #define CORE_WITHIN_NS (5 * NS_PER_SEC) /* of a worker that says itself which signal it got */
 #define READ_WITHIN_NS (30 * NS_PER_SEC) /* of a core that has come, and may be the worker's */
 
-static void report(struct container *c, const struct ray_said *said)
+static void report(struct container *c, const struct ray_finding *finding)
 {
 	struct ending e = {
 		.container_lives = true,
 		.container_over = container_is_over(c),
 		.started_ns = c->hello.started_ns,
-		.ended_ns = said->at_ns,
+		.ended_ns = finding->at_ns,
 		.after = c->observer.last.memory,
 		.after_known = true,
-		.ray = said,
+		.ray = finding,
 	};
-	bool end_told = c->observer.end_told;
+	bool end_reported = c->observer.end_reported;
 	struct report r;
 
-	/* Of the history it is the end that counts: this bundle is not to be taken for its. */
-	c->observer.end_told = end_told || container_is_over(c);
+	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
+	c->observer.end_reported = end_reported || container_is_over(c);
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 	container_publish(c, &r, true, 0);
-	container_emit(c, "worker-died", report_json_of_worker(&r, said));
-	c->observer.end_told = end_told;
+	container_emit(c, "worker-died", report_json_of_worker(&r, finding));
+	c->observer.end_reported = end_reported;
 }
 
 /* Whether the kernel puts a core where the launcher finds it. */
@@ -44,53 +44,53 @@ static bool cores_are_files(void)
 	       (pattern.target == CORE_TO_RELATIVE || pattern.target == CORE_TO_ABSOLUTE);
 }
 
-/* Until when its core may come. */
-static int64_t core_until_ns(const struct container *c, const struct ray_said *said)
+/* The time until which the worker's core may come, CLOCK_BOOTTIME; 0: no core will come. */
+static int64_t core_until_ns(const struct container *c, const struct ray_finding *finding)
 {
-	/* Others leave no core. And what an OOM kill explains is known now: its counters are forgotten soon. */
-	if (!c->crashes || said->event.kind != RAY_WORKER_CRASH || c->observer.oom_seen_ns)
+	/* Other deaths leave no core. A death that an OOM kill explains is reported at once, before the counters become the baseline. */
+	if (!c->crashes || finding->event.kind != RAY_WORKER_CRASH || c->observer.oom_seen_ns)
 		return 0;
 	if (c->unread_cores.n > 0)
-		return said->at_ns + READ_WITHIN_NS;
-	return said->signal_said[0] && cores_are_files() ? said->at_ns + CORE_WITHIN_NS : 0;
+		return finding->at_ns + READ_WITHIN_NS;
+	return finding->logged_signal[0] && cores_are_files() ? finding->at_ns + CORE_WITHIN_NS : 0;
 }
 
-/* True: it is reported, by its core or by itself. */
-static bool settle(struct container *c, const struct ray_said *said, int64_t now_ns)
+/* Joins the death with the report of its core, or reports it alone. Returns false if the death has to wait. */
+static bool settle(struct container *c, const struct ray_finding *finding, int64_t now_ns)
 {
-	if (container_crash_of_worker(c, said))
+	if (container_crash_of_worker(c, finding))
 		return true;
-	/* The end is told first: container_report_other_crashes comes back. */
-	if (container_is_over(c) ? !c->observer.end_told : now_ns < core_until_ns(c, said))
+	/* The container's end is reported first; container_report_other_crashes then settles this death. */
+	if (container_is_over(c) ? !c->observer.end_reported : now_ns < core_until_ns(c, finding))
 		return false;
-	report(c, said);
+	report(c, finding);
 	return true;
 }
 
-void container_worker_died(const struct ray_said *said, void *arg)
+void container_worker_died(const struct ray_finding *finding, void *arg)
 {
 	struct container *c = arg;
-	struct ray_said **place = c->dead_workers;
+	struct ray_finding **place = c->dead_workers;
 
 	while (place < c->dead_workers + DEAD_WORKERS_MAX && *place)
 		place++;
 	if (place == c->dead_workers + DEAD_WORKERS_MAX || !(*place = malloc(sizeof(**place)))) {
-		if (!container_crash_of_worker(c, said))
-			report(c, said);
+		if (!container_crash_of_worker(c, finding))
+			report(c, finding);
 		return;
 	}
-	**place = *said;
+	**place = *finding;
 	container_workers_due(c, now_boottime_ns());
 }
 
 void container_workers_due(struct container *c, int64_t now_ns)
 {
 	for (size_t i = 0; i < DEAD_WORKERS_MAX; i++) {
-		struct ray_said *said = TAKE_PTR(c->dead_workers[i]);
+		struct ray_finding *finding = TAKE_PTR(c->dead_workers[i]);
 
-		if (said && !settle(c, said, now_ns))
-			c->dead_workers[i] = TAKE_PTR(said);
-		free(said);
+		if (finding && !settle(c, finding, now_ns))
+			c->dead_workers[i] = TAKE_PTR(finding);
+		free(finding);
 	}
 }
 

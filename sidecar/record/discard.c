@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Closes descriptors that others made, without waiting. */
+/* Closes descriptors that other processes made, without waiting. */
 #include "sidecar/record/discard.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static pid_t close_in_child(const int *fds, size_t n)
 	return 0;
 }
 
-/* Nothing behind it is told of its close. */
+/* Whether close(2) of fd calls no driver or server that might make it wait. */
 static bool closes_at_once(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

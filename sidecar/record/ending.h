@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a container ended, or a process of a container that lives on: what a report begins with. */
+/* Describes how a container ended, or a process of a container that lives on; a report is made from it. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_ENDING_H
 #define AFTERGLOW_SIDECAR_RECORD_ENDING_H
 
@@ -15,7 +15,7 @@
 #include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/launcher_words.h"
 
-/* How a container ended, or that it did not. Times are CLOCK_BOOTTIME. */
+/* The end of a container, or of a process while its container lives on. Times are CLOCK_BOOTTIME. */
 struct ending {
 	bool container_lives; /* only a process died */
 	bool status_known; /* the launcher reported the wait status */
@@ -27,7 +27,7 @@ struct ending {
 	struct limits limits; /* right after, zero when the launcher died too */
 	bool group_ended_by_us;
 	bool pod_terminating;
-	struct stop_request asked; /* to stop; signal 0: it was not, as far as is known */
+	struct stop_request asked; /* the request to stop; signal 0: there was none, as far as is known */
 	/*
 	 * No sidecar was running then, and ended_ns is the last sign of life; NULL: a sidecar was
 	 * running.
@@ -41,11 +41,12 @@ struct ending {
 	/* With container_lives: the process of Ray's own that has ended; NULL: none. */
 	const struct ray_process_end *process;
 	int64_t process_oom_ns; /* the OOM killer's last visit that the container outlived; 0: none */
+	bool process_oom_reported; /* it took a process of the container, and that has a report of its own */
 	/*
 	 * With container_lives: what Ray logged about the dead worker; NULL: only the kernel's
 	 * counters show the death.
 	 */
-	const struct ray_said *ray;
+	const struct ray_finding *ray;
 };
 
 #endif

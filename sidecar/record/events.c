@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar's own log: one JSON line per event. */
+/* Writes the sidecar's own log: one JSON line per event. */
 #include "sidecar/record/events.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar's own log: one JSON line per event, on its stdout. */
+/* Writes the sidecar's own log: one JSON line per event, on its stdout. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_EVENTS_H
 #define AFTERGLOW_SIDECAR_RECORD_EVENTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What passes descriptors from a launcher's connection to the rest of the sidecar. */
+/* Checks the descriptors from a launcher's connection before the rest of the sidecar uses them. */
 #include "sidecar/record/gate.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define FUSE_HANDLE_PARENT 0x82
 #define KERNFS_HANDLE 0xfe /* FILEID_KERNFS: cgroupfs and sysfs */
 
-/* What the kernel knows without asking a server. */
+/* Reads the attributes that the kernel knows without asking a server. */
 static bool look(int fd, struct statx *ret_st)
 {
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, ret_st) == 0;
@@ -71,11 +71,11 @@ bool fd_is_pidfd(int fd)
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	/* Of all kinds of descriptors only this one has such a line. */
+	/* Only a pidfd has such a line. */
 	return file_read(AT_FDCWD, path, &text, NULL) == 0 && strstr(strbuf_str(&text), "\nPid:\t");
 }
 
-/* Of a directory or regular file. */
+/* Whether a directory or regular file was opened in the right mode. */
 static bool has_mode(int fd, enum gate_kind kind)
 {
 	int flags = fcntl(fd, F_GETFL), access = flags & O_ACCMODE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a bundle beside the report. Each kind has a function; postmortem.c lists them. */
+/* Declares the functions that add a bundle's files beside the report. There is one for each kind; postmortem.c lists them. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_H
 #define AFTERGLOW_SIDECAR_RECORD_GATHER_H
 

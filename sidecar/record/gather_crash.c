@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backtrace.txt of a bundle. */
+/* Adds backtrace.txt to a bundle. */
 #include "sidecar/record/gather_crash.h"
 
 #include "lib/log.h"

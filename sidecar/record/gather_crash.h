@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backtrace.txt of a bundle. */
+/* Adds backtrace.txt to a bundle. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_CRASH_H
 #define AFTERGLOW_SIDECAR_RECORD_GATHER_CRASH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hooks printed, into a bundle. */
+/* Adds what hooks printed to a bundle. */
 #include "sidecar/record/gather_hooks.h"
 
 #include <stdio.h>

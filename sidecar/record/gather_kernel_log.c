@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.log and syslog.log of a bundle. */
+/* Adds kernel.log and syslog.log to a bundle. */
 #include "sidecar/record/gather_kernel_log.h"
 
 #include <string.h>

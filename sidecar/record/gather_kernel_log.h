@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.log and syslog.log of a bundle. */
+/* Adds kernel.log and syslog.log to a bundle. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_KERNEL_LOG_H
 #define AFTERGLOW_SIDECAR_RECORD_GATHER_KERNEL_LOG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ray's logs and the files asked for, into a bundle. */
+/* Adds Ray's logs, and the files that the options ask for, to a bundle. */
 #include "sidecar/record/gather_ray.h"
 
 #include <errno.h>
@@ -60,13 +60,13 @@ static void add_log(const char *name, void *arg)
 }
 
 /* The workers that the report is about: of whom Ray spoke, whom the kernel took, the largest. */
-static size_t concerned(const struct observer *o, const struct report *r, const struct ray_said *said,
+static size_t concerned(const struct observer *o, const struct report *r, const struct ray_finding *finding,
 			pid_t pids[static WORKERS_MAX])
 {
 	size_t n = 0;
 
-	if (said && said->event.pid)
-		pids[n++] = said->event.pid;
+	if (finding && finding->event.pid)
+		pids[n++] = finding->event.pid;
 	if (o->victim[0] && o->victim_pid > 0)
 		pids[n++] = o->victim_pid;
 	for (size_t i = 0; i < r->n_top && n < WORKERS_MAX; i++) {
@@ -80,7 +80,7 @@ static size_t concerned(const struct observer *o, const struct report *r, const 
 	return n;
 }
 
-/* What `ray job submit` runs writes here, on the head: where a RayJob's failure is told in the user's own words. */
+/* Adds the logs of job drivers. On the head, the program of `ray job submit` writes there, so they contain the error of a RayJob. */
 static void add_driver_logs(struct logs *l)
 {
 	char names[DRIVERS_MAX][RAY_FILE_NAME_MAX + 1];
@@ -109,15 +109,15 @@ static void add_ray_logs(struct logs *l, const struct report *r)
 	}
 }
 
-static void add_words(struct bundle *b, const struct ray_said *said)
+static void add_words(struct bundle *b, const struct ray_finding *finding)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(8192);
-	const struct ray_event *e = &said->event;
+	const struct ray_event *e = &finding->event;
 	const struct {
 		const char *label, *value;
 	} lines[] = {
-		{ "said in", said->file }, { "task", e->task }, { "worker", e->worker_id }, { "held", e->held },
-		{ "memory", e->memory }, { "detail", e->detail }, { "signal", said->signal_said },
+		{ "said in", finding->file }, { "task", e->task }, { "worker", e->worker_id }, { "held", e->held },
+		{ "memory", e->memory }, { "detail", e->detail }, { "signal", finding->logged_signal },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
@@ -132,19 +132,19 @@ static void add_words(struct bundle *b, const struct ray_said *said)
 
 void gather_ray_words(struct bundle *b, const struct observer *o, struct report *r)
 {
-	const struct ray_said *said = ray_watch_subject(o->ray, now_boottime_ns());
+	const struct ray_finding *finding = ray_watch_subject(o->ray, now_boottime_ns());
 
 	(void)r;
-	if (said)
-		add_words(b, said);
+	if (finding)
+		add_words(b, finding);
 }
 
 void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *r)
 {
 	struct logs l = { .b = b, .dir_fd = ray_watch_logs_dir(o->ray) };
-	const struct ray_said *said = ray_watch_subject(o->ray, now_boottime_ns());
+	const struct ray_finding *finding = ray_watch_subject(o->ray, now_boottime_ns());
 	pid_t pids[WORKERS_MAX];
-	size_t n = concerned(o, r, said, pids);
+	size_t n = concerned(o, r, finding, pids);
 
 	if (l.dir_fd < 0) {
 		if (r->id.pod)

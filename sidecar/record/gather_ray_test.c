@@ -85,7 +85,7 @@ static void a_file_that_two_patterns_name_is_there_once_and_ends_nothing(void **
 	assert_int_equal(r.verdict.n_missing, 0);
 }
 
-static void paths_that_become_one_name_are_told_apart(void **state)
+static void paths_that_become_one_name_get_different_names(void **state)
 {
 	static const char *const patterns[] = { "/tmp/a/x", "/tmp/a_x", NULL };
 	struct report r;
@@ -145,7 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_that_two_patterns_name_is_there_once_and_ends_nothing),
-		TEST(paths_that_become_one_name_are_told_apart),
+		TEST(paths_that_become_one_name_get_different_names),
 		TEST(the_newest_drivers_logs_are_kept_with_names_that_are_safe),
 		TEST(links_out_of_the_container_fifos_and_directories_are_passed_over),
 	};

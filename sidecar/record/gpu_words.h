@@ -8,16 +8,16 @@
 #include "sidecar/ray/gpu_lines.h"
 
 /*
- * Reads the end of the file below dir_fd. An error in it that is more specific than *said replaces
- * *said. A file that was last written more than a minute before at_unix_ns is skipped: a process
+ * Reads the end of the file below dir_fd. An error in it that is more specific than *error replaces
+ * *error. A file that was last written more than a minute before at_unix_ns is skipped: a process
  * that ended then did not write it.
  */
-void gpu_words_read(int dir_fd, const char *name, int64_t at_unix_ns, struct gpu_said *said);
+void gpu_words_read(int dir_fd, const char *name, int64_t at_unix_ns, struct gpu_error *error);
 
 /*
- * Reads the logs that were written last. dir_fd: their directory, -1: none. kind is
- * GPU_SAID_NOTHING if they contain no error.
+ * Reads the logs that were written last. dir_fd: their directory, -1: none. ret_error->kind is
+ * GPU_ERROR_NONE if they contain no error.
  */
-void gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_said *ret_said);
+void gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_error *ret_error);
 
 #endif

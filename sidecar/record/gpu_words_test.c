@@ -68,20 +68,20 @@ static void put(const char *name, const char *text, int64_t age_s)
 
 static enum gpu_words look(void)
 {
-	struct gpu_said said;
+	struct gpu_error error;
 
-	gpu_words_at_end(logs_fd, now_realtime_ns(), &said);
-	return said.kind;
+	gpu_words_at_end(logs_fd, now_realtime_ns(), &error);
+	return error.kind;
 }
 
 static void last_words_are_those_that_were_just_written(void **state)
 {
 	(void)state;
-	assert_int_equal(look(), GPU_SAID_NOTHING);
+	assert_int_equal(look(), GPU_ERROR_NONE);
 	put("worker-0e5f-01000000-458.err", OUT_OF_MEMORY, 3600);
-	assert_int_equal(look(), GPU_SAID_NOTHING);
+	assert_int_equal(look(), GPU_ERROR_NONE);
 	put("worker-0e5f-01000000-458.err", OUT_OF_MEMORY, 5);
-	assert_int_equal(look(), GPU_SAID_OUT_OF_MEMORY);
+	assert_int_equal(look(), GPU_ERROR_OUT_OF_MEMORY);
 }
 
 static void drivers_are_read_too_and_the_strongest_word_counts(void **state)
@@ -89,7 +89,7 @@ static void drivers_are_read_too_and_the_strongest_word_counts(void **state)
 	(void)state;
 	put("job-driver-x.log", "RuntimeError: CUDA error: device-side assert triggered\n", 1);
 	put("worker-1-01000000-1.err", "ncclRemoteError: A call failed\n", 1);
-	assert_int_equal(look(), GPU_SAID_CUDA);
+	assert_int_equal(look(), GPU_ERROR_CUDA);
 }
 
 static void an_error_far_up_the_log_is_no_last_word(void **state)
@@ -101,20 +101,20 @@ static void an_error_far_up_the_log_is_no_last_word(void **state)
 	for (size_t n = strlen(text); n < sizeof(text) - 10; n = strlen(text))
 		snprintf(text + n, sizeof(text) - n, "step ok\n");
 	put("worker-1-01000000-1.err", text, 1);
-	assert_int_equal(look(), GPU_SAID_NOTHING);
+	assert_int_equal(look(), GPU_ERROR_NONE);
 }
 
-static void on_died(const struct ray_said *said, void *arg)
+static void on_died(const struct ray_finding *finding, void *arg)
 {
-	*(struct ray_said *)arg = *said;
+	*(struct ray_finding *)arg = *finding;
 }
 
 static void a_dead_workers_own_words_come_with_its_crash(void **state)
 {
 	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
 	struct ray_watch *w = ray_watch_new(root_fd, START);
-	struct ray_said said = { .at_ns = 0 };
-	const struct ray_watch_callbacks callbacks = { .died = on_died, .arg = &said };
+	struct ray_finding finding = { .at_ns = 0 };
+	const struct ray_watch_callbacks callbacks = { .died = on_died, .arg = &finding };
 	(void)state;
 
 	ray_watch_poll(w, &o.last, START, &callbacks);
@@ -123,9 +123,9 @@ static void a_dead_workers_own_words_come_with_its_crash(void **state)
 	put("events/event_RAYLET.log", CRASH, 0);
 	for (int i = 1; i < 4; i++)
 		ray_watch_poll(w, &o.last, START + i * NS_PER_SEC, &callbacks);
-	assert_int_equal(said.event.pid, 458);
-	assert_int_equal(said.gpu.kind, GPU_SAID_OUT_OF_MEMORY);
-	assert_string_equal(said.gpu.file, "worker-0e5f-01000000-458.err");
+	assert_int_equal(finding.event.pid, 458);
+	assert_int_equal(finding.gpu.kind, GPU_ERROR_OUT_OF_MEMORY);
+	assert_string_equal(finding.gpu.file, "worker-0e5f-01000000-458.err");
 	ray_watch_free(w);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches whether the event loop turns. */
+/* Watches whether the event loop runs. */
 #include "sidecar/record/heartbeat.h"
 
 #include <errno.h>

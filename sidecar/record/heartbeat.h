@@ -20,18 +20,18 @@
 
 #include "lib/err.h"
 
-#define HEARTBEAT_EXIT 70 /* the exit code of a process whose loop did not turn any more */
+#define HEARTBEAT_EXIT 70 /* the exit code of a process that was ended because its loop hung */
 
 struct heartbeat_patience {
 	int64_t look_ns; /* the time between two looks */
-	unsigned int say_after, end_after; /* so many looks without a beat */
+	unsigned int say_after, end_after; /* looks without a beat, until it is logged and until the process ends */
 };
 #define HEARTBEAT_PATIENCE ((struct heartbeat_patience){ .look_ns = 5000000000, .say_after = 6, .end_after = 24 })
 
 /* Starts the thread; to be called once, by the thread that runs the loop. */
 int heartbeat_start(const struct heartbeat_patience *patience, struct err *err);
 
-/* To be called by the loop: it is running. now_ns: CLOCK_BOOTTIME. */
+/* To be called by the loop every second, as the sign that it runs. now_ns: CLOCK_BOOTTIME. */
 void heartbeat_beat(int64_t now_ns);
 
 /*

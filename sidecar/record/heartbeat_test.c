@@ -75,7 +75,7 @@ static int run(unsigned int beats, void (*hang)(void), char *text, size_t size)
 	return status;
 }
 
-static void a_loop_that_hangs_is_said_and_ended(void **state)
+static void a_loop_that_hangs_is_logged_and_ended(void **state)
 {
 	char text[2048];
 	int status = run(3, hang_idle, text, sizeof(text));
@@ -120,7 +120,7 @@ static void the_longest_pause_is_remembered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_loop_that_hangs_is_said_and_ended),
+		cmocka_unit_test(a_loop_that_hangs_is_logged_and_ended),
 		cmocka_unit_test(a_loop_in_an_uninterruptible_sleep_is_ended_as_well),
 		cmocka_unit_test(one_that_never_began_is_ended_too),
 		cmocka_unit_test(the_longest_pause_is_remembered),

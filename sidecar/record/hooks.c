@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands run in the container at a threshold and at its death. */
+/* Runs commands in the container at a threshold and at its death. */
 #include "sidecar/record/hooks.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static void close_output(struct hooks *h)
 	h->output_fd = -1;
 }
 
-/* What is there now. Past the ceiling the pipe is closed: whoever goes on writing gets SIGPIPE. */
+/* Reads the output that is there now. At the ceiling it closes the pipe, and a hook that goes on writing gets SIGPIPE. */
 static void read_output(struct hooks *h)
 {
 	char part[4096];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands that are run in the container when its memory passes a threshold, and
- * when it has died but its launcher has not.
+ * Hooks are commands that are run in the container when its memory passes a threshold,
+ * and when it has died but its launcher has not.
  *
  * Theory of operation. The launcher runs them (launch/protocol.h), one at a
- * time. The sidecar makes the pipe for the output and sends only its writing end:
+ * time. The sidecar makes the pipe for the output and sends only its writing end,
  * so it never reads from a descriptor that the container made. The output stays
  * in memory until a bundle takes it: at most HOOK_OUTPUT_MAX of each hook, and
  * the results of HOOK_RESULTS_MAX hooks.
@@ -21,12 +21,12 @@
 #include "sidecar/record/channel.h"
 
 #define HOOK_COMMANDS_MAX 8 /* for each moment */
-#define HOOK_COMMAND_MAX 2048 /* bytes; what is put before it has to fit a message too */
+#define HOOK_COMMAND_MAX 2048 /* bytes; the command and the script before it have to fit into a message */
 #define HOOK_OUTPUT_MAX (64 * 1024)
 #define HOOK_RESULTS_MAX 16
-#define HOOK_FILE_MAX ((int64_t)64 << 20) /* what a hook may write into one file of the container */
+#define HOOK_FILE_MAX ((int64_t)64 << 20) /* bytes that a hook may write into one file of the container */
 #define HOOK_ROUND_SPACING_NS (60 * NS_PER_SEC) /* between rounds at thresholds */
-#define HOOK_RESULT_AGE_NS (600 * NS_PER_SEC) /* older output tells nothing of a death */
+#define HOOK_RESULT_AGE_NS (600 * NS_PER_SEC) /* older output has nothing to do with a death */
 #define DEFAULT_HOOK_TIMEOUT_S 10
 #define DEFAULT_HOOK_HEADROOM ((int64_t)64 << 20)
 
@@ -46,9 +46,9 @@ struct hook_result {
 	enum hook_outcome outcome;
 	const char *command;
 	char reason[32];
-	pid_t pid; /* AFTERGLOW_PID, 0: there was none */
+	pid_t pid; /* AFTERGLOW_PID, 0: it was not set */
 	int64_t at_ns, ended_ns; /* CLOCK_BOOTTIME */
-	int wait_status; /* ended, timed out */
+	int wait_status; /* with HOOK_ENDED and HOOK_TIMED_OUT */
 	int refused_errno;
 	int64_t headroom; /* bytes, -1: not known */
 	bool cut; /* there was more output */

@@ -189,7 +189,7 @@ static void without_headroom_nothing_is_run_and_that_is_kept(void **state)
 	end_world(&w);
 }
 
-static void output_past_the_limit_is_cut_and_its_writer_told(void **state)
+static void output_past_the_limit_is_cut_and_its_writer_gets_sigpipe(void **state)
 {
 	static char block[4096];
 	struct world w;
@@ -411,7 +411,7 @@ int main(void)
 		cmocka_unit_test(the_script_sets_the_environment_and_leaves_the_command_alone),
 		cmocka_unit_test(hooks_run_one_after_the_other_and_their_output_is_kept),
 		cmocka_unit_test(without_headroom_nothing_is_run_and_that_is_kept),
-		cmocka_unit_test(output_past_the_limit_is_cut_and_its_writer_told),
+		cmocka_unit_test(output_past_the_limit_is_cut_and_its_writer_gets_sigpipe),
 		cmocka_unit_test(output_of_just_the_limit_is_not_cut),
 		cmocka_unit_test(a_process_that_keeps_the_pipe_does_not_keep_the_hook),
 		cmocka_unit_test(thresholds_in_a_row_make_one_round_a_minute),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The failures of this pod so far, and the last report of each of its containers. */
+/* Keeps the failures of this pod so far, and the last report of each of its containers. */
 #include "sidecar/record/journal.h"
 
 #include <fcntl.h>
@@ -215,7 +215,7 @@ void journal_close(struct journal *j)
 		free(TAKE_PTR(j->last[i].text));
 }
 
-/* Where the container's last report is, or may go; the first one gives way when all are taken. */
+/* The slot of the container's last report, or a free slot; the first slot if all are taken. */
 static size_t last_slot(const struct journal *j, const char *container)
 {
 	size_t unused = JOURNAL_NAMES_MAX;
@@ -277,7 +277,7 @@ bool journal_add(struct journal *j, const struct failure *f, const char *text)
 	return new;
 }
 
-/* What a sidecar before us kept comes to memory when it is asked for. */
+/* Loads the last report that a previous sidecar kept, when it is first needed. */
 static void load_last(struct journal *j, size_t slot, const char *container)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(LAST_REPORT_MAX);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The failures of this pod so far, in short form, and the last report of each of its
+ * Keeps the failures of this pod so far, in short form, and the last report of each of its
  * containers. Both are in the spool, so that they survive the sidecar.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
@@ -16,14 +16,14 @@
 #define JOURNAL_MAX 64 /* failures; the oldest are forgotten, and counted */
 #define JOURNAL_NAMES_MAX 32 /* containers with a last report */
 #define JOURNAL_JSON_MAX (288 * 1024)
-#define LAST_REPORT_MAX 3800 /* what is said again at the next start: one message */
+#define LAST_REPORT_MAX 3800 /* bytes of the report that is printed again at the next start; they fit into one message */
 
 #define FAILURE_ID_MAX 128
 #define FAILURE_SUMMARY_MAX 2560 /* so that all of them stay below JOURNAL_JSON_MAX */
 
 /* Where a failure's bundle is. */
 enum place {
-	PLACE_NOWHERE, /* only its number was kept, or not even that could be */
+	PLACE_NOWHERE, /* there is no bundle: the failure was only counted, or the bundle could not be written */
 	PLACE_SPOOL, /* in the pod, on its way to `bundle` if there is a store */
 	PLACE_STORE,
 	PLACE_DROPPED, /* it was removed from the spool to make room */
@@ -78,7 +78,7 @@ void journal_close(struct journal *j);
  */
 bool journal_add(struct journal *j, const struct failure *f, const char *text);
 
-/* Notes where that bundle is now. */
+/* Notes that the bundle at that path is now at `place`. */
 void journal_set_place(struct journal *j, const char *bundle, enum place place);
 
 /*

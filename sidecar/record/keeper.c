@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps what is reported: into the spool first, and from there to the store. */
+/* Writes bundles to the spool, and has them shipped from there to the store. */
 #include "sidecar/record/keeper.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* for a disk that answers */
 #define SETTLE_AGAIN_US 200000
-#define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* for a bundle that was told of, before we end */
+#define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* the sidecar waits so long, before it exits, for a bundle that it has reported */
 #define ROOM_WITHIN_NS (10 * NS_PER_SEC) /* it has just taken a bundle: only a busy machine needs more than a moment */
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
@@ -34,7 +34,7 @@ struct lane {
 	struct shipper *shipper; /* NULL: what is written stays there */
 	struct errand errand; /* writes bundles and drops them */
 	pid_t settling; /* the child that drops them; no longer that of the errand: it is over */
-	pid_t finishing; /* likewise the one that goes on with a bundle that was told of */
+	pid_t finishing; /* likewise the child that still writes a bundle that was reported */
 };
 
 struct keeper {
@@ -45,7 +45,7 @@ struct keeper {
 	struct recent access; /* the last look at whether it can be written */
 	struct errand asking; /* how much room there is */
 	int access_errno; /* what that look found; 0: it can */
-	char said[ERR_TEXT_MAX];
+	char access_text[ERR_TEXT_MAX];
 	struct spool_stats spool_stats; /* of all lanes */
 	struct shipper_stats ship_stats;
 	struct event *settle;
@@ -53,9 +53,12 @@ struct keeper {
 	char below[BUNDLE_PATH_MAX]; /* of this cluster, in the store */
 	void (*idle)(void *arg);
 	void *idle_arg;
+	void (*meanwhile)(void *arg);
+	void *meanwhile_arg;
+	bool keeping; /* keeper_keep has not returned */
 };
 
-/* What the report calls the bundle that is at path below the spool. */
+/* Makes the name that reports use for the bundle at path below the spool. */
 static void name_of(const struct keeper *k, const char *path, char name[static BUNDLE_PATH_MAX])
 {
 	snprintf(name, BUNDLE_PATH_MAX, "%s/%s", record_options_store_name(k->options), path);
@@ -154,7 +157,7 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 {
 	struct settling s = { .k = k, .lane = l };
 
-	/* One that was late goes on, and is done sooner or later. */
+	/* An errand that was late goes on, and will be done at some time. */
 	if (is_at(l, l->settling))
 		return errand_wait(&l->errand, 0, on_dropped_message, &s) == ERRAND_ENDED;
 	if (errand_start(&l->errand, settle, &s, NULL) < 0)
@@ -294,8 +297,9 @@ static int keep_in(struct keeper *k, enum lane_id at, struct report *r, const st
 	struct lane *l = &k->lanes[at];
 	struct settling s = { .k = k, .lane = l };
 	const struct keeping_place place = { .errand = &l->errand, .options = k->options, .path = l->path, .spool = l->spool,
-					     .on_rest = on_dropped_message, .arg = &s };
-	int rc = l->path ? keeping_write(&place, r, o, err) : 0; /* else bundles are not kept: nobody is told where */
+					     .on_rest = on_dropped_message, .arg = &s,
+					     .meanwhile = k->meanwhile, .meanwhile_arg = k->meanwhile_arg };
+	int rc = l->path ? keeping_write(&place, r, o, err) : 0; /* without a path bundles are not kept, which is no error */
 
 	if (rc >= 0 && errand_busy(&l->errand))
 		l->finishing = l->errand.pid;
@@ -314,28 +318,52 @@ static int keep_aside(struct keeper *k, struct report *r, const struct report *b
 	return keep_in(k, FALLBACK, r, o, err);
 }
 
-int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, struct err *err)
+static int keep_somewhere(struct keeper *k, struct report *r, const struct observer *o, struct err *err)
 {
 	_cleanup_free_ struct report *before = k->lanes[FALLBACK].spool ? malloc(sizeof(*before)) : NULL;
+	int rc;
+
+	if (before)
+		*before = *r;
+	rc = keep_in(k, SPOOL, r, o, err);
+	if (rc < 0 && k->lanes[SPOOL].spool)
+		return keep_aside(k, r, before, o, err);
+	k->broken = (struct err){ 0 };
+	return rc;
+}
+
+int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, struct err *err)
+{
 	struct err local;
 	int rc;
 
 	if (!err)
 		err = &local;
-	r->cores_prefix = k->options->store.cores_prefix;
-	if (before)
-		*before = *r;
 	*err = (struct err){ 0 };
-	rc = keep_in(k, SPOOL, r, o, err);
-	if (rc < 0 && k->lanes[SPOOL].spool)
-		rc = keep_aside(k, r, before, o, err);
-	else
-		k->broken = (struct err){ 0 };
+	r->cores_prefix = k->options->store.cores_prefix;
+	if (k->keeping)
+		rc = err_set(err, EBUSY, "another bundle is being written");
+	else {
+		k->keeping = true;
+		rc = keep_somewhere(k, r, o, err);
+		k->keeping = false;
+	}
 	if (rc == -ETIMEDOUT || rc == -EBUSY)
 		verdict_add_missing(&r->verdict, "a bundle", "a disk under the spool that answers: it did not");
 	if (rc >= 0 && r->directory[0])
 		keeper_changed(k);
 	return rc;
+}
+
+void keeper_while_keeping(struct keeper *k, void (*fn)(void *arg), void *arg)
+{
+	k->meanwhile = fn;
+	k->meanwhile_arg = arg;
+}
+
+bool keeper_is_keeping(const struct keeper *k)
+{
+	return k->keeping;
 }
 
 void keeper_changed(struct keeper *k)
@@ -386,7 +414,7 @@ static void look_at_access(const void *arg, void *out)
 {
 	const char *path = arg;
 
-	/* One that is not there yet is made. */
+	/* A directory that does not exist yet will be made. */
 	*(int *)out = eaccess(path, W_OK | X_OK) == 0 || errno == ENOENT ? 0 : errno;
 }
 
@@ -402,12 +430,12 @@ const char *keeper_spool_error(struct keeper *k)
 		return NULL;
 	recent_look(&k->access, look_at_access, path, &k->access_errno, sizeof(k->access_errno), now);
 	if (recent_hangs(&k->access, now))
-		snprintf(k->said, sizeof(k->said), "%s does not answer", path);
+		snprintf(k->access_text, sizeof(k->access_text), "%s does not answer", path);
 	else if (k->access_errno)
-		snprintf(k->said, sizeof(k->said), "%s: %s", path, strerror(k->access_errno));
+		snprintf(k->access_text, sizeof(k->access_text), "%s: %s", path, strerror(k->access_errno));
 	else
 		return NULL;
-	return k->said;
+	return k->access_text;
 }
 
 static void add_spool(struct spool_stats *sum, const struct spool_stats *s)

@@ -17,8 +17,8 @@
 struct keeper;
 
 /*
- * state_fd: a directory for what must survive the sidecar, -1: none. journal is told where each
- * bundle is, and may be NULL. options and journal must outlive the keeper.
+ * state_fd: a directory for what must survive the sidecar, -1: none. The keeper notes in journal,
+ * which may be NULL, where each bundle is. options and journal must outlive the keeper.
  */
 int keeper_new(struct event_base *base, const struct record_options *options, int state_fd, struct journal *journal,
 	       struct keeper **ret_keeper, struct err *err);
@@ -26,9 +26,14 @@ void keeper_free(struct keeper *k);
 
 /*
  * Writes a bundle, like postmortem_keep. The limits are enforced and the bundle is shipped later, on
- * the event loop.
+ * the event loop. It may wait for a disk for many seconds. -EBUSY also if it is called meanwhile.
  */
 int keeper_keep(struct keeper *k, struct report *r, const struct observer *o, struct err *err);
+
+/* Sets a function that keeper_keep calls every 50 ms or so while it waits. It must not free what the caller of keeper_keep uses. */
+void keeper_while_keeping(struct keeper *k, void (*fn)(void *arg), void *arg);
+/* Whether keeper_keep is running, so that the caller was called by the function of keeper_while_keeping. */
+bool keeper_is_keeping(const struct keeper *k);
 
 /* To be called when a bundle in the spool has changed, or when the spool has bundles of an earlier sidecar. */
 void keeper_changed(struct keeper *k);
@@ -52,7 +57,7 @@ void keeper_on_idle(struct keeper *k, void (*fn)(void *arg), void *arg);
  */
 const char *keeper_spool_error(struct keeper *k);
 
-/* NULL: bundles are not kept, or are not shipped. Valid until the next call. */
+/* Return the figures of the spool and of shipping; NULL if bundles are not kept, or not shipped. Valid until the next call. */
 const struct spool_stats *keeper_spool_stats(struct keeper *k);
 const struct shipper_stats *keeper_ship_stats(struct keeper *k);
 

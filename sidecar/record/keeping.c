@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a bundle by a child. */
+/* Writes a bundle in a child process. */
 #include "sidecar/record/keeping.h"
 
 #include <errno.h>
@@ -26,6 +26,8 @@ struct keeping_message {
 };
 
 _Static_assert(sizeof(struct keeping_message) <= ERRAND_MESSAGE_MAX, "a report fits into a message");
+
+#define MEANWHILE_NS (50 * NS_PER_MS) /* between two calls of what goes on meanwhile */
 
 #define CHILDREN_MAX 3 /* for one bundle; a child that is killed is followed by another */
 
@@ -109,9 +111,25 @@ static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
 	return true;
 }
 
+/* errand_wait, and what goes on meanwhile. */
+static enum errand_state wait_for_child(const struct keeping_place *at, int64_t within_ns, errand_message_fn on_message, void *arg)
+{
+	int64_t until = now_boottime_ns() + within_ns;
+
+	for (;;) {
+		int64_t left = MAX(until - now_boottime_ns(), (int64_t)0);
+		enum errand_state state = errand_wait(at->errand, MIN(left, MEANWHILE_NS), on_message, arg);
+
+		if (state != ERRAND_LATE || left == 0)
+			return state;
+		if (at->meanwhile)
+			at->meanwhile(at->meanwhile_arg);
+	}
+}
+
 /*
- * Named, but not durable: the disk takes its time, and the child goes on. When it fails, and the bundle gets another name, there
- * will be nobody to say go on.
+ * Lets the child go on alone with a bundle that has its name but is not durable yet, because the disk is slow. If the child fails
+ * and chooses another name, it gets no leave to go on from the parent.
  */
 static int go_on_without(struct keep_work *w)
 {
@@ -125,16 +143,16 @@ static int go_on_without(struct keep_work *w)
 /* -ECHILD: the child ended without a word, as one does that was killed. */
 static int follow_keeping(struct keep_work *w, struct err *err)
 {
-	enum errand_state state = errand_wait(w->at->errand, WRITE_WITHIN_NS, on_keeping, w);
+	enum errand_state state = wait_for_child(w->at, WRITE_WITHIN_NS, on_keeping, w);
 
 	/* It gets a second name where all but the report found no room. */
 	while (state == ERRAND_ANSWERED && !w->last->done)
-		state = errand_wait(w->at->errand, COMMIT_WITHIN_NS, on_keeping, w);
+		state = wait_for_child(w->at, COMMIT_WITHIN_NS, on_keeping, w);
 	if (state == ERRAND_ANSWERED && w->last->done) {
 		*w->r = w->last->report;
 		*err = w->last->err;
 		/* Its end is all that is left. */
-		errand_wait(w->at->errand, COMMIT_WITHIN_NS, on_keeping, w);
+		wait_for_child(w->at, COMMIT_WITHIN_NS, on_keeping, w);
 		return w->last->rc;
 	}
 	if (state == ERRAND_ENDED)
@@ -149,7 +167,7 @@ static int follow_keeping(struct keep_work *w, struct err *err)
 static void wait_for_the_one_before(const struct keeping_place *at)
 {
 	if (errand_busy(at->errand) && errand_age_ns(at->errand, now_boottime_ns()) < BEFORE_NS)
-		errand_wait(at->errand, WRITE_WITHIN_NS, at->on_rest, at->arg);
+		wait_for_child(at, WRITE_WITHIN_NS, at->on_rest, at->arg);
 }
 
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err)

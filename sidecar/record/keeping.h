@@ -20,6 +20,8 @@ struct keeping_place {
 	struct spool *spool; /* NULL: there are no limits */
 	errand_message_fn on_rest; /* gets the remaining messages of the previous errand */
 	void *arg;
+	void (*meanwhile)(void *arg); /* called while keeping_write waits, and may itself wait for a moment; may be NULL */
+	void *meanwhile_arg;
 };
 
 /*

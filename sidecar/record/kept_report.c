@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report of a bundle that a sidecar before this one wrote. */
+/* Reads the report of a bundle that a previous sidecar wrote. */
 #include "sidecar/record/kept_report.h"
 
 #include <signal.h>
@@ -77,7 +77,7 @@ enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t 
 
 	if (!bundle[0])
 		return KEPT_REPORT_NONE;
-	/* One that is late would wait for ever for somebody to read what it sends. */
+	/* A late errand is ended, because it would wait without end for a reader of its messages. */
 	if (errand_start(e, read_report, &r, NULL) >= 0 && errand_wait(e, within_ns, on_part, &r) == ERRAND_LATE)
 		kill(e->pid, SIGKILL);
 	return r.found;

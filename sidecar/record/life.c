@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the sidecar has come with a container, kept in its history for the next sidecar. */
+/* Notes in a container's history, for the next sidecar, how far this sidecar has come with it. */
 #include "sidecar/record/life.h"
 
 #include <fcntl.h>
@@ -43,6 +43,7 @@ static struct snapshot snapshot_of(const struct sample *s)
 		.memory = s->memory,
 		.n_top = s->n_top,
 		.n_processes = s->n_processes,
+		.ends = -1,
 		.shm_used = -1,
 	};
 
@@ -69,7 +70,7 @@ static void add_snapshot(const struct sample *s, void *arg)
 		o->before_oom = o->last;
 }
 
-/* What was seen last, and of the OOM killer. */
+/* Restores the last sample, and what was known of OOM kills. */
 static void restore(struct observer *o)
 {
 	const struct life *l = history_life(o->history);
@@ -161,7 +162,7 @@ void life_reporting(const struct observer *o, const char *path)
 {
 	struct life l = *history_life(o->history);
 
-	if (!l.started_ns || o->end_told)
+	if (!l.started_ns || o->end_reported)
 		return;
 	l.phase = LIFE_REPORTING;
 	snprintf(l.bundle, sizeof(l.bundle), "%s", path);
@@ -175,12 +176,12 @@ void life_reported(const struct observer *o)
 {
 	struct life l = *history_life(o->history);
 
-	if (!l.started_ns || o->end_told)
+	if (!l.started_ns || o->end_reported)
 		return;
 	if (l.ended_ns)
 		l.phase = LIFE_REPORTED;
 	else {
-		/* Otherwise nothing could be kept of it: who comes after us tries again. */
+		/* If the bundle could not be written, the next sidecar tries again. */
 		if (l.phase == LIFE_REPORTING)
 			l.baseline = l.after;
 		l.phase = LIFE_RUNS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far the sidecar has come with a container, kept in its history for the next sidecar. */
+/* Notes in a container's history, for the next sidecar, how far this sidecar has come with it. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_LIFE_H
 #define AFTERGLOW_SIDECAR_RECORD_LIFE_H
 
@@ -7,13 +7,13 @@
 #include "sidecar/record/observer.h"
 #include "sidecar/record/options.h"
 
-/* Fills in which life it is: that launcher's, since this boot of the machine. */
+/* Fills in the identity of a life: the launcher's name, start and PID, and this boot of the machine. */
 void life_begin(struct life *ret_life, const char *name, int64_t started_ns, pid_t launcher);
 /* Whether both are the same start of the same container. */
 bool life_same(const struct life *a, const struct life *b);
 
 /*
- * o uses h from now on, and continues from the state in h: an OOM kill that came while no sidecar
+ * Makes o use h from now on, and continue from the state in h: an OOM kill that came while no sidecar
  * was running shows as a rise over the baseline in h. Takes h.
  */
 void life_adopt(struct observer *o, struct history *h);
@@ -24,6 +24,7 @@ void life_adopt(struct observer *o, struct history *h);
  */
 void life_note(const struct observer *o);
 
+/* Notes how the container ended. */
 void life_ended(const struct observer *o, const struct ending *e);
 /* To be called before and after the bundle becomes visible at path (from the root directory). */
 void life_reporting(const struct observer *o, const char *path);
@@ -34,7 +35,7 @@ void life_reported(const struct observer *o);
  * observer_close ends it.
  */
 void life_revive(struct observer *o, struct history *h, const struct record_options *options);
-/* How the container ended, as far as the previous sidecar knew. */
+/* Describes how the container ended, as far as the previous sidecar knew. */
 void life_ending(const struct life *l, struct ending *ret_ending);
 
 #endif

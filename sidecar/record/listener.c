@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar's socket: launchers connect to it. */
+/* Accepts the connections of launchers to the sidecar's socket. */
 #include "sidecar/record/listener.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static int bind_for_all(struct listener *l, struct err *err)
 	mode_t mask;
 	int rc;
 
-	/* Of an instance before us; a directory of that name makes bind fail, which says so. */
+	/* Removes the socket of a previous sidecar. If it is a directory, bind fails with a clear error. */
 	unlink(path);
 	/* Not chmod(2) afterwards: by then there may be a link to somebody else's file in its place. */
 	mask = umask(0111);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sidecar's socket, to which launchers connect. Any process of the Ray container may connect as
- * well, as often as it likes, and each connection costs files and time. So connections are accepted
- * at a bounded rate; the others wait in the kernel's queue, which is bounded too.
+ * Accepts connections of launchers to the sidecar's socket. Any process of the Ray container may
+ * connect as well, as often as it likes, and each connection costs files and time. So connections
+ * are accepted at a bounded rate; the rest wait in the kernel's queue, which is bounded too.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_LISTENER_H
 #define AFTERGLOW_SIDECAR_RECORD_LISTENER_H

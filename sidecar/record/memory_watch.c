@@ -27,7 +27,7 @@ static bool is_watched(enum component_kind kind)
 	return kind == COMPONENT_GCS || kind == COMPONENT_RAYLET || kind == COMPONENT_DASHBOARD || kind == COMPONENT_DRIVER;
 }
 
-/* A process's place; a PID whose process is of another kind now begins anew. NULL: there is none left. */
+/* Finds or makes the place of a process. If its PID has a process of another kind now, the trend begins anew. NULL: the list is full. */
 static struct watched_memory *place_of(struct memory_watch *w, pid_t pid, enum component_kind kind)
 {
 	struct watched_memory *place = NULL;

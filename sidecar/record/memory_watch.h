@@ -32,7 +32,7 @@ enum memory_change { MEMORY_SAME, MEMORY_BEGAN_TO_GROW, MEMORY_CEASED_TO_GROW };
 /* Must be initialized to { 0 }. */
 struct memory_watch {
 	struct memory_forecast forecast; /* as of the last five minutes in which there was growth */
-	/* Its own: */
+	/* Private: */
 	struct long_trend all;
 	struct watched_memory {
 		pid_t pid;
@@ -61,9 +61,15 @@ bool memory_watch_begin(struct memory_watch *w, const struct memory *m, int64_t 
 void memory_watch_process(struct memory_watch *w, const struct process *p);
 enum memory_change memory_watch_end(struct memory_watch *w, const struct memory *m);
 
-/* "gcs_server (PID 42) holds 1.2 GiB and has grown by 20.0 MiB per hour for 4 h 0 min: at that rate the container ..." Returns text. */
+/*
+ * Writes "gcs_server (PID 42) holds 1.2 GiB and has grown by 20.0 MiB per hour for 4 h 0 min: at that rate the container ...". Returns
+ * text.
+ */
 const char *memory_watch_describe(const struct memory_forecast *f, char *text, size_t size);
-/* The same with all figures: {"sentence", "process", "pid", "bytes", "growthBytesPerHour", "grewSeconds", "limitBytes", "secondsLeft"}. */
+/*
+ * Returns the same with all figures, for the caller to free: {"sentence", "process", "pid", "bytes", "growthBytesPerHour",
+ * "grewSeconds", "limitBytes", "secondsLeft"}.
+ */
 cJSON *memory_watch_to_json(const struct memory_forecast *f);
 
 #endif

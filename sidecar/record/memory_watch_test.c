@@ -88,7 +88,7 @@ static void a_gcs_server_that_leaks_is_named_with_slope_and_time_left(void **sta
 	assert_int_equal(ended_s, 0);
 }
 
-static void what_is_told_elsewhere_has_all_figures(void **state)
+static void the_forecast_in_json_has_all_figures(void **state)
 {
 	const struct memory_forecast f = { .growth = { 20 * MIB, 14400 * NS_PER_SEC, 43200 * NS_PER_SEC }, .bytes = 1808 * MIB,
 					   .limit = 2048 * MIB, .pid = 42, .process = "gcs_server" };
@@ -177,7 +177,7 @@ static void page_cache_takes_no_room(void **state)
 	assert_true(w.forecast.growth.left_ns > without.growth.left_ns - 1200 * NS_PER_SEC);
 }
 
-static void when_it_is_over_that_is_said_half_an_hour_later_and_it_may_begin_anew(void **state)
+static void the_end_of_growth_is_reported_half_an_hour_later_and_growth_may_begin_anew(void **state)
 {
 	struct one one = { 42, "gcs_server", "gcs_server", 300, 400 };
 	(void)state;
@@ -224,14 +224,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_gcs_server_that_leaks_is_named_with_slope_and_time_left, setup),
-		cmocka_unit_test(what_is_told_elsewhere_has_all_figures),
+		cmocka_unit_test(the_forecast_in_json_has_all_figures),
 		cmocka_unit_test_setup(a_driver_that_leaks_under_noisy_workers_is_named, setup),
 		cmocka_unit_test_setup(growth_of_many_is_the_containers, setup),
 		cmocka_unit_test_setup(one_that_grows_is_found_although_others_give_back_as_much, setup),
 		cmocka_unit_test_setup(tasks_by_themselves_are_not_watched, setup),
 		cmocka_unit_test_setup(without_a_limit_there_is_nothing_to_meet, setup),
 		cmocka_unit_test_setup(page_cache_takes_no_room, setup),
-		cmocka_unit_test_setup(when_it_is_over_that_is_said_half_an_hour_later_and_it_may_begin_anew, setup),
+		cmocka_unit_test_setup(the_end_of_growth_is_reported_half_an_hour_later_and_growth_may_begin_anew, setup),
 		cmocka_unit_test_setup(another_process_of_that_pid_begins_anew_and_one_that_is_gone_is_forgotten, setup),
 		cmocka_unit_test_setup(more_processes_than_have_a_place_do_no_harm, setup),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is seen of one container over time. */
+/* Observes one container over time. */
 #include "sidecar/record/observer.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ void observer_count_from_start(struct observer *o)
 {
 	o->baseline.oom_kill = MIN(o->baseline.oom_kill, (int64_t)0);
 	o->baseline.oom_group_kill = MIN(o->baseline.oom_group_kill, (int64_t)0);
-	/* Whose memory ran out shows in these: a container that is met after its OOM kill has them raised already. */
+	/* These show which memory ran out. If the sidecar meets a container after its OOM kill, they have risen already. */
 	o->baseline.oom = MIN(o->baseline.oom, (int64_t)0);
 	o->baseline.limit_hits = MIN(o->baseline.limit_hits, (int64_t)0);
 	o->baseline.peak = MIN(o->baseline.peak, (int64_t)0);
@@ -98,7 +98,7 @@ void observer_resume_counters(struct observer *o, int64_t now_ns)
 	o->cgroups.tree.lost_ns = now_ns;
 }
 
-/* Nobody can have grown much when the usage has not: then a glance will do, and so it will between two sweeps. */
+/* If the usage has not grown much, no process has either: then, and between two sweeps, reading the largest processes is enough. */
 static enum sweep_reason reason_to_sweep(const struct observer *o, const struct memory *memory)
 {
 	int64_t moved = memory->usage - o->swept_usage;
@@ -182,6 +182,7 @@ static void take_snapshot(struct observer *o, int64_t now_ns, const struct memor
 	if (o->swept_ns == now_ns || o->read_past > 0)
 		find_unread_change(o, now_ns, memory);
 	o->last.n_processes = (uint32_t)process_table_count(o->table);
+	o->last.ends = process_table_ends(o->table);
 }
 
 static void remember(struct observer *o)
@@ -203,7 +204,7 @@ static void remember(struct observer *o)
 	o->remembered_ns = s.at_ns;
 }
 
-/* One whose memory is gone is only waited for. */
+/* Whether the snapshot shows that process with memory. A process without memory has ended and only waits for its parent. */
 static bool lives_in(const struct snapshot *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->n_top; i++)
@@ -280,7 +281,7 @@ int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct
 {
 	int r = cgroup_watch_read(&o->cgroups, &o->memcg, now_ns, at_end, ret_memory);
 
-	/* Where one of its processes was moved to there may be other people's. */
+	/* A cgroup to which a process was moved may have foreign processes, too. */
 	if (r == 0 && memcg_tree_kills_outside(&o->cgroups.tree) > 0)
 		o->cgroup_shared = true;
 	return r;
@@ -300,6 +301,9 @@ void observer_note_peak(struct observer *o, const struct memory *memory, int64_t
 {
 	if (!o->limit_met_ns && oom_peak_met(memory->peak, memory->own_limit > 0 ? memory->own_limit : memory->limit))
 		o->limit_met_ns = o->latest_ns ? at_ns : 1;
+	/* After a kill the memory of its victim is gone. */
+	if (o->limit_met_ns && memory->usage > 0 && memory->oom_kill <= o->baseline.oom_kill)
+		o->least_usage = o->least_usage > 0 ? MIN(o->least_usage, memory->usage) : memory->usage;
 }
 
 int64_t observer_groups_survived(struct observer *o, const struct memory *memory, bool command_dies, int64_t now_ns)
@@ -347,7 +351,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	take_snapshot(o, now_ns, &memory);
 	if (killed || now_ns - o->remembered_ns >= REMEMBER_NS)
 		remember(o);
-	/* In a cgroup of several owners the victim may be another's: who is gone of ours says nothing. */
+	/* In a shared cgroup the victim may be a foreign process, so a process of ours that is gone proves nothing. */
 	if (killed && !o->victim[0] && !o->others_end && !o->cgroup_shared)
 		find_victim(o, &o->before_oom, &o->last);
 	o->samples++;
@@ -359,9 +363,9 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	return o->delay_ns;
 }
 
-void observer_forget_oom(struct observer *o, const struct memory *told)
+void observer_forget_oom(struct observer *o, const struct memory *reported)
 {
-	o->baseline = *told;
+	o->baseline = *reported;
 	o->oom_seen_ns = o->oom_last_ns = 0;
 	o->victim[0] = '\0';
 }
@@ -381,8 +385,13 @@ bool snapshot_others_ended(const struct snapshot *before, const struct snapshot 
 	for (size_t i = 0; i < before->n_top; i++)
 		if (before->top[i].pid != command && before->top[i].rss > 0 && !lives_in(after, before->top[i].pid))
 			return true;
-	/* The OOM killer may take a small one for its oom_score_adj, as Ray gives it to workers: of those there is the number. */
-	return before->n_processes > before->n_top && after->n_processes + 1 < before->n_processes;
+	/*
+	 * The OOM killer may take a small one for its oom_score_adj, as Ray gives it to workers. Of
+	 * those there is the number, and of ends, because a new process may hide that another is gone.
+	 */
+	if (before->n_processes <= before->n_top)
+		return false;
+	return before->ends < 0 || after->ends - before->ends > 1 || after->n_processes + 1 < before->n_processes;
 }
 
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns)
@@ -393,6 +402,7 @@ bool observer_others_ended(const struct observer *o, const struct snapshot *befo
 		return true;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
 	after.n_processes = (uint32_t)process_table_count(o->table);
+	after.ends = process_table_ends(o->table);
 	return snapshot_others_ended(before, &after, o->command);
 }
 

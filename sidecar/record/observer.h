@@ -38,7 +38,7 @@ struct observer {
 	const char *cgroup_unseen; /* as in struct observation */
 	pid_t command; /* its PID in the container's /proc, 0: unknown */
 	pid_t launcher; /* likewise */
-	struct node_signals signals; /* that the node agent saw */
+	struct node_signals signals; /* signals that the node agent saw */
 	struct process_table *table; /* NULL: /proc could not be opened */
 	struct history *history;
 	const char *const *collect; /* patterns of files that go into bundles, NULL at the end; NULL: none */
@@ -57,7 +57,7 @@ struct observer {
 	void (*naming)(const struct report *r, void *arg);
 	void *naming_arg;
 	struct sampler sampler;
-	uint64_t samples; /* that this sidecar took */
+	uint64_t samples; /* the number of samples that this sidecar took */
 	int64_t delay_ns; /* from the last sample to the next */
 	struct memory baseline; /* the counters before anything happened */
 	struct limits limits; /* likewise */
@@ -66,25 +66,26 @@ struct observer {
 	int64_t latest_ns; /* 0: never */
 	int64_t group_seen_ns; /* since when the counter shows more group kills than latest; 0: it does not */
 	int64_t limit_met_ns; /* the first sample with the peak at the own limit; 0: none, 1: at an unknown time */
+	int64_t least_usage; /* bytes, of the samples since then without a new OOM kill; 0: none */
 	struct snapshot last, previous; /* previous is usually at least 20 ms older than last */
-	int64_t swept_ns, swept_usage; /* of the last sweep; between sweeps only the largest processes are read */
+	int64_t swept_ns, swept_usage; /* time and usage of the last sweep; between sweeps only the largest processes are read */
 	struct sweep_plan sweeps;
 	/*
 	 * The cgroup's anonymous memory and the sum over its processes, when the processes that were
 	 * read last accounted for it.
 	 */
 	int64_t explained_anon, explained_own;
-	size_t read_past; /* processes that were considered since then to find the one that changed */
+	size_t read_past; /* processes that were considered since then to find the process that changed */
 	int64_t remembered_ns; /* the last sample that went into the history */
 	struct ray_node node;
-	bool end_told; /* its end is reported: its history is not written any more */
+	bool end_reported; /* its end is reported: its history is not written any more */
 	int64_t unix_shift_ns; /* for a life before the machine's restart: its clock against the present one */
-	int64_t shmem_at_start; /* in the first reading of the counters */
+	int64_t shmem_at_start; /* bytes of shared memory in the first reading of the counters */
 	/* Set from the first OOM kill in the counters on, until observer_forget_oom: */
 	int64_t oom_seen_ns; /* when it was seen; 0: there was none */
 	int64_t oom_last_ns; /* when the latest was seen; usually the same */
 	struct snapshot before_oom; /* the last snapshot before it */
-	bool others_end; /* the sidecar has the other processes ended, so the order of ends means nothing */
+	bool others_end; /* the sidecar ends the other processes, so the order of the ends means nothing */
 	char victim[PROCESS_NAME_MAX]; /* "": unknown */
 	pid_t victim_pid;
 	int64_t victim_rss; /* bytes */
@@ -118,7 +119,10 @@ void observer_read_limits(struct observer *o, pid_t launcher, struct limits *ret
  */
 int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct memory *ret_memory);
 
-/* To be called with each reading before it becomes o->latest: notes when the peak first met the limit. */
+/*
+ * To be called with each reading before it becomes o->latest: notes when the peak first met the
+ * limit, and the least usage since.
+ */
 void observer_note_peak(struct observer *o, const struct memory *memory, int64_t at_ns);
 
 /*
@@ -138,11 +142,11 @@ int64_t observer_sample(struct observer *o, int64_t now_ns);
 void observer_resume_counters(struct observer *o, int64_t now_ns);
 
 /*
- * To be called when an OOM kill was reported: told, the counters of that report, become the
+ * To be called when an OOM kill was reported: `reported`, the counters of that report, become the
  * baseline. Kills that were counted while the report was written are new to the next sample. The
  * caller makes the tree of cgroups forget the kill.
  */
-void observer_forget_oom(struct observer *o, const struct memory *told);
+void observer_forget_oom(struct observer *o, const struct memory *reported);
 
 /* The largest process of the earlier snapshot that is gone in the later; NULL: there is none. */
 const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after);
@@ -165,7 +169,10 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 /* Whether processes other than the command are gone in the later snapshot. */
 bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command);
 
-/* The same against the present processes, after the command's end. True also if they cannot be read. */
+/*
+ * To be called after the command's end: whether processes of the snapshot, other than the command, are gone now. True also if the
+ * processes cannot be read.
+ */
 bool observer_others_ended(const struct observer *o, const struct snapshot *before, int64_t now_ns);
 
 /* Whether the command is exiting, so that the container will not live on. */

@@ -60,7 +60,7 @@ static int teardown(void **state)
 	return fake_root_release(&root);
 }
 
-static void whoever_grows_after_a_long_rest_is_found_before_he_dies(void **state)
+static void a_process_that_grows_after_a_long_rest_is_found_before_it_dies(void **state)
 {
 	struct observer o;
 	int64_t now = S;
@@ -88,7 +88,7 @@ static void whoever_grows_after_a_long_rest_is_found_before_he_dies(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(whoever_grows_after_a_long_rest_is_found_before_he_dies, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_grows_after_a_long_rest_is_found_before_it_dies, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,48 @@ static void one_too_small_to_be_listed_has_ended_too_if_fewer_are_left(void **st
 	}
 }
 
+/* Where a helper has ended and another process has begun, the number is the same. */
+static void of_those_too_small_to_be_listed_each_end_counts(void **state)
+{
+	static const struct {
+		int64_t before, after;
+		bool ended;
+	} cases[] = { { 5, 5, false }, { 5, 6, false }, { 5, 7, true }, { -1, 0, true } };
+	const struct seen earlier = { 40, 40, { 2, 1 } }, later = { 20, 20, { 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct snapshot before = snapshot_of(&earlier), after = snapshot_of(&later);
+
+		before.top[0].rss = before.top[1].rss = after.top[0].rss = MIB;
+		before.n_processes = 14;
+		after.n_processes = 13;
+		before.ends = cases[i].before;
+		after.ends = cases[i].after;
+		assert_int_equal(snapshot_others_ended(&before, &after, 2), cases[i].ended);
+		/* All of them are listed. */
+		before.n_processes = 2;
+		assert_false(snapshot_others_ended(&before, &after, 2));
+	}
+}
+
+static void the_least_usage_since_the_limit_was_met_is_kept_until_the_kill(void **state)
+{
+	static const struct {
+		int usage, peak, kills, least;
+	} samples[] = { { 40, 50, 0, 0 }, { 60, 64, 0, 60 }, { 30, 64, 0, 30 }, { 63, 64, 0, 30 }, { 5, 64, 1, 30 } };
+	static struct observer o;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		const struct memory memory = { .limit = 64 * MIB, .usage = samples[i].usage * MIB, .peak = samples[i].peak * MIB,
+					       .oom_kill = samples[i].kills };
+
+		observer_note_peak(&o, &memory, END);
+		assert_int_equal(o.least_usage, samples[i].least * MIB);
+	}
+}
+
 /* A large container gives its memory back for seconds, and the counters tell of the kill at their beginning. */
 static void a_group_kill_is_survived_by_who_lives_a_second_later(void **state)
 {
@@ -222,7 +264,7 @@ static void a_kill_while_the_one_before_is_reported_is_seen(void **state)
 {
 	static struct observer o;
 	struct fake_root root;
-	struct memory told;
+	struct memory reported;
 	(void)state;
 
 	fake_root_init(&root);
@@ -237,15 +279,15 @@ static void a_kill_while_the_one_before_is_reported_is_seen(void **state)
 	kills_are(&root, 1);
 	observer_sample(&o, 2 * NS_PER_SEC);
 	assert_int_equal(o.oom_seen_ns, 2 * NS_PER_SEC);
-	told = o.last.memory;
+	reported = o.last.memory;
 	kills_are(&root, 2);
 	observer_sample(&o, 7 * NS_PER_SEC);
-	observer_forget_oom(&o, &told);
+	observer_forget_oom(&o, &reported);
 	assert_int_equal(o.oom_seen_ns, 0);
 	observer_sample(&o, 8 * NS_PER_SEC);
 	assert_int_equal(o.oom_seen_ns, 8 * NS_PER_SEC);
-	told = o.last.memory;
-	observer_forget_oom(&o, &told);
+	reported = o.last.memory;
+	observer_forget_oom(&o, &reported);
 	observer_sample(&o, 9 * NS_PER_SEC);
 	assert_int_equal(o.oom_seen_ns, 0);
 	observer_close(&o);
@@ -262,6 +304,8 @@ int main(void)
 		cmocka_unit_test(a_small_process_is_no_victim_where_a_large_one_was_not_seen),
 		cmocka_unit_test(what_a_new_cgroup_counted_before_it_was_met_is_of_this_life),
 		cmocka_unit_test(one_too_small_to_be_listed_has_ended_too_if_fewer_are_left),
+		cmocka_unit_test(of_those_too_small_to_be_listed_each_end_counts),
+		cmocka_unit_test(the_least_usage_since_the_limit_was_met_is_kept_until_the_kill),
 		cmocka_unit_test(a_group_kill_is_survived_by_who_lives_a_second_later),
 		cmocka_unit_test(a_kill_while_the_one_before_is_reported_is_seen),
 	};

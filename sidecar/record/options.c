@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from what the sidecar is told: where bundles go. */
+/* Derives from the options to which directory and store bundles go. */
 #include "sidecar/record/options.h"
 
 #include <string.h>

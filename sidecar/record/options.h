@@ -28,7 +28,7 @@ struct record_options {
 	const char *socket_path;
 	/* The socket to which the node agent connects; NULL: none. No other container may reach its directory. */
 	const char *node_socket;
-	struct store_options store; /* where bundles are shipped to; url NULL: they stay in the spool */
+	struct store_options store; /* the store to which bundles are shipped; url NULL: they stay in the spool */
 	const char *store_name; /* the store's name in reports ("pvc:ray-failures"); NULL: its path or URL */
 	/* The directory to which bundles are written first, and which has what survives the sidecar; NULL: none. */
 	const char *spool;
@@ -41,6 +41,11 @@ struct record_options {
 	const char *ship_program; /* NULL: afterglow-ship beside this program */
 	double warn_at; /* fraction of the limit, 0 to 1, at which snapshots begin */
 	int64_t disk_limit; /* ephemeral-storage limit of the Ray container, bytes; 0: none, or not known */
+	/*
+	 * The only launcher is a child of ours, which connects once: its connection is not dropped
+	 * because it says nothing for a while.
+	 */
+	bool own_launcher;
 	/* The directory of the container's memory cgroup, if it was just made for the container; else NULL. */
 	const char *own_memcg;
 	bool oom_group; /* on cgroup v1: end the container when the OOM killer has killed one of its processes */

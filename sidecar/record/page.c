@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.html of a bundle. */
+/* Makes report.html of a bundle. */
 #include "sidecar/record/page.h"
 
 #include <stdio.h>

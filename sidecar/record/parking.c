@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history files in a sidecar's directory, of which there is a bounded number. */
+/* Bounds the number of history files in the sidecar's directory. */
 #include "sidecar/record/parking.h"
 
 #include <dirent.h>

@@ -51,7 +51,7 @@ static bool is_there(int i)
 	return faccessat(dirfd_, name_of(i), F_OK, 0) == 0;
 }
 
-static void a_history_is_no_larger_than_said_and_has_the_name_of_its_life(void **state)
+static void a_history_keeps_its_size_limit_and_has_the_name_of_its_life(void **state)
 {
 	char file[HISTORY_FILE_MAX];
 	struct history *h;
@@ -136,7 +136,7 @@ static void a_hundred_that_hang_up_leave_a_few_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_history_is_no_larger_than_said_and_has_the_name_of_its_life, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_history_keeps_its_size_limit_and_has_the_name_of_its_life, setup, teardown),
 		cmocka_unit_test(what_is_no_history_is_not_taken_for_one),
 		cmocka_unit_test_setup_teardown(the_bound_follows_the_spools, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_one_that_was_parked_first_makes_room, setup, teardown),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what was observed to a report, and the report into its bundle. */
+/* Makes a report from what was observed, and writes it into its bundle. */
 #include "sidecar/record/postmortem.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static int64_t to_boottime_ns(int64_t unix_ns)
 	return now_boottime_ns() - (now_realtime_ns() - unix_ns);
 }
 
-/* What the counters told after the death: the peak, and without any sample the limit too. */
+/* Adds to s the peak from the counters after the death, and also the limit if there was no sample. */
 static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 {
 	if (!e->after_known)
@@ -69,6 +69,7 @@ static void use_limit_of_verdict(struct report *r, const struct cgroup_limit *li
 	if (limit && limit->limit == r->verdict.limit && limit->usage >= 0) {
 		r->memory.usage = MAX(limit->usage, limit->peak);
 		r->memory.peak = limit->peak;
+		r->memory_of_part = limit->place != CGROUP_LIMIT_ABOVE;
 	}
 }
 
@@ -191,7 +192,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	const struct cgroup_limit *limit = cgroup_watch_limit(&o->cgroups, &last.memory);
 	struct report r = { .id = options->id, .memory = last.memory, .sample_age_ns = -1, .n_top = last.n_top };
 	char spilled[EVIDENCE_TEXT_MAX];
-	struct gpu_said gpu = { .kind = GPU_SAID_NOTHING };
+	struct gpu_error gpu = { .kind = GPU_ERROR_NONE };
 	struct node_signal signals[NODE_SIGNALS_MAX];
 	struct observation seen = {
 		.container = container,
@@ -206,13 +207,14 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
 		.cgroup_limit = limit,
 		.isolation = cgroup_watch_isolation(&o->cgroups, &isolation) ? &isolation : NULL,
-		.isolation_said = ray_watch_isolation(o->ray, e->ended_ns),
+		.isolation_logged = ray_watch_isolation(o->ray, e->ended_ns),
 		.before = o->baseline,
 		.after = e->after,
 		.after_known = e->after_known,
 		.last = last.memory,
 		/* Its cgroup is as old as the container, unless others had it before. */
 		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
+		.least_usage = o->least_usage,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.oom_span_ns = o->oom_seen_ns ? MAX(o->oom_last_ns - o->oom_seen_ns, 0) : 0,
 		.limits_before = o->limits,
@@ -233,9 +235,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
+		.process_oom_reported = e->process_oom_reported,
 		.spilled = describe_spill(o, spilled, sizeof(spilled)),
 		.has_raylet = o->node.raylet > 0,
-		.gpu_said = &gpu,
+		.gpu_error = &gpu,
 		.launcher_pid = o->launcher,
 		.signals = signals,
 		.n_signals = node_signals_list(&o->signals, signals),

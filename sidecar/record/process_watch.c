@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ray's own processes of one container. */
+/* Finds Ray's own processes in a container, and keeps what is known of their ends. */
 #include "sidecar/record/process_watch.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/rootfd.h"
 
-#define TOLD_WITHIN_NS (2 * NS_PER_SEC) /* the launcher reports a process that is gone sooner than this, or never */
+#define REPORTED_WITHIN_NS (2 * NS_PER_SEC) /* the launcher reports a process that is gone sooner than this, or never */
 #define STAT_MAX 1024
 #define JOBS_MAX 12 /* supervisors and drivers: the rest of the places are for the processes of the node */
 #define ANCESTORS_MAX 3 /* from a driver to its job's supervisor: there is a shell between them */
@@ -69,12 +69,12 @@ void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, 
 		end_of(w, p, status_known, wait_status, ended_ns);
 }
 
-void process_watch_untold(struct process_watch *w, pid_t pid)
+void process_watch_set_unwatched(struct process_watch *w, pid_t pid)
 {
 	struct watched_ray_process *p = find(w, pid);
 
 	if (p)
-		p->untold = true;
+		p->unwatched = true;
 }
 
 static void miss(struct process_watch *w, int64_t now_ns)
@@ -89,7 +89,7 @@ static void miss(struct process_watch *w, int64_t now_ns)
 		}
 		if (!p->gone_ns)
 			p->gone_ns = now_ns;
-		if (p->untold || p->kind == RAY_PROCESS_NONE || now_ns - p->gone_ns >= TOLD_WITHIN_NS)
+		if (p->unwatched || p->kind == RAY_PROCESS_NONE || now_ns - p->gone_ns >= REPORTED_WITHIN_NS)
 			end_of(w, p, false, 0, p->gone_ns);
 	}
 }
@@ -235,7 +235,7 @@ void process_watch_save(const struct process_watch *w, struct life_ray *r)
 	/* What is no longer counted stays as it was: bytes that do not change cost no write. */
 	r->n_watched = (int32_t)w->n;
 	r->n_ends = (int32_t)w->n_ends;
-	r->told_ns = w->told_ns;
+	r->reported_ns = w->reported_ns;
 	r->vital_ns = w->vital_ns;
 	for (size_t i = 0; i < w->n; i++) {
 		const struct watched_ray_process *p = &w->list[i];
@@ -245,7 +245,7 @@ void process_watch_save(const struct process_watch *w, struct life_ray *r)
 		r->watched[i].pid = p->pid;
 		r->watched[i].kind = p->kind;
 		r->watched[i].looks = p->looks;
-		r->watched[i].untold = p->untold;
+		r->watched[i].unwatched = p->unwatched;
 	}
 	for (size_t i = 0; i < w->n_ends; i++) {
 		const struct ray_process_end *e = &w->ends[i];
@@ -271,7 +271,7 @@ static bool is_end(int32_t status)
 
 void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 {
-	*w = (struct process_watch){ .told_ns = r->told_ns, .vital_ns = r->vital_ns };
+	*w = (struct process_watch){ .reported_ns = r->reported_ns, .vital_ns = r->vital_ns };
 	for (int32_t i = 0; i < r->n_watched; i++)
 		if (r->watched[i].pid > 0 && is_kind(r->watched[i].kind) && is_kind(r->watched[i].looks))
 			w->list[w->n++] = (struct watched_ray_process){
@@ -279,7 +279,7 @@ void process_watch_restore(struct process_watch *w, const struct life_ray *r)
 				.start = r->watched[i].start,
 				.kind = (enum ray_process_kind)r->watched[i].kind,
 				.looks = (enum ray_process_kind)r->watched[i].looks,
-				.untold = r->watched[i].untold != 0,
+				.unwatched = r->watched[i].unwatched != 0,
 				.gone_ns = r->watched[i].gone_ns,
 			};
 	for (int32_t i = 0; i < r->n_ends; i++)

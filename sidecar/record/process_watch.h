@@ -28,14 +28,14 @@ struct process_watch {
 		enum ray_process_kind kind; /* RAY_PROCESS_NONE: a child that looks like its parent until its exec */
 		enum ray_process_kind looks; /* the kind by its latest command line */
 		bool seen; /* in the present look */
-		bool untold; /* the launcher does not watch it */
+		bool unwatched; /* the launcher does not watch it */
 		int64_t gone_ns; /* when it was first found missing; 0: it lives */
 	} list[PROCESS_WATCH_MAX];
 	size_t n;
 	struct ray_process_end ends[PROCESS_ENDS_MAX]; /* in the order of their times */
 	size_t n_ends;
 	int64_t looked_ns; /* the time of the last sweep that was used */
-	int64_t told_ns; /* ends up to this time were reported while the container lived */
+	int64_t reported_ns; /* ends up to this time were reported while the container lived */
 	int64_t vital_ns; /* the last reported end of raylet or the GCS server; 0: none */
 };
 
@@ -58,7 +58,7 @@ void process_watch_look(struct process_watch *w, int root_fd, const struct proce
  * process that is not in the list is ignored.
  */
 void process_watch_ended(struct process_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns);
-void process_watch_untold(struct process_watch *w, pid_t pid);
+void process_watch_set_unwatched(struct process_watch *w, pid_t pid);
 
 /*
  * To be called at the container's end: processes that are missing count as ended, because the

@@ -260,7 +260,7 @@ static void a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended(v
 	look();
 	end(12);
 	process_watch_ended(&w, 12, true, SIGKILL, now_ns);
-	w.told_ns = now_ns;
+	w.reported_ns = now_ns;
 	process_watch_save(&w, &saved);
 	w = (struct process_watch){ 0 };
 	n_orders = 0;
@@ -268,7 +268,7 @@ static void a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended(v
 	assert_int_equal(w.n_ends, 1);
 	assert_int_equal(w.ends[0].kind, RAY_PROCESS_GCS_SERVER);
 	assert_int_equal(w.ends[0].wait_status, SIGKILL);
-	assert_int_equal(w.told_ns, now_ns);
+	assert_int_equal(w.reported_ns, now_ns);
 	/* It ended while no sidecar ran: the launcher has kept that, and still watches the other one. */
 	end(11);
 	look();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child process that reads what Ray keeps in a container. */
+/* Runs a child process that reads Ray's files in a container. */
 #include "sidecar/record/ray_follower.h"
 
 #include <fcntl.h>
@@ -34,9 +34,9 @@ struct question {
 };
 
 struct answer {
-	enum { ANSWER_SAID, ANSWER_NODE, ANSWER_LOGS, ANSWER_SHM, ANSWER_OVER } kind;
+	enum { ANSWER_FINDING, ANSWER_NODE, ANSWER_LOGS, ANSWER_SHM, ANSWER_OVER } kind;
 	union {
-		struct ray_said said;
+		struct ray_finding finding;
 		struct ray_node node;
 	};
 };
@@ -61,21 +61,21 @@ static void tell(const struct child *c, const struct answer *a, int pass_fd)
 
 struct lookup {
 	int dir_fd;
-	struct ray_said *said;
+	struct ray_finding *finding;
 };
 
 static void look_into(const char *name, void *arg)
 {
 	struct lookup *l = arg;
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(WORKER_LOG_MAX);
-	struct ray_event *e = &l->said->event;
+	struct ray_event *e = &l->finding->event;
 	char task[sizeof(e->task)] = "";
 
 	if (strstr(name, "python-core") || !ray_file_tail(l->dir_fd, name, WORKER_LOG_MAX, &text))
 		return;
-	gpu_words_read(l->dir_fd, name, now_realtime_ns(), &l->said->gpu);
-	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), l->said->signal_said,
-			     sizeof(l->said->signal_said));
+	gpu_words_read(l->dir_fd, name, now_realtime_ns(), &l->finding->gpu);
+	ray_worker_log_parse(strbuf_str(&text), text.len, task, sizeof(task), l->finding->logged_signal,
+			     sizeof(l->finding->logged_signal));
 	if (!e->task[0])
 		memcpy(e->task, task, sizeof(task));
 }
@@ -90,26 +90,26 @@ static bool is_gone(int root_fd, pid_t pid)
 	return rootfd_read(root_fd, path, &text, NULL) < 0 || proc_parse_dying(strbuf_str(&text));
 }
 
-/* What the dead worker's own files tell. */
-static void look_up(struct child *c, struct ray_said *said)
+/* Reads what the dead worker's own files show. */
+static void look_up(struct child *c, struct ray_finding *finding)
 {
-	struct lookup l = { ray_logs_dir(c->logs), said };
+	struct lookup l = { ray_logs_dir(c->logs), finding };
 
-	if (!said->event.pid)
+	if (!finding->event.pid)
 		return;
-	said->gone = is_gone(c->root_fd, said->event.pid);
+	finding->gone = is_gone(c->root_fd, finding->event.pid);
 	if (c->lookups++ < LOOKUPS_MAX && l.dir_fd >= 0)
-		ray_files_of_pid(l.dir_fd, said->event.pid, look_into, &l);
+		ray_files_of_pid(l.dir_fd, finding->event.pid, look_into, &l);
 }
 
 static void on_event(const struct ray_event *event, const char *file, void *arg)
 {
 	struct child *c = arg;
-	struct answer a = { .kind = ANSWER_SAID, .said = { .event = *event, .at_ns = c->now_ns } };
+	struct answer a = { .kind = ANSWER_FINDING, .finding = { .event = *event, .at_ns = c->now_ns } };
 
-	snprintf(a.said.file, sizeof(a.said.file), "%s", file);
+	snprintf(a.finding.file, sizeof(a.finding.file), "%s", file);
 	if (event->kind != RAY_SUMMARY && event->kind != RAY_ISOLATION)
-		look_up(c, &a.said);
+		look_up(c, &a.finding);
 	tell(c, &a, -1);
 }
 
@@ -222,11 +222,11 @@ static void replace(int *fd, int with)
 }
 
 /* A report may be written in there, which takes seconds on a slow disk: they are ours, not those of a filesystem that hangs. */
-static void pass_on(struct ray_follower *f, const struct ray_said *said)
+static void pass_on(struct ray_follower *f, const struct ray_finding *finding)
 {
 	int64_t began_ns = now_boottime_ns();
 
-	f->said(said, f->arg);
+	f->on_finding(finding, f->arg);
 	f->heard_ns += now_boottime_ns() - began_ns;
 }
 
@@ -247,8 +247,8 @@ static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 		replace(&f->shm_fd, TAKE_FD(passed_fd));
 	else if (a.kind == ANSWER_NODE)
 		f->node = a.node;
-	else if (a.kind == ANSWER_SAID)
-		pass_on(f, &a.said);
+	else if (a.kind == ANSWER_FINDING)
+		pass_on(f, &a.finding);
 	else
 		f->asked = false;
 	closep(&passed_fd);
@@ -273,9 +273,10 @@ static void ask(struct ray_follower *f, const struct question *q, int64_t within
 	listen_to(f, within_ns);
 }
 
-void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns, void (*said)(const struct ray_said *said, void *arg), void *arg)
+void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns,
+			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
 {
-	f->said = said;
+	f->on_finding = on_finding;
 	f->arg = arg;
 	f->now_ns = now_ns;
 	if (f->asked)
@@ -284,11 +285,12 @@ void ray_follower_poll(struct ray_follower *f, pid_t raylet, int64_t now_ns, voi
 		ask(f, &(struct question){ .now_ns = now_ns, .raylet = raylet }, ANSWER_WITHIN_NS);
 }
 
-void ray_follower_finish(struct ray_follower *f, int64_t now_ns, void (*said)(const struct ray_said *said, void *arg), void *arg)
+void ray_follower_finish(struct ray_follower *f, int64_t now_ns,
+			void (*on_finding)(const struct ray_finding *finding, void *arg), void *arg)
 {
 	bool hangs = ray_follower_hangs(f, now_ns);
 
-	f->said = said;
+	f->on_finding = on_finding;
 	f->arg = arg;
 	f->now_ns = now_ns;
 	if (f->asked)

@@ -15,18 +15,18 @@
 
 #define START (1000 * NS_PER_SEC)
 
-static void nothing_said(const struct ray_said *said, void *arg)
+static void ignore_finding(const struct ray_finding *finding, void *arg)
 {
-	(void)said;
+	(void)finding;
 	(void)arg;
 	fail();
 }
 
 static void poll_at(struct ray_follower *f, int64_t now_ns)
 {
-	ray_follower_poll(f, 0, now_ns, nothing_said, NULL);
+	ray_follower_poll(f, 0, now_ns, ignore_finding, NULL);
 	for (int i = 0; f->asked && i < 20000; i++, usleep(1000))
-		ray_follower_poll(f, 0, now_ns, nothing_said, NULL);
+		ray_follower_poll(f, 0, now_ns, ignore_finding, NULL);
 }
 
 static void one_that_is_killed_between_two_questions_is_replaced(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ray's own voice. */
+/* Follows Ray's logs, and decides which of their events are reported. */
 #include "sidecar/record/ray_watch.h"
 
 #include <stdlib.h>
@@ -17,14 +17,14 @@ struct ray_watch {
 	struct ray_tally tally;
 	struct snapshot high; /* the fullest of the last seconds: the victim is still in it */
 	struct ray_process_words words;
-	struct ray_said last; /* that tells most of the last seconds; at_ns 0: none */
-	char isolation[sizeof(((struct ray_event *)NULL)->detail)]; /* what raylet said last of its resource isolation */
+	struct ray_finding last; /* the event that explains most of the last seconds; at_ns 0: none */
+	char isolation[sizeof(((struct ray_event *)NULL)->detail)]; /* raylet's last message about its resource isolation */
 	int64_t isolation_ns; /* 0: nothing */
-	struct ray_said pending; /* a report that waits for the container's end; at_ns 0: none */
+	struct ray_finding pending; /* a report that waits for the container's end; at_ns 0: none */
 	/* During a poll: */
 	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
 	int64_t now_ns;
-	const struct ray_said *subject; /* while it is reported */
+	const struct ray_finding *subject; /* while it is reported */
 	pid_t raylet; /* as of the last sweep, 0: there is none */
 };
 
@@ -67,7 +67,7 @@ bool ray_watch_hangs(struct ray_watch *w, int64_t now_ns)
 	return w && ray_follower_hangs(&w->follower, now_ns);
 }
 
-const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
+const struct ray_finding *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns)
 {
 	return w && w->last.at_ns && now_ns - w->last.at_ns <= LAST_WORDS_NS ? &w->last : NULL;
 }
@@ -82,7 +82,7 @@ const struct ray_process_words *ray_watch_process_words(const struct ray_watch *
 	return w ? &w->words : NULL;
 }
 
-const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns)
+const struct ray_finding *ray_watch_subject(const struct ray_watch *w, int64_t now_ns)
 {
 	return w && w->subject ? w->subject : ray_watch_last_words(w, now_ns);
 }
@@ -119,7 +119,7 @@ static void remember_high(struct ray_watch *w, const struct snapshot *s, int64_t
 	w->high = *s;
 }
 
-/* What tells more of the end of a container. */
+/* Ranks events by how much they explain of a container's end. */
 static int weight(enum ray_kind kind)
 {
 	switch (kind) {
@@ -134,22 +134,22 @@ static int weight(enum ray_kind kind)
 	}
 }
 
-static void report(struct ray_watch *w, const struct ray_said *said)
+static void report(struct ray_watch *w, const struct ray_finding *finding)
 {
-	w->subject = said;
-	w->callbacks->died(said, w->callbacks->arg);
+	w->subject = finding;
+	w->callbacks->died(finding, w->callbacks->arg);
 	w->subject = NULL;
 }
 
-static void on_said(const struct ray_said *heard, void *arg)
+static void on_finding(const struct ray_finding *heard, void *arg)
 {
 	struct ray_watch *w = arg;
 	const struct ray_event *event = &heard->event;
-	struct ray_said said = *heard;
+	struct ray_finding finding = *heard;
 	enum ray_outcome outcome;
 
-	said.at_ns = w->now_ns;
-	ray_process_words_note(&w->words, event, said.file, w->now_ns);
+	finding.at_ns = w->now_ns;
+	ray_process_words_note(&w->words, event, finding.file, w->now_ns);
 	if (event->kind == RAY_SUMMARY)
 		return; /* ours counts what Ray's does not see */
 	if (event->kind == RAY_ISOLATION) {
@@ -157,29 +157,29 @@ static void on_said(const struct ray_said *heard, void *arg)
 		w->isolation_ns = w->now_ns;
 		return;
 	}
-	outcome = ray_tally_event(&w->tally, w->now_ns, &said.event, &said.left_out);
+	outcome = ray_tally_event(&w->tally, w->now_ns, &finding.event, &finding.left_out);
 	if (outcome == RAY_KNOWN && event->kind != RAY_NODE_LOST && event->kind != RAY_DAEMON_CRASH)
 		return;
 	if (!ray_watch_last_words(w, w->now_ns) || weight(event->kind) >= weight(w->last.event.kind))
-		w->last = said;
+		w->last = finding;
 	if (outcome != RAY_REPORT || !w->callbacks)
 		return;
 	if (event->kind == RAY_NODE_LOST)
-		w->callbacks->node_lost(&said, w->callbacks->arg);
+		w->callbacks->node_lost(&finding, w->callbacks->arg);
 	else if (event->kind == RAY_FDS_EXHAUSTED && !event->pid)
-		w->pending = said; /* it is one of Ray's own processes: the container may end of it */
+		w->pending = finding; /* it is one of Ray's own processes, so the container may end because of it */
 	else
-		report(w, &said);
+		report(w, &finding);
 }
 
 static void report_pending(struct ray_watch *w)
 {
-	struct ray_said said = w->pending;
+	struct ray_finding finding = w->pending;
 
-	if (!said.at_ns || w->now_ns - said.at_ns < SETTLED_NS)
+	if (!finding.at_ns || w->now_ns - finding.at_ns < SETTLED_NS)
 		return;
 	w->pending.at_ns = 0;
-	report(w, &said);
+	report(w, &finding);
 }
 
 void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t now_ns,
@@ -193,7 +193,7 @@ void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t no
 	ray_tally_kernel(&w->tally, now_ns, last->memory.oom_kill);
 	w->now_ns = now_ns;
 	w->callbacks = callbacks;
-	ray_follower_poll(&w->follower, w->raylet, now_ns, on_said, w);
+	ray_follower_poll(&w->follower, w->raylet, now_ns, on_finding, w);
 	report_pending(w);
 	if (ray_tally_summary(&w->tally, now_ns, &summary))
 		callbacks->summary(&summary, callbacks->arg);
@@ -205,5 +205,5 @@ void ray_watch_finish(struct ray_watch *w, int64_t now_ns)
 		return;
 	w->now_ns = now_ns;
 	w->callbacks = NULL;
-	ray_follower_finish(&w->follower, now_ns, on_said, w);
+	ray_follower_finish(&w->follower, now_ns, on_finding, w);
 }

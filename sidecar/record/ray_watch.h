@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Follows Ray's logs. What they say about workers that died while the container
- * lives becomes reports, counts and a summary every minute.
+ * Follows Ray's logs. Turns what they say about workers that died while the container
+ * lives into reports, counts and a summary every minute.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_RAY_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_RAY_WATCH_H
@@ -16,12 +16,12 @@ struct ray_watch;
 
 struct ray_watch_callbacks {
 	/* A worker died, or file descriptors ran out: a report is due. */
-	void (*died)(const struct ray_said *said, void *arg);
+	void (*died)(const struct ray_finding *finding, void *arg);
 	/*
 	 * A node does not answer its health checks, or was declared dead. This needs no report,
 	 * because this container lives.
 	 */
-	void (*node_lost)(const struct ray_said *said, void *arg);
+	void (*node_lost)(const struct ray_finding *finding, void *arg);
 	/* A minute in which workers died is over. */
 	void (*summary)(const struct ray_summary *s, void *arg);
 	void *arg;
@@ -45,7 +45,7 @@ void ray_watch_finish(struct ray_watch *w, int64_t now_ns);
  * The last log event that may be related to an end at now_ns; NULL: there was none in the last
  * seconds.
  */
-const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns);
+const struct ray_finding *ray_watch_last_words(const struct ray_watch *w, int64_t now_ns);
 
 /*
  * What raylet logged about its resource isolation in the last minute; NULL: nothing. Valid until
@@ -53,15 +53,15 @@ const struct ray_said *ray_watch_last_words(const struct ray_watch *w, int64_t n
  */
 const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns);
 
-/* What Ray has logged about its own processes so far; NULL if w is. */
+/* What Ray has logged about its own processes so far; NULL if w is NULL. */
 const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w);
 
 /* The event that is being reported, else what ray_watch_last_words returns. */
-const struct ray_said *ray_watch_subject(const struct ray_watch *w, int64_t now_ns);
+const struct ray_finding *ray_watch_subject(const struct ray_watch *w, int64_t now_ns);
 
 /*
- * Of last, previous and the fullest one of the last seconds, the first that contains a process with
- * that PID; last, if none does. w may be NULL.
+ * Of last, previous and the snapshot with the most memory in the last seconds, returns the first that
+ * contains a process with that PID; last, if none does. w may be NULL.
  */
 const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struct snapshot *last,
 					  const struct snapshot *previous, pid_t pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A value that is looked up on a disk that may not answer. */
+/* Looks up a value on a disk that may not answer. */
 #include "sidecar/record/recent.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A value from a disk that may not answer, for callers that need it often and cannot wait. An
+ * Looks up a value on a disk that may not answer, for callers that need it often and cannot wait. An
  * errand looks it up, at most once in spacing_ns; between two lookups the value is that of the
  * last.
  */

@@ -104,7 +104,7 @@ static void sleep_a_little(const void *arg, void *out)
 }
 
 /* The pump of the wait in a wait would be called again, and so on. */
-static void whoever_asks_while_an_errand_is_waited_for_does_not_wait(void **state)
+static void callers_during_a_wait_for_an_errand_do_not_wait(void **state)
 {
 	struct nested n = { .r = RECENT(0) };
 	struct errand outer = ERRAND_NONE;
@@ -124,7 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(between_two_looks_the_value_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_disk_that_hangs_is_known_and_its_late_answer_counts, setup, teardown),
-		cmocka_unit_test_setup_teardown(whoever_asks_while_an_errand_is_waited_for_does_not_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(callers_during_a_wait_for_an_errand_do_not_wait, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

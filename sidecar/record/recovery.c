@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What survives the sidecar, and what the next one does with it. */
+/* Keeps what must survive the sidecar, and finishes what a previous sidecar left. */
 #include "sidecar/record/recovery.h"
 
 #include <dirent.h>
@@ -72,7 +72,7 @@ static void keep_two_newest(const struct sample *s, void *arg)
 	last[1] = s;
 }
 
-/* How long after the last sample the limit would have been met at the last rate of growth; -1: not to be told. */
+/* Nanoseconds after the last sample until the limit would have been met at the last rate of growth; -1: cannot be computed. */
 static int64_t time_to_limit(const struct history *h)
 {
 	const struct sample *last[2] = { NULL, NULL };
@@ -145,7 +145,10 @@ static void write_report(struct recovery *r, struct history **h)
 	observer_close(&o);
 }
 
-/* The bundle is whole; whether anybody was told is not known. False: there is no such bundle, or its disk does not answer. */
+/*
+ * Reports a bundle that is complete but may not have been reported. Returns false if there is no such bundle, or its disk does not
+ * answer.
+ */
 static bool tell_of_bundle(struct recovery *r, const struct life *l)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX), json_text = STRBUF_INIT(REPORT_JSON_MAX);
@@ -167,13 +170,13 @@ static bool tell_of_bundle(struct recovery *r, const struct life *l)
 	return true;
 }
 
-/* Ends the wait for this one. Takes h. */
+/* Ends the wait for the launcher of h, and finishes the report. Takes h. */
 static void finish(struct recovery *r, struct history *h)
 {
 	const struct life l = *history_life(h);
-	bool told = l.ended_ns && l.phase >= LIFE_REPORTING && tell_of_bundle(r, &l);
+	bool reported = l.ended_ns && l.phase >= LIFE_REPORTING && tell_of_bundle(r, &l);
 
-	if (!told && l.phase != LIFE_REPORTED)
+	if (!reported && l.phase != LIFE_REPORTED)
 		write_report(r, &h);
 	history_free(h);
 	recovery_forget(r, &l);

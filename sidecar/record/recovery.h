@@ -45,7 +45,7 @@ void recovery_copy_state(struct recovery *r);
 size_t recovery_waiting(const struct recovery *r);
 
 /*
- * Returns the history for a launcher that has said hello: that of its life so far, or a new one. The
+ * Returns the history for a launcher that has sent hello: that of its life so far, or a new one. The
  * caller owns it. Finishes the reports of earlier lives of the container. NULL: no file can be made,
  * and the caller keeps a history in memory.
  */

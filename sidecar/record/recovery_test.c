@@ -24,16 +24,16 @@ static int rings;
 static struct record_options options;
 
 /* What was told */
-static struct failure told[8];
-static char told_text[8192];
-static size_t n_told;
+static struct failure reported[8];
+static char reported_text[8192];
+static size_t n_reported;
 
 static void on_reported(const struct failure *f, const char *text, void *arg)
 {
 	(void)arg;
-	assert_true(n_told < ARRAY_SIZE(told));
-	told[n_told++] = *f;
-	snprintf(told_text, sizeof(told_text), "%s", text);
+	assert_true(n_reported < ARRAY_SIZE(reported));
+	reported[n_reported++] = *f;
+	snprintf(reported_text, sizeof(reported_text), "%s", text);
 }
 
 static int setup(void **state)
@@ -50,7 +50,7 @@ static int setup(void **state)
 		.spool = spool, .warn_at = 0.8, .kernel_log.off = true, .report_fd = 2,
 		.id = { .namespace = "ml", .cluster = "c", .pod = "pod", .pod_uid = "0123456789" },
 	};
-	n_told = 0;
+	n_reported = 0;
 	if (dir_make_all(path, 0700, NULL) < 0)
 		return -1;
 	rings = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -160,15 +160,15 @@ static void who_does_not_come_back_has_ended(void **state)
 	leave(&l, 97 * MIB);
 	r = start();
 	assert_int_equal(recovery_waiting(r), 1);
-	assert_int_equal(n_told, 0);
+	assert_int_equal(n_reported, 0);
 	finish(r);
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told[0].class, FAILURE_KERNEL_OOM_CONTAINER);
-	assert_int_equal(told[0].confidence, CONFIDENCE_LIKELY);
-	assert_int_equal(told[0].exit_code, -1);
-	assert_false(told[0].container_lives);
-	assert_non_null(strstr(told_text, "ray::leak"));
-	assert_null(strstr(told_text, "\n  exit "));
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported[0].class, FAILURE_KERNEL_OOM_CONTAINER);
+	assert_int_equal(reported[0].confidence, CONFIDENCE_LIKELY);
+	assert_int_equal(reported[0].exit_code, -1);
+	assert_false(reported[0].container_lives);
+	assert_non_null(strstr(reported_text, "ray::leak"));
+	assert_null(strstr(reported_text, "\n  exit "));
 	assert_int_equal(bundles(), 1);
 }
 
@@ -186,7 +186,7 @@ static void who_comes_back_goes_on(void **state)
 	assert_int_equal(history_last(h)->memory.usage, 97 * MIB);
 	assert_int_equal(recovery_waiting(r), 0);
 	recovery_give_up(r);
-	assert_int_equal(n_told, 0);
+	assert_int_equal(n_reported, 0);
 	/* And once more, as after a lost connection. */
 	history_free(h);
 	h = recovery_history(r, &l);
@@ -212,17 +212,17 @@ static void a_later_start_ends_the_one_before(void **state)
 	assert_int_equal(recovery_waiting(r), 2);
 	h = recovery_history(r, &later);
 	assert_null(history_last(h));
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told[0].class, FAILURE_UNKNOWN);
-	assert_string_equal(told[0].container, "ray-worker");
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported[0].class, FAILURE_UNKNOWN);
+	assert_string_equal(reported[0].container, "ray-worker");
 	assert_int_equal(recovery_waiting(r), 1);
 	history_free(h);
 	recovery_forget(r, &later);
 	finish(r);
-	assert_int_equal(n_told, 2);
+	assert_int_equal(n_reported, 2);
 }
 
-static void an_end_that_was_told_is_reported_as_told(void **state)
+static void an_end_that_the_launcher_reported_is_described_as_such(void **state)
 {
 	struct life l = a_life();
 	(void)state;
@@ -235,10 +235,10 @@ static void an_end_that_was_told_is_reported_as_told(void **state)
 	l.after.oom_kill = 0;
 	leave(&l, 50 * MIB);
 	finish(start());
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told[0].class, FAILURE_SEGFAULT);
-	assert_int_equal(told[0].exit_code, 139);
-	assert_null(strstr(told_text, "sidecar:"));
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported[0].class, FAILURE_SEGFAULT);
+	assert_int_equal(reported[0].exit_code, 139);
+	assert_null(strstr(reported_text, "sidecar:"));
 	assert_int_equal(bundles(), 1);
 }
 
@@ -259,9 +259,9 @@ static void an_end_of_raylet_that_a_sidecar_noted_explains_the_end_for_the_next_
 	l.ray.ends[0].ended_ns = l.ended_ns - 2 * NS_PER_SEC;
 	leave(&l, 50 * MIB);
 	finish(start());
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told[0].class, FAILURE_RAYLET_FAILED);
-	assert_non_null(strstr(told_text, "SIGSEGV"));
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported[0].class, FAILURE_RAYLET_FAILED);
+	assert_non_null(strstr(reported_text, "SIGSEGV"));
 }
 
 static void a_container_that_was_asked_to_stop_has_not_failed_for_the_next_sidecar(void **state)
@@ -277,8 +277,8 @@ static void a_container_that_was_asked_to_stop_has_not_failed_for_the_next_sidec
 	l.asked_ns = l.ended_ns - 3 * NS_PER_SEC;
 	leave(&l, 50 * MIB);
 	finish(start());
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told[0].class, FAILURE_TERMINATED);
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported[0].class, FAILURE_TERMINATED);
 }
 
 static void a_clean_end_is_no_failure(void **state)
@@ -291,12 +291,12 @@ static void a_clean_end_is_no_failure(void **state)
 	l.status_known = 1;
 	leave(&l, 50 * MIB);
 	finish(start());
-	assert_int_equal(n_told, 0);
+	assert_int_equal(n_reported, 0);
 	assert_int_equal(bundles(), 0);
 }
 
 /* The sidecar died after it had noted where the bundle goes. */
-static void a_bundle_that_is_there_is_told_not_written_again(void **state)
+static void a_bundle_that_exists_is_reported_and_not_written_again(void **state)
 {
 	struct life l = a_life();
 	(void)state;
@@ -306,26 +306,26 @@ static void a_bundle_that_is_there_is_told_not_written_again(void **state)
 	assert_int_equal(bundles(), 1);
 	l.phase = LIFE_REPORTING;
 	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
-	snprintf(l.bundle, sizeof(l.bundle), "%s/%s", spool, strchr(told[0].bundle, '/') + 1);
+	snprintf(l.bundle, sizeof(l.bundle), "%s/%s", spool, strchr(reported[0].bundle, '/') + 1);
 	leave(&l, 97 * MIB);
 	finish(start());
 	assert_int_equal(bundles(), 1);
-	assert_int_equal(n_told, 2);
-	assert_string_equal(told[0].sentence, told[1].sentence);
-	assert_string_equal(told[0].bundle, told[1].bundle);
-	assert_int_equal(told[0].ended_unix_ns / NS_PER_MS, told[1].ended_unix_ns / NS_PER_MS);
+	assert_int_equal(n_reported, 2);
+	assert_string_equal(reported[0].sentence, reported[1].sentence);
+	assert_string_equal(reported[0].bundle, reported[1].bundle);
+	assert_int_equal(reported[0].ended_unix_ns / NS_PER_MS, reported[1].ended_unix_ns / NS_PER_MS);
 	/* Noted, but not there yet. */
 	snprintf(l.bundle, sizeof(l.bundle), "%s/none", spool);
 	leave(&l, 97 * MIB);
 	finish(start());
 	assert_int_equal(bundles(), 2);
-	assert_int_equal(n_told, 3);
+	assert_int_equal(n_reported, 3);
 	/* Reported, and kept nowhere. */
 	l.phase = LIFE_REPORTED;
 	l.bundle[0] = '\0';
 	leave(&l, 97 * MIB);
 	finish(start());
-	assert_int_equal(n_told, 3);
+	assert_int_equal(n_reported, 3);
 }
 
 static void a_noted_bundle_on_a_disk_that_does_not_answer_is_written_anew(void **state)
@@ -344,7 +344,7 @@ static void a_noted_bundle_on_a_disk_that_does_not_answer_is_written_anew(void *
 	snprintf(l.bundle, sizeof(l.bundle), "%s", bundle);
 	leave(&l, 97 * MIB);
 	finish(start());
-	assert_int_equal(n_told, 1);
+	assert_int_equal(n_reported, 1);
 	assert_int_equal(bundles(), 1);
 }
 
@@ -370,7 +370,7 @@ static void a_process_report_that_was_written_is_not_due_again(void **state)
 	finish(r);
 }
 
-static void a_restart_of_the_machine_is_told_with_the_times_of_then(void **state)
+static void a_restart_of_the_machine_is_reported_with_the_times_before_it(void **state)
 {
 	struct life l = a_life();
 	char when[TIME_TEXT_MAX];
@@ -382,13 +382,13 @@ static void a_restart_of_the_machine_is_told_with_the_times_of_then(void **state
 	l.unix_offset_ns = now_realtime_ns() - 3600 * NS_PER_SEC - l.started_ns;
 	leave(&l, 50 * MIB);
 	finish(start());
-	assert_int_equal(n_told, 1);
-	assert_int_equal(told[0].class, FAILURE_NODE_LOST);
+	assert_int_equal(n_reported, 1);
+	assert_int_equal(reported[0].class, FAILURE_NODE_LOST);
 	time_format(l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns, when);
 	when[19] = '\0';
-	assert_int_equal(llabs(told[0].ended_unix_ns - (l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns)) < NS_PER_SEC, 1);
-	assert_non_null(strstr(told_text, when + 11));
-	assert_non_null(strstr(told_text, "5.0 s after its start"));
+	assert_int_equal(llabs(reported[0].ended_unix_ns - (l.started_ns + 5 * NS_PER_SEC + l.unix_offset_ns)) < NS_PER_SEC, 1);
+	assert_non_null(strstr(reported_text, when + 11));
+	assert_non_null(strstr(reported_text, "5.0 s after its start"));
 }
 
 static void what_is_not_readable_is_removed(void **state)
@@ -407,7 +407,7 @@ static void what_is_not_readable_is_removed(void **state)
 	struct recovery *r = start();
 	assert_int_equal(recovery_waiting(r), 1);
 	finish(r);
-	assert_int_equal(n_told, 1);
+	assert_int_equal(n_reported, 1);
 }
 
 static void half_written_bundles_go_and_others_of_the_spool_stay(void **state)
@@ -456,14 +456,14 @@ int main(void)
 		TEST(who_does_not_come_back_has_ended),
 		TEST(who_comes_back_goes_on),
 		TEST(a_later_start_ends_the_one_before),
-		TEST(an_end_that_was_told_is_reported_as_told),
+		TEST(an_end_that_the_launcher_reported_is_described_as_such),
 		TEST(an_end_of_raylet_that_a_sidecar_noted_explains_the_end_for_the_next_one),
 		TEST(a_container_that_was_asked_to_stop_has_not_failed_for_the_next_sidecar),
 		TEST(a_clean_end_is_no_failure),
-		TEST(a_bundle_that_is_there_is_told_not_written_again),
+		TEST(a_bundle_that_exists_is_reported_and_not_written_again),
 		TEST(a_noted_bundle_on_a_disk_that_does_not_answer_is_written_anew),
 		TEST(a_process_report_that_was_written_is_not_due_again),
-		TEST(a_restart_of_the_machine_is_told_with_the_times_of_then),
+		TEST(a_restart_of_the_machine_is_reported_with_the_times_before_it),
 		TEST(what_is_not_readable_is_removed),
 		TEST(half_written_bundles_go_and_others_of_the_spool_stay),
 		TEST(without_a_spool_nothing_survives_and_nothing_breaks),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of a container by shell patterns. */
+/* Finds files of a container by shell patterns. */
 #include "sidecar/record/root_glob.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@ struct walk {
 	root_glob_fn fn;
 	void *arg;
 	unsigned int entries; /* looked at */
-	bool enough; /* fn said so */
+	bool enough; /* fn has ended the search */
 	bool cut;
 };
 

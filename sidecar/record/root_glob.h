@@ -12,7 +12,7 @@
 typedef bool (*root_glob_fn)(const char *path, void *arg);
 
 /*
- * pattern is an absolute path whose components may hold *, ? and [...]; '*' does
+ * pattern is an absolute path; its components may hold *, ? and [...]; '*' does
  * not match a leading dot. Matches come in the order of the directories. The
  * search is bounded, because a hostile container may have millions of entries.
  * Returns whether it was complete.

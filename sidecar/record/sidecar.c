@@ -14,6 +14,7 @@
 #include "lib/outlet.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
+#include "sidecar/crash/addition.h"
 #include "sidecar/node/nodes.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/discard.h"
@@ -47,9 +48,9 @@ struct sidecar {
 	struct core_stats core_stats;
 	char last_bundle[512];
 	bool pod_terminating;
-	bool greeted; /* a launcher has said hello */
+	bool greeted; /* a launcher has sent hello */
 	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
-	uint64_t said; /* failures in the last digest */
+	uint64_t n_digested; /* failures in the last digest */
 	void (*idle)(void *arg);
 	void *idle_arg;
 	void (*meanwhile)(void *arg);
@@ -115,11 +116,8 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 
 static void on_reported(struct container *c, const struct failure *f, const char *text, void *arg)
 {
-	struct sidecar *r = arg;
-
-	on_recovered(f, text, r);
-	if (r->options->say_reports)
-		container_say(c, text);
+	(void)c;
+	on_recovered(f, text, arg);
 }
 
 static void on_done(struct container *c, void *arg)
@@ -289,6 +287,23 @@ static int64_t go_on_meanwhile(int64_t now_ns, void *arg)
 	return MIN(next, MEANWHILE_NS);
 }
 
+/* A container that ends while the disk keeps the bundle of another one waiting. */
+static void attend_all(void *arg)
+{
+	struct sidecar *r = arg;
+
+	for (size_t i = 0; i < CONTAINERS_MAX; i++)
+		if (r->containers[i])
+			container_attend(r->containers[i]);
+}
+
+static void on_taken_back(void *arg)
+{
+	struct sidecar *r = arg;
+
+	keeper_changed(r->keeper);
+}
+
 static int start_recovery(struct sidecar *r, struct err *err)
 {
 	const struct timeval within = { .tv_sec = r->options->reconnect_s }, second = { .tv_sec = 1 };
@@ -305,12 +320,14 @@ static int start_recovery(struct sidecar *r, struct err *err)
 	if (rc < 0)
 		return rc;
 	keeper_on_idle(r->keeper, on_shipped_all, r);
+	keeper_while_keeping(r->keeper, attend_all, r);
+	addition_on_taken_back(on_taken_back, r);
 	recovery_set_keeper(r->recovery, r->keeper);
 	recovery_start(r->recovery);
 	r->tick = event_new(r->base, -1, EV_PERSIST, on_tick, r);
 	if (!r->tick || event_add(r->tick, &second) < 0)
 		return err_set(err, ENOMEM, "sidecar events");
-	/* Only now: what is in the spool has been told of. And not before launchers had time to bring a core for one of them. */
+	/* Shipping begins only when every bundle of the spool was reported, and launchers had time to bring a core for one of them. */
 	if (!recovery_waiting(r->recovery)) {
 		keeper_changed(r->keeper);
 		return 0;
@@ -360,6 +377,8 @@ void sidecar_free(struct sidecar *r)
 	strbuf_release(&r->node_syslog);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
+	addition_on_taken_back(NULL, NULL);
+	addition_finish();
 	journal_close(&r->journal);
 	taken_free(r->taken);
 	recovery_free(r->recovery);
@@ -417,16 +436,16 @@ unsigned int sidecar_active(const struct sidecar *r)
 	return n;
 }
 
-/* For `kubectl logs -p` of the sidecar: all that anybody wants to know, at the end of its log. */
+/* Writes a summary of the failures at the end of the sidecar's log, for `kubectl logs -p`. */
 static void say_digest(struct sidecar *r)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(DIGEST_MAX);
 	uint64_t n = r->journal.forgotten + r->journal.n;
 	cJSON *fields;
 
-	if (n == r->said)
+	if (n == r->n_digested)
 		return;
-	r->said = n;
+	r->n_digested = n;
 	fields = cJSON_CreateObject();
 	json_set_int(fields, "failures", (int64_t)n);
 	if (r->options->events)

@@ -43,7 +43,7 @@ enum sidecar_leave { SIDECAR_STAYS, SIDECAR_LEAVES_WHEN_SHIPPED, SIDECAR_LEAVES 
  */
 enum sidecar_leave sidecar_leave(const struct sidecar *r);
 
-/* Whether any launcher has said hello. */
+/* Whether any launcher has sent hello. */
 bool sidecar_was_greeted(const struct sidecar *r);
 
 /* Containers that have not ended. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one sample of a container shows. */
+/* A snapshot holds what one sample of a container shows. */
 #ifndef AFTERGLOW_SIDECAR_RECORD_SNAPSHOT_H
 #define AFTERGLOW_SIDECAR_RECORD_SNAPSHOT_H
 
@@ -18,6 +18,7 @@ struct snapshot {
 	struct process top[REPORT_TOP_MAX]; /* the largest first */
 	size_t n_top;
 	uint32_t n_processes;
+	int64_t ends; /* process_table_ends; -1: not known */
 	struct components components;
 	int64_t shm_used; /* bytes of the container's /dev/shm; -1: not known */
 };

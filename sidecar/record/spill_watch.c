@@ -49,7 +49,7 @@ static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
 	return true;
 }
 
-/* What a look changes. */
+/* The results of a look. */
 struct looked {
 	struct spill_watch watch;
 	bool warns;

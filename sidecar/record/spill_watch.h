@@ -20,7 +20,7 @@ struct spill_watch {
 	struct spill_disk disk;
 	struct spill_forecast forecast; /* as of the last reading */
 	char where[RAY_NODE_PATH_MAX]; /* the directory, escaped; "": nothing is watched */
-	/* Its own: */
+	/* Private: */
 	int64_t polled_ns, written_ns;
 	pid_t raylet;
 	char point[MOUNT_FIELD_MAX]; /* the mount point of its filesystem; "": it is not local */
@@ -28,7 +28,7 @@ struct spill_watch {
 
 #define SPILL_WATCH_NONE ((struct spill_watch){ .forecast = SPILL_FORECAST_NONE })
 
-/* Where the figures are read. */
+/* The places where spill_watch_poll reads its figures. */
 struct spill_place {
 	int root_fd; /* the container's root */
 	int logs_fd; /* Ray's logs, -1: none yet */
@@ -38,8 +38,8 @@ struct spill_place {
 };
 
 /*
- * To be called after each sample; does nothing if the last reading is younger than 10 s. True:
- * w->forecast is worth a warning now.
+ * To be called after each sample; does nothing if the last reading is younger than 10 s. Returns
+ * true if w->forecast is worth a warning now.
  */
 bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const struct ray_node *node, int64_t now_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The directory for what has to survive this process. */
+/* Opens and copies the directory for what must survive this process. */
 #include "sidecar/record/state_dir.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ static int open_directory(const char *where, int *ret_fd, struct err *err)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, errno, "open %s", path);
-	/* What was made by a sidecar before may be read-only by now. */
+	/* A directory of a previous sidecar may be read-only now. */
 	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0)
 		return err_set(err, errno, "%s", path);
 	*ret_fd = TAKE_FD(fd);

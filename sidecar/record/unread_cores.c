@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cores whose headers were not read in time. */
+/* Keeps cores that could not be read in time. */
 #include "sidecar/record/unread_cores.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ size_t unread_cores_retry(struct unread_cores *u, int64_t now_ns, unread_core_fn
 		struct unread_core core = u->list[i];
 		bool due = core.next_ns <= now_ns;
 
-		/* One that is late is enough for a pass: each may hold the caller. At the end all are tried. */
+		/* A pass ends at the first late core, because each may delay the caller. At the container's end all are tried. */
 		if ((late && now_ns != INT64_MAX) || !try_one(&core, now_ns, fn, arg)) {
 			u->list[left++] = core;
 			late |= due;

@@ -25,7 +25,7 @@ struct unread_core {
 struct unread_cores {
 	struct unread_core list[UNREAD_CORES_MAX];
 	size_t n;
-	bool at_it; /* unread_cores_retry is running */
+	bool at_it; /* true while unread_cores_retry runs */
 };
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chart of sizes over the time before the end. */
+/* Draws a chart of sizes over the time before the end. */
 #include "sidecar/report/chart.h"
 
 #include <inttypes.h>

@@ -29,12 +29,12 @@ struct chart_line {
 };
 
 struct chart {
-	const char *title; /* what it shows, for those who do not see it */
+	const char *title; /* what it shows, for people who cannot see it */
 	const int64_t *times; /* ns relative to the end, ascending, at most 0 */
 	size_t n; /* at least 1 */
 	const struct chart_series *series;
 	size_t n_series;
-	const struct chart_line *lines; /* across: the limit. Those above the scale are left out. */
+	const struct chart_line *lines; /* horizontal lines, such as the limit; lines above the scale are left out */
 	size_t n_lines;
 	int64_t from; /* ns, the left edge: negative */
 	int64_t top; /* bytes, the upper edge: positive */
@@ -42,11 +42,15 @@ struct chart {
 	bool small; /* it has little width: fewer labels */
 };
 
+/* Appends the chart to out. */
 void chart_add(struct strbuf *out, const struct chart *c);
 
-/* The distance of grid lines for a scale up to top: a power of two, giving 2 to 5 of them. */
+/* The distance between grid lines for a scale up to top, in bytes: a power of two that gives 2 to 5 lines. */
 int64_t chart_size_step(int64_t top);
-/* The same for a time span in ns, with at most `most` of them: round numbers of milliseconds, seconds, minutes. */
+/*
+ * The distance between the grid lines of a time span in ns, with at most `most` lines: a round number of milliseconds, seconds or
+ * minutes.
+ */
 int64_t chart_time_step(int64_t span, int64_t most);
 
 #endif

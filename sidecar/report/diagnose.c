@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a Ray expert would say next, and the numbers it rests on. Never advice without evidence.
+ * Writes what a Ray expert would say next, and the numbers behind it. It never gives advice without evidence.
  *
  * Theory of operation: causes[] is a list of questions in the order in which an
  * expert asks them; the first that is answered with yes writes the diagnosis.
@@ -26,9 +26,11 @@
 #define DRIVER_DOMINANT 0.4
 #define KERNEL_DOMINANT 0.3
 #define IDLE_DOMINANT 0.3
+/* Of the usage, which is read a moment before them: copies have this much only where a part counts twice. */
+#define SHARED 1.25
 #define IDLE_WORTH_SAYING 0.15
 #define FULL 0.9 /* of the limit: only then a higher limit would have helped */
-#define TOLD_ENOUGH 0.5 /* of the limit: below it the last sample is not about this death */
+#define RELEVANT_USAGE 0.5 /* of the limit: below it the last sample is not about this death */
 #define HEADROOM 1.25 /* what is advised over what was needed */
 #define RESERVE 1.1 /* the same for one task's memory= */
 #define STORE_SHARE 0.3 /* of the memory that Ray itself gives to objects by default */
@@ -281,7 +283,7 @@ static bool two_processes(struct report *r)
 	return true;
 }
 
-/* One of the same name that is smaller, and grew as well: who asks finds two leaks, or parallelism after all. */
+/* Finds a smaller process of the same name that grew as well: there may be two leaks, or it is parallelism. */
 static const struct process *growing_namesake(const struct report *r)
 {
 	const struct process *first = &r->top[0];
@@ -299,13 +301,13 @@ static const struct process *growing_namesake(const struct report *r)
 static void say_what_it_is(struct report *r)
 {
 	const struct process *other = growing_namesake(r);
-	bool said = say_growth(r);
+	bool growth_described = say_growth(r);
 
 	if (other)
-		SAY(r, "%s; another %s (PID %d) held %s and grew as well.", said ? "" : ": a leak or one oversized task", other->name,
+		SAY(r, "%s; another %s (PID %d) held %s and grew as well.", growth_described ? "" : ": a leak or one oversized task", other->name,
 		    (int)other->pid, SIZE(process_own(other)));
 	else
-		SAY(r, said ? "; not parallelism." : ": a leak or one oversized task, not parallelism.");
+		SAY(r, growth_described ? "; not parallelism." : ": a leak or one oversized task, not parallelism.");
 }
 
 static bool one_process(struct report *r)
@@ -352,7 +354,7 @@ static bool many_alike(struct report *r)
 	    c->name, SIZE(c->own), SIZE(each), SIZE(c->largest));
 	if (c->kind != COMPONENT_TASK || !limit_was_reached(r) || c->largest <= 0)
 		return true;
-	/* What the others had is not theirs to take. */
+	/* The copies cannot use the memory that other processes held. */
 	room = (int64_t)(FULL * (double)r->memory.limit) - MAX(r->memory.usage - c->own, 0);
 	fit = room / c->largest;
 	if (fit < 1 || fit >= c->count) {
@@ -366,6 +368,31 @@ static bool many_alike(struct report *r)
 	if (wanted > 1)
 		ADVISE(r, ", or num_cpus=%" PRId64, wanted);
 	ADVISE(r, ": %" PRId64 " of them fit into this limit at a time", fit);
+	return true;
+}
+
+/*
+ * Together they have more than there was: what their parent held when it forked them counts for
+ * each of them, and is there once.
+ */
+static bool forks_of_one(struct report *r)
+{
+	const struct component *c = NULL;
+	const struct process *p = &r->top[0];
+
+	/* What the processes outside that cgroup hold says nothing of what is shared in it. */
+	for (size_t i = 0; i < r->components.n && !c && !r->memory_of_part; i++)
+		if (r->components.list[i].count > 1 && share(r, r->components.list[i].own) > SHARED)
+			c = &r->components.list[i];
+	if (!c)
+		return false;
+	SAY(r, "%" PRIu32 " copies of %s had up to %s each, of which a part is the same memory: ", c->count,
+	    c->name, SIZE(c->largest));
+	SAY(r, "most likely a fork left it to all of them.");
+	if (r->n_top && p->growth != GROWTH_UNKNOWN && p->growth > 0)
+		SAY(r, " %s (PID %d) had most, and grew by %s/s until the end.", p->name,
+		    (int)p->pid, SIZE(p->growth));
+	advise_limit(r, "");
 	return true;
 }
 
@@ -448,7 +475,7 @@ static bool too_quick(struct report *r)
 		   (r->verdict.class == FAILURE_KERNEL_OOM_PROCESS && full);
 	char age[DURATION_TEXT_MAX];
 
-	if (!met || m->limit <= 0 || (double)m->usage >= TOLD_ENOUGH * (double)m->limit)
+	if (!met || m->limit <= 0 || (double)m->usage >= RELEVANT_USAGE * (double)m->limit)
 		return false;
 	if (m->usage <= 0) {
 		SAY(r, "Memory went to the limit of %s before the first sample.", SIZE(m->limit));
@@ -462,7 +489,7 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	objects,    driver_on_head, rays_own,   two_processes, one_process, many_alike,
+	objects,    driver_on_head, rays_own, forks_of_one, two_processes, one_process, many_alike,
 	idle_workers, many_tasks,   page_cache, kernel_memory, spread_out,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a Ray expert would say next, and the numbers that it rests on: the sentences of a report's
- * diagnosis and advice. Pure.
+ * Writes the sentences of a report's diagnosis and advice: what a Ray expert would say next, and the
+ * numbers behind it. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_REPORT_DIAGNOSE_H
 #define AFTERGLOW_SIDECAR_REPORT_DIAGNOSE_H

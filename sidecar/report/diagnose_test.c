@@ -32,6 +32,7 @@ static const struct row {
 	struct trend trend; /* of the first */
 	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: not known */
 	int64_t file, kernel;
+	bool of_part;
 } rows[] = {
 	/* One process */
 	{ "one task that grew", OOM, FULL_4G, -1, { { "ray::leak", 3600 * MIB, 800 * MIB, 0 }, { "raylet", 40 * MIB, 0, 0 } },
@@ -74,6 +75,15 @@ static const struct row {
 	{ "one, and a smaller one", OOM, FULL_4G, 0, { { "ray::leak", 2400 * MIB, 0, 0 }, { "ray::x", 1500 * MIB, 0, 0 } },
 	  "One process, ray::leak, held 59 %", "find what leak keeps" },
 	{ "three of a size are not two", OOM, FULL_4G, 0, { { "ray::load", 1300 * MIB, 0, 3 } }, "3 copies of ray::load", "for load" },
+	/* What a fork shares counts for each */
+	{ "two of a size that share most of it", OOM, FULL_4G, 0, { { "python3 a.py", 3600 * MIB, 5 * MIB, 0 }, { "python3 a.py", 3000 * MIB, 0, 0 } },
+	  "2 copies of python3 a.py had up to 3.5 GiB each, of which a part is the same memory: most likely a fork left it to all of them. "
+	  "python3 a.py (PID 1) had most, and grew by 5.0 MiB/s until the end.",
+	  "a limit of 5.0 GiB or more" },
+	{ "a pool that shares what was loaded", OOM, FULL_4G, 0, { { "python3 pool.py", 2800 * MIB, 0, 6 } },
+	  "6 copies of python3 pool.py had up to 2.7 GiB each, of which a part is the same memory: most likely a fork left it to all of them.", "a limit of 5.0 GiB or more" },
+	{ "a cgroup below ran out, and those outside it hold more than it may", OOM, 32 * MIB, 32 * MIB, 0,
+	  { { "python3 work.py", 12 * MIB, 0, 4 } }, "4 copies of python3 work.py held 48.0 MiB together", NULL, .of_part = true },
 	/* Quicker than the samples */
 	{ "a last sample of long before", OOM, FULL_4G / 8, 0, { { "hog", GIB / 4, 0, 0 } },
 	  "Memory went from 512.0 MiB to the limit of 4.0 GiB in the last 25 ms: too quick for another sample; the table is from "
@@ -179,6 +189,7 @@ static struct report report_of(const struct row *row)
 		.id.container = row->container ? row->container : "ray-worker",
 		.verdict.class = row->class,
 		.sample_age_ns = 25 * NS_PER_MS,
+		.memory_of_part = row->of_part,
 		.memory = MEMORY_ABSENT,
 		.trend = row->trend,
 		.shmem_at_start = known(row->shmem_at_start),
@@ -211,7 +222,7 @@ static bool says(const char *text, const char *part)
 	return part ? strstr(text, part) != NULL : !*text;
 }
 
-static void the_numbers_decide_what_is_said(void **state)
+static void the_numbers_decide_which_sentences_are_written(void **state)
 {
 	unsigned int wrong = 0;
 	(void)state;
@@ -259,7 +270,7 @@ static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_numbers_decide_what_is_said),
+		cmocka_unit_test(the_numbers_decide_which_sentences_are_written),
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
 		cmocka_unit_test(sentences_are_whole_and_advice_comes_with_a_diagnosis),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A failure as values, and the formats in which it is written. The renderers are pure:
+ * A report is a failure as values. The renderers write it in several formats. They are pure:
  * a report comes in, a text goes out.
  */
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_H
@@ -30,23 +30,24 @@ struct identity {
 	const char *container;
 };
 
-/* What happened to this bundle and to earlier bundles. All zero: nothing to report. */
+/* What happened to this bundle and to earlier bundles. If all members are zero, there is nothing to report. */
 struct keeping {
-	uint64_t repeats; /* how often this crash has come in its loop, with this one; 0: not counted */
+	uint64_t repeats; /* how often this crash has happened in its loop, including this time; 0: not counted */
 	int64_t repeats_since_unix_ns;
 	bool report_only; /* its bundle holds nothing else */
-	uint64_t dropped_cores, dropped_files, dropped_bundles; /* of earlier failures, for want of room, and not told before */
-	bool spooled; /* the bundle is still to be brought to the place that it names */
-	bool alike_only; /* repeats counts ends that look alike: nothing is known of their causes */
+	uint64_t dropped_cores, dropped_files, dropped_bundles; /* of earlier failures, for lack of room, since the last report */
+	bool spooled; /* the bundle has not been shipped yet to the place that `bundle` names */
+	bool alike_only; /* repeats counts ends that look alike; their causes are not known */
 };
 
 struct report {
 	struct identity id;
 	struct verdict verdict;
-	char signature[SIGNATURE_MAX]; /* sidecar/verdict/signature.h; "": there is none, as of a snapshot */
-	bool container_lives; /* only a process of it has ended, which ended_unix_ns is the time of */
+	char signature[SIGNATURE_MAX]; /* sidecar/verdict/signature.h; "": there is none, for example for a snapshot */
+	bool container_lives; /* only a process of it has ended, at ended_unix_ns */
 	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
 	struct memory memory; /* the last sample before the death; peak from the counters */
+	bool memory_of_part; /* usage, limit and peak in it are of a cgroup that holds only some of the processes */
 	int64_t sample_age_ns; /* its age at the death, -1: there is no sample */
 	uint32_t n_processes; /* in the container at that sample */
 	struct process top[REPORT_TOP_MAX];
@@ -55,52 +56,60 @@ struct report {
 	struct ray_node node;
 	struct trend trend; /* of top[0] */
 	double warn_at; /* fraction of the limit at which snapshots began, 0: none */
-	int64_t shmem_at_start; /* bytes there already when the container began; -1: not known */
+	int64_t shmem_at_start; /* bytes of shared memory when the container started; -1: not known */
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
-	struct crash_info crash; /* the core that goes with it */
-	const struct strbuf *backtrace; /* of that, "" or NULL when there is none yet */
+	struct crash_info crash; /* what the core of this failure shows */
+	const struct strbuf *backtrace; /* the backtrace of that core; "" or NULL: there is none yet */
 	char last_lines[1024]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
-	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is for now, from our root; "": nowhere. Not part of the report */
+	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
-	const char *cores_prefix; /* path below the store where its core goes, NULL: into the bundle. Owned by the caller */
+	const char *cores_prefix; /* path below the store for its core; NULL: the core goes into the bundle. Owned by the caller */
 	struct keeping keeping;
 };
 
-/* What times are told against: the container may live on, then only a process of it died. */
+/* The moment that the report's times refer to: the container's end, or the death of a process if the container lives on. */
 static inline const char *report_what_ended(const struct report *r)
 {
 	return r->verdict.exit_code < 0 ? "the death" : "the end";
 }
 
-/* "below _cores of the same store, if one is kept", for a crash whose core goes there; "" for any other. */
+/* The report's cores_prefix, if its core goes there. NULL: the core is in the bundle, or there is no core. */
+const char *report_cores_prefix(const struct report *r);
+/* Writes "below _cores of the same store, if one is kept" if the core goes to cores_prefix, else "". Returns text. */
 #define REPORT_LINE_MAX 256
 const char *report_core_place(const struct report *r, char text[static REPORT_LINE_MAX]);
 
-/* "the 14th time since 2026-11-21 01:29:06 UTC", and what follows for the bundle; "" when it is the first time. */
+/*
+ * Writes "the 14th time since 2026-11-21 01:29:06 UTC" and what that means for the bundle; "" when the crash happened for the first
+ * time. Returns text.
+ */
 const char *report_repeats(const struct keeping *k, char text[static REPORT_LINE_MAX]);
-/* "2 cores, 1 bundle of earlier failures, for want of room"; "" when nothing was dropped. */
+/* Writes "2 cores, 1 bundle of earlier failures, for want of room"; "" when nothing was dropped. Returns text. */
 const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE_MAX]);
 
-/* report.json: the fields are those of docs/report.schema.json. */
+/* Writes report.json, with the fields of docs/report.schema.json. */
 void report_to_json(const struct report *r, struct strbuf *out);
 
-/* report.txt, with at most 100 columns except for the path of the bundle. */
+/* Writes report.txt, with at most 100 columns except for the path of the bundle. */
 void report_to_text(const struct report *r, struct strbuf *out);
 
-/* The table of processes alone, each line but the first after indent. Long names are cut at the 100th column. */
+/* Writes the table of processes alone. Each line but the first begins with indent. Long names are cut at the 100th column. */
 void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out);
 
 /*
- * The termination message: text for people, then one line "#afterglow/1 JSON"
- * that the operator reads. At most max bytes: the JSON line is kept whole at
- * the cost of the text. final: false for a snapshot of a container that still
- * runs (no class, no end).
+ * Writes the termination message: text for people, then a line "#afterglow/1 JSON"
+ * that the operator reads. It has at most max bytes; the JSON line is kept whole and
+ * the text is cut. final is false for a snapshot of a container that still runs,
+ * which has no class and no end.
  */
 #define TERMINATION_MESSAGE_MAX 4096 /* the kubelet's own limit per container */
 #define TERMINATION_MARK "#afterglow/1 "
 void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out);
 
-/* That JSON alone (final), with as many processes as fit. The caller frees it; NULL: it does not fit, or no memory. */
+/*
+ * Returns the JSON of a final termination message alone, in at most max bytes, with as many processes as fit. The caller frees it.
+ * NULL: it does not fit, or there is no memory.
+ */
 char *report_summary(const struct report *r, size_t max);
 
 #endif

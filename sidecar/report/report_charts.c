@@ -35,7 +35,7 @@ static void select_sample(const struct sample *s, void *arg)
 	struct selection *all = arg;
 	size_t slot;
 
-	/* What was seen after the end is no part of the story. */
+	/* Samples after the end are left out. */
 	if (s->at_ns < all->from_ns || s->at_ns > all->to_ns || s->memory.usage < 0)
 		return;
 	slot = (size_t)((double)(s->at_ns - all->from_ns) / (double)(all->to_ns - all->from_ns) * (CHART_POINTS_MAX - 1));

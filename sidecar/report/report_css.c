@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How report.html looks: light and dark, on a desk, on a phone, on paper. */
+/* The style sheet of report.html: light and dark, for desktops, phones and paper. */
 #include "sidecar/report/report_css.h"
 
-/* Colours: blue, orange, violet, grey are told apart by colour-blind eyes too. */
+/* Colours: colour-blind people can distinguish blue, orange, violet and grey, too. */
 const char report_css[] =
 	":root{color-scheme:light dark;--page:#fbfbfa;--card:#fff;--ink:#1c2127;--soft:#5d6773;--line:#dfe3e8;--grid:#e9ecef;"
 	"--bad:#b3261e;--badbg:#fdecea;--ok:#2f6f4f;--okbg:#e8f3ec;--warn:#9a6700;"

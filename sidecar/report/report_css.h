@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How report.html looks. */
+/* The style sheet of report.html. */
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_CSS_H
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_CSS_H
 

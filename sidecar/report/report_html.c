@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.html: the report as one self-contained page. */
+/* Writes report.html, the report as one self-contained page. */
 #include "sidecar/report/report_html.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.html: the report as one self-contained page, without scripts and
- * without anything from elsewhere. Pure: values in, text out.
+ * Writes report.html: the report as one self-contained page, without scripts,
+ * which loads nothing from elsewhere. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_HTML_H
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_HTML_H
@@ -15,13 +15,13 @@
 #define PAGE_TEXTS_MAX 16
 #define PAGE_TEXT_SHOWN (24 * 1024) /* bytes of each text that the page shows */
 
-/* A text that came along: kernel lines, a backtrace, the tail of a log. */
+/* A text that the page shows beside the report: kernel lines, a backtrace, the tail of a log. */
 struct page_text {
 	char title[160];
 	const char *text;
 	size_t len;
-	bool open; /* shown at once; the others open when asked */
-	bool from_start; /* what counts in it comes first, as in a backtrace; of a log it is the end */
+	bool open; /* it is unfolded from the start; other texts unfold at a click */
+	bool from_start; /* a long text keeps its beginning, as a backtrace should; false: its end, as a log should */
 };
 
 struct page {
@@ -32,10 +32,10 @@ struct page {
 	size_t n_texts;
 };
 
-/* out's ceiling should be REPORT_HTML_MAX: the page keeps below it whatever the texts hold. */
+/* Writes the page. out's ceiling should be REPORT_HTML_MAX; the page stays below it, however long the texts are. */
 void report_to_html(const struct page *p, struct strbuf *out);
 
-/* The charts of the samples (report_charts.c). Nothing without at least two samples. */
+/* Writes the charts of the samples (report_charts.c). Writes nothing if there are fewer than two samples. */
 void report_charts(const struct page *p, struct strbuf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.json and the termination message's line of JSON. */
+/* Writes report.json, and the line of JSON in the termination message. */
 #include "sidecar/report/report_json.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)
 	return json;
 }
 
-/* What only report.json has of it: the three accountings, and what few look at. */
+/* Adds the members that only report.json has: the three accountings, and rarely used counters. */
 static cJSON *json_memory_in_full(const struct memory *m, int64_t sample_age_ns)
 {
 	cJSON *json = report_json_memory(m, sample_age_ns), *accounting = json_object_at(json, "accounting");
@@ -229,13 +229,13 @@ cJSON *report_json_of_verdict(const struct report *r)
 	return json;
 }
 
-cJSON *report_json_of_worker(const struct report *r, const struct ray_said *said)
+cJSON *report_json_of_worker(const struct report *r, const struct ray_finding *finding)
 {
 	cJSON *json = report_json_of_verdict(r);
 
-	json_set(json, "pid", report_json_number(said->event.pid ? said->event.pid : -1));
-	json_set_str(json, "task", said->event.task[0] ? said->event.task : NULL);
-	json_set_str(json, "detail", said->event.detail[0] ? said->event.detail : NULL);
+	json_set(json, "pid", report_json_number(finding->event.pid ? finding->event.pid : -1));
+	json_set_str(json, "task", finding->event.task[0] ? finding->event.task : NULL);
+	json_set_str(json, "detail", finding->event.detail[0] ? finding->event.detail : NULL);
 	json_set_str(json, "bundle", r->bundle[0] ? r->bundle : NULL);
 	return json;
 }
@@ -284,6 +284,15 @@ static cJSON *json_dropped(const struct keeping *k)
 	return json;
 }
 
+static cJSON *json_crash(const struct report *r)
+{
+	cJSON *json = report_json_crash(&r->crash, false);
+
+	if (r->crash.known)
+		json_set_str(json, "coresPrefix", report_cores_prefix(r));
+	return json;
+}
+
 void report_to_json(const struct report *r, struct strbuf *out)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
@@ -312,7 +321,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set(json, "objectStore", json_object_store(&r->node));
 	json_set(json, "components", report_json_components(&r->components));
 	json_set(json, "processes", report_json_processes(r->top, r->n_top, true));
-	json_set(json, "crash", report_json_crash(&r->crash, false));
+	json_set(json, "crash", json_crash(r));
 	json_set(json, "evidence", report_json_evidence(v));
 	json_set(json, "missing", report_json_missing(v));
 	json_set(json, "diagnosis", text_or_null(r->diagnosis));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of report.json that other JSON documents share. */
+/* Makes the parts of report.json that other JSON documents share. */
 #ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_JSON_H
 #define AFTERGLOW_SIDECAR_REPORT_REPORT_JSON_H
 
@@ -9,7 +9,7 @@
 #include "sidecar/ray/ray_tally.h"
 #include "sidecar/report/report.h"
 
-/* Each returns a new value for the caller, NULL when memory ran out. Absent facts are null, never 0. */
+/* Each function returns a new value that the caller frees, or NULL if memory ran out. Absent facts are null, never 0. */
 cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns);
 cJSON *report_json_processes(const struct process *top, size_t n, bool with_command);
 /* Memory by tasks, actors and Ray's own parts, the largest first. */
@@ -25,11 +25,11 @@ cJSON *report_json_missing(const struct verdict *v);
 cJSON *report_json_number(int64_t value_or_absent); /* negative: null */
 cJSON *report_json_time(int64_t unix_ns); /* 0: null */
 
-/* Fields of the sidecar's log lines: a snapshot of a running container; a verdict. */
+/* Make the fields of the sidecar's log lines about a snapshot of a running container, and about a verdict. */
 cJSON *report_json_of_snapshot(const struct report *r);
 cJSON *report_json_of_verdict(const struct report *r);
-/* The verdict on a worker of which Ray tells; the workers of the last minute, text being the line for people. */
-cJSON *report_json_of_worker(const struct report *r, const struct ray_said *said);
+/* Make the fields of a verdict on a worker that Ray's logs name, and of the workers of the last minute; text is for people. */
+cJSON *report_json_of_worker(const struct report *r, const struct ray_finding *finding);
 cJSON *report_json_of_workers(const struct ray_summary *s, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What became of the bundles, in words. */
+/* Describes what happened to the bundles. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,10 +52,17 @@ const char *report_dropped(const struct keeping *k, char text[static REPORT_LINE
 	return text;
 }
 
+const char *report_cores_prefix(const struct report *r)
+{
+	return r->bundle[0] && r->crash.known && !r->keeping.report_only ? r->cores_prefix : NULL;
+}
+
 const char *report_core_place(const struct report *r, char text[static REPORT_LINE_MAX])
 {
+	const char *prefix = report_cores_prefix(r);
+
 	text[0] = '\0';
-	if (r->bundle[0] && r->crash.known && r->cores_prefix && !r->keeping.report_only)
-		snprintf(text, REPORT_LINE_MAX, "below %s of the same store, if one is kept; MANIFEST.json names its path", r->cores_prefix);
+	if (prefix)
+		snprintf(text, REPORT_LINE_MAX, "below %s of the same store, if one is kept; MANIFEST.json names its path", prefix);
 	return text;
 }

@@ -184,6 +184,22 @@ static void the_text_says_the_sentence_first_and_then_what_it_rests_on(void **st
 	check_lines(strbuf_str(&out));
 }
 
+/* What report.json has. */
+static void check_cores_prefix(const struct report *r, const char *expected)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_JSON_MAX);
+	_cleanup_json_ cJSON *json = NULL;
+	const char *prefix;
+
+	report_to_json(r, &out);
+	assert_int_equal(json_parse(strbuf_str(&out), out.len, &json, NULL), 0);
+	prefix = json_str(json, "crash.coresPrefix");
+	if (expected)
+		assert_string_equal(prefix, expected);
+	else
+		assert_null(prefix);
+}
+
 static void a_report_names_the_place_of_a_core_that_lies_apart(void **state)
 {
 	static const char line[] = "  core       below _cores of the same store, if one is kept; MANIFEST.json names its path\n";
@@ -194,18 +210,21 @@ static void a_report_names_the_place_of_a_core_that_lies_apart(void **state)
 	r.cores_prefix = "_cores";
 	report_to_text(&r, &out);
 	assert_null(strstr(strbuf_str(&out), "_cores"));
+	check_cores_prefix(&r, NULL);
 	r.crash.known = true;
 	strbuf_reset(&out);
 	report_to_text(&r, &out);
 	assert_non_null(strstr(strbuf_str(&out), line));
 	check_lines(strbuf_str(&out));
+	check_cores_prefix(&r, "_cores");
 	r.keeping.report_only = true;
 	strbuf_reset(&out);
 	report_to_text(&r, &out);
 	assert_null(strstr(strbuf_str(&out), "_cores"));
+	check_cores_prefix(&r, NULL);
 }
 
-static void memory_is_told_as_users_compare_it(void **state)
+static void memory_is_shown_as_users_compare_it(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
 	struct report r = plain_report();
@@ -536,7 +555,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_says_the_sentence_first_and_then_what_it_rests_on),
 		cmocka_unit_test(a_report_names_the_place_of_a_core_that_lies_apart),
-		cmocka_unit_test(memory_is_told_as_users_compare_it),
+		cmocka_unit_test(memory_is_shown_as_users_compare_it),
 		cmocka_unit_test(no_line_but_the_bundles_and_the_signature_is_longer_than_a_hundred_columns),
 		cmocka_unit_test(an_empty_report_has_no_empty_claims),
 		cmocka_unit_test(a_small_buffer_is_no_crash),

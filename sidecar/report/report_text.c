@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.txt: the sentence first, then what it rests on. */
+/* Writes report.txt: the sentence first, then its evidence. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -250,7 +250,7 @@ static void add_component(struct strbuf *out, const char *label, uint32_t count,
 	strbuf_addf(out, "%.*s\n", (int)cut_at(name, COLUMNS - line), name);
 }
 
-/* Only where it says more than the table of processes: some name has more than one. */
+/* Adds the components, if they say more than the table of processes: some name has several processes. */
 static void add_components(const struct components *c, struct strbuf *out)
 {
 	uint32_t count = c->rest_count;
@@ -275,7 +275,7 @@ static void add_components(const struct components *c, struct strbuf *out)
 
 static void add_signature(const struct report *r, struct strbuf *out)
 {
-	/* Not folded: it is there to be searched for. */
+	/* The signature is not folded, so that people can search for it. */
 	if (r->signature[0])
 		strbuf_addf(out, "  %-*s%s\n", LABEL_WIDTH - 2, "signature", r->signature);
 }
@@ -288,7 +288,7 @@ static void add_keeping(const struct report *r, struct strbuf *out)
 		add_item(out, "repeated", line);
 	if (report_dropped(&r->keeping, line)[0])
 		add_item(out, "dropped", line);
-	/* Not folded: a path is there to be copied. */
+	/* The path is not folded, so that people can copy it. */
 	if (r->bundle[0])
 		strbuf_addf(out, "  %-*s%s\n", LABEL_WIDTH - 2, "bundle", r->bundle);
 	if (r->bundle[0] && r->keeping.spooled)

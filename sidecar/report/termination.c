@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The termination message: what `kubectl describe pod` shows and the operator reads. */
+/* Writes the termination message, which `kubectl describe pod` shows and the operator reads. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory by what processes are. */
+/* Sums memory by what processes are. */
 #include "sidecar/sample/components.h"
 
 #include <stdbool.h>

@@ -13,7 +13,7 @@
 
 enum component_kind {
 	COMPONENT_TASK, /* a task, or an actor: "ray::NAME" */
-	COMPONENT_IDLE, /* workers that wait for one */
+	COMPONENT_IDLE, /* workers that wait for a task */
 	COMPONENT_DRIVER, /* a Python program that is not Ray's; on a worker mostly the child of a task */
 	COMPONENT_RAYLET,
 	COMPONENT_GCS,
@@ -29,8 +29,8 @@ const char *component_kind_name(enum component_kind kind); /* "task", "idle", ..
 struct component {
 	enum component_kind kind;
 	uint32_t count; /* processes */
-	int64_t own; /* bytes of RSS-SHR, all together */
-	int64_t largest; /* of one process */
+	int64_t own; /* bytes of RSS-SHR, of all its processes together */
+	int64_t largest; /* bytes of RSS-SHR of its largest process */
 	char name[PROCESS_NAME_MAX];
 };
 
@@ -49,16 +49,16 @@ struct components {
  */
 enum component_kind component_of(const char *name, const char *command, char ret_name[static PROCESS_NAME_MAX]);
 
-/* Starts from { 0 }. */
+/* Adds a process. c must be initialized to { 0 } before the first. */
 void components_add(struct components *c, const char *name, const char *command, int64_t own);
 
-/* The same for a process of which kind and label are known already. */
+/* Adds a process that has a known kind and label. */
 void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own);
 
-/* Largest first. */
+/* Sorts the list, the largest component first. */
 void components_sort(struct components *c);
 
-/* The sums over one kind; ret_total may be NULL. Returns how many processes. */
+/* Sums all components of one kind: *ret_total is their bytes of RSS-SHR (may be NULL). Returns how many processes they have. */
 uint32_t components_of_kind(const struct components *c, enum component_kind kind, int64_t *ret_total);
 
 #endif

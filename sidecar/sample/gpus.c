@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which GPUs a container was given. */
+/* Finds which GPUs a container was given. */
 #include "sidecar/sample/gpus.h"
 
 #include <dirent.h>

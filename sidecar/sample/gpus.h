@@ -20,7 +20,7 @@ struct gpus {
 	char places[GPUS_MAX][GPU_PLACE_MAX]; /* "0000:3b:00.0" */
 };
 
-/* root_fd -1: none are found. */
+/* Finds the GPUs below root_fd. If root_fd is -1, none are found. */
 void gpus_read(int root_fd, struct gpus *ret_gpus);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of one life of a container: a fast series of every sample, a slow one of one a second. */
+/* Keeps the history of one life of a container: a fast series with every sample, and a slow series with one sample a second. */
 #include "sidecar/sample/history.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static bool memory_valid(const struct memory *m)
 static bool ray_valid(const struct life_ray *r)
 {
 	bool valid = r->n_watched >= 0 && r->n_watched <= LIFE_RAY_WATCHED_MAX && r->n_ends >= 0 && r->n_ends <= LIFE_RAY_ENDS_MAX &&
-		     in_range(r->told_ns) && in_range(r->vital_ns) && in_range(r->oom_ns);
+		     in_range(r->reported_ns) && in_range(r->vital_ns) && in_range(r->oom_ns);
 
 	for (int32_t i = 0; valid && i < r->n_ends; i++)
 		valid = in_range(r->ends[i].ended_ns);

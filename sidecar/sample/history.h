@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of one life of a container, in a ring that survives the sidecar: its
+ * Keeps the history of one life of a container in a ring that survives the sidecar: its
  * samples (all of the last seconds, and one for each second of the minutes before)
  * and how far the sidecar has come with it.
  */
@@ -36,8 +36,8 @@ struct sample {
 
 enum life_phase {
 	LIFE_RUNS = 1,
-	LIFE_ENDED, /* no report yet */
-	LIFE_REPORTING, /* the bundle is there if its directory is */
+	LIFE_ENDED, /* it has ended, and there is no report yet */
+	LIFE_REPORTING, /* the bundle is being written; it is complete if its directory exists */
 	LIFE_REPORTED,
 };
 
@@ -50,19 +50,19 @@ struct life_ray {
 	struct {
 		uint64_t start; /* clock ticks since boot */
 		int64_t gone_ns;
-		int32_t pid, kind, looks, untold;
+		int32_t pid, kind, looks, unwatched;
 	} watched[LIFE_RAY_WATCHED_MAX];
 	struct {
 		int64_t ended_ns;
 		int32_t pid, kind, status_known, wait_status;
 	} ends[LIFE_RAY_ENDS_MAX];
-	int64_t told_ns, vital_ns; /* as in struct process_watch */
-	int64_t oom_ns; /* when the OOM killer took a process, as was reported last; 0: never */
+	int64_t reported_ns, vital_ns; /* as in struct process_watch */
+	int64_t oom_ns; /* the time of the OOM kill of a process that was reported last; 0: none was reported */
 };
 
-/* What the next sidecar has to know besides the samples. Times are CLOCK_BOOTTIME. */
+/* The next sidecar needs this besides the samples. Times are CLOCK_BOOTTIME. */
 struct life {
-	/* which */
+	/* The identity of this life: */
 	char name[LIFE_NAME_MAX];
 	char boot_id[LIFE_BOOT_ID_MAX];
 	int64_t started_ns;
@@ -71,14 +71,14 @@ struct life {
 	int32_t command_pid; /* its PID in the container's /proc, 0 unknown */
 	int32_t command; /* its PID as the kernel log has it, 0 unknown */
 	int32_t cgroup_version; /* 0: not found */
-	int32_t cgroup_shared; /* processes of others are in it as well */
+	int32_t cgroup_shared; /* foreign processes are in that cgroup, too */
 	char cgroup[LIFE_PATH_MAX]; /* as the kernel log has it, "" unknown */
-	int32_t log_shared; /* OOM kills of others have that cgroup's name too */
+	int32_t log_shared; /* OOM kills of foreign processes have that cgroup's name, too */
 	int64_t log_since_us; /* older records of the kernel log were processed already */
-	/* what the counters are compared with */
+	/* The counters are compared with these: */
 	struct memory baseline;
 	int64_t shmem_at_start;
-	/* the OOM killer's visit that was not reported yet */
+	/* The OOM kill that was not reported yet: */
 	int64_t oom_seen_ns; /* 0: none */
 	int64_t oom_last_ns; /* its latest visit since */
 	int32_t victim_pid;
@@ -86,21 +86,21 @@ struct life {
 	char victim[PROCESS_NAME_MAX];
 	struct life_ray ray;
 	int32_t group_ended_by_us, pod_terminating;
-	int32_t asked_signal, asked_by; /* to stop: the signal, 0 none, and its sender's PID */
+	int32_t asked_signal, asked_by; /* the signal that asked it to stop (0: none), and the PID of its sender */
 	int64_t asked_ns;
-	/* how far */
+	/* How far the sidecar has come: */
 	int32_t phase;
-	char bundle[LIFE_PATH_MAX]; /* directory, from LIFE_REPORTING on; "" when it could not be kept */
-	/* from LIFE_ENDED on; ended_ns 0 with LIFE_REPORTING: a process died, the container lives */
+	char bundle[LIFE_PATH_MAX]; /* its directory, from LIFE_REPORTING on; "": it could not be kept */
+	/* These are set from LIFE_ENDED on. With LIFE_REPORTING and ended_ns 0, a process died and the container lives. */
 	int64_t ended_ns;
-	int64_t lost_from_unix_ns, lost_until_unix_ns; /* it ended while no sidecar ran; 0: one saw it */
+	int64_t lost_from_unix_ns, lost_until_unix_ns; /* the time without a sidecar in which it ended; 0: a sidecar saw the end */
 	int32_t status_known, wait_status, after_known;
 	struct memory after;
 };
 
 struct history;
 
-struct history *history_new(void); /* in memory only; NULL: no memory */
+struct history *history_new(void); /* a history in memory only; NULL: there is no memory */
 /*
  * Creates a history in a file that does not exist, with its first life record. NULL with err set on
  * failure.
@@ -110,7 +110,7 @@ struct history *history_create(int dirfd, const char *file, const struct life *l
  * Opens the history of a previous sidecar. The result is well-formed, whatever the file contains.
  */
 struct history *history_open(int dirfd, const char *file, struct err *err);
-/* The file stays. */
+/* Frees the history. Its file stays. */
 void history_free(struct history *h);
 
 /* The life record as it was set last; all zero after history_new. */

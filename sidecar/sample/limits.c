@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits other than memory's. */
+/* Reads limits other than the memory limit. */
 #include "sidecar/sample/limits.h"
 
 #include <fcntl.h>

@@ -21,7 +21,7 @@ struct disk {
 
 struct limits {
 	int64_t processes, processes_max; /* of the pids cgroup, threads count; 0 not known, max 0: none */
-	int64_t processes_refused; /* times it refused a fork; 0 also when that is not known */
+	int64_t processes_refused; /* how often that cgroup refused a fork; 0 also if that is not known */
 	struct disk fullest;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether an amount of memory has grown for hours. */
+/* Decides whether an amount of memory has grown for hours. */
 #include "sidecar/sample/long_trend.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Decides whether an amount of memory has grown for hours, how fast, and whether it will reach its
  * limit within a day. Pure.
  *
- * Theory of operation: the lowest reading of each five minutes is kept for a day. The lowest,
+ * Theory of operation: the lowest reading of each five minutes is kept for a day. It is the lowest,
  * because memory that a garbage collector or a finished task gives back is not a leak. The growth
  * that is judged began at the last trough, or after the last hour of rest. It counts as a leak if
  * it is a straight line above all earlier values:
@@ -36,11 +36,11 @@
 #define LONG_TREND_GREW_MIN_NS (7200 * NS_PER_SEC)
 #define LONG_TREND_LEFT_MAX_NS (86400 * NS_PER_SEC)
 
-/* Starts from { 0 }. */
+/* Must be initialized to { 0 }. */
 struct long_trend {
 	int64_t began_ns; /* the first reading; 0: none yet */
 	int64_t step; /* number of the five minutes under way; 0: none yet */
-	int64_t low; /* bytes, of the readings in them */
+	int64_t low; /* the lowest reading in them, bytes */
 	uint32_t lows[LONG_TREND_STEPS]; /* KiB of the five minutes that are over, a ring */
 	size_t n, next; /* their number, and the place of the next */
 };
@@ -59,8 +59,8 @@ struct long_growth {
 bool long_trend_add(struct long_trend *t, int64_t at_ns, int64_t bytes);
 
 /*
- * room: bytes up to the limit. Returns false, and leaves *ret_growth, if the memory does not grow
- * as described above.
+ * Judges the growth. room: bytes up to the limit. Returns false, and leaves *ret_growth unchanged, if
+ * the memory does not grow as described above.
  */
 bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_growth *ret_growth);
 

@@ -94,7 +94,7 @@ static struct seen watch(double (*memory)(double), double limit, double hours)
 	return seen;
 }
 
-static void what_is_no_leak_is_never_told(void **state)
+static void what_is_no_leak_is_never_reported(void **state)
 {
 	static const struct {
 		const char *name;
@@ -121,7 +121,7 @@ static void what_is_no_leak_is_never_told(void **state)
 	}
 }
 
-static void leaks_are_told_in_time_with_their_slope(void **state)
+static void leaks_are_reported_in_time_with_their_slope(void **state)
 {
 	static const struct {
 		const char *name;
@@ -152,7 +152,7 @@ static void leaks_are_told_in_time_with_their_slope(void **state)
 	}
 }
 
-static void a_growth_that_ends_is_not_told_any_longer(void **state)
+static void a_growth_that_ends_is_not_reported_any_longer(void **state)
 {
 	struct seen seen = watch(plateau, 1230, 12);
 	(void)state;
@@ -223,9 +223,9 @@ static void no_room_at_all_is_a_limit_that_is_reached_now(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_leak_is_never_told),
-		cmocka_unit_test(leaks_are_told_in_time_with_their_slope),
-		cmocka_unit_test(a_growth_that_ends_is_not_told_any_longer),
+		cmocka_unit_test(what_is_no_leak_is_never_reported),
+		cmocka_unit_test(leaks_are_reported_in_time_with_their_slope),
+		cmocka_unit_test(a_growth_that_ends_is_not_reported_any_longer),
 		cmocka_unit_test(after_a_leak_was_mended_it_is_soon_quiet),
 		cmocka_unit_test(a_gap_begins_the_history_anew),
 		cmocka_unit_test(readings_that_are_none_are_passed_over),

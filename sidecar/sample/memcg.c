@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory cgroup of a container: opening and reading. */
+/* Opens the memory cgroup of a container and reads it. */
 #include "sidecar/sample/memcg.h"
 
 #include <errno.h>
@@ -65,6 +65,12 @@ static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
 	{ "memory.events", memcg_parse_v2_events }, { "memory.swap.current", parse_swap },
 	{ "memory.pressure", memcg_parse_v2_pressure },
 };
+
+/*
+ * The peak is read before the usage: where memory fills quickly, a usage that is read before would be far below a peak at
+ * the limit, as if much had been freed. The counts of OOM kills are read after both, so they show what may have freed it.
+ */
+static const unsigned char reading_order[MEMCG_FILES_MAX] = { 2, 0, 1, 3, 4, 5, 6 };
 
 static const struct counter_file *files_of(int version)
 {
@@ -285,9 +291,10 @@ int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err
 	const struct counter_file *files = files_of(m->version);
 	struct memory memory = MEMORY_ABSENT;
 
-	for (size_t i = 0; i < MEMCG_FILES_MAX && files[i].name; i++) {
+	for (size_t k = 0; k < MEMCG_FILES_MAX; k++) {
+		size_t i = reading_order[k];
 		char text[COUNTER_FILE_MAX];
-		ssize_t n = m->fds[i] < 0 ? 0 : pread(m->fds[i], text, sizeof(text) - 1, 0);
+		ssize_t n = !files[i].name || m->fds[i] < 0 ? 0 : pread(m->fds[i], text, sizeof(text) - 1, 0);
 
 		/* Without the others there is still the usage: pressure is EOPNOTSUPP where the kernel was started with psi=0. */
 		if (n < 0 && (i == 0 || errno == ENODEV))

@@ -18,7 +18,7 @@
 #include "lib/err.h"
 #include "lib/macros.h"
 
-/* One reading: bytes and counts from the kernel; -1 for what it does not report. */
+/* One reading of the kernel's counters: bytes and counts; -1 for values that the kernel does not report. */
 struct memory {
 	int64_t limit; /* -1 also for "no limit"; v1: the smallest of its own limit and those above it */
 	int64_t own_limit; /* the limit of this cgroup alone */
@@ -63,13 +63,13 @@ static inline int64_t memory_ray(const struct memory *m)
 #define MEMCG_FILES_MAX 7
 #define MEMCG_PATH_MAX 512
 
-/* Where a memory cgroup stands in a file tree, and what of its hierarchy can be seen there. */
+/* The place of a memory cgroup in a file tree, and what is visible of its hierarchy there. */
 struct memcg_place {
 	char path[MEMCG_PATH_MAX]; /* below the container's root */
 	char cgroup[MEMCG_PATH_MAX]; /* as /proc/PID/cgroup has it */
 	size_t top; /* the length of the mount point in path: cgroups above it cannot be seen */
 	int version; /* 1 or 2 */
-	bool own; /* the process's own, not one around it */
+	bool own; /* it is the process's own cgroup, not a cgroup above */
 	bool whole; /* the mount shows this container's cgroup and what is below it, and nothing else */
 	bool writable; /* the mount is writable: processes may make cgroups, and move to others that it shows */
 	bool local_events; /* v2 mounted with memory_localevents: a cgroup does not count what happens below it */
@@ -77,7 +77,7 @@ struct memcg_place {
 
 struct memcg {
 	int version; /* 1 or 2 */
-	bool own; /* the process's own, not one around it */
+	bool own; /* it is the process's own cgroup, not a cgroup above */
 	char path[MEMCG_PATH_MAX]; /* below the container's root, for messages */
 	int fds[MEMCG_FILES_MAX]; /* -1 where the kernel has no such file */
 };
@@ -101,7 +101,7 @@ int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_pa
 /* Whether a mountinfo shows v2 mounted so that a cgroup does not count what happens below it. Pure. */
 bool memcg_local_events(const char *mountinfo_text);
 
-/* The same, with everything that mountinfo shows of it. */
+/* Does the same as memcg_find, and returns everything that mountinfo shows about the cgroup. */
 int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct memcg_place *ret_place, struct err *err);
 
 /*
@@ -112,14 +112,15 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
 void memcg_place_to_container(struct memcg_place *place);
 
 /*
- * The cgroup whose directory is made (below the root that place was found in) was made for the container, whose process at place may
- * have been moved since: sets place to it. False: made is not below the same mount.
+ * Sets place to the cgroup that was made for the container. `made` is its directory, below the root in which place was found. The
+ * process at place may have been moved out of it since. Returns false if `made` is not below the same mount.
  */
 bool memcg_place_to_made(struct memcg_place *place, const char *made);
 
 /*
- * place was found, but not as the process's own: our cgroup namespace hides the names above us ("/../../scope"). That of a process
- * beside it is known: home. Sets place to where it is by what both have in common. False: that is not known, or cannot be seen.
+ * For a place that is not the process's own cgroup, because our cgroup namespace hides the names above us ("/../../scope"): sets
+ * place to the process's own cgroup, which follows from home, the known place of a neighbouring process. Returns false if it does
+ * not follow, or cannot be seen.
  */
 bool memcg_place_beside(const struct memcg_place *home, struct memcg_place *place);
 
@@ -133,10 +134,10 @@ int cgroup_find(const char *controller, const char *cgroup_text, const char *mou
  */
 int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct err *err);
 
-/* Reads only its path in /proc/PID/cgroup, which is much quicker. */
+/* Reads only the path of the process's cgroup in /proc/PID/cgroup, which is much quicker. */
 int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version);
 
-/* Opens the memory cgroup of the container of process pid, or one at a place. */
+/* Open the memory cgroup of the container of process pid, or the memory cgroup at a place. */
 int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err);
 int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err);
 void memcg_close(struct memcg *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit that holds for a memory cgroup although it is set above. */
+/* Finds a limit that applies to a memory cgroup but is set on a cgroup above it. */
 #include "sidecar/sample/memcg_above.h"
 
 #include <fcntl.h>

@@ -13,12 +13,12 @@
 struct memcg_above {
 	int root_fd; /* the owner's */
 	struct memcg_place place; /* of the container */
-	int limit_fds[MEMCG_ABOVE_MAX]; /* the nearest first; -1: it has no limit file */
+	int limit_fds[MEMCG_ABOVE_MAX]; /* the limit files, that of the nearest cgroup first; -1: the cgroup has none */
 	size_t ends[MEMCG_ABOVE_MAX]; /* the length of each path within the container's path */
 	size_t n;
-	size_t tightest; /* which of them is open in memcg, with memcg.version */
+	size_t tightest; /* the index of the cgroup that is open in memcg, if memcg.version is not 0 */
 	struct memcg memcg; /* version 0: none has a limit */
-	bool applied; /* by the last call */
+	bool applied; /* the last call of memcg_above_apply replaced counters */
 	int64_t looked_ns;
 };
 
@@ -27,14 +27,14 @@ void memcg_above_init(struct memcg_above *a, int root_fd, const struct memcg_pla
 void memcg_above_close(struct memcg_above *a);
 
 /*
- * memory holds the counters of the container's own cgroup. If a limit above is lower than its own, the counters of the cgroup with
- * that limit replace them, except own_limit, the OOM kills and the pressure. Reads the limits once a second.
+ * Corrects *memory, the counters of the container's own cgroup: if a limit above is lower than its own limit, the counters of the
+ * cgroup with that limit replace them, except own_limit, the OOM kills and the pressure. Reads the limits once a second.
  */
 void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *memory);
 
 /*
  * The path, from the top of the mount, of the cgroup that supplied the counters at the last call;
- * NULL: the container's own did.
+ * NULL if the container's own cgroup did.
  */
 const char *memcg_above_name(const struct memcg_above *a);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the memory cgroup of a process from /proc/PID/cgroup and mountinfo. */
+/* Finds the memory cgroup of a process from /proc/PID/cgroup and mountinfo. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -142,7 +142,7 @@ int memcg_find_place(const char *cgroup_text, const char *mountinfo_text, struct
 
 void memcg_place_to_container(struct memcg_place *place)
 {
-	const char *isolated = strstr(place->path + place->top, "/" ISOLATION_NODE_PREFIX);
+	const char *isolated = isolation_node(place->path + place->top);
 	size_t len = strlen(place->path), cut = place->whole ? len - place->top : isolated ? strlen(isolated) : 0;
 
 	/* A name like Ray's above what is known of the container is not below it. */

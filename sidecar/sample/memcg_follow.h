@@ -12,8 +12,8 @@ struct memcg_follow {
 };
 
 enum memcg_move {
-	MEMCG_MOVE_UNKNOWN, /* its cgroup cannot be read, or is one of another version */
-	MEMCG_MOVE_NONE, /* it is in the container's cgroup, or in one that was found before */
+	MEMCG_MOVE_UNKNOWN, /* its cgroup cannot be read, or has another version */
+	MEMCG_MOVE_NONE, /* it is in the container's cgroup, or in a cgroup that was found before */
 	MEMCG_MOVE_NEW, /* it is in a cgroup that was not found before */
 };
 

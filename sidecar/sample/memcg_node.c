@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counters of one memory cgroup. */
+/* Reads the counters of one memory cgroup. */
 #include "sidecar/sample/memcg_node.h"
 
 #include <errno.h>
@@ -44,6 +44,7 @@ static void parse(struct memcg_node *node, size_t file, const char *text)
 
 bool memcg_node_read(struct memcg_node *node)
 {
+	node->usage_before = node->usage;
 	for (size_t i = 0; i < MEMCG_NODE_FILES; i++) {
 		char text[COUNTER_TEXT_MAX];
 		ssize_t n = node->fds[i] < 0 ? 0 : pread(node->fds[i], text, sizeof(text) - 1, 0);
@@ -68,7 +69,7 @@ bool memcg_node_open(struct memcg_node *node, int root_fd, int version, const ch
 {
 	const char *const *files = version == 1 ? v1_files : v2_files;
 
-	*node = (struct memcg_node){ .kills = -1, .ooms = -1, .usage = -1, .limit = -1, .peak = -1 };
+	*node = (struct memcg_node){ .kills = -1, .ooms = -1, .usage = -1, .limit = -1, .peak = -1, .usage_before = -1 };
 	snprintf(node->path, sizeof(node->path), "%s", path);
 	for (size_t i = 0; i < MEMCG_NODE_FILES; i++) {
 		char file[sizeof(node->path) + 64];

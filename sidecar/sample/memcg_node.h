@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counters of one memory cgroup, whose files stay open so that they can be read right after an OOM kill. */
+/* Reads the counters of one memory cgroup. Its files stay open, so that they can be read right after an OOM kill. */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_NODE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_NODE_H
 
@@ -12,10 +12,11 @@ struct memcg_node {
 	int fds[MEMCG_NODE_FILES];
 	bool outside; /* it is not below the container's own; a process of the container was moved there */
 	bool only_limits; /* it is above such a cgroup, and its limit applies to it; its kills are counted there */
-	/* As last read; -1 for what the kernel does not tell. */
+	/* The values of the last reading; -1 if the kernel does not report them. */
 	int64_t kills; /* OOM kills of its processes; on v2 also of those below it */
 	int64_t ooms; /* v2: how often the kernel killed at the limit of this cgroup, or of a cgroup below it */
 	int64_t usage, limit, peak;
+	int64_t usage_before; /* at the reading before the last; -1: there was none */
 	int64_t kills_before, ooms_before; /* before anything had happened */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cgroup of a container that has the host's cgroup namespace. */
+/* Finds the cgroup of a container that has the host's cgroup namespace. */
 #include "sidecar/sample/memcg_search.h"
 
 #include <dirent.h>

@@ -11,11 +11,11 @@
 
 #define MEMCG_SEARCH_VISITS_MAX 4096 /* directories looked at: a node has a few for each of its pods */
 #define MEMCG_SEARCH_DEPTH_MAX 6
-#define MEMCG_SEARCH_NAME_MIN 32 /* a shorter name may be somebody else's too */
+#define MEMCG_SEARCH_NAME_MIN 32 /* bytes; a shorter name may be that of another container's cgroup, too */
 
 /*
- * place is not the process's own cgroup. Searches below it for the process's own and sets place to
- * it; false: place is unchanged.
+ * For a place that is not the process's own cgroup: searches for the process's own cgroup below it,
+ * and sets place to that. Returns false, with place unchanged, if it is not found.
  */
 bool memcg_search(int root_fd, struct memcg_place *place);
 

@@ -11,6 +11,7 @@
 #include "sidecar/sample/memcg_testing.h"
 
 #define ID "cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope"
+#define RAY "/ray-node_3cb1263b95d0db9f539ce8c30d842630dec56b7b26623af056ab6244"
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod94eb36cd.slice"
 /* What a privileged pod's mountinfo says to a sidecar in a cgroup namespace of its own. */
 #define MOUNT "30 1 0:26 /../../../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
@@ -30,7 +31,7 @@ static int tree_setup(void **state)
 	fake_root_init(&t);
 	make(&t, "/system.slice/containerd.service");
 	make(&t, "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1.slice/cri-containerd-1.scope");
-	make(&t, POD "/" ID "/ray_node_1/user/non-ray");
+	make(&t, POD "/" ID RAY "/user/non-ray");
 	*state = &t;
 	return 0;
 }
@@ -47,7 +48,7 @@ static void the_containers_cgroup_is_found_by_its_name(void **state)
 	} rows[] = {
 		{ "/../" ID, "/sys/fs/cgroup" POD "/" ID },
 		{ "/../../" ID, "/sys/fs/cgroup" POD "/" ID },
-		{ "/../" ID "/ray_node_1/user/non-ray", "/sys/fs/cgroup" POD "/" ID }, /* Ray moved it below */
+		{ "/../" ID RAY "/user/non-ray", "/sys/fs/cgroup" POD "/" ID }, /* Ray moved it below */
 		{ "/../cri-containerd-77b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope", NULL },
 		{ "/../cri-containerd-1.scope", NULL }, /* too short to be one only */
 		{ "/..", NULL },
@@ -74,12 +75,12 @@ static void a_name_like_rays_around_the_container_is_not_below_it(void **state)
 	struct fake_root *t = *state;
 	struct memcg_place place;
 
-	make(t, "/ray_node_of_somebody/with/a/long/name/that/goes/on/and/on/and/on/and/on");
-	make(t, "/ray_node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
+	make(t, "/ray-node_of_somebody/with/a/long/name/that/goes/on/and/on/and/on/and/on");
+	make(t, "/ray-node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
 	assert_int_equal(memcg_find_place("0::/../docker-46b3e0a4df44b752b841aecca454e6e7\n", MOUNT, &place, NULL), 0);
 	assert_true(memcg_search(t->fd, &place));
 	memcg_place_to_container(&place);
-	assert_string_equal(place.path, "/sys/fs/cgroup/ray_node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
+	assert_string_equal(place.path, "/sys/fs/cgroup/ray-node_of_somebody_else/of/a/long/name/docker-46b3e0a4df44b752b841aecca454e6e7");
 	assert_string_equal(place.cgroup, "/../docker-46b3e0a4df44b752b841aecca454e6e7");
 }
 

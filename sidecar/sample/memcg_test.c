@@ -91,7 +91,7 @@ static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
 }
 
 /* As the sidecar sees it, whose own cgroup is its namespace's root. */
-static void a_cgroup_that_others_may_be_in_is_told_from_the_processs_own(void **state)
+static void a_shared_cgroup_is_distinguished_from_the_processs_own(void **state)
 {
 	static const struct {
 		const char *cgroup, *root;
@@ -131,14 +131,14 @@ static void a_container_that_made_cgroups_below_and_moved_is_still_the_container
 		const char *cgroup, *root, *path;
 	} rows[] = {
 		/* Seen from the sidecar: all that the mount shows is the container's. */
-		{ "/../cri-1.scope/ray_node_9/user/non-ray", "/../cri-1.scope", "/sys/fs/cgroup" },
+		{ "/../cri-1.scope/ray-node_9/user/non-ray", "/../cri-1.scope", "/sys/fs/cgroup" },
 		{ "/../cri-1.scope/init", "/../cri-1.scope", "/sys/fs/cgroup" },
 		{ "/../cri-1.scope", "/../cri-1.scope", "/sys/fs/cgroup" },
 		/* Seen from the machine: only what Ray made is known not to be the container's own. */
 		{ "/slurm/job_1/ray_node_9/system/leaf", "/", "/sys/fs/cgroup/slurm/job_1" },
 		{ "/slurm/job_1/step_0", "/", "/sys/fs/cgroup/slurm/job_1/step_0" },
 		{ "/docker/abc/afterglow-1", "/docker/abc", "/sys/fs/cgroup/afterglow-1" },
-		{ "/ray_node_9/user/workers", "/", "/sys/fs/cgroup" },
+		{ "/ray-node_9/user/workers", "/", "/sys/fs/cgroup" },
 		/* The machine's whole hierarchy, seen from a sidecar far from the container. */
 		{ "/../../../system/ray", "/../../..", "/sys/fs/cgroup/system/ray" },
 	};
@@ -164,7 +164,7 @@ static void a_cgroup_beside_a_known_one_is_found_without_the_names_above(void **
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../pod2/x", "/cg/kubepods/pod2/x" },
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/../other", "/cg/kubepods/pod1/other" },
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/..", "/cg/kubepods/pod1" },
-		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../../ray_node/user", "/cg/ray_node/user" },
+		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../../ray-node/user", "/cg/ray-node/user" },
 		{ "/../../a/b", "/cg/a/b", "/../../c", "/cg/c" },
 		/* Above the mount, below an unknown name, or beside a home that is not known by what leads up. */
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../../../x", NULL },
@@ -555,7 +555,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layout_of_cgroups_leads_to_the_right_directory),
-		cmocka_unit_test(a_cgroup_that_others_may_be_in_is_told_from_the_processs_own),
+		cmocka_unit_test(a_shared_cgroup_is_distinguished_from_the_processs_own),
 		cmocka_unit_test(a_container_that_made_cgroups_below_and_moved_is_still_the_container),
 		cmocka_unit_test(a_cgroup_beside_a_known_one_is_found_without_the_names_above),
 		cmocka_unit_test(a_launcher_that_was_moved_at_once_leaves_the_cgroup_that_was_made_for_it),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory cgroups in which a container's processes may be, besides its own. */
+/* Watches the memory cgroups, besides the container's own, in which its processes may be. */
 #include "sidecar/sample/memcg_tree.h"
 
 #include <dirent.h>
@@ -15,6 +15,7 @@
 #include "lib/units.h"
 #include "sidecar/sample/rootfd.h"
 
+#define FULL 0.95 /* of a limit: the OOM killer comes when nothing more can be freed */
 #define WALK_SHARE 50 /* a walk takes at most this part of the time */
 #define ALMOST_NEVER_NS (10 * NS_PER_SEC) /* between walks that nothing asked for */
 #define LOST_MATTERS_NS (10 * NS_PER_SEC) /* an OOM kill that explains an end is not older */
@@ -62,8 +63,8 @@ static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool 
 }
 
 /*
- * Between the kill and the removal its files may have been read only in part: the peak, which is read last, may be that of before.
- * So a limit of its own is enough on v1.
+ * Whether the cgroup ran out of memory before it was removed. Between the kill and the removal its files may have been read only in
+ * part, and the peak, which is read last, may be older than the kill. So on v1 it is enough that the cgroup has a limit.
  */
 static bool ran_out_before_it_went(const struct memcg_tree *t, const struct memcg_node *node)
 {
@@ -406,6 +407,11 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 			found = node;
 	}
 	return found || !t->gone.path[0] ? found : &t->gone;
+}
+
+bool memcg_tree_was_full(const struct memcg_node *node)
+{
+	return node->limit > 0 && (double)MAX(node->usage, node->usage_before) >= FULL * (double)node->limit;
 }
 
 const struct memcg_node *memcg_tree_tightest(const struct memcg_tree *t)

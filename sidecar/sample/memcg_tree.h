@@ -3,16 +3,16 @@
  * Watches the other memory cgroups that a container's processes may be in: those below the
  * container's own, and those to which a process was moved (memcg_follow.h).
  *
- * Theory of operation: on cgroup v1 an OOM kill is counted in the victim's own cgroup alone, on v2
- * in all above it too (but with the mount option memory_localevents). A limit may be set below the
- * container's cgroup on both. So the tree below is walked, and each cgroup's counters stay open so
- * that they can be read right after a kill (memcg_node.h). cgroups are made and removed only by
- * mkdir and rmdir, which inotify reports. So if there is none below, a look costs one read that
+ * Theory of operation: cgroup v1 counts an OOM kill only in the victim's own cgroup; v2 counts it in
+ * all cgroups above, too (except with the mount option memory_localevents). On both, a limit may be
+ * set below the container's cgroup. So the tree below is walked, and each cgroup's counters stay open
+ * so that they can be read right after a kill (memcg_node.h). cgroups are made and removed only by
+ * mkdir and rmdir, which inotify reports. So if there is no cgroup below, a look costs one read that
  * returns at once. If inotify is refused, the number of links of the container's directory shows
  * almost as much.
  *
- * A hostile container may make thousands. The limits below bound how many are kept, how deep, and how many directories a walk
- * visits. memcg_tree_unseen names what lies beyond them, or came and went between two looks.
+ * A hostile container may make thousands of cgroups. The limits below bound how many are kept, how deep they are, and how many
+ * directories a walk visits. memcg_tree_unseen names what is beyond these limits, or came and went between two looks.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TREE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TREE_H
@@ -43,11 +43,11 @@ struct memcg_tree {
 	struct memcg_follow follow;
 	int64_t followed_ns; /* the last look at where the command is */
 	int64_t lost_ns; /* since when cgroups that are gone may have counted more kills; 0: none */
-	bool walks; /* set by the owner: the container's cgroup belongs to it alone, so those below do too */
+	bool walks; /* set by the owner: only the container uses its cgroup, and so the cgroups below */
 	bool changed; /* a walk is due */
-	bool incomplete; /* some below have no counters yet: on v2 they get them when a controller is handed down, unannounced */
-	bool too_many; /* more than are kept */
-	bool hidden; /* a process was moved to where nothing can be seen */
+	bool incomplete; /* some cgroups below have no counters yet: v2 adds them, without an event, when a controller is enabled */
+	bool too_many; /* there are more cgroups than are kept */
+	bool hidden; /* a process was moved to a cgroup that cannot be seen */
 };
 
 /*
@@ -69,9 +69,9 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now);
  */
 void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns);
 
-/* OOM kills that the container's own counter does not show. */
+/* The number of OOM kills that the container's own counter does not show. */
 int64_t memcg_tree_kills(const struct memcg_tree *t);
-/* Those of them in cgroups outside; their victims may be foreign processes. */
+/* The number of these kills that came in cgroups outside of the container's; their victims may be foreign processes. */
 int64_t memcg_tree_kills_outside(const struct memcg_tree *t);
 
 /* Ignore the kills so far, or count all kills below in the container's life. */
@@ -79,15 +79,21 @@ void memcg_tree_forget(struct memcg_tree *t);
 void memcg_tree_count_from_start(struct memcg_tree *t);
 
 /*
- * The cgroup at the limit of which the kernel has killed since then; NULL: none is known. Valid
- * until the next look.
+ * The cgroup at the limit of which the kernel has killed since the last memcg_tree_forget; NULL: none
+ * is known. Valid until the next look.
  */
 const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t);
+
+/*
+ * Whether that cgroup was near its limit in one of the last two looks. To be asked right after the
+ * look that shows the kill: later the victim's memory is gone.
+ */
+bool memcg_tree_was_full(const struct memcg_node *node);
 
 /* The cgroup with the least room up to its limit; NULL: none has a limit. */
 const struct memcg_node *memcg_tree_tightest(const struct memcg_tree *t);
 
-/* Its path below the container's cgroup: "ray_node_1/user"; or from the top if it is outside. */
+/* Its path below the container's cgroup: "ray-node_1/user"; or from the top if it is outside. */
 const char *memcg_tree_name(const struct memcg_tree *t, const struct memcg_node *node);
 
 /*

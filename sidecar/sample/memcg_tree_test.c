@@ -156,23 +156,23 @@ static void the_limit_that_ran_out_is_found_on_v2(void **state)
 	const struct memcg_node *node;
 
 	begin(t, 2);
-	put_v2(t, "cg/job/c/ray_node_1", 0, 0, "900\n", "max\n");
-	put_v2(t, "cg/job/c/ray_node_1/user", 0, 0, "800\n", "1000\n");
-	put_v2(t, "cg/job/c/ray_node_1/user/workers", 0, 0, "800\n", "max\n");
-	put_v2(t, "cg/job/c/ray_node_1/system", 5, 5, "100\n", "500\n"); /* long ago */
+	put_v2(t, "cg/job/c/ray-node_1", 0, 0, "900\n", "max\n");
+	put_v2(t, "cg/job/c/ray-node_1/user", 0, 0, "800\n", "1000\n");
+	put_v2(t, "cg/job/c/ray-node_1/user/workers", 0, 0, "800\n", "max\n");
+	put_v2(t, "cg/job/c/ray-node_1/system", 5, 5, "100\n", "500\n"); /* long ago */
 	look(t, T0);
 	memcg_tree_forget(&t->t);
 	assert_null(memcg_tree_ran_out(&t->t));
 	/* The kernel counts "oom" where the limit was and above; "oom_kill" where the victim was and above. */
-	put_v2(t, "cg/job/c/ray_node_1", 6, 6, "900\n", "max\n");
-	put_v2(t, "cg/job/c/ray_node_1/user", 1, 1, "990\n", "1000\n");
-	put_v2(t, "cg/job/c/ray_node_1/user/workers", 0, 1, "980\n", "max\n");
+	put_v2(t, "cg/job/c/ray-node_1", 6, 6, "900\n", "max\n");
+	put_v2(t, "cg/job/c/ray-node_1/user", 1, 1, "990\n", "1000\n");
+	put_v2(t, "cg/job/c/ray-node_1/user/workers", 0, 1, "980\n", "max\n");
 	look(t, T0 + NS_PER_MS);
 	node = memcg_tree_ran_out(&t->t);
 	assert_non_null(node);
-	assert_string_equal(memcg_tree_name(&t->t, node), "ray_node_1/user");
+	assert_string_equal(memcg_tree_name(&t->t, node), "ray-node_1/user");
 	assert_int_equal(node->limit, 1000);
-	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_tightest(&t->t)), "ray_node_1/user");
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_tightest(&t->t)), "ray-node_1/user");
 	memcg_tree_forget(&t->t);
 	assert_null(memcg_tree_ran_out(&t->t));
 }
@@ -193,6 +193,21 @@ static void the_limit_that_ran_out_is_found_on_v1(void **state)
 	put_v1(t, "cg/job/c/b", 0, "10\n", "2000\n", "1999\n");
 	look(t, T0 + NS_PER_MS);
 	assert_null(memcg_tree_ran_out(&t->t));
+}
+
+/* The sample that shows a kill may come when the victim's memory is gone, and then the one before tells. */
+static void that_a_limit_was_full_is_known_for_two_looks(void **state)
+{
+	struct tree *t = *state;
+
+	begin(t, 1);
+	put_v1(t, "cg/job/c/b", 0, "1990\n", "2000\n", "2000\n");
+	look(t, T0);
+	put_v1(t, "cg/job/c/b", 1, "10\n", "2000\n", "2000\n");
+	look(t, T0 + NS_PER_MS);
+	assert_true(memcg_tree_was_full(memcg_tree_ran_out(&t->t)));
+	look(t, T0 + 2 * NS_PER_MS);
+	assert_false(memcg_tree_was_full(memcg_tree_ran_out(&t->t)));
 }
 
 static void cgroups_made_later_are_noticed(void **state)
@@ -260,7 +275,7 @@ static void without_inotify_the_number_of_links_tells(void **state)
 	assert_int_equal(memcg_tree_kills(&t->t), 1);
 }
 
-static void a_cgroup_that_came_and_went_is_said_to_be_unseen(void **state)
+static void a_cgroup_that_came_and_went_is_reported_as_unseen(void **state)
 {
 	struct tree *t = *state;
 
@@ -308,7 +323,7 @@ static void on_v2_nothing_is_lost_with_a_cgroup_below(void **state)
 	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_MS));
 }
 
-static void thousands_of_cgroups_are_bounded_and_said_to_be_unseen(void **state)
+static void thousands_of_cgroups_are_bounded_and_reported_as_unseen(void **state)
 {
 	struct tree *t = *state;
 	char deep[MEMCG_PATH_MAX] = "cg/job/c";
@@ -377,26 +392,26 @@ static void a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known(void *
 	struct tree *t = *state;
 
 	begin(t, 2);
-	put_v2(t, "cg/ray_node_1", 2, 4, "5\n", "max\n");
-	put_v2(t, "cg/ray_node_1/user", 2, 4, "800\n", "900\n");
-	put_v2(t, "cg/ray_node_1/user/workers", 0, 3, "700\n", "max\n");
-	put(t, "proc/8/cgroup", "0::/ray_node_1/user/workers\n");
+	put_v2(t, "cg/ray-node_1", 2, 4, "5\n", "max\n");
+	put_v2(t, "cg/ray-node_1/user", 2, 4, "800\n", "900\n");
+	put_v2(t, "cg/ray-node_1/user/workers", 0, 3, "700\n", "max\n");
+	put(t, "proc/8/cgroup", "0::/ray-node_1/user/workers\n");
 	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	memcg_tree_follow(&t->t, 8, T0);
 	look(t, T0);
 	/* Of the two above it only the one with a limit. */
 	assert_int_equal(t->t.n_nodes, 2);
-	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_tightest(&t->t)), "/ray_node_1/user");
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_tightest(&t->t)), "/ray-node_1/user");
 	assert_null(memcg_tree_ran_out(&t->t));
-	put_v2(t, "cg/ray_node_1/user", 3, 5, "800\n", "900\n");
-	put_v2(t, "cg/ray_node_1/user/workers", 0, 4, "700\n", "max\n");
+	put_v2(t, "cg/ray-node_1/user", 3, 5, "800\n", "900\n");
+	put_v2(t, "cg/ray-node_1/user/workers", 0, 4, "700\n", "max\n");
 	look(t, T0 + NS_PER_MS);
 	/* v2 counts the kill in both, and it is one. */
 	assert_int_equal(memcg_tree_kills(&t->t), 1);
 	assert_int_equal(memcg_tree_kills_outside(&t->t), 1);
-	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/ray_node_1/user");
+	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/ray-node_1/user");
 	/* A process that is moved into it makes it one that counts. */
-	put(t, "proc/9/cgroup", "0::/ray_node_1/user\n");
+	put(t, "proc/9/cgroup", "0::/ray-node_1/user\n");
 	put(t, "proc/9/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	memcg_tree_follow(&t->t, 9, T0 + 2 * NS_PER_MS);
 	assert_int_equal(t->t.n_nodes, 2);
@@ -458,14 +473,15 @@ int main(void)
 		TEST(with_local_events_v2_is_summed_as_well),
 		TEST(the_limit_that_ran_out_is_found_on_v2),
 		TEST(the_limit_that_ran_out_is_found_on_v1),
+		TEST(that_a_limit_was_full_is_known_for_two_looks),
 		TEST(cgroups_made_later_are_noticed),
 		TEST(what_went_before_its_parent_was_watched_is_unseen),
 		TEST(counters_that_come_later_are_found),
 		TEST(without_inotify_the_number_of_links_tells),
-		TEST(a_cgroup_that_came_and_went_is_said_to_be_unseen),
+		TEST(a_cgroup_that_came_and_went_is_reported_as_unseen),
 		TEST(one_that_ran_out_is_known_after_it_is_gone),
 		TEST(on_v2_nothing_is_lost_with_a_cgroup_below),
-		TEST(thousands_of_cgroups_are_bounded_and_said_to_be_unseen),
+		TEST(thousands_of_cgroups_are_bounded_and_reported_as_unseen),
 		TEST(hostile_files_and_links_are_no_cgroups),
 		TEST(a_process_that_was_moved_is_followed),
 		TEST(a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known),

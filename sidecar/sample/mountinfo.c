@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of /proc/PID/mountinfo. */
+/* Parses a line of /proc/PID/mountinfo. */
 #include "sidecar/sample/mountinfo.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line of /proc/PID/mountinfo. Pure. Long fields are cut. */
+/* Parses a line of /proc/PID/mountinfo. Pure. Long fields are cut. */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_MOUNTINFO_H
 #define AFTERGLOW_SIDECAR_SAMPLE_MOUNTINFO_H
 
@@ -15,7 +15,7 @@ struct mount {
 	char super_options[MOUNT_FIELD_MAX]; /* of the filesystem: a v1 cgroup's controllers */
 };
 
-/* "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS"; false for anything shorter. */
+/* Parses "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS"; returns false for a shorter line. */
 bool mount_parse(const char *line, struct mount *ret_mount);
 
 #endif

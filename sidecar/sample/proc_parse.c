@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading what /proc/PID files say. */
+/* Parses the files of /proc/PID. */
 #include "sidecar/sample/proc_parse.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the processes of a container, and which of them have most. */
+/* Reads the memory of a container's processes, and finds the largest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,10 +113,12 @@ bool process_is_active(const struct process_table *t, const struct entry *e)
 
 bool process_measure(struct process_table *t, struct entry *e, int64_t now_ns)
 {
-	int64_t before = e->ended ? 0 : entry_own(e), change;
+	bool lived = !e->ended;
+	int64_t before = lived ? entry_own(e) : 0, change;
 
 	e->ended = !read_memory(t, e);
 	if (e->ended) {
+		t->ends += lived;
 		t->own -= before;
 		e->rss = e->shared = 0;
 		e->quiet = REST_AFTER;

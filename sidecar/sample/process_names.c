@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the processes of a container, and what they make of them. */
+/* Reads the names of a container's processes, and finds the components to which they belong. */
 #include <string.h>
 
 #include "lib/units.h"
@@ -12,12 +12,12 @@
  */
 #define YOUNG_NS NS_PER_SEC
 #define NAME_FRESH_NS (100 * NS_PER_MS) /* never more often than this */
-#define NAME_STALE_TOP_NS (2 * NS_PER_SEC) /* of the largest */
-#define NAME_STALE_NS (30 * NS_PER_SEC) /* of the others, or */
-#define NAME_STALE_EACH_NS (60 * NS_PER_MS) /* this for each process, where that is longer: a ten-thousandth of a core */
+#define NAME_STALE_TOP_NS (2 * NS_PER_SEC) /* for the largest processes */
+#define NAME_STALE_NS (30 * NS_PER_SEC) /* for all other processes, or */
+#define NAME_STALE_EACH_NS (60 * NS_PER_MS) /* this times the number of processes, if that is longer: a ten-thousandth of a core */
 #define NAME_CHANGE ((int64_t)1 << 20) /* bytes of RSS-SHR */
 #define NAME_AGAIN_NS (10 * NS_PER_MS) /* the time that must pass for each name: a thousandth of a core */
-#define NAME_FIRST_NS (2 * NS_PER_MS) /* likewise, of one that was never read */
+#define NAME_FIRST_NS (2 * NS_PER_MS) /* the same for a name that was never read */
 #define NAMES_SAVED_NS (640 * NS_PER_MS) /* no more time than this counts, so that one sample does not take long */
 #define NAMES_LOOKS_MAX 512 /* entries looked at in one sample */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process is called, in as little memory as it takes. */
+/* Keeps the names of a process in as little memory as possible. */
 #include "sidecar/sample/process_title.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a process: its name, its command line, and the component that it belongs to because
- * of them. They are in one block of memory that is as long as the texts, because a node has
+ * Keeps the names of a process: its name, its command line, and the component that follows from
+ * them. They are in one block of memory that is as long as the texts, because a node has
  * thousands of processes and most names are short.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESS_TITLE_H
@@ -18,7 +18,7 @@ struct process_title {
 	char text[]; /* name, command line, component's label, each with its final NUL */
 };
 
-/* NULL: no memory. The caller frees it with free. */
+/* Makes a title, which the caller frees with free. NULL: there is no memory. */
 struct process_title *process_title_new(const char name[static PROCESS_NAME_MAX], const char command[static PROCESS_COMMAND_MAX]);
 
 bool process_title_is(const struct process_title *t, const char *name, const char *command);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a container: who is there. */
+/* Lists the processes of a container. */
 #include "sidecar/sample/processes.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "lib/units.h"
 #include "sidecar/sample/processes_internal.h"
 #include "sidecar/sample/rootfd.h"
 
@@ -57,6 +58,16 @@ bool process_table_dying(const struct process_table *t, pid_t pid)
 	ssize_t n = process_read(t, pid, "stat", text, sizeof(text));
 
 	return n == -ENOENT || n == -ESRCH || (n > 0 && proc_parse_dying(text));
+}
+
+bool process_table_lives_since(const struct process_table *t, pid_t pid, int64_t at_ns)
+{
+	char text[512];
+	unsigned long long start;
+
+	if (process_read(t, pid, "stat", text, sizeof(text)) <= 0 || !proc_parse_start(text, &start) || proc_parse_dying(text))
+		return false;
+	return start <= (unsigned long long)MAX(at_ns, (int64_t)0) / (unsigned long long)(NS_PER_SEC / sysconf(_SC_CLK_TCK));
 }
 
 /* The first entry whose PID is not below pid. */
@@ -120,7 +131,7 @@ static void settle_doubt(struct process_table *t, struct entry *e)
 {
 	e->ours = is_ours(t, e->pid, e->doubtful_ppid);
 	e->doubtful_ppid = 0;
-	/* Nobody asks what others are called. */
+	/* The names of foreign processes are not needed. */
 	if (!e->ours)
 		free(TAKE_PTR(e->title));
 }
@@ -152,6 +163,14 @@ static struct entry *add(struct process_table *t, size_t at, pid_t pid, ino_t in
 	return &t->entries[at];
 }
 
+static void note_end(struct process_table *t, const struct entry *e)
+{
+	if (!e->ours || e->ended)
+		return;
+	t->own -= entry_own(e);
+	t->ends++;
+}
+
 /* The PID is another process's by now. NULL: that is gone, too. */
 static struct entry *replace(struct process_table *t, struct entry *old, ino_t inode)
 {
@@ -159,7 +178,7 @@ static struct entry *replace(struct process_table *t, struct entry *old, ino_t i
 
 	if (!introduce(t, old->pid, inode, &e))
 		return NULL;
-	t->own -= old->ours && !old->ended ? entry_own(old) : 0;
+	note_end(t, old);
 	entry_release(t, old);
 	*old = e;
 	return old;
@@ -179,7 +198,7 @@ static void remove_unseen(struct process_table *t)
 			kept++;
 			continue;
 		}
-		t->own -= e->ours && !e->ended ? entry_own(e) : 0;
+		note_end(t, e);
 		entry_release(t, e);
 	}
 	t->n = kept;
@@ -223,7 +242,7 @@ static int sweep(struct process_table *t, int64_t now_ns, bool all, struct err *
 		struct entry *e = pid > 0 ? listed(t, pid, d->d_ino, &next) : NULL;
 
 		if (!e) {
-			/* Whose a process is that does not fit is not known, unless all are. */
+			/* A process beyond the table's size counts only if all processes of /proc are the container's. */
 			t->count += pid > 0 && t->n >= PROCESSES_MAX && t->launcher == 1;
 			continue;
 		}
@@ -259,4 +278,9 @@ int process_table_sweep_active(struct process_table *t, int64_t now_ns, struct e
 size_t process_table_count(const struct process_table *t)
 {
 	return t->count;
+}
+
+int64_t process_table_ends(const struct process_table *t)
+{
+	return t->ends;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of a container and their memory, swept again and again.
+ * Keeps a table of the processes of a container and their memory, which repeated sweeps update.
  *
- * Memory is RSS minus SHR, as Ray ranks it: what the process alone holds, without the object store
- * that all of them map. A sweep lists /proc and reads statm. Of many processes most rest, so a
- * sweep reads those that change, and some of the others in turn. The statm of those that change
- * stays open (1 us a reading instead of 5); if the process is gone, the descriptor gives ESRCH even
- * if the PID was reused. For those that rest, the inode of their directory shows that they are the
- * same.
+ * Memory is RSS minus SHR, as Ray ranks it: the memory of the process alone, without the object store
+ * that all processes map. A sweep lists /proc and reads statm. If there are many processes, the memory
+ * of most does not change, so a sweep reads those that change, and some of the rest in turn. The statm
+ * of a process that changes stays open (1 us a reading instead of 5); if the process is gone, the
+ * descriptor gives ESRCH even if the PID was reused. For a process that does not change, the inode of
+ * its directory shows that it is still the same process.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
 #define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
@@ -20,7 +20,7 @@
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/proc_parse.h"
 
-/* Further processes are counted, but not tracked. */
+/* The number of processes in the table. Further processes are counted, but not tracked. */
 #define PROCESSES_MAX 12000
 #define PROCESSES_TOP_MAX 32
 
@@ -54,17 +54,19 @@ void process_table_free(struct process_table *t);
 int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err);
 
 /*
- * The same, but with more than a few hundred processes it reads only those with memory that changed
- * lately, the largest and the new ones, and a sixteenth of the others. So it finds a zombie among
- * the others only when their turn comes.
+ * Does the same, but if there are more than a few hundred processes it reads only the processes with
+ * memory that changed lately, the largest and new processes, and a sixteenth of the rest. So it finds
+ * a zombie among the rest only when it is that process's turn.
  */
 int process_table_sweep_active(struct process_table *t, int64_t now_ns, struct err *err);
 
-/* Reads at most max of those that a sweep leaves out, in turn. Returns how many processes it went past: all of them have been read
- * when these add up to their number. */
+/*
+ * Reads at most max of the processes that a sweep leaves out, in turn. Returns how many processes it went past; all have been read
+ * when these numbers add up to the number of processes.
+ */
 size_t process_table_read_resting(struct process_table *t, int64_t now_ns, size_t max);
 
-/* Bytes of RSS-SHR of all, as read last. */
+/* The bytes of RSS-SHR of all processes together, as read last. */
 int64_t process_table_own(const struct process_table *t);
 
 /*
@@ -73,8 +75,10 @@ int64_t process_table_own(const struct process_table *t);
  */
 void process_table_glance(struct process_table *t, int64_t now_ns);
 
-/* Copies the n largest by RSS-SHR, largest first; returns how many. Names are at most two seconds old, and younger
- * than the last MiB of change. */
+/*
+ * Copies the n largest processes by RSS-SHR, the largest first, and returns how many it copied. A name is at most two seconds old, and
+ * was read again since the memory changed by a MiB.
+ */
 size_t process_table_top(struct process_table *t, int64_t now_ns, struct process *ret_top, size_t n);
 
 /*
@@ -87,7 +91,7 @@ void process_table_refresh_names(struct process_table *t, int64_t now_ns);
 /* Whether names of new processes were read since the last sweep, and no more come for now. */
 bool process_table_new_names(const struct process_table *t);
 
-/* All processes of the last sweep by what they are. */
+/* Sums the memory of all processes of the last sweep by component. */
 void process_table_components(const struct process_table *t, struct components *ret_components);
 
 /* The first process of that name, 0 if there is none. */
@@ -99,10 +103,22 @@ pid_t process_table_find(const struct process_table *t, const char *name);
  */
 bool process_table_dying(const struct process_table *t, pid_t pid);
 
+/*
+ * Whether the process that had that PID at at_ns (CLOCK_BOOTTIME) is alive and not dying. While the
+ * kernel writes its core, it is dying.
+ */
+bool process_table_lives_since(const struct process_table *t, pid_t pid, int64_t at_ns);
+
 /* Calls fn for each process of the last sweep; its name may be as old as process_table_refresh_names says. */
 void process_table_each(const struct process_table *t, void (*fn)(const struct process *p, void *arg), void *arg);
 
 /* Processes seen in the last sweep, tracked or not, without those that were found to have ended since. */
 size_t process_table_count(const struct process_table *t);
+
+/*
+ * How many processes have ended since the table was made, as far as sweeps and glances have seen. A
+ * rise tells of an end also where a new process has taken its place in the count.
+ */
+int64_t process_table_ends(const struct process_table *t);
 
 #endif

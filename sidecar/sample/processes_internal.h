@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the modules of the process table share: processes.c lists the processes, process_memory.c
+ * The modules of the process table share these: processes.c lists the processes, process_memory.c
  * reads the memory of each, and process_names.c its name.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_INTERNAL_H
@@ -12,7 +12,7 @@
 #include "sidecar/sample/process_title.h"
 #include "sidecar/sample/processes.h"
 
-/* What a tracked process had at some time, for its growth. */
+/* The memory of a tracked process at an earlier time, from which its growth is computed. */
 struct mark {
 	int64_t at_ns, own;
 };
@@ -20,17 +20,17 @@ struct mark {
 struct entry {
 	pid_t pid;
 	int statm_fd; /* -1: opened for each reading */
-	ino_t inode; /* of its directory: a process that has the PID later has another one */
+	ino_t inode; /* of its directory: a later process with the same PID has another inode */
 	int64_t rss, shared, growth; /* as in struct process */
 	bool ours; /* false: no process of this container */
 	bool seen; /* in the sweep that is under way */
 	bool ended; /* it holds no memory any more: a zombie, if it is still listed */
 	uint8_t quiet; /* readings in a row that found it unchanged */
-	/* Not 0: the sweep that found it did not take it for ours; it must be looked up again. */
+	/* Not 0: the sweep that found it did not take it for ours, and it must be checked again with this parent. */
 	pid_t doubtful_ppid;
-	int64_t first_ns; /* first sight */
+	int64_t first_ns; /* when it was first seen */
 	int64_t named_ns; /* when its name was read, 0: never */
-	int64_t named_own; /* what it had then */
+	int64_t named_own; /* its RSS-SHR at that time, bytes */
 	uint64_t code; /* pages of its program's code */
 	struct process_title *title; /* NULL: not ours */
 	struct mark older, newer;
@@ -45,17 +45,18 @@ struct process_table {
 	size_t n, cap;
 	size_t n_fds; /* descriptors of statm that are open */
 	size_t count;
+	int64_t ends; /* of ours that were seen alive */
 	int64_t own; /* of all ours, as read last */
 	size_t read_at; /* where the next reading of those that rest begins */
 	int64_t named_ns; /* the last process_table_refresh_names */
-	size_t name_at; /* where it goes on */
-	bool new_names; /* some were read for the first time since the last sweep */
-	bool naming; /* some were when names were refreshed last: more may follow */
+	size_t name_at; /* where it continues */
+	bool new_names; /* some names were read for the first time since the last sweep */
+	bool naming; /* the last refresh read some names for the first time, so more may follow */
 	pid_t largest[PROCESSES_TOP_MAX]; /* of the last process_table_top */
 	size_t n_largest;
-	size_t leaders[PROCESSES_TOP_MAX]; /* places of the largest at the last look at all */
+	size_t leaders[PROCESSES_TOP_MAX]; /* indices of the largest entries, when all entries were last compared */
 	size_t n_leaders;
-	int64_t leaders_floor; /* what the others have, at most */
+	int64_t leaders_floor; /* no other entry had more at that time, bytes */
 };
 
 static inline int64_t entry_own(const struct entry *e)
@@ -63,7 +64,7 @@ static inline int64_t entry_own(const struct entry *e)
 	return e->rss - e->shared;
 }
 
-/* Reads proc/PID/FILE into buf with a final NUL; its length, or -errno. */
+/* Reads PID/FILE below proc into buf, with a final NUL. Returns its length, or -errno. */
 ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf, size_t size);
 
 /* The entry of that PID; NULL: there is none. */
@@ -73,12 +74,12 @@ struct entry *process_lookup(const struct process_table *t, pid_t pid);
 void entry_release(struct process_table *t, struct entry *e);
 
 /*
- * Reads the memory of one of our processes, and keeps its descriptor while it changes. If it has
- * none, it counts as ended: false.
+ * Reads the memory of one of our processes, and keeps its descriptor while its memory changes. A
+ * process without memory counts as ended; then returns false.
  */
 bool process_measure(struct process_table *t, struct entry *e, int64_t now_ns);
 
-/* Whether each sweep reads it. */
+/* Whether every sweep reads this process. */
 bool process_is_active(const struct process_table *t, const struct entry *e);
 
 /* Reads the name again if it may have changed, which matters for the largest processes. */
@@ -86,7 +87,7 @@ void process_name_now(struct process_table *t, struct entry *e, int64_t now_ns);
 
 void process_describe(const struct entry *e, struct process *ret_process);
 
-/* To be called when entries came, went or changed: the largest of all must be found again. */
+/* To be called when entries came, went or changed: the largest entries must be found again. */
 void process_leaders_forget(struct process_table *t);
 
 #endif

@@ -242,6 +242,53 @@ static void who_is_gone_is_forgotten(void **state)
 	process_table_free(table);
 }
 
+/* A new one in its place does not hide it. */
+static void each_end_of_a_process_is_counted(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table;
+	int64_t began;
+
+	put_process(t, 30, 1, 10, 5, "helper");
+	put_process(t, 31, 1, 10, 5, "zombie");
+	table = process_table_new(t->fd, 1, NULL);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	began = process_table_ends(table);
+	assert_int_equal(process_table_count(table), 3);
+	drop_process(t, 30);
+	put_process(t, 40, 1, 10, 5, "helper");
+	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_count(table), 3);
+	assert_int_equal(process_table_ends(table) - began, 1);
+	/* One that nobody has waited for ends once. */
+	put_process(t, 31, 1, 0, 0, "zombie");
+	process_table_sweep(table, 3 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_ends(table) - began, 2);
+	drop_process(t, 31);
+	process_table_sweep(table, 4 * NS_PER_SEC, NULL);
+	assert_int_equal(process_table_ends(table) - began, 2);
+	process_table_free(table);
+}
+
+static void a_process_lives_on_if_it_is_the_same_and_not_dying(void **state)
+{
+	static const char lives[] = "30 (python3) t 1 30 30 0 -1 4194304 9 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n";
+	static const char dumps[] = "31 (python3) R 1 31 31 0 -1 4195328 9 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n";
+	const int64_t start_ns = 500 * (NS_PER_SEC / sysconf(_SC_CLK_TCK));
+	struct tree *t = *state;
+	struct process_table *table;
+
+	put(t, 30, "stat", lives, sizeof(lives) - 1);
+	put(t, 31, "stat", dumps, sizeof(dumps) - 1);
+	table = process_table_new(t->fd, 1, NULL);
+	assert_true(process_table_lives_since(table, 30, start_ns + NS_PER_SEC));
+	/* Another has the PID by now. */
+	assert_false(process_table_lives_since(table, 30, start_ns - NS_PER_SEC));
+	assert_false(process_table_lives_since(table, 31, start_ns + NS_PER_SEC));
+	assert_false(process_table_lives_since(table, 32, start_ns + NS_PER_SEC));
+	process_table_free(table);
+}
+
 static void beside_others_only_the_launchers_descendants_count(void **state)
 {
 	struct tree *t = *state;
@@ -505,6 +552,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_process_that_executes_another_program_has_that_ones_name_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_glance_sees_the_largest_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_end_of_a_process_is_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_lives_on_if_it_is_the_same_and_not_dying, setup, teardown),
 		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_many_those_that_rest_are_read_in_turn, setup, teardown),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Ray node in a container was given. */
+/* Reads from raylet's command line what the Ray node in a container was given. */
 #include "sidecar/sample/ray_node.h"
 
 #include <errno.h>

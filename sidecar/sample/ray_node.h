@@ -18,10 +18,10 @@ struct ray_node {
 	int64_t shm_size, shm_used; /* bytes of the tmpfs at /dev/shm; -1: not known */
 	int64_t object_store; /* bytes, --object_store_memory; -1: not known */
 	int64_t memory; /* bytes that tasks may reserve (memory=); -1: not known */
-	int64_t cpus; /* logical ones for tasks (num-cpus), in thousandths; -1: not known. A head without any has 0. */
+	int64_t cpus; /* logical CPUs for tasks (num-cpus), in thousandths; -1: not known. A head that runs no tasks has 0. */
 	bool head;
-	char spill_dir[RAY_NODE_PATH_MAX]; /* where it spills objects to, --fallback_directory; "" not known, or to no directory */
-	pid_t raylet; /* whose command line was read; 0: none yet */
+	char spill_dir[RAY_NODE_PATH_MAX]; /* the directory for spilled objects, --fallback_directory; "": not known, or no directory */
+	pid_t raylet; /* the PID of the raylet that was read; 0: none yet */
 };
 
 #define RAY_NODE_UNKNOWN ((struct ray_node){ .shm_size = -1, .shm_used = -1, .object_store = -1, .memory = -1, .cpus = -1 })
@@ -33,8 +33,8 @@ struct ray_node {
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n);
 
 /*
- * Reads the command line of raylet, unless it was read already; raylet 0: there is none. False: n
- * is unchanged.
+ * Reads the command line of raylet, unless it was read already; raylet 0: there is none. Returns false
+ * if n is unchanged.
  */
 bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet);
 

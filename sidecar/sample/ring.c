@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small file of fixed size that survives the death of its writer. */
+/* Keeps records in a small file of fixed size that survives the death of its writer. */
 #include "sidecar/sample/ring.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small file of fixed size that survives the death of its writer.
+ * Keeps records in a small file of fixed size that survives the death of its writer.
  *
  * Theory of operation: the file is mapped shared and written through the mapping, so
  * that the kernel has each byte at once: a SIGKILL loses only the record that is being
@@ -23,8 +23,8 @@
 #define RING_SERIES_MAX 4
 
 /*
- * The layout of a file. version is that of the records' meaning; a file with another version is
- * refused.
+ * The layout of a file. version changes when the meaning of the records does; a file with another
+ * version is refused.
  */
 struct ring_layout {
 	uint32_t version;
@@ -43,7 +43,7 @@ struct ring {
 
 /* Creates a file (-EEXIST if it exists); on failure nothing is left of it. */
 int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err);
-/* The same, only in the memory of this process. */
+/* Creates a ring that is only in the memory of this process. */
 int ring_create_anonymous(struct ring *r, const struct ring_layout *layout, struct err *err);
 /* Opens an existing file; -EPROTO: it does not have that layout. */
 int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err);
@@ -54,7 +54,7 @@ void ring_add(struct ring *r, uint32_t series, const void *record);
 
 /* The number of records that can be read. */
 size_t ring_count(const struct ring *r, uint32_t series);
-/* The i-th of them, 0 the oldest; NULL if it is incomplete. Valid until ring_add overwrites it. */
+/* The i-th of these records, 0 is the oldest; NULL if it is incomplete. Valid until ring_add overwrites it. */
 const void *ring_at(const struct ring *r, uint32_t series, size_t i);
 /* The newest complete record; NULL: there is none. */
 const void *ring_newest(const struct ring *r, uint32_t series);

@@ -16,8 +16,9 @@
 #define ROOT_WALK_DEPTH_MAX 128 /* directories below each other, each of which holds a descriptor during the walk */
 
 /*
- * flags as in open(2). At most links_max symbolic links are followed, and none on procfs, because
- * most of them are magic: -ELOOP. The caller closes the result; a negative errno on failure.
+ * Opens path; flags as in open(2). Follows at most links_max symbolic links, and none on procfs,
+ * because most of those are magic; otherwise -ELOOP. The caller closes the result; a negative errno on
+ * failure.
  */
 int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max);
 

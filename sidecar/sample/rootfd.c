@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of a container, through an O_PATH descriptor of its root directory. */
+/* Opens files of a container through an O_PATH descriptor of its root directory. */
 #include "sidecar/sample/rootfd.h"
 
 #include <errno.h>

@@ -17,14 +17,14 @@
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err);
 
 /*
- * The same, but refuses symbolic links in the path, and ".." out of dir_fd. A negative errno on
+ * Does the same, but refuses symbolic links in the path, and ".." out of dir_fd. A negative errno on
  * failure.
  */
 int rootfd_open_no_links(int dir_fd, const char *path, int flags);
 
 /*
- * Appends a regular file to out, up to out's ceiling (-EFBIG if it is longer; out keeps what
- * fitted).
+ * Appends the content of a regular file to out. -EFBIG: it is longer than out's ceiling; out has as
+ * much as fitted.
  */
 int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to look again. */
+/* Decides when to take the next sample. */
 #include "sidecar/sample/sampler.h"
 
 #include <stdbool.h>

@@ -20,7 +20,7 @@
  * the limit, and a container that stays at its limit must not cost more than a sample every 15 ms.
  */
 #define SAMPLE_CALM_NS (20 * NS_PER_MS)
-/* Reached 10 MiB below the limit at the rate of one core. */
+/* The shortest delay. It is reached 10 MiB below the limit if one core fills memory. */
 #define SAMPLE_MIN_NS (5 * NS_PER_MS)
 #define SAMPLE_MAX_NS NS_PER_SEC
 
@@ -35,9 +35,9 @@ struct sampler {
 	int64_t last_ns, last_usage; /* 0: no sample yet */
 	int64_t fastest; /* bytes/s */
 	int64_t fastest_ns;
-	int64_t spent_ns; /* of the allowance for samples in haste */
-	int64_t refilled_ns; /* the allowance was last counted anew then */
-	int64_t looked_ns, due_ns; /* the last look, and the next that sampler_next asked for */
+	int64_t spent_ns; /* the part of the allowance for frequent samples that is used up */
+	int64_t refilled_ns; /* when the allowance was last refilled */
+	int64_t looked_ns, due_ns; /* the times of the last look and of the next, as sampler_next decided */
 };
 
 /* Nanoseconds until the next sample. limit < 0: none. Usage and limit in bytes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to sweep over the processes of a container. */
+/* Decides when to sweep over the processes of a container. */
 #include "sidecar/sample/sweep_plan.h"
 
 #include "lib/macros.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The path below a store where cores go. */
+/* Checks the path below a store to which cores are written. */
 #include "sidecar/ship/cores_prefix.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a mounted Secret. */
+/* Reads the credentials of a mounted Secret. */
 #include "sidecar/ship/credentials.h"
 
 #include <errno.h>
@@ -20,6 +20,8 @@ static const struct {
 	{ "session-token", offsetof(struct credentials, session_token) },
 	{ "role-arn", offsetof(struct credentials, role_arn) },
 	{ "web-identity-token", offsetof(struct credentials, web_identity_token) },
+	{ "account-key", offsetof(struct credentials, account_key) },
+	{ "sas-token", offsetof(struct credentials, sas_token) },
 	{ "delegation-token", offsetof(struct credentials, delegation_token) },
 };
 

@@ -17,6 +17,7 @@ struct credentials {
 	/* NULL: there is no such file */
 	char *access_key_id, *secret_access_key, *session_token;
 	char *role_arn, *web_identity_token;
+	char *account_key, *sas_token; /* of Azure */
 	char *delegation_token;
 	char *ca; /* the path of ca.crt, not its text */
 	bool open_to_all; /* every user of the machine may read at least one of the files */

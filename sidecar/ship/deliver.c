@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way of a bundle. Its manifest is read once, at the beginning: what is added
- * while we are at work is the next run's. The manifest goes last, so that who finds it in
- * the store finds all that it lists.
+ * Ships a bundle. Its manifest is read once, at the beginning: a file that is added
+ * to the bundle during the run is shipped by the next run. The manifest is sent last, so
+ * a manifest in the store never lists a file that is missing there.
  */
 #include "sidecar/ship/deliver.h"
 
@@ -73,7 +73,7 @@ static int open_bundle(struct delivery *d, const char *bundle, struct fault *fau
 	return lock_bundle(d, bundle, fault);
 }
 
-/* By a spool that is full, while we waited for it. */
+/* Whether the bundle was removed, because the spool was full, while we waited for the lock. */
 static bool is_removed(int dir_fd)
 {
 	struct stat st;
@@ -123,7 +123,7 @@ static int open_file(const struct delivery *d, const struct plan_item *file, int
 
 /* --- Sending --- */
 
-/* The last try may have got through and only its answer not; or a run before this one, as the notes say. */
+/* The last try may have succeeded without an answer, or the state file may say that an earlier run has sent the file. */
 static bool is_worth_asking(const struct delivery *d, const struct item *item, bool again)
 {
 	return again || item->size > d->store->ops->put_blindly_max || state_was_sent(&d->state, item->name, item->sha256);
@@ -136,7 +136,7 @@ static int send_once(struct delivery *d, const struct item *item, bool again, st
 	progress_begin(&d->progress, item->name, item->size);
 	if (is_worth_asking(d, item, again) && d->store->ops->look(d->store, item, &look, fault) < 0)
 		return -1;
-	if (look == LOOK_UNTOLD && state_was_sent(&d->state, item->name, item->sha256))
+	if (look == LOOK_UNKNOWN && state_was_sent(&d->state, item->name, item->sha256))
 		look = LOOK_SAME;
 	if (look != LOOK_SAME && d->store->ops->put(d->store, item, fault) < 0)
 		return -1;
@@ -151,7 +151,7 @@ static uint32_t any_number(void)
 	return getrandom(&n, sizeof(n), GRND_NONBLOCK) == sizeof(n) ? n : (uint32_t)now_boottime_ns();
 }
 
-/* Notes that the item is there. Bundles have dozens of files: what is noted already costs no write. */
+/* Notes that the store has the item. If that is noted already, nothing is written: a bundle has dozens of files. */
 static void note_sent(struct delivery *d, const struct item *item)
 {
 	bool began = state_has_upload(&d->state, item->name);
@@ -215,11 +215,13 @@ static int send_manifest(struct delivery *d, struct fault *fault)
 
 static void url_of(const struct ship_options *o, char url[static DELIVER_URL_MAX])
 {
-	static const char *const prefix[] = { [STORE_DIRECTORY] = "file://", [STORE_S3] = "s3://", [STORE_WEBHDFS] = "webhdfs://" };
+	static const char *const prefix[] = {
+		[STORE_DIRECTORY] = "file://", [STORE_S3] = "s3://", [STORE_AZURE] = "azure://", [STORE_WEBHDFS] = "webhdfs://",
+	};
 	const char *path = strcmp(o->store.path, "/") == 0 ? "" : o->store.path;
 
-	snprintf(url, DELIVER_URL_MAX, "%s%s%s%s/%s", o->store.tls ? "webhdfss://" : prefix[o->store.kind], o->store.host,
-		 o->store.kind == STORE_S3 && *path ? "/" : "", path, o->as);
+	snprintf(url, DELIVER_URL_MAX, "%s%s%s%s%s%s/%s", o->store.tls ? "webhdfss://" : prefix[o->store.kind], o->store.host,
+		 *o->store.container ? "/" : "", o->store.container, *path && *path != '/' ? "/" : "", path, o->as);
 }
 
 static int open_store(struct delivery *d, struct fault *fault)
@@ -232,11 +234,12 @@ static int open_store(struct delivery *d, struct fault *fault)
 static int run(struct delivery *d, const char *url, struct fault *fault)
 {
 	const struct ship_options *o = d->context.options;
+	const char *endpoint = o->store.kind == STORE_S3 ? o->s3_endpoint : o->store.kind == STORE_AZURE ? o->azure_endpoint : NULL;
 	char where[DELIVER_URL_MAX + 600 + CORES_PREFIX_MAX];
 
 	if (open_bundle(d, o->bundle, fault) < 0 || read_manifest(d, fault) < 0)
 		return -1;
-	snprintf(where, sizeof(where), "%s %s%s%s", url, o->store.kind == STORE_S3 && o->s3_endpoint ? o->s3_endpoint : "",
+	snprintf(where, sizeof(where), "%s %s%s%s", url, endpoint ? endpoint : "",
 		 o->cores_prefix ? " " : "", o->cores_prefix ? o->cores_prefix : "");
 	if (state_open(d->dir_fd, where, &d->state, NULL) < 0)
 		return fault_set(fault, FAULT_MEMORY, STATE_FILE ": out of memory");

@@ -9,7 +9,7 @@
 #include "sidecar/ship/fault.h"
 #include "sidecar/ship/options.h"
 
-#define DELIVER_URL_MAX (2 * STORE_PATH_MAX + 300)
+#define DELIVER_URL_MAX (2 * STORE_PATH_MAX + 400)
 
 /*
  * Ships the bundle that options name, and prints progress to stdout. ret_url is the bundle's URL in

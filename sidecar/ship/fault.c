@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of fault as a table. */
+/* Looks up the kinds of fault in their table, and formats faults. */
 #include "sidecar/ship/fault.h"
 
 #include <stdarg.h>

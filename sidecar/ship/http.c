@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl, with the checks that shall never be off. */
+/* Makes requests with libcurl, with all checks of certificates and redirects turned on. */
 #include "sidecar/ship/http.h"
 
 #include <curl/curl.h>
@@ -115,10 +115,10 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 }
 
 /*
- * Signed by libcurl. 7.88 takes path and query as they stand in the URL, so whoever makes the URL encodes and
- * sorts as S3 wants it ("uploads=", not "uploads"); it signs every header of ours, and takes the body's
- * digest from x-amz-content-sha256, which is always given here. "Expect:" must not be among the
- * headers: it would be signed, and not sent.
+ * libcurl signs the request. Version 7.88 signs path and query as they stand in the URL, so the function that makes
+ * the URL encodes and sorts them as S3 demands ("uploads=", not "uploads"). It signs each of our headers, and takes
+ * the body's digest from x-amz-content-sha256, which we always send. "Expect:" must not be among the
+ * headers, because libcurl would sign it and not send it.
  */
 static void set_signature(CURL *easy, const struct http_request *r)
 {
@@ -152,8 +152,8 @@ static void set_method(CURL *easy, struct http_transfer *t)
 		curl_easy_setopt(easy, CURLOPT_READDATA, t);
 		curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
 		curl_easy_setopt(easy, CURLOPT_SEEKDATA, t);
-		/* Asked for leave, a server may as well take what is so small: no round trip for each file. */
-		if (r->len <= UNASKED_MAX)
+		/* A small body is sent without waiting for "100 Continue", which saves a round trip for each file. */
+		if (r->len <= UNASKED_MAX || r->unasked)
 			curl_easy_setopt(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
 		return;
 	}
@@ -283,7 +283,9 @@ static void take_answer(struct http_transfer *t)
 	take_header(t, "ETag", t->answer.etag, sizeof(t->answer.etag));
 	take_header(t, "x-amz-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
 	take_header(t, "x-goog-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
+	take_header(t, "x-ms-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
 	take_header(t, "x-amz-bucket-region", t->answer.region, sizeof(t->answer.region));
+	take_header(t, "x-ms-error-code", t->answer.error_code, sizeof(t->answer.error_code));
 	take_clock(t);
 }
 
@@ -343,7 +345,7 @@ static void note_ends(struct http *http)
 	}
 }
 
-/* One that is over; wanted NULL: any. */
+/* Finds a transfer that is over: `wanted`, or any if that is NULL. */
 static struct http_transfer *find_over(const struct http *http, const struct http_transfer *wanted)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
@@ -352,17 +354,25 @@ static struct http_transfer *find_over(const struct http *http, const struct htt
 	return NULL;
 }
 
+int http_turn(struct http *http, struct fault *fault)
+{
+	int running;
+
+	if (curl_multi_perform(http->multi, &running) != CURLM_OK)
+		return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
+	note_ends(http);
+	return 0;
+}
+
 static int wait_for(struct http *http, const struct http_transfer *wanted, struct http_transfer **ret_transfer,
 		    struct fault *fault)
 {
 	struct http_transfer *t;
 	CURLcode code;
-	int running;
 
 	for (;;) {
-		if (curl_multi_perform(http->multi, &running) != CURLM_OK)
-			return fault_set(fault, FAULT_MEMORY, "HTTP client: out of memory");
-		note_ends(http);
+		if (http_turn(http, fault) < 0)
+			return -1;
 		t = find_over(http, wanted);
 		if (t)
 			break;
@@ -374,8 +384,8 @@ static int wait_for(struct http *http, const struct http_transfer *wanted, struc
 	code = (CURLcode)t->code;
 	take_answer(t);
 	*ret_transfer = t;
-	/* An answer that came before all was sent, as a refusal does, is an answer. */
-	if (code == CURLE_SEND_ERROR && t->answer.status >= 400)
+	/* An answer that came before all was sent, as a refusal or a redirect does, is an answer; its connection may end in a reset. */
+	if ((code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && t->answer.status >= 300)
 		code = CURLE_OK;
 	forget(t);
 	return code == CURLE_OK ? 0 : explain(t, code, fault);

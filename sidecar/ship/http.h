@@ -23,7 +23,7 @@ struct http_settings {
 	const char *ca;	     /* a PEM file that replaces the system's root certificates; NULL: none */
 	int64_t deadline_ns; /* CLOCK_BOOTTIME, 0: none */
 	int64_t rate;	     /* bytes a second, 0: no limit */
-	int64_t stall_s;     /* a request that moves no byte for so long fails */
+	int64_t stall_s;     /* a request fails when no byte was sent or received for so many seconds */
 	void (*alive)(void *arg); /* called about once a second during a request; NULL is allowed */
 	void *arg;
 };
@@ -35,8 +35,9 @@ struct http_request {
 	const char *body; /* the body in memory; NULL: it comes from fd */
 	int fd;		  /* with body NULL and len > 0: the file that the body comes from */
 	int64_t offset, len; /* of the body: where it begins in fd, and its bytes */
-	bool no_proxy;	  /* ignore the proxies of the environment: the node itself answers */
-	int64_t stall_s;  /* longer than the settings' stall_s, for a slow answer; 0: that one */
+	bool no_proxy;	  /* ignore the proxies of the environment, because the node itself answers */
+	bool unasked;	  /* send the body without waiting for "100 Continue": the server has accepted a similar body before */
+	int64_t stall_s;  /* replaces the settings' stall_s when the answer takes longer; 0: use that of the settings */
 	void (*on_sent)(void *arg, int64_t sent); /* sent: bytes of the body so far; may be NULL */
 	void *arg;
 };
@@ -47,10 +48,10 @@ struct http_answer {
 	int64_t length;	       /* Content-Length of the answer to a HEAD; -1: absent */
 	int64_t retry_after_s; /* 0: absent */
 	int64_t clock_off_s;   /* our clock minus the server's; 0 if the answer has no date */
-	char location[HTTP_HEADER_MAX], etag[256], sha256[65], region[64]; /* "" if absent */
+	char location[HTTP_HEADER_MAX], etag[256], sha256[65], region[64], error_code[64]; /* "" if absent */
 };
 
-/* A request that is under way or over. The caller reads only answer. */
+/* A request that is under way or over. The caller reads nothing but `answer`. */
 struct http_transfer {
 	const struct http_request *request;
 	struct http_answer answer;
@@ -63,9 +64,9 @@ struct http_transfer {
 	char error[256]; /* CURL_ERROR_SIZE */
 };
 
-/* What settings points to must outlive the client. */
+/* Creates a client. The strings that settings points to must outlive it. The caller frees it with http_free. */
 int http_new(const struct http_settings *settings, struct http **ret_http, struct fault *fault);
-/* NULL is allowed. */
+/* Frees the client; http may be NULL. */
 void http_free(struct http *http);
 
 /*
@@ -74,6 +75,11 @@ void http_free(struct http *http);
  */
 int http_start(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
 	       struct fault *fault);
+/*
+ * Continues all requests as far as is possible without waiting, for a caller that is busy with other
+ * work. Returns -1 with fault if memory runs out.
+ */
+int http_turn(struct http *http, struct fault *fault);
 /*
  * Waits until any request is over. Returns 0 if it was answered, whatever the status, else -1 with
  * fault. In both cases *ret_transfer is set, and the caller calls http_end.

@@ -2,6 +2,8 @@
 /* Tests of several requests at a time, against a server that answers at once or later, as the path says. */
 #include "sidecar/ship/http.h"
 
+#include <curl/curl.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -15,8 +17,24 @@
 
 #include <cmocka.h>
 
+#define BODY_BYTES (512 << 10)
+
 static char base_url[64];
 static pid_t server;
+static int answered[2]; /* the test writes into it when its client has read the status */
+
+/* A refusal of unknown length, before the body is read; the connection is reset. */
+_Noreturn static void refuse(int fd)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	char byte;
+
+	dprintf(fd, "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\n\r\n");
+	if (read(answered[0], &byte, 1) != 1)
+		_exit(1);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	_exit(0);
+}
 
 _Noreturn static void answer(int fd)
 {
@@ -26,6 +44,8 @@ _Noreturn static void answer(int fd)
 
 	if (read(fd, request, sizeof(request) - 1) < 0)
 		_exit(1);
+	if (strstr(request, " /busy "))
+		refuse(fd);
 	slow = strstr(request, " /slow ");
 	if (slow)
 		usleep(300000);
@@ -55,6 +75,8 @@ static int setup(void **state)
 
 	if (bind(listener, (struct sockaddr *)&address, len) < 0 || listen(listener, 16) < 0 ||
 	    getsockname(listener, (struct sockaddr *)&address, &len) < 0)
+		return -1;
+	if (pipe2(answered, O_CLOEXEC) < 0)
 		return -1;
 	snprintf(base_url, sizeof(base_url), "http://127.0.0.1:%d", ntohs(address.sin_port));
 	server = fork();
@@ -98,6 +120,59 @@ static void a_call_among_others_gets_its_own_answer_and_they_get_theirs(void **s
 	http_free(http);
 }
 
+/* As while the digest of the next part is computed. */
+static void a_request_goes_on_while_its_caller_is_busy_with_something_else(void **state)
+{
+	const struct http_settings settings = { .stall_s = 10 };
+	char url[96];
+	const struct http_request request = { .method = "GET", .url = url };
+	struct http_transfer *started, *t = NULL;
+	struct fault fault = { 0 };
+	struct http *http;
+	(void)state;
+
+	snprintf(url, sizeof(url), "%s/fast", base_url);
+	assert_int_equal(http_new(&settings, &http, &fault), 0);
+	assert_int_equal(http_start(http, &request, &started, &fault), 0);
+	for (int i = 0; i < 60000 && !started->over; i++, usleep(1000))
+		assert_int_equal(http_turn(http, &fault), 0);
+	assert_true(started->over);
+	assert_int_equal(http_wait(http, &t, &fault), 0);
+	assert_ptr_equal(t, started);
+	assert_string_equal(strbuf_str(&t->answer.body), "fast");
+	http_end(t);
+	http_free(http);
+}
+
+static void a_refusal_that_comes_while_the_body_is_sent_is_an_answer(void **state)
+{
+	static const char body[BODY_BYTES];
+	const struct http_settings settings = { .stall_s = 60 };
+	char url[96];
+	const struct http_request request = {
+		.method = "PUT", .url = url, .body = body, .len = sizeof(body)
+	};
+	struct http_transfer *t = NULL;
+	struct fault fault = { 0 };
+	struct http *http;
+	long status = 0;
+	(void)state;
+
+	snprintf(url, sizeof(url), "%s/busy", base_url);
+	assert_int_equal(http_new(&settings, &http, &fault), 0);
+	assert_int_equal(http_start(http, &request, &t, &fault), 0);
+	for (int i = 0; i < 60000 && status != 503; i++, usleep(1000)) {
+		assert_int_equal(http_turn(http, &fault), 0);
+		curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	}
+	assert_int_equal(write(answered[1], "", 1), 1);
+	assert_int_equal(http_wait(http, &t, &fault), 0);
+	assert_int_equal(t->answer.status, 503);
+	assert_int_equal(t->answer.retry_after_s, 7);
+	http_end(t);
+	http_free(http);
+}
+
 static void a_message_shows_neither_path_nor_query(void **state)
 {
 	static const char *const rows[][2] = {
@@ -117,6 +192,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_among_others_gets_its_own_answer_and_they_get_theirs),
+		cmocka_unit_test(a_request_goes_on_while_its_caller_is_busy_with_something_else),
+		cmocka_unit_test(a_refusal_that_comes_while_the_body_is_sent_is_an_answer),
 		cmocka_unit_test(a_message_shows_neither_path_nor_query),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-ship: brings one finished bundle to a store that outlives the pod. */
+/* afterglow-ship copies one finished bundle to a store that outlives the pod. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void start_watch(const struct ship_options *o)
 		pthread_detach(thread);
 }
 
-/* For a pod in which another one of us is run: Kubernetes starts no pod without a program. */
+/* Waits, in a pod in which afterglow-ship is run by exec: Kubernetes needs a program that runs. */
 static int idle(int64_t seconds)
 {
 	struct timespec t = { .tv_sec = seconds };

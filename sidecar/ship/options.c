@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options by a table. */
+/* Parses the options by a table. */
 #include "sidecar/ship/options.h"
 
 #include <errno.h>
@@ -18,14 +18,15 @@ const char ship_usage[] =
 	"Copies a finished bundle to a store. It skips files that are there already, and sends MANIFEST.json\n"
 	"last. You may run it again at any time, also after it was killed.\n"
 	"\n"
-	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH,\n"
-	"                      webhdfss://HOST:PORT/PATH (TLS)\n"
+	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
+	"                      webhdfs://HOST:PORT/PATH, webhdfss://HOST:PORT/PATH (TLS)\n"
 	"  --as PATH           the bundle's path below the store (default: BUNDLE's last component)\n"
 	"  --cores-prefix PATH put cores below this path of the store, at PATH/AS/NAME, so that a lifecycle rule can\n"
-	"                      remove them sooner; it begins with '_' (for S3 and HDFS)\n"
+	"                      remove them sooner; it begins with '_' (not for a directory)\n"
 	"  --credentials DIR   files access-key-id, secret-access-key, session-token, or role-arn and\n"
-	"                      web-identity-token (S3); delegation-token (WebHDFS); ca.crt. Without keys S3 uses\n"
-	"                      EKS Pod Identity, and Google Cloud Storage its Workload Identity\n"
+	"                      web-identity-token (S3); account-key or sas-token (Azure); delegation-token\n"
+	"                      (WebHDFS); ca.crt. Without keys S3 uses EKS Pod Identity, Google Cloud Storage and\n"
+	"                      Azure their workload identity\n"
 	"  --ca FILE           accept only certificates that these authorities (PEM) signed\n"
 	"  --deadline SECONDS  give up after this long (default: never)\n"
 	"  --limit-rate SIZE   send at most this many bytes a second, as in 10Mi\n"
@@ -36,6 +37,8 @@ const char ship_usage[] =
 	"  --s3-part-size SIZE send large files in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
 	"  --s3-role-arn ARN   the role for web identity, in place of the file role-arn\n"
 	"  --s3-sts-endpoint URL  address of STS for web identity (default https://sts.REGION.amazonaws.com)\n"
+	"  --azure-endpoint URL  address of the account (default https://ACCOUNT.blob.core.windows.net)\n"
+	"  --azure-block-size SIZE  send large files in blocks of this size, 1Mi to 1Gi (default 16Mi)\n"
 	"  --webhdfs-user NAME the user's name, for an HDFS without Kerberos\n"
 	"  --read              write the bundle --as PATH of the store to stdout as a tar archive; BUNDLE is\n"
 	"                      not given then\n"
@@ -67,6 +70,8 @@ static const struct {
 	{ "--s3-sts-endpoint", TEXT, offsetof(struct ship_options, s3_sts_endpoint), 0, 0 },
 	{ "--s3-path-style", FLAG, offsetof(struct ship_options, s3_path_style), 0, 0 },
 	{ "--s3-part-size", SIZE, offsetof(struct ship_options, s3_part), S3_PART_MIN, S3_PART_MAX },
+	{ "--azure-endpoint", TEXT, offsetof(struct ship_options, azure_endpoint), 0, 0 },
+	{ "--azure-block-size", SIZE, offsetof(struct ship_options, azure_block), AZURE_BLOCK_MIN, AZURE_BLOCK_MAX },
 	{ "--webhdfs-user", TEXT, offsetof(struct ship_options, webhdfs_user), 0, 0 },
 	{ "--read", FLAG, offsetof(struct ship_options, read), 0, 0 },
 	{ "--idle", SECONDS, offsetof(struct ship_options, idle_s), 1, 86400 },
@@ -152,7 +157,7 @@ static int check_cores_prefix(const struct ship_options *o, struct err *err)
 	if (!o->cores_prefix)
 		return 0;
 	if (o->store.kind == STORE_DIRECTORY)
-		return err_set(err, EINVAL, "--cores-prefix is for a store s3:// or webhdfs://");
+		return err_set(err, EINVAL, "--cores-prefix is for a store s3://, azure:// or webhdfs://");
 	return cores_prefix_check(o->cores_prefix, err) < 0 ? err_wrap(err, "--cores-prefix") : 0;
 }
 
@@ -176,12 +181,15 @@ static int check(struct ship_options *o, const char *store, struct err *err)
 	if (strspn(o->s3_region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(o->s3_region))
 		return err_set(err, EINVAL, "--s3-region: '%s' is no region's name", o->s3_region);
 	r = check_endpoint("--s3-endpoint", o->s3_endpoint, err);
+	if (r == 0)
+		r = check_endpoint("--azure-endpoint", o->azure_endpoint, err);
 	return r < 0 ? r : check_endpoint("--s3-sts-endpoint", o->s3_sts_endpoint, err);
 }
 
 int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err)
 {
-	struct ship_options o = { .stall_s = DEFAULT_STALL_S, .s3_region = "us-east-1", .s3_part = S3_PART_DEFAULT };
+	struct ship_options o = { .stall_s = DEFAULT_STALL_S, .s3_region = "us-east-1", .s3_part = S3_PART_DEFAULT,
+				  .azure_block = AZURE_BLOCK_DEFAULT };
 	const char *store = NULL;
 	int r = 0;
 

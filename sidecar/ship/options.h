@@ -9,33 +9,43 @@
 #include "lib/err.h"
 #include "sidecar/ship/store_url.h"
 
-/* S3's own bounds; a small part costs a request each, a large one is sent again when the connection breaks. */
+/* Bytes. S3 itself sets these bounds. Each part costs a request, and a part is sent again when its connection breaks. */
 #define S3_PART_MIN ((int64_t)5 << 20)
 #define S3_PART_MAX ((int64_t)1 << 30)
 #define S3_PART_DEFAULT ((int64_t)16 << 20)
 
+/* The size of Azure's blocks, bytes. The service accepts up to 4000 MiB. */
+#define AZURE_BLOCK_MIN ((int64_t)1 << 20)
+#define AZURE_BLOCK_MAX ((int64_t)1 << 30)
+#define AZURE_BLOCK_DEFAULT ((int64_t)16 << 20)
+
 struct ship_options {
 	bool help, version;
-	bool read;		/* the bundle comes from the store */
-	int64_t idle_s;		/* only wait for so long; 0: no */
+	bool read;		/* read the bundle from the store instead of shipping it */
+	int64_t idle_s;		/* do nothing but wait for so many seconds; 0: do not wait */
 	struct store_url store;
 	const char *credentials; /* directory, NULL: none */
 	const char *ca;		 /* PEM file, NULL: the system's roots */
 	const char *as;		 /* path below the store */
 	const char *bundle;
-	const char *cores_prefix; /* path below the store where cores go, NULL: to the other files */
+	const char *cores_prefix; /* path below the store for cores; NULL: they stay with the other files */
 	int64_t deadline_s;	/* 0: none */
 	int64_t rate;		/* bytes a second, 0: no limit */
-	int64_t stall_s;	/* a request that moves nothing for so long is dropped */
+	int64_t stall_s;	/* a request is dropped when no byte moved for so many seconds */
 	const char *s3_endpoint, *s3_region, *s3_role_arn, *s3_sts_endpoint;
 	bool s3_path_style;
 	int64_t s3_part;
+	const char *azure_endpoint;
+	int64_t azure_block;
 	const char *webhdfs_user;
 };
 
 extern const char ship_usage[];
 
-/* Strings point into argv, except as, which may point to storage of the function's own. */
+/*
+ * Parses the command line. The strings of *ret_options point into argv, except `as`, which may point to static
+ * storage of the function.
+ */
 int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err);
 
 #endif

@@ -15,7 +15,7 @@
 #define PARSE(...) \
 	ship_options_parse((char *[]){ "afterglow-ship", __VA_ARGS__, NULL }, &o, &err)
 
-static void what_is_not_said_has_a_default(void **state)
+static void options_that_are_not_given_have_defaults(void **state)
 {
 	struct ship_options o;
 	struct err err = { 0 };
@@ -46,7 +46,7 @@ static void a_bundle_to_be_read_has_a_path_in_the_store_and_none_here(void **sta
 	assert_int_equal(o.idle_s, 60);
 }
 
-static void what_is_said_is_taken(void **state)
+static void options_that_are_given_are_used(void **state)
 {
 	struct ship_options o;
 	struct err err = { 0 };
@@ -55,7 +55,7 @@ static void what_is_said_is_taken(void **state)
 	assert_int_equal(PARSE("b", "--store", "s3://b", "--as", "ns/x", "--credentials", "/c", "--ca", "/ca", "--deadline", "20",
 			       "--limit-rate", "10Mi", "--stall", "5", "--s3-endpoint", "http://minio:9000", "--s3-region", "eu-1",
 			       "--s3-path-style", "--s3-part-size", "64Mi", "--s3-sts-endpoint", "https://sts", "--webhdfs-user", "u",
-			       "--cores-prefix", "_cores"),
+			       "--cores-prefix", "_cores", "--azure-endpoint", "https://a.example", "--azure-block-size", "1Mi"),
 			 0);
 	assert_string_equal(o.as, "ns/x");
 	assert_int_equal(o.deadline_s, 20);
@@ -63,6 +63,8 @@ static void what_is_said_is_taken(void **state)
 	assert_int_equal(o.s3_part, 64 << 20);
 	assert_true(o.s3_path_style);
 	assert_string_equal(o.webhdfs_user, "u");
+	assert_string_equal(o.azure_endpoint, "https://a.example");
+	assert_int_equal(o.azure_block, 1 << 20);
 	assert_string_equal(o.cores_prefix, "_cores");
 }
 
@@ -89,9 +91,11 @@ static void nonsense_is_refused_with_what_would_be_right(void **state)
 		{ { "s", "--store", "/x", "b", "--s3-region", "eu:x", NULL }, "no region's name" },
 		{ { "s", "--store", "/x", "b", "--s3-endpoint", "minio:9000", NULL }, "https://HOST" },
 		{ { "s", "--store", "/x", "b", "--s3-endpoint", "http://k@m", NULL }, "https://HOST" },
-		{ { "s", "--store", "/x", "b", "--cores-prefix", "_cores", NULL }, "--cores-prefix is for a store s3:// or webhdfs://" },
+		{ { "s", "--store", "/x", "b", "--cores-prefix", "_cores", NULL }, "--cores-prefix is for a store s3://, azure://" },
 		{ { "s", "--store", "s3://x", "b", "--cores-prefix", "cores", NULL }, "--cores-prefix: cores go to a path such as _cores" },
 		{ { "s", "--store", "/x", "b", "--s3-sts-endpoint", "ftp://x", NULL }, "https://HOST" },
+		{ { "s", "--store", "/x", "b", "--azure-endpoint", "https://a?sig=x", NULL }, "https://HOST" },
+		{ { "s", "--store", "/x", "b", "--azure-block-size", "2Gi", NULL }, "1048576" },
 	};
 	(void)state;
 
@@ -109,8 +113,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bundle_to_be_read_has_a_path_in_the_store_and_none_here),
-		cmocka_unit_test(what_is_not_said_has_a_default),
-		cmocka_unit_test(what_is_said_is_taken),
+		cmocka_unit_test(options_that_are_not_given_have_defaults),
+		cmocka_unit_test(options_that_are_given_are_used),
 		cmocka_unit_test(nonsense_is_refused_with_what_would_be_right),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a manifest to the order of sending. */
+/* Reads a manifest, and orders its files for sending. */
 #include "sidecar/ship/plan.h"
 
 #include <errno.h>

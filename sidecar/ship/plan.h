@@ -20,7 +20,7 @@
 
 struct plan_item {
 	char *name; /* a path below the bundle: "report.txt", "logs/raylet.out" */
-	char *path; /* its path below the store; NULL: it lies with the bundle's other files */
+	char *path; /* its path below the store; NULL: it is with the bundle's other files */
 	int64_t size; /* bytes */
 	char sha256[SHA256_TEXT_MAX];
 };
@@ -43,14 +43,15 @@ void plan_release(struct plan *plan);
 #define PLAN_PATH_MAX (2 * STORE_PATH_MAX + CORES_PREFIX_MAX + 8)
 
 /*
- * The path of a file below the store, in the bundle at the path as. -EINVAL when the manifest names a place that belongs to another
- * bundle: only PREFIX/AS/NAME is this one's.
+ * Makes the path below the store of a file of the bundle at the path `as`. -EINVAL if the manifest names a place that belongs to
+ * another bundle: only PREFIX/AS/NAME belongs to this bundle.
  */
 int plan_locate(const struct plan_item *item, const char *as, char ret_path[static PLAN_PATH_MAX], struct err *err);
 
 /*
- * Rewrites a manifest for the store: "path" of each core becomes PREFIX/AS/NAME, and no other file has a path. prefix NULL: cores
- * have none either, so that a bundle which came from another store is like any other. The text stays as it is when nothing changes.
+ * Rewrites a manifest for the store: "path" of each core becomes PREFIX/AS/NAME, and other files lose theirs. With prefix NULL
+ * cores lose it too, so a bundle that was read from another store becomes like any other. If nothing changes, the text stays
+ * as it is.
  */
 int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as, struct err *err);
 

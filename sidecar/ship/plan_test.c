@@ -167,7 +167,7 @@ static void more_files_than_any_bundle_has_are_refused(void **state)
 	assert_int_equal(plan_parse(strbuf_str(&text), text.len, &plan, NULL), -EFBIG);
 }
 
-static void a_browser_is_told_what_to_show(void **state)
+static void a_browser_gets_the_type_of_each_file(void **state)
 {
 	(void)state;
 	assert_string_equal(plan_content_type("report.html"), "text/html; charset=utf-8");
@@ -188,7 +188,7 @@ int main(void)
 		cmocka_unit_test(a_place_is_only_ever_one_of_the_bundle_itself),
 		cmocka_unit_test(a_manifest_that_makes_no_sense_is_refused),
 		cmocka_unit_test(more_files_than_any_bundle_has_are_refused),
-		cmocka_unit_test(a_browser_is_told_what_to_show),
+		cmocka_unit_test(a_browser_gets_the_type_of_each_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

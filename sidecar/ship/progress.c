@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines of progress and the result. */
+/* Prints the lines of progress, and the result. */
 #include "sidecar/ship/progress.h"
 
 #include <stdatomic.h>
@@ -13,13 +13,13 @@
 /* The sidecar ends whom it has not heard for two minutes. */
 #define ALIVE_INTERVAL_NS (20 * NS_PER_SEC)
 
-static atomic_flag result_said = ATOMIC_FLAG_INIT;
+static atomic_flag result_printed = ATOMIC_FLAG_INIT;
 
 static void say(cJSON *json)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
 
-	/* Nobody to read it is no reason to stop: the files are what counts. */
+	/* If nobody reads the line, shipping goes on all the same. */
 	if (text)
 		printf("%s\n", text);
 	fflush(stdout);
@@ -37,7 +37,7 @@ static void say_progress(struct progress *p)
 	if (p->terminal)
 		fprintf(stderr, "\r\033[K%s: %s of %s", p->file, size_format((uint64_t)p->sent, sent),
 			size_format((uint64_t)p->total, total));
-	p->said_ns = now_boottime_ns();
+	p->printed_ns = now_boottime_ns();
 }
 
 void progress_init(struct progress *p)
@@ -50,13 +50,13 @@ void progress_begin(struct progress *p, const char *file, int64_t total)
 	p->file = file;
 	p->total = total;
 	p->sent = 0;
-	p->said_ns = now_boottime_ns();
+	p->printed_ns = now_boottime_ns();
 }
 
 void progress_sent(struct progress *p, int64_t sent)
 {
 	p->sent = sent;
-	if (now_boottime_ns() - p->said_ns >= LINE_INTERVAL_NS)
+	if (now_boottime_ns() - p->printed_ns >= LINE_INTERVAL_NS)
 		say_progress(p);
 }
 
@@ -69,7 +69,7 @@ void progress_alive(void *progress)
 {
 	struct progress *p = progress;
 
-	if (p->file && now_boottime_ns() - p->said_ns >= ALIVE_INTERVAL_NS)
+	if (p->file && now_boottime_ns() - p->printed_ns >= ALIVE_INTERVAL_NS)
 		say_progress(p);
 }
 
@@ -85,7 +85,7 @@ void progress_shipped(const char *url)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 
-	if (atomic_flag_test_and_set(&result_said))
+	if (atomic_flag_test_and_set(&result_printed))
 		return;
 	json_set_str(json, "result", "shipped");
 	json_set_str(json, "url", url);
@@ -96,7 +96,7 @@ void progress_failed(const struct fault *fault)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 
-	if (atomic_flag_test_and_set(&result_said))
+	if (atomic_flag_test_and_set(&result_printed))
 		return;
 	json_set_str(json, "result", "failed");
 	json_set(json, "retry", cJSON_CreateBool(fault_may_pass(fault->kind)));

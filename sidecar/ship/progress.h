@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prints what afterglow-ship is doing: JSON lines on stdout for the sidecar, and, if stderr is a
- * terminal, a line there that is updated. The last line of stdout is the result. It is printed once,
- * even if the main thread and the thread of the deadline both have one.
+ * terminal, a line there that is updated. The last line of stdout is the result. Only one result is
+ * printed, even if the main thread and the thread of the deadline both have a result.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_PROGRESS_H
 #define AFTERGLOW_SIDECAR_SHIP_PROGRESS_H
@@ -14,7 +14,7 @@
 struct progress {
 	const char *file;
 	int64_t sent, total; /* bytes of the file */
-	int64_t said_ns;   /* CLOCK_BOOTTIME of the last line */
+	int64_t printed_ns;   /* CLOCK_BOOTTIME of the last line */
 	int64_t kept;	   /* the most bytes that the store had in parts: another try need not send them */
 	bool terminal;	   /* stderr is a terminal */
 };
@@ -22,10 +22,10 @@ struct progress {
 void progress_init(struct progress *p);
 /* Begins a file of total bytes; its name must stay until progress_end. */
 void progress_begin(struct progress *p, const char *file, int64_t total);
-/* So many bytes were sent. The number may decrease, when a part has to be sent again. */
+/* Sets the bytes of the file that were sent so far. The number may decrease, when a part has to be sent again. */
 void progress_sent(struct progress *p, int64_t sent);
 void progress_end(struct progress *p);
-/* The store has so many bytes of the file in parts. */
+/* Notes how many bytes of the file the store has in parts. */
 void progress_kept(struct progress *p, int64_t bytes);
 /*
  * To be called while no byte moves: prints the last line again every 20 s, so that the sidecar does

@@ -118,7 +118,7 @@ static int put_rest(struct reading *r, const struct plan_item *file, const char 
 	return put_padding(r, file->size, fault);
 }
 
-/* A file that cannot be had is left out: the others can. */
+/* Leaves out a file that cannot be read, because the other files can be read. */
 static int leave_out(const struct plan_item *file, const char *why)
 {
 	log_warning("%s is left out: %s", file->name, why);
@@ -134,7 +134,7 @@ static int put_file(struct reading *r, const struct plan_item *file, struct faul
 	if (plan_locate(file, r->context.options->as, path, &err) < 0 || tar_header_make(file->name, file->size, block, &err) < 0)
 		return leave_out(file, err_text(&err));
 	if (get(r, path, 0, &r->chunk, fault) < 0)
-		/* S3 answers so for what is not there, too, to those who may not list. */
+		/* S3 gives this answer also for a missing object, if the identity may not list the bucket. */
 		return fault->kind == FAULT_PERMISSION ? leave_out(file, fault->text) : -1;
 	if (r->chunk.len == 0 && file->size > 0)
 		return leave_out(file, "it is in " PLAN_MANIFEST ", and the store does not have it any more");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doubling pauses with jitter, no longer than it makes sense. */
+/* Computes doubling pauses with jitter, up to a limit. */
 #include "sidecar/ship/retry.h"
 
 #include "lib/macros.h"

@@ -15,7 +15,7 @@
 /* If a store asks for a longer wait than this, afterglow-ship gives up, and the sidecar waits. */
 #define RETRY_AFTER_MAX_S 60
 
-/* Starts zeroed. */
+/* The caller zeroes it before the first attempt. */
 struct retry {
 	unsigned int attempts; /* in a row without progress */
 	int64_t kept; /* bytes that the store had for good at the last failure */

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the S3 store share: the identity, the place of the bucket, and how a request is made. */
+/* The files of the S3 store share these: the identity, the place of the bucket, and the functions that make a request. */
 #ifndef AFTERGLOW_SIDECAR_SHIP_S3_H
 #define AFTERGLOW_SIDECAR_SHIP_S3_H
 
 #include "sidecar/ship/credentials.h"
 #include "sidecar/ship/http.h"
+#include "sidecar/ship/object.h"
 #include "sidecar/ship/plan.h"
 #include "sidecar/ship/s3_answer.h"
 #include "sidecar/ship/s3_identity.h"
 #include "sidecar/ship/store.h"
 
-/* Larger files (bytes) are sent in parts, so that a later run can continue; smaller ones in one request. */
-#define S3_SINGLE_MAX ((int64_t)32 << 20)
-
-/* Files up to this size (bytes) are sent without a HEAD before: to ask would cost more than to send again. */
-#define S3_BLIND_MAX ((int64_t)256 << 10)
-
-#define S3_KEY_MAX (STORE_PATH_MAX + PLAN_PATH_MAX) /* bytes */
 #define S3_EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 struct s3 {
@@ -38,11 +32,12 @@ struct s3_request {
 	int fd;
 	int64_t offset, len;
 	int64_t stall_s;
+	bool unasked;
 	void (*on_sent)(void *arg, int64_t sent);
 	void *arg;
 };
 
-/* A request that is under way and all that it points to. Starts zeroed; released when it is over. */
+/* A request that is under way, with everything it points to. The caller zeroes it, and releases it when the request is over. */
 #define S3_HEADERS_MAX 8
 struct s3_call {
 	struct strbuf url;
@@ -56,7 +51,7 @@ void s3_call_release(struct s3_call *call);
 /* Makes a request and waits for it. Returns 0 if it was answered, whatever the status; see http_call. */
 int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfer **ret_transfer, struct fault *fault);
 
-/* Appends the URL of a key. Pure. */
+/* Appends the URL of a key to out. Pure. */
 void s3_url(struct strbuf *out, const char *endpoint, bool path_style, const char *bucket, const char *key, const char *query);
 /*
  * Whether the bucket must be in the path and not in the host's name, because that name would not

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* S3's XML to values. */
+/* Reads the values in S3's XML. */
 #include "sidecar/ship/s3_answer.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sidecar/ship/xml_leaves.h"
 
@@ -85,6 +86,16 @@ static int take_part(const char *path, const char *text, void *arg)
 		p->next = number(text);
 	}
 	return 0;
+}
+
+bool s3_etag_is(const char *etag, const unsigned char md5[static 16])
+{
+	char wanted[33];
+
+	for (size_t i = 0; i < 16; i++)
+		snprintf(wanted + 2 * i, 3, "%02x", md5[i]);
+	etag += *etag == '"';
+	return strncasecmp(etag, wanted, 32) == 0 && (!etag[32] || strcmp(etag + 32, "\"") == 0);
 }
 
 int s3_list_parts(const char *xml, size_t len, struct s3_part *parts, size_t n, int64_t *ret_next, struct err *err)

@@ -12,7 +12,7 @@
 #define S3_PARTS_MAX 10000 /* S3's own limit for a file */
 #define S3_ETAG_MAX 128 /* bytes */
 
-/* What the text of a fault names. */
+/* The names that appear in the text of a fault. */
 struct s3_place {
 	const char *bucket, *region, *endpoint;
 };
@@ -22,10 +22,10 @@ struct s3_place {
  * its body. Returns -1.
  */
 int s3_fault(const struct http_answer *answer, const struct s3_place *place, struct fault *fault);
-/* S3's error code, such as "NoSuchUpload"; "" if the answer has no error. */
+/* Reads S3's error code, such as "NoSuchUpload"; "" if the answer has no error. */
 void s3_error_code(const struct http_answer *answer, char code[static 64]);
 
-/* The upload id in the answer of CreateMultipartUpload. */
+/* Reads the upload id in the answer of CreateMultipartUpload. */
 int s3_upload_id(const char *xml, size_t len, char ret_id[static UPLOAD_ID_MAX], struct err *err);
 
 /* A part of an upload. */
@@ -33,6 +33,8 @@ struct s3_part {
 	int64_t size; /* bytes; -1: the server does not have the part */
 	char etag[S3_ETAG_MAX];
 };
+/* Whether an ETag, with quotation marks or without, is this MD5 in hexadecimal. */
+bool s3_etag_is(const char *etag, const unsigned char md5[static 16]);
 /*
  * Sets those of the n parts that a page of ListParts lists; part number 1 is at index 0. *ret_next
  * is the marker of the next page, 0 on the last page.

@@ -24,7 +24,7 @@ static struct http_answer answer_of(int status, const char *body)
 
 #define ERROR(code) "<?xml version=\"1.0\"?><Error><Code>" code "</Code><Message>m</Message></Error>"
 
-static void errors_are_told_in_words(void **state)
+static void errors_are_explained_in_sentences(void **state)
 {
 	static const struct {
 		int status;
@@ -106,6 +106,20 @@ static void parts_that_the_server_has_are_listed(void **state)
 	assert_int_equal(next, 0);
 	assert_int_equal(list(LIST("", "<IsTruncated>true</IsTruncated><NextPartNumberMarker>3</NextPartNumberMarker>"), parts, &next), 0);
 	assert_int_equal(next, 3);
+}
+
+static void an_etag_is_an_md5_or_something_else(void **state)
+{
+	static const unsigned char md5[16] = { 0x0a, 0xff, 0x10 };
+	(void)state;
+
+	assert_true(s3_etag_is("0aff1000000000000000000000000000", md5));
+	assert_true(s3_etag_is("\"0AFF1000000000000000000000000000\"", md5));
+	assert_false(s3_etag_is("\"0aff1000000000000000000000000001\"", md5));
+	assert_false(s3_etag_is("\"0aff1000000000000000000000000000-2\"", md5));
+	assert_false(s3_etag_is("0aff10", md5));
+	assert_false(s3_etag_is("\"", md5));
+	assert_false(s3_etag_is("", md5));
 }
 
 static void parts_that_cannot_be_are_not_believed(void **state)
@@ -223,9 +237,10 @@ static void where_a_host_cannot_be_the_path_is_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errors_are_told_in_words),
+		cmocka_unit_test(errors_are_explained_in_sentences),
 		cmocka_unit_test(what_a_server_says_cannot_fake_a_line_of_a_log),
 		cmocka_unit_test(parts_that_the_server_has_are_listed),
+		cmocka_unit_test(an_etag_is_an_md5_or_something_else),
 		cmocka_unit_test(parts_that_cannot_be_are_not_believed),
 		cmocka_unit_test(documents_that_s3_never_sends_are_refused),
 		cmocka_unit_test(only_uploads_of_just_this_key_are_ours),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and tokens: where they come from, and when they are fetched anew. */
+/* Reads or fetches the keys and tokens for S3, and decides when they are fetched anew. */
 #include "sidecar/ship/s3_identity.h"
 
 #include <stdio.h>
@@ -174,7 +174,7 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 	snprintf(url, sizeof(url), GOOGLE_TOKEN_URL, host ? host : "metadata.google.internal");
 	if (ask_node(http, what, url, "Metadata-Flavor: Google", &t, fault) < 0)
 		return -1;
-	r = google_read_token(strbuf_str(&t->answer.body), t->answer.body.len, &token, ret_seconds, &err);
+	r = oauth_read_token(strbuf_str(&t->answer.body), t->answer.body.len, &token, ret_seconds, &err);
 	wipe(&t->answer.body);
 	if (r < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, url, err_text(&err));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A large file in parts. The upload's id is noted in the bundle as soon as there is
- * one; after a crash the server is asked which parts it has (ListParts), and only the others
- * are sent. The note says of which content the upload is, so parts of another file are never mixed in.
- * An upload for this key that nobody noted is left of a run that died, and is aborted:
- * S3 keeps and charges its parts for ever.
+ * Sends a large file in parts. The upload's id is noted in the bundle as soon as the server gives it.
+ * After a crash, the next run asks the server which parts it has (ListParts), and sends only the others.
+ * The note also has the digest of the file, so parts of other content are never used. All parts are read
+ * in order for the SHA-256 of the whole file, also those that the server has; they are put together only
+ * if it is the manifest's. An upload for
+ * this key that is not in the note was begun by a run that died, and is aborted: S3 would keep its
+ * parts, and charge for them, without end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +28,8 @@ struct multipart {
 	struct upload upload;
 	struct s3_part *parts;
 	size_t n;
+	bool any_taken; /* the server has taken a part from us */
+	struct sha256 sha256; /* of the file up to the part that is next */
 	struct sending *sending;
 };
 
@@ -74,14 +78,14 @@ static void abort_upload(const char *id, void *arg)
 
 	add_query(&query, "uploadId", id);
 	if (ask(m, &(struct s3_request){ .method = "DELETE" }, &query, &t, &why) < 0 || t->answer.status >= 300)
-		log_info("%s: an unfinished upload of an earlier run could not be aborted", m->item->name);
+		log_info("%s: an unfinished upload could not be aborted", m->item->name);
 }
 
 /* Needs s3:ListBucketMultipartUploads; without it a lifecycle rule of the bucket has to do. */
 void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key)
 {
 	struct multipart m = { .s3 = s3, .item = item, .key = key };
-	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * S3_KEY_MAX);
+	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * OBJECT_KEY_MAX);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct fault why;
 
@@ -126,7 +130,7 @@ static int begin(struct multipart *m, struct fault *fault)
 
 	s3_abort_uploads(m->s3, m->item, m->key);
 	m->upload = (struct upload){ .part = choose_part(m->item->size, m->s3->store.context->options->s3_part) };
-	/* Noted before there is one, too: whoever finds the note looks for what we did not live to note. */
+	/* The note is written before the upload exists, too: if we die in between, the next run looks for the upload. */
 	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
 	state_save(state, NULL);
 	if (create(m, fault) < 0)
@@ -182,13 +186,17 @@ static int make_parts(struct multipart *m, struct fault *fault)
 	return 0;
 }
 
-/* The upload of before, if there is one and the server knows it, or a new one. */
+/* Continues the upload of an earlier run if the server still knows it; otherwise begins a new upload. */
 static int find_upload(struct multipart *m, struct fault *fault)
 {
 	struct state *state = m->s3->store.context->state;
 	bool gone = !state_upload(state, m->item->name, m->item->sha256, &m->upload);
 	int64_t marker = 0;
 
+	/* Sending it once more would cost more than to read it before. */
+	if (state_was_damaged(state, m->item->name, m->item->sha256) &&
+	    object_check_file(m->s3->store.context, m->s3->http, m->item, fault) < 0)
+		return -1;
 	if (!gone) {
 		if (make_parts(m, fault) < 0)
 			return -1;
@@ -224,14 +232,35 @@ static void on_part_sent(void *arg, int64_t sent)
 	tell_progress(s->m);
 }
 
+/*
+ * What an earlier run has sent may have been read wrong. A part whose ETag is not its MD5 (with
+ * SSE-KMS, for one) is sent again.
+ */
+static int read_part(struct multipart *m, size_t i, struct sending *s, bool *ret_is_there, struct fault *fault)
+{
+	const int64_t size = part_size(m, i);
+	struct s3_part *part = &m->parts[i];
+	struct object_digest d = { .file = &m->sha256, .wants_md5 = part->size == size, .wants_sha256 = true };
+
+	if (object_read(m->s3->store.context, m->s3->http, m->item, part_offset(m, i), size, &d, fault) < 0)
+		return -1;
+	*ret_is_there = d.wants_md5 && s3_etag_is(part->etag, d.md5);
+	if (!*ret_is_there)
+		part->size = -1;
+	memcpy(s->sha256, d.sha256, sizeof(s->sha256));
+	return 0;
+}
+
 static int start_part(struct multipart *m, struct sending *s, size_t part, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(sizeof(s->query) - 1);
-	int64_t offset = part_offset(m, part), len = part_size(m, part), got = 0;
-	int r = sha256_file(m->item->fd, offset, len, NULL, NULL, &got, s->sha256, NULL);
+	int64_t offset = part_offset(m, part), len = part_size(m, part);
+	bool is_there = false;
 
-	if (r < 0 || got < len)
-		return fault_set(fault, r < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED, "reading it: %s", r < 0 ? strerror(-r) : "it became shorter");
+	if (read_part(m, part, s, &is_there, fault) < 0)
+		return -1;
+	if (is_there)
+		return 0;
 	strbuf_addf(&query, "partNumber=%zu", part + 1);
 	add_query(&query, "uploadId", m->upload.id);
 	snprintf(s->query, sizeof(s->query), "%s", strbuf_str(&query));
@@ -241,8 +270,20 @@ static int start_part(struct multipart *m, struct sending *s, size_t part, struc
 	s->busy = true;
 	return s3_start(m->s3,
 			&(struct s3_request){ .method = "PUT", .key = m->key, .query = s->query, .sha256 = s->sha256,
-					      .fd = m->item->fd, .offset = offset, .len = len, .on_sent = on_part_sent, .arg = s },
+					      .fd = m->item->fd, .offset = offset, .len = len, .unasked = m->any_taken,
+					      .on_sent = on_part_sent, .arg = s },
 			&s->call, fault);
+}
+
+/* Without memory nothing more can be heard of what is under way. */
+static void drop_all(struct multipart *m)
+{
+	http_cancel(m->s3->http);
+	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
+		if (m->sending[i].busy)
+			s3_call_release(&m->sending[i].call);
+		m->sending[i].busy = false;
+	}
 }
 
 /* One of them is over, well or not. */
@@ -252,14 +293,17 @@ static int finish_part(struct multipart *m, struct fault *fault)
 	int r = http_wait(m->s3->http, &t, fault);
 	struct sending *s = t ? t->request->arg : NULL;
 
-	if (!s)
+	if (!s) {
+		drop_all(m);
 		return -1;
+	}
 	s->busy = false;
 	if (r == 0 && t->answer.status != 200)
 		r = s3_fault(&t->answer, &m->s3->place, fault);
 	else if (r == 0 && (!*t->answer.etag || strlen(t->answer.etag) >= S3_ETAG_MAX || strpbrk(t->answer.etag, "<>&")))
 		r = fault_set(fault, FAULT_PROTOCOL, "a part was taken without an ETag");
 	if (r == 0) {
+		m->any_taken = true;
 		m->parts[s->part].size = part_size(m, s->part);
 		snprintf(m->parts[s->part].etag, S3_ETAG_MAX, "%s", t->answer.etag);
 		tell_progress(m);
@@ -284,7 +328,7 @@ static bool any_busy(const struct multipart *m)
 	return false;
 }
 
-/* After a fault the others may still end well: each is a part less for the next try. */
+/* After a fault the other requests may still succeed, and each leaves a part less for the next try. */
 static int send_parts(struct multipart *m, struct fault *fault)
 {
 	struct fault later;
@@ -294,8 +338,6 @@ static int send_parts(struct multipart *m, struct fault *fault)
 	for (;;) {
 		struct sending *s = idle(m);
 
-		while (next < m->n && m->parts[next].size == part_size(m, next))
-			next++;
 		if (r == 0 && next < m->n && s) {
 			r = start_part(m, s, next++, fault);
 			if (r < 0) {
@@ -320,6 +362,19 @@ static void add_parts(const struct multipart *m, struct strbuf *xml)
 	for (size_t i = 0; i < m->n; i++)
 		strbuf_addf(xml, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>", i + 1, m->parts[i].etag);
 	strbuf_adds(xml, "</CompleteMultipartUpload>");
+}
+
+/* What is not what the manifest says is neither put together nor kept. */
+static int check_whole(struct multipart *m, struct fault *fault)
+{
+	struct state *state = m->s3->store.context->state;
+
+	if (object_check_sha256(m->item, &m->sha256, fault) == 0)
+		return 0;
+	abort_upload(m->upload.id, m);
+	state_set_damaged(state, m->item->name, m->item->sha256);
+	state_save(state, NULL);
+	return -1;
 }
 
 /* S3 begins its answer with 200 before it knows whether it will be well. */
@@ -354,10 +409,13 @@ int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct
 	struct multipart m = { .s3 = s3, .item = item, .key = key };
 	int r;
 
+	sha256_begin(&m.sha256);
 	m.sending = calloc(HTTP_PARALLEL, sizeof(*m.sending));
 	r = m.sending ? find_upload(&m, fault) : fault_set(fault, FAULT_MEMORY, "parts: out of memory");
 	if (r == 0)
 		r = send_parts(&m, fault);
+	if (r == 0)
+		r = check_whole(&m, fault);
 	if (r == 0)
 		r = complete(&m, fault);
 	free(m.parts);

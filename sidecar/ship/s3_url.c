@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* URLs of a bucket, in the host or in the path. */
+/* Makes the URLs of a bucket, with its name in the host or in the path. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state file: read with suspicion, replaced whole. */
+/* Reads the state file, which is not trusted, and replaces it as a whole. */
 #include "sidecar/ship/state.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ void state_release(struct state *s)
 	s->json = NULL;
 }
 
-/* Not json_get: names of files have dots. */
+/* json_get cannot be used, because names of files have dots. */
 bool state_was_sent(const struct state *s, const char *name, const char *sha256)
 {
 	const cJSON *sent = cJSON_GetObjectItemCaseSensitive(s->json, "sent");
@@ -89,6 +89,7 @@ void state_set_upload(struct state *s, const char *name, const char *sha256, con
 	json_set_str(json, "sha256", sha256);
 	json_set_str(json, "id", upload->id);
 	json_set_int(json, "partBytes", upload->part);
+	cJSON_DeleteItemFromObjectCaseSensitive(json, "damaged");
 }
 
 bool state_has_upload(const struct state *s, const char *name)
@@ -103,7 +104,27 @@ void state_clear_upload(struct state *s)
 	cJSON_DeleteItemFromObjectCaseSensitive(s->json, "upload");
 }
 
-/* Not flushed to the disk: that would cost more than sending most files. A SIGKILL loses nothing of it, a power cut the hint. */
+void state_set_damaged(struct state *s, const char *name, const char *sha256)
+{
+	cJSON *json;
+
+	state_set_upload(s, name, sha256, &(struct upload){ .part = 0 });
+	json = json_object_at(s->json, "upload");
+	if (json)
+		cJSON_AddBoolToObject(json, "damaged", true);
+}
+
+bool state_was_damaged(const struct state *s, const char *name, const char *sha256)
+{
+	const char *digest = json_str(s->json, "upload.sha256");
+
+	return state_has_upload(s, name) && digest && strcmp(digest, sha256) == 0 && json_bool(s->json, "upload.damaged", false);
+}
+
+/*
+ * The file is not flushed to the disk, which would cost more than sending most files. A SIGKILL loses nothing; a power cut may
+ * lose the hint.
+ */
 static int write_temporary(int dir_fd, const char *text, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dir_fd, STATE_TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -121,6 +121,29 @@ static void an_upload_id_that_is_too_long_is_refused(void **state)
 	state_release(&s);
 }
 
+static void damage_is_noted_until_the_next_upload_begins(void **state)
+{
+	struct upload upload;
+	struct state s;
+	(void)state;
+
+	assert_int_equal(state_open(dir_fd, "s", &s, NULL), 0);
+	state_set_upload(&s, "core", "22", &(struct upload){ .id = "u", .part = 5 });
+	assert_false(state_was_damaged(&s, "core", "22"));
+	state_set_damaged(&s, "core", "22");
+	assert_int_equal(state_save(&s, NULL), 0);
+	state_release(&s);
+	assert_int_equal(state_open(dir_fd, "s", &s, NULL), 0);
+	assert_true(state_was_damaged(&s, "core", "22"));
+	assert_true(state_has_upload(&s, "core"));
+	assert_false(state_upload(&s, "core", "22", &upload));
+	assert_false(state_was_damaged(&s, "core", "23"));
+	assert_false(state_was_damaged(&s, "other", "22"));
+	state_set_upload(&s, "core", "22", &(struct upload){ .part = 5 });
+	assert_false(state_was_damaged(&s, "core", "22"));
+	state_release(&s);
+}
+
 static void a_link_or_a_fifo_is_not_read(void **state)
 {
 	struct state s;
@@ -143,6 +166,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(notes_for_another_store_are_not_believed, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_notes_are_as_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_upload_id_that_is_too_long_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(damage_is_noted_until_the_next_upload_begins, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_link_or_a_fifo_is_not_read, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@ int store_open(const struct store_context *context, struct store **ret_store, st
 	static int (*const opens[])(const struct store_context *, struct store **, struct fault *) = {
 		[STORE_DIRECTORY] = store_directory_open,
 		[STORE_S3] = store_s3_open,
+		[STORE_AZURE] = store_azure_open,
 		[STORE_WEBHDFS] = store_webhdfs_open,
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A place for bundles. Three kinds, each a table of functions in a file of its
- * own: store_directory.c, store_s3.c, store_webhdfs.c. Every operation is one
- * attempt and may be repeated: deliver.c decides whether it is.
+ * A store is a place for bundles. There are four kinds, and each is a table of functions in a file of its
+ * own: store_directory.c, store_s3.c, store_azure.c, store_webhdfs.c. Every operation makes one
+ * attempt and may be repeated; deliver.c decides whether it is.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_STORE_H
 #define AFTERGLOW_SIDECAR_SHIP_STORE_H
@@ -12,13 +12,13 @@
 #include "sidecar/ship/progress.h"
 #include "sidecar/ship/state.h"
 
-/* What is read at once: an answer of HTTP is kept whole (HTTP_ANSWER_MAX). */
+/* The most bytes that are read at once, because the whole answer to an HTTP request is kept in memory (HTTP_ANSWER_MAX). */
 #define STORE_CHUNK ((size_t)1 << 20)
 
 /* A file to be sent. */
 struct item {
-	const char *name; /* below the bundle: for words and notes */
-	const char *path; /* below the store: where it goes */
+	const char *name; /* its path below the bundle, for messages and for the state file */
+	const char *path; /* its path below the store, to which it is sent */
 	int fd;
 	int64_t size;
 	const char *sha256;
@@ -29,10 +29,10 @@ enum look {
 	LOOK_MISSING,
 	LOOK_SAME,
 	LOOK_DIFFERS,
-	LOOK_UNTOLD, /* the store does not say what it has there; our own notes decide */
+	LOOK_UNKNOWN, /* the store does not show what it has there; the state file decides */
 };
 
-/* What all of them need; outlives the store. */
+/* Every kind of store uses this. It must outlive the store. */
 struct store_context {
 	const struct ship_options *options;
 	struct state *state;
@@ -44,29 +44,38 @@ struct store;
 
 struct store_ops {
 	int (*look)(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault);
-	/* On success the whole file is there under its name, and was never there in part. */
+	/* Writes the file. It appears in the store as a whole under its name, never in part. */
 	int (*put)(struct store *s, const struct item *item, struct fault *fault);
-	/* The item is there whole, and our notes tell of an upload of it: drops what may be left of that. NULL: nothing is. */
+	/*
+	 * Removes what an unfinished upload of the item left in the store. It is called when the store has the whole item and the
+	 * state file has an upload of it. NULL if nothing has to be removed from this kind of store.
+	 */
 	void (*tidy)(struct store *s, const struct item *item);
-	/* Appends at most len (up to STORE_CHUNK) bytes of the file at a path below the store from offset on; none at its end, or when
-	 * there is no such file. */
+	/*
+	 * Appends at most len (up to STORE_CHUNK) bytes of the file at a path below the store, from offset on. Appends nothing at the
+	 * end of the file, or if there is no such file.
+	 */
 	int (*get)(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault);
 	void (*free)(struct store *s);
-	/* A file of at most this size is put without a look when nothing speaks for its being there: asking costs as much. */
+	/*
+	 * Bytes. A file of at most this size is put without a look if nothing suggests that the store has it, because a look costs
+	 * as much.
+	 */
 	int64_t put_blindly_max;
 };
 
-/* The first member of each kind's own struct. */
+/* The struct of each kind of store has this as its first member. */
 struct store {
 	const struct store_ops *ops;
 	const struct store_context *context;
 };
 
-/* Of the kind that the options name. */
+/* Opens the store that context->options names. The caller frees it with ops->free. */
 int store_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 
 int store_directory_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
+int store_azure_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 
 #endif

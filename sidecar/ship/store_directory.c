@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A directory as the store: a mounted claim of any kind, NFS for one.
+ * The store in a directory, such as a mounted volume claim of any kind, also on NFS.
  *
  * A file is written under a hidden name beside its own, flushed to the disk and renamed. A
  * writer that died leaves at most that hidden file, and the next one takes the same name
  * for it. Owner and mode are what the directory gives: an NFS server that squashes root
- * refuses chown and chmod, so neither is asked for. Below the store no symbolic link
- * is followed: others may write there.
+ * refuses chown and chmod, so neither is called. No symbolic link below the store is
+ * followed, because others may write there.
  */
 #include "sidecar/ship/store.h"
 
@@ -123,7 +123,7 @@ static int open_parent(const struct directory *d, const char *path, bool make, i
 	return r;
 }
 
-/* Where the last component of a path begins, of which open_parent opens the directory. */
+/* The last component of a path; open_parent opens the directory before it. */
 static const char *base_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -176,7 +176,7 @@ static int directory_look(struct store *s, const struct item *item, enum look *r
 
 /* --- Writing --- */
 
-/* Better no file than half of one: said before a byte is written. A filesystem without figures is tried. */
+/* Fails before the first byte is written if the file does not fit. A file system that reports no free space is tried. */
 static int check_space(const struct directory *d, int dir_fd, const struct item *item, struct fault *fault)
 {
 	struct statvfs v;
@@ -208,7 +208,7 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-/* What was read must be what the manifest promised: a spool may have rotted, too. */
+/* Copies the file and compares it with the manifest, because files in the spool may be damaged. */
 static int copy(const struct directory *d, const struct item *item, int fd, struct fault *fault)
 {
 	_cleanup_free_ char *chunk = malloc(CHUNK);

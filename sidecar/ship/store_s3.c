@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * S3 as the store. What an object holds is told by its metadata "sha256", which we set
- * when we write it. Who may not read (s3:GetObject) is not told, and then our own notes decide.
- * An object appears whole or not at all: S3 promises it for PUT and for CompleteMultipartUpload.
+ * The store in S3. The metadata "sha256" of an object, which we set when we write it, identifies
+ * its content. Without the permission to read (s3:GetObject) it is not visible, and the state file
+ * decides instead. An object appears whole or not at all: S3 promises that for PUT and for
+ * CompleteMultipartUpload.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,7 @@ int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, st
 {
 	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
 
-	*call = (struct s3_call){ .url = STRBUF_INIT(8 * S3_KEY_MAX) };
+	*call = (struct s3_call){ .url = STRBUF_INIT(8 * OBJECT_KEY_MAX) };
 	if (s3_identity_renew(&s3->identity, s3->http, fault) < 0)
 		return -1;
 	s3_url(&call->url, s3->endpoint, s3->path_style, s3->place.bucket, r->key, r->query);
@@ -43,7 +44,7 @@ int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, st
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	call->request = (struct http_request){
 		.method = r->method, .url = strbuf_str(&call->url), .headers = call->headers,
-		.body = r->body, .fd = r->fd, .offset = r->offset, .len = r->len, .stall_s = r->stall_s,
+		.body = r->body, .fd = r->fd, .offset = r->offset, .len = r->len, .stall_s = r->stall_s, .unasked = r->unasked,
 		.on_sent = r->on_sent, .arg = r->arg,
 	};
 	s3_identity_sign(&s3->identity, s3->scope, &call->request);
@@ -69,45 +70,16 @@ int s3_call(struct s3 *s3, const struct s3_request *request, struct http_transfe
 
 /* --- The store's operations --- */
 
-static void key_of(const struct s3 *s3, const char *path, char key[static S3_KEY_MAX])
-{
-	const struct ship_options *o = s3->store.context->options;
-
-	snprintf(key, S3_KEY_MAX, "%s%s%s", o->store.path, *o->store.path ? "/" : "", path);
-}
-
-static enum look compare(const struct http_answer *a, const struct item *item)
-{
-	if (a->length != item->size)
-		return LOOK_DIFFERS;
-	/* Written by somebody else's copy, which dropped the metadata. */
-	if (!*a->sha256)
-		return LOOK_UNTOLD;
-	return strcmp(a->sha256, item->sha256) == 0 ? LOOK_SAME : LOOK_DIFFERS;
-}
-
-/*
- * A HEAD's answer has no body, so no code: 404 stands for the key and for the
- * bucket, 403 also for what is wrong with the credentials. The PUT that follows says which.
- */
 static int s3_look(struct store *s, const struct item *item, enum look *ret_look, struct fault *fault)
 {
 	struct s3 *s3 = (struct s3 *)s;
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char key[S3_KEY_MAX];
+	char key[OBJECT_KEY_MAX];
 
-	key_of(s3, item->path, key);
+	object_key(s->context->options, item->path, key);
 	if (s3_call(s3, &(struct s3_request){ .method = "HEAD", .key = key }, &t, fault) < 0)
 		return -1;
-	if (t->answer.status == 200)
-		*ret_look = compare(&t->answer, item);
-	else if (t->answer.status == 404)
-		*ret_look = LOOK_MISSING;
-	else if (t->answer.status == 403 || t->answer.status == 400 || t->answer.status == 401)
-		*ret_look = LOOK_UNTOLD;
-	else
-		return s3_fault(&t->answer, &s3->place, fault);
-	return 0;
+	return object_look(&t->answer, item, ret_look) ? 0 : s3_fault(&t->answer, &s3->place, fault);
 }
 
 static void on_sent(void *arg, int64_t sent)
@@ -119,11 +91,15 @@ static int put_single(struct s3 *s3, const struct item *item, const char *key, s
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char type[100], meta[S3_META_HEADER_MAX];
+	/* Nobody else compares the content of a request that is not signed. */
+	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
 	const struct s3_request request = {
 		.method = "PUT", .key = key, .sha256 = item->sha256, .headers = { type, meta }, .fd = item->fd, .len = item->size,
 		.on_sent = on_sent, .arg = s3->store.context->progress,
 	};
 
+	if (!is_signed && object_check_file(s3->store.context, s3->http, item, fault) < 0)
+		return -1;
 	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(item->name));
 	s3_identity_meta(&s3->identity, item->sha256, meta);
 	if (s3_call(s3, &request, &t, fault) < 0)
@@ -134,45 +110,38 @@ static int put_single(struct s3 *s3, const struct item *item, const char *key, s
 static int s3_put(struct store *s, const struct item *item, struct fault *fault)
 {
 	struct s3 *s3 = (struct s3 *)s;
-	char key[S3_KEY_MAX];
+	char key[OBJECT_KEY_MAX];
 
-	key_of(s3, item->path, key);
-	return item->size <= S3_SINGLE_MAX ? put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
+	object_key(s->context->options, item->path, key);
+	return item->size <= OBJECT_SINGLE_MAX ? put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
 }
 
-/* 416: offset is at the end of the object, or behind it. */
 static int s3_get(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
 {
 	struct s3 *s3 = (struct s3 *)s;
 	_cleanup_transfer_ struct http_transfer *t = NULL;
-	char key[S3_KEY_MAX], range[80], code[64];
+	char key[OBJECT_KEY_MAX], range[OBJECT_RANGE_MAX], code[64];
 	const struct s3_request request = { .method = "GET", .key = key, .headers = { range } };
 
-	key_of(s3, path, key);
-	snprintf(range, sizeof(range), "Range: bytes=%lld-%lld", (long long)offset, (long long)offset + (long long)len - 1);
+	object_key(s->context->options, path, key);
+	object_range("Range", offset, len, range);
 	if (s3_call(s3, &request, &t, fault) < 0)
 		return -1;
-	if (t->answer.status == 416)
-		return 0;
 	/* The body of a success is the file's, which may look like anything. */
 	if (t->answer.status == 404) {
 		s3_error_code(&t->answer, code);
 		if (strcmp(code, "NoSuchKey") == 0)
 			return 0;
 	}
-	/* A server that does not know ranges sends all of it. */
-	if (t->answer.status != 206 && (t->answer.status != 200 || offset > 0))
-		return s3_fault(&t->answer, &s3->place, fault);
-	strbuf_add(out, strbuf_str(&t->answer.body), t->answer.body.len);
-	return 0;
+	return object_take(&t->answer, offset, out) ? 0 : s3_fault(&t->answer, &s3->place, fault);
 }
 
 static void s3_tidy(struct store *s, const struct item *item)
 {
 	struct s3 *s3 = (struct s3 *)s;
-	char key[S3_KEY_MAX];
+	char key[OBJECT_KEY_MAX];
 
-	key_of(s3, item->path, key);
+	object_key(s->context->options, item->path, key);
 	s3_abort_uploads(s3, item, key);
 }
 
@@ -186,7 +155,7 @@ static void s3_free(struct store *s)
 }
 
 static const struct store_ops s3_ops = {
-	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = S3_BLIND_MAX,
+	.look = s3_look, .put = s3_put, .get = s3_get, .tidy = s3_tidy, .free = s3_free, .put_blindly_max = OBJECT_BLIND_MAX,
 };
 
 /* --- Opening --- */

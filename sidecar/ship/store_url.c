@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* URLs of stores. */
+/* Parses the URLs of stores, and encodes paths. */
 #include "sidecar/ship/store_url.h"
 
 #include <ctype.h>
@@ -14,6 +14,7 @@ static const struct {
 } schemes[] = {
 	{ "file://", STORE_DIRECTORY, false },
 	{ "s3://", STORE_S3, false },
+	{ "azure://", STORE_AZURE, false },
 	{ "webhdfs://", STORE_WEBHDFS, false },
 	{ "webhdfss://", STORE_WEBHDFS, true },
 };
@@ -55,15 +56,52 @@ static int decode(const char *text, bool literal, char *out, size_t size, struct
 	return 0;
 }
 
-/* Bucket: as S3 names them, and older ones with capitals or '_'. */
+/* What a URL of each kind begins with. */
+static const struct {
+	const char *what, *form, *noun;
+	const char *marks; /* besides letters and digits */
+} hosts[] = {
+	[STORE_S3] = { "bucket", "s3://BUCKET/PREFIX", "bucket's name", ".-_" }, /* as S3 names them, and older ones */
+	[STORE_AZURE] = { "storage account", "azure://ACCOUNT/CONTAINER/PREFIX", "storage account's name", "" },
+	[STORE_WEBHDFS] = { "NameNode", "webhdfs://HOST:PORT/PATH", "HOST:PORT", ".-_:[]" },
+};
+
 static bool valid_host(const char *host, enum store_kind kind)
 {
 	if (!isalnum((unsigned char)host[0]) && host[0] != '[')
 		return false;
 	for (const char *p = host; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr(kind == STORE_S3 ? ".-_" : ".-_:[]", *p))
+		if (!isalnum((unsigned char)*p) && !strchr(hosts[kind].marks, *p))
 			return false;
 	return true;
+}
+
+/* Lower-case letters, digits and single hyphens, or "$root" and its like. */
+static bool valid_container(const char *name)
+{
+	name += *name == '$';
+	if (!*name || *name == '-')
+		return false;
+	for (const char *p = name; *p; p++)
+		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && (*p != '-' || p[1] == '-' || !p[1]))
+			return false;
+	return true;
+}
+
+/* Takes the container from the beginning of *rest. */
+static int parse_container(const char **rest, struct store_url *u, struct err *err)
+{
+	const char *name = *rest + (**rest == '/');
+	size_t len = strcspn(name, "/");
+
+	if (len == 0)
+		return err_set(err, EINVAL, "the container is missing: %s", hosts[STORE_AZURE].form);
+	if (len < sizeof(u->container))
+		snprintf(u->container, sizeof(u->container), "%.*s", (int)len, name);
+	if (!valid_container(u->container))
+		return err_set(err, EINVAL, "'%.*s' is no container's name", (int)MIN(len, (size_t)200), name);
+	*rest = name + len;
+	return 0;
 }
 
 static bool valid_path(const char *path)
@@ -98,14 +136,15 @@ static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 	if (strpbrk(rest, "?#@"))
 		return err_set(err, EINVAL, "'?', '#' and '@' have no meaning in it: options and credentials are given apart");
 	if (host == 0 || host >= sizeof(u->host))
-		return err_set(err, EINVAL, u->kind == STORE_S3 ? "the bucket is missing: s3://BUCKET/PREFIX" :
-								  "the NameNode is missing: webhdfs://HOST:PORT/PATH");
+		return err_set(err, EINVAL, "the %s is missing: %s", hosts[u->kind].what, hosts[u->kind].form);
 	memcpy(u->host, rest, host);
 	u->host[host] = '\0';
 	if (!valid_host(u->host, u->kind))
-		return err_set(err, EINVAL, "'%s' is no %s", u->host, u->kind == STORE_S3 ? "bucket's name" : "HOST:PORT");
+		return err_set(err, EINVAL, "'%s' is no %s", u->host, hosts[u->kind].noun);
 	rest += host;
-	if (u->kind == STORE_S3 && *rest == '/')
+	if (u->kind == STORE_AZURE && parse_container(&rest, u, err) < 0)
+		return -EINVAL;
+	if (u->kind != STORE_WEBHDFS && *rest == '/')
 		rest++;
 	r = decode(rest, false, u->path, sizeof(u->path), err);
 	if (r < 0)
@@ -128,7 +167,7 @@ int store_url_parse(const char *text, struct store_url *ret_url, struct err *err
 			i++;
 		if (i == ARRAY_SIZE(schemes))
 			return err_set(err, EINVAL, "store '%s' is none of file:///DIR, s3://BUCKET/PREFIX, "
-						    "webhdfs://HOST:PORT/PATH, webhdfss://HOST:PORT/PATH", text);
+						    "azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss://HOST:PORT/PATH", text);
 		u.kind = schemes[i].kind;
 		u.tls = schemes[i].tls;
 		text += strlen(schemes[i].scheme);

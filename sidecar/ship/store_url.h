@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a store is: file:///DIR, s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss://... */
+/*
+ * Parses the URL of a store: file:///DIR, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH,
+ * webhdfss://...
+ */
 #ifndef AFTERGLOW_SIDECAR_SHIP_STORE_URL_H
 #define AFTERGLOW_SIDECAR_SHIP_STORE_URL_H
 
@@ -10,27 +13,28 @@
 
 #define STORE_PATH_MAX 1024
 
-enum store_kind { STORE_DIRECTORY, STORE_S3, STORE_WEBHDFS };
+enum store_kind { STORE_DIRECTORY, STORE_S3, STORE_AZURE, STORE_WEBHDFS };
 
 struct store_url {
 	enum store_kind kind;
 	bool tls;		   /* webhdfss */
-	char host[256];		   /* bucket, or HOST[:PORT] of a NameNode */
-	char path[STORE_PATH_MAX]; /* decoded; without the slash at its end; S3: without the one before it too */
+	char host[256];		   /* bucket, storage account, or HOST[:PORT] of a NameNode */
+	char container[64];	   /* of Azure, else "" */
+	char path[STORE_PATH_MAX]; /* decoded, without a slash at its end; for S3 and Azure also without a slash before it */
 };
 
-/* A text that starts with '/' is a directory, taken literally. */
+/* Parses text. If it starts with '/', it is the path of a directory and is taken literally. */
 int store_url_parse(const char *text, struct store_url *ret_url, struct err *err);
 
 /*
- * A path below the store: one or more components joined by '/', none of them
- * empty, hidden, "." or "..", no control characters.
+ * Checks a path below the store: one or more components joined by '/', none of them
+ * empty, hidden, "." or "..", without control characters.
  */
 int store_path_check(const char *path, struct err *err);
 
-/* Appends path with all but RFC 3986's unreserved characters and '/' as %XX. */
+/* Appends path, with every character as %XX except '/' and the unreserved characters of RFC 3986. */
 void store_path_encode(struct strbuf *out, const char *path);
-/* The same, '/' too: for the value of a query. */
+/* Appends value in the same way, with '/' as %XX too, for use in a query. */
 void store_query_encode(struct strbuf *out, const char *value);
 
 #endif

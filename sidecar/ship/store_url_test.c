@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-static void a_store_is_told_by_its_url(void **state)
+static void a_store_is_recognized_by_its_url(void **state)
 {
 	static const struct {
 		const char *text;
@@ -25,6 +25,9 @@ static void a_store_is_told_by_its_url(void **state)
 		{ "s3://bucket", STORE_S3, false, "bucket", "" },
 		{ "s3://bucket/", STORE_S3, false, "bucket", "" },
 		{ "s3://my.bucket-1/a/b%2Bc//", STORE_S3, false, "my.bucket-1", "a/b+c" },
+		{ "azure://account1/ray-1", STORE_AZURE, false, "account1", "" },
+		{ "azure://account1/ray-1/a%20b/c/", STORE_AZURE, false, "account1", "a b/c" },
+		{ "azure://account1/$root/x", STORE_AZURE, false, "account1", "x" },
 		{ "webhdfs://nn:9870", STORE_WEBHDFS, false, "nn:9870", "" },
 		{ "webhdfs://nn.example.com:9870/user/ray", STORE_WEBHDFS, false, "nn.example.com:9870", "/user/ray" },
 		{ "webhdfss://[::1]:9871/x", STORE_WEBHDFS, true, "[::1]:9871", "/x" },
@@ -38,6 +41,7 @@ static void a_store_is_told_by_its_url(void **state)
 		assert_int_equal(u.tls, rows[i].tls);
 		assert_string_equal(u.host, rows[i].host);
 		assert_string_equal(u.path, rows[i].path);
+		assert_true((u.kind == STORE_AZURE) == (u.container[0] != '\0'));
 	}
 }
 
@@ -62,6 +66,19 @@ static void what_is_no_store_is_refused_in_words(void **state)
 		{ "s3://bucket/a//b", "component" },
 		{ "s3://bucket/a/../b", "component" },
 		{ "s3://bucket/.", "component" },
+		{ "azure://", "storage account is missing" },
+		{ "azure://account", "container is missing" },
+		{ "azure://account//x", "container is missing" },
+		{ "azure://acc.ount/x", "no storage account's name" },
+		{ "azure://account/Upper", "no container's name" },
+		{ "azure://account/a--b/x", "no container's name" },
+		{ "azure://account/-a", "no container's name" },
+		{ "azure://account/a-", "no container's name" },
+		{ "azure://account/$", "no container's name" },
+		{ "azure://account/c%2Fd/x", "no container's name" },
+		{ "azure://account/aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg", "no container's name" },
+		{ "azure://account/c/../x", "component" },
+		{ "azure://account/c?sig=x", "no meaning" },
 		{ "webhdfs:///x", "NameNode is missing" },
 		{ "webhdfs://nn/a%2F..%2F..", "component" },
 		{ "webhdfs://nn%2Fx/", "no HOST:PORT" },
@@ -111,7 +128,7 @@ static void what_is_not_plain_is_encoded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_store_is_told_by_its_url),
+		cmocka_unit_test(a_store_is_recognized_by_its_url),
 		cmocka_unit_test(what_is_no_store_is_refused_in_words),
 		cmocka_unit_test(a_path_below_a_store_cannot_leave_it),
 		cmocka_unit_test(what_is_not_plain_is_encoded),

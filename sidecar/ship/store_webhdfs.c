@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HDFS over HTTP as the store. A file is created in two steps: the NameNode, asked without
- * data, redirects to a DataNode, which takes them. It is written under a hidden name, its length
- * checked, its digest attached as an attribute, and renamed over what may be there. The
- * attribute tells a later run what the file holds; where HDFS has attributes turned off
- * our own notes decide.
+ * The store in HDFS over HTTP. A file is created in two steps: a request without data goes to the
+ * NameNode, which redirects to a DataNode, and the data go there. The file is written under a hidden
+ * name; then its length is checked, its digest is attached as an attribute, and it is renamed over an
+ * older file of its name. A later run identifies the content by the attribute; where HDFS has
+ * attributes turned off, the state file decides.
  *
- * Who we are stands in the query: user.name, or a delegation token. Requests go
- * to the NameNode only; to a DataNode goes the URL that the NameNode gave.
+ * The query has our identity: user.name, or a delegation token. We make requests for the NameNode
+ * only; a DataNode gets the URL that the NameNode gave.
  */
 #include <stdio.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static int compare_digest(struct webhdfs *w, const char *path, const struct item
 		return -1;
 	webhdfs_read_digest(&t->answer, digest);
 	if (t->answer.status != 200 || !*digest)
-		*ret_look = LOOK_UNTOLD;
+		*ret_look = LOOK_UNKNOWN;
 	else
 		*ret_look = strcmp(digest, item->sha256) == 0 ? LOOK_SAME : LOOK_DIFFERS;
 	return 0;
@@ -225,7 +225,7 @@ static int rename_once(struct webhdfs *w, const char *from, const char *to, bool
 	store_query_encode(&query, to);
 	if (order(w, "PUT", from, strbuf_str(&query), &t, fault) < 0)
 		return -1;
-	*ret_refused = webhdfs_said_no(&t->answer);
+	*ret_refused = webhdfs_refused(&t->answer);
 	return 0;
 }
 

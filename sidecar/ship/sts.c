@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Web identity: a Kubernetes service account's token for credentials of an hour. */
+/* Exchanges the token of a Kubernetes service account for credentials that are valid for an hour (web identity). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of EKS Pod Identity's agent and of Google's metadata server. */
+/* Parses the answers of EKS Pod Identity's agent, of Google's metadata server and of Microsoft Entra. */
 #include "sidecar/ship/token_answer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "sidecar/ship/credentials.h"
 
 #define HOST_MAX 64
+#define DAY_S 86400
 
 /* The host of "SCHEME://HOST[:PORT][/...]", with the brackets of an IPv6 address; false if it is too long, or has a user. */
 static bool host_of(const char *url, const char *scheme, char host[static HOST_MAX])
@@ -92,7 +94,7 @@ int container_read_credentials(const char *json, size_t len, struct sts_credenti
 	return 0;
 }
 
-int google_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err)
+int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err)
 {
 	int64_t seconds;
 	cJSON *object;
@@ -104,13 +106,32 @@ int google_read_token(const char *json, size_t len, char **ret_token, int64_t *r
 	seconds = json_int(object, "expires_in", 0);
 	token = take_word(object, "access_token");
 	wipe(object);
-	if (!token || seconds < 1 || seconds > 86400) {
+	if (!token || seconds < 1 || seconds > 366 * DAY_S) {
 		if (token)
 			explicit_bzero(token, strlen(token));
 		free(token);
 		return err_set(err, EBADMSG, "it has no access_token with a time for which it lasts");
 	}
 	*ret_token = token;
-	*ret_seconds = seconds;
+	*ret_seconds = MIN(seconds, DAY_S);
 	return 0;
+}
+
+/* A description goes on with ids and times in lines of their own. */
+void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_ERROR_MAX])
+{
+	const char *error, *why;
+	cJSON *object;
+
+	ret_text[0] = '\0';
+	if (json_parse(json, len, &object, NULL) < 0)
+		return;
+	error = json_str(object, "error");
+	why = json_str(object, "error_description");
+	if (error)
+		snprintf(ret_text, OAUTH_ERROR_MAX, "%s%s%.*s", error, why ? ": " : "", why ? (int)strcspn(why, "\r\n") : 0, why ? why : "");
+	for (char *p = ret_text; *p; p++)
+		if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
+			*p = '?';
+	cJSON_Delete(object);
 }

@@ -25,10 +25,17 @@ bool container_uri_is_safe(const char *uri);
 int container_read_credentials(const char *json, size_t len, struct sts_credentials *ret_credentials, struct err *err);
 
 /*
- * Parses {"access_token": ..., "expires_in": SECONDS}. The caller wipes and frees *ret_token;
- * *ret_seconds is 1 to 86400.
+ * Parses {"access_token": ..., "expires_in": SECONDS}, as Google's metadata server and Microsoft Entra answer. The caller wipes
+ * and frees *ret_token; *ret_seconds is 1 to 86400, and a longer time counts as a day.
  */
-int google_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err);
+int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *ret_seconds, struct err *err);
+
+/*
+ * Turns {"error": ..., "error_description": ...} into "invalid_client: AADSTS700016: ..." in printable ASCII; "" if the answer
+ * does not have that form.
+ */
+#define OAUTH_ERROR_MAX 256
+void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_ERROR_MAX]);
 
 /* Whether endpoint is Google Cloud Storage, which takes Google's tokens and has header names of its own. */
 bool endpoint_is_google(const char *endpoint);

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	struct sts_credentials c = { 0 };
 	int64_t seconds = 0;
-	char *token = NULL, *uri;
+	char *token = NULL, *uri, why[OAUTH_ERROR_MAX];
 
 	if (container_read_credentials(text, size, &c, NULL) == 0) {
 		check(c.access_key_id);
@@ -29,12 +29,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(c.session_token);
 		sts_credentials_release(&c);
 	}
-	if (google_read_token(text, size, &token, &seconds, NULL) == 0) {
+	if (oauth_read_token(text, size, &token, &seconds, NULL) == 0) {
 		check(token);
 		if (seconds < 1 || seconds > 86400)
 			abort();
 		free(token);
 	}
+	oauth_read_error(text, size, why);
+	for (const char *p = why; *p; p++)
+		if (*p < ' ' || *p >= 0x7f)
+			abort();
 	uri = strndup(text, size);
 	if (uri && container_uri_is_safe(uri) && strncmp(uri, "http", 4) != 0)
 		abort();

@@ -94,7 +94,7 @@ static void answers_that_would_end_up_in_a_header_are_refused(void **state)
 	}
 }
 
-static void a_token_of_google_is_read_with_its_time(void **state)
+static void a_token_is_read_with_its_time(void **state)
 {
 	static const struct {
 		const char *answer;
@@ -102,6 +102,7 @@ static void a_token_of_google_is_read_with_its_time(void **state)
 	} rows[] = {
 		{ "{\"access_token\":\"ya29.a-b_c\",\"expires_in\":3599,\"token_type\":\"Bearer\"}", 3599 },
 		{ "{\"access_token\":\"x\",\"expires_in\":1}", 1 },
+		{ "{\"access_token\":\"x\",\"expires_in\":100799}", 86400 },
 		{ "{\"access_token\":\"x\",\"expires_in\":0}", 0 },
 		{ "{\"access_token\":\"x\",\"expires_in\":-5}", 0 },
 		{ "{\"access_token\":\"x\",\"expires_in\":1e300}", 0 },
@@ -116,12 +117,39 @@ static void a_token_of_google_is_read_with_its_time(void **state)
 		char *token = NULL;
 		int64_t seconds = 0;
 		struct err err;
-		int r = google_read_token(rows[i].answer, strlen(rows[i].answer), &token, &seconds, &err);
+		int r = oauth_read_token(rows[i].answer, strlen(rows[i].answer), &token, &seconds, &err);
 
 		if ((r == 0) != (rows[i].seconds > 0) || seconds != rows[i].seconds || (r == 0) != !!token)
 			fail_msg("%s", rows[i].answer);
 		free(token);
 	}
+}
+
+static void an_error_of_entra_is_shown_without_its_lines_of_ids(void **state)
+{
+	static const struct {
+		const char *answer, *text;
+	} rows[] = {
+		{ "{\"error\":\"invalid_client\",\"error_description\":\"AADSTS700016: no application.\\r\\nTrace ID: 1\",\"error_codes\":[700016]}",
+		  "invalid_client: AADSTS700016: no application." },
+		{ "{\"error\":\"temporarily_unavailable\"}", "temporarily_unavailable" },
+		{ "{\"error\":\"a\\u001b[2J\\u00e9\",\"error_description\":7}", "a?[2J??" },
+		{ "{\"error\":{}}", "" },
+		{ "{}", "" },
+		{ "[]", "" },
+		{ "<html>", "" },
+	};
+	char text[OAUTH_ERROR_MAX], *longest = NULL;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		oauth_read_error(rows[i].answer, strlen(rows[i].answer), text);
+		assert_string_equal(text, rows[i].text);
+	}
+	assert_true(asprintf(&longest, "{\"error\":\"%01000d\"}", 7) > 0);
+	oauth_read_error(longest, strlen(longest), text);
+	assert_int_equal(strlen(text), OAUTH_ERROR_MAX - 1);
+	free(longest);
 }
 
 int main(void)
@@ -131,7 +159,8 @@ int main(void)
 		cmocka_unit_test(only_googles_own_endpoint_gets_googles_token),
 		cmocka_unit_test(keys_of_a_container_are_read),
 		cmocka_unit_test(answers_that_would_end_up_in_a_header_are_refused),
-		cmocka_unit_test(a_token_of_google_is_read_with_its_time),
+		cmocka_unit_test(a_token_is_read_with_its_time),
+		cmocka_unit_test(an_error_of_entra_is_shown_without_its_lines_of_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebHDFS's JSON to values. */
+/* Reads the values in WebHDFS's JSON. */
 #include "sidecar/ship/webhdfs_answer.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ void webhdfs_exception(const struct http_answer *answer, char name[static 64])
 	memcpy(name, e.name, sizeof(e.name));
 }
 
-/* What only the message tells. */
+/* Recognizes faults that only the message shows. */
 static bool by_message(const struct exception *e, struct fault *fault)
 {
 	if (strstr(e->message, "token") && strstr(e->message, "expired"))
@@ -87,13 +87,20 @@ static bool by_message(const struct exception *e, struct fault *fault)
 	return true;
 }
 
+/* What is shown of a location: path and query may hold a delegation token. */
+static int shown(const char *location)
+{
+	return MIN(http_origin_length(location), 100);
+}
+
 static void by_status(const struct http_answer *a, const struct exception *e, struct fault *fault)
 {
+	const char *location = *a->location ? a->location : "nowhere";
+
 	if (a->status == 401)
 		fault_set(fault, FAULT_CREDENTIALS, "it wants proof of who we are: give a delegation-token");
 	else if (a->status >= 300 && a->status < 400)
-		fault_set(fault, FAULT_REDIRECT, "it redirects to %.100s, which is not followed",
-			  *a->location ? a->location : "nowhere");
+		fault_set(fault, FAULT_REDIRECT, "it redirects to %.*s, which is not followed", shown(location), location);
 	else if (*e->name)
 		fault_set(fault, a->status >= 500 || a->status == 403 ? FAULT_SERVER : FAULT_PROTOCOL, "%s: %s", e->name, e->message);
 	else if (a->status >= 500 || a->status == 429 || a->status == 408)
@@ -154,7 +161,7 @@ void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[stati
 		snprintf(ret_digest, SHA256_TEXT_MAX, "%s", value + 1);
 }
 
-bool webhdfs_said_no(const struct http_answer *answer)
+bool webhdfs_refused(const struct http_answer *answer)
 {
 	_cleanup_json_ cJSON *json = NULL;
 
@@ -166,15 +173,15 @@ int webhdfs_check_location(const char *location, const char *operation, bool tls
 	const char *scheme = tls ? "https://" : "http://";
 	const char *path;
 
-	/* From plain text to TLS is no loss. */
+	/* A redirect from plain HTTP to TLS is allowed. */
 	if (!tls && strncmp(location, "https://", 8) == 0)
 		scheme = "https://";
 	if (strncmp(location, scheme, strlen(scheme)) != 0)
-		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.100s, which is %s", *location ? location : "nowhere",
-				 tls ? "not https" : "neither http nor https");
+		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is %s", *location ? shown(location) : 7,
+				 *location ? location : "nowhere", tls ? "not https" : "neither http nor https");
 	path = strchr(location + strlen(scheme), '/');
 	if (!path || strncmp(path, WEBHDFS_PREFIX, strlen(WEBHDFS_PREFIX)) != 0 || memchr(location, '@', (size_t)(path - location)) ||
 	    !strstr(path, operation))
-		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.100s, which is not WebHDFS", location);
+		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is not WebHDFS", shown(location), location);
 	return 0;
 }

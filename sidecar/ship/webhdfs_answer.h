@@ -14,7 +14,7 @@
 
 /* Sets the fault of an answer whose status is not 2xx. host is named in its text. Returns -1. */
 int webhdfs_fault(const struct http_answer *answer, const char *host, struct fault *fault);
-/* The name of the RemoteException, such as "FileNotFoundException"; "" if there is none. */
+/* Reads the name of the RemoteException, such as "FileNotFoundException"; "" if there is none. */
 void webhdfs_exception(const struct http_answer *answer, char name[static 64]);
 
 struct webhdfs_status {
@@ -24,14 +24,14 @@ struct webhdfs_status {
 /* Parses the answer to GETFILESTATUS. */
 int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status, struct err *err);
 
-/* The SHA-256 in the answer to GETXATTRS, "": there is none. */
+/* Reads the SHA-256 in the answer to GETXATTRS; "" if there is none. */
 void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[static SHA256_TEXT_MAX]);
 
 /*
  * Whether the answer is {"boolean": false}: the request was refused without a reason. An answer
  * without a body means success.
  */
-bool webhdfs_said_no(const struct http_answer *answer);
+bool webhdfs_refused(const struct http_answer *answer);
 
 /*
  * Checks whether data may be sent to the location of a NameNode's redirect. Any host is allowed,

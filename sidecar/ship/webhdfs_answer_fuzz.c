@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (*p < ' ' || *p >= 0x7f)
 			abort();
 	webhdfs_exception(&answer, exception);
-	webhdfs_said_no(&answer);
+	webhdfs_refused(&answer);
 	webhdfs_read_digest(&answer, digest);
 	if (strnlen(digest, sizeof(digest)) == sizeof(digest) ||
 	    (webhdfs_read_status(&answer, &status, NULL) == 0 && status.length < 0))

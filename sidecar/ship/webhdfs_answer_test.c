@@ -20,7 +20,7 @@ static struct http_answer answer_of(int status, const char *body)
 
 #define REMOTE(name, message) "{\"RemoteException\":{\"exception\":\"" name "\",\"message\":\"" message "\"}}"
 
-static void exceptions_are_told_in_words(void **state)
+static void exceptions_are_explained_in_sentences(void **state)
 {
 	static const struct {
 		int status;
@@ -61,7 +61,7 @@ static void exceptions_are_told_in_words(void **state)
 	}
 }
 
-static void a_file_is_told_from_a_directory(void **state)
+static void a_file_is_distinguished_from_a_directory(void **state)
 {
 	static const struct {
 		const char *body;
@@ -125,7 +125,7 @@ static void only_a_no_is_a_no(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct http_answer a = answer_of(200, rows[i].body);
 
-		assert_int_equal(webhdfs_said_no(&a), rows[i].no);
+		assert_int_equal(webhdfs_refused(&a), rows[i].no);
 		strbuf_release(&a.body);
 	}
 }
@@ -158,11 +158,31 @@ static void data_go_to_webhdfs_and_never_from_tls_to_plain_text(void **state)
 	}
 }
 
+static void a_delegation_token_in_a_redirect_is_not_shown(void **state)
+{
+	static const char *const locations[] = { "http://dn:9864/webhdfs/v1/x?op=CREATE&delegation=HAAEsecret", "https://dn:9865/x?delegation=HAAEsecret" };
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
+		struct http_answer answer = { .status = 307, .body = STRBUF_INIT(16) };
+		struct fault fault = { 0 };
+
+		assert_int_equal(webhdfs_check_location(locations[i], "op=CREATE", true, &fault), -1);
+		assert_non_null(strstr(fault.text, "//dn:986"));
+		assert_null(strstr(fault.text, "secret"));
+		snprintf(answer.location, sizeof(answer.location), "%s", locations[i]);
+		webhdfs_fault(&answer, "nn", &fault);
+		assert_non_null(strstr(fault.text, "//dn:986"));
+		assert_null(strstr(fault.text, "secret"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exceptions_are_told_in_words),
-		cmocka_unit_test(a_file_is_told_from_a_directory),
+		cmocka_unit_test(a_delegation_token_in_a_redirect_is_not_shown),
+		cmocka_unit_test(exceptions_are_explained_in_sentences),
+		cmocka_unit_test(a_file_is_distinguished_from_a_directory),
 		cmocka_unit_test(a_digest_comes_in_quotes_or_not_at_all),
 		cmocka_unit_test(only_a_no_is_a_no),
 		cmocka_unit_test(data_go_to_webhdfs_and_never_from_tls_to_plain_text),

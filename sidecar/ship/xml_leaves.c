@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expat with bounds. */
+/* Parses XML with expat, within the bounds of xml_leaves.h. */
 #include "sidecar/ship/xml_leaves.h"
 
 #include <errno.h>

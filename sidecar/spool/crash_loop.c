@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same crash again and again: how much of each is kept. */
+/* Decides how much is kept of a crash that comes again and again. */
 #include "sidecar/spool/crash_loop.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static bool is_over(const struct crash_loop *loop, int64_t now_ns)
 	return loop->last_unix_ns < now_ns - CRASH_LOOP_OVER_NS || loop->last_unix_ns > now_ns + CRASH_LOOP_AHEAD_NS;
 }
 
-/* The loop of that signature, or a new one in the place of the one that is longest past. */
+/* Finds the loop of that signature, or makes one in the place of the loop with the oldest last crash. */
 static struct crash_loop *find(struct crash_loops *l, const char *signature, int64_t now_ns)
 {
 	struct crash_loop *oldest = &l->loops[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bundles a directory holds, how large they are, and taking them out again. */
+/* Lists the bundles of a directory with their sizes, and removes them. */
 #include "sidecar/spool/inventory.h"
 
 #include <dirent.h>
@@ -267,7 +267,7 @@ static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
 {
 	_cleanup_close_ int new = -1;
 
-	/* Whatever it is: ours of before, or somebody's link to elsewhere. */
+	/* A file of an earlier run, or a link that somebody put here, must not be written to. */
 	unlinkat(fd, NEW_MANIFEST, 0);
 	if (manifest_write(manifest, fd, NEW_MANIFEST, err) < 0)
 		return -err->code;
@@ -331,7 +331,7 @@ static void hide_name(const char *name, char hidden[static BUNDLE_PATH_MAX + 16]
 	snprintf(hidden, BUNDLE_PATH_MAX + 16, ".%s" PARTIAL, name);
 }
 
-/* Invisible first, so that nobody sees half of it. */
+/* Removes a bundle. It is renamed to a hidden name first, so that readers never see half of it. */
 static int drop_bundle(int rootfd, const char *path, struct err *err)
 {
 	const char *name;
@@ -357,7 +357,7 @@ int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err
 		return 0;
 	if (what != DROP_BUNDLE)
 		rc = drop_files(rootfd, path, what, err);
-	/* Without a manifest: whoever was writing it died before it was whole, and nothing says what may be left of it. */
+	/* There is no manifest: the writer died before the bundle was complete, so the whole bundle is removed. */
 	return rc == -ENOENT ? drop_bundle(rootfd, path, err) : rc;
 }
 

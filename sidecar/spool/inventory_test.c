@@ -156,7 +156,7 @@ static void a_core_goes_and_the_manifest_says_so(void **state)
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL), 0);
 }
 
-static void an_earlier_error_is_not_told_again(void **state)
+static void an_earlier_error_is_not_reported_again(void **state)
 {
 	struct err err = { 0 };
 	(void)state;
@@ -279,7 +279,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_that_nobody_finished_goes_as_a_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_the_ceiling_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_core_goes_and_the_manifest_says_so, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_earlier_error_is_not_told_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_earlier_error_is_not_reported_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(logs_go_and_the_report_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_bundle_goes_as_a_whole_and_its_empty_directories, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_removal_that_was_interrupted_is_finished, setup, teardown),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to go when a spool or a directory store holds too much. */
+/* Decides what is dropped when a spool or a directory store holds too much. */
 #include "sidecar/spool/quota.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ const char *drop_name(enum drop d)
 	return names[d];
 }
 
-/* What dropping as far as d frees of it. */
+/* The bytes that dropping d frees. */
 static int64_t size_of(const struct stored *s, enum drop d)
 {
 	int64_t bytes = 0;

@@ -16,7 +16,7 @@
 /* How much of a bundle is dropped; each value includes those before it. */
 enum drop { DROP_NOTHING, DROP_CORE, DROP_FILES, DROP_BUNDLE, DROP_COUNT };
 
-/* "nothing", "core", "files" or "bundle" */
+/* The name of d: "nothing", "core", "files" or "bundle". */
 const char *drop_name(enum drop d);
 
 /* A bundle. */

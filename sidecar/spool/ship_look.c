@@ -58,7 +58,7 @@ static bool leave_spool(int fd, const char *path)
 	return rc >= 0;
 }
 
-/* Whether it is to be shipped now; one whose addition never came leaves the spool as it was shipped. */
+/* Whether the bundle is to be shipped now. A bundle that was shipped and waits for no addition any more is removed. */
 static bool is_due(const struct ship_done *done, int fd, const char *path, struct manifest_identity *ret_id)
 {
 	bool pending;
@@ -72,7 +72,10 @@ static bool is_due(const struct ship_done *done, int fd, const char *path, struc
 	return false;
 }
 
-/* The oldest one after the one tried last, or else the oldest: one that cannot be shipped does not keep back the others. */
+/*
+ * Chooses the oldest due bundle after q->after, or else the oldest of all, so that a bundle that cannot be shipped does not hold up
+ * the others.
+ */
 static void choose(const struct ship_question *q, const struct ship_done *done, int fd, struct ship_look *look)
 {
 	_cleanup_inventory_ struct inventory inv = { .n = 0 };

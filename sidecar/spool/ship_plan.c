@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How afterglow-ship is called, what its answer means, and when it is called again. */
+/* Decides how afterglow-ship is called, what its result means, and when it is called again. */
 #include "sidecar/spool/ship_plan.h"
 
 #include <errno.h>
@@ -40,25 +40,31 @@ static int check_address(const char *option, const char *url, struct err *err)
 
 int store_options_check(const struct store_options *o, struct err *err)
 {
-	bool s3 = o->url && begins(o->url, "s3://"), hdfs = o->url && (begins(o->url, "webhdfs://") || begins(o->url, "webhdfss://"));
+	bool s3 = o->url && begins(o->url, "s3://"), azure = o->url && begins(o->url, "azure://");
+	bool hdfs = o->url && (begins(o->url, "webhdfs://") || begins(o->url, "webhdfss://"));
 	const char *host = o->url ? strstr(o->url, "://") : NULL;
 
-	if (o->url && !s3 && !hdfs && !store_directory(o->url))
-		return err_set(err, EINVAL, "--store takes a directory, file:///DIRECTORY, s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH "
-					    "or webhdfss:// for TLS, not %.200s", o->url);
-	if ((s3 || hdfs) && (!host[3] || host[3] == '/'))
-		return err_set(err, EINVAL, "--store %.200s names no %s", o->url, s3 ? "bucket" : "host");
+	if (o->url && !s3 && !azure && !hdfs && !store_directory(o->url))
+		return err_set(err, EINVAL, "--store takes a directory, file:///DIRECTORY, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, "
+					    "webhdfs://HOST:PORT/PATH or webhdfss:// for TLS, not %.200s", o->url);
+	if ((s3 || azure || hdfs) && (!host[3] || host[3] == '/'))
+		return err_set(err, EINVAL, "--store %.200s names no %s", o->url, s3 ? "bucket" : azure ? "storage account" : "host");
+	if (azure && (!strchr(host + 3, '/') || !strchr(host + 3, '/')[1]))
+		return err_set(err, EINVAL, "--store %.200s names no container", o->url);
 	if (check_kind("--store-s3-endpoint", o->s3_endpoint, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-region", o->s3_region, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-path-style", o->s3_path_style ? "" : NULL, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-role-arn", o->s3_role_arn, s3, "s3://", err) < 0 ||
 	    check_kind("--store-s3-sts-endpoint", o->s3_sts_endpoint, s3, "s3://", err) < 0 ||
+	    check_kind("--store-azure-endpoint", o->azure_endpoint, azure, "azure://", err) < 0 ||
 	    check_kind("--store-webhdfs-user", o->webhdfs_user, hdfs, "webhdfs://", err) < 0 ||
-	    check_kind("--store-cores-prefix", o->cores_prefix, s3 || hdfs, "s3:// or webhdfs://", err) < 0)
+	    check_kind("--store-cores-prefix", o->cores_prefix, s3 || azure || hdfs, "s3://, azure:// or webhdfs://", err) < 0)
 		return -err->code;
 	if (o->cores_prefix && cores_prefix_check(o->cores_prefix, err) < 0)
 		return err_wrap(err, "--store-cores-prefix");
 	if (check_address("--store-s3-endpoint", o->s3_endpoint, err) < 0)
+		return -err->code;
+	if (check_address("--store-azure-endpoint", o->azure_endpoint, err) < 0)
 		return -err->code;
 	return check_address("--store-s3-sts-endpoint", o->s3_sts_endpoint, err);
 }
@@ -68,8 +74,9 @@ char *const *ship_environment(void)
 	static const char *const wanted[] = {
 		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "RES_OPTIONS", "LOCALDOMAIN", "ASAN_OPTIONS",
-		/* Where keys and tokens are to be had, not these themselves: EKS's webhook sets them in each container. */
+		/* Where keys and tokens are to be had, not these themselves: the webhooks of EKS and AKS set them in each container. */
 		"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "GCE_METADATA_HOST",
+		"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST",
 	};
 	static char *env[ARRAY_SIZE(wanted) + 1];
 	size_t n = 0;
@@ -93,7 +100,8 @@ void ship_args(const struct store_options *o, const char *program, const char *a
 	} pairs[] = {
 		{ "--store", o->url }, { "--credentials", o->credentials }, { "--ca", o->ca },
 		{ "--s3-endpoint", o->s3_endpoint }, { "--s3-region", o->s3_region }, { "--s3-role-arn", o->s3_role_arn },
-		{ "--s3-sts-endpoint", o->s3_sts_endpoint }, { "--webhdfs-user", o->webhdfs_user },
+		{ "--s3-sts-endpoint", o->s3_sts_endpoint }, { "--azure-endpoint", o->azure_endpoint },
+		{ "--webhdfs-user", o->webhdfs_user },
 		{ "--cores-prefix", o->cores_prefix },
 		{ "--as", as }, { "--deadline", deadline },
 	};
@@ -134,17 +142,17 @@ static enum ship_kind kind_of(const char *name)
 void ship_line(const char *line, size_t len, struct ship_result *result)
 {
 	_cleanup_json_ cJSON *json = NULL;
-	const char *said, *error;
+	const char *result_text, *error;
 
 	if (json_parse(line, len, &json, NULL) < 0)
 		return;
-	said = json_str(json, "result");
-	if (!said)
+	result_text = json_str(json, "result");
+	if (!result_text)
 		return;
 	error = json_str(json, "error");
 	*result = (struct ship_result){
-		.said = true,
-		.shipped = strcmp(said, "shipped") == 0,
+		.has_result = true,
+		.shipped = strcmp(result_text, "shipped") == 0,
 		.retry = json_bool(json, "retry", true),
 		.retry_after_ns = MIN(MAX(json_int(json, "retryAfterSeconds", 0), (int64_t)0), (int64_t)RETRY_AFTER_MAX_S) * NS_PER_SEC,
 		.kind = kind_of(json_str(json, "kind")),
@@ -156,7 +164,7 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result)
 {
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 
-	if (end == SHIP_END_GRACE && !result->said) {
+	if (end == SHIP_END_GRACE && !result->has_result) {
 		*result = (struct ship_result){ .retry = true, .kind = SHIP_DEADLINE };
 		snprintf(result->error, sizeof(result->error), "the time that the pod had left was over");
 		return;
@@ -167,7 +175,7 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result)
 			 (int)(SHIP_PATIENCE_NS / NS_PER_SEC));
 		return;
 	}
-	if (result->said && result->shipped == (code == 0) && code >= 0)
+	if (result->has_result && result->shipped == (code == 0) && code >= 0)
 		return;
 	*result = (struct ship_result){ .retry = true, .kind = SHIP_PROGRAM };
 	if (code >= 0)
@@ -182,7 +190,7 @@ int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool
 
 	wait = MIN(last->retry ? wait : SHIP_BACKOFF_MAX_NS, SHIP_BACKOFF_MAX_NS);
 	wait = (int64_t)((double)wait * (0.75 + 0.5 * random));
-	if (last->retry_after_ns > 0)
-		wait = last->retry_after_ns;
+	/* What lasts although it should have passed is tried less and less often. */
+	wait = MAX(wait, last->retry_after_ns);
 	return stopping ? MIN(wait, SHIP_BACKOFF_STOPPING_NS) : wait;
 }

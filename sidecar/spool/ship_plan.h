@@ -13,20 +13,21 @@
 #include "lib/err.h"
 #include "sidecar/ship/fault.h"
 
-#define SHIP_ARGS_MAX 32 /* with the final NULL */
+#define SHIP_ARGS_MAX 34 /* with the final NULL */
 #define SHIP_LINE_MAX 4096 /* bytes of a line of its stdout; longer lines are ignored */
 #define SHIP_ERROR_MAX 256
 
 /* The store, and how it is reached. NULL: the option is not given. */
 struct store_options {
-	const char *url; /* DIRECTORY, file:///DIR, s3://BUCKET/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss:// */
+	const char *url; /* DIRECTORY, file:///DIR, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH, webhdfss:// */
 	const char *credentials; /* a directory with one file for each credential */
 	const char *ca; /* a PEM file */
 	const char *s3_endpoint, *s3_region;
 	bool s3_path_style;
 	const char *s3_role_arn, *s3_sts_endpoint; /* web identity */
+	const char *azure_endpoint;
 	const char *webhdfs_user;
-	const char *cores_prefix; /* path below the store where cores go; for S3 and HDFS */
+	const char *cores_prefix; /* path below the store for cores; not for a directory */
 };
 
 /*
@@ -66,7 +67,7 @@ enum ship_kind {
 const char *ship_kind_name(enum ship_kind k);
 
 struct ship_result {
-	bool said; /* it printed its result */
+	bool has_result; /* it printed its result */
 	bool shipped;
 	bool retry; /* a later run may succeed without a person's help */
 	int64_t retry_after_ns; /* how long to wait before the next run, at most 600 s; 0: not known */

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *argv[SHIP_ARGS_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
-		struct ship_result r = { .said = false };
+		struct ship_result r = { .has_result = false };
 
 		ship_line((const char *)data, size, &r);
 		ship_ended(statuses[i], SHIP_END_OWN, &r);

@@ -30,6 +30,13 @@ static const struct {
 	{ { .url = "http://x" }, "--store takes a directory" },
 	{ { .url = "s3://" }, "names no bucket" },
 	{ { .url = "s3:///prefix" }, "names no bucket" },
+	{ { .url = "azure://account/ray/x", .azure_endpoint = "https://x", .cores_prefix = "_cores" }, NULL },
+	{ { .url = "azure://" }, "names no storage account" },
+	{ { .url = "azure://account" }, "names no container" },
+	{ { .url = "azure://account/" }, "names no container" },
+	{ { .url = "s3://b", .azure_endpoint = "https://x" }, "--store-azure-endpoint is for a store azure://" },
+	{ { .url = "azure://a/c", .azure_endpoint = "x" }, "--store-azure-endpoint takes an address such as" },
+	{ { .url = "azure://a/c", .s3_region = "x" }, "--store-s3-region is for a store s3://" },
 	{ { .url = "webhdfs:///x" }, "names no host" },
 	{ { .url = "/x", .s3_region = "eu-1" }, "--store-s3-region is for a store s3://" },
 	{ { .url = "/x", .s3_path_style = true }, "--store-s3-path-style is for a store s3://" },
@@ -42,7 +49,7 @@ static const struct {
 	{ { .url = "s3://b", .s3_role_arn = "arn:aws:iam::1:role/r", .s3_sts_endpoint = "https://minio:9000" }, NULL },
 	{ { .url = "s3://b", .cores_prefix = "_cores" }, NULL },
 	{ { .url = "webhdfss://nn:9871/failures", .cores_prefix = "_cores/ray" }, NULL },
-	{ { .url = "/x", .cores_prefix = "_cores" }, "--store-cores-prefix is for a store s3:// or webhdfs://" },
+	{ { .url = "/x", .cores_prefix = "_cores" }, "--store-cores-prefix is for a store s3://, azure:// or webhdfs://" },
 	{ { .url = "s3://b", .cores_prefix = "cores" }, "--store-cores-prefix: cores go to a path such as _cores" },
 	{ { .url = "s3://b", .s3_endpoint = "minio:9000" }, "--store-s3-endpoint takes an address such as https://minio.example:9000" },
 };
@@ -133,7 +140,7 @@ static void what_it_says_holds_with_its_exit_code(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
-		struct ship_result r = { .said = false };
+		struct ship_result r = { .has_result = false };
 
 		for (size_t k = 0; k < 3 && runs[i].lines[k]; k++)
 			ship_line(runs[i].lines[k], strlen(runs[i].lines[k]), &r);
@@ -151,7 +158,7 @@ static void what_it_says_holds_with_its_exit_code(void **state)
 
 static void the_pause_doubles_up_to_five_minutes(void **state)
 {
-	const struct ship_result r = { .retry = true }, mend = { .retry = false }, told = { .retry = true, .retry_after_ns = 7 * NS_PER_SEC };
+	const struct ship_result r = { .retry = true }, mend = { .retry = false }, asked = { .retry = true, .retry_after_ns = 7 * NS_PER_SEC };
 	(void)state;
 
 	assert_int_equal(ship_backoff(1, &r, false, 0.5), NS_PER_SEC);
@@ -162,9 +169,10 @@ static void the_pause_doubles_up_to_five_minutes(void **state)
 	assert_int_equal(ship_backoff(1, &mend, false, 0.5), SHIP_BACKOFF_MAX_NS);
 	assert_int_equal(ship_backoff(1, &r, false, 0), NS_PER_SEC * 3 / 4);
 	assert_int_equal(ship_backoff(1, &r, false, 1), NS_PER_SEC * 5 / 4);
-	assert_int_equal(ship_backoff(1, &told, false, 0), 7 * NS_PER_SEC);
+	assert_int_equal(ship_backoff(1, &asked, false, 0), 7 * NS_PER_SEC);
+	assert_int_equal(ship_backoff(9, &asked, false, 0.5), 256 * NS_PER_SEC);
 	assert_int_equal(ship_backoff(9, &r, true, 0.5), SHIP_BACKOFF_STOPPING_NS);
-	assert_int_equal(ship_backoff(1, &told, true, 0.5), SHIP_BACKOFF_STOPPING_NS);
+	assert_int_equal(ship_backoff(1, &asked, true, 0.5), SHIP_BACKOFF_STOPPING_NS);
 	assert_int_equal(ship_backoff(1, &mend, true, 0.5), SHIP_BACKOFF_STOPPING_NS);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Brings the bundles of the spool to the store, one child process at a time. Before each of them an errand looks into the spool:
- * it removes what was shipped and finds what comes next. The spool's disk may be one that does not answer.
+ * Ships the bundles of the spool to the store, one child process at a time. Before each child an errand looks into the spool: it
+ * removes the bundle that was shipped and finds the next. It is an errand because the spool's disk may not answer.
  */
 #include "sidecar/spool/shipper.h"
 
@@ -39,13 +39,13 @@ struct shipper {
 	struct event *timer; /* to begin */
 	enum state state;
 	struct child *child; /* NULL: none runs */
-	bool pruning; /* what runs is no afterglow-ship */
+	bool pruning; /* the child removes old bundles from the store; it is not afterglow-ship */
 	struct background looking;
-	struct ship_look look; /* what the last one found */
-	bool looked; /* it is there */
+	struct ship_look look; /* the result of the last look */
+	bool looked; /* `look` is set */
 	bool shipped; /* path is in the store, and the next look is to take it from the spool */
 	bool kicked; /* while it looked: there may be more than it found */
-	char path[BUNDLE_PATH_MAX]; /* what is shipped, below the spool; the one tried last */
+	char path[BUNDLE_PATH_MAX]; /* the bundle that is being shipped, or was tried last, below the spool */
 	struct manifest_identity manifest;
 	struct ship_done done;
 	struct ship_result result;
@@ -115,7 +115,7 @@ static int start(struct shipper *s, const char *const *argv, struct err *err)
 		.path = argv[0], .argv = argv, .env = env, .on_line = on_line, .line_max = SHIP_LINE_MAX, .no_new_privs = true, .within_ns = patience_ns(s),
 	};
 
-	s->result = (struct ship_result){ .said = false };
+	s->result = (struct ship_result){ .has_result = false };
 	if (child_start(s->base, &work, ended, s, &s->child, err) < 0)
 		return -err->code;
 	s->state = RUNNING;
@@ -150,7 +150,7 @@ static void wait_for_next_try(struct shipper *s)
 
 	s->state = WAITING;
 	set_timer(s, ship_backoff(s->failures, &s->result, s->stop_ns != 0, random));
-	/* Only now: who hears of it asks whether we are busy. */
+	/* The callback comes last, because it may call shipper_busy. */
 	s->callbacks.failed(&s->result, s->callbacks.arg);
 }
 
@@ -182,7 +182,7 @@ static void ended(const struct child_result *r, void *arg)
 		return;
 	}
 	on_failed(s);
-	/* Nobody will mend the store while the pod goes away; another bundle may be sound. */
+	/* While the pod terminates, a fault of the store will not be repaired in time. If only the bundle is bad, another may be sound. */
 	if (s->stop_ns && !s->result.retry && s->result.kind != SHIP_BUNDLE) {
 		s->callbacks.failed(&s->result, s->callbacks.arg);
 		rest(s);
@@ -248,7 +248,7 @@ static bool begin_prune(struct shipper *s)
 	return false;
 }
 
-/* What was shipped is known to be gone from the spool, or that it stays; after a look that failed the next one settles it. */
+/* Reports a shipped bundle when it is known whether it left the spool. If the look failed, the next look settles that. */
 static void tell_shipped(struct shipper *s)
 {
 	if (!s->shipped || (!s->looked && !is_over(s)))
@@ -365,7 +365,7 @@ void shipper_kick(struct shipper *s)
 		s->kicked = true;
 		return;
 	}
-	/* On the loop, not in whoever kicks; and what is committed in a row is looked at once. */
+	/* The look starts from the event loop, not within this call, so several commits in a row cause one look. */
 	s->state = WAITING;
 	set_timer(s, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spool: where bundles are written first, and stay until they are shipped or have to go. */
+/* Manages the spool: decides how much of a bundle is kept, and drops what exceeds the limits. */
 #include "sidecar/spool/spool.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ struct spool {
 	int64_t clock_offset_ns; /* as it was at our beginning */
 	struct crash_loops loops;
 	struct spool_stats stats;
-	uint64_t untold[DROP_COUNT]; /* dropped since the last report */
+	uint64_t unreported[DROP_COUNT]; /* dropped since the last report */
 };
 
 static int64_t clock_offset_ns(void)
@@ -43,12 +43,12 @@ static void save(const struct spool *s)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
-	cJSON *untold = json_object_at(json, "dropped");
+	cJSON *unreported = json_object_at(json, "dropped");
 
 	if (s->state_fd < 0)
 		return;
 	for (enum drop d = DROP_CORE; d < DROP_COUNT; d++)
-		json_set_int(untold, drop_name(d), (int64_t)s->untold[d]);
+		json_set_int(unreported, drop_name(d), (int64_t)s->unreported[d]);
 	json_set(json, "crashes", crash_loops_to_json(&s->loops, now_realtime_ns()));
 	text = cJSON_PrintUnformatted(json);
 	if (text)
@@ -59,14 +59,14 @@ static void load(struct spool *s)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
 	_cleanup_json_ cJSON *json = NULL;
-	const cJSON *untold;
+	const cJSON *unreported;
 
 	if (s->state_fd < 0 || file_read(s->state_fd, STATE_FILE, &text, NULL) < 0 ||
 	    json_parse(strbuf_str(&text), text.len, &json, NULL) < 0)
 		return;
-	untold = json_get(json, "dropped");
+	unreported = json_get(json, "dropped");
 	for (enum drop d = DROP_CORE; d < DROP_COUNT; d++)
-		s->untold[d] = (uint64_t)MAX(json_int(untold, drop_name(d), 0), (int64_t)0);
+		s->unreported[d] = (uint64_t)MAX(json_int(unreported, drop_name(d), 0), (int64_t)0);
 	crash_loops_of_json(json_get(json, "crashes"), &s->loops);
 }
 
@@ -99,7 +99,7 @@ void spool_free(struct spool *s)
 
 /* Room */
 
-/* What others of the file system may still take; a file system without figures, or a directory that is not there, is no bound. */
+/* The free bytes of the file system. INT64_MAX if it reports none, or the directory does not exist. */
 static int64_t free_bytes(const struct spool *s)
 {
 	struct statvfs v;
@@ -126,7 +126,10 @@ int64_t spool_room(const struct spool *s)
 	return MAX(room, (int64_t)0);
 }
 
-/* Whether it could be. A bundle whose manifest is damaged goes as a whole: nothing says what may be left of it, and no store takes it. */
+/*
+ * Drops that much of a bundle, and returns whether that succeeded. A bundle with a damaged manifest is dropped as a whole, because its
+ * files are not known and no store accepts it.
+ */
 static bool drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
 		 void *arg)
 {
@@ -142,7 +145,7 @@ static bool drop(struct spool *s, int fd, const char *path, enum drop what, void
 		return false;
 	}
 	s->stats.dropped[what]++;
-	s->untold[what]++;
+	s->unreported[what]++;
 	log_warning("spool: dropped the %s of %s to make room", what == DROP_BUNDLE ? "whole" : drop_name(what), path);
 	if (what != DROP_BUNDLE)
 		return true;
@@ -172,7 +175,7 @@ static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropp
 	for (size_t i = 0; i < inv.n; i++)
 		if (drops[i] != DROP_NOTHING)
 			any = drop(s, fd, inv.paths[i], drops[i], dropped, arg) || any;
-	/* What could not be dropped is said in the log; to try the same again would be to try for ever. */
+	/* Failures were logged. If nothing could be dropped, another try would fail in the same way, again and again. */
 	if (!any)
 		return;
 	save(s);
@@ -188,7 +191,7 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 {
 	int64_t room = free_bytes(s);
 
-	/* What others need is not to be had from reports, which are small. */
+	/* To leave free space to others, no reports are dropped, because they are small. */
 	look(s, room == INT64_MAX || s->limits.own_disk ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
 }
 
@@ -196,10 +199,10 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 
 static void tell_dropped(struct spool *s, struct keeping *k)
 {
-	k->dropped_cores = s->untold[DROP_CORE];
-	k->dropped_files = s->untold[DROP_FILES];
-	k->dropped_bundles = s->untold[DROP_BUNDLE];
-	memset(s->untold, 0, sizeof(s->untold));
+	k->dropped_cores = s->unreported[DROP_CORE];
+	k->dropped_files = s->unreported[DROP_FILES];
+	k->dropped_bundles = s->unreported[DROP_BUNDLE];
+	memset(s->unreported, 0, sizeof(s->unreported));
 }
 
 enum keep spool_admit(struct spool *s, struct report *r)
@@ -234,7 +237,7 @@ enum keep spool_admit(struct spool *s, struct report *r)
 struct spool_counts {
 	struct crash_loops loops;
 	struct spool_stats stats;
-	uint64_t untold[DROP_COUNT];
+	uint64_t unreported[DROP_COUNT];
 };
 
 struct spool_counts *spool_counts(const struct spool *s)
@@ -245,7 +248,7 @@ struct spool_counts *spool_counts(const struct spool *s)
 		return NULL;
 	counts->loops = s->loops;
 	counts->stats = s->stats;
-	memcpy(counts->untold, s->untold, sizeof(counts->untold));
+	memcpy(counts->unreported, s->unreported, sizeof(counts->unreported));
 	return counts;
 }
 
@@ -253,8 +256,8 @@ void spool_set_back(struct spool *s, const struct spool_counts *to)
 {
 	s->loops = to->loops;
 	s->stats.counted = to->stats.counted;
-	for (size_t i = 0; i < ARRAY_SIZE(s->untold); i++)
-		s->untold[i] = to->untold[i] + s->stats.dropped[i] - to->stats.dropped[i];
+	for (size_t i = 0; i < ARRAY_SIZE(s->unreported); i++)
+		s->unreported[i] = to->unreported[i] + s->stats.dropped[i] - to->stats.dropped[i];
 }
 
 const struct spool_stats *spool_stats(const struct spool *s)

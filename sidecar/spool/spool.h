@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The spool: the directory to which bundles are written first, and where they stay until they are
+ * The spool is the directory to which bundles are written first, and where they stay until they are
  * shipped or dropped. Before each bundle, the spool decides how much of it is kept, as a crash may
  * come in a loop and the disk may be nearly full. After each bundle, it drops what exceeds its
  * limits. It counts what it dropped, and the next report says so.

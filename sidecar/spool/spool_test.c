@@ -87,7 +87,7 @@ static void gone(const char *bundle, void *arg)
 	n_gone++;
 }
 
-static void a_crash_in_a_loop_is_told_with_its_number(void **state)
+static void a_crash_in_a_loop_is_reported_with_its_number(void **state)
 {
 	const struct spool_limits limits = { .full_per_loop = 1 };
 	struct report r = a_crash("a");
@@ -144,7 +144,7 @@ static void of_ends_whose_cause_is_unknown_every_report_is_kept(void **state)
 	}
 }
 
-static void what_was_dropped_is_told_once(void **state)
+static void what_was_dropped_is_reported_once(void **state)
 {
 	const struct spool_limits limits = { .quota.bytes = 1 << 20 };
 	struct report r = a_crash("a");
@@ -270,10 +270,10 @@ static void a_state_that_is_nonsense_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_crash_in_a_loop_is_told_with_its_number),
+		TEST(a_crash_in_a_loop_is_reported_with_its_number),
 		TEST(ends_of_different_causes_are_no_loop_though_the_exit_code_is_the_same),
 		TEST(of_ends_whose_cause_is_unknown_every_report_is_kept),
-		TEST(what_was_dropped_is_told_once),
+		TEST(what_was_dropped_is_reported_once),
 		TEST(too_many_are_dropped_and_named),
 		TEST(the_room_is_what_the_bound_leaves),
 		TEST(a_store_that_is_the_end_drops_nothing),

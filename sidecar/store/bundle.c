@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One failure's directory in a directory store. */
+/* Writes the bundle of a failure: its directory in a directory store. */
 #include "sidecar/store/bundle.h"
 
 #include <ctype.h>
@@ -348,9 +348,9 @@ static bool has_one_journal(int fd)
 }
 
 /*
- * The manifest is made last, when the data of all the others is on the disk: then it is the last change in the file
- * system's journal, and its fsync commits and flushes for all of them. Elsewhere each file is asked for itself, which
- * waits once for each.
+ * The manifest is written last, when the data of all other files is on the disk. It is then the last change in the file
+ * system's journal, so on ext4 and XFS its fsync commits and flushes all of them. On other filesystems each file is
+ * synced by itself, which waits once for each.
  */
 static int sync_files(const struct bundle *b, struct err *err)
 {
@@ -409,7 +409,7 @@ static void remove_matching(const char *pattern)
 
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
 		return;
-	/* What cannot be removed stays: it says by its name what it is. */
+	/* A directory that cannot be removed stays; its name shows what it is. */
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		tree_remove(AT_FDCWD, found.gl_pathv[i]);
 	globfree(&found);

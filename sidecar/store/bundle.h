@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One failure's directory in a directory store. It is written under a temporary
- * name (".NAME.partial"), MANIFEST.json last, all of it made durable in one pass,
- * and renamed: a directory without that prefix is complete, and a manifest in it
- * lists every file with size and SHA-256.
+ * Writes a bundle: the directory of one failure in a directory store. It is written
+ * under a temporary name (".NAME.partial"), MANIFEST.json last; then everything is
+ * made durable in one pass, and the directory is renamed. So a directory without that
+ * prefix is complete, and its manifest lists every file with size and SHA-256.
  */
 #ifndef AFTERGLOW_SIDECAR_STORE_BUNDLE_H
 #define AFTERGLOW_SIDECAR_STORE_BUNDLE_H
@@ -19,63 +19,64 @@
 struct bundle;
 
 /*
- * Makes STORE/PARENT/.NAME.partial and what is missing above it. PARENT may have
- * several components. A NAME that is taken gets "-2", "-3" and so on; -EEXIST
- * only when there are 999 of them. On success the caller ends it with commit or abort.
+ * Makes the directory STORE/PARENT/.NAME.partial, and missing directories above it.
+ * PARENT may have several components. If NAME exists, "-2", "-3" and so on is appended;
+ * -EEXIST if there are 999 of them. The caller ends the bundle with bundle_commit or
+ * bundle_abort.
  */
 int bundle_begin(const char *store, const char *parent, const char *name, struct bundle **ret_bundle,
 		 struct err *err);
 
-/* How many bytes may go into it, as a rule for those who add much; no bound until it is set. */
+/* Set and return how many bytes may be added. Callers that add much data check it; until it is set, there is no bound. */
 void bundle_set_room(struct bundle *b, int64_t bytes);
 int64_t bundle_room(const struct bundle *b);
 
 /* The path below the store that the bundle will have: "PARENT/NAME". */
 const char *bundle_path(const struct bundle *b);
 
-/* file may lie in one directory ("logs/raylet.out"), which is made. */
+/* Adds a file with that content. file may be in one directory ("logs/raylet.out"), which is made. */
 int bundle_add(struct bundle *b, const char *file, const void *data, size_t len, struct err *err);
 
 /* Calls fn with the name of each file added so far, in that order. */
 void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg);
 
-/* Appends the first or the last bytes of a file that was added, as many as fit under out's ceiling. */
+/* Append the first or the last bytes of a file that was added, as many as fit under out's ceiling. */
 int bundle_read_head(const struct bundle *b, const char *file, struct strbuf *out, struct err *err);
 int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *out, struct err *err);
 
 /*
- * Copies from fd's position to the end, at most max bytes, through a small buffer. A name that is
- * taken is an error (-EEXIST).
+ * Adds a file with the content of fd from its position to its end, at most max bytes, through a small
+ * buffer. -EEXIST: the bundle has a file of that name.
  */
 int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err);
 
 /*
- * For what a child process writes: a new file, open for it and for us. bundle_finish_file takes it as it then is,
- * size and digest read from fd; the caller closes fd in any case. -EEXIST when the name is taken.
+ * bundle_open_file makes a new file that a child process will write. bundle_finish_file adds it to the bundle as it is
+ * then, and reads its size and digest from fd. The caller closes fd in any case. -EEXIST: the bundle has such a file.
  */
 int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err);
 int bundle_finish_file(struct bundle *b, const char *file, int fd, struct err *err);
-/* In place of bundle_finish_file: it is to have no such file. */
+/* To be called instead of bundle_finish_file, to remove the file. */
 void bundle_drop_file(struct bundle *b, const char *file);
 
-/* Removes what lies in directory, of which the bundle knows no file: whoever wrote there did not come to an end. */
+/* Removes a directory of the bundle with everything in it, when its writer has failed. No file in it may have been added. */
 void bundle_drop_directory(struct bundle *b, const char *directory);
 
-/* Writes the manifest, makes all durable and visible. Frees b in any case; on failure nothing is left. */
+/* Writes the manifest, and makes the bundle durable and visible. Frees b in any case; on failure nothing of the bundle is left. */
 int bundle_commit(struct bundle *b, struct err *err);
 
-/* Removes what was written and frees b. NULL is allowed. */
+/* Removes what was written and frees b, which may be NULL. */
 void bundle_abort(struct bundle *b);
 
 /*
  * Removes what a writer that died left half-written in STORE/ABOVE/DIRECTORY/
- * and in the bundles there, for each DIRECTORY. Nobody may be writing there.
+ * and in the bundles there, for each DIRECTORY. No other process may be writing there.
  */
 void bundle_remove_partial(const char *store, const char *above);
 
 /*
- * Makes text fit to be one component of a path: letters, digits, '.', '_' and
- * '-' stay, all else becomes '_', so does a leading '.'. "" becomes "_" (so there must be room for two bytes). In place.
+ * Changes component, in place, so that it can be one component of a path: letters, digits, '.', '_' and
+ * '-' stay, other bytes and a leading '.' become '_'. "" becomes "_", so there must be room for two bytes.
  */
 void bundle_sanitize(char *component);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file more for a bundle that is committed already. */
+/* Adds a file to a bundle that is committed already. */
 #include "sidecar/store/extend.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 #include "lib/units.h"
 #include "sidecar/store/manifest.h"
 
-#define LOCK_WITHIN_NS (60 * NS_PER_SEC) /* who holds it may wait for three fsyncs of a slow disk */
+#define LOCK_WITHIN_NS (60 * NS_PER_SEC) /* the process that holds it may wait for three fsyncs of a slow disk */
 #define FILE_MODE 0640
 #define SUFFIX ".partial"
 #define NEW_MANIFEST "." MANIFEST_FILE SUFFIX
@@ -83,7 +83,7 @@ int extend_resume(const char *path, const char *file, struct extension **ret_ext
 	return start(path, file, 0, ret_extension, ret_fd, err);
 }
 
-/* Of the file that e->fd is by now. */
+/* Reads the manifest and adds the file to it, as the file is now. */
 static int describe(const struct extension *e, const char *sha256, cJSON **ret_manifest, struct err *err)
 {
 	_cleanup_json_ cJSON *manifest = NULL;
@@ -100,7 +100,7 @@ static int describe(const struct extension *e, const char *sha256, cJSON **ret_m
 	manifest_lock(e->dirfd, LOCK_WITHIN_NS);
 	if (manifest_read(e->dirfd, &manifest, &files, err) < 0)
 		return -err->code;
-	/* One that is not listed is of a writer that died before it could list it. */
+	/* A file that the manifest does not list was left by a writer that died. */
 	if (json_find(files, "name", e->file))
 		return err_set(err, EEXIST, "the bundle has one");
 	if (manifest_describe(files, e->file, (size_t)len, sha256 ? sha256 : digest, err) < 0)
@@ -175,7 +175,7 @@ void extend_discard(const char *path, const char *file)
 		return;
 	unlinkat(e.dirfd, e.partial, 0);
 	manifest_lock(e.dirfd, LOCK_WITHIN_NS);
-	/* Whoever holds the lock is about to put it in place. */
+	/* If another process holds the lock, the new manifest is its own, and is about to be put in place. */
 	if (flock(e.dirfd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		unlinkat(e.dirfd, NEW_MANIFEST, 0);
 	closep(&e.dirfd);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One file more for a bundle that is committed already: a core, which is large
- * and comes when the report has long been read. It is written under a hidden
- * name (".FILE.partial"), fsynced and renamed, then the manifest is exchanged in
- * one step. At any moment, also after a crash, the manifest is true of the files
- * it lists.
+ * Adds a file to a bundle that is committed already: a core, which is large and
+ * comes long after the report. The file is written under a hidden name
+ * (".FILE.partial"), fsynced and renamed; then the manifest is exchanged in one
+ * step. At any moment, also after a crash, the manifest describes the files that
+ * it lists correctly.
  *
- * While a hidden file is there the bundle is not finished: it may be shipped, but
- * stays in the spool until it was shipped with the addition.
+ * While there is a hidden file, the bundle is not finished: it may be shipped, but
+ * it stays in the spool until it was shipped with the addition.
  */
 #ifndef AFTERGLOW_SIDECAR_STORE_EXTEND_H
 #define AFTERGLOW_SIDECAR_STORE_EXTEND_H
@@ -20,28 +20,28 @@
 struct extension;
 
 /*
- * path: the bundle's directory, from the root. file: a name without a slash. ret_fd is open for reading and writing, for
- * a child to fill, and belongs to the extension. A file of that name that
- * the manifest lists stays, and commit says -EEXIST. Several may be open at once.
+ * Begins an addition. path: the bundle's directory, from the root. file: a name without a slash. *ret_fd is open for reading
+ * and writing, so that a child can write the file, and belongs to the extension. If the manifest lists a file of that name
+ * already, that file stays, and extend_commit returns -EEXIST. Several additions may be open at once.
  */
 int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
 
-/* Goes on with what extend_begin began in another process: the file as that has left it. -ENOENT: there is none. */
+/* Continues an addition that another process began with extend_begin, with the file as it is now. -ENOENT: there is no such file. */
 int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err);
 
 /*
- * sha256: 64 hexadecimal digits if whoever wrote the file has computed them; NULL: it is read once more, which for a
- * large one takes a second per 200 MB or so. Frees e in any case; on failure nothing is left of the file. Whoever
- * changes the manifest of that bundle meanwhile, in whichever process, is waited for.
+ * Puts the file into the bundle. sha256: 64 hexadecimal digits, if the writer of the file has computed them; NULL: the file
+ * is read again, at about 200 MB a second. If another process is changing the manifest of the bundle, waits for it. Frees e
+ * in any case; on failure nothing is left of the file.
  */
 int extend_commit(struct extension *e, const char *sha256, struct err *err);
 
-/* Leaves the bundle as it was and frees e. NULL is allowed. */
+/* Leaves the bundle as it was, and frees e, which may be NULL. */
 void extend_abort(struct extension *e);
 
 /*
- * Removes what is left of an addition whose writer was killed: its file, and a manifest that it did
- * not put in place. Waits for whoever changes the manifest of that bundle meanwhile.
+ * Removes what is left of an addition after its writer was killed: its file, and a manifest that it did
+ * not put in place. If another process is changing the manifest of the bundle, waits for it.
  */
 void extend_discard(const char *path, const char *file);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MANIFEST.json: each file of a bundle with its size and SHA-256. */
+/* Reads and writes MANIFEST.json, which lists each file of a bundle with its size and SHA-256. */
 #include "sidecar/store/manifest.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err 
 	return file_put(dirfd, as, text, strlen(text), FILE_MODE, err);
 }
 
-/* In a store others may write to, it may be a link, or a FIFO, which would wait for somebody. */
+/* In a shared store the manifest may be a link, or a FIFO, which would block open. */
 static int read_text(int dirfd, struct strbuf *text, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, MANIFEST_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MANIFEST.json: each file of a bundle with its size and SHA-256. Hidden files
- * (a leading dot) are not part of a bundle and stand in none.
+ * Reads and writes MANIFEST.json, which lists each file of a bundle with its size and SHA-256.
+ * Hidden files (with a leading dot) are not part of a bundle, and no manifest lists them.
  */
 #ifndef AFTERGLOW_SIDECAR_STORE_MANIFEST_H
 #define AFTERGLOW_SIDECAR_STORE_MANIFEST_H
@@ -17,22 +17,22 @@
 #define MANIFEST_MAX (1 << 20) /* a hundred bytes a file */
 
 /*
- * Before a manifest that is there already is read, changed and replaced: until dirfd, the bundle's directory, is closed no other
- * process of ours does the same. It waits for within_ns and then goes on: the filesystem may have no locks, and in a store
- * that others write to, anybody may hold this one.
+ * To be called before an existing manifest is read, changed and replaced: takes a lock that keeps our other processes from doing the
+ * same until dirfd, the bundle's directory, is closed. It waits for at most within_ns and then goes on without the lock, because
+ * the filesystem may have no locks, and in a shared store any process may hold it.
  */
 void manifest_lock(int dirfd, int64_t within_ns);
 
-/* An empty one; ret_files is its list. NULL without memory. */
+/* Returns an empty manifest, which the caller frees; *ret_files is its list of files. NULL: there is no memory. */
 cJSON *manifest_new(cJSON **ret_files);
 
-/* sha256: 64 hexadecimal digits. -ENOMEM leaves files as it was. */
+/* Adds a file to the list. sha256: 64 hexadecimal digits. -ENOMEM: the list is unchanged. */
 int manifest_describe(cJSON *files, const char *file, size_t len, const char *sha256, struct err *err);
 
-/* Writes it to dirfd/as. Neither synced nor atomic. */
+/* Writes the manifest to the file `as` below dirfd, neither synced nor atomically. */
 int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err *err);
 
-/* Reads dirfd/MANIFEST.json. A thing that is no manifest is -EPROTO. */
+/* Reads MANIFEST.json below dirfd. The caller frees *ret_manifest, which contains *ret_files. -EPROTO: the file is not a manifest. */
 int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err *err);
 
 #endif

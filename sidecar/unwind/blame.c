@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which frame of the crashed thread a person should look at first. */
+/* Finds the frame of the crashed thread that a person should look at first. */
 #include "sidecar/unwind/blame.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 /*
  * Fills in the cause of the crash from the crashed thread's stack: the first fault, if
  * a handler raised its signal again; the caller of abort() and similar functions; the
- * caller of a null pointer. fault is filled and referred to if there was a fault.
+ * caller of a null pointer. If there was a fault, *fault is filled and *crash points into it.
  */
 void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash);
 

@@ -27,7 +27,7 @@ static const struct {
 	{ "", false },
 };
 
-static void messengers_are_told_from_their_like(void **state)
+static void messengers_are_distinguished_from_similar_names(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -37,7 +37,7 @@ static void messengers_are_told_from_their_like(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(messengers_are_told_from_their_like) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(messengers_are_distinguished_from_similar_names) };
 
 	return cmocka_run_group_tests_name("blame", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this process may still do once it reads what the user wrote. */
+/* Confines this process before it reads data of the user. */
 #include "sidecar/unwind/confine.h"
 
 #include <errno.h>

@@ -261,7 +261,7 @@ static void descriptors_come_in_by_one_socket_and_none_goes_out(void **state)
 	assert_int_equal(expect_code(try_messages), 0);
 }
 
-static void whoever_asks_for_files_gets_programs_of_the_container_alone(void **state)
+static void requests_for_files_get_only_programs_of_the_container(void **state)
 {
 	(void)state;
 	assert_int_equal(expect_code(ask_for_files), 0);
@@ -275,7 +275,7 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(expect_code(use_memory), 0);
 }
 
-static void what_breaks_can_still_be_told(void **state)
+static void a_broken_unwinder_still_reports_why(void **state)
 {
 	(void)state;
 	assert_int_equal(expect_code(break_memory), BROKEN);
@@ -290,10 +290,10 @@ int main(void)
 		cmocka_unit_test(no_call_with_a_path_reads_or_makes_a_file_outside),
 		cmocka_unit_test(what_is_open_is_read_and_only_the_output_is_written),
 		cmocka_unit_test(descriptors_come_in_by_one_socket_and_none_goes_out),
-		cmocka_unit_test(whoever_asks_for_files_gets_programs_of_the_container_alone),
+		cmocka_unit_test(requests_for_files_get_only_programs_of_the_container),
 #if !defined(__SANITIZE_ADDRESS__)
 		cmocka_unit_test(memory_is_bounded),
-		cmocka_unit_test(what_breaks_can_still_be_told),
+		cmocka_unit_test(a_broken_unwinder_still_reports_why),
 #endif
 	};
 

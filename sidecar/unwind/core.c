@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A core file of Linux: its memory, by address. The notes are core_notes.c's. */
+/* Reads the memory in a core file of Linux by address. core_notes.c reads the notes. */
 #include "sidecar/unwind/core.h"
 
 #include <elf.h>

@@ -16,10 +16,10 @@
 #include "sidecar/core/elf_core.h"
 
 #define CORE_MAPS_MAX 65536
-#define CORE_THREADS_MAX 4096 /* kept; of more only the number is */
+#define CORE_THREADS_MAX 4096 /* threads that are kept; further threads are only counted */
 #define CORE_REGISTERS_MAX 34
 
-/* What differs between the machines that cores come from. */
+/* Describes a machine that cores come from. */
 struct core_machine {
 	uint16_t elf; /* e_machine */
 	size_t n_registers; /* in elf_gregset_t, at offset 112 of a PRSTATUS */
@@ -33,8 +33,8 @@ struct core_machine {
 };
 
 /*
- * A PT_LOAD: addresses [start, end), of which file_len bytes from the beginning
- * are in the file; promised is more when the file was cut.
+ * A PT_LOAD segment: addresses [start, end). The first file_len bytes are in the file;
+ * promised is larger than file_len if the file was cut.
  */
 struct core_segment {
 	uint64_t start, end;
@@ -58,7 +58,7 @@ struct core_thread {
 struct core_siginfo {
 	int signal, code;
 	uint64_t address; /* of a fault */
-	pid_t sender; /* of a signal that somebody sent */
+	pid_t sender; /* the process that sent the signal, if a process did */
 	uid_t sender_uid;
 };
 
@@ -79,10 +79,10 @@ struct core {
 	pid_t pid;
 	char command[17], arguments[81]; /* printable */
 	uint64_t vdso, program_headers; /* addresses; 0: not known */
-	uint64_t missing; /* bytes that its headers promise and the file does not hold */
+	uint64_t missing; /* bytes that the headers promise and the file does not have */
 	bool notes_cut;
 
-	char *paths; /* the note that maps[].path point into */
+	char *paths; /* the text of the note; maps[].path points into it */
 	uint64_t cached[CORE_CACHE_BLOCKS]; /* block number + 1 */
 	uint16_t cached_len[CORE_CACHE_BLOCKS];
 	uint8_t *cache;
@@ -113,7 +113,7 @@ static inline bool core_read_u32(struct core *core, uint64_t address, uint32_t *
 	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-/* The first 24 bytes of a siginfo_t. */
+/* Parses the first 24 bytes of a siginfo_t. */
 void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_info);
 
 /* The kernel's name of a signal's code: "SEGV_MAPERR"; NULL: it has none. */

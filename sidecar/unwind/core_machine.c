@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between the machines that cores come from. */
+/* Describes the machines that cores come from: x86-64 and aarch64. */
 #include "sidecar/unwind/core_machine.h"
 
 #include <elf.h>

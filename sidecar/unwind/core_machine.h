@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between the machines that cores come from. */
+/* Describes the machines that cores come from: x86-64 and aarch64. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_MACHINE_H
 #define AFTERGLOW_SIDECAR_UNWIND_CORE_MACHINE_H
 
 #include "sidecar/unwind/core.h"
 
-/* The machine of an ELF header's e_machine, or NULL. */
+/* The description of the machine with that e_machine in the ELF header; NULL: it is not supported. */
 const struct core_machine *core_machine_of(uint16_t elf);
 
-/* Registers by DWARF number: from those of a core, into out[CORE_REGISTERS_MAX]; their number. */
+/* Sorts the registers of a core by DWARF number, into out[CORE_REGISTERS_MAX]. Returns how many there are. */
 size_t core_machine_dwarf(const struct core_machine *machine, const uint64_t *registers, uint64_t *out);
 
 #define CORE_CONTEXT_SLOTS_MAX 35

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The notes of a core: threads, signal, command, files. */
+/* Parses the notes of a core: threads, signal, command, files. */
 #include "sidecar/unwind/core_notes.h"
 
 #include <elf.h>

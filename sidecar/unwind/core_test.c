@@ -309,13 +309,13 @@ static void more_threads_than_are_kept_are_counted(void **state)
 static void the_page_size_is_what_the_auxiliary_vector_says_if_a_kernel_can_have_it(void **state)
 {
 	static const struct {
-		uint64_t said, taken;
+		uint64_t declared, taken;
 	} rows[] = { { 4096, 4096 }, { 16384, 16384 }, { 65536, 65536 }, { 0, 4096 }, { 3, 4096 }, { 1ULL << 40, 4096 } };
 
 	(void)state;
 	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
 		/* The same kind of number stands before it under another key. */
-		const uint64_t vector[] = { AT_CLKTCK, 65536, AT_PAGESZ, rows[k].said, AT_NULL, 0 };
+		const uint64_t vector[] = { AT_CLKTCK, 65536, AT_PAGESZ, rows[k].declared, AT_NULL, 0 };
 		struct image i = new_image();
 		struct core core;
 

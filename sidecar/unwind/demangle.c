@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of C++ and Rust functions, by libiberty's demanglers. */
+/* Demangles names of C++ and Rust functions with libiberty. */
 #include "sidecar/unwind/demangle.h"
 
 #include <libiberty/demangle.h>
@@ -20,7 +20,7 @@ struct text {
 	jmp_buf full;
 };
 
-/* The demanglers cannot be told to stop, and hold nothing that would have to be freed. */
+/* Collects output. When there is no room, it jumps out: the demanglers cannot be stopped otherwise, and own nothing to free. */
 static void collect(const char *part, size_t len, void *arg)
 {
 	struct text *t = arg;

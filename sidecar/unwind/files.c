@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs and libraries of the container, for a process that may open nothing. */
+/* Opens programs and libraries of the container for a process that may open nothing. */
 #include "sidecar/unwind/files.h"
 
 #include <elf.h>
@@ -138,7 +138,7 @@ static int open_program(int root_fd, const char *path)
 	return TAKE_FD(fd);
 }
 
-/* False: nobody is there any more. */
+/* Sends fd, or its error, as the answer. Returns false if the other end is gone. */
 static bool answer(int socket_fd, int fd)
 {
 	union one_descriptor control = { .room = { 0 } };

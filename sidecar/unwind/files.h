@@ -17,7 +17,7 @@
 
 #include "lib/err.h"
 
-#define FILES_MAX 640 /* handed out to one asker */
+#define FILES_MAX 640 /* files that one process may get */
 #define FILES_PATH_MAX 4096 /* bytes with the final NUL */
 #define FILES_SIZE_MAX ((long long)8 << 30) /* of a file */
 #define FILES_WAIT_SECONDS 3 /* for an answer: a network filesystem may never give one */
@@ -36,7 +36,7 @@ int files_open(struct files *files, const char *path, const char **ret_why);
 /* Answers requests until the other end is gone. */
 void files_serve(int root_fd, int socket_fd);
 
-/* The same, after this process has given up everything else. Returns when the work is done. */
+/* Gives up all other rights of this process, then does the same. Returns when the work is done. */
 int files_serve_confined(int root_fd, int socket_fd, struct err *err);
 
 #endif

@@ -80,7 +80,7 @@ static void end(const struct files *files)
 		;
 }
 
-static void what_is_handed_out_is_a_program_and_else_the_reason_is_told(void **state)
+static void only_programs_are_handed_out_and_refusals_have_a_reason(void **state)
 {
 	static const struct {
 		const char *path, *why;
@@ -149,7 +149,7 @@ static void a_filesystem_that_does_not_answer_is_asked_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_handed_out_is_a_program_and_else_the_reason_is_told),
+		cmocka_unit_test(only_programs_are_handed_out_and_refusals_have_a_reason),
 		cmocka_unit_test(one_asker_gets_so_many_and_no_more),
 		cmocka_unit_test(a_filesystem_that_does_not_answer_is_asked_once),
 	};

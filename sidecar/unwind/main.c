@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-unwind: a core file to the backtraces of all its threads. */
+/* afterglow-unwind makes the backtraces of all threads in a core file. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -222,7 +222,7 @@ _Noreturn static void serve(int root_fd, int socket_fd)
 	_exit(0);
 }
 
-/* By hand there is nobody who has started the other process: so we do. It ends when our end of the socket is closed. */
+/* Starts the process that opens files, if the sidecar has not. It ends when our end of the socket is closed. */
 static int start_serving(struct options *o, struct err *err)
 {
 	int ends[2];

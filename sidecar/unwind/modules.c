@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The programs and libraries that were mapped when the process died. */
+/* Finds the programs and libraries that were mapped when the process died, and opens their files. */
 #include "sidecar/unwind/modules.h"
 
 #include <elf.h>
@@ -326,7 +326,7 @@ int module_open_debug(const struct modules *modules, const struct module *module
 	return files_open(modules->files, path, &why);
 }
 
-/* From the file of a module: what the core left out because nobody had written to it. */
+/* Reads from the file of a module what the core left out because the process had not changed it. */
 static size_t read_from_file(struct modules *modules, uint64_t address, void *out, size_t len)
 {
 	struct module *m = modules_at(modules, address);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs and libraries that were mapped when the process died: their addresses,
- * their build ids from the core, and the files, which are opened through the
- * container's root when they are first needed. A file with another build id than
- * the core's is not the program that crashed, and is not used.
+ * Finds the programs and libraries that were mapped when the process died: their
+ * addresses, their build ids from the core, and their files, which are opened through
+ * the container's root when they are first needed. A file with another build id than
+ * in the core is not the program that crashed, and is not used.
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_MODULES_H
 #define AFTERGLOW_SIDECAR_UNWIND_MODULES_H
@@ -19,16 +19,16 @@
 #define BUILD_ID_TEXT_MAX (2 * BUILD_ID_MAX + 1)
 
 enum module_state {
-	MODULE_UNTOUCHED, /* nobody asked for its file */
-	MODULE_VERIFIED, /* open, and its build id is the core's */
-	MODULE_UNVERIFIED, /* open; the core or the file has no build id to compare */
-	MODULE_UNUSABLE, /* why says it */
+	MODULE_UNTOUCHED, /* its file was not needed yet */
+	MODULE_VERIFIED, /* the file is open, and has the build id of the core */
+	MODULE_UNVERIFIED, /* the file is open; the core or the file has no build id to compare */
+	MODULE_UNUSABLE, /* there is no file to use; `why` gives the reason */
 };
 
 struct module {
 	uint64_t start, end; /* of all its mappings */
-	uint64_t low; /* address of its first PT_LOAD, aligned as that asks: what libdwfl calls the module's start */
-	const char *path; /* as mapped; the core's */
+	uint64_t low; /* the address of its first PT_LOAD, aligned as that demands: libdwfl calls it the module's start */
+	const char *path; /* the path of the mapping; owned by the core */
 	size_t first_map, n_maps; /* in core->maps; none for the vdso */
 	uint8_t build_id[BUILD_ID_MAX];
 	size_t build_id_len; /* 0: the core does not hold it */
@@ -80,7 +80,7 @@ size_t modules_read(struct modules *modules, uint64_t address, void *out, size_t
 /* The path's last component; "[vdso]". */
 const char *module_name(const struct module *module);
 
-/* In hexadecimal; "" when not known. */
+/* Writes the build id in hexadecimal; "" if it is not known. Returns text. */
 const char *module_build_id(const struct module *module, char text[static BUILD_ID_TEXT_MAX]);
 
 /* The module with the program headers of the process: its executable. NULL: not known. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-unwind's command line. */
+/* Parses the command line of afterglow-unwind. */
 #include "sidecar/unwind/options.h"
 
 #include <errno.h>

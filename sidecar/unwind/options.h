@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-unwind's command line. */
+/* Parses the command line of afterglow-unwind. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_OPTIONS_H
 #define AFTERGLOW_SIDECAR_UNWIND_OPTIONS_H
 

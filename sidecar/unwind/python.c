@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the threads of a CPython interpreter were running. */
+/* Finds what the threads of a CPython interpreter were running. */
 #include "sidecar/unwind/python.h"
 
 #include <stdio.h>

@@ -47,7 +47,10 @@ struct python_frame {
 void python_open(struct python *py, struct modules *modules, const struct python_symbols *symbols, unsigned int minor);
 void python_release(struct python *py);
 
-/* Frames of the Python thread that ran on this one, innermost first; at most max, *ret_cut when there are more. */
+/*
+ * Finds the frames of the Python thread that ran on this thread, the innermost first, at most max. *ret_cut: there are more. Returns
+ * their number.
+ */
 size_t python_walk(const struct python *py, const struct core_thread *thread, struct python_frame *out, size_t max, bool *ret_cut);
 
 /* The minor version in a file name like "libpython3.11.so.1.0" or "x.cpython-311-x86_64-linux-gnu.so"; 0: none. */

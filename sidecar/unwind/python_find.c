@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a process had a CPython interpreter, and where. */
+/* Finds the CPython interpreter of a process. */
 #include "sidecar/unwind/python_find.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where CPython keeps what a traceback needs. Offsets are offsetof() on the headers of each version. */
+/* Lists the offsets in CPython's structures that a traceback needs. They are offsetof() on the headers of each version. */
 #include "sidecar/unwind/python_layout.h"
 
 #include <string.h>

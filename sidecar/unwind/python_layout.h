@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The offsets of what a traceback needs in CPython's structures, by version (64 bit, default
+ * Lists the offsets in CPython's structures that a traceback needs, by version (64 bit, default
  * builds).
  */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_LAYOUT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source line of a place in Python bytecode. */
+/* Finds the source line of a place in Python bytecode. */
 #include "sidecar/unwind/python_lines.h"
 
 #include <limits.h>

@@ -178,7 +178,7 @@ static const struct {
 	{ "an offset out of any structure", 13, 5 * 8, 1 << 20, "damaged" },
 };
 
-static void what_is_not_understood_is_said(void **state)
+static void what_is_not_understood_is_reported(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
@@ -212,7 +212,7 @@ int main(void)
 		cmocka_unit_test(frames_in_a_circle_end),
 		cmocka_unit_test(threads_in_a_circle_end),
 		cmocka_unit_test(code_that_is_none_is_not_believed),
-		cmocka_unit_test(what_is_not_understood_is_said),
+		cmocka_unit_test(what_is_not_understood_is_reported),
 		cmocka_unit_test(versions_stand_in_file_names),
 	};
 

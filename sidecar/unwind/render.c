@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backtrace as text for people, its summary as one line of JSON. */
+/* Writes the backtrace as text for people, and its summary as a line of JSON. */
 #include "sidecar/unwind/render.h"
 
 #include <inttypes.h>

@@ -13,14 +13,14 @@ struct crash {
 	bool has_info;
 	bool handled; /* info and registers are those of the first fault, behind a signal handler */
 	const uint64_t *registers;
-	bool jumped; /* it jumped to an address without code; symbol and pc are the caller's */
-	struct symbol symbol; /* of the frame to blame */
+	bool jumped; /* it jumped to an address without code; symbol and pc are those of the caller */
+	struct symbol symbol; /* of the frame that blame() found */
 	uint64_t pc;
 	char python[sizeof(struct python_frame) + 32]; /* "crash.py:12 in f", or "" */
-	bool truncated; /* the core, or what we say of it */
+	bool truncated; /* the core was cut, or the backtrace is not complete */
 };
 
-/* "SIGSEGV at address 0x0 in deref_null (boom.so), thread 1234 of 9". */
+/* Writes a headline such as "SIGSEGV at address 0x0 in deref_null (boom.so), thread 1234 of 9". */
 void render_headline(struct strbuf *out, const struct modules *modules, const struct crash *crash);
 
 /* Writes signal, process, completeness and registers. */
@@ -33,7 +33,7 @@ void render_thread(struct strbuf *out, struct symbols *symbols, const struct pyt
 /* Writes addresses, build id and path of each module, and what was wrong with its file. */
 void render_modules(struct strbuf *out, const struct modules *modules);
 
-/* One line of JSON, with its line end. */
+/* Writes the summary as a line of JSON, with its line end. */
 void render_summary(struct strbuf *out, const struct modules *modules, const struct crash *crash);
 
 #endif

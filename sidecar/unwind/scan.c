@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses on the stack that calls would return to. */
+/* Searches a stack for addresses that calls would return to. */
 #include "sidecar/unwind/scan.h"
 
 #include <elf.h>

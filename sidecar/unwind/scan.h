@@ -10,7 +10,7 @@
 
 /*
  * Finds return addresses from sp upwards, the nearest first; some belong to calls that have ended.
- * x86-64 only; elsewhere 0.
+ * Returns their number; 0 on machines other than x86-64.
  */
 size_t scan_stack(struct modules *modules, uint64_t sp, uint64_t out[static SCAN_FOUND_MAX]);
 

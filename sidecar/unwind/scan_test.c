@@ -29,7 +29,7 @@ static const struct {
 	{ "ret", { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3 }, false },
 };
 
-static void calls_are_told_from_other_code(void **state)
+static void calls_are_distinguished_from_other_code(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -41,7 +41,7 @@ static void calls_are_told_from_other_code(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(calls_are_told_from_other_code) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(calls_are_distinguished_from_other_code) };
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames of each thread.
+ * Finds the frames of each thread.
  *
- * Theory of operation. libdwfl does the unwinding; memory, registers and files
- * come to it through callbacks of ours, so that it opens nothing by itself and
- * only files that a frame lies in are opened at all. What it cannot know is done
- * here: a call through a null pointer (the caller is at the top of the stack), a
- * stack that turns in circles, the signal frames that tell of the first fault.
+ * Theory of operation. libdwfl does the unwinding. It gets memory, registers and
+ * files through our callbacks, so it opens nothing by itself, and only files with
+ * a frame in them are opened at all. This file does what libdwfl cannot know: a
+ * call through a null pointer (the caller is at the top of the stack), a stack
+ * that goes round in circles, and the signal frames that show the first fault.
  */
 #include "sidecar/unwind/stack.h"
 
@@ -335,8 +335,8 @@ static bool kills(int signal)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
 }
 
-/* The kernel fills siginfo_t only for handlers that asked for it: else old memory is there. */
-static bool is_told(const struct core_siginfo *info, int final_signal)
+/* Whether info can be that of the fatal signal. The kernel fills siginfo_t only for handlers with SA_SIGINFO; else it is old memory. */
+static bool has_siginfo(const struct core_siginfo *info, int final_signal)
 {
 	return kills(info->signal) && (info->signal == final_signal || final_signal == SIGABRT) &&
 	       core_signal_code(info->signal, info->code);
@@ -359,7 +359,7 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 			ret->registers[machine->context_order[i]] = slots[i];
 	if (core_read(core, sp + machine->siginfo_offset, info, sizeof(info)) == sizeof(info)) {
 		core_siginfo_parse(info, &ret->info);
-		if (is_told(&ret->info, final_signal))
+		if (has_siginfo(&ret->info, final_signal))
 			return true;
 	}
 	return core_machine_trap(machine, slots, final_signal, &ret->info);

@@ -9,7 +9,7 @@
 
 #define FRAMES_MAX 4096
 #define FRAMES_WALKED_MAX 262144 /* of a stack that overflowed: 8 MiB of frames of 32 bytes */
-#define FRAMES_OUTERMOST 8 /* of a stack with more frames than are kept: who began */
+#define FRAMES_OUTERMOST 8 /* outermost frames that are kept of a stack with too many frames */
 
 struct frame {
 	uint64_t pc; /* of the instruction, or the address it returns to */
@@ -20,12 +20,12 @@ struct frame {
 struct stack {
 	struct frame *frames; /* innermost first */
 	size_t n;
-	struct frame outermost[FRAMES_OUTERMOST]; /* of those beyond frames, a ring */
-	size_t beyond; /* number of frames beyond those in frames */
-	bool cut; /* and still more, not even walked */
-	bool guessed; /* frames[1] is what the stack pointer showed, since frames[0] is in no code */
+	struct frame outermost[FRAMES_OUTERMOST]; /* the outermost of the frames that are not in `frames`, a ring */
+	size_t beyond; /* the number of frames that are not in `frames` */
+	bool cut; /* there are even more frames, which were not walked */
+	bool guessed; /* frames[1] is the address at the top of the stack, because frames[0] is in no code */
 	bool corrupt; /* it ends at an address where no code is */
-	const char *end; /* why it ends before a thread's beginning, else NULL */
+	const char *end; /* why it ends before the beginning of the thread, else NULL */
 };
 
 void stack_release(struct stack *stack);
@@ -35,7 +35,7 @@ void stack_release(struct stack *stack);
 struct fault {
 	struct core_siginfo info;
 	uint64_t registers[CORE_REGISTERS_MAX];
-	size_t frame; /* the one that was interrupted */
+	size_t frame; /* the index of the frame that was interrupted */
 };
 
 struct unwinder {
@@ -50,8 +50,8 @@ int unwinder_init(struct unwinder *u, struct modules *modules, struct err *err);
 void unwinder_release(struct unwinder *u);
 
 /*
- * Finds at most max frames (and FRAMES_MAX), and at least one, that of the thread's program
- * counter. Fails only without memory.
+ * Finds at most max frames (and at most FRAMES_MAX), and at least the frame of the thread's program
+ * counter. Fails only if there is no memory.
  */
 int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t max, struct stack *ret_stack, struct err *err);
 
@@ -61,7 +61,7 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
  */
 bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault);
 
-/* libdwfl's module at an address, its file opened and checked; NULL when there is none. */
+/* libdwfl's module at an address, with its file opened and checked; NULL if there is none. */
 Dwfl_Module *unwinder_module(const struct unwinder *u, uint64_t address);
 
 #endif

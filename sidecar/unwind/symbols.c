@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Function names and source lines of an address. */
+/* Finds function names and source lines of an address. */
 #include "sidecar/unwind/symbols.h"
 
 #include <dwarf.h>
@@ -134,7 +134,7 @@ static size_t add_inlined(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *ou
 
 		if (dwarf_tag(innermost) != DW_TAG_inlined_subroutine)
 			break;
-		/* What the symbol table said is the outer function: it moves outwards. */
+		/* The symbol table has named the outer function, so that entry moves outwards. */
 		out[at + 1] = out[at];
 		out[at].function[0] = '\0';
 		set_die_name(&out[at], innermost);

@@ -12,12 +12,12 @@
 struct symbol {
 	char function[FUNCTION_TEXT_MAX]; /* demangled; "" when not known */
 	char source[SOURCE_TEXT_MAX]; /* "boom.cc:12"; "" without debug information */
-	bool inlined; /* into the next one */
+	bool inlined; /* it is inlined into the next symbol of the list */
 };
 
 /*
- * A cache: many threads wait in the same few places, and libdw searches all symbols for each
- * address.
+ * The number of addresses in the cache. It helps because many threads wait in the same few places,
+ * and libdw searches all symbols for each address.
  */
 #define SYMBOLS_CACHED 512
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container that stood at its memory limit for long. */
+/* Finds out whether a container was at its memory limit for long. */
 #include "sidecar/verdict/at_limit.h"
 
 #include <inttypes.h>
@@ -9,8 +9,12 @@
 #include "lib/units.h"
 
 #define AT 0.97 /* of the limit: the kernel takes back some pages at a time */
-#define HELD 0.85 /* of the limit: of the rest, which is page cache, the programs themselves are a part. More cache fills any limit and hurts nobody */
-#define DIP_NS (3 * NS_PER_SEC) /* below the limit for so long is away from it; so is a time without samples */
+/*
+ * The fraction of the limit that the processes hold at least. The rest is page cache, which includes the code of the programs. A
+ * larger cache fills any limit and does no harm.
+ */
+#define HELD 0.85
+#define DIP_NS (3 * NS_PER_SEC) /* a longer time below the limit, or without samples, ends the time at the limit */
 #define LONG_NS (30 * NS_PER_SEC)
 #define WAITED 1000 /* 10 %, in hundredths: processes wait for memory now and then on any busy machine */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From evidence to verdict. */
+/* Makes a verdict from evidence. */
 #include "sidecar/verdict/classify.h"
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	status_read(o, &v);
 	if (!o->cgroup_version)
 		verdict_add_missing(&v, "memory of the container", "a readable memory cgroup in the container");
-	oom = o->cgroup_version ? oom_from_counters(o, &v) : OOM_UNTOLD;
+	oom = o->cgroup_version ? oom_from_counters(o, &v) : OOM_UNKNOWN;
 	oom = oom_from_kernel_log(o, oom, &v, &kernel);
 	oom = sender_oom(o, oom, &v);
 	if (v.exit_code != 0)
@@ -41,7 +41,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 		signal_verdict(o, oom, &v);
 	else if (v.exit_code >= 0) {
 		exit_verdict(o, &v);
-		if (v.class == FAILURE_APPLICATION_ERROR && oom == OOM_UNTOLD &&
+		if (v.class == FAILURE_APPLICATION_ERROR && oom == OOM_UNKNOWN &&
 		    (oom_is_possible(o) || (!o->cgroup_version && !o->kernel.rules_out)))
 			v.confidence = CONFIDENCE_LIKELY;
 	} else if (o->gap && o->gap->rebooted) {
@@ -58,10 +58,11 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	limit_verdict(o, &v);
 	if (o->ray)
 		ray_last_words(o, &v);
-	if (o->isolation_said && v.class != FAILURE_COMPLETED)
-		verdict_add_evidence(&v, "raylet.out", "shortly before: %s", o->isolation_said);
+	if (o->isolation_logged && v.class != FAILURE_COMPLETED)
+		verdict_add_evidence(&v, "raylet.out", "shortly before: %s", o->isolation_logged);
 	ray_process_verdict(o, oom, &v);
 	gpu_container_verdict(o, &v);
+	after_oom_verdict(o, &v);
 	*ret_verdict = v;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a core adds to a verdict. */
+/* Adds to a verdict what a core shows. */
 #include "sidecar/verdict/crash_verdict.h"
 
 #include <stdio.h>
@@ -52,14 +52,18 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 
 	*v = (struct verdict){ .exit_code = -1, .signal = c->signal, .class = failure_class_of_signal(c->signal),
 			       .confidence = CONFIDENCE_CERTAIN };
-	/* Its file is the container's: who dumps core can also write one. */
+	/* The core is a file of the container, and a process that can dump core can also write such a file. */
 	if (v->class == FAILURE_UNKNOWN)
 		v->confidence = CONFIDENCE_UNKNOWN;
-	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s %s %s%s%s.",
-		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container,
+	else if (c->by_debugger)
+		v->confidence = CONFIDENCE_LIKELY;
+	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s %s%s %s%s%s.",
+		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container, c->by_debugger ? "most likely " : "",
 		 v->class == FAILURE_SIGNALED ? "was ended by" : "crashed with", signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
 		 o->core_is_old	   ? ", before this start of the container" :
 		 o->container_over ? ", shortly before its end" :
 				     "; the container lives on");
 	crash_evidence(o, v);
+	if (c->by_debugger)
+		verdict_add_missing(v, "whether that signal ended it", "a core that the kernel wrote, and not a debugger");
 }

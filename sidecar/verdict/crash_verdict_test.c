@@ -2,6 +2,7 @@
 #include "sidecar/verdict/crash_verdict.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,6 +71,24 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	assert_non_null(strstr(v.sentence, "before this start of the container"));
 }
 
+/* At a breakpoint a process has SIGTRAP, and may go on; or the debugger ends it. */
+static void the_core_of_a_debugger_proves_no_crash(void **state)
+{
+	struct crash_info info = segfault;
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	info.by_debugger = true;
+	info.signal = SIGTRAP;
+	o.crash = &info;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_TRAP);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "in container ray-worker most likely crashed with SIGTRAP"));
+	assert_non_null(needs(&v, "whether that signal ended it"));
+}
+
 static void what_is_not_in_a_core_from_the_node_is_said_beside_it(void **state)
 {
 	struct crash_info partly = segfault;
@@ -88,13 +107,13 @@ static void what_is_not_in_a_core_from_the_node_is_said_beside_it(void **state)
 
 static void with_rays_line_for_the_same_worker_it_is_one_failure(void **state)
 {
-	struct ray_said said = { .event = { .kind = RAY_WORKER_CRASH, .pid = 162, .task = "ray::boom", .detail = "worker died" },
+	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .pid = 162, .task = "ray::boom", .detail = "worker died" },
 				 .file = "raylet.out", .gone = true };
 	struct observation o = lives;
 	struct verdict v;
 
 	(void)state;
-	o.ray = &said;
+	o.ray = &finding;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_WORKER_CRASH);
 	assert_non_null(strstr(v.sentence, "died of SIGSEGV in deref_null (boom.so); the container lives on."));
@@ -132,12 +151,12 @@ static void the_containers_own_crash_names_its_frame(void **state)
 	assert_true(has_evidence(&v, "core", "deref_null"));
 }
 
-static void a_core_of_the_end_is_told_once(void **state)
+static void a_core_of_the_end_is_reported_once(void **state)
 {
 	struct crash_info quit = { .known = true, .unwound = true, .pid = 7, .signal = 3, .sentence = "SIGQUIT in main" };
 	struct observation o = lives;
 	struct verdict v;
-	unsigned int told = 0;
+	unsigned int n_lines = 0;
 
 	(void)state;
 	o.container_lives = false;
@@ -147,8 +166,8 @@ static void a_core_of_the_end_is_told_once(void **state)
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_SIGNALED);
 	for (unsigned int i = 0; i < v.n_evidence; i++)
-		told += strcmp(v.evidence[i].source, "core") == 0;
-	assert_int_equal(told, 1);
+		n_lines += strcmp(v.evidence[i].source, "core") == 0;
+	assert_int_equal(n_lines, 1);
 	/* The core of a process that got another such signal is evidence beside the end. */
 	o.wait_status = 13;
 	classify(&o, &v);
@@ -179,7 +198,7 @@ static void without_a_core_it_says_what_would_be_needed(void **state)
 	assert_null(needs(&v, "core file and backtrace"));
 }
 
-static void what_a_core_lacks_is_said(void **state)
+static void what_a_core_lacks_is_reported(void **state)
 {
 	struct crash_info bare = { .known = true, .pid = 5, .signal = 6, .cut = true };
 	struct observation o = lives;
@@ -208,12 +227,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
+		cmocka_unit_test(the_core_of_a_debugger_proves_no_crash),
 		cmocka_unit_test(what_is_not_in_a_core_from_the_node_is_said_beside_it),
 		cmocka_unit_test(with_rays_line_for_the_same_worker_it_is_one_failure),
 		cmocka_unit_test(the_containers_own_crash_names_its_frame),
-		cmocka_unit_test(a_core_of_the_end_is_told_once),
+		cmocka_unit_test(a_core_of_the_end_is_reported_once),
 		cmocka_unit_test(without_a_core_it_says_what_would_be_needed),
-		cmocka_unit_test(what_a_core_lacks_is_said),
+		cmocka_unit_test(what_a_core_lacks_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container that ended while no sidecar ran. */
+/* Judges a container that ended while no sidecar was running. */
 #include "sidecar/verdict/gap.h"
 
 #include "lib/units.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A container that ended while no sidecar was running: what the samples of the previous sidecar say
- * about it. Pure.
+ * Judges a container that ended while no sidecar was running, by the samples of the previous
+ * sidecar. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_GAP_H
 #define AFTERGLOW_SIDECAR_VERDICT_GAP_H

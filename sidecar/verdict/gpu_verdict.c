@@ -17,17 +17,17 @@ struct cause {
 	char why[220];
 };
 
-static bool is_error(const struct gpu_said *g)
+static bool is_error(const struct gpu_error *g)
 {
-	return g && g->kind >= GPU_SAID_NCCL;
+	return g && g->kind >= GPU_ERROR_NCCL;
 }
 
-static bool of_hardware(const struct gpu_evidence *e, const struct gpu_said *said)
+static bool of_hardware(const struct gpu_evidence *e, const struct gpu_error *error)
 {
 	if (e->whose == GPU_NOBODYS || e->fault.blame != GPU_HARDWARE)
 		return false;
 	/* The node's failed GPU may be one that the program never used, so the program's own words have to agree. */
-	return is_error(said) || (e->whose >= GPU_OF_DEVICE && e->age_ns <= SOON_NS);
+	return is_error(error) || (e->whose >= GPU_OF_DEVICE && e->age_ns <= SOON_NS);
 }
 
 static bool of_program(const struct gpu_evidence *e)
@@ -52,7 +52,7 @@ static void of_fault(const struct gpu_fault *f, enum failure_class class, struct
 		 f->device[0] ? f->device : "?", f->meaning, name_xid(f, xid));
 }
 
-static void of_memory(const struct gpu_said *g, struct cause *c)
+static void of_memory(const struct gpu_error *g, struct cause *c)
 {
 	char gpu[24] = "a GPU", tried[48] = "", left[72] = "";
 
@@ -66,7 +66,7 @@ static void of_memory(const struct gpu_said *g, struct cause *c)
 	snprintf(c->why, sizeof(c->why), "the memory of %s having run out%s%s", gpu, tried, left);
 }
 
-static void of_words(const struct gpu_said *g, struct cause *c)
+static void of_words(const struct gpu_error *g, struct cause *c)
 {
 	char device[24] = "", rank[24] = "";
 
@@ -74,20 +74,20 @@ static void of_words(const struct gpu_said *g, struct cause *c)
 		snprintf(device, sizeof(device), " on GPU %d", g->device);
 	if (g->rank >= 0)
 		snprintf(rank, sizeof(rank), ", rank %d", g->rank);
-	c->class = g->kind == GPU_SAID_NCCL ? FAILURE_NCCL_ERROR : FAILURE_CUDA_ERROR;
-	snprintf(c->why, sizeof(c->why), "%s%s%s%s%s", g->kind == GPU_SAID_NCCL ? "an NCCL error" : "a CUDA error", device, rank,
+	c->class = g->kind == GPU_ERROR_NCCL ? FAILURE_NCCL_ERROR : FAILURE_CUDA_ERROR;
+	snprintf(c->why, sizeof(c->why), "%s%s%s%s%s", g->kind == GPU_ERROR_NCCL ? "an NCCL error" : "a CUDA error", device, rank,
 		 g->what[0] ? ": " : "", g->what);
 }
 
-static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_said *said, struct cause *ret_cause)
+static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_error *error, struct cause *ret_cause)
 {
 	*ret_cause = (struct cause){ .class = FAILURE_UNKNOWN };
-	if (of_hardware(kernel, said))
+	if (of_hardware(kernel, error))
 		of_fault(&kernel->fault, FAILURE_GPU_FAILED, ret_cause);
-	else if (is_error(said) && said->kind == GPU_SAID_OUT_OF_MEMORY)
-		of_memory(said, ret_cause);
-	else if (is_error(said))
-		of_words(said, ret_cause);
+	else if (is_error(error) && error->kind == GPU_ERROR_OUT_OF_MEMORY)
+		of_memory(error, ret_cause);
+	else if (is_error(error))
+		of_words(error, ret_cause);
 	else if (of_program(kernel))
 		of_fault(&kernel->fault, FAILURE_CUDA_ERROR, ret_cause);
 	else
@@ -95,14 +95,14 @@ static bool find_cause(const struct gpu_evidence *kernel, const struct gpu_said 
 	return true;
 }
 
-static void add_evidence(const struct gpu_evidence *kernel, const struct gpu_said *said, const char *log, struct verdict *v)
+static void add_evidence(const struct gpu_evidence *kernel, const struct gpu_error *error, const char *log, struct verdict *v)
 {
 	char age[DURATION_TEXT_MAX];
 
 	if (kernel->whose != GPU_NOBODYS)
 		verdict_add_evidence(v, "kernel log", "%s before: %s", duration_format(kernel->age_ns, age), kernel->line);
-	if (said && said->kind != GPU_SAID_NOTHING)
-		verdict_add_evidence(v, log, "%s", said->line);
+	if (error && error->kind != GPU_ERROR_NONE)
+		verdict_add_evidence(v, log, "%s", error->line);
 	if (kernel->whose == GPU_OF_NODE)
 		verdict_add_missing(v, "whether that GPU was the container's",
 				    "a container runtime that shows its GPUs alone in /proc/driver/nvidia/gpus");
@@ -122,30 +122,30 @@ static void take_cause(const struct cause *c, struct verdict *v)
 
 static int worker_signal(const struct observation *o)
 {
-	for (int s = 1; o->ray->signal_said[0] && s < 65; s++)
-		if (signal_name(s) && strcmp(signal_name(s), o->ray->signal_said) == 0)
+	for (int s = 1; o->ray->logged_signal[0] && s < 65; s++)
+		if (signal_name(s) && strcmp(signal_name(s), o->ray->logged_signal) == 0)
 			return s;
 	return o->crash ? o->crash->signal : 0;
 }
 
 void gpu_worker_verdict(const struct observation *o, const char *who, struct verdict *v)
 {
-	const struct gpu_said *said = &o->ray->gpu;
+	const struct gpu_error *error = &o->ray->gpu;
 	struct cause cause;
 
-	if (find_cause(&o->kernel.gpu, said, &cause) && may_end_it(worker_signal(o))) {
+	if (find_cause(&o->kernel.gpu, error, &cause) && may_end_it(worker_signal(o))) {
 		take_cause(&cause, v);
 		snprintf(v->sentence, sizeof(v->sentence), "%s most likely ended because of %s; the container lives on.", who,
 			 cause.why);
 	}
-	add_evidence(&o->kernel.gpu, said, "worker's log", v);
+	add_evidence(&o->kernel.gpu, error, "worker's log", v);
 }
 
 /* Whether the class leaves room for an error of a GPU. A request to stop may bring about such words, but it breaks no GPU. */
 static bool leaves_open(const struct observation *o, const struct verdict *v)
 {
 	if (v->class == FAILURE_TERMINATED && v->signal == 0)
-		return of_hardware(&o->kernel.gpu, o->gpu_said);
+		return of_hardware(&o->kernel.gpu, o->gpu_error);
 	return v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT ||
 	       v->class == FAILURE_BUS_ERROR;
 }
@@ -157,11 +157,11 @@ void gpu_container_verdict(const struct observation *o, struct verdict *v)
 	if (v->exit_code <= 0)
 		return;
 	if (leaves_open(o, v) && !o->has_raylet &&
-	    find_cause(&o->kernel.gpu, o->gpu_said, &cause)) {
+	    find_cause(&o->kernel.gpu, o->gpu_error, &cause)) {
 		take_cause(&cause, v);
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, most likely because of %s.",
 			 o->container, v->exit_code, cause.why);
 		stop_request_append(o, v);
 	}
-	add_evidence(&o->kernel.gpu, o->gpu_said, "Ray's logs", v);
+	add_evidence(&o->kernel.gpu, o->gpu_error, "Ray's logs", v);
 }

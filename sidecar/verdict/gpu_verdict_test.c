@@ -13,27 +13,27 @@
 #include "sidecar/verdict/classify.h"
 #include "sidecar/verdict/signature.h"
 
-static struct ray_said said;
-static struct gpu_said words;
+static struct ray_finding finding;
+static struct gpu_error words;
 static struct observation o;
 static struct verdict v;
 
 static int setup(void **state)
 {
 	(void)state;
-	said = (struct ray_said){ .event = { .kind = RAY_WORKER_CRASH, .pid = 458, .task = "ray::train",
+	finding = (struct ray_finding){ .event = { .kind = RAY_WORKER_CRASH, .pid = 458, .task = "ray::train",
 					     .detail = "Worker unexpectedly exits with a connection error code 2. End of file." },
 				  .file = "events/event_RAYLET.log", .gone = true, .gpu = { .device = -1, .rank = -1 } };
-	words = (struct gpu_said){ .kind = GPU_SAID_NOTHING };
-	o = (struct observation){ .container = "ray-worker", .container_lives = true, .ray = &said, .cgroup_version = 2,
-				  .gpu_said = &words, .kernel = KERNEL_EVIDENCE_ABSENT, .before.oom_kill = -1, .after.oom_kill = -1,
+	words = (struct gpu_error){ .kind = GPU_ERROR_NONE };
+	o = (struct observation){ .container = "ray-worker", .container_lives = true, .ray = &finding, .cgroup_version = 2,
+				  .gpu_error = &words, .kernel = KERNEL_EVIDENCE_ABSENT, .before.oom_kill = -1, .after.oom_kill = -1,
 				  .last.usage = -1, .oom_age_ns = -1 };
 	return 0;
 }
 
 static void says(const char *text)
 {
-	assert_true(gpu_lines_parse(text, strlen(text), &said.gpu));
+	assert_true(gpu_lines_parse(text, strlen(text), &finding.gpu));
 }
 
 static void kernel_says(const char *line, enum gpu_whose whose, int64_t age_s)
@@ -91,7 +91,7 @@ static void a_worker_with_an_error_of_cuda_that_aborted(void **state)
 	(void)state;
 
 	says("RuntimeError: CUDA error: an illegal memory access was encountered");
-	snprintf(said.signal_said, sizeof(said.signal_said), "SIGABRT");
+	snprintf(finding.logged_signal, sizeof(finding.logged_signal), "SIGABRT");
 	check(FAILURE_CUDA_ERROR, "Ray worker ray::train (PID 458) in container ray-worker most likely ended because of a CUDA "
 				  "error: an illegal memory access was encountered; the container lives on.");
 	signature_of(&o, &v, "", signature);
@@ -149,11 +149,11 @@ static void notices_and_consequences_explain_nothing(void **state)
 	assert_true(has_evidence("NCCL WARN"));
 }
 
-static void a_segfault_stays_one_whatever_was_said_before(void **state)
+static void a_segfault_stays_a_segfault_whatever_was_logged_before(void **state)
 {
 	(void)state;
 	says("RuntimeError: CUDA error: an illegal memory access was encountered");
-	snprintf(said.signal_said, sizeof(said.signal_said), "SIGSEGV");
+	snprintf(finding.logged_signal, sizeof(finding.logged_signal), "SIGSEGV");
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_WORKER_CRASH);
 	assert_true(has_evidence("illegal memory access"));
@@ -174,13 +174,13 @@ static void a_request_to_stop_breaks_no_gpu(void **state)
 	the_container_ends(1);
 	o.ended_ns = 100 * NS_PER_SEC;
 	o.asked = (struct stop_request){ .signal = 15, .at_ns = 97 * NS_PER_SEC };
-	words = (struct gpu_said){
-		.kind = GPU_SAID_NCCL, .device = -1, .rank = 3, .line = "ncclRemoteError"
+	words = (struct gpu_error){
+		.kind = GPU_ERROR_NCCL, .device = -1, .rank = 3, .line = "ncclRemoteError"
 	};
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
 	assert_true(has_evidence("ncclRemoteError"));
-	words = (struct gpu_said){ .kind = GPU_SAID_NOTHING };
+	words = (struct gpu_error){ .kind = GPU_ERROR_NONE };
 	kernel_says("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", GPU_OF_DEVICE,
 		    10);
 	check(FAILURE_GPU_FAILED,
@@ -192,7 +192,7 @@ static void a_request_to_stop_breaks_no_gpu(void **state)
 static void a_ray_node_does_not_end_of_its_workers_gpu(void **state)
 {
 	(void)state;
-	words = (struct gpu_said){ .kind = GPU_SAID_OUT_OF_MEMORY, .device = 0, .rank = -1, .line = "CUDA out of memory" };
+	words = (struct gpu_error){ .kind = GPU_ERROR_OUT_OF_MEMORY, .device = 0, .rank = -1, .line = "CUDA out of memory" };
 	kernel_says("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", GPU_OF_DEVICE, 1);
 	the_container_ends(1);
 	o.has_raylet = true;
@@ -215,7 +215,7 @@ int main(void)
 		cmocka_unit_test_setup(the_kernels_word_on_the_hardware_comes_first, setup),
 		cmocka_unit_test_setup(a_gpu_of_the_node_alone_explains_nothing, setup),
 		cmocka_unit_test_setup(notices_and_consequences_explain_nothing, setup),
-		cmocka_unit_test_setup(a_segfault_stays_one_whatever_was_said_before, setup),
+		cmocka_unit_test_setup(a_segfault_stays_a_segfault_whatever_was_logged_before, setup),
 		cmocka_unit_test_setup(a_fault_of_the_program_explains_its_end, setup),
 		cmocka_unit_test_setup(a_request_to_stop_breaks_no_gpu, setup),
 		cmocka_unit_test_setup(a_ray_node_does_not_end_of_its_workers_gpu, setup),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What only the launcher knows of an end, as it reported it. */
+/* The facts about an end that only the launcher knows and reports. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_LAUNCHER_WORDS_H
 #define AFTERGLOW_SIDECAR_VERDICT_LAUNCHER_WORDS_H
 

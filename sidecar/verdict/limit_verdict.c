@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a limit other than memory's explains an exit code of the command's own. */
+/* Decides whether a limit other than the memory limit explains the command's own exit code. */
 #include "sidecar/verdict/limit_verdict.h"
 
 #include <inttypes.h>

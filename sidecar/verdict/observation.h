@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was observed of a death: the values that a verdict is made from. */
+/* The observations of a death: the values from which a verdict is made. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_OBSERVATION_H
 #define AFTERGLOW_SIDECAR_VERDICT_OBSERVATION_H
 
@@ -32,7 +32,7 @@ struct observation {
 	bool container_lives; /* one process died, the container did not */
 	bool status_known; /* false: the launcher died with the container and reported no wait status */
 	int wait_status; /* as waitpid(2) gives it */
-	/* Why the command was never executed; NULL: it was, or the launcher did not report it. */
+	/* Why the command was never executed; NULL: it was executed, or the launcher reported nothing. */
 	const struct unstarted *unstarted;
 	int64_t ran_ns; /* start to end */
 	int cgroup_version; /* 0: its memory cgroup could not be read at all */
@@ -49,13 +49,14 @@ struct observation {
 	const char *cgroup_unseen;
 	const struct cgroup_limit *cgroup_limit; /* the cgroup whose limit was met; NULL: the container's own, or not known */
 	const struct cgroup_limit *isolation; /* the user processes' cgroup in Ray's resource isolation; NULL: there is none */
-	const char *isolation_said; /* what raylet logged about it shortly before the death; NULL: nothing */
+	const char *isolation_logged; /* what raylet logged about resource isolation shortly before the death; NULL: nothing */
 	struct memory before; /* the counters as they were before anything had happened */
 	struct memory after; /* read right after the death */
 	bool after_known; /* false: the cgroup was gone already */
 	struct memory last; /* the last sample before the death, usage -1 when there was none */
 	int64_t last_age_ns; /* its age at the death */
 	int64_t peak_met_age_ns; /* since the first sample whose peak was at the own limit until the death; -1: none was */
+	int64_t least_usage; /* bytes in the samples since then until the OOM kill; 0: not known */
 	/*
 	 * The latest reading of the counters while the command still lived; absent if there was
 	 * none. It does not include a group kill that ended the command.
@@ -78,7 +79,7 @@ struct observation {
 	 * What Ray's logs say about the worker that died, or their last words before the end; NULL:
 	 * nothing.
 	 */
-	const struct ray_said *ray;
+	const struct ray_finding *ray;
 	bool ray_seen; /* a sample shows the process that ray names */
 	struct kernel_evidence kernel; /* what the kernel log says */
 	struct limits limits_before, limits; /* before anything had happened, and right after the death */
@@ -99,12 +100,13 @@ struct observation {
 	const struct ray_process_end *process;
 	/* When the OOM killer last took a process that the container outlived; 0: never. */
 	int64_t process_oom_ns;
+	bool process_oom_reported; /* that process was the container's, and has a report of its own */
 	bool has_raylet; /* the container is a Ray node, so the end of a worker does not end it */
 	/*
 	 * What the container's programs logged about CUDA and NCCL right before the end; NULL:
 	 * nothing.
 	 */
-	const struct gpu_said *gpu_said;
+	const struct gpu_error *gpu_error;
 	pid_t launcher_pid; /* numbered like command_pid; 0 unknown */
 	/*
 	 * The signals to the container that the node agent saw, in the order of their arrival;

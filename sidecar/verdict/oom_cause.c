@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides whose memory ran out when the OOM killer came.
+ * Decides which memory ran out when the OOM killer came.
  *
- * The kernel log names the cgroup whose limit was met. Without it v2 counts in "oom" how often an allocation found no
- * room under this cgroup's own limit, which a limit above does not touch. Where there is no such counter (v1) the peak
- * tells: the kernel calls the OOM killer only when usage and the pages asked for, at most 8, exceed the limit, so a peak
- * that stayed below it rules the own limit out. A peak at the limit does not prove it: page cache fills any limit.
+ * The kernel log names the cgroup that met its limit. If the log cannot be read, cgroup v2 has the counter "oom": it counts
+ * how often an allocation found no room under the limit of this cgroup, and a limit above does not change it. v1 has no such
+ * counter, so the peak decides: the kernel calls the OOM killer only when usage and the requested pages, at most 8, exceed
+ * the limit, so a peak that stayed below the container's own limit rules that limit out. A peak at the limit proves
+ * nothing, because page cache fills any limit.
  */
 #include "sidecar/verdict/oom_cause.h"
 
@@ -19,11 +20,12 @@
 /* A share of the limit. Usage below it caused no OOM kill, however quickly it has grown since. */
 #define FAR_BELOW 0.8
 #define MET_THEN_NS (5 * NS_PER_SEC)
+#define STILL_MET 0.95 /* of the limit: the OOM killer comes when nothing more can be freed */
 /* The kernel charges memory in batches (MEMCG_CHARGE_BATCH), and does not lock the peak: it may lack the last one. */
 #define CHARGE_BATCH_PAGES 64
 
 enum own_limit {
-	OWN_LIMIT_UNTOLD,
+	OWN_LIMIT_UNKNOWN,
 	OWN_LIMIT_NOT_MET,
 	OWN_LIMIT_PERHAPS_MET, /* nothing speaks against it */
 	OWN_LIMIT_MET,
@@ -39,7 +41,7 @@ int64_t oom_rise(int64_t before, int64_t after)
 	return before >= 0 && after > before ? after - before : 0;
 }
 
-/* The cause that the kernel log names. False: it names none. */
+/* Finds the cause that the kernel log names. Returns false if it names none. */
 static bool cause_by_log(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *c)
 {
 	char limit[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX + 4] = "";
@@ -104,7 +106,7 @@ static bool limit_is_above(const struct observation *o)
 static enum own_limit by_events(const struct observation *o, struct verdict *v)
 {
 	if (o->cgroup_version != 2 || !o->after_known || o->before.oom < 0 || o->after.oom < 0)
-		return OWN_LIMIT_UNTOLD;
+		return OWN_LIMIT_UNKNOWN;
 	if (oom_rise(o->before.oom, o->after.oom) > 0) {
 		verdict_add_evidence(v, "memory.events", "oom %" PRId64 " -> %" PRId64 ": no room was left under its own limit",
 				     o->before.oom, o->after.oom);
@@ -121,7 +123,7 @@ static enum own_limit by_limit_hits(const struct observation *o, struct verdict 
 
 	if (o->cgroup_version != 2 || !o->after_known || o->before.limit_hits < 0 || limit <= 0 || o->last.usage < 0 ||
 	    o->before.limit_hits != o->after.limit_hits || (double)o->last.usage >= FAR_BELOW * (double)limit)
-		return OWN_LIMIT_UNTOLD;
+		return OWN_LIMIT_UNKNOWN;
 	verdict_add_evidence(v, "memory.events", "max stayed at %" PRId64 ": the container's own limit was not met",
 			     o->after.limit_hits);
 	return OWN_LIMIT_NOT_MET;
@@ -139,7 +141,7 @@ static bool was_met_then(const struct observation *o)
 
 	if (o->peak_met_age_ns >= 0)
 		return o->peak_met_age_ns - kill_age <= MET_THEN_NS;
-	/* No sample saw it there: it was after the last one. */
+	/* No sample showed the peak at the limit, so the limit was met after the last sample. */
 	return o->last_age_ns >= 0 ? o->last_age_ns - kill_age <= MET_THEN_NS : o->ran_ns <= MET_THEN_NS;
 }
 
@@ -150,6 +152,15 @@ static bool was_met_then(const struct observation *o)
 static bool may_be_made_room_for(const struct observation *o, int64_t limit)
 {
 	return (double)o->last.file > (1 - FAR_BELOW) * (double)limit || o->last.swap > 0;
+}
+
+/*
+ * A sample before the kill shows the peak at the limit, and the usage below it: what met the limit was
+ * freed, and the kill came later, perhaps at another limit.
+ */
+static bool was_freed_since(const struct observation *o, int64_t limit)
+{
+	return o->least_usage > 0 && (double)o->least_usage < STILL_MET * (double)limit;
 }
 
 static const char *peak_file(const struct observation *o)
@@ -163,7 +174,7 @@ static enum own_limit by_peak(const struct observation *o, struct verdict *v)
 	char size[SIZE_TEXT_MAX], of[SIZE_TEXT_MAX];
 
 	if (peak <= 0 || limit <= 0)
-		return OWN_LIMIT_UNTOLD;
+		return OWN_LIMIT_UNKNOWN;
 	size_format((uint64_t)peak, size);
 	size_format((uint64_t)limit, of);
 	if (!oom_peak_met(peak, limit)) {
@@ -174,7 +185,7 @@ static enum own_limit by_peak(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met, perhaps by memory that could be freed or swapped out", size, of);
 		return OWN_LIMIT_PERHAPS_MET;
 	}
-	if (!oom_peak_met(o->before.peak, limit) && was_met_then(o)) {
+	if (!oom_peak_met(o->before.peak, limit) && was_met_then(o) && !was_freed_since(o, limit)) {
 		verdict_add_evidence(v, peak_file(o), "%s of the cgroup's own limit of %s: that limit was met", size, of);
 		return OWN_LIMIT_MET;
 	}
@@ -187,9 +198,9 @@ static enum own_limit own_limit_met(const struct observation *o, struct verdict 
 {
 	enum own_limit met = by_events(o, v);
 
-	if (met == OWN_LIMIT_UNTOLD)
+	if (met == OWN_LIMIT_UNKNOWN)
 		met = by_limit_hits(o, v);
-	return met == OWN_LIMIT_UNTOLD ? by_peak(o, v) : met;
+	return met == OWN_LIMIT_UNKNOWN ? by_peak(o, v) : met;
 }
 
 /* It was not the own limit: so it was the node, as a rule, or a limit above that v1 shows. */
@@ -200,7 +211,7 @@ static void cause_above(const struct observation *o, struct oom_cause *c)
 	const char *above = o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE ? o->cgroup_limit->name : NULL;
 
 	c->proved = false;
-	/* Where the counters of the one above stand in place of its own there is no peak of its own. */
+	/* If the counters are those of a cgroup above, the container's own peak is not known. */
 	if (own_limit(o) > 0 && peak >= 0 && !above)
 		snprintf(own, sizeof(own), " (of its own limit of %s it used %s)", size_format((uint64_t)own_limit(o), limit),
 			 size_format((uint64_t)peak, used));
@@ -215,8 +226,8 @@ static void cause_above(const struct observation *o, struct oom_cause *c)
 }
 
 /*
- * v2 counts "oom" for the cgroups below as well. When it rose though the container's own peak stayed below its limit, it was the limit
- * of one of them, which nobody could read any more.
+ * v2 counts "oom" for the cgroups below as well. If it rose although the container's own peak stayed below its limit, a cgroup below
+ * met its limit, and was removed before the sidecar could read it.
  */
 static bool is_of_one_below(const struct observation *o)
 {

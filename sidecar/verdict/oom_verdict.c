@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides whether the OOM killer came: by the kernel's counters, its log, then how full the memory was. */
+/* Decides whether the OOM killer came: by the kernel's counters, then its log, then how full the memory was. */
 #include "sidecar/verdict/oom_verdict.h"
 
 #include <inttypes.h>
@@ -28,7 +28,10 @@ static bool counters_tell(const struct observation *o)
 	return o->after_known && o->after.oom_kill >= 0 && (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
 }
 
-/* By its 137 a shell may tell of a child whose OOM kill was reported when it happened: a process may take long to die. */
+/*
+ * Whether the command may be a shell that ended with 137 because the OOM killer took its child. That kill may have been counted and
+ * reported long before, because a process may take long to die.
+ */
 static bool shell_may_tell_late(const struct observation *o)
 {
 	return o->status_known && WIFEXITED(o->wait_status) && WEXITSTATUS(o->wait_status) == 128 + SIGKILL && o->after.oom_kill > 0;
@@ -39,13 +42,13 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
 	if (!o->cgroup_unseen)
-		return shell_may_tell_late(o) ? OOM_UNTOLD : OOM_NO;
+		return shell_may_tell_late(o) ? OOM_UNKNOWN : OOM_NO;
 	if (o->kernel.rules_out && o->status_known && WIFSIGNALED(o->wait_status)) {
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command's PID");
 		return OOM_NO;
 	}
 	verdict_add_missing(v, o->cgroup_unseen, "the kernel log, which names each process that the OOM killer took");
-	return OOM_UNTOLD;
+	return OOM_UNKNOWN;
 }
 
 /* In a shared cgroup the rise may be for a foreign process. A command that SIGKILL ended may have been the victim. */
@@ -57,9 +60,9 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 				    "the kernel log with the PIDs of this container, or a memory cgroup for it alone");
 	if (oom_log_spares_command(o)) {
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
-		return OOM_UNTOLD;
+		return OOM_UNKNOWN;
 	}
-	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNTOLD;
+	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNKNOWN;
 }
 
 /* The counters rose. */
@@ -71,7 +74,7 @@ static enum oom some_counted(const struct observation *o, struct verdict *v)
 	    !oom_groups_at_the_end(o)) {
 		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it",
 				     duration_format(oom_latest_age_ns(o), age));
-		return o->cgroup_unseen ? OOM_UNTOLD : OOM_NO;
+		return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
 	}
 	return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 }
@@ -97,7 +100,7 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 	if (counters_tell(o))
 		return counted(o, v);
 	if (o->gap)
-		; /* said already */
+		; /* gap_evidence has added what is missing */
 	else if (o->after_known)
 		verdict_add_missing(v, "the kernel's count of OOM kills", "Linux 4.13 or newer, and a reading before the death");
 	else
@@ -108,14 +111,14 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 		return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 	}
 	if (o->gap)
-		return gap_near_limit(o->gap, &o->last, v) && !o->gap->rebooted ? OOM_PROBABLE : OOM_UNTOLD;
+		return gap_near_limit(o->gap, &o->last, v) && !o->gap->rebooted ? OOM_PROBABLE : OOM_UNKNOWN;
 	if (o->last.limit > 0 && (double)o->last.usage >= NEARLY_FULL * (double)o->last.limit &&
 	    o->last_age_ns <= NEARLY_FULL_AGE_NS && v->signal == SIGKILL) {
 		verdict_add_evidence(v, "samples", "%.0f %% of the limit in use %s before the end",
 			     100.0 * (double)o->last.usage / (double)o->last.limit, duration_format(o->last_age_ns, age));
 		return OOM_PROBABLE;
 	}
-	return OOM_UNTOLD;
+	return OOM_UNKNOWN;
 }
 
 enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct verdict *v,
@@ -139,7 +142,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	if (!k->oom) {
 		/* That explains the rise. */
 		if (k->others && oom == OOM_PROBABLE)
-			return OOM_UNTOLD;
+			return OOM_UNKNOWN;
 		if (oom == OOM_PROVED)
 			verdict_add_missing(v, "the kernel log's lines about this kill",
 					    "a larger kernel log (log_buf_len): they are not in it");
@@ -158,7 +161,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	if (oom == OOM_NO && !k->by_pid && oom_rise(o->before.oom_kill, o->after.oom_kill) == 0) {
 		verdict_add_evidence(v, "kernel log", "but its own counters did not count that kill: perhaps another cgroup has the same path");
 		verdict_add_missing(v, "which container's process the OOM killer took", "the PIDs of this container in the node's PID namespace");
-		return OOM_UNTOLD;
+		return OOM_UNKNOWN;
 	}
 	*ret_kernel = k;
 	if (k->kills > 1)
@@ -167,7 +170,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	if (k->by_cgroup)
 		return OOM_PROVED;
 	verdict_add_evidence(v, "kernel log", "that line names no cgroup: ours by name, size and time");
-	return oom == OOM_UNTOLD && (o->container_lives || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
+	return oom == OOM_UNKNOWN && (o->container_lives || v->signal == SIGKILL) ? OOM_PROBABLE : oom;
 }
 
 /*
@@ -176,15 +179,15 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
  */
 static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
 {
-	bool told = k && k->by_cgroup && k->name[0];
+	bool named = k && k->by_cgroup && k->name[0];
 	bool sure = o->last.limit > 0 && o->victim_rss > o->last.limit / 2;
 
-	if (told && k->victim != KERNEL_VICTIM_UNTOLD)
+	if (named && k->victim != KERNEL_VICTIM_UNKNOWN)
 		snprintf(text, size, "%.90s (PID %d)", k->name, (int)k->pid);
-	else if (told && !(o->victim && strncmp(o->victim, k->name, strlen(k->name)) == 0))
+	else if (named && !(o->victim && strncmp(o->victim, k->name, strlen(k->name)) == 0))
 		snprintf(text, size, "%.90s (PID %d on the node)", k->name, (int)k->pid);
 	else if (o->victim)
-		snprintf(text, size, sure || told ? "%.90s (PID %d)" : "a process (most likely %.80s, PID %d)", o->victim,
+		snprintf(text, size, sure || named ? "%.90s (PID %d)" : "a process (most likely %.80s, PID %d)", o->victim,
 			 o->victim_pid);
 	else
 		return NULL;
@@ -200,7 +203,10 @@ static const char *likely(bool is_only_likely)
 static void container_killed(const struct observation *o, enum oom oom, const struct oom_cause *cause, const char *victim,
 			     const struct kernel_evidence *k, struct verdict *v)
 {
-	/* Of a group each was. Of v1 the victim may be one of many, and the rest ended by us before we saw the kill. */
+	/*
+	 * Whether a kill took the whole group, and so every process. On v1, the OOM killer may have taken one process, and the
+	 * sidecar ended the rest.
+	 */
 	bool all = o->group_unsurvived || (k && k->group) || (o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
 
 	if (o->group_ended_by_us)
@@ -232,7 +238,7 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 	v->confidence = oom == OOM_PROVED && cause.proved ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	v->class = cause.class;
 	if (o->container_lives) {
-		/* Whoever's memory it was: that a process was taken and the container lives is what the class says. */
+		/* The class is the same whichever memory ran out: the kernel took a process, and the container lives. */
 		v->class = FAILURE_KERNEL_OOM_PROCESS;
 		v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 		snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s%s: %s%s%s.", likely(oom != OOM_PROVED),
@@ -274,7 +280,7 @@ void oom_before_verdict(const struct observation *o, const struct kernel_evidenc
 	int64_t age_ns = oom_victim_age_ns(o, k);
 	size_t n;
 
-	signal_verdict(o, OOM_UNTOLD, v);
+	signal_verdict(o, OOM_UNKNOWN, v);
 	if (v->confidence == CONFIDENCE_CERTAIN)
 		v->confidence = CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_KILLED) {

@@ -11,7 +11,7 @@
 
 enum oom {
 	OOM_NO, /* the OOM killer is ruled out */
-	OOM_UNTOLD, /* nothing shows whether it came */
+	OOM_UNKNOWN, /* nothing shows whether it came */
 	OOM_PROVED,
 	OOM_PROBABLE,
 	OOM_BEFORE, /* it took a process shortly before, but something else most likely ended the container */

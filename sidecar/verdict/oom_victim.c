@@ -89,7 +89,7 @@ static bool group_was_container(const struct observation *o)
 static bool all_were_taken(const struct observation *o, const struct kernel_evidence *k)
 {
 	bool group = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0 && group_was_container(o);
-	/* One of a cgroup below leaves the command alive. */
+	/* A group kill of a cgroup below leaves the command alive, so it does not count here. */
 	bool at_the_end = oom_groups_at_the_end(o) > 0;
 
 	if (o->cgroup_shared)
@@ -102,7 +102,7 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 	return o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 
-/* It held more than half of the limit: nobody else in there can have been larger. */
+/* Whether the command held more than half of the limit, so that no other process under it can have been larger. */
 static bool was_the_largest(const struct observation *o)
 {
 	/* At the limit of a cgroup below the kernel chooses among the processes in it, and the command may be outside. */
@@ -112,13 +112,16 @@ static bool was_the_largest(const struct observation *o)
 }
 
 /*
- * Samples alone prove no victim: a child that began and was taken after the last one leaves the same counters, and its parent may
- * have ended by another SIGKILL, as one that passes its child's signal on. The log tells what the victim held: more than half of the
- * limit, as the command did, and two processes cannot both.
+ * Samples alone prove no victim: a child that began and was taken after the last one leaves the same
+ * counters, and its parent may have ended by another SIGKILL, as one that passes its child's signal
+ * on. The size proves none either, as a child has what its parent held when it was forked. But where
+ * the kernel's table has as many processes as the last sample, and none but the command is gone, no
+ * child began in between.
  */
 static bool log_fits_command(const struct observation *o, const struct kernel_evidence *k)
 {
-	return k && k->by_cgroup && k->kills == 1 && o->last.limit > 0 && k->rss > o->last.limit / 2;
+	return k && k->by_cgroup && k->kills == 1 && o->last.limit > 0 &&
+	       k->rss > o->last.limit / 2 && k->table > 0 && k->table == o->processes;
 }
 
 static enum oom_victim victim_by_samples(const struct observation *o, const struct kernel_evidence *k)
@@ -127,12 +130,12 @@ static enum oom_victim victim_by_samples(const struct observation *o, const stru
 	bool fresh = o->last_age_ns >= 0 && o->last_age_ns <= FRESH_NS && oom_victim_age_ns(o, k) <= FRESH_NS;
 
 	if (o->cgroup_shared)
-		return OOM_VICTIM_UNTOLD;
+		return OOM_VICTIM_UNKNOWN;
 	if (was_the_largest(o) && !o->others_ended)
 		return killed_itself && fresh && kills_in_all(o) == 1 && !o->cgroup_unseen && log_fits_command(o, k) ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
 	if (o->victim && o->victim_pid == o->command_pid)
 		return OOM_VICTIM_LIKELY_COMMAND;
-	return o->victim ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNTOLD;
+	return o->victim ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNKNOWN;
 }
 
 enum oom_victim oom_victim(const struct observation *o, const struct kernel_evidence *k)
@@ -173,7 +176,7 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 	case OOM_VICTIM_OTHER:
 		return OOM_BEFORE;
 	case OOM_VICTIM_LIKELY_OTHER:
-	case OOM_VICTIM_UNTOLD:
+	case OOM_VICTIM_UNKNOWN:
 		if (!at_once)
 			return OOM_BEFORE;
 		break;

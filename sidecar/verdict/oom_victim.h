@@ -12,7 +12,7 @@
 #include "sidecar/verdict/oom_verdict.h"
 
 enum oom_victim {
-	OOM_VICTIM_UNTOLD,
+	OOM_VICTIM_UNKNOWN,
 	OOM_VICTIM_ALL, /* the whole cgroup; or one process, and the launcher killed the rest */
 	OOM_VICTIM_COMMAND,
 	OOM_VICTIM_LIKELY_COMMAND,

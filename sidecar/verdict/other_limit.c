@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An OOM kill at the limit of a cgroup that is not the container's own. */
+/* Recognizes an OOM kill at the limit of a cgroup that is not the container's own. */
 #include "sidecar/verdict/other_limit.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ static bool by_log(const struct kernel_evidence *k, struct verdict *v, struct oo
 	return true;
 }
 
-/* v2 counts whose limit it was. v1 says that one was met around the victim: the container's own may have been met as well. */
+/* v2 counts which cgroup met its limit. v1 shows only that a limit around the victim was met, which may be the container's own. */
 static bool is_proved(const struct observation *o)
 {
 	return o->cgroup_version == 2 || o->last.own_limit <= 0 || (o->after_known && o->after.peak < o->last.own_limit);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An OOM kill at the limit of a cgroup that is not the container's own. That cgroup is below the
+ * Recognizes an OOM kill at the limit of a cgroup that is not the container's own. That cgroup is below the
  * container's or above it, or a process of the container was moved to it. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_OTHER_LIMIT_H

@@ -27,7 +27,7 @@
 	.kernel = { .oom = true, .by_cgroup = true, .victim = KERNEL_VICTIM_COMMAND, .kills = 1, .killed = 1, .where = (whose), .limit = (bytes), \
 		    .pid = 7, .name = "hog", .memcg = (cgroup), .below = (sub), .line = "Memory cgroup out of memory: Killed process 7 (hog)" }
 #define LIMIT(...) .cgroup_limit = &(const struct cgroup_limit){ __VA_ARGS__ }
-#define USER LIMIT(.place = CGROUP_LIMIT_BELOW, .name = "ray_node_1/user", .part = ISOLATION_USER, .limit = 3 * GIB, .usage = 3 * GIB, .peak = 3 * GIB)
+#define USER LIMIT(.place = CGROUP_LIMIT_BELOW, .name = "ray-node_1/user", .part = ISOLATION_USER, .limit = 3 * GIB, .usage = 3 * GIB, .peak = 3 * GIB)
 
 /* A row begins with what most have, and then says what differs. */
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -42,18 +42,18 @@ static const struct {
 } rows[] = {
 	{ "Ray's user cgroup, by v2's counters", { COUNTED(2), NO_LOG, USER }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 3 * GIB,
 	  "its sub-cgroup \"user\" of Ray's resource isolation (workers, drivers and what Ray did not start) reached its memory limit of 3.0 GiB",
-	  "oom rose in the cgroup ray_node_1/user" },
+	  "oom rose in the cgroup ray-node_1/user" },
 	{ "the same by v1's", { COUNTED(1), NO_LOG, USER }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 3 * GIB,
-	  "its sub-cgroup \"user\"", "of the cgroup ray_node_1/user: 3.0 GiB, which is its limit" },
+	  "its sub-cgroup \"user\"", "of the cgroup ray-node_1/user: 3.0 GiB, which is its limit" },
 	{ "a worker, while the container lives", { COUNTED(2), NO_LOG, USER, .container_lives = true, .status_known = false },
 	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, 3 * GIB, "in container ray-worker: its sub-cgroup \"user\"", NULL },
 	{ "v1, where the container's own limit was met as well",
 	  { COUNTED(1), NO_LOG, USER, .container_lives = true, .status_known = false, .after = { .oom_kill = 1, .own_limit = 4 * GIB, .peak = 4 * GIB, .oom = -1 } },
 	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, 3 * GIB, "most likely its sub-cgroup \"user\"", NULL },
-	{ "the kernel log names it", { COUNTED(2), LOG_SAYS(OOM_WHERE_CONTAINER, "/kubepods/c/ray_node_1/system", "ray_node_1/system", GIB) },
+	{ "the kernel log names it", { COUNTED(2), LOG_SAYS(OOM_WHERE_CONTAINER, "/kubepods/c/ray-node_1/system", "ray-node_1/system", GIB) },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, GIB,
 	  "its sub-cgroup \"system\" of Ray's resource isolation (Ray's own processes) reached its memory limit of 1.0 GiB",
-	  "the limit was that of the cgroup /kubepods/c/ray_node_1/system" },
+	  "the limit was that of the cgroup /kubepods/c/ray-node_1/system" },
 	{ "and wins over the counters", { COUNTED(2), USER, LOG_SAYS(OOM_WHERE_CONTAINER, "/c/small", "small", 24 * MIB) },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 24 * MIB, "its sub-cgroup \"small\" reached its memory limit of 24.0 MiB", NULL },
 	{ "also where it was the container's own limit", { COUNTED(2), USER, LOG_SAYS(OOM_WHERE_CONTAINER, "/c", "", 4 * GIB) },
@@ -98,9 +98,9 @@ static void the_limit_that_ran_out_is_named_wherever_it_is_set(void **state)
 	}
 }
 
-static void what_raylet_said_of_its_isolation_is_evidence(void **state)
+static void what_raylet_logged_about_its_isolation_is_evidence(void **state)
 {
-	struct observation o = { COUNTED(2), NO_LOG, USER, .isolation_said = "Ray's own processes used more than the memory reserved for them" };
+	struct observation o = { COUNTED(2), NO_LOG, USER, .isolation_logged = "Ray's own processes used more than the memory reserved for them" };
 	struct verdict v;
 	(void)state;
 
@@ -114,23 +114,33 @@ static void rays_monitor_kills_at_the_limit_of_the_users_cgroup(void **state)
 	static const struct {
 		int64_t usage;
 		enum confidence confidence;
-	} rows_of_usage[] = { { 2 * GIB, CONFIDENCE_LIKELY }, { 3 * GIB - MIB, CONFIDENCE_CERTAIN } };
+		const char *memory;
+		enum isolation_part part;
+	} rows_of_usage[] = {
+		{ 2 * GIB, CONFIDENCE_LIKELY, "memory was at 1.49GB used / 3.90GB limit", ISOLATION_NONE },
+		{ 3 * GIB - MIB, CONFIDENCE_CERTAIN, "the user's processes used 3.0 GiB of the 3.0 GiB that Ray's resource isolation leaves them",
+		  ISOLATION_USER },
+	};
+
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows_of_usage); i++) {
 		const struct cgroup_limit user = { .place = CGROUP_LIMIT_BELOW, .part = ISOLATION_USER, .limit = 3 * GIB,
 						   .usage = rows_of_usage[i].usage, .peak = 3 * GIB };
 		/* What Ray 2.60's event monitor says. */
-		const struct ray_said said = { .event = { .kind = RAY_MEMORY_KILL, .pid = 8, .workers = 1, .task = "ray::leak",
+		const struct ray_finding finding = { .event = { .kind = RAY_MEMORY_KILL, .pid = 8, .workers = 1, .task = "ray::leak",
+							  .memory = "1.49GB used / 3.90GB limit (0.381623)",
 							  .detail = "user cgroup memory upper bound was met or exceeded" },
 					       .file = "raylet.out", .gone = true };
-		struct observation o = { COUNTED(2), NO_LOG, .container_lives = true, .status_known = false, .ray = &said, .ray_seen = true, .isolation = &user };
+		struct observation o = { COUNTED(2), NO_LOG, .container_lives = true, .status_known = false, .ray = &finding, .ray_seen = true, .isolation = &user };
 		struct verdict v;
 
 		o.after.oom_kill = 0;
 		classify(&o, &v);
 		assert_int_equal(v.class, FAILURE_RAY_MEMORY_MONITOR);
 		assert_int_equal(v.confidence, rows_of_usage[i].confidence);
+		assert_non_null(strstr(v.sentence, rows_of_usage[i].memory));
+		assert_int_equal(v.isolation, rows_of_usage[i].part);
 		assert_true(has_evidence(&v, "user cgroup memory upper bound"));
 		assert_true(has_evidence(&v, "of the limit of Ray's sub-cgroup \"user\" in use, at most 100 % before"));
 	}
@@ -152,7 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_limit_that_ran_out_is_named_wherever_it_is_set),
-		cmocka_unit_test(what_raylet_said_of_its_isolation_is_evidence),
+		cmocka_unit_test(what_raylet_logged_about_its_isolation_is_evidence),
 		cmocka_unit_test(rays_monitor_kills_at_the_limit_of_the_users_cgroup),
 		cmocka_unit_test(a_hostile_name_fits),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process a verdict is about. */
+/* Finds the process that a verdict is about. */
 #include "sidecar/verdict/process.h"
 
 #include <signal.h>

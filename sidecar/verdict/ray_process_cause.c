@@ -61,7 +61,7 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
 	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
 
-	/* A process that was killed does not log it; but whoever asks it to stop kills it when it takes too long. */
+	/* A killed process does not log its end. But the process that asks raylet to stop also kills it if it takes too long. */
 	if (killed && !ended_in_order(raylet)) {
 		if (WTERMSIG(raylet->wait_status) == SIGKILL && stopped && stopped->process == RAY_PROCESS_RAYLET) {
 			c.story = STORY_STOPPED;
@@ -87,7 +87,7 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	return c;
 }
 
-/* Decides by the ends alone. Whoever asked raylet to stop also kills what ends after raylet's orderly end. */
+/* Decides by the ends alone. The process that asked raylet to stop also kills the processes that end after raylet's orderly end. */
 static struct ray_process_cause cause_by_ends(const struct observation *o, int64_t since_ns)
 {
 	struct ray_process_cause quiet = { .story = STORY_NONE };
@@ -129,11 +129,11 @@ static struct ray_process_cause cause_by_words(const struct observation *o)
 
 struct ray_process_cause ray_process_cause_of_end(const struct observation *o)
 {
-	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS), told = cause_by_words(o);
+	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS), by_words = cause_by_words(o);
 
 	/* The log of `ray start` outranks an end without a wait status. */
-	if (c.story == STORY_NONE || (c.story == STORY_PROCESS && !c.end->status_known && told.story != STORY_NONE))
-		return told;
+	if (c.story == STORY_NONE || (c.story == STORY_PROCESS && !c.end->status_known && by_words.story != STORY_NONE))
+		return by_words;
 	return c;
 }
 

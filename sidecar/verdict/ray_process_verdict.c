@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of Ray's own processes ended first, how, and what followed. */
+/* Describes which of Ray's own processes ended first, how it ended, and what followed. */
 #include "sidecar/verdict/ray_process_verdict.h"
 
 #include <signal.h>
@@ -14,8 +14,10 @@
 
 /* An OOM kill this long before a SIGKILL is likely to be the same event. */
 #define OOM_NEAR_NS (15 * NS_PER_SEC)
-/* Of one OOM kill the log and the launcher tell within this time; the log has a clock of its own. */
+/* The times of one OOM kill in the kernel log and from the launcher differ at most by this, because the log has its own clock. */
 #define OOM_AGREES_NS (3 * NS_PER_SEC)
+/* The longest time from raylet's end to the end of the driver that stopped it and then stops the other processes. */
+#define DRIVER_STOPS_NS (10 * NS_PER_SEC)
 #define HOW_MAX 160
 
 static void set_process(const struct ray_process_cause *c, struct verdict *v)
@@ -83,8 +85,6 @@ static void add_evidence(const struct observation *o, const struct ray_process_c
 				    "a launcher and a kernel that let it be watched (pidfd_open, Linux 5.3)");
 }
 
-static const char by_oom_killer[] = ", most likely by the kernel's OOM killer,";
-
 /* A SIGKILL around the time of an OOM kill, which may have been reported already. */
 static bool oom_was_near(const struct observation *o, const struct ray_process_cause *c)
 {
@@ -92,6 +92,15 @@ static bool oom_was_near(const struct observation *o, const struct ray_process_c
 
 	return ray_process_cause_status(c, &signal, &code) && signal == SIGKILL && c->end && o->process_oom_ns &&
 	       c->end->ended_ns - o->process_oom_ns <= OOM_NEAR_NS && o->process_oom_ns - c->end->ended_ns <= OOM_NEAR_NS;
+}
+
+/* In a cgroup of several owners that kill may have taken a process of another. */
+static const char *by_oom_killer(const struct observation *o, const struct ray_process_cause *c)
+{
+	if (!oom_was_near(o, c))
+		return "";
+	return o->process_oom_reported || !o->cgroup_shared ? ", most likely by the kernel's OOM killer," :
+							      ", perhaps by the kernel's OOM killer,";
 }
 
 /* Confidence */
@@ -119,7 +128,7 @@ static void left_alone_sentence(const struct observation *o, const struct ray_pr
 static void process_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	bool certain = v->confidence == CONFIDENCE_CERTAIN;
-	bool oom = oom_was_near(o, c);
+	const char *by = by_oom_killer(o, c);
 	char how[HOW_MAX];
 
 	if (c->raylet && c->raylet->status_known && ray_process_ended_in_order(c->raylet->wait_status)) {
@@ -128,12 +137,12 @@ static void process_sentence(const struct observation *o, const struct ray_proce
 	}
 	snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s%s then %sended the container with exit code %d.",
 		 c->kind == RAY_PROCESS_RAYLET ? "raylet" : ray_process_title(c->kind), how_it_ended(o, c, how),
-		 oom ? by_oom_killer : "", o->container,
+		 by, o->container,
 		 c->story == STORY_AGENT ? ", raylet went with it;" : ";", o->ray_start ? " `ray start`" : "",
 		 certain ? "" : "most likely ", v->exit_code);
 	if (!o->ray_start)
 		snprintf(v->sentence, sizeof(v->sentence), "%s %s%s in container %s%s, which then ended with exit code %d, most likely for it.",
-			 ray_process_title(c->kind), how, oom ? by_oom_killer : "", o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
+			 ray_process_title(c->kind), how, by, o->container, c->story == STORY_AGENT ? ", raylet with it" : "", v->exit_code);
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];
 }
 
@@ -251,7 +260,7 @@ static void after_raylet(const struct observation *o, struct verdict *v)
 	verdict_add_missing(v, "who ended it", "the pod's events: a probe fails where raylet does not answer");
 }
 
-/* Nobody is stopped by a crash. But where the GCS is stopped as well, raylet aborts for want of it. */
+/* A crash is no orderly stop. But if the GCS is stopped as well, raylet aborts because it has lost the GCS. */
 static bool has_crashed(const struct ray_process_cause *c)
 {
 	int signal, code;
@@ -269,6 +278,61 @@ static bool ended_while_stopping(const struct observation *o, const struct ray_p
 	       !has_crashed(c);
 }
 
+/* `ray start` without --block is over long before the end: then no driver stops what it began. */
+static bool began_with_ray_start(const struct observation *o)
+{
+	for (size_t i = 0; i < o->n_ends; i++)
+		if (o->ends[i].kind == RAY_PROCESS_START)
+			return true;
+	return o->ray_start;
+}
+
+/* raylet, which is not known to have been asked to stop, may have ended for that. */
+static bool an_agent_failed_before(const struct observation *o, const struct ray_process_end *raylet)
+{
+	for (size_t i = 0; i < o->n_ends; i++) {
+		const struct ray_process_end *e = &o->ends[i];
+
+		if (ray_process_is_agent(e->kind) && e->ended_ns <= raylet->ended_ns && e->status_known &&
+		    !ray_process_ended_in_order(e->wait_status))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A driver that called ray.init() by itself stops its raylet at its own end, whatever ended it.
+ * Where `ray start` began Ray, nothing but a request to stop does that.
+ */
+static bool stopped_at_its_own_end(const struct observation *o, const struct ray_process_cause *c)
+{
+	bool in_order = c->story == STORY_STOPPED || c->story == STORY_RAYLET_EXITED;
+
+	if (!in_order || !c->end || (c->story == STORY_RAYLET_EXITED && an_agent_failed_before(o, c->end)))
+		return false;
+	return !began_with_ray_start(o) && !stop_request_explains(&o->asked, o->ended_ns) &&
+	       o->ended_ns - c->end->ended_ns <= DRIVER_STOPS_NS;
+}
+
+/* What is known besides, such as an OOM kill or a full disk, explains the end better. */
+static void own_end_verdict(const struct observation *o, const struct ray_process_cause *c,
+			    struct verdict *v)
+{
+	char before[DURATION_TEXT_MAX];
+	size_t n = strlen(v->sentence);
+
+	if (v->class != FAILURE_APPLICATION_ERROR)
+		return;
+	v->confidence = CONFIDENCE_LIKELY;
+	duration_format(MAX(o->ended_ns - c->end->ended_ns, 0), before);
+	if (n > 0 && v->sentence[n - 1] == '.')
+		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1,
+			 "; its raylet %s %s before, most likely %sby the command itself, as a driver does at its end.",
+			 c->story == STORY_STOPPED ? "was stopped" : "ended in order", before,
+			 c->story == STORY_STOPPED ? "" : "stopped ");
+	verdict_add_missing(v, "why the command ended", "its own log");
+}
+
 void ray_process_verdict(const struct observation *o, enum oom oom, struct verdict *v)
 {
 	struct ray_process_cause c;
@@ -279,6 +343,11 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 	c = ray_process_cause_of_end(o);
 	if (c.story == STORY_NONE) {
 		after_raylet(o, v);
+		return;
+	}
+	if (stopped_at_its_own_end(o, &c)) {
+		add_evidence(o, &c, v);
+		own_end_verdict(o, &c, v);
 		return;
 	}
 	if (keeps_oom(o, &c, v)) {
@@ -339,7 +408,7 @@ static void lives_sentence(const struct observation *o, const struct ray_process
 		snprintf(pid, sizeof(pid), " (PID %d)", v->process.pid);
 	snprintf(v->sentence, sizeof(v->sentence), "%s%s %s%s in container %s%s; the container lives on%s.",
 		 ray_process_title(c->kind), pid, how,
-		 oom ? by_oom_killer : "", o->container,
+		 by_oom_killer(o, c), o->container,
 		 c->story == STORY_AGENT ? ", and raylet ended with it" : "",
 		 c->story == STORY_AGENT || c->kind == RAY_PROCESS_RAYLET ? " without raylet" : "");
 	v->sentence[0] = v->sentence[0] == 't' ? 'T' : v->sentence[0];

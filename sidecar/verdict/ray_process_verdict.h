@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdict on a container, or on raylet, that ended because another of Ray's own processes had
- * ended. Pure.
+ * Makes the verdict on a container, or on raylet, that ended because another of Ray's own processes
+ * had ended. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H

@@ -22,7 +22,7 @@
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
-enum said { SAID_NOTHING, SAID_AGENT, SAID_RTAGENT, SAID_GCS_LOST, SAID_REFUSED, SAID_STOPPED, SAID_RAYLET_9, SAID_GCS_1, SAID_GCS_9, SAID_DASHBOARD_9 };
+enum logged { LOGGED_NOTHING, LOGGED_AGENT, LOGGED_RTAGENT, LOGGED_GCS_LOST, LOGGED_REFUSED, LOGGED_STOPPED, LOGGED_RAYLET_9, LOGGED_GCS_1, LOGGED_GCS_9, LOGGED_DASHBOARD_9 };
 
 struct row {
 	const char *name;
@@ -30,7 +30,7 @@ struct row {
 		enum ray_process_kind kind;
 		int status, before_ms;
 	} ends[5];
-	enum said said;
+	enum logged logged;
 	int exit_code;
 	bool no_ray_start;
 	enum failure_class class;
@@ -42,101 +42,116 @@ struct row {
 static const struct row rows[] = {
 	{ "raylet, kill -9",
 	  { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 }, { RAY_PROCESS_MONITOR, 9, 3115 } },
-	  SAID_RAYLET_9, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGKILL, -1 },
+	  LOGGED_RAYLET_9, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGKILL, -1 },
 	{ "raylet, SIGSEGV with a core",
 	  { { RAY_PROCESS_RAYLET, 11 | CORE, 1187 }, { RAY_PROCESS_GCS_SERVER, 9, 444 }, { RAY_PROCESS_DASHBOARD_AGENT, 0, 109 } },
-	  SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGSEGV, -1 },
+	  LOGGED_NOTHING, 1, false, FAILURE_RAYLET_FAILED, CONFIDENCE_CERTAIN, "raylet", SIGSEGV, -1 },
 	{ "gcs_server, kill -9",
 	  { { RAY_PROCESS_GCS_SERVER, 9, 1408 }, { RAY_PROCESS_RAYLET, 9, 643 }, { RAY_PROCESS_DASHBOARD, 9, 421 } },
-	  SAID_GCS_9, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGKILL, -1 },
+	  LOGGED_GCS_9, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGKILL, -1 },
 	{ "dashboard, kill -9",
 	  { { RAY_PROCESS_DASHBOARD, 9, 1867 }, { RAY_PROCESS_RAYLET, 9, 1006 }, { RAY_PROCESS_GCS_SERVER, 9, 1000 } },
-	  SAID_DASHBOARD_9, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "dashboard", SIGKILL, -1 },
+	  LOGGED_DASHBOARD_9, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "dashboard", SIGKILL, -1 },
 	{ "log monitor, an exit code of its own", { { RAY_PROCESS_LOG_MONITOR, EXIT(1), 1012 }, { RAY_PROCESS_RAYLET, 9, 100 } },
-	  SAID_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "log_monitor", 0, 1 },
+	  LOGGED_NOTHING, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_CERTAIN, "log_monitor", 0, 1 },
 	{ "the agents end a moment before the raylet that lost the GCS",
 	  { { RAY_PROCESS_RUNTIME_ENV_AGENT, 0, 744 }, { RAY_PROCESS_RAYLET, EXIT(1), 737 }, { RAY_PROCESS_LOG_MONITOR, 9, 22 } },
-	  SAID_GCS_LOST, 1, false, FAILURE_GCS_LOST, CONFIDENCE_LIKELY, "raylet", 0, 1 },
-	{ "a restarted GCS does not know raylet, which aborts", { { RAY_PROCESS_RAYLET, 6, 900 } }, SAID_REFUSED, 1, false,
+	  LOGGED_GCS_LOST, 1, false, FAILURE_GCS_LOST, CONFIDENCE_LIKELY, "raylet", 0, 1 },
+	{ "a restarted GCS does not know raylet, which aborts", { { RAY_PROCESS_RAYLET, 6, 900 } }, LOGGED_REFUSED, 1, false,
 	  FAILURE_GCS_LOST, CONFIDENCE_LIKELY, "raylet", SIGABRT, -1 },
-	{ "who is killed has no last words", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_GCS_LOST, 1, false, FAILURE_RAYLET_FAILED,
+	{ "who is killed has no last words", { { RAY_PROCESS_RAYLET, 9, 900 } }, LOGGED_GCS_LOST, 1, false, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "an agent is killed, and a raylet of an older release ends with 1",
-	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, SAID_AGENT, 1, false,
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, LOGGED_AGENT, 1, false,
 	  FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY, "dashboard_agent", SIGKILL, -1 },
 	{ "the agent that raylet names counts, and not the one that it killed",
 	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RUNTIME_ENV_AGENT, EXIT(3), 1100 },
-	    { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, SAID_RTAGENT, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY,
+	    { RAY_PROCESS_RAYLET, EXIT(1), 900 } }, LOGGED_RTAGENT, 1, false, FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY,
 	  "runtime_env_agent", 0, 3 },
 	{ "`ray start` is asked to stop: raylet kills its agents, `ray start` the rest",
 	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 2623 }, { RAY_PROCESS_RAYLET, 0, 2579 }, { RAY_PROCESS_GCS_SERVER, 0, 2110 },
-	    { RAY_PROCESS_MONITOR, 9, 1092 } }, SAID_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
-	{ "the same without raylet's words", { { RAY_PROCESS_RAYLET, 0, 2579 }, { RAY_PROCESS_MONITOR, 9, 1092 } }, SAID_NOTHING, 1,
+	    { RAY_PROCESS_MONITOR, 9, 1092 } }, LOGGED_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
+	{ "a driver without `ray start` fails, and stops its raylet as it ends", { { RAY_PROCESS_RAYLET, 0, 1400 }, { RAY_PROCESS_GCS_SERVER, 0, 900 } },
+	  LOGGED_STOPPED, 1, true, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "the same without raylet's words, and another exit code", { { RAY_PROCESS_RAYLET, 0, 1400 } }, LOGGED_NOTHING, 3, true,
+	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "`ray start` without --block began Ray, and `ray stop` ended it",
+	  { { RAY_PROCESS_START, 0, 50000 }, { RAY_PROCESS_RAYLET, 0, 1400 }, { RAY_PROCESS_GCS_SERVER, 0, 900 } }, LOGGED_STOPPED, 1, true,
+	  FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
+	{ "a driver without `ray start`, whose raylet kills its agents as it is stopped",
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1440 }, { RAY_PROCESS_RAYLET, 0, 1400 } }, LOGGED_STOPPED, 1, true, FAILURE_APPLICATION_ERROR,
+	  CONFIDENCE_LIKELY, "", 0, 0 },
+	{ "an agent was killed, and raylet went without a word, perhaps for that",
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1440 }, { RAY_PROCESS_RAYLET, 0, 1400 } }, LOGGED_NOTHING, 1, true, FAILURE_TERMINATED,
+	  CONFIDENCE_LIKELY, "raylet", 0, 0 },
+	{ "a command without `ray start` fails long after its raylet was stopped", { { RAY_PROCESS_RAYLET, 0, 14000 } }, LOGGED_STOPPED, 1, true,
+	  FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
+	{ "the same without raylet's words", { { RAY_PROCESS_RAYLET, 0, 2579 }, { RAY_PROCESS_MONITOR, 9, 1092 } }, LOGGED_NOTHING, 1,
 	  false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", 0, 0 },
 	{ "two at once: which was first does not show",
-	  { { RAY_PROCESS_RAYLET, 9, 1500 }, { RAY_PROCESS_GCS_SERVER, 9, 1499 } }, SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
+	  { { RAY_PROCESS_RAYLET, 9, 1500 }, { RAY_PROCESS_GCS_SERVER, 9, 1499 } }, LOGGED_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "one before it whose end nobody read",
-	  { { RAY_PROCESS_MONITOR, UNREAD, 1600 }, { RAY_PROCESS_RAYLET, 9, 1500 } }, SAID_RAYLET_9, 1, false, FAILURE_RAYLET_FAILED,
+	  { { RAY_PROCESS_MONITOR, UNREAD, 1600 }, { RAY_PROCESS_RAYLET, 9, 1500 } }, LOGGED_RAYLET_9, 1, false, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
-	{ "an old launcher: `ray start` names its child", { { RAY_PROCESS_GCS_SERVER, UNREAD, 900 } }, SAID_RAYLET_9, 1, false,
+	{ "an old launcher: `ray start` names its child", { { RAY_PROCESS_GCS_SERVER, UNREAD, 900 } }, LOGGED_RAYLET_9, 1, false,
 	  FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
-	{ "no word and no status", { { RAY_PROCESS_RAYLET, UNREAD, 900 } }, SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
+	{ "no word and no status", { { RAY_PROCESS_RAYLET, UNREAD, 900 } }, LOGGED_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", 0, -1 },
-	{ "words alone", { { RAY_PROCESS_NONE } }, SAID_GCS_1, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_LIKELY, "gcs_server", 0, 1 },
-	{ "a driver that began Ray by itself", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 1, true, FAILURE_RAYLET_FAILED,
+	{ "words alone", { { RAY_PROCESS_NONE } }, LOGGED_GCS_1, 1, false, FAILURE_GCS_FAILED, CONFIDENCE_LIKELY, "gcs_server", 0, 1 },
+	{ "a driver that began Ray by itself", { { RAY_PROCESS_RAYLET, 9, 900 } }, LOGGED_NOTHING, 1, true, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
-	{ "another exit code than that of `ray start`", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 3, false,
+	{ "another exit code than that of `ray start`", { { RAY_PROCESS_RAYLET, 9, 900 } }, LOGGED_NOTHING, 3, false,
 	  FAILURE_RAYLET_FAILED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
-	{ "an end of ten minutes ago is no more than a fact", { { RAY_PROCESS_RAYLET, 0, 600000 } }, SAID_NOTHING, 1, false,
+	{ "an end of ten minutes ago is no more than a fact", { { RAY_PROCESS_RAYLET, 0, 600000 } }, LOGGED_NOTHING, 1, false,
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, "", 0, 0 },
 	{ "an agent took raylet along, which ends no container by itself",
-	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 28000 }, { RAY_PROCESS_RAYLET, 0, 27700 } }, SAID_AGENT, 1, false,
+	  { { RAY_PROCESS_DASHBOARD_AGENT, 9, 28000 }, { RAY_PROCESS_RAYLET, 0, 27700 } }, LOGGED_AGENT, 1, false,
 	  FAILURE_RAY_PROCESS_FAILED, CONFIDENCE_LIKELY, "dashboard_agent", SIGKILL, -1 },
-	{ "a job's driver is not a process that the container lives by", { { RAY_PROCESS_DRIVER, EXIT(1), 900 } }, SAID_NOTHING, 1, false,
+	{ "a job's driver is not a process that the container lives by", { { RAY_PROCESS_DRIVER, EXIT(1), 900 } }, LOGGED_NOTHING, 1, false,
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, "", 0, 0 },
-	{ "a child that ended in order", { { RAY_PROCESS_MONITOR, 15, 900 } }, SAID_NOTHING, 1, false, FAILURE_APPLICATION_ERROR,
+	{ "a child that ended in order", { { RAY_PROCESS_MONITOR, 15, 900 } }, LOGGED_NOTHING, 1, false, FAILURE_APPLICATION_ERROR,
 	  CONFIDENCE_CERTAIN, "", 0, 0 },
 	{ "`ray start` is asked to stop, and kills a raylet that hangs after a second: it has no word for that",
-	  { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } }, SAID_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
+	  { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } }, LOGGED_NOTHING, 1, false, FAILURE_RAYLET_FAILED,
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "raylet got SIGTERM, and was killed when it took too long", { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } },
-	  SAID_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
-	{ "exit code 0", { { RAY_PROCESS_RAYLET, 9, 900 } }, SAID_NOTHING, 0, false, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, "", 0, 0 },
+	  LOGGED_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "exit code 0", { { RAY_PROCESS_RAYLET, 9, 900 } }, LOGGED_NOTHING, 0, false, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, "", 0, 0 },
 };
 
-static void say(enum said said, int64_t at_ns, struct ray_process_words *w)
+static void say(enum logged logged, int64_t at_ns, struct ray_process_words *w)
 {
 	static const struct ray_process_word agent = { 0, RAY_PROCESS_DASHBOARD_AGENT, 0, "raylet.out", "one Ray agent failed" };
 	struct ray_process_word word = { .at_ns = at_ns };
 
 	*w = (struct ray_process_words){ .exited.at_ns = 0 };
-	switch (said) {
-	case SAID_NOTHING:
+	switch (logged) {
+	case LOGGED_NOTHING:
 		break;
-	case SAID_AGENT:
-	case SAID_RTAGENT:
+	case LOGGED_AGENT:
+	case LOGGED_RTAGENT:
 		w->agent_failed = agent;
 		w->agent_failed.at_ns = at_ns;
-		if (said == SAID_RTAGENT)
+		if (logged == LOGGED_RTAGENT)
 			w->agent_failed.process = RAY_PROCESS_RUNTIME_ENV_AGENT;
 		break;
-	case SAID_GCS_LOST:
-	case SAID_REFUSED:
-		snprintf(word.line, sizeof(word.line), "%s", said == SAID_REFUSED ? "GCS returned an authentication error." :
+	case LOGGED_GCS_LOST:
+	case LOGGED_REFUSED:
+		snprintf(word.line, sizeof(word.line), "%s", logged == LOGGED_REFUSED ? "GCS returned an authentication error." :
 										    "Failed to connect to GCS within 60 seconds.");
 		w->gcs_lost = word;
 		break;
-	case SAID_STOPPED:
+	case LOGGED_STOPPED:
 		word.process = RAY_PROCESS_RAYLET;
 		w->stopped = word;
 		break;
-	case SAID_RAYLET_9:
-	case SAID_GCS_1:
-	case SAID_GCS_9:
-	case SAID_DASHBOARD_9:
-		word.process = said == SAID_RAYLET_9 ? RAY_PROCESS_RAYLET : said == SAID_DASHBOARD_9 ? RAY_PROCESS_DASHBOARD : RAY_PROCESS_GCS_SERVER;
-		word.returncode = said == SAID_GCS_1 ? 1 : -9;
+	case LOGGED_RAYLET_9:
+	case LOGGED_GCS_1:
+	case LOGGED_GCS_9:
+	case LOGGED_DASHBOARD_9:
+		word.process = logged == LOGGED_RAYLET_9 ? RAY_PROCESS_RAYLET : logged == LOGGED_DASHBOARD_9 ? RAY_PROCESS_DASHBOARD : RAY_PROCESS_GCS_SERVER;
+		word.returncode = logged == LOGGED_GCS_1 ? 1 : -9;
 		snprintf(word.file, sizeof(word.file), "ray_process_exit.log");
 		w->exited = word;
 		break;
@@ -166,9 +181,19 @@ static void make(const struct row *row, struct world *w)
 			.wait_status = row->ends[i].status == UNREAD ? 0 : row->ends[i].status,
 			.ended_ns = END - row->ends[i].before_ms * NS_PER_MS,
 		};
-	say(row->said, END, &w->words);
+	say(row->logged, END, &w->words);
 	w->o.ends = w->ends;
 	w->o.process_words = &w->words;
+}
+
+/* rows[] by its name. */
+static const struct row *row_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	fail_msg("no row is named %s", name);
+	return NULL;
 }
 
 static void what_ended_first_explains_the_end(void **state)
@@ -215,6 +240,48 @@ static void a_sentence_says_that_ray_start_followed(void **state)
 	assert_non_null(strstr(v.sentence, "does not know its raylet"));
 }
 
+static void a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(row_named("a driver without `ray start` fails, and stops its raylet as it ends"), &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "Container ray-head ended with exit code 1 after 1.0 s; its raylet was stopped 1.4 s before, most likely by "
+					"the command itself, as a driver does at its end.");
+	/* That it was stopped is no fact where nothing says so. */
+	make(row_named("the same without raylet's words, and another exit code"), &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "Container ray-head ended with exit code 3 after 1.0 s; its raylet ended in order 1.4 s before, most "
+					"likely stopped by the command itself, as a driver does at its end.");
+	/* A request to stop explains it all. */
+	w.o.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = END - 4 * NS_PER_SEC };
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_TERMINATED);
+	assert_null(strstr(v.sentence, "driver"));
+}
+
+static void a_driver_that_ended_because_of_an_oom_killed_worker_is_recognized(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(row_named("a driver without `ray start` fails, and stops its raylet as it ends"), &w);
+	w.o.after.oom_kill = 1;
+	w.o.oom_age_ns = 3 * NS_PER_SEC;
+	w.o.victim = "ray::leak";
+	w.o.victim_pid = 9;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_string_equal(v.sentence, "The kernel killed a process (most likely ray::leak, PID 9) in container ray-head: most likely it "
+					"reached a memory limit (its own, of a cgroup above it, or the node's); then the command ended with "
+					"exit code 1.");
+	assert_string_equal(v.process.name, "");
+}
+
 static void a_pod_that_is_deleted_stops_its_processes(void **state)
 {
 	struct verdict v;
@@ -226,16 +293,6 @@ static void a_pod_that_is_deleted_stops_its_processes(void **state)
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_POD_DELETED);
 	assert_string_equal(v.process.name, "");
-}
-
-/* rows[] by its name. */
-static const struct row *row_named(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].name, name) == 0)
-			return &rows[i];
-	fail_msg("no row is named %s", name);
-	return NULL;
 }
 
 static void a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed(void **state)
@@ -293,7 +350,7 @@ static const struct {
 	  FAILURE_RAYLET_FAILED,
 	  "raylet" },
 	{ "raylet aborted, as the GCS of the head was stopped too",
-	  { .ends = { { RAY_PROCESS_RAYLET, 6, 900 } }, .said = SAID_GCS_LOST, .exit_code = 1 },
+	  { .ends = { { RAY_PROCESS_RAYLET, 6, 900 } }, .logged = LOGGED_GCS_LOST, .exit_code = 1 },
 	  6000,
 	  FAILURE_TERMINATED,
 	  "" },
@@ -304,13 +361,13 @@ static const struct {
 	  "" },
 	{ "an agent was killed, and raylet went with it",
 	  { .ends = { { RAY_PROCESS_DASHBOARD_AGENT, 9, 1200 }, { RAY_PROCESS_RAYLET, 0, 900 } },
-	    .said = SAID_AGENT,
+	    .logged = LOGGED_AGENT,
 	    .exit_code = 1 },
 	  6000,
 	  FAILURE_TERMINATED,
 	  "" },
 	{ "`ray start` wrote of a dead raylet after the request",
-	  { .said = SAID_RAYLET_9, .exit_code = 1 },
+	  { .logged = LOGGED_RAYLET_9, .exit_code = 1 },
 	  6000,
 	  FAILURE_TERMINATED,
 	  "" },
@@ -339,7 +396,7 @@ static void a_crash_of_rays_own_outweighs_a_request_to_stop(void **state)
 
 static void what_ray_start_wrote_before_the_request_is_no_part_of_the_stop(void **state)
 {
-	struct row row = { .said = SAID_RAYLET_9, .exit_code = 1 };
+	struct row row = { .logged = LOGGED_RAYLET_9, .exit_code = 1 };
 	struct verdict v;
 	struct world w;
 
@@ -446,7 +503,7 @@ static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_
 
 static void an_oom_kill_of_an_agent_names_it_as_ray_does(void **state)
 {
-	static const struct row killed = { "", { { RAY_PROCESS_DASHBOARD_AGENT, 9, 100 } }, SAID_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row killed = { "", { { RAY_PROCESS_DASHBOARD_AGENT, 9, 100 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
 	struct verdict v;
 	struct world w;
 
@@ -477,10 +534,32 @@ static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(
 	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, most likely by the kernel's OOM killer, in container"));
+	/* It may have taken a process of another owner. */
+	w.o.cgroup_shared = true;
+	classify(&w.o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, perhaps by the kernel's OOM killer, in container"));
+	w.o.cgroup_shared = false;
 	/* An OOM kill of an hour ago is not about this one. */
 	w.o.process_oom_ns -= 3600 * NS_PER_SEC;
 	classify(&w.o, &v);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+}
+
+static void what_is_certain_does_not_lack_whether_it_was_an_earlier_oom_kill(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&rows[0], &w);
+	w.o.before.oom_kill = w.o.latest.oom_kill = w.o.after.oom_kill = 1;
+	w.o.process_oom_ns = END - 40 * NS_PER_SEC;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	for (unsigned int i = 0; i < v.n_missing; i++)
+		assert_null(strstr(v.missing[i].what, "OOM kill"));
 }
 
 static void an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash(void **state)
@@ -547,7 +626,7 @@ static void classify_alive(struct world *w, enum ray_process_kind kind, struct v
 
 static const struct row agent_killed = {
 	"", { { RAY_PROCESS_DASHBOARD_AGENT, 9, 5411 }, { RAY_PROCESS_RUNTIME_ENV_AGENT, 9, 5271 }, { RAY_PROCESS_RAYLET, 0, 5000 } },
-	SAID_AGENT, 0, false, 0, 0, NULL, 0, 0
+	LOGGED_AGENT, 0, false, 0, 0, NULL, 0, 0
 };
 
 static void an_agent_that_was_killed_took_raylet_along(void **state)
@@ -577,8 +656,8 @@ static void an_agent_that_was_killed_took_raylet_along(void **state)
 static void the_agent_that_raylet_names_counts_also_when_it_was_seen_late(void **state)
 {
 	static const struct row late = { "", { { RAY_PROCESS_RAYLET, 0, 5000 }, { RAY_PROCESS_DASHBOARD_AGENT, 11 | CORE, 4990 } },
-					 SAID_AGENT, 0, false, 0, 0, NULL, 0, 0 };
-	static const struct row unseen = { "", { { RAY_PROCESS_RAYLET, 0, 5000 } }, SAID_AGENT, 0, false, 0, 0, NULL, 0, 0 };
+					 LOGGED_AGENT, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row unseen = { "", { { RAY_PROCESS_RAYLET, 0, 5000 } }, LOGGED_AGENT, 0, false, 0, 0, NULL, 0, 0 };
 	struct crash_info crash = { .known = true, .pid = 46, .signal = SIGSEGV, .comm = "ray::DashboardA", .unwound = true,
 				    .function = "epoll_wait" };
 	struct verdict v;
@@ -611,7 +690,7 @@ static void ray_stop_is_not_a_crash(void **state)
 	struct world w;
 
 	(void)state;
-	stopped.said = SAID_STOPPED;
+	stopped.logged = LOGGED_STOPPED;
 	make(&stopped, &w);
 	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
@@ -627,7 +706,7 @@ static void a_raylet_that_left_without_a_word_may_have_been_stopped_or_not(void 
 	struct world w;
 
 	(void)state;
-	silent.said = SAID_NOTHING;
+	silent.logged = LOGGED_NOTHING;
 	make(&silent, &w);
 	classify_alive(&w, RAY_PROCESS_RAYLET, &v);
 	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
@@ -637,7 +716,7 @@ static void a_raylet_that_left_without_a_word_may_have_been_stopped_or_not(void 
 
 static void a_gcs_server_that_ended_in_order_was_stopped(void **state)
 {
-	static const struct row stopped = { "", { { RAY_PROCESS_GCS_SERVER, 0, 30000 } }, SAID_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row stopped = { "", { { RAY_PROCESS_GCS_SERVER, 0, 30000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
 	struct verdict v;
 	struct world w;
 
@@ -649,9 +728,9 @@ static void a_gcs_server_that_ended_in_order_was_stopped(void **state)
 	assert_non_null(strstr(v.sentence, "Ray was most likely stopped in container ray-head: the GCS server got SIGTERM"));
 }
 
-static void a_gcs_server_that_is_gone_is_told_while_its_container_lives(void **state)
+static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void **state)
 {
-	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, SAID_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
 	struct verdict v;
 	struct world w;
 
@@ -668,6 +747,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_ended_first_explains_the_end),
 		cmocka_unit_test(a_sentence_says_that_ray_start_followed),
+		cmocka_unit_test(a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own),
+		cmocka_unit_test(a_driver_that_ended_because_of_an_oom_killed_worker_is_recognized),
 		cmocka_unit_test(a_pod_that_is_deleted_stops_its_processes),
 		cmocka_unit_test(a_raylet_that_hangs_when_its_container_is_asked_to_stop_has_not_failed),
 		cmocka_unit_test(a_raylet_that_was_dead_before_the_container_was_asked_to_stop_has_failed),
@@ -678,6 +759,7 @@ int main(void)
 		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),
 		cmocka_unit_test(an_oom_kill_of_an_agent_names_it_as_ray_does),
 		cmocka_unit_test(an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody),
+		cmocka_unit_test(what_is_certain_does_not_lack_whether_it_was_an_earlier_oom_kill),
 		cmocka_unit_test(an_oom_kill_of_a_worker_is_not_the_cause_of_raylets_crash),
 		cmocka_unit_test(a_full_disk_explains_an_exit_code_and_no_sigkill),
 		cmocka_unit_test(the_crash_of_a_process_of_ray_names_its_function),
@@ -686,7 +768,7 @@ int main(void)
 		cmocka_unit_test(ray_stop_is_not_a_crash),
 		cmocka_unit_test(a_raylet_that_left_without_a_word_may_have_been_stopped_or_not),
 		cmocka_unit_test(a_gcs_server_that_ended_in_order_was_stopped),
-		cmocka_unit_test(a_gcs_server_that_is_gone_is_told_while_its_container_lives),
+		cmocka_unit_test(a_gcs_server_that_is_gone_is_reported_while_its_container_lives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

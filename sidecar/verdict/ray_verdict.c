@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict on a worker of which Ray's own logs tell. */
+/* Makes the verdict on a worker whose death Ray's own logs report. */
 #include "sidecar/verdict/ray_verdict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/gpu_verdict.h"
 #include "sidecar/verdict/oom_cause.h"
 
 /* Ray's monitor kills at 95 % by default. Far below that its word and our samples do not agree. */
 #define FULL_ENOUGH 0.7
+#define FILL_MAX 160
 
-static const char *source_of(const struct ray_said *said)
+static const char *source_of(const struct ray_finding *finding)
 {
 	/* Evidence keeps only the pointer. */
 	static const char *const names[] = { "event_RAYLET.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err",
 					     "monitor.log", "dashboard_agent.log" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strstr(said->file, names[i]))
+		if (strstr(finding->file, names[i]))
 			return names[i];
 	return "Ray's logs";
 }
@@ -39,10 +41,10 @@ static const char *name_worker(const struct ray_event *e, char *text, size_t siz
 	return text;
 }
 
-static void add_left_out(const struct ray_said *said, struct verdict *v)
+static void add_left_out(const struct ray_finding *finding, struct verdict *v)
 {
-	if (said->left_out)
-		verdict_add_evidence(v, "afterglow", "%u more like this one since the last report of them", said->left_out);
+	if (finding->left_out)
+		verdict_add_evidence(v, "afterglow", "%u more like this one since the last report of them", finding->left_out);
 }
 
 /* The largest of Ray's own table; the whole of it is in the bundle. */
@@ -73,10 +75,30 @@ static const char *lives_on(const struct observation *o)
 	return o->container_over ? ", shortly before its end" : "; the container lives on";
 }
 
+/* The user's processes reached the bound that Ray's resource isolation sets them, as Ray says and our own figures allow. */
+static bool is_of_user(const struct observation *o, double user)
+{
+	return user >= FULL_ENOUGH && strstr(o->ray->event.detail, "user cgroup");
+}
+
+/* What Ray says of such a kill has the memory of the whole machine as the limit. */
+static const char *fill(const struct observation *o, double user, char text[static FILL_MAX])
+{
+	const char *words = o->ray->event.memory;
+	char used[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX];
+
+	if (is_of_user(o, user))
+		snprintf(text, FILL_MAX, "the user's processes used %s of the %s that Ray's resource isolation leaves them",
+			 size_format((uint64_t)o->isolation->usage, used), size_format((uint64_t)o->isolation->limit, limit));
+	else
+		snprintf(text, FILL_MAX, "memory was at %s", words[0] ? words : "its threshold");
+	return text;
+}
+
 static void memory_kill(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
-	char worker[160], more[40] = "", held[48] = "";
+	char worker[160], more[40] = "", held[48] = "", memory[FILL_MAX];
 	double used = o->last.limit > 0 ? (double)o->last.usage / (double)o->last.limit : 0;
 	/* With resource isolation Ray holds what the user's processes use against the limit of their cgroup. */
 	double user = o->isolation ? (double)o->isolation->usage / (double)o->isolation->limit : 0;
@@ -95,9 +117,11 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	if (e->held[0])
 		snprintf(held, sizeof(held), ", which held %s", e->held);
 	snprintf(v->sentence, sizeof(v->sentence),
-		 "%s killed %s%s%s in container %s: memory was at %s%s.",
+		 "%s killed %s%s%s in container %s: %s%s.",
 		 v->confidence == CONFIDENCE_CERTAIN ? "Ray's memory monitor" : "Ray says that its memory monitor",
-		 name_worker(e, worker, sizeof(worker)), more, held, o->container, e->memory[0] ? e->memory : "its threshold", lives_on(o));
+		 name_worker(e, worker, sizeof(worker)), more, held, o->container, fill(o, user, memory), lives_on(o));
+	if (is_of_user(o, user))
+		v->isolation = ISOLATION_USER;
 	if (e->detail[0])
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	else
@@ -121,7 +145,7 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 }
 
 /* "Worker exits with an exit code 4.": raylet's words for a worker that called exit. "None" is no code. */
-static bool exit_code_said(const struct ray_event *e, int *ret_code)
+static bool logged_exit_code(const struct ray_event *e, int *ret_code)
 {
 	static const char words[] = "exits with an exit code ";
 	const char *at = strstr(e->detail, words);
@@ -129,7 +153,7 @@ static bool exit_code_said(const struct ray_event *e, int *ret_code)
 	return e->kind == RAY_WORKER_CRASH && at && sscanf(at + strlen(words), "%3d", ret_code) == 1 && *ret_code > 0 && *ret_code < 256;
 }
 
-/* Ray's own words often suspect the memory. A worker that the kernel took dies "unexpectedly" to Ray: then it is its own story. */
+/* Ray's message often suspects the memory. If the kernel took a worker, Ray only sees that it died "unexpectedly". */
 static void oom_killer(const struct observation *o, struct verdict *v)
 {
 	if (!o->after_known || o->before.oom_kill < 0)
@@ -138,7 +162,7 @@ static void oom_killer(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
 				     o->before.oom_kill, o->after.oom_kill);
 		/* Its own signal, or core, is another story. */
-		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->signal_said[0] && !o->crash)
+		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->logged_signal[0] && !o->crash)
 			v->confidence = CONFIDENCE_LIKELY;
 	} else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
 		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
@@ -151,7 +175,7 @@ static void crash(const struct observation *o, struct verdict *v)
 	bool fds = e->kind == RAY_FDS_EXHAUSTED;
 	char worker[160], who[240], in[400], how[48] = " died unexpectedly";
 	int code;
-	const char *signal_said = o->ray->signal_said[0] ? o->ray->signal_said :
+	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
 							   NULL;
 
@@ -163,9 +187,9 @@ static void crash(const struct observation *o, struct verdict *v)
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
 	if (fds)
 		snprintf(how, sizeof(how), " died after open files ran out");
-	else if (signal_said)
-		snprintf(how, sizeof(how), " died of %.16s", signal_said);
-	else if (exit_code_said(e, &code))
+	else if (logged_signal)
+		snprintf(how, sizeof(how), " died of %.16s", logged_signal);
+	else if (logged_exit_code(e, &code))
 		snprintf(how, sizeof(how), " ended with exit code %d", code);
 	if (fds && !e->pid)
 		snprintf(v->sentence, sizeof(v->sentence),
@@ -176,9 +200,9 @@ static void crash(const struct observation *o, struct verdict *v)
 		crash_evidence(o, v);
 	if (e->detail[0])
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
-	if (o->ray->signal_said[0])
-		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->signal_said);
-	else if (!fds && !o->crash && !exit_code_said(e, &code))
+	if (o->ray->logged_signal[0])
+		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->logged_signal);
+	else if (!fds && !o->crash && !logged_exit_code(e, &code))
 		verdict_add_missing(v, "what ended the worker",
 				    "its wait status, which only raylet gets and does not write down");
 	oom_killer(o, v);
@@ -203,12 +227,12 @@ void ray_verdict(const struct observation *o, struct verdict *v)
 static void daemon_sentence(const struct observation *o, struct verdict *v)
 {
 	const char *mark = strstr(o->ray->event.detail, "*** SIG");
-	char signal_said[16] = "";
+	char logged_signal[16] = "";
 
-	if (!mark || sscanf(mark, "*** %15[A-Z0-9]", signal_said) != 1)
+	if (!mark || sscanf(mark, "*** %15[A-Z0-9]", logged_signal) != 1)
 		return;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d, shortly after %s crashed with %s.",
-		 o->container, v->exit_code, strncmp(o->ray->file, "gcs", 3) == 0 ? "gcs_server" : "raylet", signal_said);
+		 o->container, v->exit_code, strncmp(o->ray->file, "gcs", 3) == 0 ? "gcs_server" : "raylet", logged_signal);
 	v->confidence = CONFIDENCE_LIKELY;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict on a worker whose death Ray's own logs report, while the container lives. Pure. */
+/* Makes the verdict on a worker whose death Ray's own logs report, while the container lives. Pure. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_VERDICT_H
 

@@ -18,7 +18,7 @@
 
 static const struct {
 	const char *what;
-	struct ray_said said;
+	struct ray_finding finding;
 	struct observation seen;
 	enum failure_class class;
 	enum confidence confidence;
@@ -53,7 +53,7 @@ static const struct {
 	  { LIVES, .last = MEMORY_ABSENT }, FAILURE_RAY_MEMORY_MONITOR, CONFIDENCE_LIKELY, "a worker (PID 1)", { "1 worker" },
 	  NULL },
 	{ "a crash with a signal",
-	  { .gone = true, .signal_said = "SIGSEGV", .file = "events/event_RAYLET.log",
+	  { .gone = true, .logged_signal = "SIGSEGV", .file = "events/event_RAYLET.log",
 	    .event = { RAY_WORKER_CRASH, .pid = 458, .task = "ray::segv", .detail = "End of file." } },
 	  { LIVES, FULL(50), NO_OOM }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN,
 	  "Ray worker ray::segv (PID 458) in container ray-worker died of SIGSEGV",
@@ -69,7 +69,7 @@ static const struct {
 	  FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY, "Ray worker (PID 458) in container ray-worker died unexpectedly",
 	  { "oom_kill 0 -> 1: it took a process shortly before", "PID 458 is gone" }, "what ended the worker" },
 	{ "a worker with a signal of its own, as the OOM killer has taken somebody",
-	  { .gone = true, .signal_said = "SIGSEGV", .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { .gone = true, .logged_signal = "SIGSEGV", .event = { RAY_WORKER_CRASH, .pid = 458 } },
 	  { LIVES, FULL(50), .after_known = true, .before = { .oom_kill = 0 }, .after = { .oom_kill = 1 } },
 	  FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN, "died of SIGSEGV", { "oom_kill 0 -> 1" }, NULL },
 	{ "a task that calls sys.exit(3)",
@@ -125,7 +125,7 @@ static bool check_row(size_t i)
 	struct verdict v;
 	bool right;
 
-	seen.ray = &rows[i].said;
+	seen.ray = &rows[i].finding;
 	classify(&seen, &v);
 	right = v.class == rows[i].class && v.confidence == rows[i].confidence && strstr(v.sentence, rows[i].sentence) &&
 		(!seen.container_lives || (v.exit_code == -1 && strstr(v.sentence, "lives on")));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sent the signal that ended a container or one of its processes. */
+/* Finds the sender of the signal that ended a container or one of its processes. */
 #include "sidecar/verdict/sender.h"
 
 #include <signal.h>
@@ -16,7 +16,7 @@
 /* The launcher passes a signal on at once. */
 #define FORWARDS_WITHIN_NS NS_PER_SEC
 
-/* What programs of the node are, by the kernel's names for them, which are cut to 15 bytes. */
+/* Describes programs of the node by the kernel's names for them, which are cut to 15 bytes. */
 static const struct role {
 	const char *comm; /* the beginning of it */
 	const char *text;
@@ -71,7 +71,7 @@ const char *sender_describe(const struct node_signal *s, const char *container, 
 	return text;
 }
 
-/* The process whose end is the container's: the command, or the launcher where that died without a word. */
+/* The process that the container ended with: the command, or the launcher if it died before it reported the command's end. */
 static pid_t decisive_process(const struct observation *o)
 {
 	return o->status_known ? o->command_pid : o->launcher_pid;
@@ -96,7 +96,7 @@ static const struct node_signal *find(const struct observation *o, pid_t target,
 	return found;
 }
 
-/* Of one that the launcher passed on, the one that it got. */
+/* If the launcher forwarded the signal, returns the signal that the launcher had received; else s. */
 static const struct node_signal *origin(const struct observation *o, const struct node_signal *s)
 {
 	const struct node_signal *before;
@@ -144,7 +144,7 @@ enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v
 				     (int)decisive_process(o));
 		return OOM_PROVED;
 	}
-	return sender_killed_command(o) && (oom == OOM_UNTOLD || oom == OOM_PROBABLE) ? OOM_NO : oom;
+	return sender_killed_command(o) && (oom == OOM_UNKNOWN || oom == OOM_PROBABLE) ? OOM_NO : oom;
 }
 
 /* Evidence that names a sender must not be lost for being the ninth. */
@@ -166,7 +166,7 @@ static void append(struct verdict *v, const char *before, const char *text)
 	snprintf(v->sentence + n, sizeof(v->sentence) - n, "%s%s.", before, text);
 }
 
-/* Only the kernel's own word for the process itself is taken: then nobody else ended it. */
+/* Uses only a record for the process itself, because then no other sender can have ended it. */
 static void of_container(const struct observation *o, struct verdict *v)
 {
 	const struct node_signal *s = origin(o, find(o, decisive_process(o), v->signal, o->ended_ns));
@@ -185,7 +185,7 @@ static void of_container(const struct observation *o, struct verdict *v)
 		append(v, o->asked.signal ? "; the signal came from " : ", sent by ", sender);
 }
 
-/* One of its processes, of which the verdict has the PID. */
+/* Adds the sender to the verdict on a process of the container. */
 static void of_process(const struct observation *o, struct verdict *v)
 {
 	int64_t ended_ns = o->process ? o->process->ended_ns : o->ended_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signature of a failure. */
+/* Makes the signature of a failure. */
 #include "sidecar/verdict/signature.h"
 
 #include <signal.h>
@@ -196,13 +196,13 @@ static bool says_why(const char *detail)
 	return detail[0];
 }
 
-/* The program's own words, or the driver's number where it said nothing. */
+/* Uses the program's own error message, or the driver's error number if the program logged none. */
 static void add_gpu_words(const struct observation *o, struct signature_cause *c)
 {
-	const struct gpu_said *said = o->container_lives && o->ray ? &o->ray->gpu : o->gpu_said;
+	const struct gpu_error *error = o->container_lives && o->ray ? &o->ray->gpu : o->gpu_error;
 
-	if (said && said->kind >= GPU_SAID_NCCL)
-		c->words = said->what[0] ? said->what : "error";
+	if (error && error->kind >= GPU_ERROR_NCCL)
+		c->words = error->what[0] ? error->what : "error";
 	else
 		c->xid = o->kernel.gpu.fault.xid;
 }
@@ -215,7 +215,7 @@ static bool is_of_the_node(enum ray_kind kind)
 
 static void add_words(const struct observation *o, const struct verdict *v, struct signature_cause *c)
 {
-	const struct ray_said *said = o->ray;
+	const struct ray_finding *finding = o->ray;
 
 	switch (v->class) {
 	case FAILURE_KERNEL_OOM_CONTAINER:
@@ -247,8 +247,8 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 		c->words = o->limits.fullest.point[0] == '/' ? o->limits.fullest.point + 1 : "disk";
 		break;
 	default:
-		if (said && (o->container_lives || is_of_the_node(said->event.kind)) && says_why(said->event.detail))
-			c->words = said->event.detail;
+		if (finding && (o->container_lives || is_of_the_node(finding->event.kind)) && says_why(finding->event.detail))
+			c->words = finding->event.detail;
 	}
 }
 
@@ -275,10 +275,10 @@ static bool is_cause_unknown(const struct signature_cause *c)
 	}
 }
 
-static int signal_said(const struct ray_said *said)
+static int logged_signal(const struct ray_finding *finding)
 {
-	for (int s = 1; said && said->signal_said[0] && s < 65; s++)
-		if (signal_name(s) && strcmp(signal_name(s), said->signal_said) == 0)
+	for (int s = 1; finding && finding->logged_signal[0] && s < 65; s++)
+		if (signal_name(s) && strcmp(signal_name(s), finding->logged_signal) == 0)
 			return s;
 	return 0;
 }
@@ -303,7 +303,7 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 		c.exit_code = c.signal ? -1 : v->process.exit_code;
 	}
 	if (o->container_lives && o->ray && !c.signal)
-		c.signal = signal_said(o->ray);
+		c.signal = logged_signal(o->ray);
 	/* The OOM killer always uses SIGKILL, so the class says that already. */
 	if (is_oom(v->class) || v->class == FAILURE_RAY_MEMORY_MONITOR || is_of_gpu(v->class))
 		c.signal = 0;

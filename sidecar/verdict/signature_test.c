@@ -54,7 +54,7 @@ static void the_same_frame_on_two_nodes_is_one_signature(void **state)
 	assert_string_not_equal(make(&b), first);
 }
 
-static void frames_without_a_name_are_told_apart_by_their_place(void **state)
+static void frames_without_a_name_are_distinguished_by_their_place(void **state)
 {
 	struct crash_info crash = { .known = true, .unwound = true, .module = "/x/boom.so", .offset = "0x1139" };
 	struct signature_cause c = { .class = FAILURE_ABORT, .who = "python3 t.py", .signal = 6, .exit_code = -1, .crash = &crash };
@@ -66,9 +66,9 @@ static void frames_without_a_name_are_told_apart_by_their_place(void **state)
 }
 
 /* The worker that went because its head's GCS was gone, and then another one that failed by itself: both exit with 1. */
-static void equal_exit_codes_of_different_causes_are_told_apart(void **state)
+static void equal_exit_codes_of_different_causes_have_different_signatures(void **state)
 {
-	struct ray_said said = { .event = { .kind = RAY_DAEMON_CRASH,
+	struct ray_finding finding = { .event = { .kind = RAY_DAEMON_CRASH,
 					    .detail = "raylet exited immediately because one Ray agent failed, agent_name = "
 						      "dashboard_agent/424238335." } };
 	struct observation o = ended();
@@ -80,7 +80,7 @@ static void equal_exit_codes_of_different_causes_are_told_apart(void **state)
 	assert_string_equal(of(&o, &gone), "v1:GCSLost:ray-worker:exit=1");
 	snprintf(first, sizeof(first), "%s", of(&o, &v));
 	assert_string_equal(first, "v1:ApplicationError:ray-worker:exit=1?");
-	o.ray = &said;
+	o.ray = &finding;
 	assert_string_equal(of(&o, &v), "v1:ApplicationError:ray-worker:exit=1,"
 					"raylet_exited_immediately_because_one_Ray_agent_failed,_agent_name_=_dashboard_a");
 	assert_false(signature_is_weak(text));
@@ -102,17 +102,17 @@ static void a_kill_for_memory_is_its_task_and_no_pid(void **state)
 
 static void a_worker_of_whose_end_nobody_knows_more_is_weak(void **state)
 {
-	struct ray_said said = { .event = { .kind = RAY_WORKER_CRASH, .task = "ray::boom", .pid = 458,
+	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .task = "ray::boom", .pid = 458,
 					    .detail = "Worker unexpectedly exits with a connection error code 2. End of file." } };
-	struct observation o = { .container = "ray-worker", .container_lives = true, .ray = &said };
+	struct observation o = { .container = "ray-worker", .container_lives = true, .ray = &finding };
 	struct verdict v = { .class = FAILURE_WORKER_CRASH, .exit_code = -1 };
 	(void)state;
 
 	assert_string_equal(of(&o, &v), "v1:WorkerCrash:task/boom:-?");
-	snprintf(said.signal_said, sizeof(said.signal_said), "SIGSEGV");
+	snprintf(finding.logged_signal, sizeof(finding.logged_signal), "SIGSEGV");
 	assert_string_equal(of(&o, &v), "v1:WorkerCrash:task/boom:SIGSEGV");
-	snprintf(said.signal_said, sizeof(said.signal_said), "%s", "");
-	snprintf(said.event.detail, sizeof(said.event.detail), "Worker exits with an exit code 3 at 10.1.2.3:4567.");
+	snprintf(finding.logged_signal, sizeof(finding.logged_signal), "%s", "");
+	snprintf(finding.event.detail, sizeof(finding.event.detail), "Worker exits with an exit code 3 at 10.1.2.3:4567.");
 	assert_string_equal(of(&o, &v), "v1:WorkerCrash:task/boom:Worker_exits_with_an_exit_code_#_at_#");
 }
 
@@ -159,12 +159,12 @@ static void the_process_that_ended_first_counts_and_not_what_followed(void **sta
 
 static void a_worker_that_died_before_is_not_what_the_container_ends_of(void **state)
 {
-	struct ray_said said = { .event = { .kind = RAY_WORKER_CRASH, .detail = "Worker exits with an exit code 3." } };
+	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .detail = "Worker exits with an exit code 3." } };
 	struct observation o = ended();
 	struct verdict v = { .class = FAILURE_APPLICATION_ERROR, .exit_code = 1 };
 	(void)state;
 
-	o.ray = &said;
+	o.ray = &finding;
 	assert_string_equal(of(&o, &v), "v1:ApplicationError:ray-worker:exit=1?");
 }
 
@@ -273,8 +273,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_frame_on_two_nodes_is_one_signature),
-		cmocka_unit_test(frames_without_a_name_are_told_apart_by_their_place),
-		cmocka_unit_test(equal_exit_codes_of_different_causes_are_told_apart),
+		cmocka_unit_test(frames_without_a_name_are_distinguished_by_their_place),
+		cmocka_unit_test(equal_exit_codes_of_different_causes_have_different_signatures),
 		cmocka_unit_test(a_kill_for_memory_is_its_task_and_no_pid),
 		cmocka_unit_test(a_worker_of_whose_end_nobody_knows_more_is_weak),
 		cmocka_unit_test(the_kernels_line_names_the_module_where_there_is_no_core),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a signature, made from hostile texts. */
+/* Makes the parts of a signature from hostile texts. */
 #include "sidecar/verdict/signature_text.h"
 
 #include <stdbool.h>
@@ -85,7 +85,7 @@ struct output {
 
 static void put(struct output *o, char c)
 {
-	/* Runs of the same are no more than one. */
+	/* A run of the same separator becomes one. */
 	if (o->n > 0 && o->at[o->n - 1] == c && (c == '_' || c == '.' || c == '/'))
 		return;
 	if (o->n + 1 >= o->size) {
@@ -138,7 +138,7 @@ static bool in_path(char c)
 	return is_alnum(c) || (c != '\0' && strchr("._+@-/", c));
 }
 
-/* Where the last component of the path begins that begins at text[i]; i when there is none. */
+/* The index of the last component of the path that begins at text[i]; i if there is no path. */
 static size_t skip_directories(const char *text, size_t len, size_t i)
 {
 	size_t last = i;
@@ -216,7 +216,7 @@ const char *signature_clean_name(const char *name, char *out, size_t size)
 
 	clean(name, strnlen(name, TEXT_LOOKED_MAX), &o);
 	len = strlen(whole);
-	/* Of a long name what was taken out is not in the checksum, of one outside ASCII it is. */
+	/* The checksum of a long name is that of the cleaned name; for a name outside ASCII it is that of the original. */
 	if (!is_ascii(name))
 		snprintf(out, size, "%.*s~%04x", (int)MIN(len, size - HASH_LEN - 1), whole, checksum(name));
 	else if (len >= size)

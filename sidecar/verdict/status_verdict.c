@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict by the wait status alone. */
+/* Makes the verdict from the wait status alone. */
 #include "sidecar/verdict/status_verdict.h"
 
 #include <signal.h>
@@ -15,6 +15,7 @@
 
 #define SIGNAL_BASE 128
 #define REALTIME_MIN 32 /* the kernel's: a C library takes some of them for itself */
+#define OOM_FOLLOWED_NS (60 * NS_PER_SEC) /* after an OOM kill, which may be why the command ended */
 #define HOW_MAX 160
 #define CRASH_IN_MAX 400
 
@@ -98,12 +99,12 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 	char how[HOW_MAX];
 
 	how_it_ended(o, v, "was killed with", how);
-	if (oom == OOM_UNTOLD && o->status_known && !is_by_wait_status(o) && o->after.oom_kill > 0)
+	if (oom == OOM_UNKNOWN && o->status_known && !is_by_wait_status(o) && o->after.oom_kill > 0)
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, perhaps by the OOM killer, which took a process earlier.", o->container, how);
-	else if (oom == OOM_UNTOLD && lacks_memory_data(o))
+	else if (oom == OOM_UNKNOWN && lacks_memory_data(o))
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; whether by the OOM killer is not known: its memory could not be read.",
 			 o->container, how);
-	else if (oom == OOM_UNTOLD)
+	else if (oom == OOM_UNKNOWN)
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; that it was not the OOM killer is likely, not proved.",
 			 o->container, how);
 	else if (o->status_known && !is_by_wait_status(o))
@@ -111,7 +112,7 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; no OOM kill was counted for the container.", o->container, how);
 	else
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s and not by the OOM killer%s.", o->container, how,
-			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": kill -9, sender unknown" : "");
+			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": sender unknown" : "");
 }
 
 /* A core of the same signal that another process of the container left. */
@@ -152,7 +153,7 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 	v->class = failure_class_of_signal(v->signal);
 	/* A shell passes 137 on, but a program may also exit with 137 by itself. */
 	v->confidence = is_by_wait_status(o) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
-	if (v->class == FAILURE_KILLED && oom == OOM_UNTOLD)
+	if (v->class == FAILURE_KILLED && oom == OOM_UNKNOWN)
 		v->confidence = lacks_memory_data(o) ? CONFIDENCE_UNKNOWN : CONFIDENCE_LIKELY;
 	if (v->class == FAILURE_UNKNOWN)
 		v->confidence = CONFIDENCE_UNKNOWN;
@@ -195,8 +196,8 @@ static void asked_verdict(const struct observation *o, struct verdict *v)
 }
 
 /*
- * Whether a process of it crashed, which nobody is asked to do. A Ray node ends only of the crash of a process of Ray's own,
- * and ray_process_verdict decides on that.
+ * Whether a process of the container crashed. A request to stop does not make a process crash. A Ray node ends only if one of
+ * Ray's own processes crashes, and ray_process_verdict decides on that.
  */
 static bool has_crashed(const struct observation *o)
 {
@@ -248,6 +249,33 @@ static void shell_verdict(const struct observation *o, const char *ran, struct v
 			 "a command was not found (as a shell reports), or a library is missing (as the loader reports)");
 	verdict_add_missing(v, "which program ended with this exit code, and which command or library was missing",
 			    "the container's own log, where a shell or the loader names it");
+}
+
+/* In a cgroup of several owners only a report tells that the victim was a process of the container. */
+static bool oom_took_a_process(const struct observation *o)
+{
+	return o->process_oom_ns && (o->process_oom_reported || !o->cgroup_shared);
+}
+
+/* On a busy machine what follows from that takes a while. */
+void after_oom_verdict(const struct observation *o, struct verdict *v)
+{
+	int64_t before_ns = o->ended_ns - o->process_oom_ns;
+	char before[DURATION_TEXT_MAX];
+	size_t n = strlen(v->sentence);
+
+	if (v->class != FAILURE_APPLICATION_ERROR || v->signal || !oom_took_a_process(o) || before_ns < 0 ||
+	    before_ns > OOM_FOLLOWED_NS || stop_request_explains(&o->asked, o->ended_ns))
+		return;
+	v->confidence = CONFIDENCE_LIKELY;
+	duration_format(before_ns, before);
+	verdict_add_evidence(v, "sidecar",
+			     "%s before the end, the OOM killer took a process of the container%s", before,
+			     o->process_oom_reported ? ": see its own report" : "");
+	if (n > 0 && v->sentence[n - 1] == '.')
+		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1,
+			 "; %s before, the kernel had killed a process in it for lack of memory.", before);
+	verdict_add_missing(v, "whether it ended for that OOM kill", "the command's own log");
 }
 
 void exit_verdict(const struct observation *o, struct verdict *v)

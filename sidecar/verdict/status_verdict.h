@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict from the wait status alone: exit codes and signals. Pure. */
+/* Makes the verdict from the wait status alone: exit codes and signals. Pure. */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
 #define AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
 
@@ -18,5 +18,11 @@ void signal_verdict(const struct observation *o, enum oom oom, struct verdict *v
 
 /* Sets them for an exit with v->exit_code, which is at least 0; v->signal is not set. */
 void exit_verdict(const struct observation *o, struct verdict *v);
+
+/*
+ * To be called when nothing else has explained the exit code: adds that the OOM killer took a process
+ * of the container shortly before.
+ */
+void after_oom_verdict(const struct observation *o, struct verdict *v);
 
 #endif

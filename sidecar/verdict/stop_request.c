@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A container that was asked to stop. */
+/* Decides whether a request to stop explains the end of a container, and describes the request. */
 #include "sidecar/verdict/stop_request.h"
 
 #include <stdio.h>

@@ -23,10 +23,16 @@ bool stop_request_explains(const struct stop_request *s, int64_t at_ns);
 /* Adds to the evidence who asked, and when. Adds nothing if there was no request. */
 void stop_request_evidence(const struct observation *o, struct verdict *v);
 
-/* Makes it the last clause of v's sentence when it may have to do with the end; the sentence ends with a full stop. */
+/*
+ * Appends the request to v's sentence as its last clause, if the request may have to do with the end. The sentence ends with a full
+ * stop before and after.
+ */
 void stop_request_append(const struct observation *o, struct verdict *v);
 
-/* "SIGTERM from outside the container, 3.0 s before", "SIGTERM from PID 7, 3.0 s before"; o->asked is set. Returns text. */
+/*
+ * Describes the request, such as "SIGTERM from outside the container, 3.0 s before" or "SIGTERM from PID 7, 3.0 s before". The caller
+ * has checked that there is a request in o->asked. Returns text.
+ */
 const char *stop_request_describe(const struct observation *o, char *text, size_t size);
 
 #endif

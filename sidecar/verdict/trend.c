@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the memory of one process went. */
+/* Computes how the memory of one process grew. */
 #include "sidecar/verdict/trend.h"
 
 #include "lib/macros.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command that was never executed. */
+/* Makes the verdict on a command that was never executed. */
 #include "sidecar/verdict/unstarted.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command that was never executed. Only the launcher knows the errno of its exec, and reports it.
- * Pure.
+ * Makes the verdict on a command that was never executed. Only the launcher knows the errno of its
+ * exec, and reports it. Pure.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_UNSTARTED_H
 #define AFTERGLOW_SIDECAR_VERDICT_UNSTARTED_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A verdict's lists. */
+/* Adds lines to the lists of a verdict. */
 #include "sidecar/verdict/verdict.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
 {
 	for (unsigned int i = 0; i < v->n_missing; i++)
 		if (strcmp(v->missing[i].what, what) == 0)
-			return; /* said before: a bundle may be written twice, to the store and to the spool */
+			return; /* it is listed already: a bundle may be written twice, to the store and to the spool */
 	if (v->n_missing < MISSING_MAX)
 		v->missing[v->n_missing++] = (struct missing){ what, needs };
 }

@@ -23,6 +23,11 @@ storeS3TokenAudience: {{ .audience | quote }}
 storeS3TokenExpiry: {{ int64 .expirySeconds }}
 {{- end }}
 {{- end }}
+{{- else if eq .type "azure" }}
+{{- $account := required "store.azure.account is missing: store.type is azure" .azure.account }}
+{{- $container := required "store.azure.container is missing: store.type is azure" .azure.container }}
+storeURL: {{ printf "azure://%s/%s/%s" $account $container (trimPrefix "/" .azure.prefix) | trimSuffix "/" | quote }}
+storeAzureEndpoint: {{ .azure.endpoint | quote }}
 {{- else }}
 storeURL: {{ required "store.webhdfs.url is missing: store.type is webhdfs" .webhdfs.url | quote }}
 storeWebHDFSUser: {{ .webhdfs.user | quote }}

@@ -26,6 +26,20 @@ app.kubernetes.io/name: afterglow-test
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{/* The same for the Job that upgrades CRDs and what it needs, and the annotations that make them a hook of that weight. */}}
+{{- define "afterglow.crdsLabels" -}}
+app.kubernetes.io/name: afterglow-crds
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{ include "afterglow.moreLabels" . }}
+{{- end -}}
+
+{{- define "afterglow.crdsHook" -}}
+helm.sh/hook: pre-install,pre-upgrade
+helm.sh/hook-weight: {{ . | quote }}
+# A Job that failed stays, for a look at its log.
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
 {{/* The labels of an object that is not a pod of the operator, and of them: the chart's own, then commonLabels. */}}
 {{- define "afterglow.moreLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -64,17 +78,93 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/*
-Whose the CRD of that name is, when it is there and not this release's: "release NAME in namespace NAMESPACE", or
-"somebody else". Nothing otherwise, and nothing where Helm cannot look (helm template).
+The owner of an installed CRD that is not this release's: "release NAME in namespace NAMESPACE", or "somebody else".
+Nothing otherwise, and nothing where Helm cannot look (helm template).
 */}}
 {{- define "afterglow.foreignCRD" -}}
-{{- $present := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" .name -}}
-{{- $annotations := dig "metadata" "annotations" dict $present -}}
+{{- $annotations := dig "metadata" "annotations" dict .present -}}
 {{- $release := get $annotations "meta.helm.sh/release-name" -}}
 {{- $namespace := get $annotations "meta.helm.sh/release-namespace" -}}
-{{- if and $present (not (and (eq $release .root.Release.Name) (eq $namespace .root.Release.Namespace))) -}}
+{{- if and .present (not (and (eq $release .root.Release.Name) (eq $namespace .root.Release.Namespace))) -}}
 {{- if $release -}}release {{ $release }} in namespace {{ $namespace }}{{- else -}}somebody else{{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/*
+The three numbers at the start of a version. A text that does not start with them counts as 0.0.0. operator/crds/crd_plan.c
+reads versions by the same rule.
+*/}}
+{{- define "afterglow.versionNumbers" -}}
+{{- regexFind `^(0|[1-9][0-9]{0,8})[.](0|[1-9][0-9]{0,8})[.](0|[1-9][0-9]{0,8})\b` . | default "0.0.0" -}}
+{{- end -}}
+
+{{/*
+The version of an installed CRD that a newer chart of Afterglow wrote, or nothing. operator/crds/crd_plan.c compares in the
+same way.
+*/}}
+{{- define "afterglow.newerCRD" -}}
+{{- $labels := dig "metadata" "labels" dict .present -}}
+{{- $version := include "afterglow.versionNumbers" (get $labels "app.kubernetes.io/version" | toString) -}}
+{{- $own := include "afterglow.versionNumbers" (.root.Chart.AppVersion | toString) -}}
+{{- if hasPrefix "afterglow-" (get $labels "helm.sh/chart" | toString) -}}
+{{- if (semver $version).GreaterThan (semver $own) -}}{{ $version }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+What this release does with the CRDs of files/crds, as JSON: own (NAME: CRD) are its own objects, upgraded (NAME: CRD) are
+another release's, which a Job upgrades, and notes (NAME: SENTENCE) is what NOTES.txt says. A CRD that is not from this
+chart, such as KubeRay's, is left alone. Without a cluster to look at (helm template, Argo CD) all are its own.
+*/}}
+{{- define "afterglow.crds" -}}
+{{- $root := . -}}
+{{- $own := dict -}}
+{{- $upgraded := dict -}}
+{{- $notes := dict -}}
+{{- range $path, $bytes := .Files.Glob "files/crds/*.yaml" -}}
+{{- range $text := regexSplit "(?m)^---.*$" ($root.Files.Get $path) -1 -}}
+{{- $crd := fromYaml $text -}}
+{{- if $crd.Error -}}
+{{- fail (printf "%s: %s" $path $crd.Error) -}}
+{{- end -}}
+{{- if and $crd $root.Values.crds.install (or $root.Values.manageRayClusters (ne $crd.spec.group "ray.io")) -}}
+{{- $name := $crd.metadata.name -}}
+{{- $present := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name -}}
+{{- $owner := include "afterglow.foreignCRD" (dict "present" $present "root" $root) -}}
+{{- $newer := include "afterglow.newerCRD" (dict "present" $present "root" $root) -}}
+{{- $digest := $crd.spec | toJson | sha256sum -}}
+{{- $annotations := merge (dict "afterglow.dev/spec-sha256" $digest) ($crd.metadata.annotations | default dict) -}}
+{{- if $root.Values.crds.keep -}}
+{{- $_ := set $annotations "helm.sh/resource-policy" "keep" -}}
+{{- end -}}
+{{- $_ := set $crd.metadata "annotations" $annotations -}}
+{{- $_ := set $crd.metadata "labels" (merge (include "afterglow.labels" $root | fromYaml) ($crd.metadata.labels | default dict)) -}}
+{{- $chart := dig "metadata" "labels" "helm.sh/chart" "" $present -}}
+{{- if and (not $owner) $newer -}}
+{{- /* An older chart must not take fields away that other releases use. What is left out here, Helm would delete. */ -}}
+{{- $_ := set $crd "spec" $present.spec -}}
+{{- $_ := set $crd.metadata.annotations "afterglow.dev/spec-sha256" (dig "metadata" "annotations" "afterglow.dev/spec-sha256" "" $present) -}}
+{{- $_ := set $crd.metadata.labels "app.kubernetes.io/version" (get $present.metadata.labels "app.kubernetes.io/version") -}}
+{{- $_ := set $crd.metadata.labels "helm.sh/chart" $chart -}}
+{{- $_ := set $own $name $crd -}}
+{{- $_ := set $notes $name (printf "is of version %s, which is newer than this chart, and stays as it is." $newer) -}}
+{{- else if not $owner -}}
+{{- $_ := set $own $name $crd -}}
+{{- else if $newer -}}
+{{- $_ := set $notes $name (printf "belongs to %s and is of version %s, which is newer than this chart: this release neither upgrades nor removes it." $owner $newer) -}}
+{{- else if or (not (hasPrefix "afterglow-" $chart)) (eq $owner "somebody else") (not $root.Values.crds.upgrade) -}}
+{{- $_ := set $notes $name (printf "belongs to %s: this release neither upgrades nor removes it." $owner) -}}
+{{- /* The owner's chart may have put the versions of an older spec back, and leaves the digest, which it does not know. */ -}}
+{{- else if and (eq $digest (dig "metadata" "annotations" "afterglow.dev/spec-sha256" "" $present)) (eq (toJson $crd.spec.versions) (toJson $present.spec.versions)) -}}
+{{- $_ := set $notes $name (printf "belongs to %s and is up to date. This release does not remove it." $owner) -}}
+{{- else -}}
+{{- $_ := set $upgraded $name $crd -}}
+{{- $_ := set $notes $name (printf "belongs to %s. A Job of this release upgrades it before anything else is installed; with --no-hooks it stays as it is. This release does not remove it." $owner) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- dict "own" $own "upgraded" $upgraded "notes" $notes | toJson -}}
 {{- end -}}
 
 {{/*

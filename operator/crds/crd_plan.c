@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decides how to handle a CRD that another Helm release installed. */
+#include "operator/crds/crd_plan.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/oom.h"
+#include "operator/kube/object.h"
+
+#define CHART_LABEL "helm.sh/chart"
+#define CHART_PREFIX "afterglow-"
+#define VERSION_LABEL "app.kubernetes.io/version"
+#define DIGEST_ANNOTATION "afterglow.dev/spec-sha256"
+
+static const char *mark(const cJSON *crd, const char *map, const char *name)
+{
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(json_get(crd, "metadata"), map), name));
+}
+
+/* Reads a number of at most nine digits, without a leading zero. Returns what is behind it, or NULL. */
+static const char *read_number(const char *text, unsigned long *ret_number)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 9 || (digits > 1 && *text == '0'))
+		return NULL;
+	*ret_number = strtoul(text, NULL, 10);
+	return text + digits;
+}
+
+static bool read_numbers(const char *text, unsigned long ret_numbers[static 3])
+{
+	for (int i = 0; i < 3 && text; i++) {
+		if (i > 0 && *text++ != '.')
+			return false;
+		text = read_number(text, &ret_numbers[i]);
+	}
+	return text && !isalnum((unsigned char)*text) && *text != '_';
+}
+
+/*
+ * The three numbers of "1.2.3" or "1.2.3-rc.1"; what does not start with them counts as 0.0.0. The
+ * chart reads versions by the same rule (afterglow.versionNumbers).
+ */
+static void read_version(const char *text, unsigned long ret_numbers[static 3])
+{
+	if (!text || !read_numbers(text, ret_numbers))
+		memset(ret_numbers, 0, 3 * sizeof(*ret_numbers));
+}
+
+static bool is_newer(const char *version, const char *than)
+{
+	unsigned long a[3], b[3];
+
+	read_version(version, a);
+	read_version(than, b);
+	for (int i = 0; i < 3; i++)
+		if (a[i] != b[i])
+			return a[i] > b[i];
+	return false;
+}
+
+/*
+ * The digest alone does not say it: the Helm of the CRD's owner may have put an older spec back, and
+ * left the annotation.
+ */
+static bool is_equal(const cJSON *live, const cJSON *wanted)
+{
+	const char *have = mark(live, "annotations", DIGEST_ANNOTATION),
+		   *want = mark(wanted, "annotations", DIGEST_ANNOTATION);
+
+	return have && want && strcmp(have, want) == 0 &&
+	       cJSON_Compare(json_get(live, "spec.versions"), json_get(wanted, "spec.versions"),
+			     true);
+}
+
+enum crd_step crd_plan(const cJSON *live, const cJSON *wanted)
+{
+	const char *chart = mark(live, "labels", CHART_LABEL);
+
+	if (!chart || strncmp(chart, CHART_PREFIX, strlen(CHART_PREFIX)) != 0)
+		return CRD_FOREIGN;
+	if (is_newer(mark(live, "labels", VERSION_LABEL), mark(wanted, "labels", VERSION_LABEL)))
+		return CRD_NEWER;
+	return is_equal(live, wanted) ? CRD_EQUAL : CRD_UPGRADE;
+}
+
+static void copy_mark(cJSON *metadata, const cJSON *wanted, const char *map, const char *name)
+{
+	const char *value = mark(wanted, map, name);
+
+	if (value)
+		json_set_str(json_object_at(metadata, map), name, value);
+}
+
+/* In a merge patch, a member that is left out stays, and null removes it. */
+static void remove_absent(cJSON *patch, const cJSON *live, const cJSON *wanted)
+{
+	const cJSON *member;
+
+	cJSON_ArrayForEach(member, live)
+		if (!cJSON_GetObjectItemCaseSensitive(wanted, member->string))
+			json_set(patch, member->string, cJSON_CreateNull());
+}
+
+cJSON *crd_patch(const cJSON *live, const cJSON *wanted)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *patch =
+		object_new("apiextensions.k8s.io/v1", "CustomResourceDefinition", NULL,
+			   json_str(wanted, "metadata.name"));
+	cJSON *metadata = json_object_at(patch, "metadata"), *spec = json_object_at(patch, "spec");
+
+	json_set_str(metadata, "resourceVersion", json_str(live, "metadata.resourceVersion"));
+	copy_mark(metadata, wanted, "labels", CHART_LABEL);
+	copy_mark(metadata, wanted, "labels", VERSION_LABEL);
+	copy_mark(metadata, wanted, "annotations", DIGEST_ANNOTATION);
+	json_set(spec, "names", cJSON_Duplicate(json_get(wanted, "spec.names"), true));
+	remove_absent(json_object_at(spec, "names"), json_get(live, "spec.names"),
+		      json_get(wanted, "spec.names"));
+	json_set(spec, "versions", cJSON_Duplicate(json_get(wanted, "spec.versions"), true));
+	/* In a patch, null would remove the member. */
+	return oom_count() == lost ? TAKE_PTR(patch) : NULL;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of a container that ends while the bundle of another one is being written, so that the event loop does not turn. */
+#include "sidecar/record/container.h"
+
+#include <event2/event.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+#include "sidecar/core/elf_core.h"
+#include "sidecar/crash/core_stats.h"
+#include "sidecar/crash/taken.h"
+#include "sidecar/launch/protocol.h"
+#include "sidecar/record/channel.h"
+#include "sidecar/sample/memcg_testing.h"
+
+#define PATIENCE_NS (60 * NS_PER_SEC)
+#define SLOW_US 200000 /* longer than one round of messages may take */
+
+static struct fake_root root;
+static struct event_base *base;
+static struct container *container;
+static int container_fd, launcher;
+static bool other_is_kept; /* the bundle of another container is being written */
+static int64_t held_until_unix_ns;
+static unsigned int n_reports;
+static struct core_stats stats;
+
+bool __wrap_keeper_is_keeping(const struct keeper *k);
+bool __wrap_keeper_is_keeping(const struct keeper *k)
+{
+	(void)k;
+	return other_is_kept;
+}
+
+int __wrap_keeper_keep(struct keeper *k, struct report *r, const struct observer *o,
+		       struct err *err);
+int __wrap_keeper_keep(struct keeper *k, struct report *r, const struct observer *o,
+		       struct err *err)
+{
+	(void)k;
+	(void)r;
+	(void)o;
+	(void)err;
+	return 0;
+}
+
+/* In the process that looks at a core. */
+int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
+int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
+{
+	(void)fd;
+	(void)ret_core;
+	usleep(SLOW_US);
+	return err_set(err, ENOEXEC, "no core");
+}
+
+static struct history *no_history(struct container *c, const struct life *life, void *arg)
+{
+	(void)c;
+	(void)life;
+	(void)arg;
+	return NULL;
+}
+
+static void ignore(struct container *c, void *arg)
+{
+	(void)c;
+	(void)arg;
+}
+
+static void on_reported(struct container *c, const struct failure *f, const char *text, void *arg)
+{
+	(void)c;
+	(void)text;
+	(void)arg;
+	held_until_unix_ns = f->held_until_unix_ns;
+	n_reports++;
+}
+
+static struct container_callbacks callbacks = {
+	.history = no_history,
+	.attached = ignore,
+	.reported = on_reported,
+	.done = ignore,
+	.core_stats = &stats,
+};
+static const struct record_options options = {
+	.report_fd = -1, .warn_at = 0.8, .hold_s = 60, .cores = CORES_SUMMARY
+};
+
+static int setup(void **state)
+{
+	int ends[2], root_fd;
+	(void)state;
+
+	fake_root_init(&root);
+	base = event_base_new();
+	callbacks.taken = taken_new(-1);
+	if (!base || !callbacks.taken ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return -1;
+	container_fd = ends[0];
+	launcher = ends[1];
+	container = container_new(base, container_fd, &options, NULL, &callbacks, NULL);
+	root_fd = open(root.path, O_PATH | O_CLOEXEC);
+	if (!container || launch_send_fd(launcher, "hello", "1 r main 1 7 1", root_fd, NULL) < 0)
+		return -1;
+	close(root_fd);
+	while (!container_observer(container))
+		event_base_loop(base, EVLOOP_ONCE);
+	other_is_kept = true;
+	held_until_unix_ns = 0;
+	n_reports = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	container_free(container);
+	taken_free(callbacks.taken);
+	event_base_free(base);
+	closep(&launcher);
+	return fake_root_release(&root);
+}
+
+static void send_exit(int wait_status)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%d %lld", wait_status, (long long)now_boottime_ns());
+	assert_int_equal(launch_send(launcher, "exit", text, NULL), 0);
+}
+
+/* Whether the launcher has got that message by now. */
+static bool has_got(const char *message)
+{
+	char text[LAUNCH_MESSAGE_MAX + 1];
+	ssize_t len;
+
+	while ((len = recv(launcher, text, sizeof(text) - 1, MSG_DONTWAIT)) > 0) {
+		text[len] = '\0';
+		if (strcmp(text, message) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A callback of the loop, which is as if it waited for a disk. */
+static void attend_until_held(evutil_socket_t fd, short what, void *arg)
+{
+	bool *held = arg;
+	int64_t end_ns = now_boottime_ns() + PATIENCE_NS;
+
+	(void)fd;
+	(void)what;
+	for (; !*held && now_boottime_ns() < end_ns; usleep(1000)) {
+		container_attend(container);
+		*held = has_got("hold 60");
+	}
+	assert_int_equal(n_reports, 0);
+	other_is_kept = false;
+}
+
+static bool is_held_meanwhile(void)
+{
+	const struct timeval now = { 0 };
+	bool held = false;
+
+	assert_int_equal(event_base_once(base, -1, EV_TIMEOUT, attend_until_held, &held, &now), 0);
+	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS;
+	     !n_reports && now_boottime_ns() < end_ns;)
+		event_base_loop(base, EVLOOP_ONCE);
+	return held;
+}
+
+static void a_container_is_held_before_the_launchers_patience_is_over(void **state)
+{
+	(void)state;
+	send_exit(3 << 8);
+	assert_true(is_held_meanwhile());
+	assert_int_equal(n_reports, 1);
+	assert_true(held_until_unix_ns > now_realtime_ns());
+}
+
+static void a_container_whose_launcher_has_gone_is_not_said_to_be_held(void **state)
+{
+	(void)state;
+	send_exit(3 << 8);
+	closep(&launcher);
+	launcher = -1;
+	container_attend(container);
+	other_is_kept = false;
+	for (int64_t end_ns = now_boottime_ns() + PATIENCE_NS;
+	     !n_reports && now_boottime_ns() < end_ns;)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_int_equal(n_reports, 1);
+	assert_int_equal(held_until_unix_ns, 0);
+}
+
+static void the_wait_for_a_signals_sender_is_over_in_time(void **state)
+{
+	(void)state;
+	container_node_watches(container, now_boottime_ns() + 2 * PATIENCE_NS);
+	send_exit(SIGKILL);
+	assert_true(is_held_meanwhile());
+	assert_int_equal(n_reports, 1);
+}
+
+static void of_slow_messages_one_is_read_and_the_others_later(void **state)
+{
+	struct pollfd more = { .fd = container_fd, .events = POLLIN };
+	(void)state;
+
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+		int fd;
+
+		snprintf(name, sizeof(name), "cores/core.%d", i);
+		fake_root_put(&root, name, "x");
+		fd = openat(root.fd, name, O_RDONLY | O_CLOEXEC);
+		assert_int_equal(launch_send_fd(launcher, "core", "7 7 11 python", fd, NULL), 0);
+		close(fd);
+	}
+	container_attend(container);
+	assert_int_equal(stats.dropped[CORE_DROP_NO_CORE], 1);
+	assert_int_equal(poll(&more, 1, 0), 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_container_is_held_before_the_launchers_patience_is_over),
+		TEST(a_container_whose_launcher_has_gone_is_not_said_to_be_held),
+		TEST(the_wait_for_a_signals_sender_is_over_in_time),
+		TEST(of_slow_messages_one_is_read_and_the_others_later),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: whatever a server sends as XML, only names of blocks as we make them count, and words for people are printable. */
+#include "sidecar/ship/azure_answer.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BLOCKS 3
+
+/* A name that counts has the letters of base64 alone, and says at which place it is. */
+static void check_blocks(const char *text, size_t size)
+{
+	char ids[BLOCKS][AZURE_BLOCK_ID_MAX] = { "" };
+	struct azure_blocks blocks = { .size = 25, .part = 10, .n = BLOCKS, .ids = ids };
+
+	azure_read_blocks(text, size, &blocks, NULL);
+	for (size_t i = 0; i < BLOCKS; i++) {
+		size_t len = strlen(ids[i]);
+
+		if (len != 0 && len != AZURE_BLOCK_ID_MAX - 1)
+			abort();
+		if (strspn(ids[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/") != len)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct azure_place place = { .container = "c", .endpoint = "e" };
+	struct http_answer answer = { .status = size % 2 ? 404 : 403, .length = -1, .body = STRBUF_INIT(1 << 20) };
+	struct fault fault;
+
+	check_blocks((const char *)data, size);
+	strbuf_add(&answer.body, data, size);
+	azure_fault(&answer, &place, &fault);
+	for (const char *p = fault.text; *p; p++)
+		if (*p < ' ' || *p >= 0x7f)
+			abort();
+	azure_no_blob(&answer);
+	strbuf_release(&answer.body);
+	return 0;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names objects of S3 and of Azure, and reads what the service answers about them. */
+#include "sidecar/ship/object.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/units.h"
+
+#define CHUNK ((size_t)64 << 10)
+/* So much is read between two looks at the requests that are under way: half a millisecond. */
+#define TURN_BYTES ((int64_t)1 << 20)
+
+void object_key(const struct ship_options *o, const char *path, char ret_key[static OBJECT_KEY_MAX])
+{
+	snprintf(ret_key, OBJECT_KEY_MAX, "%s%s%s", o->store.path, *o->store.path ? "/" : "", path);
+}
+
+static enum look compare(const struct http_answer *a, const struct item *item)
+{
+	if (a->length != item->size)
+		return LOOK_DIFFERS;
+	/* Another tool copied the object here and dropped its metadata. */
+	if (!*a->sha256)
+		return LOOK_UNKNOWN;
+	return strcmp(a->sha256, item->sha256) == 0 ? LOOK_SAME : LOOK_DIFFERS;
+}
+
+bool object_look(const struct http_answer *a, const struct item *item, enum look *ret_look)
+{
+	if (a->status == 200)
+		*ret_look = compare(a, item);
+	else if (a->status == 404)
+		*ret_look = LOOK_MISSING;
+	else if (a->status == 403 || a->status == 400 || a->status == 401)
+		*ret_look = LOOK_UNKNOWN;
+	else
+		return false;
+	return true;
+}
+
+void object_range(const char *name, int64_t offset, size_t len, char ret_header[static OBJECT_RANGE_MAX])
+{
+	snprintf(ret_header, OBJECT_RANGE_MAX, "%s: bytes=%lld-%lld", name, (long long)offset, (long long)offset + (long long)len - 1);
+}
+
+bool object_take(const struct http_answer *a, int64_t offset, struct strbuf *out)
+{
+	/* offset is at the end of the object, or behind it. */
+	if (a->status == 416)
+		return true;
+	/* A server that does not know ranges sends all of it. */
+	if (a->status != 206 && (a->status != 200 || offset > 0))
+		return false;
+	strbuf_add(out, strbuf_str(&a->body), a->body.len);
+	return true;
+}
+
+/* --- Digests --- */
+
+struct piece {
+	const struct store_context *context;
+	struct http *http;
+	const struct item *item;
+	int64_t offset, len;
+	struct object_digest *digest;
+	EVP_MD_CTX *md5;
+	struct sha256 sha256;
+};
+
+static int serve(const struct piece *p, struct fault *fault)
+{
+	const int64_t deadline = p->context->deadline_ns;
+	struct fault later; /* the wait for an answer meets it again */
+
+	http_turn(p->http, &later);
+	progress_alive(p->context->progress);
+	return deadline > 0 && now_boottime_ns() >= deadline ? fault_set(fault, FAULT_DEADLINE, "the deadline has passed") : 0;
+}
+
+/* At the beginning of the file the digest of the file is that of the piece. */
+static void add(struct piece *p, const void *data, size_t len)
+{
+	sha256_add(p->digest->file, data, len);
+	if (p->digest->wants_sha256 && p->offset > 0)
+		sha256_add(&p->sha256, data, len);
+	if (p->digest->wants_md5)
+		EVP_DigestUpdate(p->md5, data, len);
+}
+
+static int read_piece(struct piece *p, struct fault *fault)
+{
+	_cleanup_free_ char *chunk = malloc(CHUNK);
+	int64_t served = 0;
+
+	if (!chunk)
+		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", p->item->name);
+	for (int64_t at = 0; at < p->len;) {
+		ssize_t n = pread(p->item->fd, chunk, (size_t)MIN((int64_t)CHUNK, p->len - at), p->offset + at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fault_set(fault, n < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED, "reading %s: %s", p->item->name,
+					 n < 0 ? strerror(errno) : "it became shorter");
+		add(p, chunk, (size_t)n);
+		at += n;
+		if (at - served < TURN_BYTES)
+			continue;
+		served = at;
+		if (serve(p, fault) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int end(struct piece *p, struct fault *fault)
+{
+	if (p->digest->wants_sha256) {
+		if (p->offset == 0)
+			p->sha256 = *p->digest->file;
+		sha256_end(&p->sha256, p->digest->sha256);
+	}
+	if (p->digest->wants_md5 && !EVP_DigestFinal_ex(p->md5, p->digest->md5, NULL))
+		return fault_set(fault, FAULT_MEMORY, "%s: no MD5", p->item->name);
+	return 0;
+}
+
+int object_read(const struct store_context *context, struct http *http, const struct item *item, int64_t offset, int64_t len,
+		struct object_digest *digest, struct fault *fault)
+{
+	struct piece p = { .context = context, .http = http, .item = item, .offset = offset, .len = len, .digest = digest };
+	int r = 0;
+
+	sha256_begin(&p.sha256);
+	p.md5 = digest->wants_md5 ? EVP_MD_CTX_new() : NULL;
+	if (digest->wants_md5 && (!p.md5 || !EVP_DigestInit_ex(p.md5, EVP_md5(), NULL)))
+		r = fault_set(fault, FAULT_MEMORY, "%s: no MD5", item->name);
+	if (r == 0)
+		r = read_piece(&p, fault);
+	if (r == 0)
+		r = end(&p, fault);
+	EVP_MD_CTX_free(p.md5);
+	return r;
+}
+
+int object_check_sha256(const struct item *item, struct sha256 *file, struct fault *fault)
+{
+	char text[SHA256_TEXT_MAX];
+
+	sha256_end(file, text);
+	if (strcmp(text, item->sha256) == 0)
+		return 0;
+	return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is not what " PLAN_MANIFEST " says of it", item->name);
+}
+
+int object_check_file(const struct store_context *context, struct http *http, const struct item *item, struct fault *fault)
+{
+	struct sha256 file;
+
+	sha256_begin(&file);
+	if (object_read(context, http, item, 0, item->size, &(struct object_digest){ .file = &file }, fault) < 0)
+		return -1;
+	return object_check_sha256(item, &file, fault);
+}
