@@ -3,7 +3,7 @@
 # run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-long|classes|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
-#   stores    afterglow-ship from build/ against a directory, a real S3 server and a real HDFS, on loopback; needs root
+#   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   cluster-v2  deaths and the node agent on a node with cgroup v2 and systemd, in a virtual machine; cluster-v2-long: more cases of cluster there
@@ -37,6 +37,7 @@ elif [ "$suite" = stores ]; then
 	make --no-print-directory deps build/afterglow-ship
 	e2e/stores/s3.sh build
 	e2e/stores/hdfs.sh build
+	e2e/stores/azure.sh build
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
 	make --no-print-directory deps all build/test/hog build/test/sidecar/report/report_html_test

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # release.sh: what a release publishes, in build/release, from the programs in build/ and build/arm64 (`make release` builds both).
 # Per image an OCI archive with an index of both architectures, and for each what it is made of (SPDX); the plugin with krew's manifest
-# (plugin/release.sh); SHA256SUMS, signed if RELEASE_KEY names a key (tools/release_signature.sh). Reproducible: the same commit on
-# the same Debian gives the same files. The digests that it prints are those of the indexes, which a registry keeps when
-# `skopeo copy --all` pushes them.
+# (plugin/release.sh); the chart; SHA256SUMS, signed if RELEASE_KEY names a key (tools/release_signature.sh). Reproducible: the same
+# commit on the same Debian gives the same files. What it made is checked by tools/release_check.py. The digests that it prints are
+# those of the indexes, which a registry keeps when images/push.sh pushes them.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -50,7 +50,9 @@ for image in "${images[@]}"; do
 	write_index "$image"
 done
 plugin/release.sh "$out" "$version"
+tools/chart_archive.sh "$out/afterglow-$version.tgz"
 (cd "$out" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
+tools/release_check.py "$out" "$version"
 if [ -n "${RELEASE_KEY:-}" ]; then
 	tools/release_signature.sh sign "$RELEASE_KEY" "$out"
 else

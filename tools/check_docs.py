@@ -34,7 +34,7 @@ POLICY_PAGE = "docs/policies.md"
 FOREIGN_OPTIONS = {
     "--memory", "--num-cpus", "--object-store-memory", "--redis_password", "--enable-resource-isolation",  # Ray
     "--cascade",  # kubectl
-    "--reuse-values",  # Helm
+    "--no-hooks", "--reuse-values",  # Helm
     "--enable-leader-election",  # KubeRay
     "--pdb",  # pytest
     "--strict",  # e2e/deaths/run.py
@@ -43,7 +43,7 @@ FOREIGN_OPTIONS = {
 CHANGELOG = "CHANGELOG.md"
 FORMER_NAMES = {"--wait-recorder", "afterglow_recorders", "afterglow_recorder_polls_total", "afterglow_recorder_failures_refused_total"}
 # Files of a memory cgroup are written as values are.
-CGROUP_FILE = re.compile(r"memory\.(events|max|high|current|peak|stat|oom|oom_control|pressure|limit_in_bytes|usage_in_bytes)\b")
+CGROUP_FILE = re.compile(r"memory\.(events|max|high|low|min|current|peak|stat|oom|oom_control|pressure|limit_in_bytes|usage_in_bytes)\b")
 SOURCE_FILE = re.compile(r"\.(c|h|py|sh|md|go|def|json|yaml|tpl)$")
 SKIPPED_FOLDERS = {"build", "node_modules"}
 

@@ -141,8 +141,9 @@ class Runner:
 
     def __init__(self, stages, cores):
         self.stages = stages
-        # One more than there are: most of them wait a good deal.
-        self.capacity = cores + 1
+        # Two more than there are: most of them wait a good deal.
+        self.cores = cores
+        self.capacity = cores + 2
         self.signal = None
         self.told = self.began = time.monotonic()
 
@@ -227,7 +228,7 @@ class Runner:
         print()
         for row in rows:
             print(f"  {row[0]:{widths[0]}}", *(f"{row[i]:>{widths[i]}}" for i in range(1, 5)), row[5], sep="  ")
-        say(f"{time.monotonic() - self.began:.0f} s for all of them, on {self.capacity - 1} cores")
+        say(f"{time.monotonic() - self.began:.0f} s for all of them, on {self.cores} cores")
 
 
 def main():

@@ -282,7 +282,7 @@ class Bench:
                     f"{1000 * used / SMALL:.2f} ms of CPU a pod")
                 rates[contender.name].append(rate / raw)
         for contender in self.contenders:
-            aim = "; claim 0.70" if contender.name == "operator" else ""
+            aim = "; aim 0.90" if contender.name == "operator" else ""
             ratios = " ".join(f"{r:.2f}" for r in sorted(rates[contender.name]))
             say(f"creation: {contender.words}: median ratio {statistics.median(rates[contender.name]):.2f} of {ratios}{aim}")
 

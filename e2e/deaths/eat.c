@@ -7,11 +7,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,21 +60,32 @@ static int deed_memory_error(const char *arg)
 	return SURVIVED;
 }
 
-/* bomb N: N children of 1 MiB each, as fast as they come. */
+/*
+ * bomb N: N children of 1 MiB each, as fast as they come. They end by themselves only when one of them
+ * was killed some seconds before, however slow the machine is.
+ */
 static int deed_bomb(const char *arg)
 {
 	long n = strtol(arg, NULL, 10);
-	int status, worst = 0;
+	int status, worst = 0, hold[2];
 
+	if (pipe(hold) < 0)
+		return 2;
 	for (long i = 0; i < n; i++)
 		if (fork() == 0) {
+			close(hold[1]);
 			memset(mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, MIB);
-			sleep(7);
-			_exit(0);
+			_exit(read(hold[0], &status, 1) != 0);
 		}
-	while (wait(&status) > 0)
+	while (wait(&status) > 0) {
 		if (status != 0)
 			worst = 1;
+		if (hold[1] >= 0) {
+			sleep(7);
+			close(hold[1]);
+			hold[1] = -1;
+		}
+	}
 	return worst;
 }
 
@@ -117,6 +130,80 @@ static int deed_pipes(const char *arg)
 			return 1;
 	}
 	return 0;
+}
+
+/* sockets SIZE_MIB: the same in sockets that nobody reads. */
+static int deed_sockets(const char *arg)
+{
+	static char page[65536];
+	const struct rlimit many = { 65536, 65536 };
+	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB, used = 0;
+	int ends[2];
+
+	setrlimit(RLIMIT_NOFILE, &many);
+	while (used < size) {
+		ssize_t n;
+
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) < 0)
+			return SURVIVED;
+		while ((n = write(ends[1], page, sizeof(page))) > 0)
+			used += (size_t)n;
+	}
+	return 0;
+}
+
+/*
+ * tables SIZE_MIB: page tables, of which each page maps 2 MiB. What is only read is the page of zeros, which nobody has to pay for:
+ * the process holds hardly any memory itself.
+ */
+static int deed_tables(const char *arg)
+{
+	size_t pages = (size_t)strtoul(arg, NULL, 10) * MIB / 4096, step = 2 * MIB;
+	volatile char *memory = mmap(NULL, pages * step, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED || madvise((void *)(uintptr_t)memory, pages * step, MADV_NOHUGEPAGE) < 0)
+		return SURVIVED;
+	for (size_t i = 0; i < pages; i++)
+		sink += memory[i * step];
+	return 0;
+}
+
+/* names DIRECTORY: empty files in a tmpfs: inodes and names, which are memory of the kernel's that it cannot take back. */
+static int deed_names(const char *directory)
+{
+	char path[256];
+
+	for (unsigned int i = 0; i < 2000000; i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%u", directory, i);
+		fd = open(path, O_CREAT | O_WRONLY, 0600);
+		if (fd < 0)
+			return SURVIVED;
+		close(fd);
+	}
+	return 0;
+}
+
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* threads-abort N: threads, until there is none to be had: then what C++ does of it. */
+static int deed_threads_abort(const char *arg)
+{
+	unsigned long n = strtoul(arg, NULL, 10);
+	pthread_t thread;
+
+	for (unsigned long i = 0; i < n; i++)
+		if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0) {
+			fputs("terminate called after throwing an instance of 'std::system_error'\n", stderr);
+			abort();
+		}
+	return SURVIVED;
 }
 
 static char *shared_memory;
@@ -209,6 +296,10 @@ static const struct {
 	{ "leaderless", deed_leaderless },
 	{ "threads", deed_threads },
 	{ "lazy", deed_lazy },
+	{ "sockets", deed_sockets },
+	{ "tables", deed_tables },
+	{ "names", deed_names },
+	{ "threads-abort", deed_threads_abort },
 };
 
 int main(int argc, char **argv)

@@ -9,6 +9,12 @@ if grep -q '^small ' "$D/script" && [ -z "$apart" ]; then
 	export apart=1
 	exec unshare -m sh "$D/script"
 fi
+# The whole death in a PID namespace, as in a pod: the kernel's log has other PIDs than the sidecar sees.
+if grep -q '^own_pids$' "$D/script" && [ -z "$numbered" ]; then
+	export numbered=1
+	exec unshare -fp --mount-proc --kill-child sh "$D/script"
+fi
+own_pids() { :; }
 # Most deaths dump no core: the cores are tested elsewhere.
 ulimit -c 0
 memory=/sys/fs/cgroup/memory version=1
@@ -25,11 +31,11 @@ cgroup_of() {
 }
 home=$(cgroup_of $$)
 
-# watch [OPTION...] -- COMMAND [ARG...]: the command under the sidecar.
+# watch [OPTION...] -- COMMAND [ARG...]: the command under the sidecar. What $within names runs both.
 watch() {
 	began=$(cut -d. -f1 /proc/uptime)
-	# shellcheck disable=SC2016
-	sh -c 'echo $$ >"$D/exec"; exec "$@"' watch "$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" \
+	# shellcheck disable=SC2016,SC2086
+	$within sh -c 'echo $$ >"$D/exec"; exec "$@"' watch "$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" \
 		>"$D/out" 2>"$D/err" </dev/null
 	echo $? >"$D/code"
 	killed "afterglow-$(cat "$D/exec")-" "death-$$"
@@ -64,7 +70,7 @@ launcher_below() {
 }
 
 # pod LIMIT COMMAND [ARG...]: the command under a launcher in a cgroup of its own; with $apart_pids, in a PID namespace of its
-# own as well. The sidecar starts $late seconds later.
+# own as well. The sidecar starts $late seconds later. The launcher waits for one that is away until it is $waits seconds old.
 pod() {
 	pod=$memory/death-$$-pod
 	mkdir "$pod"
@@ -73,7 +79,7 @@ pod() {
 	if [ -n "$late" ]; then (sleep "$late" && pod_sidecar) & else pod_sidecar; fi
 	[ -z "$apart_pids" ] || launcher_below &
 	# shellcheck disable=SC2016,SC2086
-	sh -c 'echo 0 >"$0/cgroup.procs"; echo $$ >"$D/maker"; exec "$@"' "$pod" ${apart_pids:+odd-end apart} "$tools/afterglow-launch" --socket "$D/s" --name death -- "$@" >"$D/out" 2>&1 </dev/null
+	sh -c 'echo 0 >"$0/cgroup.procs"; echo $$ >"$D/maker"; exec "$@"' "$pod" ${apart_pids:+odd-end apart} "$tools/afterglow-launch" --socket "$D/s" ${waits:+--wait-sidecar "$waits"} --name death -- "$@" >"$D/out" 2>&1 </dev/null
 	echo $? >"$D/code"
 	n=0
 	# The sidecar that comes back later is still to find the end.
@@ -110,9 +116,21 @@ attached() {
 	done
 }
 
+# gone PID: waits until that process has ended, and its files are closed.
+gone() {
+	while [ -e "/proc/$1" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; do sleep 0.05; done
+}
+
 # kill_all SIGNAL CGROUP: sent to each of its processes.
 kill_all() {
 	while read -r pid; do kill "-$1" "$pid"; done <"$2/cgroup.procs"
+}
+
+# as_nobody: the command and its sidecar are an ordinary user's.
+as_nobody() {
+	chmod 711 "${D%/*}"
+	chmod 777 "$D"
+	within="setpriv --reuid 65534 --regid 65534 --clear-groups"
 }
 
 # flood: uses up the ten reports of OOM kills that the kernel prints in five seconds.

@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -176,12 +178,101 @@ static int deed_thread(char **argv)
 		pause();
 }
 
+/* Memory of this process, which a fork shares with its child until one of them writes to it. */
+static char *use(size_t mib, int flags)
+{
+	char *memory = mmap(NULL, mib << 20, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		_exit(SURVIVED);
+	memset(memory, 1, mib << 20);
+	return memory;
+}
+
+/* Ends as its child did: by the signal, or as a shell tells of it. */
+static int end_like(pid_t child, bool by_signal)
+{
+	int status;
+
+	if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status))
+		return SURVIVED;
+	if (by_signal)
+		kill(getpid(), WTERMSIG(status));
+	return 128 + WTERMSIG(status);
+}
+
+static int grow_in_child(char **argv, int flags, bool by_signal)
+{
+	size_t mib = strtoul(argv[0], NULL, 10), more = strtoul(argv[1], NULL, 10);
+	volatile char *memory = use(mib, flags);
+	pid_t child;
+	int seen = 0;
+
+	/* Time for a sample of the parent alone. */
+	if (argv[2])
+		usleep((useconds_t)strtoul(argv[2], NULL, 10) * 1000);
+	child = fork();
+	if (child == 0) {
+		/* What is shared among mappings counts for a process that has touched it. */
+		for (size_t at = 0; at < mib << 20; at += 4096)
+			seen += memory[at];
+		use(more, MAP_PRIVATE);
+		_exit(seen == 0);
+	}
+	return end_like(child, by_signal);
+}
+
+/* fork MIB MORE [MS]: its child has those MIB as well, and uses MORE; the parent ends itself by the child's signal. */
+static int deed_fork(char **argv)
+{
+	return grow_in_child(argv, MAP_PRIVATE, true);
+}
+
+/* fork-code: the same, and the parent exits as a shell does. */
+static int deed_fork_code(char **argv)
+{
+	return grow_in_child(argv, MAP_PRIVATE, false);
+}
+
+/* map MIB MORE [MS]: the same with a mapping that both share for good. */
+static int deed_map(char **argv)
+{
+	return grow_in_child(argv, MAP_SHARED, true);
+}
+
+static pid_t child_of_thread;
+
+static void *fork_and_leave(void *arg)
+{
+	child_of_thread = fork();
+	if (child_of_thread == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	usleep(300000);
+	return arg;
+}
+
+/* A child that wants to die with its parent dies with the thread that forked it. */
+static int deed_thread_parent(char **argv)
+{
+	pthread_t thread;
+
+	(void)argv;
+	if (pthread_create(&thread, NULL, fork_and_leave, NULL) != 0)
+		return SURVIVED;
+	pthread_join(thread, NULL);
+	return end_like(child_of_thread, false);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } deeds[] = {
 	{ "as", deed_as }, { "hold", deed_hold }, { "apart", deed_apart }, { "code", deed_code }, { "blocked", deed_blocked },
 	{ "twice", deed_twice }, { "tracer", deed_tracer }, { "thread", deed_thread }, { "init", deed_init },
+	{ "fork", deed_fork }, { "fork-code", deed_fork_code }, { "map", deed_map }, { "thread-parent", deed_thread_parent },
 };
 
 int main(int argc, char **argv)

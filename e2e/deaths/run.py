@@ -30,6 +30,8 @@ BUILD = Path(os.environ.get("AFTERGLOW_BUILD", "build"))
 OOMS_AT_ONCE, OOM_WINDOW_S = 7, 5.5
 PATIENCE_S = 120
 TEXT_KEPT = 3000
+# Programs by which some deaths are brought about; without them those are left out.
+PROGRAMS = {"java", "node", "strace", "gcore"}
 
 
 def script_of(death):
@@ -99,7 +101,7 @@ class Here:
         self.name = "v1" if os.path.isdir("/sys/fs/cgroup/memory") else "v2"
 
     def lacks(self, death):
-        return death.needs & {"vm", "v2" if self.name == "v1" else "v1"}
+        return death.needs & {"vm", "v2" if self.name == "v1" else "v1", *(p for p in PROGRAMS if not shutil.which(p))}
 
     def bring(self, death, log):
         directory = self.work / slug(death, log)
@@ -138,7 +140,7 @@ class Machine:
         self.work, self.jobs = work, jobs
 
     def lacks(self, death):
-        return death.needs & {"v1", "python", "here"}
+        return death.needs & {"v1", "python", "here", *PROGRAMS}
 
     def run(self, runs, tell):
         # A directory of its own, as machines may run side by side.

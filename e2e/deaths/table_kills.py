@@ -35,7 +35,7 @@ DEATHS = [
     Death("kill -9 by somebody else at 95 % of its memory", signalled(9, victim="none"), memory="64Mi",
           inside="echo $$ >$D/pid; exec hog 61M --hold", outside="await $D/pid; sleep 1.5; kill -9 $(cat $D/pid)"),
     Death("kill -9 of the launcher", signalled(9, "Killed", "Unknown", never=("command was ended by SIGKILL",), victim="none"), memory="64Mi",
-          inside="echo $PPID >$D/pid; exec sleep 3", outside="await $D/pid; sleep 0.5; kill -9 $(cat $D/pid)"),
+          inside="echo $PPID >$D/pid; exec sleep 60", outside="await $D/pid; sleep 0.5; kill -9 $(cat $D/pid)"),
     Death("kill -9 of all processes of its cgroup", signalled(9, "Killed", "Unknown", victim="none"), memory="64Mi",
           inside="echo $$ >$D/pid; sleep 60 & exec hog 50M --hold", outside="await $D/pid; sleep 1; kill_all KILL $(cgroup_of $(cat $D/pid))"),
     Death("SIGTERM, and kill -9 after a grace of 2 s", signalled(9, victim="none"), memory="64Mi", inside="trap '' TERM; echo $$ >$D/pid; sleep 60",

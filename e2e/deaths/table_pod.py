@@ -9,7 +9,7 @@ CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
 ATTACHED = ". e2e/deaths/lib.sh; attached; "
 # The command waits until the sidecar has been killed, and dies while it is away.
 GONE = "echo $$ >$D/begun; until [ -e $D/gone ]; do sleep 0.05; done; "
-KILL = "await $D/begun; attached; sleep 1; kill -9 $(cat $D/sidecar); echo now >$D/gone; "
+KILL = "await $D/begun; attached; sleep 1; kill -9 $(cat $D/sidecar); gone $(cat $D/sidecar); echo now >$D/gone; "
 
 
 def pod(name, truth, inside, **more):
@@ -34,6 +34,12 @@ DEATHS = [
         ("kill -9", signalled(9, honest=AWAY, victim="none"), "kill -9 $$", 0),
         ("exit 3", exits(3, honest=AWAY, victim="none"), "exit 3", 0),
         ("a crash", signalled(11, honest=AWAY), "exec probe fault segv", 0))),
+    # The launcher waits for the sidecar, as in a pod whose container fails soon after its start: nothing is lost.
+    *(away(f"{name}, and the launcher waits", truth, how, 1, ooms=ooms, before="waits=120") for name, truth, how, ooms in (
+        ("an OOM kill of the command", oom(victim="fact"), "echo victim $$ >>$D/facts; exec hog 300M", 1),
+        ("kill -9", signalled(9, victim="none"), "kill -9 $$", 0),
+        ("exit 3", exits(3, victim="none"), "exit 3", 0),
+        ("a crash", signalled(11), "exec probe fault segv", 0))),
     away("an OOM kill of a child, before kill -9 of the command", signalled(9, honest=BOTH, lives=LIVES, victim="fact"), CHILD + "kill -9 $$", 5, ooms=1),
     away("an OOM kill of a child, 4 s before kill -9 of the command", signalled(9, honest=BOTH, lives=LIVES, victim="fact"), CHILD + "sleep 4; kill -9 $$", 2, ooms=1),
     away("an OOM kill of a child, 10 s before kill -9 of the command", signalled(9, honest=BOTH, lives=LIVES, victim="fact"), CHILD + "sleep 10; kill -9 $$", 2, ooms=1),

@@ -110,7 +110,7 @@ def judge(death, outcome):
         return NOT_RUN, False, "the kernel killed nobody in time"
     # The sidecar waits ten seconds for its disk, which a machine that hardly gets the processor may exceed.
     untold = truth.exit and not ends or truth.told and not outcome.reports
-    if untold and re.search(r"no bundle: .* does not answer", outcome.text):
+    if untold and re.search(r"(no bundle|the bundle was not written): .* does not answer", outcome.text):
         return NOT_RUN, False, "the machine was too slow for a bundle"
     verdicts = [_judge_end(truth, r, outcome.facts) for r in ends] + [_judge_living(truth, r, outcome.facts) for r in lives]
     if truth.exit and not ends:

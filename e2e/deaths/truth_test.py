@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 from results import Results
-from truth import HONEST, NOT_RUN, RIGHT, WRONG_AND_CERTAIN, Death, Outcome, judge, oom, signalled
+from truth import HONEST, NOT_RUN, RIGHT, WRONG, WRONG_AND_CERTAIN, Death, Outcome, judge, oom, signalled
 
 KILLED_LATER = Death("a process from outside is OOM-killed, and kill -9 of the command a second later",
                      signalled(9, honest={"KernelOOMContainer"}, lives={"KernelOOMProcess"}), memory="64Mi", ooms=1)
@@ -46,6 +46,12 @@ class JudgeTest(unittest.TestCase):
         death = Death("an OOM kill", oom(), memory="64Mi", ooms=1)
         text = "Container death was killed by the kernel: it reached its memory limit of 64.0 MiB."
         self.assertEqual(RIGHT, score(death, {"killed": ["5", "7"]}, report("KernelOOMContainer", sentence=text)))
+
+    def test_a_bundle_for_which_the_machine_was_too_slow_is_no_verdict(self):
+        for said in "no bundle: ", "the bundle was not written: ":
+            slow = Outcome(code=137, text=f"error death: {said}/tmp/d/store does not answer: Connection timed out")
+            self.assertEqual(NOT_RUN, judge(KILLED_LATER, slow)[0])
+        self.assertEqual(WRONG, judge(KILLED_LATER, Outcome(code=137))[0])
 
 
 class ResultsTest(unittest.TestCase):

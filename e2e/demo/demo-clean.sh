@@ -27,7 +27,7 @@ remove_objects() {
 		step "KubeRay"
 		"$root/e2e/kuberay/uninstall.sh"
 	fi
-	kubectl delete crd -l "$label" --timeout=60s
+	"$root/e2e/cluster/delete-crds.sh" -l "$label"
 }
 
 remove_local_state() {

@@ -31,7 +31,7 @@ join() { echo 0 >"\$1/cgroup.procs"; } # also of a subshell, whose PID \$\$ is n
 # As raylet does it, with what is left for the user's processes as \$1.
 isolate() {
 	cgroup=\$memory\$(own)
-	node=\$cgroup/ray_node_0a1b
+	node=\$cgroup/ray-node_0a1b
 	mkdir -p "\$node/system/leaf" "\$node/user/workers" "\$node/user/non-ray"
 	while read -r pid; do echo "\$pid" >"\$node/user/non-ray/cgroup.procs"; done <"\$cgroup/cgroup.procs"
 	for part in "\$cgroup" "\$node" "\$node/system" "\$node/user"; do hand_down "\$part"; done
@@ -57,6 +57,30 @@ watched() { # SCRIPT ARG... of exec: the script runs as the command
 mkdir "$around"
 hand_down "$around"
 mkdir "$around/in"
+
+# The whole container ends with one of its processes, but not for a limit below, which the others do not share
+watched 'isolate 24M
+(join "$node/user/workers"; exec "$hog" 200M --rate 200M)
+sleep 2
+exit 7' --memory-max 300Mi --oom-group --kernel-log off
+check "v$version: with --oom-group an OOM kill at a limit below leaves the command alone" test "$code" = 7
+clean
+
+# The peak of the cgroup of the victim is at its limit, too, but of long before. On v2 the kernel ends them all by itself
+if [ "$version" = 1 ]; then
+	watched 'cgroup=$memory$(own)
+mkdir "$cgroup/small"
+(join "$cgroup/small"; exec "$hog" 40M)
+set_limit "$cgroup/small" 32M
+(join "$cgroup/small"; echo 1000 >/proc/self/oom_score_adj; exec "$hog" 20M --hold) &
+n=0
+until [ "$(cat "$cgroup/small/memory.usage_in_bytes")" -gt 20000000 ] || [ $((n += 1)) = 600 ]; do sleep 0.1; done
+"$hog" 88M --rate 40M --hold &
+sleep 60
+exit 7' --memory-max 96Mi --oom-group --kernel-log off
+	check "with --oom-group an OOM kill at the own limit ends all, also where the victim is in a cgroup below" test "$code" = 137
+	clean
+fi
 
 # A limit below the container's, as Ray's resource isolation sets one
 for log in auto off; do

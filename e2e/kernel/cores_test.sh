@@ -126,6 +126,19 @@ rm -rf "$store" core*
 run -- sh -c "$crash --after 300; exit 139"
 check "a shell's word for it too" names "crashed with SIGSEGV in deref_null (crash)"
 
+# A core that was written before the clock was set back
+rm -rf "$store" core*
+(
+	ulimit -S -c unlimited
+	"$crash"
+) 2>/dev/null
+touch -d "@$(($(date +%s) + 86400))" core*
+run -- sh -c 'sleep 2; exit 3'
+names_no_crash() { ! names SIGSEGV; }
+check "a core of tomorrow is no crash of this container" names_no_crash
+check "and has no report" test -z "$(bundle_of -Segfault)"
+check "and stays" test -n "$(find . -name 'core*')"
+
 # Two that write the same file, one after the other
 rm -rf "$store" core* "$work/deep/core"*
 run -- sh -c "for n in 1 2; do $crash --in $work/deep --after $there; sh $work/await \$n $work/deep; done"

@@ -5,13 +5,13 @@ KERNEL_TESTS := $(patsubst e2e/kernel/%.c,$(BUILD)/test/%,$(wildcard e2e/kernel/
 KERNEL_TESTS += $(BUILD)/test/recovery_loop
 
 # What dies in the tests is static: its memory is its own, and it runs in any machine.
-$(KERNEL_TEST_TOOLS): $(BUILD)/test/%: e2e/kernel/%.c Makefile
+$(KERNEL_TEST_TOOLS): $(BUILD)/test/%: e2e/kernel/%.c Makefile | $(SYSROOT)
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O1 -g0 -static -Wl,-s -o $@ $<
 
 # With symbols: its crash is to be found by name.
-$(BUILD)/test/crash: e2e/kernel/crash.c Makefile
+$(BUILD)/test/crash: e2e/kernel/crash.c Makefile | $(SYSROOT)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O1 -g -o $@ $< -lpthread
@@ -116,6 +116,12 @@ kernel-tests-vm-cores: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_cores_test.sh
 	@echo "== the same before Debian's systemd-coredump"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
+
+# Not in CI, as it takes minutes and most of a processor: real Ray, on cgroup v2 under User Mode Linux.
+.PHONY: ray-isolation-test
+ray-isolation-test: kernel-programs
+	$(Q)root=$$(e2e/kernel/ray_root.sh) && AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_MEMORY=4096 AFTERGLOW_UML_ROOT=$$root \
+		e2e/kernel/uml.sh e2e/kernel/ray_isolation_test.sh
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:

@@ -535,13 +535,13 @@ static void sigterm_to_pid_1_ends_the_command_with_143(void **state)
 static int receive_asked(int fd, int signo)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
-	int fds[LAUNCH_FDS_MAX], n_fds, told = 0, sender = -1, end = 0;
+	int fds[LAUNCH_FDS_MAX], n_fds, reported = 0, sender = -1, end = 0;
 	long long at_ns = 0;
 
 	assert_true(receive(fd, text, fds, &n_fds) > 0);
-	sscanf(text, "asked %d %d %lld%n", &told, &sender, &at_ns, &end);
+	sscanf(text, "asked %d %d %lld%n", &reported, &sender, &at_ns, &end);
 	assert_int_equal(end, strlen(text));
-	assert_int_equal(told, signo);
+	assert_int_equal(reported, signo);
 	assert_true(at_ns > 0);
 	return sender;
 }
@@ -1072,7 +1072,7 @@ static void a_sidecar_that_comes_late_is_found(void **state)
 	stop_listening(listener);
 }
 
-static void a_command_that_failed_before_its_sidecar_came_is_told_all_the_same(void **state)
+static void a_command_that_failed_before_its_sidecar_came_is_reported(void **state)
 {
 	struct process p = start(&usual, "--wait-sidecar", "60", "--", probe, "exit", "7", NULL);
 	int listener, connection;
@@ -1088,7 +1088,7 @@ static void a_command_that_failed_before_its_sidecar_came_is_told_all_the_same(v
 	stop_listening(listener);
 }
 
-static void a_sidecar_that_never_comes_is_waited_for_no_longer_than_said(void **state)
+static void the_wait_for_a_sidecar_that_never_comes_ends_in_time(void **state)
 {
 	int64_t begin = now_ms();
 	struct process p = start(&usual, "--wait-sidecar", "2", "--", probe, "exit", "7", NULL);
@@ -1113,20 +1113,55 @@ static void sigterm_ends_the_wait_for_a_sidecar(void **state)
 	assert_int_equal(finish(&p), 7);
 }
 
-static void neither_success_nor_a_sidecar_that_left_is_waited_for(void **state)
+static void success_is_not_waited_for(void **state)
 {
 	struct process p = start(&usual, "--wait-sidecar", "3600", "--", probe, "exit", "0", NULL);
-	int listener, connection;
 
 	(void)state;
 	assert_int_equal(finish(&p), 0);
-	listener = listen_as_sidecar();
-	p = start(&usual, "--wait-sidecar", "3600", "--", "/bin/sh", "-c", "read line; exit 9", NULL);
+}
+
+/* blind: the launcher sees the command's end before that of the sidecar. */
+static void expect_report_after_restart(bool blind)
+{
+	int listener = listen_as_sidecar(), connection;
+	struct process p = start(&usual, "--wait-sidecar", "3600", "--", "/bin/sh", "-c",
+				 "read line; exit 9", NULL);
+	int64_t until = now_ms() + PATIENCE_MS;
+
 	connection = accept_and_greet(listener);
 	stop_listening(listener);
-	close(connection);
+	if (blind)
+		kill(p.pid, SIGSTOP);
+	else
+		close(connection);
 	close_input(&p);
+	while (children_of(p.pid, false) > children_of(p.pid, true) && now_ms() < until)
+		pause_ms(1);
+	if (blind)
+		close(connection);
+	kill(p.pid, SIGCONT);
+	while (children_of(p.pid, false) > 0 && now_ms() < until)
+		pause_ms(1);
+	listener = listen_as_sidecar();
+	connection = accept_and_greet(listener);
+	assert_int_equal(receive_exit(connection), 9 << 8);
+	order(connection, "done");
 	assert_int_equal(finish(&p), 9);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void a_command_that_failed_while_its_sidecar_was_restarted_is_reported(void **state)
+{
+	(void)state;
+	expect_report_after_restart(false);
+}
+
+static void so_is_a_command_that_the_launcher_sees_end_before_the_sidecar(void **state)
+{
+	(void)state;
+	expect_report_after_restart(true);
 }
 
 static void a_sidecar_that_vanishes_is_looked_for_again(void **state)
@@ -1646,11 +1681,10 @@ static void order_watch(int fd, pid_t pid, unsigned long long start)
 	order(fd, text);
 }
 
-static void a_grandchild_that_is_watched_is_told_of_before_the_exit(void **state)
+static void a_watched_grandchild_is_reported_before_the_exit(void **state)
 {
-	/* Its parent takes its time to reap it, as `ray start` does: a shell that waits for a program reaps all its children. */
-	static const char script[] = "sleep 300 & echo $!; read x; kill -9 $!; "
-				     "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done; wait; exit 1";
+	/* Its parent takes its time to reap it, as `ray start` does: a shell that reads does not reap. */
+	static const char script[] = "sleep 300 & echo $!; read x; kill -9 $!; read y; wait; exit 1";
 	int listener = listen_as_sidecar(), connection;
 	struct process p = start(&usual, "--", "/bin/sh", "-c", script, NULL);
 	char expected[40];
@@ -1663,9 +1697,10 @@ static void a_grandchild_that_is_watched_is_told_of_before_the_exit(void **state
 	order_watch(connection, pid, start_of(pid) + 1);
 	snprintf(expected, sizeof(expected), "unwatched %d %d", (int)pid, ESRCH);
 	assert_string_equal(receive_text(connection), expected);
-	close_input(&p);
+	assert_int_equal(write(p.in, "x\n", 2), 2);
 	snprintf(expected, sizeof(expected), "ended %d 9 ", (int)pid);
 	assert_memory_equal(receive_text(connection), expected, strlen(expected));
+	close_input(&p);
 	assert_int_equal(receive_exit(connection), 1 << 8);
 	order(connection, "done");
 	assert_int_equal(finish(&p), 1);
@@ -2261,10 +2296,12 @@ int main(void)
 		cmocka_unit_test(hello_is_sent_before_the_command_can_kill_its_launcher),
 		cmocka_unit_test(a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it),
 		cmocka_unit_test(a_sidecar_that_comes_late_is_found),
-		cmocka_unit_test(a_command_that_failed_before_its_sidecar_came_is_told_all_the_same),
-		cmocka_unit_test(a_sidecar_that_never_comes_is_waited_for_no_longer_than_said),
+		cmocka_unit_test(a_command_that_failed_before_its_sidecar_came_is_reported),
+		cmocka_unit_test(the_wait_for_a_sidecar_that_never_comes_ends_in_time),
 		cmocka_unit_test(sigterm_ends_the_wait_for_a_sidecar),
-		cmocka_unit_test(neither_success_nor_a_sidecar_that_left_is_waited_for),
+		cmocka_unit_test(success_is_not_waited_for),
+		cmocka_unit_test(a_command_that_failed_while_its_sidecar_was_restarted_is_reported),
+		cmocka_unit_test(so_is_a_command_that_the_launcher_sees_end_before_the_sidecar),
 		cmocka_unit_test(a_sidecar_that_vanishes_is_looked_for_again),
 		cmocka_unit_test(a_sidecar_that_vanishes_after_the_end_does_not_hold_the_container),
 		cmocka_unit_test(the_wait_status_reaches_the_sidecar_raw),
@@ -2285,7 +2322,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_sidecar_does_not_hold_the_container),
 		cmocka_unit_test(a_socket_path_that_is_no_socket_is_as_good_as_none),
 		cmocka_unit_test(without_a_free_descriptor_the_command_runs_all_the_same),
-		cmocka_unit_test(a_grandchild_that_is_watched_is_told_of_before_the_exit),
+		cmocka_unit_test(a_watched_grandchild_is_reported_before_the_exit),
 		cmocka_unit_test(a_sidecar_that_orders_a_million_watches_harms_nobody),
 		cmocka_unit_test(a_hook_runs_in_the_container_with_its_output_to_the_sidecar),
 		cmocka_unit_test(a_hook_gets_no_descriptor_of_the_launcher),

@@ -121,14 +121,19 @@ check "restore leaves what is not ours" "$node" restore
 check "as it is" pattern_is core
 
 # What cannot be kept
-for value in '@/run/socket' 'a core' "|/bin/false $(printf '%080d' 1)"; do
+for value in 'a core' "|/bin/false $(printf '%080d' 1)" '@/run/socket' '@@/run/systemd/coredump-kernel'; do
 	echo "$value" >$pattern
 	start_agent
 	check "\"$value\" is left alone" wait_until agent_says 'stay as they are'
 	check "\"$value\" stands as before" pattern_is "$value"
-	stop_agent
+	[ "$value" = '@@/run/systemd/coredump-kernel' ] || stop_agent
 done
+# The way out of the last one, while the agent runs
 echo "$pipe" >$pattern
+check "a pattern that can be kept is taken over in its place" wait_until took_over
+check "with what is there now" pattern_is "|$handler %P %s %c %d $pipe"
+stop_agent
+check "and is given back" pattern_is "$pipe"
 mkdir "$work/noexec"
 mount -t tmpfs -o noexec,mode=755 tmpfs "$work/noexec"
 start_agent --directory "$work/noexec"

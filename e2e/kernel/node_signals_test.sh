@@ -115,7 +115,7 @@ idle='while :; do sleep 1; done'
 start_ray "$idle"
 kill -9 "$command_pid"
 end_pod "without an agent"
-check "without an agent nobody is named" says 'kill -9, sender unknown'
+check "without an agent nobody is named" says 'not by the OOM killer: sender unknown'
 
 start_agent
 

@@ -97,7 +97,7 @@ struct run {
 	int64_t limit;
 	int exit_code;
 	int64_t duration_ms;
-	struct strbuf said; /* its stderr */
+	struct strbuf errors; /* its stderr */
 	char bundle[PATH_MAX];
 	char reason[REASON_MAX]; /* of its failure, "" while there is none */
 };
@@ -162,7 +162,7 @@ static bool finish(struct run *r, pid_t pid, int fd)
 		n = read(fd, chunk, sizeof(chunk));
 		if (n <= 0)
 			break;
-		strbuf_add(&r->said, chunk, (size_t)n);
+		strbuf_add(&r->errors, chunk, (size_t)n);
 	}
 	if (waitpid(pid, &status, 0) != pid)
 		return wrong(r, "waitpid: %s", strerror(errno));
@@ -197,7 +197,7 @@ static bool execute(struct run *r)
 static bool find_bundle(struct run *r)
 {
 	static const char mark[] = "afterglow: bundle ";
-	const char *text = strbuf_str(&r->said), *line = text + r->said.len;
+	const char *text = strbuf_str(&r->errors), *line = text + r->errors.len;
 	size_t len;
 
 	if (line == text || line[-1] != '\n')
@@ -373,7 +373,7 @@ static void remove_tree(const char *path)
 
 static void run_once(const struct loop *loop, const struct death *death, unsigned int index, struct tally *t)
 {
-	struct run r = { .loop = loop, .death = death, .index = index, .said = STRBUF_INIT(1 << 20) };
+	struct run r = { .loop = loop, .death = death, .index = index, .errors = STRBUF_INIT(1 << 20) };
 
 	/* Differs from run to run, so that no constant passes. */
 	r.limit = (16 + index % 7 * 4) * MIB;
@@ -386,12 +386,12 @@ static void run_once(const struct loop *loop, const struct death *death, unsigne
 		printf("FAIL #%u, %s: %s\n", index, death->what, r.reason);
 		if (r.bundle[0])
 			printf("     kept: %s\n", r.bundle);
-		printf("     %.2000s\n", strbuf_str(&r.said));
+		printf("     %.2000s\n", strbuf_str(&r.errors));
 		fflush(stdout);
 	}
 	t->duration_ms_sum += r.duration_ms;
 	t->duration_ms_max = MAX(t->duration_ms_max, r.duration_ms);
-	strbuf_release(&r.said);
+	strbuf_release(&r.errors);
 }
 
 /* The loop */

@@ -82,7 +82,7 @@ reported() { grep -q '"event":"ended"' "$work/err"; }
 # The OOM killer is to take the hog, and neither the launcher nor the sidecar.
 oom_spares_us
 leak="exec sh -c '$as_victim $hog 200M --rate 200M'"
-isolate='node=$own/ray_node_0a1b
+isolate='node=$own/ray-node_0a1b
 mkdir -p "$node/system/leaf" "$node/user/workers" "$node/user/non-ray"
 while read -r pid; do echo "$pid" >"$node/user/non-ray/cgroup.procs"; done <"$own/cgroup.procs"
 for part in "$own" "$node" "$node/system" "$node/user"; do hand_down "$part"; done
@@ -145,13 +145,13 @@ check "v$version, isolation in a privileged container: its limit is told" \
 # With Ray's default for its path these are at the top of the machine's hierarchy instead, outside of the pod.
 make_pod systemd
 set_limit "$ray" 300M
-mkdir -p "$around/ray_node_0a1b/user"
-hand_down "$around/ray_node_0a1b"
-set_limit "$around/ray_node_0a1b/user" 24M
-hand_down "$around/ray_node_0a1b/user"
-mkdir "$around/ray_node_0a1b/user/workers"
+mkdir -p "$around/ray-node_0a1b/user"
+hand_down "$around/ray-node_0a1b"
+set_limit "$around/ray-node_0a1b/user" 24M
+hand_down "$around/ray-node_0a1b/user"
+mkdir "$around/ray-node_0a1b/user/workers"
 start_sidecar --pid
-run_ray "echo 0 >$around/ray_node_0a1b/user/workers/cgroup.procs
+run_ray "echo 0 >$around/ray-node_0a1b/user/workers/cgroup.procs
 exec sh -c '$as_victim $hog 200M --rate 50M'" --memory host --pid
 check "v$version, isolation outside of the pod: an OOM kill is seen" says 'class KernelOOM'
 check "v$version, isolation outside of the pod: its limit is told" says 'reached its memory limit of 24.0 MiB'

@@ -12,6 +12,8 @@
 # AFTERGLOW_CACHE       where the kernel is kept (default ~/.cache/afterglow)
 # AFTERGLOW_KERNEL      the Debian package (default: what linux-image-cloud-amd64 depends on)
 # AFTERGLOW_BUILD       the build directory to take along (default build)
+# AFTERGLOW_VM_ARCH     arm64: another machine than this one. Kernel and busybox are in build/arm64/machine, libraries in
+#                       build/arm64/sysroot (tools/sysroot.sh); the build directory is build/arm64 then
 # AFTERGLOW_VM_FILES    more files and directories to take along, separated by blanks: their paths below this directory
 # AFTERGLOW_VM_ROOT     a directory of which all is put into the machine's root directory
 # AFTERGLOW_VM_MEMORY   in MiB (default 512)
@@ -22,7 +24,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}/vm
-build=${AFTERGLOW_BUILD:-build}
+arch=${AFTERGLOW_VM_ARCH:-}
+build=${AFTERGLOW_BUILD:-build${arch:+/$arch}}
 [ "$#" -gt 0 ] || set -- sh -c 'echo "hello from Linux $(uname -r)"; cat /sys/fs/cgroup/cgroup.controllers'
 
 # The kernel: unpacked, not installed.
@@ -36,33 +39,56 @@ fetch_kernel() {
 	rm -rf "$download"
 }
 
-mkdir -p "$cache"
-# Machines that begin side by side fetch it once.
-exec 8>"$cache/lock"
-flock 8
-package=${AFTERGLOW_KERNEL:-}
-if [ -z "$package" ]; then
-	# What is there serves; apt is asked only the first time.
-	newest=$(find "$cache" -maxdepth 1 -name 'linux-image-6.1.*' -printf '%f\n' | sort -V | tail -n 1)
-	package=${newest:-$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }')}
-fi
-[ -s "$cache/$package" ] || fetch_kernel "$package"
-exec 8>&-
+find_kernel() {
+	mkdir -p "$cache"
+	# Machines that begin side by side fetch it once.
+	exec 8>"$cache/lock"
+	flock 8
+	package=${AFTERGLOW_KERNEL:-}
+	if [ -z "$package" ]; then
+		# What is there serves; apt is asked only the first time.
+		newest=$(find "$cache" -maxdepth 1 -name 'linux-image-6.1.*' -printf '%f\n' | sort -V | tail -n 1)
+		package=${newest:-$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }')}
+	fi
+	[ -s "$cache/$package" ] || fetch_kernel "$package"
+	exec 8>&-
+	kernel=$cache/$package busybox=$(command -v busybox)
+}
+
+# Serial lines of the command: one that the kernel's console has not.
+case $arch in
+'')
+	find_kernel
+	machine=(qemu-system-x86_64 -cpu max) console=ttyS0 output=ttyS1 status_line=ttyS2
+	lines=(-serial chardev:out -serial chardev:status)
+	;;
+arm64)
+	kernel=$(echo build/arm64/machine/boot/vmlinuz-*) busybox=build/arm64/machine/bin/busybox
+	machine=(qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on) console=ttyAMA0 output=ttyS0 status_line=ttyS1
+	lines=(-device pci-serial,chardev=out -device pci-serial,chardev=status)
+	;;
+*) echo "vm.sh: no machine for $arch" >&2 && exit 2 ;;
+esac
 
 # The initramfs: busybox, the programs in build/ and the libraries they name.
 work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-vm.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,etc,afterglow/build/test}
-cp "$(command -v busybox)" "$root/bin/busybox"
+cp "$busybox" "$root/bin/busybox"
 ln -s bin "$root/sbin"
 echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 
+sysroot=
+[ -z "$arch" ] || sysroot=$PWD/build/$arch/sysroot
+libraries_of() { # PROGRAM
+	if [ -z "$arch" ]; then ldd "$1" 2>/dev/null | grep -o '/[^ ]*' || true; else tools/elf-libraries.sh aarch64-linux-gnu "$sysroot" "$1"; fi
+}
 take() { # PROGRAM TARGET: with its libraries, each where its loader looks for it
 	local library
 	cp "$1" "$root/$2"
-	for library in $(ldd "$1" 2>/dev/null | grep -o '/[^ ]*' || true); do
-		[ -e "$root$library" ] || install -D "$library" "$root$library"
+	for library in $(libraries_of "$1"); do
+		[ -e "$root$library" ] || install -D "$sysroot$library" "$root$library"
 	done
 }
 for program in "$build"/afterglow-launch "$build"/afterglow-sidecar "$build"/afterglow-ship "$build"/afterglow-pack "$build"/afterglow-unwind "$build"/afterglow-node; do
@@ -93,15 +119,16 @@ mount -t tmpfs tmpfs /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo '+memory +pids' >/sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up
-stty -F /dev/ttyS1 raw -echo
+stty -F /dev/OUTPUT raw -echo
 cd /afterglow
-setsid sh /command </dev/null >/dev/ttyS1 2>&1
+setsid sh /command </dev/null >/dev/OUTPUT 2>&1
 status=$?
-stty -F /dev/ttyS2 raw -echo
-echo "exit $status" >/dev/ttyS2
+stty -F /dev/STATUS raw -echo
+echo "exit $status" >/dev/STATUS
 sleep 0.2
 poweroff -f
 END
+sed -i "s,/dev/OUTPUT,/dev/$output,; s,/dev/STATUS,/dev/$status_line," "$root/init"
 chmod 755 "$root/init"
 {
 	echo 'export AFTERGLOW_IN_VM=1'
@@ -114,12 +141,11 @@ chmod 755 "$root/init"
 # no_timer_check: on a busy host the emulated timer may miss the few ticks that the kernel wants to see, and it would panic.
 : >"$work/status"
 status=0
-timeout --foreground "${AFTERGLOW_VM_TIMEOUT:-1800}" qemu-system-x86_64 \
-	-accel tcg,thread=multi -cpu max -smp 2 -m "${AFTERGLOW_VM_MEMORY:-512}" -nodefaults -no-user-config \
-	-display none -no-reboot -kernel "$cache/$package" -initrd "$work/initramfs" \
-	-append "console=ttyS0 quiet panic=-1 cgroup_no_v1=all psi=1 no_timer_check ${AFTERGLOW_VM_APPEND:-}" \
-	-serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out \
-	-serial "file:$work/status" </dev/null || status=$?
+timeout --foreground "${AFTERGLOW_VM_TIMEOUT:-1800}" "${machine[@]}" \
+	-accel tcg,thread=multi -smp 2 -m "${AFTERGLOW_VM_MEMORY:-512}" -nodefaults -no-user-config \
+	-display none -no-reboot -kernel "$kernel" -initrd "$work/initramfs" \
+	-append "console=$console quiet panic=-1 cgroup_no_v1=all psi=1 no_timer_check ${AFTERGLOW_VM_APPEND:-}" \
+	-serial "file:$work/console" -chardev stdio,id=out,signal=off -chardev "file,id=status,path=$work/status" "${lines[@]}" </dev/null || status=$?
 if [ -n "${AFTERGLOW_VM_LOG:-}" ]; then cp "$work/console" "$AFTERGLOW_VM_LOG"; fi
 
 if read -r word code <"$work/status" && [ "$word" = exit ]; then exit "$code"; fi

@@ -26,7 +26,7 @@ remove_other_crd() {
 	kubectl get crd -l app.kubernetes.io/name=afterglow -o name | grep -qF "/$ray_crd" || return 0
 	[ -z "$(kubectl get rayclusters.ray.io --all-namespaces -o name)" ] ||
 		die "Afterglow's CRD $ray_crd is here, and RayClusters of it: delete them first"
-	kubectl delete crd "$ray_crd" --timeout=60s
+	"$root/e2e/cluster/delete-crds.sh" "$ray_crd"
 }
 
 program=$("$root/bench/operator/kuberay/build.sh" "$folder")

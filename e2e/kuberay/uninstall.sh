@@ -21,4 +21,5 @@ remove_ray() {
 ours namespace || ours crd || exit 0
 remove_ray
 kubectl delete namespace "$kuberay_namespace" --ignore-not-found --timeout=120s
-kubectl delete clusterrole,clusterrolebinding,crd -l "$kuberay_label" --timeout=120s
+kubectl delete clusterrole,clusterrolebinding -l "$kuberay_label" --timeout=120s
+"$folder/../cluster/delete-crds.sh" -l "$kuberay_label"

@@ -4,12 +4,11 @@
 # nothing is cached, nothing at all when it is built already.
 set -euo pipefail
 
-# shellcheck source=../stores/lib.sh
-. "$(dirname "$0")/../stores/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=../../tools/make_once.sh
+. "$here/../../tools/make_once.sh"
 
 compile() { # DIR
-	command -v go >/dev/null || die "Go is not installed"
 	echo "building the OpenTelemetry collector into $1"
 	cd "$here" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$1/otelcol" .
 }

@@ -8,26 +8,14 @@
 export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
+# shellcheck source=../../tools/make_once.sh
+. "$here/../../tools/make_once.sh"
 # Where the servers listen: loopback, or the address of a bridge for pods.
 address=${AFTERGLOW_STORE_ADDRESS:-127.0.0.1}
 
 die() {
 	printf '%s: %s\n' "$(basename "$0")" "$*" >&2
 	exit 1
-}
-
-# make_once DIR COMMAND...: COMMAND fills DIR, unless it is full already; one at a time.
-make_once() {
-	local dir=$1
-	shift
-	[ ! -e "$dir/complete" ] || return 0
-	mkdir -p "$dir"
-	(
-		flock 8
-		[ ! -e "$dir/complete" ] || exit 0
-		"$@" "$dir" >&2 && : >"$dir/complete"
-	) 8>"$dir.lock"
 }
 
 # free_ports N: as many ports that nobody uses now. Below the range from which the kernel gives ports to clients, so that

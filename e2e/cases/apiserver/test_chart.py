@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 
@@ -17,10 +18,10 @@ from apiserver.test_raycluster_features import end_job, gone
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-def template(plane, *args):
+def template(plane, *args, chart=ROOT / "charts/afterglow"):
     """Runs `helm template`."""
-    return subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--kube-version", "1.34.0",
-                           *args], capture_output=True, text=True, check=False)
+    return subprocess.run([plane.bin / "helm", "template", "afterglow", chart, "--kube-version", "1.34.0", *args],
+                          capture_output=True, text=True, check=False)
 
 
 def rendered(plane, *values, namespace="afterglow-system"):
@@ -468,6 +469,17 @@ def test_the_charts_test_asks_the_operator_whether_it_is_ready(plane, operator, 
                 connection.recv(4096)
                 connection.sendall(answer.encode())
         assert waiting.communicate(timeout=60)[0] == "ok\n" and waiting.returncode == 0
+
+
+def test_the_archive_of_a_release_is_the_chart(plane, tmp_path):
+    archives = [tmp_path / name for name in ("one.tgz", "two.tgz")]
+    for archive in archives:
+        subprocess.run([ROOT / "tools/chart_archive.sh", archive], env={**os.environ, "SOURCE_DATE_EPOCH": "1"}, check=True)
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    values = [part for value in EVERYTHING for part in ("--set", value)]
+    from_archive, from_folder = (template(plane, *values, chart=chart) for chart in (archives[0], ROOT / "charts/afterglow"))
+    assert from_archive.returncode == 0, from_archive.stderr
+    assert from_archive.stdout == from_folder.stdout
 
 
 @pytest.mark.parametrize("value, place", [

@@ -117,7 +117,7 @@ def leaves(node, path, known):
             yield field, child
 
 
-WORDS = {"MEMORY_MODE": ["Apply", "Warn", "Off"], "CORE_DUMPS": ["Summary", "Off", "Full"], "STORE_TYPE": ["claim", "s3", "webhdfs"]}
+WORDS = {"MEMORY_MODE": ["Apply", "Warn", "Off"], "CORE_DUMPS": ["Summary", "Off", "Full"], "STORE_TYPE": ["claim", "s3", "azure", "webhdfs"]}
 
 
 def check_field(field, node, kind, low, high, wants):

@@ -116,6 +116,31 @@ def test_a_failure_arrives_with_its_attributes_and_a_restart_sends_it_no_second_
     assert "secret-of-the-test" not in first.text() + next_one.text()
 
 
+def test_only_the_leader_exports_and_the_next_leader_goes_on_without_what_was_sent(collect, start, api, make, kubelet):
+    port = free_port()
+    collector = collect(port)
+    options = ["--otlp-endpoint", f"http://127.0.0.1:{port}", "--leader-elect", "--lease-namespace", api.namespace]
+    leader = start(*options)
+    wait_for("the leader", lambda: leader.metric("leader_election_master_status") == 1)
+    standby = start(*options)
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    (first,) = kill(cluster, kubelet, worker)
+    collector.wait_records(first)
+    wait_for("the answer", lambda: leader.metric("afterglow_otlp_records_total", result="sent") == 1)
+    # The standby has seen the failure, too, and that it is written.
+    wait_for("the standby's copy", lambda: standby.metric("afterglow_watch_objects", resource="rayfailures") == 1)
+    wait_for("nothing to write", lambda: standby.metric("afterglow_failures_pending") == 0)
+    assert standby.metric("afterglow_otlp_records_waiting") == 0 and standby.metric("leader_election_master_status") == 0
+    assert leader.stop() == 0
+    # Nobody leads at this moment, perhaps; the standby finds the death when it does.
+    (second,) = set(kill(cluster, kubelet, worker, 2)) - {first}
+    collector.wait_records(second)
+    wait_for("the answer", lambda: standby.metric("afterglow_otlp_records_total", result="sent") == 1)
+    assert standby.metric("afterglow_otlp_records_waiting") == 0
+    assert [a["afterglow.failure"] for _, _, a in collector.records()] == [first, second]
+
+
 def test_a_collector_that_is_down_at_first_gets_the_failure_later(collect, start, make, kubelet):
     port = free_port()
     operator = start("--otlp-endpoint", f"http://127.0.0.1:{port}")

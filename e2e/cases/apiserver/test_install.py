@@ -2,16 +2,22 @@
 """helm install, upgrade, rollback and uninstall, also beside other releases and KubeRay."""
 
 import base64
+import concurrent.futures
+import datetime
 import json
 import os
 import subprocess
 
 import pytest
+import yaml
 
 from conftest import PATIENCE, wait_for
-from apiserver.conftest import ROOT, Operators, group, ray_cluster
+from apiserver.conftest import BUILD, ROOT, Operators, group, ray_cluster
 from apiserver.control_plane import ControlPlane
+from apiserver.crds import delete_crds
 
+# The Job that upgrades the CRDs of another release, and everything that it needs, have this name and this label.
+CRDS_JOB, CRDS_LABEL = "afterglow-crds-hook", "app.kubernetes.io/name=afterglow-crds"
 OURS = ["clusterraypolicies.afterglow.dev", "rayfailures.afterglow.dev", "raypolicies.afterglow.dev"]
 CRDS = sorted(["rayclusters.ray.io", *OURS])  # of an Afterglow that makes the pods of RayClusters
 MANAGING = "manageRayClusters=true"
@@ -45,6 +51,52 @@ class Helm:
         result = self.install(*args, **kwargs)
         assert result.returncode == 0, result.stderr
         return result.stdout
+
+    def install_with_job(self, release, namespace, *values, look=lambda: None):
+        """An installation that upgrades CRDs of another release. look() is called while the Job's rights are there."""
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            job = pool.submit(self.run_job, namespace, look)
+            # On a busy machine the Job may need more than the five minutes that Helm gives it.
+            said = self.must_install(release, namespace, *values, options=("--timeout", "20m"))
+            job.result()
+        return said
+
+    def run_job(self, namespace, look):
+        """In place of controllers and kubelet: the program of the Job, as its service account, and then the Job's status."""
+        api = self.plane.api().within(namespace)
+        job = wait_for("the Job", lambda: api.get("jobs", CRDS_JOB), timeout=120)
+        spec = job["spec"]["template"]["spec"]
+        directory = self.plane.directory / f"crds-{namespace}"
+        directory.mkdir(exist_ok=True)
+        for name, text in api.get("configmaps", spec["volumes"][0]["configMap"]["name"])["data"].items():
+            (directory / name).write_text(text)
+        token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+                           spec["serviceAccountName"], "token")["status"]["token"]
+        # The API server hears of new rights by a watch.
+        wait_for("the rights", lambda: self.may("patch", "rayfailures.afterglow.dev", f"{namespace}:{CRDS_JOB}"))
+        look()
+        mount = spec["containers"][0]["volumeMounts"][0]["mountPath"]
+        arguments = [str(directory) if a == mount else a for a in spec["containers"][0]["args"]]
+        config = self.plane.kubeconfig(f"job-{namespace}", credentials={"token": token})
+        result, again = (subprocess.run([BUILD / "afterglow-operator", "--kubeconfig", config, *arguments], capture_output=True,
+                                        text=True, check=False, timeout=120 * PATIENCE) for _ in range(2))
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        ends = ("SuccessCriteriaMet", "Complete") if result.returncode == 0 else ("FailureTarget", "Failed")
+        status = {"startTime": now, "conditions": [{"type": end, "status": "True", "lastTransitionTime": now} for end in ends]}
+        api.patch("jobs", CRDS_JOB, {"status": {**status, **({} if result.returncode else {"completionTime": now})}}, "status")
+        assert result.returncode == 0, result.stderr
+        # What the API server stored is what the Job wrote, without defaults of the API server.
+        assert again.stderr.count("it is up to date") == len(list(directory.iterdir())), again.stderr
+
+    def may(self, verb, crd, service_account):
+        command = [self.plane.bin / "kubectl", "--kubeconfig", self.plane.kubeconfig("test"), "auth", "can-i", verb,
+                   f"customresourcedefinitions.apiextensions.k8s.io/{crd}", "--as", f"system:serviceaccount:{service_account}"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == "yes"
+
+    def fields(self, crd):
+        """The properties below spec that the installed CRD has."""
+        versions = self.api.get("customresourcedefinitions", crd)["spec"]["versions"]
+        return set(versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"])
 
     def uninstall(self, release, namespace):
         assert self.run("uninstall", release, "--namespace", namespace).returncode == 0
@@ -80,10 +132,7 @@ def helm(fresh_plane):
         for namespace in ("one", "two", "afterglow-system"):
             made.run("uninstall", release, "--namespace", namespace)
     fresh_plane.kubectl("delete", "deployments", "-A", "--all")
-    # kubectl would wait for as long as it takes.
-    fresh_plane.kubectl("delete", "crd", "--all", "--wait=false")
-    # On a busy machine the server has been seen to need five minutes for that.
-    wait_for("the kinds to go", lambda: not made.crds(), timeout=300)
+    delete_crds(made.api, made.crds())
 
 
 def test_what_helm_uninstall_leaves_is_the_kinds_and_what_is_of_them(helm):
@@ -121,7 +170,7 @@ def test_beside_kuberay_the_operator_is_ready_before_kuberays_kinds_are_there(he
         helm.plane.kubectl("apply", "-f", str(ROOT / "charts/afterglow/files/crds/ray.io_rayclusters.yaml"))
         wait_for("the RayClusters", lambda: "rayclusters: synced" in operator.http("/readyz")[1], timeout=90)
         # One that is to make their pods does nothing without them.
-        helm.plane.kubectl("delete", "crd", "rayclusters.ray.io")
+        delete_crds(helm.api, ["rayclusters.ray.io"])
         managing = operators(ready=False)
         wait_for("the answer", lambda: "rayclusters: not synced: " in managing.http("/readyz")[1])
         assert managing.http("/readyz")[0] == 503
@@ -199,6 +248,112 @@ def test_a_release_of_the_former_chart_is_upgraded_rolled_back_and_upgraded_agai
     wait_for_all()
     # What the old CRD does not know is not shown while it is in force, and not lost as long as nobody writes the object.
     wait_for("the new field", lambda: default.get("rayfailures", "new")["spec"].get("signature") == signature)
+
+
+def test_crds_that_an_uninstalled_release_left_are_upgraded_by_another_and_nothing_is_lost(helm):
+    default, failures = helm.api.within("default"), "rayfailures.afterglow.dev"
+    helm.must_install("former", "one", MANAGING, chart=FORMER_CHART)
+    wait_for("RayFailures", lambda: default.create("rayfailures", failure("old")))
+    wait_for("RayClusters", lambda: default.create("rayclusters", ray_cluster("demo", group("small", 1))))
+    helm.uninstall("former", "one")
+
+    said = helm.must_install("afterglow", "afterglow-system", MANAGING, "crds.upgrade=false")
+    assert f"CRD {failures} belongs to release former in namespace one: this release neither upgrades nor removes it." in said
+    assert "signature" not in helm.fields(failures)
+    helm.uninstall("afterglow", "afterglow-system")
+
+    def look():
+        job = "afterglow-system:" + CRDS_JOB
+        assert helm.may("get", failures, job) and helm.may("patch", "rayclusters.ray.io", job)
+        assert not helm.may("patch", "raypolicies.afterglow.dev", job) and not helm.may("delete", failures, job)
+        assert not helm.may("patch", failures, "afterglow-system:afterglow")
+        spec = helm.api.within("afterglow-system").get("jobs", CRDS_JOB)["spec"]
+        assert (spec["activeDeadlineSeconds"], spec["ttlSecondsAfterFinished"]) == (240, 86400)
+        pod = spec["template"]
+        assert pod["metadata"]["labels"].items() >= {"team": "ml", "sidecar.istio.io/inject": "false"}.items()
+        assert pod["metadata"]["annotations"] == {"linkerd.io/inject": "disabled"}
+        (term,) = pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert term["topologyKey"] == "zone"
+    said = helm.install_with_job(
+        "afterglow", "afterglow-system", MANAGING, "podLabels.team=ml",
+        "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey=zone", look=look)
+    assert f"CRD {failures} belongs to release former in namespace one. A Job of this release upgrades it before" in said
+    assert helm.crds() == CRDS
+    for crd in CRDS:
+        wanted = next(path for path in (ROOT / "crds").glob("*.yaml") if path.stem == "_".join(crd.split(".", 1)[::-1]))
+        schema = yaml.safe_load(wanted.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        assert helm.fields(crd) == set(schema["properties"]["spec"]["properties"]), crd
+    for plural, name in (("rayfailures", "old"), ("rayclusters", "demo")):
+        wait_for(plural, lambda p=plural, n=name: [o["metadata"]["name"] for o in default.items(p)] == [n])
+    # What made it is gone.
+    assert helm.plane.kubectl("get", "-A", "-o", "name", "-l", CRDS_LABEL,
+                              "jobs,configmaps,serviceaccounts,clusterroles,clusterrolebindings") == ""
+
+    # There is nothing more to do: without a Job, which nobody would run here.
+    assert f"CRD {failures} belongs to release former in namespace one and is up to date." in helm.must_install(
+        "afterglow", "afterglow-system", MANAGING, "logLevel=debug")
+    rollback = helm.run("rollback", "afterglow", "1", "--namespace", "afterglow-system")
+    assert rollback.returncode == 0, rollback.stderr
+    assert "signature" in helm.fields(failures)
+
+
+def test_crds_of_which_their_owner_put_an_older_version_back_are_upgraded_again(helm):
+    failures = "rayfailures.afterglow.dev"
+    helm.must_install("former", "one", "watchNamespace=one", chart=FORMER_CHART)
+    helm.install_with_job("afterglow", "two", "watchNamespace=two")
+    assert "signature" in helm.fields(failures)
+    # The former chart does not know the annotation with the digest of the spec, and so Helm leaves it.
+    helm.must_install("former", "one", "watchNamespace=one", "logLevel=debug", chart=FORMER_CHART)
+    assert "signature" not in helm.fields(failures)
+    helm.install_with_job("afterglow", "two", "watchNamespace=two", "logLevel=debug")
+    assert "signature" in helm.fields(failures)
+
+
+def test_crds_that_a_release_left_are_upgraded_when_it_is_installed_again(helm):
+    helm.must_install("afterglow", "afterglow-system", chart=FORMER_CHART)
+    assert "signature" not in helm.fields("rayfailures.afterglow.dev")
+    helm.uninstall("afterglow", "afterglow-system")
+    helm.must_install("afterglow", "afterglow-system")
+    assert "signature" in helm.fields("rayfailures.afterglow.dev")
+
+
+def test_no_release_takes_fields_from_a_crd_of_a_newer_version(helm, tmp_path):
+    failures = "rayfailures.afterglow.dev"
+    helm.must_install("afterglow", "one", "watchNamespace=one")
+    newer = {"metadata": {"labels": {"app.kubernetes.io/version": "9.1.0"}, "annotations": {"afterglow.dev/spec-sha256": "of 9.1"}},
+             "spec": {"versions": helm.api.get("customresourcedefinitions", failures)["spec"]["versions"]}}
+    properties = newer["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    properties["future"] = {"type": "string"}
+    helm.api.patch("customresourcedefinitions", failures, newer)
+
+    said = helm.must_install("afterglow", "one", "watchNamespace=one", "logLevel=debug")
+    note = f"CRD {failures} is of version 9.1.0, which is newer than this chart, and stays as it is."
+    assert note in said
+    # The version of a chart that a pipeline built may be the name of a commit.
+    packed = helm.run("package", str(ROOT / "charts/afterglow"), "--app-version", "main-abc123", "--destination", str(tmp_path))
+    assert packed.returncode == 0, packed.stderr
+    (chart,) = tmp_path.iterdir()
+    assert note in helm.must_install("afterglow", "one", "watchNamespace=one", chart=chart, options=("--dry-run=server",))
+    helm.plane.kubectl("create", "namespace", "three")
+    said = helm.must_install("afterglow", "afterglow-system", "watchNamespace=three")
+    assert f"CRD {failures} belongs to release afterglow in namespace one and is of version 9.1.0" in said
+    after = helm.api.get("customresourcedefinitions", failures)
+    assert "future" in helm.fields(failures)
+    assert after["metadata"]["labels"]["app.kubernetes.io/version"] == "9.1.0"
+    assert after["metadata"]["annotations"]["afterglow.dev/spec-sha256"] == "of 9.1"
+
+
+def test_kuberays_crd_stays_kuberays(helm):
+    name = "rayclusters.ray.io"
+    helm.plane.kubectl("apply", "-f", str(ROOT / "crds/ray.io_rayclusters.yaml"))
+    helm.api.patch("customresourcedefinitions", name, {"metadata": {
+        "labels": {"helm.sh/chart": "kuberay-operator-1.6.2", "app.kubernetes.io/version": "0.0.1"},
+        "annotations": {"meta.helm.sh/release-name": "kuberay", "meta.helm.sh/release-namespace": "default"}}})
+    before = helm.api.get("customresourcedefinitions", name)
+    said = helm.must_install("afterglow", "afterglow-system", MANAGING)
+    assert f"CRD {name} belongs to release kuberay in namespace default: this release neither upgrades nor removes it." in said
+    after = helm.api.get("customresourcedefinitions", name)
+    assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
 
 
 def test_two_releases_with_a_namespace_each_live_side_by_side(helm):

@@ -178,6 +178,54 @@ def test_ends_that_the_status_has_forgotten_while_nobody_looked_are_failures_onc
                 if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) == 4
 
 
+def test_ends_that_nobody_saw_are_one_failure_that_says_so(operator, start, worker, record, api, plane, kubelet):
+    sidecar = record(worker)
+    operator.stop(signal.SIGKILL)
+    # An hour ago, so that nothing can still be reported: three ends are forgotten, and the status shows the fourth.
+    states = [running(worker, c["name"], 4 if c["name"] == "ray-worker" else 0) for c in worker["spec"]["containers"]]
+    states[0]["lastState"] = ended(worker, "ray-worker", 3, 7)
+    body = status(worker, "Running", states, True)
+    body["status"].update(podIP=sidecar.address, podIPs=[{"ip": sidecar.address}])
+    api.patch("pods", worker["metadata"]["name"], body, "status")
+    operator = start()
+    found = {f["spec"]["restartCount"]: f["spec"] for f in wait_failures(api, worker, 2)}
+    assert (found[3]["class"], found[3]["exitCode"]) == ("ApplicationError", 7)
+    assert (found[2]["class"], found[2]["confidence"], "exitCode" in found[2]) == ("Unknown", "unknown", False)
+    assert "ended 3 times" in found[2]["verdict"]
+    assert any("exit codes" in m["what"] for m in found[2]["missing"])
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    wait_for("the next question", lambda: operator.metric(POLLS, result="changed") >= 1)
+    settle(operator, api, kubelet)
+    assert len(failures_of(api, worker)) == 2
+    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create")
+                if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) == 2
+
+
+def test_an_end_while_the_sidecar_was_away_is_recorded_once_though_it_reports_it_later(
+        operator, worker, record, api, kubelet, tmp_path):
+    sidecar = record(worker, "--reconnect", "1")
+    sidecar.launch("bash", "-c", f"until [ -e {tmp_path}/away ]; do sleep 0.1; done; exit 11")
+    sidecar.daemon.stop(signal.SIGKILL)
+    (tmp_path / "away").touch()
+    assert sidecar.launcher.process.wait(120) == 11
+    now = datetime.datetime.now(datetime.timezone.utc)
+    restarted(kubelet, worker, sidecar.address, {"exitCode": 11, "endedAt": now.isoformat()}, 1)
+    (failure,) = wait_failures(api, worker, 1)
+    assert (failure["spec"]["class"], failure["spec"]["exitCode"]) == ("ApplicationError", 11)
+    assert any("the sidecar's report" in m["what"] for m in failure["spec"]["missing"])
+    sidecar.start()
+    wait_for("its late report", lambda: any(f["class"] == "Unknown" for f in sidecar.failures()))
+    sidecar.launch("bash", "-c", "sleep 1.2; exit 12")
+    end = wait_for("exit 12", lambda: next((f for f in sidecar.failures() if f["exitCode"] == 12), None))
+    questions = operator.metric(POLLS)
+    restarted(kubelet, worker, sidecar.address, end, 2)
+    wait_for("the next question", lambda: operator.metric(POLLS) > questions)
+    wait_failures(api, worker, 2)
+    settle(operator, api, kubelet)
+    assert sorted(f["spec"]["exitCode"] for f in failures_of(api, worker)) == [11, 12]
+
+
 def test_a_hold_is_told_as_an_event_of_the_pod_once(start, worker, record, look, api, operator):
     sidecar = record(worker, "--hold-on-failure", "600")
     sidecar.launch("/bin/bash", "-c", "exit 3")

@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from conftest import wait_for
-from apiserver.api import ApiError
 from apiserver.conftest import group, install_crds, settle
+from apiserver.crds import delete_crds
 from apiserver.proxy import Proxy
 
 OOM = {"reason": "OOMKilled"}
@@ -171,7 +171,7 @@ def test_every_write_may_lose_its_answer(make, start, plane, proxy, api, kubelet
 
 
 def test_missing_crds_are_waited_for_and_named(start, plane, make, api):
-    delete_crds(plane)
+    delete_crds(plane.api(), ["rayclusters.ray.io", "rayfailures.afterglow.dev"])
     try:
         operator = start(ready=False)
         wait_for("both complaints", lambda: operator.text().count("is its CRD installed?") >= 2)
@@ -188,7 +188,7 @@ def test_missing_crds_are_waited_for_and_named(start, plane, make, api):
 def test_crds_deleted_and_made_again_under_it(start, plane, make, api, kubelet):
     operator = start()
     make("before", group("small", 1)).wait_pods(1, 1)
-    delete_crds(plane)
+    delete_crds(plane.api(), ["rayclusters.ray.io", "rayfailures.afterglow.dev"])
     try:
         wait_for("not ready", lambda: operator.http("/readyz")[0] == 503)
         # The other kinds go on.
@@ -199,17 +199,3 @@ def test_crds_deleted_and_made_again_under_it(start, plane, make, api, kubelet):
     cluster = make("after", group("small", 1))
     cluster.wait_pods(1, 1)
     settle(operator, api, kubelet)
-
-
-def delete_crds(plane):
-    api = plane.api()
-    for name in ("rayclusters.ray.io", "rayfailures.afterglow.dev"):
-        api.delete("customresourcedefinitions", name)
-
-        def gone(name=name):
-            try:
-                api.get("customresourcedefinitions", name)
-            except ApiError as error:
-                return error.status == 404
-            return False
-        wait_for("the CRD to go", gone)

@@ -51,6 +51,36 @@ def test_without_a_role_there_is_no_such_volume(plane, make, start, tmp_path):
     assert "afterglow-credentials" not in {v["name"] for v in head["spec"]["volumes"]}
 
 
+AZURE = {"store.type": "azure", "store.azure.account": "failures", "store.azure.container": "ray"}
+
+
+def test_a_container_of_azure_is_the_store_and_the_pod_keeps_what_workload_identity_needs(plane, make, start, tmp_path):
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(config(plane, **AZURE, **{"store.azure.prefix": "/pre/", "store.azure.endpoint": "https://failures.example/",
+                                                "store.credentialsSecret": "keys"}))
+    start("--config", policy)
+    workers = group("small")
+    workers["template"]["metadata"] = {"labels": {"azure.workload.identity/use": "true"}}
+    _, (worker,) = make("demo", workers).wait_pods(1, 1)
+    args = worker["spec"]["containers"][-1]["args"]
+    assert args[args.index("--store") + 1] == "azure://failures/ray/pre"
+    assert args[args.index("--store-azure-endpoint") + 1] == "https://failures.example/"
+    volumes = {v["name"]: v for v in worker["spec"]["volumes"]}
+    assert volumes["afterglow-credentials"]["secret"]["secretName"] == "keys"
+    assert worker["metadata"]["labels"]["azure.workload.identity/use"] == "true"
+
+
+@pytest.mark.parametrize("values, said", [
+    ({"store.azure.account": ""}, "store.azure.account is missing"),
+    ({"store.azure.container": ""}, "store.azure.container is missing"),
+    ({"store.azure.account": "fail-ures"}, "account"),
+    ({"store.azure.container": "a--b"}, "container"),
+])
+def test_wrong_values_of_azure_are_refused_by_their_name(plane, values, said):
+    done = template(plane, **{**AZURE, **values})
+    assert done.returncode != 0 and said in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("values, said", [
     ({"store.s3.webIdentity.roleARN": "failures"}, "roleARN"),
     ({"store.s3.webIdentity.expirySeconds": "60"}, "expirySeconds"),

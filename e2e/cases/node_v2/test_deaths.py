@@ -17,7 +17,7 @@ from node_v2.deaths import Deaths, brief, check_crash, head, says
 HOG = "python3 -c 'import time\nk=[]\nwhile True:\n    k.append(bytearray(1 << 20)); time.sleep(.05)'"
 # What Ray makes of a cgroup that it may write, and its limit for the processes of its users.
 ISOLATE = r"""
-base=/sys/fs/cgroup/ray_node_0a1b
+base=/sys/fs/cgroup/ray-node_0a1b
 mkdir -p $base/system/leaf $base/user/workers $base/user/non-ray
 for pid in $(cat /sys/fs/cgroup/cgroup.procs); do echo $pid >$base/user/non-ray/cgroup.procs; done
 for part in /sys/fs/cgroup $base $base/system $base/user; do echo +memory >$part/cgroup.subtree_control; done

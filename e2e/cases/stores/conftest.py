@@ -2,11 +2,14 @@
 """Real servers, started here and ended here."""
 
 import itertools
+import os
 import subprocess
+import urllib.parse
 
 import pytest
 
 from conftest import AtTheEnd
+from stores.azure import AzureClient, AzureStore, make_certificate
 from stores.shipping import LAUNCHERS, MIB, Bundle, DirectoryStore, HdfsStore, S3Store, read_env, write_credentials
 
 
@@ -28,9 +31,10 @@ class Server:
             capture_output=True, text=True, timeout=400, env=self.env, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        endpoint = read_env(self.directory).get("S3_ENDPOINT")
+        env = read_env(self.directory)
+        endpoint = env.get("S3_ENDPOINT") or env.get("AZURE_ENDPOINT")
         if endpoint:
-            self.port = endpoint.rsplit(":", 1)[1]
+            self.port = urllib.parse.urlsplit(endpoint).port
         return self
 
     def stop(self):
@@ -42,6 +46,28 @@ def s3_server_of_all(tmp_path_factory):
     server = Server("s3.sh", tmp_path_factory.mktemp("s3")).start()
     yield server
     server.stop()
+
+
+def start_azure(directory):
+    """A server of Azure Blob Storage with a container, and what makes requests to it."""
+    ca = make_certificate(directory)
+    env = {**os.environ, "AZURE_CERT": str(ca), "AZURE_CERT_KEY": str(directory / "key.pem")}
+    server = Server("azure.sh", directory, env=env).start()
+    client = AzureClient(read_env(directory), ca)
+    client.make_container()
+    return server, client
+
+
+@pytest.fixture(name="azure", scope="session")
+def azure_of_all(tmp_path_factory):
+    server, client = start_azure(tmp_path_factory.mktemp("azure"))
+    yield client
+    server.stop()
+
+
+@pytest.fixture(name="azure_key", scope="session")
+def azure_credentials(azure, tmp_path_factory):
+    return write_credentials(tmp_path_factory.mktemp("azure_key"), account_key=azure.key)
 
 
 @pytest.fixture(name="hdfs_server", scope="session")
@@ -82,11 +108,16 @@ def s3_store(s3_server, credentials, place):
 
 
 @pytest.fixture
+def azure_store(azure, azure_key, place):
+    return AzureStore(azure, azure_key, place)
+
+
+@pytest.fixture
 def hdfs_store(hdfs_server, place):
     return HdfsStore(hdfs_server.directory, place)
 
 
-@pytest.fixture(params=["directory", "s3", "hdfs"])
+@pytest.fixture(params=["directory", "s3", "azure", "hdfs"])
 def store(request):
     return request.getfixturevalue(f"{request.param}_store")
 
@@ -99,5 +130,5 @@ def bundle(tmp_path):
 
 @pytest.fixture
 def large(tmp_path):
-    """A bundle with a core that is uploaded to S3 in ten parts."""
+    """A bundle with a core that is uploaded to S3 and Azure in ten parts."""
     return Bundle(tmp_path / "large", core=48 * MIB - 7)

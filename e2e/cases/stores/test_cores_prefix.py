@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores below a prefix of their own, so that a lifecycle rule can remove them sooner: S3 and HDFS, and a directory refuses it."""
+"""Cores below a prefix of their own, so that a lifecycle rule can remove them sooner: S3, Azure and HDFS, and a directory refuses it."""
 
 import json
 import signal
@@ -8,18 +8,22 @@ import subprocess
 import pytest
 
 from conftest import wait_for
+from stores.azure import AzureStore
 from stores.shipping import MIB, Bundle, HdfsStore, S3Store, check_whole, command, read_back, ship, shipped
 
 PREFIX = "_cores/ray"
 CORE = "core.python.7.zst"
 
 
-@pytest.fixture(params=["s3", "hdfs"])
+@pytest.fixture(params=["s3", "azure", "hdfs"])
 def apart(request, place):
     """A store that puts cores apart, and what is there below the prefix for the same bundle."""
     if request.param == "s3":
         server, credentials = request.getfixturevalue("s3_server"), request.getfixturevalue("credentials")
         stores = [S3Store(server.directory, credentials, under) for under in (place, f"{PREFIX}/{place}")]
+    elif request.param == "azure":
+        azure, key = request.getfixturevalue("azure"), request.getfixturevalue("azure_key")
+        stores = [AzureStore(azure, key, under) for under in (place, f"{PREFIX}/{place}")]
     else:
         server = request.getfixturevalue("hdfs_server")
         stores = [HdfsStore(server.directory, under) for under in (place, f"{PREFIX}/{place}")]
@@ -149,7 +153,7 @@ def test_killed_in_the_middle_of_a_core_the_next_run_ends_it(s3_server, credenti
     assert not cores.uploads()
 
 
-@pytest.mark.parametrize("prefix, words", [("_cores", "is for a store s3:// or webhdfs://"), ("cores", "begins with '_'")])
+@pytest.mark.parametrize("prefix, words", [("_cores", "is for a store s3://, azure:// or webhdfs://"), ("cores", "begins with '_'")])
 def test_what_makes_no_sense_is_refused_in_words(directory_store, s3_store, bundle, prefix, words):
     store = directory_store if prefix == "_cores" else s3_store
     outcome = ship(store, bundle, "--cores-prefix", prefix)

@@ -241,6 +241,12 @@ def test_cloud_storage_takes_the_token_of_the_metadata_server(google, large):
     assert google.TOKEN not in outcome.stderr + str(outcome.lines)
 
 
+def test_what_is_not_signed_is_compared_with_the_manifest_before_it_is_sent(google, bundle):
+    (bundle.path / "report.txt").write_bytes(bundle.files["report.txt"].swapcase())
+    assert failed(google, bundle, env=google.env).result["kind"] == "bundle-changed"
+    assert not google.objects and not google.requests
+
+
 @pytest.mark.parametrize("status, body, kind", [(404, "", "credentials"), (503, "", "server"), (200, "{}", "protocol")])
 def test_what_the_metadata_server_answers_is_reported(google, bundle, status, body, kind):
     google.metadata.answers["GET"] = [(status, {}, body)]

@@ -16,6 +16,7 @@ from stores.shipping import MIB, Bundle, S3Store, check_whole, command, failed, 
 from stores.stand_in import StandIn
 
 SEED = int(os.environ.get("AFTERGLOW_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+CORE = "core.python.7.zst"
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
@@ -85,6 +86,45 @@ def test_killed_in_the_middle_it_sends_no_part_twice(s3_server, s3_store, large)
 def parts(store):
     """Files of parts of at least 5 MiB that the server has, other than those being written."""
     return [part for upload in store.uploads() for part in upload.iterdir() if part.name.isdigit() and part.stat().st_size]
+
+
+def rotten(bundle, at):
+    core = bytearray(bundle.files[CORE])
+    core[at] ^= 1
+    (bundle.path / CORE).write_bytes(core)
+
+
+def test_a_core_that_rots_while_it_is_sent_is_never_put_together(s3_server, s3_store, large):
+    proxy = Proxy(target(s3_server))
+    through(s3_store, proxy)
+    rotten(large, 20 * MIB)
+    outcome = failed(s3_store, large)
+    assert outcome.result["kind"] == "bundle-changed" and "is not what MANIFEST.json says" in outcome.result["error"]
+    there = s3_store.read(large)
+    assert CORE not in there and "MANIFEST.json" not in there and not s3_store.uploads()
+    # As long as it is wrong, it is read and not sent again.
+    before = proxy.sent
+    assert failed(s3_store, large).result["kind"] == "bundle-changed"
+    assert proxy.sent - before < MIB
+    (large.path / CORE).write_bytes(large.files[CORE])
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
+    assert not s3_store.uploads()
+    proxy.close()
+
+
+def test_parts_that_an_earlier_run_read_wrong_are_sent_again(s3_store, large):
+    rotten(large, MIB)
+    process = subprocess.Popen(
+        [*command(s3_store, large), "--limit-rate", "8Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for("all parts that are sent together", lambda: len(parts(s3_store)) >= 4, interval=0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    s3_store.wait_answered()
+    (large.path / CORE).write_bytes(large.files[CORE])
+    shipped(s3_store, large)
+    check_whole(s3_store, large)
 
 
 def test_an_upload_that_nobody_remembers_is_aborted(s3_store, large):

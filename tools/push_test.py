@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""images/push.sh brings the images of build/release to a registry on loopback, where a runtime finds them by their digests. cosign
+accepts what was signed there, and nothing else. `make test-push` runs it, after `make release`."""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+
+ROOT = pathlib.Path(__file__).parents[1]
+RELEASE = ROOT / "build/release"
+ACCEPT = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json"
+
+
+def program_of(script):
+    return subprocess.run([ROOT / script], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def digests():
+    return dict(line.split("@") for line in (RELEASE / "digests.txt").read_text().splitlines())
+
+
+class Push(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        server = subprocess.Popen([program_of("e2e/registry/build.sh"), "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        self.addCleanup(server.stdout.close)
+        self.host = server.stdout.readline().strip()
+        self.registry = f"{self.host}/afterglow"
+
+    def run_push(self, **env):
+        clean = {name: value for name, value in os.environ.items() if name != "COSIGN_KEY"}
+        return subprocess.run([ROOT / "images/push.sh", self.registry], env={**clean, "PUSH_INSECURE": "1", **env},
+                              capture_output=True, text=True, check=False)  # fmt: skip
+
+    def get(self, image, kind, digest):
+        request = urllib.request.Request(f"http://{self.host}/v2/afterglow/{image}/{kind}/{digest}", headers={"Accept": ACCEPT})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            data = answer.read()
+        self.assertEqual(digest, f"sha256:{hashlib.sha256(data).hexdigest()}")
+        return data
+
+    def push(self, **env):
+        done = self.run_push(**env)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return done
+
+    def test_each_image_is_there_for_both_machines_by_its_digest(self):
+        done = self.push()
+        for image, digest in digests().items():
+            self.assertIn(f"{self.registry}/{image}@{digest}\n", done.stdout)
+            index = json.loads(self.get(image, "manifests", digest))
+            self.assertEqual(["amd64", "arm64"], sorted(m["platform"]["architecture"] for m in index["manifests"]))
+            for entry in index["manifests"]:
+                manifest = json.loads(self.get(image, "manifests", entry["digest"]))
+                for blob in [manifest["config"], *manifest["layers"]]:
+                    self.assertEqual(blob["size"], len(self.get(image, "blobs", blob["digest"])))
+
+    def test_an_archive_that_is_not_the_one_of_the_release_is_refused(self):
+        wrong = self.folder / "release"
+        wrong.mkdir()
+        for archive in RELEASE.glob("*.oci.tar"):
+            (wrong / archive.name).symlink_to(archive)
+        (wrong / "digests.txt").write_text(f"afterglow-operator@sha256:{'0' * 64}\n")
+        done = self.run_push(RELEASE_DIR=str(wrong))
+        self.assertEqual(1, done.returncode)
+        self.assertIn(f"not sha256:{'0' * 64}", done.stderr)
+
+    # --- Signing ---------------------------------------------------------------------------------------------
+
+    def cosign(self, *words, code=0):
+        env = {**os.environ, "COSIGN_PASSWORD": "of the test"}
+        done = subprocess.run([program_of("tools/cosign.sh"), *words], cwd=self.folder, env=env, capture_output=True, text=True, check=False)
+        if code is not None:
+            self.assertEqual(code, done.returncode, done.stderr)
+        return done
+
+    def verify(self, key, reference):
+        words = ["verify", "--key", key, "--insecure-ignore-tlog", "--allow-http-registry", reference]
+        return self.cosign(*words, code=None).returncode == 0
+
+    def test_a_signed_image_is_accepted_by_its_key_and_by_no_other(self):
+        self.push()
+        self.cosign("generate-key-pair", "--output-key-prefix", "release")
+        self.cosign("generate-key-pair", "--output-key-prefix", "other")
+        references = [f"{self.registry}/{image}@{digest}" for image, digest in digests().items()]
+        for reference in references:
+            self.assertFalse(self.verify("release.pub", reference), "an image that nobody signed")
+        self.push(COSIGN_KEY=str(self.folder / "release.key"), COSIGN_PASSWORD="of the test")
+        for reference in references:
+            self.assertTrue(self.verify("release.pub", reference))
+            self.assertFalse(self.verify("other.pub", reference))
+        # A runtime may have resolved the index already.
+        image, digest = next(iter(digests().items()))
+        for entry in json.loads(self.get(image, "manifests", digest))["manifests"]:
+            self.assertTrue(self.verify("release.pub", f"{self.registry}/{image}@{entry['digest']}"))
+
+    def test_without_the_program_nothing_is_pushed(self):
+        done = self.run_push(COSIGN="/nonexistent/cosign", COSIGN_KEY="key")
+        self.assertEqual(1, done.returncode)
+        self.assertIn("there is no /nonexistent/cosign", done.stderr)
+        self.assertEqual("", done.stdout)
+
+
+if __name__ == "__main__":
+    if not (RELEASE / "digests.txt").exists():
+        sys.exit("push_test.py: there is no release in build/release; `make release` makes one")
+    unittest.main()
