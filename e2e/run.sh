@@ -21,13 +21,21 @@ run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
 
 venv=$(e2e/venv.sh)
 
+# Before the tests, whose patience is for what runs and not for what has to be built.
+build_stores() { # NAME...
+	local name
+	for name in "$@"; do
+		"e2e/stores/$name.sh" build
+	done
+}
+
 if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 	# The tests start etcd and kube-apiserver themselves, on free ports, and end them. A folder called operator
 	# would hide Python's module of that name.
 	cases=apiserver
 	e2e/cluster/deps.sh
 	e2e/cluster/build.sh
-	# Before the tests, which have to wait for nothing. A module proxy that did not answer may do so the second time.
+	# A module proxy that did not answer may do so the second time.
 	for build in otelcol/build.sh "chart/build.sh "{crds,flows,kube-score}; do
 		# shellcheck disable=SC2086 # a command and its argument
 		e2e/$build || e2e/$build
@@ -35,9 +43,7 @@ if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 elif [ "$suite" = stores ]; then
 	tools/apt-install.sh curl iproute2 iptables libfaketime openssl
 	make --no-print-directory deps build/afterglow-ship
-	e2e/stores/s3.sh build
-	e2e/stores/hdfs.sh build
-	e2e/stores/azure.sh build
+	build_stores s3 hdfs azure
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
 	make --no-print-directory deps all build/test/hog build/test/sidecar/report/report_html_test
@@ -68,6 +74,7 @@ else
 		;;
 	*) e2e/kuberay/uninstall.sh ;;
 	esac
+	[ "$suite" != cluster ] || build_stores s3 hdfs 9>&-
 fi
 # The cases start the machine, and end it with them.
 case $suite in
