@@ -78,13 +78,19 @@ def texts(failure):
     ("terminated", "Terminated", "certain", 143, "SIGTERM"),
     ("executable", "CommandNotExecutable", "likely", 126, "exit code 126"),
     ("full", "DiskFull", "likely", 1, "/data has 0 B left of 1.0 MiB"),
-    ("start", "StartFailure", "certain", 128, "/no/such/command"),
 ])
 def test_an_instance_that_ended_has_its_class(classes, group, failure_class, confidence, code, evidence):
     # What the first has filled is full already when the next begins.
     failure = classes.wait_failure(pod=pod_of(classes, group), restartCount=0, timeout=60)
     assert (failure["class"], failure["confidence"], failure["exitCode"]) == (failure_class, confidence, code), failure
     assert evidence in texts(failure)
+
+
+def test_a_command_that_is_not_there_is_a_start_failure(classes):
+    # The kubelet tries again within a second, and a busy one then shows nothing of the first attempt.
+    failure = classes.wait_failure(pod=pod_of(classes, "start"), timeout=60)
+    assert (failure["class"], failure["confidence"], failure["exitCode"]) == ("StartFailure", "certain", 128), failure
+    assert "/no/such/command" in texts(failure)
 
 
 @pytest.mark.parametrize("group, code", [("liveness", 143), ("startup", 137)])
