@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Which flows the chart's NetworkPolicy and those of docs/networks.md let through. Cyclonus judges, which was written to compare CNI plugins
-with the specification: it evaluates policies, and sends no packets. Nothing enforces policies in the clusters of the tests: of the
-programs that do, none is to be had with all its parts, and kube-network-policies needs the kernel's NFT_QUEUE besides.
+with the specification: it evaluates policies, and sends no packets (test_network_packets.py does). Nothing enforces policies in the
+clusters of the tests: of the programs that do, none is to be had with all its parts, and kube-network-policies needs the kernel's
+NFT_QUEUE besides.
 """
 
 import json
