@@ -25,8 +25,9 @@ def own_address():
 class PodSidecar:
     """afterglow-sidecar of a pod, and its Ray container: a raylet that only writes logs."""
 
-    def __init__(self, pod, directory, *args, address=None, port=PORT):
-        self.pod, self.directory, self.args = pod, directory, args
+    def __init__(self, pod, directory, *args, address=None, port=PORT, inside=()):
+        """inside: what runs a command in the pod's network namespace, if it has one."""
+        self.pod, self.directory, self.args, self.inside = pod, directory, args, inside
         self.address, self.port = address or own_address(), port
         self.daemon = self.launcher = None
         self.starts = 0
@@ -42,7 +43,7 @@ class PodSidecar:
         meta = self.pod["metadata"]
         env = {**os.environ, "POD_NAMESPACE": meta["namespace"], "POD_NAME": meta["name"], "POD_UID": meta["uid"],
                "AFTERGLOW_CLUSTER": meta["labels"]["ray.io/cluster"], "AFTERGLOW_STORE_NAME": "pvc:ray-failures"}
-        self.daemon = Daemon([BUILD / "afterglow-sidecar", "--socket", self.directory / "socket", "--spool",
+        self.daemon = Daemon([*self.inside, BUILD / "afterglow-sidecar", "--socket", self.directory / "socket", "--spool",
                               self.directory / "spool", "--store", self.directory / "store", "--http",
                               f"{self.address}:{self.port}", *self.args], self.directory / f"sidecar-{self.starts}.log", env)
         wait_for("the sidecar", lambda: self.failures() is not None, interval=0.05)
