@@ -10,18 +10,7 @@ set -euo pipefail
 
 region=eu-test-1 key=AKAFTERGLOWTEST secret=test/secret+key bucket=failures
 
-compile() { # DIR
-	command -v go >/dev/null || die "Go is not installed"
-	echo "building the S3 server into $1"
-	cd "$here/s3" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$1/versitygw" github.com/versity/versitygw/cmd/versitygw
-}
-
-build() {
-	local dir
-	dir=$cache/s3-$(cat "$here/s3/go.mod" "$here/s3/go.sum" | sha256sum | cut -c1-16)
-	make_once "$dir" compile
-	printf '%s\n' "$dir/versitygw"
-}
+build() { go_program s3 versitygw "$here/s3" github.com/versity/versitygw/cmd/versitygw; }
 
 start() { # DIR [PORT]
 	local dir=$1 port=${2:-} program scheme=http tls=()
