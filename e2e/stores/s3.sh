@@ -13,9 +13,9 @@ region=eu-test-1 key=AKAFTERGLOWTEST secret=test/secret+key bucket=failures
 build() { go_program s3 versitygw "$here/s3" github.com/versity/versitygw/cmd/versitygw; }
 
 start() { # DIR [PORT]
-	local dir=$1 port=${2:-} program scheme=http tls=()
+	local dir=$1 port program scheme=http tls=()
 	program=$(build)
-	if [ -z "$port" ]; then port=$(free_ports 1); fi
+	port=${2:-$(free_ports 1)}
 	if [ -n "${S3_CERT:-}" ]; then
 		scheme=https
 		tls=(--cert "$S3_CERT" --key "$S3_KEY")
@@ -23,7 +23,7 @@ start() { # DIR [PORT]
 	mkdir -p "$dir/data/$bucket"
 	ROOT_ACCESS_KEY_ID=$key ROOT_SECRET_ACCESS_KEY=$secret launch "$dir" s3 "$program" --port "$address:$port" \
 		--region "$region" --keep-alive --virtual-domain localhost "${tls[@]}" posix "$dir/data"
-	wait_for "$dir" s3 180 "port $port" bash -c ": >/dev/tcp/$address/$port"
+	wait_for_port "$dir" s3 "$port"
 	cat >"$dir/env" <<-ENV
 		S3_ENDPOINT=$scheme://$address:$port
 		S3_ACCESS_KEY_ID=$key
