@@ -11,7 +11,6 @@ BUILD ?= build$(if $(ARCH),/$(ARCH))$(if $(SANITIZE),/$(subst $(comma),-,$(SANIT
 comma := ,
 CC ?= cc
 MUSL_CC ?= musl-gcc
-PYTHON ?= python3
 ifeq ($(ARCH),arm64)
 export SYSROOT := $(CURDIR)/build/arm64/sysroot
 export CC := aarch64-linux-gnu-gcc --sysroot=$(SYSROOT)

@@ -19,3 +19,20 @@ make_once() {
 		"$@" "$dir" >&2 && : >"$dir/complete"
 	) 8>"$dir.lock"
 }
+
+# go_program NAME PROGRAM MODULE PACKAGE: builds PACKAGE from the Go module in the folder MODULE, and prints the path of PROGRAM, which
+# is in the cache below NAME and a hash of the module. What is shown on the way goes to stderr.
+go_program() {
+	local dir
+	dir=$cache/$1-$(shopt -s nullglob && cat "$3"/go.{mod,sum} "$3"/*.go | sha256sum | cut -c1-16)
+	make_once "$dir" build_go_program "${@:2}" && printf '%s\n' "$dir/$2"
+}
+
+build_go_program() { # PROGRAM MODULE PACKAGE DIR
+	command -v go >/dev/null || {
+		echo "Go is not installed, and $1 is built from Go" >&2
+		return 1
+	}
+	echo "building $1 into $4"
+	cd "$2" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$4/$1" "$3"
+}

@@ -16,22 +16,10 @@ crds() {
 	ls -d "${dirs%%$'\n'*}/deploy/crds" "${dirs##*$'\n'}/example/prometheus-operator-crd"
 }
 
-compile() { # MODULE PACKAGE DIR
-	echo "building $1 into $3"
-	cd "$here/$1" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$3/$1" "$2"
-}
-
-program() { # MODULE PACKAGE
-	local dir
-	dir=$cache/chart-$1-$(cat "$here/$1"/* | sha256sum | cut -c1-16)
-	make_once "$dir" compile "$@"
-	printf '%s\n' "$dir/$1"
-}
-
 case ${1:-} in
 crds) crds ;;
-flows) program flows . ;;
-kube-score) program kube-score github.com/zegl/kube-score/cmd/kube-score ;;
+flows) go_program chart-flows flows "$here/flows" . ;;
+kube-score) go_program chart-kube-score kube-score "$here/kube-score" github.com/zegl/kube-score/cmd/kube-score ;;
 *)
 	echo "usage: build.sh crds|flows|kube-score" >&2
 	exit 2

@@ -8,6 +8,8 @@
 export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=../start_time.sh
+. "$here/../start_time.sh"
 run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
 
@@ -71,18 +73,6 @@ build_hash() {
 }
 
 bin_dir() { printf '%s/kube-%s\n' "$cache" "$(build_hash)"; }
-
-# Field 22 of stat is the start time; the fields are counted from the last ')'
-# because a process chooses what stands between the parentheses.
-start_time() {
-	local stat
-	{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
-	stat=${stat##*) }
-	# shellcheck disable=SC2086 # split into fields on purpose
-	set -- $stat
-	[ "$1" != Z ] || return 1
-	printf '%s\n' "${20}"
-}
 
 boot_id() { cat /proc/sys/kernel/random/boot_id; }
 

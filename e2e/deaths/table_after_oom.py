@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OOM killer killed a child, and then the command ended for another reason: the kill is known, but did not end the
 command."""
+from common import CHILD, LIVES
 from truth import Death, exits, signalled
 
-CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
-LIVES = {"KernelOOMProcess"}
 # That the kill had to do with the end may be likely, never certain.
 HONEST = {"KernelOOMContainer", "KernelOOMProcess"}
 

@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """OOM kills for limits above, below and beside the container's own cgroup, and kills that only look like them."""
+from common import BELOW, BOTH, LIB, NOT_OURS, SELF
 from truth import Death, exits, oom, signalled
 
-SELF = "echo victim $$ >>$D/facts; exec "
-LIB = ". e2e/deaths/lib.sh; "
-# A child in a cgroup below the container's, of 32 MiB.
-BELOW = LIB + "c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; " + SELF + "hog 100M --rate 100M'; "
 OTHER = "export other=$memory/death-$$-other; mkdir $other; limit $other 33554432"
-NOT_OURS = ("memory limit of 300.0 MiB",)
-BOTH = ("KernelOOMContainer", "KernelOOMProcess")
 
 ABOVE = [
     Death("the limit of a cgroup above, for a child whose 137 the shell passes on", oom("KernelOOMPod", signal=0, never=NOT_OURS, victim="fact"),

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """OOM kills that samples, counters and the log show in a misleading way: memory that a fork shares, memory that no process
 holds, PIDs that the log and the sidecar number differently, limits that are met or changed at the last moment."""
-from table_third import CHILD, HONEST, LIB, LIVES, SELF
+from common import BOTH, HERE, HONEST, JOIN, LEAK, LIB, LIVES, NOT_KILLED, PYTHON, SELF, V1
 from truth import Death, Truth, exits, oom, signalled
 
-V1, HERE, PYTHON = frozenset({"v1"}), frozenset({"here"}), frozenset({"python"})
-BOTH = ("KernelOOMContainer", "KernelOOMProcess")
 # Nobody holds more than all of the memory.
 PERCENT = r"\b(10[1-9]|1[1-9]\d|[2-9]\d\d) %"
-NOT_KILLED = (r"^Container \S+ was killed",)
-LEAK = "hog 300M --rate 200M"
-JOIN = "await $D/begun; sleep 0.5; (echo 0 >$(cgroup_of $(cat $D/begun))/cgroup.procs; "
 
 
 def after_oom(code_or_signal, *args, **more):

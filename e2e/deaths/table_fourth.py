@@ -1,33 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Situations around a command that occur in practice: init programs, worker pools, processes that kill others, other
 limits, and requests to stop that go wrong."""
-from table_third import ASKED, CHILD, FROZEN, HONEST, LIB, LIVES, SELF, asked
+from common import ASKED, BOTH, CHILD, FROZEN, HERE, HONEST, LEAK, LIB, LIVES, LOOP, NOT_KILLED, PYTHON, SELF, V1, V2, asked, passed_on, python
 from truth import Death, Truth, exits, oom, signalled
 
-V1, V2, HERE, PYTHON = frozenset({"v1"}), frozenset({"v2"}), frozenset({"here"}), frozenset({"python"})
-BOTH = ("KernelOOMContainer", "KernelOOMProcess")
-NOT_KILLED = (r"^Container \S+ was killed",)
-LEAK = "hog 300M --rate 200M"
 # Its PID is the one of the container's own namespace.
 CHILD_BELOW = CHILD.replace("echo victim $! >>$D/facts; ", "")
 # Whoever started it is gone, and it is the init program's.
 ORPHAN = LIB + f"(setsid sh -c '{LEAK}; echo over >$D/dead' &); await $D/dead; "
-LOOP = "echo $$ >$D/begun; while :; do sleep 0.1; done"
 # A child in a cgroup below, which has room enough; whoever is outside learns its directory.
 ROOMY = LIB + "c=$(below $(cgroup_of $$) sub 268435456); sh -c 'echo $$ >'$c'/cgroup.procs; echo '$c' >$D/c; exec hog 40M --hold'; exit $?"
 PYTHON_LEAK = "x = []\\nwhile True: x.append(bytearray(1 << 20))"
 
 
-def passed_on(code, *classes, **more):
-    return exits(code, *classes, "ApplicationError", **more)
-
-
 def after_oom(code_or_signal, **more):
     return code_or_signal(honest=HONEST, lives=LIVES, **more)
-
-
-def python(name, truth, code, **more):
-    return Death(f"Python: {name}", truth, argv=("/usr/bin/python3", "-c", code.strip() + "\n"), needs=PYTHON, **more)
 
 
 def of_method(method):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole machine runs out of memory: only in the virtual machine, and one at a time."""
+from common import SELF, VM
 from truth import Death, exits, oom, signalled
 
-VM = frozenset({"vm"})
 ALL = "echo 1 >/proc/sys/vm/overcommit_memory"
-SELF = "echo victim $$ >>$D/facts; exec "
 NOT_OURS = ("its memory limit of",)
 
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """OOM kills by the kernel: which limit was met, which process was killed, and what became of the command."""
+from common import CHILD, SELF
 from truth import Death, exits, oom, signalled
 
-# What the kernel takes is named in the facts.
-SELF = "echo victim $$ >>$D/facts; exec "
-CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
 KILLED_CONTAINER = r"^Container \S+ was killed"
 
 

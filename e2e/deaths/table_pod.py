@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deaths as in a pod: the launcher has a cgroup of its own, and the sidecar may be away at that moment."""
+from common import CHILD, LIVES
 from truth import Death, exits, oom, signalled
 
 AWAY = frozenset({"Unknown"})
 BOTH = {"KernelOOMContainer", "KernelOOMProcess"}
-LIVES = {"KernelOOMProcess"}
-CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
 ATTACHED = ". e2e/deaths/lib.sh; attached; "
 # The command waits until the sidecar has been killed, and dies while it is away.
 GONE = "echo $$ >$D/begun; until [ -e $D/gone ]; do sleep 0.05; done; "

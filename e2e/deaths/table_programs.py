@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deaths of Python programs and of shells that only this machine has."""
+from common import BOTH, HERE, PYTHON
 from truth import Death, exits, oom, signalled
 
-PYTHON = frozenset({"python"})
-HERE = frozenset({"here"})
-BOTH = ("KernelOOMContainer", "KernelOOMProcess")
 GROW = "x = []\\nwhile True: x.append(bytearray(1 << 20))"
 
 

@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """More deaths that look like others, found after the verdicts of the other tables were right."""
+from common import BOTH, CHILD, HERE, HONEST, JOIN, LIB, LIVES, SELF, VM, WAIT
 from truth import Death, Truth, exits, oom, signalled
 
-V2, VM, HERE = frozenset({"v2"}), frozenset({"vm"}), frozenset({"here"})
-BOTH = ("KernelOOMContainer", "KernelOOMProcess")
-HONEST = {"KernelOOMContainer", "KernelOOMProcess", "KernelOOMPod"}
-LIVES = {"KernelOOMProcess"}
-SELF = "echo victim $$ >>$D/facts; exec "
-CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
-LIB = ". e2e/deaths/lib.sh; "
 # Outside: what runs in a cgroup whose path looks like the command's. $own is the command's own.
 OWN = "await $D/begun; own=$(cgroup_of $(cat $D/begun)); "
-WAIT = "echo $$ >$D/begun; until [ -e $D/done ]; do sleep 0.05; done; "
-JOIN = "await $D/begun; sleep 0.5; (echo 0 >$(cgroup_of $(cat $D/begun))/cgroup.procs; "
 
 
 def alike(name, directory):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deaths in a cgroup that other processes share with the command, as under Slurm or in a login session: exec without
 --memory-max."""
+from common import HONEST, SELF
 from truth import Death, exits, oom, signalled
 
 SHARED = "around 67108864"
@@ -9,9 +10,7 @@ UNTIL = "echo $$ >$D/begun; until [ -e $D/elsewhere ]; do sleep 0.02; done; "
 # In another cgroup altogether; a command without a limit cannot see its counters.
 OTHER = "export other=$memory/death-$$-other; mkdir $other; limit $other 67108864"
 ELSEWHERE = "(echo 0 >$other/cgroup.procs; neighbour hog 300M --name {name}) >/dev/null 2>&1; echo done >$D/elsewhere"
-HONEST = {"KernelOOMContainer", "KernelOOMProcess", "KernelOOMPod"}
 LIVES_HONEST = {"KernelOOMProcess"}
-SELF = "echo victim $$ >>$D/facts; exec "
 
 
 def beside(name, truth, how, **more):

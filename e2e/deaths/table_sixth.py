@@ -1,25 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals that arrive in roundabout ways, SIGKILL by the kernel for other reasons than memory, files that look like cores,
 runtimes of other languages, ordinary users, and tools that pass an end on."""
-from table_third import ASKED, HONEST, LIB, LIVES, SELF, asked
-from truth import Death, Truth, exits, oom, signalled
+from common import ASKED, HERE, HONEST, LIVES, LOOP, PYTHON, asked, passed_on, python
+from truth import Death, exits, oom, signalled
 
-HERE, PYTHON = frozenset({"here"}), frozenset({"python"})
 JAVA, NODE, GCORE = frozenset({"java"}), frozenset({"node"}), frozenset({"gcore"})
-BOTH = ("KernelOOMContainer", "KernelOOMProcess")
-LOOP = "echo $$ >$D/begun; while :; do sleep 0.1; done"
 # Nobody typed it: the kernel sent that signal.
 NOBODY = (r"kill -9",)
 CORES = "ulimit -c unlimited; cd $D"
 GROW = "while (true) l.add(new byte[1 << 20]);"
-
-
-def passed_on(code, *classes, **more):
-    return exits(code, *classes, "ApplicationError", **more)
-
-
-def python(name, truth, code, **more):
-    return Death(f"Python: {name}", truth, argv=("/usr/bin/python3", "-c", code.strip() + "\n"), needs=PYTHON, **more)
 
 
 def to_launcher(signo, name):

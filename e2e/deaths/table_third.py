@@ -1,32 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Combinations: an OOM kill together with a request to stop, signals that are passed on, a sidecar that is frozen, a
 kernel log that is lost."""
+from common import ASKED, BELOW, BOTH, CHILD, FROZEN, HONEST, LIB, LIVES, NOT_OURS, SELF, V2, VM, WAIT, asked
 from truth import Death, exits, oom, signalled
 
-V2, VM = frozenset({"v2"}), frozenset({"vm"})
-BOTH = ("KernelOOMContainer", "KernelOOMProcess")
-HONEST = {"KernelOOMContainer", "KernelOOMProcess", "KernelOOMPod"}
-LIVES = {"KernelOOMProcess"}
-SELF = "echo victim $$ >>$D/facts; exec "
-CHILD = "hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; "
-LIB = ". e2e/deaths/lib.sh; "
-WAIT = "echo $$ >$D/begun; until [ -e $D/done ]; do sleep 0.05; done; "
-# A child in a cgroup below the container's, of 32 MiB.
-BELOW = LIB + "c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; " + SELF + "hog 100M --rate 100M'; "
-# The sidecar is frozen for some seconds, as on a node whose disk or memory is busy.
-FROZEN = "await $D/begun; sleep 1; kill -STOP $(cat $D/exec); echo yes >$D/done; await $D/over; sleep 1; kill -CONT $(cat $D/exec)"
 OVER = "(sleep 3; echo yes >$D/over) & "
-# Asked to stop by its PID namespace's outside.
-ASKED = "await $D/begun; await $D/launcher; sleep 0.5; kill $(cat $D/launcher)"
-NOT_OURS = ("memory limit of 300.0 MiB",)
 
 
 def after_oom(code_or_signal, **more):
     return code_or_signal(honest=HONEST, lives=LIVES, victim="fact", **more)
-
-
-def asked(name, truth, inside, outside=ASKED, **more):
-    return Death(f"pod: {name}", truth, inside=inside, memory="64Mi", pod=True, outside=outside, before="apart_pids=yes", **more)
 
 
 PASSED_ON = [

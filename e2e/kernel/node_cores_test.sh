@@ -38,7 +38,6 @@ start_agent() { # OPTION...
 	agent=$!
 }
 is_ours() { case $(cat $pattern) in "|$handler "*) return 0 ;; *) return 1 ;; esac; }
-is_not_ours() { ! is_ours; }
 took_over() { grep -q 'core_pattern was' "$work/err"; }
 agent_says() { grep -q -e "$1" "$work/err"; }
 stop_agent() {

@@ -35,7 +35,6 @@
 #define FILE_CEILING ((size_t)8 << 20)
 #define PATIENCE_NS (60 * NS_PER_SEC)
 #define JOBS_MAX 8
-#define CLASSES_MAX 8
 
 struct death {
 	const char *what;

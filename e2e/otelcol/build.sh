@@ -8,11 +8,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../tools/make_once.sh
 . "$here/../../tools/make_once.sh"
 
-compile() { # DIR
-	echo "building the OpenTelemetry collector into $1"
-	cd "$here" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$1/otelcol" .
-}
-
-dir=$cache/otelcol-$(cat "$here/go.mod" "$here/go.sum" "$here/main.go" | sha256sum | cut -c1-16)
-make_once "$dir" compile
-printf '%s\n' "$dir/otelcol"
+go_program otelcol otelcol "$here" .

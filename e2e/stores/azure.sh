@@ -33,13 +33,13 @@ build() {
 }
 
 start() { # DIR [PORT]
-	local dir=$1 port=${2:-} program
+	local dir=$1 port program
 	program=$(build)
-	if [ -z "$port" ]; then port=$(free_ports 1); fi
+	port=${2:-$(free_ports 1)}
 	mkdir -p "$dir/data"
 	launch "$dir" azure node "$program" --blobHost "$address" --blobPort "$port" --location "$dir/data" --disableTelemetry --silent \
 		--oauth basic --cert "$AZURE_CERT" --key "$AZURE_CERT_KEY"
-	wait_for "$dir" azure 180 "port $port" bash -c ": >/dev/tcp/$address/$port"
+	wait_for_port "$dir" azure "$port"
 	cat >"$dir/env" <<-ENV
 		AZURE_ENDPOINT=https://$address:$port/$account
 		AZURE_ACCOUNT=$account

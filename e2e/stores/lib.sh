@@ -10,6 +10,8 @@ export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=../../tools/make_once.sh
 . "$here/../../tools/make_once.sh"
+# shellcheck source=../start_time.sh
+. "$here/../start_time.sh"
 # Where the servers listen: loopback, or the address of a bridge for pods.
 address=${AFTERGLOW_STORE_ADDRESS:-127.0.0.1}
 
@@ -33,17 +35,6 @@ while len(held) < int(sys.argv[2]):
         continue
 print(*(s.getsockname()[1] for s in held))
 PYTHON
-}
-
-# Field 22 of stat, counted from the last ')': with it a pid is a process and not whoever has the number since.
-start_time() {
-	local stat
-	{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
-	stat=${stat##*) }
-	# shellcheck disable=SC2086 # split into fields on purpose
-	set -- $stat
-	[ "$1" != Z ] || return 1
-	printf '%s\n' "${20}"
 }
 
 pid_of() { # DIR NAME
@@ -74,6 +65,10 @@ wait_for() {
 	done
 	tail -n 25 "$dir/log/$name" | cut -c1-400 >&2
 	die "$name: waited in vain for: $what"
+}
+
+wait_for_port() { # DIR NAME PORT
+	wait_for "$1" "$2" 180 "port $3" bash -c ": >/dev/tcp/$address/$3"
 }
 
 # stop_all DIR: whatever of it still runs.

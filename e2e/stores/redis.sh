@@ -10,15 +10,15 @@ set -euo pipefail
 password=test-redis-password
 
 start() { # DIR [PORT]
-	local dir=$1 port=${2:-}
+	local dir=$1 port
 	"$here/../../tools/apt-install.sh" redis-server >&2
-	if [ -z "$port" ]; then port=$(free_ports 1); fi
+	port=${2:-$(free_ports 1)}
 	mkdir -p "$dir"
 	# Not in the arguments, which everybody reads.
 	(umask 077 && printf '%s\n' "bind $address" "port $port" "requirepass $password" 'save ""' 'appendonly no' \
 		"dir $dir" >"$dir/redis.conf")
 	launch "$dir" redis redis-server "$dir/redis.conf"
-	wait_for "$dir" redis 30 "port $port" bash -c ": >/dev/tcp/$address/$port"
+	wait_for_port "$dir" redis "$port"
 	cat >"$dir/env" <<-ENV
 		REDIS_ADDRESS=$address:$port
 		REDIS_PASSWORD=$password

@@ -10,23 +10,12 @@ set -euo pipefail
 
 region=eu-test-1 key=AKAFTERGLOWTEST secret=test/secret+key bucket=failures
 
-compile() { # DIR
-	command -v go >/dev/null || die "Go is not installed"
-	echo "building the S3 server into $1"
-	cd "$here/s3" && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$1/versitygw" github.com/versity/versitygw/cmd/versitygw
-}
-
-build() {
-	local dir
-	dir=$cache/s3-$(cat "$here/s3/go.mod" "$here/s3/go.sum" | sha256sum | cut -c1-16)
-	make_once "$dir" compile
-	printf '%s\n' "$dir/versitygw"
-}
+build() { go_program s3 versitygw "$here/s3" github.com/versity/versitygw/cmd/versitygw; }
 
 start() { # DIR [PORT]
-	local dir=$1 port=${2:-} program scheme=http tls=()
+	local dir=$1 port program scheme=http tls=()
 	program=$(build)
-	if [ -z "$port" ]; then port=$(free_ports 1); fi
+	port=${2:-$(free_ports 1)}
 	if [ -n "${S3_CERT:-}" ]; then
 		scheme=https
 		tls=(--cert "$S3_CERT" --key "$S3_KEY")
@@ -34,7 +23,7 @@ start() { # DIR [PORT]
 	mkdir -p "$dir/data/$bucket"
 	ROOT_ACCESS_KEY_ID=$key ROOT_SECRET_ACCESS_KEY=$secret launch "$dir" s3 "$program" --port "$address:$port" \
 		--region "$region" --keep-alive --virtual-domain localhost "${tls[@]}" posix "$dir/data"
-	wait_for "$dir" s3 180 "port $port" bash -c ": >/dev/tcp/$address/$port"
+	wait_for_port "$dir" s3 "$port"
 	cat >"$dir/env" <<-ENV
 		S3_ENDPOINT=$scheme://$address:$port
 		S3_ACCESS_KEY_ID=$key

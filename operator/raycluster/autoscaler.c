@@ -33,7 +33,8 @@ bool autoscaler_is_v2(const cJSON *cluster)
 	return has_version(cluster, "v2");
 }
 
-const char *autoscaler_account(const cJSON *cluster, char buf[static CUT_NAME_MAX])
+/* Returns the head's service account: the template's, or one named after the cluster, in buf. */
+static const char *account_of(const cJSON *cluster, char buf[static CUT_NAME_MAX])
 {
 	const char *own = json_str(cluster, "spec.headGroupSpec.template.spec.serviceAccountName");
 
@@ -132,7 +133,7 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
 		return;
 	/* Ray's own monitor process knows nothing of Kubernetes. */
 	json_set_str(params, "no-monitor", "true");
-	json_set_str(pod_spec, "serviceAccountName", autoscaler_account(cluster, account));
+	json_set_str(pod_spec, "serviceAccountName", account_of(cluster, account));
 	if (autoscaler_is_v2(cluster))
 		container_env_default(ray, "RAY_enable_autoscaler_v2", "true");
 	else if (has_version(cluster, "v1"))
@@ -188,7 +189,7 @@ static cJSON *role_binding(const cJSON *cluster)
 	char cut[CUT_NAME_MAX];
 
 	json_set_str(subject, "kind", "ServiceAccount");
-	json_set_str(subject, "name", autoscaler_account(cluster, cut));
+	json_set_str(subject, "name", account_of(cluster, cut));
 	json_set_str(subject, "namespace", json_str(cluster, "metadata.namespace"));
 	json_append(json_array_at(object, "subjects"), subject);
 	json_set_str(ref, "apiGroup", "rbac.authorization.k8s.io");

@@ -25,9 +25,6 @@ bool autoscaler_is_v2(const cJSON *cluster);
 void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct policy *policy, cJSON *pod_spec,
 		      cJSON *params);
 
-/* Returns the head's service account: the template's, or one named after the cluster, in buf. */
-const char *autoscaler_account(const cJSON *cluster, char buf[static CUT_NAME_MAX]);
-
 /*
  * Makes the objects that the autoscaler needs to act: ServiceAccount (unless the template names
  * one), Role, RoleBinding. A JSON array that the caller owns; returns NULL if there is no memory.

@@ -25,7 +25,6 @@
 #include "operator/raycluster/start_params.h"
 
 #define MESSAGE_MAX 4096
-#define MESSAGE_PART_MAX 500
 #define MEMORY_GROWING "afterglow.dev/MemoryGrowing"
 
 struct builder {

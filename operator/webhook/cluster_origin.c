@@ -35,7 +35,8 @@ static bool is_kuberay_owner(const cJSON *owner)
 	return false;
 }
 
-bool cluster_is_kuberays(const cJSON *cluster)
+/* Returns whether KubeRay made the cluster for a RayJob or RayService, so that no other tool compares it. */
+static bool is_kuberays(const cJSON *cluster)
 {
 	const cJSON *owner;
 	int n = 0;
@@ -86,7 +87,7 @@ enum list_keeper cluster_list_keeper(const cJSON *cluster, const char *user)
 {
 	const char *strategy = json_str(cluster, "spec.upgradeStrategy.type");
 
-	if (cluster_is_kuberays(cluster))
+	if (is_kuberays(cluster))
 		return LISTS_FREE;
 	if (is_argo_cds(cluster, user))
 		return LISTS_ARGO_CD;

@@ -25,12 +25,6 @@ enum list_keeper {
 	LISTS_RECREATE,   /* upgradeStrategy Recreate: values that a writer drops while no webhook runs would restart all pods */
 };
 
-/*
- * Returns whether KubeRay made the cluster for a RayJob or RayService, so that no other tool
- * compares it.
- */
-bool cluster_is_kuberays(const cJSON *cluster);
-
 /* user: the request's userInfo.username, NULL when it is not known. */
 enum list_keeper cluster_list_keeper(const cJSON *cluster, const char *user);
 

@@ -157,7 +157,7 @@ static bool find_crash(const struct kmsg_log *log, const struct kernel_question 
 
 		if (entry->time_us >= 0 && !is_recent(q, entry->time_us, CRASH_WITHIN_US))
 			break;
-		if (entry->priority >> 3 != 0 || entry->time_us < 0 ||
+		if (!kmsg_from_kernel(entry->priority) || entry->time_us < 0 ||
 		    kmsg_parse_line(kmsg_text(log, i), entry->len, &l) != KMSG_CRASH)
 			continue;
 		if (of_anyone || is_crash_of_suspect(q, &l)) {
@@ -175,7 +175,7 @@ static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
 
 	if (e->time_us >= 0)
 		strbuf_addf(out, "[%5" PRId64 ".%06" PRId64 "] ", e->time_us / 1000000, e->time_us % 1000000);
-	if (e->priority >> 3 != 0)
+	if (!kmsg_from_kernel(e->priority))
 		strbuf_addf(out, "(user space, facility %d) ", e->priority >> 3);
 	strbuf_add_escaped(out, kmsg_text(log, i), e->len);
 	strbuf_addc(out, '\n');

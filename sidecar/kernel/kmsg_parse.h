@@ -25,9 +25,10 @@ struct kmsg_record {
 	size_t len;
 };
 
-static inline bool kmsg_from_kernel(const struct kmsg_record *r)
+/* Returns whether the facility of a priority is that of the kernel. User space cannot write it. */
+static inline bool kmsg_from_kernel(int priority)
 {
-	return r->priority >> 3 == 0;
+	return priority >> 3 == 0;
 }
 
 /*

@@ -58,7 +58,7 @@ int kmsg_log_add(struct kmsg_log *log, const struct kmsg_record *r)
 	return 0;
 }
 
-int kmsg_read_syslog(struct kmsg_log *log, struct err *err)
+static int read_syslog(struct kmsg_log *log, struct err *err)
 {
 	_cleanup_free_ char *buf = malloc(KMSG_LOG_TEXT_MAX);
 	struct kmsg_record r;
@@ -111,7 +111,7 @@ int kmsg_read(struct kmsg_log *ret_log, struct err *err)
 	int rc;
 
 	*ret_log = (struct kmsg_log){ .next_seq = -1 };
-	rc = kmsg_read_syslog(ret_log, err);
+	rc = read_syslog(ret_log, err);
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

@@ -49,8 +49,7 @@ static inline const char *kmsg_text(const struct kmsg_log *log, size_t i)
  */
 int kmsg_read(struct kmsg_log *ret_log, struct err *err);
 
-/* Read the log in one of the two ways only. fd: /dev/kmsg, opened with O_NONBLOCK. */
-int kmsg_read_syslog(struct kmsg_log *log, struct err *err);
+/* Reads the log from /dev/kmsg only. fd: opened with O_NONBLOCK. */
 int kmsg_read_device(int fd, struct kmsg_log *log, struct err *err);
 
 /* The time of the newest record by the kernel's clock; -1: it cannot be read. */

@@ -70,7 +70,7 @@ static bool begins_a_group(const struct finder *f, size_t i)
 	for (i++; i < f->log->n; i++) {
 		const struct kmsg_entry *e = &f->log->entries[i];
 
-		if (e->priority >> 3 != 0)
+		if (!kmsg_from_kernel(e->priority))
 			continue;
 		return kmsg_parse_line(kmsg_text(f->log, i), e->len, &next) == KMSG_OOM_GROUP;
 	}
@@ -210,7 +210,7 @@ void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_k
 		int64_t rss;
 
 		n = 1;
-		if (log->entries[i].priority >> 3 != 0)
+		if (!kmsg_from_kernel(log->entries[i].priority))
 			continue;
 		n = parse_joined(log, i, &line);
 		if (line.kind == KMSG_OOM_ROW && f.open) {

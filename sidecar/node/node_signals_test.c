@@ -106,7 +106,7 @@ static void a_line_of_the_kernel_is_a_record(void **state)
 
 	(void)state;
 	assert_true(node_kernel_line_parse(text, strlen(text), &r));
-	assert_true(kmsg_from_kernel(&r));
+	assert_true(kmsg_from_kernel(r.priority));
 	assert_int_equal(r.time_us, 42005529462);
 	assert_int_equal(r.len, strlen("Killed process 12 (a b) total-vm:1kB"));
 	assert_ptr_equal(r.text, strstr(text, "Killed"));

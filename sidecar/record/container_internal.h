@@ -73,7 +73,6 @@ struct container {
 	struct hooks *hooks; /* NULL: none */
 	struct crashes *crashes; /* its cores; NULL: cores are not watched */
 	struct unread_cores unread_cores; /* the cores that crashes did not take in time */
-	bool looks_at_core; /* crashes_take is running, and samples go on */
 	struct ray_finding *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
 	struct ending ending; /* from CONTAINER_ENDED on */

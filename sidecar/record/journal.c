@@ -125,7 +125,7 @@ void failure_summarize(struct failure *f, const cJSON *report_json)
 	f->summary = text && strlen(text) <= FAILURE_SUMMARY_MAX ? TAKE_PTR(text) : NULL;
 }
 
-cJSON *failure_to_json(const struct failure *f)
+static cJSON *failure_to_json(const struct failure *f)
 {
 	cJSON *json = cJSON_CreateObject();
 	char when[TIME_TEXT_MAX];

@@ -91,14 +91,13 @@ void failure_of_report(const struct report *r, bool container_lives, struct fail
 void failure_release(struct failure *f);
 #define _cleanup_failure_ _cleanup_(failure_release)
 /*
- * Reads a failure from the fields of report.json, or from the result of failure_to_json; returns
+ * Reads a failure from the fields of report.json, or from a failure of journal_to_json; returns
  * false if json is neither. Only the latter says whether the container lives and how long it is
  * held.
  */
 bool failure_of_json(const cJSON *json, struct failure *ret_failure);
 /* Sets f->summary from the report.json of a process that died while its container lives. */
 void failure_summarize(struct failure *f, const cJSON *report_json);
-cJSON *failure_to_json(const struct failure *f);
 
 /* {"failures": [...], "forgotten": N} */
 cJSON *journal_to_json(const struct journal *j);

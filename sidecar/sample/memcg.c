@@ -250,17 +250,6 @@ int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *
 	return r < 0 ? r : memcg_find_cgroup(strbuf_str(&cgroup), ret_cgroup, size, ret_version);
 }
 
-int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err)
-{
-	struct memcg_place place;
-	int r = memcg_place_of(root_fd, pid, &place, err);
-
-	if (r < 0)
-		return r;
-	memcg_place_to_container(&place);
-	return memcg_open_at(m, root_fd, &place, err);
-}
-
 int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err)
 {
 	struct memcg opened = { .version = place->version, .own = place->own };

@@ -137,8 +137,7 @@ int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct
 /* Reads only the path of the process's cgroup in /proc/PID/cgroup, which is much quicker. */
 int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version);
 
-/* Open the memory cgroup of the container of process pid, or the memory cgroup at a place. */
-int memcg_open(struct memcg *m, int root_fd, pid_t pid, struct err *err);
+/* Opens the memory cgroup at a place. */
 int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err);
 void memcg_close(struct memcg *m);
 

@@ -467,6 +467,14 @@ static int tree_teardown(void **state)
 	return fake_root_release(*state);
 }
 
+static int open_of(struct memcg *m, int root_fd, pid_t pid, struct err *err)
+{
+	struct memcg_place place;
+	int r = memcg_place_of(root_fd, pid, &place, err);
+
+	return r < 0 ? r : memcg_open_at(m, root_fd, &place, err);
+}
+
 static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 {
 	struct fake_root *t = *state;
@@ -480,7 +488,7 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	fake_root_put(t, "cg/memory.events", "max 1\noom_kill 0\n");
 	fake_root_put(t, "cg/memory.swap.current", "70\n");
 	fake_root_put(t, "cg/memory.pressure", "some avg10=2.50 avg60=0.00 avg300=0.00 total=0\n");
-	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
+	assert_int_equal(open_of(&m, t->fd, 7, &err), 0);
 	assert_int_equal(m.version, 2);
 	assert_true(memcg_events_fd(&m) >= 0);
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
@@ -511,7 +519,7 @@ static void a_counter_that_cannot_be_read_is_absent_and_the_others_are_not(void 
 	fake_root_put(t, "cg/memory.current", "900\n");
 	fake_root_put(t, "cg/memory.max", "1000\n");
 	assert_int_equal(mkdirat(t->fd, "cg/memory.pressure", 0755), 0); /* opens, and cannot be read */
-	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
+	assert_int_equal(open_of(&m, t->fd, 7, &err), 0);
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
 	assert_int_equal(memory.usage, 900);
 	assert_int_equal(memory.limit, 1000);
@@ -519,7 +527,7 @@ static void a_counter_that_cannot_be_read_is_absent_and_the_others_are_not(void 
 	memcg_close(&m);
 	assert_int_equal(unlinkat(t->fd, "cg/memory.current", 0), 0);
 	assert_int_equal(mkdirat(t->fd, "cg/memory.current", 0755), 0);
-	assert_int_equal(memcg_open(&m, t->fd, 7, &err), 0);
+	assert_int_equal(open_of(&m, t->fd, 7, &err), 0);
 	assert_int_equal(memcg_read(&m, &memory, &err), -EISDIR);
 	memcg_close(&m);
 }
@@ -530,8 +538,8 @@ static void without_the_counters_opening_fails_and_touches_nothing(void **state)
 	struct memcg m = { .version = 0, .path = "untouched" };
 	struct err err = { 0 };
 
-	assert_int_equal(memcg_open(&m, t->fd, 7, &err), -ENOENT);
-	assert_int_equal(memcg_open(&m, t->fd, 8, &err), -ENOENT);
+	assert_int_equal(open_of(&m, t->fd, 7, &err), -ENOENT);
+	assert_int_equal(open_of(&m, t->fd, 8, &err), -ENOENT);
 	assert_int_equal(m.version, 0);
 	assert_string_equal(m.path, "untouched");
 }
@@ -544,10 +552,10 @@ static void links_stay_inside_the_root_and_fifos_do_not_block(void **state)
 
 	fake_root_put(t, "cg/x", "");
 	assert_int_equal(symlinkat("/proc/self/status", t->fd, "cg/memory.current"), 0);
-	assert_int_equal(memcg_open(&m, t->fd, 7, &err), -ENOENT);
+	assert_int_equal(open_of(&m, t->fd, 7, &err), -ENOENT);
 	assert_int_equal(unlinkat(t->fd, "proc/7/mountinfo", 0), 0);
 	assert_int_equal(mkfifoat(t->fd, "proc/7/mountinfo", 0644), 0);
-	assert_int_equal(memcg_open(&m, t->fd, 7, &err), -EINVAL);
+	assert_int_equal(open_of(&m, t->fd, 7, &err), -EINVAL);
 	assert_int_equal(m.version, 0);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens the store that the options name. */
+/* Opens the store that the options name, and the HTTP client of a store. */
 #include "sidecar/ship/store.h"
+
+#include "sidecar/ship/http.h"
 
 int store_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
 {
@@ -12,4 +14,15 @@ int store_open(const struct store_context *context, struct store **ret_store, st
 	};
 
 	return opens[context->options->store.kind](context, ret_store, fault);
+}
+
+int store_http_new(const struct store_context *context, const char *ca, struct http **ret_http, struct fault *fault)
+{
+	const struct ship_options *o = context->options;
+	const struct http_settings settings = {
+		.ca = o->ca ? o->ca : ca, .deadline_ns = context->deadline_ns, .rate = o->rate, .stall_s = o->stall_s,
+		.alive = progress_alive, .arg = context->progress,
+	};
+
+	return http_new(&settings, ret_http, fault);
 }

@@ -73,6 +73,12 @@ struct store {
 /* Opens the store that context->options names. The caller frees it with ops->free. */
 int store_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 
+/*
+ * Makes the HTTP client of a store with the limits of context->options. ca: a PEM file that is used if --ca names none; may be NULL.
+ */
+struct http;
+int store_http_new(const struct store_context *context, const char *ca, struct http **ret_http, struct fault *fault);
+
 int store_directory_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 int store_azure_open(const struct store_context *context, struct store **ret_store, struct fault *fault);

@@ -237,18 +237,10 @@ static void set_place(struct azure *azure)
 
 static int open_azure(struct azure *azure, struct fault *fault)
 {
-	const struct store_context *c = azure->store.context;
-	struct http_settings settings = {
-		.ca = c->options->ca, .deadline_ns = c->deadline_ns, .rate = c->options->rate, .stall_s = c->options->stall_s,
-		.alive = progress_alive, .arg = c->progress,
-	};
-
-	if (azure_identity_open(&azure->identity, c->options, fault) < 0)
+	if (azure_identity_open(&azure->identity, azure->store.context->options, fault) < 0)
 		return -1;
-	if (!settings.ca)
-		settings.ca = azure->identity.credentials.ca;
 	set_place(azure);
-	return http_new(&settings, &azure->http, fault);
+	return store_http_new(azure->store.context, azure->identity.credentials.ca, &azure->http, fault);
 }
 
 int store_azure_open(const struct store_context *context, struct store **ret_store, struct fault *fault)

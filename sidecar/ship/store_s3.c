@@ -175,18 +175,10 @@ static void set_place(struct s3 *s3)
 
 static int open_s3(struct s3 *s3, struct fault *fault)
 {
-	const struct store_context *c = s3->store.context;
-	struct http_settings settings = {
-		.ca = c->options->ca, .deadline_ns = c->deadline_ns, .rate = c->options->rate, .stall_s = c->options->stall_s,
-		.alive = progress_alive, .arg = c->progress,
-	};
-
-	if (s3_identity_open(&s3->identity, c->options, fault) < 0)
+	if (s3_identity_open(&s3->identity, s3->store.context->options, fault) < 0)
 		return -1;
-	if (!settings.ca)
-		settings.ca = s3->identity.credentials.ca;
 	set_place(s3);
-	return http_new(&settings, &s3->http, fault);
+	return store_http_new(s3->store.context, s3->identity.credentials.ca, &s3->http, fault);
 }
 
 int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault)

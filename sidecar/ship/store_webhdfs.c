@@ -310,10 +310,6 @@ static const struct store_ops webhdfs_ops = { .look = webhdfs_look, .put = webhd
 int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
 {
 	const struct ship_options *o = context->options;
-	struct http_settings settings = {
-		.ca = o->ca, .deadline_ns = context->deadline_ns, .rate = o->rate, .stall_s = o->stall_s,
-		.alive = progress_alive, .arg = context->progress,
-	};
 	struct webhdfs *w = calloc(1, sizeof(*w));
 	int r;
 
@@ -323,10 +319,8 @@ int store_webhdfs_open(const struct store_context *context, struct store **ret_s
 	r = credentials_read(o->credentials, &w->credentials, fault);
 	if (r == 0 && w->credentials.delegation_token && !o->store.tls)
 		log_warning("the delegation token goes over the network in plain text: webhdfss:// would not do so");
-	if (!settings.ca)
-		settings.ca = w->credentials.ca;
 	if (r == 0)
-		r = http_new(&settings, &w->http, fault);
+		r = store_http_new(context, w->credentials.ca, &w->http, fault);
 	if (r < 0) {
 		webhdfs_free(&w->store);
 		return r;

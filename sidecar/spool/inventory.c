@@ -22,7 +22,8 @@
 #define PARTIAL ".partial"
 #define NEW_MANIFEST "." MANIFEST_FILE PARTIAL
 
-enum drop inventory_kind(const char *file)
+/* Returns the kind of a file of a bundle, by its name: the first drop that removes it. */
+static enum drop kind_of(const char *file)
 {
 	/* What says what happened, each small. */
 	static const char *const report[] = { "report.txt", "report.json", "report.html", "backtrace.txt", "processes.json",
@@ -94,7 +95,7 @@ static void measure(DIR *dir, bool below, struct stored *s)
 
 		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		add_bytes(s, below ? DROP_FILES : inventory_kind(entry->d_name), on_disk(&st));
+		add_bytes(s, below ? DROP_FILES : kind_of(entry->d_name), on_disk(&st));
 		sub = !below && S_ISDIR(st.st_mode) ? open_dir(dirfd(dir), entry->d_name) : NULL;
 		if (!sub)
 			continue;
@@ -255,7 +256,7 @@ static bool split(cJSON *files, cJSON *dropped, enum drop what)
 		const char *name = json_str(file, "name");
 
 		next = file->next;
-		if (!name || name[0] == '/' || strstr(name, "..") || inventory_kind(name) > what)
+		if (!name || name[0] == '/' || strstr(name, "..") || kind_of(name) > what)
 			continue;
 		json_append(dropped, cJSON_DetachItemViaPointer(files, file));
 		any = true;

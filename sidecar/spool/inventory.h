@@ -60,7 +60,4 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
  */
 void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns);
 
-/* The kind of a file of a bundle, by its name: the first drop that removes it. */
-enum drop inventory_kind(const char *file);
-
 #endif

@@ -201,7 +201,7 @@ int bundle_add(struct bundle *b, const char *file, const void *data, size_t len,
 	return r < 0 ? give_up(b, file, err) : 0;
 }
 
-int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err)
+static int open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err)
 {
 	struct err local = { 0 };
 	int fd;
@@ -215,22 +215,6 @@ int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err
 		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file); /* EEXIST: another's, which stays */
 	*ret_fd = fd;
 	return 0;
-}
-
-int bundle_finish_file(struct bundle *b, const char *file, int fd, struct err *err)
-{
-	char digest[SHA256_TEXT_MAX];
-	int64_t len;
-	int r = sha256_file(fd, 0, INT64_MAX, NULL, NULL, &len, digest, err);
-
-	if (r >= 0)
-		r = manifest_describe(b->files, file, (size_t)len, digest, err);
-	return r < 0 ? give_up(b, file, err) : 0;
-}
-
-void bundle_drop_file(struct bundle *b, const char *file)
-{
-	give_up(b, file, NULL);
 }
 
 /* Reads at most max bytes from fd, writes them to out and into the digest. */
@@ -265,7 +249,7 @@ int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct e
 
 	if (!err)
 		err = &local;
-	r = bundle_open_file(b, file, &out, err);
+	r = open_file(b, file, &out, err);
 	if (r < 0)
 		return r;
 	sha256_begin(&digest);

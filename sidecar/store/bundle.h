@@ -50,15 +50,6 @@ int bundle_read_tail(const struct bundle *b, const char *file, struct strbuf *ou
  */
 int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct err *err);
 
-/*
- * bundle_open_file makes a new file that a child process will write. bundle_finish_file adds it to the bundle as it is
- * then, and reads its size and digest from fd. The caller closes fd in any case. -EEXIST: the bundle has such a file.
- */
-int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err);
-int bundle_finish_file(struct bundle *b, const char *file, int fd, struct err *err);
-/* To be called instead of bundle_finish_file, to remove the file. */
-void bundle_drop_file(struct bundle *b, const char *file);
-
 /* Removes a directory of the bundle with everything in it, when its writer has failed. No file in it may have been added. */
 void bundle_drop_directory(struct bundle *b, const char *directory);
 

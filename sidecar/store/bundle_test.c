@@ -203,37 +203,6 @@ static void files_may_lie_in_a_directory(void **state)
 	assert_null(strstr(strbuf_str(&text), "logs/directory"));
 }
 
-static void a_child_may_write_a_file_itself(void **state)
-{
-	char path[BUNDLE_PATH_MAX + 64], text[5] = "";
-	struct bundle *b;
-	int fd, other, status;
-	pid_t child;
-	(void)state;
-
-	assert_int_equal(bundle_begin(store, PARENT, NAME, &b, NULL), 0);
-	assert_int_equal(bundle_open_file(b, "hooks/backtrace.txt", &fd, NULL), 0);
-	assert_int_equal(bundle_open_file(b, "hooks/backtrace.txt", &other, NULL), -EEXIST);
-	child = fork();
-	if (child == 0)
-		_exit(write(fd, "main", 4) != 4);
-	waitpid(child, &status, 0);
-	assert_int_equal(status, 0);
-	assert_int_equal(bundle_finish_file(b, "hooks/backtrace.txt", fd, NULL), 0);
-	close(fd);
-	assert_int_equal(bundle_open_file(b, "dropped.txt", &fd, NULL), 0);
-	close(fd);
-	bundle_drop_file(b, "dropped.txt");
-	snprintf(path, sizeof(path), "%s/%s/hooks/backtrace.txt", store, bundle_path(b));
-	assert_int_equal(bundle_commit(b, NULL), 0);
-	fd = open(path, O_RDONLY);
-	assert_int_equal(read(fd, text, 4), 4);
-	close(fd);
-	assert_string_equal(text, "main");
-	memcpy(strstr(path, "hooks/"), "dropped.txt", sizeof("dropped.txt"));
-	assert_int_equal(access(path, F_OK), -1);
-}
-
 static void an_aborted_bundle_leaves_nothing(void **state)
 {
 	struct bundle *b;
@@ -437,7 +406,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_thousandth_of_one_name_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_may_lie_in_a_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_added_can_be_listed_and_read_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_child_may_write_a_file_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_aborted_bundle_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failed_commit_leaves_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_that_does_not_fit_leaves_nothing, setup, teardown),

@@ -108,11 +108,6 @@ static inline bool core_read_u64(struct core *core, uint64_t address, uint64_t *
 	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-static inline bool core_read_u32(struct core *core, uint64_t address, uint32_t *ret)
-{
-	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
-}
-
 /* Parses the first 24 bytes of a siginfo_t. */
 void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_info);
 

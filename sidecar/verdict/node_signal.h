@@ -11,7 +11,6 @@
 #include <sys/types.h>
 
 #define NODE_SIGNAL_COMM_MAX 16
-#define NODE_SIGNAL_CONTAINER_MAX 64
 
 enum node_signal_place {
 	NODE_SIGNAL_UNKNOWN, /* the sender had ended before the agent could look */

@@ -42,7 +42,13 @@ static const char *role_of(const char *comm)
 	return "";
 }
 
-const char *sender_describe(const struct node_signal *s, const char *container, char text[static SENDER_TEXT_MAX])
+#define TEXT_MAX 160
+
+/*
+ * Describes the sender: "kubelet (PID 812) on the node", "python3 (PID 12) in container ray-head",
+ * "itself". Returns text.
+ */
+static const char *describe(const struct node_signal *s, const char *container, char text[static TEXT_MAX])
 {
 	const char *comm = s->comm[0] ? s->comm : "a process";
 	int own = (int)(s->sender_own ? s->sender_own : s->sender);
@@ -50,22 +56,22 @@ const char *sender_describe(const struct node_signal *s, const char *container, 
 
 	switch (s->place) {
 	case NODE_SIGNAL_NODE:
-		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d)%s on the node", comm, (int)s->sender, role_of(comm));
+		snprintf(text, TEXT_MAX, "%s (PID %d)%s on the node", comm, (int)s->sender, role_of(comm));
 		break;
 	case NODE_SIGNAL_SAME:
 		if (s->sender_own && s->sender_own == s->target)
-			snprintf(text, SENDER_TEXT_MAX, "itself");
+			snprintf(text, TEXT_MAX, "itself");
 		else
-			snprintf(text, SENDER_TEXT_MAX, "%s (PID %d%s) in container %s", comm, own, on_node, container);
+			snprintf(text, TEXT_MAX, "%s (PID %d%s) in container %s", comm, own, on_node, container);
 		break;
 	case NODE_SIGNAL_POD:
-		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d%s) in another container of the pod", comm, own, on_node);
+		snprintf(text, TEXT_MAX, "%s (PID %d%s) in another container of the pod", comm, own, on_node);
 		break;
 	case NODE_SIGNAL_OTHER_POD:
-		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d on the node) in another pod", comm, (int)s->sender);
+		snprintf(text, TEXT_MAX, "%s (PID %d on the node) in another pod", comm, (int)s->sender);
 		break;
 	case NODE_SIGNAL_UNKNOWN:
-		snprintf(text, SENDER_TEXT_MAX, "%s (PID %d on the node), which ended right after", comm, (int)s->sender);
+		snprintf(text, TEXT_MAX, "%s (PID %d on the node), which ended right after", comm, (int)s->sender);
 		break;
 	}
 	return text;
@@ -171,12 +177,12 @@ static void of_container(const struct observation *o, struct verdict *v)
 {
 	const struct node_signal *s = origin(o, find(o, decisive_process(o), v->signal, o->ended_ns));
 	bool exited = o->status_known && !WIFSIGNALED(o->wait_status);
-	char sender[SENDER_TEXT_MAX];
+	char sender[TEXT_MAX];
 
 	/* A shell's exit code tells of another process, of which only the shell knows. */
 	if (!s || exited)
 		return;
-	sender_describe(s, o->container, sender);
+	describe(s, o->container, sender);
 	add_evidence(v, s->target == o->launcher_pid ? "the launcher" : "the command", s, o->ended_ns, sender);
 	if (v->class == FAILURE_KILLED) {
 		v->confidence = CONFIDENCE_CERTAIN;
@@ -190,7 +196,7 @@ static void of_process(const struct observation *o, struct verdict *v)
 {
 	int64_t ended_ns = o->process ? o->process->ended_ns : o->ended_ns;
 	const struct node_signal *s;
-	char sender[SENDER_TEXT_MAX], text[SENDER_TEXT_MAX + 32];
+	char sender[TEXT_MAX], text[TEXT_MAX + 32];
 
 	for (size_t i = 0; i < o->n_ends; i++)
 		if (o->ends[i].pid == v->process.pid)
@@ -198,7 +204,7 @@ static void of_process(const struct observation *o, struct verdict *v)
 	s = find(o, v->process.pid, v->process.signal, ended_ns);
 	if (!s)
 		return;
-	sender_describe(s, o->container, sender);
+	describe(s, o->container, sender);
 	add_evidence(v, v->process.name[0] ? v->process.name : "the process", s, ended_ns, sender);
 	snprintf(text, sizeof(text), "%s came from %s", signal_name(s->signal), sender);
 	append(v, "; ", text);

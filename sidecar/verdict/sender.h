@@ -10,14 +10,6 @@
 #include "sidecar/verdict/verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
 
-#define SENDER_TEXT_MAX 160
-
-/*
- * Describes the sender: "kubelet (PID 812) on the node", "python3 (PID 12) in container ray-head",
- * "itself". Returns text.
- */
-const char *sender_describe(const struct node_signal *s, const char *container, char text[static SENDER_TEXT_MAX]);
-
 /* Whether the OOM killer took the command, the process that the container ends with. */
 bool sender_oom_took_command(const struct observation *o);
 /* Whether a process sent the command the SIGKILL that ended it. */

@@ -87,6 +87,11 @@ class Api:
     def create(self, plural, body, subresource_of=None, subresource=None):
         return self.request("POST", self.path(plural, subresource_of, subresource), body)
 
+    def new_token(self, account, **spec):
+        """A token of the service account."""
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return self.create("serviceaccounts", body, account, "token")["status"]["token"]
+
     def patch(self, plural, name, body, subresource=None):
         """A JSON merge patch: null removes, lists are replaced."""
         return self.request("PATCH", self.path(plural, name, subresource), body, "application/merge-patch+json")

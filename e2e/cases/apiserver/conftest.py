@@ -10,7 +10,6 @@ import time
 import uuid
 
 import pytest
-import yaml
 
 from conftest import wait_for
 from apiserver.api import ApiError
@@ -91,8 +90,7 @@ def new_token(plane, api):
 
     def new(name):
         api.create("secrets", {"metadata": {"name": name}})
-        token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {
-            "boundObjectRef": {"apiVersion": "v1", "kind": "Secret", "name": name}}}, "admin", "token")["status"]["token"]
+        token = api.new_token("admin", boundObjectRef={"apiVersion": "v1", "kind": "Secret", "name": name})
 
         def end():
             api.delete("secrets", name)
@@ -107,6 +105,16 @@ def new_token(plane, api):
         return token, end
     yield new
     plane.api().delete("clusterrolebindings", binding)
+
+
+def kubeconfig_of(plane, api, name, rules):
+    """Makes a service account that has these rights in the namespace and no others, and returns its kubeconfig."""
+    api.create("serviceaccounts", {"metadata": {"name": name}})
+    api.create("roles", {"metadata": {"name": name}, "rules": rules})
+    api.create("rolebindings", {
+        "metadata": {"name": name}, "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": api.namespace}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}})
+    return plane.kubeconfig(f"{name}-{api.namespace}", credentials={"token": api.new_token(name)})
 
 
 class Operator(Daemon):
@@ -306,5 +314,5 @@ def settle(operator, api, kubelet):
     api.delete("pods", name)
 
 
-__all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "Operators", "RayCluster", "empty", "group", "install_crds",
-           "new_namespace", "ray_cluster", "settle", "yaml"]
+__all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "Operators", "RayCluster", "empty", "group", "install_crds", "kubeconfig_of",
+           "new_namespace", "ray_cluster", "settle"]

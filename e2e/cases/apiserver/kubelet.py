@@ -30,7 +30,7 @@ def ended(pod, name, restart, exit_code, **more):
                            "containerID": container_id(pod, name, restart), **more}}
 
 
-def status(pod, phase, containers, ready):
+def status(phase, containers, ready):
     conditions = [{"type": kind, "status": str(ready), "lastTransitionTime": NOW}
                   for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")]
     return {"status": {"phase": phase, "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}], "hostIP": "10.9.9.9",
@@ -45,7 +45,7 @@ class Kubelet:
 
     def say(self, pod, phase, containers, ready):
         """Writes conditions. Those of other components (DisruptionTarget) stay, as with a real kubelet."""
-        body = status(pod, phase, containers, ready)
+        body = status(phase, containers, ready)
         own = {c["type"] for c in body["status"]["conditions"]}
         now = self.api.get("pods", pod["metadata"]["name"])["status"]
         body["status"]["conditions"] += [c for c in now.get("conditions", []) if c["type"] not in own]
@@ -58,7 +58,7 @@ class Kubelet:
     def run_at(self, pod, address, restarts=0):
         """All containers run, and the pod has that address. The sidecar's restarts make the operator look at once."""
         states = [running(pod, c["name"], restarts if c["name"] == "afterglow" else 0) for c in pod["spec"]["containers"]]
-        body = status(pod, "Running", states, True)
+        body = status("Running", states, True)
         body["status"].update(podIP=address, podIPs=[{"ip": address}])
         return self.api.patch("pods", pod["metadata"]["name"], body, "status")
 

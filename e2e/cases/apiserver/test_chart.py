@@ -76,8 +76,7 @@ def may(plane, api, chart, verb, what):
 
 def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, start, plane, api, make, kubelet, tmp_path):
     account = chart["ServiceAccount"]["metadata"]["name"]
-    token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
-                       account, "token")["status"]["token"]
+    token = api.new_token(account)
     (tmp_path / "config.yaml").write_text(chart["ConfigMap"]["data"]["config.yaml"])
     (container,) = chart["Deployment"]["spec"]["template"]["spec"]["containers"]
     launchers = ("/usr/libexec/afterglow/launchers", str(BUILD / "afterglow-launch"))

@@ -8,11 +8,11 @@ import uuid
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import ray_cluster
+from apiserver.conftest import kubeconfig_of, ray_cluster
 from apiserver.kubelet import minutes_ago
 from apiserver.peer import Peer
 from apiserver.test_lost_nodes import report
-from apiserver.test_owner import events, failures, kinds_of_kuberay, owner, vanish  # pylint: disable=unused-import
+from apiserver.test_owner import failures, kinds_of_kuberay, owner, vanish  # pylint: disable=unused-import
 
 
 @pytest.fixture(name="node")
@@ -207,15 +207,8 @@ def test_the_probe_that_ended_the_instance_before_does_not_explain_this_one(star
 @pytest.fixture(name="without_nodes")
 def an_account_with_the_rights_of_watch_namespace(plane, api):
     """With watchNamespace the chart gives a Role, and no Role can give nodes."""
-    api.create("serviceaccounts", {"metadata": {"name": "small"}})
-    api.create("roles", {"metadata": {"name": "small"}, "rules": [
-        {"apiGroups": ["afterglow.dev", "ray.io", "", "events.k8s.io"], "resources": ["*"], "verbs": ["*"]}]})
-    api.create("rolebindings", {
-        "metadata": {"name": "small"}, "subjects": [{"kind": "ServiceAccount", "name": "small", "namespace": api.namespace}],
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "small"}})
-    token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
-                       "small", "token")["status"]["token"]
-    return plane.kubeconfig(f"small-{api.namespace}", credentials={"token": token})
+    return kubeconfig_of(plane, api, "small", [
+        {"apiGroups": ["afterglow.dev", "ray.io", "", "events.k8s.io"], "resources": ["*"], "verbs": ["*"]}])
 
 
 def test_without_the_right_to_read_nodes_the_report_says_that_it_is_missing(without_nodes, start, api, kubelet, node):

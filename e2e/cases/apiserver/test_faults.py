@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from conftest import wait_for
-from apiserver.api import Api, ApiError
+from apiserver.api import ApiError
 from apiserver.conftest import BUILD, ROOT, RayCluster, group, ray_cluster, settle
 from apiserver.peer import CONFLICT, EXPIRED, INITIAL_EVENTS_END, NO_STREAMS, TOO_LARGE, TOO_MANY, Peer, expired_event
 from apiserver.proxy import Proxy

@@ -70,8 +70,7 @@ class Helm:
         directory.mkdir(exist_ok=True)
         for name, text in api.get("configmaps", spec["volumes"][0]["configMap"]["name"])["data"].items():
             (directory / name).write_text(text)
-        token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
-                           spec["serviceAccountName"], "token")["status"]["token"]
+        token = api.new_token(spec["serviceAccountName"])
         # The API server hears of new rights by a watch.
         wait_for("the rights", lambda: self.may("patch", "rayfailures.afterglow.dev", f"{namespace}:{CRDS_JOB}"))
         look()

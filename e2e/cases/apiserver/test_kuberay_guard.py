@@ -175,8 +175,7 @@ def allowed(plane, api, rules):
     plane.api().create("clusterroles", {"metadata": {"name": name}, "rules": rules})
     plane.api().create("clusterrolebindings", {"metadata": {"name": name}, "subjects": [account], "roleRef": {
         "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}})
-    token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
-                       name, "token")["status"]["token"]
+    token = api.new_token(name)
     listed = plane.api(token=token).within(name)
     wait_for("the rights", lambda: listed.items("pods") == [])
     return plane.kubeconfig(name, credentials={"token": token}), plane.api(token=token)

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.api import ApiError
-from apiserver.conftest import ray_cluster
+from apiserver.conftest import kubeconfig_of, ray_cluster
 from apiserver.kubelet import minutes_ago
 
 OOM = {"reason": "OOMKilled"}
@@ -190,17 +190,10 @@ def test_an_owner_that_is_not_there_or_is_nonsense_delays_nothing(api, kubelet, 
 @pytest.fixture(name="without_rayjobs")
 def an_account_that_may_not_read_rayjobs(plane, api):
     """The kubeconfig of one that has the rights of the chart before, which knew no RayJobs."""
-    api.create("serviceaccounts", {"metadata": {"name": "old"}})
-    api.create("roles", {"metadata": {"name": "old"}, "rules": [
+    return kubeconfig_of(plane, api, "old", [
         {"apiGroups": ["afterglow.dev"], "resources": ["rayfailures"], "verbs": ["*"]},
         {"apiGroups": ["ray.io"], "resources": ["rayclusters"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["", "events.k8s.io"], "resources": ["pods", "services", "events"], "verbs": ["*"]}]})
-    api.create("rolebindings", {
-        "metadata": {"name": "old"}, "subjects": [{"kind": "ServiceAccount", "name": "old", "namespace": api.namespace}],
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "old"}})
-    token = api.create("serviceaccounts", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
-                       "old", "token")["status"]["token"]
-    return plane.kubeconfig(f"old-{api.namespace}", credentials={"token": token})
+        {"apiGroups": ["", "events.k8s.io"], "resources": ["pods", "services", "events"], "verbs": ["*"]}])
 
 
 def test_without_the_right_to_read_rayjobs_only_the_submission_is_not_known(without_rayjobs, start, api, kubelet, plane):

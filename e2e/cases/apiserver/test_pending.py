@@ -6,20 +6,15 @@ import pytest
 from conftest import wait_for
 from apiserver.api import ApiError
 from apiserver.conftest import group, settle
-from apiserver.peer import Peer
+from apiserver.peer import Peer, status
 from apiserver.replicas import LEADER
 
 CRD = "rayfailures.afterglow.dev"
 OOM = {"reason": "OOMKilled"}
 
 
-def status(code, reason, message, **more):
-    return code, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code, "reason": reason,
-                  "message": message, **more}
-
-
-FORBIDDEN = status(403, "Forbidden", "rayfailures.afterglow.dev is forbidden: no")
-INVALID = status(422, "Invalid", "denied the request: a policy of the cluster")
+FORBIDDEN = 403, status(403, "Forbidden", "rayfailures.afterglow.dev is forbidden: no")
+INVALID = 422, status(422, "Invalid", "denied the request: a policy of the cluster")
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def running_pod(api, name, address, port):
                         "metadata": {"name": name, "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}},
                         "spec": {"containers": [{"name": "ray-worker", "image": "ray"}, sidecar]}})
     pod = api.get("pods", name)
-    body = status(pod, "Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
+    body = status("Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
     body["status"].update(podIP=address, podIPs=[{"ip": address}])
     return api.patch("pods", name, body, "status")
 

@@ -143,9 +143,18 @@ def restarted(kubelet, pod, address, end, count):
     states[0]["lastState"] = ended(pod, "ray-worker", count - 1, end["exitCode"], finishedAt=moment(end["endedAt"]),
                                    startedAt=moment(began.isoformat()))
     states[0]["state"] = {"running": {"startedAt": moment(end["endedAt"])}}
-    body = status(pod, "Running", states, True)
+    body = status("Running", states, True)
     body["status"].update(podIP=address, podIPs=[{"ip": address}])
     kubelet.api.patch("pods", pod["metadata"]["name"], body, "status")
+
+
+def check_nothing_new(operator, plane, api, worker, kubelet, count):
+    """Checks that an operator that starts anew finds the RayFailures that are there, and makes no others."""
+    wait_for("the next question", lambda: operator.metric(POLLS, result="changed") >= 1)
+    settle(operator, api, kubelet)
+    assert len(failures_of(api, worker)) == count
+    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create")
+                if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) == count
 
 
 def test_ends_that_the_status_has_forgotten_while_nobody_looked_are_failures_once(
@@ -170,12 +179,7 @@ def test_ends_that_the_status_has_forgotten_while_nobody_looked_are_failures_onc
         assert (failure["class"], "containerLives" in failure) == ("ApplicationError", False), failure
         assert failure["bundle"]
     operator.stop(signal.SIGKILL)
-    operator = start()
-    wait_for("the next question", lambda: operator.metric(POLLS, result="changed") >= 1)
-    settle(operator, api, kubelet)
-    assert len(failures_of(api, worker)) == 4
-    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create")
-                if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) == 4
+    check_nothing_new(start(), plane, api, worker, kubelet, 4)
 
 
 def test_ends_that_nobody_saw_are_one_failure_that_says_so(operator, start, worker, record, api, plane, kubelet):
@@ -184,7 +188,7 @@ def test_ends_that_nobody_saw_are_one_failure_that_says_so(operator, start, work
     # An hour ago, so that nothing can still be reported: three ends are forgotten, and the status shows the fourth.
     states = [running(worker, c["name"], 4 if c["name"] == "ray-worker" else 0) for c in worker["spec"]["containers"]]
     states[0]["lastState"] = ended(worker, "ray-worker", 3, 7)
-    body = status(worker, "Running", states, True)
+    body = status("Running", states, True)
     body["status"].update(podIP=sidecar.address, podIPs=[{"ip": sidecar.address}])
     api.patch("pods", worker["metadata"]["name"], body, "status")
     operator = start()
@@ -194,12 +198,7 @@ def test_ends_that_nobody_saw_are_one_failure_that_says_so(operator, start, work
     assert "ended 3 times" in found[2]["verdict"]
     assert any("exit codes" in m["what"] for m in found[2]["missing"])
     operator.stop(signal.SIGKILL)
-    operator = start()
-    wait_for("the next question", lambda: operator.metric(POLLS, result="changed") >= 1)
-    settle(operator, api, kubelet)
-    assert len(failures_of(api, worker)) == 2
-    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create")
-                if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) == 2
+    check_nothing_new(start(), plane, api, worker, kubelet, 2)
 
 
 def test_an_end_while_the_sidecar_was_away_is_recorded_once_though_it_reports_it_later(

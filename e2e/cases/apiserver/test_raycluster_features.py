@@ -7,9 +7,10 @@ import signal
 import time
 
 import pytest
+import yaml
 
 from conftest import wait_for
-from apiserver.conftest import ROOT, RayCluster, group, ray_cluster, settle, yaml
+from apiserver.conftest import ROOT, RayCluster, group, ray_cluster, settle
 from apiserver.kubelet import NOW
 from apiserver.test_raycluster import names, owner_of
 

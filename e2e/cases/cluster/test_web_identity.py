@@ -12,15 +12,10 @@ import pytest
 
 from cluster.conftest import container, install
 from conftest import wait_for
-from stores.stand_in import StandIn
+from stores.stand_in import KEYS, StandIn
 
 ROLE = "arn:aws:iam::123456789012:role/ray-failures"
 AUDIENCE = "sts.amazonaws.com"
-KEYS = """<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
-<AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>ASIATEMPORARY</AccessKeyId>
-<SecretAccessKey>temporary/secret</SecretAccessKey><SessionToken>temporary+token==</SessionToken>
-<Expiration>2036-11-21T15:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>
-</AssumeRoleWithWebIdentityResponse>"""
 
 
 @pytest.fixture(scope="module", name="servers")

@@ -3,7 +3,6 @@
 killed; and beside the webhooks of others."""
 
 import os
-import re
 import signal
 import subprocess
 

@@ -12,6 +12,8 @@ import urllib.parse
 import urllib.request
 import xml.etree.ElementTree
 
+from stores.shipping import Store
+
 VERSION = "2021-12-02"
 CONTAINER = "failures"
 HOST = "devstoreaccount1.blob.localhost"
@@ -93,7 +95,7 @@ class AzureClient:
         return urllib.parse.urlencode(values)
 
 
-class AzureStore:
+class AzureStore(Store):
     """A prefix of the container."""
 
     kind = "azure"
@@ -101,13 +103,14 @@ class AzureStore:
     def __init__(self, client, credentials, under, endpoint=None):
         self.client = client
         self.under = under
-        self.args = ["--store", f"azure://{client.account}/{CONTAINER}/pre fix", "--azure-endpoint", endpoint or client.endpoint]
-        self.args += ["--azure-block-size", "5Mi", "--ca", str(client.ca), "--as", under]
-        self.args += ["--credentials", str(credentials)] if credentials else []
+        self.target = client.target
+        super().__init__("--store", f"azure://{client.account}/{CONTAINER}/pre fix", "--azure-endpoint", endpoint or client.endpoint,
+                         "--azure-block-size", "5Mi", "--ca", str(client.ca), "--as", under,
+                         *(["--credentials", str(credentials)] if credentials else []))
 
-    def set(self, option, value):
-        self.args[self.args.index(option) + 1] = value
-        return self
+    def through(self, proxy):
+        """The same store with a proxy before it."""
+        return self.set("--azure-endpoint", f"https://{proxy.address}/{self.client.account}")
 
     @property
     def top(self):

@@ -11,6 +11,7 @@ import pytest
 from conftest import AtTheEnd
 from stores.azure import AzureClient, AzureStore, make_certificate
 from stores.shipping import LAUNCHERS, MIB, Bundle, DirectoryStore, HdfsStore, S3Store, read_env, write_credentials
+from stores.stand_in import StandIn
 
 
 class Server:
@@ -115,6 +116,23 @@ def azure_store(azure, azure_key, place):
 @pytest.fixture
 def hdfs_store(hdfs_server, place):
     return HdfsStore(hdfs_server.directory, place)
+
+
+@pytest.fixture
+def stand_in():
+    server = StandIn()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def stood_in_s3(stand_in, s3_server, credentials, place):
+    return S3Store(s3_server.directory, credentials, place, endpoint=stand_in.url)
+
+
+@pytest.fixture
+def stood_in_azure(stand_in, azure, azure_key, place):
+    return AzureStore(azure, azure_key, place, endpoint=stand_in.url)
 
 
 @pytest.fixture(params=["directory", "s3", "azure", "hdfs"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles to ship, afterglow-ship to run, and the three stores as tests see them."""
+"""Bundles to ship, afterglow-ship to run, and the stores as tests see them; azure.py has the fourth."""
 
 import hashlib
 import io
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tarfile
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from conftest import wait_for
@@ -106,6 +107,18 @@ def failed(store, bundle, *args, **kwargs):
     return outcome
 
 
+def kill_when(store, bundle, rate, what, condition):
+    """Ships no faster than rate bytes a second, and kills it as soon as the condition holds."""
+    process = subprocess.Popen(
+        [*command(store, bundle), "--limit-rate", rate], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for(what, condition, interval=0.01)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def read_back(store):
     """afterglow-ship --read: its result, and name to content of the archive."""
     # A path of its own bundle is no argument then.
@@ -131,15 +144,26 @@ def read_env(directory):
     return dict(line.split("=", 1) for line in lines)
 
 
-class DirectoryStore:
+class Store:
+    """The options by which afterglow-ship reaches a store."""
+
+    def __init__(self, *args):
+        self.args = list(args)
+
+    def set(self, option, value):
+        self.args[self.args.index(option) + 1] = value
+        return self
+
+
+class DirectoryStore(Store):
     """A directory; under is a path that no other test uses."""
 
     kind = "directory"
 
     def __init__(self, root, under):
+        super().__init__("--store", f"file://{root}", "--as", under)
         self.root = root
         self.under = under
-        self.args = ["--store", f"file://{root}", "--as", under]
 
     def read(self, _bundle):
         """Name to content of what is visible of the bundle."""
@@ -163,7 +187,7 @@ def unanswered(port):
     return [row for row in rows if int(row[1].partition(":")[2], 16) == port and row[3] == CLOSE_WAIT]
 
 
-class S3Store:
+class S3Store(Store):
     """A prefix of the bucket. What the server has it keeps as files, which are read here."""
 
     kind = "s3"
@@ -173,10 +197,14 @@ class S3Store:
         self.data = directory / "data" / env["S3_BUCKET"]
         self.under = under
         self.endpoint = endpoint or env["S3_ENDPOINT"]
-        self.port = int(self.endpoint.rsplit(":", 1)[1])
-        self.args = ["--store", f"s3://{env['S3_BUCKET']}/pre fix", "--s3-endpoint", self.endpoint]
-        self.args += ["--s3-region", env["S3_REGION"], "--credentials", str(credentials), "--as", under]
-        self.args += ["--s3-part-size", "5Mi"]
+        url = urllib.parse.urlsplit(self.endpoint)
+        self.target = (url.hostname, url.port)
+        super().__init__("--store", f"s3://{env['S3_BUCKET']}/pre fix", "--s3-endpoint", self.endpoint, "--s3-region", env["S3_REGION"],
+                         "--credentials", str(credentials), "--as", under, "--s3-part-size", "5Mi")
+
+    def through(self, proxy):
+        """The same store with a proxy before it."""
+        return self.set("--s3-endpoint", f"http://{proxy.address}")
 
     def read(self, _bundle):
         top = self.data / "pre fix" / self.under
@@ -187,7 +215,7 @@ class S3Store:
 
     def wait_answered(self):
         """Waits until the server has finished the requests of the processes that were killed."""
-        wait_for("the server to answer the dead", lambda: not unanswered(self.port), interval=0.005)
+        wait_for("the server to answer the dead", lambda: not unanswered(self.target[1]), interval=0.005)
 
     def uploads(self):
         """Multipart uploads of the core that were begun and neither completed nor aborted."""
@@ -196,7 +224,7 @@ class S3Store:
         return [path for path in hidden.iterdir() if path.is_dir()] if hidden.exists() else []
 
 
-class HdfsStore:
+class HdfsStore(Store):
     """A directory of HDFS."""
 
     kind = "hdfs"
@@ -207,8 +235,7 @@ class HdfsStore:
         self.user = env["HDFS_USER"]
         self.superuser = env["HDFS_SUPERUSER"]
         self.under = under
-        self.args = ["--store", f"{scheme}://{address or env['WEBHDFS']}/failures/pre%20fix"]
-        self.args += ["--webhdfs-user", self.user, "--as", under]
+        super().__init__("--store", f"{scheme}://{address or env['WEBHDFS']}/failures/pre%20fix", "--webhdfs-user", self.user, "--as", under)
 
     def call(self, method, path, op, user=None):
         url = f"{self.web}{urllib.request.quote(path)}?op={op}&user.name={user or self.superuser}"

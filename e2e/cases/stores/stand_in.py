@@ -6,6 +6,22 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+# What STS answers to a service account's token.
+KEYS = """<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+<AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>ASIATEMPORARY</AccessKeyId>
+<SecretAccessKey>temporary/secret</SecretAccessKey><SessionToken>temporary+token==</SessionToken>
+<Expiration>2036-11-21T15:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>
+</AssumeRoleWithWebIdentityResponse>"""
+
+
+def s3_error(code):
+    return f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>x</Message></Error>'
+
+
+def azure_error(code):
+    return f'\ufeff<?xml version="1.0" encoding="utf-8"?><Error><Code>{code}</Code><Message>m\nRequestId:7</Message></Error>'
+
+
 Request = collections.namedtuple("Request", "method path headers body time")
 
 

@@ -2,14 +2,11 @@
 """Cores below a prefix of their own, so that a lifecycle rule can remove them sooner: S3, Azure and HDFS, and a directory refuses it."""
 
 import json
-import signal
-import subprocess
 
 import pytest
 
-from conftest import wait_for
 from stores.azure import AzureStore
-from stores.shipping import MIB, Bundle, HdfsStore, S3Store, check_whole, command, read_back, ship, shipped
+from stores.shipping import MIB, Bundle, HdfsStore, S3Store, check_whole, kill_when, read_back, ship, shipped
 
 PREFIX = "_cores/ray"
 CORE = "core.python.7.zst"
@@ -138,14 +135,7 @@ def test_a_saved_bundle_goes_whole_to_another_store(s3_store, directory_store, c
 def test_killed_in_the_middle_of_a_core_the_next_run_ends_it(s3_server, credentials, s3_store, large):
     s3_store.args += ["--cores-prefix", PREFIX]
     cores = S3Store(s3_server.directory, credentials, f"{PREFIX}/{s3_store.under}")
-    process = subprocess.Popen(
-        [*command(s3_store, large), "--limit-rate", "1Mi"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        wait_for("an upload", cores.uploads, interval=0.01)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    kill_when(s3_store, large, "1Mi", "an upload", cores.uploads)
     s3_store.wait_answered()
     assert "MANIFEST.json" not in s3_store.read(large) and cores.read(large) == {}
     shipped(s3_store, large)

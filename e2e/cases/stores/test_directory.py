@@ -202,10 +202,10 @@ KINDS = {errno.ENOSPC: {"no-space", "memory"}, errno.EIO: {"io", "memory"}, errn
 def test_each_write_in_turn_fails(directory_store, tmp_path, faults, code, stays):
     """ENOSPC and EIO at every call that writes, once or from then on: no half file, no garbage; then it goes on."""
     base = directory_store.under
-    at = directory_store.args.index("--as") + 1
     failures = 0
     for nth in range(1, 1000):
-        directory_store.under = directory_store.args[at] = f"{base}/{nth}"
+        directory_store.under = f"{base}/{nth}"
+        directory_store.set("--as", directory_store.under)
         bundle = Bundle(tmp_path / f"b{nth}", core=MIB)
         mark = tmp_path / f"mark{nth}"
         env = {"LD_PRELOAD": str(faults), "FAULT_NTH": str(nth), "FAULT_ERRNO": str(int(code)), "FAULT_STAYS": stays}

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from stores.shipping import MIB, SHIP, Bundle, Outcome, check_no_halves, check_whole, command, failed, read_back, ship, shipped
+from stores.shipping import MIB, Bundle, Outcome, check_no_halves, check_whole, command, failed, read_back, ship, shipped
 
 SEED = int(os.environ.get("AFTERGLOW_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 
@@ -164,12 +164,13 @@ def test_killed_at_random_moments_it_comes_to_its_end(store, tmp_path):
     """SIGKILL, again and again: nothing visible is ever half, and the next run goes on."""
     rng = random.Random(SEED)
     print(f"AFTERGLOW_SEED={SEED}")
-    base, at = store.under, store.args.index("--as") + 1
+    base = store.under
     bundle = Bundle(tmp_path / "bundle", core=34 * MIB)
     kills, rounds, usual = 0, 0, None
     while kills < KILLS[store.kind] or rounds < ROUNDS.get(store.kind, 6):
         rounds += 1
-        store.under = store.args[at] = f"{base}/{rounds}"
+        store.under = f"{base}/{rounds}"
+        store.set("--as", store.under)
         (bundle.path / ".ship").unlink(missing_ok=True)
         if rounds > 1:
             while kill_after(store, bundle, rng.uniform(0, usual)):

@@ -9,7 +9,7 @@ import pytest
 
 from stores.conftest import Server
 from stores.proxy import Proxy
-from stores.shipping import MIB, Bundle, HdfsStore, check_no_halves, check_whole, command, failed, read_env, ship, shipped, write_credentials
+from stores.shipping import MIB, HdfsStore, Store, check_no_halves, check_whole, command, failed, read_env, ship, shipped, write_credentials
 from stores.stand_in import StandIn
 
 SEED = int(os.environ.get("AFTERGLOW_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
@@ -48,8 +48,7 @@ def test_a_directory_has_the_name(hdfs_store, bundle):
 
 def test_a_file_is_where_a_directory_should_be(hdfs_store, bundle):
     shipped(hdfs_store, bundle)
-    at = hdfs_store.args.index("--as") + 1
-    hdfs_store.args[at] += "/report.txt/below"
+    hdfs_store.set("--as", f"{hdfs_store.under}/report.txt/below")
     assert failed(hdfs_store, bundle).result["kind"] == "occupied"
 
 
@@ -132,8 +131,7 @@ def test_a_token_goes_to_the_namenode_alone(bundle, tmp_path):
     location = {"Location": f"{datanode.url}/webhdfs/v1/x?op=CREATE&overwrite=true"}
     namenode.answers["PUT"] = [(200, {}, '{"boolean":true}'), (307, location, "")]
     datanode.answers["PUT"] = [(403, {}, '{"RemoteException":{"exception":"InvalidToken","message":"no"}}')]
-    args = ["--store", f"webhdfs://{namenode.address}/f", "--webhdfs-user", "ray", "--credentials", str(token)]
-    store = type("Store", (), {"args": args})
+    store = Store("--store", f"webhdfs://{namenode.address}/f", "--webhdfs-user", "ray", "--credentials", str(token))
     outcome = failed(store, bundle)
     assert (outcome.code, outcome.result["kind"]) == (3, "credentials")
     asked = namenode.requests["GET"] + namenode.requests["PUT"]
@@ -162,7 +160,7 @@ def test_other_redirects_are_not_followed(bundle, method, status, location):
     redirect = (status, {"Location": location} if location else {}, "")
     namenode.answers["GET"] = [redirect if method == "GET" else missing]
     namenode.answers["PUT"] = [(200, {}, '{"boolean":true}'), redirect]
-    store = type("Store", (), {"args": ["--store", f"webhdfs://{namenode.address}/f"]})
+    store = Store("--store", f"webhdfs://{namenode.address}/f")
     outcome = failed(store, bundle)
     assert (outcome.code, outcome.result["kind"]) == (3, "redirect"), outcome
     namenode.close()
@@ -170,7 +168,7 @@ def test_other_redirects_are_not_followed(bundle, method, status, location):
 
 def test_where_something_else_answers(bundle, s3_server):
     address_of_s3 = read_env(s3_server.directory)["S3_ENDPOINT"].split("://")[1]
-    store = type("Store", (), {"args": ["--store", f"webhdfs://{address_of_s3}/f"]})
+    store = Store("--store", f"webhdfs://{address_of_s3}/f")
     outcome = failed(store, bundle)
     assert outcome.result["kind"] in ("protocol", "server", "permission")
 

@@ -6,17 +6,12 @@ import urllib.parse
 
 import pytest
 
-from stores.shipping import failed, shipped, write_credentials
-from stores.stand_in import StandIn
+from stores.shipping import Store, failed, shipped, write_credentials
+from stores.stand_in import KEYS, StandIn
 from stores.test_s3 import FAKETIME
 
 ROLE = "arn:aws:iam::123456789012:role/afterglow"
 TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln+/"
-KEYS = """<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
-<AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>ASIATEMPORARY</AccessKeyId>
-<SecretAccessKey>temporary/secret</SecretAccessKey><SessionToken>temporary+token==</SessionToken>
-<Expiration>2026-11-21T15:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResult>
-</AssumeRoleWithWebIdentityResponse>"""
 
 
 def sts_error(code):
@@ -38,8 +33,7 @@ def servers():
 def store(servers, tmp_path):
     sts, s3 = servers
     credentials = write_credentials(tmp_path / "credentials", role_arn=ROLE, web_identity_token=TOKEN)
-    args = ["--store", "s3://bucket/x", "--s3-endpoint", s3.url, "--s3-sts-endpoint", sts.url, "--credentials", str(credentials)]
-    return type("Store", (), {"args": args})
+    return Store("--store", "s3://bucket/x", "--s3-endpoint", s3.url, "--s3-sts-endpoint", sts.url, "--credentials", str(credentials))
 
 
 def test_keys_are_fetched_once_and_every_request_carries_the_token(store, servers, bundle):
