@@ -126,6 +126,54 @@ static void a_process_that_a_runtime_moves_into_its_container_is_found_there(voi
 	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);
 }
 
+/* Another process than before, as the kernel shows it: another directory. */
+static void become(const struct fixture *f, int pid, int inner, const char *comm, const char *cgroup)
+{
+	char from[16], to[16];
+
+	snprintf(from, sizeof(from), "%d", 1000000 + pid);
+	snprintf(to, sizeof(to), "%d", pid);
+	make(f, 1000000 + pid, inner, comm, cgroup);
+	vanish(f, pid);
+	assert_int_equal(renameat(f->fd, from, f->fd, to), 0);
+}
+
+static void a_pid_that_is_used_again_is_that_of_the_new_process(void **state)
+{
+	struct fixture *f = *state;
+	const struct pod_of_process *pod;
+	pid_t inner;
+
+	make(f, 50, 12, "python3", IN_A);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	become(f, 50, 7, "other", IN_B);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);
+	assert_string_equal(pod->pod_uid, UID_B);
+	assert_int_equal(inner, 7);
+}
+
+static void a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before(void **state)
+{
+	struct fixture *f = *state;
+	struct pod_of_process pod;
+	pid_t inner;
+
+	make(f, 50, 12, "python3", IN_A);
+	make(f, 51, 13, "python3", IN_A);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	become(f, 50, 7, "other", IN_B);
+	assert_int_equal(process_table_look(f->table, 50, &pod, &inner), PROCESS_UNKNOWN);
+	/* On cgroup v1 it is on its way out. */
+	put(f, "51/cgroup", "4:memory:/\n");
+	assert_int_equal(process_table_look(f->table, 51, &pod, &inner), PROCESS_OF_POD);
+	vanish(f, 51);
+	assert_int_equal(process_table_look(f->table, 51, &pod, &inner), PROCESS_OF_POD);
+	assert_string_equal(pod.container_id, ID_A);
+	assert_int_equal(inner, 13);
+}
+
 static unsigned int age_of_a;
 
 static void note_age(const struct pod_of_process *c, unsigned int sweeps, void *arg)
@@ -249,6 +297,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_process_that_is_gone_is_found_where_the_last_sweep_saw_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_process_that_a_runtime_moves_into_its_container_is_found_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_pid_that_is_used_again_is_that_of_the_new_process, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up, tear_down),
 		cmocka_unit_test(the_flags_of_a_task_stand_behind_its_name),

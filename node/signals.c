@@ -36,7 +36,7 @@ static struct {
 	int epoll; /* readable while a buffer is */
 } signals;
 
-/* Finds the pod of a process that started after the last sweep. Returns false if it is in no container. */
+/* Finds the pod of a process that began after the last sweep. Returns false if it is in no container. */
 static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
 	const char *proc = signals.node->options->proc;
@@ -54,11 +54,8 @@ static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_in
 
 static bool find_target(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
-	const struct pod_of_process *pod;
-
-	switch (process_table_find(signals.node->processes, task, &pod, ret_inner)) {
+	switch (process_table_look(signals.node->processes, task, ret_pod, ret_inner)) {
 	case PROCESS_OF_POD:
-		*ret_pod = *pod;
 		return true;
 	case PROCESS_OF_NODE:
 		return false;
