@@ -52,17 +52,14 @@ static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_in
 	return true;
 }
 
-static bool find_target(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
+static bool find_target(const struct signal_record *record, struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
-	switch (process_table_look(signals.node->processes, task, ret_pod, ret_inner)) {
-	case PROCESS_OF_POD:
-		return true;
-	case PROCESS_OF_NODE:
+	enum process_known known = process_table_look(signals.node->processes, record->target, ret_pod, ret_inner);
+
+	/* A record may be older than the process that has its target's PID now. */
+	if (known == PROCESS_OF_NODE || task_is_later(signals.node->options->proc, record->target, record->time_ns))
 		return false;
-	case PROCESS_UNKNOWN:
-		break;
-	}
-	return find_young(task, ret_pod, ret_inner);
+	return known == PROCESS_OF_POD || find_young(record->target, ret_pod, ret_inner);
 }
 
 static void flush(void)
@@ -82,10 +79,11 @@ static void handle(const struct signal_record *record)
 	struct signal_sender sender = { 0 };
 	pid_t inner;
 
-	if (!find_target(record->target, &pod, &inner))
+	if (!find_target(record, &pod, &inner))
 		return;
 	if (record->kind == RECORD_SIGNAL)
-		signal_sender_find(signals.node->options->proc, signals.node->processes, signals.trace, record->sender, &pod, &sender);
+		signal_sender_find(signals.node->options->proc, signals.node->processes, signals.trace, record->sender, record->time_ns, &pod,
+				   &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
 	/* One pod's signals may not fill it for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
