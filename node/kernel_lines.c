@@ -134,6 +134,10 @@ static void take(const char *data, size_t len, int64_t now_ns)
 		lines.report_us = l.time_us ? l.time_us : 1;
 		add_to_report(&l, data, len);
 		break;
+	case KERNEL_LINE_OOM_GROUP:
+		if (l.victim.pod_uid[0])
+			send_line(l.victim.pod_uid, &l);
+		break;
 	case KERNEL_LINE_PROCESS:
 		of_process(&l);
 		break;
