@@ -17,6 +17,8 @@
 #define STAT_MAX 1024
 #define EXITING 0x4 /* PF_EXITING */
 #define PATH_ROOM 256
+/* The kernel gives all other PIDs away before it uses one again, which takes longer. */
+#define REUSED_AFTER_NS (100 * NS_PER_MS)
 #define TICKS_PER_S 100 /* USER_HZ: of times in /proc, on each architecture that we run on */
 #define TICKS_MAX (INT64_MAX / NS_PER_SEC) /* so that a nonsensical time does not overflow */
 
@@ -93,6 +95,8 @@ bool task_is_later(const char *proc, pid_t task, int64_t time_ns)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
 
+	if (now_boottime_ns() - time_ns < REUSED_AFTER_NS)
+		return false;
 	return read_stat(proc, task, &text) == 0 && task_began_ns(strbuf_str(&text)) > time_ns;
 }
 

@@ -36,7 +36,10 @@ struct signal_sender {
 void signal_sender_find(const char *proc, const struct process_table *table, const struct trace_instance *trace, pid_t task,
 			int64_t sent_ns, const struct pod_of_process *pod, struct signal_sender *ret_sender);
 
-/* Whether a task that exists began after time_ns: another one may have had its PID then. */
+/*
+ * Whether a task that exists began after time_ns, so that another one may have had its PID then. False without a look
+ * if time_ns was just now, because signals come in storms.
+ */
 bool task_is_later(const char *proc, pid_t task, int64_t time_ns);
 
 /*

@@ -56,10 +56,10 @@ static bool find_target(const struct signal_record *record, struct pod_of_proces
 {
 	enum process_known known = process_table_look(signals.node->processes, record->target, ret_pod, ret_inner);
 
-	/* A record may be older than the process that has its target's PID now. */
-	if (known == PROCESS_OF_NODE || task_is_later(signals.node->options->proc, record->target, record->time_ns))
+	if (known == PROCESS_OF_NODE || (known == PROCESS_UNKNOWN && !find_young(record->target, ret_pod, ret_inner)))
 		return false;
-	return known == PROCESS_OF_POD || find_young(record->target, ret_pod, ret_inner);
+	/* A record may be older than the process that has its target's PID now. */
+	return !task_is_later(signals.node->options->proc, record->target, record->time_ns);
 }
 
 static void flush(void)
