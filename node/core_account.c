@@ -38,12 +38,17 @@ bool core_account_path(const char *text, char ret_path[static PATH_MAX])
 	bool found = false;
 
 	for (const char *line = text; *line;) {
-		const char *end = strchrnul(line, '\n'), *controllers = memchr(line, ':', (size_t)(end - line));
-		const char *path = controllers ? memchr(controllers + 1, ':', (size_t)(end - controllers - 1)) : NULL;
-		bool v1 = path && is_memory(controllers + 1, path), v2 = path && path == controllers + 1 && *line == '0';
+		const char *end = strchrnul(line, '\n'),
+			   *controllers = memchr(line, ':', (size_t)(end - line));
+		const char *path = controllers ? memchr(controllers + 1, ':',
+							(size_t)(end - controllers - 1)) :
+						 NULL;
+		bool v1 = path && is_memory(controllers + 1, path),
+		     v2 = path && path == controllers + 1 && *line == '0';
 
 		if (v1 || (v2 && !found)) {
-			int n = snprintf(ret_path, PATH_MAX, CGROUPS "%s%.*s", v1 ? "/memory" : "", (int)(end - path - 1), path + 1);
+			int n = snprintf(ret_path, PATH_MAX, CGROUPS "%s%.*s", v1 ? "/memory" : "",
+					 (int)(end - path - 1), path + 1);
 
 			found = n > 0 && n < PATH_MAX;
 			if (v1)
@@ -89,6 +94,7 @@ int core_account_charge(const struct core_account *a, int file, struct err *err)
 		return 0;
 	/* The kernel asks for the rights of who opened it. "0" is this process. */
 	if (a->procs < 0 || write(a->procs, "0", 1) != 1)
-		return err_set(err, a->procs < 0 ? ENOENT : errno, "enter the memory cgroup of the process");
+		return err_set(err, a->procs < 0 ? ENOENT : errno,
+			       "enter the memory cgroup of the process");
 	return 0;
 }

@@ -24,7 +24,8 @@ static void the_memory_cgroup_is_that_of_v1_or_of_v2(void **state)
 	} rows[] = {
 		{ "0::/kubepods/podA/1\n", "/sys/fs/cgroup/kubepods/podA/1" },
 		{ "0::/a:b,memory:c\n", "/sys/fs/cgroup/a:b,memory:c" },
-		{ "12:cpu,cpuacct:/a\n4:memory:/kubepods/podA/1\n0::/b\n", "/sys/fs/cgroup/memory/kubepods/podA/1" },
+		{ "12:cpu,cpuacct:/a\n4:memory:/kubepods/podA/1\n0::/b\n",
+		  "/sys/fs/cgroup/memory/kubepods/podA/1" },
 		{ "0::/b\n4:hugetlb,memory:/a\n", "/sys/fs/cgroup/memory/a" },
 		{ "4:memory:/a", "/sys/fs/cgroup/memory/a" },
 		{ "4:memory2:/a\n5:xmemory,:/b\n", NULL },
@@ -59,7 +60,8 @@ static void a_path_that_is_too_long_is_none(void **state)
 static void what_is_written_to_memory_counts_for_the_pod_or_is_not_written(void **state)
 {
 	const struct core_account unknown = { .of_pod = true, .procs = -1 }, node = { .procs = -1 };
-	_cleanup_close_ int memory = memfd_create("core", MFD_CLOEXEC), proc = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int memory = memfd_create("core", MFD_CLOEXEC),
+			    proc = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	struct err err = { 0 };
 	int fds[2];
 	char text[2];
@@ -69,7 +71,10 @@ static void what_is_written_to_memory_counts_for_the_pod_or_is_not_written(void 
 	assert_int_equal(core_account_charge(&unknown, proc, &err), 0);
 	assert_int_equal(core_account_charge(&node, memory, &err), 0);
 	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(core_account_charge(&(struct core_account){ .of_pod = true, .procs = fds[1] }, memory, &err), 0);
+	assert_int_equal(
+		core_account_charge(&(struct core_account){ .of_pod = true, .procs = fds[1] },
+				    memory, &err),
+		0);
 	assert_int_equal(read(fds[0], text, sizeof(text)), 1);
 	assert_int_equal(text[0], '0');
 	close(fds[0]);

@@ -201,8 +201,8 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 	return ftruncate(file, c.size) < 0 ? err_set(err, errno, "truncate the core") : 0;
 }
 
-static int write_as_who_crashed(const struct core_arguments *arguments, int pidfd, const char *name, int stream,
-				const struct core_account *account, struct err *err)
+static int write_as_who_crashed(const struct core_arguments *arguments, int pidfd, const char *name,
+				int stream, const struct core_account *account, struct err *err)
 {
 	bool as_root = arguments->dumpable == 2;
 	_cleanup_close_ int file = -1;
@@ -232,7 +232,8 @@ static int write_as_who_crashed(const struct core_arguments *arguments, int pidf
 	return rc < 0 ? rc : core_copy(stream, file, arguments->limit, err);
 }
 
-int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream, struct err *err)
+int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream,
+		    struct err *err)
 {
 	struct core_account account;
 	int rc;

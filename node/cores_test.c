@@ -42,7 +42,9 @@ static int set_up(void **state)
 	assert_int_equal(dir_make_all(path, 0755, NULL), 0);
 	snprintf(path, sizeof(path), "%s" DIRECTORY, root);
 	assert_int_equal(dir_make_all(path, 0755, NULL), 0);
-	options = (struct node_options){ .root = root, .directory = DIRECTORY, .kubelet = "/var/lib/kubelet", .cores = true };
+	options = (struct node_options){
+		.root = root, .directory = DIRECTORY, .kubelet = "/var/lib/kubelet", .cores = true
+	};
 	node = (struct node){ .options = &options };
 	return 0;
 }
@@ -111,9 +113,13 @@ static void what_a_killed_agent_left_for_its_probe_swallows_no_core(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_agent_that_cannot_start_its_part_gives_the_pattern_of_a_killed_one_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_pattern_of_others_stays_when_the_part_did_not_start, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_a_killed_agent_left_for_its_probe_swallows_no_core, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_agent_that_cannot_start_its_part_gives_the_pattern_of_a_killed_one_back,
+			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_pattern_of_others_stays_when_the_part_did_not_start, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_a_killed_agent_left_for_its_probe_swallows_no_core, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ struct kernel_line {
 	size_t len;
 	pid_t pid; /* on the node, 0: unknown */
 	bool ends_oom; /* "Killed process": the last line of an OOM killer's report */
-	struct pod_of_process victim; /* the pod of the victim or of the cgroup that is killed, pod_uid "": it is in no pod */
+	struct pod_of_process victim; /* of the victim, or of the cgroup that is killed; pod_uid "": it is in no pod */
 	bool within; /* the limit was the pod's or a container's: the table has only its processes */
 	char device[KERNEL_DEVICE_MAX]; /* "sda1"; for NFS the server, "10.0.0.1:" */
 };

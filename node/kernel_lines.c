@@ -92,7 +92,8 @@ static void add_to_report(const struct kernel_line *l, const char *data, size_t 
 static void of_process(const struct kernel_line *l)
 {
 	const struct pod_of_process pod =
-		l->ends_oom && lines.report_us && lines.victim.pod_uid[0] ? lines.victim : pod_of_pid(l->pid);
+		l->ends_oom && lines.report_us && lines.victim.pod_uid[0] ? lines.victim :
+									    pod_of_pid(l->pid);
 
 	if (pod.pod_uid[0] && l->ends_oom && lines.report_us)
 		send_report(pod.pod_uid);

@@ -165,7 +165,9 @@ int process_table_sweep(struct process_table *t, struct err *err)
 	for (size_t i = 0; i < t->n_containers; i++)
 		t->ages[i]++;
 	while ((d = readdir(dir))) {
-		struct entry e = { .inode = d->d_ino, .pid = pid_of_name(d->d_name), .container = OF_NODE };
+		struct entry e = { .inode = d->d_ino,
+				   .pid = pid_of_name(d->d_name),
+				   .container = OF_NODE };
 
 		if (!e.pid)
 			continue;
@@ -200,7 +202,8 @@ enum process_known process_table_find(const struct process_table *t, pid_t pid, 
 	return PROCESS_OF_POD;
 }
 
-enum process_known process_table_look(const struct process_table *t, pid_t pid, struct pod_of_process *ret_pod, pid_t *ret_inner)
+enum process_known process_table_look(const struct process_table *t, pid_t pid,
+				      struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
 	const struct pod_of_process *known;
 	struct pod_of_process now;
@@ -209,7 +212,8 @@ enum process_known process_table_look(const struct process_table *t, pid_t pid, 
 	if (what != PROCESS_OF_POD)
 		return what;
 	/* On cgroup v1 a process that is on its way out is in no container. */
-	if (pod_of_process(t->proc, pid, &now, NULL) == 0 && now.container_id[0] && strcmp(now.container_id, known->container_id) != 0)
+	if (pod_of_process(t->proc, pid, &now, NULL) == 0 && now.container_id[0] &&
+	    strcmp(now.container_id, known->container_id) != 0)
 		return PROCESS_UNKNOWN;
 	*ret_pod = *known;
 	return PROCESS_OF_POD;

@@ -48,7 +48,8 @@ enum process_known process_table_find(const struct process_table *t, pid_t pid, 
  * Does the same, and reads the process's cgroup if the process still exists: PROCESS_UNKNOWN also if
  * it is in another container than the table says, because its PID was reused since the last sweep.
  */
-enum process_known process_table_look(const struct process_table *t, pid_t pid, struct pod_of_process *ret_pod, pid_t *ret_inner);
+enum process_known process_table_look(const struct process_table *t, pid_t pid,
+				      struct pod_of_process *ret_pod, pid_t *ret_inner);
 
 /*
  * Calls fn for each container that had a process in the last sweep; sweeps is the number of sweeps

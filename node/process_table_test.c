@@ -127,7 +127,8 @@ static void a_process_that_a_runtime_moves_into_its_container_is_found_there(voi
 }
 
 /* Another process than before, as the kernel shows it: another directory. */
-static void become(const struct fixture *f, int pid, int inner, const char *comm, const char *cgroup)
+static void become(const struct fixture *f, int pid, int inner, const char *comm,
+		   const char *cgroup)
 {
 	char from[16], to[16];
 
@@ -154,7 +155,8 @@ static void a_pid_that_is_used_again_is_that_of_the_new_process(void **state)
 	assert_int_equal(inner, 7);
 }
 
-static void a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before(void **state)
+static void
+a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before(void **state)
 {
 	struct fixture *f = *state;
 	struct pod_of_process pod;
@@ -277,7 +279,8 @@ static void a_sender_that_exits_is_not_taken_for_one_of_the_node(void **state)
 
 static void a_process_that_began_after_the_signal_is_not_its_sender(void **state)
 {
-	static const char stat[] = "70 (a) S) S 1 1 1 0 -1 4194304 5 0 0 0 0 0 0 0 20 0 1 0 %d 2 3\n";
+	static const char stat[] =
+		"70 (a) S) S 1 1 1 0 -1 4194304 5 0 0 0 0 0 0 0 20 0 1 0 %d 2 3\n";
 	struct fixture *f = *state;
 	struct signal_sender s;
 	char text[128];
@@ -302,9 +305,14 @@ static void a_process_that_began_after_the_signal_is_not_its_sender(void **state
 static void the_start_of_a_task_stands_behind_its_name(void **state)
 {
 	(void)state;
-	assert_int_equal(task_began_ns("7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 123 20"), 1230000000);
+	assert_int_equal(
+		task_began_ns("7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 123 20"),
+		1230000000);
 	assert_int_equal(task_began_ns("7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18"), 0);
-	assert_true(task_began_ns("7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 99999999999999999999 0") > 0);
+	assert_true(
+		task_began_ns(
+			"7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 99999999999999999999 0") >
+		0);
 	assert_int_equal(task_began_ns(""), 0);
 }
 
@@ -330,16 +338,28 @@ static void a_message_is_one_line_whatever_the_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_process_that_is_gone_is_found_where_the_last_sweep_saw_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_process_that_a_runtime_moves_into_its_container_is_found_there, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_pid_that_is_used_again_is_that_of_the_new_process, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_is_gone_is_found_where_the_last_sweep_saw_it, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_a_runtime_moves_into_its_container_is_found_there, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(a_pid_that_is_used_again_is_that_of_the_new_process,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before,
+			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up,
+						tear_down),
 		cmocka_unit_test(the_flags_of_a_task_stand_behind_its_name),
-		cmocka_unit_test_setup_teardown(a_sender_is_named_with_its_place, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_sender_that_exits_is_not_taken_for_one_of_the_node, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_process_that_began_after_the_signal_is_not_its_sender, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sender_is_named_with_its_place, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_sender_that_exits_is_not_taken_for_one_of_the_node, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_began_after_the_signal_is_not_its_sender, set_up, tear_down),
 		cmocka_unit_test(the_start_of_a_task_stands_behind_its_name),
 		cmocka_unit_test(a_message_is_one_line_whatever_the_name),
 	};

@@ -73,7 +73,9 @@ int64_t task_began_ns(const char *stat)
 {
 	const char *ticks = field_of(stat, 20);
 
-	return ticks ? (int64_t)MIN(strtoull(ticks, NULL, 10), (unsigned long long)TICKS_MAX) * (NS_PER_SEC / TICKS_PER_S) : 0;
+	return ticks ? (int64_t)MIN(strtoull(ticks, NULL, 10), (unsigned long long)TICKS_MAX) *
+			       (NS_PER_SEC / TICKS_PER_S) :
+		       0;
 }
 
 static int read_stat(const char *proc, pid_t task, struct strbuf *text)
@@ -127,8 +129,9 @@ static void set_names(struct signal_sender *s, const char *proc, pid_t task)
 	snprintf(s->comm, sizeof(s->comm), "%s", status.comm);
 }
 
-void signal_sender_find(const char *proc, const struct process_table *table, const struct trace_instance *trace, pid_t task,
-			int64_t sent_ns, const struct pod_of_process *pod, struct signal_sender *ret_sender)
+void signal_sender_find(const char *proc, const struct process_table *table,
+			const struct trace_instance *trace, pid_t task, int64_t sent_ns,
+			const struct pod_of_process *pod, struct signal_sender *ret_sender)
 {
 	struct signal_sender s = { .pid = task, .uid = -1 };
 

@@ -33,8 +33,9 @@ struct signal_sender {
  * began later, nothing is known of the sender. pod: the pod of the target. proc: the path of a
  * procfs, as in process_table_new.
  */
-void signal_sender_find(const char *proc, const struct process_table *table, const struct trace_instance *trace, pid_t task,
-			int64_t sent_ns, const struct pod_of_process *pod, struct signal_sender *ret_sender);
+void signal_sender_find(const char *proc, const struct process_table *table,
+			const struct trace_instance *trace, pid_t task, int64_t sent_ns,
+			const struct pod_of_process *pod, struct signal_sender *ret_sender);
 
 /*
  * Whether a task that exists began after time_ns, so that another one may have had its PID then. False without a look

@@ -52,11 +52,14 @@ static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_in
 	return true;
 }
 
-static bool find_target(const struct signal_record *record, struct pod_of_process *ret_pod, pid_t *ret_inner)
+static bool find_target(const struct signal_record *record, struct pod_of_process *ret_pod,
+			pid_t *ret_inner)
 {
-	enum process_known known = process_table_look(signals.node->processes, record->target, ret_pod, ret_inner);
+	enum process_known known =
+		process_table_look(signals.node->processes, record->target, ret_pod, ret_inner);
 
-	if (known == PROCESS_OF_NODE || (known == PROCESS_UNKNOWN && !find_young(record->target, ret_pod, ret_inner)))
+	if (known == PROCESS_OF_NODE ||
+	    (known == PROCESS_UNKNOWN && !find_young(record->target, ret_pod, ret_inner)))
 		return false;
 	/* A record may be older than the process that has its target's PID now. */
 	return !task_is_later(signals.node->options->proc, record->target, record->time_ns);
@@ -82,8 +85,8 @@ static void handle(const struct signal_record *record)
 	if (!find_target(record, &pod, &inner))
 		return;
 	if (record->kind == RECORD_SIGNAL)
-		signal_sender_find(signals.node->options->proc, signals.node->processes, signals.trace, record->sender, record->time_ns, &pod,
-				   &sender);
+		signal_sender_find(signals.node->options->proc, signals.node->processes,
+				   signals.trace, record->sender, record->time_ns, &pod, &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
 	/* One pod's signals may not fill it for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
