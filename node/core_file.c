@@ -14,6 +14,7 @@
 
 #include "lib/fileio.h"
 #include "lib/zeros.h"
+#include "node/core_account.h"
 #include "node/process_status.h"
 
 #define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
@@ -200,7 +201,8 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 	return ftruncate(file, c.size) < 0 ? err_set(err, errno, "truncate the core") : 0;
 }
 
-int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream, struct err *err)
+static int write_as_who_crashed(const struct core_arguments *arguments, int pidfd, const char *name,
+				int stream, const struct core_account *account, struct err *err)
 {
 	bool as_root = arguments->dumpable == 2;
 	_cleanup_close_ int file = -1;
@@ -214,15 +216,31 @@ int core_file_write(const struct core_arguments *arguments, int pidfd, const cha
 	 */
 	if (as_root && name[0] != '/')
 		return err_set(err, EPERM, "a set-user-ID program's core needs an absolute path, not %s", name);
-	if (!as_root) {
-		rc = go_where_it_was(arguments->pid, pidfd, err);
-		if (rc < 0)
-			return rc;
+	rc = as_root ? core_process_check(pidfd, err) : go_where_it_was(arguments->pid, pidfd, err);
+	if (rc < 0)
+		return rc;
+	if (!as_root)
 		unlink(name);
-	}
 	file = open(name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file < 0)
 		return err_set(err, errno, "%s", name);
 	rc = check_file(file, err);
+	if (rc >= 0)
+		rc = core_account_charge(account, file, err);
+	if (rc < 0 && !as_root)
+		unlink(name);
 	return rc < 0 ? rc : core_copy(stream, file, arguments->limit, err);
+}
+
+int core_file_write(const struct core_arguments *arguments, int pidfd, const char *name, int stream,
+		    struct err *err)
+{
+	struct core_account account;
+	int rc;
+
+	/* Before root is given up. */
+	core_account_open(arguments->pid, &account);
+	rc = write_as_who_crashed(arguments, pidfd, name, stream, &account, err);
+	core_account_release(&account);
+	return rc;
 }

@@ -15,7 +15,8 @@
  * A file beside the program, with the PID of a process of the agent that crashes on purpose. The
  * handler removes the file when that core comes.
  */
-#define CORE_PROBE "probe-%d"
+#define CORE_PROBE_PREFIX "probe-"
+#define CORE_PROBE CORE_PROBE_PREFIX "%d"
 
 /* Whether the kernel started this process as the core handler, by the name under which it runs. */
 bool core_handler_is_asked(int argc, char **argv);

@@ -2,6 +2,7 @@
 /* Puts the core handler on the node, and sets and restores kernel.core_pattern. */
 #include "node/cores.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -104,6 +105,19 @@ static int check_directory(int directory, const char *path, struct err *err)
 	return 0;
 }
 
+/* An agent that was killed while it probed has left a file, and the handler would drop the core of the next process with that PID. */
+static void remove_probes(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir)))
+		if (strncmp(d->d_name, CORE_PROBE_PREFIX, strlen(CORE_PROBE_PREFIX)) == 0)
+			unlinkat(dirfd(dir), d->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
 static int install(const struct node_options *o, struct err *err)
 {
 	char path[PATH_MAX], config[PATH_MAX];
@@ -120,6 +134,7 @@ static int install(const struct node_options *o, struct err *err)
 	rc = check_directory(directory, path, err);
 	if (rc < 0)
 		return rc;
+	remove_probes(path);
 	snprintf(config, sizeof(config), "%s\n", o->kubelet);
 	file_replace(directory, CORE_CONFIG, config, strlen(config));
 	return put_program(directory, err);
@@ -261,12 +276,13 @@ int cores_start(struct node *n, struct err *err)
 
 	if (!n->options->cores)
 		return 0;
+	/* From now on cores_stop gives back what an agent that was killed has left. */
+	cores.options = n->options;
 	rc = install(n->options, err);
 	if (rc == 0)
 		rc = take_over_or_refuse(n->options, err);
 	if (rc < 0)
 		return rc;
-	cores.options = n->options;
 	cores.look = (struct source){ .name = "core_pattern", .fd = -1, .due_ns = now_boottime_ns() + LOOK_NS, .due = on_look };
 	return loop_add(&n->loop, &cores.look, err);
 }

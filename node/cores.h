@@ -15,7 +15,10 @@
  * is changed, and then taken over.
  */
 int cores_start(struct node *n, struct err *err);
-/* Restores core_pattern, unless another program has changed it meanwhile. */
+/*
+ * Restores core_pattern, unless another program has changed it meanwhile. Also after a start that failed: the
+ * pattern may still be that of an agent that was killed.
+ */
 void cores_stop(void);
 
 /* Restores core_pattern after an agent that was killed before it could do so. */

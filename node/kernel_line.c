@@ -136,6 +136,24 @@ static bool is_constraint(const char *text, struct kernel_line *l)
 	return true;
 }
 
+/* "Tasks in /a/b are going to be killed due to memory.oom.group set": the name of a cgroup may hold anything. */
+static bool is_group(const char *text, struct kernel_line *l)
+{
+	static const char start[] = "Tasks in ",
+			  rest[] = " are going to be killed due to memory.oom.group set";
+	const char *end = find_last(text, rest);
+	char line[CGROUP_MAX];
+
+	if (strncmp(text, start, strlen(start)) != 0 || !end || end < text + strlen(start))
+		return false;
+	text += strlen(start);
+	snprintf(line, sizeof(line), "0::%.*s\n", (int)(end - text), text);
+	l->kind = KERNEL_LINE_OOM_GROUP;
+	if (pod_of_cgroups(line, &l->victim, NULL) < 0)
+		memset(&l->victim, 0, sizeof(l->victim));
+	return true;
+}
+
 /* "[  123]  1000   123 ..." */
 static bool is_row(const char *text, struct kernel_line *l)
 {
@@ -186,7 +204,8 @@ static bool is_device(const char *text, struct kernel_line *l)
 static void understand(const char *text, struct kernel_line *l)
 {
 	/* A crash comes first: it begins with the process's name, which may be that of any other kind. */
-	if (is_crash(text, l) || is_constraint(text, l) || is_kill(text, l) || is_row(text, l) || is_gpu(text, l) || is_device(text, l))
+	if (is_crash(text, l) || is_constraint(text, l) || is_kill(text, l) || is_group(text, l) ||
+	    is_row(text, l) || is_gpu(text, l) || is_device(text, l))
 		return;
 	if (strstr(text, " invoked oom-killer: "))
 		l->kind = KERNEL_LINE_OOM_BEGIN;

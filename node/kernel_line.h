@@ -21,6 +21,7 @@ enum kernel_line_kind {
 	KERNEL_LINE_OOM_BEGIN, /* "x invoked oom-killer: ..." */
 	KERNEL_LINE_OOM_ROW, /* a process in the table of that report; sets pid */
 	KERNEL_LINE_OOM_CONSTRAINT, /* the cgroup out of memory, and the victim; sets pid, victim, within */
+	KERNEL_LINE_OOM_GROUP, /* after such a report: the kernel kills a whole cgroup (memory.oom.group); sets victim */
 	KERNEL_LINE_PROCESS, /* "Killed process", a segfault, a trap, an Xid with a process; sets pid */
 	KERNEL_LINE_GPU, /* a GPU's error without a process */
 	KERNEL_LINE_DEVICE, /* an error of a disk or of a network filesystem; sets device */
@@ -34,7 +35,7 @@ struct kernel_line {
 	size_t len;
 	pid_t pid; /* on the node, 0: unknown */
 	bool ends_oom; /* "Killed process": the last line of an OOM killer's report */
-	struct pod_of_process victim; /* the pod of the victim, pod_uid "": it is in no pod */
+	struct pod_of_process victim; /* of the victim, or of the cgroup that is killed; pod_uid "": it is in no pod */
 	bool within; /* the limit was the pod's or a container's: the table has only its processes */
 	char device[KERNEL_DEVICE_MAX]; /* "sda1"; for NFS the server, "10.0.0.1:" */
 };

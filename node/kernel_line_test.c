@@ -17,6 +17,8 @@
 #define POD_A "/kubepods/burstable/pod" UID_A
 #define CONSTRAINT "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg="
 
+#define GROUP " are going to be killed due to memory.oom.group set"
+
 static const struct {
 	const char *text;
 	enum kernel_line_kind kind;
@@ -42,6 +44,12 @@ static const struct {
 	{ "Killed process 28438 (java) total-vm:20255636kB", KERNEL_LINE_PROCESS, 28438, "", false, true, "" },
 	{ "Memory cgroup out of memory: Kill process 24572 (java) score 0 or sacrifice child", KERNEL_LINE_PROCESS, 24572, "", false, false, "" },
 	{ "oom_reaper: reaped process 16327 (oom1), now anon-rss:0kB", KERNEL_LINE_PROCESS, 16327, "", false, false, "" },
+	{ "Tasks in " POD_A "/" ID_A GROUP, KERNEL_LINE_OOM_GROUP, 0, UID_A, false, false, "" },
+	{ "Tasks in " POD_A GROUP, KERNEL_LINE_OOM_GROUP, 0, UID_A, false, false, "" },
+	{ "Tasks in /kubepods" GROUP, KERNEL_LINE_OOM_GROUP, 0, "", false, false, "" },
+	{ "Tasks in " POD_A "/" ID_A "/a" GROUP ",task_memcg=/kubepods/pod" UID_B GROUP, KERNEL_LINE_OOM_GROUP, 0, UID_A, false, false, "" },
+	{ "Tasks in" GROUP, KERNEL_LINE_OTHER, 0, "", false, false, "" },
+	{ "Tasks in a hurry", KERNEL_LINE_OTHER, 0, "", false, false, "" },
 	{ "python3[123]: segfault at 10 ip 00007f sp 00007f error 4 in libc.so.6[7f+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	/* A name of 15 bytes, the longest that there is, as it is and as /dev/kmsg escapes it. */
 	{ "]: segfault at [123]: segfault at 10 ip 0 sp 0 error 4", KERNEL_LINE_PROCESS, 123, "", false, false, "" },

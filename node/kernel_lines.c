@@ -43,13 +43,15 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 		outbox_add_once(&lines.outbox, pod_uid, strbuf_str(&message));
 }
 
-/* Finds the pod of a process in the table only, because most processes in the log have ended. */
-static const char *pod_of_pid(pid_t pid)
+/* Finds the pod of a process in the table, because most processes in the log have ended. "": it is in none that is known. */
+static struct pod_of_process pod_of_pid(pid_t pid)
 {
-	const struct pod_of_process *pod;
+	struct pod_of_process pod = { 0 };
 	pid_t inner;
 
-	return pid > 0 && process_table_find(lines.node->processes, pid, &pod, &inner) == PROCESS_OF_POD ? pod->pod_uid : NULL;
+	if (pid > 0)
+		process_table_look(lines.node->processes, pid, &pod, &inner);
+	return pod;
 }
 
 static void forget_report(void)
@@ -62,12 +64,9 @@ static void forget_report(void)
 
 static bool may_see(const struct kernel_line *l, const char *pod_uid)
 {
-	const char *own;
-
 	if (l->kind != KERNEL_LINE_OOM_ROW || l->pid == 0 || lines.within)
 		return true;
-	own = pod_of_pid(l->pid);
-	return own && strcmp(own, pod_uid) == 0;
+	return strcmp(pod_of_pid(l->pid).pod_uid, pod_uid) == 0;
 }
 
 static void send_report(const char *pod_uid)
@@ -92,14 +91,14 @@ static void add_to_report(const struct kernel_line *l, const char *data, size_t 
 
 static void of_process(const struct kernel_line *l)
 {
-	const char *pod = pod_of_pid(l->pid);
+	const struct pod_of_process pod =
+		l->ends_oom && lines.report_us && lines.victim.pod_uid[0] ? lines.victim :
+									    pod_of_pid(l->pid);
 
-	if (l->ends_oom && lines.report_us && lines.victim.pod_uid[0])
-		pod = lines.victim.pod_uid;
-	if (pod && l->ends_oom && lines.report_us)
-		send_report(pod);
-	if (pod)
-		send_line(pod, l);
+	if (pod.pod_uid[0] && l->ends_oom && lines.report_us)
+		send_report(pod.pod_uid);
+	if (pod.pod_uid[0])
+		send_line(pod.pod_uid, l);
 	if (l->ends_oom)
 		forget_report();
 }
@@ -135,6 +134,10 @@ static void take(const char *data, size_t len, int64_t now_ns)
 		forget_report();
 		lines.report_us = l.time_us ? l.time_us : 1;
 		add_to_report(&l, data, len);
+		break;
+	case KERNEL_LINE_OOM_GROUP:
+		if (l.victim.pod_uid[0])
+			send_line(l.victim.pod_uid, &l);
 		break;
 	case KERNEL_LINE_PROCESS:
 		of_process(&l);

@@ -15,6 +15,7 @@
 #define LOOK_EVERY 32
 
 struct entry {
+	ino_t inode; /* of its directory in /proc: another process with this PID has another one */
 	pid_t pid, inner;
 	uint16_t container; /* index, or OF_NODE */
 	bool looked_twice;
@@ -133,6 +134,8 @@ static const struct entry *find(const struct process_table *t, pid_t pid)
 
 static void see(struct process_table *t, const struct entry *before, struct entry *e)
 {
+	if (before && before->inode != e->inode)
+		before = NULL;
 	if (before)
 		*e = *before;
 	if (before && before->looked_twice && ((unsigned int)e->pid + t->sweeps) % LOOK_EVERY != 0)
@@ -162,7 +165,9 @@ int process_table_sweep(struct process_table *t, struct err *err)
 	for (size_t i = 0; i < t->n_containers; i++)
 		t->ages[i]++;
 	while ((d = readdir(dir))) {
-		struct entry e = { .pid = pid_of_name(d->d_name), .container = OF_NODE };
+		struct entry e = { .inode = d->d_ino,
+				   .pid = pid_of_name(d->d_name),
+				   .container = OF_NODE };
 
 		if (!e.pid)
 			continue;
@@ -194,6 +199,23 @@ enum process_known process_table_find(const struct process_table *t, pid_t pid, 
 		return e->looked_twice ? PROCESS_OF_NODE : PROCESS_UNKNOWN;
 	*ret_pod = &t->containers[e->container];
 	*ret_inner = e->inner;
+	return PROCESS_OF_POD;
+}
+
+enum process_known process_table_look(const struct process_table *t, pid_t pid,
+				      struct pod_of_process *ret_pod, pid_t *ret_inner)
+{
+	const struct pod_of_process *known;
+	struct pod_of_process now;
+	enum process_known what = process_table_find(t, pid, &known, ret_inner);
+
+	if (what != PROCESS_OF_POD)
+		return what;
+	/* On cgroup v1 a process that is on its way out is in no container. */
+	if (pod_of_process(t->proc, pid, &now, NULL) == 0 && now.container_id[0] &&
+	    strcmp(now.container_id, known->container_id) != 0)
+		return PROCESS_UNKNOWN;
+	*ret_pod = *known;
 	return PROCESS_OF_POD;
 }
 

@@ -5,8 +5,8 @@
  * new processes, and the next sweep reads them once more, because a container runtime starts a
  * container's process outside of the container.
  *
- * If a PID was reused since the last sweep, the table still has the container of its previous
- * process. A caller that must be certain has to check more than the PID.
+ * A sweep knows a process that has the PID of a previous one by the inode of its directory in /proc.
+ * Until the next sweep the table still has the container of the previous process.
  */
 #ifndef AFTERGLOW_NODE_PROCESS_TABLE_H
 #define AFTERGLOW_NODE_PROCESS_TABLE_H
@@ -43,6 +43,13 @@ enum process_known {
  */
 enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
 				      pid_t *ret_inner);
+
+/*
+ * Does the same, and reads the process's cgroup if the process still exists: PROCESS_UNKNOWN also if
+ * it is in another container than the table says, because its PID was reused since the last sweep.
+ */
+enum process_known process_table_look(const struct process_table *t, pid_t pid,
+				      struct pod_of_process *ret_pod, pid_t *ret_inner);
 
 /*
  * Calls fn for each container that had a process in the last sweep; sweeps is the number of sweeps

@@ -126,6 +126,56 @@ static void a_process_that_a_runtime_moves_into_its_container_is_found_there(voi
 	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);
 }
 
+/* Another process than before, as the kernel shows it: another directory. */
+static void become(const struct fixture *f, int pid, int inner, const char *comm,
+		   const char *cgroup)
+{
+	char from[16], to[16];
+
+	snprintf(from, sizeof(from), "%d", 1000000 + pid);
+	snprintf(to, sizeof(to), "%d", pid);
+	make(f, 1000000 + pid, inner, comm, cgroup);
+	vanish(f, pid);
+	assert_int_equal(renameat(f->fd, from, f->fd, to), 0);
+}
+
+static void a_pid_that_is_used_again_is_that_of_the_new_process(void **state)
+{
+	struct fixture *f = *state;
+	const struct pod_of_process *pod;
+	pid_t inner;
+
+	make(f, 50, 12, "python3", IN_A);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	become(f, 50, 7, "other", IN_B);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	assert_int_equal(process_table_find(f->table, 50, &pod, &inner), PROCESS_OF_POD);
+	assert_string_equal(pod->pod_uid, UID_B);
+	assert_int_equal(inner, 7);
+}
+
+static void
+a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before(void **state)
+{
+	struct fixture *f = *state;
+	struct pod_of_process pod;
+	pid_t inner;
+
+	make(f, 50, 12, "python3", IN_A);
+	make(f, 51, 13, "python3", IN_A);
+	assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	become(f, 50, 7, "other", IN_B);
+	assert_int_equal(process_table_look(f->table, 50, &pod, &inner), PROCESS_UNKNOWN);
+	/* On cgroup v1 it is on its way out. */
+	put(f, "51/cgroup", "4:memory:/\n");
+	assert_int_equal(process_table_look(f->table, 51, &pod, &inner), PROCESS_OF_POD);
+	vanish(f, 51);
+	assert_int_equal(process_table_look(f->table, 51, &pod, &inner), PROCESS_OF_POD);
+	assert_string_equal(pod.container_id, ID_A);
+	assert_int_equal(inner, 13);
+}
+
 static unsigned int age_of_a;
 
 static void note_age(const struct pod_of_process *c, unsigned int sweeps, void *arg)
@@ -181,6 +231,8 @@ static void the_flags_of_a_task_stand_behind_its_name(void **state)
 
 static const struct pod_of_process pod_a = { .pod_uid = UID_A, .container_id = ID_A };
 
+#define SENT_NS INT64_C(5000000000)
+
 static void a_sender_is_named_with_its_place(void **state)
 {
 	struct fixture *f = *state;
@@ -190,24 +242,24 @@ static void a_sender_is_named_with_its_place(void **state)
 	make(f, 20, 3, "foo)\\nx", IN_A);
 	make(f, 30, 4, "other", IN_B);
 	assert_int_equal(process_table_sweep(f->table, NULL), 0);
-	signal_sender_find(f->proc, f->table, NULL, 7, &pod_a, &s);
+	signal_sender_find(f->proc, f->table, NULL, 7, SENT_NS, &pod_a, &s);
 	assert_int_equal(s.place, SENDER_NODE);
 	assert_string_equal(s.comm, "kubelet");
 	assert_int_equal(s.uid, 1001);
-	signal_sender_find(f->proc, f->table, NULL, 20, &pod_a, &s);
+	signal_sender_find(f->proc, f->table, NULL, 20, SENT_NS, &pod_a, &s);
 	assert_int_equal(s.place, SENDER_POD);
 	assert_string_equal(s.container_id, ID_A);
 	assert_int_equal(s.inner, 3);
 	assert_string_equal(s.comm, "foo)\\nx");
-	signal_sender_find(f->proc, f->table, NULL, 30, &pod_a, &s);
+	signal_sender_find(f->proc, f->table, NULL, 30, SENT_NS, &pod_a, &s);
 	assert_int_equal(s.place, SENDER_OTHER_POD);
 	assert_string_equal(s.container_id, "");
 	vanish(f, 20);
-	signal_sender_find(f->proc, f->table, NULL, 20, &pod_a, &s);
+	signal_sender_find(f->proc, f->table, NULL, 20, SENT_NS, &pod_a, &s);
 	assert_int_equal(s.place, SENDER_POD);
 	assert_int_equal(s.inner, 3);
 	assert_int_equal(s.uid, -1);
-	signal_sender_find(f->proc, f->table, NULL, 99, &pod_a, &s);
+	signal_sender_find(f->proc, f->table, NULL, 99, SENT_NS, &pod_a, &s);
 	assert_int_equal(s.place, SENDER_UNKNOWN);
 	assert_int_equal(s.pid, 99);
 }
@@ -220,9 +272,48 @@ static void a_sender_that_exits_is_not_taken_for_one_of_the_node(void **state)
 	/* As cgroup v1 shows it. */
 	make(f, 40, 4, "kill", "4:memory:/\n");
 	put(f, "40/stat", "40 (kill) R 1 1 1 0 -1 4194308 5\n");
-	signal_sender_find(f->proc, f->table, NULL, 40, &pod_a, &s);
+	signal_sender_find(f->proc, f->table, NULL, 40, SENT_NS, &pod_a, &s);
 	assert_int_equal(s.place, SENDER_UNKNOWN);
 	assert_string_equal(s.comm, "kill");
+}
+
+static void a_process_that_began_after_the_signal_is_not_its_sender(void **state)
+{
+	static const char stat[] =
+		"70 (a) S) S 1 1 1 0 -1 4194304 5 0 0 0 0 0 0 0 20 0 1 0 %d 2 3\n";
+	struct fixture *f = *state;
+	struct signal_sender s;
+	char text[128];
+
+	make(f, 70, 4, "kubelet", "0::/system.slice/kubelet.service\n");
+	snprintf(text, sizeof(text), stat, 500);
+	put(f, "70/stat", text);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(process_table_sweep(f->table, NULL), 0);
+	signal_sender_find(f->proc, f->table, NULL, 70, SENT_NS, &pod_a, &s);
+	assert_string_equal(s.comm, "kubelet");
+	assert_int_equal(s.place, SENDER_NODE);
+	snprintf(text, sizeof(text), stat, 501);
+	put(f, "70/stat", text);
+	signal_sender_find(f->proc, f->table, NULL, 70, SENT_NS, &pod_a, &s);
+	assert_string_equal(s.comm, "");
+	assert_int_equal(s.place, SENDER_UNKNOWN);
+	assert_int_equal(s.uid, -1);
+	assert_int_equal(s.pid, 70);
+}
+
+static void the_start_of_a_task_stands_behind_its_name(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		task_began_ns("7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 123 20"),
+		1230000000);
+	assert_int_equal(task_began_ns("7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18"), 0);
+	assert_true(
+		task_began_ns(
+			"7 (x) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 99999999999999999999 0") >
+		0);
+	assert_int_equal(task_began_ns(""), 0);
 }
 
 static void a_message_is_one_line_whatever_the_name(void **state)
@@ -247,13 +338,29 @@ static void a_message_is_one_line_whatever_the_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_process_that_is_gone_is_found_where_the_last_sweep_saw_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_process_that_a_runtime_moves_into_its_container_is_found_there, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_is_gone_is_found_where_the_last_sweep_saw_it, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_a_runtime_moves_into_its_container_is_found_there, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(a_pid_that_is_used_again_is_that_of_the_new_process,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_pid_that_was_used_again_since_the_last_sweep_is_not_the_containers_before,
+			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(containers_are_listed_with_their_age, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_is_no_process_is_passed_over, set_up,
+						tear_down),
 		cmocka_unit_test(the_flags_of_a_task_stand_behind_its_name),
-		cmocka_unit_test_setup_teardown(a_sender_is_named_with_its_place, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_sender_that_exits_is_not_taken_for_one_of_the_node, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sender_is_named_with_its_place, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_sender_that_exits_is_not_taken_for_one_of_the_node, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_began_after_the_signal_is_not_its_sender, set_up, tear_down),
+		cmocka_unit_test(the_start_of_a_task_stands_behind_its_name),
 		cmocka_unit_test(a_message_is_one_line_whatever_the_name),
 	};
 

@@ -11,11 +11,16 @@
 
 #include "lib/fileio.h"
 #include "lib/printable.h"
+#include "lib/units.h"
 #include "node/process_status.h"
 
 #define STAT_MAX 1024
 #define EXITING 0x4 /* PF_EXITING */
 #define PATH_ROOM 256
+/* The kernel gives all other PIDs away before it uses one again, which takes longer. */
+#define REUSED_AFTER_NS (100 * NS_PER_MS)
+#define TICKS_PER_S 100 /* USER_HZ: of times in /proc, on each architecture that we run on */
+#define TICKS_MAX (INT64_MAX / NS_PER_SEC) /* so that a nonsensical time does not overflow */
 
 static void set_place(struct signal_sender *s, const struct pod_of_process *own, const struct pod_of_process *pod)
 {
@@ -45,23 +50,56 @@ static void place_by_table(struct signal_sender *s, const struct process_table *
 	}
 }
 
-/* The flags of a task: the ninth field of /proc/PID/stat, the seventh behind the name, which may hold anything. */
-bool task_is_exiting(const char *stat)
+/* A field of /proc/PID/stat, by its number behind the name, which may hold anything. NULL: there is none. */
+static const char *field_of(const char *stat, int number)
 {
 	const char *p = strrchr(stat, ')');
 
-	for (int i = 0; p && i < 7; i++)
+	for (int i = 0; p && i < number; i++)
 		p = strchr(p + 1, ' ');
-	return !p || (strtoul(p, NULL, 10) & EXITING);
+	return p;
+}
+
+/* The flags are the ninth field of all. */
+bool task_is_exiting(const char *stat)
+{
+	const char *flags = field_of(stat, 7);
+
+	return !flags || (strtoul(flags, NULL, 10) & EXITING);
+}
+
+/* The start is the 22nd field of all. */
+int64_t task_began_ns(const char *stat)
+{
+	const char *ticks = field_of(stat, 20);
+
+	return ticks ? (int64_t)MIN(strtoull(ticks, NULL, 10), (unsigned long long)TICKS_MAX) *
+			       (NS_PER_SEC / TICKS_PER_S) :
+		       0;
+}
+
+static int read_stat(const char *proc, pid_t task, struct strbuf *text)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "%s/%d/stat", proc, (int)task);
+	return file_read(AT_FDCWD, path, text, NULL);
 }
 
 static bool is_exiting(const char *proc, pid_t task)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
-	char path[PATH_ROOM];
 
-	snprintf(path, sizeof(path), "%s/%d/stat", proc, (int)task);
-	return file_read(AT_FDCWD, path, &text, NULL) < 0 || task_is_exiting(strbuf_str(&text));
+	return read_stat(proc, task, &text) < 0 || task_is_exiting(strbuf_str(&text));
+}
+
+bool task_is_later(const char *proc, pid_t task, int64_t time_ns)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
+
+	if (now_boottime_ns() - time_ns < REUSED_AFTER_NS)
+		return false;
+	return read_stat(proc, task, &text) == 0 && task_began_ns(strbuf_str(&text)) > time_ns;
 }
 
 static void place_by_proc(struct signal_sender *s, const char *proc, const struct pod_of_process *pod)
@@ -91,11 +129,17 @@ static void set_names(struct signal_sender *s, const char *proc, pid_t task)
 	snprintf(s->comm, sizeof(s->comm), "%s", status.comm);
 }
 
-void signal_sender_find(const char *proc, const struct process_table *table, const struct trace_instance *trace, pid_t task,
+void signal_sender_find(const char *proc, const struct process_table *table,
+			const struct trace_instance *trace, pid_t task, int64_t sent_ns,
 			const struct pod_of_process *pod, struct signal_sender *ret_sender)
 {
 	struct signal_sender s = { .pid = task, .uid = -1 };
 
+	/* The kernel keeps records while no agent runs: the sender's PID may long be another process's. The table has that one, too. */
+	if (task_is_later(proc, task, sent_ns)) {
+		*ret_sender = s;
+		return;
+	}
 	set_names(&s, proc, task);
 	place_by_proc(&s, proc, pod);
 	if (s.place == SENDER_UNKNOWN)

@@ -28,10 +28,26 @@ struct signal_sender {
 	char comm[TRACE_COMM_MAX]; /* "": unknown; may have any bytes, so it must be escaped */
 };
 
-/* Finds the sender by its task. pod: the pod of the target. proc: the path of a procfs, as in process_table_new. */
-void signal_sender_find(const char *proc, const struct process_table *table, const struct trace_instance *trace, pid_t task,
+/*
+ * Finds the sender by its task. sent_ns: when it sent the signal (CLOCK_BOOTTIME); if the process with this PID
+ * began later, nothing is known of the sender. pod: the pod of the target. proc: the path of a
+ * procfs, as in process_table_new.
+ */
+void signal_sender_find(const char *proc, const struct process_table *table,
+			const struct trace_instance *trace, pid_t task, int64_t sent_ns,
 			const struct pod_of_process *pod, struct signal_sender *ret_sender);
 
+/*
+ * Whether a task that exists began after time_ns, so that another one may have had its PID then. False without a look
+ * if time_ns was just now, because signals come in storms.
+ */
+bool task_is_later(const char *proc, pid_t task, int64_t time_ns);
+
+/*
+ * When the task began, CLOCK_BOOTTIME, up to a hundredth of a second too early; stat as below. 0 if
+ * it cannot be parsed. Pure.
+ */
+int64_t task_began_ns(const char *stat);
 /* Whether the task is exiting; stat is the text of /proc/PID/stat. True also if stat cannot be parsed. Pure. */
 bool task_is_exiting(const char *stat);
 

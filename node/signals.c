@@ -36,7 +36,7 @@ static struct {
 	int epoll; /* readable while a buffer is */
 } signals;
 
-/* Finds the pod of a process that started after the last sweep. Returns false if it is in no container. */
+/* Finds the pod of a process that began after the last sweep. Returns false if it is in no container. */
 static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
 {
 	const char *proc = signals.node->options->proc;
@@ -52,20 +52,17 @@ static bool find_young(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_in
 	return true;
 }
 
-static bool find_target(pid_t task, struct pod_of_process *ret_pod, pid_t *ret_inner)
+static bool find_target(const struct signal_record *record, struct pod_of_process *ret_pod,
+			pid_t *ret_inner)
 {
-	const struct pod_of_process *pod;
+	enum process_known known =
+		process_table_look(signals.node->processes, record->target, ret_pod, ret_inner);
 
-	switch (process_table_find(signals.node->processes, task, &pod, ret_inner)) {
-	case PROCESS_OF_POD:
-		*ret_pod = *pod;
-		return true;
-	case PROCESS_OF_NODE:
+	if (known == PROCESS_OF_NODE ||
+	    (known == PROCESS_UNKNOWN && !find_young(record->target, ret_pod, ret_inner)))
 		return false;
-	case PROCESS_UNKNOWN:
-		break;
-	}
-	return find_young(task, ret_pod, ret_inner);
+	/* A record may be older than the process that has its target's PID now. */
+	return !task_is_later(signals.node->options->proc, record->target, record->time_ns);
 }
 
 static void flush(void)
@@ -85,10 +82,11 @@ static void handle(const struct signal_record *record)
 	struct signal_sender sender = { 0 };
 	pid_t inner;
 
-	if (!find_target(record->target, &pod, &inner))
+	if (!find_target(record, &pod, &inner))
 		return;
 	if (record->kind == RECORD_SIGNAL)
-		signal_sender_find(signals.node->options->proc, signals.node->processes, signals.trace, record->sender, &pod, &sender);
+		signal_sender_find(signals.node->options->proc, signals.node->processes,
+				   signals.trace, record->sender, record->time_ns, &pod, &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
 	/* One pod's signals may not fill it for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)

@@ -22,6 +22,7 @@ static void as_texts(const char *text, const struct trace_event *event)
 		signal_record_parse(&formats, event, &record);
 	trace_saved_comm(text, 1, comm);
 	task_is_exiting(text);
+	task_began_ns(text);
 	process_status_parse(text, &status, NULL);
 }
 

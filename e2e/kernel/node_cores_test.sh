@@ -231,6 +231,21 @@ for group in /sys/fs/cgroup /sys/fs/cgroup/kubepods /sys/fs/cgroup/kubepods/burs
 	mkdir -p "$group"
 	echo +memory >"$group/cgroup.subtree_control"
 done
+# By hand as well, of a process that works in a directory of memory: what is in there counts for whoever wrote it.
+memory=$pod/c$(printf '%063d' 7)
+mkdir -p "$memory" "$work/memory"
+mount -t tmpfs tmpfs "$work/memory"
+# shellcheck disable=SC2016
+sh -c 'echo $$ >"$1/cgroup.procs" && cd "$2" && exec sleep 1000' sh "$memory" "$work/memory" &
+works=$!
+works_there() { [ "$(readlink "/proc/$works/cwd")" = "$work/memory" ]; }
+wait_until works_there
+head -c 20000000 /dev/urandom | "$handler" $works 11 18446744073709551615 1 core.test
+check "the core of a pod's process is in memory" test -s "$work/memory/core.test"
+check "and counts for its container" test "$(cat "$memory/memory.current")" -gt 20000000
+kill $works
+wait $works
+umount "$work/memory"
 mkdir -p "$ray" "$side" "$volume"
 # The volume is mounted for the sidecar alone, as the kubelet does it.
 mkdir "$work/node"
