@@ -86,11 +86,11 @@ static bool is_known(const struct kernel_question *q, int64_t pid)
 
 /*
  * The command ends but once. A report on another process may have read the log between its kill and its end, which takes
- * seconds where there is much memory to give back: that makes the kill no old one.
+ * seconds, or a minute where there is much memory to give back: that makes the kill no old one.
  */
 static bool is_of_command(const struct kernel_question *q, const struct oom_kill *k)
 {
-	return took_command(q, k) && k->time_us > q->begin_us && k->time_us >= q->ended_us - WHOLE_FOR_US;
+	return took_command(q, k) && k->time_us > q->begin_us;
 }
 
 static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)

@@ -415,6 +415,12 @@ static void a_report_between_the_kill_of_the_command_and_its_end_hides_it_not(vo
 	assert_true(f.e.oom && f.e.by_cgroup);
 	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
 	assert_false(f.e.rules_out);
+	q.ended_us = 130 * S; /* it had much memory to give back */
+	q.since_us = 128 * S;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom && f.e.by_cgroup);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
+	assert_false(f.e.rules_out);
 	q.begin_us = 99 * S; /* somebody else had that PID before */
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_false(f.e.oom);

@@ -16,6 +16,11 @@
 
 /* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
 #define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
+/*
+ * A process may take this long to die of it: it gives its memory back first, at a tenth of a second for each GiB, and waits for a
+ * processor on a busy machine.
+ */
+#define DIES_AT_LAST_NS (120 * NS_PER_SEC)
 /* Without counters, memory this full, this short before the end, makes an OOM kill likely. */
 #define NEARLY_FULL 0.97
 #define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
@@ -65,17 +70,33 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNKNOWN;
 }
 
+static bool log_names_command(const struct observation *o)
+{
+	return o->kernel.oom && o->kernel.by_cgroup && o->kernel.victim == KERNEL_VICTIM_COMMAND;
+}
+
+/* An OOM kill long before the end. */
+static enum oom counted_long_before(const struct observation *o, struct verdict *v)
+{
+	bool killed = o->status_known && WIFSIGNALED(o->wait_status) && v->signal == SIGKILL;
+	char age[DURATION_TEXT_MAX];
+
+	duration_format(oom_latest_age_ns(o), age);
+	if (killed && log_names_command(o))
+		return OOM_PROVED;
+	if (killed && oom_latest_age_ns(o) <= DIES_AT_LAST_NS && !oom_log_spares_command(o)) {
+		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: few processes take so long to die of it", age);
+		return OOM_UNKNOWN;
+	}
+	verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it", age);
+	return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
+}
+
 /* The counters rose. */
 static enum oom some_counted(const struct observation *o, struct verdict *v)
 {
-	char age[DURATION_TEXT_MAX];
-
-	if (!o->container_lives && oom_latest_age_ns(o) > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) &&
-	    !oom_groups_at_the_end(o)) {
-		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it",
-				     duration_format(oom_latest_age_ns(o), age));
-		return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
-	}
+	if (!o->container_lives && oom_latest_age_ns(o) > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) && !oom_groups_at_the_end(o))
+		return counted_long_before(o, v);
 	return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 }
 
@@ -152,7 +173,8 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	if (!k->by_cgroup && (oom == OOM_NO || o->gap))
 		return oom;
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
-	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS) {
+	/* The command dies of it, however long that takes. */
+	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS && !log_names_command(o)) {
 		verdict_add_evidence(v, "kernel log", "but %s before the end: too long to explain it",
 				     duration_format(k->age_ns, age));
 		return oom;
