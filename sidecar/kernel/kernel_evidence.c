@@ -138,13 +138,16 @@ static void escape(char *to, size_t size, const char *from, size_t len)
 	snprintf(to, size, "%s", strbuf_str(&text));
 }
 
-static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l)
+/* ret_by_pid: a PID of the node is unique, and a name is not. */
+static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l, bool *ret_by_pid)
 {
 	for (size_t i = 0; i < q->n_suspects; i++) {
 		const struct kernel_suspect *s = &q->suspects[i];
 
-		if (s->pid > 0 ? l->pid == s->pid : kernel_suspect_is_named(s, l->name))
+		if (s->pid > 0 ? l->pid == s->pid : kernel_suspect_is_named(s, l->name)) {
+			*ret_by_pid = s->pid > 0;
 			return true;
+		}
 	}
 	return false;
 }
@@ -154,13 +157,15 @@ static bool find_crash(const struct kmsg_log *log, const struct kernel_question 
 	for (size_t i = log->n; i-- > 0;) {
 		const struct kmsg_entry *entry = &log->entries[i];
 		struct kmsg_line l;
+		bool by_pid = false;
 
 		if (entry->time_us >= 0 && !is_recent(q, entry->time_us, CRASH_WITHIN_US))
 			break;
 		if (entry->priority >> 3 != 0 || entry->time_us < 0 ||
 		    kmsg_parse_line(kmsg_text(log, i), entry->len, &l) != KMSG_CRASH)
 			continue;
-		if (of_anyone || is_crash_of_suspect(q, &l)) {
+		if (of_anyone || is_crash_of_suspect(q, &l, &by_pid)) {
+			e->crash_by_pid = by_pid;
 			escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
 			return true;
 		}

@@ -467,8 +467,10 @@ static void a_crash_is_known_by_name_or_by_pid(void **state)
 	add(&f, 6, 99 * S, "other[77]: segfault at 77 ip 0 sp 0 error 4");
 	ask(&f, CGROUP);
 	assert_non_null(strstr(f.e.crash, "segfault at 99"));
+	assert_false(f.e.crash_by_pid); /* another process of that name may have crashed elsewhere on the node */
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_non_null(strstr(f.e.crash, "segfault at 77"));
+	assert_true(f.e.crash_by_pid);
 }
 
 static void a_gap_is_reported(void **state)
@@ -507,6 +509,7 @@ static void of_the_pods_crashes_the_containers_own_wins(void **state)
 	add(&f, 6, 98 * S, "hog[500]: segfault at 0 ip 1 sp 2 error 4");
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_non_null(strstr(f.e.crash, "hog[500]")); /* it may be one that nobody saw alive */
+	assert_false(f.e.crash_by_pid);
 	add(&f, 6, 98 * S + 1, "python3[70]: segfault at 0 ip 1 sp 2 error 4");
 	add(&f, 6, 99 * S, "hog[501]: segfault at 0 ip 1 sp 2 error 4");
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);

@@ -728,7 +728,7 @@ static const struct {
 	{ "a silent log and kill -9", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 2), NO_OOM_SEEN, LOG_SILENT }, FAILURE_KILLED,
 	  CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { NULL }, NULL },
 	{ "a segfault that the kernel tells of", { SIGNALED(SIGSEGV), QUIET, NO_OOM_SEEN, LOG_CRASH }, FAILURE_SEGFAULT,
-	  CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed", { "probe[7]: segfault at 10" }, "core file" },
+	  CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed", { "perhaps of this container, as name and time fit: probe[7]: segfault at 10" }, "core file" },
 };
 
 static bool has_evidence(const struct verdict *v, const char *part)
