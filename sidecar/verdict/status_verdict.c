@@ -142,12 +142,15 @@ static void crashed_verdict(const struct observation *o, struct verdict *v)
 	crash_evidence(o, v);
 }
 
-/* Some of them dump core as well: SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS. */
+/*
+ * Some of them dump core as well: SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS. Anybody may send any of them with kill, and a timer of the
+ * command may have been given any of them, so their meaning is only the usual one.
+ */
 static void signaled_verdict(const struct observation *o, struct verdict *v)
 {
 	char how[HOW_MAX];
 
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, which a process gets %s.", o->container,
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, which a process usually gets %s.", o->container,
 		 how_it_ended(o, v, "was ended by", how), signal_meaning(v->signal));
 	if (o->crash && o->crash->signal == v->signal)
 		crash_evidence(o, v);
