@@ -165,6 +165,12 @@ static const struct {
 	    .peak = GIB / 10 * 8 }, LAST(GIB / 10 * 8), COMMAND_HELD, .oom_age_ns = 0, .kernel.needs = "CAP_SYSLOG" },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel: its memory limit was lowered to 512.0 MiB",
 	  { "no room was left under its own limit" }, NULL },
+	{ "the limit had been met, and was lowered about then",
+	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .after = { .limit = GIB / 2, .oom_kill = 1, .oom_group_kill = 0, .oom = 1, .limit_hits = -1,
+	    .peak = GIB }, LAST(GIB / 10 * 8), COMMAND_HELD, .oom_age_ns = 0, .kernel.needs = "CAP_SYSLOG" },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
+	  "killed by the kernel: it reached its memory limit of 1.0 GiB, or of 512.0 MiB after somebody had lowered it",
+	  { "no room was left under its own limit" }, NULL },
 	/* It was asked to stop */
 	{ "exit 3 after it was asked to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 3, 0,
 	  "ended with exit code 3, most likely because it was asked to stop (SIGTERM from outside the container, 4.0 s before).",

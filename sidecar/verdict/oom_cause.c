@@ -249,7 +249,7 @@ static void cause_below(const struct observation *o, struct verdict *v, struct o
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause)
 {
 	struct oom_cause c = { .class = FAILURE_KERNEL_OOM_CONTAINER };
-	char limit[SIZE_TEXT_MAX];
+	char limit[SIZE_TEXT_MAX], before[SIZE_TEXT_MAX];
 	enum own_limit met;
 
 	if (other_limit_cause(o, k, v, &c) || (k && cause_by_log(o, k, v, &c))) {
@@ -267,7 +267,11 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	/* The container has no limit of its own, so this is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, &c);
-	else if (was_lowered(o)) {
+	else if (was_lowered(o) && oom_peak_met(o->after.peak, own_limit_in(o, &o->last))) {
+		/* The kill may have come before. */
+		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s, or of %s after somebody had lowered it",
+			 size_format((uint64_t)own_limit_in(o, &o->last), before), size_format((uint64_t)own_limit(o), limit));
+	} else if (was_lowered(o)) {
 		v->limit = own_limit(o);
 		snprintf(c.clause, sizeof(c.clause), "its memory limit was lowered to %s", size_format((uint64_t)own_limit(o), limit));
 	} else if (o->last.limit > 0)
