@@ -11,7 +11,7 @@
 #define COMM_MAX 15
 #define NAMED_WITHIN_US (5 * 1000000) /* a name proves little, and nothing after this long */
 #define CRASH_WITHIN_US (5 * 1000000)
-#define WHOLE_FOR_US (10 * 1000000) /* an OOM kill that explains an end is not older */
+#define WHOLE_FOR_US (120 * 1000000) /* an OOM kill that explains an end is hardly older: see DIES_AT_LAST_NS in oom_verdict.c */
 #define SIZE_SLACK ((int64_t)4 << 20) /* what the kernel's counters of resident pages may be off on a machine of many CPUs */
 
 struct search {
@@ -190,7 +190,7 @@ static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
 static bool is_whole(const struct kmsg_log *log, const struct kernel_question *q)
 {
 	return log->lost == 0 && log->n > 0 && log->entries[0].time_us >= 0 &&
-	       log->entries[0].time_us <= q->ended_us - WHOLE_FOR_US;
+	       log->entries[0].time_us <= MAX(q->begin_us, q->ended_us - WHOLE_FOR_US);
 }
 
 void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
