@@ -171,6 +171,11 @@ static const struct {
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
 	  "killed by the kernel: it reached its memory limit of 1.0 GiB, or of 512.0 MiB after somebody had lowered it",
 	  { "no room was left under its own limit" }, NULL },
+	{ "the limit had been met, and was lowered about then, on v1",
+	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.own_limit = GIB / 2, .after.limit = GIB / 2, LAST(GIB / 10 * 8), .last.own_limit = GIB, COMMAND_HELD,
+	    .oom_age_ns = 0, .peak_met_age_ns = -1, .kernel.needs = "CAP_SYSLOG" },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "or of 512.0 MiB after somebody had lowered it",
+	  { "1.0 GiB of the cgroup's own limit of 1.0 GiB: that limit was met" }, NULL },
 	/* It was asked to stop */
 	{ "exit 3 after it was asked to stop", { EXITED(3), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_TERMINATED, CONFIDENCE_LIKELY, 3, 0,
 	  "ended with exit code 3, most likely because it was asked to stop (SIGTERM from outside the container, 4.0 s before).",
