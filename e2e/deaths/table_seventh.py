@@ -52,7 +52,7 @@ OF_THE_KERNEL = [
     strange("SIGIO of a pipe of its own, which nobody sent", signalled(29, never=NOBODY), "sigio"),
     strange("SIGUSR1 of a timer of its own, which nobody sent", signalled(10, never=NOBODY), "timer 10"),
     strange("a real-time signal of a timer of its own, which nobody sent", signalled(37, never=NOBODY), "timer 37"),
-    strange("SIGHUP, as its terminal goes away", signalled(1), "hangup"),
+    strange("SIGHUP, as its terminal goes away", signalled(1), "hangup", needs=HERE),
     Death("SIGXFSZ by somebody else, which wrote no file", signalled(25, never=AS_A_RULE), memory="64Mi", inside="kill -XFSZ $$"),
     Death("SIGXCPU by somebody else, which used no time", signalled(24, never=AS_A_RULE), memory="64Mi", inside="echo $$ >$D/pid; exec sleep 60",
           outside="await $D/pid; sleep 1; kill -XCPU $(cat $D/pid)"),
