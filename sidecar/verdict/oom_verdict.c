@@ -75,20 +75,26 @@ static bool log_names_command(const struct observation *o)
 	return o->kernel.oom && o->kernel.by_cgroup && o->kernel.victim == KERNEL_VICTIM_COMMAND;
 }
 
+/* The victim may have ended only now, and the command after it. */
+static void long_before_evidence(const char *source, int64_t age_ns, struct verdict *v)
+{
+	char age[DURATION_TEXT_MAX];
+
+	verdict_add_evidence(v, source, "but %s before the end: %s", duration_format(age_ns, age),
+			     age_ns <= DIES_AT_LAST_NS ? "few processes take so long to die of it" : "too long to explain it");
+}
+
 /* An OOM kill long before the end. */
 static enum oom counted_long_before(const struct observation *o, struct verdict *v)
 {
 	bool killed = o->status_known && WIFSIGNALED(o->wait_status) && v->signal == SIGKILL;
-	char age[DURATION_TEXT_MAX];
+	int64_t age_ns = oom_latest_age_ns(o);
 
-	duration_format(oom_latest_age_ns(o), age);
 	if (killed && log_names_command(o))
 		return OOM_PROVED;
-	if (killed && oom_latest_age_ns(o) <= DIES_AT_LAST_NS && !oom_log_spares_command(o)) {
-		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: few processes take so long to die of it", age);
+	long_before_evidence(oom_counter_file(o), age_ns, v);
+	if (killed && age_ns <= DIES_AT_LAST_NS && !oom_log_spares_command(o))
 		return OOM_UNKNOWN;
-	}
-	verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it", age);
 	return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
 }
 
@@ -146,7 +152,6 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 			     const struct kernel_evidence **ret_kernel)
 {
 	const struct kernel_evidence *k = &o->kernel;
-	char age[DURATION_TEXT_MAX];
 
 	*ret_kernel = NULL;
 	if (k->needs) {
@@ -175,8 +180,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
 	/* The command dies of it, however long that takes. */
 	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS && !log_names_command(o)) {
-		verdict_add_evidence(v, "kernel log", "but %s before the end: too long to explain it",
-				     duration_format(k->age_ns, age));
+		long_before_evidence("kernel log", k->age_ns, v);
 		return oom;
 	}
 	/* Elsewhere on the node there may be a cgroup of the same path. */
