@@ -99,6 +99,8 @@ STANDING = [
           inside="slow-death 15 hog 300M --rate 100M & echo victim $! >>$D/facts; wait $!; exit $?"),
     Death("an OOM kill of a child, which takes 15 s to die, and exit 1 for that", oom(*BOTH, exit=1, signal=0, victim="fact", honest={"ApplicationError"}, lives=LIVES, never=("too long",)),
           memory="64Mi", ooms=1, inside="slow-death 15 hog 300M --rate 100M & echo victim $! >>$D/facts; wait $! || exit 1"),
+    Death("an OOM kill of the command, which takes 15 s to die, and a child of it ends well at the same time", oom(victim="fact", lives_honest=LIVES), memory="64Mi", ooms=1,
+          inside=LIB + "c=$(cgroup_of $$); (until grep -qs 'oom_kill [1-9]' $c/memory.oom_control $c/memory.events; do :; done) & " + SELF + "slow-death 15 hog 300M --rate 100M"),
     Death("kill -9 of a command that takes 15 s to die, and in that time a child of it is OOM-killed", after_oom(signalled, 9, victim="fact"), memory="64Mi", ooms=1,
           inside="(until [ -e $D/done ]; do sleep 0.05; done; " + LEAK + " & echo victim $! >>$D/facts; wait) & echo $$ >$D/begun; exec slow-death 15 sleep 60",
           outside="await $D/begun; sleep 1; kill -9 $(cat $D/begun); echo yes >$D/done"),
