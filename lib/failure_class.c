@@ -114,6 +114,8 @@ const char *signal_meaning(int signo)
 	case LINUX_SIGVTALRM:
 	case LINUX_SIGPROF:
 		return "when a timer runs out that it has set and does not handle";
+	case LINUX_SIGPOLL:
+		return "when a file or socket becomes ready, as it has asked to be told (O_ASYNC)";
 	case LINUX_SIGXCPU:
 		return "when it has used up its limit of CPU time (ulimit -t)";
 	case LINUX_SIGXFSZ:

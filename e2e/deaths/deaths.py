@@ -12,13 +12,14 @@ import table_oom
 import table_pod
 import table_programs
 import table_second
+import table_seventh
 import table_shared
 import table_signals
 import table_sixth
 import table_third
 
 TABLES = (table_oom, table_after_oom, table_cgroups, table_shared, table_pod, table_kills, table_exits, table_signals, table_limits, table_programs, table_second, table_third,
-          table_fourth, table_fifth, table_sixth, table_node)
+          table_fourth, table_fifth, table_sixth, table_seventh, table_node)
 ALL = [death for table in TABLES for death in table.DEATHS]
 
 assert len({d.name for d in ALL}) == len(ALL), "two deaths have the same name"

@@ -10,7 +10,7 @@ SCORES = (RIGHT, HONEST, WRONG, WRONG_AND_CERTAIN, NOT_RUN)
 
 SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
            10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 16: "SIGSTKFLT",
-           24: "SIGXCPU", 25: "SIGXFSZ", 26: "SIGVTALRM", 27: "SIGPROF", 29: "SIGIO", 30: "SIGPWR", 31: "SIGSYS",
+           24: "SIGXCPU", 25: "SIGXFSZ", 26: "SIGVTALRM", 27: "SIGPROF", 29: "SIGPOLL", 30: "SIGPWR", 31: "SIGSYS",
            34: "SIGRTMIN", 40: "SIGRTMIN+6", 64: "SIGRTMAX"}
 CLASS_OF_SIGNAL = {2: "Interrupted", 4: "IllegalInstruction", 5: "Trap", 6: "Abort", 7: "BusError", 8: "ArithmeticError", 9: "Killed",
                    11: "Segfault", 15: "Terminated"}

@@ -11,7 +11,7 @@
 #define COMM_MAX 15
 #define NAMED_WITHIN_US (5 * 1000000) /* a name proves little, and nothing after this long */
 #define CRASH_WITHIN_US (5 * 1000000)
-#define WHOLE_FOR_US (10 * 1000000) /* an OOM kill that explains an end is not older */
+#define WHOLE_FOR_US (120 * 1000000) /* an OOM kill that explains an end is hardly older: see DIES_AT_LAST_NS in oom_verdict.c */
 #define SIZE_SLACK ((int64_t)4 << 20) /* what the kernel's counters of resident pages may be off on a machine of many CPUs */
 
 struct search {
@@ -86,11 +86,11 @@ static bool is_known(const struct kernel_question *q, int64_t pid)
 
 /*
  * The command ends but once. A report on another process may have read the log between its kill and its end, which takes
- * seconds where there is much memory to give back: that makes the kill no old one.
+ * seconds, or a minute where there is much memory to give back: that makes the kill no old one.
  */
 static bool is_of_command(const struct kernel_question *q, const struct oom_kill *k)
 {
-	return took_command(q, k) && k->time_us > q->begin_us && k->time_us >= q->ended_us - WHOLE_FOR_US;
+	return took_command(q, k) && k->time_us > q->begin_us;
 }
 
 static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
@@ -138,13 +138,16 @@ static void escape(char *to, size_t size, const char *from, size_t len)
 	snprintf(to, size, "%s", strbuf_str(&text));
 }
 
-static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l)
+/* ret_by_pid: a PID of the node is unique, and a name is not. */
+static bool is_crash_of_suspect(const struct kernel_question *q, const struct kmsg_line *l, bool *ret_by_pid)
 {
 	for (size_t i = 0; i < q->n_suspects; i++) {
 		const struct kernel_suspect *s = &q->suspects[i];
 
-		if (s->pid > 0 ? l->pid == s->pid : kernel_suspect_is_named(s, l->name))
+		if (s->pid > 0 ? l->pid == s->pid : kernel_suspect_is_named(s, l->name)) {
+			*ret_by_pid = s->pid > 0;
 			return true;
+		}
 	}
 	return false;
 }
@@ -154,13 +157,15 @@ static bool find_crash(const struct kmsg_log *log, const struct kernel_question 
 	for (size_t i = log->n; i-- > 0;) {
 		const struct kmsg_entry *entry = &log->entries[i];
 		struct kmsg_line l;
+		bool by_pid = false;
 
 		if (entry->time_us >= 0 && !is_recent(q, entry->time_us, CRASH_WITHIN_US))
 			break;
 		if (!kmsg_from_kernel(entry->priority) || entry->time_us < 0 ||
 		    kmsg_parse_line(kmsg_text(log, i), entry->len, &l) != KMSG_CRASH)
 			continue;
-		if (of_anyone || is_crash_of_suspect(q, &l)) {
+		if (of_anyone || is_crash_of_suspect(q, &l, &by_pid)) {
+			e->crash_by_pid = by_pid;
 			escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
 			return true;
 		}
@@ -185,7 +190,7 @@ static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
 static bool is_whole(const struct kmsg_log *log, const struct kernel_question *q)
 {
 	return log->lost == 0 && log->n > 0 && log->entries[0].time_us >= 0 &&
-	       log->entries[0].time_us <= q->ended_us - WHOLE_FOR_US;
+	       log->entries[0].time_us <= MAX(q->begin_us, q->ended_us - WHOLE_FOR_US);
 }
 
 void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,

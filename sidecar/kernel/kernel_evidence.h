@@ -48,6 +48,7 @@ struct kernel_evidence {
 	bool elsewhere; /* with OOM_WHERE_CONTAINER: memcg is the victim's cgroup, which is not below the container's */
 	char line[KERNEL_LINE_MAX]; /* "Memory cgroup out of memory: Killed process ..." */
 	char crash[KERNEL_LINE_MAX]; /* "x[1]: segfault at ..." of a process of the container, "" none */
+	bool crash_by_pid; /* if false, only name and time match, or its pod: it may be of a process elsewhere */
 	struct gpu_evidence gpu;
 };
 

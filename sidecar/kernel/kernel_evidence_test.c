@@ -168,7 +168,7 @@ static const struct kernel_suspect with_pids[] = {
 
 static struct kernel_question with_known_pids(void)
 {
-	return (struct kernel_question){ .self = { .cgroup = CGROUP }, .command = 70, .since_us = 10 * S, .named_since_us = 10 * S,
+	return (struct kernel_question){ .self = { .cgroup = CGROUP }, .command = 70, .begin_us = 10 * S, .since_us = 10 * S, .named_since_us = 10 * S,
 					 .ended_us = 100 * S, .suspects = with_pids, .n_suspects = ARRAY_SIZE(with_pids) };
 }
 
@@ -380,15 +380,19 @@ static void the_cgroup_that_met_its_limit_is_identified(void **state)
 
 static void a_whole_log_without_the_command_rules_its_kill_out(void **state)
 {
-	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .since_us = 10 * S, .ended_us = 100 * S };
+	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .begin_us = 10 * S, .since_us = 10 * S, .ended_us = 100 * S };
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_false(f.e.rules_out); /* an empty log says nothing */
-	add(&f, 6, 91 * S, "a line");
+	add(&f, 6, 80 * S, "a line");
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
-	assert_false(f.e.rules_out); /* what was before it is not known */
+	assert_false(f.e.rules_out); /* what was before it is not known, and a process may take long to die */
+	q.ended_us = 230 * S;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.rules_out);
+	q.ended_us = 100 * S;
 	kmsg_log_release(&f.log);
 	f.log = (struct kmsg_log){ 0 };
 	add(&f, 6, 1 * S, "boot");
@@ -411,6 +415,12 @@ static void a_report_between_the_kill_of_the_command_and_its_end_hides_it_not(vo
 
 	add(&f, 6, 1 * S, "boot");
 	add_report(&f, 97 * S, 8, "hog", CGROUP);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.oom && f.e.by_cgroup);
+	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
+	assert_false(f.e.rules_out);
+	q.ended_us = 130 * S; /* it had much memory to give back */
+	q.since_us = 128 * S;
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_true(f.e.oom && f.e.by_cgroup);
 	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
@@ -461,8 +471,10 @@ static void a_crash_is_known_by_name_or_by_pid(void **state)
 	add(&f, 6, 99 * S, "other[77]: segfault at 77 ip 0 sp 0 error 4");
 	ask(&f, CGROUP);
 	assert_non_null(strstr(f.e.crash, "segfault at 99"));
+	assert_false(f.e.crash_by_pid); /* another process of that name may have crashed elsewhere on the node */
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_non_null(strstr(f.e.crash, "segfault at 77"));
+	assert_true(f.e.crash_by_pid);
 }
 
 static void a_gap_is_reported(void **state)
@@ -501,6 +513,7 @@ static void of_the_pods_crashes_the_containers_own_wins(void **state)
 	add(&f, 6, 98 * S, "hog[500]: segfault at 0 ip 1 sp 2 error 4");
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_non_null(strstr(f.e.crash, "hog[500]")); /* it may be one that nobody saw alive */
+	assert_false(f.e.crash_by_pid);
 	add(&f, 6, 98 * S + 1, "python3[70]: segfault at 0 ip 1 sp 2 error 4");
 	add(&f, 6, 99 * S, "hog[501]: segfault at 0 ip 1 sp 2 error 4");
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);

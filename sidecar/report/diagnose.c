@@ -21,6 +21,7 @@
 #define ONE_OF_TWO 0.7 /* the second has this much of the first, and the third less of the second: two are the story */
 #define TWO_DOMINANT 0.6 /* with this share together */
 #define WORTH_BESIDE 0.25 /* one of the same name with this much of the first is worth a word */
+#define STANDS_OUT 2.0 /* one copy with this many times what each of the others has is no copy like them */
 #define ALIKE_MIN 3 /* this many of one name, together dominant, are parallelism */
 #define SHMEM_DOMINANT 0.4
 #define DRIVER_DOMINANT 0.4
@@ -125,6 +126,12 @@ static void advise_limit(struct report *r, const char *before)
 		ADVISE(r, "%sa limit of %s or more", before, SIZE((int64_t)((double)r->memory.limit * HEADROOM)));
 }
 
+/* A leak may pause, for want of calls or of the processor. One that finds no room stays the same for sure. */
+static bool has_had_room(const struct trend *t)
+{
+	return t->flat_ns - t->full_ns >= FLAT_NS;
+}
+
 /* How the largest process came to its size. False: that is not known. */
 static bool say_growth(struct report *r)
 {
@@ -144,7 +151,9 @@ static bool say_growth(struct report *r)
 		return true;
 	}
 	if (t->flat_ns >= FLAT_NS) {
-		SAY(r, " and had not grown for %s: its size is what it needs, not a leak", duration_format(t->flat_ns, took));
+		SAY(r, " and had not grown for %s", duration_format(t->flat_ns, took));
+		SAY(r, has_had_room(t) ? ": more likely what it needs than a leak" :
+					 ", in which there was hardly any room: whether it is a leak is not known");
 		return true;
 	}
 	if (p->growth != GROWTH_UNKNOWN && p->growth > 0)
@@ -321,7 +330,7 @@ static bool one_process(struct report *r)
 	say_what_it_is(r);
 	if (!limit_was_reached(r))
 		return true;
-	if (r->trend.flat_ns < FLAT_NS)
+	if (!has_had_room(&r->trend))
 		ADVISE(r, "find what %s keeps; if it needs that much: ", task ? task : p->name);
 	if (task)
 		ADVISE(r, "@ray.remote(memory=%s), and ", PYTHON_SIZE((double)process_own(p)));
@@ -345,13 +354,18 @@ static const struct component *many_of(const struct report *r)
 static bool many_alike(struct report *r)
 {
 	const struct component *c = many_of(r);
-	int64_t each, room, fit, cpus, wanted;
+	int64_t each, others, room, fit, cpus, wanted;
 
 	if (!c)
 		return false;
 	each = c->own / c->count;
-	SAY(r, "%" PRIu32 " copies of %s held %s together, %s each (the largest %s): parallelism, not a leak of one.", c->count,
-	    c->name, SIZE(c->own), SIZE(each), SIZE(c->largest));
+	others = (c->own - c->largest) / (c->count - 1);
+	if ((double)c->largest >= STANDS_OUT * (double)others)
+		SAY(r, "%" PRIu32 " copies of %s held %s together, the largest %s and the others %s each: a leak of that one, or one oversized "
+		       "task, beside parallelism.", c->count, c->name, SIZE(c->own), SIZE(c->largest), SIZE(others));
+	else
+		SAY(r, "%" PRIu32 " copies of %s held %s together, %s each (the largest %s): parallelism rather than a leak of one.", c->count,
+		    c->name, SIZE(c->own), SIZE(each), SIZE(c->largest));
 	if (c->kind != COMPONENT_TASK || !limit_was_reached(r) || c->largest <= 0)
 		return true;
 	/* The copies cannot use the memory that other processes held. */
@@ -439,7 +453,7 @@ static bool page_cache(struct report *r)
 	if (r->memory.file < 0 || share(r, r->memory.file) < DOMINANT)
 		return false;
 	SAY(r, "File data in the page cache held %s, %d %% of the memory. The kernel takes it back before it kills, "
-	       "unless it cannot be written out in time.",
+	       "unless it is locked there (mlock, ramfs) or cannot be written out in time.",
 	    SIZE(r->memory.file), percent(r, r->memory.file));
 	return true;
 }

@@ -18,7 +18,7 @@
 #define LONG_NS (30 * NS_PER_SEC)
 #define WAITED 1000 /* 10 %, in hundredths: processes wait for memory now and then on any busy machine */
 
-static bool is_at_limit(const struct memory *m)
+bool at_limit_is_met(const struct memory *m)
 {
 	double limit = (double)m->limit;
 
@@ -30,7 +30,7 @@ void at_limit_add(struct at_limit *a, int64_t at_ns, const struct memory *m)
 	if (!a->first_ns)
 		a->first_ns = at_ns;
 	a->last_ns = at_ns;
-	if (!is_at_limit(m))
+	if (!at_limit_is_met(m))
 		return;
 	if (!a->since_ns || at_ns - a->until_ns > DIP_NS || m->limit != a->limit) {
 		a->since_ns = at_ns;

@@ -6,6 +6,7 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_AT_LIMIT_H
 #define AFTERGLOW_SIDECAR_VERDICT_AT_LIMIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sidecar/sample/history.h"
@@ -19,6 +20,9 @@ struct at_limit {
 	int64_t hits_before, hits; /* limit_hits at since_ns, and at the last sample; -1: not known */
 	int64_t psi_some; /* the largest value in that time, hundredths of a percent; -1: not known */
 };
+
+/* Whether the processes hold about as much as the limit allows, so that none of them can grow. */
+bool at_limit_is_met(const struct memory *m);
 
 void at_limit_add(struct at_limit *a, int64_t at_ns, const struct memory *m);
 

@@ -91,9 +91,20 @@ static bool was_lowered(const struct observation *o)
 	return o->after_known && own_limit_in(o, &o->after) > 0 && own_limit_in(o, &o->after) < own_limit_in(o, &o->last);
 }
 
+bool oom_peak_met(int64_t peak, int64_t limit)
+{
+	return peak > 0 && limit > 0 && peak >= limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The kill may have come before the limit was lowered. */
+static bool was_met_before(const struct observation *o)
+{
+	return was_lowered(o) && oom_peak_met(o->after.peak, own_limit_in(o, &o->last));
+}
+
 static int64_t own_limit(const struct observation *o)
 {
-	return own_limit_in(o, was_lowered(o) ? &o->after : &o->last);
+	return own_limit_in(o, was_lowered(o) && !was_met_before(o) ? &o->after : &o->last);
 }
 
 /* v1 shows the smallest limit of the cgroups above. If that is below its own limit, it cannot meet its own. */
@@ -127,11 +138,6 @@ static enum own_limit by_limit_hits(const struct observation *o, struct verdict 
 	verdict_add_evidence(v, "memory.events", "max stayed at %" PRId64 ": the container's own limit was not met",
 			     o->after.limit_hits);
 	return OWN_LIMIT_NOT_MET;
-}
-
-bool oom_peak_met(int64_t peak, int64_t limit)
-{
-	return peak > 0 && limit > 0 && peak >= limit - CHARGE_BATCH_PAGES * (int64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Whether the peak came to the limit only shortly before the kill: page cache may have brought it there any time. */
@@ -249,7 +255,7 @@ static void cause_below(const struct observation *o, struct verdict *v, struct o
 void oom_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *ret_cause)
 {
 	struct oom_cause c = { .class = FAILURE_KERNEL_OOM_CONTAINER };
-	char limit[SIZE_TEXT_MAX];
+	char limit[SIZE_TEXT_MAX], before[SIZE_TEXT_MAX];
 	enum own_limit met;
 
 	if (other_limit_cause(o, k, v, &c) || (k && cause_by_log(o, k, v, &c))) {
@@ -267,6 +273,9 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	/* The container has no limit of its own, so this is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, &c);
+	else if (was_met_before(o))
+		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s, or of %s after somebody had lowered it",
+			 size_format((uint64_t)own_limit(o), before), size_format((uint64_t)own_limit_in(o, &o->after), limit));
 	else if (was_lowered(o)) {
 		v->limit = own_limit(o);
 		snprintf(c.clause, sizeof(c.clause), "its memory limit was lowered to %s", size_format((uint64_t)own_limit(o), limit));

@@ -16,6 +16,11 @@
 
 /* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
 #define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
+/*
+ * A process may take this long to die of it: it gives its memory back first, at a tenth of a second for each GiB, and waits for a
+ * processor on a busy machine.
+ */
+#define DIES_AT_LAST_NS (120 * NS_PER_SEC)
 /* Without counters, memory this full, this short before the end, makes an OOM kill likely. */
 #define NEARLY_FULL 0.97
 #define NEARLY_FULL_AGE_NS (2 * NS_PER_SEC)
@@ -65,17 +70,39 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNKNOWN;
 }
 
-/* The counters rose. */
-static enum oom some_counted(const struct observation *o, struct verdict *v)
+static bool log_names_command(const struct observation *o)
+{
+	return o->kernel.oom && o->kernel.by_cgroup && o->kernel.victim == KERNEL_VICTIM_COMMAND;
+}
+
+/* The victim may have ended only now, and the command after it. */
+static void long_before_evidence(const char *source, int64_t age_ns, struct verdict *v)
 {
 	char age[DURATION_TEXT_MAX];
 
-	if (!o->container_lives && oom_latest_age_ns(o) > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) &&
-	    !oom_groups_at_the_end(o)) {
-		verdict_add_evidence(v, oom_counter_file(o), "but %s before the end: too long to explain it",
-				     duration_format(oom_latest_age_ns(o), age));
-		return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
-	}
+	verdict_add_evidence(v, source, "but %s before the end: %s", duration_format(age_ns, age),
+			     age_ns <= DIES_AT_LAST_NS ? "few processes take so long to die of it" : "too long to explain it");
+}
+
+/* An OOM kill long before the end. */
+static enum oom counted_long_before(const struct observation *o, struct verdict *v)
+{
+	bool killed = o->status_known && WIFSIGNALED(o->wait_status) && v->signal == SIGKILL;
+	int64_t age_ns = oom_latest_age_ns(o);
+
+	if (killed && log_names_command(o))
+		return OOM_PROVED;
+	long_before_evidence(oom_counter_file(o), age_ns, v);
+	if (killed && age_ns <= DIES_AT_LAST_NS && !oom_log_spares_command(o))
+		return OOM_UNKNOWN;
+	return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
+}
+
+/* The counters rose. */
+static enum oom some_counted(const struct observation *o, struct verdict *v)
+{
+	if (!o->container_lives && oom_latest_age_ns(o) > OOM_EXPLAINS_NS && !oom_kills_at_the_end(o) && !oom_groups_at_the_end(o))
+		return counted_long_before(o, v);
 	return o->cgroup_shared ? shared_kill(o, v) : OOM_PROVED;
 }
 
@@ -125,7 +152,6 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 			     const struct kernel_evidence **ret_kernel)
 {
 	const struct kernel_evidence *k = &o->kernel;
-	char age[DURATION_TEXT_MAX];
 
 	*ret_kernel = NULL;
 	if (k->needs) {
@@ -152,9 +178,9 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 	if (!k->by_cgroup && (oom == OOM_NO || o->gap))
 		return oom;
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
-	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS) {
-		verdict_add_evidence(v, "kernel log", "but %s before the end: too long to explain it",
-				     duration_format(k->age_ns, age));
+	/* The command dies of it, however long that takes. */
+	if (!o->container_lives && !o->gap && k->age_ns > OOM_EXPLAINS_NS && !log_names_command(o)) {
+		long_before_evidence("kernel log", k->age_ns, v);
 		return oom;
 	}
 	/* Elsewhere on the node there may be a cgroup of the same path. */

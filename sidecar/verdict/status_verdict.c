@@ -121,6 +121,14 @@ static bool is_core_of_another(const struct observation *o)
 	return is_by_wait_status(o) && o->crash && o->crash->pid > 0 && o->command_pid > 0 && o->crash->pid != o->command_pid;
 }
 
+/* A line about a crash names no container. */
+static void kernel_crash_evidence(const struct observation *o, struct verdict *v)
+{
+	if (o->kernel.crash[0])
+		verdict_add_evidence(v, "kernel log", "%s%s", o->kernel.crash_by_pid ? "" : "perhaps of this container, as name and time fit: ",
+				     o->kernel.crash);
+}
+
 static void crashed_verdict(const struct observation *o, struct verdict *v)
 {
 	bool another = is_core_of_another(o);
@@ -130,17 +138,19 @@ static void crashed_verdict(const struct observation *o, struct verdict *v)
 		 another ? "" : crash_in(o, in, sizeof(in)));
 	if (another)
 		verdict_add_missing(v, "core file of the command", "its own core: the one that is there is of another process");
-	if (o->kernel.crash[0])
-		verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
+	kernel_crash_evidence(o, v);
 	crash_evidence(o, v);
 }
 
-/* Some of them dump core as well: SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS. */
+/*
+ * Some of them dump core as well: SIGQUIT, SIGXCPU, SIGXFSZ, SIGSYS. Anybody may send any of them with kill, and a timer of the
+ * command may have been given any of them, so their meaning is only the usual one.
+ */
 static void signaled_verdict(const struct observation *o, struct verdict *v)
 {
 	char how[HOW_MAX];
 
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, which a process gets %s.", o->container,
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s, which a process usually gets %s.", o->container,
 		 how_it_ended(o, v, "was ended by", how), signal_meaning(v->signal));
 	if (o->crash && o->crash->signal == v->signal)
 		crash_evidence(o, v);
@@ -231,8 +241,7 @@ static void crashed_and_asked_verdict(const struct observation *o, const char *r
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, when %s.", o->container, v->exit_code,
 		 ran, who_crashed(o, who));
 	stop_request_append(o, v);
-	if (o->kernel.crash[0])
-		verdict_add_evidence(v, "kernel log", "%s", o->kernel.crash);
+	kernel_crash_evidence(o, v);
 	verdict_add_missing(v, "whether the crash ended it, or who asked it to stop", "the command's own log, and the pod's events");
 }
 

@@ -3,9 +3,11 @@
 #include "sidecar/verdict/trend.h"
 
 #include "lib/macros.h"
+#include "sidecar/verdict/at_limit.h"
 
 #define NOISE_MIN ((int64_t)1 << 20) /* smaller steps are no growth; nor are: */
 #define NOISE 0.002 /* of what there is */
+#define WAITED 1000 /* hundredths of a percent: memory.high slows processes down, too */
 #define DIP 0.1 /* a process that gives back this much has begun anew */
 
 static int64_t noise(int64_t own)
@@ -17,9 +19,10 @@ static void begin(struct trend_state *t, int64_t at_ns, int64_t own)
 {
 	t->start_ns = t->max_ns = at_ns;
 	t->start = t->max = own;
+	t->full_ns = 0;
 }
 
-void trend_add(struct trend_state *t, int64_t at_ns, int64_t own)
+void trend_add(struct trend_state *t, int64_t at_ns, int64_t own, bool full)
 {
 	if (t->n++ == 0) {
 		t->first_ns = at_ns;
@@ -30,9 +33,13 @@ void trend_add(struct trend_state *t, int64_t at_ns, int64_t own)
 		/* The growth began at the last sample that was as flat as the first. */
 		t->max = own;
 		t->max_ns = at_ns;
-	} else if (t->max == t->start) {
-		t->start_ns = t->max_ns = at_ns;
-		t->start = t->max = MIN(t->start, own);
+		t->full_ns = 0;
+	} else {
+		t->full_ns += full ? at_ns - t->last_ns : 0;
+		if (t->max == t->start) {
+			t->start_ns = t->max_ns = at_ns;
+			t->start = t->max = MIN(t->start, own);
+		}
 	}
 	t->last_ns = at_ns;
 }
@@ -40,10 +47,17 @@ void trend_add(struct trend_state *t, int64_t at_ns, int64_t own)
 void trend_result(const struct trend_state *t, struct trend *ret_trend)
 {
 	*ret_trend = (struct trend){ .grew_ns = t->max_ns - t->start_ns, .from = t->start, .to = t->max,
-				     .flat_ns = t->last_ns - t->max_ns, .seen_ns = t->last_ns - t->first_ns };
+				     .flat_ns = t->last_ns - t->max_ns, .full_ns = t->full_ns,
+				     .seen_ns = t->last_ns - t->first_ns };
 	/* Flat all the time: since the first sample, not since the last. */
 	if (t->max == t->start)
 		ret_trend->flat_ns = ret_trend->seen_ns;
+}
+
+/* Whether nothing could grow then: no room was left, or processes waited for memory. */
+static bool is_full(const struct memory *m)
+{
+	return at_limit_is_met(m) || m->psi_some >= WAITED;
 }
 
 static void add_sample(const struct sample *s, void *arg)
@@ -52,7 +66,7 @@ static void add_sample(const struct sample *s, void *arg)
 
 	for (uint32_t i = 0; i < s->n_top; i++)
 		if (s->top[i].pid == t->pid)
-			trend_add(t, s->at_ns, s->top[i].rss - s->top[i].shared);
+			trend_add(t, s->at_ns, s->top[i].rss - s->top[i].shared, is_full(&s->memory));
 }
 
 void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend)

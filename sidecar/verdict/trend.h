@@ -3,6 +3,7 @@
 #ifndef AFTERGLOW_SIDECAR_VERDICT_TREND_H
 #define AFTERGLOW_SIDECAR_VERDICT_TREND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,6 +17,7 @@ struct trend {
 	int64_t grew_ns; /* 0: nothing is known of the growth, or there was none */
 	int64_t from, to; /* bytes */
 	int64_t flat_ns;
+	int64_t full_ns; /* the part of flat_ns in which there was no room to grow: see trend_of_process */
 	int64_t seen_ns; /* from the first to the last sample that shows the process */
 };
 
@@ -23,13 +25,17 @@ struct trend {
 struct trend_state {
 	pid_t pid;
 	int n;
-	int64_t first_ns, start_ns, start, max_ns, max, last_ns;
+	int64_t first_ns, start_ns, start, max_ns, max, last_ns, full_ns;
 };
 
-void trend_add(struct trend_state *t, int64_t at_ns, int64_t own);
+/* full: there was no room to grow. */
+void trend_add(struct trend_state *t, int64_t at_ns, int64_t own, bool full);
 void trend_result(const struct trend_state *t, struct trend *ret_trend);
 
-/* Computes the trend of a process from a whole history. */
+/*
+ * Computes the trend of a process from a whole history. A process that stays the same while the memory is at its limit, or while
+ * processes wait for memory, may be a leak that finds nothing more.
+ */
 void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend);
 
 #endif

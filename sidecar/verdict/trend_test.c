@@ -39,7 +39,7 @@ static void the_latest_growth_is_found(void **state)
 		struct trend t;
 
 		for (int second = 0; rows[i].own[second]; second++)
-			trend_add(&s, second * NS_PER_SEC, rows[i].own[second] * MIB);
+			trend_add(&s, second * NS_PER_SEC, rows[i].own[second] * MIB, false);
 		trend_result(&s, &t);
 		if (t.grew_ns != rows[i].grew * NS_PER_SEC || t.from != rows[i].from * MIB || t.to != rows[i].to * MIB ||
 		    t.flat_ns != rows[i].flat * NS_PER_SEC || t.seen_ns != rows[i].seen * NS_PER_SEC)
@@ -73,9 +73,54 @@ static void only_the_process_asked_for_counts(void **state)
 	history_free(h);
 }
 
+/* A process grows by 2 MiB/s up to grows_s, and stays the same until ends_s. The memory of 400 MiB is at its limit from full_s on. */
+static void add_stalled(struct history *h, int grows_s, int full_s, int ends_s, int64_t psi_some)
+{
+	for (int second = 1; second <= ends_s; second++) {
+		struct sample s = { .at_ns = second * NS_PER_SEC, .memory = MEMORY_ABSENT, .n_top = 1 };
+
+		s.memory.limit = 400 * MIB;
+		s.memory.file = 0;
+		s.memory.usage = second < full_s ? 100 * MIB : 400 * MIB;
+		s.memory.psi_some = psi_some;
+		s.top[0].pid = 3;
+		s.top[0].rss = (100 + 2 * MIN(second, grows_s)) * MIB;
+		history_add(h, &s);
+	}
+}
+
+static void a_process_that_finds_no_room_is_told_from_one_that_needs_no_more(void **state)
+{
+	static const struct {
+		int grows_s, full_s, ends_s;
+		int64_t psi_some;
+		bool full;
+	} cases[] = {
+		{ 20, 20, 40, -1, true }, /* the memory stayed at its limit */
+		{ 20, 100, 40, -1, false }, /* there was room */
+		{ 20, 39, 40, -1, false }, /* another process filled it at the end */
+		{ 20, 100, 40, 5000, true }, /* memory.high slowed it down */
+		{ 40, 10, 40, -1, false }, /* it grew all the time */
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct history *h = history_new();
+		struct trend t;
+
+		add_stalled(h, cases[i].grows_s, cases[i].full_s, cases[i].ends_s, cases[i].psi_some);
+		trend_of_process(h, 3, &t);
+		assert_true(t.full_ns <= t.flat_ns);
+		if ((t.full_ns > 10 * NS_PER_SEC) != cases[i].full)
+			fail_msg("case %zu: flat %.0f s, full %.0f s", i, (double)t.flat_ns / 1e9, (double)t.full_ns / 1e9);
+		history_free(h);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_that_finds_no_room_is_told_from_one_that_needs_no_more),
 		cmocka_unit_test(the_latest_growth_is_found),
 		cmocka_unit_test(only_the_process_asked_for_counts),
 	};
