@@ -233,6 +233,18 @@ def test_a_release_of_helm_3_goes_on_with_helm_4_on_the_server_and_with_helm_3_a
     assert helm.crds() == CRDS
 
 
+@pytest.mark.parametrize("helm", [4], indirect=True)
+def test_what_somebody_changed_by_hand_stops_helm_4_until_it_may_force(helm):
+    release = ("afterglow", "afterglow-system")
+    helm.must_install(*release)
+    helm.plane.kubectl("patch", "deployment", "afterglow-operator", "--namespace", "afterglow-system", "-p", '{"spec":{"replicas":5}}')
+    refused = helm.install(*release)
+    assert refused.returncode != 0 and 'conflict with "kubectl-patch"' in refused.stderr and ".spec.replicas" in refused.stderr
+    helm.must_install(*release, options=("--force-conflicts",))
+    assert helm.plane.kubectl("get", "deployment", "afterglow-operator", "--namespace", "afterglow-system", "-o",
+                              "jsonpath={.spec.replicas}") == "2"
+
+
 def test_helm_4_finds_no_fault_with_the_chart_and_renders_what_helm_3_does(fresh_plane):
     def output(version, command, *options):
         result = subprocess.run([program_of(fresh_plane, version), *command, ROOT / "charts/afterglow", "--kube-version", "1.34.0",
