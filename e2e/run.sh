@@ -36,7 +36,7 @@ if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 	e2e/cluster/deps.sh
 	e2e/cluster/build.sh
 	# A module proxy that did not answer may do so the second time.
-	for build in otelcol/build.sh "chart/build.sh "{crds,flows,kube-score}; do
+	for build in otelcol/build.sh "chart/build.sh "{crds,flows,kube-score,helm4}; do
 		# shellcheck disable=SC2086 # a command and its argument
 		e2e/$build || e2e/$build
 	done

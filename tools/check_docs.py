@@ -34,7 +34,7 @@ POLICY_PAGE = "docs/policies.md"
 FOREIGN_OPTIONS = {
     "--memory", "--num-cpus", "--object-store-memory", "--redis_password", "--enable-resource-isolation",  # Ray
     "--cascade",  # kubectl
-    "--no-hooks", "--reuse-values",  # Helm
+    "--force-conflicts", "--no-hooks", "--reuse-values", "--server-side",  # Helm
     "--enable-leader-election",  # KubeRay
     "--pdb",  # pytest
     "--strict",  # e2e/deaths/run.py

@@ -3,12 +3,14 @@
 #include "operator/crds/crd_plan.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "operator/kube/client.h"
 #include "operator/kube/object.h"
 
 #define CHART_LABEL "helm.sh/chart"
@@ -108,15 +110,23 @@ static void remove_absent(cJSON *patch, const cJSON *live, const cJSON *wanted)
 			json_set(patch, member->string, cJSON_CreateNull());
 }
 
+/* The API server refuses it if live has changed. */
+static cJSON *patch_new(const cJSON *live)
+{
+	cJSON *patch = object_new("apiextensions.k8s.io/v1", "CustomResourceDefinition", NULL,
+				  json_str(live, "metadata.name"));
+
+	json_set_str(json_object_at(patch, "metadata"), "resourceVersion",
+		     json_str(live, "metadata.resourceVersion"));
+	return patch;
+}
+
 cJSON *crd_patch(const cJSON *live, const cJSON *wanted)
 {
 	size_t lost = oom_count();
-	_cleanup_json_ cJSON *patch =
-		object_new("apiextensions.k8s.io/v1", "CustomResourceDefinition", NULL,
-			   json_str(wanted, "metadata.name"));
+	_cleanup_json_ cJSON *patch = patch_new(live);
 	cJSON *metadata = json_object_at(patch, "metadata"), *spec = json_object_at(patch, "spec");
 
-	json_set_str(metadata, "resourceVersion", json_str(live, "metadata.resourceVersion"));
 	copy_mark(metadata, wanted, "labels", CHART_LABEL);
 	copy_mark(metadata, wanted, "labels", VERSION_LABEL);
 	copy_mark(metadata, wanted, "annotations", DIGEST_ANNOTATION);
@@ -126,4 +136,30 @@ cJSON *crd_patch(const cJSON *live, const cJSON *wanted)
 	json_set(spec, "versions", cJSON_Duplicate(json_get(wanted, "spec.versions"), true));
 	/* In a patch, null would remove the member. */
 	return oom_count() == lost ? TAKE_PTR(patch) : NULL;
+}
+
+static bool is_ours(const cJSON *owner)
+{
+	const char *manager = json_str(owner, "manager");
+
+	return manager && strcmp(manager, CLIENT_FIELD_MANAGER) == 0;
+}
+
+int crd_disown(const cJSON *live, cJSON **ret_patch)
+{
+	size_t lost = oom_count();
+	_cleanup_json_ cJSON *patch = patch_new(live);
+	cJSON *others = json_array_at(json_object_at(patch, "metadata"), "managedFields");
+	const cJSON *owner;
+	bool found = false;
+
+	cJSON_ArrayForEach(owner, json_get(live, "metadata.managedFields"))
+		if (is_ours(owner))
+			found = true;
+		else
+			json_append(others, cJSON_Duplicate(owner, true));
+	if (oom_count() != lost)
+		return -ENOMEM;
+	*ret_patch = found ? TAKE_PTR(patch) : NULL;
+	return 0;
 }

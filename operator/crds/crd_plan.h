@@ -31,4 +31,12 @@ enum crd_step crd_plan(const cJSON *live, const cJSON *wanted);
  */
 cJSON *crd_patch(const cJSON *live, const cJSON *wanted);
 
+/*
+ * Makes a merge patch after which the API server no longer counts this program among the owners
+ * of live's fields (metadata.managedFields). Otherwise a Helm that applies on the server (Helm 4)
+ * would refuse the next upgrade of the CRD's own release, as a conflict. Sets *ret_patch to NULL if
+ * this program owns no field. Returns 0 or -ENOMEM.
+ */
+int crd_disown(const cJSON *live, cJSON **ret_patch);
+
 #endif

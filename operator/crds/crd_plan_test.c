@@ -149,6 +149,40 @@ static void names_that_are_no_longer_wanted_are_removed(void **state)
 	assert_string_equal(json_str(patch, "spec.names.plural"), "rayfailures");
 }
 
+static void own_fields(cJSON *object, const char *manager)
+{
+	cJSON *owner = cJSON_CreateObject();
+
+	json_set_str(owner, "manager", manager);
+	json_set_str(owner, "operation", "Update");
+	json_append(json_array_at(json_get(object, "metadata"), "managedFields"), owner);
+}
+
+static void what_we_own_is_given_up_and_others_keep_theirs(void **state)
+{
+	_cleanup_json_ cJSON *live = crd("afterglow-0.2.0", "0.2.0", "w"), *patch = NULL,
+			     *none = NULL;
+	(void)state;
+
+	assert_int_equal(crd_disown(live, &none), 0);
+	assert_null(none);
+	own_fields(live, "helm");
+	own_fields(live, "afterglow-not-we");
+	assert_int_equal(crd_disown(live, &none), 0);
+	assert_null(none);
+	own_fields(live, "afterglow");
+	own_fields(live, "kube-apiserver");
+	assert_int_equal(crd_disown(live, &patch), 0);
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(patch);
+	assert_string_equal(
+		text,
+		"{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{"
+		"\"namespace\":null,\"name\":\"rayfailures.afterglow.dev\",\"resourceVersion\":\"7\","
+		"\"managedFields\":[{\"manager\":\"helm\",\"operation\":\"Update\"},"
+		"{\"manager\":\"afterglow-not-we\",\"operation\":\"Update\"},"
+		"{\"manager\":\"kube-apiserver\",\"operation\":\"Update\"}]}}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +193,7 @@ int main(void)
 		cmocka_unit_test(a_crd_without_metadata_is_somebody_elses),
 		cmocka_unit_test(the_patch_has_versions_names_and_marks_and_leaves_the_owner_alone),
 		cmocka_unit_test(names_that_are_no_longer_wanted_are_removed),
+		cmocka_unit_test(what_we_own_is_given_up_and_others_keep_theirs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,20 +55,35 @@ static int read_installed(struct event_base *base, struct client *client, const 
 	return r;
 }
 
+/* *ret_live is the CRD as the API server has stored it. */
 static int write_patch(struct event_base *base, struct client *client, const cJSON *patch,
-		       struct err *err)
+		       cJSON **ret_live, struct err *err)
 {
 	struct answer answer = { .base = base };
 	int r = await(&answer, client_merge(client, patch, on_answer, &answer, err), err);
 
+	if (r == 0)
+		*ret_live = TAKE_PTR(answer.object);
 	cJSON_Delete(answer.object);
 	return r;
+}
+
+/* A Job that was killed between both patches is repeated, and does it then. */
+static int disown(struct event_base *base, struct client *client, const cJSON *live,
+		  struct err *err)
+{
+	_cleanup_json_ cJSON *patch = NULL, *stored = NULL;
+	int r = crd_disown(live, &patch);
+
+	if (r < 0)
+		return err_set(err, -r, "patch");
+	return patch ? write_patch(base, client, patch, &stored, err) : 0;
 }
 
 static int upgrade(struct event_base *base, struct client *client, const cJSON *wanted,
 		   struct err *err)
 {
-	_cleanup_json_ cJSON *live = NULL, *patch = NULL;
+	_cleanup_json_ cJSON *live = NULL, *patch = NULL, *stored = NULL;
 	const char *name = json_str(wanted, "metadata.name");
 	int r = read_installed(base, client, wanted, &live, err);
 
@@ -86,17 +101,18 @@ static int upgrade(struct event_base *base, struct client *client, const cJSON *
 		return 0;
 	case CRD_EQUAL:
 		log_info("CRD %s: it is up to date", name);
-		return 0;
+		return disown(base, client, live, err);
 	case CRD_UPGRADE:
 		break;
 	}
 	patch = crd_patch(live, wanted);
 	if (!patch)
 		return err_set(err, ENOMEM, "patch");
-	r = write_patch(base, client, patch, err);
-	if (r == 0)
-		log_info("CRD %s: upgraded", name);
-	return r;
+	r = write_patch(base, client, patch, &stored, err);
+	if (r < 0)
+		return r;
+	log_info("CRD %s: upgraded", name);
+	return disown(base, client, stored, err);
 }
 
 static int read_wanted(int dir, const char *file, cJSON **ret_crd, struct err *err)

@@ -85,6 +85,29 @@ static void what_is_older_is_patched_and_what_is_equal_newer_or_foreign_is_left(
 	assert_non_null(strstr(strbuf_str(&bodies), "\"versions\":[{\"name\":\"v1\"}]"));
 }
 
+#define OWNERS \
+	"\"managedFields\":[{\"manager\":\"helm\"},{\"manager\":\"afterglow\"}],"
+
+static void fields_of_a_crd_do_not_stay_ours(void **state)
+{
+	static const struct exchange script[] = {
+		{ "GET", PLACE "a.x", 200, CRD("a.x", MARKS("0.1.0", "old")) },
+		{ "PATCH", PLACE "a.x", 200, CRD("a.x", OWNERS MARKS("0.2.0", "new")) },
+		{ "PATCH", PLACE "a.x", 200, CRD("a.x", MARKS("0.2.0", "new")) },
+		/* A Job before this one was killed between both patches. */
+		{ "GET", PLACE "b.x", 200, CRD("b.x", OWNERS MARKS("0.2.0", "new")) },
+		{ "PATCH", PLACE "b.x", 200, CRD("b.x", MARKS("0.2.0", "new")) },
+	};
+	_cleanup_strbuf_ struct strbuf bodies = STRBUF_INIT(65536);
+	struct err err = { 0 };
+	(void)state;
+
+	put("a.x.json", CRD("a.x", MARKS("0.2.0", "new")));
+	put("b.x.json", CRD("b.x", MARKS("0.2.0", "new")));
+	assert_int_equal(upgrade(script, ARRAY_SIZE(script), &err, &bodies), 0);
+	assert_non_null(strstr(strbuf_str(&bodies), "\"managedFields\":[{\"manager\":\"helm\"}]"));
+}
+
 static void a_refusal_ends_it_and_names_the_crd_and_the_reason(void **state)
 {
 	static const struct exchange script[] = {
@@ -181,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_older_is_patched_and_what_is_equal_newer_or_foreign_is_left),
+		TEST(fields_of_a_crd_do_not_stay_ours),
 		TEST(a_refusal_ends_it_and_names_the_crd_and_the_reason),
 		TEST(an_answer_without_an_object_is_an_error),
 		TEST(a_crd_that_is_gone_is_an_error),

@@ -12,6 +12,8 @@
 /* Deletions are not urgent; a few at a time leave the API server to others. */
 #define TICK_S 5
 #define IN_FLIGHT_MAX 4
+/* An admission policy or webhook may forbid it in a namespace. The others have their turn meanwhile. */
+#define REFUSED_NS (600 * NS_PER_SEC)
 
 struct failure_gc {
 	struct failure_gc_options o;
@@ -99,8 +101,10 @@ static void on_removed(void *arg, struct client_response *response)
 		metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 1, "reason=\"%s\"", removal->reason);
 	} else {
 		log_warning_limited("failure %s: not removed: %s", removal->key, err_text(&response->err));
-		if (kept)
+		if (kept) {
 			kept->leaving = false;
+			kept_set_refused(&gc->set, kept->namespace, now_realtime_ns() + REFUSED_NS);
+		}
 	}
 	free(removal->key);
 	free(removal);

@@ -13,6 +13,7 @@
 #include "operator/failure_controller/sidecar_answer.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/http.h"
+#include "operator/kube/namespace_share.h"
 #include "operator/kube/object.h"
 #include "operator/manager/watches.h"
 
@@ -21,6 +22,9 @@
 #define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
 #define IN_FLIGHT_MAX 32
+/* Of one namespace, whose users can make each answer last until the deadline. */
+#define IN_FLIGHT_MAX_EACH (IN_FLIGHT_MAX / 2)
+#define NAMESPACE_MAX 256
 #define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to distinguish pods of the same name */
 /* This many failed requests in a row are no accident. */
 #define UNREACHABLE 3
@@ -52,7 +56,7 @@ struct sidecar_poller {
 	struct strmap pods; /* key -> struct polled */
 	struct restless_clusters clusters;
 	struct poll_pace pace; /* as it was when the pods were looked at last */
-	size_t in_flight;
+	struct namespace_share in_flight;
 	size_t bucket; /* of pods, where the last look ended: when more are due than there are places, each has its turn */
 	uint64_t seed;
 	struct answer_sinks sinks;
@@ -71,16 +75,38 @@ static bool is_restless(const struct polled *p, int64_t now_ns)
 	return now_ns < p->restless_until_ns || (p->cluster && now_ns < p->cluster->until_ns);
 }
 
+static void namespace_of(const struct polled *p, char ret_namespace[static NAMESPACE_MAX])
+{
+	snprintf(ret_namespace, NAMESPACE_MAX, "%.*s", (int)strcspn(p->key, "/"), p->key);
+}
+
+/* Takes a place for a request. Returns false if there is none left for its namespace. */
+static bool take_place(struct polled *p)
+{
+	char namespace[NAMESPACE_MAX];
+
+	namespace_of(p, namespace);
+	return namespace_share_add(&p->poller->in_flight, namespace, IN_FLIGHT_MAX,
+				   IN_FLIGHT_MAX_EACH);
+}
+
+static void leave_place(struct polled *p)
+{
+	char namespace[NAMESPACE_MAX];
+
+	assert(p->poller->in_flight.n > 0);
+	namespace_of(p, namespace);
+	namespace_share_remove(&p->poller->in_flight, namespace);
+}
+
 static void polled_free(void *value)
 {
 	struct polled *p = value;
 
 	if (!p)
 		return;
-	if (p->call) {
+	if (p->call)
 		http_cancel(p->call);
-		p->poller->in_flight--;
-	}
 	restless_clusters_leave(&p->poller->clusters, p->cluster);
 	free(p->tag);
 	sidecar_memory_release(&p->memory);
@@ -133,6 +159,7 @@ void sidecar_poller_free(struct sidecar_poller *poller)
 	if (!poller)
 		return;
 	strmap_release(&poller->pods, polled_free);
+	namespace_share_release(&poller->in_flight);
 	restless_clusters_release(&poller->clusters);
 	event_filter_release(&poller->sinks.emitted);
 	http_free(poller->http);
@@ -153,6 +180,12 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 
 static void forget(struct sidecar_poller *poller, const char *key)
 {
+	struct polled *p = strmap_get(&poller->pods, key);
+
+	if (p && p->call) {
+		http_cancel(TAKE_PTR(p->call));
+		leave_place(p);
+	}
 	polled_free(strmap_remove(&poller->pods, key));
 }
 
@@ -315,8 +348,7 @@ static void on_answer(void *arg, const struct http_response *response)
 	const char *result;
 
 	p->call = NULL;
-	assert(poller->in_flight > 0);
-	poller->in_flight--;
+	leave_place(p);
 	result = judge(p, response, &err);
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
 	p->fails = err.code ? p->fails + 1 : 0;
@@ -330,6 +362,7 @@ static void on_answer(void *arg, const struct http_response *response)
 
 /* --- Questions ------------------------------------------------------------------------------------------ */
 
+/* The place is taken. */
 static void ask(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
@@ -347,11 +380,11 @@ static void ask(struct polled *p)
 	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag ? p->tag : "");
 	if (!pod || !pod_report_url(pod, url) ||
 	    http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
+		leave_place(p);
 		note_asked(p);
 		return;
 	}
 	p->again = false;
-	p->poller->in_flight++;
 }
 
 	/*
@@ -376,11 +409,12 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	if (!may_ask(poller))
 		return;
 	count_restless(poller, now);
-	while (poller->in_flight < IN_FLIGHT_MAX) {
+	while (poller->in_flight.n < IN_FLIGHT_MAX) {
 		if (strmap_next(&poller->pods, &pos, NULL, &value)) {
 			struct polled *p = value;
 
-			if (p->askable && !p->call && is_due(p, now))
+			/* Without a place it stays due. */
+			if (p->askable && !p->call && is_due(p, now) && take_place(p))
 				ask(p);
 		} else if (!wrapped) {
 			wrapped = true;

@@ -269,6 +269,93 @@ static void memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not(v
 	assert_int_equal(f->bed.growing, 2);
 }
 
+/* --- Sidecars that never answer ------------------------------------------------------------------------- */
+
+struct silent {
+	struct evhttp *http;
+	unsigned held, most; /* questions without an answer; the most at a time */
+};
+
+static void on_hung_up(struct evhttp_connection *connection, void *arg)
+{
+	(void)connection;
+	((struct silent *)arg)->held--;
+}
+
+static void on_silence(struct evhttp_request *request, void *arg)
+{
+	struct silent *silent = arg;
+
+	silent->held++;
+	silent->most = MAX(silent->most, silent->held);
+	evhttp_connection_set_closecb(evhttp_request_get_connection(request), on_hung_up, silent);
+}
+
+static cJSON *hostile_pod(const struct fixture *f, int i, int restarts, uint16_t port)
+{
+	cJSON *pod = pod_of(f, restarts), *metadata = json_get(pod, "metadata");
+	cJSON *container = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 1);
+	char name[32];
+
+	snprintf(name, sizeof(name), "w-%d", i);
+	json_set_str(metadata, "namespace", "hostile");
+	json_set_str(metadata, "name", name);
+	json_set_str(metadata, "uid", name);
+	cJSON_SetIntValue(json_get(cJSON_GetArrayItem(json_get(container, "ports"), 0), "containerPort"), port);
+	return pod;
+}
+
+#define HOSTILE_PODS 40
+
+/* The API server lists them, and the pod w. */
+static void list_pods(struct fixture *f, uint16_t port)
+{
+	_cleanup_strbuf_ struct strbuf items = STRBUF_INIT(1 << 15);
+
+	for (int i = -1; i < HOSTILE_PODS; i++) {
+		_cleanup_json_ cJSON *pod = i < 0 ? pod_of(f, 0) : hostile_pod(f, i, 0, port);
+		_cleanup_free_ char *text = cJSON_PrintUnformatted(pod);
+
+		strbuf_addf(&items, "%s%s", i < 0 ? "" : ",", text);
+	}
+	fake_api_lists(&f->bed.api, "/pods", strbuf_str(&items));
+}
+
+static void stir_hostile_pods(struct fixture *f, uint16_t port)
+{
+	for (int i = 0; i < HOSTILE_PODS; i++) {
+		_cleanup_json_ cJSON *pod = hostile_pod(f, i, 1, port);
+
+		sidecar_poller_see(f->bed.poller, pod, false);
+	}
+}
+
+static void sidecars_of_one_namespace_that_never_answer_leave_places_for_the_others(void **state)
+{
+	struct fixture *f = *state;
+	struct silent silent = { .http = evhttp_new(f->bed.api.server.base) };
+	struct evhttp_bound_socket *bound;
+	struct sockaddr_in address;
+	socklen_t len = sizeof(address);
+
+	evhttp_set_gencb(silent.http, on_silence, &silent);
+	bound = evhttp_bind_socket_with_handle(silent.http, "127.0.0.1", 0);
+	assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len), 0);
+	f->answer = ANSWER("1-1", "");
+	list_pods(f, ntohs(address.sin_port));
+	bed_start(&f->bed);
+	stir_hostile_pods(f, ntohs(address.sin_port));
+	for (int i = 1; i <= 3; i++) {
+		f->asked = 0;
+		stir(f, i);
+		fake_api_turn(&f->bed.api, is_asked_once, f);
+	}
+	event_base_loopexit(f->bed.api.server.base, &(struct timeval){ .tv_usec = 600000 });
+	event_base_dispatch(f->bed.api.server.base);
+	assert_in_range(silent.most, 1, 16);
+	evhttp_free(silent.http);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_pod_that_is_gone_or_whose_sidecar_does_not_run_is_not_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_standby_asks_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(sidecars_of_one_namespace_that_never_answer_leave_places_for_the_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,7 @@ int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
 
 struct kept_namespace {
 	size_t n; /* those that are leaving among them */
+	int64_t refused_until_ns; /* since 1970 */
 };
 
 static void kept_free(void *value)
@@ -138,11 +139,26 @@ void kept_set_remove(struct kept_set *set, const cJSON *failure)
 	kept_free(k);
 }
 
+void kept_set_refused(struct kept_set *set, const char *namespace, int64_t until_ns)
+{
+	struct kept_namespace *ns = strmap_get(&set->namespaces, namespace);
+
+	if (ns)
+		ns->refused_until_ns = until_ns;
+}
+
 /* --- What is to go ------------------------------------------------------------------------------------ */
 
 static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
 {
 	return r->max_age_ns > 0 && ended < now_ns - r->max_age_ns;
+}
+
+static bool is_refused(const struct kept_set *set, const char *namespace, int64_t now_ns)
+{
+	const struct kept_namespace *ns = strmap_get(&set->namespaces, namespace);
+
+	return ns && ns->refused_until_ns > now_ns;
 }
 
 /* The oldest of the namespace that stays so far, and how many do; NULL: none does. */
@@ -196,14 +212,16 @@ struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *
 		struct kept *k = value;
 
 		r = of(arg, k->namespace);
-		if (!k->leaving && is_too_old(&r, k->ended_ns, now_ns))
+		if (!k->leaving && is_too_old(&r, k->ended_ns, now_ns) &&
+		    !is_refused(set, k->namespace, now_ns))
 			return k;
 	}
 	*ret_reason = "count";
 	pos = (struct strmap_pos){ 0 };
 	while (strmap_next(&set->namespaces, &pos, &namespace, &value)) {
 		r = of(arg, namespace);
-		if (!r.max_count || ((const struct kept_namespace *)value)->n <= r.max_count)
+		if (!r.max_count || ((const struct kept_namespace *)value)->n <= r.max_count ||
+		    is_refused(set, namespace, now_ns))
 			continue;
 		oldest = oldest_of(set, namespace, &n);
 		if (n > r.max_count)

@@ -47,6 +47,11 @@ void kept_set_release(struct kept_set *set);
  */
 int kept_set_add(struct kept_set *set, const cJSON *failure);
 void kept_set_remove(struct kept_set *set, const cJSON *failure);
+/*
+ * Notes that the API server refused to delete a RayFailure of the namespace: until then none of it
+ * is chosen, so that those of other namespaces have their turn.
+ */
+void kept_set_refused(struct kept_set *set, const char *namespace, int64_t until_ns);
 
 /*
  * Returns whether a RayFailure that is still to be written would stay; otherwise it need not be
@@ -55,8 +60,9 @@ void kept_set_remove(struct kept_set *set, const cJSON *failure);
 bool retention_wants(const struct retention *r, const struct kept_set *set, const char *namespace, int64_t ended_ns, int64_t now_ns);
 
 /*
- * Returns the next RayFailure to delete that is not leaving yet: one that is too old, or the
- * oldest of a namespace that has too many; NULL if there is none. ret_reason is "age" or "count".
+ * Returns the next RayFailure to delete that is not leaving yet, and of a namespace where
+ * deletions are not refused: one that is too old, or the oldest of a namespace that has too many;
+ * NULL if there is none. ret_reason is "age" or "count".
  */
 struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason);
 

@@ -132,6 +132,28 @@ static void what_is_too_old_goes_however_few_there_are(void **state)
 	kept_set_release(&set);
 }
 
+static void a_namespace_where_deletions_are_refused_holds_up_no_other(void **state)
+{
+	const struct retention r = { .max_age_ns = 5 * HOUR, .max_count = 2 };
+	struct kept_set set = { 0 };
+	const char *reason;
+	(void)state;
+
+	add(&set, "refusing", "old", 9);
+	add(&set, "refusing", "second", 3);
+	add(&set, "refusing", "third", 2);
+	add(&set, "refusing", "fourth", 1);
+	kept_set_refused(&set, "refusing", NOW + HOUR);
+	kept_set_refused(&set, "unknown", NOW + HOUR);
+	assert_null(retention_next(same_for_all, (void *)&r, &set, NOW, &reason));
+	add(&set, "other", "aged", 6);
+	char text[256];
+	assert_string_equal(all_that_go(&r, &set, text, sizeof(text)), "aged:age");
+	kept_set_refused(&set, "refusing", NOW);
+	assert_string_equal(all_that_go(&r, &set, text, sizeof(text)), "old:age second:count");
+	kept_set_release(&set);
+}
+
 static void without_limits_nothing_goes(void **state)
 {
 	const struct retention r = { 0 };
@@ -238,6 +260,7 @@ int main(void)
 		cmocka_unit_test(each_namespace_has_limits_of_its_own),
 		cmocka_unit_test(of_one_moment_the_names_decide),
 		cmocka_unit_test(what_is_too_old_goes_however_few_there_are),
+		cmocka_unit_test(a_namespace_where_deletions_are_refused_holds_up_no_other),
 		cmocka_unit_test(without_limits_nothing_goes),
 		cmocka_unit_test(what_was_removed_or_made_anew_counts_once),
 		cmocka_unit_test(what_would_go_at_once_is_not_written),

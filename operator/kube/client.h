@@ -19,6 +19,7 @@
 
 #define CLIENT_DEADLINE_NS ((int64_t)30 * 1000000000)
 #define CLIENT_OBJECT_MAX ((size_t)16 << 20) /* bytes of one object */
+#define CLIENT_FIELD_MANAGER "afterglow" /* who owns what we write, in managedFields */
 
 struct client;
 struct client_call;

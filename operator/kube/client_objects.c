@@ -65,7 +65,7 @@ int client_create(struct client *client, const cJSON *object, const char *const 
 	if (!body)
 		return err_set(err, ENOMEM, "create a %s", resource->kind);
 	resource_path(resource, namespace, NULL, NULL, &path);
-	strbuf_adds(&path, "?fieldManager=afterglow");
+	strbuf_adds(&path, "?fieldManager=" CLIENT_FIELD_MANAGER);
 	return start_simple(client, "POST", &path, "application/json", body, fields, done, arg, err);
 }
 
@@ -94,18 +94,18 @@ static int patch(struct client *client, const cJSON *object, const char *subreso
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
 		 struct err *err)
 {
-	return patch(client, object, subresource, "?fieldManager=afterglow&force=true", "application/apply-patch+yaml", done, arg,
+	return patch(client, object, subresource, "?fieldManager=" CLIENT_FIELD_MANAGER "&force=true", "application/apply-patch+yaml", done, arg,
 		     err);
 }
 
 int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
 {
-	return patch(client, object, NULL, "?fieldManager=afterglow", "application/merge-patch+json", done, arg, err);
+	return patch(client, object, NULL, "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
 }
 
 int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
 {
-	return patch(client, object, "status", "?fieldManager=afterglow", "application/merge-patch+json", done, arg, err);
+	return patch(client, object, "status", "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
 }
 
 static char *delete_options(const cJSON *object, int grace_s)

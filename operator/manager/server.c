@@ -13,6 +13,7 @@
 
 #include "lib/log.h"
 #include "lib/macros.h"
+#include "operator/manager/http_connections.h"
 #include "operator/webhook/listen_address.h"
 
 #define BACKLOG 128
@@ -22,16 +23,29 @@ struct server {
 	struct evhttp *http;
 	struct evconnlistener *listener; /* of http */
 	struct event *listen_again;
+	struct http_connections connections;
 	struct server_handlers handlers;
 };
 
 /* The one of this process: to a listener's error callback evhttp gives an argument of its own. */
 static struct server *the_server;
 
-static void answer(struct evhttp_request *request, int code, const struct strbuf *text)
+static void note_answer(struct server *server, struct evhttp_request *request)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(request);
+
+	if (connection)
+		http_connections_answered(
+			&server->connections,
+			bufferevent_getfd(evhttp_connection_get_bufferevent(connection)));
+}
+
+static void answer(struct server *server, struct evhttp_request *request, int code,
+		   const struct strbuf *text)
 {
 	struct evbuffer *body = evbuffer_new();
 
+	note_answer(server, request);
 	if (body)
 		evbuffer_add(body, strbuf_str(text), text->len);
 	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
@@ -44,28 +58,36 @@ static void answer(struct evhttp_request *request, int code, const struct strbuf
 static void on_health(struct evhttp_request *request, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
-	const struct server *server = arg;
+	struct server *server = arg;
 	bool healthy = server->handlers.health(server->handlers.arg, &text);
 
-	answer(request, healthy ? 200 : 503, &text);
+	answer(server, request, healthy ? 200 : 503, &text);
 }
 
 static void on_ready(struct evhttp_request *request, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
-	const struct server *server = arg;
+	struct server *server = arg;
 	bool ready = server->handlers.ready(server->handlers.arg, &text);
 
-	answer(request, ready ? 200 : 503, &text);
+	answer(server, request, ready ? 200 : 503, &text);
 }
 
 static void on_metrics(struct evhttp_request *request, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
-	const struct server *server = arg;
+	struct server *server = arg;
 
 	server->handlers.metrics(server->handlers.arg, &text);
-	answer(request, strbuf_failed(&text) ? 500 : 200, &text);
+	answer(server, request, strbuf_failed(&text) ? 500 : 200, &text);
+}
+
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+	struct server *server = arg;
+
+	(void)base;
+	return http_connections_add(&server->connections);
 }
 
 static void on_listen_again(evutil_socket_t fd, short what, void *arg)
@@ -105,13 +127,14 @@ static int listen_on(struct server *server, struct event_base *base, int fd, str
 
 	server->listen_again = evtimer_new(base, on_listen_again, server);
 	server->http = evhttp_new(base);
+	int r = http_connections_init(&server->connections, base);
 	if (listen(fd, BACKLOG) < 0) {
 		int code = errno;
 
 		close(fd);
 		return err_set(err, code, "--metrics-address");
 	}
-	if (server->http && server->listen_again)
+	if (server->http && server->listen_again && r == 0)
 		bound = evhttp_accept_socket_with_handle(server->http, fd);
 	if (!bound) {
 		close(fd);
@@ -119,6 +142,7 @@ static int listen_on(struct server *server, struct event_base *base, int fd, str
 	}
 	server->listener = evhttp_bound_socket_get_listener(bound);
 	the_server = server;
+	evhttp_set_bevcb(server->http, on_connection, server);
 	evconnlistener_set_error_cb(server->listener, on_accept_error);
 	return 0;
 }
@@ -157,6 +181,7 @@ void server_free(struct server *server)
 		return;
 	if (server->http)
 		evhttp_free(server->http);
+	http_connections_release(&server->connections);
 	if (server->listen_again)
 		event_free(server->listen_again);
 	free(server);

@@ -19,6 +19,7 @@
 #include "lib/log.h"
 #include "lib/testing_network.h"
 #include "lib/units.h"
+#include "operator/manager/http_connections.h"
 
 static unsigned int n_warnings;
 
@@ -177,12 +178,79 @@ static void a_wrong_address_is_named_with_what_would_be_right(void **state)
 	event_base_free(base);
 }
 
+/* --- Hostile clients --------------------------------------------------------------------------------- */
+
+/* Returns how many of the sockets the server has closed. */
+static size_t count_closed(const int *fds, size_t n)
+{
+	size_t closed = 0;
+	char byte;
+
+	for (size_t i = 0; i < n; i++) {
+		ssize_t got = recv(fds[i], &byte, 1, MSG_DONTWAIT);
+
+		closed += got == 0 || (got < 0 && errno != EAGAIN);
+	}
+	return closed;
+}
+
+static void ask_again(struct event_base *base, int fd)
+{
+	static const char request[] = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+	char answer[512] = "";
+
+	assert_int_equal(send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL), sizeof(request) - 1);
+	for (int i = 0; i < 100 && !*answer; i++) {
+		run_for(base, 20);
+		recv(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT);
+	}
+	assert_non_null(strstr(answer, " 200 "));
+}
+
+static void requests_that_never_end_keep_few_connections_and_cost_nobody_an_answer(void **state)
+{
+	static const char part[] = "GET /healthz HTTP/1.1\r\nX-Never-Ends: ";
+	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
+	struct event_base *base = event_base_new();
+	uint16_t port = free_port();
+	char address[32];
+	struct server *server;
+	struct err err = { 0 };
+	int fds[4 * HTTP_CONNECTIONS_MAX];
+	(void)state;
+
+	snprintf(address, sizeof(address), "127.0.0.1:%d", port);
+	assert_int_equal(server_new(base, address, &handlers, &server, &err), 0);
+	int prometheus = connect_loopback(AF_INET, port);
+	ask_again(base, prometheus);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = connect_loopback(AF_INET, port);
+		assert_true(fds[i] >= 0);
+		assert_int_equal(send(fds[i], part, sizeof(part) - 1, MSG_NOSIGNAL), sizeof(part) - 1);
+		run_for(base, 1);
+		/* It asks less often than the bound has places, over the same connection. */
+		if (i % (HTTP_CONNECTIONS_MAX / 2) == 0)
+			ask_again(base, prometheus);
+	}
+	for (int i = 0; i < 100 && count_closed(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX; i++)
+		run_for(base, 20);
+	assert_in_range(count_closed(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX, ARRAY_SIZE(fds) - 1);
+	ask_again(base, prometheus);
+	assert_true(answers_at(base, AF_INET, port));
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	close(prometheus);
+	server_free(server);
+	event_base_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
 		cmocka_unit_test(it_answers_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
 		cmocka_unit_test(a_wrong_address_is_named_with_what_would_be_right),
+		cmocka_unit_test(requests_that_never_end_keep_few_connections_and_cost_nobody_an_answer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

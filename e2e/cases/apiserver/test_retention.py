@@ -2,6 +2,7 @@
 """The operator removes RayFailures that are too old or too many, the oldest first, and does not write them again."""
 
 import datetime
+import json
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import subprocess
 import pytest
 
 from conftest import wait_for
+from apiserver.api import ApiError
 from apiserver.conftest import BUILD, group, settle
 
 ENDED = "afterglow.dev/ended-at"
@@ -76,6 +78,47 @@ def test_what_is_too_old_goes_and_is_not_written_again(make, start, api, kubelet
     wait_for("the refusal", lambda: "is not recorded: older than what is kept" in operator.text())
     settle(operator, api, kubelet)
     assert cluster.failures() == []
+
+
+@pytest.fixture(name="refusing")
+def namespace_where_no_failure_may_be_deleted(plane, api, tmp_path):
+    """As an administrator's admission policy may have it; the policy is gone at the end."""
+    name = f"{api.namespace}-refusing"
+    policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["afterglow.dev"], "apiVersions": ["*"], "operations": ["DELETE"],
+                                                "resources": ["rayfailures"]}],
+                             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}},
+        "validations": [{"expression": "false", "message": "evidence stays"}]}}
+    binding = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
+               "spec": {"policyName": name, "validationActions": ["Deny"]}}
+    (tmp_path / "policy.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [policy, binding]}))
+    plane.kubectl("create", "namespace", name)
+    plane.kubectl("apply", "-f", str(tmp_path / "policy.json"))
+    there = api.within(name)
+    put(there, "probe", ago(days=1))
+
+    def refused():
+        try:
+            there.request("DELETE", there.path("rayfailures", "probe") + "?dryRun=All")
+        except ApiError as error:
+            return "evidence stays" in str(error)
+        return False
+    wait_for("the policy to hold", refused)
+    yield there
+    plane.kubectl("delete", "-f", str(tmp_path / "policy.json"))
+    plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def test_a_namespace_where_nothing_may_be_deleted_keeps_no_other_from_being_tidied(start, api, refusing):
+    for i in range(40):
+        put(refusing, f"old-{i}", ago(days=31))
+    for i in range(3):
+        put(api, f"old-{i}", ago(days=31))
+    put(api, "young", ago(days=29))
+    operator = start("--keep-age", "30d", namespace=False)
+    wait_for("the old ones to go", lambda: names(api) == {"young"})
+    assert "evidence stays" in operator.text()
+    assert len(names(refusing)) == 41
 
 
 def test_without_limits_all_stay(start, api, make, kubelet):

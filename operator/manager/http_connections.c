@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bounds the connections of the server of /metrics. */
+#include "operator/manager/http_connections.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "lib/macros.h"
+
+static bool read_cookie(evutil_socket_t fd, uint64_t *ret_cookie)
+{
+	socklen_t len = sizeof(*ret_cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, ret_cookie, &len) == 0;
+}
+
+static bool is_open(const struct http_connection *connection)
+{
+	uint64_t cookie;
+
+	return read_cookie(connection->fd, &cookie) && cookie == connection->cookie;
+}
+
+static void forget_ended(struct http_connections *all)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (is_open(&all->known[i]))
+			all->known[n++] = all->known[i];
+	all->n = n;
+}
+
+static void end_oldest(struct http_connections *all)
+{
+	struct http_connection *oldest = &all->known[0];
+
+	for (size_t i = 1; i < all->n; i++)
+		if (all->known[i].turn < oldest->turn)
+			oldest = &all->known[i];
+	shutdown(oldest->fd, SHUT_RDWR);
+	*oldest = all->known[--all->n];
+}
+
+static void know(struct http_connections *all, evutil_socket_t fd)
+{
+	uint64_t cookie;
+
+	if (!read_cookie(fd, &cookie))
+		return; /* evhttp has closed it already */
+	if (all->n == HTTP_CONNECTIONS_MAX)
+		forget_ended(all);
+	if (all->n == HTTP_CONNECTIONS_MAX)
+		end_oldest(all);
+	all->known[all->n++] =
+		(struct http_connection){ .fd = fd, .cookie = cookie, .turn = ++all->turn };
+}
+
+/* The reference keeps its descriptor from being closed and used again meanwhile. */
+static void settle_fresh(struct http_connections *all)
+{
+	struct bufferevent *fresh = TAKE_PTR(all->fresh);
+
+	if (!fresh)
+		return;
+	know(all, bufferevent_getfd(fresh));
+	bufferevent_decref(fresh);
+}
+
+static void on_settle(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	settle_fresh(arg);
+}
+
+int http_connections_init(struct http_connections *all, struct event_base *base)
+{
+	*all = (struct http_connections){ .base = base,
+					  .settle = evtimer_new(base, on_settle, all) };
+	return all->settle ? 0 : -ENOMEM;
+}
+
+void http_connections_release(struct http_connections *all)
+{
+	if (all->settle)
+		event_free(all->settle);
+	if (all->fresh)
+		bufferevent_decref(all->fresh);
+	*all = (struct http_connections){ 0 };
+}
+
+struct bufferevent *http_connections_add(struct http_connections *all)
+{
+	settle_fresh(all);
+	all->fresh = bufferevent_socket_new(all->base, -1, 0);
+	if (!all->fresh)
+		return NULL;
+	bufferevent_incref(all->fresh);
+	event_active(all->settle, 0, 0);
+	return all->fresh;
+}
+
+void http_connections_answered(struct http_connections *all, evutil_socket_t fd)
+{
+	settle_fresh(all);
+	for (size_t i = 0; i < all->n; i++)
+		if (all->known[i].fd == fd && is_open(&all->known[i]))
+			all->known[i].turn = ++all->turn;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bounds the connections of the server of /metrics, because every pod of the cluster may reach its
+ * port: each connection costs the buffers of an unfinished request. At the bound, the connection
+ * that has been inactive for the longest time is closed, so that the kubelet and Prometheus are
+ * always served.
+ *
+ * evhttp does not report the end of a connection before its first request. So a connection is known
+ * by its descriptor and the cookie that the kernel gives each socket once: when the descriptor has
+ * another cookie, or none, the connection has ended. To end one, its socket is shut down; evhttp
+ * then meets the end of the stream and frees it.
+ */
+#ifndef AFTERGLOW_OPERATOR_MANAGER_HTTP_CONNECTIONS_H
+#define AFTERGLOW_OPERATOR_MANAGER_HTTP_CONNECTIONS_H
+
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Prometheus and the kubelet need one each. One connection may cost about 50 KiB. */
+#define HTTP_CONNECTIONS_MAX 64
+
+struct http_connection {
+	evutil_socket_t fd;
+	uint64_t cookie; /* SO_COOKIE of fd */
+	uint64_t turn; /* of all, when it was opened or answered last */
+};
+
+struct http_connections {
+	struct event_base *base;
+	struct event *settle;
+	struct bufferevent *fresh; /* evhttp gives it its descriptor later; NULL: there is none */
+	struct http_connection known[HTTP_CONNECTIONS_MAX];
+	size_t n;
+	uint64_t turn;
+};
+
+/* Returns 0 or -ENOMEM. all must not move until it is released. */
+int http_connections_init(struct http_connections *all, struct event_base *base);
+/* Connections that still exist stay open. */
+void http_connections_release(struct http_connections *all);
+/* Makes a bufferevent for evhttp, which owns it. Returns NULL if there is no memory. */
+struct bufferevent *http_connections_add(struct http_connections *all);
+/* Call this when a request of that connection is answered. */
+void http_connections_answered(struct http_connections *all, evutil_socket_t fd);
+
+#endif
