@@ -77,7 +77,8 @@ static void put_manifest(const char *text, size_t len)
 {
 	assert_int_equal(unlinkat(rootfd, HOSTILE "/" MANIFEST_FILE, 0), 0);
 	if (text)
-		assert_int_equal(file_put(rootfd, HOSTILE "/" MANIFEST_FILE, text, len, 0600, NULL), 0);
+		assert_int_equal(file_put(rootfd, HOSTILE "/" MANIFEST_FILE, text, len, 0600, NULL),
+				 0);
 }
 
 static void cores_go_first(void **state)
@@ -129,9 +130,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(cores_go_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_damaged_manifest_does_not_keep_the_store_large, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_endless_manifest_does_not_either, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_manifest_that_is_no_file_does_not_either, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_damaged_manifest_does_not_keep_the_store_large,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_endless_manifest_does_not_either, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_manifest_that_is_no_file_does_not_either, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

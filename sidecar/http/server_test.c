@@ -448,7 +448,9 @@ static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 static int begin_request(void)
 {
 	static const char begin[] = "GET /healthz HTTP/1.1\r\nX: ";
-	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_port = htons(port),
+					     .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
@@ -602,7 +604,8 @@ int main(void)
 		cmocka_unit_test(those_who_say_nothing_are_few_and_not_for_long),
 		cmocka_unit_test(those_who_send_for_ever_are_in_nobodys_way),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
-		cmocka_unit_test(it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
+		cmocka_unit_test(
+			it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
 		cmocka_unit_test(addresses_are_checked),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

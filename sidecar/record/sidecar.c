@@ -81,12 +81,13 @@ static void remove_container(struct sidecar *r, struct container *c)
 
 static bool is_same_start(const struct container *c, const struct launch_message *hello)
 {
-	return strcmp(container_name(c), hello->name) == 0 && container_started_ns(c) == hello->started_ns;
+	return strcmp(container_name(c), hello->name) == 0 &&
+	       container_started_ns(c) == hello->started_ns;
 }
 
 /* How many run besides the one that says hello; *ret_oldest_silent: the first of them whose launcher has left, or CONTAINERS_MAX. */
-static size_t count_watched(const struct sidecar *r, const struct container *but, const struct launch_message *hello,
-			    size_t *ret_oldest_silent)
+static size_t count_watched(const struct sidecar *r, const struct container *but,
+			    const struct launch_message *hello, size_t *ret_oldest_silent)
 {
 	size_t n = 0, oldest = CONTAINERS_MAX;
 
@@ -94,10 +95,12 @@ static size_t count_watched(const struct sidecar *r, const struct container *but
 		const struct container *c = r->containers[i];
 
 		/* A launcher that comes back on a new connection takes the place of its old one. */
-		if (!c || c == but || !container_observer(c) || container_is_over(c) || is_same_start(c, hello))
+		if (!c || c == but || !container_observer(c) || container_is_over(c) ||
+		    is_same_start(c, hello))
 			continue;
 		n++;
-		if (container_is_silent(c) && (oldest == CONTAINERS_MAX || r->numbers[i] < r->numbers[oldest]))
+		if (container_is_silent(c) &&
+		    (oldest == CONTAINERS_MAX || r->numbers[i] < r->numbers[oldest]))
 			oldest = i;
 	}
 	*ret_oldest_silent = oldest;
@@ -111,7 +114,9 @@ static bool on_hello(struct container *c, const struct launch_message *hello, vo
 
 	while (count_watched(r, c, hello, &oldest) >= WATCHED_MAX) {
 		if (oldest == CONTAINERS_MAX) {
-			log_warning_limited("%s: not watched, because %d containers are watched already", hello->name, WATCHED_MAX);
+			log_warning_limited(
+				"%s: not watched, because %d containers are watched already",
+				hello->name, WATCHED_MAX);
 			return false;
 		}
 		remove_container(r, r->containers[oldest]);

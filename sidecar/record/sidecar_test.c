@@ -679,7 +679,8 @@ int main(void)
 		cmocka_unit_test(forty_connections_that_say_nothing_are_in_nobodys_way),
 		cmocka_unit_test(one_that_says_hello_under_many_names_gets_few_places),
 		cmocka_unit_test(launchers_that_leave_and_live_for_ever_are_in_nobodys_way),
-		cmocka_unit_test(an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_another),
+		cmocka_unit_test(
+			an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_another),
 		cmocka_unit_test(what_is_a_pidfd_and_what_not),
 		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
 		cmocka_unit_test(random_messages_do_no_harm),

@@ -50,8 +50,8 @@ static void search_in(struct search *s, const char *path, unsigned int depth)
 	const struct dirent *entry;
 
 	/* The container may show any directory as its cgroups. */
-	while (dir && !s->found[0] && s->visits < MEMCG_SEARCH_VISITS_MAX && s->entries++ < MEMCG_SEARCH_ENTRIES_MAX &&
-	       (entry = readdir(dir))) {
+	while (dir && !s->found[0] && s->visits < MEMCG_SEARCH_VISITS_MAX &&
+	       s->entries++ < MEMCG_SEARCH_ENTRIES_MAX && (entry = readdir(dir))) {
 		char below[MEMCG_PATH_MAX];
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||

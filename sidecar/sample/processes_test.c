@@ -9,8 +9,8 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -22,7 +22,8 @@
 #define ENDLESS_MAX 2000000
 
 static unsigned int opened; /* files, in all tables */
-static unsigned int endless; /* 0: directories are as they are; else they have ever more entries, and it counts them */
+static unsigned int
+	endless; /* 0: directories are as they are; else they have ever more entries, and it counts them */
 
 int __real_rootfd_open(int root_fd, const char *path, int flags, struct err *err);
 int __wrap_rootfd_open(int root_fd, const char *path, int flags, struct err *err);
@@ -421,7 +422,8 @@ static size_t tracked_after_sweeps(struct process_table *table)
 static void all_tables_share_their_room(void **state)
 {
 	struct tree *t = *state;
-	struct process_table *first = process_table_new(t->fd, 1, NULL), *second = process_table_new(t->fd, 1, NULL);
+	struct process_table *first = process_table_new(t->fd, 1, NULL),
+			     *second = process_table_new(t->fd, 1, NULL);
 	size_t n;
 
 	put(t, 2, "stat", "2 (c) S 1 1\n", 12);
@@ -650,24 +652,38 @@ static void on_the_real_proc_a_child_that_eats_is_on_top(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_that_executes_another_program_has_that_ones_name_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_executes_another_program_has_that_ones_name_at_once, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_glance_sees_the_largest_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_end_of_a_process_is_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_lives_on_if_it_is_the_same_and_not_dying, setup, teardown),
-		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),
-		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(names_that_are_no_processes_cost_a_sweep_little, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_endless_directory_does_not_hold_a_sweep, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_lives_on_if_it_is_the_same_and_not_dying,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(names_that_are_no_processes_cost_a_sweep_little,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_endless_directory_does_not_hold_a_sweep, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(all_tables_share_their_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_many_those_that_rest_are_read_in_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_many_those_that_rest_are_read_in_turn, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(all_that_rest_can_be_read_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_many_who_is_gone_or_has_the_pid_of_another_is_known_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			of_many_who_is_gone_or_has_the_pid_of_another_is_known_at_once, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(of_many_few_descriptors_stay_open, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_largest_are_right_when_those_looked_at_shrink, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_largest_are_right_when_those_looked_at_shrink,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_files_and_names_do_no_harm, setup, teardown),
 		cmocka_unit_test(a_root_without_proc_is_an_error),
 		cmocka_unit_test(on_the_real_proc_a_child_that_eats_is_on_top),

@@ -178,7 +178,9 @@ static void those_that_send_share_the_rate(void **state)
 	static const char body[BODY_BYTES];
 	const struct http_settings settings = { .stall_s = 60, .rate = 12000 };
 	char url[96];
-	const struct http_request put = { .method = "PUT", .url = url, .body = body, .len = sizeof(body) };
+	const struct http_request put = {
+		.method = "PUT", .url = url, .body = body, .len = sizeof(body)
+	};
 	const struct http_request get = { .method = "GET", .url = url };
 	struct http_transfer *first, *second, *third, *asks;
 	struct fault fault = { 0 };

@@ -290,7 +290,8 @@ static void remove_files(int fd, const cJSON *dropped)
 
 	cJSON_ArrayForEach(file, dropped) {
 		const char *name = json_str(file, "name"), *slash, *last;
-		_cleanup_close_ int in = is_name_in_bundle(name) ? open_parent(fd, name, &last) : -1;
+		_cleanup_close_ int in =
+			is_name_in_bundle(name) ? open_parent(fd, name, &last) : -1;
 		char directory[NAME_MAX + 1];
 
 		/* In a store others may write to, "logs" may be a link. */
