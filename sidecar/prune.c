@@ -83,21 +83,39 @@ static unsigned int components(const char *path)
 	return n;
 }
 
+/*
+ * Drops that much, and returns what was dropped. Of a bundle with a damaged manifest the files are not known, so it goes as a
+ * whole: otherwise whoever may write to the store could keep it from ever becoming smaller.
+ */
+static enum drop drop(int fd, const char *path, enum drop what, struct err *err)
+{
+	int rc = inventory_drop(fd, path, what, err);
+
+	if (rc == -EPROTO) {
+		what = DROP_BUNDLE;
+		rc = inventory_drop(fd, path, what, err);
+	}
+	return rc < 0 ? DROP_NOTHING : what;
+}
+
 static void drop_all(const struct prune *p, int fd, const struct inventory *inv, const enum drop *drops)
 {
 	size_t n[DROP_COUNT] = { 0 };
 	struct err err = { 0 };
 
 	for (size_t i = 0; i < inv->n; i++) {
+		enum drop dropped;
+
 		if (drops[i] == DROP_NOTHING)
 			continue;
-		if (inventory_drop(fd, inv->paths[i], drops[i], &err) < 0) {
+		dropped = drop(fd, inv->paths[i], drops[i], &err);
+		if (dropped == DROP_NOTHING) {
 			/* Mostly: another pruner was first. */
 			log_warning_limited("prune: %s", err_text(&err));
 			continue;
 		}
-		n[drops[i]]++;
-		if (drops[i] == DROP_BUNDLE)
+		n[dropped]++;
+		if (dropped == DROP_BUNDLE)
 			inventory_remove_empty(fd, inv->paths[i], components(p->below), STALE_NS);
 	}
 	printf("{\"bundles\":%zu,\"dropped\":{\"core\":%zu,\"files\":%zu,\"bundle\":%zu}}\n", inv->n + inv->left_out, n[DROP_CORE],

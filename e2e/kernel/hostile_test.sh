@@ -85,6 +85,29 @@ for _ in range(int(sys.argv[1])):
 print("crowded")
 END
 
+cat >"$work/many.py" <<'END'
+import array, os, socket, sys, time
+os.makedirs("/tmp/root/proc/one")
+open("/tmp/root/proc/one/stat", "w").write("1 (x) S 1 " + "0 " * 49)
+open("/tmp/root/proc/one/statm", "w").write("100 50 10 1 0 5 0\n")
+open("/tmp/root/proc/one/cmdline", "w").write("A" * 190)
+for i in range(1, 12001):
+    os.symlink("one", "/tmp/root/proc/%d" % i)
+fds = array.array("i", [os.open("/tmp/root", os.O_PATH), os.pidfd_open(os.getpid())])
+kept, said = [], 0
+for i in range(31):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(sys.argv[1])
+    try:
+        s.sendmsg([b"hello 1 rp many%d 1 2 %d" % (i, i + 1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+        said += 1
+    except OSError:
+        pass
+    kept.append(s)
+time.sleep(20)
+print("many", said)
+END
+
 export POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 SECRET=of-the-sidecar-alone
 chmod 755 "$work"
 mkdir "$work/run" "$work/spool"
@@ -156,6 +179,13 @@ check "a segfault has its exit code" test $? = 139
 container=''
 check "the next honest death is reported" until_true 90 ended honest
 check "as what it was" grep -rq '"class":[[:space:]]*"Segfault"' "$work"/spool/*/*/*/honest/*/report.json
+
+in_container "$launch --name names -- sh -c 'python3 $work/many.py $work/run/s; kill -SEGV \$\$'" >"$work/many.out" 2>"$work/err" &
+container=$!
+wait "$container"
+container=''
+check "who has many names and shows 12000 processes for each was there" grep -q 'many 31' "$work/many.out"
+check "its death is reported" until_true 120 ended names
 check "the sidecar lives" lives
 check "and has never been large ($(peak_kb) kB)" small
 check "it has told nothing of its own" nothing_told

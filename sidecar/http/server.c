@@ -30,13 +30,24 @@
 
 #define HEADERS_MAX (8 * 1024)
 #define BACKLOG 16
-#define RECOUNT_MS 200
+#define RECOUNT_MS 10
+#define GIVEN_UP_AT_ONCE (HTTP_CONNECTIONS_MAX / 4)
 #define WARNINGS_MAX 8
 #define RESTLESS_FROM 0.7 /* of the limit; below what snapshots begin at */
 #define RESTLESS_AFTER_NS (600 * NS_PER_SEC)
 #define WARNING_JSON_MAX 1024
 #define SPOOL_ENTRIES_MAX 20000
 #define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
+
+/* A connection of ours, as it was found among the descriptors. */
+struct connection {
+	int fd;
+	ino_t inode; /* of its socket: another connection with the same descriptor has another */
+	uint64_t number; /* in the order in which they were found */
+	bool given_up; /* it was shut down, and evhttp has not closed it yet */
+};
+
+#define CONNECTIONS_SEEN_MAX (4 * HTTP_CONNECTIONS_MAX) /* more are counted, and not given up */
 
 struct http_server {
 	struct inner_loop *loop; /* its own, so that it answers also while the outer loop waits for a disk */
@@ -46,6 +57,9 @@ struct http_server {
 	struct evconnlistener *listener; /* of http */
 	struct event *recount;
 	unsigned int n_connections; /* at most: those that have ended are not taken off */
+	struct connection connections[CONNECTIONS_SEEN_MAX]; /* as of the last count */
+	size_t n_seen;
+	uint64_t n_found;
 	struct recent look; /* at the spool */
 	int64_t spool_bytes; /* as of the last look */
 	int64_t began_ns; /* with the journal's changes: which state of it an answer shows */
@@ -356,26 +370,81 @@ static uint16_t port_of(int fd)
 	return ntohs(((struct sockaddr_in *)&address)->sin_port);
 }
 
-/* Counts this process's connections to our port. */
-static unsigned int count_connections(const struct http_server *s)
+static bool is_connection(const struct http_server *s, int fd)
 {
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	return port_of(fd) == s->port && getpeername(fd, (struct sockaddr *)&peer, &len) == 0;
+}
+
+/* What is known of it from the last count, or what a new one is. */
+static struct connection describe(struct http_server *s, int fd)
+{
+	struct connection c = { .fd = fd };
+	struct stat st;
+
+	if (fstat(fd, &st) == 0)
+		c.inode = st.st_ino;
+	for (size_t i = 0; i < s->n_seen; i++)
+		if (s->connections[i].fd == fd && s->connections[i].inode == c.inode)
+			return s->connections[i];
+	c.number = ++s->n_found;
+	return c;
+}
+
+/* Finds this process's connections to our port. Returns how many there are. One that was shut down has no peer any more. */
+static unsigned int count_connections(struct http_server *s)
+{
+	struct connection found[CONNECTIONS_SEEN_MAX];
 	DIR *dir = opendir("/proc/self/fd");
 	unsigned int n = 0;
 
 	if (!dir)
 		return 0;
+	/* Lower descriptors come first: of those that are new, these were accepted first, as a rule. */
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
-		struct sockaddr_storage peer;
-		socklen_t len = sizeof(peer);
 
-		n += port_of(fd) == s->port && getpeername(fd, (struct sockaddr *)&peer, &len) == 0;
+		if (!is_connection(s, fd))
+			continue;
+		if (n < CONNECTIONS_SEEN_MAX)
+			found[n] = describe(s, fd);
+		n++;
 	}
 	closedir(dir);
+	s->n_seen = MIN(n, (unsigned int)CONNECTIONS_SEEN_MAX);
+	memcpy(s->connections, found, s->n_seen * sizeof(found[0]));
 	return n;
 }
 
-/* evhttp neither limits its connections nor tells of the end of one: when there may be too many, they are counted. */
+/* evhttp finds the end of its input, and closes it. */
+static void give_up_oldest(struct http_server *s)
+{
+	struct connection *oldest = NULL;
+
+	for (struct connection *c = s->connections; c < s->connections + s->n_seen; c++)
+		if (!c->given_up && (!oldest || c->number < oldest->number))
+			oldest = c;
+	if (!oldest)
+		return;
+	oldest->given_up = true;
+	shutdown(oldest->fd, SHUT_RDWR);
+}
+
+static unsigned int count_given_up(const struct http_server *s)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < s->n_seen; i++)
+		n += s->connections[i].given_up;
+	return n;
+}
+
+/*
+ * evhttp neither limits its connections nor tells of the end of one: when there may be too many, they are counted. The oldest
+ * are given up for new ones: a request takes milliseconds, and whoever sends a byte a second would keep its place for hours.
+ */
 static void check_connections(struct http_server *s)
 {
 	const struct timeval soon = { .tv_usec = RECOUNT_MS * 1000 };
@@ -383,12 +452,15 @@ static void check_connections(struct http_server *s)
 	if (s->n_connections < HTTP_CONNECTIONS_MAX)
 		return;
 	s->n_connections = count_connections(s);
-	if (s->n_connections < HTTP_CONNECTIONS_MAX)
+	if (s->n_connections < HTTP_CONNECTIONS_MAX) {
 		evconnlistener_enable(s->listener);
-	else {
-		evconnlistener_disable(s->listener);
-		event_add(s->recount, &soon);
+		return;
 	}
+	if (count_given_up(s) == 0)
+		for (int i = 0; i < GIVEN_UP_AT_ONCE; i++)
+			give_up_oldest(s);
+	evconnlistener_disable(s->listener);
+	event_add(s->recount, &soon);
 }
 
 static void on_recount(evutil_socket_t fd, short what, void *arg)

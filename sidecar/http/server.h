@@ -32,7 +32,7 @@
 #include "lib/err.h"
 #include "sidecar/record/sidecar.h"
 
-#define HTTP_CONNECTIONS_MAX 16 /* further connections wait in the socket's queue */
+#define HTTP_CONNECTIONS_MAX 16 /* for further connections the oldest are closed */
 #define HTTP_IDLE_S 5 /* seconds after which a connection without traffic is closed */
 
 struct http_server;

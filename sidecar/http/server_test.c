@@ -444,6 +444,59 @@ static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 	strbuf_release(&body);
 }
 
+/* Begins a request. It may have to wait for a place in the socket's queue. */
+static int begin_request(void)
+{
+	static const char begin[] = "GET /healthz HTTP/1.1\r\nX: ";
+	const struct sockaddr_in address = { .sin_family = AF_INET,
+					     .sin_port = htons(port),
+					     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		send(fd, begin, sizeof(begin) - 1, MSG_NOSIGNAL);
+	return fd;
+}
+
+/* Requests that never end, one byte at a time; from each connection that is closed another one follows. */
+_Noreturn static void send_for_ever(int begun_fd)
+{
+	int fds[HTTP_CONNECTIONS_MAX + 8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = begin_request();
+	fd_write_all(begun_fd, "", 1, NULL);
+	for (;; usleep(100000))
+		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+			if (send(fds[i], "x", 1, MSG_NOSIGNAL) < 0) {
+				close(fds[i]);
+				fds[i] = begin_request();
+			}
+}
+
+static void those_who_send_for_ever_are_in_nobodys_way(void **state)
+{
+	struct strbuf body = STRBUF_INIT(1 << 20);
+	int begun[2], code = 0;
+	pid_t slow;
+	char byte;
+	(void)state;
+
+	assert_int_equal(pipe(begun), 0);
+	slow = fork();
+	if (slow == 0)
+		send_for_ever(begun[1]);
+	assert_int_equal(read(begun[0], &byte, 1), 1);
+	for (int i = 0; i < 5 && code != 200; i++)
+		code = get("/healthz", &body);
+	kill(slow, SIGKILL);
+	waitpid(slow, NULL, 0);
+	close(begun[0]);
+	close(begun[1]);
+	assert_int_equal(code, 200);
+	strbuf_release(&body);
+}
+
 static unsigned int log_lines(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64 << 20);
@@ -549,8 +602,10 @@ int main(void)
 		cmocka_unit_test(nonsense_ends_the_connection),
 		cmocka_unit_test(endless_headers_are_cut_off),
 		cmocka_unit_test(those_who_say_nothing_are_few_and_not_for_long),
+		cmocka_unit_test(those_who_send_for_ever_are_in_nobodys_way),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
-		cmocka_unit_test(it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
+		cmocka_unit_test(
+			it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
 		cmocka_unit_test(addresses_are_checked),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

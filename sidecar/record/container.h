@@ -24,6 +24,8 @@
 struct container;
 
 struct container_callbacks {
+	/* The launcher has sent hello. Returns whether the container is to be watched; if not, the launcher is let go. NULL: all are watched. */
+	bool (*admits)(struct container *c, const struct launch_message *hello, void *arg);
 	/*
 	 * Returns the history to continue for that life; the container takes it. NULL: the
 	 * container keeps a history in memory.

@@ -148,6 +148,8 @@ bool container_attach(struct container *c, struct received *hello)
 	struct err err = { 0 };
 	int root_fd;
 
+	if (c->callbacks.admits && !c->callbacks.admits(c, &hello->message, c->callbacks.arg))
+		return false;
 	c->hello = hello->message;
 	root_fd = take_descriptors(c, hello);
 	if (root_fd < 0)

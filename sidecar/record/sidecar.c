@@ -25,6 +25,11 @@
 #include "sidecar/record/state_dir.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
+/*
+ * Containers that run at a time. A pod has a few, but a process in one of them can say hello under many names, and each costs a
+ * table of processes and a child that follows its logs.
+ */
+#define WATCHED_MAX 8
 #define MEANWHILE_NS (50 * NS_PER_MS)
 #define DIGEST_MAX (128 * 1024)
 
@@ -72,6 +77,51 @@ static void remove_container(struct sidecar *r, struct container *c)
 		if (r->containers[i] == c)
 			r->containers[i] = NULL;
 	container_free(c);
+}
+
+static bool is_same_start(const struct container *c, const struct launch_message *hello)
+{
+	return strcmp(container_name(c), hello->name) == 0 &&
+	       container_started_ns(c) == hello->started_ns;
+}
+
+/* How many run besides the one that says hello; *ret_oldest_silent: the first of them whose launcher has left, or CONTAINERS_MAX. */
+static size_t count_watched(const struct sidecar *r, const struct container *but,
+			    const struct launch_message *hello, size_t *ret_oldest_silent)
+{
+	size_t n = 0, oldest = CONTAINERS_MAX;
+
+	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
+		const struct container *c = r->containers[i];
+
+		/* A launcher that comes back on a new connection takes the place of its old one. */
+		if (!c || c == but || !container_observer(c) || container_is_over(c) ||
+		    is_same_start(c, hello))
+			continue;
+		n++;
+		if (container_is_silent(c) &&
+		    (oldest == CONTAINERS_MAX || r->numbers[i] < r->numbers[oldest]))
+			oldest = i;
+	}
+	*ret_oldest_silent = oldest;
+	return n;
+}
+
+static bool on_hello(struct container *c, const struct launch_message *hello, void *arg)
+{
+	struct sidecar *r = arg;
+	size_t oldest;
+
+	while (count_watched(r, c, hello, &oldest) >= WATCHED_MAX) {
+		if (oldest == CONTAINERS_MAX) {
+			log_warning_limited(
+				"%s: not watched, because %d containers are watched already",
+				hello->name, WATCHED_MAX);
+			return false;
+		}
+		remove_container(r, r->containers[oldest]);
+	}
+	return true;
 }
 
 static struct history *on_history(struct container *c, const struct life *life, void *arg)
@@ -162,6 +212,7 @@ static void on_connection(int connection, void *arg)
 		.core_stats = &r->core_stats,
 		.node_log = &r->node_log,
 		.node_syslog = &r->node_syslog,
+		.admits = on_hello,
 		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,

@@ -511,6 +511,33 @@ static void forty_connections_that_say_nothing_are_in_nobodys_way(void **state)
 		close(fds[i]);
 }
 
+/* Each that is watched has a table of processes and a child. */
+static void one_that_says_hello_under_many_names_gets_few_places(void **state)
+{
+	const int root = open("/", O_PATH | O_CLOEXEC);
+	unsigned int before = log_lines("\"event\":\"attached\"");
+	char name[16];
+	int fds[20];
+	(void)state;
+
+	for (int i = 0; i < (int)ARRAY_SIZE(fds); i++) {
+		fds[i] = launcher();
+		snprintf(name, sizeof(name), "many%d", i);
+		say_hello(fds[i], "r", name, &root, 1);
+	}
+	close(root);
+	for (size_t i = 8; i < ARRAY_SIZE(fds); i++) {
+		assert_true(wait_for_done(fds[i]));
+		close(fds[i]);
+	}
+	assert_int_equal(log_lines("\"event\":\"attached\""), before + 8);
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "many%d", i);
+		end_with(fds[i], name, 1 << 8);
+	}
+	serves_an_honest_one();
+}
+
 static void launchers_that_leave_and_live_for_ever_are_in_nobodys_way(void **state)
 {
 	pid_t immortal = fork();
@@ -650,8 +677,10 @@ int main(void)
 		cmocka_unit_test(a_connection_without_hello_is_dropped),
 		cmocka_unit_test(a_hundred_connections_at_once_only_delay_others),
 		cmocka_unit_test(forty_connections_that_say_nothing_are_in_nobodys_way),
+		cmocka_unit_test(one_that_says_hello_under_many_names_gets_few_places),
 		cmocka_unit_test(launchers_that_leave_and_live_for_ever_are_in_nobodys_way),
-		cmocka_unit_test(an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_another),
+		cmocka_unit_test(
+			an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_another),
 		cmocka_unit_test(what_is_a_pidfd_and_what_not),
 		cmocka_unit_test(a_flood_of_messages_does_not_drown_the_others),
 		cmocka_unit_test(random_messages_do_no_harm),

@@ -15,7 +15,7 @@ struct search {
 	int root_fd;
 	const char *name; /* of the directory, name_len bytes */
 	size_t name_len;
-	unsigned int visits;
+	unsigned int visits, entries;
 	char found[MEMCG_PATH_MAX]; /* its path; "" not found */
 };
 
@@ -49,7 +49,9 @@ static void search_in(struct search *s, const char *path, unsigned int depth)
 	DIR *dir = open_dir(s->root_fd, path);
 	const struct dirent *entry;
 
-	while (dir && !s->found[0] && s->visits < MEMCG_SEARCH_VISITS_MAX && (entry = readdir(dir))) {
+	/* The container may show any directory as its cgroups. */
+	while (dir && !s->found[0] && s->visits < MEMCG_SEARCH_VISITS_MAX &&
+	       s->entries++ < MEMCG_SEARCH_ENTRIES_MAX && (entry = readdir(dir))) {
 		char below[MEMCG_PATH_MAX];
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||

@@ -10,6 +10,8 @@
 #include "sidecar/sample/memcg.h"
 
 #define MEMCG_SEARCH_VISITS_MAX 4096 /* directories looked at: a node has a few for each of its pods */
+#define MEMCG_SEARCH_ENTRIES_MAX \
+	(128 * MEMCG_SEARCH_VISITS_MAX) /* files and directories; a cgroup has some 60 files */
 #define MEMCG_SEARCH_DEPTH_MAX 6
 #define MEMCG_SEARCH_NAME_MIN 32 /* bytes; a shorter name may be that of another container's cgroup, too */
 

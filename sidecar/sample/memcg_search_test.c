@@ -2,6 +2,7 @@
 /* Tests of finding a container's cgroup in the machine's whole hierarchy, on a tree of plain directories. */
 #include "sidecar/sample/memcg_search.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,25 @@
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod94eb36cd.slice"
 /* What a privileged pod's mountinfo says to a sidecar in a cgroup namespace of its own. */
 #define MOUNT "30 1 0:26 /../../../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+
+#define ENDLESS_MAX 2000000
+
+/* 0: directories are as they are; else they have ever more files, and it counts them. */
+static unsigned int endless;
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir)
+{
+	static struct dirent entry = { .d_type = DT_REG };
+
+	if (!endless)
+		return __real_readdir(dir);
+	if (endless == ENDLESS_MAX)
+		return NULL;
+	snprintf(entry.d_name, sizeof(entry.d_name), "x%u", endless++);
+	return &entry;
+}
 
 static void make(const struct fake_root *t, const char *path)
 {
@@ -102,6 +122,20 @@ static void a_hierarchy_without_end_is_given_up(void **state)
 	assert_string_equal(place.path, "/sys/fs/cgroup");
 }
 
+static void directories_full_of_files_are_given_up(void **state)
+{
+	struct fake_root *t = *state;
+	struct memcg_place place;
+	unsigned int listed;
+
+	assert_int_equal(memcg_find_place("0::/../" ID "\n", MOUNT, &place, NULL), 0);
+	endless = 1;
+	assert_false(memcg_search(t->fd, &place));
+	listed = endless;
+	endless = 0;
+	assert_in_range(listed, 1, MEMCG_SEARCH_ENTRIES_MAX + 1);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, tree_setup, tree_teardown)
@@ -109,6 +143,7 @@ int main(void)
 		TEST(the_containers_cgroup_is_found_by_its_name),
 		TEST(a_name_like_rays_around_the_container_is_not_below_it),
 		TEST(a_hierarchy_without_end_is_given_up),
+		TEST(directories_full_of_files_are_given_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

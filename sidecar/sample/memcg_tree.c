@@ -92,7 +92,7 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 struct walk {
 	struct memcg_tree *tree;
 	int64_t now_ns;
-	unsigned int visits;
+	unsigned int visits, entries;
 };
 
 static void watch(const struct memcg_tree *t, int dir_fd)
@@ -115,6 +115,11 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 	while ((entry = readdir(dir))) {
 		char below[MEMCG_PATH_MAX];
 
+		/* The container may show any directory as its cgroup. */
+		if (++w->entries > MEMCG_ENTRIES_MAX) {
+			w->tree->too_many = true;
+			return;
+		}
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
 		if (depth == MEMCG_DEPTH_MAX || w->visits == MEMCG_VISITS_MAX ||

@@ -24,6 +24,8 @@
 #define MEMCG_NODES_MAX 32
 #define MEMCG_DEPTH_MAX 8
 #define MEMCG_VISITS_MAX 256 /* directories in a walk */
+#define MEMCG_ENTRIES_MAX \
+	(256 * MEMCG_VISITS_MAX) /* files and directories in a walk; a cgroup has some 60 files */
 #define MEMCG_WALK_SPACING_NS ((int64_t)5 * 1000 * 1000) /* between walks, or fifty times what the last walk took */
 
 struct memcg_tree {

@@ -2,6 +2,7 @@
 /* Tests of the cgroups below a container's and those its processes were moved to, on trees of plain directories. */
 #include "sidecar/sample/memcg_tree.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,25 @@
 #include "sidecar/sample/memcg_testing.h"
 
 #define T0 (100 * NS_PER_SEC)
+
+#define ENDLESS_MAX 2000000
+
+/* 0: directories are as they are; else they have ever more files, and it counts them. */
+static unsigned int endless;
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir)
+{
+	static struct dirent entry = { .d_type = DT_REG };
+
+	if (!endless)
+		return __real_readdir(dir);
+	if (endless == ENDLESS_MAX)
+		return NULL;
+	snprintf(entry.d_name, sizeof(entry.d_name), "x%u", endless++);
+	return &entry;
+}
 
 struct tree {
 	struct fake_root root;
@@ -349,6 +369,21 @@ static void thousands_of_cgroups_are_bounded_and_reported_as_unseen(void **state
 	assert_int_equal(t->t.n_nodes, MEMCG_NODES_MAX);
 }
 
+static void a_directory_full_of_files_is_not_read_to_its_end(void **state)
+{
+	struct tree *t = *state;
+	unsigned int listed;
+
+	put_v1(t, "cg/job/c/below", 1, "5\n", "900\n", "1\n");
+	begin(t, 1);
+	endless = 1;
+	look(t, T0);
+	listed = endless;
+	endless = 0;
+	assert_in_range(listed, 2, MEMCG_ENTRIES_MAX + 2);
+	assert_true(t->t.too_many);
+}
+
 static void hostile_files_and_links_are_no_cgroups(void **state)
 {
 	struct tree *t = *state;
@@ -482,6 +517,7 @@ int main(void)
 		TEST(one_that_ran_out_is_known_after_it_is_gone),
 		TEST(on_v2_nothing_is_lost_with_a_cgroup_below),
 		TEST(thousands_of_cgroups_are_bounded_and_reported_as_unseen),
+		TEST(a_directory_full_of_files_is_not_read_to_its_end),
 		TEST(hostile_files_and_links_are_no_cgroups),
 		TEST(a_process_that_was_moved_is_followed),
 		TEST(a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known),

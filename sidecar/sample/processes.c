@@ -14,7 +14,16 @@
 #include "sidecar/sample/processes_internal.h"
 #include "sidecar/sample/rootfd.h"
 
+#define CAP_MIN 64 /* entries */
 #define RESTING_SHARE 16 /* a sweep reads this part of those that rest */
+/*
+ * The container may show any directory as its /proc, and a sweep runs on the event loop. The kernel lists processes by their PIDs:
+ * to take one up that is not the last of the table, or that is gone when it is looked at, is rare and costs more.
+ */
+#define LISTED_MAX (8 * PROCESSES_MAX) /* entries of the directory; the rest is not looked at */
+#define STRAYS_MAX 1024 /* in one sweep; the rest is taken up by the next ones */
+
+static size_t n_tracked; /* in all tables */
 
 struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err)
 {
@@ -47,6 +56,7 @@ void process_table_free(struct process_table *t)
 		return;
 	for (size_t i = 0; i < t->n; i++)
 		entry_release(t, &t->entries[i]);
+	n_tracked -= t->n;
 	free(t->entries);
 	closedir(t->proc);
 	free(t);
@@ -136,14 +146,10 @@ static void settle_doubt(struct process_table *t, struct entry *e)
 		free(TAKE_PTR(e->title));
 }
 
-static bool make_room(struct process_table *t)
+static bool resize(struct process_table *t, size_t cap)
 {
-	size_t cap = t->cap ? t->cap * 2 : 64;
-	struct entry *entries;
+	struct entry *entries = realloc(t->entries, cap * sizeof(*entries));
 
-	if (t->n < t->cap)
-		return true;
-	entries = realloc(t->entries, cap * sizeof(*entries));
 	if (!entries)
 		return false;
 	t->entries = entries;
@@ -151,14 +157,35 @@ static bool make_room(struct process_table *t)
 	return true;
 }
 
+static bool make_room(struct process_table *t)
+{
+	return t->n < t->cap || resize(t, t->cap ? t->cap * 2 : CAP_MIN);
+}
+
+static bool has_room(const struct process_table *t)
+{
+	return t->n < PROCESSES_OWN || (t->n < PROCESSES_MAX && n_tracked < PROCESSES_MAX);
+}
+
+static bool takes_more(const struct process_table *t)
+{
+	return has_room(t) && t->strays < STRAYS_MAX;
+}
+
 static struct entry *add(struct process_table *t, size_t at, pid_t pid, ino_t inode)
 {
 	struct entry e;
 
-	if (t->n >= PROCESSES_MAX || !make_room(t) || !introduce(t, pid, inode, &e))
+	if (!takes_more(t) || !make_room(t))
 		return NULL;
+	if (!introduce(t, pid, inode, &e)) {
+		t->strays++;
+		return NULL;
+	}
+	t->strays += at < t->n;
 	memmove(&t->entries[at + 1], &t->entries[at], (t->n - at) * sizeof(e));
 	t->n++;
+	n_tracked++;
 	t->entries[at] = e;
 	return &t->entries[at];
 }
@@ -201,7 +228,11 @@ static void remove_unseen(struct process_table *t)
 		note_end(t, e);
 		entry_release(t, e);
 	}
+	n_tracked -= t->n - kept;
 	t->n = kept;
+	/* What many processes needed is not kept for the few that are left. */
+	if (t->cap > CAP_MIN && kept < t->cap / 4)
+		resize(t, t->cap / 2);
 }
 
 /* The number that a name consists of; 0: it does not, or none fits. */
@@ -234,16 +265,18 @@ static int sweep(struct process_table *t, int64_t now_ns, bool all, struct err *
 {
 	const struct dirent *d;
 	size_t next = 0; /* /proc is in the order of PIDs, mostly */
+	unsigned int left = LISTED_MAX;
 
 	rewinddir(t->proc);
 	t->count = 0;
-	for (errno = 0; (d = readdir(t->proc)); errno = 0) {
+	t->strays = 0;
+	for (errno = 0; left > 0 && (d = readdir(t->proc)); errno = 0, left--) {
 		pid_t pid = pid_of(d->d_name);
 		struct entry *e = pid > 0 ? listed(t, pid, d->d_ino, &next) : NULL;
 
 		if (!e) {
-			/* A process beyond the table's size counts only if all processes of /proc are the container's. */
-			t->count += pid > 0 && t->n >= PROCESSES_MAX && t->launcher == 1;
+			/* A process that the table does not take counts only if all processes of /proc are the container's. */
+			t->count += pid > 0 && !takes_more(t) && t->launcher == 1;
 			continue;
 		}
 		e->seen = true;

@@ -20,8 +20,12 @@
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/proc_parse.h"
 
-/* The number of processes in the table. Further processes are counted, but not tracked. */
+/*
+ * The number of processes in a table, and about that of all tables together: a process in the container can connect as a launcher
+ * again and again. Further processes are counted, but not tracked.
+ */
 #define PROCESSES_MAX 12000
+#define PROCESSES_OWN 256 /* that a table has room for, whatever the others have */
 #define PROCESSES_TOP_MAX 32
 
 #define GROWTH_UNKNOWN INT64_MIN

@@ -43,6 +43,7 @@ struct process_table {
 	int64_t page_size;
 	struct entry *entries; /* by PID, ascending */
 	size_t n, cap;
+	unsigned int strays; /* of the sweep that is under way */
 	size_t n_fds; /* descriptors of statm that are open */
 	size_t count;
 	int64_t ends; /* of ours that were seen alive */

@@ -2,14 +2,15 @@
 /* Tests of the process table: on a /proc made of files, and on the real one. */
 #include "sidecar/sample/processes.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -18,6 +19,34 @@
 #include "lib/units.h"
 
 #define PAGE ((int64_t)sysconf(_SC_PAGESIZE))
+#define ENDLESS_MAX 2000000
+
+static unsigned int opened; /* files, in all tables */
+static unsigned int
+	endless; /* 0: directories are as they are; else they have ever more entries, and it counts them */
+
+int __real_rootfd_open(int root_fd, const char *path, int flags, struct err *err);
+int __wrap_rootfd_open(int root_fd, const char *path, int flags, struct err *err);
+int __wrap_rootfd_open(int root_fd, const char *path, int flags, struct err *err)
+{
+	opened++;
+	return __real_rootfd_open(root_fd, path, flags, err);
+}
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir)
+{
+	static struct dirent entry;
+
+	if (!endless)
+		return __real_readdir(dir);
+	if (endless == ENDLESS_MAX)
+		return NULL;
+	entry.d_ino = endless;
+	snprintf(entry.d_name, sizeof(entry.d_name), "x%u", endless++);
+	return &entry;
+}
 
 struct tree {
 	char path[64];
@@ -332,6 +361,83 @@ static void more_than_can_be_tracked_are_counted(void **state)
 	process_table_free(table);
 }
 
+/* Links to nothing, and no more. */
+static void put_names(const struct tree *t, int n, const char *to)
+{
+	char text[128];
+
+	for (int pid = 3; pid < 3 + n; pid++) {
+		snprintf(text, sizeof(text), "%s/proc/%d", t->path, pid);
+		assert_int_equal(symlink(to, text), 0);
+	}
+}
+
+/* The container may show what it likes as its /proc. */
+static void names_that_are_no_processes_cost_a_sweep_little(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table = process_table_new(t->fd, 1, NULL);
+
+	put_names(t, 5000, "nothing");
+	opened = 0;
+	assert_int_equal(process_table_sweep(table, NS_PER_SEC, NULL), 0);
+	assert_in_range(opened, 1, 1100);
+	process_table_free(table);
+}
+
+static void an_endless_directory_does_not_hold_a_sweep(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table = process_table_new(t->fd, 1, NULL);
+	unsigned int listed;
+
+	endless = 1;
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	listed = endless;
+	endless = 0;
+	assert_in_range(listed, PROCESSES_MAX, ENDLESS_MAX / 2);
+	assert_int_equal(process_table_sweep(table, 2 * NS_PER_SEC, NULL), 0);
+	assert_int_equal(process_table_count(table), 1);
+	process_table_free(table);
+}
+
+static void count_one(const struct process *p, void *arg)
+{
+	(void)p;
+	(*(size_t *)arg)++;
+}
+
+/* A directory lists them in any order, so a sweep takes up a part of them. */
+static size_t tracked_after_sweeps(struct process_table *table)
+{
+	size_t n = 0;
+
+	for (int i = 1; i <= 20; i++)
+		assert_int_equal(process_table_sweep(table, i * NS_PER_SEC, NULL), 0);
+	process_table_each(table, count_one, &n);
+	return n;
+}
+
+/* A process can connect as a launcher again and again, with the same root. */
+static void all_tables_share_their_room(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *first = process_table_new(t->fd, 1, NULL),
+			     *second = process_table_new(t->fd, 1, NULL);
+	size_t n;
+
+	put(t, 2, "stat", "2 (c) S 1 1\n", 12);
+	put(t, 2, "statm", "9 2000 0\n", 9);
+	put_names(t, PROCESSES_MAX, "2");
+	assert_int_equal(tracked_after_sweeps(first), PROCESSES_MAX);
+	n = tracked_after_sweeps(second);
+	assert_int_equal(n, PROCESSES_OWN);
+	assert_int_equal(process_table_count(second), PROCESSES_MAX + 2);
+	process_table_free(first);
+	assert_int_equal(tracked_after_sweeps(second), PROCESSES_MAX);
+	process_table_free(second);
+}
+
 #define MANY 300 /* more than are read in each sweep */
 
 /* A table of many that rest, and their descriptors are closed. */
@@ -546,21 +652,38 @@ static void on_the_real_proc_a_child_that_eats_is_on_top(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_that_executes_another_program_has_that_ones_name_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_largest_come_first_by_what_they_hold_alone,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_process_that_executes_another_program_has_that_ones_name_at_once, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_glance_sees_the_largest_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_gone_is_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_end_of_a_process_is_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_lives_on_if_it_is_the_same_and_not_dying, setup, teardown),
-		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count, setup, teardown),
-		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_many_those_that_rest_are_read_in_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_lives_on_if_it_is_the_same_and_not_dying,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(beside_others_only_the_launchers_descendants_count,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(more_than_can_be_tracked_are_counted, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(names_that_are_no_processes_cost_a_sweep_little,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_endless_directory_does_not_hold_a_sweep, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(all_tables_share_their_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_many_those_that_rest_are_read_in_turn, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(all_that_rest_can_be_read_at_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_many_who_is_gone_or_has_the_pid_of_another_is_known_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			of_many_who_is_gone_or_has_the_pid_of_another_is_known_at_once, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(of_many_few_descriptors_stay_open, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_largest_are_right_when_those_looked_at_shrink, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_largest_are_right_when_those_looked_at_shrink,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_files_and_names_do_no_harm, setup, teardown),
 		cmocka_unit_test(a_root_without_proc_is_an_error),
 		cmocka_unit_test(on_the_real_proc_a_child_that_eats_is_on_top),

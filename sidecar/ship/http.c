@@ -107,8 +107,6 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 	/* curl counts both ways together: an answer that does not come is a stall, too. */
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)MAX(s->stall_s, r->stall_s));
-	if (s->rate > 0)
-		curl_easy_setopt(easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)MAX(s->rate / HTTP_PARALLEL, 1));
 	if (s->deadline_ns > 0)
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
 				 (long)MAX((s->deadline_ns - now_boottime_ns()) / NS_PER_MS, 1));
@@ -195,6 +193,28 @@ static int prepare(struct http_transfer *t, struct fault *fault)
 	return add_headers(t, fault);
 }
 
+static bool sends(const struct http_transfer *t)
+{
+	return t && !t->over && t->request->len > 0;
+}
+
+/* Those that send a body share the rate. libcurl limits each by itself, and looks at its limit again as it sends. */
+static void share_rate(struct http *http)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < HTTP_PARALLEL; i++)
+		n += sends(http->running[i]);
+	for (size_t i = 0; i < HTTP_PARALLEL && http->settings.rate > 0; i++) {
+		struct http_transfer *t = http->running[i];
+
+		if (!sends(t))
+			continue;
+		t->rate = MAX(http->settings.rate / n, (int64_t)1);
+		curl_easy_setopt(t->easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)t->rate);
+	}
+}
+
 int http_start(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
 	       struct fault *fault)
 {
@@ -215,6 +235,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 		return fault_set(fault, FAULT_MEMORY, "HTTP request: out of memory");
 	}
 	http->running[slot] = t;
+	share_rate(http);
 	if (ret_transfer)
 		*ret_transfer = t;
 	return 0;
@@ -227,6 +248,7 @@ static void forget(struct http_transfer *t)
 			continue;
 		curl_multi_remove_handle(t->http->multi, t->easy);
 		t->http->running[i] = NULL;
+		share_rate(t->http);
 	}
 }
 
@@ -342,6 +364,7 @@ static void note_ends(struct http *http)
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
 		t->over = true;
 		t->code = message->data.result;
+		share_rate(http);
 	}
 }
 

@@ -22,7 +22,7 @@ struct http;
 struct http_settings {
 	const char *ca;	     /* a PEM file that replaces the system's root certificates; NULL: none */
 	int64_t deadline_ns; /* CLOCK_BOOTTIME, 0: none */
-	int64_t rate;	     /* bytes a second, 0: no limit */
+	int64_t rate; /* bytes a second that all requests together send, 0: no limit */
 	int64_t stall_s;     /* a request fails when no byte was sent or received for so many seconds */
 	void (*alive)(void *arg); /* called about once a second during a request; NULL is allowed */
 	void *arg;
@@ -58,6 +58,7 @@ struct http_transfer {
 	struct http *http;
 	void *easy, *headers;
 	int64_t sent;
+	int64_t rate; /* its share of the settings' rate, 0: no limit */
 	int read_errno;
 	bool over;
 	int code; /* a CURLcode, when it is over */

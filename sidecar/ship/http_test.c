@@ -173,6 +173,41 @@ static void a_refusal_that_comes_while_the_body_is_sent_is_an_answer(void **stat
 	http_free(http);
 }
 
+static void those_that_send_share_the_rate(void **state)
+{
+	static const char body[BODY_BYTES];
+	const struct http_settings settings = { .stall_s = 60, .rate = 12000 };
+	char url[96];
+	const struct http_request put = {
+		.method = "PUT", .url = url, .body = body, .len = sizeof(body)
+	};
+	const struct http_request get = { .method = "GET", .url = url };
+	struct http_transfer *first, *second, *third, *asks;
+	struct fault fault = { 0 };
+	struct http *http;
+	(void)state;
+
+	snprintf(url, sizeof(url), "%s/slow", base_url);
+	assert_int_equal(http_new(&settings, &http, &fault), 0);
+	assert_int_equal(http_start(http, &put, &first, &fault), 0);
+	assert_int_equal(first->rate, 12000);
+	assert_int_equal(http_start(http, &get, &asks, &fault), 0);
+	assert_int_equal(first->rate, 12000);
+	assert_int_equal(http_start(http, &put, &second, &fault), 0);
+	assert_int_equal(http_start(http, &put, &third, &fault), 0);
+	assert_int_equal(first->rate, 4000);
+	assert_int_equal(second->rate, 4000);
+	assert_int_equal(third->rate, 4000);
+	http_end(second);
+	assert_int_equal(first->rate, 6000);
+	assert_int_equal(third->rate, 6000);
+	http_end(asks);
+	http_end(third);
+	assert_int_equal(first->rate, 12000);
+	http_end(first);
+	http_free(http);
+}
+
 static void a_message_shows_neither_path_nor_query(void **state)
 {
 	static const char *const rows[][2] = {
@@ -194,6 +229,7 @@ int main(void)
 		cmocka_unit_test(a_call_among_others_gets_its_own_answer_and_they_get_theirs),
 		cmocka_unit_test(a_request_goes_on_while_its_caller_is_busy_with_something_else),
 		cmocka_unit_test(a_refusal_that_comes_while_the_body_is_sent_is_an_answer),
+		cmocka_unit_test(those_that_send_share_the_rate),
 		cmocka_unit_test(a_message_shows_neither_path_nor_query),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

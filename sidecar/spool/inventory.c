@@ -246,6 +246,12 @@ void inventory_release(struct inventory *inv)
 
 /* Dropping */
 
+/* In a store that others may write to, a manifest may list anything, also among what was dropped before. */
+static bool is_name_in_bundle(const char *name)
+{
+	return name && name[0] != '/' && !strstr(name, "..");
+}
+
 /* Takes from files what `what` covers, and notes it in dropped, so that a reader sees that it was there. */
 static bool split(cJSON *files, cJSON *dropped, enum drop what)
 {
@@ -256,7 +262,7 @@ static bool split(cJSON *files, cJSON *dropped, enum drop what)
 		const char *name = json_str(file, "name");
 
 		next = file->next;
-		if (!name || name[0] == '/' || strstr(name, "..") || kind_of(name) > what)
+		if (!is_name_in_bundle(name) || kind_of(name) > what)
 			continue;
 		json_append(dropped, cJSON_DetachItemViaPointer(files, file));
 		any = true;
@@ -284,19 +290,27 @@ static void remove_files(int fd, const cJSON *dropped)
 	const cJSON *file;
 
 	cJSON_ArrayForEach(file, dropped) {
-		const char *name = json_str(file, "name"), *slash = strrchr(name, '/'), *last;
-		_cleanup_close_ int in = open_parent(fd, name, &last);
+		const char *name = json_str(file, "name"), *slash, *last;
+		_cleanup_close_ int in =
+			is_name_in_bundle(name) ? open_parent(fd, name, &last) : -1;
 		char directory[NAME_MAX + 1];
 
 		/* In a store others may write to, "logs" may be a link. */
 		if (in < 0)
 			continue;
 		unlinkat(in, last, 0);
+		slash = strrchr(name, '/');
 		if (!slash)
 			continue;
 		snprintf(directory, sizeof(directory), "%.*s", (int)(slash - name), name);
 		unlinkat(fd, directory, AT_REMOVEDIR);
 	}
+}
+
+/* A manifest that no later try will be able to read either. */
+static bool is_damage(int code)
+{
+	return code == EPROTO || code == EFBIG || code == EINVAL || code == ELOOP;
 }
 
 static int drop_files(int rootfd, const char *path, enum drop what, struct err *err)
@@ -308,8 +322,11 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 	if (fd < 0)
 		return err_set(err, -fd, "open %s", path);
 	manifest_lock(fd, LOCK_WITHIN_NS);
-	if (manifest_read(fd, &manifest, &files, err) < 0)
+	if (manifest_read(fd, &manifest, &files, err) < 0) {
+		if (is_damage(err->code))
+			err->code = EPROTO;
 		return err_wrap(err, "%s", path);
+	}
 	dropped = json_array_at(manifest, "dropped");
 	if (!dropped)
 		return err_set(err, ENOMEM, "%s", path);

@@ -37,8 +37,8 @@ void inventory_release(struct inventory *inv);
 /*
  * Removes the files of kind `what`, and of the kinds before it, from the bundle at path. The
  * manifest is replaced first, so it never lists a file that is gone; only if the disk is too full
- * for a second manifest are the files removed first. -EPROTO: the manifest is damaged, and only
- * DROP_BUNDLE is possible.
+ * for a second manifest are the files removed first. -EPROTO: the manifest is damaged, too large
+ * or no file, and only DROP_BUNDLE is possible.
  */
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err);
 

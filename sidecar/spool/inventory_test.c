@@ -217,6 +217,22 @@ static void a_manifest_that_leads_elsewhere_removes_nothing_there(void **state)
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0);
 }
 
+/* The manifest's list of what was dropped before is as hostile as that of its files. */
+static void what_was_dropped_before_leads_nowhere_either(void **state)
+{
+	static const char text[] = "{\"files\":[{\"name\":\"logs/raylet.out\"}],"
+				   "\"dropped\":[{},7,{\"name\":\"../../../../witness\"}]}";
+	(void)state;
+
+	assert_int_equal(file_put(rootfd, "witness", "", 0, 0600, NULL), 0);
+	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text,
+				  sizeof(text) - 1, 0600, NULL),
+			 0);
+	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
+	assert_false(exists(POD "/ray-worker/" FIRST "/logs"));
+	assert_true(exists("witness"));
+}
+
 static bool is_mine(void)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
@@ -274,18 +290,28 @@ static void only_what_is_stale_is_cleared_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bundles_are_found_oldest_first_and_measured_by_kind, setup, teardown),
+		cmocka_unit_test_setup_teardown(bundles_are_found_oldest_first_and_measured_by_kind,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_bundle_is_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_that_nobody_finished_goes_as_a_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_nobody_finished_goes_as_a_whole, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(more_than_the_ceiling_is_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_core_goes_and_the_manifest_says_so, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_earlier_error_is_not_reported_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_core_goes_and_the_manifest_says_so, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(an_earlier_error_is_not_reported_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(logs_go_and_the_report_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_bundle_goes_as_a_whole_and_its_empty_directories, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_removal_that_was_interrupted_is_finished, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_manifest_that_leads_elsewhere_removes_nothing_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_bundle_goes_as_a_whole_and_its_empty_directories,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_removal_that_was_interrupted_is_finished, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_manifest_that_leads_elsewhere_removes_nothing_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_dropped_before_leads_nowhere_either, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(links_lead_nowhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(only_what_is_stale_is_cleared_away, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_what_is_stale_is_cleared_away, setup,
+						teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
