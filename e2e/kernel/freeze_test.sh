@@ -33,8 +33,8 @@ cp "$build/afterglow-launch" "$build/afterglow-sidecar" "$build/test/hog" "$work
 sidecar=$work/sidecar
 cp "${FREEZE_SIDECAR:-$build/afterglow-sidecar}" "$sidecar"
 
-wait_until() { # at most a minute, which is for ever here
-	local end=$((SECONDS + 60))
+wait_until() { # at most three minutes, which is for ever here
+	local end=$((SECONDS + 180))
 	while [ $SECONDS -lt $end ]; do
 		if "$@"; then return 0; fi
 		sleep 0.05
@@ -95,7 +95,7 @@ end_of_container() { # FAULT
 	container=''
 	check "$1: /healthz answers" wait_until healthy
 	check "$1: /failures has the death, and what ended it" wait_until told '"class":[[:space:]]*"KernelOOMContainer"'
-	check "$1: so does the termination message" noted '"class":"KernelOOMContainer"'
+	check "$1: so does the termination message" wait_until noted '"class":"KernelOOMContainer"'
 	check "$1: the bundle says it too" wait_until kept 'KernelOOMContainer'
 	[ -z "$asking" ] || { rm "$FREEZE_BUNDLES/$1" && wait "$asking"; }
 	[ -z "${FREEZE_BUNDLES:-}" ] || find "$work"/{spool,memory,store} -name samples.jsonl -exec cp {} "$FREEZE_BUNDLES/$1.jsonl" \; 2>/dev/null

@@ -202,11 +202,13 @@ mkdir "$at/store"
 for _ in $(seq 40); do dies ray-worker 139; done
 check "of forty deaths the first, some reports and the number are kept" wait_until has store 12
 wait_until has spool 0
+# The containers did not wait for the last reports.
+all_counted() { curl -s "http://127.0.0.1:$port/metrics" >"$at/metrics" && says metrics '^afterglow_failures_total{class="Segfault"} 40$'; }
+wait_until all_counted
 check "one of them is whole, with its page" has_pages 1
 check "a report says how often it came" says store/ml 'the same crash for the 32nd time since'
 check "all are whole" whole "$at/store"
 check "they take little room" test "$(du -sk "$at" | cut -f1)" -lt 2000
-curl -s "http://127.0.0.1:$port/metrics" >"$at/metrics"
 check "those of which only the number is kept are counted" says metrics '^afterglow_failures_counted_only_total 28$'
 check "all forty are failures" says metrics '^afterglow_failures_total{class="Segfault"} 40$'
 dies ray-worker 7
