@@ -31,12 +31,25 @@ alive=": >$work/alive;"
 # Whether it did.
 lives() { # COMMAND...
 	rm -f "$work/alive" "$work/child"
-	begun=$(date +%s)
 	"$@"
 	[ -e "$work/alive" ]
 }
-# Five seconds after its end a child's OOM kill is a report of its own. A machine that was so slow gets another chance.
-lives_in_time() { lives "$@" && [ $(($(date +%s) - begun)) -lt 5 ]; }
+# A command that ends two seconds after the hog, by the files $taken and $alive, and is reported within five: after that a child's OOM
+# kill is a report of its own. What it waits for runs before, for as long as the file says: how long the hog takes differs by seconds.
+taken=": >$work/taken"
+pause="sleep \$(cat $work/seconds)"
+echo 3 >"$work/seconds"
+lives_in_time() { # COMMAND...
+	lives "$@" || return
+	died=$(stat -c %Y "$work/taken") seconds=$(cat "$work/seconds")
+	if [ $(($(stat -c %Y "$work/alive") - died)) -lt 2 ]; then
+		echo $((seconds + 1)) >"$work/seconds"
+		return 1
+	fi
+	[ $(($(date +%s) - died)) -lt 5 ] && return
+	[ "$seconds" -le 3 ] || echo $((seconds - 1)) >"$work/seconds"
+	return 1
+}
 # Without the log the sidecar knows the name of what it has seen only, and on a busy machine the hog is quicker.
 sees_hog() { "$@" && says ' hog'; } # COMMAND...
 # Whether nobody but the command was taken, and the kernel printed its whole report if it is asked for.
@@ -53,11 +66,11 @@ leak="sh -c '$as_victim $hog 300M --rate 200M'"
 for log in auto off; do
 	# A child is taken, the command ends by another SIGKILL. While the memory of the one that was killed is not free yet, no
 	# process can be made: so what is waited for runs before.
-	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sleep 3 & $leak; wait \$!; $alive kill -9 \$\$"
+	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$pause & $leak; $taken; wait \$!; $alive kill -9 \$\$"
 	check "log $log: kill -9 two seconds after a child was taken is Killed" is Killed likely
 	check "log $log: the sentence has both in order" \
 		says 'The kernel killed .*hog.* in container case for lack of memory; [0-9.]* s later the container ended with SIGKILL'
-	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sh -c 'sleep 3; : >$work/child; kill -9 \$\$' & $leak
+	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sh -c '$pause; : >$work/child; kill -9 \$\$' & $leak; $taken
 		wait \$!; code=\$?; [ ! -e $work/child ] || $alive exit \$code"
 	check "log $log: exit 137 may be that of another child" is KernelOOMContainer likely
 	check "log $log: and the sentence has both in order" says 'The kernel killed .*hog.*; then the command ended with exit code 137'
@@ -65,7 +78,7 @@ for log in auto off; do
 	check "log $log: nor is kill -9 at once a certain OOM kill" silent 'class KernelOOM[A-Za-z]*, certain'
 	until_undisturbed lives run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; $alive exit 137"
 	check "log $log: nor an exit code 137 of its own" is KernelOOMContainer likely
-	until_undisturbed lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sleep 2 & $leak; wait \$!; $alive kill -11 \$\$"
+	until_undisturbed lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$pause & $leak; $taken; wait \$!; $alive kill -11 \$\$"
 	check "log $log: a segfault after that is one, and not certain of its cause" is Segfault likely
 
 	until_undisturbed sees_hog lives run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; $alive exit 0"
