@@ -3,6 +3,9 @@
 # Cores, from the kernel to the bundle: of the command, of processes far below it, cut ones, forged ones, ones that were
 # there before; with the sidecar killed in the middle. In the test machine also every kind of core pattern.
 # Plain sh. Ends with "N passed, N failed".
+
+# Its mounts are its own: a sidecar of another suite would take a disk that is full here for one of its container.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}${AFTERGLOW_IN_VM:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch crash=$build/test/crash

@@ -3,6 +3,9 @@
 # `afterglow-sidecar exec` when things go wrong around it: killed, a full disk, no
 # launcher. Whatever happens, the command runs and its exit code is the answer.
 # Plain sh: runs in the test machine too. Ends with "N passed, N failed".
+
+# Its mounts are its own: a sidecar of another suite would take a disk that is full here for one of its container.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}${AFTERGLOW_IN_VM:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
 ulimit -c 0

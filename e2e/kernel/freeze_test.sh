@@ -7,6 +7,9 @@
 #
 # FREEZE_SIDECAR        another sidecar
 # FREEZE_BUNDLES        a directory for bench/freeze.sh: samples of the bundles, and how long each answer of /healthz took
+
+# Its mounts are its own: a sidecar of another suite would take a disk that is full here for one of its container.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}${AFTERGLOW_IN_VM:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)

@@ -3,6 +3,9 @@
 # The way of a bundle from the spool to a store that is a directory, when the store is not there, read-only, removed, or
 # down for longer than the pod lives; and what is kept when there is no room, or when a container dies again and again.
 # Each ends with every report present and whole. Ends with "N passed, N failed".
+
+# Its mounts are its own: a sidecar of another suite would take a disk that is full here for one of its container.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}${AFTERGLOW_IN_VM:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
 set -uo pipefail
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 probe=$build/test/probe
