@@ -373,8 +373,8 @@ static void remove_tree(const char *path)
 }
 
 /*
- * Whether the kernel took the launcher as well, because the first process still gave its memory back: then the launcher cannot say how
- * the command ended. It does so now and then.
+ * Whether the kernel took the launcher as well, because the first process still gave its memory
+ * back. It does so now and then, and then the launcher cannot say how the command ended.
  */
 static bool is_disturbed(const struct run *r)
 {
