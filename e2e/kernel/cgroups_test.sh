@@ -54,14 +54,25 @@ watched() { # SCRIPT ARG... of exec: the script runs as the command
 	code=$?
 }
 
+# The same, for a script whose last line but one is $alive. False if it did not get there: the launcher and the script are in the full
+# cgroup, too, and after the process that is to be killed the kernel may take them.
+alive=": >$work/alive"
+outlives() { # SCRIPT ARG... of exec
+	rm -rf "$work/alive" "$store"
+	clean
+	watched "$@"
+	[ -e "$work/alive" ]
+}
+
 mkdir "$around"
 hand_down "$around"
 mkdir "$around/in"
 
 # The whole container ends with one of its processes, but not for a limit below, which the others do not share
-watched 'isolate 24M
+until_undisturbed outlives 'isolate 24M
 (join "$node/user/workers"; exec "$hog" 200M --rate 200M)
 sleep 2
+'"$alive"'
 exit 7' --memory-max 300Mi --oom-group --kernel-log off
 check "v$version: with --oom-group an OOM kill at a limit below leaves the command alone" test "$code" = 7
 clean
@@ -96,9 +107,11 @@ exec "$hog" 200M --rate 200M' --memory-max 300Mi --kernel-log $log
 	check "v$version, log $log: what it is not" silent 'reached its memory limit of 300'
 	clean
 
-	watched 'isolate 24M
+	until_undisturbed outlives 'isolate 24M
 (join "$node/user/workers"; exec "$hog" 200M --rate 200M --name ray::leak)
-sleep 6' --memory-max 300Mi --kernel-log $log
+sleep 6
+'"$alive"'
+true' --memory-max 300Mi --kernel-log $log
 	check "v$version, log $log: a worker's OOM kill is seen while the command lives" says 'class KernelOOMProcess, certain'
 	check "v$version, log $log: with the limit below" says 'its sub-cgroup "user" of Ray.s resource isolation .* reached its memory limit of 24.0 MiB'
 	clean

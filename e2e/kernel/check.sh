@@ -26,8 +26,10 @@ wait_until() { # at most three minutes for a condition: of a machine that does a
 	return 1
 }
 
-# On a slow machine the kernel may find nothing to free soon enough after its first kill, and take another process of a full
-# memory cgroup. Where we may say so, it never takes what is started between these two, but for: sh -c "$as_victim COMMAND...".
+# While a process that the kernel has killed still gives its memory back, the kernel may take another one of a full memory cgroup:
+# the first is no choice any more, and whoever asks for memory in that moment has it choose anew. Where we may say so, it never takes
+# what is started between these two, but for: sh -c "$as_victim COMMAND...". Who lacks CAP_SYS_RESOURCE, as root may, cannot say so:
+# there a test has to see whether the kernel took one process alone, and to try again if it did not.
 oom_spares_us() {
 	spared=$(cat "/proc/$$/oom_score_adj")
 	{ echo -1000 >"/proc/$$/oom_score_adj"; } 2>/dev/null || :
@@ -35,6 +37,14 @@ oom_spares_us() {
 oom_spares_nobody() { echo "$spared" >"/proc/$$/oom_score_adj"; }
 # shellcheck disable=SC2034
 as_victim="echo 0 >/proc/self/oom_score_adj; exec"
+
+# Tries a command again until it succeeds, which it does when only what was to be taken was taken. At the end the checks tell.
+until_undisturbed() { # COMMAND...
+	for _ in $(seq 20); do
+		if "$@"; then return 0; fi
+		sleep 1
+	done
+}
 
 summary() {
 	echo "$passed passed, $failed failed"

@@ -32,7 +32,9 @@ POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 "$build/afterglow-sidecar" --so
 	--store "$work/store" --http "127.0.0.1:$port" >"$work/log" 2>&1 &
 sidecar=$!
 for _ in $(seq 600); do [ -S "$work/s" ] && break; sleep 0.05; done
-"$build/afterglow-launch" --name ray-worker --socket "$work/s" -- "$build/test/hog" 40M --rate 5M --die 11 2>/dev/null &
+# It lives until its metrics were seen.
+"$build/afterglow-launch" --name ray-worker --socket "$work/s" -- \
+	sh -c "'$build/test/hog' 40M --hold & until [ -e '$work/seen' ]; do sleep 0.1; done; kill \$!; kill -SEGV \$\$" 2>/dev/null &
 launcher=$!
 
 for _ in $(seq 600); do
@@ -44,6 +46,7 @@ check "promtool has nothing to say of a running container" judged running
 check "its memory is there" has running '^afterglow_container_memory_bytes\{container="ray-worker",kind="usage"\} [1-9]'
 check "its samples are counted" has running '^afterglow_container_samples_total\{container="ray-worker"\} [1-9]'
 check "it has not failed" has running '^afterglow_failures_total\{class="Segfault"\} 0$'
+touch "$work/seen"
 wait "$launcher"
 launcher=
 is_gone() { get /metrics >"$work/dead" && has dead '^afterglow_containers 0$'; }

@@ -49,12 +49,19 @@ end() { # CLASS CODE
 	sidecar_pid=''
 }
 
-late() { # CLASS CODE COMMAND...
-	class=$1 expected=$2
-	shift 2
+# False if it does not, perhaps because the kernel took its launcher, too.
+is_there() { kill -0 "$container" || { wait "$container"; return 1; }; }
+waits_for_its_sidecar() { # COMMAND...
 	begin
 	contain "$@"
 	sleep 1.5 # what is dead by then is what this is about; whoever is not, is found as ever
+	is_there
+}
+
+late() { # CLASS CODE COMMAND...
+	class=$1 expected=$2
+	shift 2
+	until_undisturbed waits_for_its_sidecar "$@"
 	check "$class: the container waits" kill -0 "$container"
 	watch
 	end "$class" "$expected"
@@ -63,15 +70,19 @@ late() { # CLASS CODE COMMAND...
 attached() { grep -qs '"event":"attached"' "$work/log"; }
 
 # The command ends while its sidecar is being restarted.
-restarted() { # CLASS CODE COMMAND
+waits_for_its_next_sidecar() { # CLASS COMMAND
 	begin
 	watch
-	contain sh -c "until [ -e $work/gone ]; do sleep 0.05; done; $3"
+	contain sh -c "until [ -e $work/gone ]; do sleep 0.05; done; $2"
 	check "$1: the sidecar watches" wait_until attached
 	kill -9 "$sidecar_pid"
 	wait "$sidecar_pid" 2>/dev/null
 	touch "$work/gone"
 	sleep 1.5 # as above
+	is_there
+}
+restarted() { # CLASS CODE COMMAND
+	until_undisturbed waits_for_its_next_sidecar "$1" "$3"
 	check "$1: the container waits for the next sidecar" kill -0 "$container"
 	watch
 	end "$1" "$2"

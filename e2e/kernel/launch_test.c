@@ -705,9 +705,10 @@ static void expect_orphans_reaped(const struct how *how)
 	int64_t until = now_ms() + PATIENCE_MS;
 
 	read_text(p.out, "ready\n");
-	pause_ms(100); /* they live for 20 ms */
-	while (children_of(p.pid, true) > 0 && now_ms() < until)
+	/* Until the command alone is left. */
+	while (children_of(p.pid, false) > 1 && now_ms() < until)
 		pause_ms(10);
+	assert_int_equal(children_of(p.pid, false), 1);
 	assert_int_equal(children_of(p.pid, true), 0);
 	close_input(&p);
 	assert_int_equal(finish(&p), 0);
@@ -1023,6 +1024,99 @@ static void hello_is_sent_before_the_command_can_kill_its_launcher(void **state)
 	}
 	assert_true(n_hellos > 0);
 	stop_listening(listener);
+}
+
+/* The child of the launcher that looks for cores; not its command, which has another name by now. */
+static pid_t find_core_watch(pid_t launcher_pid)
+{
+	char path[64], list[256] = "", comm[32];
+	pid_t found = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", launcher_pid, launcher_pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_return_code(fd, errno);
+	assert_return_code(read(fd, list, sizeof(list) - 1), errno);
+	close(fd);
+	for (char *s = list, *end; !found && *s; s = end) {
+		long child = strtol(s, &end, 10);
+
+		if (child <= 0 || end == s)
+			break;
+		snprintf(path, sizeof(path), "/proc/%ld/comm", child);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && read(fd, comm, sizeof(comm)) > 0 && strncmp(comm, "afterglow", 9) == 0)
+			found = (pid_t)child;
+		closep(&fd);
+	}
+	assert_true(found > 0);
+	return found;
+}
+
+/* The next system call that a traced process begins. */
+static struct __ptrace_syscall_info next_call(pid_t pid)
+{
+	struct __ptrace_syscall_info info;
+	int status;
+
+	do {
+		assert_return_code(ptrace(PTRACE_SYSCALL, pid, NULL, 0), errno);
+		assert_int_equal(waitpid(pid, &status, __WALL), pid);
+		assert_true(WIFSTOPPED(status));
+		ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info);
+	} while (info.op != PTRACE_SYSCALL_INFO_ENTRY);
+	return info;
+}
+
+static bool is_any_of(const struct __ptrace_syscall_info *call, const long *list)
+{
+	while (*list >= 0 && *list != (long)call->entry.nr)
+		list++;
+	return *list >= 0;
+}
+
+static const long opening[] = { SYS_openat,
+#ifdef SYS_open
+				SYS_open,
+#endif
+				-1 };
+static const long polling[] = { SYS_ppoll,
+#ifdef SYS_poll
+				SYS_poll,
+#endif
+				-1 };
+
+/* In a full container each open(2) may cost a process its life. */
+static void a_look_for_new_processes_opens_no_file(void **state)
+{
+	struct process p = start(&as_pid1, "--cores", "--", probe, "orphans", "0", NULL);
+	int64_t until = now_ms() + PATIENCE_MS;
+	bool opened = true; /* a look that had begun before */
+	int n_quiet = 0, status;
+	pid_t watch;
+
+	(void)state;
+	read_text(p.out, "ready\n");
+	watch = find_core_watch(p.pid);
+	assert_return_code(ptrace(PTRACE_SEIZE, watch, NULL, PTRACE_O_TRACESYSGOOD), errno);
+	assert_return_code(ptrace(PTRACE_INTERRUPT, watch, NULL, NULL), errno);
+	assert_int_equal(waitpid(watch, &status, __WALL), watch);
+	/* Every two seconds it reads the core pattern anew: so not each of them. */
+	while (n_quiet < 3 && now_ms() < until) {
+		const struct __ptrace_syscall_info call = next_call(watch);
+
+		if (is_any_of(&call, opening))
+			opened = true;
+		/* Between two looks it waits for orders and for new files; within one it may wait for less. */
+		if (!is_any_of(&call, polling) || call.entry.args[1] != 2)
+			continue;
+		n_quiet += !opened;
+		opened = false;
+	}
+	ptrace(PTRACE_DETACH, watch, NULL, NULL);
+	assert_int_equal(n_quiet, 3);
+	close_input(&p);
+	assert_int_equal(finish(&p), 0);
 }
 
 static void put_socket_at_5(void)
@@ -1503,11 +1597,13 @@ static void expect_kill_ends_all(const struct how *how)
 	read_text(p.out, "ready\n");
 	order(connection, "kill");
 	assert_int_equal(receive_exit(connection), 9);
+	/* So that the launcher does not end, and all with it, while they are waited for. */
+	order(connection, "hold 600");
 	begin = now_ms();
-	while (children_of(p.pid, false) > 0 && now_ms() - begin < 1500)
+	while (children_of(p.pid, false) > 0 && now_ms() - begin < PATIENCE_MS)
 		pause_ms(5);
 	assert_int_equal(children_of(p.pid, false), 0);
-	order(connection, "done");
+	kill(p.pid, SIGTERM);
 	assert_int_equal(finish(&p), 137);
 	close(connection);
 	stop_listening(listener);
@@ -2294,6 +2390,7 @@ int main(void)
 		cmocka_unit_test(hello_brings_the_root_the_termination_log_and_a_pidfd),
 		cmocka_unit_test(hello_from_pid_1_carries_the_pids_of_its_namespace),
 		cmocka_unit_test(hello_is_sent_before_the_command_can_kill_its_launcher),
+		cmocka_unit_test(a_look_for_new_processes_opens_no_file),
 		cmocka_unit_test(a_connection_that_was_made_for_it_is_used_and_the_command_does_not_get_it),
 		cmocka_unit_test(a_sidecar_that_comes_late_is_found),
 		cmocka_unit_test(a_command_that_failed_before_its_sidecar_came_is_reported),

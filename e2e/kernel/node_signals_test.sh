@@ -73,6 +73,7 @@ said_all() { grep -q '^ *bundle' "$work/err"; }
 
 # The container with its command, a line of sh; $command_pid and $launch_pid are those on the node.
 start_ray() { # SCRIPT
+	rm -f "$work/go" "$work/over"
 	make_pod
 	start_sidecar
 	printf '. %s/lib\necho ready >%s/ready%s\n%s\n' "$work" "$work" "$number" "$1" >"$work/command"
@@ -85,7 +86,11 @@ start_ray() { # SCRIPT
 	sleep 4.5
 	launch_pid=$(pid_of afterglow-launc)
 	command_pid=$(pid_of sh)
+	: >"$work/go"
 }
+# What a script of the container does before it dies, and a sender after its signal: one that ends may have gone before the agent looks.
+await_go="until [ -e $work/go ]; do sleep 0.2; done"
+stay="until [ -e $work/over ]; do sleep 0.2; done"
 pid_of() { # COMM, in the container
 	while read -r pid; do [ "$(cat "/proc/$pid/comm")" != "$1" ] || echo "$pid"; done <"$ray/cgroup.procs" | head -n 1
 }
@@ -93,6 +98,7 @@ pid_of() { # COMM, in the container
 end_pod() {
 	check "$1: a report came" wait_until reported
 	wait_until said_all
+	: >"$work/over"
 	wait $ray_pid 2>/dev/null
 	kill $side_pid
 	wait $side_pid 2>/dev/null
@@ -132,13 +138,13 @@ check "a sender that ends at once: certain" says 'class Killed, certain'
 # A sender that has ended before the agent looks has no name any more.
 check "a sender that ends at once: its name, or that it has ended" says 'SIGKILL from \(kill (PID\|a process (PID [0-9]* on the node), which ended right\)'
 
-start_ray 'sh -c "sleep 7; kill -9 \$PPID; sleep 60"; sleep 60'
+start_ray "sh -c '$await_go; kill -9 \$PPID; $stay'; sleep 60"
 end_pod "a child kills the command"
 check "a child kills the command: certain" says 'class Killed, certain'
 check "a child kills the command: its PID in the container" says 'SIGKILL from \(sh\|exe\) (PID [0-9]\{1,2\}) in container ray-worker'
 
 start_ray "$idle"
-in_cgroup "$third" sh -c "kill -9 $command_pid; sleep 3" &
+in_cgroup "$third" sh -c "kill -9 $command_pid; $stay" &
 end_pod "another container of the pod"
 check "another container of the pod: certain" says 'class Killed, certain'
 check "another container of the pod: said" says 'SIGKILL from \(sh\|exe\) (PID [0-9]*) in another container of the pod'
@@ -146,7 +152,7 @@ check "another container of the pod: said" says 'SIGKILL from \(sh\|exe\) (PID [
 start_ray "$idle"
 other=$around/kubepods/burstable/pod$(printf '%08d-2222-1111-1111-%012d' $$ $number)
 mkdir "$other"; hand_down "$other"; mkdir "$other/$(id d)"
-in_cgroup "$other/$(id d)" sh -c "kill -9 $command_pid; sleep 3" &
+in_cgroup "$other/$(id d)" sh -c "kill -9 $command_pid; $stay" &
 end_pod "another pod"
 check "another pod: certain" says 'class Killed, certain'
 check "another pod: it is not named" says 'SIGKILL from sh (PID [0-9]* on the node) in another pod'
@@ -163,14 +169,15 @@ kill -TERM "$launch_pid"
 end_pod "SIGTERM to process 1"
 check "SIGTERM to process 1: who sent it, not who passed it on" says 'by SIGTERM.* \(sent by\|the signal came from\) node_signals_te (PID [0-9]*) on the node'
 
-start_ray 'sleep 600 & child=$!; sh -c "sleep 7; kill -9 $child"; wait $child; exit 3'
+start_ray "sleep 600 & child=\$!; sh -c \"$await_go; kill -9 \$child\"; wait \$child; exit 3"
 end_pod "a child is killed"
 check "a child is killed: the command's exit code is its own" says 'class ApplicationError'
 check "a child is killed: nobody killed the command" silent 'was killed with SIGKILL'
 
 oom_spares_us
-start_ray "sleep 7; exec sh -c '$as_victim $hog 200M --rate 20M'"
+start_ray "until [ -e $work/limited ]; do sleep 0.2; done; exec sh -c '$as_victim $hog 200M --rate 20M'"
 set_limit "$ray" 24M
+touch "$work/limited"
 end_pod "the OOM killer"
 oom_spares_nobody
 check "the OOM killer: its class" says 'class KernelOOMContainer'
@@ -178,7 +185,7 @@ check "the OOM killer: proof without the kernel log" says 'node agent: the OOM k
 check "the OOM killer: the agent brings the kernel's lines" says 'kernel log: Memory cgroup out of memory: Killed process\|Memory cgroup out of memory: Killed process'
 check "the OOM killer: they are in the bundle" bundle_has kernel.log 'Memory cgroup out of memory: Killed process'
 
-start_ray "sleep 7; exec $probe fault segv"
+start_ray "$await_go; exec $probe fault segv"
 end_pod "a segfault"
 check "a segfault: its class" says 'class Segfault'
 check "a segfault: the kernel's line of it" says 'probe\[[0-9]*\]: segfault at'

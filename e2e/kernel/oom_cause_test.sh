@@ -26,13 +26,38 @@ finish() {
 trap finish EXIT
 
 is() { says "class $1, $2"; } # CLASS CONFIDENCE
-# Five seconds after its end a child's OOM kill is a report of its own. A machine that was so slow gets another chance.
-in_time() { # COMMAND...
-	for _ in 1 2 3; do
-		begun=$(date +%s)
-		"$@"
-		[ $(($(date +%s) - begun)) -ge 5 ] || return 0
-	done
+# A shell says by $alive that it was not taken after the hog, just before its end.
+alive=": >$work/alive;"
+# Whether it did.
+lives() { # COMMAND...
+	rm -f "$work/alive" "$work/child"
+	"$@"
+	[ -e "$work/alive" ]
+}
+# A command that ends two seconds after the hog, by the files $taken and $alive, and is reported within five: after that a child's OOM
+# kill is a report of its own. What it waits for runs before, for as long as the file says: how long the hog takes differs by seconds.
+taken=": >$work/taken"
+pause="sleep \$(cat $work/seconds)"
+echo 3 >"$work/seconds"
+lives_in_time() { # COMMAND...
+	lives "$@" || return
+	died=$(stat -c %Y "$work/taken") seconds=$(cat "$work/seconds")
+	if [ $(($(stat -c %Y "$work/alive") - died)) -lt 2 ]; then
+		echo $((seconds + 1)) >"$work/seconds"
+		return 1
+	fi
+	[ $(($(date +%s) - died)) -lt 5 ] && return
+	[ "$seconds" -le 3 ] || echo $((seconds - 1)) >"$work/seconds"
+	return 1
+}
+# Without the log the sidecar knows the name of what it has seen only, and on a busy machine the hog is quicker.
+sees_hog() { "$@" && says ' hog'; } # COMMAND...
+# Whether nobody but the command was taken, and the kernel printed its whole report if it is asked for.
+only_command() { # LOG ARG...
+	log=$1
+	shift
+	run --kernel-log "$log" "$@"
+	says 'oom_kill 0 -> 1' && { [ "$log" = off ] || says 'kernel log: Memory cgroup out of memory: Killed process'; }
 }
 # The first process that is larger than it was started with is the hog: the shell and the sidecar are spared.
 oom_spares_us
@@ -41,38 +66,47 @@ leak="sh -c '$as_victim $hog 300M --rate 200M'"
 for log in auto off; do
 	# A child is taken, the command ends by another SIGKILL. While the memory of the one that was killed is not free yet, no
 	# process can be made: so what is waited for runs before.
-	in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sleep 3 & $leak; wait \$!; kill -9 \$\$"
+	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$pause & $leak; $taken; wait \$!; $alive kill -9 \$\$"
 	check "log $log: kill -9 two seconds after a child was taken is Killed" is Killed likely
 	check "log $log: the sentence has both in order" \
 		says 'The kernel killed .*hog.* in container case for lack of memory; [0-9.]* s later the container ended with SIGKILL'
-	in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sh -c 'sleep 3; kill -9 \$\$' & $leak; wait \$!; exit \$?"
+	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sh -c '$pause; : >$work/child; kill -9 \$\$' & $leak; $taken
+		wait \$!; code=\$?; [ ! -e $work/child ] || $alive exit \$code"
 	check "log $log: exit 137 may be that of another child" is KernelOOMContainer likely
 	check "log $log: and the sentence has both in order" says 'The kernel killed .*hog.*; then the command ended with exit code 137'
-	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
+	until_undisturbed lives run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; $alive kill -9 \$\$"
 	check "log $log: nor is kill -9 at once a certain OOM kill" silent 'class KernelOOM[A-Za-z]*, certain'
-	run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; exit 137"
+	until_undisturbed lives run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; $alive exit 137"
 	check "log $log: nor an exit code 137 of its own" is KernelOOMContainer likely
-	in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sleep 2 & $leak; wait \$!; kill -11 \$\$"
+	until_undisturbed lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$pause & $leak; $taken; wait \$!; $alive kill -11 \$\$"
 	check "log $log: a segfault after that is one, and not certain of its cause" is Segfault likely
 
-	rm -rf "$store/local/clean"
-	"$sidecar" exec --kernel-log $log --store "$store" --name clean --memory-max 24Mi -- sh -c "$leak; exit 0" 2>"$work/err"
+	until_undisturbed sees_hog lives run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; $alive exit 0"
 	check "log $log: a child that was taken is told of though the command ended well" says \
-		'The kernel killed .*hog.* in container clean shortly before its end: it reached its memory limit of 24.0 MiB'
+		'The kernel killed .*hog.* in container case shortly before its end: it reached its memory limit of 24.0 MiB'
 
 	# The command itself is taken
-	run --kernel-log $log --memory-max 48Mi -- sh -c "$as_victim $hog 300M --rate 200M"
+	until_undisturbed sees_hog only_command $log --memory-max 48Mi -- sh -c "$as_victim $hog 300M --rate 200M"
 	# Without the log it may have been a child that began and ended between two samples.
 	check "log $log: a command that is taken itself" is KernelOOMContainer "$([ "$log" = off ] && echo likely || echo certain)"
 	check "log $log: and named with its limit" says 'it reached its memory limit of 48.0 MiB and the kernel killed hog (PID [0-9]*)\.'
 done
-run --memory-max 24Mi -- sh -c "$leak; kill -9 \$\$"
+# The kernel prints 10 whole reports in 5 s, those of somebody else among them; of the others there is only a line without a cgroup.
+for _ in 1 2 3 4 5; do
+	until_undisturbed lives run --memory-max 24Mi -- sh -c "$leak; $alive kill -9 \$\$"
+	if is Killed likely; then break; fi
+	sleep 3
+done
 check "the log tells that kill -9 at once was not the OOM killer" is Killed likely
 
 # A limit above, and no log to say so: KernelOOMPod or KernelOOMNode, likely
 make_around 64M
-sh "$work/inside" "$sidecar" exec --kernel-log off --store "$store" --name case --memory-max 300Mi -- \
-	sh -c "$as_victim $hog 200M --rate 200M" 2>"$work/err"
+below_limit() {
+	sh "$work/inside" "$sidecar" exec --kernel-log off --store "$store" --name case --memory-max 300Mi -- \
+		sh -c "$as_victim $hog 200M --rate 200M" 2>"$work/err"
+	says 'oom_kill 0 -> 1'
+}
+until_undisturbed below_limit
 check "a limit above is not taken for its own" silent '\(: \|likely \)it reached its memory limit'
 check "and nothing about it is certain" says 'class KernelOOM\(Pod\|Node\), likely'
 check "the limit around it is named" says 'most likely \(killed by the kernel: \)\?the cgroup [^ ]*afterglow-test-cause-[0-9]* around it reached its memory limit of 64.0 MiB'
@@ -83,8 +117,9 @@ neighbour() { # is taken at once
 	neighbours=$(kills)
 	sh "$work/inside" sh -c "$as_victim $hog 300M" 2>/dev/null
 }
-with_neighbour() { # ARG... of exec; the command waits for $work/go
-	rm -f "$work/go"
+with_neighbour() { until_undisturbed beside_neighbour "$@"; }
+beside_neighbour() { # ARG... of exec; the command waits for $work/go
+	rm -rf "$work/go" "$store/local/shared"
 	sh "$work/inside" "$sidecar" exec --store "$store" --name shared "$@" >"$work/out" 2>"$work/err" &
 	pid=$!
 	wait_until test -e "$work/begun"
@@ -94,6 +129,7 @@ with_neighbour() { # ARG... of exec; the command waits for $work/go
 	wait $pid
 	code=$?
 	rm -f "$work/begun"
+	[ "$(kills)" -le $((neighbours + 1)) ]
 }
 begin="touch $work/begun; until [ -e $work/go ]; do sleep 0.05; done;"
 for log in auto off; do
@@ -121,8 +157,13 @@ check "the log tells that the neighbour was taken, and not the command" is Kille
 cat >"$work/ours" <<END
 sh -c '$as_victim $hog 300M --rate 200M'
 sleep 7
+$alive
 END
-sh "$work/inside" "$sidecar" exec --store "$store" --name ours -- sh "$work/ours" >"$work/out" 2>"$work/err"
+ours() {
+	rm -rf "$store/local/ours"
+	lives sh "$work/inside" "$sidecar" exec --store "$store" --name ours -- sh "$work/ours" >"$work/out" 2>"$work/err"
+}
+until_undisturbed ours
 check "a process of ours that is taken there is told of" test -n "$(find "$store/local/ours" -name '*-KernelOOMProcess' 2>/dev/null)"
 
 summary

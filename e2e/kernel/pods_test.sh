@@ -107,12 +107,24 @@ for driver in systemd plain; do
 	done
 done
 
-for sees in own host; do
-	shape="v$version, sees $sees"
+# The sidecar is in the full cgroup, too. False if the kernel took it after the hog.
+with_a_limit_on_the_pod() {
 	make_pod systemd
 	set_limit "$pod" 24M
 	start_sidecar --pid
-	run_ray "$leak" --memory $sees --pid
+	begin_ray "$leak" --memory $sees --pid
+	wait $ray_pid
+	sleep 0.5
+	kill -0 $started 2>/dev/null && return
+	wait $started
+	started=
+	wait_until remove_tree "$pod"
+	false
+}
+for sees in own host; do
+	shape="v$version, sees $sees"
+	until_undisturbed with_a_limit_on_the_pod
+	end_ray
 	check "$shape, a limit on the pod alone: the OOM kill is seen" says 'class KernelOOM'
 	check "$shape, a limit on the pod alone: nobody says that it was not" silent 'not by the OOM killer\|not the OOM killer'
 	# Of v2 a container that sees its own cgroup sees no limit above, and v1 has it in memory.stat.

@@ -250,9 +250,21 @@ static void take_process(struct family *f, const struct family *before, pid_t pi
 	f->parents[f->n++] = known ? 0 : parent_of(pid);
 }
 
+/* From the beginning. It stays open, see core_watch.h. */
+static DIR *list_of_processes(void)
+{
+	static DIR *stream;
+
+	if (stream)
+		rewinddir(stream);
+	else
+		stream = opendir("/proc");
+	return stream;
+}
+
 static void read_family(struct family *f, const struct family *before, bool all)
 {
-	DIR *stream = opendir("/proc");
+	DIR *stream = list_of_processes();
 	const struct dirent *entry;
 
 	f->n = 0;
@@ -265,8 +277,6 @@ static void read_family(struct family *f, const struct family *before, bool all)
 		} else
 			take_process(f, before, (pid_t)strtol(entry->d_name, NULL, 10));
 	}
-	if (stream)
-		closedir(stream);
 }
 
 static bool is_ours(const struct family *f, pid_t pid)

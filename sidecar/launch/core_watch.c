@@ -34,8 +34,10 @@ struct watch {
 	int socket_fd;
 	bool listening; /* an order has come; before the first order the launcher does not read what is found */
 	struct core_pattern pattern;
+	int64_t pattern_ns; /* when it was read; 0: it is to be read again */
 	struct core_dirs dirs;
 	struct core_sent sent;
+	int loadavg_fd;
 	long last_pid;
 	int64_t newcomer_ns; /* when there was a new process */
 	int64_t scanned_ns, scan_cost_ns;
@@ -117,31 +119,37 @@ static int64_t used_ns(void)
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
 
-static void scan(struct watch *w)
+static bool read_pattern(struct watch *w)
 {
 	struct core_pattern now;
-	int64_t begin = used_ns();
 
-	w->scanned_ns = now_ns();
 	if (!core_pattern_read("/proc", &now))
-		return;
+		return false;
+	w->pattern_ns = w->scanned_ns;
 	if (now.target != w->pattern.target || strcmp(now.text, w->pattern.text) != 0) {
 		w->pattern = now;
 		core_dirs_clear(&w->dirs);
 	}
+	return true;
+}
+
+static void scan(struct watch *w)
+{
+	int64_t begin = used_ns();
+
+	w->scanned_ns = now_ns();
+	if ((!w->pattern_ns || w->scanned_ns - w->pattern_ns >= SCAN_NS) && !read_pattern(w))
+		return;
 	core_dirs_scan(&w->dirs, &w->pattern, w->scanned_ns, on_new_directory, w);
 	w->scan_cost_ns = used_ns() - begin;
 }
 
 /* The PID given out last in this namespace: unchanged, there is no new process. */
-static long last_pid(void)
+static long last_pid(const struct watch *w)
 {
 	char text[128], *blank;
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	ssize_t len = pread(w->loadavg_fd, text, sizeof(text) - 1, 0);
 
-	if (fd >= 0)
-		close(fd);
 	text[len < 0 ? 0 : len] = '\0';
 	blank = strrchr(text, ' ');
 	return blank ? strtol(blank, NULL, 10) : -1;
@@ -150,7 +158,7 @@ static long last_pid(void)
 static void look(struct watch *w)
 {
 	int64_t now = now_ns(), since = now - w->scanned_ns;
-	long pid = last_pid();
+	long pid = last_pid(w);
 
 	if (pid != w->last_pid)
 		w->newcomer_ns = now;
@@ -233,6 +241,7 @@ static bool take_order(struct watch *w)
 	w->listening = true;
 	if (strcmp(text, CORE_AGAIN) == 0)
 		core_sent_clear(&w->sent);
+	w->pattern_ns = 0;
 	scan(w);
 	read_events(w);
 	search_all(w, strcmp(text, CORE_FLUSH) == 0 ? CORE_FOUND_AT_END : CORE_FOUND);
@@ -249,6 +258,7 @@ _Noreturn static void run(int socket_fd, pid_t launcher)
 	if (getppid() != launcher || chdir("/") < 0)
 		_exit(0);
 	w.socket_fd = socket_fd;
+	w.loadavg_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	core_dirs_init(&w.dirs, launcher);
 	for (;;) {
 		struct pollfd fds[] = {

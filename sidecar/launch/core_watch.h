@@ -12,6 +12,10 @@
  * A core is finished when the kernel closes it, which inotify reports. If the pattern
  * is relative, the working directories of all processes are watched, else the
  * directory that it names. /proc/loadavg shows whether there are new processes.
+ *
+ * What it reads often stays open: each open(2) is charged to the container's memory. In a full
+ * container that invokes the OOM killer, which takes a second process while the first one still
+ * gives its memory back.
  */
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H

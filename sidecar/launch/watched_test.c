@@ -73,7 +73,7 @@ static const char *wait_and_tell(struct watched *w, const int *sockets)
 	int fd;
 
 	watched_poll(w, fds);
-	assert_int_equal(poll(fds, LAUNCH_WATCHED_MAX, 10000), 1);
+	assert_int_equal(poll(fds, LAUNCH_WATCHED_MAX, 60000), 1);
 	watched_tell(w, fds, sockets[0]);
 	assert_true(connection_receive(sockets[1], text, &fd) > 0);
 	return text;
@@ -289,7 +289,7 @@ static void an_end_without_a_sidecar_is_kept_for_the_next_one(void **state)
 	assert_int_equal(order(&w, pid, start_of(pid)), 0);
 	kill(pid, SIGTERM);
 	watched_poll(&w, fds);
-	assert_int_equal(poll(fds, LAUNCH_WATCHED_MAX, 10000), 1);
+	assert_int_equal(poll(fds, LAUNCH_WATCHED_MAX, 60000), 1);
 	watched_tell(&w, fds, -1);
 	/* Its parent reaps it, and the PID is free for others. */
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
