@@ -4,9 +4,9 @@
 
 #include "lib/macros.h"
 
-#define NOISE_MIN ((int64_t)1 << 20) /* smaller steps are no growth; nor are: */
-#define NOISE 0.002 /* of what there is */
-#define DIP 0.1 /* a process that gives back this much has begun anew */
+#define NOISE_MIN ((int64_t)1 << 20) /* smaller steps are noise, as are */
+#define NOISE 0.002 /* steps of less than this part of the memory */
+#define DIP 0.1 /* a process that frees this part of its memory starts a new trend */
 
 static int64_t noise(int64_t own)
 {
@@ -27,7 +27,7 @@ void trend_add(struct trend_state *t, int64_t at_ns, int64_t own)
 	} else if ((double)own < (1 - DIP) * (double)t->max)
 		begin(t, at_ns, own);
 	else if (own > t->max + noise(t->max)) {
-		/* The growth began at the last sample that was as flat as the first. */
+		/* The growth begins at the last sample that was as low as the first. */
 		t->max = own;
 		t->max_ns = at_ns;
 	} else if (t->max == t->start) {
@@ -41,7 +41,7 @@ void trend_result(const struct trend_state *t, struct trend *ret_trend)
 {
 	*ret_trend = (struct trend){ .grew_ns = t->max_ns - t->start_ns, .from = t->start, .to = t->max,
 				     .flat_ns = t->last_ns - t->max_ns, .seen_ns = t->last_ns - t->first_ns };
-	/* Flat all the time: since the first sample, not since the last. */
+	/* The memory has been constant since the first sample, not only since the last. */
 	if (t->max == t->start)
 		ret_trend->flat_ns = ret_trend->seen_ns;
 }
