@@ -19,7 +19,7 @@
 #include "sidecar/spool/inventory.h"
 
 #define BUNDLES_MAX 100000
-#define STALE_NS (24 * 3600 * NS_PER_SEC) /* longer than any shipper is at one file */
+#define STALE_NS (24 * 3600 * NS_PER_SEC) /* no shipper works on one file for so long */
 
 struct prune {
 	const char *directory, *below;
@@ -92,7 +92,7 @@ static void drop_all(const struct prune *p, int fd, const struct inventory *inv,
 		if (drops[i] == DROP_NOTHING)
 			continue;
 		if (inventory_drop(fd, inv->paths[i], drops[i], &err) < 0) {
-			/* Mostly: another pruner was first. */
+			/* Mostly this means that another pruner was faster. */
 			log_warning_limited("prune: %s", err_text(&err));
 			continue;
 		}

@@ -14,7 +14,7 @@
 #include "sidecar/sample/processes_internal.h"
 #include "sidecar/sample/rootfd.h"
 
-#define RESTING_SHARE 16 /* a sweep reads this part of those that rest */
+#define RESTING_SHARE 16 /* a sweep reads 1/RESTING_SHARE of the processes that rest */
 
 struct process_table *process_table_new(int root_fd, pid_t launcher, struct err *err)
 {
@@ -70,7 +70,7 @@ bool process_table_lives_since(const struct process_table *t, pid_t pid, int64_t
 	return start <= (unsigned long long)MAX(at_ns, (int64_t)0) / (unsigned long long)(NS_PER_SEC / sysconf(_SC_CLK_TCK));
 }
 
-/* The first entry whose PID is not below pid. */
+/* Returns the index of the first entry with at least this PID. */
 static size_t find(const struct process_table *t, pid_t pid)
 {
 	size_t low = 0, high = t->n;
@@ -94,9 +94,9 @@ struct entry *process_lookup(const struct process_table *t, pid_t pid)
 }
 
 /*
- * A process is ours if its parent is. It stays so: orphans go to the launcher,
- * which is a subreaper. A parent that this sweep has not reached yet (PIDs
- * wrapped) is found by the next sweep.
+ * Returns whether the process belongs to the container: it does if its parent does, and for ever,
+ * because orphans go to the launcher, which is a subreaper. If PIDs wrapped, the parent may come
+ * later in this sweep; then the next sweep finds the process.
  */
 static bool is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
 {
@@ -108,7 +108,7 @@ static bool is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
 	return parent && parent->ours;
 }
 
-/* Reads who the process is. False: it is gone, or there is no memory. */
+/* Reads who the process is. Returns false if it is gone or there is no memory. */
 static bool introduce(const struct process_table *t, pid_t pid, ino_t inode, struct entry *ret_entry)
 {
 	struct entry e = { .pid = pid, .inode = inode, .growth = GROWTH_UNKNOWN, .statm_fd = -1 };
@@ -171,7 +171,7 @@ static void note_end(struct process_table *t, const struct entry *e)
 	t->ends++;
 }
 
-/* The PID is another process's by now. NULL: that is gone, too. */
+/* Replaces an entry whose PID now belongs to another process. Returns NULL if that is gone, too. */
 static struct entry *replace(struct process_table *t, struct entry *old, ino_t inode)
 {
 	struct entry e;
@@ -204,7 +204,7 @@ static void remove_unseen(struct process_table *t)
 	t->n = kept;
 }
 
-/* The number that a name consists of; 0: it does not, or none fits. */
+/* Returns the number that the name consists of, or 0. */
 static pid_t pid_of(const char *name)
 {
 	pid_t pid = 0;
@@ -214,7 +214,10 @@ static pid_t pid_of(const char *name)
 	return *name ? 0 : pid;
 }
 
-/* The entry of a process that is listed; NULL: it could not be read, or there is no room. *next: where it is looked for first. */
+/*
+ * Returns the entry of a process in /proc; NULL if it could not be read or there is no room. *next
+ * is the index where the search begins.
+ */
 static struct entry *listed(struct process_table *t, pid_t pid, ino_t inode, size_t *next)
 {
 	size_t at = *next < t->n && t->entries[*next].pid == pid ? *next : find(t, pid);
@@ -233,7 +236,7 @@ static struct entry *listed(struct process_table *t, pid_t pid, ino_t inode, siz
 static int sweep(struct process_table *t, int64_t now_ns, bool all, struct err *err)
 {
 	const struct dirent *d;
-	size_t next = 0; /* /proc is in the order of PIDs, mostly */
+	size_t next = 0; /* /proc is mostly in the order of PIDs */
 
 	rewinddir(t->proc);
 	t->count = 0;
@@ -242,7 +245,10 @@ static int sweep(struct process_table *t, int64_t now_ns, bool all, struct err *
 		struct entry *e = pid > 0 ? listed(t, pid, d->d_ino, &next) : NULL;
 
 		if (!e) {
-			/* A process beyond the table's size counts only if all processes of /proc are the container's. */
+			/*
+			 * Beyond the table's size a process is counted only if all processes of
+			 * /proc are the container's.
+			 */
 			t->count += pid > 0 && t->n >= PROCESSES_MAX && t->launcher == 1;
 			continue;
 		}
