@@ -36,10 +36,13 @@ int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
 	return err_set(err, EINVAL, "%.40s: must be a whole number with s, m, h or d (\"720h\", \"30d\"), or 0 for ever", text);
 }
 
-/* --- What there is ------------------------------------------------------------------------------------ */
+/*
+ * --- The failures that exist
+ * -------------------------------------------------------------------------
+ */
 
 struct kept_namespace {
-	size_t n; /* those that are leaving among them */
+	size_t n; /* including those that are being removed */
 };
 
 static void kept_free(void *value)
@@ -69,7 +72,7 @@ static int64_t end_of(const cJSON *failure)
 
 	if ((ended && time_parse(ended, &ns, NULL) == 0) || (created && time_parse(created, &ns, NULL) == 0))
 		return ns;
-	return INT64_MAX; /* of unknown age it never is too old */
+	return INT64_MAX; /* a failure of unknown age is never too old */
 }
 
 static bool key_of(const cJSON *failure, char key[static KEY_MAX])
@@ -115,7 +118,7 @@ int kept_set_add(struct kept_set *set, const cJSON *failure)
 
 	if (!key_of(failure, key))
 		return 0;
-	/* It may have been made anew. */
+	/* An object of the same name may have been made anew. */
 	kept_set_remove(set, failure);
 	struct kept *k = kept_new(failure);
 	struct kept_namespace *ns = k ? namespace_of(set, k->namespace) : NULL;
@@ -138,14 +141,20 @@ void kept_set_remove(struct kept_set *set, const cJSON *failure)
 	kept_free(k);
 }
 
-/* --- What is to go ------------------------------------------------------------------------------------ */
+/*
+ * --- What to remove
+ * ----------------------------------------------------------------------------------
+ */
 
 static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
 {
 	return r->max_age_ns > 0 && ended < now_ns - r->max_age_ns;
 }
 
-/* The oldest of the namespace that stays so far, and how many do; NULL: none does. */
+/*
+ * Returns the oldest failure of the namespace that is not being removed, and how many there are;
+ * NULL: none.
+ */
 static struct kept *oldest_of(const struct kept_set *set, const char *namespace, size_t *ret_n)
 {
 	struct strmap_pos pos = { 0 };
@@ -159,7 +168,7 @@ static struct kept *oldest_of(const struct kept_set *set, const char *namespace,
 		if (k->leaving || strcmp(k->namespace, namespace) != 0)
 			continue;
 		n++;
-		/* By name where the times are the same, so that all replicas would choose alike. */
+		/* At equal times the name decides, so that all replicas choose alike. */
 		if (!oldest || k->ended_ns < oldest->ended_ns ||
 		    (k->ended_ns == oldest->ended_ns && strcmp(k->name, oldest->name) < 0))
 			oldest = k;
