@@ -191,9 +191,9 @@ static void add_store_args(cJSON *args, const struct injection *in)
 }
 
 /*
- * Returns after which end of the other containers the sidecar exits; NULL: after none. A pod that is
- * not always restarted ends with its last container. With OnFailure, KubeRay, for example, waits for
- * that, and the sidecar would keep it waiting.
+ * Returns after which end of the other containers the sidecar exits; NULL: after none. A pod that
+ * is not always restarted ends with its last container. With OnFailure, KubeRay, for example, waits
+ * for that, and the sidecar would keep it waiting.
  */
 static const char *leave_after(const cJSON *pod_spec)
 {

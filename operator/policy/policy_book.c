@@ -12,8 +12,8 @@
 #include "operator/cache/store.h"
 
 /*
- * How many combinations of policies are kept. With more, all are dropped, and each is computed again
- * when it is needed.
+ * How many combinations of policies are kept. With more, all are dropped, and each is computed
+ * again when it is needed.
  */
 #define EFFECTIVE_MAX 64
 

@@ -100,8 +100,8 @@ static const char *kernel_log_refused(const struct admission *a, const char *nam
 }
 
 /*
- * Returns why the pod should go without the sidecar for now. A cache of pods that has lost its watch
- * shows no new pods, so it does not prove that they were refused.
+ * Returns why the pod should go without the sidecar for now. A cache of pods that has lost its
+ * watch shows no new pods, so it does not prove that they were refused.
  */
 static enum pod_absence absence(const struct admission *a, const char *namespace, const char *group)
 {
