@@ -368,10 +368,7 @@ static void a_failure_on_a_drained_node_is_refined_whole_or_left_alone(void **st
 	for_every_allocation_the_same(refine_deletion);
 }
 
-/*
- * --- The objects
- * ----------------------------------------------------------------------------------
- */
+/* --- The objects ----------------------------------------------------------------------------- */
 
 static cJSON *pod(const char *name, const char *group, const char *type, const char *status)
 {

@@ -303,10 +303,7 @@ static void look_at_nodes(struct report *report, const struct doctor_facts *fact
 		look_at_node(report, node);
 }
 
-/*
- * --- What the node agents found on their nodes
- * ---------------------------------------------------------------
- */
+/* --- What the node agents found on their nodes ----------------------------------------------- */
 
 /* Looks for the option as the chart writes it: "--cores on". */
 static bool takes_cores(const cJSON *agent)

@@ -94,10 +94,7 @@ int live_top(const struct options *o, struct strbuf *out, struct err *err)
 	return 0;
 }
 
-/*
- * --- snapshot
- * -------------------------------------------------------------------------------------------
- */
+/* --- snapshot -------------------------------------------------------------------------------- */
 
 /* The directory of a snapshot, and how many files are in it. */
 struct snapshot {

@@ -34,10 +34,7 @@ static struct failure_filter filter_of(const struct options *o)
 						o->since_ns ? now_realtime_ns() - o->since_ns : 0 };
 }
 
-/*
- * --- Commands: each fills `out` and returns the exit code or a negative error
- * ---------------------------------
- */
+/* --- Commands: each fills `out` and returns the exit code or a negative error ---------------- */
 
 /* Runs kubectl itself where it can print or watch the list: the filters are labels. */
 static int list_by_kubectl(const struct options *o, struct err *err)

@@ -55,10 +55,7 @@ static void begin_at_zero(struct exporter *exporter)
 		count(exporter, results[i], 0);
 }
 
-/*
- * --- Settings in files: read for each request, because they may be renewed
- * -------------------------
- */
+/* --- Settings in files: read for each request, because they may be renewed ------------------- */
 
 static int read_ca(const struct exporter *exporter, struct strbuf *out, struct err *err)
 {

@@ -121,10 +121,7 @@ bool failure_owners_is_gone(const struct failure_owners *owners, const char *key
 	return gone && now_ns < gone->until_ns && !owners->o.find_cluster(owners->o.arg, key);
 }
 
-/*
- * --- Known owners
- * ----------------------------------------------------------------------------------------
- */
+/* --- Known owners ---------------------------------------------------------------------------- */
 
 static bool find(const struct failure_owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)
 {

@@ -114,10 +114,7 @@ size_t incident_writer_in_flight(const struct incident_writer *incidents)
 	return incidents->queue.n_working;
 }
 
-/*
- * --- The clusters
- * -------------------------------------------------------------------------------------------
- */
+/* --- The clusters ---------------------------------------------------------------------------- */
 
 static struct incident_cluster *cluster_of(struct incident_writer *incidents, const char *key)
 {

@@ -158,10 +158,7 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 	return p ? sidecar_memory_growing(&p->memory) : NULL;
 }
 
-/*
- * --- Which pods, and when
- * -------------------------------------------------------------------------------
- */
+/* --- Which pods, and when -------------------------------------------------------------------- */
 
 static void forget(struct sidecar_poller *poller, const char *key)
 {

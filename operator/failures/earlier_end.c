@@ -128,10 +128,7 @@ bool pod_ends_any(const struct pod_ends *ends)
 	return false;
 }
 
-/*
- * --- Ends that were missed
- * ---------------------------------------------------------------------------------
- */
+/* --- Ends that were missed ------------------------------------------------------------------- */
 
 /* Marks the container's end in the journal that is nearest to the time as known. */
 static void claim(struct pod_ends *ends, const char *container, int64_t at_ns)

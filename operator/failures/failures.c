@@ -32,10 +32,7 @@ static bool has_sidecar(const cJSON *pod)
 	       json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
 }
 
-/*
- * --- Which source to believe
- * -----------------------------------------------------------------------
- */
+/* --- Which source to believe ----------------------------------------------------------------- */
 
 static bool contradicts(const cJSON *report, int64_t exit_code)
 {
@@ -339,10 +336,7 @@ void failure_seal(cJSON *object)
 	story_write(object);
 }
 
-/*
- * --- What is still undecided
- * ------------------------------------------------------------------------------
- */
+/* --- What is still undecided ----------------------------------------------------------------- */
 
 bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 {

@@ -165,10 +165,7 @@ static void explain(struct join *j, const struct incident_rule *rule, struct inc
 	}
 }
 
-/*
- * --- All ends
- * -------------------------------------------------------------------------------------------------
- */
+/* --- All ends -------------------------------------------------------------------------------- */
 
 static size_t first_cause(const struct join *j, size_t index)
 {
@@ -214,10 +211,7 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 	return 0;
 }
 
-/*
- * --- Texts for people
- * -----------------------------------------------------------------------------------------
- */
+/* --- Texts for people ------------------------------------------------------------------------ */
 
 const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX])
 {

@@ -209,10 +209,7 @@ static void many_changes_are_written_by_and_by(void **state)
 	incident_cluster_release(&w.cluster);
 }
 
-/*
- * --- Events
- * -------------------------------------------------------------------------------------------------
- */
+/* --- Events ---------------------------------------------------------------------------------- */
 
 /*
  * Checks the Events that are due after so many seconds, as "name:consequences", preceded by

@@ -22,9 +22,7 @@
 /* The path where inject.c mounts it. */
 #define RELEASE "/afterglow/bin/afterglow-launch --release"
 
-/*
- * --- The address ---------------------------------------------------------------------------------
- */
+/* --- The address ----------------------------------------------------------------------------- */
 
 static bool is_running(const cJSON *pod, const char *container)
 {
@@ -67,9 +65,7 @@ uint64_t pod_report_occasion(const cJSON *pod)
 	return n;
 }
 
-/*
- * --- The content ---------------------------------------------------------------------------------
- */
+/* --- The content ----------------------------------------------------------------------------- */
 
 static bool is_word(const char *text, size_t max)
 {

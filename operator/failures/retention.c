@@ -36,10 +36,7 @@ int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
 	return err_set(err, EINVAL, "%.40s: must be a whole number with s, m, h or d (\"720h\", \"30d\"), or 0 for ever", text);
 }
 
-/*
- * --- The failures that exist
- * -------------------------------------------------------------------------
- */
+/* --- The failures that exist ----------------------------------------------------------------- */
 
 struct kept_namespace {
 	size_t n; /* including those that are being removed */
@@ -141,10 +138,7 @@ void kept_set_remove(struct kept_set *set, const cJSON *failure)
 	kept_free(k);
 }
 
-/*
- * --- What to remove
- * ----------------------------------------------------------------------------------
- */
+/* --- What to remove -------------------------------------------------------------------------- */
 
 static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
 {

@@ -37,10 +37,7 @@ void exec_spec_free(struct exec_spec *spec)
 	free(spec);
 }
 
-/*
- * --- The program's answer
- * --------------------------------------------------------------------------------
- */
+/* --- The program's answer -------------------------------------------------------------------- */
 
 void secret_free(char *text)
 {

@@ -60,10 +60,7 @@ static enum fate fate_of(const struct place *place, const char *name, size_t len
 	return ret_below->open ? LOOK_BELOW : DROP;
 }
 
-/*
- * --- Projection of a tree
- * --------------------------------------------------------------------------------
- */
+/* --- Projection of a tree -------------------------------------------------------------------- */
 
 static void project_below(cJSON *value, const struct place *place)
 {
@@ -92,10 +89,7 @@ void project(cJSON *object, const char *const *fields)
 		project_below(object, &root);
 }
 
-/*
- * --- Projection of a text
- * --------------------------------------------------------------------------------
- */
+/* --- Projection of a text -------------------------------------------------------------------- */
 
 static cJSON *read_value(struct skim *s, const struct place *place, int nesting);
 

@@ -206,10 +206,7 @@ size_t squeeze(char *text, size_t len)
 	return (size_t)(to - text);
 }
 
-/*
- * --- Restoring
- * --------------------------------------------------------------------------------------------
- */
+/* --- Restoring ------------------------------------------------------------------------------- */
 
 static void add_digits(const char *bytes, size_t n, bool uuid, struct strbuf *out)
 {

@@ -21,10 +21,7 @@ void launcher_configmap_release(struct launcher_configmap *place)
 	strmap_release(&place->keys, free);
 }
 
-/*
- * --- References of pods to keys
- * ------------------------------------------------------------------------------
- */
+/* --- References of pods to keys -------------------------------------------------------------- */
 
 static struct key_use *use_of(struct launcher_configmap *place, const char *key)
 {

@@ -38,10 +38,7 @@ struct kuberay_guard {
 
 static void look_at(struct kuberay_guard *g, enum scope scope);
 
-/*
- * --- The verdict
- * ------------------------------------------------------------------------------------------
- */
+/* --- The verdict ----------------------------------------------------------------------------- */
 
 bool kuberay_guard_allows(const struct kuberay_guard *g)
 {

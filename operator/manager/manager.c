@@ -53,10 +53,7 @@ struct manager {
 	void *on_idle_arg;
 };
 
-/*
- * --- Leadership
- * -----------------------------------------------------------------------------------------
- */
+/* --- Leadership ------------------------------------------------------------------------------ */
 
 /* Only this function decides whether we may change the cluster. */
 static bool may_write(void *arg)

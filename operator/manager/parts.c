@@ -8,10 +8,7 @@
 #include "lib/units.h"
 #include "operator/injection/inject_annotations.h"
 
-/*
- * --- Questions of the parts to the controller
- * -----------------------------------------------------------
- */
+/* --- Questions of the parts to the controller ------------------------------------------------ */
 
 bool parts_may_write(void *arg)
 {

@@ -22,10 +22,7 @@ static bool is_absent(const cJSON *value)
 	return !value || cJSON_IsNull(value) || (cJSON_IsString(value) && !*value->valuestring);
 }
 
-/*
- * --- Unknown fields
- * -------------------------------------------------------------------------------------
- */
+/* --- Unknown fields -------------------------------------------------------------------------- */
 
 /* Returns whether the table has fields below this one. */
 static bool has_fields(const char *field)
@@ -74,10 +71,7 @@ static int walk(struct policy_object *o, const cJSON *json, const char *path, in
 	return 0;
 }
 
-/*
- * --- Its settings
- * ---------------------------------------------------------------------------------------
- */
+/* --- Its settings ---------------------------------------------------------------------------- */
 
 static int set_fields(struct policy_object *o, const cJSON *spec, struct err *err)
 {
@@ -189,10 +183,7 @@ static int set_store(struct policy_object *o, const cJSON *spec, struct err *err
 	return r;
 }
 
-/*
- * --- What it applies to
- * ---------------------------------------------------------------------------------
- */
+/* --- What it applies to ---------------------------------------------------------------------- */
 
 static int set_locked(struct policy_object *o, const cJSON *list, struct err *err)
 {

@@ -89,10 +89,7 @@ void policy_choose(const struct policy_list *cluster_policies, const struct poli
 			ret_choice->lock[b] = NULL;
 }
 
-/*
- * --- The result
- * -----------------------------------------------------------------------------------------
- */
+/* --- The result ------------------------------------------------------------------------------ */
 
 /* Adds "RayPolicy/team-a generation 3 (memory, recording)". */
 static void add_object(struct strbuf *sb, const struct policy_choice *choice, const struct policy_object *o)

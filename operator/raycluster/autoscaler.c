@@ -142,10 +142,7 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
 	share_logs(pod_spec, ray, container);
 }
 
-/*
- * --- Its permissions
- * ------------------------------------------------------------------------------------
- */
+/* --- Its permissions ------------------------------------------------------------------------- */
 
 static cJSON *object_of(const cJSON *cluster, const char *api_version, const char *kind)
 {

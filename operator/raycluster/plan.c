@@ -250,9 +250,7 @@ static bool keeps_its_loss(const struct planner *p)
 	return !p->view.head && plan_head_is_final(p->in->cluster);
 }
 
-/*
- * --- The whole plan ----------------------------------------------------------------------------
- */
+/* --- The whole plan -------------------------------------------------------------------------- */
 
 static int plan_pods(struct planner *p, struct err *err)
 {

@@ -40,10 +40,7 @@ static bool has_namesakes(const cJSON *json)
 	return false;
 }
 
-/*
- * --- Applying a patch, as an API server does
- * -------------------------------------------------------------------
- */
+/* --- Applying a patch, as an API server does ------------------------------------------------- */
 
 /* Takes the first token of a JSON Pointer. */
 static const char *next_token(const char *path, char token[static TOKEN_MAX])

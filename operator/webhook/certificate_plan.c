@@ -28,10 +28,7 @@ const char *certificate_step_text(enum certificate_step step)
 	return texts[step];
 }
 
-/*
- * --- What the content can be used for
- * -------------------------------------------------------------------------
- */
+/* --- What the content can be used for -------------------------------------------------------- */
 
 static bool is_usable_ca(X509 *cert, const char *key, int64_t now_ns)
 {

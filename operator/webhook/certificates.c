@@ -95,10 +95,7 @@ static void configuration_path(const struct certificates *c, struct strbuf *path
 		      NULL, path);
 }
 
-/*
- * --- Taking a step
- * ----------------------------------------------------------------------------------------
- */
+/* --- Taking a step --------------------------------------------------------------------------- */
 
 static void act(struct certificates *c);
 

@@ -31,10 +31,7 @@ struct tls_connection {
 
 static int ex_index = -1;
 
-/*
- * --- The list, in the order of their latest activity
- * ------------------------------------------------------
- */
+/* --- The list, in the order of their latest activity ----------------------------------------- */
 
 static void unlink_from(struct tls_connections *all, struct tls_connection *c)
 {

@@ -138,10 +138,7 @@ static int write_pair(const X509 *cert, const EVP_PKEY *key, struct pem_pair *re
 	return 0;
 }
 
-/*
- * --- The two kinds of certificate
- * -------------------------------------------------------------------------
- */
+/* --- The two kinds of certificate ------------------------------------------------------------ */
 
 /* Gives each CA a name of its own, because verifiers first look for the issuer by its name. */
 static int fill_ca(X509 *cert, EVP_PKEY *key, int64_t now_ns)

@@ -37,10 +37,7 @@ struct upload_of_blocks {
 	size_t busy;
 };
 
-/*
- * --- Blocks that are there already
- * ----------------------------------------------------------------------
- */
+/* --- Blocks that are there already ----------------------------------------------------------- */
 
 static int cut(struct upload_of_blocks *u, int64_t wanted, struct fault *fault)
 {

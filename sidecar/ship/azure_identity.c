@@ -20,10 +20,7 @@
 
 static const char what[] = "workload identity";
 
-/*
- * --- Which identity
- * -------------------------------------------------------------------------------------
- */
+/* --- Which identity -------------------------------------------------------------------------- */
 
 /* Checks a SAS token such as "sv=...&sig=...". It is put into a URL unchanged. */
 static bool is_sas(const char *token)
