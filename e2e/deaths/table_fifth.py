@@ -6,7 +6,7 @@ from truth import Death, Truth, exits, oom, signalled
 
 V1, HERE, PYTHON = frozenset({"v1"}), frozenset({"here"}), frozenset({"python"})
 BOTH = ("KernelOOMContainer", "KernelOOMProcess")
-# Nobody holds more than all of the memory.
+# A process cannot hold more than 100 % of the memory.
 PERCENT = r"\b(10[1-9]|1[1-9]\d|[2-9]\d\d) %"
 NOT_KILLED = (r"^Container \S+ was killed",)
 LEAK = "hog 300M --rate 200M"
@@ -18,13 +18,13 @@ def after_oom(code_or_signal, *args, **more):
 
 
 def shared(name, how, **more):
-    """A child that has its parent's memory as well is OOM-killed, and the parent ends by the child's signal."""
+    """A child that shares its parent's memory is OOM-killed, and the parent ends by the same signal."""
     return Death(f"a child that shares its parent's memory {name} is OOM-killed, and the parent kills itself by the same signal",
                  after_oom(signalled, 9, never=(PERCENT,)), memory="64Mi", ooms=1, argv=("odd-end", *how.split()), **more)
 
 
 def numbered(name, truth, inside="", argv=(), **more):
-    """The log's PIDs are those of the node, and the sidecar cannot know them: as in a pod."""
+    """As in a pod, the kernel log has the PIDs of the node, which the sidecar does not know."""
     more.setdefault("memory", "64Mi")
     before = "own_pids\n" + more.pop("before", "")
     return Death(f"in a PID namespace: {name}", truth, inside=inside, argv=argv, before=before, needs=HERE, alone=True, **more)
@@ -72,7 +72,7 @@ NUMBERED = [
     numbered("exit 1, as a daemon was OOM-killed before", after_oom(exits, 1, "ApplicationError", "KernelOOMProcess"), f"(setsid {LEAK} &); sleep 3; exit 1", ooms=1),
 ]
 
-# The process that dies for it holds hardly any memory, or another one holds more.
+# The victim of the OOM killer holds hardly any memory, or another process holds more.
 OF_NOBODY = [
     Death("the command's page tables", oom(victim="fact"), memory="64Mi", ooms=1, inside=SELF + "eat tables 200"),
     Death("a child's page tables beside a larger process, and the shell passes 137 on", oom(*BOTH, signal=0, victim="fact", lives=LIVES), memory="64Mi", ooms=1,
@@ -135,7 +135,7 @@ MOMENTS = [
 ]
 
 OTHER = "export other=$memory/death-$$-other; mkdir $other; limit $other 33554432"
-# Cgroups in which the command, or a child, is for less time than passes between two samples.
+# The command, or a child, is in another cgroup for less time than passes between two samples.
 BRIEFLY = [
     Death("a command that moved to another cgroup is OOM-killed there at once",
           oom("KernelOOMContainer", "KernelOOMPod", never=("memory limit of 300.0 MiB",), victim="fact"), memory="300Mi", ooms=1, before=OTHER,
@@ -159,7 +159,7 @@ BRIEFLY = [
           inside=LIB + "sleep 1; c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; exec hog 100M'; rmdir $c; sleep 8; exit 0"),
 ]
 
-# Names by which a report, or the kernel's line, may be misread.
+# Names of processes that could make a report, or the kernel's line, be misread.
 NAMES = [
     *(Death(f"an OOM kill of a process whose name is {what}", oom(victim="fact"), memory="64Mi", ooms=1,
             inside=f"n=$(printf '{name}'); {SELF}hog 300M --rate 200M --name \"$n\"")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals that arrive in roundabout ways, SIGKILL by the kernel for other reasons than memory, files that look like cores,
-runtimes of other languages, ordinary users, and tools that pass an end on."""
+"""Signals that another process passes on, SIGKILL that the kernel sends for other reasons than memory, files that look like cores,
+runtimes of other languages, ordinary users, and tools that exit as their child did."""
 from table_third import ASKED, HONEST, LIB, LIVES, SELF, asked
 from truth import Death, Truth, exits, oom, signalled
 
@@ -8,7 +8,7 @@ HERE, PYTHON = frozenset({"here"}), frozenset({"python"})
 JAVA, NODE, GCORE = frozenset({"java"}), frozenset({"node"}), frozenset({"gcore"})
 BOTH = ("KernelOOMContainer", "KernelOOMProcess")
 LOOP = "echo $$ >$D/begun; while :; do sleep 0.1; done"
-# Nobody typed it: the kernel sent that signal.
+# The kernel sent the signal, so the report must not say that somebody used kill -9.
 NOBODY = (r"kill -9",)
 CORES = "ulimit -c unlimited; cd $D"
 GROW = "while (true) l.add(new byte[1 << 20]);"
@@ -27,7 +27,7 @@ def to_launcher(signo, name):
 
 
 def java(name, truth, options, memory, code=GROW, **more):
-    """A Java program that is compiled before."""
+    """A Java program, which is compiled first."""
     return Death(f"Java: {name}", truth, memory=memory, needs=JAVA, argv=("java", "-XX:+UseSerialGC", *options, "-cp", "$D", "J"),
                  before="cat >$D/J.java <<'END'\nclass J { public static void main(String[] a) { java.util.List<byte[]> l = new java.util.ArrayList<>(); "
                         + code + " } }\nEND\njavac -d $D $D/J.java", **more)
@@ -94,7 +94,7 @@ LIMITS = [
     Death("xargs of a command that is not there", exits(127, "CommandNotFound", "ApplicationError"), inside="echo 1 | xargs no-such-command"),
 ]
 
-# What looks like a core need not be that of a crash.
+# A file that looks like a core may not be from a crash.
 FILES = [
     Death("a core of a process that lives on, as gcore makes it, and exit 0", exits(0), needs=GCORE, before=CORES,
           inside="sleep 60 & p=$!; sleep 1; gcore -o gcore $p; mv gcore.$p core; sleep 13; kill $p; exit 0"),
