@@ -69,7 +69,7 @@ static void long_texts_are_cut_and_stay_terminated(void **state)
 	assert_memory_equal(err.text, "store: open xxx", 15);
 	assert_int_equal(err_wrap(&err, "%s", name), -ENOENT);
 	assert_int_equal(strlen(err.text), ERR_TEXT_MAX - 1);
-	/* Room for the text, none for the errno's words. */
+	/* The name leaves room for the text, but none for strerror's words. */
 	name[ERR_TEXT_MAX - 1] = '\0';
 	assert_int_equal(err_set(&err, ENOENT, "%s", name), -ENOENT);
 	assert_string_equal(err.text, name);

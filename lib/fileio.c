@@ -57,7 +57,7 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 			continue;
 		if (n < 0)
 			return err_set(err, errno, "write");
-		if (n == 0) /* no progress and no reason: not to be repeated for ever */
+		if (n == 0) /* no bytes and no error: retrying could go on for ever */
 			return err_set(err, EIO, "write");
 		p += n;
 		len -= (size_t)n;
@@ -79,7 +79,7 @@ static int put(int dirfd, const char *path, const void *data, size_t len, mode_t
 	}
 	if (sync && fsync(fd) < 0)
 		return err_set(err, errno, "fsync %s", path);
-	/* Where a full NFS says so. */
+	/* A full NFS reports ENOSPC only here. */
 	if (close(TAKE_FD(fd)) < 0 && errno != EINTR)
 		return err_set(err, errno, "close %s", path);
 	return 0;
@@ -127,7 +127,7 @@ static bool remove_below(int dirfd, const char *name, int depth)
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		if (is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0)
 			continue;
-		/* A directory says EISDIR, or EPERM on some file systems. */
+		/* For a directory unlink fails with EISDIR, or with EPERM on some file systems. */
 		if (depth == TREE_DEPTH_MAX || !remove_below(fd, entry->d_name, depth + 1))
 			all = false;
 	}
@@ -140,7 +140,7 @@ bool tree_remove(int dirfd, const char *name)
 	return unlinkat(dirfd, name, 0) == 0 || errno == ENOENT || remove_below(dirfd, name, 1);
 }
 
-/* One step; takes fd. */
+/* Takes one step down the path and closes fd. */
 static int enter(int fd, const char *name)
 {
 	int next = strcmp(name, "..") == 0 ? -EINVAL : openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -11,12 +11,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* What the wrapped calls do from now on; all zero: what they always do. */
+/* How the wrapped calls behave from now on. If all members are zero, they behave as always. */
 static struct {
-	size_t most; /* bytes a call takes or gives at most */
+	size_t most; /* bytes that a call reads or writes at most */
 	int interrupts; /* this many calls are interrupted first */
-	int fail_after; /* this many calls succeed, the next gives fail_with */
-	int fail_with; /* an errno; -1: returns 0 */
+	int fail_after; /* this many calls succeed, the next one fails with fail_with */
+	int fail_with; /* an errno, or -1: the call returns 0 */
 } fault;
 
 ssize_t __real_read(int fd, void *data, size_t len);
@@ -26,7 +26,7 @@ ssize_t __wrap_read(int fd, void *data, size_t len);
 ssize_t __wrap_write(int fd, const void *data, size_t len);
 int __wrap_fsync(int fd);
 
-/* Whether the call is to fail, with errno set. */
+/* Returns whether the call is to fail. Then errno is set. */
 static bool faulty(void)
 {
 	if (fault.interrupts > 0) {

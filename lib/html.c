@@ -16,7 +16,9 @@ static bool is_unwanted(uint32_t c)
 	       (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0xfeff || (c & 0xfffe) == 0xfffe;
 }
 
-/* The length of "ESC [ digits and semicolons m" at p, 0 if it is none. */
+/*
+ * Returns the length of the sequence "ESC [ digits and semicolons m" at p, or 0 if there is none.
+ */
 static size_t colour_length(const char *p, size_t len)
 {
 	size_t n = 2;

@@ -17,7 +17,7 @@ static void *allocate(size_t size)
 	return memory;
 }
 
-/* Before main, so that no program can forget it. */
+/* This runs before main, so that no program can forget it. */
 __attribute__((constructor)) static void count_lost_allocations(void)
 {
 	cJSON_InitHooks(&(cJSON_Hooks){ .malloc_fn = allocate, .free_fn = free });
@@ -128,7 +128,7 @@ static bool put(cJSON *obj, const char *name, cJSON *value)
 		return false;
 	if (old ? replace(obj, old, value) : cJSON_AddItemToObject(obj, name, value))
 		return true;
-	/* Without memory for the name cJSON leaves the value to nobody. */
+	/* If cJSON has no memory for the name, it does not free the value. */
 	cJSON_Delete(value);
 	return false;
 }
@@ -170,7 +170,7 @@ void json_set_int(cJSON *obj, const char *name, int64_t value)
 
 void json_append(cJSON *array, cJSON *item)
 {
-	/* cJSON would put it into an object, too, as a member without a name. */
+	/* cJSON would also accept an object here and add a member without a name. */
 	if (!cJSON_IsArray(array) || !cJSON_AddItemToArray(array, item))
 		cJSON_Delete(item);
 }

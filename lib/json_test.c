@@ -134,7 +134,7 @@ static void a_text_is_read_to_its_length_and_not_further(void **state)
 	cJSON_Delete(json);
 	for (size_t len = 0; len < 5; len++)
 		assert_int_equal(json_parse(text, len, &json, NULL), -EPROTO);
-	/* The terminating NUL may come along. */
+	/* A caller may pass the terminating NUL along. */
 	assert_int_equal(json_parse("[1] \n", 6, &json, NULL), 0);
 	cJSON_Delete(json);
 }
@@ -197,7 +197,7 @@ static void only_arrays_take_elements(void **state)
 	assert_int_equal(cJSON_GetArraySize(array), 2);
 }
 
-/* Memory */
+/* --- Failed allocations --- */
 
 static long allocations_until_failure, live;
 

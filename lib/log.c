@@ -11,7 +11,7 @@
 #include "lib/units.h"
 
 #define LOG_LINE_MAX 2048
-#define JSON_FRAME_MAX 100 /* what a line of JSON has besides the text */
+#define JSON_FRAME_MAX 100 /* length of a JSON line without its text */
 
 static enum log_level log_level = LOG_LEVEL_INFO;
 static enum log_format log_format = LOG_FORMAT_TEXT;

@@ -41,7 +41,7 @@ static int give_back(void **state)
 	return 0;
 }
 
-/* What was logged since the last call. */
+/* Returns what was logged since the last call. */
 static const char *logged(void)
 {
 	ssize_t n = read(pipe_end, text, sizeof(text) - 1);
@@ -107,7 +107,7 @@ static void a_long_text_is_cut_and_stays_one_line(void **state)
 	}
 }
 
-/* The line that was logged last, as JSON; its text is msg. */
+/* Asserts that the last log line is JSON with this level and this text. */
 static void assert_json_line(const char *level, const char *msg)
 {
 	_cleanup_json_ cJSON *line = NULL;
@@ -143,7 +143,7 @@ static void nothing_in_a_text_ends_its_json_string_or_is_no_json(void **state)
 	assert_json_line("info", "a\",\"level\":\"error?{\\");
 	log_info("%s", "\xff\xc3\x1b[31m\x7f \xed\xa0\x80");
 	assert_json_line("info", "???[31m? ???");
-	/* A code that a terminal takes for the start of a command. */
+	/* U+009B, which a terminal takes for the start of a command */
 	log_info("%s", "a\xc2\x9b" "31m");
 	assert_json_line("info", "a??31m");
 }
@@ -161,7 +161,7 @@ static void a_long_text_is_cut_and_stays_json(void **state)
 	log_info("%s", quotes);
 	quotes[2047] = '\0';
 	assert_json_line("info", quotes);
-	log_info("%s", wide); /* the cut goes through a character, half of which is left */
+	log_info("%s", wide); /* the limit falls into the middle of a character */
 	memcpy(wide + 2046, "?", 2);
 	assert_json_line("info", wide);
 }

@@ -19,7 +19,7 @@
 static struct outlet {
 	bool guarded;
 	struct strbuf kept;
-	uint64_t unreported; /* dropped texts that no notice has reported yet */
+	uint64_t unreported; /* dropped texts that are not yet mentioned in a notice */
 } outlets[OUTLETS];
 static uint64_t dropped;
 
@@ -59,13 +59,14 @@ static size_t write_ready(int fd, const char *text, size_t len)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n <= 0)
-			return len; /* nobody will ever read it: a lost line is not worth an error */
+			/* The reader is gone for good, and a lost line is not worth an error. */
+			return len;
 		done += (size_t)n;
 	}
 	return done;
 }
 
-/* False: not all of it went out. */
+/* Returns false if a part of the kept text could not be written. */
 static bool drain(int fd, struct outlet *o)
 {
 	size_t done = write_ready(fd, strbuf_str(&o->kept), o->kept.len);
@@ -98,7 +99,10 @@ void outlet_write(int fd, const void *text, size_t len)
 		done = write_ready(fd, text, len);
 	if (done == len)
 		return;
-	/* The rest of a text that was begun has to follow, or lines would run into each other. */
+	/*
+	 * If the beginning of this text was written, its rest has to follow, or lines would run
+	 * into each other.
+	 */
 	if (done == 0 && o->kept.len + len > OUTLET_KEPT_MAX) {
 		o->unreported++;
 		dropped++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of a stderr that nobody reads: a pipe in place of it. */
+/* Tests of a stderr that nobody reads. A pipe takes its place. */
 #include "lib/outlet.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "lib/strbuf.h"
 
-#define MUCH 4000 /* lines: more than pipe and outlet hold together */
+#define MUCH 4000 /* lines: more than pipe and outlet can hold together */
 #define LINE 100 /* bytes of each */
 
 static int reading, saved;
@@ -34,7 +34,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* What cmocka says at the end. */
+/* cmocka prints its result to the real stderr, so it is put back. */
 static int teardown(void **state)
 {
 	(void)state;
@@ -58,7 +58,7 @@ static void take(struct strbuf *text)
 		strbuf_add(text, part, (size_t)n);
 }
 
-/* All that comes, as somebody reads again. */
+/* Reads all the text, as a reader that has returned does. */
 static void take_all(struct strbuf *text)
 {
 	for (size_t before = (size_t)-1; text->len != before;) {
@@ -83,7 +83,7 @@ static void what_somebody_reads_comes_at_once(void **state)
 static void what_nobody_reads_is_kept_and_in_order(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
-	int n = 1000; /* more than the pipe holds, less than both */
+	int n = 1000; /* lines: more than the pipe holds, less than pipe and outlet together */
 	(void)state;
 
 	for (int i = 0; i < n; i++)

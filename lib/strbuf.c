@@ -21,7 +21,10 @@ void strbuf_release(struct strbuf *sb)
 	*sb = STRBUF_INIT(sb->max);
 }
 
-/* Makes room for extra more bytes and the NUL; false, and sticky, when that is not to be had. */
+/*
+ * Makes room for `extra` more bytes and the NUL. Returns false, also from every later call, if
+ * there is no memory or the ceiling is reached.
+ */
 static bool strbuf_reserve(struct strbuf *sb, size_t extra)
 {
 	size_t cap = sb->cap ? sb->cap : STRBUF_FIRST_CAPACITY;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static int reallocs_until_failure = -1; /* -1: all succeed */
+static int reallocs_until_failure = -1; /* -1: all calls succeed */
 
 void *__real_realloc(void *p, size_t size);
 void *__wrap_realloc(void *p, size_t size);

@@ -15,8 +15,8 @@ struct strmap_node {
 };
 
 /*
- * FNV-1a from a start that differs per process: tenants choose the names of
- * Kubernetes objects, and must not be able to aim at one bucket.
+ * FNV-1a with a start value that differs in each process: tenants choose the names of Kubernetes
+ * objects, and must not be able to put all of them into one bucket.
  */
 static uint64_t hash_of(const char *key)
 {

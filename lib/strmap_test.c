@@ -78,7 +78,7 @@ static void a_map_gives_its_own_copy_of_a_key(void **state)
 	key[0] = 'x';
 	assert_string_equal(own, "ns/name");
 	assert_null(strmap_key(&m, key));
-	/* It stays where it is while the map grows. */
+	/* The value keeps its address while the map grows. */
 	for (int i = 0; i < 1000; i++) {
 		char other[32];
 

@@ -10,7 +10,10 @@
 #define ID_LEN 64
 #define UID_LEN 36
 
-/* "Nov 22 15:00:01 node kubelet[812]: ...", "2026-11-22T15:00:01.123456+00:00 node kernel: ..." */
+/*
+ * Accepts lines such as "Nov 22 15:00:01 node kubelet[812]: ..." and
+ * "2026-11-22T15:00:01.123456+00:00 node kernel: ...".
+ */
 bool syslog_line_is_of_node(const char *line, size_t len)
 {
 	static const char *const programs[] = { "kernel", "kubelet", "containerd", "crio", "dockerd", "systemd", "k3s", "rke2" };
@@ -29,7 +32,7 @@ bool syslog_line_is_of_node(const char *line, size_t len)
 	return false;
 }
 
-/* A name stands alone: pod "ray-1" is none of "ray-12" or "my-ray-1". */
+/* Finds the name as a whole word: "ray-1" is not found in "ray-12" or "my-ray-1". */
 static bool has_name(const char *line, size_t len, const char *name)
 {
 	const char *p = line, *end = line + len;
@@ -57,7 +60,7 @@ static bool has_uid(const char *line, size_t len, const char *uid)
 	return memmem(line, len, uid, strlen(uid)) || memmem(line, len, slice, strlen(slice));
 }
 
-/* The 64 hexadecimal digits in the cgroup's path. */
+/* Returns the container ID, 64 hexadecimal digits, in the path of the cgroup. */
 static const char *id_of(const char *cgroup)
 {
 	for (const char *p = cgroup; *p; p += strspn(p, "0123456789abcdef") ? strspn(p, "0123456789abcdef") : 1)

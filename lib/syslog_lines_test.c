@@ -27,7 +27,7 @@ static const struct {
 	{ NEW "containerd[700]: time=\"x\" level=info msg=\"StopContainer for \\\"" ID "\\\"\"", true },
 	{ OLD "kernel: [  12.3] oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/kubepods.slice/kubepods-pod94eb36cd_29e1_478b_b365_4cb5dfc7d6fb.slice", true },
 	{ NEW "systemd[1]: cri-containerd-" ID ".scope: Deactivated successfully.", true },
-	/* Others' */
+	/* Lines that concern other pods */
 	{ OLD "kubelet[812]: \"Killing container\" pod=\"ml/ray-head-12\"", false },
 	{ OLD "kubelet[812]: \"Killing container\" pod=\"ml/my-ray-head-1\"", false },
 	{ OLD "kubelet[812]: \"Killing container\" pod=\"ml/ray-head-1-x\"", false },
@@ -48,7 +48,8 @@ static void only_the_kernel_kubelet_and_runtime_speak_of_a_pod(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		size_t len = strlen(rows[i].line);
-		char *copy = malloc(MAX(len, (size_t)1)); /* of exactly this size: ASan sees a step beyond */
+		/* Of exactly this size, so that ASan sees a read beyond its end */
+		char *copy = malloc(MAX(len, (size_t)1));
 
 		memcpy(copy, rows[i].line, len);
 		if (syslog_line_is_of(copy, len, &subject) != rows[i].ours)

@@ -10,7 +10,7 @@
 #include "lib/macros.h"
 #include "lib/zeros.h"
 
-/* POSIX.1-1988, "ustar". Numbers are octal texts. */
+/* A header in the format of POSIX.1-1988, "ustar". Numbers are written as octal text. */
 struct header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100];
 	char magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155], rest[12];
@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct header) == TAR_BLOCK, "a header is a block");
 #define PREFIX_MAX sizeof((struct header){ 0 }.prefix)
 #define PART_MAX sizeof((struct header){ 0 }.name)
 
-/* The checksum counts its own bytes as spaces. */
+/* Returns the checksum of the header. Its own bytes count as spaces. */
 static unsigned int sum_of(const struct header *h)
 {
 	struct header copy = *h;
@@ -35,7 +35,10 @@ static unsigned int sum_of(const struct header *h)
 	return sum;
 }
 
-/* Where name is cut into prefix and name; 0: it need not be; -1: it cannot. */
+/*
+ * Returns where a long name is cut into prefix and name; 0 if it fits as it is; -1 if no cut makes
+ * it fit.
+ */
 static int cut_of(const char *name)
 {
 	size_t len = strlen(name);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of tar headers. What GNU tar and Python make of them is tested with the programs that write archives. */
+/*
+ * Tests of tar headers. Whether GNU tar and Python can read them is tested with the programs that
+ * write archives.
+ */
 #include "lib/tar.h"
 
 #include <errno.h>
@@ -79,10 +82,10 @@ static void what_is_no_header_of_a_regular_file_is_not_accepted(void **state)
 	memset(block, 'x', sizeof(block));
 	assert_int_equal(tar_header_parse(block, name, &size, NULL), -EBADMSG);
 	assert_int_equal(tar_header_make("x", 1, block, NULL), 0);
-	block[0] = 'y'; /* the checksum is another one now */
+	block[0] = 'y'; /* so that the checksum is wrong */
 	assert_int_equal(tar_header_parse(block, name, &size, NULL), -EBADMSG);
 	assert_int_equal(tar_header_make("x", 1, block, NULL), 0);
-	block[156] += 2; /* a symbolic link, and the checksum with it */
+	block[156] += 2; /* makes it a symbolic link, and adapts the checksum */
 	block[153] += 2;
 	assert_int_equal(tar_header_parse(block, name, &size, NULL), -EBADMSG);
 }

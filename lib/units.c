@@ -59,7 +59,10 @@ static bool read_suffix(const char *suffix, int *ret_tens, int *ret_twos)
 	return true;
 }
 
-/* A decimal number as digits * 10^tens; rest: there was more than that, too small to be kept. */
+/*
+ * A decimal number: digits * 10^tens. If rest is true, further digits were dropped because they are
+ * too small to keep.
+ */
 struct decimal {
 	unsigned __int128 digits;
 	int tens;
@@ -68,7 +71,10 @@ struct decimal {
 
 #define DECIMAL_ENOUGH ((unsigned __int128)1000000000 * 10000000000) /* further digits of a fraction only round up */
 
-/* Returns the end of the number, NULL when there is none; *ret_fits: false when it is too large. */
+/*
+ * Returns the end of the number, or NULL if there is no number. *ret_fits is false if the number is
+ * too large.
+ */
 static const char *read_decimal(const char *text, struct decimal *ret, bool *ret_fits)
 {
 	struct decimal d = { 0 };
@@ -95,7 +101,10 @@ static const char *read_decimal(const char *text, struct decimal *ret, bool *ret
 	return any ? text : NULL;
 }
 
-/* digits * 10^tens * 2^twos, rounded up. Exact: 0.253 is 253 thousandths, not 254 as floating point has it. */
+/*
+ * Computes digits * 10^tens * 2^twos, rounded up, without floating point: 0.253 is 253 thousandths,
+ * where floating point would give 254.
+ */
 static bool scale_up(struct decimal d, int twos, int64_t *ret_value)
 {
 	if (!d.digits && !d.rest) {
@@ -186,7 +195,7 @@ const char *time_format(int64_t unix_ns, char buf[static TIME_TEXT_MAX])
 	struct tm tm;
 	size_t len;
 
-	if (part < 0) { /* before 1970: the fraction counts forward all the same */
+	if (part < 0) { /* before 1970 the fraction still counts forward */
 		part += NS_PER_SEC;
 		s--;
 	}
@@ -210,7 +219,7 @@ int time_parse(const char *text, int64_t *ret_unix_ns, struct err *err)
 			fraction += (*p - '0') * weight;
 	if (!p || strcmp(p, "Z") != 0)
 		return err_set(err, EINVAL, "\"%.40s\" is not a time such as 2026-11-21T01:29:06Z", text);
-	/* Nanoseconds reach from 1677 to 2262. */
+	/* Nanoseconds in an int64_t reach from the year 1677 to 2262. */
 	if (__builtin_mul_overflow((int64_t)timegm(&tm), NS_PER_SEC, &ns) || __builtin_add_overflow(ns, fraction, &ns))
 		return err_set(err, ERANGE, "time \"%.40s\"", text);
 	*ret_unix_ns = ns;
@@ -239,7 +248,7 @@ int64_t now_realtime_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* macOS has no CLOCK_BOOTTIME: there CLOCK_MONOTONIC continues while the machine sleeps. */
+/* macOS has no CLOCK_BOOTTIME. Its CLOCK_MONOTONIC goes on while the machine sleeps. */
 #ifndef CLOCK_BOOTTIME
 #define CLOCK_BOOTTIME CLOCK_MONOTONIC
 #endif

@@ -197,7 +197,7 @@ static void times_are_printed_in_utc_and_read_back(void **state)
 		assert_int_equal(time_parse(rows[i].text, &ns, NULL), 0);
 		assert_int_equal(ns, rows[i].ns);
 	}
-	/* The ends of the range have a text too. */
+	/* The ends of the range can be formatted, too. */
 	time_format(INT64_MIN, buf);
 	time_format(INT64_MAX, buf);
 }
@@ -258,10 +258,10 @@ static void both_clocks_go_forward(void **state)
 
 	(void)state;
 	assert_true(boot > 0 && now_boottime_ns() >= boot);
-	assert_true(real > INT64_C(1577836800) * NS_PER_SEC); /* 2020 */
+	assert_true(real > INT64_C(1577836800) * NS_PER_SEC); /* later than 2020 */
 }
 
-/* touch -d @9223372036854775807 FILE, which tmpfs takes. */
+/* tmpfs accepts such a time: touch -d @9223372036854775807 FILE. */
 static void the_time_of_a_file_is_bounded(void **state)
 {
 	const int64_t now = now_realtime_ns();

@@ -38,7 +38,7 @@ size_t utf8_cut(const char *text, size_t max)
 	return max;
 }
 
-/* As YAML 1.2 has it (c-printable), without line breaks and the byte order mark. */
+/* Implements c-printable of YAML 1.2, without line breaks and the byte order mark. */
 static bool is_printable(uint32_t code)
 {
 	return (code >= 0x20 && code < 0x7f) ||
@@ -67,8 +67,8 @@ void utf8_escape_json(const char *json, struct strbuf *out)
 
 	for (; *json; json += len) {
 		len = utf8_character(json, strnlen(json, CHARACTER_MAX), &code);
-		if (len > 0 &&
-		    (is_printable(code) || code < 0x20)) /* the latter stand between values */
+		/* Below 0x20 are the line breaks and tabs between values. */
+		if (len > 0 && (is_printable(code) || code < 0x20))
 			strbuf_add(out, json, len);
 		else
 			strbuf_addf(out, "\\u%04x", len > 0 ? (unsigned)code : 0xfffdU);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of text that others take: what is cut, overlong, a surrogate, a control character or beyond
+ * Tests of text that may be truncated, overlong, a surrogate, a control character or beyond
  * Unicode.
  */
 #include "lib/utf8.h"

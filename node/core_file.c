@@ -17,11 +17,13 @@
 #include "node/core_account.h"
 #include "node/process_status.h"
 
-#define CORE_MIN 4096 /* bytes: below this limit the kernel writes none (min_coredump of ELF) */
+/* Bytes: with a lower limit the kernel writes no core (min_coredump of ELF) */
+#define CORE_MIN 4096
 #define PAGE 4096
-#define BLOCK (64 * 1024) /* bytes that are read at once; a multiple of PAGE */
+#define BLOCK (64 * 1024) /* bytes of one read; a multiple of PAGE */
 #define PIPE_SIZE (1024 * 1024) /* bytes */
-#define PROGRESS (4 * 1024 * 1024) /* bytes of the stream, holes too; a multiple of BLOCK */
+/* Bytes of the stream between two reports of progress, holes included; a multiple of BLOCK. */
+#define PROGRESS (4 * 1024 * 1024)
 
 int core_process_check(int pidfd, struct err *err)
 {
@@ -40,7 +42,7 @@ static int open_of(pid_t pid, const char *name, struct err *err)
 	return fd < 0 ? err_set(err, errno, "%s", path) : fd;
 }
 
-/* As _linux_capability_version 3 has it: linux/capability.h is not there for every libc. */
+/* The structures of _linux_capability_version 3. Not every libc has linux/capability.h. */
 static int keep_capabilities(uint64_t effective)
 {
 	struct {
@@ -81,7 +83,10 @@ static int become(const struct process_status *s, uint64_t capabilities, struct 
 	return 0;
 }
 
-/* Into its root and working directory, with its rights. The directories' descriptors do not depend on the process any more. */
+/*
+ * Enters the root and the working directory of the process, with its rights. The descriptors of the
+ * directories stay valid after the process has ended.
+ */
 static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 {
 	_cleanup_close_ int root = open_of(pid, "root", err), cwd = root < 0 ? -1 : open_of(pid, "cwd", err);
@@ -111,7 +116,7 @@ static int check_file(int fd, struct err *err)
 	return 0;
 }
 
-/* The next bytes of the stream: BLOCK, and less only at its end. 0: its end. */
+/* Reads the next BLOCK bytes of the stream, fewer only at its end. Returns 0 at the end. */
 static ssize_t read_block(int stream, char block[static BLOCK])
 {
 	size_t len = 0;
@@ -133,10 +138,13 @@ static ssize_t read_block(int stream, char block[static BLOCK])
 struct copy {
 	int file;
 	uint64_t left; /* bytes that may still be written */
-	off_t size; /* with the holes */
+	off_t size; /* of the file, holes included */
 };
 
-/* How many of the first bytes go to the file at once: pages that are all zeros, or pages of which none is and that may be written. */
+/*
+ * Returns how many of the first bytes can be handled in one step: pages that are all zeros (a
+ * hole), or pages with data that the limit still allows.
+ */
 static size_t find_run(const struct copy *c, const char *data, size_t len, bool *ret_hole)
 {
 	bool hole = false;
@@ -156,7 +164,7 @@ static size_t find_run(const struct copy *c, const char *data, size_t len, bool 
 	return run;
 }
 
-/* 1: the limit is reached. */
+/* Returns 1 if the limit is reached. */
 static int copy_block(struct copy *c, const char *block, size_t len, struct err *err)
 {
 	bool hole;

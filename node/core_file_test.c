@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of cores, and how many go to sidecars at a time. The rules of files are tested on a real kernel: e2e/kernel/node_cores_test.sh. */
+/*
+ * Tests of copying cores, and of how many are sent to sidecars at a time. The rules for files are
+ * tested on a real kernel: e2e/kernel/node_cores_test.sh.
+ */
 #include "node/core_file.h"
 
 #include <errno.h>
@@ -23,7 +26,7 @@
 
 #define PAGE 4096
 
-/* Two pages of data around one of zeros, and a part of a page. */
+/* Makes a stream: two pages of data around a page of zeros, and a part of a page. */
 static int new_stream(size_t len)
 {
 	static char data[3 * PAGE + 100];
@@ -72,7 +75,7 @@ static void the_core_limit_bounds_what_is_written(void **state)
 
 static void a_long_stream_keeps_its_bytes_and_its_holes(void **state)
 {
-	enum { PAGES = 64 }; /* more than are read at once */
+	enum { PAGES = 64 }; /* more than one read takes */
 	static char original[PAGES * PAGE + 100], copy[sizeof(original)];
 	_cleanup_close_ int stream = memfd_create("stream", 0), file = memfd_create("file", 0);
 	struct stat st;
@@ -127,7 +130,7 @@ static void a_set_user_id_programs_core_needs_an_absolute_path(void **state)
 
 static void a_pid_that_another_process_took_is_noticed(void **state)
 {
-	/* Our own PID stands for one that was taken over. */
+	/* Our own PID stands for one that was reused by another process. */
 	const struct core_arguments arguments = { .pid = getpid(), .limit = UINT64_MAX, .dumpable = 1 };
 	pid_t child = fork();
 	int pidfd;

@@ -28,9 +28,12 @@
 #include "node/process_status.h"
 #include "node/sidecar_link.h"
 
-#define ANSWER_WITHIN_MS 10000 /* of a sidecar on a busy node; the process that crashed cannot end meanwhile */
-#define ANSWERS_MAX 16 /* verbs of a newer sidecar are passed over; all answers come within the same time */
-#define READ_WITHIN_MS (120 * 1000) /* then the rest of the core is given up, and the process ends */
+/* A sidecar on a busy node may be slow; the process that crashed cannot end while we wait. */
+#define ANSWER_WITHIN_MS 10000
+/* Unknown verbs of a newer sidecar are skipped; the time limit covers all answers. */
+#define ANSWERS_MAX 16
+/* After that the rest of the core is given up, and the process ends. */
+#define READ_WITHIN_MS (120 * 1000)
 
 bool core_handler_is_asked(int argc, char **argv)
 {
@@ -60,7 +63,7 @@ static void find_pods(const char *directory, char *ret_pods, size_t size)
 		snprintf(ret_pods, size, "%.*s/pods", (int)strcspn(strbuf_str(&text), "\n"), strbuf_str(&text));
 }
 
-/* Whether the sidecar wants it. */
+/* Offers the core to the sidecar. Returns whether the sidecar wants it. */
 static int offer(int link, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod, struct err *err)
 {
 	char text[NODE_MESSAGE_MAX + 1];
@@ -88,8 +91,9 @@ static int offer(int link, const struct core_arguments *a, int pidfd, const stru
 }
 
 /*
- * The sidecar reads at its own pace, and as long as it does the process cannot end, and one of the kernel's places for dumping
- * processes (core_pipe_limit) is taken. SIGKILL ends a dump.
+ * Ends the dump with SIGKILL when the time is over. The sidecar reads at its own pace. While it
+ * reads, the process cannot end and occupies one of the few dumps that the kernel allows at a time
+ * (core_pipe_limit).
  */
 static void bound_reading(int pidfd)
 {
@@ -103,7 +107,7 @@ static void bound_reading(int pidfd)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-/* 0: the sidecar has it. */
+/* Returns 0 if the sidecar has the core. */
 static int give_to_sidecar(const char *directory, const struct core_arguments *a, int pidfd, struct err *err)
 {
 	_cleanup_close_ int slot = -1, link = -1;
@@ -130,7 +134,7 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 		rc = sidecar_link_send(link, "core", STDIN_FILENO, err);
 	if (rc < 0)
 		return rc;
-	/* The kernel waits until the last reader has closed it. */
+	/* The kernel waits until the last reader has closed the pipe. */
 	close(STDIN_FILENO);
 	bound_reading(pidfd);
 	return 0;
@@ -163,8 +167,8 @@ static int pass_to_file(const struct core_arguments *a, int pidfd, struct err *e
 }
 
 /*
- * As the kernel would have run it: the same arguments, the same standard input, no environment. One of the arguments is mostly the
- * PID, by which the program finds the process.
+ * Runs the program as the kernel would have done: with the same arguments and standard input, and
+ * no environment. One of the arguments is mostly the PID, by which the program finds the process.
  */
 static int pass_to_program(char *const *words, int pidfd, struct err *err)
 {

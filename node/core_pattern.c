@@ -12,7 +12,10 @@
 #define ARGUMENTS " %P %s %c %d"
 #define N_ARGUMENTS 4
 
-/* Another version's program may have another number, and other arguments: their end is known by the last of them, "%d". */
+/*
+ * A pattern of another version of ours may have another number and other arguments. They end with
+ * the last one, "%d".
+ */
 const char *core_pattern_before(const char *pattern)
 {
 	static const char name[] = "/afterglow-core";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The value of kernel.core_pattern while cores are ours. */
+/* Tests of the value of kernel.core_pattern while the agent takes the cores. */
 #include "node/core_pattern.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define OURS "|/var/lib/afterglow/afterglow-core1 %P %s %c %d"
 
-/* As the nodes that people have set it. */
+/* Patterns that are found on real nodes. */
 static const char *const befores[] = {
 	"core", "", "core.%p", "/core.%e.%p.%t", "/var/crash/%h/core.%e", "|/bin/false",
 	"|/lib/systemd/systemd-coredump %P %u %g %s %t 9223372036854775808 %h",

@@ -10,7 +10,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-/* FNV-1a. Two pods may share slots: then one of them may find them taken, and its core goes where it went without us. */
+/*
+ * FNV-1a. If two pods share slots, one of them may find all of them taken. Then its core goes where
+ * it would go without the agent.
+ */
 static uint32_t hash(const char *text)
 {
 	uint32_t h = 2166136261u;

@@ -21,15 +21,16 @@
 #include "node/core_pattern.h"
 
 #define PROGRAM_MAX (16 * 1024 * 1024)
-#define LOOK_NS (10 * NS_PER_SEC) /* whether the pattern is still ours */
-#define RETAKES_MAX 5 /* after so many changes by others it is left to them */
+#define LOOK_NS (10 * NS_PER_SEC) /* how often to check whether the pattern is still ours */
+#define RETAKES_MAX 5 /* after so many changes by others the pattern is left to them */
 #define PROBE_WITHIN_MS 5000
 
 static struct {
 	const struct node_options *options;
 	struct source look;
 	unsigned int retakes;
-	bool refuses; /* the pattern was refused, and stays as it is until it is another one */
+	/* The pattern could not be taken over; it is left alone until somebody changes it. */
+	bool refuses;
 	char refused[CORE_PATTERN_MAX + 1];
 } cores;
 
@@ -73,9 +74,12 @@ static int write_pattern(const struct node_options *o, const char *pattern, stru
 	return strcmp(after, pattern) == 0 ? 0 : err_set(err, EIO, "%s is \"%s\" after \"%s\" was written", path, after, pattern);
 }
 
-/* The handler on the node */
+/* --- The handler on the node --- */
 
-/* Written beside it and renamed: the kernel may run the one from before at any time. */
+/*
+ * Writes the program under another name and renames it, because the kernel may run the old one at
+ * any time.
+ */
 static int put_program(int directory, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf program = STRBUF_INIT(PROGRAM_MAX);
@@ -90,7 +94,10 @@ static int put_program(int directory, struct err *err)
 	return renameat(directory, CORE_PROGRAM ".new", directory, CORE_PROGRAM) < 0 ? err_set(err, errno, CORE_PROGRAM) : 0;
 }
 
-/* A core program that the kernel cannot run is a node without cores. */
+/*
+ * Checks that the kernel can run the program from there. If it cannot, the node gets no cores at
+ * all.
+ */
 static int check_directory(int directory, const char *path, struct err *err)
 {
 	struct statvfs fs;
@@ -140,7 +147,7 @@ static int install(const struct node_options *o, struct err *err)
 	return put_program(directory, err);
 }
 
-/* The probe */
+/* --- The probe --- */
 
 /* Ends by SIGABRT when the parent has closed its end of the pipe. */
 static void crash_on_request(int pipe_fd)
@@ -165,7 +172,10 @@ static bool wait_until_gone(const char *path)
 	return false;
 }
 
-/* Whether the kernel runs the handler: what it may run depends on mounts and security modules that we do not see. */
+/*
+ * Returns whether the kernel runs the handler. That depends on mounts and security modules that we
+ * cannot see.
+ */
 static int probe(const struct node_options *o, struct err *err)
 {
 	char path[PATH_MAX];
@@ -195,7 +205,7 @@ static int probe(const struct node_options *o, struct err *err)
 				 "forbid it, or we are not in the node's PID namespace", o->directory);
 }
 
-/* The pattern */
+/* --- The pattern --- */
 
 static int give_back(const struct node_options *o, struct err *err)
 {
@@ -218,7 +228,7 @@ static int take_over(const struct node_options *o, struct err *err)
 	cores.refuses = false;
 	if (rc < 0)
 		return rc;
-	/* The pattern may be that of an agent that was killed, or that we replace. */
+	/* The pattern may already be that of an agent that was killed or that we replace. */
 	before = core_pattern_before(now);
 	rc = core_pattern_make(o->directory, before ? before : now, ours, err);
 	cores.refuses = rc < 0;
@@ -238,7 +248,10 @@ static int take_over(const struct node_options *o, struct err *err)
 	return 0;
 }
 
-/* Takes the pattern over. A pattern that cannot be taken over is no failure, because the node's operator may still change it. */
+/*
+ * Takes the pattern over. If it cannot be taken over, that is no failure: the node's administrator
+ * may still change it.
+ */
 static int take_over_or_refuse(const struct node_options *o, struct err *err)
 {
 	int rc = take_over(o, err);
@@ -255,7 +268,10 @@ static bool is_settled(const char *pattern)
 	return core_pattern_before(pattern) || (cores.refuses && strcmp(pattern, cores.refused) == 0);
 }
 
-/* Who changes the pattern while we run changes what is passed on to; who does so again and again wants it without us. */
+/*
+ * If somebody changes the pattern while we run, we take the new one over, and cores that we pass on
+ * go to it. If somebody does so again and again, we leave the pattern to them.
+ */
 static void on_look(struct source *s, int64_t now_ns)
 {
 	char pattern[CORE_PATTERN_MAX + 1];

@@ -24,7 +24,7 @@ static bool exists(const char *root, const char *path)
 	return access(full, F_OK) == 0;
 }
 
-/* The first line, "" when there is none. */
+/* Reads the first line of a file, "" if there is none. */
 static void read_line(const char *directory, const char *path, char *line, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FILE_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the facts of a node, on made trees. */
+/* Tests of the facts of a node, on directory trees that the test makes. */
 #include "node/facts.h"
 
 #include <fcntl.h>

@@ -13,16 +13,19 @@
 
 #define OBJECTS_AT_ONCE_MAX 20000
 #define MACHINES_MAX \
-	64 /* directories looked at: a node's image may have brought those of other machines */
+	64 /* limit of directories: the image of a node may contain journals of other machines */
 
-/* Notes why a file could not be opened. A missing file is no fault. */
+/* Notes why a file could not be opened. A missing file is no error. */
 static void note_fault(struct journal *j, const char *path)
 {
 	if (errno != ENOENT)
 		err_set(&j->fault, errno, "%s", path);
 }
 
-/* later: only if its last entry is later than that of the file before. */
+/*
+ * Opens a file. If `later` is true, it is taken only if its last entry is later than that of the
+ * file found before.
+ */
 static void open_one(struct journal *j, const char *path, bool from_end, bool later)
 {
 	struct journal_file file;
@@ -46,7 +49,9 @@ static void open_one(struct journal *j, const char *path, bool from_end, bool la
 		snprintf(j->path, sizeof(j->path), "%s", path);
 }
 
-/* journald has a directory for each machine ID. That of this machine has the latest entry. */
+/*
+ * journald has a directory for each machine ID. The directory of this machine has the latest entry.
+ */
 static void open_latest_in(struct journal *j, const char *directory, bool from_end)
 {
 	char path[sizeof(j->path)];
@@ -56,7 +61,9 @@ static void open_latest_in(struct journal *j, const char *directory, bool from_e
 	if (!dir)
 		note_fault(j, directory);
 	for (int n = 0; dir && n < MACHINES_MAX && (e = readdir(dir)); n++)
-		/* With a dot: the journal of a namespace, or no directory of journald's. */
+		/*
+		 * A name with a dot is the journal of a namespace, or not a directory of journald.
+		 */
 		if (!strchr(e->d_name, '.') && snprintf(path, sizeof(path), "%s/%s/system.journal",
 						    directory, e->d_name) < (int)sizeof(path))
 			open_one(j, path, from_end, true);
@@ -116,7 +123,10 @@ static void read_on(struct journal *j, void (*fn)(const char *line, size_t len))
 	journal_file_skip(&j->file);
 }
 
-/* journald renames the file and begins another; when /var becomes writable it moves there. */
+/*
+ * Returns whether journald has replaced the file. It renames the file and begins another; when /var
+ * becomes writable it continues there.
+ */
 static bool is_replaced(const struct journal *j)
 {
 	struct stat now;
@@ -126,7 +136,10 @@ static bool is_replaced(const struct journal *j)
 
 void journal_read(struct journal *j, void (*fn)(const char *line, size_t len))
 {
-	/* Asked before what is left is read: journald renames the file after its last entry. */
+	/*
+	 * We ask this before we read the rest, because journald renames the file after it wrote its
+	 * last entry.
+	 */
 	bool replaced = j->file.fd < 0 || is_replaced(j);
 	int64_t read_us;
 
@@ -140,7 +153,10 @@ void journal_read(struct journal *j, void (*fn)(const char *line, size_t len))
 	open_one(j, j->path, false, false);
 	if (j->file.fd < 0) {
 		open_latest(j, false);
-		/* journald has copied there what it wrote elsewhere, behind what it wrote before. */
+		/*
+		 * journald copied to the new file what it had written to the old one. Entries up to
+		 * this time are skipped.
+		 */
 		j->file.after_us = read_us;
 	}
 	if (j->file.fd >= 0)

@@ -12,13 +12,13 @@
 #include "lib/units.h"
 
 #define SIGNATURE "LPKSHHRH"
-#define COMPRESSIONS (1U | 2U | 8U) /* incompatible flags: XZ, LZ4, ZSTD */
+#define COMPRESSIONS (1U | 2U | 8U) /* these incompatible flags are accepted: XZ, LZ4, ZSTD */
 #define KEYED_HASH 4U
 #define COMPACT 16U
 
 #define OBJECT_DATA 1
 #define OBJECT_ENTRY 3
-#define OBJECT_TYPES 8 /* all are less */
+#define OBJECT_TYPES 8 /* all types are below this */
 #define OBJECT_COMPRESSED 7U /* flags of an object */
 #define ENTRY_ITEMS_MAX 256 /* journald writes some thirty */
 
@@ -34,7 +34,7 @@ struct header {
 
 struct object {
 	uint8_t type, flags, reserved[6];
-	uint64_t size; /* with this header; the next object is at the next multiple of 8 */
+	uint64_t size; /* including this header; the next object is at the next multiple of 8 */
 };
 
 struct entry {
@@ -45,16 +45,20 @@ struct entry {
 #define DATA_PAYLOAD 64
 #define DATA_PAYLOAD_COMPACT 72
 
-/* The fields of an entry that become a line. */
+/* The fields of an entry that we print. */
 struct fields {
 	int64_t realtime_us;
 	char hostname[64], identifier[64], pid[24], message[JOURNAL_LINE_MAX];
 	size_t message_len;
 	bool is_of_kernel, is_of_root;
-	bool has_compressed; /* a field of which not even the name can be read: mostly the message */
+	/*
+	 * A compressed field was skipped; its name cannot be read either, and mostly it is the
+	 * message.
+	 */
+	bool has_compressed;
 };
 
-/* False: the file is shorter. */
+/* Returns false if the file is shorter. */
 static bool read_at(const struct journal_file *f, uint64_t at, void *buf, size_t len)
 {
 	return at <= INT64_MAX && pread(f->fd, buf, len, (off_t)at) == (ssize_t)len;
@@ -65,7 +69,7 @@ static uint64_t after(uint64_t at, uint64_t size)
 	return (at + size + 7) & ~(uint64_t)7;
 }
 
-/* False: nothing is there yet, or what is there is no object. */
+/* Returns false if no object is there yet, or if the bytes there are no object. */
 static bool read_object(const struct journal_file *f, uint64_t at, struct object *ret_object)
 {
 	if (at % 8 || !read_at(f, at, ret_object, sizeof(*ret_object)))
@@ -126,7 +130,7 @@ int journal_file_open(struct journal_file *ret_file, int fd, bool from_end, stru
 	return 0;
 }
 
-/* The value, if the field has this name. */
+/* Returns the value if the field has this name. */
 static const char *value_of(const char *payload, size_t len, const char *name, size_t *ret_len)
 {
 	size_t n = strlen(name);
@@ -137,7 +141,7 @@ static const char *value_of(const char *payload, size_t len, const char *name, s
 	return payload + n + 1;
 }
 
-/* A value that does not fit is none of those that are looked for. */
+/* Copies a value. One that does not fit is dropped, because none that we look for is so long. */
 static void take_short(char *out, size_t size, const char *value, size_t len)
 {
 	if (len >= size)
@@ -166,7 +170,7 @@ static void take_field(struct fields *out, const char *payload, size_t len)
 		out->is_of_kernel = n == strlen("kernel") && memcmp(value, "kernel", n) == 0;
 }
 
-/* False: there is no such object, because it is still being written or the file is damaged. */
+/* Returns false if the object is still being written, or if the file is damaged. */
 static bool take_item(const struct journal_file *f, uint64_t at, struct fields *out)
 {
 	const size_t payload = f->compact ? DATA_PAYLOAD_COMPACT : DATA_PAYLOAD;
@@ -200,7 +204,7 @@ static bool take_entry(const struct journal_file *f, uint64_t at, uint64_t size,
 			     0 :
 			     MIN((size - sizeof(e)) / item_size, (uint64_t)ENTRY_ITEMS_MAX);
 
-	/* journald writes the time after the items. */
+	/* journald writes the time last, after the items. */
 	if (!n || !read_at(f, at, &e, sizeof(e)) || !e.realtime_us)
 		return false;
 	for (uint64_t i = 0; i < n; i++)
@@ -212,14 +216,17 @@ static bool take_entry(const struct journal_file *f, uint64_t at, uint64_t size,
 	return true;
 }
 
-/* The kernel's name is the kernel's, and other names are root's: what a program sends to journald names itself. */
+/*
+ * Only entries of the kernel and of root's programs are wanted, because a program that sends to
+ * journald chooses its own name.
+ */
 static bool is_wanted(const struct fields *of)
 {
 	return *of->identifier &&
 	       (of->is_of_kernel || (of->is_of_root && strcmp(of->identifier, "kernel") != 0));
 }
 
-/* As a syslog daemon writes it. */
+/* Writes the line as a syslog daemon does. */
 static size_t write_line(const struct fields *of, char *line)
 {
 	const char *pid = of->is_of_kernel ? "" : of->pid;
@@ -244,7 +251,10 @@ enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *
 	if (!f->tail || at > f->tail)
 		return JOURNAL_END;
 	if (!read_object(f, at, &o)) {
-		/* Damaged: what comes after the last object that the header names may be whole again. */
+		/*
+		 * The file is damaged here. What follows the last object that the header names may
+		 * be valid again.
+		 */
 		if (at < f->tail)
 			journal_file_skip(f);
 		return JOURNAL_END;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of following a file of systemd's journal, on files made here object by object. What journald itself writes is read in e2e/kernel. */
+/*
+ * Tests of following a file of systemd's journal, on files that the test makes object by object.
+ * Reading what journald itself writes is tested in e2e/kernel.
+ */
 #include "node/journal_file.h"
 
 #include <errno.h>
@@ -21,7 +24,7 @@ static struct journal_writer new_file(bool compact)
 	return journal_begin(fd, compact);
 }
 
-/* To the end, or for as many objects as a damaged file may lead to. */
+/* Reads to the end, or as many objects as a damaged file may lead to. */
 static void read_all(struct journal_file *f)
 {
 	size_t len;
@@ -122,7 +125,7 @@ static void an_entry_that_is_being_written_is_read_when_it_is_whole(void **state
 	entry = journal_entry_of(&w, items, 3, 0);
 	read_all(&f);
 	assert_int_equal(n_lines, 0);
-	/* The time is there, but an item is not. */
+	/* The entry has its time, but not its second item. */
 	journal_put64(&w, entry + 24, 1795390000000000);
 	read_all(&f);
 	assert_int_equal(n_lines, 0);
@@ -147,7 +150,7 @@ static void a_message_that_is_compressed_is_left_out_and_a_long_one_is_cut(void 
 	(void)state;
 	items[2] = journal_data(&w, 4, "\x28\xb5\x2f\xfd compressed");
 	journal_entry_of(&w, items, 3, 1795390000000000);
-	/* Of a program of another user nobody needs to know it. */
+	/* Such an entry, of another user's program, concerns nobody. */
 	journal_entry_of(&w, items + 1, 2, 1795390000000000);
 	f = open_at_its_beginning(&w);
 	for (enum journal_step step = JOURNAL_OTHER; step != JOURNAL_END; compressed += step == JOURNAL_COMPRESSED)
@@ -177,16 +180,16 @@ static void a_damaged_file_ends_the_reading_or_is_passed_over(void **state)
 		f = open_at_its_beginning(&w);
 		switch (damage) {
 		case 0:
-			journal_put64(&w, first + 8, 0); /* its size */
+			journal_put64(&w, first + 8, 0); /* the object's size */
 			break;
 		case 1:
 			journal_put64(&w, first + 8, UINT64_MAX - 7);
 			break;
 		case 2:
-			journal_put64(&w, first + 64, UINT64_MAX); /* an item's place */
+			journal_put64(&w, first + 64, UINT64_MAX); /* the place of an item */
 			break;
 		case 3:
-			journal_put64(&w, first, 0xff); /* its type */
+			journal_put64(&w, first, 0xff); /* the object's type */
 			break;
 		default:
 			assert_return_code(ftruncate(w.fd, (off_t)first + 20), errno);

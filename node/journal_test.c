@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of following a node's journal: which file, and across its rotations. */
+/*
+ * Tests of following a node's journal: which file is read, and what happens when journald rotates
+ * it.
+ */
 #include "node/journal.h"
 
 #include <errno.h>
@@ -22,7 +25,7 @@ static void take(const char *line, size_t len)
 	strbuf_addc(&seen, '\n');
 }
 
-/* Below the root. */
+/* Runs a shell command in the test's root. */
 static void run(const char *command)
 {
 	char text[1024];
@@ -90,7 +93,7 @@ static void lines_from_the_start_on_are_read_across_a_rotation(void **state)
 	say(&w, "last of the file");
 	run("mv " PERSISTENT "/system.journal " PERSISTENT "/system@1.journal");
 	close(w.fd);
-	w = make_file(PERSISTENT, 100); /* a clock that was set back changes nothing */
+	w = make_file(PERSISTENT, 100); /* the clock was set back: that changes nothing */
 	say(&w, "first of the next");
 	journal_read(&j, take);
 	assert_true(has("last of the file") && has("first of the next"));
@@ -112,7 +115,7 @@ static void the_journal_of_this_machine_is_the_one_that_was_written_last(void **
 	say(&w, "ours");
 	journal_read(&j, take);
 	assert_true(has("ours") && !has("other"));
-	/* journald moves when /var is there. */
+	/* journald moves to /var as soon as it is mounted. */
 	close(w.fd);
 	run("rm " VOLATILE "/system.journal");
 	journal_read(&j, take);

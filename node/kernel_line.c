@@ -9,9 +9,9 @@
 
 #include "lib/macros.h"
 
-#define TEXT_MAX 1024 /* the kernel's own bound of a line */
+#define TEXT_MAX 1024 /* the kernel's own limit for a line */
 #define CGROUP_MAX 600
-#define COMM_SIZE 16 /* TASK_COMM_LEN: of a process's name with its NUL */
+#define COMM_SIZE 16 /* TASK_COMM_LEN: the length of a process's name with its NUL */
 
 static pid_t pid_at(const char *at)
 {
@@ -21,7 +21,7 @@ static pid_t pid_at(const char *at)
 	return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
-/* The last occurrence: a name may hold the first. */
+/* Finds the last occurrence, because a process's name may contain an earlier one. */
 static const char *find_last(const char *text, const char *part)
 {
 	const char *found = NULL;
@@ -31,7 +31,10 @@ static const char *find_last(const char *text, const char *part)
 	return found;
 }
 
-/* Whether a process can have that name: it has up to 15 bytes, and /dev/kmsg writes some of them as "\xHH". */
+/*
+ * Returns whether a process can have that name: it has up to 15 bytes, and /dev/kmsg writes some of
+ * them as "\xHH".
+ */
 static bool fits_name(const char *name, const char *end)
 {
 	size_t n = 0;
@@ -43,7 +46,7 @@ static bool fits_name(const char *name, const char *end)
 	return n < COMM_SIZE;
 }
 
-/* The number of "NAME[123" that ends where a marker begins. */
+/* Returns the number in "NAME[123", which ends where a marker begins. */
 static pid_t pid_before(const char *text, const char *end)
 {
 	const char *p = end;
@@ -54,9 +57,10 @@ static pid_t pid_before(const char *text, const char *end)
 }
 
 /*
- * text begins with "NAME[PID" and one of the markers. Both the name and the file that the line ends with are the pod's choice, and
- * each may look like the beginning of another process's line. What stands in the name comes before the true marker, and the file
- * comes later than a name can reach.
+ * Returns the PID if text begins with "NAME[PID" and one of the markers. The pod chooses both the
+ * name and the file at the end of the line, and each may look like the beginning of another
+ * process's line. So the search goes past the longest possible name, and takes the last marker that
+ * such a name can reach: a marker in the name comes before the true one, and the file comes later.
  */
 static pid_t pid_of_crash(const char *text, const char *const *markers, size_t n)
 {
@@ -69,7 +73,10 @@ static pid_t pid_of_crash(const char *text, const char *const *markers, size_t n
 	return pid;
 }
 
-/* "Memory cgroup out of memory: Killed process 12 (name) ...", "oom_reaper: reaped process 12 (name), ..." */
+/*
+ * Parses "Memory cgroup out of memory: Killed process 12 (name) ..." and "oom_reaper: reaped
+ * process 12 (name), ...".
+ */
 static bool is_kill(const char *text, struct kernel_line *l)
 {
 	static const char *const before[] = { "Killed process ", "Kill process ", "oom_reaper: reaped process " };
@@ -92,7 +99,10 @@ static bool is_kill(const char *text, struct kernel_line *l)
 	return false;
 }
 
-/* "NAME[PID]: segfault at ... in FILE[...]", "traps: NAME[PID] general protection fault ... in FILE[...]" */
+/*
+ * Parses "NAME[PID]: segfault at ... in FILE[...]" and "traps: NAME[PID] general protection fault
+ * ... in FILE[...]".
+ */
 static bool is_crash(const char *text, struct kernel_line *l)
 {
 	static const char *const faults[] = { "]: segfault at ", "]: unhandled ", "]: undefined instruction", "]: bad frame in ", "] bad frame in " };
@@ -106,7 +116,10 @@ static bool is_crash(const char *text, struct kernel_line *l)
 	return l->pid != 0;
 }
 
-/* The path of a cgroup up to the next ",KEY=", as a line of /proc/PID/cgroup. */
+/*
+ * Finds the pod in the path of a cgroup that follows the key and ends at the next ",KEY=". The path
+ * is parsed as a line of /proc/PID/cgroup.
+ */
 static bool pod_of_key(const char *text, const char *key, struct pod_of_process *ret_pod)
 {
 	const char *at = strstr(text, key), *end;
@@ -120,7 +133,11 @@ static bool pod_of_key(const char *text, const char *key, struct pod_of_process 
 	return pod_of_cgroups(line, ret_pod, NULL) == 0;
 }
 
-/* "oom-kill:constraint=CONSTRAINT_MEMCG,...,oom_memcg=/a,task_memcg=/a/b,task=NAME,pid=1,uid=0": the name may hold anything. */
+/*
+ * Parses
+ * "oom-kill:constraint=CONSTRAINT_MEMCG,...,oom_memcg=/a,task_memcg=/a/b,task=NAME,pid=1,uid=0".
+ * The name may contain anything.
+ */
 static bool is_constraint(const char *text, struct kernel_line *l)
 {
 	struct pod_of_process limit;
@@ -162,7 +179,7 @@ static bool is_row(const char *text, struct kernel_line *l)
 	if (text[0] != '[' || (*p != 'p' && !pid_at(p)))
 		return false;
 	l->kind = KERNEL_LINE_OOM_ROW;
-	l->pid = pid_at(p); /* the header has none */
+	l->pid = pid_at(p); /* the table's header has no PID */
 	return true;
 }
 
@@ -180,7 +197,8 @@ static bool is_gpu(const char *text, struct kernel_line *l)
 static bool is_device(const char *text, struct kernel_line *l)
 {
 	static const struct {
-		const char *start, *before; /* how the line begins, and what stands before the device */
+		/* The beginning of the line, and the text before the device */
+		const char *start, *before;
 	} forms[] = {
 		{ "EXT4-fs error ", "(device " }, { "EXT4-fs warning ", "(device " }, { "EXT4-fs (", "(" }, { "XFS (", "(" },
 		{ "BTRFS error ", "(device " }, { "BTRFS critical ", "(device " }, { "BTRFS warning ", "(device " },
@@ -238,7 +256,7 @@ bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_lin
 	return true;
 }
 
-/* The source stands after " - TYPE ". */
+/* Returns whether the line has " - TYPE SOURCE" with this source. */
 static bool is_from(const char *source, const char *device, bool server)
 {
 	size_t len = strlen(device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of telling whom a line of the kernel log concerns, with hostile names. */
+/* Tests of finding out whom a line of the kernel log concerns, with hostile names. */
 #include "node/kernel_line.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static const struct {
 	const char *text;
 	enum kernel_line_kind kind;
 	pid_t pid;
-	const char *victim; /* the pod */
+	const char *victim; /* the expected pod */
 	bool within, ends_oom;
 	const char *device;
 } rows[] = {
@@ -35,7 +35,7 @@ static const struct {
 	{ CONSTRAINT "/kubepods,task_memcg=" POD_A "/" ID_A ",task=oom1,pid=19289,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 19289, UID_A, false, false, "" },
 	{ "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg=/,task=sh,pid=171,uid=0",
 	  KERNEL_LINE_OOM_CONSTRAINT, 171, "", false, false, "" },
-	/* A name cannot say that it is of another pod, or process. */
+	/* A process's name cannot make its line appear to be of another pod or process. */
 	{ "oom-kill:constraint=CONSTRAINT_NONE,global_oom,task_memcg=/,task=a,task_memcg=" POD_A "/" ID_A ",pid=171,uid=0",
 	  KERNEL_LINE_OOM_CONSTRAINT, 171, "", false, false, "" },
 	{ CONSTRAINT POD_A ",task_memcg=" POD_A "/" ID_A ",task=x,pid=7,u,pid=19289,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 19289, UID_A, true, false, "" },
@@ -51,11 +51,13 @@ static const struct {
 	{ "Tasks in" GROUP, KERNEL_LINE_OTHER, 0, "", false, false, "" },
 	{ "Tasks in a hurry", KERNEL_LINE_OTHER, 0, "", false, false, "" },
 	{ "python3[123]: segfault at 10 ip 00007f sp 00007f error 4 in libc.so.6[7f+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
-	/* A name of 15 bytes, the longest that there is, as it is and as /dev/kmsg escapes it. */
+	/* A name of 15 bytes, the longest possible, plain and as /dev/kmsg escapes it. */
 	{ "]: segfault at [123]: segfault at 10 ip 0 sp 0 error 4", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	{ "\\xc3\\xa4\\xc3\\xa4\\xc3\\xa4\\xc3\\xa4\\xc3\\xa4\\xc3\\xa4\\xc3\\xa4x[123]: segfault at 10 ip 0 sp 0 error 4", KERNEL_LINE_PROCESS, 123, "",
 	  false, false, "" },
-	/* The name of a file cannot make a line that of another process, or of all pods. */
+	/*
+	 * The name of a file cannot make its line appear to be of another process, or of all pods.
+	 */
 	{ "x[123]: segfault at 0 ip 0 sp 0 error 4 in x[4242]: segfault at y[400000+1000]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	{ "x[123]: bad frame in rt_sigreturn frame:0 ip:0 in x[4242]: segfault at y[4+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	{ "x[123]: unhandled exception: DABT, ESR 0x1 in x[4242]: segfault at y[4+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
@@ -68,7 +70,7 @@ static const struct {
 	{ "traps: [42] trap [123] trap int3 ip:4 sp:7 error:0 in x", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	{ "traps: [42] trap [123] general protection fault ip:4 sp:7 error:0 in x[42] trap [4+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	{ "traps:  error:[123] trap int3 ip:4 sp:7 error:0 in a invoked oom-killer: [4+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
-	/* Nor can the name of a cgroup. */
+	/* Nor can the name of a cgroup do that. */
 	{ "Memory cgroup stats for /kubepods/x[4242]: segfault at y:", KERNEL_LINE_OTHER, 0, "", false, false, "" },
 	{ "traps: x[12] general protection fault ip:4 sp:7 error:0 in x[400000+1000]", KERNEL_LINE_PROCESS, 12, "", false, false, "" },
 	{ "traps: x[12] trap invalid opcode ip:401136 sp:7ffd error:0", KERNEL_LINE_PROCESS, 12, "", false, false, "" },

@@ -18,9 +18,10 @@
 #include "node/sidecar_link.h"
 
 #define RECORD_MAX 8192
-#define RECORDS_AT_ONCE 2000 /* somebody may write as fast as we read */
+/* Limit of one round, because somebody may write to the log as fast as we read */
+#define RECORDS_AT_ONCE 2000
 #define REPORT_MAX (96 * 1024)
-#define REPORT_WITHIN_US 5000000 /* an OOM report that is not whole by then will not be */
+#define REPORT_WITHIN_US 5000000 /* an OOM report that is not complete by then never will be */
 #define MOUNTINFO_MAX (256 * 1024)
 
 static struct {
@@ -29,7 +30,7 @@ static struct {
 	struct outbox outbox;
 	struct budget devices;
 	struct strbuf report; /* records of an OOM report as /dev/kmsg gave them, each with a final NUL */
-	int64_t report_us; /* its first line; 0: there is none */
+	int64_t report_us; /* the time of its first line; 0: there is no report */
 	struct pod_of_process victim;
 	bool within;
 } lines;

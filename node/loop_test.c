@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node agent's event loop. */
+/* Tests of the node agent's event loop. */
 #include "node/loop.h"
 
 #include <errno.h>

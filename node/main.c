@@ -22,7 +22,7 @@
 static const struct part {
 	const char *name;
 	int (*start)(struct node *n, struct err *err);
-	void (*stop)(void); /* also when start failed */
+	void (*stop)(void); /* called even if start failed */
 } parts[] = {
 	{ "cores", cores_start, cores_stop },
 	{ "processes", processes_start, processes_stop },
@@ -38,7 +38,10 @@ static int print_facts(const struct node_options *options, struct err *err)
 	_cleanup_close_ int fd = path ? open(path, O_WRONLY | O_TRUNC | O_CLOEXEC) : dup(STDOUT_FILENO);
 	struct facts facts;
 
-	/* The agent's container starts after this one, and must not wait because of mere facts. */
+	/*
+	 * Without facts the agent still works, and its container waits for this one. So this is no
+	 * error.
+	 */
 	if (fd < 0 && path) {
 		log_warning("the facts are not written: open %s: %s", path, strerror(errno));
 		return 0;

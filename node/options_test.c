@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of afterglow-node. */
+/* Tests of the command line of afterglow-node. */
 #include "node/options.h"
 
 #include <errno.h>

@@ -61,7 +61,7 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* systemd takes '-' in a slice's name for a level, so the kubelet writes '_'. */
+/* In the name of a slice systemd reads '-' as a separator of levels, so the kubelet writes '_'. */
 static bool take_uid(struct name n, char dash, char ret_uid[static POD_UID_MAX + 1])
 {
 	if (n.len < UID_MIN || n.len > POD_UID_MAX)
@@ -75,7 +75,9 @@ static bool take_uid(struct name n, char dash, char ret_uid[static POD_UID_MAX +
 	return true;
 }
 
-/* "kubepods-burstable-podU_I_D.slice", before which the names of the kubelet's own root may stand. */
+/*
+ * Accepts "kubepods-burstable-podU_I_D.slice". The kubelet's own root may put more names in front.
+ */
 static bool is_pod_slice(struct name n, char ret_uid[static POD_UID_MAX + 1])
 {
 	static const char *const middles[] = { "kubepods-pod", "kubepods-burstable-pod", "kubepods-besteffort-pod" };
@@ -96,7 +98,10 @@ static bool is_pod_slice(struct name n, char ret_uid[static POD_UID_MAX + 1])
 	return false;
 }
 
-/* "podUID" right below the directory of a quality of service, or of all pods. ".." may be one of these. */
+/*
+ * Accepts "podUID" right below the directory of a quality of service, or below that of all pods. A
+ * parent may be "..".
+ */
 static bool is_pod_directory(struct name n, struct name parent, struct name grandparent, char ret_uid[static POD_UID_MAX + 1])
 {
 	bool class_of_pods = name_is(parent, "burstable") || name_is(parent, "besteffort");
@@ -107,7 +112,10 @@ static bool is_pod_directory(struct name n, struct name parent, struct name gran
 	return take_prefix(&n, "pod") && take_uid(n, '-', ret_uid);
 }
 
-/* "cri-containerd-ID.scope", "crio-ID", "ID"; "" for others, such as the conmon of CRI-O ("crio-conmon-ID.scope"). */
+/*
+ * Takes the container ID from "cri-containerd-ID.scope", "crio-ID" or "ID". For other names, such
+ * as CRI-O's conmon ("crio-conmon-ID.scope"), it is "".
+ */
 static void take_container(struct name n, char ret_id[static CONTAINER_ID_MAX + 1])
 {
 	static const char *const runtimes[] = { "cri-containerd-", "crio-", "docker-" };
@@ -153,7 +161,10 @@ static bool pod_of_path(const char *at, const char *end, struct pod_of_process *
 	return false;
 }
 
-/* Parses "ID:CONTROLLERS:PATH". The controllers have no colon, except in "name=x:y", which is not used in practice. */
+/*
+ * Returns the path in "ID:CONTROLLERS:PATH". The controllers contain no colon, except in
+ * "name=x:y", which is not used in practice.
+ */
 static const char *path_of_line(const char *line, const char *end)
 {
 	const char *colon = memchr(line, ':', (size_t)(end - line));
@@ -162,7 +173,10 @@ static const char *path_of_line(const char *line, const char *end)
 	return colon && colon + 1 < end && colon[1] == '/' ? colon + 1 : NULL;
 }
 
-/* False: they contradict each other. A hierarchy in which the process was moved above the containers says nothing of these. */
+/*
+ * Returns false if the two contradict each other. A hierarchy in which the process was moved above
+ * the containers does not contradict the others.
+ */
 static bool agree(struct pod_of_process *pod, const struct pod_of_process *other)
 {
 	if (!pod->pod_uid[0]) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process's cgroups may be called. */
+/* Fuzz target: any bytes as /proc/PID/cgroup. */
 #include <stdint.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!text || pod_of_cgroups(text, &pod, NULL) < 0)
 		return 0;
-	/* Both become parts of paths and messages. */
+	/* UID and ID become parts of paths and messages. */
 	if (strspn(pod.pod_uid, "0123456789abcdef-") != strlen(pod.pod_uid) || strlen(pod.pod_uid) < 32)
 		abort();
 	if (strspn(pod.container_id, "0123456789abcdef") != strlen(pod.container_id))

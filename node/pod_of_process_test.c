@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pod and container a process belongs to. */
+/* Tests of which pod and container a process belongs to. */
 #include "node/pod_of_process.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static const struct row {
 	/* moved above its container in one hierarchy */
 	{ "3:pids:/kubepods/pod" UID "\n2:memory:/kubepods/pod" UID "/" ID "\n", 0, UID, ID },
 	{ "2:memory:/kubepods/pod" UID "/" ID "\n3:pids:/kubepods/pod" UID "\n", 0, UID, ID },
-	/* in a pod, and in none of its containers */
+	/* in a pod, but in none of its containers */
 	{ "0::/kubepods.slice/kubepods-pod" SLICE ".slice/crio-conmon-" ID ".scope\n", 0, UID, "" },
 	{ "0::/kubepods/burstable/pod" UID "/crio-conmon-" ID "\n", 0, UID, "" },
 	{ "12:memory:/kubepods.slice/kubepods-pod" SLICE ".slice/crio-conmon-" ID ".scope\n0::/\n", 0, UID, "" },
@@ -59,22 +59,22 @@ static const struct row {
 	{ "0::/kubepods/pod" UID "/" ID "0\n", 0, UID, "" },
 	{ "0::/kubepods/pod" UID "/init\n", 0, UID, "" },
 	{ "0::/kubepods/pod" UID, 0, UID, "" },
-	/* none */
+	/* in no pod */
 	{ "", -ENOENT, NULL, NULL },
 	{ "\n\n", -ENOENT, NULL, NULL },
 	{ "0::/", -ENOENT, NULL, NULL },
 	{ "0::/system.slice/sshd.service\n", -ENOENT, NULL, NULL },
 	{ "0::/docker/" ID "\n", -ENOENT, NULL, NULL },
-	/* CRI-O's default for its monitors */
+	/* CRI-O's default for the cgroup of its conmon */
 	{ "0::/system.slice/crio-conmon-" ID ".scope\n", -ENOENT, NULL, NULL },
 	{ "0::/system.slice/crio.service\n", -ENOENT, NULL, NULL },
-	/* hostile: another pod's name below one's own container */
+	/* hostile: the name of another pod below one's own container */
 	{ "0::/kubepods/pod" UID "/" ID "/kubepods/pod" OTHER "/" ID2 "\n", 0, UID, ID },
 	{ "0::/kubepods/pod" UID "/" ID "/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/" ID2 "\n", 0, UID, ID },
-	/* two that disagree */
+	/* two hierarchies that disagree */
 	{ "2:memory:/kubepods/pod" UID "/" ID "\n3:pids:/kubepods/pod" OTHER "/" ID "\n", -EPROTO, NULL, NULL },
 	{ "2:memory:/kubepods/pod" UID "/" ID "\n3:pids:/kubepods/pod" UID "/" ID2 "\n", -EPROTO, NULL, NULL },
-	/* what is no UID */
+	/* not a UID */
 	{ "0::/kubepods/pod../" ID "\n", -ENOENT, NULL, NULL },
 	{ "0::/kubepods/pod94EB36CD-29e1-478b-b365-4cb5dfc7d6fb/" ID "\n", -ENOENT, NULL, NULL },
 	{ "0::/kubepods/pod" UID "0/" ID "\n", -ENOENT, NULL, NULL },
@@ -82,7 +82,7 @@ static const struct row {
 	{ "0::/notkubepods/pod" UID "/" ID "\n", -ENOENT, NULL, NULL },
 	{ "0::/xkubepods-pod" SLICE ".slice/" ID "\n", -ENOENT, NULL, NULL },
 	{ "0::/kubepods-pod.slice/" ID "\n", -ENOENT, NULL, NULL },
-	/* cut lines */
+	/* truncated lines */
 	{ "0:", -ENOENT, NULL, NULL },
 	{ "0::", -ENOENT, NULL, NULL },
 	{ "0::kubepods/pod" UID "/" ID, -ENOENT, NULL, NULL },

@@ -13,7 +13,8 @@
 #include "lib/fileio.h"
 
 #define STATUS_TEXT_MAX (64 * 1024)
-#define NAMESPACES_OF_CONTAINER 2 /* the node's, as proc shows it, and its own */
+/* The PID on the node, as this /proc shows it, and the PID inside the container */
+#define NAMESPACES_OF_CONTAINER 2
 
 /* Finds the text after "NAME:\t". The kernel escapes newlines in the name of the process, so the name cannot forge a line. */
 static const char *find_line(const char *text, const char *name)
@@ -43,7 +44,7 @@ static bool next_number(const char **at, int base, uint64_t max, uint64_t *ret_v
 	return true;
 }
 
-/* "Uid:\treal\teffective\tsaved\tfilesystem" */
+/* Parses "Uid:\treal\teffective\tsaved\tfilesystem". */
 static bool fourth_number(const char *text, const char *name, uint64_t *ret_value)
 {
 	const char *at = find_line(text, name);
@@ -67,7 +68,11 @@ static bool take_groups(const char *text, struct process_status *s)
 	return *at == '\n' || !*at;
 }
 
-/* The last of "NSpid:\t1234\t7": on the node, and in the container unless that shares the node's. Further ones are nested. */
+/*
+ * Takes the container's PID from "NSpid:\t1234\t7". The first number is the PID on the node. If
+ * there is only one, the container shares the node's PIDs; a third one belongs to a nested
+ * namespace.
+ */
 static bool take_own_pid(const char *text, struct process_status *s)
 {
 	const char *at = find_line(text, "NSpid");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /proc/PID/status says of a process's rights and names. */
+/* Tests of reading a process's rights and names from /proc/PID/status. */
 #include "node/process_status.h"
 
 #include <errno.h>

@@ -11,23 +11,26 @@
 #include "node/process_status.h"
 
 #define OF_NODE UINT16_MAX
-/* A process that is moved later in its life is found again: each is looked at once in so many sweeps. */
+/*
+ * Each process is looked at again once in so many sweeps, because it may have been moved to another
+ * cgroup.
+ */
 #define LOOK_EVERY 32
 
 struct entry {
 	ino_t inode; /* of its directory in /proc: another process with this PID has another one */
 	pid_t pid, inner;
-	uint16_t container; /* index, or OF_NODE */
+	uint16_t container; /* index of the container, or OF_NODE */
 	bool looked_twice;
 };
 
 struct process_table {
 	const char *proc;
-	struct entry *entries; /* ascending */
+	struct entry *entries; /* in ascending order of PIDs */
 	size_t n, room;
 	struct pod_of_process *containers;
 	bool used[CONTAINERS_MAX];
-	unsigned int ages[CONTAINERS_MAX]; /* in sweeps */
+	unsigned int ages[CONTAINERS_MAX]; /* of the containers, in sweeps */
 	size_t n_containers;
 	unsigned int sweeps;
 };
@@ -57,7 +60,7 @@ void process_table_free(struct process_table *t)
 	free(t);
 }
 
-/* The index of that container; OF_NODE: there are too many. */
+/* Returns the index of the container, or OF_NODE if there are too many containers. */
 static uint16_t add_container(struct process_table *t, const struct pod_of_process *pod)
 {
 	size_t vacant = t->n_containers;
@@ -82,7 +85,10 @@ static void look(struct process_table *t, struct entry *e)
 	struct process_status status;
 	struct pod_of_process pod;
 
-	/* On cgroup v1 a process that is on its way out is in "/": where it was stays true. */
+	/*
+	 * On cgroup v1 a process that exits is shown in "/". Then we keep the cgroup that it was
+	 * in.
+	 */
 	if (pod_of_process(t->proc, e->pid, &pod, NULL) < 0 || !pod.container_id[0])
 		return;
 	e->container = add_container(t, &pod);
@@ -177,7 +183,7 @@ int process_table_sweep(struct process_table *t, struct err *err)
 			break;
 	}
 	closedir(dir);
-	/* A procfs is in order. */
+	/* A procfs lists PIDs in ascending order. */
 	if (!ascending)
 		qsort(list.all, list.n, sizeof(*list.all), compare);
 	free(t->entries);
@@ -194,7 +200,7 @@ enum process_known process_table_find(const struct process_table *t, pid_t pid, 
 
 	if (!e)
 		return PROCESS_UNKNOWN;
-	/* A runtime may not have moved it into its container yet. */
+	/* The runtime may not yet have moved it into its container. */
 	if (e->container == OF_NODE)
 		return e->looked_twice ? PROCESS_OF_NODE : PROCESS_UNKNOWN;
 	*ret_pod = &t->containers[e->container];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the table of processes and of naming a sender, on a made /proc. */
+/*
+ * Tests of the table of processes and of finding the sender of a signal, on a /proc that the test
+ * makes.
+ */
 #include "node/process_table.h"
 
 #include <fcntl.h>
@@ -269,7 +272,7 @@ static void a_sender_that_exits_is_not_taken_for_one_of_the_node(void **state)
 	struct fixture *f = *state;
 	struct signal_sender s;
 
-	/* As cgroup v1 shows it. */
+	/* The sender exits, and cgroup v1 shows it in the root. */
 	make(f, 40, 4, "kill", "4:memory:/\n");
 	put(f, "40/stat", "40 (kill) R 1 1 1 0 -1 4194308 5\n");
 	signal_sender_find(f->proc, f->table, NULL, 40, SENT_NS, &pod_a, &s);

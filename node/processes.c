@@ -18,7 +18,10 @@ static struct {
 	struct source sweep;
 } processes;
 
-/* That signals are seen: soon after a container came, when its sidecar listens, and then from time to time. */
+/*
+ * Tells the sidecar that signals are being watched: soon after a container started, when its
+ * sidecar listens, and then from time to time.
+ */
 static void announce(const struct pod_of_process *c, unsigned int sweeps, void *arg)
 {
 	char message[32];

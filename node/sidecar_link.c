@@ -14,7 +14,10 @@
 #include "lib/fileio.h"
 #include "node/pod_of_process.h"
 
-/* A descriptor of the socket's file, by which it can be connected to whatever its path becomes. */
+/*
+ * Returns a descriptor of the socket's file. We connect through it, so a change of the path does no
+ * harm.
+ */
 static int find_socket(const char *pods, const char *pod_uid, struct err *err)
 {
 	_cleanup_close_ int root = open(pods, O_PATH | O_DIRECTORY | O_CLOEXEC), directory = -1, file = -1;
@@ -57,7 +60,10 @@ static int check_listener(int fd, const char *proc, const char *pod_uid, pid_t c
 		return err_set(err, errno, "the sidecar's credentials");
 	if (peer.pid <= 0)
 		return err_set(err, EPERM, "the node agent does not see the node's processes (hostPID)");
-	/* Its socket is there until its dump ends. */
+	/*
+	 * The crashed process cannot be the sidecar, although its socket exists until its dump
+	 * ends.
+	 */
 	if (peer.pid == crashed)
 		return err_set(err, ECONNREFUSED, "the sidecar itself crashed");
 	if (pod_of_process(proc, peer.pid, &pod, NULL) < 0 || strcmp(pod.pod_uid, pod_uid) != 0)
@@ -119,7 +125,9 @@ int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAG
 
 	if (n == 0 || (n < 0 && errno == EINTR))
 		return err_set(err, ETIMEDOUT, "the sidecar does not answer");
-	/* Without room for descriptors: the kernel closes them. */
+	/*
+	 * There is no room for descriptors in this call, so the kernel closes any that were sent.
+	 */
 	len = n < 0 ? -1 : recv(fd, ret_text, NODE_MESSAGE_MAX, MSG_DONTWAIT);
 	if (len < 0 && errno == EAGAIN)
 		return err_set(err, ETIMEDOUT, "the sidecar does not answer");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node's end of its connection to the sidecar of a pod, in a kubelet's directory and a procfs of the test's own. */
+/*
+ * Tests of the agent's connection to the sidecar of a pod, in a kubelet's directory and a procfs
+ * that the test makes.
+ */
 #include "node/sidecar_link.h"
 
 #include <errno.h>
@@ -51,7 +54,7 @@ static int setup(void **state)
 	assert_int_equal(dir_make_all(volume, 0755, NULL), 0);
 	belongs_to(UID);
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	/* The path is longer than an address. */
+	/* The path is longer than a socket address can hold. */
 	here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(chdir(volume), 0);
 	snprintf(address.sun_path, sizeof(address.sun_path), NODE_SOCKET_NAME);

@@ -40,7 +40,7 @@ bool signal_record_parse(const struct signal_formats *f, const struct trace_even
 		.kind = victim ? RECORD_OOM_VICTIM : RECORD_SIGNAL,
 		.time_ns = (int64_t)(event->time_ns & INT64_MAX),
 		.signal = victim ? SIGKILL : (int)trace_integer(event->data, event->len, f->signal, 0),
-		/* common_pid is at the same place in each event. */
+		/* common_pid has the same offset in each event. */
 		.sender = (pid_t)trace_integer(event->data, event->len, f->sender, 0),
 		.target = (pid_t)trace_integer(event->data, event->len, victim ? f->victim : f->target, 0),
 	};

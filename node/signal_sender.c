@@ -31,7 +31,7 @@ static void set_place(struct signal_sender *s, const struct pod_of_process *own,
 		memcpy(s->container_id, own->container_id, sizeof(s->container_id));
 }
 
-/* Sets the place by what the last sweep saw. */
+/* Sets the pod and container as the last sweep saw them. */
 static void place_by_table(struct signal_sender *s, const struct process_table *table, const struct pod_of_process *pod)
 {
 	const struct pod_of_process *own;
@@ -109,7 +109,7 @@ static void place_by_proc(struct signal_sender *s, const char *proc, const struc
 
 	if (rc == 0)
 		set_place(s, &own, pod);
-	/* cgroup v1 shows a task that is on its way out at the root. */
+	/* cgroup v1 shows a task that exits in the root. */
 	else if (rc == -ENOENT && !is_exiting(proc, s->pid))
 		s->place = SENDER_NODE;
 }
@@ -121,7 +121,7 @@ static void set_names(struct signal_sender *s, const char *proc, pid_t task)
 	if (process_status_read(proc, task, &status, NULL) < 0)
 		return;
 	s->pid = status.process;
-	/* A thread has a name of its own. */
+	/* A thread has a name of its own, so the name of its process is read as well. */
 	if (status.process != task && process_status_read(proc, s->pid, &status, NULL) < 0)
 		return;
 	s->inner = status.own_pid;

@@ -21,9 +21,9 @@
 #define EVENT_VICTIM "oom/mark_victim"
 #define FORMAT_MAX 8192
 #define WAKES_PER_S 20
-#define PAGES_MAX 64 /* of one CPU at a time */
-#define UNKNOWN_PER_S 100 /* targets too young for the table */
-/* The agent's priority for the scheduler, because a sender that is about to end competes with us for its CPU. */
+#define PAGES_MAX 64 /* of one CPU in one round */
+#define UNKNOWN_PER_S 100 /* signals to processes that are too young for the table */
+/* The agent's nice value. A sender that is about to end competes with us for its CPU. */
 #define NICE -10
 
 static struct {
@@ -33,7 +33,7 @@ static struct {
 	struct outbox outbox;
 	struct budget wakes, unknown;
 	struct source events;
-	int epoll; /* readable while a buffer is */
+	int epoll; /* readable while any of the buffers is */
 } signals;
 
 /* Finds the pod of a process that began after the last sweep. Returns false if it is in no container. */
@@ -88,7 +88,7 @@ static void handle(const struct signal_record *record)
 		signal_sender_find(signals.node->options->proc, signals.node->processes,
 				   signals.trace, record->sender, record->time_ns, &pod, &sender);
 	signal_message(record, pod.container_id, inner, &sender, &message);
-	/* One pod's signals may not fill it for all others. */
+	/* The signals of one pod may not fill the outbox for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
 		flush();
 	outbox_add(&signals.outbox, pod.pod_uid, strbuf_str(&message));
@@ -113,7 +113,7 @@ static void read_buffers(void)
 	flush();
 }
 
-/* When events come all the time, the descriptor is left out of the loop until the next look is due. */
+/* When events come all the time, the loop ignores the descriptor until the next look is due. */
 static void pause_or_go_on(struct source *s, int64_t now_ns)
 {
 	bool go_on = budget_take(&signals.wakes, now_ns);
@@ -146,7 +146,7 @@ static int read_formats(struct err *err)
 	return 0;
 }
 
-/* One descriptor for the buffers of all CPUs. */
+/* Makes one descriptor for the buffers of all CPUs. */
 static int watch_buffers(struct err *err)
 {
 	struct epoll_event readable = { .events = EPOLLIN };

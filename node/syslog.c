@@ -19,7 +19,8 @@
 
 #define LOOK_NS NS_PER_SEC
 #define READ_MAX (64 * 1024)
-#define AT_ONCE_MAX (1 << 20) /* bytes; if the file grows faster, the middle is left out */
+/* Bytes of one read; if the file grew by more, the middle is left out. */
+#define AT_ONCE_MAX (1 << 20)
 #define LINE_MAX_BYTES 2048
 
 static struct {
@@ -27,11 +28,15 @@ static struct {
 	struct source look;
 	struct outbox outbox;
 	int fd; /* -1: there is no file */
-	struct stat st; /* of it */
+	struct stat st; /* of the open file */
 	char path[256];
-	char line[READ_MAX]; /* the beginning of a line that is not whole yet */
+	char line[READ_MAX]; /* the beginning of a line whose end has not been read yet */
 	size_t len;
-	bool keeps_no_file; /* when the agent started: a file that is only being rotated is soon there again */
+	/*
+	 * There was no file when the agent started; a file that is missing later is probably being
+	 * rotated.
+	 */
+	bool keeps_no_file;
 	struct journal journal;
 } syslog_file;
 
@@ -83,7 +88,10 @@ static void read_on(void)
 
 	if (fstat(syslog_file.fd, &syslog_file.st) < 0)
 		return;
-	/* Truncated: from its beginning. Too much of it: only the end. */
+	/*
+	 * If the file was truncated, it is read from its beginning. If it grew by too much, only
+	 * the end is read.
+	 */
 	if (syslog_file.st.st_size < at) {
 		lseek(syslog_file.fd, 0, SEEK_SET);
 		syslog_file.len = 0;
@@ -101,7 +109,7 @@ static void read_on(void)
 	}
 }
 
-/* The names of the distributions. */
+/* Opens the file by the names that the distributions use. */
 static int open_file(bool from_end)
 {
 	static const char *const names[] = { "syslog", "messages" };
@@ -124,7 +132,10 @@ static int open_file(bool from_end)
 	return -1;
 }
 
-/* logrotate gives the name to a new file; what was written to the old one until then is read first. */
+/*
+ * Returns whether logrotate has given the name to a new file. What was written to the old one until
+ * then is read first.
+ */
 static bool is_rotated(void)
 {
 	struct stat now;
@@ -151,7 +162,10 @@ static void read_file(void)
 static void on_look(struct source *s, int64_t now_ns)
 {
 	read_file();
-	/* A syslog daemon writes to its file what it reads from the journal. */
+	/*
+	 * A syslog daemon copies the journal to its file, so the journal is read only where there
+	 * is no file.
+	 */
 	if (syslog_file.fd < 0 && syslog_file.keeps_no_file)
 		journal_read(&syslog_file.journal, take_line);
 	outbox_flush(&syslog_file.outbox, syslog_file.node);

@@ -19,7 +19,10 @@ int trace_format_id(const char *text)
 	return end > id && *end == '\n' && value >= 0 && value <= UINT16_MAX ? (int)value : -1;
 }
 
-/* Whether the declaration that ends at semicolon declares name: "char comm[16]", "int sig". */
+/*
+ * Returns whether the declaration that ends at semicolon, such as "char comm[16]" or "int sig",
+ * declares name.
+ */
 static bool declares(const char *declaration, const char *semicolon, const char *name)
 {
 	const char *end = memchr(declaration, '[', (size_t)(semicolon - declaration));

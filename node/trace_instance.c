@@ -12,14 +12,14 @@
 
 #include "lib/fileio.h"
 
-/* Of linux/mount.h: musl has neither these nor the functions. */
+/* Constants of linux/mount.h. musl has neither these nor the functions. */
 #define NEW_CLOEXEC 1 /* FSOPEN_, FSMOUNT_ */
 #define NEW_CREATE 6 /* FSCONFIG_CMD_ */
 #define NEW_RESTRICTED 0xe /* MOUNT_ATTR_NOSUID, NODEV, NOEXEC */
 #define SAVED_COMMS_MAX (64 * 1024)
 
 struct trace_instance {
-	int tracefs, directory; /* tracefs's root and the instance */
+	int tracefs, directory; /* the root of tracefs, and the directory of the instance */
 	char name[64];
 	int fds[TRACE_CPUS_MAX];
 	size_t n_fds;
@@ -32,7 +32,7 @@ static bool is_tracefs(int fd)
 	return faccessat(fd, "instances", F_OK, 0) == 0;
 }
 
-/* Mounted nowhere: it goes away with its last descriptor. */
+/* Mounts tracefs nowhere, so it disappears with its last descriptor. */
 static int mount_tracefs(int *fd)
 {
 	_cleanup_close_ int context = (int)syscall(SYS_fsopen, "tracefs", NEW_CLOEXEC);
@@ -77,13 +77,16 @@ static int set_up(struct trace_instance *t, struct err *err)
 		rc = write_value(t->directory, "tracing_on", "1", err);
 	if (rc < 0)
 		return rc;
-	/* From Linux 5.0 readers are woken when the buffer is half full, unless this is 0; before that always. */
+	/*
+	 * From Linux 5.0 readers are woken only when the buffer is half full, unless this is 0.
+	 * Older kernels always wake them.
+	 */
 	if (write_value(t->directory, "buffer_percent", "0", NULL) < 0 && errno != ENOENT)
 		return err_set(err, errno, "write 0 to buffer_percent");
 	return 0;
 }
 
-/* CPUs that are not there have no file. */
+/* CPUs that are offline have no file. */
 static int open_buffers(struct trace_instance *t, struct err *err)
 {
 	char path[64];
@@ -145,7 +148,7 @@ void trace_instance_close(struct trace_instance *t)
 
 	if (!t)
 		return;
-	/* It is busy while one of its files is open. */
+	/* The kernel removes the instance only when all its files are closed. */
 	for (size_t i = 0; i < t->n_fds; i++)
 		close(t->fds[i]);
 	closep(&t->directory);

@@ -6,15 +6,16 @@
 
 #include "lib/macros.h"
 
-#define HEADER_SIZE 16 /* u64 time, long commit: on 64-bit machines, the only ones */
-#define COMMIT_MASK 0xfffffff /* the bits above are flags */
+/* U64 time and long commit, on 64-bit machines, the only ones that we support */
+#define HEADER_SIZE 16
+#define COMMIT_MASK 0xfffffff /* the bits above hold flags */
 #define COMMIT_LOST (UINT64_C(1) << 31)
 #define EVENT_HEADER 4
 #define TYPE_PADDING 29
 #define TYPE_TIME_EXTEND 30
 #define TYPE_TIME_STAMP 31
 #define DELTA_BITS 27
-#define STAMP_MASK ((UINT64_C(1) << 59) - 1) /* the upper bits are those of the page's time */
+#define STAMP_MASK ((UINT64_C(1) << 59) - 1) /* the upper bits come from the page's time */
 
 static uint32_t u32_at(const unsigned char *p)
 {
@@ -49,7 +50,7 @@ bool trace_page_open(struct trace_page *p, const void *data, size_t len)
 	return true;
 }
 
-/* Bytes of the event at p->at with its header, 0: it does not fit into the page. */
+/* Returns the size of the event at p->at with its header, or 0 if it does not fit into the page. */
 static size_t event_size(const struct trace_page *p, unsigned int type)
 {
 	size_t left = p->end - p->at, size;
@@ -65,7 +66,10 @@ static size_t event_size(const struct trace_page *p, unsigned int type)
 	return size > left || size < EVENT_HEADER + 4 ? 0 : size;
 }
 
-/* What comes before the event's data: a header, and its length where that does not fit into the header. */
+/*
+ * Sets the event's data, which follow a header and, if the length does not fit into the header, the
+ * length.
+ */
 static void set_event(const struct trace_page *p, unsigned int type, size_t size, struct trace_event *ret_event)
 {
 	size_t before = type ? EVENT_HEADER : EVENT_HEADER + 4;

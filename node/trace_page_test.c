@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading the kernel's trace pages: recorded ones of Linux 6.18, made ones, hostile ones. */
+/*
+ * Tests of reading the kernel's trace pages: recorded ones of Linux 6.18, constructed ones and
+ * hostile ones.
+ */
 #include "node/trace_page.h"
 
 #include <fcntl.h>
@@ -72,7 +75,7 @@ static void a_recorded_page_has_each_signal_with_its_sender(void **state)
 	assert_non_null(killed);
 	assert_int_equal(killed->kind, RECORD_SIGNAL);
 	assert_int_equal(killed->sender, 14898);
-	/* As the text of the same buffer had it: 42005.496650. */
+	/* The text form of the same buffer had the time 42005.496650. */
 	assert_int_equal(killed->time_ns / 1000, 42005496650);
 	assert_non_null(victim);
 	assert_int_equal(victim->kind, RECORD_OOM_VICTIM);
@@ -109,17 +112,17 @@ static void times_add_up_over_extensions_stamps_and_padding(void **state)
 
 	(void)state;
 	n += put(page + n, 2 | 5 << 5, 4) + 8; /* 8 bytes of data, 5 ns later */
-	n += put(page + n, 29 | 1 << 5, 4); /* what was discarded: 8 bytes behind the header */
+	n += put(page + n, 29 | 1 << 5, 4); /* a discarded event: 8 bytes behind the header */
 	n += put(page + n, 8, 4) + 4;
 	n += put(page + n, 30 | 7 << 5, 4);
 	n += put(page + n, 1, 4);
-	n += put(page + n, 0 | 1 << 5, 4); /* data with its length in front */
+	n += put(page + n, 0 | 1 << 5, 4); /* data with its length in front of it */
 	n += put(page + n, 12, 4);
 	n += put(page + n, 0x1122334455667788, 8);
 	n += put(page + n, 31 | 9 << 5, 4);
 	n += put(page + n, 2, 4);
 	n += put(page + n, 1 | 0 << 5, 4) + 4;
-	n += put(page + n, 29, 4) + 8; /* the rest is nothing */
+	n += put(page + n, 29, 4) + 8; /* padding fills the rest */
 	n += put(page + n, 1, 4) + 4;
 	put(page + 8, (n - 16) | UINT64_C(1) << 31, 8);
 	assert_true(trace_page_open(&p, page, n));
@@ -146,7 +149,8 @@ static void a_cut_page_ends_where_it_is_cut(void **state)
 	(void)state;
 	load("cpu0.page", &page);
 	for (size_t len = 0; len <= page.len; len++) {
-		unsigned char *copy = malloc(MAX(len, (size_t)1)); /* of exactly this size: ASan sees a step beyond */
+		/* Of exactly this size, so that ASan sees a read beyond its end */
+		unsigned char *copy = malloc(MAX(len, (size_t)1));
 		size_t n = 0;
 
 		memcpy(copy, page.data, len);
@@ -168,7 +172,7 @@ static void kernels_that_say_less_are_understood_or_refused(void **state)
 
 	(void)state;
 	load("signal_generate.format", &signal);
-	/* Linux 6.1. */
+	/* The format of Linux 6.1. */
 	assert_true(signal_formats_parse(strbuf_str(&signal), "ID: 7\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n", &f));
 	assert_int_equal(f.victim_id, 7);
 	assert_int_equal(f.victim.offset, 8);

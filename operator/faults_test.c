@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Nth allocation fails, for every N until all succeed, in what is pure: no
- * crash, no leak (under the address sanitizer), and the result is an error or
- * the very one of a machine with memory. A pod without its memory limit would be worse than no pod.
+ * The Nth allocation fails, for every N until all succeed, in the pure code. There must be no crash
+ * and no leak (under the address sanitizer), and the result must be an error or the same as with
+ * enough memory. A pod without its memory limit would be worse than no pod.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -41,11 +41,11 @@
 static struct policy policy;
 static cJSON *cluster, *everything, *pods[6], *dead_pod, *failure, *events, *head_failure, *worker_failure, *deletion, *drained_node;
 
-/* What is made when nothing fails. Kept from the first look, which is the setup's. */
+/* The results when no allocation fails, from the first run in the setup. */
 static struct strbuf expected[16];
 static size_t at;
 
-/* Compares what was made, printed without further failures, with the first time's. Both are taken. */
+/* Compares the result, printed without further failures, with that of the first run. Takes both. */
 static void check(int r, const struct err *err, cJSON *made)
 {
 	until_failure = NEVER;
@@ -67,7 +67,7 @@ static void check(int r, const struct err *err, cJSON *made)
 	cJSON_Delete(made);
 }
 
-/* The body gets the right result from a first run. */
+/* A first run of the body gives the right result. */
 static void for_every_allocation_the_same(void (*body)(void))
 {
 	memset(expected, 0, sizeof(expected));
@@ -112,7 +112,7 @@ static void plan_for(const cJSON *of, size_t n_pods, bool claim)
 	until_failure = NEVER;
 	if (r == 0)
 		made = plan_to_json(&plan);
-	assert_true(r < 0 || plan.n_ops > 3); /* not refused */
+	assert_true(r < 0 || plan.n_ops > 3); /* the plan was not refused */
 	check(r, &err, made);
 	plan_release(&plan);
 }
@@ -169,7 +169,7 @@ static void parse_policy(void)
 	policy_release(&parsed);
 }
 
-/* As JSON, with all memory. */
+/* Returns the failures as JSON; here memory does not fail. */
 static cJSON *printed(struct ray_failures *failures)
 {
 	until_failure = NEVER;
@@ -214,7 +214,7 @@ static void parse_answer(void)
 	check(r, &err, printed(&report.failures));
 }
 
-/* It either becomes another class or stays what it was. */
+/* The failure either gets another class or stays unchanged. */
 static void refine_of(const cJSON *json)
 {
 	const struct fate_facts facts = { .asked = ~0u, .pod_events = events, .node = drained_node, .node_state = FATE_FOUND, .now_ns = NOW };
@@ -368,7 +368,7 @@ static void a_failure_on_a_drained_node_is_refined_whole_or_left_alone(void **st
 	for_every_allocation_the_same(refine_deletion);
 }
 
-/* --- The world ------------------------------------------------------------------------------------ */
+/* --- The objects ----------------------------------------------------------------------------- */
 
 static cJSON *pod(const char *name, const char *group, const char *type, const char *status)
 {

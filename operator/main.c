@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-operator: parses the options, runs the loop, and ends in order. */
+/* afterglow-operator parses the options, runs the event loop, and ends in an orderly way. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #include "operator/options.h"
 #include "operator/policy/policy.h"
 
-/* What leader election says goes before sockets and signals. */
+/* Messages of leader election are handled before sockets and signals. */
 #define PRIORITIES 2
-/* Below the 30 s that the kubelet gives by default. */
+/* Less than the 30 s that the kubelet gives by default. */
 #define DRAIN_S 25
 #define CHECK_PATIENCE_NS (60 * NS_PER_SEC)
 #define CHECK_ANSWER_MAX (64 << 10)
@@ -34,11 +34,11 @@ struct program {
 	struct event_base *base;
 	struct client *client;
 	struct manager *controller;
-	struct leadership *leadership; /* NULL: we are alone */
+	struct leadership *leadership; /* NULL: there is no leader election */
 	char lease_name[320];
 	struct server *server;
 	struct event *on_term, *on_int, *drain;
-	struct err lost; /* why the lease is */
+	struct err lost; /* why the Lease was lost */
 	bool acts; /* manager_begin was called */
 	bool stopping;
 };
@@ -48,7 +48,7 @@ static void program_release(struct program *p)
 	struct event *events[] = { p->on_term, p->on_int, p->drain };
 
 	server_free(p->server);
-	/* The calls come first, because their callbacks point into the controller. */
+	/* The calls are freed first, because their callbacks point into the controller. */
 	manager_free(p->controller);
 	leadership_free(p->leadership);
 	client_free(p->client);
@@ -140,7 +140,10 @@ static int load_policy(struct program *p, struct err *err)
 	return r;
 }
 
-/* Without the launcher Ray runs and is not recorded: no reason not to start, unless it was asked for. */
+/*
+ * Loads the launcher. Without it Ray runs without a sidecar, which is no reason not to start,
+ * unless the option was given.
+ */
 static int load_launcher(struct program *p, struct err *err)
 {
 	struct err why = { 0 };
@@ -217,13 +220,14 @@ static void on_acquired(void *arg)
 
 	log_info("this replica acts: it holds the lease as %s", leadership_identity(p->leadership));
 	/*
-	 * Not earlier: until the main loop knows that it has the Lease, it must not begin anything.
+	 * This is not set earlier: the main loop must not begin anything before it knows that it
+	 * has the Lease.
 	 */
 	p->acts = true;
 	manager_begin(p->controller);
 }
 
-/* The next holder continues any half-done work from the state of the cluster. */
+/* The next leader continues half-done work from the state of the cluster. */
 static void on_lost(void *arg, const char *why)
 {
 	struct program *p = arg;
@@ -247,7 +251,9 @@ static const char *own_namespace(const struct program *p)
 	return p->options.lease_namespace ? p->options.lease_namespace : client_namespace(p->client);
 }
 
-/* Operators for single namespaces do not compete with an operator for all. */
+/*
+ * Starts leader election. Operators for single namespaces do not compete with an operator for all.
+ */
 static int start_leadership(struct program *p, struct err *err)
 {
 	const struct options *o = &p->options;
@@ -285,7 +291,7 @@ static void on_metrics(void *arg, struct strbuf *out)
 	manager_metrics(p->controller, out);
 }
 
-/* A leader that cannot renew is of no use: the kubelet may end it. */
+/* A leader that cannot renew the Lease is of no use, so the kubelet may end it. */
 static bool on_health(void *arg, struct strbuf *out)
 {
 	const struct program *p = arg;
@@ -406,7 +412,7 @@ int main(int argc, char *argv[])
 	}
 	log_set_level(program.options.log_level);
 	log_set_format(program.options.log_format);
-	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that goes away must not end us */
+	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that disconnects must not end us */
 	if (program.options.check_ready)
 		return check_ready(program.options.check_ready);
 	int r = program.options.upgrade_crds ? upgrade_crds(&program, &err) : run(&program, &err);

@@ -166,7 +166,7 @@ static int count_from_text(const char *option, const char *text, unsigned *ret_v
 	return 0;
 }
 
-/* An empty value, as charts write it for "not set", is the same as no option. */
+/* An empty value, which charts write for "not set", counts as no option. */
 static const char *given(const char *value)
 {
 	return *value ? value : NULL;
@@ -305,7 +305,7 @@ int options_parse(int argc, char *argv[], struct options *ret_options, struct er
 	};
 	int id;
 
-	optind = 0; /* tests parse more than once */
+	optind = 0; /* tests parse several command lines */
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, "+:", table, NULL)) != -1) {
 		if (id == ':')

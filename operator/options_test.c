@@ -57,7 +57,7 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_null(o.upgrade_crds);
 	assert_int_equal(parse(ARGS("--upgrade-crds", "/crds"), &o, &err), 0);
 	assert_string_equal(o.upgrade_crds, "/crds");
-	/* Or the whole operator would start. */
+	/* Otherwise the whole operator would start. */
 	assert_int_equal(parse(ARGS("--upgrade-crds", ""), &o, &err), -EINVAL);
 }
 

@@ -63,7 +63,7 @@ static void end(struct strbuf *tar)
 	strbuf_add(tar, zeros, sizeof(zeros));
 }
 
-/* Gives the archive in pieces of that size. */
+/* Feeds the archive to the parser in pieces of this size. */
 static int unpack(struct archive *a, const struct strbuf *tar, size_t piece, struct strbuf *missing, struct err *err)
 {
 	int r = 0;

@@ -21,7 +21,7 @@ int browser_open(const char *path, struct err *err)
 	if (pid < 0)
 		return err_set(err, errno, "start %s", OPENER);
 	if (pid == 0) {
-		/* stream_catch_signals ignores it, and exec would hand that on. */
+		/* Ours is ignored (stream_catch_signals), and the program would inherit that. */
 		signal(SIGPIPE, SIG_DFL);
 		execlp(OPENER, OPENER, path, (char *)NULL);
 		_exit(CHILD_NOT_STARTED);

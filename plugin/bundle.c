@@ -25,13 +25,13 @@
 struct job {
 	const struct kubectl *kubectl;
 	const char *namespace;
-	char name[NAME_SIZE]; /* of the pod */
+	char name[NAME_SIZE]; /* the name of the pod */
 	struct reader_pod reader;
 	struct archive archive;
 	int64_t bytes;
 };
 
-/* Of five lower-case letters, as Kubernetes makes them. */
+/* Gives the pod a suffix of five lower-case letters, as Kubernetes does. */
 static void name_pod(char name[static NAME_SIZE])
 {
 	unsigned char random[5] = { 0 };
@@ -68,11 +68,11 @@ static int wait_for_pod(const struct job *job, struct err *err)
 	return r < 0 ? err_wrap(err, "pod %s did not start (`kubectl describe pod` of such a pod says why)", job->name) : 0;
 }
 
-/* Deletes the pod, even after a signal; trouble here is only printed. */
+/* Deletes the pod, even after a signal. If that fails, a message on stderr is enough. */
 static void delete_pod(const struct job *job)
 {
 	const struct stream stream = { .shielded = true };
-	/* Without a limit a signal would have to wait for an API server that does not answer. */
+	/* Without a time limit a signal could not end us while the API server does not answer. */
 	const char *const args[] = { "delete", "pod", job->name, "--namespace", job->namespace, "--ignore-not-found", "--wait=false",
 				     "--request-timeout=20s", NULL };
 	struct err err = { 0 };
@@ -98,7 +98,9 @@ static int on_data(void *arg, const void *data, size_t len, struct err *err)
 	struct job *job = arg;
 	int r = archive_feed(&job->archive, data, len, err);
 
-	/* What follows the file that is wanted may be a core. */
+	/*
+	 * The file that the user asked for is complete. What follows in the archive may be a core.
+	 */
 	return r == 0 && job->archive.found ? -ECANCELED : r;
 }
 
@@ -132,7 +134,7 @@ static int finish(const struct job *job, const char *directory, struct err *err)
 	return 0;
 }
 
-/* With the pod there, until all is read. */
+/* Waits for the pod and reads the bundle from it. */
 static int use_pod(struct job *job, struct err *err)
 {
 	int r = wait_for_pod(job, err);
@@ -147,7 +149,10 @@ static int fetch(struct job *job, struct err *err)
 
 	if (r == 0)
 		r = use_pod(job, err);
-	/* Also when creating it failed: the answer may have been lost. */
+	/*
+	 * The pod is deleted even if creating it failed, because it may exist and only the answer
+	 * was lost.
+	 */
 	delete_pod(job);
 	return r;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at what a cluster grants: a function for each question, and one that writes down what each found. */
+/*
+ * Looks at what a cluster grants. Each question has a function, and find() writes down what it
+ * found.
+ */
 #include "plugin/doctor.h"
 
 #include <inttypes.h>
@@ -25,7 +28,7 @@ struct report {
 
 static const char *const marks[LEVELS] = { "ok", "gap", "broken", "not known" };
 
-/* cost and fix may be NULL. */
+/* Adds a finding. cost and fix may be NULL. */
 static void find(struct report *report, enum level level, const char *what, const char *cost,
 		 const char *fix)
 {
@@ -258,7 +261,7 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 
 /* --- Nodes ------------------------------------------------------------------------------------------------- */
 
-/* "6.1.0-18-amd64" as 6001; 0: not understood. */
+/* Returns 6001 for "6.1.0-18-amd64", or 0 if it cannot be parsed. */
 static int kernel_of(const cJSON *node)
 {
 	const char *text = json_str(node, "status.nodeInfo.kernelVersion");
@@ -300,9 +303,9 @@ static void look_at_nodes(struct report *report, const struct doctor_facts *fact
 		look_at_node(report, node);
 }
 
-/* --- What the node agents found of their nodes ------------------------------------------------------------- */
+/* --- What the node agents found on their nodes ----------------------------------------------- */
 
-/* "--cores on", as the chart writes it. */
+/* Looks for the option as the chart writes it: "--cores on". */
 static bool takes_cores(const cJSON *agent)
 {
 	const cJSON *args = json_get(
@@ -320,7 +323,10 @@ static bool takes_cores(const cJSON *agent)
 	return false;
 }
 
-/* A relative file name is written where the process may write; all others lead a core away from its pod. */
+/*
+ * With a relative file name the core is written where the process may write. Every other pattern
+ * leads the core away from the pod.
+ */
 static void look_at_cores(struct report *report, const char *node, const cJSON *facts, bool asked)
 {
 	const char *pattern = json_str(facts, "corePattern");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what the doctor finds, as tables of answers. */
+/* Tests of the doctor's findings, from tables of answers. */
 #include "plugin/doctor.h"
 
 #include "plugin/testing.h"

@@ -15,9 +15,12 @@
 #include "plugin/reads.h"
 
 #define REPORT "report.html"
-#define REPORT_MAX ((size_t)16 << 20) /* the sidecar's are a MiB at most */
+#define REPORT_MAX ((size_t)16 << 20) /* far above the sidecar's own limit of one MiB */
 
-/* The failure that the command line names, and the Ray pods of its namespace. The caller owns both lists. */
+/*
+ * Finds the failure that the command line names, and the Ray pods of its namespace. The caller owns
+ * both lists.
+ */
 static int read_for_bundle(const struct options *o, cJSON **ret_failures, const cJSON **ret_failure, cJSON **ret_pods, struct err *err)
 {
 	struct options there = *o;
@@ -58,7 +61,10 @@ static int make_place(char path[static PATH_MAX], struct err *err)
 	return 0;
 }
 
-/* If no browser can be started here, the user can open the page elsewhere, so this is a success. */
+/*
+ * Opens the page. If no browser can be started here, the user can open the page elsewhere, so that
+ * is no failure.
+ */
 static void open_page(const char *path)
 {
 	struct err err = { 0 };
@@ -81,7 +87,10 @@ static int write_report(const struct options *o, const struct strbuf *html, stru
 		strbuf_addf(out, "The report is in %s\n", path);
 		return 0;
 	}
-	/* Some openers do not return before the browser ends, and out is printed later than that. */
+	/*
+	 * This goes to stderr at once: `out` is printed later, and some openers do not return
+	 * before the browser ends.
+	 */
 	fprintf(stderr, "The report is in %s\n", path);
 	open_page(path);
 	return 0;

@@ -14,7 +14,7 @@
 struct facts {
 	failure_fact_fn *fn;
 	void *arg;
-	struct strbuf text; /* of the fact that is being made */
+	struct strbuf text; /* of the fact that is being written */
 };
 
 static void add(struct facts *f, const char *text)
@@ -22,7 +22,7 @@ static void add(struct facts *f, const char *text)
 	strbuf_adds(&f->text, text ? text : "");
 }
 
-/* before stands in front of text, if there is any. */
+/* Adds text, with `before` between it and any earlier text. */
 static void add_after(struct facts *f, const char *before, const char *text)
 {
 	if (!text)
@@ -112,7 +112,7 @@ static void tell_story(struct facts *f, const cJSON *failure)
 	}
 }
 
-/* Each note's first member, and the second between two texts. */
+/* Adds each note: its first member, and the second one between two texts. */
 static void tell_notes(struct facts *f, const char *label, const cJSON *notes, const char *first, const char *second, const char *between,
 		       const char *after)
 {

@@ -29,7 +29,10 @@ static const char *exit_of(const cJSON *failure, char *buf, size_t size)
 	return buf;
 }
 
-/* Rows begin with the namespace, which is left out by beginning with the next. */
+/*
+ * Adds a row. Its first cell is the namespace; without namespaces the row begins with the second
+ * cell.
+ */
 static void add_row(struct table *table, const struct item *item, bool namespaces, int64_t now_ns)
 {
 	char exit_code[24], age[DURATION_TEXT_MAX];
@@ -85,7 +88,10 @@ static int by_count(const void *left, const void *right)
 	return strcmp(a->signature, b->signature);
 }
 
-/* The groups, at most one for each item. seen has "signature pod" and "signature". */
+/*
+ * Puts the items into groups, of which there are at most as many as items. seen has the keys
+ * "signature pod" and "signature".
+ */
 static size_t group_items(const struct items *items, struct group *groups, struct strmap *seen)
 {
 	size_t n = 0;
@@ -203,7 +209,7 @@ static void add_incident(const struct items *items, const struct item *first, in
 			add_member(&items->all[i], first, out);
 }
 
-/* The first cause is the failure that nothing else caused. */
+/* Returns whether this failure is the first cause of the incident: no other failure caused it. */
 static bool is_first(const cJSON *failure, const char *id)
 {
 	if (!*incident_of(failure) || json_get(failure, "status.causedBy"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of lists: their order, what narrows them, groups and incidents. */
+/* Tests of lists: their order, their filters, groups and incidents. */
 #include "plugin/failure_list.h"
 
 #include "plugin/testing.h"

@@ -21,7 +21,7 @@ static void add_label(struct strbuf *out, const char *label)
 	strbuf_addf(out, "  %-*s", LABEL_WIDTH, label);
 }
 
-/* Of several lines with the same label the first has it. */
+/* Adds a line. If several lines have the same label, only the first shows it. */
 static void add_line(void *arg, const char *label, const char *text)
 {
 	struct lines *lines = arg;
@@ -41,7 +41,10 @@ static void add_processes(const cJSON *failure, struct strbuf *out)
 		process_table(processes, "  top     ", out);
 }
 
-/* Where the rest of it is. A container that lives on, or a pod that is gone, has no previous log. */
+/*
+ * Adds the commands that show the rest. If the container lives on or the pod is gone, there is no
+ * previous log.
+ */
 static void add_commands(const cJSON *failure, struct strbuf *out)
 {
 	bool lives = json_bool(failure, "spec.containerLives", false);

@@ -24,7 +24,7 @@ static void on_signal(int number)
 
 void stream_catch_signals(void)
 {
-	/* No SA_RESTART: a read that waits ends, too. */
+	/* Without SA_RESTART a signal ends a read that waits. */
 	const struct sigaction action = { .sa_handler = on_signal };
 
 	sigaction(SIGINT, &action, NULL);
@@ -35,7 +35,7 @@ void stream_catch_signals(void)
 
 static _Noreturn void become(const char *const *argv, int in, int out, int errors, const struct stream *stream)
 {
-	/* A Ctrl-C at the terminal goes to a whole group of processes. */
+	/* Ctrl-C at a terminal sends SIGINT to the whole process group. */
 	if (stream->shielded)
 		setpgid(0, 0);
 	signal(SIGPIPE, SIG_DFL);
@@ -51,7 +51,7 @@ static bool is_over(const struct stream *stream)
 	return caught && !stream->shielded;
 }
 
-/* What kubectl prints, until it ends, the caller has enough or a signal comes. */
+/* Reads what kubectl prints, until it ends, the caller has enough or a signal comes. */
 static int read_all(int from, const struct stream *stream, struct err *err)
 {
 	static char chunk[CHUNK];
@@ -73,7 +73,10 @@ static int read_all(int from, const struct stream *stream, struct err *err)
 	}
 }
 
-/* A small input: it fits into a pipe, so kubectl need not have read it before its output is read. */
+/*
+ * Writes a small input. It fits into the pipe's buffer, so writing it does not wait for kubectl to
+ * read.
+ */
 static int write_input(int to, const struct stream *stream, struct err *err)
 {
 	return stream->input ? fd_write_all(to, stream->input, strlen(stream->input), err) : 0;
@@ -127,7 +130,7 @@ static int run(const struct kubectl *kubectl, const char *const *args, const str
 	return r < 0 ? r : end;
 }
 
-/* A descriptor above stderr that programs do not inherit, for a file without a name. */
+/* Makes an unnamed file with a descriptor above stderr that programs do not inherit. */
 static int open_errors(struct err *err)
 {
 	FILE *file = tmpfile();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of running kubectl, with commands that every system has in its place. */
+/* Tests of running kubectl, with commands that every system has in place of kubectl. */
 #include "plugin/kubectl.h"
 
 #include <setjmp.h>
@@ -78,7 +78,7 @@ static void input_and_output_pass_also_where_a_standard_descriptor_is_closed(voi
 	pass_through_cat(STDERR_FILENO);
 }
 
-/* What the program prints on stderr, as it arrives on ours. */
+/* Checks that what the program prints on stderr arrives on our stderr. */
 static void check_errors(const char *script, const char *expected)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(2 * STREAM_ERRORS_MAX);

@@ -16,7 +16,7 @@
 #include "plugin/sidecar_http.h"
 #include "plugin/top.h"
 
-#define TOP_PODS_MAX 200 /* a process of kubectl's for each, so some 20 s */
+#define TOP_PODS_MAX 200 /* a kubectl process for each pod, so about 20 s in all */
 
 /* --- top ------------------------------------------------------------------------------------------------ */
 
@@ -94,9 +94,9 @@ int live_top(const struct options *o, struct strbuf *out, struct err *err)
 	return 0;
 }
 
-/* --- snapshot ------------------------------------------------------------------------------------------- */
+/* --- snapshot -------------------------------------------------------------------------------- */
 
-/* Where a snapshot goes, and how many files of it are there. */
+/* The directory of a snapshot, and how many files are in it. */
 struct snapshot {
 	int dir_fd;
 	size_t files;
@@ -119,8 +119,8 @@ static int put_json(struct snapshot *s, const char *name, const cJSON *json, str
 }
 
 /*
- * The memory as the sidecar has it, and as top prints it. Both are left out when the sidecar does
- * not answer.
+ * Saves the memory as the sidecar gives it and as top prints it. If the sidecar does not answer,
+ * both files are left out.
  */
 static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const cJSON *pod, struct err *err)
 {
@@ -140,8 +140,8 @@ static int put_memory(struct snapshot *s, const struct kubectl *kubectl, const c
 }
 
 /*
- * Saves the other files that the sidecar serves. A file that it does not give is reported on stderr
- * and left out.
+ * Saves the other files that the sidecar serves. If it does not give one, that is reported on
+ * stderr and the file is left out.
  */
 static int put_answers(struct snapshot *s, const struct kubectl *kubectl, const cJSON *pod, struct err *err)
 {
@@ -189,7 +189,7 @@ int live_snapshot(const struct options *o, struct strbuf *out, struct err *err)
 	if (r == 0)
 		r = directory_open_empty(o->second, &dir_fd, err);
 	struct snapshot s = { .dir_fd = dir_fd };
-	/* First what changes fastest. */
+	/* What changes fastest is saved first. */
 	if (r == 0)
 		r = put_memory(&s, &kubectl, pod, err);
 	if (r == 0)

@@ -34,9 +34,9 @@ static struct failure_filter filter_of(const struct options *o)
 						o->since_ns ? now_realtime_ns() - o->since_ns : 0 };
 }
 
-/* --- Commands: each fills out, and returns the exit code or a negative error --------------------------------- */
+/* --- Commands: each fills `out` and returns the exit code or a negative error ---------------- */
 
-/* What kubectl prints and follows by itself: the filters as labels. */
+/* Runs kubectl itself where it can print or watch the list: the filters are labels. */
 static int list_by_kubectl(const struct options *o, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
@@ -143,7 +143,7 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 	return 0;
 }
 
-/* kubectl chooses the first container if none is named, and Ray's is the first. */
+/* No container is named: kubectl then chooses the first one, which is Ray's. */
 static int release(const struct options *o, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);

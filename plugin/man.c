@@ -16,7 +16,10 @@
 
 static const char program[] = "kubectl-afterglow";
 
-/* Roff takes a backslash for an escape, a minus for a hyphen, and a dot or an apostrophe at the start of a line for a request. */
+/*
+ * Escapes text for roff, which reads a backslash as an escape, a minus as a hyphen, and a dot or an
+ * apostrophe at the start of a line as a request.
+ */
 static void add_text(struct strbuf *out, const char *text, size_t len)
 {
 	if (len > 0 && (text[0] == '.' || text[0] == '\''))
@@ -37,7 +40,7 @@ static void add_line(struct strbuf *out, const char *text, size_t len)
 	strbuf_addc(out, '\n');
 }
 
-/* "-n, --namespace NAME   look in this namespace": what stands before the gap is the term. */
+/* In "-n, --namespace NAME   look in this namespace" the text before the gap becomes the term. */
 static void add_option(struct strbuf *out, const char *line, size_t len)
 {
 	size_t indent = strspn(line, " "), term = indent, text;
@@ -50,7 +53,7 @@ static void add_option(struct strbuf *out, const char *line, size_t len)
 	add_line(out, line + text, len - text);
 }
 
-/* The help behind the line of its usage: a paragraph, a blank line, options. */
+/* Adds the help after its usage line: a paragraph, a blank line, options. */
 static void add_body(struct strbuf *out, const char *help)
 {
 	const char *line = help + strcspn(help, "\n");

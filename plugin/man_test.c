@@ -11,7 +11,10 @@
 #include "lib/macros.h"
 #include "plugin/testing.h"
 
-/* Requests that the pages use; anything else at the start of a line would be text that roff swallows. */
+/*
+ * Returns whether this is a request that the pages use. Roff would swallow any other text that
+ * starts like one.
+ */
 static bool is_request(const char *line)
 {
 	static const char *const requests[] = { ".TH ", ".SH ", ".TP\n", ".B ", ".BR ", ".\\\" " };
@@ -35,7 +38,10 @@ static void each_command_has_a_page_with_all_of_its_options(void **state)
 			options++;
 		for (const char *at = strstr(strbuf_str(&page), "\n.TP\n"); at; at = strstr(at + 1, "\n.TP\n"))
 			terms++;
-		/* And one for the environment; the program's has the commands. */
+		/*
+		 * There is one more term for the environment, and the program's own page has one
+		 * for each command.
+		 */
 		assert_int_equal(terms, options + 1 + (c == COMMAND_NONE ? COMMAND_COUNT - 1 : 0));
 		for (const char *line = strbuf_str(&page); *line; line += strcspn(line, "\n") + 1)
 			if ((*line == '.' || *line == '\'') && !is_request(line))

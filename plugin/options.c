@@ -42,7 +42,7 @@ static const struct {
 #undef AT
 };
 
-/* "90s", "30m", "2h", "7d" in nanoseconds; 0: none of these. */
+/* Parses "90s", "30m", "2h" or "7d" to nanoseconds. Returns 0 for anything else. */
 static int64_t age_of(const char *text)
 {
 	static const struct {
@@ -81,7 +81,10 @@ static int set(struct options *o, size_t row, const char *value, struct err *err
 	return err_set(err, EINVAL, "%s", table[row].name);
 }
 
-/* The row of an option as it is written, "--name", "--name=value" or "-x"; -1: none. ret_value: what follows '='. */
+/*
+ * Returns the row of an option as it is written, "--name", "--name=value" or "-x", or -1.
+ * *ret_value is the text after '='.
+ */
 static int row_of(const char *arg, const char **ret_value)
 {
 	size_t len = strcspn(arg, "=");

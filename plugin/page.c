@@ -22,7 +22,7 @@
 #define LABEL_WIDTH 210
 #define CHART_WIDTH 1000
 
-/* The filters by a value, and where it stands in a RayFailure. */
+/* The filters that select a value, and where the value stands in a RayFailure. */
 static const struct {
 	const char *key, *label, *path;
 } filters[] = {
@@ -48,7 +48,10 @@ static void add_attribute(struct strbuf *out, const char *name, const char *valu
 
 /* --- Head and filters ----------------------------------------------------------------------------------- */
 
-/* A digest in base64, as a content security policy has it: 32 bytes are ten groups of three and a rest of two. */
+/*
+ * Adds a digest in base64 for the content security policy: 32 bytes are ten groups of three and a
+ * rest of two.
+ */
 static void add_base64(struct strbuf *out, const unsigned char digest[static SHA256_BYTES])
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -63,7 +66,7 @@ static void add_base64(struct strbuf *out, const unsigned char digest[static SHA
 	strbuf_addc(out, '=');
 }
 
-/* No script but ours, whatever stands in a RayFailure. */
+/* Adds the head. Its policy lets only our script run, whatever a RayFailure contains. */
 static void add_head(struct strbuf *out)
 {
 	unsigned char digest[SHA256_BYTES];
@@ -104,7 +107,9 @@ static void add_select(const struct items *items, size_t filter, struct strbuf *
 
 static void add_filters(const struct items *items, struct strbuf *out)
 {
-	/* Without scripts there is nothing to filter with, and all is shown. */
+	/*
+	 * Without scripts the filters do not work, so they stay hidden and all failures are shown.
+	 */
 	strbuf_adds(out, "<form hidden>");
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++)
 		add_select(items, i, out);

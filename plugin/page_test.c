@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the page of all failures. What a browser makes of it is tested in e2e/cases/browser. */
+/* Tests of the page of all failures. How it looks in a browser is tested in e2e/cases/browser. */
 #include "plugin/page.h"
 
 #include "plugin/testing.h"
@@ -34,7 +34,7 @@ static void failures_stand_in_the_timeline_in_groups_and_in_the_list(void **stat
 
 	assert_int_equal(make("{'items':[" OOM("b", "2026-11-22T11:00:00Z") "," OOM("a", "2026-11-22T10:00:00Z")
 			      ",{'metadata':{'namespace':'ml','name':'c'},'spec':{'pod':'head','class':'Segfault','verdict':'crashed'}}]}", &all, &out), 3);
-	/* The one without a time has no place in the timeline. */
+	/* The failure without a time is not in the timeline. */
 	assert_int_equal(count(&out, "<circle "), 2);
 	has(&out, "cx=\"210.0\"");
 	has(&out, "cx=\"980.0\"");
@@ -61,7 +61,7 @@ static void text_of_tenants_stays_text(void **state)
 	lacks(&out, "verdict\"><b><");
 	lacks(&out, "\" onclick=\"");
 	has(&out, "&amp;amp;");
-	/* Nothing may run that is not ours, and nothing is loaded. */
+	/* The page runs only its own script and loads nothing. */
 	has(&out, "default-src 'none'");
 	lacks(&out, "'unsafe-inline'; script-src 'unsafe");
 }

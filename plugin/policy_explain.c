@@ -14,7 +14,7 @@
 #include "plugin/table.h"
 
 #define VALUE_MAX TABLE_CELL_MAX
-#define HOLD_MAX_S 86400 /* of an annotation; the operator ignores a longer time */
+#define HOLD_MAX_S 86400 /* limit of the annotation; the operator ignores a longer time */
 
 /* --- What the pod has ----------------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static void read_flag(const cJSON *pod, const char *option, char value[static VA
 	snprintf(value, VALUE_MAX, "%s", pod_sidecar_has_flag(pod_sidecar(pod), option) ? "true" : "false");
 }
 
-/* The sidecar's default, which stands in no option, is Summary. */
+/* The sidecar gets no option if cores are Summary, its default. */
 static void read_cores(const cJSON *pod, const char *option, char value[static VALUE_MAX])
 {
 	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
@@ -96,7 +96,7 @@ static const struct setting {
 
 /* --- Who decided ---------------------------------------------------------------------------------------- */
 
-/* Returns the present object; NULL if it is gone, or we may not read it. */
+/* Returns the object as it is now, or NULL if it is gone or we may not read it. */
 static const cJSON *object_of(const struct policy_facts *facts, const struct policy_origin *origin)
 {
 	const cJSON *list = origin->is_cluster_wide ? facts->cluster_policies : facts->policies, *object;
@@ -115,7 +115,9 @@ static bool is_unchanged(const cJSON *object, const struct policy_origin *origin
 	return json_int(object, "metadata.generation", -1) == origin->generation;
 }
 
-/* The operator ignores other values, and then the policy or the chart decides. */
+/*
+ * Returns whether the operator obeys the value. If it ignores it, the policy or the chart decides.
+ */
 static bool is_heeded(const struct setting *s, const char *value)
 {
 	char *end;
@@ -126,8 +128,8 @@ static bool is_heeded(const struct setting *s, const char *value)
 }
 
 /*
- * Returns NULL if no annotation decides. The pod's annotation hides the RayCluster's even when it
- * is ignored.
+ * Returns the value of an annotation, or NULL if no annotation decides. The pod's annotation hides
+ * the RayCluster's even when it is ignored.
  */
 static const char *annotated(const struct policy_facts *facts, const struct setting *s,
 			     char text[static VALUE_MAX])
@@ -184,7 +186,7 @@ static const char *decided_by(const struct policy_facts *facts, const struct pol
 
 static void print_settings(const struct policy_facts *facts, const struct policy_origins *origins, struct strbuf *out)
 {
-	/* Without a sidecar there is nothing but the reason why. */
+	/* Without a sidecar the only line is the one that says why there is none. */
 	size_t n = pod_sidecar(facts->pod) ? ARRAY_SIZE(settings) : 1;
 	char value[VALUE_MAX], by[VALUE_MAX];
 	struct table table;
@@ -198,7 +200,7 @@ static void print_settings(const struct policy_facts *facts, const struct policy
 	table_release(&table);
 }
 
-/* The memory block acts on the RayCluster, before there are pods. */
+/* The memory settings apply to the RayCluster, before pods exist. */
 static void print_memory(const struct policy_origins *origins, struct strbuf *out)
 {
 	const struct policy_origin *origin = policy_origin_of(origins, ORIGIN_MEMORY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of who decided what. */
+/* Tests of who decided which setting. */
 #include "plugin/policy_explain.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void an_annotation_that_the_operator_ignores_decides_nothing(void **state
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16), pod = STRBUF_INIT(1 << 12);
 
 		strbuf_addf(&pod, POD("%s", "," SIDECAR("")), rows[i].annotations);
-		/* What the RayCluster says is not asked for where the pod has a word of its own. */
+		/* The RayCluster's annotation does not count where the pod has one of its own. */
 		explain(strbuf_str(&pod), "{'metadata': {'name': 'demo', 'annotations': {'afterglow.dev/inject': 'true', "
 			"'afterglow.dev/oom-group': 'true', 'afterglow.dev/hold-on-failure': '600'}}}", NULL, NULL, &out);
 		line_is(&out, rows[i].setting, "", rows[i].by);
@@ -96,7 +96,7 @@ static void a_block_of_a_policy_holds_as_a_whole(void **state)
 		"{'items': [" POLICY("platform", "9", "'store': {'type': 's3'}") "]}", &out);
 	line_is(&out, "recording.warnAt", "0.7", "RayPolicy/team-a, spec.recording.warnAt");
 	line_is(&out, "recording.coreDumps", "Full", "default: RayPolicy/team-a leaves it out");
-	/* What it was then nobody knows by now. */
+	/* The policy has changed since, so its value at that time is unknown. */
 	line_is(&out, "store", "s3://b/p", "ClusterRayPolicy/platform, as it was then");
 	has(&out, "RayPolicy/team-a, generation 3: it has not changed since.");
 	has(&out, "ClusterRayPolicy/platform, generation 7, which locks blocks against RayPolicies: it has changed since, to generation 9.");

@@ -11,7 +11,7 @@
 
 static const char *const block_names[ORIGIN_BLOCKS] = { "memory", "recording", "store" };
 
-/* Moves *at past the word, if it stands there. */
+/* Moves *at past the word if the text there begins with it. */
 static bool skip(const char **at, const char *word)
 {
 	size_t len = strlen(word);

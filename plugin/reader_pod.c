@@ -15,7 +15,7 @@
 #define STORE_DIR "/afterglow/store"
 #define CREDENTIALS_DIR "/afterglow/credentials"
 
-/* The names that afterglow-ship has for the sidecar's options of its store. */
+/* The options of the sidecar's store, and how afterglow-ship calls them. */
 static const struct {
 	const char *sidecar, *ship;
 	bool flag;
@@ -30,7 +30,9 @@ static const struct {
 	{ "--store-ca", "--ca", false },
 };
 
-/* What follows store and a slash in bundle, or NULL: the bundle is in another store. */
+/*
+ * Returns what follows the store and a slash in bundle, or NULL if the bundle is in another store.
+ */
 static const char *path_in(const char *bundle, const char *store)
 {
 	size_t len = strlen(store);
@@ -41,8 +43,8 @@ static const char *path_in(const char *bundle, const char *store)
 }
 
 /*
- * Returns a Ray pod of the namespace with a sidecar that has this store; for a claim, any with a
- * sidecar.
+ * Returns a Ray pod of the namespace whose sidecar has this store. For a claim, any Ray pod with a
+ * sidecar will do.
  */
 static const cJSON *template_of(const cJSON *pods, const char *bundle, bool claim, const char **ret_store)
 {
@@ -70,7 +72,7 @@ static void copy(cJSON *to, const cJSON *from, const char *name)
 		json_set(to, name, cJSON_Duplicate(value, true));
 }
 
-/* An item of the pod's volumes, and where the reader mounts it. */
+/* Adds a volume to the pod, and mounts it in the reader at path. */
 static void add_volume(cJSON *spec, cJSON *container, cJSON *volume, const char *path)
 {
 	cJSON *mount = cJSON_CreateObject();
@@ -94,8 +96,8 @@ static void add_claim(cJSON *spec, cJSON *container, const char *claim)
 }
 
 /*
- * Copies the variables by which AKS's webhook points to the tokens' endpoint; the tokens themselves
- * are in a volume.
+ * Copies the variables that tell a client of Azure where to get tokens. AKS's webhook set them; the
+ * token itself is in a volume.
  */
 static void add_environment(cJSON *container, const cJSON *template)
 {
@@ -109,7 +111,10 @@ static void add_environment(cJSON *container, const cJSON *template)
 	}
 }
 
-/* Copies the Secrets and tokens of the sidecar for its store, but not its volumes to write to. */
+/*
+ * Copies the Secrets and tokens that the sidecar uses for its store, but not the volumes that it
+ * writes to.
+ */
 static void add_credentials(cJSON *spec, cJSON *container, const cJSON *template)
 {
 	const cJSON *mount;
@@ -129,11 +134,11 @@ static void add_security(cJSON *spec, cJSON *container, const cJSON *template)
 	const cJSON *theirs = json_get(template, "spec.securityContext");
 	int64_t user = json_int(pod_sidecar(template), "securityContext.runAsUser", 0);
 
-	/* The group by which the claim was made writable. */
+	/* The claim was made writable for this group. */
 	copy(of_pod, theirs, "fsGroup");
 	copy(of_pod, theirs, "supplementalGroups");
 	json_set_str(json_object_at(of_pod, "seccompProfile"), "type", "RuntimeDefault");
-	/* Root is what a sidecar that reads the kernel log starts as. */
+	/* A sidecar that reads the kernel log starts as root. The reader does not. */
 	json_set_int(own, "runAsUser", user > 0 ? user : SIDECAR_UID);
 	cJSON_AddTrueToObject(own, "runAsNonRoot");
 	cJSON_AddTrueToObject(own, "readOnlyRootFilesystem");

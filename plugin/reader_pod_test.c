@@ -15,7 +15,7 @@ static const char s3_pods[] =
 	"'volumeMounts':[{'name':'afterglow-credentials','mountPath':'/afterglow/credentials'},"
 	"{'name':'afterglow-spool','mountPath':'/afterglow/spool'}]}]}}]}";
 
-/* "a b c" of all arguments. */
+/* Asserts that the arguments, joined by spaces, are these. */
 static void args_are(const struct reader_pod *pod, const char *wanted)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 12);
@@ -40,7 +40,7 @@ static void a_claim_is_mounted_and_only_to_be_read(void **state)
 	assert_true(json_bool(volume, "persistentVolumeClaim.readOnly", false));
 	assert_string_equal(json_str(pod.pod, "metadata.namespace"), "ml");
 	assert_string_equal(json_str(container, "image"), "sidecar:7");
-	/* Never root, and it ends by itself. */
+	/* The pod never runs as root, and it ends by itself. */
 	assert_int_equal(json_int(container, "securityContext.runAsUser", 0), 65532);
 	assert_int_equal(json_int(spec, "securityContext.fsGroup", 0), 7);
 	assert_int_equal(json_int(spec, "activeDeadlineSeconds", 0), READER_LIFE_S);
@@ -65,7 +65,7 @@ static void a_store_is_read_as_the_sidecar_writes_it(void **state)
 	reader_pod_release(&pod);
 }
 
-/* As the webhook of AKS leaves the sidecar of a pod with workload identity. */
+/* Pods with workload identity, as AKS's webhook changes their sidecar. */
 static const char azure_pods[] =
 	"{'items':[{'spec':{'serviceAccountName':'ray',"
 	"'volumes':[{'name':'azure-identity-token','projected':{'sources':[{'serviceAccountToken':{'path':'azure-identity-token'}}]}}],"

@@ -57,7 +57,7 @@ void table_row(struct table *table, const char *const *cells)
 	}
 }
 
-/* Characters, not bytes. */
+/* Returns the width in characters, not bytes. */
 static size_t width_of(const char *text)
 {
 	size_t n = 0;

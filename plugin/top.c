@@ -17,7 +17,7 @@
 #define NUMBER_TEXT_MAX 24
 #define KEY_MAX 512
 
-/* One container of an answer. The answers own it. */
+/* One container of an answer. It points into the answers, which own the JSON. */
 struct place {
 	const cJSON *answer, *container;
 };
@@ -27,7 +27,7 @@ struct sum {
 	const char *kind, *name;
 	int64_t processes, bytes, largest;
 	size_t containers;
-	const char *largest_in; /* the pod */
+	const char *largest_in; /* the pod with the largest process */
 };
 
 struct top {
@@ -44,7 +44,9 @@ static const char *text_of(const cJSON *json, const char *name)
 	return text ? text : "";
 }
 
-/* Never negative, and never past the range: the numbers are a stranger's. */
+/*
+ * Adds without leaving the range 0 to INT64_MAX: the numbers come from a pod and may be anything.
+ */
 static int64_t add(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -80,7 +82,10 @@ static int largest_first(const void *left, const void *right)
 	return a->bytes > b->bytes ? -1 : a->bytes < b->bytes;
 }
 
-/* Returns the sum of that kind and name, which is made if it is new; NULL if there is no memory. */
+/*
+ * Returns the sum of that kind and name, a new one if there is none yet, or NULL if there is no
+ * memory.
+ */
 static struct sum *sum_of(struct top *top, struct strmap *by_key, const cJSON *component)
 {
 	const char *kind = text_of(component, "kind"), *name = text_of(component, "name");
@@ -227,7 +232,7 @@ static void add_sum(struct table *table, const struct sum *sum)
 						bytes_text(sum->largest, largest), sum->largest_in });
 }
 
-/* What the sidecars and this table have no line for. */
+/* Sums up what has no line in the sidecars' answers or in this table. */
 static struct sum sum_up_rest(const struct top *top)
 {
 	struct sum rest = { .kind = "", .name = "all others", .largest = -1, .largest_in = "" };

@@ -53,7 +53,7 @@ static void containers_come_by_how_full_they_are_and_components_of_all_pods_toge
 	line_has(&out, "ray-head", (const char *const[]){ "head", "1.0 GiB", "4.0 GiB", "25 %", "512.0 MiB", " 9", NULL });
 	assert_true(strstr(strbuf_str(&out), "ray-worker") < strstr(strbuf_str(&out), "ray-head"));
 	line_has(&out, "train", (const char *const[]){ "task", " 2 ", "1.5 GiB", "1.0 GiB", "worker", NULL });
-	/* In two containers, and the head's is the largest. */
+	/* The process runs in two containers, and the one in the head is the larger. */
 	line_has(&out, "gcs_server", (const char *const[]){ "gcs", " 2 ", "100.0 MiB", "head", NULL });
 	line_has(&out, "all others", (const char *const[]){ " 3 ", "3.0 MiB", NULL });
 	lacks(&out, "NAMESPACE");

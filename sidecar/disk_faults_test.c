@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The disk under the spool fails at the Nth call, for every N until all succeed:
- * ENOSPC, EIO, read-only, once or from then on. Whatever is visible afterwards is
- * whole; after a fault that passes, the report is there. Linked with --wrap for the
- * calls that write.
+ * The disk under the spool fails at the Nth call, for every N until all succeed: with ENOSPC, EIO
+ * or as read-only, once or from then on. Every bundle that is visible afterwards must be complete.
+ * After a temporary fault the report must exist. Linked with --wrap for the calls that write.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +38,7 @@ static struct {
 } *shared;
 static int fault;
 static bool lasting;
-static const char *spared; /* what is there never fails; NULL: all may */
+static const char *spared; /* files in this directory never fail; NULL: all may */
 
 static bool is_spared(int fd)
 {
@@ -74,7 +73,7 @@ int __wrap_renameat(int from, const char *old, int to, const char *new);
 
 ssize_t __wrap_write(int fd, const void *data, size_t len)
 {
-	/* A full disk takes the first half of what does not fit. */
+	/* A full disk accepts the first half of the data. */
 	if (!fails(fd))
 		return __real_write(fd, data, len);
 	if (len > 1 && fault == ENOSPC)
@@ -125,7 +124,10 @@ static void fill_report(struct report *r)
 	classify(&seen, &r->verdict);
 }
 
-/* Every bundle that can be seen lists only what is there, as it is; returns how many there are. */
+/*
+ * Checks that every visible bundle lists only files that exist, with the right content. Returns how
+ * many bundles there are.
+ */
 static unsigned int whole_bundles_in(const char *where)
 {
 	char pattern[128];
@@ -185,7 +187,10 @@ static void empty_spool(void)
 	assert_int_equal(mkdir(directory, 0700), 0);
 }
 
-/* prepare, then body under the fault, then check without it; for every N, each fault, once and lasting. */
+/*
+ * Runs prepare, then body under the fault, then check without it: for every N and each fault, once
+ * and lasting.
+ */
 static void for_every_fault(void (*prepare)(void), void (*body)(void), void (*check)(void))
 {
 	static const int faults[] = { ENOSPC, EIO, EROFS, EDQUOT };
@@ -209,7 +214,7 @@ static void for_every_fault(void (*prepare)(void), void (*body)(void), void (*ch
 	}
 }
 
-/* Bodies */
+/* --- Bodies --- */
 
 static int kept;
 
@@ -219,7 +224,7 @@ static void nothing(void)
 
 static char named[sizeof((struct report){ 0 }.bundle)];
 
-/* What waits for the name need not wait for the disk. */
+/* Whoever waits for the name need not wait for the disk. */
 static void on_named(const struct report *r, void *arg)
 {
 	(void)arg;
@@ -246,12 +251,15 @@ static void check_kept(void)
 
 	assert_int_equal(hidden(), 0);
 	assert_int_equal(n, kept >= 0 ? 1 : 0);
-	/* A fault that passes costs what is beside the report, at most. The name of the spool's own directory may be lost. */
+	/*
+	 * A temporary fault costs at most files beside the report. The name of the spool's own
+	 * directory may be lost.
+	 */
 	if (!lasting)
 		assert_int_equal(n, 1);
 }
 
-/* The spool and a place in memory beside it. */
+/* The spool, and a directory in memory beside it. */
 static char memory[64];
 static struct keeper *keeper;
 static struct event_base *base;
@@ -274,7 +282,7 @@ static void check_kept_somewhere(void)
 {
 	assert_int_equal(kept, 0);
 	assert_int_equal(whole_bundles() + whole_bundles_in(memory), 1);
-	/* The last bundle is the measure, whether the spool would take another or not. */
+	/* The last bundle decides, whether or not the spool could take another one. */
 	assert_int_equal(keeper_spool_error(keeper) != NULL, whole_bundles() == 0);
 }
 
@@ -322,7 +330,7 @@ static void drop_core(void)
 	inventory_drop(fd, path_of_bundle + strlen(directory) + 1, DROP_CORE, NULL);
 }
 
-/* What cannot be written down cannot be dropped without a lie only while the disk stays full for that too. */
+/* A drop that cannot be noted must not happen, unless the disk stays full for the note, too. */
 static void check_dropped(void)
 {
 	if (lasting && (fault == ENOSPC || fault == EDQUOT))
@@ -330,7 +338,7 @@ static void check_dropped(void)
 	check_one();
 }
 
-/* Tests */
+/* --- Tests --- */
 
 static void a_report_survives_every_fault_that_passes(void **state)
 {

@@ -24,26 +24,27 @@
 #include "sidecar/record/sidecar.h"
 
 #define LAUNCHER "afterglow-launch"
-#define REPORT_WITHIN_S 5 /* after the launcher is gone */
-#define SHIP_WITHIN_S 120 /* to a store that is no directory */
+#define REPORT_WITHIN_S 5 /* after the launcher has ended */
+#define SHIP_WITHIN_S 120 /* for a store that is not a directory */
 
 struct run {
 	const struct exec_options *options;
 	struct record_options record_options;
 	char directory[64], socket_path[96], launcher[PATH_MAX];
-	char oom_score[OOM_SCORE_LEN]; /* that the command is to have; "": as we have it */
+	/* The score that the command gets; "": the score that we have. */
+	char oom_score[OOM_SCORE_LEN];
 	struct made_memcg memcg;
 	struct event_base *base;
 	struct sidecar *sidecar;
 	struct event *signals, *deadline;
 	int signal_fd;
 	sigset_t original_mask;
-	pid_t child; /* the launcher */
+	pid_t child; /* the PID of the launcher */
 	bool ended;
 	int status;
 };
 
-/* Beside this program: they are installed together. */
+/* Finds the launcher beside this program: they are installed together. */
 static int find_launcher(struct run *r, struct err *err)
 {
 	int rc = child_beside(LAUNCHER, r->launcher, err);
@@ -59,7 +60,7 @@ static int make_directory(struct run *r, struct err *err)
 {
 	const char *parent = getenv("TMPDIR");
 
-	/* A socket's path must be short. */
+	/* The path of a socket has to be short. */
 	if (!parent || strlen(parent) > 32)
 		parent = "/tmp";
 	snprintf(r->directory, sizeof(r->directory), "%s/afterglow-XXXXXX", parent);
@@ -77,12 +78,17 @@ static void stop_when_over(void *arg)
 
 	const struct shipper_stats *stats = keeper_ship_stats(sidecar_keeper(r->sidecar));
 
-	/* Who waits for a command does not wait for a store that is down: the next run tries again. */
+	/*
+	 * The user waits for the command, and not for a store that is down. The next run ships the
+	 * bundle.
+	 */
 	if (r->ended && sidecar_active(r->sidecar) == 0 && (!sidecar_is_shipping(r->sidecar) || (stats && stats->failing)))
 		event_base_loopbreak(r->base);
 }
 
-/* A core is being kept: that has a limit of its own, and Ctrl-C. */
+/*
+ * If a core is being kept, that goes on: it has a limit of its own, and the user can press Ctrl-C.
+ */
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *r = arg;
@@ -120,7 +126,7 @@ static void on_signal(evutil_socket_t fd, short what, void *arg)
 		else if (r->ended && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
 			event_base_loopbreak(r->base);
 		else if (info.ssi_code != SI_KERNEL && !r->ended)
-			/* The terminal's own signals reach the whole process group without us. */
+			/* A signal from the terminal reaches the whole process group without us. */
 			kill(r->child, (int)info.ssi_signo);
 	}
 }
@@ -145,13 +151,15 @@ static int start_loop(struct run *r, struct err *err)
 		return err_set(err, ENOMEM, "event loop");
 	r->record_options.socket_path = r->socket_path;
 	r->record_options.own_launcher = true;
-	r->record_options.own_memcg = r->options->memory_max > 0 ? r->memcg.path : NULL; /* made before any launcher runs */
+	/* The path is complete before a launcher runs. */
+	r->record_options.own_memcg = r->options->memory_max > 0 ? r->memcg.path : NULL;
 	return sidecar_new(r->base, &r->record_options, &r->sidecar, err);
 }
 
 /*
- * In the child: connects for the launcher, whose PID it has already, and removes the socket. So nothing of it is left when the
- * command kills all of us (kill -9 0), and the command cannot reach it.
+ * Connects in the child for the launcher, which gets the same PID by exec, and removes the socket.
+ * So no process of ours is left behind when the command kills its whole process group (kill -9 0),
+ * and the command cannot reach the socket.
  */
 static int connect_to_sidecar(const struct run *r, struct err *err)
 {
@@ -166,7 +174,7 @@ static int connect_to_sidecar(const struct run *r, struct err *err)
 	return fd;
 }
 
-/* In the child. */
+/* Runs in the child. */
 _Noreturn static void run_launcher(struct run *r)
 {
 	struct err err = { 0 };
@@ -207,7 +215,10 @@ _Noreturn static void run_launcher(struct run *r)
 	_exit(125);
 }
 
-/* Said before the command has run for hours, and no reason not to run it: the report goes to stderr in any case. */
+/*
+ * Checks the store before the command runs for hours. A store that does not answer is reported, but
+ * the command runs, because the report also goes to stderr.
+ */
 static void check_store(const struct run *r)
 {
 	const char *bundles = record_options_bundles(&r->record_options);
@@ -220,9 +231,10 @@ static void check_store(const struct run *r)
 }
 
 /*
- * Without a memory cgroup of its own the command shares its limit with us. While a large process that
- * was killed still gives back its memory, the OOM killer no longer sees it, and would take us, who
- * are to report its end. Only who may lower the score can prevent that.
+ * Makes the OOM killer choose the command before us. Without a memory cgroup of its own the command
+ * shares its limit with us. After the kernel has killed a large process, its memory is freed only
+ * gradually; meanwhile the OOM killer would choose us, who have to report that end. Lowering our
+ * score takes a privilege that we may not have.
  */
 static void leave_the_choice_of_the_oom_killer(struct run *r)
 {
@@ -248,7 +260,10 @@ static int run(struct run *r, struct err *err)
 	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
 }
 
-/* Killed before it could say hello, the launcher leaves no report. */
+/*
+ * Reports a launcher that was killed before its hello, so that there is no report about its
+ * command.
+ */
 static void say_unstarted(const struct run *r)
 {
 	const char *signal = WIFSIGNALED(r->status) ? signal_name(WTERMSIG(r->status)) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Nth allocation fails, for every N until all succeed: no crash, no leak
- * (under the address sanitizer), and what is written is right or is an error.
+ * The Nth allocation fails, for every N until all succeed. There must be no crash and no leak
+ * (under the address sanitizer), and what is written must be right, or an error must be returned.
  * See lib/faults_testing.h.
  */
 #include <dirent.h>
@@ -42,7 +42,7 @@ static void fill_report(struct report *r)
 	report_diagnose(r);
 }
 
-/* Bodies */
+/* --- Bodies --- */
 
 static void render(void)
 {
@@ -159,7 +159,7 @@ static void keep(void)
 	assert_int_equal(count("ns/*/*/*/.*.partial"), 0);
 }
 
-/* Tests */
+/* --- Tests --- */
 
 static void rendering_survives(void **state)
 {

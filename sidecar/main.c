@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* afterglow-sidecar: watches the containers of a pod and says why they died. */
+/* afterglow-sidecar watches the containers of a pod and reports why they died. */
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
@@ -19,7 +19,8 @@
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/sidecar.h"
 
-#define SHIP_AT_LEAST_S 4 /* after the last end; the operator keeps 5 s of the pod's grace in reserve */
+/* After the last container's end; the operator reserves 5 s of the pod's grace period. */
+#define SHIP_AT_LEAST_S 4
 
 struct service {
 	const struct record_options *options;
@@ -28,11 +29,12 @@ struct service {
 	struct http_server *http;
 	bool stopping;
 	int64_t until_ns; /* the time at which shipping ends, CLOCK_BOOTTIME; 0: none is set */
-	bool may_extend; /* for a container that ends when shipping is nearly over, or later */
+	/* Whether until_ns moves when a container ends shortly before it, or later. */
+	bool may_extend;
 	struct event *over;
 };
 
-/* Ships for so long. A bundle that is not in the store by then is lost with the pod. */
+/* Ships for that many seconds. A bundle that is not in the store by then is lost with the pod. */
 static void ship_for(struct service *s, int64_t seconds)
 {
 	const struct timeval within = { .tv_sec = seconds };
@@ -52,7 +54,10 @@ static void begin_stop(struct service *s)
 	ship_for(s, s->options->grace_s);
 }
 
-/* A container that still runs is watched on: the kubelet knows how long the pod has, and ends us all then. */
+/*
+ * A container that still runs is watched further: the kubelet knows the pod's time limit and ends
+ * all of us then.
+ */
 static void on_over(evutil_socket_t fd, short what, void *arg)
 {
 	struct service *s = arg;
@@ -94,8 +99,8 @@ static void stop_when_over(void *arg)
 }
 
 /*
- * The kubelet sends SIGTERM to all containers of a pod at once: stay until the
- * others have ended and been reported.
+ * The kubelet sends SIGTERM to all containers of a pod at once. We stay until the others have ended
+ * and their ends are reported.
  */
 static void on_stop(evutil_socket_t fd, short what, void *arg)
 {
@@ -108,7 +113,10 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 	stop_when_over(s);
 }
 
-/* A port that somebody else has, in the Ray container or on the node, costs the metrics, not the reports. */
+/*
+ * Serves HTTP. If another program in the Ray container or on the node has the port, there are no
+ * metrics, but reports are still written.
+ */
 static void serve(struct service *s)
 {
 	struct err err = { 0 };
@@ -204,7 +212,7 @@ int main(int argc, char **argv)
 		return 125;
 	default:
 		raise_nofile();
-		/* Still root is no reason not to record; what the kernel log lacks is then said in reports. */
+		/* If we are still root, we record anyway. Reports say what the kernel log lacks. */
 		if (options.run_as > 0 && keep_syslog_only((uid_t)options.run_as, &err) < 0)
 			log_warning("%s", err_text(&err));
 		rc = record(&options.exec.record, &err);

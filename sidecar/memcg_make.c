@@ -20,11 +20,11 @@
 #include "sidecar/sample/memcg.h"
 
 #define PROC_FILE_MAX (1 << 20)
-/* Cgroups of this name that may be left of a process that had our PID before us. */
+/* how many cgroups of this name may be left by earlier processes that had our PID */
 #define LEFT_BEHIND_MAX 64
-#define LEFT_BEHIND_S 60 /* seconds: none is empty for so long while its owner lives */
+#define LEFT_BEHIND_S 60 /* seconds; while its owner lives, a cgroup is not empty for so long */
 #define PREFIX "afterglow-"
-#define ROUNDS_MAX 100 /* of 5 ms, to remove a cgroup */
+#define ROUNDS_MAX 100 /* tries to remove a cgroup, 5 ms each */
 #define PROCESSES_MAX (64 * 1024) /* bytes of a list of PIDs */
 
 static int write_value(const char *directory, const char *file, const char *value, struct err *err)
@@ -54,7 +54,7 @@ static int find_own(char *path, size_t size, int *ret_version, struct err *err)
 	return r;
 }
 
-/* "afterglow-PID-N", as make_directory below names it. */
+/* Parses "afterglow-PID-N", the name that make_directory gives. */
 static bool is_name_of_ours(const char *name, pid_t *ret_pid)
 {
 	unsigned int count;
@@ -67,8 +67,9 @@ static bool is_name_of_ours(const char *name, pid_t *ret_pid)
 }
 
 /*
- * Removes the empty cgroups of processes that are gone. Not young ones: PIDs of another PID namespace look gone, and between its
- * making and the launcher's entry a cgroup is empty. One with processes in it the kernel does not remove.
+ * Removes empty cgroups whose owners are gone. Young ones stay: the owner may be in another PID
+ * namespace, where we cannot see it, and a cgroup is empty until its launcher enters it. The kernel
+ * does not remove a cgroup that has processes.
  */
 static void remove_left_behind(const char *parent)
 {
@@ -90,7 +91,10 @@ static void remove_left_behind(const char *parent)
 		closedir(directory);
 }
 
-/* A directory of a name that nobody has: another exec with this PID may have left its own behind, with processes in it. */
+/*
+ * Makes a directory with a name that does not exist yet. A previous exec with our PID may have left
+ * its own, with processes in it.
+ */
 static int make_directory(const char *parent, char *path, size_t size, struct err *err)
 {
 	static unsigned int count;
@@ -110,7 +114,10 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 	char value[32], path[sizeof(m->path)];
 	int r;
 
-	/* v2: a controller must be handed down first; refused where the parent itself holds processes. */
+	/*
+	 * On v2 the parent has to enable the controller for its children first. The kernel refuses
+	 * that if the parent has processes of its own.
+	 */
 	if (version == 2)
 		write_value(parent, "cgroup.subtree_control", "+memory", NULL);
 	remove_left_behind(parent);
@@ -123,7 +130,10 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 		rmdir(path);
 		return r;
 	}
-	/* Swap would turn the kill into a crawl. Absent where there is no swap accounting. */
+	/*
+	 * With swap the command would become extremely slow before it is killed. The file is
+	 * missing if swap is not accounted.
+	 */
 	if (version == 1)
 		write_value(path, "memory.memsw.limit_in_bytes", value, NULL);
 	else
@@ -149,7 +159,10 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 	memcpy(m->home, own, sizeof(own));
 	if (make_in(m, own, version, limit, group, &first) == 0)
 		return 0;
-	/* v2 lets a cgroup with processes have no children with controllers: then beside it. */
+	/*
+	 * On v2 a cgroup with processes cannot have children with controllers, so the new one is
+	 * made beside it.
+	 */
 	slash = version == 2 ? strrchr(own, '/') : NULL;
 	if (slash) {
 		*slash = '\0';
@@ -167,7 +180,7 @@ int made_memcg_join(const struct made_memcg *m, struct err *err)
 	return write_value(m->path, "cgroup.procs", "0", err);
 }
 
-/* A few at a time: those that are left are the next round's. */
+/* Moves a few processes at a time; the next round moves the rest. */
 static unsigned int move_processes(const char *from, const char *to)
 {
 	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT(PROCESSES_MAX);
@@ -182,7 +195,7 @@ static unsigned int move_processes(const char *from, const char *to)
 	return n;
 }
 
-/* Once over all of it, from below. */
+/* Goes once through all cgroups, from the lowest up. */
 static unsigned int clear(struct made_memcg *m, bool move)
 {
 	char *const paths[] = { m->path, NULL };
@@ -204,7 +217,7 @@ unsigned int made_memcg_remove(struct made_memcg *m)
 	unsigned int n = 0;
 
 	for (int i = 0; i < ROUNDS_MAX && m->path[0] && access(m->path, F_OK) == 0; i++) {
-		/* The last process may still be on its way out. */
+		/* The last process may still be exiting. */
 		n += clear(m, i >= ROUNDS_MAX / 2);
 		if (access(m->path, F_OK) == 0)
 			nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);

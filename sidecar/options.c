@@ -158,7 +158,7 @@ static const char *const default_collect[] = {
 	"/home/ray/mprofile_*.dat", "/home/ray/*.prof",
 };
 
-/* The first pattern takes the place of the default ones; "none" is none. */
+/* The first pattern replaces the default ones. "none" stands for no pattern. */
 static int add_pattern(struct sidecar_options *o, const char *option, const char *pattern, struct err *err)
 {
 	struct record_options *r = &o->exec.record;
@@ -222,7 +222,10 @@ static int take_leave_after(struct sidecar_options *o, const char *option, const
 	return err_set(err, EINVAL, "%s takes none, success or any, not %s", option, value);
 }
 
-/* INT and COUNT are whole numbers, in an int and in an int64_t; OTHER is what take makes of it. */
+/*
+ * INT and COUNT are whole numbers, stored in an int and an int64_t. The value of OTHER is parsed by
+ * its function `take`.
+ */
 enum kind { TEXT, INT, COUNT, SIZE, DAYS, PART, OTHER };
 enum where { BOTH, RECORD, EXEC };
 
@@ -369,7 +372,9 @@ static const char *default_store(void)
 	return path;
 }
 
-/* A relative directory is one below the working directory, also for the children that write to it. */
+/*
+ * Makes a relative directory absolute, by the working directory, because children write to it, too.
+ */
 static int finish_store(struct store_options *store, struct err *err)
 {
 	static char path[PATH_MAX];
@@ -398,7 +403,7 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 		snprintf(name, sizeof(name), "%s", slash && slash[1] ? slash + 1 : o->exec.argv[0]);
 		bundle_sanitize(name);
 		if (!launch_name_valid(name))
-			name[0] = 'x'; /* "-sh", "[" */
+			name[0] = 'x'; /* such as "-sh" of a login shell, or "[" */
 		o->exec.name = name;
 	}
 	if (!launch_name_valid(o->exec.name))

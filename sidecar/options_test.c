@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the command line: what is taken, and one line that names the option when it is not. */
+/*
+ * Tests of the command line: which options are accepted, and that an error is one line that names
+ * the option.
+ */
 #include "sidecar/options.h"
 
 #include <errno.h>
@@ -66,7 +69,7 @@ static const struct {
 	{ { "--run-as", "0" }, "--run-as" },
 	{ { "--run-as", "root" }, "--run-as" },
 	{ { "exec", "--run-as", "5", "--", "true" }, "--run-as" },
-	{ { "--memory-max", "1Gi" }, "--memory-max" }, /* of exec only */
+	{ { "--memory-max", "1Gi" }, "--memory-max" }, /* only for exec */
 	{ { "--name", "x" }, "--name" },
 	{ { "--hook-at-death" }, "--hook-at-death takes a value" },
 	{ { "--hook-at-birth", "x" }, "unknown option --hook-at-birth" },
@@ -75,7 +78,7 @@ static const struct {
 	{ { "--hold-on-failure", "86401" }, "--hold-on-failure takes a whole number from 0" },
 	{ { "exec" }, "exec takes a command" },
 	{ { "exec", "--" }, "exec takes a command" },
-	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* of the sidecar only */
+	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* only for the sidecar */
 	{ { "exec", "--grace", "5", "--", "true" }, "--grace" },
 	{ { "exec", "--memory-max", "lots", "--", "true" }, "--memory-max" },
 	{ { "exec", "--memory-max", "1Mi", "--", "true" }, "--memory-max takes at least 4Mi" },

@@ -19,7 +19,7 @@
 #include "sidecar/spool/inventory.h"
 
 #define BUNDLES_MAX 100000
-#define STALE_NS (24 * 3600 * NS_PER_SEC) /* longer than any shipper is at one file */
+#define STALE_NS (24 * 3600 * NS_PER_SEC) /* no shipper works on one file for so long */
 
 struct prune {
 	const char *directory, *below;

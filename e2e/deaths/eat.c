@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eat DEED [ARG...]: uses up memory in ways that hog (e2e/kernel) does not know. Sizes are in MiB.
+ * eat DEED [ARG...] uses up memory in ways that hog (e2e/kernel) does not have. Sizes are in MiB.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,11 +20,15 @@
 
 #define SURVIVED 99
 #define MIB ((size_t)1024 * 1024)
-#define MOST (1024 * MIB) /* without the limit that they were to meet, these end here and not with the machine's memory */
+/* If a deed does not meet its limit, it ends here, before it has used up the machine's memory. */
+#define MOST (1024 * MIB)
 
 static volatile int sink;
 
-/* What a C++ program does of which malloc returns nothing, and nobody catches std::bad_alloc. */
+/*
+ * bad-alloc STEP_MIB: ends as a C++ program does that gets NULL from malloc and does not catch
+ * std::bad_alloc.
+ */
 static int deed_bad_alloc(const char *arg)
 {
 	size_t step = (size_t)strtoul(arg, NULL, 10) * MIB;
@@ -42,7 +46,7 @@ static int deed_bad_alloc(const char *arg)
 	return SURVIVED;
 }
 
-/* What a Python program does of it. */
+/* memory-error STEP_MIB: ends as a Python program does that gets NULL from malloc. */
 static int deed_memory_error(const char *arg)
 {
 	size_t step = (size_t)strtoul(arg, NULL, 10) * MIB;
@@ -61,8 +65,8 @@ static int deed_memory_error(const char *arg)
 }
 
 /*
- * bomb N: N children of 1 MiB each, as fast as they come. They end by themselves only when one of them
- * was killed some seconds before, however slow the machine is.
+ * bomb N: starts N children of 1 MiB each, as fast as possible. They end by themselves only some
+ * seconds after one of them was killed, however slow the machine is.
  */
 static int deed_bomb(const char *arg)
 {
@@ -89,7 +93,10 @@ static int deed_bomb(const char *arg)
 	return worst;
 }
 
-/* mapped FILE SIZE_MIB: reads a file again and again through a private mapping, which can be dropped at any time. */
+/*
+ * mapped FILE SIZE_MIB: reads a file again and again through a private mapping, whose pages the
+ * kernel can drop at any time.
+ */
 static int deed_mapped(const char *path)
 {
 	int fd = open(path, O_RDONLY);
@@ -102,7 +109,7 @@ static int deed_mapped(const char *path)
 	return 3;
 }
 
-/* locked SIZE_MIB: memory that cannot be taken back. */
+/* locked SIZE_MIB: locks memory, so that the kernel cannot reclaim it. */
 static int deed_locked(const char *arg)
 {
 	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
@@ -114,7 +121,10 @@ static int deed_locked(const char *arg)
 	return SURVIVED;
 }
 
-/* pipes SIZE_MIB: memory of the kernel's, in pipes that nobody reads. The process itself stays small. */
+/*
+ * pipes SIZE_MIB: fills kernel memory, with pipes that nobody reads. The process itself stays
+ * small.
+ */
 static int deed_pipes(const char *arg)
 {
 	static char page[65536];
@@ -132,7 +142,7 @@ static int deed_pipes(const char *arg)
 	return 0;
 }
 
-/* sockets SIZE_MIB: the same in sockets that nobody reads. */
+/* sockets SIZE_MIB: fills kernel memory, with sockets that nobody reads. */
 static int deed_sockets(const char *arg)
 {
 	static char page[65536];
@@ -153,8 +163,9 @@ static int deed_sockets(const char *arg)
 }
 
 /*
- * tables SIZE_MIB: page tables, of which each page maps 2 MiB. What is only read is the page of zeros, which nobody has to pay for:
- * the process holds hardly any memory itself.
+ * tables SIZE_MIB: fills page tables, each page of which maps 2 MiB. The process only reads, so all
+ * pages are the kernel's page of zeros, which is charged to nobody: the process itself has hardly
+ * any memory.
  */
 static int deed_tables(const char *arg)
 {
@@ -168,7 +179,10 @@ static int deed_tables(const char *arg)
 	return 0;
 }
 
-/* names DIRECTORY: empty files in a tmpfs: inodes and names, which are memory of the kernel's that it cannot take back. */
+/*
+ * names DIRECTORY: makes empty files in a tmpfs. Their inodes and names are kernel memory that
+ * cannot be reclaimed.
+ */
 static int deed_names(const char *directory)
 {
 	char path[256];
@@ -192,7 +206,7 @@ static void *wait_for_ever(void *arg)
 	return arg;
 }
 
-/* threads-abort N: threads, until there is none to be had: then what C++ does of it. */
+/* threads-abort N: starts threads until that fails, and then aborts as a C++ program does. */
 static int deed_threads_abort(const char *arg)
 {
 	unsigned long n = strtoul(arg, NULL, 10);
@@ -216,12 +230,18 @@ static int use_shared(void *arg)
 	return 0;
 }
 
-/* vfork SIZE_MIB: until it calls exec, the child has its parent's memory, and uses it up. */
+/*
+ * vfork SIZE_MIB: the child uses up memory before it calls exec, while it still shares its parent's
+ * memory.
+ */
 static int deed_vfork(const char *arg)
 {
 	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
 	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	/* vfork itself may not be used so: the child would return on its parent's stack. */
+	/*
+	 * This is done by clone, because a child of vfork must not return from the function in
+	 * which it was started.
+	 */
 	static char stack[65536] __attribute__((aligned(16)));
 
 	shared_memory = memory;
@@ -231,7 +251,7 @@ static int deed_vfork(const char *arg)
 	return SURVIVED;
 }
 
-/* lazy SIZE_MIB: uses so much memory, but lets the kernel take each part back whenever it wants to. */
+/* lazy SIZE_MIB: uses memory that the kernel may reclaim at any time (MADV_FREE). */
 static int deed_lazy(const char *arg)
 {
 	size_t size = (size_t)strtoul(arg, NULL, 10) * MIB;
@@ -271,7 +291,10 @@ static int use_in_thread(const char *arg, bool leave)
 	return SURVIVED;
 }
 
-/* leaderless SIZE_MIB: uses memory in a thread after the first one has ended; /proc/PID shows a zombie. */
+/*
+ * leaderless SIZE_MIB: uses memory in a thread after the first thread has ended, so that /proc/PID
+ * shows a zombie.
+ */
 static int deed_leaderless(const char *arg)
 {
 	return use_in_thread(arg, true);

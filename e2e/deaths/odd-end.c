@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * odd-end DEED [ARG...]: ends in ways by which one end looks like another: a signal that is passed on, a fault behind an exit
- * code, a SIGKILL that no process sent on purpose.
+ * odd-end DEED [ARG...] ends in ways that look like another end: it passes a signal on, hides a
+ * fault behind an exit code, or gets a SIGKILL that no process meant for it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ static void fault(void)
 	*(volatile int *)(uintptr_t)16 = 1;
 }
 
-/* as COMMAND [ARG...]: runs it, and ends by the signal that ended it. */
+/* as COMMAND [ARG...]: runs the command, and ends by the same signal as the command. */
 static int deed_as(char **argv)
 {
 	int status;
@@ -43,7 +43,7 @@ static int deed_as(char **argv)
 	return SURVIVED;
 }
 
-/* hold MIB COMMAND [ARG...]: the same, while it holds much memory itself. */
+/* hold MIB COMMAND [ARG...]: does the same while it holds much memory itself. */
 static int deed_hold(char **argv)
 {
 	size_t size = strtoul(argv[0], NULL, 10) << 20;
@@ -56,7 +56,10 @@ static int deed_hold(char **argv)
 	return deed_as(argv + 1) + memory[size / 2] - 1;
 }
 
-/* apart COMMAND [ARG...]: runs it as the init of a PID namespace that sees its own /proc, and passes its end on as a shell does. */
+/*
+ * apart COMMAND [ARG...]: runs the command as the init of a PID namespace with its own /proc, and
+ * exits as a shell does after it.
+ */
 static int deed_apart(char **argv)
 {
 	int status;
@@ -83,7 +86,10 @@ static void pass_on(int signo)
 		kill(main_child, signo);
 }
 
-/* init COMMAND [ARG...]: runs it as init programs of containers do: passes signals on, adopts orphans, and exits as a shell does. */
+/*
+ * init COMMAND [ARG...]: runs the command as the init programs of containers do: it passes signals
+ * on, adopts orphans, and exits as a shell does.
+ */
 static int deed_init(char **argv)
 {
 	static const int passed[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT };
@@ -109,7 +115,7 @@ static void leave_like_a_shell(int signo)
 	_exit(128 + signo);
 }
 
-/* A handler that tells of its fault by the exit code of a shell. */
+/* code: catches its fault in a handler, and exits with the code that a shell would use. */
 static int deed_code(char **argv)
 {
 	(void)argv;
@@ -118,7 +124,10 @@ static int deed_code(char **argv)
 	return SURVIVED;
 }
 
-/* A fault while its signal is blocked: the kernel unblocks it, and no handler is called. */
+/*
+ * blocked: causes a fault while its signal is blocked. The kernel unblocks the signal and calls no
+ * handler.
+ */
 static int deed_blocked(char **argv)
 {
 	sigset_t set;
@@ -146,7 +155,7 @@ static int deed_twice(char **argv)
 	return SURVIVED;
 }
 
-/* A tracer ends, and the kernel sends SIGKILL to whom it traced. */
+/* tracer: a tracer ends, and the kernel sends SIGKILL to the process that it traced. */
 static int deed_tracer(char **argv)
 {
 	pid_t self = getpid(), tracer;
@@ -166,7 +175,7 @@ static void *kill_thread(void *arg)
 	return arg;
 }
 
-/* SIGKILL to one thread ends all of them. */
+/* thread: sends SIGKILL to one thread, which ends all threads. */
 static int deed_thread(char **argv)
 {
 	pthread_t thread;
@@ -178,7 +187,10 @@ static int deed_thread(char **argv)
 		pause();
 }
 
-/* Memory of this process, which a fork shares with its child until one of them writes to it. */
+/*
+ * Allocates memory and writes to it. A fork shares it with its child until one of them writes to it
+ * again.
+ */
 static char *use(size_t mib, int flags)
 {
 	char *memory = mmap(NULL, mib << 20, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
@@ -189,7 +201,7 @@ static char *use(size_t mib, int flags)
 	return memory;
 }
 
-/* Ends as its child did: by the signal, or as a shell tells of it. */
+/* Ends as the child did: by the same signal, or as a shell does. */
 static int end_like(pid_t child, bool by_signal)
 {
 	int status;
@@ -208,12 +220,12 @@ static int grow_in_child(char **argv, int flags, bool by_signal)
 	pid_t child;
 	int seen = 0;
 
-	/* Time for a sample of the parent alone. */
+	/* So much time is for a sample of the parent alone. */
 	if (argv[2])
 		usleep((useconds_t)strtoul(argv[2], NULL, 10) * 1000);
 	child = fork();
 	if (child == 0) {
-		/* What is shared among mappings counts for a process that has touched it. */
+		/* Shared memory counts for a process only when that has touched it. */
 		for (size_t at = 0; at < mib << 20; at += 4096)
 			seen += memory[at];
 		use(more, MAP_PRIVATE);
@@ -222,19 +234,22 @@ static int grow_in_child(char **argv, int flags, bool by_signal)
 	return end_like(child, by_signal);
 }
 
-/* fork MIB MORE [MS]: its child has those MIB as well, and uses MORE; the parent ends itself by the child's signal. */
+/*
+ * fork MIB MORE [MS]: the child shares those MIB, and uses MORE. The parent ends by the child's
+ * signal.
+ */
 static int deed_fork(char **argv)
 {
 	return grow_in_child(argv, MAP_PRIVATE, true);
 }
 
-/* fork-code: the same, and the parent exits as a shell does. */
+/* fork-code: does the same, but the parent exits as a shell does. */
 static int deed_fork_code(char **argv)
 {
 	return grow_in_child(argv, MAP_PRIVATE, false);
 }
 
-/* map MIB MORE [MS]: the same with a mapping that both share for good. */
+/* map MIB MORE [MS]: does the same with a mapping that both share for ever. */
 static int deed_map(char **argv)
 {
 	return grow_in_child(argv, MAP_SHARED, true);
@@ -254,7 +269,10 @@ static void *fork_and_leave(void *arg)
 	return arg;
 }
 
-/* A child that wants to die with its parent dies with the thread that forked it. */
+/*
+ * thread-parent: a child asked to be killed with its parent. It is killed when the thread ends that
+ * forked it.
+ */
 static int deed_thread_parent(char **argv)
 {
 	pthread_t thread;

@@ -13,13 +13,13 @@ def after_oom(code_or_signal, *args, **more):
 
 
 def shared(name, how, **more):
-    """A child that has its parent's memory as well is OOM-killed, and the parent ends by the child's signal."""
+    """A child that shares its parent's memory is OOM-killed, and the parent ends by the same signal."""
     return Death(f"a child that shares its parent's memory {name} is OOM-killed, and the parent kills itself by the same signal",
                  after_oom(signalled, 9, never=(PERCENT,)), memory="64Mi", ooms=1, argv=("odd-end", *how.split()), **more)
 
 
 def numbered(name, truth, inside="", argv=(), **more):
-    """The log's PIDs are those of the node, and the sidecar cannot know them: as in a pod."""
+    """As in a pod, the kernel log has the PIDs of the node, which the sidecar does not know."""
     more.setdefault("memory", "64Mi")
     before = "own_pids\n" + more.pop("before", "")
     return Death(f"in a PID namespace: {name}", truth, inside=inside, argv=argv, before=before, needs=HERE, alone=True, **more)
@@ -67,7 +67,7 @@ NUMBERED = [
     numbered("exit 1, as a daemon was OOM-killed before", after_oom(exits, 1, "ApplicationError", "KernelOOMProcess"), f"(setsid {LEAK} &); sleep 3; exit 1", ooms=1),
 ]
 
-# The process that dies for it holds hardly any memory, or another one holds more.
+# The victim of the OOM killer holds hardly any memory, or another process holds more.
 OF_NOBODY = [
     Death("the command's page tables", oom(victim="fact"), memory="64Mi", ooms=1, inside=SELF + "eat tables 200"),
     Death("a child's page tables beside a larger process, and the shell passes 137 on", oom(*BOTH, signal=0, victim="fact", lives=LIVES), memory="64Mi", ooms=1,
@@ -130,7 +130,7 @@ MOMENTS = [
 ]
 
 OTHER = "export other=$memory/death-$$-other; mkdir $other; limit $other 33554432"
-# Cgroups in which the command, or a child, is for less time than passes between two samples.
+# The command, or a child, is in another cgroup for less time than passes between two samples.
 BRIEFLY = [
     Death("a command that moved to another cgroup is OOM-killed there at once",
           oom("KernelOOMContainer", "KernelOOMPod", never=("memory limit of 300.0 MiB",), victim="fact"), memory="300Mi", ooms=1, before=OTHER,
@@ -154,7 +154,7 @@ BRIEFLY = [
           inside=LIB + "sleep 1; c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; exec hog 100M'; rmdir $c; sleep 8; exit 0"),
 ]
 
-# Names by which a report, or the kernel's line, may be misread.
+# Names of processes that could make a report, or the kernel's line, be misread.
 NAMES = [
     *(Death(f"an OOM kill of a process whose name is {what}", oom(victim="fact"), memory="64Mi", ooms=1,
             inside=f"n=$(printf '{name}'); {SELF}hog 300M --rate 200M --name \"$n\"")

@@ -16,7 +16,7 @@ def to_launcher(signo, name):
 
 
 def java(name, truth, options, memory, code=GROW, **more):
-    """A Java program that is compiled before."""
+    """A Java program, which is compiled first."""
     return Death(f"Java: {name}", truth, memory=memory, needs=JAVA, argv=("java", "-XX:+UseSerialGC", *options, "-cp", "$D", "J"),
                  before="cat >$D/J.java <<'END'\nclass J { public static void main(String[] a) { java.util.List<byte[]> l = new java.util.ArrayList<>(); "
                         + code + " } }\nEND\njavac -d $D $D/J.java", **more)
@@ -83,7 +83,7 @@ LIMITS = [
     Death("xargs of a command that is not there", exits(127, "CommandNotFound", "ApplicationError"), inside="echo 1 | xargs no-such-command"),
 ]
 
-# What looks like a core need not be that of a crash.
+# A file that looks like a core may not be from a crash.
 FILES = [
     Death("a core of a process that lives on, as gcore makes it, and exit 0", exits(0), needs=GCORE, before=CORES,
           inside="sleep 60 & p=$!; sleep 1; gcore -o gcore $p; mv gcore.$p core; sleep 13; kill $p; exit 0"),

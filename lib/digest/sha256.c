@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256. */
-#define OPENSSL_SUPPRESS_DEPRECATED /* its new interface loads providers and configuration: megabytes */
+/* Computes SHA-256 digests. */
+/* The newer interface loads providers and configuration, which costs megabytes */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "lib/digest/sha256.h"
 
 #include <assert.h>

@@ -31,7 +31,8 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 		finish(b, true);
 	else if (what & EV_TIMEOUT) {
 		/*
-		 * It keeps its place until it has ended, because another errand would hang as well.
+		 * The errand keeps its place until its process has ended, because another errand
+		 * would hang as well.
 		 */
 		kill(b->errand.pid, SIGKILL);
 		finish(b, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of errands that the event loop hears of. */
+/* Tests of errands whose messages the event loop gets. */
 #include "lib/loop/background.h"
 
 #include <errno.h>

@@ -14,19 +14,20 @@
 #include "lib/loop/child_fork.h"
 #include "lib/units.h"
 
-#define LOOK_NS (20 * NS_PER_MS) /* for its end, where the kernel has no pidfds (before Linux 5.3) */
+/* How often to check whether it has ended, if the kernel has no pidfds (before Linux 5.3). */
+#define LOOK_NS (20 * NS_PER_MS)
 #define LEFT_MAX 64 /* killed programs that have not ended, because they hang in the kernel */
 
 struct pipe_end {
 	int fd;
 	struct event *readable;
 	struct strbuf text;
-	size_t left; /* that may still be kept */
+	size_t left; /* bytes of output that may still be kept */
 };
 
 struct child {
 	pid_t pid;
-	int pidfd; /* -1: the kernel has none */
+	int pidfd; /* -1: the kernel has no pidfds */
 	struct event *ended, *overdue;
 	struct pipe_end ends[CHILD_ENDS];
 	child_line_fn on_line;
@@ -37,7 +38,7 @@ struct child {
 	void *arg;
 };
 
-/* Killed, and not waited for */
+/* Processes that were killed and for which nobody waits */
 
 static pid_t left_behind[LEFT_MAX];
 
@@ -60,7 +61,7 @@ static void leave(pid_t pid)
 		}
 }
 
-/* Its end */
+/* --- The end of a child --- */
 
 static void close_end(struct pipe_end *end)
 {
@@ -104,7 +105,7 @@ void child_cancel(struct child *c)
 	child_free(c);
 }
 
-/* Its output */
+/* --- The output of a child --- */
 
 static void take_lines(struct child *c, const char *bytes, size_t len)
 {
@@ -203,7 +204,7 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 		finish(c, pid == c->pid ? status : 1 << 8);
 }
 
-/* Beginning */
+/* --- The start of a child --- */
 
 int child_beside(const char *program, char ret_path[static PATH_MAX], struct err *err)
 {
@@ -221,7 +222,7 @@ int child_beside(const char *program, char ret_path[static PATH_MAX], struct err
 	return 0;
 }
 
-/* The reading ends are ours and do not block. */
+/* Makes the pipes. The reading ends are for us and do not block. */
 static int make_pipes(struct child *c, const struct child_work *work, int ret_ends[CHILD_ENDS], struct err *err)
 {
 	const size_t max[CHILD_ENDS] = { MAX(work->output_max, (size_t)1), work->errors_max, work->extra_max };

@@ -13,7 +13,10 @@
 
 #define ABOVE_ALL 64 /* descriptors are first moved above this number, out of the way of their targets */
 
-/* To number `to`, which others of them may have now: so all have been moved above all of those before. */
+/*
+ * Makes the descriptor fd number `to`. Another descriptor may have that number, so the caller first
+ * moved all of them above ABOVE_ALL.
+ */
 static void place(int fd, int to)
 {
 	if (fd < 0 || dup2(fd, to) < 0)
@@ -37,18 +40,18 @@ static char *const *environment(const struct child_work *work)
 	if (work->env)
 		return work->env;
 #if defined(__SANITIZE_ADDRESS__)
-	return environ; /* with the sanitizer's own options */
+	return environ; /* the child gets the sanitizer's options, which are in our environment */
 #endif
 	return none;
 }
 
-/* Before Linux 5.9 there is no close_range; all of ours close by themselves anyway. */
+/* Before Linux 5.9 there is no close_range. Our descriptors have O_CLOEXEC in any case. */
 static void close_others(int from)
 {
 	syscall(SYS_close_range, (unsigned int)from, UINT_MAX, 4 /* CLOSE_RANGE_CLOEXEC, from Linux 5.11 */);
 }
 
-/* failed: where the errno of an exec that does not come about goes. */
+/* Becomes the program. If exec fails, the errno is written to the pipe `failed`. */
 _Noreturn static void become(const struct child_work *work, const int ends[CHILD_ENDS], int failed, pid_t parent)
 {
 	int fds[CHILD_FDS_MAX + 5], n = 0, error;
@@ -56,7 +59,8 @@ _Noreturn static void become(const struct child_work *work, const int ends[CHILD
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || (work->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0))
 		_exit(126);
-	(void)oom_score_write(OOM_SCORE_FIRST); /* or it is as likely a victim as we are */
+	/* Without it, the OOM killer might choose us before the child */
+	(void)oom_score_write(OOM_SCORE_FIRST);
 	fds[n++] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	fds[n++] = ends[CHILD_OUTPUT];
 	fds[n++] = ends[CHILD_ERRORS] >= 0 ? ends[CHILD_ERRORS] : STDERR_FILENO;

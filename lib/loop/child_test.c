@@ -28,7 +28,7 @@ static int setup(void **state)
 	(void)state;
 	n_done = 0;
 	base = event_base_new();
-	alarm(180); /* where the loop does not come back */
+	alarm(180); /* kills the test if the event loop does not return */
 	return base ? 0 : -1;
 }
 
@@ -74,7 +74,7 @@ static void what_it_wrote_up_to_a_limit_is_there_at_its_end(void **state)
 	assert_int_equal(WEXITSTATUS(result.status), 3);
 }
 
-/* Ours has credentials: AWS_SECRET_ACCESS_KEY in a pod with a store. */
+/* Our environment holds credentials, such as AWS_SECRET_ACCESS_KEY in a pod with a store. */
 static void it_has_none_of_our_environment(void **state)
 {
 	const struct child_work work = { .path = "env", .argv = ARGV("env"), .output_max = 60, .within_ns = 60 * NS_PER_SEC };
@@ -192,7 +192,7 @@ static void it_has_its_descriptors_and_no_other_of_ours(void **state)
 
 	assert_return_code(forgotten, 0);
 	run(&work);
-	/* Without a pipe of the shell's own, which would be listed, too. */
+	/* The command uses no pipe of the shell, which would be listed as well. */
 	assert_string_equal(output, "0\n1\n2\n3\n4\n");
 	assert_string_equal(extra, "extra\n");
 }
@@ -219,7 +219,7 @@ static void a_cancelled_child_is_killed_and_nothing_is_reported(void **state)
 	assert_int_equal(child_start(base, &work, on_done, NULL, &child, NULL), 0);
 	child_cancel(child);
 	child_cancel(NULL);
-	/* Killed, it has ended or will at once; with it nothing is left on the loop. */
+	/* The killed child ends soon. Then no event is left, and the event loop returns. */
 	event_base_dispatch(base);
 	assert_int_equal(n_done, 0);
 }

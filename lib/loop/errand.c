@@ -18,14 +18,16 @@
 #include "lib/outlet.h"
 #include "lib/units.h"
 
-#define ZOMBIES_MAX 64 /* cancelled errands that have not ended; a container has a handful, and they die with us */
+/* Cancelled errands that have not ended; a container has a handful, and they end with us. */
+#define ZOMBIES_MAX 64
 
 static int64_t (*pump)(int64_t now_ns, void *arg);
 static void *pump_arg;
-static bool pumping; /* somebody waits, and the pump runs */
+static bool pumping; /* the pump is running while somebody waits */
 static pid_t cancelled[ZOMBIES_MAX];
 static bool in_child;
-static int tried_fd = -1; /* in a fork for one step: the socket of the process that waits for the end of the step */
+/* In a fork that does one step: the socket to the process that waits for the step */
+static int tried_fd = -1;
 
 void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg)
 {
@@ -49,7 +51,7 @@ static void reap_later(pid_t pid)
 		}
 }
 
-/* In the child */
+/* --- In the child --- */
 
 /* fstat is not used: on a file of a dead filesystem, in the container, it would not return. */
 static bool is_socket(int fd)
@@ -77,8 +79,8 @@ static void close_other_sockets(int own)
 }
 
 /*
- * The event loop's signal handlers write into a pipe of the parent's. A request to end goes to the
- * parent.
+ * The event loop's signal handlers write into a pipe that the child shares with the parent. In the
+ * child a request to end would go to the parent.
  */
 _Noreturn static void work(int fd, errand_fn fn, void *arg, pid_t parent)
 {
@@ -134,7 +136,7 @@ bool errand_try(int64_t within_ns)
 		return true;
 	}
 	close(ends[1]);
-	/* Nothing hangs: it is done here, as it would be without this care. */
+	/* Without a fork the work is done in this process, unprotected against hanging. */
 	if (pid < 0) {
 		close(ends[0]);
 		return true;
@@ -156,7 +158,7 @@ void errand_tried(void)
 	tried_fd = -1;
 }
 
-/* Either side */
+/* --- In both processes --- */
 
 bool errand_send(int fd, const void *data, size_t len, int pass_fd)
 {
@@ -175,7 +177,7 @@ bool errand_send(int fd, const void *data, size_t len, int pass_fd)
 	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-/* In the parent */
+/* --- In the parent --- */
 
 static void let_go(struct errand *e)
 {
@@ -232,7 +234,7 @@ int errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err)
 	return 0;
 }
 
-/* Returns -1 with errno EAGAIN if no message is there, and 0 if no more will come. */
+/* Returns -1 with errno EAGAIN if no message has arrived yet, and 0 if no more will come. */
 static ssize_t next_message(int fd, void *data, int *ret_fd)
 {
 	union {
@@ -260,7 +262,7 @@ static int64_t run_pump(int64_t now_ns)
 	return due;
 }
 
-/* Waits for a message and meanwhile runs the pump. Returns false when the time is over. */
+/* Waits for a message and runs the pump meanwhile. Returns false when the time is over. */
 static bool wait_for_message(int fd, int64_t until_ns)
 {
 	for (;;) {
@@ -303,8 +305,7 @@ enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_messag
 			continue;
 		if (n <= 0) {
 			/*
-			 * It is about to end, but perhaps has not ended yet: it is closing its
-			 * files.
+			 * The process closes its files just before it ends, so it may still exist.
 			 */
 			if (waitpid(e->pid, NULL, WNOHANG) == 0)
 				reap_later(e->pid);
@@ -342,7 +343,7 @@ static bool on_filled(const void *data, size_t len, int passed_fd, void *arg)
 		return false;
 	memcpy(c->out, data, len);
 	c->filled = true;
-	return false; /* until its end: the next call is not to find it busy */
+	return false; /* we wait until it has ended, so that the next call does not find it busy */
 }
 
 bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out, size_t size, int64_t within_ns)

@@ -17,7 +17,7 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-#define SOON (60 * NS_PER_SEC) /* a bound for what comes at once */
+#define SOON (60 * NS_PER_SEC) /* a generous limit for what takes no time */
 
 static void hang(void)
 {
@@ -62,7 +62,7 @@ static void one_that_hangs_is_left_behind_and_no_other_is_started(void **state)
 	assert_int_equal(value, 1);
 	assert_true(errand_busy(&e));
 	assert_true(errand_age_ns(&e, now_boottime_ns()) > 0);
-	/* With no time limit to speak of: it is not even tried. */
+	/* The time limit is too small to be of use, so the errand is not tried in this process. */
 	assert_false(errand_call(&e, fill_sum, (int[]){ 3, 4 }, &value, sizeof(value), SOON));
 	errand_cancel(&e);
 	assert_false(errand_busy(&e));
@@ -200,7 +200,7 @@ static void a_step_that_hangs_is_left_out(void **state)
 	}
 }
 
-/* A launcher waits for the end of its connection. */
+/* A launcher waits until its connection is closed. */
 static void a_connection_that_we_close_is_closed(void **state)
 {
 	struct errand e = ERRAND_NONE;
@@ -216,7 +216,7 @@ static void a_connection_that_we_close_is_closed(void **state)
 	errand_cancel(&e);
 }
 
-/* A file on a filesystem that does not answer. */
+/* Stands for a file on a filesystem that does not answer. */
 static int dead_fd = -1;
 
 int __real_fstat(int fd, struct stat *st);

@@ -17,7 +17,8 @@
 
 #include "lib/macros.h"
 
-#define ROUNDS_MAX 8 /* a round of events may make others active */
+/* An event's callback may activate other events, so several rounds may be needed */
+#define ROUNDS_MAX 8
 
 struct inner_loop {
 	struct event_base *base;
@@ -35,8 +36,8 @@ static bool is_epoll(int fd)
 }
 
 /*
- * libevent does not show its descriptor, but it opens it before anything else: it is the lowest
- * free one.
+ * libevent does not give away its epoll descriptor. It opens that descriptor first, so it gets the
+ * lowest free number.
  */
 static int open_base(struct event_base **ret_base, struct err *err)
 {

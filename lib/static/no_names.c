@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sidecar looks up no names. libevent would, if asked, and so has glibc's name services linked in, which in a static
- * program load whatever nsswitch.conf says from the machine it runs on. These take their place.
+ * Replaces the functions that look up names.
+ *
+ * The sidecar looks up no names. libevent can, so the linker takes in glibc's name services. In a
+ * static program these load at run time whatever libraries nsswitch.conf names on the machine where
+ * it runs. The functions here take their place.
  */
 #include <netdb.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Nth allocation fails, for every N until all succeed, in the client: no
- * crash, no leak (under the address sanitizer), an error in words, and what was held before is still whole.
+ * The Nth allocation fails, for every N until all succeed, in the client. There must be no crash,
+ * no leak (under the address sanitizer) and an error text, and what was held before must be
+ * complete.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -54,7 +55,7 @@ static void parse_kubeconfig(void)
 	kubeconfig_release(&k);
 }
 
-/* The token that is read anew either changes or stays. */
+/* The token that is read again is either replaced or kept. */
 static void use_service_account(void)
 {
 	struct kubeconfig k = { 0 };
@@ -93,7 +94,7 @@ static int put_item(void *arg, cJSON *item)
 	return store_put(arg, item, false, NULL, NULL);
 }
 
-/* What is in it is whole, and found by its key and by its index alike. */
+/* Checks that the store is complete, and that objects are found by key and by index alike. */
 static void check_store(struct store *s)
 {
 	const struct store_entry *entry = NULL;
@@ -170,7 +171,7 @@ static cJSON *parse(const char *text)
 	return json;
 }
 
-/* A fresh list takes the place of the old one; what we wrote after it is carried over if there is memory. */
+/* A fresh list replaces the old one. What we wrote after it is carried over if there is memory. */
 static void swap_stores(void)
 {
 	uint32_t armed = until_failure;
@@ -224,7 +225,7 @@ static void never(void *arg, struct client_response *response)
 static struct fake_server server;
 static cJSON *body;
 
-/* A request is started, or refused with an error; what is not answered is dropped with the client. */
+/* Starts a request, or gets an error. A request without an answer is dropped with the client. */
 static void ask(void)
 {
 	uint32_t armed = until_failure;
@@ -249,7 +250,7 @@ static void ignore(void *arg, enum store_change change, const cJSON *before, con
 	(void)arg, (void)change, (void)before, (void)after;
 }
 
-/* A copy is begun: its first request is under way, or it says what is wrong and waits. */
+/* Begins a copy: either its first request is under way, or it reports an error and waits. */
 static void begin_a_copy(void)
 {
 	const struct informer_options options = { .resource = resource_find("v1", "Pod"), .namespace = "ns",

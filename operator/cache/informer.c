@@ -15,16 +15,16 @@
 #include "operator/cache/watch_decoder.h"
 
 #define LIST_DEADLINE_NS (60 * NS_PER_SEC)
-/* A list in one piece may be a whole large cluster. */
+/* A list that comes in one piece may contain all objects of a large cluster. */
 #define UNLIMITED_DEADLINE_NS (300 * NS_PER_SEC)
-/* timeoutSeconds is the server's promise; ours comes a little later. */
+/* The server should end the watch after timeoutSeconds. Our own time limit is a little longer. */
 #define WATCH_GRACE_NS (5 * NS_PER_SEC)
 #define PATH_MAX_BYTES 16384
 
 struct informer {
 	struct event *timer, *tidy;
 	struct client *client;
-	struct list_watch objects; /* which objects are followed; its strings are ours */
+	struct list_watch objects; /* which objects are followed; the informer owns the strings */
 	struct intake intake; /* which of their fields are kept */
 	store_change_fn on_change;
 	void (*on_unreadable)(void *arg, struct informer *informer, const char *key, const char *reason);
@@ -32,16 +32,16 @@ struct informer {
 	void *arg;
 
 	struct reflector reflector;
-	char list_rv[REFLECTOR_RV_MAX]; /* of the last list or initial events that were complete */
-	struct recent_ends ends; /* since then */
+	char list_rv[REFLECTOR_RV_MAX]; /* version of the last complete list or initial events */
+	struct recent_ends ends; /* objects that ended after that */
 	struct store store;
 	struct store fresh; /* the objects of a list or stream that is not complete yet */
 	struct watch_decoder decoder;
 	struct list_decoder list_decoder;
-	struct err list_trouble; /* why the answer is not a list */
+	struct err list_trouble; /* the reason why the answer is not a list */
 	uint64_t unknown_events;
 	struct client_call *call; /* the list or watch that runs */
-	bool stream_stopped; /* the stream ended with the next step: */
+	bool stream_stopped; /* the next step has ended the stream */
 	struct reflector_step after_stream;
 	struct err trouble;
 };
@@ -107,7 +107,7 @@ static void start_failed(struct informer *informer, enum reflector_event_kind ki
 	tell_and_obey(informer, &event);
 }
 
-/* A path that lacks a part for want of memory would be another request. */
+/* If memory for a part of the path is missing, the path would ask for something else. */
 static int start_call(struct informer *informer, struct client_request *request, const struct strbuf *path,
 		      client_done_fn done)
 {
@@ -139,7 +139,10 @@ static void start_list(struct informer *informer, bool unlimited)
 
 /* --- Watches and streams ---------------------------------------------------------------------------------- */
 
-/* The stream cannot be left from inside: it is refused, and on_watch_done goes on. */
+/*
+ * Marks the stream as stopped. It cannot be ended from its own callback, so the callback returns an
+ * error, and on_watch_done continues.
+ */
 static int stop_stream(struct informer *informer, const struct reflector_step *step)
 {
 	if (step->action == REFLECTOR_GO_ON)
@@ -168,10 +171,10 @@ static void swap(struct informer *informer)
 {
 	store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change, informer->arg);
 	snprintf(informer->list_rv, sizeof(informer->list_rv), "%s", informer->reflector.rv);
-	malloc_trim(0); /* what reading the list took is not needed again for long */
+	malloc_trim(0); /* memory that reading the list took is not needed again for a long time */
 }
 
-/* Puts an event into the store that is served, or into the one that is being read. */
+/* Puts an event into the store that is served, or into the one that is being filled. */
 static int take_event(struct informer *informer, struct watch_event *event, bool initial)
 {
 	struct store *store = initial ? &informer->fresh : &informer->store;
@@ -188,7 +191,7 @@ static int take_event(struct informer *informer, struct watch_event *event, bool
 			store_remove(store, key, event->object, on_change, informer->arg);
 		return 0;
 	}
-	/* -ENOMEM counts as garbage: list again, later. */
+	/* -ENOMEM is treated like an unreadable event: the objects are listed again later. */
 	return intake_take(&informer->intake, store, TAKE_PTR(event->object), on_change, informer->arg);
 }
 
@@ -268,7 +271,10 @@ static void on_watch_done(void *arg, struct client_response *response)
 			event.status = list_watch_code(response->object, response->status);
 		}
 		step = tell(informer, &event);
-		/* A server that has no streams is in order; the list shows other trouble. */
+		/*
+		 * A server without support for streams is healthy. If it is not, the list will fail
+		 * as well.
+		 */
 		if (event.kind == REFLECTOR_WATCH_REFUSED && step.action != REFLECTOR_LIST)
 			informer->trouble = response->err;
 	}
@@ -444,7 +450,7 @@ bool informer_synced(const struct informer *informer)
 
 const struct store *informer_store(const struct informer *informer)
 {
-	/* The caller is about to read the object. */
+	/* The caller reads from the store now. The event frees what that leaves behind. */
 	event_active(informer->tidy, 0, 0);
 	return &informer->store;
 }
@@ -455,8 +461,9 @@ void informer_drop_views(struct informer *informer)
 }
 
 /*
- * The watch or a list is past this version, so it has shown the object, and perhaps its end. An
- * object of which it has shown neither was lost on the way.
+ * Returns whether the informer does not know the object yet. If the watch or a list is past this
+ * version, it has shown the object, and perhaps its end; if it has shown neither, the object was
+ * lost on the way.
  */
 static bool is_news(const struct informer *informer, const cJSON *object)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the informer: list, watch and own writes against a server that answers from a script. */
+/* Tests of the informer: list, watch and own writes, with a server that answers from a script. */
 #include "operator/cache/informer.h"
 
 #include "operator/kube/salvage.h"
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define META(name, uid, rv) "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"" name "\",\"uid\":\"" uid \
 			    "\",\"resourceVersion\":\"" rv "\",\"managedFields\":[{}]},\"spec\":{\"x\":1}}"
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
-/* A server that knows no streams. */
+/* A server without support for streams. */
 #define NO_STREAMS { "GET", "watch=1 sendInitialEvents=true resourceVersionMatch=NotOlderThan resourceVersion=", 422, \
 		     "{\"kind\":\"Status\",\"code\":422,\"reason\":\"Invalid\"}" }
 #define INITIAL_END(rv) EVENT("BOOKMARK", "{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"" rv \
@@ -19,7 +20,7 @@
 
 struct seen {
 	struct strbuf text;
-	size_t wanted; /* done is set after this many changes */
+	size_t wanted; /* `done` is set after this many changes */
 	size_t n;
 	bool done;
 };
@@ -45,7 +46,7 @@ struct bed {
 	const char *const *fields;
 	bool keep_remnants;
 	bool prefers_pages;
-	struct strbuf unreadable; /* "ns/name;" of each */
+	struct strbuf unreadable; /* "ns/name;" for each */
 };
 
 static void note_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
@@ -120,7 +121,7 @@ static void pages_then_events_then_a_watch_from_the_last_version(void **state)
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 5, false);
 	assert_true(informer_synced(bed.informer));
-	/* The two of the list come in no order. */
+	/* The two objects of the list come in any order. */
 	assert_non_null(strstr(strbuf_str(&bed.seen.text), "+a 5;"));
 	assert_non_null(strstr(strbuf_str(&bed.seen.text), "+b 7;"));
 	assert_non_null(strstr(strbuf_str(&bed.seen.text), "~a 11;-b 12;+c 21;"));
@@ -180,7 +181,7 @@ static void metadata_alone_is_kept_where_that_is_enough_and_null_is_an_empty_lis
 	bed_stop(&bed);
 }
 
-/* META, but too deep to be read. */
+/* Adds an object with META that is too deep to be read. */
 static void add_deep(struct strbuf *text, const char *name, const char *uid, const char *rv)
 {
 	strbuf_addf(text, "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"spec\":", name, uid,
@@ -192,7 +193,7 @@ static void add_deep(struct strbuf *text, const char *name, const char *uid, con
 	strbuf_addc(text, '}');
 }
 
-/* One is in the list, and one that was in order becomes so. */
+/* Serves one such object in the list, and one that becomes so later. */
 static void serve_deep_objects(bool keep_remnants, size_t wanted, struct bed *bed)
 {
 	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT((size_t)1 << 20), events = STRBUF_INIT((size_t)1 << 20);
@@ -267,7 +268,10 @@ static void own_writes_are_read_at_once_unless_the_watch_has_passed_them(void **
 	bed_start(&bed, script, ARRAY_SIZE(script), 1, false);
 	informer_learn(bed.informer, written(META("new", "u2", "12")));
 	assert_non_null(store_get(informer_store(bed.informer), "ns/new"));
-	/* Created as 9 and, since the list of version 10 does not have it, deleted again: a ghost. */
+	/*
+	 * It was created as version 9. The list of version 10 does not have it, so it was deleted:
+	 * the informer must not show it.
+	 */
 	informer_learn(bed.informer, written(META("ghost", "u3", "9")));
 	assert_null(store_get(informer_store(bed.informer), "ns/ghost"));
 	informer_learn_gone(bed.informer, "ns/new", "another");
@@ -291,7 +295,7 @@ static void an_object_that_the_watch_has_lost_is_learned_from_the_answer_to_its_
 	(void)state;
 
 	bed_start(&bed, script, ARRAY_SIZE(script), 3, false);
-	/* Its answer is late: the watch has shown beginning and end. */
+	/* This answer is late: the watch has shown its beginning and its end. */
 	informer_learn(bed.informer, written(META("b", "u2", "14")));
 	assert_null(store_get(informer_store(bed.informer), "ns/b"));
 	informer_learn(bed.informer, written(META("lost", "u3", "13")));

@@ -31,8 +31,8 @@ static bool keeps_remnant(const struct intake *intake, const cJSON *object)
 }
 
 /*
- * What cannot be read must not keep anybody from the rest. Takes object. An older copy would not be
- * true any more. Returns -ENOMEM, or 0.
+ * Takes what can be read of an object, because one unreadable object must not hide the others. An
+ * older copy is removed, because it is not true any more. Takes object. Returns -ENOMEM, or 0.
  */
 static int take_remnant(struct intake *intake, struct store *store, cJSON *object,
 			store_change_fn on_change, void *arg)

@@ -77,7 +77,10 @@ static void add_deep(struct strbuf *text, const char *name)
 		strbuf_adds(text, "]");
 }
 
-/* As the decoders give what is nested too deep (salvage.h); its status, too, where that is so. */
+/*
+ * Makes an object that is nested too deeply, as the decoders give it (salvage.h), perhaps with such
+ * a status.
+ */
 static cJSON *too_deep(bool status_too)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);

@@ -112,7 +112,10 @@ static int end_value(struct list_decoder *d, list_item_fn fn, void *arg, struct 
 	return r;
 }
 
-/* Whether c is the value's last byte (1), belongs to it (0), stands after it (2), or cannot be (negative). */
+/*
+ * Returns 1 if c is the last byte of the value, 0 if it belongs to the value, 2 if it comes after
+ * it, and a negative value if it is invalid.
+ */
 static int step_value(struct list_decoder *d, char c)
 {
 	if (c == '\0')
@@ -134,7 +137,7 @@ static int step_value(struct list_decoder *d, char c)
 	return 0;
 }
 
-/* From at on: how many bytes belong to the value; *ret_ended when it is complete. */
+/* Returns how many bytes from `at` on belong to the value. *ret_ended: the value is complete. */
 static int take_value(struct list_decoder *d, const char *at, const char *end, bool *ret_ended, struct err *err)
 {
 	const char *p = at;
@@ -167,7 +170,7 @@ static int step_name(struct list_decoder *d, char c)
 	static const char *const names[] = { [METADATA] = "metadata", [ITEMS] = "items" };
 
 	if (c != '"') {
-		if (d->text.len < 64) /* longer is none that we know */
+		if (d->text.len < 64) /* no name that we know is longer */
 			strbuf_addc(&d->text, c);
 		return c ? 0 : -EPROTO;
 	}
@@ -180,7 +183,10 @@ static int step_name(struct list_decoder *d, char c)
 	return d->member == ITEMS && d->has_items ? -EPROTO : 0;
 }
 
-/* The value's first byte is not consumed, except the bracket around items. Returns 1 when it was. */
+/*
+ * Handles the byte before a value. Returns 1 if it was consumed, which is so only for the bracket
+ * around the items.
+ */
 static int step_before_value(struct list_decoder *d, char c)
 {
 	if (d->member == ITEMS && c == '[') {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes of a list, in one piece and cut in two, give the same items. */
+/* Fuzz target: a list gives the same items in one piece and cut in two. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

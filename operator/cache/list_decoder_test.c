@@ -162,7 +162,7 @@ static void an_item_of_15_mib_is_read_one_of_17_is_not_and_neither_leaves_a_larg
 			assert_int_equal(list_decoder_finish(&d, NULL), 0);
 			assert_true(d.text.cap <= (size_t)256 << 10);
 		}
-		/* Sticky. */
+		/* The error is permanent. */
 		assert_int_equal(list_decoder_feed(&d, "x", 1, print_item, &out, NULL), r ? r : -EPROTO);
 		list_decoder_release(&d);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of how lists and watches are asked for, and of what a refusal means. */
+/* Tests of the requests for lists and watches, and of what a refusal means. */
 #include "operator/cache/list_watch.h"
 
 #include <setjmp.h>

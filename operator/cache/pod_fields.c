@@ -21,7 +21,7 @@ const char *const pod_fields[] = {
 	"metadata.annotations.afterglow.dev/*",
 	"metadata.ownerReferences",
 	"spec.nodeName",
-	"spec.volumes.configMap.items.key", /* launchers */
+	"spec.volumes.configMap.items.key", /* to recognise launchers */
 	"spec.restartPolicy",
 	"spec.terminationGracePeriodSeconds",
 	"spec.containers.name",

@@ -6,7 +6,7 @@
 
 #include "lib/macros.h"
 
-/* FNV-1a: two uids are equal or differ, nothing depends on how. */
+/* FNV-1a. The hash only serves to compare uids. */
 static uint64_t hash_of(const char *uid)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -16,7 +16,7 @@ static uint64_t hash_of(const char *uid)
 	return hash;
 }
 
-/* Versions are numbers on every API server so far; any other version counts as 0, "not known". */
+/* So far every API server uses numbers as versions. Any other version counts as 0, "not known". */
 static uint64_t number_of(const char *rv)
 {
 	return rv ? strtoull(rv, NULL, 10) : 0;

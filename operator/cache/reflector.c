@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of list and watch. */
+/* Implements list and watch as a state machine. */
 #include "operator/cache/reflector.h"
 
 #include <assert.h>
@@ -8,13 +8,22 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-/* A watch that ends sooner than this without an event was an error, however polite. */
+/*
+ * A watch that ends sooner than this without an event counts as failed, even if the server ended it
+ * in order.
+ */
 #define SHORT_WATCH_NS NS_PER_SEC
-/* So many 5xx in the stream in a row are borne before the version is given up. */
+/* After so many 5xx in a row within a stream the version is given up. */
 #define STREAM_ERRORS_MAX 5
-/* So many streams in a row may break off before their initial events are over; then it is a list's turn. */
+/*
+ * After so many streams in a row that broke off before the end of their initial events, a list is
+ * tried.
+ */
 #define CUT_STREAMS_MAX 2
-/* So many lists in a row may fail where pages are preferred; then a stream is tried, which the server has to admit only once. */
+/*
+ * Where pages are preferred, a stream is tried after so many failed lists in a row. The server has
+ * to admit a stream only once.
+ */
 #define FAILED_LISTS_MAX 2
 
 void reflector_init(struct reflector *r, uint64_t seed)
@@ -56,7 +65,7 @@ static bool may_stream(const struct reflector *r)
 	return !r->no_streams && r->cut_streams < CUT_STREAMS_MAX;
 }
 
-/* A fresh copy, in the cheapest way that works. */
+/* Begins a fresh copy, in the cheapest way that works. */
 static struct reflector_step begin(struct reflector *r, int64_t now_ns)
 {
 	if (!may_stream(r))
@@ -87,9 +96,9 @@ static struct reflector_step wait_for(struct reflector *r, enum reflector_state 
 }
 
 /*
- * The version is gone, after a compaction or because the API server started
- * anew. A list at once sets that right, whatever failed before; a version that
- * is gone again before a watch worked shows that something is wrong.
+ * The version is gone, after a compaction or because the API server was restarted. A list without
+ * delay helps, whatever failed before. If the version is gone again before a watch has worked,
+ * something is wrong.
  */
 static struct reflector_step relist(struct reflector *r, int64_t now_ns)
 {
@@ -104,7 +113,7 @@ static void remember(char *dst, size_t size, const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
 
-	/* A version or token that was cut would be a different one. */
+	/* A version or token that was cut would have another meaning. */
 	if (len >= size)
 		len = 0;
 	memmove(dst, len ? text : "", len);
@@ -123,7 +132,7 @@ static struct reflector_step page_read(struct reflector *r, const struct reflect
 	}
 	remember(r->rv, sizeof(r->rv), event->rv);
 	r->last_status = r->rv[0] ? 0 : 200;
-	if (!r->rv[0]) /* no list of Kubernetes lacks a version: a proxy answered */
+	if (!r->rv[0]) /* Kubernetes never sends a list without a version, so a proxy sent this */
 		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 	r->synced = true;
 	r->cut_streams = r->failed_lists = 0;
@@ -136,13 +145,13 @@ static struct reflector_step page_read(struct reflector *r, const struct reflect
 static struct reflector_step list_failed(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	r->last_status = event->status;
-	/* The kind is gone, or hidden from us: what we hold of it says nothing any more. */
+	/* The kind does not exist any more, or we may not read it, so our copy proves nothing. */
 	if (event->status == 404 || event->status == 403)
 		r->synced = false;
 	r->failed_lists++;
 	/*
-	 * The server compacted the snapshot between two pages: read one stream, or one list in one
-	 * piece.
+	 * The server compacted the snapshot between two pages, so the objects are read as one
+	 * stream, or as one list in one piece.
 	 */
 	if (event->status == 410 && r->token[0] && !r->unlimited) {
 		r->expired = true;
@@ -156,7 +165,7 @@ static struct reflector_step watch_refused(struct reflector *r, const struct ref
 	r->last_status = event->status;
 	if (event->status == 410)
 		return relist(r, now_ns);
-	/* 401: our credentials are renewed, the version stays good. */
+	/* On 401 the credentials are renewed, and the version stays valid. */
 	if (event->status == 0 || event->status == 401 || event->status == 429 || event->status >= 500)
 		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
 	r->rv[0] = '\0';
@@ -175,7 +184,7 @@ static struct reflector_step watch_error(struct reflector *r, const struct refle
 
 static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
 {
-	/* The reason of its end is unknown; it is not that of the earlier failure. */
+	/* Why the stream ended is not known. The reason of the earlier failure does not apply. */
 	r->last_status = 0;
 	if (!r->watch_had_event && now_ns - r->watch_started_ns < SHORT_WATCH_NS)
 		return wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
@@ -186,7 +195,10 @@ static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
 
 /* --- Streams ---------------------------------------------------------------------------------------------- */
 
-/* Bad requests: servers before 1.32, or with the feature switched off (422), will say the same next time. */
+/*
+ * Returns whether the server does not know streams. Servers before 1.32, or with the feature
+ * switched off (422), will give the same answer next time.
+ */
 static bool knows_no_streams(int status)
 {
 	return status == 400 || status == 405 || status == 406 || status == 415 || status == 422;
@@ -199,7 +211,7 @@ static struct reflector_step stream_refused(struct reflector *r, const struct re
 	if (event->status == 0 || event->status == 401 || event->status == 429)
 		return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 	/*
-	 * The next list may be answered, or its answer shows the trouble. The copy still counts as
+	 * The next list may succeed, or its answer shows what is wrong. The copy still counts as
 	 * synced.
 	 */
 	r->lists--;
@@ -257,7 +269,7 @@ static struct reflector_step object_seen(struct reflector *r, const struct refle
 	return go_on();
 }
 
-/* Events that the state does not expect are late and mean nothing. */
+/* Returns whether the state expects the event. Other events are late and are ignored. */
 static bool expected(const struct reflector *r, enum reflector_event_kind kind)
 {
 	switch (kind) {
@@ -271,7 +283,7 @@ static bool expected(const struct reflector *r, enum reflector_event_kind kind)
 	case REFLECTOR_PAGE_READ:
 	case REFLECTOR_LIST_FAILED:
 		return r->state == REFLECTOR_LISTING;
-	case REFLECTOR_INITIAL_END: /* later it is a bookmark like others */
+	case REFLECTOR_INITIAL_END: /* later it is an ordinary bookmark */
 	default:
 		return r->state == REFLECTOR_WATCHING || r->state == REFLECTOR_STREAMING;
 	}
@@ -293,7 +305,7 @@ static struct reflector_step step_for(struct reflector *r, const struct reflecto
 	switch (event->kind) {
 	case REFLECTOR_START:
 		r->synced = false;
-		/* While failures make us wait, the list that comes anyway is fresh. */
+		/* If failures delay us, the next list is fresh anyway. */
 		return r->state == REFLECTOR_WAIT_LIST ? go_on() : begin(r, now_ns);
 	case REFLECTOR_TIMER:
 	case REFLECTOR_POKE:
@@ -323,7 +335,7 @@ struct reflector_step reflector_step(struct reflector *r, const struct reflector
 {
 	struct reflector_step step = step_for(r, event, now_ns);
 
-	/* Only a whole copy is swapped in, and a watch begins where that ends. */
+	/* Only a complete copy is swapped in, and the watch begins where that copy ends. */
 	assert(!step.swap || r->synced);
 	assert(step.action != REFLECTOR_WATCH || *r->rv);
 	assert(step.delay_ns >= 0);

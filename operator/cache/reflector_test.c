@@ -12,19 +12,19 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-/* Rows say what matters to them; the rest is zero. */
+/* A row sets only the members that matter to it. The others are zero. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define S NS_PER_SEC
 
-/* One event at a time of the fake clock, and what must come out. */
+/* One event at a time of the fake clock, and the step that must follow. */
 struct row {
-	int64_t after_ns; /* since the row before */
+	int64_t after_ns; /* since the previous row */
 	struct reflector_event event;
 	enum reflector_action action;
 	bool swap;
-	const char *rv; /* of the reflector afterwards, NULL: not looked at */
-	int64_t least_ns, below_ns; /* of a wait */
+	const char *rv; /* of the reflector afterwards; NULL: not checked */
+	int64_t least_ns, below_ns; /* bounds of a wait */
 };
 
 #define START { .kind = REFLECTOR_START }
@@ -38,7 +38,7 @@ struct row {
 #define GARBAGE { .kind = REFLECTOR_WATCH_GARBAGE }
 #define ENDED { .kind = REFLECTOR_WATCH_ENDED }
 
-/* A server that knows lists only. */
+/* Stands for a server that supports only lists. */
 static void init_lists(struct reflector *r, uint64_t seed)
 {
 	reflector_init(r, seed);
@@ -122,7 +122,7 @@ static void a_410_lists_once_at_once_by_http_and_in_the_stream(void **state)
 			{ 0, gone[i], REFLECTOR_LIST, false, "" },
 		};
 		RUN(&r, rows);
-		assert_true(r.synced); /* the old store serves meanwhile */
+		assert_true(r.synced); /* the old store is still served */
 	}
 }
 
@@ -170,7 +170,10 @@ static void a_restart_of_the_api_server_costs_no_list(void **state)
 	assert_int_equal(r.last_status, 0);
 }
 
-/* Its watch cache begins with the version of the start: what was before is gone (seen with 1.34). */
+/*
+ * The server's watch cache begins with the version of its start, so earlier versions are gone (seen
+ * with 1.34).
+ */
 static void a_410_after_refused_connections_lists_at_once(void **state)
 {
 	static const struct row rows[] = {
@@ -363,7 +366,7 @@ static void a_fresh_list_can_be_asked_for_and_unsyncs_until_it_is_there(void **s
 	assert_true(r.synced);
 }
 
-/* Its CRD was deleted, or our rights were taken: what we hold is no basis for writing. */
+/* The CRD was deleted, or we may not read it any more. What we hold is no basis for writing. */
 static void a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_again(void **state)
 {
 	struct reflector_event start = START, page = PAGE("1", NULL), refused = REFUSED(404, 0), timer = TIMER;
@@ -379,7 +382,8 @@ static void a_kind_that_is_gone_or_forbidden_is_not_synced_until_it_is_listed_ag
 		reflector_step(&r, &refused, 0);
 		reflector_step(&r, &timer, 0);
 		reflector_step(&r, &busy, 0);
-		assert_true(r.synced); /* trouble of the server's: the copy is old, but was true */
+		/* The server has trouble: the copy is old, but it was true. */
+		assert_true(r.synced);
 		reflector_step(&r, &timer, 0);
 		reflector_step(&r, &failed, 0);
 		assert_false(r.synced);
@@ -395,13 +399,13 @@ static void a_stream_is_a_list_that_goes_on_as_a_watch(void **state)
 {
 	static const struct row rows[] = {
 		{ 0, START, REFLECTOR_STREAM },
-		/* In no order of versions: none is noted. */
+		/* The versions come in no order, so none is noted. */
 		{ S, OBJECT("90"), REFLECTOR_GO_ON, false, "" },
 		{ S, OBJECT("7"), REFLECTOR_GO_ON, false, "" },
 		{ S, INITIAL_END("100"), REFLECTOR_GO_ON, true, "100" },
 		{ S, OBJECT("101"), REFLECTOR_GO_ON, false, "101" },
 		{ 150 * S, ENDED, REFLECTOR_WATCH, false, "101" },
-		/* Never again with initial events, unless the version is gone. */
+		/* Initial events do not come again, unless the version is gone. */
 		{ S, OBJECT("102"), REFLECTOR_GO_ON, false, "102" },
 		{ S, ERROR_EVENT(410), REFLECTOR_STREAM, false, "" },
 		{ S, INITIAL_END("200"), REFLECTOR_GO_ON, true, "200" },
@@ -457,14 +461,17 @@ static void pages_come_first_where_they_are_preferred_and_a_stream_when_the_vers
 		{ 0, TIMER, REFLECTOR_LIST },
 		{ S, PAGE("100", "t1"), REFLECTOR_LIST, false, "" },
 		{ S, PAGE("100", NULL), REFLECTOR_WATCH, true, "100" },
-		/* The list took too long for its version: a stream has no such gap. */
+		/*
+		 * The list took so long that its version is gone. A stream cannot have this
+		 * problem.
+		 */
 		{ S, REFUSED(410, 0), REFLECTOR_STREAM, false, "" },
 		{ S, INITIAL_END("200"), REFLECTOR_GO_ON, true, "200" },
 		{ S, ERROR_EVENT(410), REFLECTOR_WAIT, false, "", 1600 * NS_PER_MS, 3200 * NS_PER_MS },
 		{ 0, TIMER, REFLECTOR_STREAM },
 		{ S, INITIAL_END("300"), REFLECTOR_GO_ON, true, "300" },
 		{ S, OBJECT("301"), REFLECTOR_GO_ON, false, "301" },
-		/* It has worked since. */
+		/* It has worked since then. */
 		{ S, START, REFLECTOR_LIST },
 		{ S, PAGE("400", NULL), REFLECTOR_WATCH, true, "400" },
 	};
@@ -559,7 +566,7 @@ static void a_stream_that_breaks_off_leaves_the_copy_alone_and_the_third_is_a_li
 	(void)state;
 
 	RUN_STREAMS(&r, rows);
-	assert_true(r.synced); /* the copy from before is still served */
+	assert_true(r.synced); /* the old copy is still served */
 }
 
 static void a_version_that_is_gone_again_and_again_is_asked_for_ever_more_slowly(void **state)
@@ -590,7 +597,7 @@ static void an_end_of_initial_events_without_a_version_is_not_believed(void **st
 		{ 0, START, REFLECTOR_STREAM },
 		{ S, INITIAL_END(NULL), REFLECTOR_WAIT, false, "", 800 * NS_PER_MS, 1600 * NS_PER_MS },
 		{ 0, TIMER, REFLECTOR_STREAM },
-		/* The bookmark of a stream that was asked for anew does not end a watch. */
+		/* The bookmark of a stream that was requested again does not end a watch. */
 		{ S, INITIAL_END("5"), REFLECTOR_GO_ON, true, "5" },
 		{ S, INITIAL_END("6"), REFLECTOR_GO_ON, false, "6" },
 	};
@@ -614,7 +621,8 @@ static void an_hour_without_events_or_bookmarks_costs_no_list(void **state)
 		now += 150 * S;
 		assert_int_equal(reflector_step(&r, &ended, now).action, REFLECTOR_WATCH);
 		assert_true(r.synced);
-		assert_int_equal(r.alive_ns, now); /* silent, but not dead: readiness asks */
+		/* It is silent, but alive, and readiness asks for it. */
+		assert_int_equal(r.alive_ns, now);
 	}
 	assert_int_equal(r.lists, 1);
 	assert_string_equal(r.rv, "10");

@@ -13,7 +13,7 @@
 #define KEY_MAX 512
 #define INDEX_VALUE_MAX 512
 
-/* The entries of one index value. */
+/* The entries that have one value of the index. */
 struct index_value {
 	struct store_entry *first;
 	char text[];
@@ -24,10 +24,10 @@ struct store_entry {
 	struct index_value *index_value; /* NULL: not in the index */
 	cJSON *view; /* NULL: none */
 	struct store_entry *next_view;
-	bool own; /* our own write, which the watch has not confirmed */
-	uint16_t uid_at; /* in data: */
+	bool own; /* written by us, and not yet confirmed by the watch */
+	uint16_t uid_at; /* offsets in data: */
 	uint32_t json_at, json_len;
-	char data[]; /* version and uid, each with its NUL; JSON text, squeezed */
+	char data[]; /* version and uid, each with its NUL, then compressed JSON text */
 };
 
 int rv_compare(const char *a, const char *b)
@@ -63,7 +63,10 @@ void store_init(struct store *s, store_index_fn index_fn)
 
 /* --- Views ------------------------------------------------------------------------------------------------ */
 
-/* Makes a tree of its own, for a caller that changes the store while it reads the object. */
+/*
+ * Makes a tree that is independent of the store, because the caller changes the store while it
+ * reads the object.
+ */
 static cJSON *parse_entry(const struct store_entry *entry)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(UINT32_MAX);
@@ -75,7 +78,7 @@ static cJSON *parse_entry(const struct store_entry *entry)
 	return object;
 }
 
-/* The store is constant to its readers; that a view was made is none of their business. */
+/* Makes a view. The store is const for its readers, who need not know that it caches views. */
 static const cJSON *view_of(const struct store *s, const struct store_entry *entry)
 {
 	struct store *store = (struct store *)s;
@@ -178,7 +181,7 @@ static int index_insert(struct store *s, const cJSON *object, struct store_entry
 	return 0;
 }
 
-/* Half of an object's bytes, and nobody here reads them. */
+/* Removes the fields that nobody reads, which are half of an object's bytes. */
 static void strip(cJSON *object)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
@@ -199,7 +202,7 @@ static const char *uid_of(const struct store_entry *entry)
 	return entry->data + entry->uid_at;
 }
 
-/* Versions and uids are short; a longer text does not come from an API server. */
+/* Versions and uids are short. A longer text is not from an API server. */
 static struct store_entry *entry_new(const cJSON *object, bool own)
 {
 	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
@@ -223,7 +226,7 @@ static struct store_entry *entry_new(const cJSON *object, bool own)
 	return entry;
 }
 
-/* Puts object in the place of before, which may be NULL and then belongs to the caller. */
+/* Replaces `before`, which may be NULL and then belongs to the caller. */
 static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, struct store_entry *before)
 {
 	struct store_entry *entry = entry_new(object, own);
@@ -252,7 +255,8 @@ static void tell_put(const struct store_entry *before, const cJSON *object, stor
 	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
 
 	if (was && !same_uid(uid_of(before), or_empty(json_str(object, "metadata.uid")))) {
-		fn(arg, STORE_REMOVED, was, NULL); /* deleted and made anew between two looks */
+		/* It was deleted and made anew between two looks. */
+		fn(arg, STORE_REMOVED, was, NULL);
 		fn(arg, STORE_ADDED, NULL, object);
 	} else {
 		fn(arg, was ? STORE_UPDATED : STORE_ADDED, was, object);
@@ -272,7 +276,7 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 	int order = entry ? rv_compare(json_str(object, "metadata.resourceVersion"), rv_of(entry)) : 1;
 	if (order <= 0) {
 		if (order == 0 && !own)
-			entry->own = false; /* the watch has caught up */
+			entry->own = false; /* the watch has shown our write */
 		return 0;
 	}
 	if (entry_put(s, key, object, own, entry) < 0)
@@ -290,7 +294,10 @@ void store_remove(struct store *s, const char *key, const cJSON *last, store_cha
 
 	if (!found)
 		return;
-	/* A late DELETED of a predecessor must not remove the successor that we made. */
+	/*
+	 * A late DELETED of an older object must not remove the new one of that name, which we
+	 * made.
+	 */
 	if (last && !same_uid(uid_of(found), or_empty(json_str(last, "metadata.uid"))) &&
 	    rv_compare(json_str(last, "metadata.resourceVersion"), rv_of(found)) < 0)
 		return;
@@ -353,7 +360,7 @@ const cJSON *store_entry_object(const struct store *s, const struct store_entry 
 
 /* --- Swapping --------------------------------------------------------------------------------------------- */
 
-/* Own writes that are newer than the list go over into it. */
+/* Copies our own writes that are newer than the list to the new store. */
 static void carry_over(struct store *from, struct store *to, const char *list_rv)
 {
 	struct strmap_pos pos = { 0 };
@@ -370,8 +377,8 @@ static void carry_over(struct store *from, struct store *to, const char *list_rv
 }
 
 /*
- * Reports one change with trees that are made for it alone, so that a list of many thousands is
- * never held as trees.
+ * Reports one change with trees made only for it, so that a list of many thousands is never in
+ * memory as trees.
  */
 static void tell_change(enum store_change change, const struct store_entry *before, const struct store_entry *after,
 			store_change_fn fn, void *arg)

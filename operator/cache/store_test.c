@@ -36,7 +36,7 @@ static bool by_cluster(const cJSON *o, char *buf, size_t size)
 	return true;
 }
 
-/* Writes "+a 1;" "~a 2;" "-a 2;" */
+/* Writes "+a 1;" "~a 2;" "-a 2;". */
 static void tell(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	const cJSON *o = after ? after : before;
@@ -213,7 +213,7 @@ static void a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object(void
 	assert_ptr_equal(store_get(&s, "ns/b"), view);
 	for (const struct store_entry *e = NULL; (e = store_index_next(&s, "c", e));)
 		assert_non_null(store_entry_object(&s, e));
-	/* From the middle of the list of views, its head and its end. */
+	/* Removes a view from the middle of the list, from its head and from its end. */
 	store_remove(&s, "ns/b", NULL, NULL, NULL);
 	store_put(&s, object("a", "u1", "4", "c"), false, NULL, NULL);
 	assert_string_equal(json_str(store_get(&s, "ns/a"), "metadata.resourceVersion"), "4");
@@ -238,7 +238,7 @@ static void a_peek_is_one_tree_however_many_objects_are_looked_at(void **state)
 	assert_ptr_equal(store_peek(&s, "ns/a"), s.peek);
 	assert_string_equal(json_str(store_peek(&s, "ns/b"), "metadata.uid"), "u2");
 	assert_null(s.views);
-	/* It ends with its object, and with the views; where there is a view, that is it. */
+	/* The copy is freed with its object, and with the views. If there is a view, it is used. */
 	store_put(&s, object("b", "u2", "3", "c"), false, NULL, NULL);
 	assert_null(s.peek);
 	assert_string_equal(json_str(store_peek(&s, "ns/b"), "metadata.resourceVersion"), "3");

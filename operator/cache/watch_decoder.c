@@ -43,7 +43,10 @@ static bool is_blank(const char *line, size_t len)
 	return true;
 }
 
-/* A Status, and any other object that is not of the kind, is kept whole. */
+/*
+ * Returns the fields to keep. A Status, and any other object that is not of the kind, is kept
+ * whole.
+ */
 static const char *const *fields_of(const struct watch_decoder *d, enum watch_event_type type)
 {
 	return type == WATCH_ADDED || type == WATCH_MODIFIED || type == WATCH_DELETED ? d->fields : NULL;
@@ -54,7 +57,7 @@ static bool is_named(const char *name, size_t len, const char *wanted)
 	return strlen(wanted) == len && memcmp(name, wanted, len) == 0;
 }
 
-/* So short a line has no object that is too wide to be read. */
+/* A line this short cannot contain an object that is too wide to be read. */
 #define SURELY_NARROW (2 * JSON_VALUES_MAX)
 
 /* Returns the object of an event of that type; NULL if it cannot be read this way. */
@@ -65,7 +68,7 @@ static cJSON *take_whole(const struct watch_decoder *d, struct skim *s, enum wat
 	return project_next(s, fields_of(d, type));
 }
 
-/* This way is slower: trouble with the object must not become trouble with the line. */
+/* The slower way. What is wrong with the object must not make the whole line invalid. */
 static cJSON *take_salvaged(const struct watch_decoder *d, struct skim *s, enum watch_event_type type)
 {
 	const char *at = s->at;
@@ -80,8 +83,8 @@ static cJSON *take_salvaged(const struct watch_decoder *d, struct skim *s, enum 
 }
 
 /*
- * Reads {"type":"ADDED","object":{...}}, as all servers write it, at one go. Otherwise returns
- * false and changes nothing.
+ * Reads {"type":"ADDED","object":{...}} in one pass, as all servers write it. For any other form it
+ * returns false and changes nothing.
  */
 static bool read_members(const struct watch_decoder *d, const char *line, size_t len, take_fn take, struct watch_event *ret_event)
 {
@@ -142,7 +145,7 @@ static int decode_line(const struct watch_decoder *d, const char *line, size_t l
 
 	if (is_blank(line, len))
 		return 0;
-	if (memchr(line, '\0', len)) /* cJSON would stop there and call it the end */
+	if (memchr(line, '\0', len)) /* cJSON would take the NUL for the end */
 		return err_set(err, EPROTO, "watch event holds a NUL byte");
 	if (!read_event(d, line, len, &event))
 		r = parse_event(d, line, len, &event, err);
@@ -153,7 +156,7 @@ static int decode_line(const struct watch_decoder *d, const char *line, size_t l
 	return r < 0 ? err_set(err, -r, "watch event refused") : 0;
 }
 
-/* The line ends at the end of data: joins it with what came before, if anything did. */
+/* Joins the end of a line with its beginning, if that came earlier. */
 static int finish_line(struct watch_decoder *d, const char *data, size_t len, watch_event_fn fn, void *arg,
 		       struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: whatever the bytes, and wherever they are cut, the decoder gives
- * the same number of events. The first byte chooses the cut.
+ * Fuzz target: any bytes, cut anywhere, give the same number of events. The first byte chooses the
+ * cut.
  */
 #include "operator/cache/watch_decoder.h"
 

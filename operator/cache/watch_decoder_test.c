@@ -13,7 +13,7 @@
 
 struct seen {
 	unsigned n;
-	struct strbuf text; /* "ADDED a;" per event */
+	struct strbuf text; /* "ADDED a;" for each event */
 	int answer;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the facts that must be known of one RayCluster before it is planned. */
+/* Finds the facts about one RayCluster that a plan needs. */
 #include "operator/cluster_controller/cluster_lookup.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void on_namespace(void *arg, int64_t retry_after_ns, const struct err *er
 	l->done(l->arg, false, retry_after_ns, err);
 }
 
-/* A copy: policies change while the API server is asked. */
+/* Copies the policy, because policies change while the API server is asked. */
 static int take_policy(struct cluster_lookup *l, const cJSON *cluster, struct err *err)
 {
 	const char *origin;
@@ -102,7 +102,7 @@ static void on_pods(void *arg, int64_t retry_after_ns, const struct err *err)
 		look_at_namespace(l, known);
 }
 
-/* The lookup of pods knows only this lookup, not what its caller's callback wants. */
+/* The lookup of pods has only this lookup, so it asks the caller's callback through it. */
 static bool may_write(void *arg)
 {
 	const struct cluster_lookup *l = arg;
@@ -110,7 +110,7 @@ static bool may_write(void *arg)
 	return l->may_write(l->arg);
 }
 
-/* Nothing is planned for a cluster while it is not certain which pods it has. */
+/* Nothing is planned for a cluster while it is uncertain which pods it has. */
 void cluster_lookup_start(struct cluster_lookup *l)
 {
 	const char *uid = json_str(cluster_of(l), "metadata.uid");

@@ -14,7 +14,7 @@
 #include "operator/injection/inject_undo.h"
 #include "operator/raycluster/news.h"
 
-/* One operation of a plan, and what its answer needs. */
+/* One operation of a plan, and what is needed to handle its answer. */
 struct step {
 	struct execution *execution;
 	const struct plan_op *op;
@@ -34,7 +34,7 @@ void execution_release(struct execution *x)
 	free(x->steps);
 }
 
-/* Becomes the condition ReplicaFailure. */
+/* Notes the refusal, which becomes the condition ReplicaFailure. */
 static void note_refusal(struct execution *x, const struct plan_op *op, const struct client_response *response)
 {
 	struct known_cluster *known = known_state_of_cluster(x->executor->known, x->key);
@@ -48,7 +48,7 @@ static void note_refusal(struct execution *x, const struct plan_op *op, const st
 	else
 		known->failure_reason = head ? "FailedDeleteHeadPod" : "FailedDeleteWorkerPod";
 	snprintf(known->failure_message, sizeof(known->failure_message), "%s", err_text(&response->err));
-	utf8_mend(known->failure_message); /* the server's words, cut */
+	utf8_mend(known->failure_message); /* the server's text is cut */
 }
 
 static void learn_gone(struct executor *e, const cJSON *body)
@@ -66,7 +66,10 @@ static void note_applied(struct execution *x, const struct plan_op *op)
 		known_state_note_applied(cluster, op->body, now_boottime_ns() + x->executor->applied_ns);
 }
 
-	/* The watch delivers it soon enough, and keeps less of it than the answer has. */
+	/*
+	 * Returns whether the watch is used in place of the answer: it delivers the pod soon, with
+	 * fewer fields than the answer.
+	 */
 static bool is_merged_pod(const struct plan_op *op)
 {
 	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
@@ -84,9 +87,10 @@ static void take_answer(struct execution *x, const struct plan_op *op, struct cl
 		known->ends = false;
 	if (response->status / 100 == 2) {
 		if (op->kind == PLAN_DELETE && !json_str(response->object, "metadata.uid"))
-			learn_gone(e, op->body); /* a Status: gone at once */
+			learn_gone(e, op->body); /* a Status: the object is already gone */
 		else if (!is_merged_pod(op) && (!json_str(response->object, "metadata.deletionTimestamp") || op->kind != PLAN_MERGE))
-			watches_learn(e->watches, TAKE_PTR(response->object)); /* else it is gone with its last finalizer */
+			/* Else it will be gone with its last finalizer */
+			watches_learn(e->watches, TAKE_PTR(response->object));
 	} else if (response->status == 404 && op->kind == PLAN_DELETE) {
 		learn_gone(e, op->body);
 	}
@@ -108,7 +112,10 @@ static void note_trouble(struct execution *x, int64_t retry_after_ns, const stru
 	x->retry_after_ns = MAX(x->retry_after_ns, retry_after_ns);
 }
 
-	/* Emitted once. The operator cannot mend it, and existing objects go without its help. */
+	/*
+	 * Emits the Event, once. The operator cannot repair this, and existing objects are removed
+	 * without its help.
+	 */
 static void note_end_of_namespace(struct execution *x)
 {
 	struct known_namespace *known = known_state_of_namespace(x->executor->known, x->namespace);
@@ -142,7 +149,10 @@ static void take_trouble(struct execution *x, const struct plan_op *op, const st
 
 static void on_op_done(void *arg, struct client_response *response);
 
-/* With the sidecar a pod may break a quota, a range or a policy of its namespace. Then Ray comes first. */
+/*
+ * Tries the pod without the sidecar. The sidecar may exceed a quota or limit range of the
+ * namespace, or break a policy, and Ray is more important.
+ */
 static bool try_without_sidecar(struct step *step, const struct client_response *response)
 {
 	const struct plan_op *op = step->op;
@@ -169,9 +179,9 @@ static void conclude(struct execution *x)
 }
 
 /*
- * Returns whether the pod may exist now: its creation got no answer, or the name was taken, perhaps
- * by a creation whose answer was lost (libcurl repeats a request by itself). Such a pod is asked
- * for by its name before the next plan.
+ * Notes whether the pod may exist now: its creation got no answer, or the name was taken, perhaps
+ * by a creation whose answer was lost (libcurl repeats a request by itself). The next plan first
+ * asks for such a pod by its name.
  */
 static void note_expectation(struct execution *x, const struct plan_op *op,
 			     const struct client_response *response)
@@ -242,7 +252,7 @@ static void emit(struct execution *x, const struct plan_op *op)
 	event_recorder_emit(x->executor->recorder, cJSON_Duplicate(op->body, true), EVENT_COUNTED);
 }
 
-/* What needs no request is done at once. */
+/* Returns whether the operation needed no request and is done. */
 static bool done_at_once(struct execution *x, const struct plan_op *op)
 {
 	if (op->kind == PLAN_BELIEVE)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of carrying out a plan, against an API server that answers from a script. */
+/* Tests of executing a plan, with an API server that answers from a script. */
 #include "operator/cluster_controller/execution.h"
 
 #include "lib/units.h"
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define NS "/namespaces/ns"
 #define EVENTS "/apis/events.k8s.io/v1" NS "/events"
@@ -38,7 +39,7 @@ static bool may_write(void *arg)
 	return ((struct fixture *)arg)->allowed;
 }
 
-/* As reconcile.c does. */
+/* Does what reconcile.c does. */
 static void go_on(struct fixture *f)
 {
 	struct execution *x = &f->execution;
@@ -89,7 +90,7 @@ static void add(struct fixture *f, enum plan_op_kind kind, const char *body)
 	assert_non_null(plan->ops[plan->n_ops - 1].body);
 }
 
-/* Until the plan is over and the script as well. */
+/* Runs until both the plan and the script are over. */
 static void run(struct fixture *f)
 {
 	struct err err = { 0 };
@@ -118,7 +119,7 @@ static void stop(struct fixture *f)
 
 static void an_event_goes_to_the_event_recorder_and_keeps_no_write_waiting(void **state)
 {
-	/* The event recorder is refused its Event, and the plan does not even see it. */
+	/* The server refuses the Event, which does not concern the plan. */
 	static const struct exchange script[] = {
 		{ "POST", NS "/services", 201, SERVICE },
 		{ "POST", EVENTS, 403, FORBIDDEN },

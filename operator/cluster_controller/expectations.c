@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pods of which it is not certain whether they exist. */
+/* Keeps track of pods that may or may not exist. */
 #include "operator/cluster_controller/expectations.h"
 
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 struct expected_pod {
 	bool must_ask;
-	int64_t until_ns; /* when not: the name is kept for its creation until then */
-	char group[]; /* "": the pod was there */
+	int64_t until_ns; /* until then the name is reserved for its creation */
+	char group[]; /* "": the pod existed */
 };
 
 void expectations_release(struct expectations *e)

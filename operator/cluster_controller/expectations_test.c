@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is not certain of pods, and until when. */
+/* Tests of which pods may or may not exist, and until when. */
 #include "operator/cluster_controller/expectations.h"
 
 #include <setjmp.h>
@@ -39,13 +39,13 @@ static void a_creation_without_an_answer_is_asked_for_and_its_name_kept(void **s
 
 	expectations_ask(e, "demo-small-worker-a", "small");
 	assert_string_equal(expectations_next(e), "demo-small-worker-a");
-	assert_int_equal(unanswered(e, NS_PER_SEC), 0); /* nobody knows yet */
+	assert_int_equal(unanswered(e, NS_PER_SEC), 0); /* it is not yet known */
 	expectations_absent(e, "demo-small-worker-a", NS_PER_SEC);
 	assert_null(expectations_next(e));
 	assert_int_equal(expectations_unanswered(e, 2 * NS_PER_SEC, list, 4), 1);
 	assert_string_equal(list[0].name, "demo-small-worker-a");
 	assert_string_equal(list[0].group, "small");
-	/* It is there already: who asks again learns it. */
+	/* The pod exists already, which another question shows. */
 	expectations_ask(e, "demo-small-worker-a", "small");
 	assert_string_equal(expectations_next(e), "demo-small-worker-a");
 	expectations_settle(e, "demo-small-worker-a");

@@ -19,8 +19,9 @@
 #include "operator/raycluster/pod_spec.h"
 
 #define KEY_MAX 512
-#define GROWING_TEXTS_MAX 16 /* of a cluster; GROWING_TEXT_MAX each, while a condition's message may have 32768 */
-#define TOKEN_BYTES 32 /* 44 characters of base64 */
+/* Of a cluster; each has GROWING_TEXT_MAX bytes, and a condition's message may have 32768. */
+#define GROWING_TEXTS_MAX 16
+#define TOKEN_BYTES 32 /* 44 characters in base64 */
 
 void cluster_state_release(struct cluster_state *o)
 {
@@ -81,8 +82,8 @@ static const struct store_entry *next_failure(const struct watches *watches, con
 }
 
 /*
- * Returns whether Ray's own container ended by itself, not for an outside reason. The container's
- * name is a part of the failure's.
+ * Returns whether Ray's own container ended by itself, and for no outside reason. The name of the
+ * container is a part of the failure's name.
  */
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
@@ -94,7 +95,7 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	for (size_t i = 0; class && i < ARRAY_SIZE(others); i++)
 		if (strcmp(class, others[i]) == 0)
 			return false;
-	/* A worker that Ray's autoscaler takes away ends with 1. */
+	/* A worker that Ray's autoscaler removes ends with exit code 1. */
 	if (cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), FAILURE_DELETED_ANNOTATION))
 		return false;
 	snprintf(part, sizeof(part), "-%s-", container ? container : "");

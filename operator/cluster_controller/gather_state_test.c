@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what planning is given of one cluster: what the watches have of it, and nothing of others. */
+/*
+ * Tests of the facts that planning gets about one cluster: what the watches have about it, and
+ * nothing about others.
+ */
 #include "operator/cluster_controller/gather_state.h"
 
 #include "lib/units.h"

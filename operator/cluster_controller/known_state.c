@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remembers facts that no watch shows. */
+/* Remembers facts that the operator cannot watch. */
 #include "operator/cluster_controller/known_state.h"
 
 #include <stdio.h>
@@ -12,7 +12,8 @@
 
 #define KEY_MAX 512
 /*
- * The most claims of one namespace. A tenant who names more of them makes the operator ask again.
+ * The most claims of one namespace that are remembered. For further ones the operator asks each
+ * time.
  */
 #define CLAIMS_MAX 64
 

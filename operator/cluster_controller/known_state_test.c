@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of namespaces and clusters goes with them. */
+/* Tests that what is known about namespaces and clusters is forgotten with them. */
 #include "operator/cluster_controller/known_state.h"
 
 #include <setjmp.h>

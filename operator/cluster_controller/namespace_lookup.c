@@ -14,10 +14,16 @@
 
 #define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
 #define CLAIM_ABSENT_NS (10 * NS_PER_SEC)
-/* A namespace's Pod Security level: for new pods it counts at once, but it seldom changes. */
+/*
+ * How long a namespace's Pod Security level is remembered. A change takes effect for new pods at
+ * once, but changes are rare.
+ */
 #define SECURITY_NS (30 * NS_PER_SEC)
 
-/* Not there, or not ours to read: an answer as well. */
+/*
+ * Returns whether the response is an answer. It is one also if the object does not exist or we may
+ * not read it.
+ */
 static bool is_answer(const struct client_response *response)
 {
 	return response->status == 200 || response->status == 403 || response->status == 404;
@@ -105,7 +111,10 @@ void namespace_lookup_release(struct namespace_lookup *l)
 		cJSON_Delete(l->objects[i].object);
 }
 
-/* Without memory it is not, and the answer's place is asked for again. */
+/*
+ * Returns whether it is known whether the claim exists. Without memory for the answer, it is asked
+ * for again.
+ */
 static bool claim_is_known(const struct namespace_lookup *l, int64_t now)
 {
 	const struct known_claim *claim = known_state_of_claim(l->known, l->policy->store.claim);

@@ -10,10 +10,7 @@ enum verdict op_result_verdict(const struct plan_op *op, const struct client_res
 {
 	if (response->status / 100 == 2)
 		return WENT_WELL;
-	/*
-	 * The operation sets a label or an annotation of a pod: the pod is counted without it as
-	 * well.
-	 */
+	/* The operation sets a label or an annotation of a pod. The pod counts without it, too. */
 	if (op->kind == PLAN_MERGE && op_is_kind(op, "Pod") && response->status / 100 == 4 &&
 	    response->status != 429)
 		return WENT_WELL;

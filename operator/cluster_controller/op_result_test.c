@@ -17,13 +17,16 @@ static void each_answer_means_one_thing_for_each_operation(void **state)
 		enum verdict verdict;
 	} rows[] = {
 		{ PLAN_CREATE, 201, "", WENT_WELL },
-		{ PLAN_CREATE, 409, "AlreadyExists", WENT_WELL }, /* the answer of the one that made it was lost */
-		{ PLAN_CREATE, 409, "Conflict", MUST_REPLAN },	  /* of a quota's count */
-		{ PLAN_CREATE, 404, "NotFound", WENT_WRONG },	  /* the namespace */
+		/* The answer to the write that created it was lost. */
+		{ PLAN_CREATE, 409, "AlreadyExists", WENT_WELL },
+		/* A conflict over the quota's count */
+		{ PLAN_CREATE, 409, "Conflict", MUST_REPLAN },
+		{ PLAN_CREATE, 404, "NotFound", WENT_WRONG },	  /* the namespace is missing */
 		{ PLAN_APPLY, 409, "AlreadyExists", MUST_REPLAN },
 		{ PLAN_APPLY, 404, "NotFound", WENT_WRONG },
 		{ PLAN_DELETE, 404, "NotFound", WENT_WELL },
-		{ PLAN_DELETE, 409, "Conflict", MUST_REPLAN }, /* it has changed since it was judged */
+		/* It has changed since the plan was made. */
+		{ PLAN_DELETE, 409, "Conflict", MUST_REPLAN },
 		{ PLAN_STATUS, 404, "NotFound", WENT_WELL },
 		{ PLAN_MERGE, 404, "NotFound", WENT_WELL },
 		{ PLAN_CREATE, 429, "TooManyRequests", WENT_WRONG },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the API server for pods of which it is not certain whether they exist. */
+/* Asks the API server for pods that may or may not exist. */
 #include "operator/cluster_controller/pod_lookup.h"
 
 #include <errno.h>
@@ -38,7 +38,10 @@ static void on_restored(void *arg, struct client_response *response)
 	} else {
 		log_warning_limited("pod %s/%s: its labels were not restored: %s", l->namespace,
 				    l->name, err_text(&response->err));
-		/* It is there all the same: without it in the copies another would be made. */
+		/*
+		 * The pod exists in any case. If it were missing from our copies, another one would
+		 * be made.
+		 */
 		if (response->status != 404 && response->status != 409)
 			watches_learn(l->watches, TAKE_PTR(pod));
 	}
@@ -46,7 +49,7 @@ static void on_restored(void *arg, struct client_response *response)
 	pod_lookup_start(l);
 }
 
-/* Whether the answer is waited for. */
+/* Returns whether there is an answer to wait for. */
 static bool restore_labels(struct pod_lookup *l, const cJSON *pod)
 {
 	_cleanup_json_ cJSON *patch =
@@ -93,10 +96,7 @@ void pod_lookup_start(struct pod_lookup *l)
 		l->done(l->arg, 0, &err);
 }
 
-/*
- * --- All
- * ------------------------------------------------------------------------------------------------
- */
+/* --- All pods ----------------------------------------------------------------------------- */
 
 static int list_page(struct pod_lookup *l, const char *token, struct err *err);
 
@@ -134,8 +134,8 @@ static void on_page(void *arg, struct client_response *response)
 }
 
 /*
- * Names of clusters and tokens of pages need no escape. Only the pods' metadata is asked for: whole
- * pods are several times as long.
+ * Asks for a page. The names of clusters and the tokens of pages need no escaping. Only the pods'
+ * metadata is requested: whole pods are several times as long.
  */
 static int list_page(struct pod_lookup *l, const char *token, struct err *err)
 {

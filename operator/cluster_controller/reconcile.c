@@ -16,14 +16,21 @@
 #include "operator/raycluster/news.h"
 #include "operator/raycluster/pod_state.h"
 
-/* Belt and braces: every cluster is looked at so often, events or not. */
+/* A safety net: every cluster is reconciled this often even without events. */
 #define RESYNC_NS (600 * NS_PER_SEC)
-/* Pods are made when the launchers are there for them, or cannot be: the answer wakes the clusters that wait, or this. */
+/*
+ * Pods are created when the launcher is available to them, or cannot be. The answer wakes the
+ * clusters that wait; this wakes them otherwise.
+ */
 #define LAUNCHER_WAIT_NS NS_PER_SEC
-/* How long what a cluster has besides is believed to be there: roles, ingress, secret. A little less: each look renews it. */
+/*
+ * For so long a cluster's other objects (roles, ingress, secret) are assumed to exist. It is a
+ * little less than RESYNC_NS, because each reconcile renews it.
+ */
 #define APPLIED_NS (RESYNC_NS - 10 * NS_PER_SEC)
 /*
- * Creations that repeat the name of a creation whose answer was lost; further pods get new names.
+ * How many creations repeat the name of a creation whose answer was lost. Further pods get new
+ * names.
  */
 #define UNANSWERED_MAX 64
 
@@ -31,7 +38,7 @@ struct reconciler {
 	struct reconciler_options o;
 	struct known_state known;
 	struct executor executor;
-	struct write_shares shares; /* of all reconciles */
+	struct write_shares shares; /* shared by all reconciles */
 	struct reconcile *reconciles;
 };
 
@@ -41,7 +48,7 @@ struct reconcile {
 	char *key; /* "namespace/name" */
 	char *namespace;
 	struct cluster_lookup lookup; /* the facts that the plan needs */
-	struct execution execution; /* of its plan */
+	struct execution execution; /* of the plan */
 	struct write_share share;
 	int64_t started_ns;
 };
@@ -87,7 +94,7 @@ static void succeed(struct reconcile *r)
 
 	if (known && expectations_next(&known->expected))
 		again_ns = 0;
-	/* The status still reports the failure. */
+	/* The status still reports an earlier failure. */
 	if (known && known->failure_reason) {
 		known->failure_reason = NULL;
 		again_ns = 0;
@@ -109,7 +116,7 @@ static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *
 	finish(r, "error");
 }
 
-/* We may not write any more. The key is for the time when we may again. */
+/* We may not write any more. The key is kept for the time when we may again. */
 static void stop(struct reconcile *r)
 {
 	if (workqueue_add(r->reconciler->o.queue, r->key) < 0)
@@ -131,7 +138,7 @@ static void tell_news(struct reconcile *r)
 
 /* --- The plan's operations ------------------------------------------------------------------------------ */
 
-/* The reconcile may be over, and gone, afterwards. */
+/* Runs the next operation. Afterwards the reconcile may be over and freed. */
 static void run_next(void *arg)
 {
 	struct reconcile *r = arg;
@@ -200,8 +207,8 @@ static bool creates_pods(const struct plan *plan)
 }
 
 /*
- * The first time that a leader creates pods for a cluster, the watch may not have shown yet what
- * the previous leader created. Returns true if the pods are listed first; then the cluster is
+ * When a leader creates pods for a cluster for the first time, the watch may not have shown yet
+ * what the previous leader created. Returns true if the pods are listed first; then the cluster is
  * planned again.
  */
 static bool must_list(struct reconcile *r)
@@ -223,8 +230,8 @@ static void plan_and_run(struct reconcile *r)
 	struct err err = { 0 };
 
 	/*
-	 * The cluster is gone or going: the garbage collector removes its objects, unless it is
-	 * held for its data in Redis.
+	 * The cluster is deleted, or is being deleted. The garbage collector removes its objects,
+	 * unless a finalizer keeps the cluster for its data in Redis.
 	 */
 	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !cluster_lookup_is_held(cluster))) {
 		known_state_forget_cluster(&c->known, r->key);
@@ -233,7 +240,7 @@ static void plan_and_run(struct reconcile *r)
 		return;
 	}
 	int rc = make_plan(r, cluster, &err);
-	watches_drop_views(c->o.watches); /* the plan holds copies */
+	watches_drop_views(c->o.watches); /* the plan has copies of what it needs */
 	if (rc < 0) {
 		err_wrap(&err, "planning");
 		fail(r, 0, &err);
@@ -278,7 +285,7 @@ static void observe(struct reconcile *r)
 	if (!known) {
 		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
 	} else if (!launcher_store_settled(c->o.launcher_store, r->namespace)) {
-		/* Without memory for the key the time wakes it. */
+		/* If there is no memory for the key, the timer wakes the cluster. */
 		(void)strmap_put(&known->launcher_waiters, r->key, c, NULL);
 		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
 		finish(r, "requeue_after");

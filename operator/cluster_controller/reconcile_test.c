@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of one RayCluster's way from a key of the work queue to its pods, against an API server of the test. */
+/*
+ * Tests of reconciling one RayCluster, from a key in the work queue to its pods, with an API server
+ * of the test.
+ */
 #include "operator/cluster_controller/reconcile.h"
 
 #include "lib/units.h"
@@ -50,7 +53,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* clusters: what the API server has of them. */
+/* clusters: the RayClusters that the API server has. */
 static void start(struct fixture *f, const char *clusters)
 {
 	fake_api_lists(&f->bed.api, "/rayclusters", clusters);
@@ -84,7 +87,7 @@ static bool has_finished(void *arg)
 	return ((struct fixture *)arg)->finished > 0;
 }
 
-/* One reconcile of ml/demo, to its end. */
+/* Reconciles ml/demo once, to the end. */
 static void reconcile(struct fixture *f)
 {
 	const char *key;
@@ -119,7 +122,7 @@ static void a_new_cluster_gets_its_service_its_pods_and_its_status(void **state)
 	assert_int_equal(fake_api_count(&f->bed.api, "POST " PODS), 3);
 	assert_int_equal(fake_api_count(&f->bed.api, "PATCH /apis/ray.io/v1/namespaces/ml/rayclusters/demo/status"), 1);
 	assert_true(metric(f, "afterglow_operations_total{operation=\"create\",kind=\"Pod\",result=\"ok\"}") == 3);
-	/* It will be looked at again, for nothing tells that all went well. */
+	/* It will be reconciled again, because nothing shows that everything succeeded. */
 	assert_true(workqueue_next_ns(&f->queue) > 0);
 }
 
@@ -163,10 +166,10 @@ static void a_new_leader_lists_the_pods_before_it_creates_any(void **state)
 	start(f, CLUSTER(""));
 	reconciler_begin(f->reconciler);
 	reconcile(f);
-	/* The watch's list, and this. */
+	/* The list of the watch, and this one. */
 	assert_int_equal(fake_api_count(&f->bed.api, "GET " PODS), 2);
 	assert_true(strstr(strbuf_str(&f->bed.api.log), "POST " PODS) > strstr(strbuf_str(&f->bed.api.log) + 1, "GET " PODS));
-	/* Names are enough: of a hundred thousand pods whole ones would be megabytes. */
+	/* Only names are requested: a hundred thousand whole pods would be megabytes. */
 	assert_non_null(strstr(
 		strbuf_str(&f->bed.api.accepts),
 		"GET " PODS
@@ -182,7 +185,7 @@ static void a_new_leader_lists_the_pods_before_it_creates_any(void **state)
 	"\"kind\":\"RayCluster\",\"name\":\"demo\",\"uid\":\"u1\",\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":"   \
 	"\"ray-head\"}]}}"
 
-/* The list of a new leader has a head that the watch has not shown yet. */
+/* The list of a new leader has a head pod that the watch has not shown yet. */
 static void start_with_an_unseen_head(struct fixture *f, const char *head)
 {
 	snprintf(f->list, sizeof(f->list), "{\"metadata\":{\"resourceVersion\":\"150\"},\"items\":[%s]}", head);

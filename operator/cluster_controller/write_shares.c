@@ -29,8 +29,8 @@ void write_shares_leave(struct write_shares *shares, struct write_share *share)
 }
 
 /*
- * Among the executions that could go on, returns the one with the fewest writes under way. One
- * without any goes on by itself.
+ * Returns, among the executions that could go on, the one with the fewest writes under way. An
+ * execution without any goes on by itself.
  */
 static struct execution *neediest(const struct write_shares *shares)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of who may have the next write, with an API server of the test that takes its time. */
+/* Tests of which execution may have the next write, with an API server of the test that is slow. */
 #include "operator/cluster_controller/write_shares.h"
 
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* One that has so many pods to create, of which the first is on its way. */
+/* Adds an execution with so many pods to create. The first creation is under way. */
 static void join(struct fixture *f, size_t i, size_t n_pods)
 {
 	struct execution *x = &f->executions[i];

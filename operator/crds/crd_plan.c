@@ -24,7 +24,9 @@ static const char *mark(const cJSON *crd, const char *map, const char *name)
 		cJSON_GetObjectItemCaseSensitive(json_get(json_get(crd, "metadata"), map), name));
 }
 
-/* Reads a number of at most nine digits, without a leading zero. Returns what is behind it, or NULL. */
+/*
+ * Reads a number of at most nine digits, without a leading zero. Returns what follows it, or NULL.
+ */
 static const char *read_number(const char *text, unsigned long *ret_number)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -46,8 +48,8 @@ static bool read_numbers(const char *text, unsigned long ret_numbers[static 3])
 }
 
 /*
- * The three numbers of "1.2.3" or "1.2.3-rc.1"; what does not start with them counts as 0.0.0. The
- * chart reads versions by the same rule (afterglow.versionNumbers).
+ * Reads the three numbers of "1.2.3" or "1.2.3-rc.1". Any other text counts as 0.0.0. The chart
+ * reads versions by the same rule (afterglow.versionNumbers).
  */
 static void read_version(const char *text, unsigned long ret_numbers[static 3])
 {
@@ -68,8 +70,8 @@ static bool is_newer(const char *version, const char *than)
 }
 
 /*
- * The digest alone does not say it: the Helm of the CRD's owner may have put an older spec back, and
- * left the annotation.
+ * Compares the specs. The digest alone is not enough: the Helm release that owns the CRD may have
+ * restored an older spec and left the annotation.
  */
 static bool is_equal(const cJSON *live, const cJSON *wanted)
 {
@@ -100,7 +102,7 @@ static void copy_mark(cJSON *metadata, const cJSON *wanted, const char *map, con
 		json_set_str(json_object_at(metadata, map), name, value);
 }
 
-/* In a merge patch, a member that is left out stays, and null removes it. */
+/* Sets absent members to null, because a merge patch removes only those. */
 static void remove_absent(cJSON *patch, const cJSON *live, const cJSON *wanted)
 {
 	const cJSON *member;

@@ -11,7 +11,7 @@
 
 #include "lib/json.h"
 
-/* NULL: the mark is not there. */
+/* NULL: the label or annotation is missing. */
 static cJSON *crd(const char *chart, const char *version, const char *digest)
 {
 	cJSON *object = cJSON_CreateObject(), *metadata = json_object_at(object, "metadata");
@@ -44,7 +44,7 @@ static void an_older_or_changed_crd_of_the_chart_is_upgraded_and_no_other(void *
 	} rows[] = {
 		{ "afterglow-0.2.0", "0.2.0", "a", CRD_UPGRADE },
 		{ "afterglow-0.2.0", "0.2.0", NULL,
-		  CRD_UPGRADE }, /* of a chart before the digest */
+		  CRD_UPGRADE }, /* from a chart that did not write the digest yet */
 		{ "afterglow-0.1.9", "0.1.9", "a", CRD_UPGRADE },
 		{ "afterglow-0.1.10", "0.1.10", "w", CRD_EQUAL },
 		{ "afterglow-0.2.0-rc.1", "0.2.0-rc.1", "a", CRD_UPGRADE },
@@ -53,7 +53,10 @@ static void an_older_or_changed_crd_of_the_chart_is_upgraded_and_no_other(void *
 		{ "afterglow-1.0.0", "1.0.0-rc.1", "w", CRD_NEWER },
 		{ "afterglow-x", "999999999.0.0", "a", CRD_NEWER },
 		{ "afterglow-x", "0.3.0+build.1", "a", CRD_NEWER },
-		/* What has not three numbers of at most nine digits counts as 0.0.0, as in the chart. */
+		/*
+		 * A version without three numbers of at most nine digits counts as 0.0.0, as in the
+		 * chart.
+		 */
 		{ "afterglow-x", "99999999999999999999.0.0", "a", CRD_UPGRADE },
 		{ "afterglow-x", "1000000000.0.0", "a", CRD_UPGRADE },
 		{ "afterglow-x", "9.9.1000000000", "a", CRD_UPGRADE },

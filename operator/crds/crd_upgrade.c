@@ -136,7 +136,7 @@ static int read_wanted(int dir, const char *file, cJSON **ret_crd, struct err *e
 	return 0;
 }
 
-/* A mounted ConfigMap has hidden entries of its own. */
+/* Returns whether the entry counts. A mounted ConfigMap has hidden entries of its own. */
 static int is_shown(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';

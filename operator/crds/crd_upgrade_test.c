@@ -9,7 +9,8 @@
 #include "lib/fileio.h"
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define PLACE "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 #define MARKS(version, digest) \
@@ -44,7 +45,7 @@ static void put(const char *name, const char *text)
 	close(dir);
 }
 
-/* What comes of the files and the script; ret_bodies are the requests' bodies. */
+/* Runs the upgrade with the files and the script. ret_bodies are the bodies of the requests. */
 static int upgrade(const struct exchange *script, size_t n, struct err *err,
 		   struct strbuf *ret_bodies)
 {
@@ -164,7 +165,7 @@ static void files_that_are_no_crd_are_refused_before_anything_is_asked(void **st
 		"{\"kind\":\"ConfigMap\"}",
 		"{\"apiVersion\":\"v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"a.x\"}}",
 		"{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{}}",
-		/* Such a patch would take the versions away. */
+		/* Such a patch would remove the versions. */
 		"{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":\"a.x\"},"
 		"\"spec\":{\"names\":{},\"versions\":[]}}",
 	};

@@ -19,8 +19,8 @@
 #include "operator/kube/http.h"
 
 #define DEADLINE_NS (10 * NS_PER_SEC)
-#define BODY_MAX \
-	((size_t)32 << 20) /* of a request; more than a batch of the longest texts takes, escaped */
+/* Limit of a request; more than a batch of the longest texts takes with escapes. */
+#define BODY_MAX ((size_t)32 << 20)
 #define CA_MAX ((size_t)1 << 20)
 
 struct exporter {
@@ -29,11 +29,12 @@ struct exporter {
 	struct http *http;
 	struct event *wake;
 	struct export_queue queue;
-	struct http_call *call; /* NULL: none runs */
-	size_t n_sent; /* the first so many records are in it */
+	struct http_call *call; /* NULL: no request is running */
+	size_t n_sent; /* the request has so many records */
 	struct backoff backoff;
-	int64_t not_before_ns; /* boottime: the pause after a failure; 0: none */
-	int64_t flush_until_ns; /* boottime; 0: the process goes on */
+	/* Boottime when the pause after a failure ends; 0: there is no pause. */
+	int64_t not_before_ns;
+	int64_t flush_until_ns; /* boottime; 0: the process is not ending */
 	void (*on_flushed)(void *arg);
 	void *on_flushed_arg;
 };
@@ -45,7 +46,7 @@ static void count(struct exporter *exporter, const char *result, size_t n)
 	metrics_add(exporter->o.metrics, METRIC_OTLP_RECORDS, (double)n, "result=\"%s\"", result);
 }
 
-/* Series that begin at 0: increase() does not see the first value of others. */
+/* Creates series that begin at 0, because increase() does not see the first value of a series. */
 static void begin_at_zero(struct exporter *exporter)
 {
 	static const char *const results[] = { "sent", "rejected", "refused", "dropped" };
@@ -54,7 +55,7 @@ static void begin_at_zero(struct exporter *exporter)
 		count(exporter, results[i], 0);
 }
 
-/* --- Settings that are files: read anew for each request, for both may be renewed ------------- */
+/* --- Settings in files: read for each request, because they may be renewed ------------------- */
 
 static int read_ca(const struct exporter *exporter, struct strbuf *out, struct err *err)
 {
@@ -142,8 +143,8 @@ static void wake_now(struct exporter *exporter)
 }
 
 /*
- * Adds the facts about the failure's incident that became known meanwhile; only once, because a
- * request may be sent again.
+ * Adds the facts about the failure's incident that have become known meanwhile. It does so only
+ * once, because a request may be sent again.
  */
 static void complete(const struct exporter *exporter, struct export_item *item)
 {
@@ -187,7 +188,7 @@ static void try_again(struct exporter *exporter, int64_t least_ns, const struct 
 				    duration_format(delay, text));
 }
 
-/* The collector answers. */
+/* Called when the collector answers. */
 static void takes_again(struct exporter *exporter)
 {
 	if (exporter->not_before_ns)
@@ -279,7 +280,10 @@ static void send_first(struct exporter *exporter, size_t n)
 	}
 }
 
-/* At the end of the process a failed request is not repeated. */
+/*
+ * Returns whether nothing more will be sent. At the end of the process a failed request is not
+ * repeated.
+ */
 static bool is_flushed(const struct exporter *exporter, int64_t now_ns)
 {
 	return now_ns >= exporter->flush_until_ns ||
@@ -302,7 +306,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 	if (ends)
 		wake_at(exporter, exporter->flush_until_ns);
 	if (exporter->call || !exporter->queue.share.n)
-		return; /* its answer wakes us, or the next record */
+		return; /* the answer wakes us, or the next record does */
 	if (now < exporter->not_before_ns) {
 		wake_at(exporter, exporter->not_before_ns);
 		return;
@@ -342,7 +346,7 @@ void exporter_flush(struct exporter *exporter, void (*on_flushed)(void *arg), vo
 	exporter->flush_until_ns = now_boottime_ns() + patience_ms * NS_PER_MS;
 	exporter->on_flushed = on_flushed;
 	exporter->on_flushed_arg = arg;
-	/* Whatever failed before: the collector may be back. */
+	/* The collector may be back, whatever failed before. */
 	exporter->not_before_ns = 0;
 	wake_now(exporter);
 }

@@ -11,14 +11,15 @@
 #include "operator/failures/story.h"
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 struct bed {
 	struct fake_server server;
 	struct metrics metrics;
 	struct otlp_settings settings;
 	struct exporter *exporter;
-	const char *marks; /* the metadata of each failure by now; NULL: all are gone */
+	const char *marks; /* the present metadata of each failure; NULL: all are gone */
 	cJSON *view;
 	bool flushed;
 };
@@ -233,14 +234,14 @@ static void at_the_end_what_is_held_is_sent_at_once(void **state)
 	close_bed(&bed);
 }
 
-/* A collector that takes the request and is silent. */
+/* The collector accepts the request and does not answer. */
 static void the_end_does_not_wait_for_a_collector_that_hangs(void **state)
 {
 	struct bed bed = { 0 };
 	(void)state;
 
 	open_bed_for(&bed, NULL, 0, 1, 100);
-	/* The loop is left when the request has come: its script is over. */
+	/* The loop ends when the request has come, because its script is over. */
 	add(&bed, "a");
 	event_base_dispatch(bed.server.base);
 	exporter_flush(bed.exporter, on_flushed, &bed);

@@ -23,7 +23,10 @@ enum otlp_outcome otlp_outcome_of(int status)
 	}
 }
 
-/* An integer of 64 bits is a text in this encoding; some write a number. */
+/*
+ * Reads an integer. This encoding writes one of 64 bits as a text, but some collectors write a
+ * number.
+ */
 static int64_t count_of(const cJSON *partial)
 {
 	const char *text = json_str(partial, "rejectedLogRecords");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: any bytes as a collector's answer. No more is rejected than was sent, and the reason is a text of one line. */
+/*
+ * Fuzz target: any bytes as a collector's answer. The number of rejected records may not exceed
+ * those sent, and the reason must be one line of text.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,9 @@
 
 #include "lib/fileio.h"
 
+/* The characters of a name by RFC 9110. */
 #define TOKEN \
-	"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" /* RFC 9110 */
+	"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 void otlp_headers_release(struct otlp_headers *headers)
 {
@@ -17,7 +18,7 @@ void otlp_headers_release(struct otlp_headers *headers)
 	*headers = (struct otlp_headers){ 0 };
 }
 
-/* Without blanks around it. Its memory is line's. */
+/* Returns the text without blanks around it. It is a part of line. */
 static char *trimmed(char *line)
 {
 	size_t len;

@@ -15,13 +15,13 @@
 #include "lib/utf8.h"
 #include "operator/failures/story.h"
 
-/* OpenTelemetry's numbers for the first of four levels of a severity. */
+/* OpenTelemetry's numbers for the lowest of the four levels of a severity. */
 #define SEVERITY_INFO 9
 #define SEVERITY_ERROR 17
 
 /* --- Attributes ------------------------------------------------------------------------------- */
 
-/* Makes a copy that is no longer than a record's text may be. */
+/* Makes a copy of at most the length of a record's text. */
 static cJSON *text_of(const char *text)
 {
 	_cleanup_free_ char *copy = strndup(text, utf8_cut(text, strnlen(text, OTLP_TEXT_MAX)));
@@ -40,14 +40,14 @@ static void put(cJSON *attributes, const char *key, const char *type, cJSON *val
 	json_append(attributes, item);
 }
 
-/* A text that is NULL or empty is not known. */
+/* Adds a text. NULL or an empty text means that it is not known. */
 static void put_text(cJSON *attributes, const char *key, const char *text)
 {
 	if (text && *text)
 		put(attributes, key, "stringValue", text_of(text));
 }
 
-/* The JSON encoding has integers of 64 bits as texts. */
+/* Makes a text of an integer of 64 bits, as the JSON encoding demands. */
 static cJSON *number_of(int64_t value)
 {
 	char text[24];
@@ -139,8 +139,8 @@ static void put_uid(cJSON *attributes, const cJSON *failure)
 }
 
 /*
- * process.pid and process.exit_code belong to one process: the one that ended first, otherwise the
- * container's.
+ * process.pid and process.exit_code belong to the same process: the one that ended first, or else
+ * the container's.
  */
 static void put_process(cJSON *attributes, const cJSON *failure)
 {
@@ -165,7 +165,7 @@ static void put_attributes(cJSON *record, const cJSON *failure)
 	put_number(attributes, "afterglow.memory.peak", failure, "spec.memory.peakBytes");
 }
 
-/* Somebody asked for these ends. */
+/* Returns whether somebody asked for such an end. */
 static bool is_asked_for(const char *class)
 {
 	switch (class ? failure_class_from_name(class) : -1) {

@@ -190,7 +190,7 @@ static void what_a_failure_lacks_is_left_out_and_what_is_too_long_is_cut(void **
 
 	memset(text, 'x', OTLP_TEXT_MAX - 1);
 	memcpy(text + OTLP_TEXT_MAX - 1, "\xc3\xa4",
-	       3); /* a character that does not fit any more */
+	       3); /* the cut removes a character that does not fit */
 	json_set_str(json_get(bare, "spec"), "verdict", text);
 	_cleanup_json_ cJSON *record = otlp_record_new(bare, &(struct otlp_settings){ 0 }, 7);
 	assert_int_equal(strlen(json_str(log_record(record), "body.stringValue")),

@@ -22,7 +22,7 @@ int otlp_settings_set_endpoint(struct otlp_settings *settings, const char *url, 
 			err, EINVAL,
 			"must be http://HOST:PORT or https://HOST:PORT, perhaps with a path, of at most %d bytes",
 			OTLP_ENDPOINT_MAX);
-	/* It would appear in the list of processes and in the log. */
+	/* A password in the URL would appear in the list of processes and in the log. */
 	if (strchr(url, '@'))
 		return err_set(
 			err, EINVAL,
@@ -37,7 +37,7 @@ static size_t name_len(const char *attribute)
 }
 
 /*
- * Returns the index of the attribute with the first len bytes of name as its name; n_attributes if
+ * Returns the index of the attribute whose name is the first len bytes of name; n_attributes if
  * there is none.
  */
 static size_t find(const struct otlp_settings *settings, const char *name, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what the command line says of the export. */
+/* Tests of the options for the export. */
 #include "operator/export/otlp_settings.h"
 
 #include <errno.h>

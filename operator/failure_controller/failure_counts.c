@@ -9,7 +9,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 
-#define PART_MAX "63" /* bytes of a namespace's name and of a label's value */
+#define PART_MAX "63" /* limit of a namespace's name and of a label's value, in bytes */
 #define LABELS_MAX 256
 
 struct failure_count {
@@ -40,7 +40,7 @@ static void drop_the_oldest(struct failure_counts *counts)
 	if (drop) {
 		char key[LABELS_MAX];
 
-		/* The key is freed while it is removed. */
+		/* The copy is needed because the map frees the key when it removes the entry. */
 		snprintf(key, sizeof(key), "%s", drop);
 		free(strmap_remove(&counts->series, key));
 	}
@@ -62,7 +62,10 @@ static struct failure_count *count_of(struct failure_counts *counts, const char 
 	return count;
 }
 
-/* A label's value in the text format; the API server lets none of these characters pass, but an older object may have them. */
+/*
+ * Makes a label's value for the text format. The API server refuses these characters today, but an
+ * older object may have them.
+ */
 static const char *clean(const char *text)
 {
 	return text && !strpbrk(text, "\"\\\n") ? text : "";

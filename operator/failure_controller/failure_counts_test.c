@@ -77,7 +77,7 @@ static void the_series_with_the_oldest_failure_makes_room_for_a_new_one(void **s
 		snprintf(name, sizeof(name), "job-%d", i);
 		add(name, "Killed", i);
 	}
-	/* The oldest series has the newest failure now. */
+	/* The oldest series now has the newest failure. */
 	add("job-0", "Killed", FAILURE_COUNTS_MAX);
 	add("one-more", "Killed", FAILURE_COUNTS_MAX + 1);
 	assert_int_equal(counts.series.n, FAILURE_COUNTS_MAX);

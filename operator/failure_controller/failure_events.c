@@ -45,7 +45,10 @@ static bool is_time(struct failure_events *events, const char *class, const char
 	return event_recorder_is_time(events->o.recorder, key, AGAIN_NS);
 }
 
-/* The sidecar's sentences end with a full stop, the operator's do not. */
+/*
+ * Returns the length without a full stop. The sidecar's sentences end with one, the operator's do
+ * not.
+ */
 static int sentence_len(const char *verdict)
 {
 	size_t len = MIN(strlen(verdict), (size_t)500);
@@ -55,7 +58,7 @@ static int sentence_len(const char *verdict)
 	return (int)len;
 }
 
-/* "; 3 other ends followed from it (kubectl ...)", or nothing. */
+/* Room for "; 3 other ends followed from it (kubectl ...)", or nothing. */
 #define REST_MAX 256
 static const char *rest_of(const cJSON *failure, const struct incident_telling *telling, char buf[static REST_MAX])
 {
@@ -122,7 +125,7 @@ static bool tell_cluster(struct failure_events *events, const cJSON *failure, co
 	return event;
 }
 
-/* Without a uid no `kubectl describe` would show it. */
+/* Without a uid `kubectl describe` would not show the Event. */
 static bool tell_owner(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling, const char *class,
 		       const char *namespace)
 {

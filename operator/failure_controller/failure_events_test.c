@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which Events a RayFailure gets, and what stands in them; against a server that answers from a script. */
+/*
+ * Tests of which Events a RayFailure gets, and of their texts, with a server that answers from a
+ * script.
+ */
 #include "operator/failure_controller/failure_events.h"
 
 #include "lib/json.h"
@@ -69,7 +72,7 @@ static void stop(struct fixture *f)
 	cJSON_Delete(cluster);
 }
 
-/* Whether an Event was emitted. */
+/* Returns whether an Event was emitted. */
 static bool tell(struct fixture *f, cJSON *taken, struct incident_telling telling)
 {
 	_cleanup_json_ cJSON *owned = taken;
@@ -77,7 +80,7 @@ static bool tell(struct fixture *f, cJSON *taken, struct incident_telling tellin
 	return failure_events_tell(f->events, owned, &telling);
 }
 
-/* Until the script is over: what was written. */
+/* Runs until the script is over, and returns what was written. */
 static const char *written(struct fixture *f)
 {
 	for (int i = 0; i < 600 && f->server.at < f->server.n; i++) {
@@ -104,7 +107,7 @@ static void a_cluster_has_one_event_for_each_class(void **state)
 	assert_non_null(strstr(bodies, "\"reason\":\"KernelOOMContainer\""));
 	assert_non_null(strstr(bodies, "\"reason\":\"Segfault\""));
 	assert_non_null(strstr(bodies, "\"uid\":\"u-demo\""));
-	/* The sidecar's sentence ends with full stops of its own; the note has one. */
+	/* The sidecar's sentence ends with a full stop; the note has only one. */
 	assert_non_null(strstr(bodies, "It reached its memory limit. See kubectl describe rayfailure -n ml a;"));
 	stop(&f);
 }
@@ -115,7 +118,7 @@ static void a_rayjob_has_its_own_and_it_names_the_pod(void **state)
 	struct fixture f;
 	(void)state;
 
-	/* Its RayCluster is gone already: an Event about that would have no uid. */
+	/* Its RayCluster has been deleted, and an Event about it would have no uid. */
 	start(&f, script, ARRAY_SIZE(script));
 	assert_true(tell(&f, failure("a", "gone", "Killed", "train"), (struct incident_telling){ 0 }));
 	const char *bodies = written(&f);

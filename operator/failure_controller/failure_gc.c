@@ -9,7 +9,10 @@
 #include "lib/units.h"
 #include "operator/kube/object.h"
 
-/* Deletions are not urgent; a few at a time leave the API server to others. */
+/*
+ * Deletions are not urgent. They are sent a few at a time, so that the API server has time for
+ * others.
+ */
 #define TICK_S 5
 #define IN_FLIGHT_MAX 4
 /* An admission policy or webhook may forbid it in a namespace. The others have their turn meanwhile. */
@@ -24,7 +27,7 @@ struct failure_gc {
 
 struct removal {
 	struct failure_gc *gc;
-	char *key; /* of set */
+	char *key; /* the key in `set` */
 	const char *reason;
 };
 
@@ -42,7 +45,7 @@ int failure_gc_new(const struct failure_gc_options *options, struct failure_gc *
 		failure_gc_free(gc);
 		return err_set(err, ENOMEM, "failure gc");
 	}
-	/* Series that begin at 0, for increase(). */
+	/* Creates series that begin at 0, for increase(). */
 	metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 0, "reason=\"age\"");
 	metrics_add(gc->o.metrics, METRIC_FAILURES_REMOVED, 0, "reason=\"count\"");
 	*ret_gc = gc;
@@ -79,7 +82,7 @@ bool failure_gc_wants(const struct failure_gc *gc, const struct ray_failure *fai
 	if (!may_decide(gc) || !failure->namespace)
 		return true;
 	struct retention retention = gc->o.retention(gc->o.arg, failure->namespace);
-	/* Of unknown age it never is too old. */
+	/* A RayFailure of unknown age is never too old. */
 	if (!failure->ended_at || time_parse(failure->ended_at, &ended_ns, NULL) < 0)
 		ended_ns = INT64_MAX;
 	return retention_wants(&retention, &gc->set, failure->namespace, ended_ns, now_realtime_ns());
@@ -133,7 +136,7 @@ static bool start_removal(struct failure_gc *gc, struct kept *kept, const char *
 	return true;
 }
 
-/* While the copy is not whole, what looks like the oldest may not be it. */
+/* While the copy is incomplete, the oldest RayFailure in it may not be the oldest of all. */
 static void remove_more(struct failure_gc *gc)
 {
 	const char *reason;

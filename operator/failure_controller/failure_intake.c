@@ -9,13 +9,13 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 
-/* The kubelet gives its containers a second for an eviction, and is not always quick. */
+/* For an eviction the kubelet gives containers one second, but it may be slow. */
 #define SETTLE_NS (20 * NS_PER_SEC)
-/* So long a dead pod is kept for its evidence; then its cluster must go on. */
+/* A dead pod is kept this long for its evidence. Then its cluster must go on. */
 #define HOLD_NS (60 * NS_PER_SEC)
-/* Looking at all pods is done in parts, between which the loop goes on. */
+/* All pods are looked at in parts, and the event loop goes on in between. */
 #define PODS_AT_ONCE 200
-/* To look at all pods of a large cluster takes seconds of processor time. */
+/* Looking at all pods of a large cluster takes seconds of processor time. */
 #define DEFERRED_NS (30 * NS_PER_SEC)
 
 static bool known(const struct failure_writer *writer, const char *key)
@@ -24,7 +24,7 @@ static bool known(const struct failure_writer *writer, const char *key)
 	       store_has(informer_store(writer->o.known), key);
 }
 
-/* It will not be written. */
+/* Reports that the failure will not be written. */
 void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
 			      const char *reason, const char *why)
 {
@@ -35,11 +35,11 @@ void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_fa
 		writer->o.on_lost(writer->o.arg, failure, why);
 }
 
-/* --- What waits ------------------------------------------------------------------------------- */
+/* --- Waiting failures ------------------------------------------------------------------------- */
 
 /*
- * Replaces a waiting failure by failure, which has the present status of the pod, if that is
- * better. Takes failure.
+ * Replaces a waiting failure by `failure`, which has the pod's present status, if that is better.
+ * Takes failure.
  */
 static void look_again(struct failure_writer *writer, struct pending_failure *p,
 		       struct ray_failure *failure, bool open, bool deleted)
@@ -66,8 +66,8 @@ static void walk_again(struct failure_writer *writer)
 }
 
 /*
- * There is no room for the failure. A pod that exists is looked at again later; the status of a pod
- * that is gone is lost.
+ * Called when there is no room for the failure. A pod that exists is looked at again later; the
+ * status of a pod that is gone is lost.
  */
 static void defer(struct failure_writer *writer, const struct ray_failure *failure, bool gone)
 {
@@ -82,7 +82,7 @@ static void defer(struct failure_writer *writer, const struct ray_failure *failu
 		walk_again(writer);
 }
 
-/* Takes failure. Returns NULL if it does not wait. */
+/* Takes failure. Returns NULL if it was not added. */
 static struct pending_failure *add_pending(struct failure_writer *writer,
 					   struct ray_failure *failure, bool gone)
 {
@@ -99,7 +99,7 @@ static struct pending_failure *add_pending(struct failure_writer *writer,
 	return NULL;
 }
 
-/* Takes failure. deleted: its pod is being deleted. gone: nobody can derive it again. */
+/* Takes failure. deleted: its pod is being deleted. gone: nobody can derive the failure again. */
 static void add(struct failure_writer *writer, struct ray_failure *failure, bool open, bool deleted,
 		bool gone)
 {
@@ -148,7 +148,7 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 	bool deleted = json_str(pod, "metadata.deletionTimestamp");
 	struct err err = { 0 };
 
-/* A new leader looks at all existing pods. */
+/* A new leader will look at all existing pods. */
 	if (!gone && !writer->o.is_leader(writer->o.arg))
 		return;
 	int r = gone ? failures_from_gone_pod(pod, now_realtime_ns(), &failures, &err) :
@@ -164,9 +164,9 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 	ray_failures_release(&failures);
 }
 
-/* --- All pods that there are ------------------------------------------------------------------ */
+/* --- All existing pods ------------------------------------------------------------------------ */
 
-/* From the beginning, also when a fresh list has replaced the map. */
+/* Begins a walk over all pods, also when a fresh list has replaced the map. */
 static void begin_walk(struct failure_writer *writer, const struct store *pods)
 {
 	if (writer->walk_buckets != pods->entries.n_buckets)
@@ -189,8 +189,8 @@ void failure_intake_walk(evutil_socket_t fd, short what, void *arg)
 		writer->walks_since_ns = now_boottime_ns();
 	begin_walk(writer, pods);
 	/*
-	 * A bucket to its end: the map may change until the next part, and then only the bucket is
-	 * where the walk goes on.
+	 * Looks at buckets to their ends. The map may change before the next part, and the walk can
+	 * continue only at a bucket.
 	 */
 	while ((n < PODS_AT_ONCE || writer->walk_at.next) &&
 	       strmap_next(&pods->entries, &writer->walk_at, &key, &value)) {

@@ -15,13 +15,16 @@
 
 #define KEY_MAX 512
 #define PATH_MAX_LEN 2048
-/* A few hundred bytes each. A namespace that makes and removes more clusters an hour loses owners' names, not failures. */
+/*
+ * Each takes a few hundred bytes. If a namespace makes and removes more clusters in an hour,
+ * failures lose the names of their owners, but no failure is lost.
+ */
 #define GONE_MAX 2000
 #define GONE_NS (3600 * NS_PER_SEC)
 #define JOBS_MAX 2000
 #define JOB_KNOWN_NS (600 * NS_PER_SEC)
 #define JOB_UNKNOWN_NS (10 * NS_PER_SEC)
-/* No failure waits longer for the name of its job. */
+/* No failure waits longer than this for the name of its job. */
 #define ASK_NS (2 * NS_PER_SEC)
 
 struct gone {
@@ -31,7 +34,7 @@ struct gone {
 
 /* The facts of a cluster's RayJob. */
 struct job {
-	int64_t until_ns; /* asked again after that */
+	int64_t until_ns; /* after this time it is asked again */
 	char uid[OWNER_UID_MAX + 1]; /* "": not known */
 	char submission[OWNER_SUBMISSION_MAX + 1]; /* "": not known */
 };
@@ -69,7 +72,7 @@ static bool key_of(const char *namespace, const char *cluster, char key[static K
 	return namespace && cluster && snprintf(key, KEY_MAX, "%s/%s", namespace, cluster) < KEY_MAX;
 }
 
-/* Makes room; both kinds of values begin with until_ns. */
+/* Makes room. The values of both maps begin with until_ns. */
 static void forget(struct strmap *map, size_t max, int64_t now_ns)
 {
 	struct strmap_pos pos = { 0 };
@@ -118,7 +121,7 @@ bool failure_owners_is_gone(const struct failure_owners *owners, const char *key
 	return gone && now_ns < gone->until_ns && !owners->o.find_cluster(owners->o.arg, key);
 }
 
-/* --- What is known --------------------------------------------------------------------------------------- */
+/* --- Known owners ---------------------------------------------------------------------------- */
 
 static bool find(const struct failure_owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)
 {
@@ -157,7 +160,7 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
 	if (!key_of(failure->namespace, ray_failure_text(failure->cluster), key))
 		return;
 	is_known = find(owners, key, now_ns, &owner);
-	/* The pod's own annotation comes first: a new cluster may have taken the name. */
+	/* The pod's own annotation has precedence, because a new cluster may have the same name. */
 	if (annotated && (!is_known || !is_same(annotated, &owner)))
 		owner = *annotated;
 	else if (!is_known)
@@ -186,7 +189,7 @@ static void on_job(void *arg, struct client_response *response)
 
 	if (job && response->status == 200 && owner_submission_of(response->object, q->cluster, job->submission) && uid)
 		snprintf(job->uid, sizeof(job->uid), "%s", uid);
-	/* Not there any more, and not ours to read, are answers as well. */
+	/* That the RayJob does not exist, or that we may not read it, is an answer as well. */
 	if (response->status != 200 && response->status != 403 && response->status != 404)
 		log_warning_limited("the RayJob of cluster %s cannot be read: %s", q->key, err_text(&response->err));
 	if (job)

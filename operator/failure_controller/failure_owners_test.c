@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds owners of failures while their cluster exists, and for an hour afterwards. */
+/*
+ * Tests of finding the owners of failures while their cluster exists, and for an hour afterwards.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +18,7 @@
 
 #define HOUR_NS (3600 * NS_PER_SEC)
 
-/* Made by the RayJob "train". */
+/* A cluster that the RayJob "train" made. */
 static cJSON *cluster_of(const char *name)
 {
 	char yaml[512];
@@ -27,7 +29,7 @@ static cJSON *cluster_of(const char *name)
 	return json_of(yaml);
 }
 
-/* arg: the one cluster that is there. */
+/* arg is the only cluster that exists. */
 static const cJSON *find_cluster(void *arg, const char *key)
 {
 	return strcmp(key, "ml/train-abc") == 0 ? *(cJSON *const *)arg : NULL;
@@ -107,7 +109,7 @@ static void clusters_that_come_and_go_take_bounded_room(void **state)
 		failure_owners_cluster_gone(owners, cluster, HOUR_NS - 1);
 	}
 	owner_is(owners, "", HOUR_NS - 1, "RayJob/train", "u-1");
-	/* One more, and those whose time is over make room; with none over, all do. */
+	/* To make room for one more, expired entries are dropped; if there are none, all are. */
 	_cleanup_json_ cJSON *more = cluster_of("more");
 	failure_owners_cluster_gone(owners, more, HOUR_NS - 1);
 	owner_is(owners, "", HOUR_NS - 1, NULL, NULL);

@@ -15,16 +15,16 @@
 #define WRITTEN_MAX 100000
 #define IN_FLIGHT_MAX 8
 /*
- * A replica that does not act keeps only failures of pods that are gone, which nobody could derive again, and for no longer than a
- * leader may be missed: the Lease lasts 15 s.
+ * A replica that does not act keeps only failures of pods that are gone, because nobody could
+ * derive those again. It keeps them as long as there may be no leader: the Lease lasts 15 s.
  */
 #define STANDBY_NS (60 * NS_PER_SEC)
-/* A CRD that was upgraded takes the next failure, so nothing but time shows it. */
+/* Only time shows whether the CRD was upgraded and takes the next failure. */
 #define CRD_OUTDATED_NS (3600 * NS_PER_SEC)
 
 static void run(evutil_socket_t fd, short what, void *arg);
 
-/* Series that begin at 0: increase() does not see the first failure of others. */
+/* Creates series that begin at 0, because increase() does not see the first value of a series. */
 static void begin_at_zero(struct metrics *metrics)
 {
 	static const char *const reasons[] = { "refused", "invalid", "unreachable", "full", "memory" };
@@ -70,7 +70,7 @@ void failure_writer_free(struct failure_writer *writer)
 
 void failure_writer_metrics(const struct failure_writer *writer)
 {
-	/* What a standby keeps for a minute is the leader's to write. */
+	/* What a standby keeps for a minute will be written by the leader. */
 	bool leads = writer->o.is_leader(writer->o.arg);
 	bool outdated = writer->refused_by_crd_ns && now_boottime_ns() - writer->refused_by_crd_ns < CRD_OUTDATED_NS;
 
@@ -99,7 +99,7 @@ static void tell_recorded(struct failure_writer *writer, const cJSON *object)
 		writer->o.on_recorded(writer->o.arg, object);
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static cJSON *object_of(const struct failure_writer *writer, const struct ray_failure *failure)
 {
 	size_t lost = oom_count();
@@ -113,7 +113,7 @@ static cJSON *object_of(const struct failure_writer *writer, const struct ray_fa
 	return better ? better : TAKE_PTR(object);
 }
 
-/* Done with it, for good or ill: the pod need not wait for it any more. */
+/* Ends the work on it, written or not. The pod need not wait for it any more. */
 static void settle(struct failure_writer *writer, struct pending_failure *p)
 {
 	note_written(writer, p->key);
@@ -124,7 +124,10 @@ static void settle(struct failure_writer *writer, struct pending_failure *p)
 	pending_failures_remove(&writer->pending, p);
 }
 
-/* The RayFailure exists. If our write of it got no answer, we wrote it. */
+/*
+ * Handles a RayFailure that exists already. If our write of it got no answer, it was we who wrote
+ * it.
+ */
 static void settle_existing(struct failure_writer *writer, struct pending_failure *p)
 {
 	if (p->unanswered) {
@@ -139,7 +142,7 @@ void failure_writer_written(struct failure_writer *writer, const char *key)
 {
 	struct pending_failure *p = pending_failures_get(&writer->pending, key);
 
-	/* While our own write of it runs, its answer settles it. */
+	/* While our own write is under way, its answer decides. */
 	if (!p || !workqueue_remove(&writer->queue, key))
 		return;
 	settle_existing(writer, p);
@@ -176,7 +179,7 @@ static void retry(struct failure_writer *writer, struct pending_failure *p, int 
 
 static void create(struct failure_writer *writer, struct pending_failure *p);
 
-	/* Reported once: it is the same for all failures until somebody upgrades the CRD. */
+	/* Reports an old CRD once, because all failures meet it until somebody upgrades the CRD. */
 static void tell_older_crd(struct failure_writer *writer, const char *what, const struct err *err)
 {
 	writer->refused_by_crd_ns = now_boottime_ns();
@@ -191,7 +194,7 @@ static void tell_older_crd(struct failure_writer *writer, const char *what, cons
 		writer->o.on_older_crd(writer->o.arg, what);
 }
 
-/* The server will not take it as it is. */
+/* Handles a RayFailure that the server rejects as invalid. */
 static void take_invalid(struct failure_writer *writer, struct pending_failure *p,
 			 const struct client_response *response)
 {
@@ -230,7 +233,7 @@ static void on_created(void *arg, struct client_response *response)
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		take_invalid(writer, p, response);
 	} else {
-		/* A 5xx may come after the write was done (a timeout of etcd). */
+		/* A 5xx may come although the write was done, as with a timeout of etcd. */
 		p->unanswered |= response->maybe_done || response->status >= 500;
 		retry(writer, p, response->status, response->retry_after_ns, &response->err);
 	}
@@ -273,8 +276,8 @@ static bool ask_for_owner(struct failure_writer *writer, struct pending_failure 
 }
 
 /*
- * Call this when the component that ended the container is known as far as possible, which may have
- * changed the class.
+ * Called when as much as possible is known about who ended the container, which may have changed
+ * the class.
  */
 static void go_on(struct failure_writer *writer, struct pending_failure *p)
 {
@@ -324,7 +327,10 @@ static void start(struct failure_writer *writer, const char *key)
 	}
 }
 
-/* Not before we know which exist; unless the list fails for a reason that writing may not share. */
+/*
+ * Writing begins when it is known which RayFailures exist, or if listing them fails for a reason
+ * that may not concern writing.
+ */
 static bool may_start(const struct failure_writer *writer)
 {
 	return writer->o.may_write(writer->o.arg) &&
@@ -332,7 +338,9 @@ static bool may_start(const struct failure_writer *writer)
 	       writer->queue.n_working < IN_FLIGHT_MAX;
 }
 
-	/* A failure that the leader did not write within that time will not be written. */
+	/*
+	 * Drops failures that the leader has not written in time: it will not write them any more.
+	 */
 static void drop_old(struct failure_writer *writer)
 {
 	struct strmap_pos pos = { 0 };
@@ -364,7 +372,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 		start(writer, key);
 	int64_t next = workqueue_next_ns(&writer->queue);
 	if (next <= 0 || !may_start(writer))
-		return; /* the end of a write, or a state of the informer, wakes us */
+		return; /* the end of a write, or a change of the informer, wakes us */
 	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
 	event_add(writer->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
 }

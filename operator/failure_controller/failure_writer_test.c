@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of how a death becomes a RayFailure, and of what the API server's noes do to it. */
+/*
+ * Tests of how a death becomes a RayFailure, and of how the writer handles the API server's
+ * refusals.
+ */
 #include "operator/failure_controller/failure_writer.h"
 
 #include "lib/units.h"
@@ -45,7 +48,7 @@ static bool wanted(void *arg, const struct ray_failure *failure, const char **re
 static cJSON *reconsider(void *arg, const cJSON *object)
 {
 	(void)arg;
-	/* It is sealed by then. */
+	/* It has its signature by then. */
 	assert_non_null(json_str(object, "spec.signature"));
 	return NULL;
 }
@@ -156,7 +159,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A pod whose container crashed: nothing outside of it explains that, so nobody is asked and nothing is waited for. */
+/*
+ * Adds a pod whose container crashed. Nothing outside of it explains that, so nobody is asked and
+ * nothing delays it.
+ */
 static void crash(struct fixture *f, const char *name)
 {
 	char text[1024];
@@ -183,7 +189,7 @@ static bool has_tried(void *arg)
 	return fake_api_count(&((struct fixture *)arg)->api, "POST " FAILURES) > 0;
 }
 
-/* The key of the first RayFailure that was sent, of w1, into buf, which is returned. */
+/* Writes the key of the first RayFailure of w1 that was sent into buf, and returns buf. */
 static const char *written_key(const struct fixture *f, char *buf, size_t size)
 {
 	const char *name = strstr(strbuf_str(&f->api.bodies), "\"name\":\"w1-ray-worker-");
@@ -263,7 +269,7 @@ static void a_failure_that_is_written_although_the_server_failed_is_recorded_by_
 	assert_int_equal(f->recorded, 1);
 }
 
-/* The common order: the watch is quicker than the end of the call. */
+/* This is the usual order: the watch is faster than the answer to the write. */
 static void a_failure_that_the_watch_shows_while_its_write_has_no_answer_is_recorded_by_us(void **state)
 {
 	struct fixture *f = *state;

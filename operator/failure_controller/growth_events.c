@@ -11,10 +11,7 @@
 #include "operator/kube/object.h"
 #include "operator/manager/watches.h"
 
-/*
- * Makes an object with the part that an Event needs. Without a uid no `kubectl describe` would show
- * the Event.
- */
+/* Emits an Event about an object. Without a uid `kubectl describe` would not show it. */
 static void emit_about(struct event_recorder *recorder, const char *kind, const char *name, const char *uid, const cJSON *pod,
 		       const struct growth *g)
 {

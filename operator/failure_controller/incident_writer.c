@@ -24,8 +24,8 @@
 
 #define DEBOUNCE_NS (2 * NS_PER_SEC)
 /*
- * At most this many clusters are worked on at a time, because pods and RayFailures come first; one
- * tenant's flood takes one place.
+ * At most this many clusters are worked on at a time, because pods and RayFailures come first. A
+ * tenant with very many failures occupies one place.
  */
 #define IN_FLIGHT_MAX 8
 #define KEY_MAX 512
@@ -39,7 +39,7 @@
 struct job;
 struct incident_writer {
 	struct incident_writer_options o;
-	struct job *jobs[IN_FLIGHT_MAX]; /* NULL: a free place */
+	struct job *jobs[IN_FLIGHT_MAX]; /* NULL: the place is free */
 	struct strmap clusters; /* "namespace/name" -> struct incident_cluster */
 	struct workqueue queue; /* the keys of clusters */
 	struct event *wake;
@@ -48,10 +48,10 @@ struct incident_writer {
 /* A plan that is carried out. */
 struct job {
 	struct incident_writer *incidents;
-	size_t place; /* in jobs */
+	size_t place; /* its index in jobs */
 	char key[KEY_MAX], namespace[256];
 	struct incident_plan plan;
-	size_t change, telling; /* the next */
+	size_t change, telling; /* the indexes of the next ones */
 };
 
 static void cluster_free(void *value)
@@ -114,7 +114,7 @@ size_t incident_writer_in_flight(const struct incident_writer *incidents)
 	return incidents->queue.n_working;
 }
 
-/* --- What there is ------------------------------------------------------------------------------------------ */
+/* --- The clusters ---------------------------------------------------------------------------- */
 
 static struct incident_cluster *cluster_of(struct incident_writer *incidents, const char *key)
 {
@@ -129,7 +129,7 @@ static struct incident_cluster *cluster_of(struct incident_writer *incidents, co
 }
 
 /*
- * Notes that the cluster of that key has changed. A cluster without failures is forgotten, also
+ * Notes that the cluster of that key has changed. A cluster without failures is forgotten, even
  * while nobody works on the queue.
  */
 static void look_later(struct incident_writer *incidents, const char *key)
@@ -139,7 +139,7 @@ static void look_later(struct incident_writer *incidents, const char *key)
 	if (cluster && cluster->members.n > 0) {
 		workqueue_add_at(&incidents->queue, key, now_boottime_ns() + DEBOUNCE_NS);
 	} else {
-	/* A cluster that is worked on is looked up when that work is done. */
+	/* A cluster with a running job is looked at when the job is done. */
 		cluster_free(strmap_remove(&incidents->clusters, key));
 		workqueue_remove(&incidents->queue, key);
 	}
@@ -172,7 +172,7 @@ void incident_writer_see(struct incident_writer *incidents, enum store_change ch
 
 	if (change == STORE_SAME)
 		return;
-	/* A tenant who may write RayFailures may change the cluster of a RayFailure. */
+	/* A tenant with the right to write RayFailures may change the cluster of a RayFailure. */
 	if (had && (!has || strcmp(was, is) != 0))
 		remove_member(incidents, was, before);
 	if (has)
@@ -218,7 +218,7 @@ static void finish(struct job *job)
 	incidents->o.on_idle(incidents->o.arg);
 }
 
-/* The next plan contains everything that this one left undone. */
+/* The next plan will contain everything that this one has not done. */
 static void give_up(struct job *job, int64_t least_ns, const struct err *err)
 {
 	struct incident_writer *incidents = job->incidents;
@@ -240,7 +240,10 @@ static const struct err *out_of_memory(struct err *err)
 	return err;
 }
 
-/* Whether a retry would fail too: the object is gone or was replaced, or the server rejects the change. */
+/*
+ * Returns whether a retry would fail, too: the object is gone or was replaced, or the server
+ * rejects the change.
+ */
 static bool is_over(const struct client_response *response)
 {
 	return response->status == 404 || response->status == 409 || response->status == 400 || response->status == 422 ||
@@ -251,13 +254,16 @@ static void skip_change(struct job *job)
 {
 	struct incident_cluster *cluster = strmap_get(&job->incidents->clusters, job->key);
 
-	/* In the next plan it would be refused again, and again. */
+	/* The next plan must not contain it, because it would be refused again. */
 	if (cluster)
 		incident_cluster_refused(cluster, &job->plan.changes[job->change], now_boottime_ns() + REFUSED_NS);
 	job->change++;
 }
 
-	/* If the failure still exists, a 404 means that the CRD has no subresource status. */
+	/*
+	 * Returns whether the failure still exists. Then a 404 means that the CRD has no status
+	 * subresource.
+	 */
 static bool is_there(const struct job *job)
 {
 	char key[KEY_MAX];
@@ -269,7 +275,10 @@ static bool is_there(const struct job *job)
 static void on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
-		/* Without the right to write statuses and labels, the Events are emitted all the same. */
+		/*
+		 * Without the right to write statuses and labels, the Events are emitted
+		 * nevertheless.
+		 */
 		log_warning_limited("the operator may not write the incidents of cluster %s: %s", job->key, err_text(&response->err));
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
@@ -307,7 +316,7 @@ static void on_status(void *arg, struct client_response *response)
 	_cleanup_json_ cJSON *patch = incident_marks_patch(job->namespace, &job->plan.changes[job->change]);
 	struct err err = { 0 };
 
-	/* Marks without a status would hide that the status is missing. */
+	/* Without the status, the label and annotations would hide that it is missing. */
 	if (response->status / 100 != 2)
 		on_answer(job, response);
 	else if (!patch)
@@ -390,7 +399,7 @@ static void start(struct incident_writer *incidents, const char *key)
 	struct err err = { 0 };
 
 	if (!job) {
-		/* What once failed is remembered otherwise. */
+		/* Earlier failures of this key are remembered in the cluster, not in the queue. */
 		workqueue_forget(&incidents->queue, key);
 		workqueue_done(&incidents->queue, key);
 		return;
@@ -407,7 +416,10 @@ static void start(struct incident_writer *incidents, const char *key)
 	go_on(job);
 }
 
-/* As the failure writer does, unless the list fails for a reason that Events may not share. */
+/*
+ * Does what the failure writer does: it starts without the list only if listing fails for a reason
+ * that may not concern Events.
+ */
 static bool may_start(const struct incident_writer *incidents)
 {
 	return incidents->o.may_write(incidents->o.arg) && incidents->queue.n_working < IN_FLIGHT_MAX &&
@@ -425,7 +437,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 		start(incidents, key);
 	int64_t next = workqueue_next_ns(&incidents->queue);
 	if (next < 0 || !may_start(incidents))
-		return; /* the end of a job, or a state of the informer, wakes us */
+		return; /* the end of a job, or a change of the informer, wakes us */
 	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
 	event_add(incidents->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
 }

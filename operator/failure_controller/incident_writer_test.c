@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept of the failures that there are; e2e/cases/apiserver/test_incidents.py has what is written. */
+/*
+ * Tests of what is kept about existing failures. What is written is tested in
+ * e2e/cases/apiserver/test_incidents.py.
+ */
 #include "operator/failure_controller/incident_writer.h"
 
 #include <malloc.h>
@@ -27,7 +30,7 @@ static bool never(void *arg)
 	return false;
 }
 
-/* Of a replica that stands by. */
+/* Makes the writer of a replica that stands by. */
 static int begin(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));

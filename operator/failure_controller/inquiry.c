@@ -18,26 +18,26 @@
 
 #define WAIT_NS (5 * NS_PER_SEC)
 #define PATH_MAX_LEN 2048
-/* An EventList of 500 is some 300 KiB as it comes, and half of it as it is kept. */
+/* An EventList of 500 Events has about 300 KiB, and half of that is kept. */
 #define ANSWER_MAX ((size_t)2 << 20)
 #define CACHED_MAX 64
 #define CACHED_NS (3 * NS_PER_SEC)
 /*
- * The most bytes of all cached answers: a tenant who may write Events can make them as long as he
- * likes.
+ * The most bytes of all cached answers. A tenant with the right to write Events can make them as
+ * long as he likes.
  */
 #define CACHED_BYTES_MAX ((size_t)16 << 20)
 /* An upgrade of the chart may grant the right. */
 #define REFUSED_NS (600 * NS_PER_SEC)
 #define SOURCES 6
 
-/* Shared by the inquiries that wait for it, and by the cache. */
+/* An answer is shared by the inquiries that wait for it and by the cache. */
 struct answer {
 	unsigned refs;
-	int64_t until_ns; /* boottime; asked again after that */
+	int64_t until_ns; /* boottime; after this it is asked again */
 	enum fate_state state;
-	size_t bytes;  /* about what object takes */
-	cJSON *object; /* NULL unless found */
+	size_t bytes;  /* about as many as object takes */
+	cJSON *object; /* NULL if it was not found */
 };
 
 struct inquiries {
@@ -50,7 +50,7 @@ struct inquiry {
 	struct ray_failure *failure;
 	bool wanted;
 	unsigned asked;
-	enum fate_source source; /* that is being asked */
+	enum fate_source source; /* the source that is being asked */
 	int64_t until_ns;
 	struct answer *answers[SOURCES];
 	void (*done)(void *arg);
@@ -75,7 +75,10 @@ static struct answer *answer_ref(struct answer *answer)
 	return answer;
 }
 
-/* A pod's own events are asked once for each of its deaths. */
+/*
+ * Returns whether others can use the answer. A pod's own Events are read again for each of its
+ * deaths.
+ */
 static bool is_shared(enum fate_source source)
 {
 	return source != FATE_POD_EVENTS;
@@ -88,7 +91,7 @@ static struct answer *find_cached(struct inquiries *inquiries, const char *path)
 	return answer && now_boottime_ns() < answer->until_ns ? answer : NULL;
 }
 
-/* Makes room for one of so many bytes. */
+/* Makes room for an answer of so many bytes. */
 static void forget_old(struct inquiries *inquiries, size_t bytes)
 {
 	struct strmap_pos pos = { 0 };
@@ -233,7 +236,7 @@ static void on_answer(void *arg, struct client_response *response)
 		finish(q);
 }
 
-/* Whether an answer will come. */
+/* Returns whether an answer will come. */
 static bool ask(struct inquiry *q)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
@@ -252,7 +255,8 @@ static bool ask(struct inquiry *q)
 }
 
 	/*
-	 * A deletion that is not recorded may be part of a node's drain, and a drain is recorded.
+	 * Returns the next source. A deletion without a record may be part of a node's drain, which
+	 * is recorded.
 	 */
 static unsigned next_source(struct inquiry *q, const struct fate_facts *known)
 {
@@ -262,7 +266,7 @@ static unsigned next_source(struct inquiry *q, const struct fate_facts *known)
 	return q->wanted ? fate_next(q->failure, known) : 0;
 }
 
-/* False: there is nothing more to read, and failure is refined. */
+/* Returns false if there is nothing more to read; then the failure has been refined. */
 static bool ask_next(struct inquiry *q)
 {
 	struct fate_facts known;

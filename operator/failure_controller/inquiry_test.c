@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What inquiries keep; e2e/cases/apiserver/test_fate.py has whom they ask. */
+/*
+ * Tests of what inquiries cache. Which objects they read is tested in
+ * e2e/cases/apiserver/test_fate.py.
+ */
 #include "operator/failure_controller/inquiry.h"
 
 #include "operator/kube/testing.h"
@@ -9,7 +12,8 @@
 #include "lib/units.h"
 #include "operator/failures/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define DEATHS 24
 #define EVENTS 400
@@ -34,7 +38,7 @@ static void set_done(void *arg)
 	*(bool *)arg = true;
 }
 
-/* A list of Events as a tenant may write them. */
+/* Adds a list of Events such as a tenant may write. */
 static void add_events(struct strbuf *list)
 {
 	static char message[MESSAGE];
@@ -61,7 +65,7 @@ static size_t in_use(void)
 	return mallinfo2().uordblks + mallinfo2().hblkhd;
 }
 
-/* Their Events have 1.4 MB each. Under a sanitizer, which has another malloc, nothing is counted. */
+/* Their Events have 1.4 MB each. A sanitizer has another malloc, so nothing is counted under it. */
 static void answers_that_a_tenant_makes_long_do_not_fill_the_memory(void **state)
 {
 	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT((size_t)4 << 20);

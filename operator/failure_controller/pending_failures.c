@@ -12,13 +12,17 @@
 
 struct pending_namespace {
 	size_t n;
-	int64_t full_ns; /* boottime of the first failure in a row that was turned away; 0: none */
+	/*
+	 * Boottime of the first of the failures in a row for which there was no room; 0: there is
+	 * room.
+	 */
+	int64_t full_ns;
 	char name[];
 };
 
 struct pending_pod {
 	size_t n;
-	int64_t since_ns; /* boottime when its last failure was added */
+	int64_t since_ns; /* boottime when the last failure of the namespace was added */
 };
 
 static void pending_free(void *value)
@@ -56,8 +60,8 @@ static struct pending_namespace *namespace_of(struct pending_failures *p, const 
 }
 
 /*
- * A namespace gets at most as much room as is left for all others together. So there is always room
- * for a namespace that has none yet.
+ * Returns whether there is room. A namespace gets at most as much as is left for all others
+ * together, so there is always room for a namespace that has none yet.
  */
 static bool has_room(const struct pending_failures *p, const struct pending_namespace *namespace)
 {
@@ -81,7 +85,7 @@ static char *cluster_of(const struct ray_failure *failure)
 		       NULL;
 }
 
-/* Without the failure, which it gets when nothing can fail any more. */
+/* Makes an entry without the failure, which is set when nothing can fail any more. */
 static struct pending_failure *pending_new(const struct ray_failure *failure, const char *key)
 {
 	struct pending_failure *pending = calloc(1, sizeof(*pending));
@@ -220,7 +224,7 @@ bool pending_failures_is_full(const struct pending_failures *p, const char *name
 	return n && n->full_ns && now_ns - n->full_ns < within_ns;
 }
 
-/* --- One of them ------------------------------------------------------------------------------ */
+/* --- One failure -------------------------------------------------------------------------- */
 
 void pending_failure_replace(struct pending_failure *pending, struct ray_failure *failure)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No namespace takes the room of another, and nothing is tried for ever. */
+/* Tests that no namespace can take the room of another, and that no failure is tried for ever. */
 #include "operator/failure_controller/pending_failures.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static int add(struct pending_failures *p, const char *namespace, int i)
 	return r;
 }
 
-/* How many of a namespace fit. */
+/* Returns how many failures of a namespace fit. */
 static int fill(struct pending_failures *p, const char *namespace)
 {
 	int n = 0, r;
@@ -67,7 +67,7 @@ static void one_namespace_leaves_room_for_the_others(void **state)
 
 	assert_int_equal(fill(p, "greedy"), PENDING_NAMESPACE_MAX);
 	assert_int_equal(add(p, "modest", 0), 0);
-	/* However many of them there are. */
+	/* However many namespaces there are. */
 	for (int i = 0; i < 12; i++) {
 		snprintf(name, sizeof(name), "greedy-%d", i);
 		fill(p, name);
@@ -133,7 +133,7 @@ static void a_failure_that_waits_can_be_replaced(void **state)
 	assert_int_equal(pending_failures_get(p, "ml/f-1")->failure->class, FAILURE_EVICTED);
 }
 
-/* What was left out for an older CRD is there again when the failure is written anew. */
+/* What was left out for an older CRD is there again in the next write. */
 static void an_object_lasts_for_one_write(void **state)
 {
 	struct pending_failures *p = *state;
@@ -149,7 +149,7 @@ static void an_object_lasts_for_one_write(void **state)
 	pending_failure_set_object(pending, ray_failure_to_json(pending->failure));
 }
 
-/* Of a sidecar's report with all that it may have. */
+/* Makes a failure from a sidecar's report with everything that it may contain. */
 static struct ray_failure *large_failure(int i)
 {
 	struct ray_failure *failure = failure_new("greedy", i);
@@ -169,7 +169,7 @@ static struct ray_failure *large_failure(int i)
 	return failure;
 }
 
-/* Under a sanitizer, which has another malloc, nothing is counted. */
+/* A sanitizer has another malloc, so nothing is counted under it. */
 static void a_full_namespace_takes_bounded_memory(void **state)
 {
 	struct pending_failures *p = *state;
@@ -229,7 +229,7 @@ static void a_refusal_after_an_outage_begins_anew(void **state)
 	assert_true(pending_failure_may_retry(&pending, 0, PENDING_REFUSED_NS));
 	assert_true(pending_failure_may_retry(&pending, 403, 2 * PENDING_REFUSED_NS));
 	assert_false(pending_failure_may_retry(&pending, 403, 3 * PENDING_REFUSED_NS));
-	/* And whatever it says, not for ever. */
+	/* Whatever the server says, it is not tried for ever. */
 	pending = (struct pending_failure){ 0 };
 	for (int64_t at = NS_PER_SEC; at < PENDING_FAILED_NS; at += PENDING_REFUSED_NS)
 		assert_true(pending_failure_may_retry(&pending, at % 2 ? 0 : 503, at));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits how many RayFailures a pod may still cause. */
+/* Limits how many more RayFailures a pod may cause. */
 #include "operator/failure_controller/poll_allowance.h"
 
 #include <assert.h>

@@ -28,7 +28,7 @@ static void a_pod_may_cause_a_journal_at_once_and_then_one_failure_a_minute(void
 	assert_int_equal(spend_all(&a, START), POLL_ALLOWANCE_MAX);
 	assert_int_equal(spend_all(&a, START + POLL_ALLOWANCE_REFILL_NS - 1), 0);
 	assert_int_equal(spend_all(&a, START + POLL_ALLOWANCE_REFILL_NS), 1);
-	/* The rest of a minute is not lost. */
+	/* The rest of a minute still counts. */
 	assert_int_equal(spend_all(&a, START + 5 * POLL_ALLOWANCE_REFILL_NS / 2), 1);
 	assert_int_equal(spend_all(&a, START + 3 * POLL_ALLOWANCE_REFILL_NS), 1);
 }

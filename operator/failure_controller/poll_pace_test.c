@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often sidecars are asked, by how many there are. */
+/* Tests of how often sidecars are asked, depending on their number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,10 @@ static void restless_pods_do_not_wait_for_those_that_rest(void **state)
 	assert_int_equal(seconds(10, 1, true, 0), 10);
 	assert_int_equal(seconds(10000, 1, true, 0), 10);
 	assert_int_equal(seconds(100000, 500, true, 0), 10);
-	/* Unless they are very many themselves: what a hostile tenant can make of it. */
+	/*
+	 * If very many are restless, each is asked less often. This bounds what a hostile tenant
+	 * can cause.
+	 */
 	assert_int_equal(seconds(0, 5000, true, 0), 100);
 	assert_int_equal(seconds(0, 1000000, true, 0), 300);
 }
@@ -34,7 +37,7 @@ static void pods_that_rest_share_fifty_requests_a_second(void **state)
 	assert_int_equal(seconds(500, 0, false, 0), 10);
 	assert_int_equal(seconds(1000, 0, false, 0), 20);
 	assert_int_equal(seconds(10000, 0, false, 0), 200);
-	/* A failure that nobody announces is known after some minutes, however large the cluster is. */
+	/* A failure without any sign is known after some minutes, however large the cluster is. */
 	assert_int_equal(seconds(100000, 0, false, 0), 300);
 	assert_int_equal(seconds(SIZE_MAX, 0, false, 0), 300);
 }

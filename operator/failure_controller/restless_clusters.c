@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Knows until when the pods of a RayCluster are restless. */
+/* Keeps until when the pods of a RayCluster are restless. */
 #include "operator/failure_controller/restless_clusters.h"
 
 #include <stdlib.h>

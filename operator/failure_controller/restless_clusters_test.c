@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters come with their first pod and go with their last. */
+/* Tests that a cluster is added with its first pod and removed with its last. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void a_cluster_is_forgotten_with_its_last_pod(void **state)
 	restless_clusters_leave(&clusters, cluster);
 	restless_clusters_leave(&clusters, NULL);
 	assert_int_equal(clusters.by_key.n, 0);
-	/* One of that name that comes later is another. */
+	/* A later cluster of the same name is a different one. */
 	assert_int_equal(restless_clusters_join(&clusters, "ml/a")->until_ns, 0);
 	restless_clusters_release(&clusters);
 }

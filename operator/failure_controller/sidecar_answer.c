@@ -17,12 +17,13 @@
 
 /* The shortest time between two Events for one cluster. */
 #define TELL_NS (3600 * NS_PER_SEC)
-/* The most RayFailures of one pod that are looked at. */
+/* The most RayFailures of one pod that are compared. */
 #define KNOWN_ENDS_MAX 256
 #define COUNT_DIGITS_MAX 9
 /*
- * A look for ends that only a restart count shows goes through the RayFailures of a group. The next
- * look comes after this many times its duration, because a new leader has many pods to look at.
+ * Ends that only a restart count shows are searched for among the RayFailures of a group. The next
+ * search comes after this many times the duration of the last, because a new leader has many pods
+ * to look at.
  */
 #define LOOK_PAUSE 10
 
@@ -39,7 +40,7 @@ const struct growing *sidecar_memory_growing(const struct sidecar_memory *m)
 	return m->news && m->news->growing && m->news->growing->n ? m->news->growing : NULL;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct sidecar_news *news_of(struct sidecar_memory *m)
 {
 	if (!m->news && (m->news = calloc(1, sizeof(*m->news))))
@@ -75,8 +76,8 @@ static void take_holds(const struct answer_sinks *sinks, struct sidecar_memory *
 	for (size_t i = 0; news && i < report->n_holds; i++)
 		if (!is_emitted(news, &report->holds[i])) {
 			/*
-			 * The oldest hold makes room. If it comes again, the Event's name keeps it
-			 * from being emitted twice.
+			 * The oldest hold is dropped. If it is reported again, the Event's name
+			 * prevents a second Event.
 			 */
 			memmove(news->emitted + 1, news->emitted,
 				(POD_REPORT_HOLDS_MAX - 1) * sizeof(*news->emitted));
@@ -85,7 +86,7 @@ static void take_holds(const struct answer_sinks *sinks, struct sidecar_memory *
 		}
 }
 
-/* Returns whether it is time for that Event, which one pod emits for its whole cluster. */
+/* Returns whether the Event is due. One pod emits it for its whole cluster. */
 static bool may_tell(struct answer_sinks *sinks, const cJSON *pod, const char *what)
 {
 	char cluster[512], key[600];
@@ -104,7 +105,10 @@ static const char *annotation_of(const cJSON *failure, const char *name)
 		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), name));
 }
 
-/* Returns how many further ends it stands for; 0 if there are none, or the number is malformed. */
+/*
+ * Returns how many further ends the failure stands for; 0 if there are none, or the number is
+ * malformed.
+ */
 static int64_t more_ends_of(const cJSON *failure)
 {
 	const char *text = annotation_of(failure, FAILURE_MORE_ENDS_ANNOTATION);
@@ -116,8 +120,8 @@ static int64_t more_ends_of(const cJSON *failure)
 }
 
 /*
- * The copy has only the metadata: the container stands in the name, the rest in annotations. An
- * older operator wrote no story.
+ * Returns whether the failure is an end in this pod. Our copy has only metadata: the container is a
+ * part of the name, the rest is in annotations. An older operator wrote no story.
  */
 static bool is_end_in(const struct story *story, const cJSON *pod)
 {
@@ -135,7 +139,10 @@ static bool read_known_end(const cJSON *failure, const cJSON *pod, const char *c
 	int len = snprintf(prefix, sizeof(prefix), "%.160s-%.63s-", json_str(pod, "metadata.name"),
 			   container);
 
-	/* Behind it is the hash alone: a container's name may begin like another's. */
+	/*
+	 * Only the hash may follow, because the name of another container may begin in the same
+	 * way.
+	 */
 	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') ||
 	    !end_time_parse(annotation_of(failure, FAILURE_ENDED_ANNOTATION), &ret_end->at_ns))
 		return false;
@@ -170,9 +177,9 @@ static size_t known_ends(const struct answer_sinks *sinks, const cJSON *pod,
 }
 
 /*
- * Ends that only the restart count shows happened while no operator was running. So they are looked
- * for once, when all failures that the sidecar reports have a RayFailure. Returns whether that is
- * settled.
+ * Finds ends that only the restart count shows: they happened while no operator was running. They
+ * are searched for once, when all failures that the sidecar reports have a RayFailure. Returns
+ * whether the search is over.
  */
 static bool find_unseen(const cJSON *pod, const struct known_end *known, size_t n_known,
 			struct pod_report *report)
@@ -182,8 +189,8 @@ static bool find_unseen(const cJSON *pod, const struct known_end *known, size_t 
 }
 
 /*
- * Several containers may have ended while no operator was running: the pod's status shows only the
- * last end.
+ * Finds ends that were missed. Several containers may have ended while no operator was running, and
+ * the pod's status shows only the last end.
  */
 static void find_missed(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod,
 			struct pod_report *report)
@@ -213,7 +220,10 @@ static bool take_failure(const struct answer_sinks *sinks, struct ray_failure *f
 	return failure_writer_add(sinks->writer, failure);
 }
 
-/* Whether all of them were taken that are any: those that were too many may be taken later. */
+/*
+ * Returns whether all failures were taken that are valid. Those that were too many may be taken
+ * later.
+ */
 static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memory *m,
 			  const char *key, struct pod_report *report, struct answer_result *result)
 {
@@ -244,7 +254,10 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 
 /* --- Growing memory --------------------------------------------------------------------------- */
 
-/* The first answer may be that nothing grows, where the operator before us saw something grow. */
+/*
+ * Takes warnings about growing memory. The first answer may say that nothing grows although the
+ * previous operator saw something grow.
+ */
 static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, const cJSON *pod,
 			 const struct pod_report *report)
 {
@@ -265,7 +278,7 @@ static void take_growths(struct answer_sinks *sinks, struct sidecar_memory *m, c
 		sinks->on_growing(sinks->arg, pod);
 }
 
-/* Nobody says any more whether it still grows. */
+/* Forgets what grew, because nobody reports it any more. */
 static void forget_growths(const struct answer_sinks *sinks, struct sidecar_memory *m,
 			   const cJSON *pod)
 {

@@ -26,26 +26,29 @@
 #define IN_FLIGHT_MAX_EACH (IN_FLIGHT_MAX / 2)
 #define NAMESPACE_MAX 256
 #define UID_DIGEST 16 /* characters of the SHA-256 of a pod's uid: enough to distinguish pods of the same name */
-/* This many failed requests in a row are no accident. */
+/* So many failed requests in a row are no accident. */
 #define UNREACHABLE 3
 
-/* There is one for each pod, so members that few pods need are allocated only for them. */
+/*
+ * The state of one pod. There are many pods, so members that few pods need are allocated only for
+ * them.
+ */
 struct polled {
 	struct sidecar_poller *poller;
 	const char *key; /* "namespace/name" of the pod; the map owns it */
-	char uid[UID_DIGEST + 1]; /* a digest of it */
-	bool askable; /* its sidecar runs and has an address */
-	char *tag; /* of the last answer that was taken; NULL: none */
+	char uid[UID_DIGEST + 1]; /* of its uid */
+	bool askable; /* the sidecar runs and has an address */
+	char *tag; /* of the last accepted answer; NULL: none */
 	uint64_t occasion;
-	struct restless_cluster *cluster; /* NULL: the pod names none */
-	int64_t asked_ns; /* 0: never; then it is asked at first_ns */
+	struct restless_cluster *cluster; /* NULL: the pod belongs to none */
+	int64_t asked_ns; /* 0: it was never asked, and will be at first_ns */
 	int64_t first_ns;
 	int64_t restless_until_ns;
-	bool at_once; /* something happened in it since it was asked */
-	uint8_t jitter; /* poll_pace.h */
+	bool at_once; /* something happened in the pod after it was asked */
+	uint8_t jitter; /* see poll_pace.h */
 	unsigned fails; /* in a row */
-	bool again; /* something happened during the request, so the answer may be older */
-	struct http_call *call; /* NULL: none runs */
+	bool again; /* something happened during the request, so the answer may be out of date */
+	struct http_call *call; /* NULL: no request is running */
 	struct sidecar_memory memory;
 };
 
@@ -62,7 +65,7 @@ struct sidecar_poller {
 	struct answer_sinks sinks;
 };
 
-/* Something happened in the pod; deaths seldom come alone. */
+/* Makes the pod restless because something happened in it: deaths seldom come alone. */
 static void stir(struct polled *p, bool cluster_too)
 {
 	p->restless_until_ns = now_boottime_ns() + POLL_RESTLESS_NS;
@@ -113,7 +116,9 @@ static void polled_free(void *value)
 	free(p);
 }
 
-/* Without memory it is as if there were none: the next look, or the next answer, tries again. */
+/*
+ * Sets a text. Without memory it stays unset, and the next look, or the next answer, tries again.
+ */
 static void set_text(char **text, const char *value)
 {
 	if (value && *value && *text && strcmp(*text, value) == 0)
@@ -176,7 +181,7 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 	return p ? sidecar_memory_growing(&p->memory) : NULL;
 }
 
-/* --- Which, and when ------------------------------------------------------------------------------------ */
+/* --- Which pods, and when -------------------------------------------------------------------- */
 
 static void forget(struct sidecar_poller *poller, const char *key)
 {
@@ -206,7 +211,7 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
 	p->poller = poller;
 	digest_uid(pod, p->uid);
 	p->jitter = (uint8_t)random_between(&poller->seed, 0, 256);
-	/* Not all at once when an operator starts, but soon. */
+	/* When an operator starts, pods are asked soon, but not all at once. */
 	p->first_ns = now_boottime_ns() + random_between(&poller->seed, 0, MAX(FIRST_NS, (int64_t)poller->pods.n * FIRST_PER_POD_NS));
 	p->cluster = cluster_key(pod, cluster, sizeof(cluster)) ? restless_clusters_join(&poller->clusters, cluster) : NULL;
 	if (strmap_put(&poller->pods, key, p, NULL) < 0) {
@@ -218,8 +223,8 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
 }
 
 /*
- * Returns the entry of the pod; NULL if there is none. The entry of an earlier pod of the same name
- * is forgotten.
+ * Returns the entry of the pod; NULL if there is none. The entry of an older pod of the same name
+ * is dropped.
  */
 static struct polled *find(struct sidecar_poller *poller, const char *key, const cJSON *pod)
 {
@@ -248,7 +253,7 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	}
 	p = find(poller, key, pod);
 	if (!pod_report_url(pod, url)) {
-		/* It may be back, and its answer is then the same. */
+		/* The informer may have it again, and then the pod is the same. */
 		if (p)
 			p->askable = false;
 		return;
@@ -261,7 +266,10 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	if (p->occasion != occasion) {
 		p->at_once = true;
 		p->again = p->call;
-	/* A deleted pod, as Ray's autoscaler deletes them all day, is no sign that others fail. */
+	/*
+	 * The end of a deleted pod does not suggest that others fail: Ray's autoscaler deletes pods
+	 * all day.
+	 */
 		stir(p, !json_str(pod, "metadata.deletionTimestamp"));
 	}
 	p->occasion = occasion;
@@ -388,8 +396,8 @@ static void ask(struct polled *p)
 }
 
 	/*
-	 * Only while the existing failures are known: otherwise each answer would be written again
-	 * and refused.
+	 * Returns whether to ask. If the existing RayFailures are not known, each answer would be
+	 * written again and refused.
 	 */
 static bool may_ask(const struct sidecar_poller *poller)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of which sidecars are asked, and what follows from their answers: an API server and a sidecar are the test's own. */
+/*
+ * Tests of which sidecars are asked, and what follows from their answers. The API server and the
+ * sidecar are the test's own.
+ */
 #include "operator/failure_controller/sidecar_poller.h"
 
 #include "lib/units.h"
@@ -14,9 +17,10 @@ struct fixture {
 	struct bed bed;
 	struct evhttp *sidecar;
 	int port;
-	const char *answer; /* NULL: 500 */
-	unsigned asked, unchanged; /* questions; of them those that had the tag already */
-	char tag[64]; /* of the last question, "" for none */
+	const char *answer; /* NULL: status 500 */
+	/* The number of questions, and of those that had the current tag */
+	unsigned asked, unchanged;
+	char tag[64]; /* of the last question; "" for none */
 };
 
 static void on_question(struct evhttp_request *request, void *arg)
@@ -66,7 +70,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The pod w, whose sidecar was restarted so often: each restart is an occasion to ask at once. */
+/*
+ * Makes the pod w, whose sidecar was restarted so often. Each restart is a reason to ask at once.
+ */
 static cJSON *pod_of(const struct fixture *f, int restarts)
 {
 	char text[2048];
@@ -150,7 +156,7 @@ static void a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without
 	stir(f, 1);
 	fake_api_turn(&f->bed.api, has_failure, f);
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 60);
-	/* Sixty others: four are taken, and the answer has to come again. */
+	/* There are sixty others. Four are taken, and the answer has to come again. */
 	for (char *at = answer; (at = strstr(at, "\"id\":\"f")); at += 7)
 		at[6] = 'g';
 	strstr(answer, "1-1")[0] = '2';

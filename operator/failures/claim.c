@@ -48,7 +48,10 @@ static bool time_of(const cJSON *event, const char *member, int64_t *ret_ns)
 	return text && time_parse(text, ret_ns, NULL) == 0;
 }
 
-/* A repeated Event has the times of its first and last occurrence. events.k8s.io/v1 has other members than core/v1. */
+/*
+ * Returns whether the Event was in time. A repeated Event has the times of its first and its last
+ * occurrence, in other members in events.k8s.io/v1 than in core/v1.
+ */
 static bool is_in_time(const cJSON *event, const struct claim_pod *pod, int64_t *ret_at_ns)
 {
 	static const char *const members[] = { "firstTimestamp", "lastTimestamp", "eventTime", "series.lastObservedTime" };
@@ -70,15 +73,18 @@ static void set_evidence(struct claim *claim, const char *source, const cJSON *e
 }
 
 struct event_row {
-	const char *reason; /* the Event's; NULL: any */
+	const char *reason; /* of the Event; NULL: any reason */
 	const char *part;   /* a part of the message */
-	bool names_pod;	    /* the message has to name the pod as "namespace/name" */
-	bool names_group;   /* or its worker group */
+	bool names_pod;	    /* the message must contain the pod as "namespace/name" */
+	bool names_group;   /* or the pod's worker group */
 	enum ended_by_kind kind;
-	const char *why; /* NULL: the message itself says it */
+	const char *why; /* NULL: the message itself is the explanation */
 };
 
-/* "ns/pod" in the message, as a word of its own: "Deleted pod ns/w-1" does not name w-11. */
+/*
+ * Returns whether the message contains "ns/pod" as a whole word: "Deleted pod ns/w-1" does not name
+ * w-11.
+ */
 static bool names(const char *message, const char *namespace, const char *name)
 {
 	char word[330];
@@ -110,7 +116,7 @@ static bool row_fits(const struct event_row *row, const cJSON *event, const stru
 	       (!row->names_group || names_group(message, pod->group));
 }
 
-/* The outer loop is over the rows: the first row that any Event fits wins. */
+/* Finds the first row that any of the Events fits. */
 static const struct event_row *find(const cJSON *events, const struct event_row *rows, size_t n, const struct claim_pod *pod,
 				    const cJSON **ret_event, int64_t *ret_at_ns)
 {
@@ -126,7 +132,10 @@ static const struct event_row *find(const cJSON *events, const struct event_row 
 	return NULL;
 }
 
-/* When a disruption budget forbids an eviction, the descheduler's message begins in the same way and goes on. */
+/*
+ * Returns whether a disruption budget forbade the eviction. The descheduler's message begins like
+ * that of an eviction, but continues.
+ */
 static bool is_refused(const cJSON *event)
 {
 	const char *reason = json_str(event, "reason");
@@ -171,7 +180,10 @@ bool claim_by_pod_events(const cJSON *events, const struct claim_pod *pod, struc
 	return false;
 }
 
-/* What comes after the pod's group in "Deleted worker Pod ns/name for group g: autoscaler scale-down request". */
+/*
+ * Returns what follows the pod's group in "Deleted worker Pod ns/name for group g: autoscaler
+ * scale-down request".
+ */
 static const char *words_after_group(const char *message)
 {
 	const char *at = strstr(message, " for group "), *words = at ? strstr(at, ": ") : NULL;

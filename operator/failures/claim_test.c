@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of who says that he deleted a pod: texts as the projects write them, and forged ones. */
+/*
+ * Tests of who says that he deleted a pod, with texts as the projects write them and with forged
+ * ones.
+ */
 #include "operator/failures/claim.h"
 
 #include <setjmp.h>
@@ -28,7 +31,7 @@ static const struct claim_pod pod = {
 static void the_pods_own_events_name_who_evicted_it(void **state)
 {
 	static const struct {
-		const char *events, *kind, *reason; /* kind NULL: nobody */
+		const char *events, *kind, *reason; /* kind NULL: nobody does */
 	} rows[] = {
 		{ EVENT("Preempted", "Preempted by pod 7a1c on node n1"), "Scheduler", "Preempted by pod 7a1c on node n1" },
 		{ EVENT("Preempting", "Preempted in order to admit critical pod"), "Kubelet", "critical" },
@@ -44,13 +47,13 @@ static void the_pods_own_events_name_who_evicted_it(void **state)
 		{ EVENT("Killing", "Stopping container ray-worker"), NULL, NULL },
 		{ "items: [5, {}, {reason: 7, message: []}]", NULL, NULL },
 		{ "items: {}", NULL, NULL },
-		/* Another pod's, and another time's. */
+		/* The Event is about another pod, or of another time. */
 		{ "items:\n- {reason: ScaleDown, message: deleting pod for node scale down, involvedObject: {uid: u2}, "
 		  "lastTimestamp: '2026-11-21T01:00:00Z'}\n", NULL, NULL },
 		{ "items:\n- {reason: ScaleDown, message: deleting pod for node scale down, involvedObject: {uid: u1}, "
 		  "lastTimestamp: '2026-11-21T00:00:00Z'}\n", NULL, NULL },
 		{ "items:\n- {reason: ScaleDown, message: deleting pod for node scale down, involvedObject: {uid: u1}}\n", NULL, NULL },
-		/* The new kind of Event has no first and last. */
+		/* The newer kind of Event has no first and last time. */
 		{ "items:\n- {reason: Preempted, message: Preempted by pod x, involvedObject: {uid: u1}, firstTimestamp: null, "
 		  "eventTime: '2026-11-21T01:00:00.123456Z'}\n", "Scheduler", "by pod x" },
 	};
@@ -67,7 +70,7 @@ static void the_pods_own_events_name_who_evicted_it(void **state)
 	}
 }
 
-/* As KubeRay 1.6.2 and 1.7.0 write them; its operator's source is named in claim.h. */
+/* KubeRay 1.6.2 and 1.7.0 write them like this; claim.h names the source. */
 static void events_of_the_raycluster_name_who_deleted_its_pods(void **state)
 {
 	static const struct {
@@ -90,12 +93,12 @@ static void events_of_the_raycluster_name_who_deleted_its_pods(void **state)
 		{ EVENT("DeletedPod", "Deleted all Pods for RayCluster ml/demo due to spec change with Recreate upgradeStrategy"), false,
 		  "KubeRay", "Recreate" },
 		{ EVENT("DeletedWorkerPod", "(combined from similar events): Deleted pod ml/demo-w-1"), true, "RayAutoscaler", "scaled" },
-		/* Not this pod. */
+		/* This Event is not about this pod. */
 		{ EVENT("DeletedWorkerPod", "Deleted pod ml/demo-w-11"), true, NULL, NULL },
 		{ EVENT("DeletedWorkerPod", "Deleted pod xml/demo-w-1"), true, NULL, NULL },
 		{ EVENT("FailedToDeleteWorkerPod", "Failed deleting pod ml/demo-w-1, x"), true, NULL, NULL },
 		{ EVENT("CreatedWorkerPod", "Created worker Pod ml/demo-w-1"), true, NULL, NULL },
-		/* Our own operator's, and a text like it by another. */
+		/* Events of our own operator, and a similar text by another author. */
 		{ "items:\n- {reason: DeletedWorkerPod, message: 'Deleted 2 worker Pods of group small: ml/demo-w-0, ml/demo-w-1', "
 		  "reportingComponent: afterglow.dev/operator, eventTime: '2026-11-21T01:00:00.000000Z'}", false, "Afterglow", "fewer pods" },
 		{ "items:\n- {reason: DeletedWorkerPod, message: 'Deleted worker Pod ml/demo-w-1', "
@@ -154,7 +157,7 @@ static void a_rayjob_says_why_its_cluster_goes(void **state)
 		{ "{jobDeploymentStatus: Retrying}", "KubeRay", "tries again" },
 		{ "{jobDeploymentStatus: Running, rayClusterName: demo-2}", "KubeRay", "tries again" },
 		{ "{jobDeploymentStatus: Suspending, rayClusterName: demo}", "KubeRay", "suspended" },
-		/* It ran: somebody deleted its cluster under it. */
+		/* The job was running: somebody deleted its cluster. */
 		{ "{jobDeploymentStatus: Running, rayClusterName: demo}", NULL, NULL },
 		{ "{}", NULL, NULL },
 	};

@@ -11,7 +11,11 @@
 #include "operator/failures/pod_deletion.h"
 #include "operator/kube/object.h"
 
-#define NAME_POD_MAX 160 /* with container (63), hash and dashes within the 253 of an object's name */
+/*
+ * Together with the container (63), hash and dashes it fits into the 253 characters of an object's
+ * name
+ */
+#define NAME_POD_MAX 160
 #define HASH_LEN 10
 
 const char *death_label(const cJSON *pod, const char *name)
@@ -64,7 +68,10 @@ void death_set_story(const struct death *d, struct ray_failure *f)
 	f->story = story_facts_of(d->pod, d->container, death_is_reported(d));
 }
 
-/* "<store>/<namespace>/<cluster>/<pod>.<uid8>/...": of this very pod, or somebody points elsewhere. */
+/*
+ * Accepts "<store>/<namespace>/<cluster>/<pod>.<uid8>/..." of this pod only, because a report could
+ * name the bundle of another.
+ */
 static bool bundle_is_ours(const struct death *d, const char *bundle)
 {
 	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = death_label(d->pod, "ray.io/cluster");

@@ -14,9 +14,12 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 
-/* Between the sidecar's time of an end and the kubelet's: the launcher may linger for two seconds. */
+/*
+ * The difference between the sidecar's time of an end and the kubelet's: the launcher may linger
+ * for two seconds.
+ */
 #define SAME_NS (10 * NS_PER_SEC)
-/* So long a status may lag behind. */
+/* A status may be late by this much. */
 #define YOUNG_NS (15 * NS_PER_SEC)
 #define ID_MAX 127
 
@@ -38,7 +41,7 @@ static bool is_id(const char *text)
 	return len > 0 && len <= ID_MAX && text[len] == '\0';
 }
 
-/* An entry has the members of a report, but not what a snapshot tells from. */
+/* Makes a report of an entry, which has the members of a report except those of a snapshot. */
 static cJSON *report_of(const cJSON *entry)
 {
 	_cleanup_json_ cJSON *copy = cJSON_Duplicate(entry, true);
@@ -105,7 +108,7 @@ bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, i
 	*end = (struct pod_end){ .at_ns = at_ns };
 	snprintf(end->container, sizeof(end->container), "%s", container);
 	oldest = shown_oldest_start(shown_status(pod, container));
-	/* Times of starts have whole seconds as well: half a second to either side. */
+	/* Times of starts also have whole seconds, so half a second is allowed on either side. */
 	if (oldest && at_ns <= oldest + NS_PER_SEC / 2 &&
 	    shown_earlier(shown_status(pod, container)) > 0) {
 		if (at_ns > now_ns - YOUNG_NS)
@@ -125,9 +128,9 @@ bool pod_ends_any(const struct pod_ends *ends)
 	return false;
 }
 
-/* --- Which were missed ------------------------------------------------------------------------------------- */
+/* --- Ends that were missed ------------------------------------------------------------------- */
 
-/* Marks the container's nearest end in the journal as known. */
+/* Marks the container's end in the journal that is nearest to the time as known. */
 static void claim(struct pod_ends *ends, const char *container, int64_t at_ns)
 {
 	struct pod_end *nearest = NULL;
@@ -156,7 +159,9 @@ static void claim_by_status(struct pod_ends *ends, const cJSON *pod)
 				claim(ends, json_str(status, "name"), ns);
 }
 
-/* More ends than the kubelet counted did not happen. */
+/*
+ * Returns whether the end is credible. The journal cannot have more ends than the kubelet counted.
+ */
 static bool is_credible(const struct pod_ends *ends, size_t i, const cJSON *pod, const struct known_end *known, size_t n_known)
 {
 	const char *container = ends->list[i].container;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ends of containers were missed. Times are minutes and seconds of one hour. */
+/* Tests of which ends of containers were missed. Times are minutes and seconds of one hour. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static bool add(struct pod_ends *ends, const cJSON *pod, const char *container, 
 	return pod_ends_add(ends, pod, entry, time_in_hour("50:00"));
 }
 
-/* The third start ended at 30:02 and the fourth runs: two ends are forgotten. */
+/* The third instance ended at 30:02 and the fourth runs, so two ends are forgotten. */
 #define FOURTH_RUNS                                                                                                        \
 	"restartCount: 3, lastState: {terminated: {startedAt: " AT("30:00") ", finishedAt: " AT("30:02") ", exitCode: 1}}, " \
 									   "state: {running: {startedAt: " AT("30:03") "}}"

@@ -2,10 +2,10 @@
 /*
  * Makes RayFailures from a pod.
  *
- * There are two sources. The sidecar's report has the cgroup's counters, but the Ray container
- * can forge it. The pod's status cannot be forged, but it shows little. The exit code decides:
- * a report with another exit code is not believed. Which component sent a SIGKILL or SIGTERM
- * only the pod's status can show.
+ * There are two sources. The sidecar's report has the cgroup's counters, but the Ray container can
+ * forge it. The pod's status cannot be forged, but it shows little. The exit code decides: a report
+ * with another exit code is not believed. Who sent a SIGKILL or SIGTERM is known only from the
+ * pod's status.
  */
 #include "operator/failures/failures.h"
 
@@ -32,7 +32,7 @@ static bool has_sidecar(const cJSON *pod)
 	       json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
 }
 
-/* --- What is to be believed ------------------------------------------------------------------------ */
+/* --- Which source to believe ----------------------------------------------------------------- */
 
 static bool contradicts(const cJSON *report, int64_t exit_code)
 {
@@ -78,7 +78,10 @@ static bool is_oom(int class)
 	return class == FAILURE_KERNEL_OOM_CONTAINER || class == FAILURE_KERNEL_OOM_POD || class == FAILURE_KERNEL_OOM_NODE;
 }
 
-/* Where the pod is stopped, Ray's own processes end as well. */
+/*
+ * Returns whether it is the class of an end of Ray's own processes, which also end when the pod is
+ * stopped.
+ */
 static bool is_rays_own(int class)
 {
 	return class == FAILURE_RAYLET_FAILED || class == FAILURE_GCS_FAILED || class == FAILURE_RAY_PROCESS_FAILED || class == FAILURE_GCS_LOST;
@@ -98,8 +101,9 @@ static bool is_sure(const cJSON *report)
 }
 
 /*
- * `ray stop` in a preStop hook kills what does not end in time, and raylet may end in disorder without its GCS; but nobody is
- * stopped by a crash.
+ * Returns whether the report is about the crash of a process. `ray stop` in a preStop hook kills
+ * what does not end in time, and raylet may abort without its GCS; but a request to stop causes no
+ * crash.
  */
 static bool is_crash_of_process(const cJSON *report)
 {
@@ -112,17 +116,22 @@ static bool is_crash_of_process(const cJSON *report)
 	return signal && *signal;
 }
 
-/* The kubelet says OOMKilled, and the sidecar is not sure what sent the SIGKILL. */
+/*
+ * Returns whether the kubelet says OOMKilled while the sidecar does not know who sent the SIGKILL.
+ */
 static bool contradicts_oom(const struct death *d, int class)
 {
 	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED && !is_sure(d->report);
 }
 
-/* A signal's sender, and what happened to the pod, are beyond the sidecar. */
+/*
+ * Returns whether the pod's status decides. The sidecar cannot see who sent a signal and what
+ * happened to the pod.
+ */
 static bool view_outranks(const struct death *d)
 {
 /*
- * The sidecar of an evicted pod is asked to stop like that of a deleted pod; and a process that is
+ * The sidecar of an evicted pod is asked to stop like that of a deleted pod, and a process that is
  * asked to stop may exit with any code.
  */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
@@ -150,13 +159,16 @@ static void set_name(const struct death *d, struct ray_failure *f)
 	const char *id = json_str(d->terminated, "containerID"), *uid = json_str(d->pod, "metadata.uid");
 	char seed[512];
 
-	/* Without an ID the instance is known by its number; of those that wait to start each reason counts once. */
+	/*
+	 * An instance without an ID has its number in the name. Of instances that wait to start,
+	 * each reason counts once.
+	 */
 	if (d->never_ran)
 		snprintf(seed, sizeof(seed), "%s/%s/waiting/%s", uid ? uid : "", d->container,
 			 json_str(d->terminated, "reason"));
 	else if (id && *id)
 		snprintf(seed, sizeof(seed), "%s", id);
-	/* Its number goes up or not, as its pod is deleted or not. */
+	/* Whether its number goes up depends on whether its pod is deleted. */
 	else if (d->forgotten)
 		snprintf(seed, sizeof(seed), "%s/%s/forgotten", uid ? uid : "", d->container);
 	else
@@ -200,7 +212,7 @@ static void set_kubelet_evidence(const struct death *d, struct ray_failure *f)
 		ray_failure_add_evidence(f, "pod status", d->view.evidence);
 }
 
-/* The sidecar saw no OOM kill, but the kubelet reports one. */
+/* Returns whether the kubelet reports an OOM kill that the sidecar did not see. */
 static bool witnesses_disagree(const struct death *d, enum failure_class class)
 {
 	return d->view.class == FAILURE_KERNEL_OOM_CONTAINER && class == FAILURE_KILLED;
@@ -303,7 +315,7 @@ static void fill(const struct death *d, struct ray_failure *f)
 	ray_failure_sign(f);
 }
 
-/* NULL: no memory, which is noted. */
+/* Returns NULL if there is no memory, which is noted. */
 static struct ray_failure *failure_new(struct death *d)
 {
 	struct ray_failure *failure = ray_failure_new();
@@ -324,18 +336,21 @@ void failure_seal(cJSON *object)
 	story_write(object);
 }
 
-/* --- What is still open ------------------------------------------------------------------------------- */
+/* --- What is still undecided ----------------------------------------------------------------- */
 
 bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 {
-	/* The pod's fate would outrank these classes, or did not explain the end. */
+	/* Classes that the pod's status may still replace or explain. */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED, FAILURE_POD_DELETED,
 							     FAILURE_UNKNOWN, FAILURE_APPLICATION_ERROR };
 
-	/* A pod that is deleted has its explanation. */
+	/* The deletion of the pod is the explanation. */
 	if (!ray_failure_text(f->container) || json_str(pod, "metadata.deletionTimestamp") || f->exit_code == RAY_FAILURE_NONE)
 		return false;
-	/* An OOM kill that is not proved may be one that the container survived until its pod was evicted. */
+	/*
+	 * An OOM kill that is not proved may be one that the container survived until its pod was
+	 * evicted.
+	 */
 	if (is_oom((int)f->class))
 		return f->confidence != CONFIDENCE_CERTAIN && podview_is_open(pod, f->container, ray_failure_text(f->container_id));
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From pods to RayFailures: every way to die that a pod's status shows, with and without a report. */
+/*
+ * Tests of making RayFailures from pods: every end that a pod's status shows, with and without a
+ * report.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +24,10 @@
 #define REPORT(fields) "\"Sentence\\n#afterglow/1 {" fields "}\\n\""
 #define Q "\\\""
 
-/* A pod with one dead instance: more metadata, more status, and the terminated state's members. */
+/*
+ * Makes a pod with one dead instance. The arguments add metadata, status, and members of the
+ * terminated state.
+ */
 static cJSON *pod_with(const char *metadata, const char *status, const char *terminated)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
@@ -46,7 +52,7 @@ static cJSON *failures_of(const cJSON *pod)
 	return json_of_failures(&failures);
 }
 
-/* Of the one failure of that pod as it was, given the pod as it is. */
+/* Returns whether the only failure of that pod, as it was, is still open with the pod as it is. */
 static bool is_open(const cJSON *pod, const cJSON *object)
 {
 	struct ray_failure *failure = failure_of_json(object);
@@ -101,7 +107,10 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ "", "", "exitCode: -1", "Unknown", "unknown", NULL, "" },
 		{ "", "", "exitCode: 128, reason: StartError, message: \"exec: no such file\"",
 		  "StartFailure", "certain", NULL, "could not be started: exec: no such file" },
-		/* Of the runtime's chain of causes the last; and it was us who asked for a shell. */
+		/*
+		 * The last one in the runtime's chain of causes counts. And it was us who put a
+		 * shell there.
+		 */
 		{ "", "", "exitCode: 128, reason: StartError, message: 'failed to create containerd task: failed to create shim "
 		  "task: OCI runtime create failed: runc create failed: unable to start container process: exec: \"/bin/sh\": "
 		  "stat /bin/sh: no such file or directory: unknown'", "StartFailure", "certain", NULL,
@@ -118,7 +127,10 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "PodDeleted", "likely", NULL, "" },
 		{ "", "  reason: Evicted\n", "exitCode: 1", "Evicted", "likely", NULL, "" },
 		{ "", "  reason: Evicted\n", "exitCode: 139", "Segfault", "likely", "SIGSEGV", "" },
-		/* The runtime remembers an OOM kill that the container survived, and so the kubelet says OOMKilled of any end. */
+		/*
+		 * The runtime remembers an OOM kill that the container survived, so the kubelet
+		 * says OOMKilled for any later end.
+		 */
 		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled", "Evicted", "likely", "SIGKILL", "its pod was evicted" },
 		{ "", "  reason: Evicted\n", "exitCode: 143, reason: OOMKilled", "Evicted", "certain", "SIGTERM", "" },
 		{ "", "  reason: Evicted\n", "exitCode: 1, reason: OOMKilled", "Evicted", "likely", NULL, "" },
@@ -150,7 +162,10 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ "",
 		  "  conditions: [{type: DisruptionTarget, status: \"False\", reason: PreemptionByScheduler}]\n",
 		  "exitCode: 143", "Terminated", "likely", "SIGTERM", "" },
-		/* Deleted at 01:04:30 with 30 s of grace, ended at 01:05:00. */
+		/*
+		 * The pod was deleted at 01:04:30 with 30 s of grace, and the container ended at
+		 * 01:05:00.
+		 */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 137", "PodDeleted", "likely", "SIGKILL", "its pod was deleted" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
@@ -160,7 +175,10 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "exitCode: 1", "PodDeleted", "likely", NULL, "its pod was deleted" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:30Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1", "PodDeleted", "likely", NULL, "" },
-		/* KubeRay deletes a pod a second after its container's end: that is not why it ended. */
+		/*
+		 * KubeRay deletes a pod a second after its container's end, so the deletion is not
+		 * the cause.
+		 */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1", "ApplicationError", "likely", NULL, "ended with exit code 1" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
@@ -169,7 +187,7 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "exitCode: 143", "PodDeleted", "likely", "SIGTERM", "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:36Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1", "ApplicationError", "certain", NULL, "" },
-		/* What a deletion does not do to a container. */
+		/* Ends that a deletion cannot cause. */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 139", "Segfault", "likely", "SIGSEGV", "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
@@ -178,12 +196,18 @@ static void the_pods_status_tells_what_it_can(void **state)
 		  "exitCode: 137, reason: OOMKilled", "KernelOOMContainer", "likely", "SIGKILL", "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:31Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, reason: OOMKilled", "KernelOOMContainer", "likely", NULL, "" },
-		/* The kernel took a process some time; the container lived on, and was asked to stop, or killed after its grace. */
+		/*
+		 * The kernel killed a process at some time. The container lived on, and was asked
+		 * to stop later, or killed after its grace period.
+		 */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:10Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, reason: OOMKilled", "PodDeleted", "likely", NULL, "" },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:00Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 137, reason: OOMKilled", "PodDeleted", "likely", "SIGKILL", "" },
-		/* The same of evictions by the API and others that delete the pod: what ended before did not end by them. */
+		/*
+		 * The same holds for evictions by the API and other deletions: they are not the
+		 * cause of an earlier end.
+		 */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:35Z\", deletionGracePeriodSeconds: 30",
 		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: EvictionByEvictionAPI}]\n",
 		  "exitCode: 1", "ApplicationError", "likely", NULL, "" },
@@ -193,10 +217,12 @@ static void the_pods_status_tells_what_it_can(void **state)
 		{ ", deletionTimestamp: \"2026-11-21T01:05:25Z\", deletionGracePeriodSeconds: 30",
 		  "  conditions: [{type: DisruptionTarget, status: \"True\", reason: EvictionByEvictionAPI}]\n",
 		  "exitCode: 1, reason: OOMKilled", "PodDeleted", "likely", NULL, "" },
-		/* Deleted with a grace of 2 seconds, which is less than the pod's own. */
+		/*
+		 * The pod was deleted with a grace period of 2 seconds, which is less than its own.
+		 */
 		{ ", deletionTimestamp: \"2026-11-21T01:04:58Z\", deletionGracePeriodSeconds: 2", "",
 		  "exitCode: 137, reason: OOMKilled", "PodDeleted", "likely", "SIGKILL", "" },
-		/* Deleted an hour after the end: that is not why. */
+		/* The pod was deleted an hour after the end, so that is not the cause. */
 		{ ", deletionTimestamp: \"2026-11-21T02:05:00Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 137", "Killed", "likely", "SIGKILL", "" },
 		{ ", deletionTimestamp: soon", "", "exitCode: 137", "Killed", "likely", "SIGKILL", "" },
@@ -218,13 +244,13 @@ static void the_pods_status_tells_what_it_can(void **state)
 				 json_str(spec, "class"), json_str(spec, "confidence"), signal ? signal : "-",
 				 json_str(spec, "verdict"));
 		assert_true(any_has(json_get(spec, "evidence"), "source", "kubelet"));
-		/* What has never run could not be recorded. */
+		/* A container that never ran cannot have a report. */
 		assert_int_equal(any_has(json_get(spec, "missing"), "what", "the sidecar's report"),
 				 strcmp(rows[i].class, "StartFailure") != 0);
 	}
 }
 
-/* Of a neighbour's end, or an init container's, the kubelet's word is all there is. */
+/* For another container, or an init container, only the kubelet reports the end. */
 static void a_container_that_is_not_rays_is_named_so(void **state)
 {
 	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"), *array = NULL;
@@ -304,14 +330,14 @@ static void report_and_status_are_weighed(void **state)
 	} rows[] = {
 		{ "", "", "exitCode: 137, reason: Error, message: " FINAL("KernelOOMContainer", "137"),
 		  "KernelOOMContainer", NULL, true },
-		/* The exit code is the touchstone. */
+		/* The exit code decides whether the report is believed. */
 		{ "", "", "exitCode: 139, message: " FINAL("KernelOOMContainer", "137"), "Segfault",
 		  "contradicts", false },
 		{ "", "", "exitCode: 1, message: " FINAL("Completed", "1"), "ApplicationError", "contradicts",
 		  false },
 		{ "", "", "exitCode: 137, message: " REPORT(Q "exitCode" Q ":137," Q "final" Q ":true"),
 		  "Killed", "contradicts", false },
-		/* Who sent the signal, only the status knows. */
+		/* Only the status shows who sent the signal. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("Killed", "137"), "Evicted",
 		  NULL, true },
 		{ "", "  reason: Evicted\n", "exitCode: 143, message: " FINAL("PodDeleted", "143"), "Evicted",
@@ -321,10 +347,16 @@ static void report_and_status_are_weighed(void **state)
 		  "exitCode: 143, message: " FINAL("Terminated", "143"), "PodDeleted", NULL, true },
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " UNSURE("Killed", "137"),
 		  "KernelOOMContainer", NULL, true },
-		/* A sidecar that saw the counter stay is believed more than the runtime, which may remember an earlier OOM kill. */
+		/*
+		 * A sidecar that saw no rise of the counter is believed more than the runtime,
+		 * which may remember an earlier OOM kill.
+		 */
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("Killed", "137"),
 		  "Killed", "why the kubelet says OOMKilled", true },
-		/* With a pod that is stopped Ray's own processes end; one that is proved to have crashed is the cause. */
+		/*
+		 * When a pod is stopped, Ray's own processes end, too. One that is proved to have
+		 * crashed is the cause.
+		 */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, message: " UNSURE("GCSLost", "1"), "PodDeleted", NULL, true },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
@@ -337,11 +369,11 @@ static void report_and_status_are_weighed(void **state)
 		  "exitCode: 1, message: " OF_RAYLET(Q "signal" Q ":" Q "SIGKILL" Q), "RayletFailed", NULL, true },
 		{ "", "", "exitCode: 1, message: " OF_RAYLET(Q "signal" Q ":" Q "SIGKILL" Q), "RayletFailed", NULL, true },
 		{ "", "", "exitCode: 1, message: " UNSURE("GCSLost", "1"), "GCSLost", NULL, true },
-		/* An eviction that is proved comes before an OOM kill that is not. */
+		/* A proved eviction has precedence over an OOM kill that is not proved. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " UNSURE("KernelOOMNode", "137"), "Evicted", NULL, true },
 		{ "", "  reason: Evicted\n", "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"),
 		  "KernelOOMContainer", NULL, true },
-		/* The exit code of what was asked to stop says nothing. */
+		/* After a request to stop the exit code means nothing. */
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, message: " FINAL("ApplicationError", "1"), "PodDeleted", NULL, true },
 		{ "", "", "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", NULL, true },
@@ -349,12 +381,12 @@ static void report_and_status_are_weighed(void **state)
 		  "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", NULL, true },
 		{ ", deletionTimestamp: \"2026-11-21T01:05:20Z\", deletionGracePeriodSeconds: 30", "",
 		  "exitCode: 1, message: " FINAL("KernelOOMContainer", "1"), "KernelOOMContainer", NULL, true },
-		/* What the sidecar proved stays. */
+		/* What the sidecar proved remains. */
 		{ "", "  reason: Evicted\n", "exitCode: 137, message: " FINAL("KernelOOMNode", "137"),
 		  "KernelOOMNode", NULL, true },
 		{ "", "", "exitCode: 137, reason: ContainerStatusUnknown, message: " FINAL("Killed", "137"),
 		  "Killed", NULL, true },
-		/* A snapshot lends its numbers, not its verdict. */
+		/* A snapshot provides its numbers, but no verdict. */
 		{ "", "",
 		  "exitCode: 137, reason: OOMKilled, message: " REPORT(Q "class" Q ":null," Q "memory" Q
 									 ":{" Q "usageBytes" Q ":2048}," Q
@@ -573,7 +605,7 @@ static void a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod(void 
 		if (is_open(pod, failure) != rows[i].open)
 			fail_msg("row %zu: open is %d", i, !rows[i].open);
 		assert_int_equal(json_int(spec, "restartCount", -1), 2);
-		/* One failure, whatever becomes known of it. */
+		/* It remains one failure, whatever becomes known later. */
 		if (*name)
 			assert_string_equal(json_str(failure, "metadata.name"), name);
 		snprintf(name, sizeof(name), "%s", json_str(failure, "metadata.name"));
@@ -581,8 +613,9 @@ static void a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod(void 
 }
 
 /*
- * Recorded from the kubelet's code (kubelet_pods.go and TerminatePod of Kubernetes 1.34): first the forgotten end, then a second
- * end, made up when the pod is given up; and the count depends on whether the pod is deleted.
+ * This follows the kubelet's code (kubelet_pods.go and TerminatePod of Kubernetes 1.34): first the
+ * forgotten end is filled in, then a second end when the pod is given up. The count depends on
+ * whether the pod is deleted.
  */
 static void one_eviction_of_a_forgotten_container_is_one_failure(void **state)
 {
@@ -627,7 +660,8 @@ static void a_container_that_never_ran_has_no_end_when_its_pod_is_deleted(void *
 		int n;
 	} rows[] = {
 		{ "", "", 0 }, /* it waited to be started */
-		{ "containerID: 'containerd://abc', ", real, 1 }, /* it waited to be started again: the end before is the only one */
+		/* It waited to be restarted: its previous end is the only one. */
+		{ "containerID: 'containerd://abc', ", real, 1 },
 		{ "containerID: 'containerd://def', ", real, 2 }, /* it ran, and was lost */
 		{ "containerID: 'containerd://def', ", "", 1 },
 	};
@@ -647,7 +681,10 @@ static void a_container_that_never_ran_has_no_end_when_its_pod_is_deleted(void *
 	}
 }
 
-/* An eviction is of the pod's last containers: one that had ended minutes before did not end by it. */
+/*
+ * An eviction ends the pod's last containers. A container that had ended minutes before was not
+ * evicted.
+ */
 static void what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted(void **state)
 {
 	static const struct {
@@ -678,7 +715,10 @@ static void what_the_status_may_still_explain_is_open(void **state)
 		{ "", "", "exitCode: 143", true },
 		{ "", "", "exitCode: 1", true },
 		{ "", "", "exitCode: 143, message: " FINAL("PodDeleted", "143"), true },
-		/* Of an eviction, with an OOM kill that the container had survived, the status says so last. */
+		/*
+		 * If a pod is evicted after its container had survived an OOM kill, the status says
+		 * so last.
+		 */
 		{ "", "", "exitCode: 137, reason: OOMKilled", true },
 		{ "", "", "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"), false },
 		{ "", "", "exitCode: 139", false },
@@ -701,7 +741,7 @@ static void what_the_status_may_still_explain_is_open(void **state)
 			fail_msg("row %zu (%s)", i, rows[i].terminated);
 		json_set_str(status, "phase", "Failed");
 		assert_false(is_open(pod, array->child));
-		/* Started again: it was not the pod's fate. */
+		/* The container was restarted, so the pod goes on. */
 		json_set_str(status, "phase", "Running");
 		json_set(container, "lastState", cJSON_Duplicate(json_get(container, "state"), true));
 		json_set(container, "state", cJSON_CreateObject());
@@ -730,7 +770,7 @@ static void a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_bef
 	}
 }
 
-/* As failures_of, of a pod that is gone. */
+/* Does what failures_of does, for a pod that is gone. */
 static cJSON *failures_of_gone(const cJSON *pod)
 {
 	struct ray_failures failures = { 0 };

@@ -18,7 +18,7 @@ bool fate_is_cluster_going(const struct fate_facts *facts)
 	       (facts->cluster_state == FATE_FOUND && json_str(facts->cluster, "metadata.deletionTimestamp"));
 }
 
-/* The objects that are cheap to read, and that many deaths share, come first. */
+/* Returns the objects to read: first those that are cheap to read and that many deaths share. */
 static unsigned wanted_sources(const struct ray_failure *f, const struct fate_facts *facts)
 {
 	enum ended_by_kind kind = f->ended_by.kind;
@@ -78,8 +78,9 @@ bool fate_depends_on_node(const struct ray_failure *f)
 }
 
 /*
- * Any mark will do here; fate_refine decides with all facts whether it counts. Where the operator may not read nodes, the pod's
- * Events may say why it was evicted.
+ * Returns whether the node may explain the end. Any mark will do here; fate_refine decides with all
+ * facts whether it counts. Where the operator may not read nodes, the pod's Events may say why the
+ * pod was evicted.
  */
 bool fate_node_may_explain(const struct ray_failure *f, const struct fate_facts *facts)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target: any JSON as {"node", "events", "cluster", "job"}, which tenants write in part.
- * The failure must stay a failure of this pod, no conclusion from Events or a cluster may be
- * certain, and the texts must fit the CRD.
+ * Fuzz target: any JSON as {"node", "events", "cluster", "job"}, parts of which tenants write. The
+ * failure must remain one of this pod, no conclusion from Events or a cluster may be certain, and
+ * the texts must fit the CRD.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -13,11 +13,14 @@
 #include "operator/failures/node_mark.h"
 #include "operator/failures/probe_kill.h"
 
-/* A node is read soon after the end. When that took longer, a mark may be newer than the death and unrelated to it. */
+/*
+ * A node is read soon after the end. If it was read later, a mark on it may be newer than the death
+ * and unrelated.
+ */
 #define NODE_FRESH_NS (600 * NS_PER_SEC)
-/* The clocks of a node, of the API server and of the authors of Events differ by less. */
+/* The clocks of a node, of the API server and of the authors of Events differ by less than this. */
 #define CLOCKS_NS (10 * NS_PER_SEC)
-/* A drain may wait long for a pod, and says so when it begins. */
+/* A drain may wait long for a pod; its Event comes when it begins. */
 #define CLAIM_BEFORE_NS (120 * NS_PER_SEC)
 
 struct look {
@@ -36,7 +39,7 @@ static bool time_of(const cJSON *object, const char *path, int64_t *ret_ns)
 	return text && time_parse(text, ret_ns, NULL) == 0;
 }
 
-/* A node that was made after the end is another node of the same name. */
+/* If the node was made after the end, it is another node of the same name. */
 static void look_at_node(struct look *l)
 {
 	const struct fate_facts *facts = l->facts;
@@ -80,7 +83,7 @@ static void add_missing(const struct look *l, const char *what, const char *need
 	ray_failure_add_missing(l->failure, what, needs);
 }
 
-/* Writes the sentence that names the component. sure: the pod's status itself names it. */
+/* Writes the sentence that names who ended the container. sure: the pod's status itself says so. */
 static void tell(const struct look *l, const char *sentence, const struct ended_by *by, bool sure)
 {
 	char who[ENDED_BY_TEXT_MAX], text[1024];
@@ -92,7 +95,10 @@ static void tell(const struct look *l, const char *sentence, const struct ended_
 	ray_failure_set(&l->failure->verdict, text);
 }
 
-/* The time at which the deletion began, of which the pod's status knows, is better than that of an Event. */
+/*
+ * Sets who ended the container. If the pod's status shows when the deletion began, that time is
+ * better than the Event's.
+ */
 static void set_by(const struct look *l, struct ended_by by, bool sure)
 {
 	struct ray_failure *f = l->failure;
@@ -100,7 +106,8 @@ static void set_by(const struct look *l, struct ended_by by, bool sure)
 	if (f->ended_by.at_ns)
 		by.at_ns = f->ended_by.at_ns;
 	f->ended_by = by;
-	tell(l, f->verdict ? f->verdict : "", &by, sure); /* NULL: there was no memory for it */
+	/* NULL: there was no memory for a verdict. */
+	tell(l, f->verdict ? f->verdict : "", &by, sure);
 }
 
 /* Changes the class. The verdict becomes likely, because it rests on marks of a node or on Events. */
@@ -137,7 +144,7 @@ static void say_event_unproved(const struct look *l)
 	add_missing(l, "proof of who wrote that Event: everybody who may create Events in the namespace can write one", "the API server's audit log");
 }
 
-/* An Event that names the pod is the only trace: say so. */
+/* Uses an Event that names the pod. The sentence says that it is the only trace. */
 static void take_event_alone(const struct look *l, const struct claim *claim)
 {
 	take_claim(l, claim);
@@ -151,7 +158,7 @@ static void say_node_refused(const struct look *l)
 			    "the right to get nodes, which only a ClusterRole can give (the chart does unless watchNamespace is set)");
 }
 
-/* A source that was not seen may name a component. */
+/* Returns whether there is a source that could not be read and may name somebody. */
 static bool is_unseen(const struct look *l)
 {
 	return !l->facts->pod_events || (l->facts->node_state == FATE_UNSEEN && ray_failure_text(l->failure->node));
@@ -198,7 +205,7 @@ static bool by_end_of_cluster(struct look *l)
 	return true;
 }
 
-/* Somebody deleted or evicted the pod through the API. */
+/* Handles a pod that somebody deleted or evicted through the API. */
 static void by_client(struct look *l, bool evicted)
 {
 	struct claim claim;
@@ -217,7 +224,10 @@ static void by_client(struct look *l, bool evicted)
 		say_nobody(l);
 }
 
-/* The taint controller deletes the pods of a node that does not answer, or has any other taint NoExecute. */
+/*
+ * Handles a deletion by the taint controller, which deletes the pods of a node that does not answer
+ * or has any other taint NoExecute.
+ */
 static void by_taint(struct look *l)
 {
 	char text[300];
@@ -262,14 +272,17 @@ static bool by_scheduler(struct look *l)
 
 	if (!claim_by_pod_events(l->facts->pod_events, &l->pod, &claim) || claim.by.kind != ENDED_BY_SCHEDULER)
 		return false;
-	/* That it was the scheduler the status proves; for whom, only the Event says. */
+	/* The status proves that it was the scheduler. Only the Event says for which pod. */
 	add_evidence(l, claim.source, claim.evidence);
 	set_by(l, claim.by, false);
 	say_event_unproved(l);
 	return true;
 }
 
-/* A SIGTERM that the pod's status does not explain, on a machine that is about to go away. */
+/*
+ * Handles a SIGTERM that the pod's status does not explain, on a machine that is about to be
+ * removed.
+ */
 static bool by_machine(struct look *l)
 {
 	if (!l->has_mark || !l->mark.reclaimed)

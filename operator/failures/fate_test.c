@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what follows for a pod's end from its node, Events, RayCluster and RayJob, and of what is asked. */
+/*
+ * Tests of what follows for a pod's end from its node, Events, RayCluster and RayJob, and of which
+ * of them are read.
+ */
 #include "operator/failures/fate.h"
 
 #include <setjmp.h>
@@ -15,7 +18,10 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/testing.h"
 
-/* It ended at 01:05:00, a second after its deletion was asked for; it is looked at a second later. */
+/*
+ * The container ended at 01:05:00, a second after its deletion was requested. It is looked at a
+ * second later.
+ */
 #define T_NOW (1795223101 * NS_PER_SEC)
 #define WHOSE "pod: demo-w-1, podUID: u1, container: ray-worker, node: n1, cluster: demo, group: small, " \
 	      "startedAt: '2026-11-21T01:00:00Z', endedAt: '2026-11-21T01:05:00Z', exitCode: 143, evidence: [], "
@@ -34,7 +40,8 @@
 
 static const struct {
 	const char *what, *failure, *node, *pod_events, *cluster, *cluster_events;
-	const char *class, *confidence, *kind, *verdict, *missing; /* missing NULL: nothing */
+	/* Missing NULL: nothing is missing. */
+	const char *class, *confidence, *kind, *verdict, *missing;
 	enum fate_state node_state, cluster_state;
 } rows[] = {
 	{ "nobody says anything", DELETED, NODE(""), "items: []", "spec: {}", "items: []", "PodDeleted", "likely", "Client",
@@ -70,7 +77,7 @@ static const struct {
 	  "items: []", "spec: {}", "items: []", "PodDeleted", "likely", "Client", "client of the API", "which client", FATE_FOUND, FATE_FOUND },
 	{ "another node of that name", DELETED, "metadata: {name: n1, creationTimestamp: '2026-11-21T01:06:00Z'}\nspec: {taints: [" CORDON "]}",
 	  "items: []", "spec: {}", "items: []", "PodDeleted", "likely", "Client", "client of the API", "which client", FATE_FOUND, FATE_FOUND },
-	/* The controller of taints. */
+	/* Deletions by the taint controller. */
 	{ "a node that does not answer", BY_TAINT, NODE("{key: node.kubernetes.io/unreachable, effect: NoExecute}"), NULL, NULL, NULL, "NodeLost",
 	  "likely", "TaintEviction", "the node does not answer", NULL, FATE_FOUND, FATE_UNSEEN },
 	{ "a reclaimed machine does not answer", BY_TAINT,
@@ -81,7 +88,7 @@ static const struct {
 	{ "a node that may not be read, lost", BY_TAINT, NULL, NULL, NULL, NULL, "NodeLost", "likely", "TaintEviction", "ended",
 	  "may not read nodes", FATE_REFUSED, FATE_UNSEEN },
 	{ "a node that was deleted", BY_GC, NULL, NULL, NULL, NULL, "NodeLost", "likely", "PodGC", "ended", NULL, FATE_ABSENT, FATE_UNSEEN },
-	/* What the status itself knows. */
+	/* Facts that the status itself has. */
 	{ "a preemption, and for whom", FAILURE("Preempted", "certain", BY("Scheduler")), NULL,
 	  EVENT("Preempted", "Preempted by pod 7a1c on node n1"), NULL, NULL, "Preempted", "certain", "Scheduler",
 	  "(most likely by the scheduler: Preempted by pod 7a1c on node n1)", "who wrote that Event", FATE_UNSEEN, FATE_UNSEEN },
@@ -109,7 +116,7 @@ static bool is_missing(const cJSON *failure, const char *part)
 	return false;
 }
 
-/* "''" stands for "'", as in YAML. */
+/* Returns whether the failure has this text. "''" stands for "'", as in YAML. */
 static bool says(const cJSON *failure, const char *wanted)
 {
 	char text[400];
@@ -128,7 +135,7 @@ static cJSON *json_or_null(const char *yaml)
 	return yaml ? json_of(yaml) : NULL;
 }
 
-/* As JSON, after fate_refine. */
+/* Returns the failure as JSON, after fate_refine. */
 static cJSON *refined(const char *yaml, const struct fate_facts *facts)
 {
 	struct ray_failure *failure = failure_of_yaml(yaml);
@@ -170,7 +177,7 @@ static void the_time_is_when_the_deletion_was_asked_for(void **state)
 	assert_string_equal(json_str(failure, "spec.endedBy.name"), "Node/n1");
 }
 
-/* The operator was away: what the node bears now is of another time. */
+/* The operator was away, so the present marks of the node are of a later time. */
 static void marks_of_a_node_say_nothing_of_a_death_of_long_ago(void **state)
 {
 	_cleanup_json_ cJSON *node = json_of(NODE(CORDON));

@@ -8,10 +8,13 @@
 #include "lib/json.h"
 
 #define HOUR_NS (3600 * NS_PER_SEC)
-/* "2026-11-22T14:00Z" */
+/* length of "2026-11-22T14:00Z" */
 #define MINUTES_CHARS 16
 
-/* The hour in which the limit is met: it moves less than the time that is left. */
+/*
+ * Writes when the limit will be met, to the hour. That changes less often than the time that is
+ * left.
+ */
 static void say(const struct growth *g, const cJSON *pod, int64_t now_ns, char text[static GROWING_TEXT_MAX])
 {
 	char bytes[SIZE_TEXT_MAX], rate[SIZE_TEXT_MAX], limit[SIZE_TEXT_MAX], grew[DURATION_TEXT_MAX], when[TIME_TEXT_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sentences about memory that grows: they stay while the figures change. */
+/* Tests of the sentences about memory that grows: they stay the same while the figures change. */
 #include "operator/failures/growing.h"
 
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static void figures_that_move_change_nothing_for_an_hour(void **state)
 	}
 	assert_true(growing_take(&growing, pod, &g, 1, NOON + HOUR));
 	assert_string_not_equal(growing.list[0].text, first);
-	/* A clock that was set back does not keep it for ever. */
+	/* Even if the clock was set back, it is not kept for ever. */
 	assert_true(growing_take(&growing, pod, &g, 1, NOON - HOUR));
 }
 

@@ -60,7 +60,7 @@ size_t growth_take(const cJSON *warnings, const cJSON *pod, struct growth ret_gr
 	return n;
 }
 
-/* The figures change with each look: the name must not. */
+/* The figures change with each report, but the name must not. */
 static void set_name(cJSON *event, const cJSON *object, const cJSON *pod, const struct growth *g, int64_t now_ns)
 {
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(4096);

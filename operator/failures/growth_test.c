@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings of a pod, also of one that lies, and the Event that they become. */
+/* Tests of the warnings of a pod, also of one that lies, and of the Event that they become. */
 #include "operator/failures/growth.h"
 
 #include <setjmp.h>

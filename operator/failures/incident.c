@@ -15,13 +15,16 @@
 #include "operator/kube/object.h"
 
 /*
- * At most this many causes with one key are tried for one end. More of them within the window are a
- * crash loop.
+ * At most this many causes with one key are tried for one end. If there are more within the window,
+ * it is a crash loop.
  */
 #define SCAN_MAX 16
 /* A chain has at most one end of each rank, and the centres of groups. */
 #define STEPS_MAX 16
-/* The kubelet cuts times to whole seconds: an end may seem to be a second before its cause. */
+/*
+ * The kubelet cuts times to whole seconds, so an end may seem to be up to a second before its
+ * cause.
+ */
 #define WHOLE_SECOND_NS NS_PER_SEC
 #define NOBODY SIZE_MAX
 
@@ -36,7 +39,7 @@ struct join {
 	const struct incident_death *deaths;
 	size_t n;
 	size_t *causes; /* the cause of each end, or NOBODY */
-	struct clue *clues; /* for the rule that is being applied, sorted */
+	struct clue *clues; /* the clues of the rule that is being applied, sorted */
 	size_t n_clues;
 };
 
@@ -66,8 +69,8 @@ static void collect(struct join *j, const struct incident_rule *rule)
 /* --- A group around one end -------------------------------------------------------------------------------- */
 
 /*
- * Returns the end with the lowest rank, so that there are no cycles. Among several it is the head's
- * Ray, or otherwise the first.
+ * Returns whether the clue leads the group. The end with the lowest rank does, so that there are no
+ * cycles. Among several it is that of the head's Ray, or otherwise the first.
  */
 static bool leads(const struct join *j, const struct clue *clue, const struct clue *leader)
 {
@@ -78,7 +81,10 @@ static bool leads(const struct join *j, const struct clue *clue, const struct cl
 	return (d->head && d->ray) && !(l->head && l->ray);
 }
 
-/* The clues from first on, within the rule's window after it. The window does not move on from member to member. */
+/*
+ * Joins the clues within the rule's window after the first. Further members do not extend the
+ * window.
+ */
 static size_t join_group(struct join *j, const struct incident_rule *rule, size_t first)
 {
 	size_t leader = first, end = first;
@@ -103,7 +109,7 @@ static void join_groups(struct join *j, const struct incident_rule *rule)
 
 /* --- An end that another explains ---------------------------------------------------------------------------- */
 
-/* Returns the first clue of that key that is later, or otherwise the first clue of a later key. */
+/* Returns the first clue of that key that is later, or else the first clue of a later key. */
 static size_t first_after(const struct join *j, const char *key, int64_t at_ns)
 {
 	size_t low = 0, high = j->n_clues;
@@ -130,8 +136,8 @@ static bool explains(const struct join *j, const struct incident_rule *rule, con
 }
 
 /*
- * Returns the last cause before the end (the first if the rule says so); otherwise the first after
- * it, as clocks differ and notices are late.
+ * Returns the last cause before the end (the first if the rule says so), or else the first after
+ * it, because clocks differ and reports may be late.
  */
 static size_t find_cause(const struct join *j, const struct incident_rule *rule, size_t index)
 {
@@ -159,7 +165,7 @@ static void explain(struct join *j, const struct incident_rule *rule, struct inc
 	}
 }
 
-/* --- All of them ---------------------------------------------------------------------------------------------- */
+/* --- All ends -------------------------------------------------------------------------------- */
 
 static size_t first_cause(const struct join *j, size_t index)
 {
@@ -205,7 +211,7 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 	return 0;
 }
 
-/* --- For people ----------------------------------------------------------------------------------------------- */
+/* --- Texts for people ------------------------------------------------------------------------ */
 
 const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX])
 {
@@ -225,7 +231,7 @@ const char *incident_text(const struct incident_death *first, const struct incid
 	bool same_node = *first->node && strcmp(first->node, d->node) == 0;
 	const char *whose = "another pod";
 
-	/* One decision took both: the first did not bring about the other. */
+	/* One decision ended both, so the first did not cause the other. */
 	if (*first->ended_by && strcmp(first->ended_by, d->ended_by) == 0) {
 		snprintf(buf, INCIDENT_TEXT_MAX, "%s by %.*s", failure_class_name(first->class), (int)MIN(strcspn(first->ended_by, "/"), 32),
 			 first->ended_by);

@@ -12,7 +12,7 @@ static cJSON *patch_of(const char *namespace, const struct incident_change *chan
 {
 	cJSON *patch = object_new("afterglow.dev/v1alpha1", "RayFailure", namespace, change->name);
 
-	/* An object of the same name that was made anew has another uid. */
+	/* With the uid the patch cannot change a new object of the same name. */
 	if (*change->uid)
 		json_set_str(json_get(patch, "metadata"), "uid", change->uid);
 	return patch;
@@ -23,7 +23,7 @@ static void set_or_clear(cJSON *to, const char *name, const char *text)
 	json_set_str(to, name, text && *text ? text : NULL);
 }
 
-/* Half a patch would be taken for the whole. */
+/* Returns the patch, or NULL if memory was missing for a part of it. */
 static cJSON *if_whole(cJSON *patch, size_t lost)
 {
 	if (oom_count() == lost)

@@ -13,31 +13,39 @@
 #include "lib/units.h"
 #include "operator/failures/story.h"
 
-/* One Event covers ends that come together. */
+/* Ends that come within this time get one Event. */
 #define TELL_NS (2 * NS_PER_SEC)
-/* What looks like a consequence waits for its cause: a death may be held for 20 s until the pod's status explains it. */
+/*
+ * What looks like a consequence waits for its cause: a death may be held back for 20 s until the
+ * pod's status explains it.
+ */
 #define TELL_LATER_NS (25 * NS_PER_SEC)
-/* A new count gets an Event when no more consequences have come for so long; the wait doubles with each Event. */
+/*
+ * A new count gets an Event when no more consequences have come for this long. The time doubles
+ * with each Event.
+ */
 #define QUIET_NS (30 * NS_PER_SEC)
 #define QUIET_DOUBLINGS_MAX 6
-/* An older failure already had its Event from an earlier operator, or is too old for an Event. */
+/* A failure older than this had its Event from an earlier operator, or is too old for one. */
 #define NEWS_NS (600 * NS_PER_SEC)
 
-/* A name of Kubernetes; what is longer is a tenant's. */
+/* The limit of Kubernetes' names. A longer one was written by a tenant. */
 #define NAME_MAX_LEN 253
 
 struct incident_member {
 	struct story *story;
 	char *uid;
-	char *incident, *caused_by; /* as the marks say, "" for none */
-	int64_t marked;		    /* consequences, as the mark says */
-	int64_t created_ns;	    /* by the API server's clock; 0: not known */
-	int64_t seen_ns, grown_ns;  /* boottime: first seen; last time that consequences changed */
+	char *incident, *caused_by; /* as the label and annotations say; "" for none */
+	int64_t marked;		    /* the number of consequences that the annotation has */
+	int64_t created_ns;	    /* by the API server's clock; 0: unknown */
+	/* Boottime when it was first seen, and when its consequences last changed. */
+	int64_t seen_ns, grown_ns;
 	size_t consequences;	    /* at grown_ns */
 	bool is_emitted, is_silent;    /* its Event was emitted; the member gets no Event */
-	size_t emitted;		    /* the consequences in its last Event */
+	size_t emitted;		    /* the number of consequences in its last Event */
 	unsigned times;
-	int64_t refused_ns; /* boottime: so long the server is not asked again; 0: it did not refuse */
+	/* Boottime until which the server is not asked again; 0: it did not refuse. */
+	int64_t refused_ns;
 };
 
 static void member_free(void *value)
@@ -91,7 +99,7 @@ static struct incident_member *member_new(const cJSON *failure, struct story *st
 	return m;
 }
 
-/* What only this process knows about it stays. */
+/* Keeps what only this process knows about the member. */
 static void keep_emitted(struct incident_member *m, const struct incident_member *old)
 {
 	m->seen_ns = old->seen_ns;
@@ -112,7 +120,7 @@ int incident_cluster_put(struct incident_cluster *cluster, const cJSON *failure,
 	if (!story) {
 		const char *name = json_str(failure, "metadata.name");
 
-		/* It may have had one. */
+		/* The member may have had one. */
 		if (name)
 			incident_cluster_remove(cluster, name);
 		return 0;
@@ -155,7 +163,7 @@ struct incident_death *incident_cluster_heads(const struct incident_cluster *clu
 
 /* --- Statuses ----------------------------------------------------------------------------------- */
 
-/* All members, their places, and the plan that is made from them. */
+/* All members, their places, and the plan that is being made. */
 struct view {
 	struct incident_cluster *cluster;
 	struct incident_member **members;
@@ -166,7 +174,10 @@ struct view {
 	struct incident_plan plan;
 };
 
-/* Whether its first cause was removed since because of its age: then its status stays as it is. */
+/*
+ * Returns whether its first cause has since been removed because of its age. Then its status stays
+ * as it is.
+ */
 static bool is_settled(const struct view *v, const struct incident_member *m)
 {
 	return *m->caused_by && !strmap_get(&v->cluster->members, m->caused_by);
@@ -186,7 +197,7 @@ static void wake_at(struct view *v, int64_t at_ns)
 	v->plan.next_ns = v->plan.next_ns ? MIN(v->plan.next_ns, at_ns) : at_ns;
 }
 
-/* What status should be; borrowed texts of the first cause. */
+/* Sets what the status should be. The texts are borrowed from the first cause. */
 static void wish(const struct view *v, size_t i, struct incident_change *ret_change)
 {
 	const struct incident_place *place = &v->places[i];
@@ -254,7 +265,7 @@ static int plan_changes(struct view *v)
 
 /* --- Events --------------------------------------------------------------------------------------- */
 
-/* When its next Event is due, boottime; 0: never, unless something changes. */
+/* Returns when its next Event is due (boottime); 0: never, unless something changes. */
 static int64_t due_ns(const struct view *v, size_t i)
 {
 	const struct incident_member *m = v->members[i];
@@ -276,7 +287,7 @@ static void note_growth(struct view *v, size_t i)
 	if (m->consequences != v->places[i].consequences)
 		m->grown_ns = v->now_ns;
 	m->consequences = v->places[i].consequences;
-	/* A person or program that deleted a pod knows it, so no Event reports it. */
+	/* Whoever deleted a pod knows it, so no Event reports that. */
 	if (v->deaths[i].class == FAILURE_POD_DELETED || (!m->is_emitted && v->real_ns - m->created_ns > NEWS_NS))
 		m->is_silent = true;
 }
@@ -341,7 +352,10 @@ static int by_end(const void *left, const void *right)
 	return r ? r : strcmp(a->name, b->name);
 }
 
-/* In the order of their ends: when Events are limited, the first failure gets one. */
+/*
+ * Collects them in the order of their ends, so that the first failure gets an Event if Events are
+ * limited.
+ */
 static void collect(struct view *v)
 {
 	struct strmap_pos pos = { 0 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans the writes and Events for a cluster's failures: until they are written, and once. */
+/*
+ * Tests of planning the writes and Events for a cluster's failures: until they are written, and
+ * only once.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +25,10 @@ struct world {
 	int64_t now_ns;
 };
 
-/* A failure of its Ray container, second seconds after 08:00:00. marks: more of the metadata. */
+/*
+ * Makes a failure of the pod's Ray container, `second` seconds after 08:00:00. marks: more
+ * metadata.
+ */
 static cJSON *failure_of(const char *name, const char *type, const char *class, int second, const char *labels, const char *annotations)
 {
 	char yaml[2048];
@@ -51,7 +57,7 @@ static struct incident_plan plan_of(struct world *w)
 	return plan;
 }
 
-/* The server has taken the change, and the watch tells of it. */
+/* The server accepts the change, and the watch shows it. */
 static void write_change(struct world *w, const struct incident_change *change, const char *type, const char *class, int second)
 {
 	char labels[200] = "", annotations[400] = "", number[80] = "";
@@ -203,9 +209,12 @@ static void many_changes_are_written_by_and_by(void **state)
 	incident_cluster_release(&w.cluster);
 }
 
-/* --- Telling ------------------------------------------------------------------------------------------------- */
+/* --- Events ---------------------------------------------------------------------------------- */
 
-/* Checks the Events that are due after so many seconds, as "name:consequences", with "again" before it; "" for none. */
+/*
+ * Checks the Events that are due after so many seconds, as "name:consequences", preceded by
+ * "again"; "" for none.
+ */
 static void tells(struct world *w, int64_t after_s, const char *expected, bool may)
 {
 	char text[200] = "";
@@ -224,7 +233,10 @@ static void tells(struct world *w, int64_t after_s, const char *expected, bool m
 	incident_plan_release(&plan);
 }
 
-/* Otherwise a tenant with failures that the server refuses, or an older CRD, would have the operator ask for ever. */
+/*
+ * Otherwise the operator would ask for ever about failures that the server refuses, because of a
+ * tenant or an older CRD.
+ */
 static void what_the_server_refuses_is_not_asked_again_at_once(void **state)
 {
 	struct world w = { .now_ns = 1000 * S };
@@ -251,7 +263,10 @@ static void what_the_server_refuses_is_not_asked_again_at_once(void **state)
 	plan = plan_of(&w);
 	assert_int_equal(plan.n_changes, 0);
 	incident_plan_release(&plan);
-	/* One that somebody changes is another; and after a while a new CRD may be there. */
+	/*
+	 * A failure that somebody changes counts as new; and after some time there may be a new
+	 * CRD.
+	 */
 	put(&w, "w7", "worker", "GCSLost", 20);
 	plan = plan_of(&w);
 	assert_int_equal(plan.n_changes, 1);
@@ -291,7 +306,7 @@ static void a_first_cause_is_reported_soon_and_its_consequences_are_counted_late
 	(void)state;
 	put(&w, "head", "head", "GCSFailed", 0);
 	tells(&w, 0, "", true);
-	tells(&w, 2, "", true); /* it may follow from a process of its own */
+	tells(&w, 2, "", true); /* it may be a consequence of the end of one of its processes */
 	tells(&w, 23, "head:0", true);
 	tells(&w, 0, "", true);
 	put(&w, "w1", "worker", "GCSLost", 20);
@@ -331,7 +346,7 @@ static void a_likely_consequence_is_reported_when_no_cause_comes(void **state)
 	put(&w, "w1", "worker", "GCSLost", 20);
 	tells(&w, 24, "", true);
 	tells(&w, 1, "w1:0", true);
-	/* Its cause after all. */
+	/* This is its cause after all. */
 	put(&w, "head", "head", "GCSFailed", 0);
 	tells(&w, 2, "head:1", true);
 	tells(&w, 1000, "", true);

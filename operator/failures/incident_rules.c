@@ -7,21 +7,32 @@
 #include "lib/macros.h"
 
 /*
- * Ray asks for a lost GCS every second and gives up after gcs_rpc_server_reconnect_timeout_s (src/ray/common/ray_config_def.h),
- * 60 by default; measured with 2.60: workers end some 20 s after their GCS. KubeRay sets 600 where the GCS is fault-tolerant.
+ * How long workers survive their GCS. Ray asks for a lost GCS every second and gives up after
+ * gcs_rpc_server_reconnect_timeout_s (src/ray/common/ray_config_def.h), 60 s by default; with Ray
+ * 2.60 workers ended about 20 s after their GCS. KubeRay sets 600 s where the GCS is
+ * fault-tolerant.
  */
 #define FATE_S 120
 #define GCS_LOST_S 900
-/* `ray start --block` looks at its processes once a second, raylet at its agents a little less often. */
+/*
+ * `ray start --block` checks its processes once a second, and raylet checks its agents a little
+ * less often.
+ */
 #define PROCESS_S 30
-/* A process that the OOM killer took ends within seconds, and the sidecar reports both. */
+/*
+ * A victim of the OOM killer ends within seconds, and the sidecar reports both the kill and the
+ * end.
+ */
 #define OOM_KILL_S 10
 /* KubeRay's liveness probe fails for ten minutes (120 times 5 s) before the kubelet acts. */
 #define PROBE_S 1200
-/* Synchronized clocks differ by less than this. The kubelet's times are whole seconds. */
+/* Synchronized clocks differ by less than this. The kubelet's times have whole seconds. */
 #define SKEW_S 5
 #define OWN_CLOCK_S 3
-/* A node is unreachable after 40 s, its pods are deleted after 300 s more (the default toleration), and collected a little later. */
+/*
+ * A node counts as unreachable after 40 s, its pods are deleted 300 s later (the default
+ * toleration) and removed a little later.
+ */
 #define LOST_S 420
 #define NODE_S 600
 #define NODE_OOM_S 60
@@ -79,7 +90,10 @@ static const char *by_cluster(const struct incident_death *d)
 	return "cluster";
 }
 
-/* "kind/name/reason", or "" without a name: two clients of the API, say, may have ended two pods. */
+/*
+ * Makes "kind/name/reason", or "" without a name, because two different clients may have ended two
+ * pods.
+ */
 static const char *by_sender(const struct incident_death *d)
 {
 	const char *name = strchr(d->ended_by, '/');
@@ -105,7 +119,10 @@ static bool may_go_with_node(const struct incident_death *d)
 	       (d->class == FAILURE_POD_DELETED && !*d->ended_by);
 }
 
-/* A node that shuts down ends its containers in order; the containers of a lost node cannot report their ends. */
+/*
+ * Returns whether the end follows from that of the node. A node that shuts down ends its containers
+ * in order; the containers of a lost node cannot report their ends.
+ */
 static bool goes_with_node(const struct incident_death *node, const struct incident_death *d)
 {
 	return node->class == FAILURE_NODE_SHUTDOWN || IS_ONE_OF(d->class, FAILURE_UNKNOWN, FAILURE_POD_DELETED);
@@ -136,7 +153,7 @@ static bool is_oom_of_process_of_ray(const struct incident_death *d)
 	return d->class == FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d);
 }
 
-/* The end of one of Ray's own processes by a signal, while its container lives on. */
+/* Returns whether one of Ray's own processes ended by a signal while its container lives on. */
 static bool may_be_oom_killed(const struct incident_death *d)
 {
 	return d->signaled && d->class != FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d);
@@ -193,7 +210,10 @@ static bool lost_its_gcs(const struct incident_death *d)
 	return !d->head && d->ray && d->class == FAILURE_GCS_LOST;
 }
 
-/* Ends that a lost GCS can cause: exit code 1, or an orderly stop. A signal that killed raylet is none of them. */
+/*
+ * Returns whether a lost GCS can cause such an end: exit code 1, or an orderly stop. A signal that
+ * killed raylet is neither.
+ */
 static bool may_lose_its_gcs(const struct incident_death *d)
 {
 	if (d->head || !d->ray || d->lives || d->outlives_gcs)
@@ -231,7 +251,7 @@ static bool is_one_deletion(const struct incident_death *head, const struct inci
 	return !*head->ended_by || !*d->ended_by || strcmp(head->ended_by, d->ended_by) == 0;
 }
 
-/* The driver of a job, which runs in the head. */
+/* Returns whether it was the driver of a job, which runs in the head. */
 static bool ends_the_job(const struct incident_death *d)
 {
 	return d->head && d->lives && (strncmp(d->process, "driver", strlen("driver")) == 0 || strncmp(d->process, "job", strlen("job")) == 0);

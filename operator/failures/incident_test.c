@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins ends into incidents: stories as tables, with the ends in any order. */
+/*
+ * Tests of joining ends into incidents. Each story is a table, and its ends may come in any order.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,24 +17,24 @@
 #include "operator/failures/incident.h"
 #include "operator/failures/incident_rules.h"
 
-/* What a row leaves out is the common case. */
+/* Members that a row leaves out have the usual value. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define ROWS_MAX 12
 #define PODS_MAX 8
 
-/* An end; what is left out is that of the container of Ray, which died by itself with exit code 1. */
+/* An end. By default it is that of Ray's container, which ended by itself with exit code 1. */
 struct row {
 	const char *name;
 	enum failure_class class;
-	const char *pod; /* "head..." is the head */
+	const char *pod; /* "head..." is the head pod */
 	double at_s;
-	const char *first; /* the first cause's name; NULL: itself */
-	const char *node; /* NULL: one of its own */
+	const char *first; /* the name of the first cause; NULL: itself */
+	const char *node; /* NULL: a node of its own */
 	const char *process, *ended_by;
-	int restart; /* from 1; 0: not known */
+	int restart; /* counted from 1; 0: unknown */
 	bool lives, signaled, ft, other; /* other: a container beside Ray's */
-	int exit_code; /* 0: 1 */
+	int exit_code; /* 0 stands for 1 */
 };
 
 struct tale {
@@ -82,7 +84,10 @@ static void comes_out(const struct tale *tale, const struct row *const *rows, si
 	assert_int_equal(followed, counted);
 }
 
-/* In the order written, backwards, and begun at each row: whatever is last known is late. */
+/*
+ * Tests the order in which the rows are written, the reverse order, and orders that begin at each
+ * row, so that each end comes last once.
+ */
 static void is_reported(const struct tale *tale)
 {
 	const struct row *rows[ROWS_MAX];
@@ -346,7 +351,7 @@ static void no_worker_explains_another_but_nccl_says_that_a_peer_was_gone(void *
 	TELL(tales);
 }
 
-/* --- Any ends at all -------------------------------------------------------------------------------------- */
+/* --- Random ends ----------------------------------------------------------------------------- */
 
 static uint32_t next(uint32_t *seed)
 {
@@ -396,7 +401,7 @@ static void shuffle(struct incident_death *deaths, size_t n, uint32_t *seed)
 
 #define ANY 40
 
-/* By name, the first cause's name. */
+/* Returns the first cause's name for each name. */
 static void join_by_name(const struct incident_death *deaths, size_t n, const char *firsts[static ANY], size_t counts[static ANY])
 {
 	struct incident_place places[ANY];
@@ -407,7 +412,10 @@ static void join_by_name(const struct incident_death *deaths, size_t n, const ch
 
 		firsts[number] = deaths[places[i].first].name;
 		counts[number] = places[i].consequences;
-		/* A first cause is explained by nothing, and is of no higher rank than what it explains. */
+		/*
+		 * A first cause has no cause itself, and its rank is not higher than that of its
+		 * consequences.
+		 */
 		assert_int_equal(places[places[i].first].first, places[i].first);
 		assert_true(incident_rank(&deaths[places[i].first]) <= incident_rank(&deaths[i]));
 		assert_false(places[i].may_follow && places[i].first != i);
@@ -445,7 +453,7 @@ static void nothing_is_no_incident(void **state)
 	assert_int_equal(incident_join(NULL, 0, (struct incident_place[1]){ 0 }), 0);
 }
 
-/* --- Many --------------------------------------------------------------------------------------------------- */
+/* --- Many ends ------------------------------------------------------------------------------- */
 
 static double join_many(size_t n, uint32_t seconds, bool one_key)
 {
@@ -481,7 +489,7 @@ static void many_ends_take_little_time(void **state)
 			      join_many(sizes[i], 86400, false), join_many(sizes[i], 1, false), join_many(sizes[i], 1, true));
 }
 
-/* --- Words -------------------------------------------------------------------------------------------------- */
+/* --- Texts ----------------------------------------------------------------------------------- */
 
 static void an_incidents_id_fits_a_label(void **state)
 {

@@ -20,7 +20,7 @@ bool lost_head_may_be(const struct story *story)
 	return !d->head && d->ray && !d->lives && d->class == FAILURE_APPLICATION_ERROR && d->exit_code == 1;
 }
 
-/* Clocks of nodes differ, and the kubelet's times are whole seconds. */
+/* Says how long before. Clocks of nodes differ, and the kubelet's times have whole seconds. */
 static void how_long_before(int64_t ns, char buf[static WHEN_MAX])
 {
 	char text[DURATION_TEXT_MAX];
@@ -90,7 +90,7 @@ cJSON *lost_head_refined(const struct story *story, const struct incident_death 
 	_cleanup_free_ struct incident_death *deaths = calloc(n + 1, sizeof(*deaths));
 	_cleanup_free_ struct incident_place *places = calloc(n + 1, sizeof(*places));
 
-	/* A write that failed is tried again. */
+	/* After a failed write this is done again. */
 	if (!deaths || !places || !n || !lost_head_may_be(story) || json_find(json_get(failure, "spec.evidence"), "source", SOURCE))
 		return NULL;
 	memcpy(deaths, heads, n * sizeof(*deaths));

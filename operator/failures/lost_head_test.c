@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker that ends with exit code 1 after its head. */
+/* Tests of a worker that ends with exit code 1 after its head. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,10 @@
 #include "operator/failures/lost_head.h"
 #include "operator/testing.h"
 
-/* What the worker's RayFailure becomes 20 s after the head's end, NULL: it stays. */
+/*
+ * Returns the worker's RayFailure as it becomes 20 s after the head's end; NULL: it does not
+ * change.
+ */
 static cJSON *becomes(const char *type, const char *class, int exit_code, const char *container, bool is_reported, int seconds)
 {
 	struct incident_death head = { .name = "h", .class = FAILURE_KERNEL_OOM_CONTAINER, .pod = "head-pod", .uid = "u0",
@@ -40,7 +43,7 @@ static cJSON *becomes(const char *type, const char *class, int exit_code, const 
 	story = story_read(failure);
 	assert_non_null(story);
 	better = lost_head_refined(story, &head, 1, failure);
-	/* Once: what could not be written is looked at again. */
+	/* It changes only once: after a failed write it is looked at again. */
 	if (better && lost_head_refined(story, &head, 1, better))
 		fail_msg("it is refined twice");
 	assert_null(lost_head_refined(story, &head, 0, failure));

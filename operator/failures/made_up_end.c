@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises ends of containers that the kubelet made up. */
+/* Recognises ends of containers that did not happen, but were filled in by the kubelet. */
 #include "operator/failures/made_up_end.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ bool made_up_had_run(const cJSON *status)
 {
 	const char *id = json_str(status, "containerID"), *before = json_str(status, "lastState.terminated.containerID");
 
-	/* A container that waits to be started again has the ID of the instance before. */
+	/* A container that waits to be started again has the ID of the previous instance. */
 	return !made_up_end(json_get(status, "state.terminated")) || (id && *id && !is(before, id));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads from a Node's taints and conditions why the node ends. */
+/* Reads from a Node's taints and conditions why the node is going away. */
 #include "operator/failures/node_mark.h"
 
 #include <stdio.h>
@@ -29,7 +29,10 @@ const char *const node_mark_fields[] = {
 
 enum mark_place { TAINT, CONDITION };
 
-/* The most specific mark comes first: a node that is reclaimed is cordoned too. part: in the taint's value or the condition's message. */
+/*
+ * The most specific mark comes first, because a node that is reclaimed is also cordoned. part: a
+ * part of the taint's value or of the condition's message.
+ */
 static const struct mark_row {
 	enum mark_place place;
 	const char *key, *status, *part;
@@ -90,7 +93,7 @@ static void condition_text(const cJSON *condition, char *buf, size_t size)
 	text_tame(text, buf, size);
 }
 
-/* Where a taint has no time, the cluster autoscaler writes it as its value. */
+/* The time of a taint. Where it has none, the cluster autoscaler writes the time as its value. */
 static int64_t time_of(const struct mark_row *row, const cJSON *found)
 {
 	const char *text = json_str(found, row->place == TAINT ? "timeAdded" : "lastTransitionTime");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what a Node's taints and conditions say of its end. */
+/* Tests of what a Node's taints and conditions say about its end. */
 #include "operator/failures/node_mark.h"
 
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static void each_project_marks_its_nodes_in_its_own_way(void **state)
 		{ TAINTS(CORDON), "Drain", false, "taint node.kubernetes.io/unschedulable:NoSchedule" },
 		{ TAINTS("{key: ToBeDeletedByClusterAutoscaler, value: '1795224540', effect: NoSchedule}"), "ClusterAutoscaler", true,
 		  "taint ToBeDeletedByClusterAutoscaler=1795224540:NoSchedule" },
-		/* A candidate may stay. */
+		/* A node that is only a candidate may stay. */
 		{ TAINTS("{key: DeletionCandidateOfClusterAutoscaler, value: '1', effect: PreferNoSchedule}"), NULL, false, NULL },
 		{ TAINTS("{key: karpenter.sh/disrupted, effect: NoSchedule}"), "Karpenter", true, "karpenter.sh/disrupted:NoSchedule" },
 		{ TAINTS("{key: karpenter.sh/disruption, value: disrupting, effect: NoSchedule}"), "Karpenter", true, "disruption=disrupting" },
@@ -44,7 +44,7 @@ static void each_project_marks_its_nodes_in_its_own_way(void **state)
 		  "draining=spot-eviction" },
 		{ TAINTS("{key: node.cloudprovider.kubernetes.io/shutdown, effect: NoSchedule}"), "CloudProvider", true, "shutdown" },
 		{ TAINTS("{key: node.kubernetes.io/out-of-service, value: nodeshutdown, effect: NoExecute}"), "NodeShutdown", true, "out-of-service" },
-		/* A node that is reclaimed is cordoned as well. */
+		/* A node that is reclaimed is also cordoned. */
 		{ TAINTS(CORDON ", {key: karpenter.sh/disrupted, effect: NoSchedule}"), "Karpenter", true, "karpenter" },
 		{ CONDITIONS("{type: VMEventScheduled, status: 'True', message: 'Preempt Scheduled: Mon, 02 Mar 2026 19:01:45 GMT'}"),
 		  "AKSScheduledEvent", true, "condition VMEventScheduled True: Preempt Scheduled" },
@@ -54,9 +54,9 @@ static void each_project_marks_its_nodes_in_its_own_way(void **state)
 		{ CONDITIONS("{type: Ready, status: 'False', reason: KubeletNotReady, message: node is shutting down}"), "NodeShutdown", true,
 		  "condition Ready False: node is shutting down" },
 		{ CONDITIONS("{type: Ready, status: 'True', message: node is shutting down}"), NULL, false, NULL },
-		/* A node that is only ill. */
+		/* The node has a problem, but stays. */
 		{ CONDITIONS("{type: MemoryPressure, status: 'True'}, {type: Ready, status: Unknown}"), NULL, false, NULL },
-		/* Nonsense. */
+		/* Invalid values. */
 		{ "spec: {taints: 7}\nstatus: {conditions: {}}", NULL, false, NULL },
 		{ "spec: {taints: [7, {}, {key: 5}, {key: karpenter.sh/disrupted}]}", "Karpenter", true, "taint karpenter.sh/disrupted:?" },
 		{ "status: {conditions: [{type: PreemptScheduled}]}", NULL, false, NULL },

@@ -9,11 +9,11 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 
-#define VERDICT_MAX 1024 /* as the CRD has it */
+#define VERDICT_MAX 1024 /* as in the CRD */
 #define NAME_MAX_LEN 64
 
 /*
- * Writes the member of spec: "evidence" for "spec.evidence[0].source". Returns false if the path is
+ * Copies the member of spec: "evidence" for "spec.evidence[0].source". Returns false if the path is
  * outside spec.
  */
 static bool member_of(const char *field, char ret_name[static NAME_MAX_LEN])
@@ -44,7 +44,7 @@ static bool reduce_class(cJSON *spec)
 	return true;
 }
 
-/* Without them there is no RayFailure. */
+/* Returns whether a RayFailure needs this member. */
 static bool is_required(const char *name)
 {
 	static const char *const names[] = { "pod", "container", "verdict" };

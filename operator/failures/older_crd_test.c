@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an older CRD takes of a RayFailure. */
+/* Tests of reducing a RayFailure to what an older CRD accepts. */
 #include "operator/failures/older_crd.h"
 
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static const struct {
 	{ "details: {causes: [{field: spec.confidence}, {field: spec.confidence}]}", "confidence",
 	  "{pod: w, container: ray, class: NewClass, confidence: unknown, verdict: It ended., signature: s, evidence: "
 	  "[{source: new, text: t}]}" },
-	/* What cannot be mended, or makes no sense, stays. */
+	/* What cannot be repaired, or is invalid, stays. */
 	{ "details: {causes: [{field: spec.pod}, {field: spec.verdict}, {field: spec}, {field: spec.}, {field: metadata.name}]}",
 	  "", NULL },
 	{ "details: {causes: [{field: spec.unheard-of}, {field: 7}, {}, 5, {field: '<nil>'}]}", "",
@@ -53,7 +53,7 @@ static void what_the_server_names_goes_and_the_class_stands_in_the_verdict(void 
 		if (!cJSON_Compare(json_get(failure, "spec"), spec ? spec : json_get(whole, "spec"),
 				   true))
 			fail_msg("%s: %s", rows[i].status, cJSON_Print(failure));
-		/* By it crash loops and incidents are found. */
+		/* Crash loops and incidents are found by the metadata. */
 		assert_true(cJSON_Compare(json_get(failure, "metadata"),
 					  json_get(whole, "metadata"), true));
 	}

@@ -35,7 +35,10 @@ static bool kind_from_name(const char *text, size_t len, enum owner_kind *ret_ki
 	return false;
 }
 
-/* Of an object, as the API server takes it (RFC 1123); such a name of at most 63 characters is a label's value as well. */
+/*
+ * Returns whether it is the name of an object (RFC 1123). Such a name of at most 63 characters can
+ * also be the value of a label.
+ */
 static bool is_name(const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
@@ -93,7 +96,8 @@ static bool by_labels(const cJSON *cluster, struct owner *owner)
 
 bool owner_of_cluster(const cJSON *cluster, struct owner *ret_owner)
 {
-	const char *cron_job = label(cluster, CRON_JOB_LABEL); /* KubeRay copies the RayJob's labels */
+	/* KubeRay copies the labels of the RayJob */
+	const char *cron_job = label(cluster, CRON_JOB_LABEL);
 	struct owner owner;
 
 	if (!by_reference(cluster, &owner) && !by_labels(cluster, &owner) &&
@@ -158,7 +162,7 @@ bool owner_submission_of(const cJSON *ray_job, const char *cluster, char buf[sta
 	if (!id || !*id || strlen(id) > OWNER_SUBMISSION_MAX || !of || !cluster || strcmp(of, cluster) != 0)
 		return false;
 	text_tame(id, tame, sizeof(tame));
-	/* Another id than the one that Ray knows is of no use. */
+	/* An id that differs from the one that Ray knows is of no use. */
 	if (strcmp(tame, id) != 0)
 		return false;
 	snprintf(buf, OWNER_SUBMISSION_MAX + 1, "%s", id);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the owner of a Ray pod, from clusters as KubeRay makes them and from hostile ones. */
+/*
+ * Tests of finding the owner of a Ray pod, with clusters as KubeRay makes them and with hostile
+ * ones.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +27,7 @@
 static void an_owner_is_the_controller_or_what_the_labels_say_or_the_cluster_itself(void **state)
 {
 	static const struct {
-		const char *metadata, *text, *uid, *cron_job; /* text NULL: there is none */
+		const char *metadata, *text, *uid, *cron_job; /* text NULL: there is no owner */
 	} rows[] = {
 		{ "name: demo, uid: " UID, "RayCluster/demo", UID, "" },
 		{ "name: demo, " REFERENCE("RayJob", "ray.io/v1", "true"), "RayJob/of-reference", UID, "" },
@@ -32,7 +35,7 @@ static void an_owner_is_the_controller_or_what_the_labels_say_or_the_cluster_its
 		{ "name: demo, " REFERENCE("RayJob", "ray.io/v1", "true") ", " LABELS("RayJob"), "RayJob/of-reference", UID, "" },
 		{ "name: demo, " LABELS("RayJob"), "RayJob/of-labels", "", "" },
 		{ "name: demo, " LABELS("RayService"), "RayService/of-labels", "", "" },
-		/* Who merely refers to it, or is no kind of KubeRay's. */
+		/* A reference that is no owner's, or whose kind is not KubeRay's. */
 		{ "name: demo, " REFERENCE("RayJob", "ray.io/v1", "false"), "RayCluster/demo", "", "" },
 		{ "name: demo, " REFERENCE("Application", "argoproj.io/v1", "true"), "RayCluster/demo", "", "" },
 		{ "name: demo, " REFERENCE("RayJob", "evil.example/v1", "true"), "RayCluster/demo", "", "" },
@@ -43,7 +46,7 @@ static void an_owner_is_the_controller_or_what_the_labels_say_or_the_cluster_its
 		{ "name: demo, labels: {ray.io/cronjob-name: nightly}", "RayCluster/demo", "", "" },
 		{ "name: demo, " REFERENCE("RayJob", "ray.io/v1", "true") ", labels: {ray.io/cronjob-name: 'no name'}",
 		  "RayJob/of-reference", UID, "" },
-		/* Hostile. */
+		/* Hostile values. */
 		{ "name: demo, labels: {ray.io/originated-from-crd: RayJob}", "RayCluster/demo", "", "" },
 		{ "name: demo, labels: {ray.io/originated-from-crd: Pod, ray.io/originated-from-cr-name: x}", "RayCluster/demo", "", "" },
 		{ "name: demo, labels: {ray.io/originated-from-crd: RayJob, ray.io/originated-from-cr-name: '../x'}", "RayCluster/demo", "", "" },
@@ -148,7 +151,7 @@ static void a_submission_is_that_of_the_attempt_that_had_this_cluster(void **sta
 	} rows[] = {
 		{ "status: {jobId: train-x7, rayClusterName: train-abc}", "train-x7" },
 		{ "status: {jobId: 'My run (2)', rayClusterName: train-abc}", "My run (2)" },
-		/* It is tried again, in another cluster. */
+		/* The job is tried again, in another cluster. */
 		{ "status: {jobId: train-y8, rayClusterName: train-def}", NULL },
 		{ "status: {jobId: '', rayClusterName: train-abc}", NULL },
 		{ "status: {rayClusterName: train-abc}", NULL },

@@ -7,7 +7,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 
-/* Beyond the grace, for a kubelet that is busy. */
+/* Allowance beyond the grace period, for a busy kubelet. */
 #define SLOW_STOP_S 30
 #define EXIT_BY(signal) (128 + (signal))
 
@@ -23,7 +23,10 @@ int64_t pod_deletion_grace(const cJSON *pod)
 	return MIN(MAX(grace, 0), 365 * 86400);
 }
 
-/* deletionTimestamp is when the grace ends; asked for was it the grace earlier. False: nobody deletes the pod. */
+/*
+ * deletionTimestamp is the end of the grace period; the deletion was requested one grace period
+ * earlier. Returns false if the pod is not being deleted.
+ */
 bool pod_deletion_began(const cJSON *pod, int64_t *ret_ns)
 {
 	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
@@ -56,8 +59,8 @@ bool pod_deletion_lead(const cJSON *pod, const cJSON *terminated, int64_t *ret_n
 }
 
 /*
- * So many seconds after the deletion began the kubelet kills. In a pod's last state the deletion's grace is 0, for the kubelet
- * has used it up: the pod's own counts then.
+ * Returns after how many seconds of deletion the kubelet kills. In a pod's last state the
+ * deletion's grace period is 0, because the kubelet has used it up; then the pod's own counts.
  */
 static int64_t kill_after(const cJSON *pod)
 {
@@ -72,7 +75,7 @@ bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t ex
 	bool tolerant = exit_code == EXIT_BY(SIGTERM) || (is_kill(exit_code) && kill_after(pod) <= 1);
 	int64_t lead_ns;
 
-	/* A command that is not there does not wait for a deletion. */
+	/* A command that could not be started did not end because of a deletion. */
 	if (exit_code == 126 || exit_code == 127)
 		return false;
 	if (!pod_deletion_lead(pod, terminated, &lead_ns))
@@ -86,7 +89,7 @@ bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_
 
 	if (!pod_deletion_lead(pod, terminated, &lead_ns))
 		return true;
-	/* The kubelet's SIGKILL comes when the grace is over. */
+	/* The kubelet sends SIGKILL at the end of the grace period. */
 	if (exit_code == EXIT_BY(SIGKILL))
 		return lead_ns < kill_after(pod) * NS_PER_SEC;
 	return lead_ns <= NS_PER_SEC;

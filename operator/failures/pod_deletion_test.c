@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pod's deletion explains of an end before, in and after its grace. */
+/* Tests of whether a pod's deletion explains an end before, in and after its grace period. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,12 +38,12 @@ static void a_deletion_explains_what_ended_after_it_began(void **state)
 		{ IN_GRACE, "2026-11-21T01:00:05Z", 126, false, false },
 		{ IN_GRACE, "2026-11-21T01:00:05Z", 137, true, true },
 		{ IN_GRACE, "2026-11-21T01:00:30Z", 137, true, false },
-		/* The same pod as it is seen last. */
+		/* The same pod in its last state. */
 		{ LAST_STATE, "2026-11-21T00:59:59Z", 137, false, true },
 		{ LAST_STATE, "2026-11-21T01:00:05Z", 1, true, false },
 		{ LAST_STATE, "2026-11-21T01:00:05Z", 137, true, true },
 		{ LAST_STATE, "2026-11-21T01:00:30Z", 137, true, false },
-		/* Without a time, and with nonsense. */
+		/* Without a time, or with an invalid one. */
 		{ IN_GRACE, "", 137, true, true },
 		{ IN_GRACE, "", 1, false, true },
 		{ "deletionTimestamp: soon", "2026-11-21T01:00:05Z", 137, false, true },

@@ -19,10 +19,10 @@
 
 #define PORT_NAME "afterglow-http"
 #define ID_MAX 127
-/* As inject.c mounts it. */
+/* The path where inject.c mounts it. */
 #define RELEASE "/afterglow/bin/afterglow-launch --release"
 
-/* --- Where ------------------------------------------------------------------------------------------- */
+/* --- The address ----------------------------------------------------------------------------- */
 
 static bool is_running(const cJSON *pod, const char *container)
 {
@@ -38,7 +38,10 @@ bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
 	const char *address = json_str(pod, "status.podIP");
 	unsigned char binary[16];
 
-	/* In the node's network the address is the node's, and the port anybody's there. */
+	/*
+	 * In the node's network the address is that of the node, and the port may belong to any
+	 * program there.
+	 */
 	if (port < 1 || port > 65535 || !address || json_bool(pod, "spec.hostNetwork", false) ||
 	    !is_running(pod, SIDECAR_CONTAINER))
 		return false;
@@ -62,7 +65,7 @@ uint64_t pod_report_occasion(const cJSON *pod)
 	return n;
 }
 
-/* --- What -------------------------------------------------------------------------------------------- */
+/* --- The content ----------------------------------------------------------------------------- */
 
 static bool is_word(const char *text, size_t max)
 {
@@ -108,7 +111,7 @@ static int take_entries(const cJSON *entries, const cJSON *pod, int64_t now_ns, 
 		int r;
 
 		take_hold(entry, pod, now_ns, report);
-		/* A container's own end comes with the pod's status, unless that has forgotten it. */
+		/* A container's own end is in the pod's status, unless that has forgotten it. */
 		if (cJSON_IsObject(entry) && !json_bool(entry, "containerLives", false)) {
 			pod_ends_add(&report->ends, pod, entry, now_ns);
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target: any bytes as a sidecar's answer. Each RayFailure from it must be about this
- * pod, and must print as JSON.
+ * Fuzz target: any bytes as a sidecar's answer. Each RayFailure from it must be about this pod, and
+ * must be printable as JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is taken of a sidecar's answer, and what a Ray container that poses as the sidecar cannot do. */
+/*
+ * Tests of what is taken from a sidecar's answer, and of what a Ray container that pretends to be
+ * the sidecar cannot do.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -63,7 +66,8 @@ static void a_sidecars_answer_becomes_failures_and_holds(void **state)
 	report = report_of(strbuf_str(&text));
 	assert_string_equal(report.tag, "18a-2");
 	assert_int_equal(report.refused, 0);
-	assert_int_equal(report.failures.n, 1); /* the other's container ended: that is the pod status' */
+	/* The end of the other container is in the pod's status. */
+	assert_int_equal(report.failures.n, 1);
 	_cleanup_json_ cJSON *failure = ray_failure_to_json(report.failures.list[0]);
 	spec = json_get(failure, "spec");
 	assert_string_equal(json_str(failure, "kind"), "RayFailure");
@@ -203,7 +207,7 @@ static void entries_that_are_no_such_failures_are_counted_and_dropped(void **sta
 		ENTRY("\"a\"", "ray-worker", "true", "null"),
 		ENTRY("\"a\"", "ray-worker", "true", "{}"),
 		ENTRY("\"a\"", "ray-worker", "true", SUMMARY("NoSuchClass", "")),
-		/* What only the pod's status can prove, or no container survives. */
+		/* Classes that only the pod's status can prove, or that end the container. */
 		ENTRY("\"a\"", "ray-worker", "true", SUMMARY("Evicted", "")),
 		ENTRY("\"a\"", "ray-worker", "true", SUMMARY("KernelOOMContainer", "")),
 		ENTRY("\"a\"", "ray-worker", "true", SUMMARY("Completed", "")),
@@ -220,7 +224,7 @@ static void entries_that_are_no_such_failures_are_counted_and_dropped(void **sta
 
 		strbuf_addf(&text, "{\"podUID\":\"u1\",\"failures\":[%s," GOOD "]}", entries[i]);
 		report = report_of(strbuf_str(&text));
-		/* Of two members of one name the first counts, so that one row is a good one. */
+		/* Of two members of one name the first counts, so one row is valid. */
 		if ((int)report.refused + (int)report.failures.n != 2 || (int)report.failures.n < 1 ||
 		    (report.refused != 1 && !strstr(entries[i], "01:29:06.324Z\",\"endedAt")))
 			fail_msg("%s: %u refused", entries[i], report.refused);
@@ -304,7 +308,7 @@ static void the_event_says_until_when_and_how_to_end_it(void **state)
 static void only_sidecars_that_run_and_serve_are_asked(void **state)
 {
 	static const struct {
-		const char *from, *to; /* in POD */
+		const char *from, *to; /* replacements in POD */
 		const char *url;
 	} rows[] = {
 		{ "", "", "http://10.1.2.3:9095/failures" },

@@ -15,7 +15,7 @@
 #include "operator/failures/termination.h"
 
 #define EXIT_SIGNAL_BASE 128
-/* Between the node's clock and the API server's. */
+/* The difference between the node's clock and the API server's. */
 #define CLOCKS_NS (5 * NS_PER_SEC)
 
 static bool is(const char *text, const char *word)
@@ -29,7 +29,7 @@ static bool is_kill(int64_t exit_code)
 }
 
 /*
- * Returns the signal that an exit code stands for, or 0. A program that ends with 160 or more
+ * Returns the signal that an exit code stands for, or 0. A program that exits with 160 or more
  * hardly means a real-time signal.
  */
 static int signal_of_code(int64_t exit_code)
@@ -39,7 +39,10 @@ static int signal_of_code(int64_t exit_code)
 	return failure_class_of_signal(signo) == FAILURE_UNKNOWN ? 0 : signo;
 }
 
-/* Asked to stop, some commands exit with a code of their own; nobody is asked to stop by SIGSEGV. */
+/*
+ * Returns whether a request to stop may have caused the code. Some commands then exit with a code
+ * of their own, but SIGSEGV is not a request to stop.
+ */
 static bool may_be_from_outside(int64_t exit_code)
 {
 	return is_kill(exit_code) || exit_code < EXIT_SIGNAL_BASE;
@@ -52,7 +55,10 @@ static void decide(struct podview *v, enum failure_class class, enum confidence 
 	v->from_outside = from_outside;
 }
 
-/* Messages of the kubelet and the scheduler become evidence; they never become the sentence. */
+/*
+ * Sets the evidence. Messages of the kubelet and the scheduler become evidence, but never the
+ * sentence.
+ */
 static void set_evidence(struct podview *v, const char *what, const char *reason, const char *message)
 {
 	char text[512], tame[400] = "";
@@ -105,7 +111,7 @@ static bool by_pod_reason(const cJSON *pod, struct podview *v)
 }
 
 struct disruption {
-	const char *reason, *message; /* message: a part of it; NULL: any */
+	const char *reason, *message; /* message: a part of it; NULL: any message */
 	enum failure_class class;
 	enum confidence confidence;
 	enum ended_by_kind by;
@@ -132,8 +138,10 @@ static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t
 }
 
 /*
- * https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions. The kubelet has one reason for
- * three fates; its messages tell them apart (kubelet/nodeshutdown, kubelet/preemption and kubelet/eviction of Kubernetes 1.34).
+ * The reasons of a disruption:
+ * https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions. The
+ * kubelet uses one reason for three cases, which its messages tell apart (kubelet/nodeshutdown,
+ * kubelet/preemption and kubelet/eviction of Kubernetes 1.34).
  */
 static bool by_kubelet_disruption(const cJSON *pod, struct podview *v)
 {
@@ -146,7 +154,10 @@ static bool by_kubelet_disruption(const cJSON *pod, struct podview *v)
 	return by_condition(pod, rows, ARRAY_SIZE(rows), v);
 }
 
-/* The pod is deleted for these, so what had ended before that did not end by them. */
+/*
+ * Handles a pod that is deleted because of a disruption. A container that had ended before did not
+ * end because of it.
+ */
 static bool by_disruption(const cJSON *pod, const cJSON *terminated, struct podview *v)
 {
 	static const struct disruption rows[] = {
@@ -175,7 +186,10 @@ static bool by_kubelet_reason(const cJSON *terminated, struct podview *v)
 	return false;
 }
 
-/* The runtime says OOMKilled of every container in which the kernel ever took a process, however it ended then. */
+/*
+ * Returns whether the runtime says OOMKilled. It says so of every container in which the kernel
+ * ever killed a process, however the container ended later.
+ */
 static bool is_oom(const cJSON *terminated)
 {
 	return is(json_str(terminated, "reason"), "OOMKilled");
@@ -196,7 +210,7 @@ static void by_loss(const cJSON *terminated, struct podview *v)
 	set_evidence(v, "kubelet", json_str(terminated, "reason"), json_str(terminated, "message"));
 }
 
-/* What a command does that is asked to stop; Ray's own `ray start --block` exits with 1. */
+/* Handles a command that was asked to stop. Ray's own `ray start --block` exits with 1. */
 static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
 	const char *deleted = json_str(pod, "metadata.deletionTimestamp");
@@ -213,9 +227,9 @@ static bool by_deletion(const cJSON *pod, const cJSON *terminated, int64_t exit_
 }
 
 /*
- * The pod's fate comes before the exit code, and before the kubelet's OOMKilled, which may be about
- * a kill that the container survived. Only if the pod was deleted do the times show that the OOM
- * kill came first.
+ * Decides by what happened to the pod. That counts more than the exit code, and more than the
+ * kubelet's OOMKilled, which may be about a kill that the container survived. Only if the pod was
+ * deleted do the times show that the OOM kill came first.
  */
 static bool by_fate(const cJSON *pod, const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
@@ -232,12 +246,18 @@ static bool by_fate(const cJSON *pod, const cJSON *terminated, int64_t exit_code
 static void settle_fate(const cJSON *terminated, int64_t exit_code, struct podview *v)
 {
 	v->oom_open = is_oom(terminated);
-	/* What exits with a code of its own may have done so by itself, and what got SIGKILL may have got it from the OOM killer. */
+	/*
+	 * A command with an exit code of its own may have ended by itself, and SIGKILL may have
+	 * come from the OOM killer.
+	 */
 	if (!is_kill(exit_code) || (v->oom_open && exit_code == EXIT_SIGNAL_BASE + SIGKILL))
 		v->confidence = CONFIDENCE_LIKELY;
 }
 
-/* Clocks differ: an exit code shortly before the deletion began may still be a consequence of it. */
+/*
+ * Lowers the confidence: clocks differ, so an exit code shortly before the deletion began may still
+ * be a consequence of it.
+ */
 static void doubt_near_deletion(const cJSON *pod, const cJSON *terminated, struct podview *v)
 {
 	int64_t lead_ns;
@@ -250,7 +270,10 @@ static void doubt_near_deletion(const cJSON *pod, const cJSON *terminated, struc
 
 static void by_exit_code(int64_t exit_code, struct podview *v)
 {
-	/* A code alone proves neither a signal nor a missing command: any program may exit with 127 or 139 of its own. */
+	/*
+	 * A code alone proves neither a signal nor a missing command, because any program may exit
+	 * with 127 or 139.
+	 */
 	if (exit_code == 126)
 		decide(v, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_LIKELY, false);
 	else if (exit_code == 127)
@@ -259,7 +282,7 @@ static void by_exit_code(int64_t exit_code, struct podview *v)
 		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, false);
 	else if (v->signal)
 		decide(v, failure_class_of_signal(v->signal), CONFIDENCE_LIKELY, false);
-	else if (exit_code > EXIT_SIGNAL_BASE && exit_code < 256) /* exit(-1) is 255 */
+	else if (exit_code > EXIT_SIGNAL_BASE && exit_code < 256) /* exit(-1) gives 255 */
 		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, false);
 	else
 		decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, false);
@@ -293,7 +316,10 @@ static const char *fate(const struct podview *v)
 	}
 }
 
-/* "The node was low on resource: memory." is what people ask for next. */
+/*
+ * Adds the reason of an eviction, such as "The node was low on resource: memory.", which people ask
+ * for next.
+ */
 static void add_eviction(const cJSON *pod, struct podview *v)
 {
 	const char *message = json_str(pod, "status.message");
@@ -354,7 +380,7 @@ bool podview_is_open(const cJSON *pod, const char *container, const char *contai
 	const cJSON *forgotten = made_up_forgotten(status), *terminated = forgotten ? forgotten : json_get(status, "state.terminated");
 	const char *phase = json_str(pod, "status.phase"), *id = json_str(terminated, "containerID");
 
-	/* An end without an ID belongs to the same instance: its number is the same. */
+	/* An end without an ID belongs to the same instance, because its number is the same. */
 	if (!terminated || (container_id && id && strcmp(container_id, id) != 0))
 		return false;
 	return !is(phase, "Failed") && !is(phase, "Succeeded") && may_be_from_outside(json_int(terminated, "exitCode", -1));
@@ -374,8 +400,8 @@ bool podview_lost(const cJSON *pod, const char *container, struct podview *ret_v
 bool podview_cannot_start(const char *reason)
 {
 	/*
-	 * ErrImagePull is not listed: it is one attempt, and the next may succeed. ImagePullBackOff
-	 * follows it.
+	 * ErrImagePull is not listed: it is a single attempt, and the next may succeed.
+	 * ImagePullBackOff follows it.
 	 */
 	static const char *const reasons[] = { "ImagePullBackOff",	   "ErrImageNeverPull",	   "InvalidImageName",
 					       "CreateContainerConfigError", "CreateContainerError" };

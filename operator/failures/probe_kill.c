@@ -13,12 +13,15 @@
 #include "operator/failures/ended_by.h"
 #include "operator/failures/termination.h"
 
-/* Not a probe, but the Event has the same form: a container with a failed postStart hook has not started. */
+/*
+ * This is not a probe, but the Event has the same form: a container with a failed postStart hook
+ * did not start.
+ */
 #define POST_START "postStart hook"
 
 /*
- * When `ray start` is asked to stop, it kills a raylet that hangs, and a raylet with a failing
- * probe hangs.
+ * Returns whether `ray start` may have sent the SIGKILL: when asked to stop, it kills a raylet that
+ * hangs, and a raylet that hangs fails its probe.
  */
 static bool may_be_ray_starts_kill(const struct ray_failure *f)
 {
@@ -30,7 +33,7 @@ static bool may_be_ray_starts_kill(const struct ray_failure *f)
 
 bool probe_kill_possible(const struct ray_failure *f)
 {
-	/* Asked to stop, some commands exit with a code of their own. */
+	/* When asked to stop, some commands exit with a code of their own. */
 	static const enum failure_class open_questions[] = { FAILURE_KILLED, FAILURE_TERMINATED,
 							     FAILURE_APPLICATION_ERROR, FAILURE_UNKNOWN };
 
@@ -51,10 +54,11 @@ static bool is_within(const cJSON *event, const char *member, int64_t from_ns, i
 }
 
 /*
- * The kubelet writes the event and reads the times of the container on one clock, to whole seconds: an event of this instance is
- * never before its start or after its end. In the second in which an instance starts, its predecessor may just have been killed:
- * a probe needs longer than that to fail, a hook does not. The kubelet adds later events to the first: both ends of the series
- * count.
+ * Returns whether the Event belongs to this instance. The kubelet writes the Event and reads the
+ * container's times by one clock, to whole seconds. So an Event of this instance is never before
+ * its start or after its end. In the second in which an instance starts, its predecessor may just
+ * have been killed: a probe needs longer than that to fail, a hook does not. The kubelet adds later
+ * Events to the first, so both ends of the series count.
  */
 static bool is_of_its_life(const cJSON *event, const struct ray_failure *f, bool may_be_at_once)
 {
@@ -69,7 +73,10 @@ static bool is_of_its_life(const cJSON *event, const struct ray_failure *f, bool
 	return is_within(event, "firstTimestamp", from, to) || is_within(event, "lastTimestamp", from, to);
 }
 
-/* "Container ray-worker failed liveness probe, will be restarted": what failed, as the end of "its ... failed". */
+/*
+ * Returns what failed, as the end of "its ... failed", from "Container ray-worker failed liveness
+ * probe, will be restarted".
+ */
 static const char *what_failed(const cJSON *event, const struct ray_failure *f)
 {
 	const char *message = json_str(event, "message"), *path = json_str(event, "involvedObject.fieldPath");
@@ -121,7 +128,7 @@ static void become(struct ray_failure *f, const char *what, const cJSON *event)
 	ray_failure_add_missing(f, "proof that the kubelet wrote the Event: others may write such Events as well", "the kubelet's log on the node");
 }
 
-/* Wholly or, without memory, not at all. */
+/* Changes the failure completely or, without memory, not at all. */
 static bool become_whole(struct ray_failure *failure, const char *what, const cJSON *event)
 {
 	size_t lost = oom_count();

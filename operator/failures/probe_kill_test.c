@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of telling a probe's kill from others, by the pod's events. */
+/* Tests of distinguishing a probe's kill from others by the pod's Events. */
 #include "operator/failures/probe_kill.h"
 
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static const struct {
 	  "ProbeKilled", "likely" },
 	{ "a failed hook", FAILURE("Terminated", "143"), EVENT("Killing", "u1", "ray-worker", "01:04:59", "01:04:59", "FailedPostStartHook"),
 	  "StartFailure", "likely" },
-	/* A restart takes less than a second when the container is killed without a grace. */
+	/* A restart takes less than a second if the container is killed without a grace period. */
 	{ "of the instance before, a second before the start", AFTER_RESTART("Killed", "137"),
 	  EVENT("Killing", "u1", "ray-worker", "00:59:59", "00:59:59", LIVENESS), "Killed", "likely" },
 	{ "of the instance before, in the second of the start", AFTER_RESTART("Killed", "137"),
@@ -89,7 +89,7 @@ static void the_events_decide(void **state)
 		    strcmp(confidence_name(failure->confidence), rows[i].confidence) != 0)
 			fail_msg("%s: %s, %s", rows[i].what, failure_class_name(failure->class),
 				 confidence_name(failure->confidence));
-		/* Anybody who may create Events could have written it. */
+		/* Anybody with the right to create Events could have written it. */
 		assert_int_equal(failure->missing.n, 1);
 		assert_non_null(strstr(failure->missing.list[0].subject,
 				       expected ? "proof that the kubelet wrote the Event" : "who sent the signal"));
@@ -100,7 +100,7 @@ static void the_events_decide(void **state)
 	}
 }
 
-/* The list comes from the pod, where anybody can write what he wants. */
+/* The list comes from the pod, where anybody can write anything. */
 static void gaps_without_a_name_are_left_alone(void **state)
 {
 	struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));

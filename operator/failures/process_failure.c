@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the RayFailure of a process that died while its container lives. Nobody but the sidecar saw
+ * Makes the RayFailure of a process that died while its container lives on. Only the sidecar saw
  * it.
  */
 #include <errno.h>
@@ -17,9 +17,9 @@
 #define CLOCKS_NS (60 * NS_PER_SEC)
 
 /*
- * The sidecar's mark on the failure (containerLives) says that the container lives, whatever the
- * class. But only Kubernetes knows the fate of a pod or a node, so a report from the pod may not
- * claim such a class.
+ * Returns whether a report from the pod may claim this class. The mark containerLives on the
+ * failure says that the container lives, whatever the class. But only Kubernetes knows what
+ * happened to a pod or a node.
  */
 static bool leaves_a_container_alive(const char *class)
 {
@@ -28,7 +28,7 @@ static bool leaves_a_container_alive(const char *class)
 	return number >= 0 && failure_class_is_of_process((enum failure_class)number);
 }
 
-/* Sets the number of the instance, if that instance still runs. */
+/* Sets the number of the instance, if that instance is still running. */
 static void set_instance(const struct death *d, int64_t ended_ns, struct ray_failure *f)
 {
 	const cJSON *status = json_find(json_get(d->pod, "status.containerStatuses"), "name", d->container);
@@ -46,7 +46,7 @@ static int set_identity(const struct death *d, struct ray_failure *f, struct err
 	const char *ended = json_str(d->report, "endedAt");
 	int64_t ns;
 
-/* Clocks of nodes differ by less, and a report from the far future would outlive its retention. */
+/* The clocks of nodes differ by less. A report from the far future would be kept too long. */
 	if (!ended || time_parse(ended, &ns, NULL) < 0 || ns > d->now_ns + CLOCKS_NS)
 		return err_set(err, EPROTO, "a failure without the time of its end");
 	death_set_whose(d, f);

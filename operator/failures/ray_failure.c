@@ -11,7 +11,7 @@
 #include "lib/oom.h"
 #include "operator/failures/signature.h"
 
-/* --- Life ------------------------------------------------------------------------------------- */
+/* --- Init, release ---------------------------------------------------------------------------- */
 
 void ray_failure_init(struct ray_failure *f)
 {
@@ -37,7 +37,7 @@ static void release_notes(struct ray_failure_notes *notes)
 
 #define TEXTS 21
 
-/* The places of all texts that are the failure's own. */
+/* Lists the places of all texts that the failure owns. */
 static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
 {
 	char **const texts[TEXTS] = {
@@ -99,7 +99,7 @@ void ray_failure_free(struct ray_failure *f)
 
 /* --- Copies ----------------------------------------------------------------------------------- */
 
-/* NULL without memory, which is noted, or of NULL. */
+/* Returns NULL if there is no memory, which is noted, or if `from` is NULL. */
 static void *copy_of(const void *from, size_t size)
 {
 	void *copy = from && size ? malloc(size) : NULL;
@@ -239,7 +239,7 @@ void ray_failure_set_owner(struct ray_failure *f, const struct owner *owner)
 	f->owner = copy;
 }
 
-/* --- Its signature ---------------------------------------------------------------------------- */
+/* --- The signature ---------------------------------------------------------------------------- */
 
 void ray_failure_sign(struct ray_failure *f)
 {
@@ -263,7 +263,7 @@ void ray_failure_sign(struct ray_failure *f)
 	ray_failure_set(&f->signature, made);
 }
 
-/* --- Several ---------------------------------------------------------------------------------- */
+/* --- Lists of failures ------------------------------------------------------------------------ */
 
 void ray_failures_add(struct ray_failures *failures, struct ray_failure *failure)
 {

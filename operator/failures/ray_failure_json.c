@@ -24,7 +24,7 @@ static int64_t number(const cJSON *object, const char *name)
 	return json_int(object, name, RAY_FAILURE_NONE);
 }
 
-/* Once: a failure has one report. */
+/* Called once, because a failure has one report. */
 static void take_processes(struct ray_failure *f, const cJSON *processes)
 {
 	size_t n = MIN((size_t)cJSON_GetArraySize(processes), (size_t)RAY_FAILURE_PROCESSES_MAX);

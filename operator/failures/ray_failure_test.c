@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole RayFailures, byte for byte: testdata/ray_failures.jsonl has a pod in each line, of the tests beside this one, and the
- * RayFailures that follow from it. Members of objects are compared in the order of their names. RECORD=1 writes what follows now.
+ * Tests of whole RayFailures, byte for byte. Each line of testdata/ray_failures.jsonl has a pod of
+ * the tests beside this one and the RayFailures that follow from it. Members of objects are
+ * compared in the order of their names. RECORD=1 writes the present results.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +63,10 @@ static cJSON *of_answer(const cJSON *line, const cJSON *pod, int64_t now_ns)
 	return failures;
 }
 
-/* As they are born, and the story and the signature that each has when it is written. */
+/*
+ * Returns the failures as they are made, with the story and the signature that each has when it is
+ * written.
+ */
 static cJSON *failures_of(const cJSON *line)
 {
 	const cJSON *pod = json_get(line, "pod");
@@ -128,7 +132,7 @@ static void what_is_not_known_is_left_out(void **state)
 	ray_failure_set(&f.name, "w-ray-worker-0");
 	ray_failure_set(&f.ended_at, "2026-11-21T01:05:00Z");
 	ray_failure_set(&f.verdict, "It ended");
-	/* Empty is not known, but for a label. */
+	/* An empty text means unknown, except for a label. */
 	ray_failure_set(&f.group, "");
 	_cleanup_json_ cJSON *failure = ray_failure_to_json(&f);
 	_cleanup_free_ char *spec = cJSON_PrintUnformatted(json_get(failure, "spec"));
@@ -163,7 +167,7 @@ static void a_report_fills_no_more_than_there_is_room_for(void **state)
 	assert_null(json_get(cJSON_GetArrayItem(json_get(failure, "spec.evidence"), 0), "source"));
 	assert_null(json_get(failure, "spec.memory"));
 	ray_failure_release(&f);
-	/* Twice is once. */
+	/* Releasing twice does no harm. */
 	ray_failure_release(&f);
 }
 

@@ -36,7 +36,7 @@ int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
 	return err_set(err, EINVAL, "%.40s: must be a whole number with s, m, h or d (\"720h\", \"30d\"), or 0 for ever", text);
 }
 
-/* --- What there is ------------------------------------------------------------------------------------ */
+/* --- The failures that exist ----------------------------------------------------------------- */
 
 struct kept_namespace {
 	size_t n; /* those that are leaving among them */
@@ -70,7 +70,7 @@ static int64_t end_of(const cJSON *failure)
 
 	if ((ended && time_parse(ended, &ns, NULL) == 0) || (created && time_parse(created, &ns, NULL) == 0))
 		return ns;
-	return INT64_MAX; /* of unknown age it never is too old */
+	return INT64_MAX; /* a failure of unknown age is never too old */
 }
 
 static bool key_of(const cJSON *failure, char key[static KEY_MAX])
@@ -116,7 +116,7 @@ int kept_set_add(struct kept_set *set, const cJSON *failure)
 
 	if (!key_of(failure, key))
 		return 0;
-	/* It may have been made anew. */
+	/* An object of the same name may have been made anew. */
 	kept_set_remove(set, failure);
 	struct kept *k = kept_new(failure);
 	struct kept_namespace *ns = k ? namespace_of(set, k->namespace) : NULL;
@@ -175,7 +175,7 @@ static struct kept *oldest_of(const struct kept_set *set, const char *namespace,
 		if (k->leaving || strcmp(k->namespace, namespace) != 0)
 			continue;
 		n++;
-		/* By name where the times are the same, so that all replicas would choose alike. */
+		/* At equal times the name decides, so that all replicas choose alike. */
 		if (!oldest || k->ended_ns < oldest->ended_ns ||
 		    (k->ended_ns == oldest->ended_ns && strcmp(k->name, oldest->name) < 0))
 			oldest = k;

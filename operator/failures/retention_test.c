@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which RayFailures go, in which order, and which are not written at all. */
+/* Tests of which RayFailures are removed, in which order, and which are not written at all. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,8 @@ static cJSON *failure(const char *namespace, const char *name, int hours_ago)
 
 	json_set_str(metadata, "namespace", namespace);
 	json_set_str(metadata, "name", name);
-	json_set_str(metadata, "creationTimestamp", time_format(NOW, text)); /* written late: not what counts */
+	/* It was written late, which does not count. */
+	json_set_str(metadata, "creationTimestamp", time_format(NOW, text));
 	json_set_str(json_object_at(metadata, "annotations"), FAILURE_ENDED_ANNOTATION,
 		     time_format(NOW - hours_ago * HOUR, text));
 	return object;
@@ -44,7 +45,10 @@ static struct retention same_for_all(void *arg, const char *namespace)
 	return *(const struct retention *)arg;
 }
 
-/* "a b" with the reason: what goes, in that order, when each deletion is only asked for. */
+/*
+ * Returns "a b" with the reason: what is removed, in that order, if no deletion has been answered
+ * yet.
+ */
 static const char *all_that_go(const struct retention *r, const struct kept_set *set, char *text, size_t size)
 {
 	const char *reason;
@@ -223,7 +227,7 @@ static void of_unknown_age_it_stays(void **state)
 	json_set_str(json_get(object, "metadata"), "name", "x");
 	assert_int_equal(kept_set_add(&set, object), 0);
 	assert_string_equal(all_that_go(&r, &set, text, sizeof(text)), "");
-	/* An object without our annotation has the time of its creation. */
+	/* An object without our annotation counts from its creation. */
 	json_set_str(json_get(object, "metadata"), "creationTimestamp", "2020-01-01T00:00:00Z");
 	assert_int_equal(kept_set_add(&set, object), 0);
 	assert_string_equal(all_that_go(&r, &set, text, sizeof(text)), "x:age");

@@ -35,7 +35,7 @@ int64_t shown_earlier(const cJSON *status)
 {
 	int64_t restarts = json_int(status, "restartCount", 0);
 
-	/* The count goes up when the next instance is there. */
+	/* The count goes up when the next instance starts. */
 	if (json_get(status, "lastState.terminated") && !json_get(status, "state.waiting"))
 		restarts--;
 	return MAX(restarts, 0);

@@ -12,7 +12,7 @@
 #define VERSION "v1:"
 #define PART_MAX 64
 
-/* Of docs/signatures.md: they need no quoting anywhere. */
+/* The characters of docs/signatures.md. They need no quoting anywhere. */
 static bool is_plain(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr(".:_/+-=,@#~?", c));
@@ -59,7 +59,10 @@ static const char *text_or(const char *text, const char *otherwise)
 	return text && *text ? text : otherwise;
 }
 
-/* How it ended, as far as that is a trait of the cause: the sender, a process's own signal, the container's, its exit code. */
+/*
+ * Adds how it ended, as far as that is typical for the cause: the sender, the process's own signal,
+ * the container's signal, or the exit code.
+ */
 static void add_detail(const struct signature_parts *parts, char buf[static PART_MAX])
 {
 	const char *const texts[] = { parts->ended_by, parts->process_signal, parts->signal };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A signature is passed on when it holds to the form, and made otherwise. */
+/* Tests that a valid signature is passed on, and that another one is made otherwise. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void a_signature_without_a_sidecar_is_made_of_the_known_facts(void **stat
 		  "v1:GCSFailed:gcs_server:SIGSEGV" },
 		{ NULL, "{class: PodDeleted, container: c, exitCode: 143, endedBy: {kind: Autoscaler}}", "v1:PodDeleted:c:Autoscaler" },
 		{ NULL, "{class: StartFailure, container: c, kubernetesReason: ImagePullBackOff}", "v1:StartFailure:c:ImagePullBackOff" },
-		/* A sidecar's word of a class that the pod's fate outranked. */
+		/* The sidecar's signature is for a class that the pod's status overrules. */
 		{ "v1:Killed:ray::f:here", "{class: Evicted, container: c, exitCode: 137}", "v1:Evicted:c:exit=137" },
 		{ NULL, "{class: WorkerCrash, container: c, process: {name: 'ray::a:b \xc3\xa4'}}", "v1:WorkerCrash:ray__a_b___:" },
 		{ NULL, "{}", "v1:Unknown:?:?" },
@@ -86,7 +86,7 @@ static void a_signature_without_a_sidecar_is_made_of_the_known_facts(void **stat
 
 		signature_set(rows[i].reported, spec);
 		assert_string_equal(json_str(spec, "signature"), rows[i].is);
-		/* What was made stays when it is looked at again. */
+		/* A signature that was made stays when it is looked at again. */
 		signature_set(json_str(spec, "signature"), spec);
 		assert_string_equal(json_str(spec, "signature"), rows[i].is);
 	}

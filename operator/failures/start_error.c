@@ -10,7 +10,7 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 
-/* The image has no shell at all, and the webhook has put one before the command. */
+/* Adds a hint that the image has no shell, and that the webhook has put one before the command. */
 static void add_shell_hint(const cJSON *pod, const char *message, char *sentence, size_t size)
 {
 	size_t len = strlen(sentence);
@@ -22,7 +22,7 @@ static void add_shell_hint(const cJSON *pod, const char *message, char *sentence
 		 " (Afterglow starts the command by that shell; annotation afterglow.dev/inject: \"false\" leaves it as it is)");
 }
 
-/* In the runtime's chain of causes the last is the cause itself. */
+/* The last one in the runtime's chain of causes is the cause itself. */
 void start_error_add(const cJSON *pod, const char *message, char *sentence, size_t size)
 {
 	static const char runtime[] = "unable to start container process: ";

@@ -11,10 +11,16 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
 
-/* With JSON's quotes, escapes and names the annotation stays below Kubernetes' limit, whatever the texts are. */
+/*
+ * With this limit the annotation stays below Kubernetes' limit, even with JSON's quotes, escapes
+ * and names.
+ */
 #define TEXT_MAX 254
 #define ENDED_BY_MAX 600
-/* Longer than we write it, with each character escaped: a tenant's, of which each replica would keep a copy. */
+/*
+ * Longer than ours can be with every character escaped. A longer one was written by a tenant, and
+ * each replica would keep a copy.
+ */
 #define STORY_MAX 8192
 /* KubeRay's annotation on the pods of a cluster whose GCS keeps its tables in Redis. */
 #define FT_ANNOTATION "ray.io/ft-enabled"
@@ -33,7 +39,7 @@ static void set_annotation(cJSON *failure, const cJSON *story)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(story);
 
-	/* When memory is short, no story is written rather than half of one. */
+	/* When memory is short, no story is written rather than an incomplete one. */
 	if (text)
 		json_set_str(json_object_at(json_get(failure, "metadata"), "annotations"), STORY_ANNOTATION, text);
 }
@@ -44,7 +50,8 @@ struct story_facts story_facts_of(const cJSON *pod, const char *container, bool 
 	const char *ft = cJSON_GetStringValue(annotation(pod, FT_ANNOTATION));
 
 	return (struct story_facts){
-		.is_rays = rays && strcmp(rays, container) == 0, /* KubeRay and Afterglow put Ray into the first container */
+		/* KubeRay and Afterglow make Ray's container the first one */
+		.is_rays = rays && strcmp(rays, container) == 0,
 		.outlives_gcs = ft && strcmp(ft, "true") == 0,
 		.is_reported = is_reported,
 	};
@@ -149,7 +156,7 @@ static void find_texts(const cJSON *failure, const cJSON *json, const char *text
 		texts[i] = json_str(json, names[i]);
 }
 
-/* Puts all texts into one piece of memory, one after the other. */
+/* Puts all texts into one block of memory, one after the other. */
 static char *copy_texts(const char *const texts[static TEXT_COUNT], const char *ret_copies[static TEXT_COUNT])
 {
 	size_t size = 0, at = 0;

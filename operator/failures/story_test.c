@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What joins failures is written into their metadata, and read from it alone. */
+/*
+ * Tests that the facts that join failures are written into their metadata, and read only from
+ * there.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +34,7 @@ static struct story *story_of(const char *pod_yaml, const char *failure_yaml)
 
 	story_begin(&facts, failure);
 	story_write(failure);
-	/* Twice is once. */
+	/* Writing it twice changes nothing. */
 	story_write(failure);
 	cJSON_DeleteItemFromObjectCaseSensitive(failure, "spec");
 	return story_read(failure);
@@ -79,7 +82,7 @@ static void what_is_not_known_is_empty(void **state)
 	story_free(NULL);
 }
 
-/* A process's name is a tenant's. */
+/* A tenant chooses the name of a process. */
 static void texts_of_others_are_bounded(void **state)
 {
 	char yaml[8192], name[2000];

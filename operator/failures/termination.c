@@ -14,8 +14,11 @@
 #include "operator/failures/signature.h"
 
 #define MARK "#afterglow/1 "
-#define NUMBER_MAX                                                                                           \
-	999999999999999.0 /* cJSON prints 15 digits; with an exponent the CRD would see no integer */
+/*
+ * cJSON prints 15 digits; a larger number would get an exponent, which the CRD does not take for an
+ * integer.
+ */
+#define NUMBER_MAX 999999999999999.0
 
 static const char *const memory_fields[] = {
 	"limitBytes", "usageBytes", "peakBytes", "anonBytes", "fileBytes", "shmemBytes", "sampleAgeMs",
@@ -41,7 +44,7 @@ void text_tame(const char *text, char *buf, size_t size)
 			buf[len++] = (char)*p++;
 		}
 	}
-	/* Half a character at the end goes too. */
+	/* An incomplete character at the end is removed, too. */
 	if ((*p & 0xc0) == 0x80) {
 		while (len && ((unsigned char)buf[len - 1] & 0xc0) == 0x80)
 			len--;
@@ -100,7 +103,10 @@ static void take_signal(const cJSON *from, cJSON *to)
 			json_set_str(to, "signal", text);
 }
 
-/* Cut or changed it would be another's. */
+/*
+ * Takes a signature only if it is valid, because a cut or changed one would be that of another
+ * failure.
+ */
 static void take_signature(const cJSON *from, cJSON *to)
 {
 	const char *text = json_str(from, "signature");
@@ -138,8 +144,8 @@ static void take_memory(const cJSON *from, cJSON *to)
 }
 
 /*
- * Takes at most max members of the array from, each filled by take; a member without its
- * identifying field is dropped.
+ * Takes at most max members of the array `from`. The function `take` fills each. A member without
+ * its identifying field is dropped.
  */
 static void take_array(const cJSON *from, cJSON *to, const char *name, const char *telling, int max,
 		       void (*take)(const cJSON *from, cJSON *to))
@@ -184,7 +190,9 @@ static void take_missing(const cJSON *from, cJSON *to)
 	take_text(from, to, "needs", 256);
 }
 
-/* The last line that begins with the mark; others may have written below it. */
+/*
+ * Finds the last line that begins with the mark, because other programs may have written below it.
+ */
 static const char *find_line(const char *text, size_t len, size_t *ret_len)
 {
 	const char *found = NULL, *line = text, *end = text + len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target: any bytes as a termination message. The result must print, and parse again to
- * the same.
+ * Fuzz target: any bytes as a termination message. The result must be printable as JSON that can be
+ * parsed again to the same.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The termination message: a good one is taken over, hostile ones lose what is wrong with them. */
+/*
+ * Tests of the termination message: a valid one is accepted, and hostile ones lose their invalid
+ * parts.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,7 +106,8 @@ static void lists_and_texts_are_cut(void **state)
 		strbuf_addf(&sb, "%s{\"text\":\"t\"}", i ? "," : "");
 	strbuf_adds(&sb, "]}");
 	assert_int_equal(parse(strbuf_str(&sb), &json), 0);
-	assert_int_equal(strlen(json_str(json, "sentence")), 511); /* 512 would halve the last character */
+	/* 512 would cut the last character */
+	assert_int_equal(strlen(json_str(json, "sentence")), 511);
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "processes")), 5);
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "evidence")), 16);
 }

@@ -12,15 +12,15 @@
 #include "operator/failures/shown_ends.h"
 #include "operator/injection/inject.h"
 
-/* A sidecar that was restarted waits 15 s for launchers, then it reports that containers ended. */
+/* A sidecar that was restarted waits 15 s for launchers before it reports that containers ended. */
 #define SETTLED_NS (60 * NS_PER_SEC)
-/* In such a pod no RayFailure was removed for its age. */
+/* In a pod younger than this no RayFailure was removed for its age. */
 #define YOUNG_POD_NS (3600 * NS_PER_SEC)
 
-/* The ends of a container that are recorded nowhere. */
+/* The ends of a container of which there is no record. */
 struct unseen {
 	int64_t n; /* 0: there are none */
-	/* The time of the last end before them that is recorded; "": there is none. */
+	/* The time of the last recorded end before them; "": there is none. */
 	char after[TIME_TEXT_MAX];
 };
 
@@ -30,7 +30,7 @@ static bool failed(const cJSON *status)
 	       json_int(status, "state.terminated.exitCode", 0) != 0;
 }
 
-/* The sidecar's own container is not of interest. */
+/* Returns whether to look at the container. The sidecar's own is not of interest. */
 static bool is_judged(const cJSON *status)
 {
 	const char *name = json_str(status, "name");

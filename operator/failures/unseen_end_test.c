@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ends of containers are recorded nowhere. Times are minutes and seconds of one hour. */
+/* Tests of which ends of containers have no record. Times are minutes and seconds of one hour. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,10 @@ static cJSON *pod_with(const char *created, const char *sidecar_began, const cha
 	return json_of(strbuf_str(&sb));
 }
 
-/* "-": too early to say. Else how many ends each RayFailure stands for, and the last one's number. */
+/*
+ * Finds them. "-": it is too early. Otherwise: how many ends each RayFailure stands for, and the
+ * last one's number.
+ */
 static void find(const cJSON *pod, const struct known_end *known, size_t n_known, const char *now,
 		 struct strbuf *ret_found)
 {

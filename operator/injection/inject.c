@@ -18,7 +18,8 @@
 #define BIN_DIR "/afterglow/bin"
 #define RUN_DIR "/afterglow/run"
 #define SPOOL_DIR "/afterglow/spool"
-#define SYSLOG "/afterglow/syslog" /* a file or a directory, as it is on the node */
+/* Mounted here, whether it is a file or a directory on the node. */
+#define SYSLOG "/afterglow/syslog"
 #define MEMORY_DIR "/afterglow/memory"
 #define STORE_DIR "/afterglow/store"
 #define NODE_DIR "/afterglow/node"
@@ -27,10 +28,13 @@
 #define SIDECAR_UID 65532
 #define HTTP_PORT 9095
 #define KUBERNETES_GRACE_S 30
-#define GRACE_RESERVE_S 5 /* for the kubelet, and for the sidecar's own end */
-#define SIDECAR_GRACE_MAX_S ((int64_t)3600) /* its --grace takes no more */
+#define GRACE_RESERVE_S 5 /* reserved for the kubelet and for the end of the sidecar itself */
+#define SIDECAR_GRACE_MAX_S ((int64_t)3600) /* the largest value of its --grace */
 #define MEMORY_LIMIT "256Mi"
-/* Where requests must equal limits: less slows the sidecar down when it is needed, more is taken from Ray's CPUs. */
+/*
+ * For pods where requests must equal limits. With less, the sidecar would be too slow when it is
+ * needed; more would reduce Ray's CPUs.
+ */
 #define GUARANTEED_CPU "100m"
 
 static void add_string(cJSON *array, const char *text)
@@ -39,8 +43,8 @@ static void add_string(cJSON *array, const char *text)
 }
 
 /*
- * Kubernetes replaces $(NAME) in command and args by values, and $$ by $.
- * So in text that must arrive unchanged each $ is doubled.
+ * Doubles each $ in a text that must arrive unchanged: Kubernetes replaces $(NAME) in command and
+ * args by values, and $$ by $.
  */
 static void add_literal(cJSON *array, const char *text)
 {
@@ -73,7 +77,10 @@ static void add_empty_dir(cJSON *pod_spec, const char *name, const char *medium,
 	pod_volume_default(pod_spec, volume);
 }
 
-/* The kubelet leaves out keys that are not there, since all of it is optional; and puts them there when they come. */
+/*
+ * All keys are optional, so the kubelet omits those that do not exist yet and adds them when they
+ * come.
+ */
 static void add_launchers(cJSON *pod_spec, const struct launchers *launchers)
 {
 	cJSON *volume = named_new("afterglow-bin"), *config_map = json_object_at(volume, "configMap");
@@ -104,7 +111,10 @@ static void add_volumes(cJSON *pod_spec, const struct injection *in)
 	 * the sidecar mounts it, so no other container can pose as the node.
 	 */
 	add_empty_dir(pod_spec, NODE_VOLUME, NULL, "1Mi");
-	/* A pod that fills an emptyDir is evicted: the sidecar stays below by a quarter. */
+	/*
+	 * A pod that fills an emptyDir is evicted, so the sidecar may use only three quarters of
+	 * it.
+	 */
 	add_empty_dir(pod_spec, "afterglow-spool", NULL,
 		      in->policy->store.spool_max ? quantity_format_bytes(in->policy->store.spool_max / 3 * 4, size) : "1Gi");
 	/*
@@ -181,8 +191,9 @@ static void add_store_args(cJSON *args, const struct injection *in)
 }
 
 /*
- * A pod that is not always restarted ends when its last container ends. With OnFailure, KubeRay,
- * for example, waits for that: a sidecar that stayed would keep it waiting.
+ * Returns after which end of the other containers the sidecar exits; NULL: after none. A pod that
+ * is not always restarted ends with its last container. With OnFailure, KubeRay, for example, waits
+ * for that, and the sidecar would keep it waiting.
  */
 static const char *leave_after(const cJSON *pod_spec)
 {
@@ -194,8 +205,8 @@ static const char *leave_after(const cJSON *pod_spec)
 }
 
 /*
- * The sidecar goes 25 s after SIGTERM, which fits into Kubernetes' 30. A pod that has longer may need it for its bundles. 0: as
- * it is.
+ * Returns --grace for the sidecar. By default it exits 25 s after SIGTERM, which fits into
+ * Kubernetes' 30 s. A pod with a longer grace period may need it for its bundles. 0: the default.
  */
 static int64_t grace(const cJSON *pod_spec)
 {
@@ -204,7 +215,10 @@ static int64_t grace(const cJSON *pod_spec)
 	return seconds > KUBERNETES_GRACE_S ? MIN(seconds - GRACE_RESERVE_S, SIDECAR_GRACE_MAX_S) : 0;
 }
 
-/* Beyond it the kubelet evicts the pod: the sidecar warns of objects that Ray spills. 0: there is none. */
+/*
+ * Returns the limit of the disk, beyond which the kubelet evicts the pod; the sidecar warns when
+ * Ray spills objects. 0: there is none.
+ */
 static int64_t disk_limit(const cJSON *pod_spec)
 {
 	const char *limit = json_str(json_get(ray_container(pod_spec), "resources.limits"), "ephemeral-storage");
@@ -272,9 +286,9 @@ static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
 }
 
 /*
- * Capabilities of a user other than root have no effect (Kubernetes has
- * no ambient ones): for the kernel log the sidecar starts as root and becomes its
- * user by itself (--run-as), and keeps only CAP_SYSLOG.
+ * Lets the sidecar read the kernel log. Capabilities of a user other than root have no effect
+ * (Kubernetes has no ambient ones). So the sidecar starts as root, changes to its user itself
+ * (--run-as), and keeps only CAP_SYSLOG.
  */
 static void add_kernel_log_security(cJSON *security)
 {
@@ -292,7 +306,7 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 
 	json_set(security, "runAsNonRoot", cJSON_CreateTrue());
 	json_set_int(security, "runAsUser", SIDECAR_UID);
-	/* Files below /var/log are root's and a group's, to which fsGroup does not apply. */
+	/* Files below /var/log belong to root and a group; fsGroup does not apply to them. */
 	json_set_int(security, "runAsGroup", policy->syslog && policy->syslog_group ? policy->syslog_group : SIDECAR_UID);
 	json_set(security, "allowPrivilegeEscalation", cJSON_CreateFalse());
 	json_set(security, "readOnlyRootFilesystem", cJSON_CreateTrue());
@@ -303,8 +317,8 @@ static void add_security(cJSON *sidecar, const struct policy *policy)
 }
 
 /*
- * Serves /metrics, /healthz, /failures, except in the node's network: there a container's port is
- * one of the node's, and the scheduler would never put two such Ray pods on one node.
+ * Serves /metrics, /healthz and /failures, except in the node's network: there a container's port
+ * is one of the node's, and the scheduler would never place two such Ray pods on one node.
  */
 static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 {
@@ -324,7 +338,10 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	json_append(json_array_at(sidecar, "ports"), port);
 }
 
-/* The sidecar itself needs 2 MiB; its children, which unwind, pack and ship, work one after the other and end. */
+/*
+ * Returns the sidecar's resources. It needs 2 MiB itself. Its children, which unwind, pack and
+ * ship, run one after the other.
+ */
 static cJSON *wanted_resources(const struct policy *policy)
 {
 	cJSON *resources;
@@ -339,8 +356,8 @@ static cJSON *wanted_resources(const struct policy *policy)
 }
 
 /*
- * In a pod with resources of its own, the sidecar has no requests: the requests of all containers
- * may not be more than the pod's. A Guaranteed pod stays Guaranteed.
+ * Adds resources. In a pod with resources of its own the sidecar has no requests, because the
+ * requests of all containers together may not exceed the pod's. A Guaranteed pod stays Guaranteed.
  */
 static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct policy *policy)
 {
@@ -354,7 +371,7 @@ static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct po
 	json_set(sidecar, "resources", resources);
 }
 
-/* They are the whole pod's: Kubernetes tries each of them for each image. */
+/* Adds the secrets to the whole pod: Kubernetes tries each of them for each image. */
 static void add_pull_secrets(cJSON *pod_spec, const cJSON *names)
 {
 	const cJSON *name;
@@ -420,7 +437,10 @@ static bool any_begins_with(const cJSON *list, const char *member, const char *p
 	return false;
 }
 
-/* A volume that is not there yet, but will be ours: what mounts the node's could pass for the node. */
+/*
+ * Returns whether a container already mounts a volume by a name that ours will have. A container
+ * that mounts the node agent's volume could pretend to be the node agent.
+ */
 static bool mounts_ours(const cJSON *containers)
 {
 	const cJSON *container;
@@ -472,7 +492,10 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 		return false;
 	add_volumes(pod_spec, in);
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);
-	/* Nobody in it can put a socket of his own there, and so the launcher knows whom it obeys; to connect takes no more. */
+	/*
+	 * The mount is read-only. So nobody in the container can put a socket of his own there, and
+	 * the launcher can trust the one that it finds. Connecting needs no more.
+	 */
 	container_mount_default(ray, "afterglow-run", RUN_DIR, true);
 	add_sidecar(pod_spec, in);
 	return true;

@@ -7,7 +7,7 @@
 
 #define PREFIX_MAX 1024
 
-/* The template's word wins. */
+/* Returns the annotation. The template's has precedence over the cluster's. */
 static const char *annotation(const cJSON *cluster, const cJSON *template, const char *name)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(template, name));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar in a pod: put in once, nothing moved; and the shell line really runs the command. */
+/*
+ * Tests of the sidecar in a pod: it is added once, and nothing else moves; and the shell command
+ * really runs Ray's command.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +80,7 @@ static void the_sidecar_stays_as_long_as_the_pod_has_for_its_end(void **state)
 static void it_knows_what_the_ray_container_may_write_to_the_disk(void **state)
 {
 	static const struct {
-		const char *limit, *wanted; /* NULL: none */
+		const char *limit, *wanted; /* NULL: there is none */
 	} rows[] = { { NULL, NULL }, { "10Gi", "\"--disk-limit\",\"10737418240\"" }, { "1G", "\"--disk-limit\",\"1000000000\"" },
 		     { "0", NULL }, { "much", NULL } };
 
@@ -183,7 +186,10 @@ static void the_sidecars_resources_and_pull_secrets_are_the_policys(void **state
 	assert_json(json_get(spec, "imagePullSecrets"), secrets);
 }
 
-/* The restricted Pod Security level, unless the policy asks for the kernel log; --run-as then gives root up again. */
+/*
+ * The Pod Security level restricted is kept, unless the policy asks for the kernel log. --run-as
+ * then gives root up.
+ */
 static void only_the_kernel_log_needs_a_capability(void **state)
 {
 	(void)state;
@@ -208,7 +214,7 @@ static void only_the_kernel_log_needs_a_capability(void **state)
 	}
 }
 
-/* The sidecar alone sees it, and cannot write to it. */
+/* Only the sidecar mounts it, and it cannot write to it. */
 static void a_nodes_syslog_is_mounted_into_the_sidecar_alone(void **state)
 {
 	struct policy p = policy;
@@ -251,7 +257,7 @@ static void metrics_take_no_port_of_the_node(void **state)
 	}
 }
 
-/* Credentials are for the sidecar alone. */
+/* Only the sidecar gets credentials. */
 static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 {
 	struct policy p = policy;
@@ -285,7 +291,7 @@ static void the_secrets_of_a_store_are_only_in_the_sidecar(void **state)
 	}
 }
 
-/* Nor is the token that stands for them. */
+/* The same holds for the token that takes their place. */
 static void web_identity_is_a_token_for_the_sidecar_alone(void **state)
 {
 	static const struct {
@@ -341,7 +347,7 @@ static void a_claim_is_kept_within_bounds_if_that_is_asked_for(void **state)
 	assert_non_null(strstr(args, "\"--store\",\"/afterglow/store\",\"--keep-days\",\"30\",\"--keep-max\",\"1073741824\""));
 }
 
-/* $ in place of $$, in the text itself. */
+/* Replaces $$ by $, in the text itself, as Kubernetes does. */
 static char *as_kubernetes_hands_it_over(char *text)
 {
 	char *to = text;
@@ -351,7 +357,7 @@ static char *as_kubernetes_hands_it_over(char *text)
 	return text;
 }
 
-/* Runs the Ray container's command and args as the kubelet would; the exit code. */
+/* Runs the Ray container's command and args as the kubelet would. Returns the exit code. */
 static int run(const cJSON *container)
 {
 	const char *parts[] = { "command", "args" };
@@ -382,7 +388,7 @@ static void without_a_launcher_the_command_runs_all_the_same(void **state)
 	assert_int_equal(run(at(spec, 0)), 7);
 }
 
-/* A command of the user's own may be all that its image has of a shell. */
+/* The image may have only the shell that the user's own command uses. */
 static void bash_is_asked_for_only_where_the_command_does_so_too(void **state)
 {
 	static const struct {
@@ -406,7 +412,7 @@ static void bash_is_asked_for_only_where_the_command_does_so_too(void **state)
 	}
 }
 
-/* A port that nobody listens on, until somebody does. */
+/* Returns a port on which nobody listens yet. */
 static int unused_port(char port[static 8])
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -456,7 +462,8 @@ static void a_worker_without_a_sidecar_waits_for_the_head_as_well(void **state)
 
 	(void)state;
 	assert_true(inject_wait(spec, port));
-	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2); /* none was added */
+	/* No container was added. */
+	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2);
 	expect_wait(at(spec, 0), fd);
 }
 
@@ -551,7 +558,7 @@ static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 	p.recording.hooks = hooks;
 	assert_true(inject(spec, &in));
 	args = cJSON_PrintUnformatted(json_get(at(spec, 2), "args"));
-	/* Each $ twice: Kubernetes takes one of them away. */
+	/* Each $ is doubled, because Kubernetes removes one of two. */
 	assert_non_null(strstr(args, "\"--hook-at-threshold\",\"py-spy dump --pid $$AFTERGLOW_PID\","
 				     "\"--hook-at-threshold\",\"b\","
 				     "\"--hook-at-death\",\"echo $$(id) $$$$ it's\","

@@ -8,7 +8,10 @@
 #include "lib/printable.h"
 #include "operator/injection/inject.h"
 
-/* The volumes of the launcher stay, because the Ray container mounts them. */
+/*
+ * Returns whether only the sidecar mounts the volume. Volumes of the launcher stay, because the Ray
+ * container mounts them.
+ */
 static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
 {
 	const char *name = json_str(volume, "name");
@@ -17,7 +20,10 @@ static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
 	       strcmp(name, "afterglow-run") != 0;
 }
 
-/* "pods \"NAME\" is forbidden: ..." begins differently for each pod, and means the same. */
+/*
+ * Notes the reason without its beginning "pods \"NAME\" is forbidden: ...", which differs for each
+ * pod.
+ */
 static void note_refusal(cJSON *pod, const char *reason)
 {
 	const char *forbidden = strstr(reason, "is forbidden: "),

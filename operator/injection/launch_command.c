@@ -20,8 +20,8 @@ static bool runs_by(const cJSON *command, const char *name)
 }
 
 /*
- * Returns a shell that the image is known to have: bash, if the command starts with it (KubeRay's
- * and ours do), otherwise any shell.
+ * Returns whether the shell is bash. It is if the command starts with bash, as KubeRay's and ours
+ * do, because then the image has it. Otherwise it is any shell.
  */
 static bool needs_bash(const cJSON *command)
 {
@@ -43,7 +43,7 @@ static void put_in_front(cJSON *container, const char *script)
 	add(command, bash ? "/bin/bash" : "/bin/sh");
 	add(command, "-c");
 	add(command, script);
-	add(command, "afterglow"); /* $0 */
+	add(command, "afterglow"); /* becomes $0 */
 	json_set(container, "command", command);
 	json_set(container, "args", args);
 }

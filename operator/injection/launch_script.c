@@ -6,10 +6,13 @@
 
 #include "lib/strbuf.h"
 
-/* How far behind a Ray container the sidecar may start; so old a container that failed may become for its report. */
+/*
+ * How much later than a Ray container the sidecar may start: a failed container waits for its
+ * report until it is this old.
+ */
 #define WAIT_SIDECAR_S 10
 
-/* " OPTION 'TEXT'", safe in the shell and from Kubernetes. */
+/* Adds " OPTION 'TEXT'", quoted for the shell and for Kubernetes. */
 static void add_quoted(struct strbuf *sb, const char *option, const char *text)
 {
 	strbuf_addf(sb, " %s '", option);
@@ -39,7 +42,7 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 		strbuf_addf(sb, " --wait-tcp \"$FQ_RAY_IP:%s\"", in->wait_port);
 }
 
-/* Without the launcher a worker still has to wait for the head, with means of bash alone. */
+/* Adds a wait for the head without the launcher, by means of bash alone. */
 static void add_wait(struct strbuf *sb, const char *port)
 {
 	strbuf_addf(sb,
@@ -49,9 +52,10 @@ static void add_wait(struct strbuf *sb, const char *port)
 }
 
 /*
- * The path has a dot in it to have room for "afterglow-launch", the name that the launcher then
- * has. No image uses the names of the variables: a variable that is exported already would reach
- * the command with our value. bash knows its machine type, which saves a process.
+ * Adds the choice of the launcher's file. The path contains a dot to have room for
+ * "afterglow-launch", the launcher's later name. No image uses the names of the variables: a
+ * variable that is already exported would reach the command with our value. bash knows its machine
+ * type, which saves a process.
  */
 static void add_choice(struct strbuf *sb, const struct launch_script *in)
 {
@@ -68,10 +72,10 @@ static void add_choice(struct strbuf *sb, const struct launch_script *in)
 }
 
 /*
- * The verified file is the file that runs, because both use descriptor 3. A file that cannot be
- * opened would end some shells, so it is checked before. An exec that fails ends the shell, too:
- * bash is set to go on then; in other shells --version is tried before, in a process of its own.
- * sha256sum is the only process that bash starts.
+ * The file that is verified is the file that runs, because both use descriptor 3. A file that
+ * cannot be opened would end some shells, so this is checked before. An exec that fails ends the
+ * shell, too: bash is told to go on in that case; for other shells --version is tried first, in a
+ * process of its own. sha256sum is the only process that bash starts.
  */
 char *launch_script(const struct launch_script *in)
 {

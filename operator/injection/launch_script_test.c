@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line of shell, run by a real one, with launchers that know this and that. */
+/* Tests of the shell command, run by real shells, with launchers of different abilities. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,18 +20,18 @@
 #include "lib/strbuf.h"
 #include "operator/injection/launch_script.h"
 
-/* Tells each of its arguments in brackets, and that it runs from what the shell has open. */
+/* Prints each of its arguments in brackets, and that it runs from the shell's open descriptor. */
 static const char launcher[] = "#!/bin/sh\n"
 			       "for a; do [ \"$a\" = --version ] && exit 0; done\n"
 			       "for a; do printf '[%s]' \"$a\"; done\n";
 
-/* As /bin/sh is in Debian's, Red Hat's and Alpine's images. */
+/* The programs that are /bin/sh in the images of Debian, Red Hat and Alpine. */
 static const char *const shells[] = { "/bin/dash", "/bin/bash", "/bin/busybox ash", "/bin/bash --posix" };
 
 static char dir[] = "/tmp/launch_script_test.XXXXXX";
-static struct launchers launchers; /* of this machine and another; files in dir */
+static struct launchers launchers; /* of this machine and of another one; their files are in dir */
 
-/* As Kubernetes hands it to the shell: $ in place of $$. */
+/* Replaces $$ by $, as Kubernetes does before it starts the shell. */
 static void as_kubernetes_hands_it_over(const char *script, struct strbuf *line)
 {
 	for (const char *p = script; *p; p++) {
@@ -50,7 +50,7 @@ static void write_file(const char *name, const char *text, mode_t mode)
 	chmod(path, mode);
 }
 
-/* The output of `SHELL -c SCRIPT afterglow COMMAND`, both streams. */
+/* Appends the output of `SHELL -c SCRIPT afterglow COMMAND` from both streams. */
 static void run_command(struct launch_script in, const char *shell, const char *command, char ret_text[static 1024])
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(8192), whole = STRBUF_INIT(512);
@@ -77,7 +77,7 @@ static void run(struct launch_script in, const char *shell, char ret_text[static
 	run_command(in, shell, "/usr/bin/printf '%s-' 'a b' c", ret_text);
 }
 
-/* All of them behave the same. */
+/* Checks that all shells behave in the same way. */
 static void assert_runs(struct launch_script in, const char *want)
 {
 	char text[1024];
@@ -111,7 +111,7 @@ static void a_prefix_reaches_the_launcher_as_it_is_written(void **state)
 	}
 }
 
-/* One byte is enough; and so is one that comes after all that a shell would read of it. */
+/* One changed byte is enough, even one after everything that a shell would read. */
 static void a_file_that_was_tampered_with_is_never_started(void **state)
 {
 	char changed[sizeof(launcher) + 2];
@@ -125,7 +125,7 @@ static void a_file_that_was_tampered_with_is_never_started(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
-/* The kubelet may put another directory in the place of this one at any moment. */
+/* The kubelet may replace this directory by another one at any moment. */
 static void a_file_that_comes_in_its_place_after_the_check_is_not_started(void **state)
 {
 	char path[PATH_MAX], *old = strdup(getenv("PATH")), tool[1024];
@@ -160,7 +160,10 @@ static void a_launcher_that_cannot_be_executed_is_left_out(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
-/* With the right sum: it is made for another machine, or a security module forbids it. Some shells read it as a script then. */
+/*
+ * The checksum is right, but the launcher is made for another machine, or a security module forbids
+ * it. Some shells then read it as a script.
+ */
 static void a_launcher_that_the_kernel_refuses_is_left_out(void **state)
 {
 	static const char refused[] = "\177ELF\2\1\1 of no machine";
@@ -181,7 +184,7 @@ static void a_launcher_that_the_kernel_refuses_is_left_out(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
-/* Of all that comes before the launcher. */
+/* This covers everything that runs before the launcher. */
 static void bash_starts_no_process_but_sha256sum(void **state)
 {
 	char bin[64], path[PATH_MAX], text[1024], *old = strdup(getenv("PATH"));
@@ -216,7 +219,7 @@ static void with_tools(const char *const *tools, size_t n, const char *want)
 		write_file(path, "#!/bin/sh\necho s390x\n", 0755);
 	}
 	setenv("PATH", bin, 1);
-	/* busybox has all of them built in. */
+	/* In busybox they are all built in. */
 	for (size_t i = 0; i < 2; i++) {
 		char text[1024];
 
@@ -263,7 +266,8 @@ static void the_command_has_no_variable_and_no_descriptor_of_ours(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(shells); i++) {
 		char text[1024];
 
-		write_file("afterglow-launch", launcher, 0444); /* so that the bare command runs, after all that comes before */
+		/* So that the bare command runs, after everything that comes before it */
+		write_file("afterglow-launch", launcher, 0444);
 		run_command((struct launch_script){ 0 }, shells[i],
 			    "/bin/sh -c 'env | grep -i ^afterglow; [ ! -e /proc/self/fd/3 ] || readlink /proc/self/fd/3'", text);
 		assert_null(strstr(text, "afterglow"));
@@ -271,7 +275,7 @@ static void the_command_has_no_variable_and_no_descriptor_of_ours(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
-/* The real one, which closes the descriptor and takes its name back. */
+/* The real launcher, which closes the descriptor and restores its name. */
 static void the_real_launcher_runs_under_its_name(void **state)
 {
 	static struct launchers real;

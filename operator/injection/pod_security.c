@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Pod Security level of a namespace means for the sidecar. */
+/* Finds out what the Pod Security level of a namespace means for the sidecar. */
 #include "operator/injection/pod_security.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Pod Security level of a namespace means for the sidecar. */
+/* Tests of what the Pod Security level of a namespace means for the sidecar. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

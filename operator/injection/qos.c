@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The quality of service class of a pod. */
+/* Computes the quality of service class of a pod. */
 #include "operator/injection/qos.h"
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 static const char *const counted[] = { "cpu", "memory" };
 
-/* In thousandths; -1: absent, or no quantity. */
+/* Returns the quantity in thousandths; -1 if it is missing or invalid. */
 static int64_t quantity(const cJSON *list, const char *name)
 {
 	const cJSON *value = json_get(list, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The quality of service class of a pod. */
+/* Tests of the quality of service class of a pod. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -66,8 +66,8 @@ static void note_refusal(enum recording recording, const struct recording_reques
 }
 
 /*
- * Notes the settings that the namespace does not permit: Ray starts without them, and would not
- * start with them.
+ * Notes the settings that the namespace does not permit. Ray starts without them; with them it
+ * would not start at all.
  */
 static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
 {

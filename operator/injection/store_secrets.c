@@ -18,8 +18,9 @@ static cJSON *volume_new(const char *name)
 }
 
 /*
- * Without an fsGroup, which would change the whole pod, a Secret's files are root's: a mode that lets
- * the sidecar's user read them lets everybody, and so only the sidecar has the volume.
+ * Adds a Secret. Without an fsGroup, which would affect the whole pod, the files of a Secret belong
+ * to root. So a mode with which the sidecar's user can read them lets everybody read them, and for
+ * that reason only the sidecar mounts the volume.
  */
 static void add_secret(cJSON *pod_spec, const char *name, const char *secret_name)
 {
@@ -32,8 +33,9 @@ static void add_secret(cJSON *pod_spec, const char *name, const char *secret_nam
 }
 
 /*
- * For web identity: a token of the pod's own service account, good for STS only (another audience than the API
- * server's), which the kubelet renews. Everybody may read the file, as with a Secret's.
+ * Adds a token for web identity: one of the pod's own service account that is valid only for STS
+ * (its audience is not the API server's) and that the kubelet renews. Everybody may read the file,
+ * as with a Secret.
  */
 static void add_token(cJSON *pod_spec, const struct policy *policy)
 {
@@ -47,7 +49,10 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
 	json_append(json_array_at(projected, "sources"), source);
 	json_set_int(projected, "defaultMode", 0444);
 	pod_volume_default(pod_spec, volume);
-	/* The admission plugin's default. Where that is switched off, such a volume without a name is refused. */
+	/*
+	 * The admission plugin sets this default. Where the plugin is off, such a volume would be
+	 * refused without a name.
+	 */
 	if (!json_get(pod_spec, "serviceAccountName") && !json_get(pod_spec, "serviceAccount"))
 		json_set_str(pod_spec, "serviceAccountName", "default");
 }

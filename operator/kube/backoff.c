@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delays after failures. */
+/* Computes delays after failures. */
 #include "operator/kube/backoff.h"
 
 #include "lib/macros.h"
@@ -15,7 +15,7 @@ void backoff_init(struct backoff *b, uint64_t seed)
 	};
 }
 
-/* xorshift64*: enough for jitter, and reproducible in a test. */
+/* xorshift64*. It is good enough for jitter, and reproducible in a test. */
 int64_t random_between(uint64_t *seed, int64_t low, int64_t high)
 {
 	*seed ^= *seed >> 12;
@@ -41,7 +41,7 @@ int64_t backoff_next(struct backoff *b, int64_t now_ns)
 	delay = MIN(delay, b->max_ns);
 	b->failures = before + 1;
 	delay = random_between(&b->seed, delay, 2 * delay);
-	/* The wait itself is not peace: it must not count towards forgetting. */
+	/* The delay itself does not count towards forgetting the failures. */
 	b->last_ns = now_ns + delay;
 	return delay;
 }

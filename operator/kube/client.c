@@ -14,7 +14,7 @@
 #define CLIENT_HEADERS_MAX 64
 #define HEADER_MAX 16384 /* tokens of large clusters have a few kilobytes */
 
-/* A plugin whose answers have ended before they arrive is not called at full speed. */
+/* How often a plugin is called at most, even if its credentials have expired when they arrive. */
 #define PLUGIN_PAUSE_NS (10 * NS_PER_SEC)
 
 struct client {
@@ -23,14 +23,15 @@ struct client {
 	struct kubeconfig config;
 	struct endpoint endpoint;
 	struct client_call *calls;
-	struct client_call *waiting, *last_waiting; /* not sent yet, in their order */
+	struct client_call *waiting, *last_waiting; /* in their order, not sent yet */
 	struct event *pump;
 	struct rate_limit rate;
 	uint64_t throttled;
 	struct exec_run *plugin; /* running, or NULL */
-	uint64_t generation; /* of the plugin's last answer; 0: there is none yet */
+	uint64_t generation; /* number of the plugin's last answer; 0: there is none yet */
 	int64_t plugin_ran_ns;
-	bool plugin_wanted; /* a 401 shows that its answer is not valid any more */
+	/* A 401 has shown that the plugin's last answer is not valid any more. */
+	bool plugin_wanted;
 	client_fence_fn fence;
 	void *fence_arg;
 	client_observe_fn observe;
@@ -44,7 +45,7 @@ struct client_call {
 	struct client_call *next_waiting;
 	struct http_call *http_call;
 	bool tried_again; /* after a 401 */
-	bool maybe_done; /* the first try may have been carried out */
+	bool maybe_done; /* the first try may have been executed */
 	bool exempt, throttled;
 	uint64_t generation;
 	const char *method;
@@ -191,7 +192,7 @@ static void wait_remove(struct client_call *call)
 		client->last_waiting = before;
 }
 
-/* The call is over without having been sent, or without having been sent once more. */
+/* Ends a call that was not sent, or not sent again. */
 static void fail_call(struct client_call *call, const struct err *err)
 {
 	struct client_response response = { .reason = "", .maybe_done = call->maybe_done, .err = *err };
@@ -231,7 +232,10 @@ static void on_plugin_done(void *arg, struct exec_answer *answer, const struct e
 	}
 	if (client->trouble)
 		client->trouble(client->arg, err);
-	/* Those that wait now, not those that their callbacks add; callbacks may also cancel some. */
+	/*
+	 * Only calls that wait now are failed, not those that their callbacks add. A callback may
+	 * also cancel some.
+	 */
 	size_t n = 0;
 	for (const struct client_call *call = client->waiting; call; call = call->next_waiting)
 		n++;
@@ -267,7 +271,7 @@ static bool credentials_ready(struct client *client)
 	return false;
 }
 
-/* After a 401, or a handshake that failed: whether trying again may go better. */
+/* After a 401, or a failed handshake, returns whether another try may succeed. */
 static bool renew(struct client_call *call, int status)
 {
 	struct client *client = call->client;
@@ -308,8 +312,8 @@ static void send_or_fail(struct client_call *call)
 }
 
 /*
- * Returns the first request that may go now. *wait_ns is the time until the first one that may not;
- * after that only exempt ones go.
+ * Returns the first request that may be sent now. *wait_ns is the time until the first one that has
+ * to wait; after that one, only exempt requests may be sent.
  */
 static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
 {
@@ -339,7 +343,7 @@ static void pump(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (!client->waiting || !credentials_ready(client))
 		return;
-	/* Callbacks may change the list: each look begins at its start. */
+	/* Callbacks may change the list, so each look begins at its start. */
 	while ((call = next_to_send(client, &wait_ns)))
 		send_or_fail(call);
 	if (wait_ns > 0)
@@ -358,7 +362,10 @@ static void on_done(void *arg, const struct http_response *http)
 	if (client->observe)
 		client->observe(client->arg, call->method, http->status);
 	call->maybe_done |= http->maybe_done;
-	/* A new authority's certificate looks like a forged one, until its file is read again. */
+	/*
+	 * With a new authority, a valid certificate looks forged until the authority's file is read
+	 * again.
+	 */
 	bool unproven = http->status == 401 || (http->status == 0 && http->err.code == EPROTO);
 	if (unproven && renew(call, http->status)) {
 		wait_append(call);

@@ -10,7 +10,7 @@
 
 #define URL_MAX 16384
 
-/* One request whose path is collected in path. */
+/* Starts a request for the path that was collected in `path`. */
 static int start_simple(struct client *client, const char *method, const struct strbuf *path, const char *content_type,
 			const char *body, const char *const *fields, client_done_fn done, void *arg, struct err *err)
 {
@@ -36,7 +36,7 @@ int client_get(struct client *client, const struct resource *resource, const cha
 	return start_simple(client, "GET", &path, NULL, NULL, NULL, done, arg, err);
 }
 
-/* What a write needs of its object. */
+/* Looks up what a write needs to know about its object. */
 static int look_up(const cJSON *object, const struct resource **ret_resource, const char **ret_namespace,
 		   const char **ret_name, struct err *err)
 {
@@ -124,7 +124,9 @@ static char *delete_options(const cJSON *object, int grace_s)
 		if (value)
 			json_set_str(json_object_at(options, "preconditions"), fields[i], value);
 	}
-	/* Without its preconditions it would delete whatever has the name by now. */
+	/*
+	 * Without its preconditions the request would delete any object that has the name by then.
+	 */
 	return oom_count() == lost ? cJSON_PrintUnformatted(options) : NULL;
 }
 

@@ -13,7 +13,7 @@ static bool is_json(const struct http_response *http)
 	return http->len > 0 && *http->body == '{';
 }
 
-/* "POST /api/v1/namespaces/ns/pods: 409 AlreadyExists: pods "x" already exists" */
+/* Makes "POST /api/v1/namespaces/ns/pods: 409 AlreadyExists: pods "x" already exists". */
 static void describe(const char *method, const char *path, struct client_response *response)
 {
 	const char *question = strchr(path, '?');

@@ -8,7 +8,8 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 struct outcome {
 	bool done;
@@ -195,7 +196,7 @@ static void an_answer_above_the_ceiling_is_an_error(void **state)
 	fake_server_stop(&server);
 }
 
-/* What is left of a deadline may be less than libcurl counts in. */
+/* What is left of a deadline may be less than libcurl's unit. */
 static void a_deadline_of_less_than_a_millisecond_is_one(void **state)
 {
 	static const struct exchange script[] = { { "GET", "/x", 200, "{}" } };
@@ -204,7 +205,8 @@ static void a_deadline_of_less_than_a_millisecond_is_one(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	fake_server_start(&server, script, 0); /* it answers nothing, and holds the line */
+	/* The server does not answer, and keeps the connection open */
+	fake_server_start(&server, script, 0);
 	struct client *client = fake_client(&server, NULL);
 	struct client_request request = { .method = "GET", .path = "/x", .deadline_ns = NS_PER_MS / 2 };
 	assert_int_equal(client_start(client, &request, keep, &o, NULL, &err), 0);
@@ -302,7 +304,7 @@ static bool allow_once(void *arg)
 	return ++*asked == 1;
 }
 
-/* The loop may be held up between the two, for longer than the Lease lasts. */
+/* The loop may be delayed between the two for longer than the Lease lasts. */
 static void a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects(void **state)
 {
 	struct fake_server server;
@@ -331,12 +333,12 @@ static bool allow_the_first_request(void *arg)
 {
 	int *asked = arg;
 
-	return ++*asked <= 2; /* when it is let go, and when it is connected */
+	return ++*asked <= 2; /* asked when it is started, and when it is connected */
 }
 
 static void a_write_that_is_tried_again_may_have_been_done_by_the_first_try(void **state)
 {
-	/* The first answer is longer than it may be: it is no whole answer. */
+	/* The first answer is too long, so it is incomplete. */
 	static const struct exchange script[] = {
 		{ "POST", "/pods", 401, "{\"message\":\"of more than sixteen bytes\"}" },
 		{ "POST", "/pods", 403, "{}" },
@@ -392,7 +394,11 @@ static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
 
 	fake_server_start(&server, script, ARRAY_SIZE(script));
 	struct client *client = fake_client(&server, NULL);
-	client_set_rate(client, 1, 1); /* a second between two: the script is over by then, or the wait is cancelled */
+	/*
+	 * A second between two requests: by then the script is over, or the waiting one is
+	 * cancelled.
+	 */
+	client_set_rate(client, 1, 1);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(client_start(client, &requests[i], keep, &o[i], &calls[i], NULL), 0);
 	turn_until(server.base, &o[2].done);
@@ -406,7 +412,7 @@ static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
 	fake_server_stop(&server);
 }
 
-/* A client whose credentials a shell script gives. */
+/* Makes a client that gets its credentials from a shell script. */
 static struct client *plugin_client(struct fake_server *server, const char *script)
 {
 	struct strbuf text = STRBUF_INIT(8192);
@@ -429,7 +435,7 @@ static struct client *plugin_client(struct fake_server *server, const char *scri
 #define PLUGIN_ANSWER "echo '{\\\"kind\\\":\\\"ExecCredential\\\",\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\"," \
 		      "\\\"status\\\":{\\\"token\\\":\\\"'$(wc -l < %s)'\\\"}}'"
 
-/* The token is how often the plugin has run. */
+/* The token is the number of runs of the plugin. */
 static void a_plugin_is_called_once_for_all_and_again_after_a_401(void **state)
 {
 	static const struct exchange script[] = {

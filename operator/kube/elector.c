@@ -27,10 +27,10 @@ struct elector {
 	struct lease lease;
 	struct event *wake, *deadline;
 	struct client_call *call;
-	enum lease_action asked; /* what call does */
+	enum lease_action asked; /* the action that `call` carries out */
 	int64_t sent_ns;
 	bool in_trouble;
-	bool stopping; /* done is to be called */
+	bool stopping; /* `done` will be called */
 	void (*done)(void *arg);
 	void *done_arg;
 };
@@ -55,7 +55,7 @@ static void arm(struct event *timer, int64_t delay_ns)
 	event_add(timer, &(struct timeval){ delay_ns / NS_PER_SEC, delay_ns % NS_PER_SEC / 1000 });
 }
 
-/* Timers may go off a little early, and another clock may be meant: the Lease's own word counts. */
+/* Timers may go off a little early, or use another clock, so the deadline in the Lease decides. */
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct elector *e = arg;
@@ -70,7 +70,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 /* --- The object ------------------------------------------------------------------------------------------ */
 
-/* MicroTime wants exactly six digits. */
+/* MicroTime has exactly six digits. */
 static void format_now(char buf[static LEASE_TIME_MAX])
 {
 	char ms[TIME_TEXT_MAX];
@@ -101,7 +101,7 @@ static cJSON *lease_object(const struct elector *e, const struct lease_record *w
 	return object;
 }
 
-/* False when a text does not fit: cut it would be another. */
+/* Returns false if a text does not fit, because a cut text has another meaning. */
 static bool copy_text(const cJSON *object, const char *path, char *buf, size_t size)
 {
 	const char *text = json_str(object, path);
@@ -116,7 +116,7 @@ static bool read_record(const cJSON *object, struct lease_record *ret_record)
 	if (!copy_text(object, "spec.holderIdentity", record.holder, sizeof(record.holder)) ||
 	    !copy_text(object, "metadata.resourceVersion", record.rv, sizeof(record.rv)) || !record.rv[0])
 		return false;
-	/* Only passed on; the API server gives it in its own format, which fits. */
+	/* We only pass this value on. The API server writes it in its own format, which fits. */
 	if (!copy_text(object, "spec.acquireTime", record.acquired, sizeof(record.acquired)))
 		record.acquired[0] = '\0';
 	*ret_record = record;
@@ -165,7 +165,7 @@ static int ask(struct elector *e, const struct lease_step *step, struct err *err
 	_cleanup_json_ cJSON *object = get ? NULL : lease_object(e, &step->write);
 	_cleanup_free_ char *body = get ? NULL : cJSON_PrintUnformatted(object);
 
-	/* Without its version, the patch would take the Lease from another holder. */
+	/* Without its version the patch could take the Lease away from another holder. */
 	if (!get && (!body || oom_count() != lost))
 		return err_set(err, ENOMEM, "lease");
 	resource_path(e->resource, e->namespace, create ? NULL : e->name, NULL, &path);
@@ -300,7 +300,7 @@ void elector_stop(struct elector *e, void (*done)(void *arg), void *arg)
 	e->done = done;
 	e->done_arg = arg;
 	e->stopping = true;
-	/* A write under way is waited for: without its version we could not give the Lease back. */
+	/* A write under way is awaited: without its version we could not give the Lease back. */
 	if (!e->call || e->asked == LEASE_GET)
 		feed_kind(e, LEASE_STOP);
 }

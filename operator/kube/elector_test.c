@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of leader election against a server that answers from a script. What is decided is lease_test.c's; here it is
- * its requests, and its calls of the callbacks.
+ * Tests of leader election with a server that answers from a script. The decisions are tested in
+ * lease_test.c; here are the requests and the calls of the callbacks.
  */
 #include "operator/kube/elector.h"
 
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define COLLECTION "/apis/coordination.k8s.io/v1/namespaces/ops/leases"
 #define LEASE(holder, rv) "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"namespace\":\"ops\"," \
@@ -87,7 +88,10 @@ static cJSON *body_of(const struct bed *bed, int line)
 
 static void a_lease_that_is_not_there_is_made_and_given_back_at_the_end(void **state)
 {
-	/* The server's answers carry who wrote: only the first words of our identity are known to the script. */
+	/*
+	 * The server's answers contain the holder. The script knows only the beginning of our
+	 * identity.
+	 */
 	static const struct exchange script[] = {
 		{ "GET", COLLECTION "/op", 404, STATUS("404", "NotFound") },
 		{ "POST", COLLECTION, 201, LEASE("we", "5") },
@@ -135,7 +139,7 @@ static void a_lease_that_was_given_back_is_taken_over_with_one_more_transition(v
 	bed_stop(&bed);
 }
 
-/* The conflict says that another was faster; the next look finds it. */
+/* The conflict shows that another replica was faster. The next look finds its name. */
 static void who_loses_the_race_waits_and_knows_the_holder(void **state)
 {
 	static const struct exchange script[] = {
@@ -153,7 +157,7 @@ static void who_loses_the_race_waits_and_knows_the_holder(void **state)
 	}
 	assert_string_equal(elector_holder(bed.elector), "other");
 	assert_false(bed.acquired || bed.lost || elector_is_leader(bed.elector));
-	/* Not ours: there is nothing to give back, and no more is asked. */
+	/* The Lease is not ours, so there is nothing to give back, and no request follows. */
 	elector_stop(bed.elector, on_done, &bed);
 	assert_true(bed.done);
 	bed_stop(&bed);
@@ -189,7 +193,7 @@ static void an_answer_that_is_no_lease_is_no_lease(void **state)
 	bed_stop(&bed);
 }
 
-/* The renewal finds another holder in its place. */
+/* The renewal finds another holder. */
 static void a_leader_learns_at_once_that_its_lease_was_taken(void **state)
 {
 	static const struct exchange script[] = {

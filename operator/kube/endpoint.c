@@ -9,7 +9,10 @@
 
 #include "lib/strbuf.h"
 
-/* The certificate is for another name: that stands in the URL, and the connection goes where the server is. */
+/*
+ * Uses the name in the certificate: it stands in the URL, and the connection goes to the server's
+ * address.
+ */
 static int rename_server(struct endpoint *endpoint, const struct kubeconfig *config, CURLU *url, const char *host, const char *port,
 			 struct err *err)
 {

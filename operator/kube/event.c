@@ -13,7 +13,7 @@
 
 #define NOTE_MAX 1023 /* the API server refuses 1024 bytes */
 
-/* Cuts at a character's border, for half a UTF-8 character is no JSON. */
+/* The note is cut between characters, because JSON must not contain an incomplete one. */
 static void set_note(cJSON *event, const char *note)
 {
 	char text[NOTE_MAX + 1];
@@ -24,7 +24,7 @@ static void set_note(cJSON *event, const char *note)
 	json_set_str(event, "note", text);
 }
 
-/* MicroTime wants exactly six digits. */
+/* MicroTime has exactly six digits. */
 static void set_event_time(cJSON *event, int64_t now_ns)
 {
 	char ms[TIME_TEXT_MAX], text[TIME_TEXT_MAX + 8];

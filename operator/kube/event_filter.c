@@ -7,7 +7,8 @@
 #include "lib/units.h"
 
 /*
- * Clusters come and go, so expired keys are removed; not at each look, because that reads all keys.
+ * Expired keys are removed, because clusters come and go. This is not done at each look, because it
+ * reads all keys.
  */
 #define SWEEP_NS (60 * NS_PER_SEC)
 

@@ -33,7 +33,7 @@ static void each_event_may_have_a_time_of_its_own(void **state)
 
 	assert_true(event_filter_is_time(&filter, "hourly", 0, 3600 * NS_PER_SEC));
 	assert_true(event_filter_is_time(&filter, "soon", 0, NS_PER_SEC));
-	/* A key whose time is over is forgotten; the other is not, whichever key is asked for. */
+	/* An expired key is forgotten, and the other is not, whichever key is asked for. */
 	assert_true(event_filter_is_time(&filter, "new", 600 * NS_PER_SEC, NS_PER_SEC));
 	assert_int_equal(filter.until.n, 2);
 	assert_false(event_filter_is_time(&filter, "hourly", 600 * NS_PER_SEC, NS_PER_SEC));

@@ -26,7 +26,7 @@ struct queue {
 
 struct event_recorder {
 	struct event_recorder_options o;
-	struct event *tick; /* pending while an Event was written a moment ago */
+	struct event *tick; /* pending if an Event was written a moment ago */
 	struct queue warnings, others;
 	struct namespace_share share; /* counts the waiting Events by namespace */
 	struct event_filter filter;
@@ -118,7 +118,7 @@ static void on_written(void *arg, struct client_response *response)
 	bool there = response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0;
 
 	(void)arg;
-	/* A namespace that is going takes no Events. */
+	/* A namespace that is being deleted refuses Events. */
 	if (response->status / 100 != 2 && response->status != 403 && response->status != 404 && !there)
 		log_warning_limited("an Event was not written: %s", err_text(&response->err));
 }

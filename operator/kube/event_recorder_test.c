@@ -7,7 +7,8 @@
 #include "operator/kube/object.h"
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define IN(namespace) "/apis/events.k8s.io/v1/namespaces/" namespace "/events"
 #define EXISTS "{\"kind\":\"Status\",\"code\":409,\"reason\":\"AlreadyExists\"}"
@@ -54,7 +55,7 @@ static void stop(struct fixture *f)
 	fake_server_stop(&f->server);
 }
 
-/* Until the script is over, and a little longer for what must not come. */
+/* Runs until the script is over, and a little longer to see that nothing else comes. */
 static void turn(struct fixture *f)
 {
 	for (int i = 0; i < 600 && f->server.at < f->server.n; i++) {
@@ -131,7 +132,7 @@ static void a_replica_that_may_not_write_emits_nothing(void **state)
 	event_recorder_emit(f.recorder, NULL, EVENT_COUNTED);
 	turn(&f);
 	assert_int_equal(f.server.bodies.len, 0);
-	/* What waits when the recorder goes is released; the address sanitizer looks. */
+	/* Freeing the recorder frees the waiting Event, which the address sanitizer checks. */
 	event_recorder_emit(f.recorder, event("ns", "Warning", "R"), EVENT_COUNTED);
 	stop(&f);
 }

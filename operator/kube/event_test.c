@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of Events as the API server takes them. */
+/* Tests of Events in the form that the API server accepts. */
 #include "operator/kube/event.h"
 
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static void a_note_is_cut_between_characters(void **state)
 		char *text = cJSON_GetStringValue(json_get(event, "note"));
 
 		assert_true(strlen(text) <= 1023 && strlen(text) > 1015);
-		/* Mending would change a text with half a character. */
+		/* utf8_mend would change a text with an incomplete character. */
 		_cleanup_free_ char *before = strdup(text);
 		utf8_mend(text);
 		assert_string_equal(text, before);

@@ -53,7 +53,7 @@ static void on_patched(void *arg, struct client_response *response)
 	finish(arg, response);
 }
 
-/* A series begins with two. */
+/* A second occurrence begins the series, so the count starts with 2. */
 static char *series_patch(const cJSON *event, const char *time)
 {
 	size_t lost = oom_count();

@@ -4,7 +4,8 @@
 
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define COLLECTION "/apis/events.k8s.io/v1/namespaces/ns/events"
 #define EXISTS "{\"kind\":\"Status\",\"code\":409,\"reason\":\"AlreadyExists\"}"
@@ -95,7 +96,7 @@ static void what_fails_is_passed_on(void **state)
 	strbuf_release(&(struct strbuf[]){ tell(gone, 2, 404) }[0]);
 }
 
-/* Under the address sanitizer nothing is left over. */
+/* The address sanitizer checks that nothing is left. */
 static void a_client_that_goes_away_takes_its_reports_along(void **state)
 {
 	struct fake_server server;

@@ -37,10 +37,7 @@ void exec_spec_free(struct exec_spec *spec)
 	free(spec);
 }
 
-/*
- * --- The program's answer
- * --------------------------------------------------------------------------------
- */
+/* --- The program's answer -------------------------------------------------------------------- */
 
 void secret_free(char *text)
 {
@@ -116,7 +113,9 @@ int exec_answer_parse(const char *text, size_t len, const char *api_version, str
 
 	if (r == 0)
 		r = take_answer(json, api_version, &answer, err);
-	/* cJSON frees its copies without a thought. */
+	/*
+	 * The texts are overwritten, because cJSON frees them and leaves their content in memory.
+	 */
 	for (cJSON *item = json_get(json, "status") ? json_get(json, "status")->child : NULL; item; item = item->next)
 		if (cJSON_IsString(item))
 			OPENSSL_cleanse(item->valuestring, strlen(item->valuestring));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of exec plugins: what they answer, and real programs that do well or badly. */
+/* Tests of exec plugins: their answers, and real programs that succeed or fail. */
 #include "operator/kube/exec_plugin.h"
 
 #include <setjmp.h>
@@ -147,7 +147,7 @@ static void a_cancelled_program_is_killed(void **state)
 	assert_int_equal(exec_run_start(base, &spec, on_done, NULL, &run, NULL), 0);
 	exec_run_cancel(run);
 	exec_run_cancel(NULL);
-	/* Would take ten minutes if it were not killed. */
+	/* This would take ten minutes if it were not killed. */
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	event_base_free(base);

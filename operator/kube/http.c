@@ -22,8 +22,8 @@
 #include "lib/units.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
-#define UPLOAD_BUFFER 16384L /* the least that curl takes, instead of 64 KiB */
-#define READ_BUFFER (4L * 1024) /* of 16 by default, for each watch too */
+#define UPLOAD_BUFFER 16384L /* the smallest buffer that curl allows; its default is 64 KiB */
+#define READ_BUFFER (4L * 1024) /* in place of 16 KiB, because each watch has one, too */
 /*
  * The most connections open at once, watches included: with fewer, each request of a burst begins
  * with a TLS handshake.
@@ -261,7 +261,7 @@ static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 	(void)arg;
 	(void)purpose;
-	/* Best effort: the deadlines hold without. */
+	/* If these options cannot be set, the deadlines still hold. */
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		(void)setsockopt(fd, options[i].level, options[i].option, &options[i].value, sizeof(options[i].value));
 	return CURL_SOCKOPT_OK;
@@ -287,7 +287,10 @@ static size_t on_data(char *data, size_t size, size_t n, void *arg)
 	return call->too_long ? 0 : len;
 }
 
-/* Between the call's start and now lie the loop's other work, a handshake, and maybe minutes in which the process stood still. */
+/*
+ * The time from the call's start to now has the loop's other work, a handshake, and perhaps minutes
+ * in which the process was stopped.
+ */
 static int on_connected(void *arg, char *to_ip, char *from_ip, int to_port, int from_port)
 {
 	struct http_call *call = arg;
@@ -307,7 +310,7 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
 {
 	if (tls->ca)
 		curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, BLOB(tls->ca));
-	/* Or a new authority would not be looked at for a day. */
+	/* Otherwise a new authority would not be noticed for a day. */
 	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 	if (tls->certificate && tls->key) {
 		curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
@@ -323,8 +326,8 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
 }
 
 /*
- * To one of thousands of addresses, which is not asked again soon: a connection and a name that libcurl keeps are looked
- * through with each request.
+ * For one of thousands of addresses that is not asked again soon: libcurl would keep the connection
+ * and the name, and search through them with each request.
  */
 static void set_direct(CURL *easy)
 {
@@ -346,7 +349,7 @@ static void set_request(struct http_call *call, const struct http_request *reque
 	}
 	if (request->direct)
 		set_direct(easy);
-	/* libcurl takes 0 for no deadline at all. */
+	/* For libcurl 0 means that there is no deadline. */
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, MAX((long)(request->deadline_ns / NS_PER_MS), 1L));
 	if (request->proxy)
 		curl_easy_setopt(easy, CURLOPT_PROXY, request->proxy);
@@ -371,15 +374,19 @@ static void set_constants(struct http_call *call)
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-operator/" AFTERGLOW_VERSION);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	/* Or the loop would wait for the thread that looks up a name when a call ends before it: minutes, where no name server answers. */
+	/*
+	 * Otherwise a call that ends during a name lookup would make the loop wait for the lookup's
+	 * thread, for minutes if no name server answers.
+	 */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, READ_BUFFER);
-	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER); /* each watch keeps such a buffer as long as it runs */
+	/* Each watch keeps such a buffer for as long as it runs */
+	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
 }
 
 static struct curl_slist *copy_headers(const char *const *headers)
 {
-	/* Bodies go out at once, without asking for leave. */
+	/* Bodies are sent at once, without "Expect: 100-continue". */
 	struct curl_slist *list = curl_slist_append(NULL, "Expect:");
 
 	for (; list && headers && *headers; headers++) {

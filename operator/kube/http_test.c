@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the HTTP client against a server that answers from a script: what the client of the API server does not use. */
+/*
+ * Tests of the HTTP client with a server that answers from a script. They cover what the client of
+ * the API server does not use.
+ */
 #include "operator/kube/http.h"
 
 #include <dlfcn.h>
@@ -15,7 +18,8 @@
 #include "lib/units.h"
 #include "operator/kube/testing.h"
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 struct outcome {
 	bool done;
@@ -92,9 +96,9 @@ static void an_answer_says_for_how_long_it_is_good(void **state)
 
 typedef int (*lookup_fn)(const char *host, const char *service, const struct addrinfo *hints,
 			 struct addrinfo **ret_list);
-static int lookup[2] = { -1, -1 }; /* while it is open, a lookup waits for a byte from this pipe */
+static int lookup[2] = { -1, -1 }; /* while this pipe is open, a lookup waits for a byte from it */
 
-/* Before glibc's: libcurl calls it in a thread. */
+/* Replaces glibc's function. libcurl calls it in a thread. */
 int getaddrinfo(const char *restrict host, const char *restrict service,
 		const struct addrinfo *restrict hints, struct addrinfo **restrict ret_list)
 {
@@ -121,7 +125,7 @@ static void a_call_ends_while_the_name_of_its_host_is_still_looked_up(void **sta
 					      .deadline_ns = 100 * NS_PER_MS,
 					      .answer_max = 100 };
 	assert_int_equal(http_start(http, &request, NULL, keep, &o, NULL, NULL), 0);
-	/* The lookup has not ended: its pipe is empty and open. */
+	/* The lookup has not ended, because its pipe is empty and open. */
 	turn_until(base, &o.done);
 	assert_int_equal(o.status, 0);
 	http_free(http);
@@ -135,12 +139,15 @@ struct mortal_server {
 	struct event_base *base;
 	struct evconnlistener *listener;
 	struct bufferevent *connection;
-	bool returns; /* another one listens in its place at once */
+	bool returns; /* another server listens in its place at once */
 	int requests;
 	char url[64];
 };
 
-/* As the kernel does for a killed server: nobody listens any more, and what is connected is reset. */
+/*
+ * Does what the kernel does for a killed server: nobody listens any more, and its connections are
+ * reset.
+ */
 static void die(struct mortal_server *server)
 {
 	const struct linger at_once = { .l_onoff = 1 };
@@ -155,7 +162,7 @@ static void die(struct mortal_server *server)
 	server->connection = NULL;
 }
 
-/* It answers the first request, and dies of the second. */
+/* It answers the first request, and dies during the second. */
 static void on_request(struct bufferevent *connection, void *arg)
 {
 	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

@@ -82,7 +82,7 @@ static void take_mark(struct walk *w, char c)
 	}
 }
 
-/* Past the string that begins at p; end, when it has no end. */
+/* Returns what follows the string that begins at p, or end if the string has no end. */
 static const char *skip_string(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of the shape of JSON: depth and width of text in which quotes, escapes and brackets are
- * where one least wants them.
+ * Tests of measuring JSON: the depth and width of text with quotes, escapes and brackets in
+ * unexpected places.
  */
 #include "operator/kube/json_shape.h"
 

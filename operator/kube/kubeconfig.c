@@ -101,7 +101,7 @@ int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, s
 
 	if (!host || !*host || !port || !*port)
 		return err_set(err, ENOENT, "not in a pod (KUBERNETES_SERVICE_HOST and _PORT are not set)");
-	/* IPv6 addresses come bare. */
+	/* An IPv6 address has no brackets here. */
 	strbuf_addf(&server, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	k.server = strbuf_detach(&server);
 	strbuf_release(&server);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: kubeconfigs, and answers of exec plugins. */
+/* Fuzz target: any bytes as a kubeconfig and as the answer of an exec plugin. */
 #include <stdint.h>
 #include <string.h>
 
@@ -13,7 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct exec_answer answer = { 0 };
 	struct err err = { 0 };
 
-	/* Files may be named and are read, but not devices, which may wait for somebody. */
+	/*
+	 * Files that the input names are read. Devices are excluded, because reading one may block.
+	 */
 	if (!memmem(data, size, "/dev", 4) && !memmem(data, size, "/proc", 5))
 		if (kubeconfig_parse((const char *)data, size, "kc", &k, &err) == 0)
 			kubeconfig_release(&k);

@@ -230,7 +230,10 @@ static void headers_come_of_a_password_and_of_impersonation(void **state)
 	kubeconfig_release(&k);
 }
 
-/* The first file has the context, the second the cluster and another of that context, the third the user. */
+/*
+ * The first file has the context, the second the cluster and another cluster for that context, the
+ * third the user.
+ */
 static void of_several_files_the_first_that_says_something_wins(void **state)
 {
 	char dir[] = "/tmp/kubeconfig-test-XXXXXX", list[512];
@@ -257,7 +260,7 @@ static void of_several_files_the_first_that_says_something_wins(void **state)
 	assert_true(kubeconfig_load_list(list, "nowhere", &k, &err) < 0);
 	assert_non_null(strstr(err_text(&err), "contexts has no entry named \"nowhere\""));
 
-	/* An error names the file that it is in. */
+	/* An error names the file in which it is. */
 	write_text(dir, "3", "users:\n- {name: u, user: {tokenFile: gone}}\n");
 	assert_true(kubeconfig_load_list(list, NULL, &k, &err) < 0);
 	assert_non_null(strstr(err_text(&err), "/3: users[0].user.tokenFile: open"));

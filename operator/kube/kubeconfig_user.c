@@ -25,7 +25,7 @@ static int read_token(const struct reader *r, const cJSON *user, struct credenti
 		rc = read_string(r, user, "tokenFile", &file, err);
 	if (rc < 0)
 		return rc;
-	if (file) { /* the file wins: it is the one that is renewed */
+	if (file) { /* the file has precedence, because it is renewed */
 		rc = resolve_file(r, file, &c->file, err);
 		if (rc == 0)
 			rc = credential_read(c, NULL, err);
@@ -59,7 +59,10 @@ static int add_header(struct kubeconfig *k, const char *name, const char *value,
 	return added ? 0 : err_set(err, ENOMEM, "kubeconfig");
 }
 
-/* Words may have blanks inside, a line break would begin another header. */
+/*
+ * Returns whether the value can be in a header: blanks may be in it, but a line break would begin
+ * another header.
+ */
 static bool is_header_value(const char *s)
 {
 	for (; *s; s++)
@@ -84,7 +87,8 @@ static int read_extra(const struct reader *r, const cJSON *extra, struct kubecon
 	cJSON_ArrayForEach(values, extra) {
 		struct strbuf name = STRBUF_INIT(1024);
 		strbuf_adds(&name, "Impersonate-Extra-");
-		for (const char *p = values->string; *p; p++) /* as client-go: what is no token is percent-encoded */
+		/* As client-go does, characters that cannot be in a token are percent-encoded. */
+		for (const char *p = values->string; *p; p++)
 			strbuf_addf(&name, strchr("%:()<>@,;\\\"/[]?={}", *p) || *p <= ' ' ? "%%%02X" : "%c", (unsigned char)*p);
 		cJSON_ArrayForEach(value, values)
 			if (rc == 0)

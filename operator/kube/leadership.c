@@ -18,17 +18,17 @@
 #define TEXT_MAX MAX(ERR_TEXT_MAX, LEASE_HOLDER_MAX)
 
 enum message_kind {
-	/* To the thread. */
+	/* Sent to the thread. */
 	STOP,
-	/* To the main loop. */
+	/* Sent to the main loop. */
 	ACQUIRED,
-	LOST, /* text: why */
+	LOST, /* text: the reason */
 	STOPPED,
-	TROUBLE, /* code and text of an err */
+	TROUBLE, /* code and text are those of an err */
 	TROUBLE_OVER,
-	CREDENTIALS, /* the same */
-	REQUEST, /* text: the method; code: the answer's */
-	HOLDER, /* text */
+	CREDENTIALS, /* like TROUBLE */
+	REQUEST, /* text: the method; code: the status of the answer */
+	HOLDER, /* text: the holder */
 };
 
 struct message {
@@ -37,13 +37,13 @@ struct message {
 	char text[TEXT_MAX];
 };
 
-/* What only the thread touches once it runs. */
+/* Only the thread uses this once it is running. */
 struct worker {
 	struct event_base *base;
 	struct client *client;
 	struct elector *elector;
 	struct event *readable, *watchdog;
-	char holder[LEASE_HOLDER_MAX]; /* as the thread reported it */
+	char holder[LEASE_HOLDER_MAX]; /* as the thread last reported it */
 	int fd;
 };
 
@@ -58,15 +58,16 @@ struct leadership {
 	bool started;
 
 	struct worker worker;
-	_Atomic int64_t deadline_ns; /* the Lease is held until then, by the boot clock; 0: it is not */
-	_Atomic int64_t turned_ns; /* when the main loop last did */
+	/* Until then the Lease is held (boot clock); 0: it is not held. */
+	_Atomic int64_t deadline_ns;
+	_Atomic int64_t turned_ns; /* when the main loop last turned */
 };
 
 /* --- The thread ----------------------------------------------------------------------------- */
 
 /*
- * Messages that the main loop must get wait for it; others are dropped while it does not read.
- * After it has ended, nobody reads any more.
+ * Sends a message to the main loop. Messages that the main loop must get wait for it; others are
+ * dropped while it does not read. After the main loop has ended, nobody reads any more.
  */
 static void tell(struct leadership *l, enum message_kind kind, int code, const char *text)
 {
@@ -144,8 +145,8 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
- * The Lease is not given back: writes that the main loop has sent may still arrive. It runs out
- * before another replica takes it.
+ * Called when the main loop hangs. The Lease is not given back, because writes that the main loop
+ * has sent may still arrive. The Lease expires before another replica takes it.
  */
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {
@@ -200,7 +201,7 @@ static int start_events(struct leadership *l, struct err *err)
 	return 0;
 }
 
-/* All of it is made before there is a thread. Takes config. */
+/* Makes everything before the thread starts. Takes config. */
 static int worker_init(struct leadership *l, struct kubeconfig *config, struct err *err)
 {
 	struct worker *w = &l->worker;
@@ -215,7 +216,7 @@ static int worker_init(struct leadership *l, struct kubeconfig *config, struct e
 	};
 
 	w->base = event_base_new();
-	/* The elector's deadline comes before sockets. */
+	/* The elector's deadline has a higher priority than sockets. */
 	if (!w->base || event_base_priority_init(w->base, 2) < 0) {
 		kubeconfig_release(config);
 		return err_set(err, ENOMEM, "leader election");
@@ -340,7 +341,7 @@ void leadership_free(struct leadership *l)
 		event_free(l->readable);
 	if (l->heartbeat)
 		event_free(l->heartbeat);
-	/* The thread hears that the other end is closed, whatever it waits for. */
+	/* Closing this end wakes the thread, whatever it waits for. */
 	closep(&l->fd);
 	if (l->started)
 		pthread_join(l->thread, NULL);
@@ -352,7 +353,7 @@ int leadership_start(struct leadership *l, struct err *err)
 {
 	sigset_t all, before;
 
-	/* Signals are the main loop's. */
+	/* The main loop handles all signals, so the thread blocks them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	atomic_store(&l->turned_ns, now_boottime_ns());
@@ -369,8 +370,8 @@ void leadership_stop(struct leadership *l, void (*done)(void *arg), void *arg)
 	l->done = done;
 	l->done_arg = arg;
 	/*
-	 * The only message there is in this direction: there is room. After the thread's end nobody
-	 * is to be waited for.
+	 * This is the only message in this direction, so there is room for it. If the thread has
+	 * ended, nobody has to be awaited.
 	 */
 	if (send(l->fd, &stop, sizeof(stop), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(stop) &&
 	    l->done)

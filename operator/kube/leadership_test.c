@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of leader election on a thread of its own: a main loop that stands still neither costs the
- * Lease nor keeps it for ever. The server, too, runs on a thread, for it must answer while the main
- * loop does not turn.
+ * Tests of leader election on a thread of its own: a main loop that stands still neither loses the
+ * Lease at once nor keeps it for ever. The server runs on a thread, too, because it has to answer
+ * while the main loop does not turn.
  */
 #include "operator/kube/leadership.h"
 
@@ -11,7 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* scripts say what matters to them */
+/* A script sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define COLLECTION "/apis/coordination.k8s.io/v1/namespaces/ops/leases"
 #define LEASE(holder, rv) \
@@ -95,7 +96,7 @@ static void *serve(void *arg)
 	struct event *tick = event_new(bed->server.base, -1, EV_PERSIST, on_tick, bed);
 
 	event_add(tick, &(struct timeval){ .tv_usec = 5000 });
-	while (!atomic_load(&bed->server_ends)) /* it breaks its loop when its script is over */
+	while (!atomic_load(&bed->server_ends)) /* the server's loop ends when its script is over */
 		event_base_dispatch(bed->server.base);
 	event_free(tick);
 	return NULL;
@@ -137,7 +138,7 @@ static void bed_stop(struct bed *bed)
 	event_base_free(bed->base);
 }
 
-/* The main loop does not turn meanwhile. */
+/* Waits without turning the main loop. */
 static void stand_still_until(bool (*is_so)(struct bed *bed), struct bed *bed)
 {
 	for (int i = 0; i < 6000 && !is_so(bed); i++)
@@ -170,7 +171,7 @@ static void while_the_main_loop_stands_still_the_lease_is_renewed(void **state)
 	stand_still_until(is_renewed_twice, &bed);
 	assert_true(leadership_is_held(bed.leadership));
 	assert_false(leadership_is_overdue(bed.leadership));
-	assert_false(bed.acquired); /* the main loop has heard of nothing yet */
+	assert_false(bed.acquired); /* the main loop has not received anything yet */
 	turn_until(bed.base, &bed.acquired);
 	assert_string_equal(leadership_holder(bed.leadership), "we");
 	leadership_stop(bed.leadership, on_done, &bed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of a Lease. */
+/* Implements the state machine of a Lease. */
 #include "operator/kube/lease.h"
 
 #include <assert.h>
@@ -31,7 +31,10 @@ static struct lease_step lost(struct lease *l)
 	return do_now(LEASE_LOST);
 }
 
-/* The holder keeps its pace; the others spread theirs, not to race for a Lease that is given back. */
+/*
+ * The holder renews at regular intervals. The others vary theirs, so that they do not all compete
+ * at once for a Lease that is given back.
+ */
 static struct lease_step wait_a_while(struct lease *l, int64_t now_ns)
 {
 	int64_t delay_ns = LEASE_RETRY_NS;
@@ -101,7 +104,7 @@ static struct lease_step was_written(struct lease *l, const struct lease_event *
 	see(l, event->record, now_ns);
 	l->held = true;
 	l->deadline_ns = event->sent_ns + LEASE_RENEW_DEADLINE_NS;
-	/* An answer that took too long says that we were the holder, not that we are. */
+	/* An answer that took too long shows that we were the holder, not that we still are. */
 	if (now_ns >= l->deadline_ns)
 		return lost(l);
 	struct lease_step step = wait_a_while(l, now_ns);
@@ -129,7 +132,10 @@ static struct lease_step stop(struct lease *l, int64_t now_ns)
 
 static struct lease_step step_for(struct lease *l, const struct lease_event *event, int64_t now_ns)
 {
-	/* The Lease was given back or not: there is one attempt, then it runs out by itself. */
+	/*
+	 * There is only one attempt to give the Lease back. If it fails, the Lease expires by
+	 * itself.
+	 */
 	if (l->stopping)
 		return do_now(LEASE_DONE);
 	switch (event->kind) {

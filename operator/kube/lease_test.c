@@ -13,24 +13,24 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-/* Rows say what matters to them; the rest is zero. */
+/* A row sets only the members that matter to it. The others are zero. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define S NS_PER_SEC
 #define ME "me_1"
 #define OTHER "other_1"
 
-/* One event at a time of the fake clock, and what must come out. */
+/* One event at a time of the fake clock, and the step that must follow. */
 struct row {
-	int64_t after_ns; /* since the row before */
+	int64_t after_ns; /* since the previous row */
 	enum lease_event_kind kind;
-	const char *holder, *rv; /* of the record */
+	const char *holder, *rv; /* in the record */
 	int64_t transitions;
-	int64_t sent_before_ns; /* WRITTEN: so long before the answer the request was sent */
+	int64_t sent_before_ns; /* for WRITTEN: how long before the answer the request was sent */
 	enum lease_action action;
 	bool held; /* afterwards */
 	bool acquired;
-	int64_t written_transitions; /* of a CREATE or UPDATE */
+	int64_t written_transitions; /* in a CREATE or UPDATE */
 	const char *written_rv;
 };
 
@@ -85,7 +85,7 @@ static void another_holder_is_waited_for_by_our_own_clock(void **state)
 		{ 0, LEASE_TICK, .action = LEASE_GET },
 		{ 0, LEASE_READ, OTHER, "5", 3, .action = LEASE_WAIT },
 		{ 14 * S, LEASE_READ, OTHER, "5", 3, .action = LEASE_WAIT },
-		/* It renewed: all begins anew. */
+		/* The holder has renewed it, so waiting begins anew. */
 		{ S / 2, LEASE_READ, OTHER, "6", 3, .action = LEASE_WAIT },
 		{ 14 * S, LEASE_READ, OTHER, "6", 3, .action = LEASE_WAIT },
 		{ S, LEASE_READ, OTHER, "6", 3, .action = LEASE_UPDATE, .written_transitions = 4, .written_rv = "6" },
@@ -121,7 +121,7 @@ static void failures_are_borne_until_ten_seconds_after_the_last_renewal_was_sent
 {
 	static const struct row rows[] = {
 		{ 0, LEASE_ABSENT, .action = LEASE_CREATE },
-		/* The answer took a second: the deadline counts from the sending. */
+		/* The answer took a second. The deadline counts from the request. */
 		{ S, LEASE_WRITTEN, ME, "1", .sent_before_ns = S, .action = LEASE_WAIT, .held = true, .acquired = true },
 		{ 2 * S, LEASE_TICK, .action = LEASE_UPDATE, .held = true, .written_rv = "1" },
 		{ 5 * S, LEASE_FAILED, .action = LEASE_WAIT, .held = true },
@@ -163,7 +163,7 @@ static void a_write_whose_answer_was_lost_is_found_to_be_ours(void **state)
 		{ 2 * S, LEASE_TICK, .action = LEASE_GET },
 		{ 0, LEASE_READ, ME, "2", 8, .action = LEASE_UPDATE, .written_transitions = 8, .written_rv = "2" },
 		{ 0, LEASE_WRITTEN, ME, "3", 8, .action = LEASE_WAIT, .held = true, .acquired = true },
-		/* The same as holder. */
+		/* The same for the holder. */
 		{ 2 * S, LEASE_TICK, .action = LEASE_UPDATE, .held = true, .written_transitions = 8, .written_rv = "3" },
 		{ S, LEASE_FAILED, .action = LEASE_WAIT, .held = true },
 		{ 2 * S, LEASE_TICK, .action = LEASE_UPDATE, .held = true, .written_transitions = 8, .written_rv = "3" },
@@ -232,13 +232,13 @@ static void it_is_given_back_at_the_end_if_it_was_ours(void **state)
 }
 
 /*
- * Three replicas and an API server that loses requests and answers, while
- * processes stand still for up to half a minute: never two that may write. Each
- * step looks at all clocks, which is what the fence does before each write.
+ * Three replicas and an API server that loses requests and answers, while processes stand still for
+ * up to half a minute. There must never be two that may write. Each step looks at all clocks, as
+ * the check before each write does.
  */
 struct replica {
 	struct lease lease;
-	int64_t next_ns; /* when it looks at the world again */
+	int64_t next_ns; /* when it next acts */
 	struct lease_event event;
 	struct lease_record record;
 };
@@ -258,7 +258,7 @@ static uint64_t dice(struct world *w, uint64_t sides)
 	return w->seed % sides;
 }
 
-/* What the server does with a request, and what of it comes back. */
+/* Lets the server handle a request, and may lose the request or the answer. */
 static void serve(struct world *w, struct replica *r, const struct lease_step *step, int64_t now)
 {
 	bool write = step->action == LEASE_CREATE || step->action == LEASE_UPDATE;
@@ -299,7 +299,7 @@ static void there_are_never_two_who_may_write(void **state)
 			holders += lease_is_held(&r->lease, now);
 			if (now < r->next_ns)
 				continue;
-			if (dice(&w, 200) == 0) { /* it stands still */
+			if (dice(&w, 200) == 0) { /* the replica stands still */
 				r->next_ns = now + (int64_t)dice(&w, 30) * S;
 				continue;
 			}

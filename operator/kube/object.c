@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bare shape of a Kubernetes object, and a hash of text. */
+/* Makes the basic form of a Kubernetes object, and computes a hash of text. */
 #include "operator/kube/object.h"
 
 #include "lib/digest/sha256.h"

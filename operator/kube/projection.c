@@ -7,12 +7,15 @@
 
 #include "lib/json.h"
 
-/* Deeper go only arrays in arrays, which Kubernetes has not. */
+/* Only arrays of arrays are nested more deeply, and Kubernetes has none. */
 #define NESTING_MAX 64
 
 enum fate { DROP, KEEP, LOOK_BELOW };
 
-/* A place in the object: the fields that may still be met below it, and how much of each the way there is. */
+/*
+ * A place in the object: which fields may still be found below it, and how much of each one's path
+ * leads there.
+ */
 struct place {
 	const char *const *fields;
 	uint64_t open; /* a bit for each */
@@ -28,7 +31,7 @@ static struct place root_of(const char *const *fields)
 	return (struct place){ .fields = fields, .open = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX };
 }
 
-/* rest is the part of a field where the name of a member may stand. */
+/* Compares a member's name with the part of a field's path in rest. */
 static enum fate compare(const char *rest, const char *name, size_t len)
 {
 	size_t same = 0;
@@ -57,10 +60,7 @@ static enum fate fate_of(const struct place *place, const char *name, size_t len
 	return ret_below->open ? LOOK_BELOW : DROP;
 }
 
-/*
- * --- Projection of a tree
- * --------------------------------------------------------------------------------
- */
+/* --- Projection of a tree -------------------------------------------------------------------- */
 
 static void project_below(cJSON *value, const struct place *place)
 {
@@ -89,10 +89,7 @@ void project(cJSON *object, const char *const *fields)
 		project_below(object, &root);
 }
 
-/*
- * --- Projection of a text
- * --------------------------------------------------------------------------------
- */
+/* --- Projection of a text -------------------------------------------------------------------- */
 
 static cJSON *read_value(struct skim *s, const struct place *place, int nesting);
 
@@ -106,7 +103,7 @@ static void append(struct skim *s, cJSON *to, const char *name, size_t len, cJSO
 			item->string[len] = '\0';
 		}
 	}
-	/* An object's members are linked as an array's items are. */
+	/* cJSON links the members of an object in the same way as the items of an array. */
 	if (item && (!name || item->string) && cJSON_AddItemToArray(to, item))
 		return;
 	cJSON_Delete(item);
@@ -179,7 +176,7 @@ int project_text(const char *text, size_t len, const char *const *fields, cJSON 
 	if (fields)
 		json = project_next(&s, fields);
 	if (!json || !skim_ended(&s)) {
-	/* cJSON finds what is wrong, and where; or the text is only unusual. */
+	/* The text is invalid, and cJSON says where; or it is only unusual. */
 		cJSON_Delete(json);
 		r = json_parse(text, len, &json, err);
 		if (r == 0 && fields)

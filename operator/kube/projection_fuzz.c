@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks for any JSON that reading it with the fields of a pod gives the same as projecting its
- * tree.
+ * Fuzz target: for any JSON, reading it with the fields of a pod must give the same as projecting
+ * its tree.
  */
 #include "operator/kube/projection.h"
 
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	int r;
 
-	/* To cJSON it ends a name. What reads from the network refuses it. */
+	/* cJSON ends a name at a NUL. Text from the network with a NUL is refused elsewhere. */
 	if (memchr(data, '\0', size))
 		return 0;
 	r = project_text(text, size, pod_fields, &read, NULL);

@@ -23,7 +23,10 @@ static void only_what_is_named_stays(void **state)
 		{ "{\"list\":[{\"name\":\"x\",\"env\":[]},{\"env\":[]},{\"name\":\"y\"}]}",
 		  "{\"list\":[{\"name\":\"x\"},{},{\"name\":\"y\"}]}" },
 		{ "{\"notes\":{\"ray.io/ft\":\"1\",\"ray.iox\":\"2\",\"cni.io/ray.io/x\":\"3\"}}", "{\"notes\":{\"ray.io/ft\":\"1\"}}" },
-		/* Of another shape than meant: what is not below a name that stays goes or stays, nothing breaks. */
+		/*
+		 * The objects have another structure than the fields assume. Members below them may
+		 * stay or go, but nothing may break.
+		 */
 		{ "{\"b\":5,\"list\":{\"name\":1,\"x\":2},\"deep\":[[{\"x\":{\"y\":1,\"n\":2}}]]}",
 		  "{\"b\":5,\"list\":{\"name\":1},\"deep\":[[{\"x\":{\"y\":1}}]]}" },
 		{ "{\"\":1,\"a.\":2,\".\":3}", "{}" },
@@ -40,7 +43,7 @@ static void only_what_is_named_stays(void **state)
 	}
 }
 
-/* What is read of a text is what project leaves of its tree. */
+/* Checks that reading a text gives the same as projecting its tree. */
 static void assert_same(const char *text, const char *const *fields)
 {
 	_cleanup_json_ cJSON *tree = NULL, *read = NULL;
@@ -100,7 +103,7 @@ static void arrays_in_arrays_end_somewhere(void **state)
 		memset(text + 5 + nesting, ']', nesting);
 		memcpy(text + 5 + 2 * nesting, "}", 2);
 		assert_same(text, fields);
-		text[2] = 'z'; /* skipped */
+		text[2] = 'z'; /* this member is skipped */
 		assert_same(text, fields);
 		text[2] = 'a';
 	}

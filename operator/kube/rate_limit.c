@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A token bucket. */
+/* Implements a token bucket. */
 #include "operator/kube/rate_limit.h"
 
 #include "lib/macros.h"
@@ -15,7 +15,7 @@ void rate_limit_init(struct rate_limit *l, unsigned per_second, unsigned burst)
 
 int64_t rate_limit_take(struct rate_limit *l, int64_t now_ns)
 {
-	/* Each request takes an interval out of the bucket, which holds burst of them. */
+	/* Each request uses up one interval. The bucket holds `burst` intervals. */
 	int64_t full_ns = MAX(l->full_ns, now_ns) + l->interval_ns;
 	int64_t over_ns = full_ns - now_ns - l->burst * l->interval_ns;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that the operator deals with. */
+/* Lists the kinds of objects that the operator uses. */
 #include "operator/kube/resource.h"
 
 #include <ctype.h>

@@ -8,9 +8,9 @@
 #include "operator/kube/json_shape.h"
 #include "operator/kube/projection.h"
 
-/* No field of an API object has this name, for it is none that a schema allows at the root. */
+/* No field of an API object has this name, because no schema allows it at the root. */
 #define REASON "afterglow.dev/unreadable"
-/* So many bytes have less than JSON_VALUES_MAX values: each takes two. */
+/* A text this short has fewer than JSON_VALUES_MAX values, because each takes two bytes. */
 #define SURELY_NARROW (2 * JSON_VALUES_MAX)
 
 /* managedFields are as deep as the object. */
@@ -107,8 +107,8 @@ static void add_status(cJSON *remnant, const char *text, size_t len)
 }
 
 /*
- * The reason stays the same when others write the object: it names the spec even if managedFields,
- * which grow, are too wide as well.
+ * Describes why the object cannot be read. The text stays the same when others write the object: it
+ * names the spec even if managedFields, which grow, are too wide as well.
  */
 static void describe(const char *text, size_t len, const struct err *why, cJSON *remnant)
 {
@@ -134,7 +134,7 @@ static void describe(const char *text, size_t len, const struct err *why, cJSON 
 	json_set_str(remnant, REASON, words);
 }
 
-/* NULL: its name cannot be read. */
+/* Returns NULL if the object's name cannot be read. */
 static cJSON *remnant_of(const char *text, size_t len, const struct err *why)
 {
 	_cleanup_json_ cJSON *remnant = member_is_narrow(text, len, "metadata") ?

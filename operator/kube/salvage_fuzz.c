@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks for any text of an object that it is read whole, gives a remnant with its name, or an
+ * Fuzz target: any text of an object must be read whole, or give a remnant with its name, or an
  * error.
  */
 #include "operator/kube/salvage.h"

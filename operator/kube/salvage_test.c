@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading objects that are too deep or too wide: what is left of them, and why. */
+/*
+ * Tests of reading objects that are too deep or too wide: what is kept of them, and the reason that
+ * is given.
+ */
 #include "operator/kube/salvage.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@ void skim_init(struct skim *s, const char *text, size_t len)
 	*s = (struct skim){ .at = text, .end = text + len };
 }
 
-/* As cJSON does: control characters are blanks. */
+/* Returns whether c is blank. As in cJSON, control characters are. */
 static bool is_blank(char c)
 {
 	return (unsigned char)c <= ' ' && c;
@@ -54,7 +54,7 @@ void skim_array(struct skim *s)
 	enter(s, '[');
 }
 
-/* Behind the bracket, or past the comma. */
+/* Moves behind the bracket, or behind the comma. */
 static bool next_of(struct skim *s, char bracket)
 {
 	char c = skim_peek(s);
@@ -68,7 +68,7 @@ static bool next_of(struct skim *s, char bracket)
 	return first ? !s->failed : expect(s, ',');
 }
 
-/* Past the string at which it stands. */
+/* Moves behind the string that begins here. */
 static void skip_string(struct skim *s)
 {
 	const char *p = s->at + 1;
@@ -123,7 +123,7 @@ cJSON *skim_take(struct skim *s)
 	return value;
 }
 
-/* A number or a word. */
+/* Moves behind a number or a word. */
 static void skip_plain(struct skim *s)
 {
 	const char *from = s->at;

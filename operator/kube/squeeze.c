@@ -5,19 +5,20 @@
 #include <string.h>
 
 /*
- * The code of a fragment is its place, from 1; of a long one it is WIDE, and its place behind that.
- * All begin with a quote, so that only there something has to be compared; of two that begin alike
- * the longer stands first, and the long ones stand before the others. Nothing of it is kept outside
- * the process: it may change.
+ * The code of a fragment is its index, counted from 1. That of a long fragment is WIDE, followed by
+ * its index. All fragments begin with a quote, so a comparison is needed only at quotes. Of two
+ * fragments with the same beginning the longer one comes first, and the long ones come before the
+ * others. The codes are not stored outside of the process, so the tables may change.
  *
  * Hexadecimal digits become bytes: container ids, uids and hashes are a third of what is left of a
- * pod. Behind WIDE stands UUID and the 16 bytes of a uid, or HEX plus the number of bytes that follow.
+ * pod. After WIDE follows UUID and the 16 bytes of a uid, or HEX plus the number of bytes that
+ * follow.
  */
 #define WIDE 0x1f
 #define UUID 0x7f
 #define HEX 0x80
 #define HEX_BYTES_MAX 0x7f
-/* Digits: of fewer the code would be no shorter. */
+/* For fewer digits the code would not be shorter. */
 #define HEX_DIGITS_MIN 8
 #define UUID_BYTES 16
 #define UUID_LEN 36
@@ -28,7 +29,10 @@ struct fragment {
 };
 #define F(text) { text, sizeof(text) - 1 }
 
-/* Whole parts that most Ray pods have alike: of this operator's, of KubeRay's, of the kubelet's. */
+/*
+ * Long parts that most Ray pods have in common: those of this operator, of KubeRay and of the
+ * kubelet.
+ */
 static const struct fragment wide[] = {
 	F("\"conditions\":[{\"type\":\"PodReadyToStartContainers\",\"status\":\"True\"},{\"type\":\"Initialized\",\"status\":\"True\"},"
 	  "{\"type\":\"Ready\",\"status\":\"True\"},{\"type\":\"ContainersReady\",\"status\":\"True\"},{\"type\":\"PodScheduled\","
@@ -83,7 +87,7 @@ static const struct fragment fragments[] = {
 #undef F
 _Static_assert(ARRAY_SIZE(fragments) < WIDE, "codes are control characters, and the last is WIDE");
 
-/* The bytes of a uid before which a dash stands. */
+/* Returns whether a dash stands before this byte of a uid. */
 static bool has_dash(size_t byte)
 {
 	return byte == 4 || byte == 6 || byte == 8 || byte == 10;
@@ -91,7 +95,7 @@ static bool has_dash(size_t byte)
 
 /* --- Squeezing -------------------------------------------------------------------------------------------- */
 
-/* Returns the place, from 1, of the fragment that text begins with; 0 if there is none. */
+/* Returns the index, from 1, of the fragment with which text begins; 0 if there is none. */
 static size_t find(const struct fragment *list, size_t n, const char *text, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
@@ -102,8 +106,8 @@ static size_t find(const struct fragment *list, size_t n, const char *text, size
 }
 
 /*
- * Writes the code of the fragment that text begins with to to, which is not behind text. Returns
- * the fragment's length; 0 if there is none.
+ * Writes the code of the fragment with which text begins to *to, which never points beyond text.
+ * Returns the fragment's length; 0 if there is none.
  */
 static size_t put_code(const char *text, size_t len, char **to)
 {
@@ -121,13 +125,13 @@ static size_t put_code(const char *text, size_t len, char **to)
 	return fragments[place - 1].len;
 }
 
-/* Capital digits do not count: the text must come back unchanged. */
+/* Capital digits are not accepted, because the text has to be restored unchanged. */
 static int digit_of(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* How many digits text begins with, at most max. */
+/* Counts the digits at the beginning of text, up to max. */
 static size_t count_digits(const char *text, size_t max)
 {
 	size_t n = 0;
@@ -165,10 +169,10 @@ static void put_bytes(int code, const char *bytes, size_t n, char **to)
 	*to += n;
 }
 
-/* The same for the digits that text begins with: what there are too few of goes over as it is. */
+/* Does the same for digits. If there are too few, they are copied unchanged. */
 static size_t put_digits(const char *text, size_t len, char **to)
 {
-	char bytes[HEX_BYTES_MAX]; /* to may be text itself */
+	char bytes[HEX_BYTES_MAX]; /* *to may point into text */
 	size_t digits = count_digits(text, MIN(len, (size_t)2 * HEX_BYTES_MAX)), n = digits / 2;
 
 	if (digits == 8 && read_uuid(text, len, bytes)) {
@@ -202,7 +206,7 @@ size_t squeeze(char *text, size_t len)
 	return (size_t)(to - text);
 }
 
-/* --- And back --------------------------------------------------------------------------------------------- */
+/* --- Restoring ------------------------------------------------------------------------------- */
 
 static void add_digits(const char *bytes, size_t n, bool uuid, struct strbuf *out)
 {
@@ -219,7 +223,10 @@ static void add_digits(const char *bytes, size_t n, bool uuid, struct strbuf *ou
 	strbuf_add(out, text, len);
 }
 
-/* Appends what a code behind WIDE stands for; returns how many bytes it has there, 0: it is none. */
+/*
+ * Appends the text of a code after WIDE. Returns the number of bytes of the code; 0 if it is
+ * invalid.
+ */
 static size_t add_wide(const char *text, size_t len, struct strbuf *out)
 {
 	unsigned char code = len ? (unsigned char)text[0] : 0;
@@ -235,7 +242,7 @@ static size_t add_wide(const char *text, size_t len, struct strbuf *out)
 	return 1;
 }
 
-/* The same for any code: how many bytes it has. */
+/* Does the same for any code. */
 static size_t add_code(const char *text, size_t len, struct strbuf *out)
 {
 	unsigned char code = (unsigned char)text[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks for any JSON that squeezing it and back gives the same text. */
+/* Fuzz target: any JSON must be the same after squeezing and restoring it. */
 #include "operator/kube/squeeze.h"
 
 #include <stdint.h>

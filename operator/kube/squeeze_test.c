@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the shorter form of JSON text. */
+/* Tests of compressing JSON text. */
 #include "operator/kube/squeeze.h"
 
 #include <setjmp.h>
@@ -48,7 +48,7 @@ static void hexadecimal_digits_come_back_as_they_were(void **state)
 		{ "6b73816d-bd37-4d28-ad53-4e99161cf898", 18 },
 		{ "6b73816d-bd37-4d28-ad53-4e99161cf898abcdef01", 24 },
 		{ "6b73816dff-bd37-4d28-ad53-4e99161cf898", 7 + 16 + 8 },
-		/* Nearly a uid: a digit, a dash or the end is missing. */
+		/* These are almost uids: a digit, a dash or the end is missing. */
 		{ "6b73816d-bd37-4d28-ad53-4e99161cf89", 6 + 16 + 8 },
 		{ "6b73816d-bd37-4d28-ad53-4e99161cf89x", 6 + 16 + 9 },
 		{ "6b73816d-bd37-4d28-ad534e99161cf898a", 6 + 11 + 11 },
@@ -105,7 +105,9 @@ static void a_pod_is_half_as_long(void **state)
 	assert_true(round_trip(pod) < sizeof(pod) / 2);
 }
 
-/* As the watch keeps it: a hundred thousand of them are most of what the operator takes. */
+/*
+ * The watch keeps pods in this form. A hundred thousand of them are most of the operator's memory.
+ */
 static void a_running_pod_of_ours_is_less_than_a_third_as_long(void **state)
 {
 	static const char pod[] =

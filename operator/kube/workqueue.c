@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys to work on. */
+/* Implements a queue of keys to work on. */
 #include "operator/kube/workqueue.h"
 
 #include <assert.h>
@@ -12,18 +12,18 @@
 #define DELAY_MAX_NS (1000 * NS_PER_SEC)
 
 /*
- * An item lives while it is ready, delayed, worked on or has failures to
- * remember. Ready and delayed exclude each other; next/prev are of that list.
+ * An item exists while it is ready, delayed, worked on, or has failures to remember. It cannot be
+ * ready and delayed at the same time; next and prev are those of that list.
  */
 struct workqueue_item {
 	struct workqueue_item *next, *prev;
 	int64_t at_ns;
-	int64_t since_ns; /* ready, or worked on, by the queue's clock */
-	int64_t paced_ns; /* so far its turns are used up, at the pace */
-	int64_t not_before_ns; /* the burst before that; 0: no pace */
+	int64_t since_ns; /* when it became ready or work on it began, by the queue's clock */
+	int64_t paced_ns; /* until then its turns are used up, at the pace */
+	int64_t not_before_ns; /* the pace minus the burst; 0: there is no pace */
 	unsigned failures;
 	bool ready, delayed, working;
-	bool again; /* added while worked on */
+	bool again; /* it was added again while it was worked on */
 	char key[];
 };
 
@@ -64,7 +64,7 @@ static void item_drop_if_idle(struct workqueue *q, struct workqueue_item *item)
 	free(item);
 }
 
-/* Since the last call for this item. */
+/* Reports the time since the last call for this item. */
 static void tell_time(const struct workqueue *q, struct workqueue_item *item, void (*tell)(void *arg, int64_t ns))
 {
 	int64_t now_ns = q->clock ? q->clock() : 0;
@@ -74,7 +74,10 @@ static void tell_time(const struct workqueue *q, struct workqueue_item *item, vo
 	item->since_ns = now_ns;
 }
 
-/* A key is ready, delayed or worked on; while it is worked on it may be delayed besides, but never ready. */
+/*
+ * Makes a key ready. A key is ready, delayed or worked on. While it is worked on it may also be
+ * delayed, but never ready.
+ */
 static void ready_append(struct workqueue *q, struct workqueue_item *item)
 {
 	assert(!item->ready && !item->delayed && !item->working);
@@ -131,7 +134,7 @@ static void delayed_insert(struct workqueue *q, struct workqueue_item *item, int
 	q->n_delayed++;
 }
 
-/* Ready now; or soon, if the work on it has only just been done. */
+/* Makes the item ready now, or a little later if the work on it has only just ended. */
 static void ready_soon(struct workqueue *q, struct workqueue_item *item)
 {
 	if (item->delayed)
@@ -205,7 +208,10 @@ void workqueue_done(struct workqueue *q, const char *key)
 	item->working = false;
 	assert(q->n_working > 0);
 	q->n_working--;
-	/* After a failure the delay holds, whatever came in meanwhile: the work would fail again. */
+	/*
+	 * After a failure the delay holds even if the key was added meanwhile, because the work
+	 * would fail again.
+	 */
 	if (item->again && !(item->failures && item->delayed))
 		ready_soon(q, item);
 	item->again = false;

@@ -222,7 +222,7 @@ static void after_a_rest_some_starts_come_at_once(void **state)
 	workqueue_add(&q, "a");
 	workqueue_done(&q, "a");
 	assert_null(workqueue_get(&q, now));
-	now += 1000; /* rested */
+	now += 1000; /* after a rest */
 	for (int i = 0; i < 3; i++) {
 		assert_string_equal(workqueue_get(&q, now), "a");
 		workqueue_add(&q, "a");

@@ -31,7 +31,7 @@ static const char *scalar(const yaml_node_t *node)
 	return (const char *)node->data.scalar.value;
 }
 
-/* Takes JSON's numbers only: 0x10, .inf, 1_000 and 08 stay the text they are. */
+/* Accepts only numbers of JSON: 0x10, .inf, 1_000 and 08 remain texts. */
 static bool is_number(const char *s)
 {
 	const char *p = s + (*s == '-');
@@ -142,7 +142,7 @@ static int node_to_json(struct walk *w, int index, int depth, cJSON **ret_json)
 {
 	const yaml_node_t *node = yaml_document_get_node(w->doc, index);
 
-	/* An alias may point at one of its own ancestors: the depth ends that too. */
+	/* An alias may refer to one of its own ancestors. The limit of depth ends that, too. */
 	if (depth > YAML_DEPTH_MAX)
 		return err_set(w->err, E2BIG, "line %d: nested deeper than %d", line_of(node),
 			       YAML_DEPTH_MAX);
@@ -166,7 +166,7 @@ static int syntax_error(const yaml_parser_t *parser, struct err *err)
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		return err_set(err, ENOMEM, "YAML");
-	/* The reader reports an offset instead of a mark. */
+	/* The reader reports an offset in place of a mark. */
 	if (parser->error == YAML_READER_ERROR)
 		return err_set(err, EINVAL, "not YAML at byte %zu: %s", parser->problem_offset,
 			       parser->problem);
@@ -191,7 +191,9 @@ static int document_to_json(yaml_document_t *doc, cJSON **ret_json, struct err *
 	return node_to_json(&w, 1, 0, ret_json);
 }
 
-/* Refuses what follows the first document: a second one would be ignored silently. */
+/*
+ * Refuses anything after the first document, because a second document would be ignored silently.
+ */
 static int check_end(yaml_parser_t *parser, struct err *err)
 {
 	yaml_document_t doc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* YAML as JSON: types, refusals with their lines, hostile documents. */
+/* Tests of converting YAML to JSON: types, errors with their lines, hostile documents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launcher's program files, mapped. */
+/* Maps the program files of the launcher. */
 #include "operator/launcher/launcher.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define KEY_PREFIX "launch-"
 #define KEY_DIGITS 16
 
-/* People call the first by hand, to end a hold: it has the plain name. */
+/* The first one has the plain name, because people run it by hand to end a hold. */
 static const struct {
 	const char *machine, *file;
 } machines[LAUNCHERS_MAX] = {
@@ -57,10 +57,10 @@ static int map_file(int fd, const char *path, const struct stat *st, void **ret_
 	return *ret_data == MAP_FAILED ? err_set(err, errno, "map %s", path) : 0;
 }
 
-/* dir: AT_FDCWD, or where name is; path is for errors. */
+/* Maps a file. dir is AT_FDCWD or the directory of name; path is for error messages. */
 static int add(struct launchers *l, const char *machine, int dir, const char *name, const char *path, struct err *err)
 {
-	/* A FIFO would have us wait. */
+	/* Opening a FIFO could block. */
 	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	void *data;

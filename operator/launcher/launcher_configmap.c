@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides about the launchers' ConfigMap in one namespace. */
+/* Decides what to do with the launchers' ConfigMap of one namespace. */
 #include "operator/launcher/launcher_configmap.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "operator/kube/object.h"
 
 struct key_use {
-	size_t refs; /* by pods */
+	size_t refs; /* number of pods that refer to it */
 	int64_t unused_ns; /* since when no pod refers to it; 0: a pod does */
 };
 
@@ -21,10 +21,7 @@ void launcher_configmap_release(struct launcher_configmap *place)
 	strmap_release(&place->keys, free);
 }
 
-/*
- * --- References of pods to keys
- * ------------------------------------------------------------------------------
- */
+/* --- References of pods to keys -------------------------------------------------------------- */
 
 static struct key_use *use_of(struct launcher_configmap *place, const char *key)
 {
@@ -57,7 +54,7 @@ static void refer_no_more(struct launcher_configmap *place, const char *key, int
 		use->unused_ns = now_ns;
 }
 
-/* now_ns 0: they are added. */
+/* Counts the keys of a pod. now_ns is 0 if they are added. */
 static void count_keys(struct launcher_configmap *place, const cJSON *pod, int64_t now_ns)
 {
 	const cJSON *volume, *item;
@@ -127,13 +124,13 @@ static char *base64_of(const struct launcher *launcher)
 	return text;
 }
 
-/* Returns whether a member has a name with any character but '.'. */
+/* Returns the member of that name, which may contain dots. json_get would take them for a path. */
 static const cJSON *member(const cJSON *have, const char *object, const char *key)
 {
 	return cJSON_GetObjectItemCaseSensitive(json_get(have, object), key);
 }
 
-/* A key in data, as text, excludes the same key from binaryData, so it must go. */
+/* A key in data, as text, excludes the same key in binaryData, so it has to be removed. */
 static int want_key(const struct launcher *launcher, const cJSON *have, cJSON *change)
 {
 	_cleanup_free_ char *wanted = base64_of(launcher);
@@ -183,7 +180,7 @@ static void collect_keys(struct launcher_configmap *place, const struct launcher
 				json_set_str(json_object_at(change, objects[i]), item->string, NULL);
 }
 
-/* Those that neither a pod nor the ConfigMap knows any more make room. */
+/* Forgets the keys that are neither used by a pod nor in the ConfigMap. */
 static void forget_keys(struct launcher_configmap *place, const cJSON *have)
 {
 	struct strmap_pos pos = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of the launchers' ConfigMap of a namespace, step by step under a clock of our own. */
+/* Tests of the launchers' ConfigMap of a namespace, step by step with a fake clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 struct world {
 	struct launcher_configmap place;
-	cJSON *map; /* the ConfigMap; NULL: there is none */
+	cJSON *map; /* the ConfigMap; NULL: it does not exist */
 };
 
 static int setup(void **state)
@@ -61,7 +61,7 @@ static void pod_goes(struct world *w, const char *key, int64_t now)
 	launcher_configmap_remove_pod(&w->place, pod, now);
 }
 
-/* As the API server merges: RFC 7396, of two levels. */
+/* Merges as the API server does: RFC 7396, for two levels. */
 static void merge(cJSON *map, const cJSON *change)
 {
 	static const char *const objects[] = { "binaryData", "data" };
@@ -75,7 +75,7 @@ static void merge(cJSON *map, const cJSON *change)
 		}
 }
 
-/* Looks, and does what is to be done; whether that was anything. */
+/* Takes a step. Returns whether there was anything to do. */
 static bool look_while(struct world *w, bool collect, int64_t now)
 {
 	_cleanup_json_ cJSON *change = NULL;
@@ -177,7 +177,7 @@ static void an_old_key_stays_while_a_pod_refers_to_it_and_an_hour_longer(void **
 	assert_int_equal(w->place.keys.n, 1);
 }
 
-/* What the process does not know to be unused may have been used a minute ago. */
+/* A key whose use the process has not seen may have been in use a minute ago. */
 static void a_key_found_unused_has_its_hour_from_then_on(void **state)
 {
 	struct world *w = *state;

@@ -18,11 +18,14 @@
 #include "operator/kube/backoff.h"
 #include "operator/launcher/launcher_configmap.h"
 
-/* So soon a ConfigMap that somebody changed or deleted is as it should be again. */
+/* After at most this time a ConfigMap that somebody changed or deleted is restored. */
 #define RECHECK_NS (600 * NS_PER_SEC)
-/* An answer has 300 KiB for each release: few at a time. */
+/* An answer has 300 KiB for each release, so only a few run at a time. */
 #define REQUESTS_MAX 4
-/* The delay after a failure that may pass by itself doubles up to this, and then twice as much at the most. */
+/*
+ * The delay after a failure that may pass by itself doubles up to this limit. With jitter it is at
+ * most twice as long.
+ */
 #define RETRY_MAX_NS (300 * NS_PER_SEC)
 
 struct launcher_store {
@@ -38,11 +41,11 @@ struct place {
 	char *namespace;
 	struct launcher_configmap known;
 	struct backoff backoff;
-	int64_t due_ns; /* 0: never; if it is set while a request is under way, another request follows */
+	int64_t due_ns; /* 0: never. If it is set during a request, another request follows. */
 	bool under_way, settled;
-	bool in_trouble; /* the log has reported trouble */
+	bool in_trouble; /* the trouble has been logged */
 	bool ends; /* the namespace is being deleted */
-	bool creating; /* the write under way is a POST */
+	bool creating; /* the write in progress is a POST */
 };
 
 static void place_free(void *value)
@@ -56,7 +59,7 @@ static void place_free(void *value)
 	free(place);
 }
 
-/* --- What is seen ----------------------------------------------------------------------------------------- */
+/* --- Changes --------------------------------------------------------------------------------- */
 
 static void wake(struct launcher_store *store)
 {
@@ -82,8 +85,7 @@ static struct place *place_new(struct launcher_store *store, const char *namespa
 }
 
 /*
- * Returns the place of an object that is being added: it is made if there is none, and due if it
- * had no Ray.
+ * Returns the place for an object that is being added. A new place, or one that had no Ray, is due.
  */
 static struct place *place_for(struct launcher_store *store, const cJSON *object)
 {
@@ -114,7 +116,7 @@ static struct place *place_of(const struct launcher_store *store, const cJSON *o
 	return namespace ? strmap_get(&store->places, namespace) : NULL;
 }
 
-/* When the last of Ray has gone the ConfigMap is looked at once more, an hour later. */
+/* An hour after the last object of Ray is gone, the ConfigMap is looked at once more. */
 static void note_removal(struct place *place)
 {
 	if (place->known.empty_ns)
@@ -190,8 +192,8 @@ static void conclude(struct place *place)
 }
 
 /*
- * Logged once, until it succeeds again. If we lack the right, the next attempt comes with the usual
- * look.
+ * Logs trouble once, until a request succeeds again. If we lack the right, the next attempt comes
+ * at the usual time.
  */
 static void take_trouble(struct place *place, int status, int64_t retry_after_ns, const struct err *err)
 {
@@ -213,7 +215,7 @@ static void take_failure(struct place *place, const struct client_response *resp
 		place->due_ns = 0;
 		settle(place);
 	} else if (response->status == 404 || response->status == 409) {
-		/* Somebody was faster, with a deletion or a creation: read it again. */
+		/* Somebody deleted or created it before us, so it is read again. */
 		place->due_ns = now_boottime_ns() + backoff_next(&place->backoff, now_boottime_ns());
 		wake(place->store);
 	} else {
@@ -293,15 +295,15 @@ static void start(struct place *place)
 	store->in_flight++;
 }
 
-/* There is nothing left to do: the keys are gone, or the whole namespace. */
+/* Returns whether nothing is left to do: the keys are gone, or the whole namespace is. */
 static bool is_done(const struct place *place)
 {
 	return place->known.empty_ns && !place->under_way && (place->ends || !place->due_ns);
 }
 
 /*
- * Begins the looks that are due and returns the time of the next one; 0 if there is none, or an
- * answer comes first.
+ * Begins what is due, and returns the time when the next is; 0 if nothing is, or an answer comes
+ * first.
  */
 static int64_t start_due(struct launcher_store *store, int64_t now)
 {
@@ -325,7 +327,7 @@ static int64_t start_due(struct launcher_store *store, int64_t now)
 	return next;
 }
 
-/* Another replica acts, and removes the keys. */
+/* Forgets namespaces without Ray: another replica acts, and removes the keys. */
 static void forget_those_over(struct launcher_store *store, int64_t now)
 {
 	struct strmap_pos pos = { 0 };

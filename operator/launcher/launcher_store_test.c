@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the launchers' ConfigMaps, in each namespace with Ray, against an API server of the test. */
+/*
+ * Tests of the launchers' ConfigMaps, one in each namespace with Ray, with an API server of the
+ * test.
+ */
 #include "operator/launcher/launcher_store.h"
 
 #include "operator/kube/testing_api.h"
@@ -108,7 +111,7 @@ static void a_namespace_with_its_first_cluster_gets_the_launchers(void **state)
 	assert_int_equal(fake_api_count(&f->api, "POST " MAPS), 1);
 	assert_non_null(strstr(strbuf_str(&f->api.bodies), f->launchers.of[0].key));
 	assert_int_equal(f->settled, 1);
-	/* Another cluster of the namespace costs nothing. */
+	/* Another cluster in the namespace causes no request. */
 	a_cluster_comes(f);
 	fake_api_idle(&f->api);
 	assert_int_equal(fake_api_count(&f->api, ""), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of which files are taken for launchers, and how their content is named. */
+/* Tests of which files are accepted as launchers, and of the names of their keys. */
 #include "operator/launcher/launcher.h"
 
 #include <setjmp.h>

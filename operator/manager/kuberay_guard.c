@@ -13,9 +13,12 @@
 #include "operator/manager/own_lease.h"
 
 #define DEADLINE_NS (5 * NS_PER_SEC)
-#define ANSWER_MAX ((size_t)256 << 10) /* more Leases than KUBERAY_LEASES_MAX */
+#define ANSWER_MAX ((size_t)256 << 10) /* for more Leases than KUBERAY_LEASES_MAX */
 #define PATH_MAX_LEN 1024
-/* After a 403 for all namespaces the two that we are surely allowed to read do for so long. */
+/*
+ * After a 403 for all namespaces, only the two scopes that we are certainly allowed to read are
+ * read for this long.
+ */
 #define WIDE_AGAIN_NS (60 * NS_PER_SEC)
 #define TEXT_MAX 512
 
@@ -26,8 +29,8 @@ struct kuberay_guard {
 	struct kuberay_guard_options o;
 	struct event *timer;
 	struct client_call *call;
-	enum scope scope; /* of call */
-	cJSON *answers[SCOPES]; /* of this look */
+	enum scope scope; /* the scope that `call` reads */
+	cJSON *answers[SCOPES]; /* the answers so far */
 	int64_t narrow_until_ns;
 	bool logged_narrow, logged_blind, in_trouble;
 	struct kuberay_sightings sightings;
@@ -35,14 +38,14 @@ struct kuberay_guard {
 
 static void look_at(struct kuberay_guard *g, enum scope scope);
 
-/* --- What it says ------------------------------------------------------------------------------------------ */
+/* --- The verdict ----------------------------------------------------------------------------- */
 
 bool kuberay_guard_allows(const struct kuberay_guard *g)
 {
 	return g->sightings.verdict == KUBERAY_ABSENT;
 }
 
-/* "KubeRay runs in namespace ray (its Lease ... is being renewed by ...)". */
+/* Makes "KubeRay runs in namespace ray (its Lease ... is being renewed by ...)". */
 static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 {
 	const struct kuberay_sighting *lease = kuberay_witness(&g->sightings, now_boottime_ns());
@@ -167,8 +170,8 @@ static void conclude(struct kuberay_guard *g)
 }
 
 /*
- * If SCOPE_ALL is refused, the two others are read. If one of those is refused, the other is read,
- * or there is no sign at all.
+ * Handles a refusal. After one for SCOPE_ALL the two others are read. After one for these the other
+ * is read; if both are refused there is no sign of KubeRay.
  */
 static void take_refusal(struct kuberay_guard *g, const struct err *err)
 {
@@ -211,7 +214,9 @@ static void look_at(struct kuberay_guard *g, enum scope scope)
 	struct err err = { 0 };
 
 	resource_path(resource_find("coordination.k8s.io/v1", "Lease"), namespaces[scope], NULL, NULL, &path);
-	/* No limit: these are few, and a list by name is allowed by name. */
+	/*
+	 * The list has no limit: it is short, and an RBAC rule for this name allows a list by name.
+	 */
 	strbuf_adds(&path, "?fieldSelector=metadata.name%3D" KUBERAY_LEASE);
 	struct client_request request = {
 		.method = "GET",

@@ -38,14 +38,16 @@ static int64_t duration_ns(const struct kuberay_lease *lease)
 	return MIN(seconds, (int64_t)KUBERAY_DURATION_MAX_S) * NS_PER_SEC;
 }
 
-/* Another holder, or another time of renewal; not that it was given back. */
+/*
+ * Returns whether it has another holder or another time of renewal. Giving it back does not count.
+ */
 static bool is_renewed(const struct kuberay_sighting *before, const struct kuberay_sighting *now)
 {
 	return *now->holder &&
 	       (strcmp(before->renewed, now->renewed) != 0 || strcmp(before->holder, now->holder) != 0);
 }
 
-/* Returns false if there is no room for it. */
+/* Returns false if there is no room for another Lease. */
 static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, int64_t now_ns)
 {
 	struct kuberay_sighting *known = find(s, text_of(lease->namespace)), now = { .listed = true };
@@ -66,7 +68,10 @@ static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, 
 	return true;
 }
 
-/* A Lease that was deleted counts until its time is over: a KubeRay that lives makes it again. */
+/*
+ * Drops Leases that were deleted, but only when their time is over: a running KubeRay creates its
+ * Lease again.
+ */
 static void drop_deleted(struct kuberay_sightings *s, int64_t now_ns)
 {
 	size_t kept = 0;

@@ -12,19 +12,19 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-/* Rows say what matters to them; the rest is zero. */
+/* A row sets only the members that matter to it. The others are zero. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define S NS_PER_SEC
 #define HOLDER "kuberay-operator-7d_1"
 
-/* One look at a time of the fake clock, and what must come of it. */
+/* One look at a time of the fake clock, and the verdict that must follow. */
 struct row {
-	int64_t after_s; /* since the row before */
-	struct kuberay_lease leases[2]; /* until one without a namespace */
+	int64_t after_s; /* since the previous row */
+	struct kuberay_lease leases[2]; /* the first one without a namespace ends the list */
 	enum kuberay_verdict verdict;
-	const char *witness; /* namespace; NULL: none */
-	int64_t next_s; /* until the next look; 0: as usual */
+	const char *witness; /* its namespace; NULL: there is none */
+	int64_t next_s; /* until the next look; 0: the usual time */
 };
 
 static void run(const struct row *rows, size_t n)
@@ -77,7 +77,7 @@ static void a_lease_that_changes_between_two_looks_is_renewed_and_gone_some_dura
 		{ 5, { { "ray", HOLDER, "t2", 15 } }, KUBERAY_RUNS, "ray" },
 		{ 59, { { "ray", HOLDER, "t2", 15 } }, KUBERAY_RUNS, "ray", .next_s = 1 },
 		{ 1, { { "ray", HOLDER, "t2", 15 } }, KUBERAY_ABSENT },
-		/* Again, and at once: this Lease is known. */
+		/* KubeRay is back, and recognised at once, because this Lease is known. */
 		{ 5, { { "ray", HOLDER, "t3", 15 } }, KUBERAY_RUNS, "ray" },
 	};
 	(void)state;
@@ -112,7 +112,9 @@ static void while_nothing_is_read_no_lease_grows_old(void **state)
 {
 	static const struct row rows[] = {
 		{ 0, { { "ray", HOLDER, "t1", 15 } }, KUBERAY_SUSPECTED, "ray" },
-		/* No answer for an hour; the next one shows that it was renewed. */
+		/*
+		 * There was no answer for an hour. The next one shows that the Lease was renewed.
+		 */
 		{ 3600, { { "ray", HOLDER, "t900", 15 } }, KUBERAY_RUNS, "ray" },
 	};
 	(void)state;
@@ -126,7 +128,10 @@ static void a_lease_that_was_given_back_is_nobodys_until_somebody_takes_it(void 
 		{ 0, { { "ray", "", "t1", 15 } }, KUBERAY_ABSENT },
 		{ 5, { { "ray", NULL, NULL, 1 } }, KUBERAY_ABSENT },
 		{ 5, { { "ray", HOLDER, "t2", 15 } }, KUBERAY_RUNS, "ray" },
-		/* Given back, it counts for as long as one that is not renewed: the next KubeRay may be starting. */
+		/*
+		 * A Lease that was given back counts as long as one that is not renewed, because
+		 * the next KubeRay may be starting.
+		 */
 		{ 5, { { "ray", "", "t3", 1 } }, KUBERAY_RUNS, "ray" },
 		{ 55, { { "ray", "", "t3", 1 } }, KUBERAY_ABSENT },
 	};

@@ -16,13 +16,22 @@
 #include "lib/units.h"
 #include "operator/manager/parts.h"
 
-/* One large cluster must not keep the others waiting, nor all of them the API server busy. */
+/*
+ * One large cluster must not keep the others waiting, and all of them together must not overload
+ * the API server.
+ */
 #define RECONCILES_MAX 16
-/* Events of a cluster come in bursts; and two operators that undo each other's work must not do so at full speed. */
+/*
+ * Events of a cluster come in bursts. And if two operators undo each other's work, they should not
+ * do so at full speed.
+ */
 #define PACE_NS (100 * NS_PER_MS)
-/* A death is three or four looks: at it, at its evidence, at the empty place, at the new pod. They need not wait. */
+/*
+ * A death causes three or four reconciles: for the death, its evidence, the missing pod, and the
+ * new pod. These need not wait.
+ */
 #define BURST 5
-/* After this time without work, memory that the work took goes back to the kernel. */
+/* After this time without work, freed memory is returned to the kernel. */
 #define REST_S 2
 /*
  * After SIGTERM the API server may send reviews here until all its parts know that our pod has left
@@ -37,16 +46,16 @@ struct manager {
 	struct event *wake, *rest;
 	bool stopping;
 	int64_t stopping_ns;
-	struct event *closing; /* the webhook is served until then */
+	struct event *closing; /* the webhook is served until this fires */
 	void (*on_closed)(void *arg);
 	void *on_closed_arg;
 	void (*on_idle)(void *arg);
 	void *on_idle_arg;
 };
 
-/* --- Leadership ----------------------------------------------------------------------------------------- */
+/* --- Leadership ------------------------------------------------------------------------------ */
 
-/* The one place that decides whether we may change the cluster. */
+/* Only this function decides whether we may change the cluster. */
 static bool may_write(void *arg)
 {
 	const struct manager *c = arg;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the whole operator in one loop, with an API server of the test: what is tied to what (parts.c), and who may act. */
+/*
+ * Tests of the whole operator in one loop, with an API server of the test: how the parts are
+ * connected (parts.c), and who may act.
+ */
 #include "operator/manager/manager.h"
 
 #include "lib/units.h"
@@ -173,7 +176,7 @@ static void pods_of_others_are_recorded_and_left_alone(void **state)
 	assert_int_equal(fake_api_count(&f->api, "GET " LEASES), 0);
 }
 
-/* A Lease is there, and only its next renewal tells. */
+/* There is a Lease, and only its next renewal will show whether KubeRay runs. */
 static void until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it(void **state)
 {
 	struct fixture *f = *state;

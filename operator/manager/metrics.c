@@ -22,7 +22,7 @@ static const double bounds[] = { 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 6
 struct histogram {
 	double sum;
 	uint64_t n;
-	uint64_t below[ARRAY_SIZE(bounds)]; /* or at each bound */
+	uint64_t below[ARRAY_SIZE(bounds)]; /* number of values at or below each bound */
 };
 
 void metrics_release(struct metrics *m)
@@ -32,8 +32,8 @@ void metrics_release(struct metrics *m)
 }
 
 /*
- * Returns the series with labels of len bytes; NULL if there is no memory, or too many series: then
- * the value is not counted.
+ * Returns the series with labels of len bytes; NULL if there is no memory or there are too many
+ * series. Then the value is not counted.
  */
 static void *series_of(struct metrics *m, enum metric metric, size_t size, const char *labels, va_list ap)
 {

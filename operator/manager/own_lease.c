@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Lease by which our replicas elect a leader. */
+/* Names the Lease by which our replicas elect a leader. */
 #include "operator/manager/own_lease.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "lib/units.h"
 #include "operator/injection/inject_annotations.h"
 
-/* --- What parts ask the controller ------------------------------------------------------------------------ */
+/* --- Questions of the parts to the controller ------------------------------------------------ */
 
 bool parts_may_write(void *arg)
 {
@@ -196,7 +196,7 @@ static void tell_missed(void *arg, cJSON *event)
 	event_recorder_emit(p->recorder, event, EVENT_COUNTED);
 }
 
-/* The same rule as the namespaceSelector of the chart's webhook. */
+/* The rule is the same as in the namespaceSelector of the chart's webhook. */
 static bool is_excluded(void *arg, const char *namespace)
 {
 	const struct parts *p = arg;
@@ -276,7 +276,10 @@ static int new_launcher_store(struct parts *p, struct err *err)
 		.arg = p,
 	};
 
-	/* A pod gets a launcher beside a sidecar, from the webhook or because we make the pod. */
+	/*
+	 * A pod gets the launcher together with the sidecar, from the webhook or because we make
+	 * the pod.
+	 */
 	if (!p->o.settings->launchers || !p->o.settings->policy->sidecar_image ||
 	    !(p->o.settings->manage_clusters || *p->o.settings->webhook.address))
 		return 0;
@@ -309,7 +312,7 @@ static void on_webhook_since(void *arg, int64_t since_ns)
 {
 	struct parts *p = arg;
 
-	/* Without a sidecar to have, the webhook is asked about RayClusters only. */
+	/* Without an image of the sidecar, the webhook is asked about RayClusters only. */
 	if (!p->o.settings->policy->sidecar_image)
 		return;
 	missed_pods_webhook_since(p->missed, since_ns);
@@ -368,7 +371,7 @@ static int new_guard(struct parts *p, struct err *err)
 
 int parts_init(struct parts *p, const struct parts_options *options, struct err *err)
 {
-	/* Each uses those before it. */
+	/* Each part may use those before it. */
 	static int (*const news[])(struct parts *p, struct err *err) = {
 		new_watches, new_policies, new_failure_gc, new_event_recorder, new_failure_events, new_incidents, new_owners,
 		new_inquiries, new_exporter, parts_new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,

@@ -44,7 +44,7 @@ static void on_cluster(void *arg, enum store_change change, const cJSON *before,
 		enqueue(p, key);
 }
 
-/* The cluster before and after: a label may have changed. */
+/* Both the old and the new cluster are enqueued, because a label may have changed. */
 static void enqueue_owner(const struct parts *p, const cJSON *object)
 {
 	char key[KEY_MAX];
@@ -68,7 +68,7 @@ static void on_owned(void *arg, enum store_change change, const cJSON *before, c
 	enqueue_owner(arg, after);
 }
 
-/* A RayFailure of another replica counts too: then this replica need not write it. */
+/* A RayFailure that another replica wrote counts, too: then this replica need not write it. */
 static void on_failure(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	struct parts *p = arg;

@@ -13,10 +13,10 @@
 #include "operator/manager/own_lease.h"
 #include "operator/manager/parts.h"
 
-/* An Event that a failure is not recorded is for all of its cluster's, and not more often. */
+/* An Event about lost failures covers a whole cluster, so it is not repeated more often. */
 #define LOST_AGAIN_NS (600 * NS_PER_SEC)
 
-/* What a RayPolicy would not keep is not written, so policies come first. */
+/* A failure that a RayPolicy excludes must not be written, so the policies are read first. */
 static bool may_record(void *arg)
 {
 	const struct parts *p = arg;
@@ -32,9 +32,10 @@ static void on_written(void *arg, const char *key)
 }
 
 /*
- * KubeRay deletes clusters all the time: after a job, between two tries, to scale down. Ends of
- * their containers are then no failures. For clusters that we manage, a deletion is recorded,
- * because a person or program that deletes a pod that we would replace had a reason.
+ * Returns whether a deleted pod's failure is wanted. KubeRay deletes clusters all the time: after a
+ * job, between two tries, to scale down. Ends of their containers are no failures. For clusters
+ * that we manage, a deletion is recorded, because whoever deletes a pod that we would replace had a
+ * reason.
  */
 static bool is_wanted(void *arg, const struct ray_failure *failure, const char **ret_why)
 {

@@ -27,7 +27,10 @@ struct server {
 	struct server_handlers handlers;
 };
 
-/* The one of this process: to a listener's error callback evhttp gives an argument of its own. */
+/*
+ * The server of this process. It is static because evhttp passes its own argument to a listener's
+ * error callback.
+ */
 static struct server *the_server;
 
 static void note_answer(struct server *server, struct evhttp_request *request)
@@ -99,7 +102,10 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 	evconnlistener_enable(server->listener);
 }
 
-/* When no descriptor is left, libevent would log it and come back at once, for ever. */
+/*
+ * Called when no descriptor is left. Otherwise libevent would log that and try again at once, for
+ * ever.
+ */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	(void)arg;
@@ -120,7 +126,7 @@ static int bind_to(const char *address, int *ret_fd, struct err *err)
 	return r < 0 ? err_wrap(err, "--metrics-address") : 0;
 }
 
-/* Takes fd, also when it fails. */
+/* Takes fd, even if it fails. */
 static int listen_on(struct server *server, struct event_base *base, int fd, struct err *err)
 {
 	struct evhttp_bound_socket *bound = NULL;

@@ -37,7 +37,7 @@ static bool healthy(void *arg, struct strbuf *out)
 	return true;
 }
 
-/* A port that was free a moment ago. */
+/* Returns a port that was free a moment ago. */
 static uint16_t free_port(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -134,7 +134,7 @@ static int serve_in_network_of(int family, const char *address)
 		fprintf(stderr, "%s\n", err.text);
 		return 2;
 	}
-	/* The other kind is not there. */
+	/* This machine does not have the other family. */
 	if (connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, 8080) >= 0)
 		return 3;
 	return answers_at(base, family, 8080) ? 0 : 4;

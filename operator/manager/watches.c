@@ -9,14 +9,14 @@
 #include "lib/units.h"
 #include "operator/cache/pod_fields.h"
 
-/* Watches end every few minutes at the latest: silence this long means that none gets through. */
+/* Watches end every few minutes at the latest, so silence for this long means that none works. */
 #define SILENCE_NS (600 * NS_PER_SEC)
 
 struct watch {
 	struct watches *watches;
 	enum watch_kind kind;
 	struct informer *informer;
-	int logged_status; /* the failure that the log has heard of; -1: none */
+	int logged_status; /* the failure that was logged last; -1: none */
 	bool wanted;
 };
 
@@ -70,7 +70,7 @@ static void on_change(void *arg, enum store_change change, const cJSON *before, 
 		o->on_change[watch->kind](o->arg, change, before, after);
 }
 
-/* Only at the change: two kinds that poke each other in turn would never rest. */
+/* This is done only when the state changes: otherwise two kinds would go on waking each other. */
 static void poke_others(const struct watch *watch)
 {
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++)
@@ -78,7 +78,7 @@ static void poke_others(const struct watch *watch)
 			informer_poke(watch->watches->kinds[i].informer);
 }
 
-/* No CRD, or no right: then there are none. */
+/* Returns whether the kind can be missing: its CRD is not installed, or we may not read it. */
 static bool is_done_without(const struct watch *watch)
 {
 	int status = informer_reflector(watch->informer)->last_status;
@@ -99,7 +99,7 @@ static void tell_trouble(const struct watch *watch)
 			    status == 404 ? " (is its CRD installed? The operator tries again from time to time)" : "");
 }
 
-/* Says each trouble once, and its end. */
+/* Logs each trouble once, and its end. */
 static void on_state(void *arg, struct informer *informer)
 {
 	struct watch *watch = arg;
@@ -136,7 +136,7 @@ static const char *const namespace_fields[] = {
 	NULL,
 };
 
-/* What store_claim.h looks at. */
+/* The fields that store_claim.h reads. */
 static const char *const claim_fields[] = {
 	"apiVersion",
 	"kind",
@@ -244,17 +244,23 @@ void watches_drop_views(struct watches *w)
 		informer_drop_views(w->kinds[i].informer);
 }
 
-/* Without the deaths on record who dies again and again would not wait. */
+/*
+ * Returns whether RayFailures are known. Without them the operator could not recognise a pod that
+ * fails again and again, and would not delay its replacement.
+ */
 static bool knows_failures(const struct watches *w)
 {
 	const struct informer *failures = w->kinds[WATCH_FAILURES].informer;
 	int status = informer_reflector(failures)->last_status;
 
-	/* No CRD, no right, a server that cannot: clusters are to run all the same. What else it may say, it lists in another way. */
+	/*
+	 * Clusters have to run even if there is no CRD, no permission, or a failing server. Other
+	 * errors lead to another kind of list.
+	 */
 	return informer_synced(failures) || status == 403 || status == 404 || status >= 500;
 }
 
-/* A server that has trouble with them keeps nobody waiting: the last known are in force, or none. */
+/* Trouble with policies does not hold up the operator: the last known policies hold, or none. */
 static bool may_go_on(const struct watch *watch)
 {
 	return informer_synced(watch->informer) || is_done_without(watch) || informer_reflector(watch->informer)->last_status >= 500;
@@ -302,7 +308,7 @@ void watches_learn_gone(struct watches *w, const cJSON *body)
 		informer_learn_gone(w->kinds[WATCH_PODS].informer, key, json_str(body, "metadata.uid"));
 }
 
-/* The kind is not there, and need not be. */
+/* Returns whether the operator can go on without the kind. */
 static bool may_lack(const struct watches *w, enum watch_kind kind)
 {
 	const struct informer *informer = w->kinds[kind].informer;

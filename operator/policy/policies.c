@@ -12,15 +12,18 @@
 #include "operator/policy/policy_book.h"
 #include "operator/policy/policy_count.h"
 
-/* A burst of changes causes only one look at all. */
+/* After a burst of changes all policies are looked at only once. */
 #define SOON_NS (200 * NS_PER_MS)
-/* Clusters and pods come and go; numbers may lag behind, and one status is not written more often for them alone. */
+/*
+ * Clusters and pods come and go. Their numbers may be out of date by this much, so that statuses
+ * are not written more often for them alone.
+ */
 #define COUNTS_NS (5 * NS_PER_SEC)
 #define COUNTS_PACE_NS (10 * NS_PER_SEC)
 #define RETRY_NS (30 * NS_PER_SEC)
 #define WRITES_MAX 4
 
-/* A status on its way. */
+/* A status that is being written. */
 struct writing {
 	struct policies *policies; /* NULL: the place is free */
 	bool is_cluster_wide;
@@ -31,9 +34,10 @@ struct policies {
 	struct policies_options o;
 	struct policy_book book;
 	struct event *look;
-	int64_t due_ns; /* when all are looked at; 0: not asked for */
-	size_t round; /* of statuses; more than any known has when it begins */
-	bool goes_on; /* the round waits for a place to write in */
+	int64_t due_ns; /* when all policies are looked at; 0: never */
+	/* Number of the round; higher than that of any policy when the round begins. */
+	size_t round;
+	bool goes_on; /* the round waits until another write may start */
 	struct writing writings[WRITES_MAX];
 };
 
@@ -87,7 +91,7 @@ static void on_written(void *arg, struct client_response *response)
 	struct writing *w = arg;
 	struct policies *p = w->policies;
 	struct known_policy *k = strmap_get(&p->book.known[w->is_cluster_wide], w->key);
-	/* The policy is gone, or was changed meanwhile: the watch will show it. */
+	/* The policy is gone or was changed meanwhile. The watch will show it. */
 	bool failed = response->err.code && response->status != 404 && response->status != 409;
 
 	if (failed)
@@ -137,7 +141,7 @@ static void write_status(struct policies *p, struct known_policy *k, cJSON *stat
 	k->writing = true;
 }
 
-/* Returns when a status with this difference may be written, boottime. */
+/* Returns when a status with this difference may be written (boottime). */
 static int64_t write_at(const struct known_policy *k, enum policy_status_change change)
 {
 	return MAX(k->retry_ns, change == POLICY_STATUS_COUNTS && k->written_ns ? k->written_ns + COUNTS_PACE_NS : 0);
@@ -153,7 +157,7 @@ static void settle_status(struct policies *p, struct known_policy *k)
 	int64_t now = now_boottime_ns();
 
 	if (change == POLICY_STATUS_SAME || k->writing)
-		return; /* the answer has us look again */
+		return; /* the answer causes another look */
 	if (write_at(k, change) > now)
 		look_within(p, write_at(k, change) - now);
 	else if (free_place(p))
@@ -161,9 +165,9 @@ static void settle_status(struct policies *p, struct known_policy *k)
 }
 
 /*
- * Looks at the policies that the round has not reached yet. It stops when no place is free, and the
- * next answer continues it: a tenant may make thousands of policies, and each answer would
- * otherwise be a look at all.
+ * Looks at the policies that the round has not reached yet. It stops when no write can start, and
+ * the next answer continues the round: a tenant may create thousands of policies, and otherwise
+ * each answer would cause a look at all of them.
  */
 static bool settle_statuses(struct policies *p)
 {
@@ -200,7 +204,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	p->due_ns = 0;
 	if (!p->o.may_write(p->o.arg) || policy_book_is_empty(&p->book))
-		return; /* policies_begin, or a policy, wakes us */
+		return; /* policies_begin, or a change of a policy, wakes us */
 	if (!may_look(p)) {
 		look_within(p, NS_PER_SEC);
 		return;
@@ -208,7 +212,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	policy_count_all(&p->book, watches_store(p->o.watches, WATCH_PODS));
 	p->round += !went_on;
 	p->goes_on = !settle_statuses(p);
-	/* Something has changed since the round began. */
+	/* Something has changed since the round began, so another one follows. */
 	if (went_on && !p->goes_on)
 		look_within(p, SOON_NS);
 }

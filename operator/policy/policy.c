@@ -28,7 +28,10 @@ int policy_set_string(char **field, const char *value, struct err *err)
 	return 0;
 }
 
-/* Of a policy object that gives retention and leaves one of them out; as the chart's. */
+/*
+ * The default, as in the chart, for a policy object that sets retention but leaves one of its
+ * values out.
+ */
 #define RETENTION_AGE_NS (30 * 86400 * NS_PER_SEC)
 #define RETENTION_COUNT 1000
 
@@ -130,7 +133,7 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
 }
 
 /*
- * A key that has no effect at its place is refused, because it was probably meant for another
+ * A key that has no effect in its place is refused, because it was probably meant for another
  * place.
  */
 static int check_store(const struct policy *p, const char *name, struct err *err)

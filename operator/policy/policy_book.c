@@ -11,10 +11,13 @@
 #include "lib/oom.h"
 #include "operator/cache/store.h"
 
-/* Combinations that are kept ready; with more of them, all are made anew in turn. */
+/*
+ * How many combinations of policies are kept. With more, all are dropped, and each is computed
+ * again when it is needed.
+ */
 #define EFFECTIVE_MAX 64
 
-/* A combination of policies, made ready. */
+/* The result of a combination of policies. */
 struct effective_policy {
 	struct effective_policy *next;
 	struct policy_choice choice;
@@ -126,8 +129,8 @@ static const struct effective_policy *make_effective(struct policy_book *p,
 }
 
 /*
- * The namespace's name is always known; its other labels only if we may read them. item and object
- * belong to the caller.
+ * The namespace's name is always known. Its other labels are known only if we may read them. item
+ * and object belong to the caller.
  */
 const cJSON *policy_book_namespace_labels(const struct policy_book *p, const char *namespace,
 					  cJSON *item, cJSON *object)

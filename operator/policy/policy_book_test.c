@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of which policies there are and which of them hold, change by change; and of what each of them governs. */
+/*
+ * Tests of which policies exist and which apply, change by change, and of what each of them
+ * governs.
+ */
 #include "operator/policy/policy_book.h"
 
 #include <setjmp.h>
@@ -37,7 +40,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A RayPolicy of namespace ml, or a ClusterRayPolicy: made at that minute, with these members of its spec. */
+/*
+ * Makes a RayPolicy of namespace ml, or a ClusterRayPolicy, that was created at that minute and has
+ * these members in its spec.
+ */
 static cJSON *policy_of(const char *name, bool is_cluster_wide, int minute, int generation, const char *spec)
 {
 	char yaml[1024];
@@ -64,7 +70,7 @@ static void goes(struct policy_book *book, const char *name, bool is_cluster_wid
 	assert_true(policy_book_see_policy(book, is_cluster_wide, object, NULL));
 }
 
-/* How many days the bundles of a cluster with these labels are kept. */
+/* Returns how many days the bundles of a cluster with these labels are kept. */
 static int64_t keep_days(struct policy_book *book, const char *namespace, const char *labels)
 {
 	_cleanup_json_ cJSON *json = json_of(labels);

@@ -17,7 +17,7 @@ static void note_loser(void *arg, const struct policy_object *loser, enum policy
 	k->tally.losses[block].locked = locked;
 }
 
-/* What the words of two tell, whether or not there is a cluster that both select. */
+/* Compares the selectors of two policies, whether or not a cluster exists that both select. */
 static void compare_pairs(const struct policy_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any bytes as YAML and as the policy. What is taken keeps the promises of policy.h; what is not is explained. */
+/*
+ * Fuzz target: any bytes as YAML and as the policy. A policy that is accepted must keep the
+ * promises of policy.h; for one that is refused there must be an explanation.
+ */
 #include "operator/policy/policy.h"
 
 #include <stdint.h>
@@ -18,7 +21,10 @@ static bool is_fraction(double value)
 	return value >= 0 && value <= 1;
 }
 
-/* What goes onto a command line in every Ray pod: no blanks, no control characters, no dollar for Kubernetes to replace. */
+/*
+ * Returns whether a text can be in a command line of every Ray pod: it has no blanks, no control
+ * characters, and no dollar, which Kubernetes would replace.
+ */
 static bool is_plain(const char *text)
 {
 	for (; text && *text; text++)

@@ -22,7 +22,7 @@ static bool is_absent(const cJSON *value)
 	return !value || cJSON_IsNull(value) || (cJSON_IsString(value) && !*value->valuestring);
 }
 
-/* --- Fields that are not known -------------------------------------------------------------------------- */
+/* --- Unknown fields -------------------------------------------------------------------------- */
 
 /* Returns whether the table has fields below this one. */
 static bool has_fields(const char *field)
@@ -48,7 +48,7 @@ static void note_ignored(struct policy_object *o, const char *field)
 	snprintf(o->ignored + len, sizeof(o->ignored) - len, "%sspec.%s", len ? ", " : "", field);
 }
 
-/* Also finds a value where an object has to be. */
+/* Finds unknown fields, and values in places where an object has to be. */
 static int walk(struct policy_object *o, const cJSON *json, const char *path, int depth, struct err *err)
 {
 	const cJSON *item;
@@ -71,7 +71,7 @@ static int walk(struct policy_object *o, const cJSON *json, const char *path, in
 	return 0;
 }
 
-/* --- What it gives -------------------------------------------------------------------------------------- */
+/* --- Its settings ---------------------------------------------------------------------------- */
 
 static int set_fields(struct policy_object *o, const cJSON *spec, struct err *err)
 {
@@ -143,7 +143,10 @@ static int set_webhdfs(struct policy_object *o, const cJSON *spec, struct err *e
 	return set_url(o, url, "store.webhdfs.url", err);
 }
 
-/* What belongs to another type of store says nothing here, which nobody meant. */
+/*
+ * Refuses a setting that belongs to another type of store: it would have no effect, which nobody
+ * intends.
+ */
 static int check_store_type(const cJSON *spec, const char *type, struct err *err)
 {
 	static const struct {
@@ -180,7 +183,7 @@ static int set_store(struct policy_object *o, const cJSON *spec, struct err *err
 	return r;
 }
 
-/* --- What it is for ------------------------------------------------------------------------------------- */
+/* --- What it applies to ---------------------------------------------------------------------- */
 
 static int set_locked(struct policy_object *o, const cJSON *list, struct err *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any JSON as a RayPolicy and a ClusterRayPolicy. What is taken keeps the promises of policy.h. */
+/*
+ * Fuzz target: any JSON as a RayPolicy and a ClusterRayPolicy. One that is accepted must keep the
+ * promises of policy.h.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +14,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What goes onto a command line in every Ray pod: no blanks, no control characters, no dollar for Kubernetes to replace. */
+/*
+ * Returns whether a text can be in a command line of every Ray pod: it has no blanks, no control
+ * characters, and no dollar, which Kubernetes would replace.
+ */
 static bool is_plain(const char *text)
 {
 	for (; text && *text; text++)

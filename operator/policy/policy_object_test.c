@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RayPolicies and ClusterRayPolicies, the hostile ones too. */
+/* Tests of parsing RayPolicies and ClusterRayPolicies, also hostile ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -15,7 +15,7 @@
 struct chooser {
 	const cJSON *namespace_labels, *cluster_labels;
 	struct policy_choice *choice;
-	bool kept_out[POLICY_BLOCKS]; /* a lock made a difference */
+	bool kept_out[POLICY_BLOCKS]; /* a lock has excluded a policy from the block */
 	policy_loser_fn *fn;
 	void *arg;
 };
@@ -89,9 +89,9 @@ void policy_choose(const struct policy_list *cluster_policies, const struct poli
 			ret_choice->lock[b] = NULL;
 }
 
-/* --- What comes of it ----------------------------------------------------------------------------------- */
+/* --- The result ------------------------------------------------------------------------------ */
 
-/* "RayPolicy/team-a generation 3 (memory, recording)" */
+/* Adds "RayPolicy/team-a generation 3 (memory, recording)". */
 static void add_object(struct strbuf *sb, const struct policy_choice *choice, const struct policy_object *o)
 {
 	const char *before = " (";

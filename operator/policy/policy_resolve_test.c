@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which policy holds: precedence, locks, overlap, and what is invalid. */
+/* Tests of which policy applies: precedence, locks, overlap, and invalid policies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,10 @@ static void note_loser(void *arg, const struct policy_object *loser, enum policy
 		    locked ? " locked" : "");
 }
 
-/* world: {cluster: [...], policies: [...], namespaceLabels: {}, labels: {}}, both lists from the oldest on. */
+/*
+ * world: {cluster: [...], policies: [...], namespaceLabels: {}, labels: {}}. Both lists begin with
+ * the oldest.
+ */
 static void resolve(const char *yaml, struct world *w)
 {
 	static const char base[] = "sidecarImage: r/afterglow:1\nheadNumCPUs: 7\nwarnAt: 0.7\nkernelLog: true\nstoreClaim: base\n";
@@ -77,7 +80,10 @@ static void world_release(struct world *w)
 	free(w->origin);
 }
 
-/* What tells the blocks apart: memory's head CPUs, recording's warnAt, the store. */
+/*
+ * The settings by which the test distinguishes the blocks: memory's head CPUs, recording's warnAt,
+ * the store.
+ */
 static const struct {
 	const char *what, *world, *memory, *recording, *store, *origin, *losers;
 } rows[] = {

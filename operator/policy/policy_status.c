@@ -13,7 +13,7 @@
 
 #define MESSAGE_MAX 2048
 
-/* Conditions have whole seconds. */
+/* The times of conditions have whole seconds. */
 static const char *time_text(int64_t now_ns, char buf[static TIME_TEXT_MAX])
 {
 	char *dot;
@@ -41,7 +41,8 @@ static void add_condition(cJSON *conditions, const struct policy_object *o, cons
 	json_set_str(condition, "reason", reason);
 	json_set_str(condition, "message", message);
 	if (json_str(condition, "message"))
-		utf8_mend(json_get(condition, "message")->valuestring); /* a tenant's words, cut */
+		/* The text may be a tenant's, and has been cut. */
+		utf8_mend(json_get(condition, "message")->valuestring);
 	json_append(conditions, condition);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status of a policy says, and when it is worth writing. */
+/* Tests of the status of a policy, and of when it is written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy file: defaults, every key, errors that tell what would be right. */
+/* Tests of the policy file: defaults, every key, and errors that say what would be right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

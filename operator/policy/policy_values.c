@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types of policy_keys.def: they check, set and copy their values. */
+/* Implements the types of policy_keys.def: each checks, sets and copies its values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "lib/units.h"
 #include "operator/policy/policy_keys.h"
 
-/* As in sidecar/record/hooks.h. */
+/* The limit of sidecar/record/hooks.h. */
 #define HOOK_COMMAND_MAX 2048
 
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
@@ -61,7 +61,7 @@ static bool put_string(const char *text, void *member)
 	return !member || copy_string(member, &text);
 }
 
-/* A text of these letters only (NULL: of any), as long as the key allows. */
+/* Accepts a text of these letters only (NULL: of any), at most as long as the key allows. */
 static const char *text_of(const struct policy_key *key, const cJSON *value, const char *letters)
 {
 	const char *s = cJSON_GetStringValue(value);
@@ -77,7 +77,7 @@ static bool set_text(const struct policy_key *key, const cJSON *value, void *mem
 	return s && put_string(s, member);
 }
 
-/* The name of an object: a DNS subdomain. */
+/* Sets the name of an object: a DNS subdomain. */
 static bool set_name(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, LOWER DIGITS "-.");
@@ -85,7 +85,10 @@ static bool set_name(const struct policy_key *key, const cJSON *value, void *mem
 	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
 }
 
-/* It goes onto a command line in every Ray pod, so it has no blanks, and no dollar for Kubernetes to replace. */
+/*
+ * Sets a word that becomes part of a command line in every Ray pod. So it has no blanks and no
+ * dollar, which Kubernetes would replace.
+ */
 static bool set_word(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, LETTERS DIGITS "._@/-");
@@ -101,8 +104,8 @@ static bool set_path(const struct policy_key *key, const cJSON *value, void *mem
 }
 
 /*
- * The sidecar's rule: reports are in a directory named after the namespace, which never begins with
- * '_'.
+ * Checks the path by the sidecar's rule: reports are in a directory named after the namespace,
+ * whose name never begins with '_'.
  */
 static bool set_cores_prefix(const struct policy_key *key, const cJSON *value, void *member)
 {
@@ -113,7 +116,7 @@ static bool set_cores_prefix(const struct policy_key *key, const cJSON *value, v
 	return s[0] == '_' && !strstr(s, "/.") && !strstr(s, "//") && s[strlen(s) - 1] != '/' && put_string(s, member);
 }
 
-/* Kubernetes takes no path with ".." in it. */
+/* Kubernetes refuses paths that contain "..". */
 static bool set_host_path(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
@@ -135,7 +138,7 @@ static bool set_account(const struct policy_key *key, const cJSON *value, void *
 	return s && put_string(s, member);
 }
 
-/* Checks the name of an Azure container, which allows no hyphen beside another one or at an end. */
+/* Checks the name of an Azure container, which allows no hyphen at an end or beside another one. */
 static bool set_container(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, LOWER DIGITS "-");
@@ -160,7 +163,7 @@ static bool set_webhdfs_url(const struct policy_key *key, const cJSON *value, vo
 	return (is_url(s, "webhdfs://") || is_url(s, "webhdfss://")) && put_string(s, member);
 }
 
-/* ACCOUNT/CONTAINER */
+/* Returns whether the text is ACCOUNT/CONTAINER. */
 static bool names_container(const char *s)
 {
 	const char *slash = strchr(s, '/');
@@ -181,13 +184,16 @@ static bool set_endpoint(const struct policy_key *key, const cJSON *value, void 
 {
 	const char *s = text_of(key, value, URL_LETTERS);
 
-	/* A user would be a password in the open. */
+	/* A URL with a user would show a password to everybody. */
 	if (s && strchr(s, '@'))
 		return false;
 	return (is_url(s, "https://") || is_url(s, "http://")) && put_string(s, member);
 }
 
-/* arn:aws:iam::123456789012:role/PATH/NAME; other makers of S3 leave fields out. */
+/*
+ * Accepts arn:aws:iam::123456789012:role/PATH/NAME. Other services with S3's interface leave fields
+ * out.
+ */
 static bool set_role_arn(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, LETTERS DIGITS ":/+=,.@_-"), *role = s ? strstr(s, ":role/") : NULL;
@@ -205,7 +211,7 @@ static bool set_audience(const struct policy_key *key, const cJSON *value, void 
 	return s && put_string(s, member);
 }
 
-/* Ray takes whole numbers here as text; YAML's 0 and "0" are both fine. */
+/* Ray expects a whole number as text here. In YAML, both 0 and "0" are accepted. */
 static bool set_cpus(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const char *s = text_of(key, value, DIGITS);
@@ -220,7 +226,10 @@ static bool set_cpus(const struct policy_key *key, const cJSON *value, void *mem
 
 /* --- Choices -------------------------------------------------------------------------------------------- */
 
-/* The place of value among names; -1: it is none of them. Off without quotes is false in YAML. */
+/*
+ * Returns the index of value among names; -1 if it is none of them. In YAML, Off without quotes is
+ * false.
+ */
 static int choice(const cJSON *value, const char *const *names, size_t n)
 {
 	const char *s = cJSON_IsFalse(value) ? "Off" : cJSON_GetStringValue(value);
@@ -337,7 +346,7 @@ static bool set_age(const struct policy_key *key, const cJSON *value, void *memb
 	return s && retention_parse_age(s, member, NULL) == 0;
 }
 
-/* headroom is the one key with two forms, and two members. */
+/* headroom is the only key with two forms and two members. */
 static struct policy *policy_of_headroom(const void *member)
 {
 	return (struct policy *)((const char *)member - offsetof(struct policy, memory.headroom_fraction));
@@ -373,7 +382,10 @@ static bool set_headroom(const struct policy_key *key, const cJSON *value, void 
 
 /* --- Trees ---------------------------------------------------------------------------------------------- */
 
-/* Checks the commands of one hook: texts, as many and as long as the sidecar accepts. */
+/*
+ * Checks the commands of one hook: they are texts, within the sidecar's limits of number and
+ * length.
+ */
 static bool are_commands(const struct policy_key *key, const cJSON *list)
 {
 	const cJSON *item;
@@ -399,7 +411,7 @@ static bool set_hooks(const struct policy_key *key, const cJSON *value, void *me
 	return copy_json(member, &value);
 }
 
-/* A quantity in thousandths; false: it is none. */
+/* Parses a quantity to thousandths. Returns false if it is none. */
 static bool amount_of(const cJSON *value, int64_t *ret_milli)
 {
 	if (cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 9e15) {
@@ -507,7 +519,7 @@ const struct policy_key *policy_field_find(const char *field)
 	return NULL;
 }
 
-/* This is the one key with "nothing" as a valid value. */
+/* This is the only key for which "nothing" is a valid value. */
 static bool set_nothing(const struct policy_key *key, void *member)
 {
 	return key->type != &type_CPUS || copy_string(member, &(const char *){ NULL });

@@ -192,7 +192,7 @@ int selector_parse(const cJSON *json, const char *path, struct selector *ret_sel
 	return 0;
 }
 
-/* --- Asking --------------------------------------------------------------------------------------------- */
+/* --- Matching -------------------------------------------------------------------------------- */
 
 static bool is_among(const struct selector_requirement *r, const char *value)
 {

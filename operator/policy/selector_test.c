@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which labels a LabelSelector selects, and what is no LabelSelector. */
+/* Tests of which labels a LabelSelector selects, and of invalid selectors. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static void a_selector_selects_what_meets_all_of_its_requirements(void **state)
 		{ "{matchExpressions: [{key: a, operator: DoesNotExist}]}", "{a: b}", false },
 		{ "{matchLabels: {a: b}, matchExpressions: [{key: c, operator: Exists}]}", "{a: b}", false },
 		{ "{matchLabels: {a: b}, matchExpressions: [{key: c, operator: Exists}]}", "{a: b, c: d}", true },
-		/* Labels that no API server gives. */
+		/* Labels that an API server never sends. */
 		{ "{matchLabels: {a: b}}", "{a: 1}", false },
 		{ "{matchLabels: {a: b}}", "[a, b]", false },
 		{ "{matchExpressions: [{key: a, operator: NotIn, values: [x]}]}", "{a: [x]}", true },
@@ -130,7 +130,7 @@ static void too_much_of_anything_is_refused(void **state)
 	assert_int_equal(selector_parse(json, "spec.selector", &s, NULL), -EINVAL);
 }
 
-/* No more of them are kept, either. */
+/* No more of them are kept either. */
 static void of_many_labels_the_first_are_looked_at(void **state)
 {
 	_cleanup_json_ cJSON *labels = cJSON_CreateObject(), *first = json_of("{matchLabels: {l0: x, l255: x}}"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ray's in-tree autoscaler. */
+/* Adds Ray's in-tree autoscaler to a cluster. */
 #include "operator/raycluster/autoscaler.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static void append_all(cJSON *container, const char *name, const cJSON *more)
 		json_append(json_array_at(container, name), cJSON_Duplicate(item, true));
 }
 
-/* What autoscalerOptions say: lists are added to ours, the rest is put in the place of ours. */
+/* Applies autoscalerOptions: its lists are appended to ours, and its other values replace ours. */
 static void apply_options(cJSON *container, const cJSON *options)
 {
 	static const char *const replaced[] = { "resources", "image", "imagePullPolicy", "securityContext", "command", "args" };
@@ -100,7 +100,7 @@ static cJSON *container_new(const cJSON *cluster, const cJSON *ray, bool login_s
 	return container;
 }
 
-/* The head reads the events that the autoscaler logs. */
+/* Shares the log directory, because the head reads the events that the autoscaler logs. */
 static void share_logs(cJSON *pod_spec, cJSON *ray, cJSON *autoscaler)
 {
 	cJSON *volume = cJSON_CreateObject();
@@ -131,7 +131,7 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
 		json_set_str(pod_spec, "restartPolicy", "Never");
 	if (node != RAY_HEAD || json_find(json_get(pod_spec, "containers"), "name", AUTOSCALER_CONTAINER))
 		return;
-	/* Ray's own monitor process knows nothing of Kubernetes. */
+	/* Ray's own monitor process does not support Kubernetes. */
 	json_set_str(params, "no-monitor", "true");
 	json_set_str(pod_spec, "serviceAccountName", account_of(cluster, account));
 	if (autoscaler_is_v2(cluster))
@@ -143,7 +143,7 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
 	share_logs(pod_spec, ray, container);
 }
 
-/* --- Its rights ----------------------------------------------------------------------------------------- */
+/* --- Its permissions ------------------------------------------------------------------------- */
 
 static cJSON *object_of(const cJSON *cluster, const char *api_version, const char *kind)
 {
@@ -169,7 +169,7 @@ static void add_rule(cJSON *rules, const char *group, const char *resource, cons
 	json_append(rules, rule);
 }
 
-/* It looks at pods, resizes them in place, and writes replicas and workersToDelete. */
+/* The autoscaler reads pods, resizes them in place, and writes replicas and workersToDelete. */
 static cJSON *role(const cJSON *cluster)
 {
 	static const char *const pods[] = { "get", "list", "watch", "patch" }, *const clusters[] = { "get", "patch" },

@@ -12,8 +12,8 @@
 #define PATH_MAX_LEN 96
 
 /*
- * The objects and arrays of a group, and of each of its containers, that may have only so many
- * members.
+ * The objects and arrays of a group, and of each of its containers, whose number of members is
+ * limited.
  */
 static const struct {
 	const char *path;
@@ -39,7 +39,10 @@ struct check {
 	bool exceeded;
 };
 
-/* unit is " members" for a list or map; if it is "", value is a number of the spec. */
+/*
+ * Reports an excess. unit is " members" for a list or map; if it is "", value is a number in the
+ * spec.
+ */
 static void exceed(struct check *check, const char *path, const char *field, const char *unit,
 		   int64_t value, int64_t most)
 {
@@ -49,7 +52,7 @@ static void exceed(struct check *check, const char *path, const char *field, con
 	check->exceeded = true;
 }
 
-/* Members are counted, not values below them: cJSON_GetArraySize counts both kinds. */
+/* Counts the direct members: cJSON_GetArraySize works for both arrays and objects. */
 static void check_count(struct check *check, const cJSON *object, const char *path,
 			const char *field, int most)
 {
@@ -91,7 +94,7 @@ static void check_number(struct check *check, const cJSON *group, const char *pa
 		exceed(check, path, field, "", value, most);
 }
 
-/* How many pods it wants; each factor is within its bound. */
+/* Returns how many pods the group wants. Each factor is within its bound. */
 static int64_t pods_of(const cJSON *group)
 {
 	int64_t least = json_int(group, "minReplicas", 0),

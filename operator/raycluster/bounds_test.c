@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of how large a RayCluster may be: each bound, the words that name it, and that the CRD has
- * the same.
+ * Tests of how large a RayCluster may be: each bound, the text that names it, and that the CRD has
+ * the same bound.
  */
 #include "operator/raycluster/bounds.h"
 
@@ -144,7 +144,7 @@ static void the_product_counts_and_no_number_overflows(void **state)
 	json_set_int(group_of(cluster), "replicas", INT64_MIN);
 	json_set_int(group_of(cluster), "maxReplicas", INT64_MIN);
 	json_set_int(group_of(cluster), "numOfHosts", INT64_MIN);
-	assert_true(bounds_check(cluster, notes)); /* what is negative is refused elsewhere */
+	assert_true(bounds_check(cluster, notes)); /* a negative number is refused elsewhere */
 }
 
 static cJSON *load_crd(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises pods that die, are replaced, and die again. */
+/* Recognises pods that fail, are replaced, and fail again. */
 #include "operator/raycluster/crash_loop.h"
 
 #include <string.h>
@@ -7,16 +7,18 @@
 #include "lib/macros.h"
 #include "operator/raycluster/names.h"
 
-/* The first two are answered at once, then 10 s doubling to 5 min. */
+/* The first two deaths are answered at once, then the delay doubles from 10 s to 5 min. */
 #define FREE_DEATHS 2
 #define FIRST_DELAY_NS (10 * NS_PER_SEC)
 #define LAST_DELAY_NS (300 * NS_PER_SEC)
 /*
- * A pod that lived this long came up and worked. The kubelet resets its own delay after the same
- * time.
+ * A pod that lived for this long has started and worked. The kubelet resets its own delay after the
+ * same time.
  */
 #define LONG_LIFE_NS (600 * NS_PER_SEC)
-/* A pod that may be made is made at once; or when another operator has taken over, which takes 20 s at most. */
+/*
+ * A pod that may be created is created at once; if another operator has to take over, within 20 s.
+ */
 #define PROMPT_NS (20 * NS_PER_SEC)
 
 static int64_t delay_after(unsigned deaths)
@@ -35,7 +37,10 @@ static bool counts(const struct crash *crash, const char *group, int64_t now_ns)
 	return strcmp(crash->group, group) == 0 && crash->at_ns >= now_ns - CRASH_LOOP_WINDOW_NS;
 }
 
-/* The times are the API server's, whose clock may be ahead of ours. */
+/*
+ * Sets when the next pod may be created. The times come from the API server, whose clock may be
+ * ahead of ours.
+ */
 static void set_next(struct crash_loop *loop, int64_t now_ns)
 {
 	if (loop->last && crash_loop_is(loop))
@@ -58,8 +63,8 @@ struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int6
 }
 
 /*
- * Until then a pod counts as the replacement for the row's last death. A later pod was requested
- * anew, by Ray's autoscaler, say.
+ * Returns until when a new pod counts as the replacement for the row's last death. A later pod was
+ * requested anew, for example by Ray's autoscaler.
  */
 static int64_t prompt_until(const struct crash_loop *row)
 {
@@ -71,7 +76,10 @@ static bool follows(const struct crash *crash, const struct crash_loop *row)
 	return crash->made_ns >= row->last->at_ns && crash->at_ns > row->last->at_ns && crash->made_ns <= prompt_until(row);
 }
 
-/* Pods that existed when the row's last pod died are neither its successors nor a new beginning. */
+/*
+ * Returns whether the death begins a new row. Pods that existed when the row's last pod died are
+ * not its successors, and do not begin a row either.
+ */
 static bool begins(const struct crash *crash, const struct crash_loop *row)
 {
 	return !row->last || (crash->made_ns > prompt_until(row) && crash->at_ns > row->last->at_ns);
@@ -83,8 +91,8 @@ static bool died_young(const struct crash *crash)
 }
 
 /*
- * Returns the earliest death that continues the row, or otherwise begins another; NULL if there is
- * none after its last.
+ * Returns the earliest death that continues the row, or else one that begins another; NULL if there
+ * is no later death.
  */
 static const struct crash *next_death(const struct crash *crashes, size_t n, const char *group, int64_t now_ns,
 				      const struct crash_loop *row, bool in_row)
@@ -120,10 +128,7 @@ struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, con
 	while (go_on(crashes, n, group, now_ns, &loop))
 		;
 	set_next(&loop, now_ns);
-	/*
-	 * The loop is over. If a pod dies all the same within the hour, its death continues the
-	 * row.
-	 */
+	/* The loop is over. But if a pod dies within the hour, its death continues the row. */
 	if (loop.next_ns && now_ns >= loop.next_ns + LONG_LIFE_NS)
 		loop = (struct crash_loop){ 0 };
 	return loop;

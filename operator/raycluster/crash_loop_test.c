@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which deaths are a loop, and how long it is held up. */
+/* Tests of which deaths are a crash loop, and of how long it is delayed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define NOW ((int64_t)1800000000 * NS_PER_SEC)
 #define MANY 300
 
-/* Seconds ago: the pod was made, and died. Made 0: not known. */
+/* How many seconds ago the pod was made, and died. Made 0: unknown. */
 struct row {
 	const char *group;
 	int64_t made, died;

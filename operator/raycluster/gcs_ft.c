@@ -36,7 +36,7 @@ bool gcs_ft_is_rocksdb(const cJSON *cluster)
 	return backend && strcmp(backend, "rocksdb") == 0;
 }
 
-/* One Redis may serve many clusters: each has a name space of its own in it. */
+/* Returns the name space of the cluster in Redis, which several clusters may share. */
 const char *gcs_ft_storage_namespace(const cJSON *cluster)
 {
 	const char *names[] = { json_str(cluster, OPTIONS ".externalStorageNamespace"), annotation(cluster, NAMESPACE) };
@@ -47,7 +47,10 @@ const char *gcs_ft_storage_namespace(const cJSON *cluster)
 	return json_str(cluster, "metadata.uid");
 }
 
-/* The credential itself, or where Kubernetes finds it, goes to the environment; the shell puts it into the command. */
+/*
+ * Adds the credential, or where Kubernetes finds it, to the environment. The shell inserts it into
+ * the command.
+ */
 static void add_credential(const cJSON *credential, cJSON *ray, cJSON *params, const char *env, const char *param)
 {
 	char reference[64];
@@ -114,7 +117,7 @@ void gcs_ft_apply(const cJSON *cluster, enum ray_node node, cJSON *pod, cJSON *p
 	bool enabled = gcs_ft_enabled(cluster);
 
 	if (node == RAY_WORKER) {
-		/* Ray's own 60 s are less than a head with its image needs to come back. */
+		/* Ray's default of 60 s is too short for a new head that has to pull its image. */
 		if (enabled)
 			container_env_default(ray_container(json_get(pod, "spec")), "RAY_gcs_rpc_server_reconnect_timeout_s",
 					      "600");

@@ -13,7 +13,7 @@
 
 #define PART_MAX 500
 
-/* A reason of Kubernetes' own is CamelCase already; anything else is not passed on. */
+/* Returns a reason of Kubernetes, which is in CamelCase; for any other text the fallback. */
 static const char *camel_case_or(const char *reason, const char *fallback)
 {
 	if (!reason || !isalpha((unsigned char)*reason))
@@ -24,7 +24,7 @@ static const char *camel_case_or(const char *reason, const char *fallback)
 	return reason;
 }
 
-/* Takes the first line of a container's termination message, cut at a character's border. */
+/* Adds the first line of a container's termination message, cut between characters. */
 static void add_words(struct strbuf *out, const char *words)
 {
 	size_t len = words ? strcspn(words, "\n") : 0;
@@ -35,7 +35,7 @@ static void add_words(struct strbuf *out, const char *words)
 		strbuf_addf(out, "%s%.*s", out->len ? "; " : "", (int)len, words);
 }
 
-/* "CrashLoopBackOff" alone hides why: the kubelet's message and the last end stand beside it. */
+/* "CrashLoopBackOff" alone hides the cause, so the kubelet's message and the last end are added. */
 static const char *unready_container(const cJSON *head, struct strbuf *out)
 {
 	const cJSON *container = pod_unready_container(head), *waiting = json_get(container, "state.waiting"),

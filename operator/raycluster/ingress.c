@@ -17,7 +17,10 @@
 #define DASHBOARD_PORT 8265
 #define NAME_MAX_BYTES 300
 
-/* The cluster's own annotations steer the ingress controller; what kubectl noted is not for it. */
+/*
+ * The cluster's own annotations configure the ingress controller, except the one that kubectl
+ * writes for itself.
+ */
 static void add_metadata(const cJSON *cluster, cJSON *metadata)
 {
 	const char *name = json_str(cluster, "metadata.name");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manifests as people write them for KubeRay, and the pods that KubeRay's facts ask for, whole: each file of
- * testdata/kuberay has the cluster, the pod of each group (headgroup is the head's), and what else is made of it.
+ * Tests with manifests as people write them for KubeRay, and whole pods as KubeRay would make them:
+ * each file of testdata/kuberay has the cluster, the pod of each group (headgroup is the head's),
+ * and the other objects.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +20,9 @@
 #include "operator/raycluster/validate.h"
 
 /*
- * KubeRay waits for the head's GCS in an init container, we before the command. The wait is taken
- * away, so that the rest is compared. want_command has as many words as the command that follows it.
+ * Removes the wait for the head's GCS, so that the rest can be compared. KubeRay waits in an init
+ * container, we wait before the command. want_command has as many words as the command that follows
+ * the wait.
  */
 static void take_wait_away(const cJSON *cluster, cJSON *pod, const cJSON *want_command)
 {
@@ -50,7 +52,7 @@ static int compare_pod(const cJSON *doc, const struct policy *policy, enum ray_n
 		fail_msg("%s", err.text);
 	if (node == RAY_WORKER)
 		take_wait_away(cluster, pod, json_get(cJSON_GetArrayItem(json_get(want, "spec.containers"), 0), "command"));
-	/* What the hash is made of has a test of its own. */
+	/* The hash is tested elsewhere. */
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "afterglow.dev/recreate-hash");
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(pod, "metadata.annotations"), "ray.io/kuberay-version");
 	return differences(pod, want, group_name(node, group));

@@ -16,7 +16,8 @@
 #include "operator/raycluster/start_params.h"
 
 #define MIB ((int64_t)1 << 20)
-#define BYTES_MAX ((int64_t)1 << 53) /* 8 PiB: sums of a few do not overflow, and a double holds each exactly */
+/* 8 PiB: sums of several such numbers do not overflow, and a double represents each exactly */
+#define BYTES_MAX ((int64_t)1 << 53)
 
 static int64_t part(int64_t limit, double fraction)
 {
@@ -33,9 +34,7 @@ static int64_t headroom(int64_t limit, const struct policy *policy)
 	return policy->memory.headroom_bytes ? policy->memory.headroom_bytes : part(limit, policy->memory.headroom_fraction);
 }
 
-/*
- * Returns the policy's size, reduced to what the user's --memory or a smaller /dev/shm leaves free.
- */
+/* Returns the policy's size, reduced to what the user's --memory or a smaller /dev/shm leaves. */
 static int64_t object_store(const struct memory_wish *wish, int64_t reserve, const struct policy *policy)
 {
 	int64_t size = part(wish->limit, policy->memory.object_store_fraction);
@@ -48,8 +47,8 @@ static int64_t object_store(const struct memory_wish *wish, int64_t reserve, con
 }
 
 /*
- * Ray compares the store with the free bytes of /dev/shm, where PyTorch's
- * loaders and others leave their files too. tmpfs counts only what is used.
+ * Returns a size for /dev/shm. Ray compares the store with its free bytes, and PyTorch's loaders
+ * and other programs leave their files there, too. A tmpfs uses memory only for its files.
  */
 static int64_t shm_size(int64_t store)
 {
@@ -69,7 +68,11 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
 	rest = wish->limit - store - b.headroom;
 	if (wish->ray_memory)
 		b.ray_memory = wish->ray_memory;
-	else /* a limit too small for Ray still gets a number that Ray accepts; excess tells */
+	/*
+	 * Even if the limit is too small for Ray, the number is one that Ray accepts; `excess`
+	 * shows the problem.
+	 */
+	else
 		b.ray_memory = whole_mib(MAX(MIN(rest, part(wish->limit, policy->memory.ray_memory_fraction)), MIB));
 	b.excess = MAX(store + b.headroom + b.ray_memory - wish->limit, 0);
 	return b;
@@ -104,7 +107,10 @@ static int64_t quantity_at(const cJSON *resources, const char *path)
 	return MIN(value, BYTES_MAX);
 }
 
-/* The limit that holds, 0 for none. A request above the policy's limit lifts it: the pod would be invalid. */
+/*
+ * Returns the limit in force, 0 for none. A request above the policy's limit raises the limit,
+ * because the pod would be invalid otherwise.
+ */
 static int64_t settle_limit(cJSON *container, enum ray_node node, const struct policy *policy)
 {
 	cJSON *resources = json_object_at(container, "resources");
@@ -182,7 +188,7 @@ static void set_monitor(cJSON *container, const struct policy *policy)
 	}
 }
 
-/* Returns the sizeLimit of the user's own /dev/shm; 0 if it has none or there is no such mount. */
+/* Returns the sizeLimit of the user's own /dev/shm; 0 if it has none, or there is no such mount. */
 static int64_t own_shm_size(const cJSON *pod_spec, const cJSON *container)
 {
 	const cJSON *mount = json_find(json_get(container, "volumeMounts"), "mountPath", "/dev/shm");
@@ -226,7 +232,7 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const c
 	return budget.shm_size;
 }
 
-/* KubeRay's own defaults: Ray may hand out the whole limit, and /dev/shm is as large. */
+/* Keeps KubeRay's defaults: Ray may use the whole limit, and /dev/shm has the same size. */
 static int64_t leave_as_kuberay(cJSON *pod_spec, cJSON *params)
 {
 	int64_t limit = quantity_at(json_get(ray_container(pod_spec), "resources"), "limits.memory");

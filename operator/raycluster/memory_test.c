@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory budgets as tables: what fits, what the user set, what is too small. */
+/* Tests of memory budgets as tables: what fits, what the user set, what is too small. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,14 +17,14 @@
 static void budgets_fit_the_limit(void **state)
 {
 	static const struct {
-		int64_t limit, ray_memory, object_store; /* what the user has */
+		int64_t limit, ray_memory, object_store; /* the user's own settings */
 		int64_t want_memory, want_store, want_excess;
 	} rows[] = {
 		/* limit        memory      store        = memory       store        excess */
 		{ 4 * GIB,      0,          0,           2458 * MIB,    1228 * MIB,  0 },
 		{ 1 * GIB,      0,          0,           614 * MIB,     307 * MIB,   0 },
 		{ 256 * MIB,    0,          0,           154 * MIB,     76 * MIB,    0 },
-		/* Under 250 MiB Ray's own minimum for the store takes more than its share. */
+		/* Under 250 MiB Ray's minimum for the store takes more than its share. */
 		{ 200 * MIB,    0,          0,           105 * MIB,     75 * MIB,    0 },
 		{ 64 * MIB,     0,          0,           1 * MIB,       75 * MIB,    19 * MIB - 629146 },
 		{ 512 * GIB,    0,          0,           314573 * MIB,  157286 * MIB, 0 },
@@ -232,7 +232,7 @@ static void values_that_only_the_shell_knows_are_left_alone(void **state)
 	assert_false(notes_have(r.notes, NOTE_MEMORY_SAFE));
 }
 
-/* The overflow of such a sum is for the sanitizer to see. */
+/* If such a sum overflowed, the sanitizer would report it. */
 static void numbers_at_the_end_of_their_range_are_cut(void **state)
 {
 	_cleanup_(result_release) struct result r =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and groups of a RayCluster. */
+/* Makes the names and groups of a RayCluster. */
 #include "operator/raycluster/names.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@
 #define PREFIX_MAX 50
 #define SUFFIX_LEN 5
 
-/* Kubernetes' own alphabet for generated names: no vowels, so no words. */
+/* Kubernetes uses these characters for generated names: without vowels they form no words. */
 static const char suffix_alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
 
 const char *ray_node_name(enum ray_node node)
@@ -36,7 +36,7 @@ void pod_name(const cJSON *cluster, enum ray_node node, const char *group, const
 	unsigned char digest[SHA256_BYTES];
 	size_t len;
 
-	/* Cut to what leaves room for the rest within 63. */
+	/* The name is cut so that the rest fits into 63 characters. */
 	snprintf(prefix, sizeof(prefix), node == RAY_HEAD ? "%s" : "%s-%s", name ? name : "", group);
 	snprintf(text, sizeof(text), "%.64s/%.64s/%s/%.64s/%u", uid ? uid : "", seed ? seed : "",
 		 ray_node_name(node), group, n);

@@ -24,7 +24,7 @@ static void a_pods_name_is_its_clusters_its_groups_and_five_characters(void **st
 	assert_int_equal(strlen(name), 18 + 5);
 	pod_name(cluster, RAY_WORKER, "small", "seed", 0, again);
 	assert_string_equal(name, again);
-	/* Another number, seed or cluster is another name. */
+	/* Another number, seed or cluster gives another name. */
 	pod_name(cluster, RAY_WORKER, "small", "seed", 1, other);
 	assert_string_not_equal(name, other);
 	pod_name(cluster, RAY_WORKER, "small", "other", 0, other);

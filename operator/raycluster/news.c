@@ -10,13 +10,13 @@
 #include "lib/strbuf.h"
 #include "operator/kube/event.h"
 
-/* Of many pods so many are named. */
+/* At most this many pods are named. */
 #define NAMED_MAX 5
 #define NOTE_MAX 1000
 
 static const struct row {
 	enum plan_op_kind op;
-	const char *kind, *node; /* node NULL: no pod */
+	const char *kind, *node; /* node is NULL for what is not a pod */
 	const char *reason, *words;
 } rows[] = {
 	{ PLAN_CREATE, "Pod", "head", "CreatedHeadPod", "Created head Pod" },
@@ -52,7 +52,10 @@ static const struct row *row_of(const struct plan_op *op)
 	return NULL;
 }
 
-	/* An object that existed before was not created. */
+	/*
+	 * Returns whether the operation had an effect. An object that existed before was not
+	 * created.
+	 */
 static bool is_done(const struct plan_op *op, int status)
 {
 	return op->kind == PLAN_DELETE ? status / 100 == 2 : status == 201;
@@ -63,7 +66,8 @@ static cJSON *find(const cJSON *news, const struct row *row, const char *group)
 	cJSON *item;
 
 	cJSON_ArrayForEach(item, news) {
-		const char *reason = json_str(item, "reason"), *of = json_str(item, "group"); /* NULL: there was no memory for it */
+		/* NULL: there was no memory for the text. */
+		const char *reason = json_str(item, "reason"), *of = json_str(item, "group");
 		if (row->node && reason && strcmp(reason, row->reason) == 0 && of && strcmp(of, group) == 0)
 			return item;
 	}
@@ -100,7 +104,7 @@ void news_add(cJSON *news, const struct plan_op *op, int status)
 		json_append(names, cJSON_CreateString(text));
 }
 
-/* "Created head Pod" to "Created 3 head Pods". */
+/* Makes "Created 3 head Pods" of "Created head Pod". */
 static void add_many(struct strbuf *note, const char *words, const char *group, int64_t n)
 {
 	size_t verb = strcspn(words, " ");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of what went well: KubeRay's words, and few of them. */
+/*
+ * Tests of Events about successful operations: they have KubeRay's texts, and there are few of
+ * them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notes about a cluster, by topic. */
+/* Collects notes about a cluster, by topic. */
 #include "operator/raycluster/notes.h"
 
 #include <stdarg.h>
@@ -41,7 +41,7 @@ void notes_addf(cJSON *notes, enum note_topic topic, const char *reason, const c
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	utf8_mend(text); /* a tenant's words, and maybe a part of one */
+	utf8_mend(text); /* the text may be a tenant's, and may have been cut */
 	if (json_find(notes, "text", text) || cJSON_GetArraySize(notes) >= NOTES_MAX)
 		return;
 	note = cJSON_CreateObject();
@@ -74,6 +74,6 @@ char *notes_text(const cJSON *notes, enum note_topic topic)
 	cJSON_ArrayForEach(note, notes)
 		if (json_int(note, "topic", -1) == (int64_t)topic)
 			strbuf_addf(&sb, "%s%s", sb.len ? "; " : "", json_str(note, "text"));
-	sb.failed = false; /* what fitted is enough */
+	sb.failed = false; /* the part that fits is enough */
 	return strbuf_detach(&sb);
 }

@@ -2,12 +2,12 @@
 /*
  * Plans the operations for one RayCluster.
  *
- * Theory of operation. The existing pods are counted, and missing pods are created under
- * random names. The code that carries the plan out shows the next plan each pod that was
- * created, and asks the API server for the pods whose creation got no answer
- * (cluster_controller/expectations.h). A dead pod keeps its place until it is gone. A
- * terminating worker does not, because its grace period may be an hour. A terminating head
- * does, because two heads behind one service are worse than none.
+ * Theory of operation. The existing pods are counted, and missing pods are created under random
+ * names. The code that executes the plan adds each created pod to the input of the next plan, and
+ * asks the API server for pods whose creation got no answer (cluster_controller/expectations.h). A
+ * dead pod counts until it is gone. A terminating worker does not count, because its grace period
+ * may be an hour. A terminating head does, because two heads behind one service are worse than
+ * none.
  */
 #include "operator/raycluster/plan.h"
 
@@ -103,7 +103,7 @@ static int gather_pods(struct planner *p, struct err *err)
 	return p->failed ? err_set(err, ENOMEM, "plan") : 0;
 }
 
-/* Before the pods themselves, which are counted by them. */
+/* This comes before the pods are counted, because they are counted by these labels. */
 static void restore_labels(struct planner *p)
 {
 	const char *name = json_str(p->in->cluster, "metadata.name");
@@ -118,9 +118,9 @@ static void restore_labels(struct planner *p)
 }
 
 /*
- * `ray start --block` never ends with 0 by itself: most likely the command is
- * another, and the next pod will end the same way. There is no failure to count,
- * so the pod itself keeps its place for a while.
+ * Returns whether the pod stays for a while. `ray start --block` never exits with 0 by itself. So
+ * the command is most likely another one, and the next pod will end in the same way. This is no
+ * failure to count, so the pod itself occupies its place for a while.
  */
 static bool is_resting(const struct planner *p, size_t i, int64_t *ret_until_ns)
 {
@@ -150,8 +150,8 @@ static void release_names(struct strmap *names)
 }
 
 /*
- * Handles pods of a group that the spec no longer has. KubeRay leaves them until the cluster goes:
- * pods that KubeRay made stay, because a switch from KubeRay must not end anybody's work.
+ * Handles pods of a group that the spec no longer has. KubeRay leaves them until the cluster is
+ * deleted. Pods that KubeRay made stay, because a switch from KubeRay must not end anybody's work.
  */
 static void delete_orphans(struct planner *p)
 {
@@ -165,7 +165,7 @@ static void delete_orphans(struct planner *p)
 			planner_delete_or_hold(p, i);
 }
 
-/* Notes the reason of one of the pods, because as a rule all have the same. */
+/* Notes the reason of one of the pods, because as a rule all have the same reason. */
 static void note_refused_sidecar(struct planner *p)
 {
 	for (size_t i = 0; i < p->n_pods; i++) {
@@ -180,7 +180,7 @@ static void note_refused_sidecar(struct planner *p)
 	}
 }
 
-	/* Emitted once: while the condition is not in the status yet. */
+	/* Plans the Event once: as long as the condition is not in the status yet. */
 static void plan_events(struct planner *p)
 {
 	for (unsigned t = 0; t < NOTE_TOPIC_COUNT; t++) {
@@ -216,9 +216,9 @@ static void plan_status(struct planner *p, const struct status_view *view)
 			  json_str(p->in->cluster, "metadata.name"));
 	json_set(body, "status", status);
 	/*
-	 * An operation that keeps failing must not keep the status from reporting it. And before
-	 * the first pod of a suspended cluster is deleted, the status must say that all will be,
-	 * because the user may change the spec at any moment.
+	 * An operation that keeps failing must not prevent the status from reporting it. And before
+	 * the first pod of a suspended cluster is deleted, the status must say that all will be
+	 * deleted, because the user may change the spec at any moment.
 	 */
 	if (p->in->failure_reason || (view && view->suspend && view->pods_left && !is_suspending(p)))
 		planner_insert(p, PLAN_STATUS, body);
@@ -226,7 +226,10 @@ static void plan_status(struct planner *p, const struct status_view *view)
 		planner_add(p, PLAN_STATUS, body);
 }
 
-/* The condition's FailedCreateHeadPod is FailedToCreateHeadPod in an event: tools know KubeRay's words. */
+/*
+ * The condition FailedCreateHeadPod is FailedToCreateHeadPod in an Event, as with KubeRay, because
+ * tools rely on these words.
+ */
 static void plan_failure_event(struct planner *p)
 {
 	const char *reason = p->in->failure_reason, *message = p->in->failure_message;
@@ -239,15 +242,15 @@ static void plan_failure_event(struct planner *p)
 }
 
 /*
- * In a RayJob's cluster that lost its head, a new head would not know the job. The RayJob ends the
- * cluster.
+ * Returns whether the head is not replaced. In a RayJob's cluster a new head would not know the
+ * job, and the RayJob deletes the cluster.
  */
 static bool keeps_its_loss(const struct planner *p)
 {
 	return !p->view.head && plan_head_is_final(p->in->cluster);
 }
 
-/* --- All together ------------------------------------------------------------------------------ */
+/* --- The whole plan -------------------------------------------------------------------------- */
 
 static int plan_pods(struct planner *p, struct err *err)
 {
@@ -280,8 +283,8 @@ static void delete_all(struct planner *p)
 }
 
 	/*
-	 * While a pod of another spec is left, nothing new is created: old and new nodes in one Ray
-	 * cluster are incompatible.
+	 * Returns whether pods of another spec still exist. Until they are gone, nothing new is
+	 * created: old and new nodes are incompatible in one Ray cluster.
 	 */
 static bool must_recreate(struct planner *p)
 {
@@ -296,7 +299,10 @@ static bool must_recreate(struct planner *p)
 	return false;
 }
 
-/* Once for each spec, and when a cluster is taken over: the status has none of our conditions then. */
+/*
+ * Emits this once for each spec, and when a cluster is taken over, because its status has none of
+ * our conditions then.
+ */
 static void tell_ignored_labels(struct planner *p)
 {
 	const cJSON *cluster = p->in->cluster;
@@ -322,14 +328,15 @@ static int plan_valid(struct planner *p, struct err *err)
 	p->workers_ready = true;
 	p->view.service = p->in->service;
 	/*
-	 * A deletion that has begun is finished: half of an old cluster is of no use to a new one.
+	 * A deletion that has begun is completed: a part of an old cluster is of no use to a new
+	 * one.
 	 */
 	p->view.suspend = json_bool(p->in->cluster, "spec.suspend", false) || is_suspending(p);
 	p->view.failure_reason = p->in->failure_reason;
 	p->view.failure_message = p->in->failure_message;
 	p->view.growing = p->in->growing;
 	p->view.growing_unheard = p->in->growing_unheard;
-	/* Before there is anything in Redis. */
+	/* The finalizer is set before there is anything in Redis. */
 	if (redis_cleanup_wanted(p->in->cluster, p->in->policy) && !redis_cleanup_is_held(p->in->cluster))
 		planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, true));
 	plan_objects(p);

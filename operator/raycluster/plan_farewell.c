@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans for a cluster that is being deleted. The garbage collector deletes its objects, unless its
- * keys in Redis are still to be deleted: then its finalizer keeps it until a Job has done so. Its
- * pods go first, because a GCS that lives goes on writing. No failure may keep the cluster, and
- * with it perhaps its namespace, for ever: the plan reports it and goes on.
+ * Plans for a cluster that is being deleted. The garbage collector deletes its objects. But if the
+ * cluster's keys in Redis have to be deleted, its finalizer keeps it until a Job has done so. The
+ * pods are deleted first, because a running GCS goes on writing. No failure may keep the cluster,
+ * and perhaps its namespace, for ever: the plan reports it and goes on.
  */
 #include "operator/raycluster/planner.h"
 
@@ -17,7 +17,9 @@
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
 
-/* Since its deletion, unless the annotation says otherwise, in seconds. The Job has a third of it. */
+/*
+ * In seconds after the deletion, unless the annotation says otherwise. The Job gets a third of it.
+ */
 #define DEADLINE_S 900
 #define DEADLINE_MAX_S (365 * 86400)
 #define DEADLINE_ANNOTATION "ray.io/gcs-ft-deletion-timeout"
@@ -109,7 +111,7 @@ static void make_job(struct planner *p)
 	planner_requeue(p, LOOK_AGAIN_NS);
 }
 
-/* Whether the head is still there, which writes to Redis. */
+/* Deletes the pods. Returns whether the head, which writes to Redis, still exists. */
 static bool delete_pods(struct planner *p)
 {
 	bool head = false;

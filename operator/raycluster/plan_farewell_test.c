@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters with keys in Redis, from their first plan to their last. */
+/* Tests of clusters with keys in Redis, from their first plan to their last. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans for what a RayCluster may ask for beyond pods: the autoscaler, hosts, upgrades, and what goes wrong. */
+/*
+ * Tests of plans for what a RayCluster may have besides pods: the autoscaler, hosts, upgrades, and
+ * errors.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +113,7 @@ static void the_ingress_of_the_cluster_is_applied_to_the_one_that_was_looked_at(
 	execute(w);
 	plan(w);
 	assert_null(op_of_kind(w, "Ingress"));
-	/* Neither is one written that may not be read. */
+	/* An Ingress that we may not read is not written either. */
 	cJSON_DeleteItemFromObject(w->applied, "Ingress/demo-head-ingress");
 	w->ingress = NULL;
 	w->ingress_refused = true;
@@ -123,15 +126,16 @@ static void the_claim_of_rocksdb_has_the_owner_that_its_policy_asks_for_at_any_t
 	struct world *w = *state;
 	const char *uid = json_str(w->cluster, "metadata.uid");
 	const struct {
-		const char *policy, *owner; /* of the claim there is */
-		int owners;		    /* that are written, -1: nothing is */
+		const char *policy, *owner; /* the policy and the owner of the existing claim */
+		/* The number of owners that are written; -1: nothing is written. */
+		int owners;
 	} rows[] = {
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", uid, 0 },
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "", -1 },
 		{ "{backend: rocksdb, storage: {deletionPolicy: Retain}}", "another", -1 },
 		{ "{backend: rocksdb, storage: {deletionPolicy: DeleteWithCluster}}", uid, -1 },
 		{ "{backend: rocksdb}", "", 1 },
-		/* Never a second controller. */
+		/* A second controller is never added. */
 		{ "{backend: rocksdb}", "another", -1 },
 	};
 
@@ -248,7 +252,7 @@ static void a_name_that_was_deleted_or_died_does_not_come_back(void **state)
 	settle(w);
 	snprintf(name, sizeof(name), "%s", json_str(pod_of_type(w, "worker", 0), "metadata.name"));
 	remove_pod(w, name);
-	/* Nothing on record tells of it any more, and nothing else has changed. */
+	/* No RayFailure is left of it, and nothing else has changed. */
 	plan(w);
 	assert_string_not_equal(json_str(op(w, PLAN_CREATE, 0), "metadata.name"), name);
 }
@@ -293,7 +297,7 @@ static void hosts_live_and_die_together(void **state)
 	for (size_t i = 0; i < w->n_pods; i++)
 		w->pending[i] = w->pods[i] == dead;
 	plan(w);
-	assert_int_equal(count(w, PLAN_DELETE), 3); /* its evidence is still to be written */
+	assert_int_equal(count(w, PLAN_DELETE), 3); /* its RayFailure has not been written yet */
 	memset(w->pending, 0, sizeof(w->pending));
 	plan(w);
 	assert_int_equal(count(w, PLAN_DELETE), 4);
@@ -314,7 +318,7 @@ static void a_replica_that_never_ran_is_completed(void **state)
 	json_set_int(small_group(w), "replicas", 1);
 	plan(w);
 	create(w, op(w, PLAN_CREATE, 0));
-	create(w, op(w, PLAN_CREATE, 1)); /* the rest was refused */
+	create(w, op(w, PLAN_CREATE, 1)); /* the others were refused */
 	snprintf(name, sizeof(name), "%s", replica_of(w->pods[1]));
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 2);
@@ -324,7 +328,7 @@ static void a_replica_that_never_ran_is_completed(void **state)
 	assert_int_equal(others, 0);
 }
 
-/* As KubeRay makes them without its gate RayMultiHostIndexing. */
+/* Makes pods as KubeRay does without its gate RayMultiHostIndexing. */
 static void make_kuberays(struct world *w)
 {
 	for (size_t i = 0; i < w->n_pods; i++) {
@@ -359,7 +363,7 @@ static void hosts_of_kuberay_that_name_no_replica_are_counted_and_stay(void **st
 	assert_int_equal(count(w, PLAN_CREATE), 0);
 }
 
-/* Adoption writes our hash to a pod, and does not make it one of ours. */
+/* Adoption writes our hash to a pod, but the pod does not become one of ours. */
 static void an_adopted_pod_of_a_removed_group_stays(void **state)
 {
 	struct world *w = *state;
@@ -477,20 +481,22 @@ static void a_head_that_keeps_dying_comes_back_more_slowly(void **state)
 		assert_int_equal(w->plan.requeue_ns, rows[i].wait_s * NS_PER_SEC);
 		assert_int_equal(op_of_kind(w, "Event") != NULL, rows[i].wait_s > 0);
 	}
-	/* The API server's clock is ahead: that is no longer wait. */
+	/* The API server's clock is ahead, which does not make the wait longer. */
 	w->n_crashes = 1;
 	w->crashes[0].at_ns = w->now_ns + 600 * NS_PER_SEC;
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
 	w->n_crashes = 8;
-	/* An hour later it is as if nothing had been. */
+	/* An hour later the row is forgotten. */
 	w->now_ns += 4300 * NS_PER_SEC;
 	plan(w);
 	assert_int_equal(count(w, PLAN_EVENT), 0);
 	assert_int_equal(count(w, PLAN_CREATE), 3);
 }
 
-/* So many pods of the group, each made when the one before had died; the last died now. */
+/*
+ * Lets so many pods of the group die, each made when the previous one had died; the last died now.
+ */
 static void let_die_in_a_row(struct world *w, const char *group, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -630,7 +636,7 @@ static void memory_that_grows_is_a_condition_while_it_grows(void **state)
 	assert_string_equal(json_str(condition(w, "afterglow.dev/MemoryGrowing"), "message"), "Memory of gcs_server has grown");
 	plan(w);
 	assert_int_equal(count(w, PLAN_STATUS), 0);
-	/* An operator that has just started has not asked the sidecars. */
+	/* An operator that has just started has not asked the sidecars yet. */
 	w->growing = NULL;
 	w->growing_unheard = true;
 	plan(w);

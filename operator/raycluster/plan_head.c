@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans the head pod. A head that dies again and again is replaced more and more slowly:
- * it needs a person, and each new pod costs the cluster's nodes and
- * reports. The kubelet does the same for containers that it restarts by itself
- * (restartPolicy Always); then only the condition shows it.
+ * Plans the head pod. A head that fails again and again is replaced more and more slowly: somebody
+ * has to look at it, and each new pod uses resources of the cluster and causes reports. The kubelet
+ * does the same for containers that it restarts by itself (restartPolicy Always); then only the
+ * condition shows it.
  */
 #include "operator/raycluster/planner.h"
 
@@ -17,7 +17,7 @@
 #include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 
-/* After the end of its grace period. */
+/* The time after the end of the grace period. */
 #define STRANDED_NS (60 * NS_PER_SEC)
 
 static void note_crashes(struct planner *p, const struct crash_loop *loop)
@@ -39,9 +39,9 @@ static void note_crashes(struct planner *p, const struct crash_loop *loop)
 }
 
 /*
- * A head whose node is lost stays "terminating" until somebody removes the node.
- * It keeps nothing that a second head could spoil, unless the GCS's state is
- * outside: two heads on one store would.
+ * Handles a head on a lost node, which stays "terminating" until somebody removes the node. A
+ * second head can do no harm to it, unless the GCS's state is in an external store: two heads must
+ * not use the same store.
  */
 static void plan_stranded(struct planner *p, size_t i)
 {
@@ -62,7 +62,10 @@ static void plan_stranded(struct planner *p, size_t i)
 		planner_requeue(p, PLAN_RETRY_NS);
 }
 
-/* Version 2 wants restartPolicy Never, so nobody restarts it; the cluster would stay at its size without a word. */
+/*
+ * Version 2 requires restartPolicy Never, so nobody would restart the autoscaler, and the cluster
+ * would silently stay at its size.
+ */
 static void note_autoscaler(struct planner *p)
 {
 	const cJSON *status = json_find(json_get(p->view.head, "status.containerStatuses"), "name", AUTOSCALER_CONTAINER);

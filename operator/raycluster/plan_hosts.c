@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans a group in which each replica is several hosts (numOfHosts > 1: TPU slices).
- * The hosts of a replica share one computation: when one is lost, all are
- * deleted and created anew. A replica that is still being created, of which no host
- * ever ran, is completed instead, so that a failed write costs nothing.
+ * Plans a group in which each replica consists of several hosts (numOfHosts > 1: TPU slices). The
+ * hosts of a replica share one computation, so when one is lost, all are deleted and created anew.
+ * A replica that is still being created, of which no host ever ran, is completed instead, so that a
+ * failed write does not restart it.
  */
 #include "operator/raycluster/planner.h"
 
@@ -18,15 +18,16 @@
 
 #define REPLICA_NAME "ray.io/worker-group-replica-name"
 #define HOST_INDEX "ray.io/replica-host-index"
-#define GROUP_PART_MAX 57 /* with a dash and five characters the 63 of a label's value */
+#define GROUP_PART_MAX 57 /* with a dash and five characters it has the 63 of a label's value */
 
 struct replica {
-	const char *name; /* "" of pods without the label */
+	const char *name; /* "" for pods without the label */
 	int64_t index;
-	size_t first; /* its pods, by way of replicas.next; NO_POD: none */
-	int64_t alive, running, lost; /* pods: fine, fine and running, dead or leaving */
-	bool going; /* a pod of it is there that was not deleted before this plan */
-	bool foreign; /* we made no pod of it */
+	size_t first; /* the first of its pods, which replicas.next links; NO_POD: none */
+	/* Numbers of pods that are healthy, healthy and running, dead or being deleted. */
+	int64_t alive, running, lost;
+	bool going; /* it has a pod that was not deleted before this plan */
+	bool foreign; /* none of its pods is ours */
 };
 
 #define NO_POD SIZE_MAX
@@ -38,7 +39,7 @@ struct replicas {
 	struct replica *list; /* room for one per pod */
 	size_t n;
 	size_t *next; /* for each pod of the plan: the next pod of its replica */
-	struct strmap by_name; /* name -> its place in list, plus one */
+	struct strmap by_name; /* name -> index in list, plus one */
 };
 
 static struct replica *find(struct replicas *r, const cJSON *pod)
@@ -89,7 +90,10 @@ static void collect(struct replicas *r)
 	}
 }
 
-/* KubeRay may name no replicas (its gate RayMultiHostIndexing). Pods that it made so are counted, and stay. */
+/*
+ * Returns whether KubeRay made the pods without naming replicas (its gate RayMultiHostIndexing).
+ * Such pods are counted, and stay.
+ */
 static bool is_adopted(const struct replica *replica)
 {
 	return !*replica->name && replica->foreign;
@@ -161,7 +165,7 @@ static bool *indexes(const struct replicas *r, size_t size)
 	return used;
 }
 
-/* Named after its first host. */
+/* The replica gets the name of its first host. */
 static void create_replica(struct replicas *r, const cJSON *template, int64_t index)
 {
 	char pod[POD_NAME_MAX], name[POD_NAME_MAX];
@@ -191,8 +195,8 @@ static void create_replicas(struct replicas *r, const cJSON *template, int64_t n
 }
 
 /*
- * Orders replicas for deletion when there are too many: those with the fewest running hosts first,
- * then the latest.
+ * Orders replicas for deletion if there are too many: those with the fewest running hosts come
+ * first, then the latest.
  */
 static int compare_worth(const void *left, const void *right)
 {
@@ -203,7 +207,7 @@ static int compare_worth(const void *left, const void *right)
 	return (a->index < b->index) - (a->index > b->index);
 }
 
-/* So many of its pods as make n replicas, or all. Returns how many replicas those were. */
+/* Deletes as many pods as n replicas have, or all. Returns how many replicas those were. */
 static int64_t delete_adopted(struct replicas *r, const struct replica *replica, int64_t n)
 {
 	int64_t pods = MIN(n * r->hosts, replica->alive), left = pods;
@@ -213,7 +217,7 @@ static int64_t delete_adopted(struct replicas *r, const struct replica *replica,
 	return (pods + r->hosts - 1) / r->hosts;
 }
 
-/* The list is in another order afterwards. */
+/* Deletes n replicas. Afterwards the list has another order. */
 static void delete_surplus(struct replicas *r, int64_t n)
 {
 	if (n <= 0)
@@ -243,7 +247,7 @@ static void mend(struct replicas *r, const cJSON *template, int64_t desired, int
 			continue;
 		}
 		if (is_broken(r, &r->list[i])) {
-			/* Gone before it is replaced, like a single pod that died. */
+			/* It has to be gone before it is replaced, like a single pod that died. */
 			going += r->list[i].going;
 			delete_replica(r, &r->list[i]);
 			continue;

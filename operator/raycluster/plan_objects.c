@@ -26,7 +26,7 @@ void plan_object_hash(const cJSON *body, char ret_hash[static PLAN_HASH_MAX])
 	_cleanup_json_ cJSON *copy = cJSON_Duplicate(body, true);
 	_cleanup_free_ char *text = NULL;
 
-	/* A Secret's value is random each time; the uid is a precondition. */
+	/* The value in a Secret is random each time. The uid is a precondition. */
 	cJSON_DeleteItemFromObjectCaseSensitive(copy, "stringData");
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(copy, "metadata"), "uid");
 	text = cJSON_PrintUnformatted(copy);
@@ -51,7 +51,8 @@ static void keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
 }
 
 /*
- * Takes wanted. clusterIP cannot be changed: a service that has one (from KubeRay, say) keeps it.
+ * Plans the service. clusterIP cannot be changed: a service that has one (for example from KubeRay)
+ * keeps it. Takes wanted.
  */
 static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 {
@@ -64,7 +65,10 @@ static void plan_service(struct planner *p, const cJSON *have, cJSON *wanted)
 		planner_add(p, PLAN_APPLY, TAKE_PTR(service));
 }
 
-/* It has to find the head there is, which may have been made when the spec asked for other labels. */
+/*
+ * The service has to find the existing head, which may have been created when the spec had other
+ * labels.
+ */
 static cJSON *head_service(struct planner *p)
 {
 	cJSON *service = service_build(p->in->cluster), *key;
@@ -96,9 +100,9 @@ static bool has_hosts(const cJSON *cluster)
 }
 
 /*
- * These are created, not applied: an account or a role of the same name may exist already
- * (every namespace has an account "default"), and must neither change nor go
- * with the cluster.
+ * These objects are created, not applied: an account or role of the same name may exist already
+ * (every namespace has an account "default"). It must not be changed, and must not be deleted with
+ * the cluster.
  */
 static void plan_autoscaler(struct planner *p)
 {
@@ -113,7 +117,8 @@ static void plan_autoscaler(struct planner *p)
 }
 
 /*
- * A foreign Ingress of that name is left alone, because its rules may lead elsewhere. Takes wanted.
+ * A foreign Ingress of that name is not changed, because its rules may lead elsewhere. Takes
+ * wanted.
  */
 static void plan_ingress(struct planner *p, cJSON *wanted)
 {
@@ -132,7 +137,7 @@ static void plan_ingress(struct planner *p, cJSON *wanted)
 		planner_add(p, PLAN_BELIEVE, TAKE_PTR(ingress));
 		return;
 	}
-	/* The patch applies only to the Ingress that was read. */
+	/* The precondition makes sure that the patch applies to the Ingress that was read. */
 	if (ours)
 		json_set_str(json_get(ingress, "metadata"), "uid", json_str(have, "metadata.uid"));
 	planner_add(p, PLAN_APPLY, TAKE_PTR(ingress));

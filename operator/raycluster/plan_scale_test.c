@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests that the cost of a plan follows the number of pods: with four times as many it may take
- * little more than four times as many steps, and to compare each pod with each other would take
- * sixteen times as many. A step is a look into an object or a comparison of two texts, so that the
+ * Tests that the cost of a plan is proportional to the number of pods. With four times as many it
+ * may take little more than four times as many steps; comparing each pod with each other would take
+ * sixteen times as many. A step is a look into an object or a comparison of two texts, so the
  * result does not depend on the machine. bench/operator/plan_cost.c measures the time.
  */
 #include <setjmp.h>
@@ -18,12 +18,12 @@
 
 #define SMALL 1000
 #define TIMES 4
-/* To sort takes TIMES times as much and a little more. */
+/* Sorting takes a little more than TIMES times as much. */
 #define MORE_AT_MOST 5
 
 static size_t steps;
 
-/* As the linker calls these (--wrap in the Makefile). */
+/* The linker calls these functions (--wrap in the Makefile). */
 cJSON *__real_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name);
 cJSON *__wrap_cJSON_GetObjectItemCaseSensitive(const cJSON *object, const char *name);
 int __real_strcmp(const char *a, const char *b);
@@ -45,8 +45,8 @@ int __wrap_strcmp(const char *a, const char *b)
 
 struct scene {
 	const char *words;
-	int64_t groups, hosts; /* of a replica */
-	int64_t wanted; /* workers for each thousand that there are */
+	int64_t groups, hosts; /* hosts of each replica */
+	int64_t wanted; /* how many workers are wanted for each thousand existing ones */
 	bool dead; /* all workers have ended, and their RayFailures are not written yet */
 };
 
@@ -102,7 +102,7 @@ static cJSON *worker_of(const struct scene *scene, int64_t n)
 	return pod;
 }
 
-/* Of a plan for so many workers. */
+/* Returns the steps of a plan for so many workers. */
 static size_t steps_of(const struct scene *scene, size_t workers)
 {
 	static cJSON *pods[SMALL * TIMES];
@@ -128,7 +128,7 @@ static size_t steps_of(const struct scene *scene, size_t workers)
 	if (plan_cluster(&in, &plan, &err) < 0)
 		fail_msg("%s", err.text);
 	size_t taken = steps;
-	assert_true(plan.n_ops > 0); /* the head at least */
+	assert_true(plan.n_ops > 0); /* the head at least is created */
 	for (size_t i = 0; i < workers; i++)
 		cJSON_Delete(pods[i]);
 	plan_release(&plan);

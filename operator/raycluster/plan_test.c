@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs plans under a fixed clock (plan_world.h), each test a whole story. */
+/* Tests of plans with a fixed clock (plan_world.h). Each test is a whole story. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,13 +32,13 @@ static void a_lost_response_creates_no_second_pod(void **state)
 
 	plan(w);
 	snprintf(first, sizeof(first), "%s", json_str(op(w, PLAN_CREATE, 1), "metadata.name"));
-	create(w, op(w, PLAN_CREATE, 2)); /* only the last one is seen */
+	create(w, op(w, PLAN_CREATE, 2)); /* the watch has shown only the last one */
 	w->unanswered[w->n_unanswered++] =
 		(struct unanswered_create){ .name = first, .group = "Small" };
 	plan(w);
 	assert_int_equal(count(w, PLAN_CREATE), 2);
 	assert_string_equal(json_str(op(w, PLAN_CREATE, 1), "metadata.name"), first);
-	/* It was carried out after all. */
+	/* It was executed after all. */
 	create(w, op(w, PLAN_CREATE, 1));
 	json_set_int(small_group(w), "replicas", 3);
 	plan(w);
@@ -312,7 +312,7 @@ static void the_heads_trouble_names_what_is_behind_the_backoff(void **state)
 	assert_non_null(strstr(json_str(condition(w, "HeadPodReady"), "message"), "back-off 5m0s restarting"));
 	assert_non_null(
 		strstr(json_str(condition(w, "HeadPodReady"), "message"), "exit code 137 (OOMKilled)"));
-	expect_condition(w, "RayClusterProvisioned", "True"); /* it latches */
+	expect_condition(w, "RayClusterProvisioned", "True"); /* the condition stays true */
 	assert_string_equal(json_str(w->cluster, "status.state"), "ready");
 }
 
@@ -378,7 +378,7 @@ static void a_suspension_that_has_begun_is_finished_first(void **state)
 		else if (w->plan.ops[i].kind == PLAN_DELETE && !pod)
 			pod = i + 1;
 	assert_in_range(status, 1, pod - 1);
-	/* It is reported, and one pod is gone, when the user changes the spec back. */
+	/* The suspension is reported, and one pod is gone, when the user changes the spec back. */
 	json_set(w->cluster, "status", cJSON_Duplicate(json_get(op(w, PLAN_STATUS, 0), "status"), true));
 	remove_pod(w, json_str(pod_of_type(w, "worker", 0), "metadata.name"));
 	json_set(json_get(w->cluster, "spec"), "suspend", cJSON_CreateFalse());
@@ -520,7 +520,7 @@ static void a_pod_whose_spec_is_changed_changes_no_other(void **state)
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(one, "spec"), "containers");
 	assert_null(json_get(other, "spec.nodeName"));
 	assert_non_null(json_get(other, "spec.containers"));
-	/* The head is of another template. */
+	/* The head is made from another template. */
 	assert_false(cJSON_Compare(json_get(op(w, PLAN_CREATE, 0), "spec"), json_get(other, "spec"), true));
 }
 

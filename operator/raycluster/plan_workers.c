@@ -31,7 +31,7 @@ static void delete_named(struct planner *p, const cJSON *group, const char *name
 	}
 }
 
-/* A pod that may have to go, and what decides that. */
+/* A pod that may be deleted, and the facts that decide it. */
 struct candidate {
 	size_t at;
 	bool running, ready;
@@ -43,7 +43,10 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-/* Orders pods for deletion when there are too many: not running, not ready, the youngest. */
+/*
+ * Orders pods for deletion if there are too many: first those not running, then those not ready,
+ * then the youngest.
+ */
 static int compare_worth(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
@@ -97,7 +100,7 @@ static void delete_surplus(struct planner *p, const char *name, int64_t n)
 
 struct count {
 	int64_t alive, running, ready;
-	int64_t dead; /* still there, so still in their place */
+	int64_t dead; /* dead pods that still exist, so they count */
 };
 
 static struct count count_workers(const struct planner *p, const char *name)
@@ -110,7 +113,8 @@ static struct count count_workers(const struct planner *p, const char *name)
 
 		if (pod_is_dead(p->pods[i])) {
 			/*
-			 * Deleted by this plan is not gone yet; deleted earlier is as good as gone.
+			 * A pod that this plan deletes still exists. One that was deleted earlier
+			 * counts as gone.
 			 */
 			c.dead += !pod_is_terminating(p->pods[i]);
 			continue;
@@ -130,7 +134,7 @@ static void plan_single(struct planner *p, const cJSON *template, const char *na
 {
 	if (alive <= desired)
 		planner_create_replicas(p, template, name, desired - alive - dead);
-	/* Ray's autoscaler names those that are to go. */
+	/* Ray's autoscaler names the pods that should be deleted. */
 	else if (!autoscaler_enabled(p->in->cluster) ||
 		 json_bool(p->in->cluster, "spec.suspend", false))
 		delete_surplus(p, name, alive - desired);
@@ -146,9 +150,9 @@ static void add_bounds(struct planner *p, const cJSON *group, int64_t desired, i
 }
 
 /*
- * Only the operator replaces pods that end (restartPolicy Never, as version 2 of the autoscaler
- * wants it). The note's text stays the same until the next death, because each change of it is an
- * Event.
+ * Delays new pods. Only the operator replaces pods that end (restartPolicy Never, which version 2
+ * of the autoscaler requires). The note's text stays the same until the next death, because each
+ * change of it is an Event.
  */
 static void hold_crash_loop(struct planner *p, const char *name)
 {

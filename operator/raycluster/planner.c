@@ -12,8 +12,8 @@
 #include "operator/raycluster/pod_template.h"
 
 /*
- * The most pods that one plan creates, because other events wait until they are answered. A large
- * cluster still takes only a few plans, because each of them looks at all pods.
+ * The most pods that one plan creates, because other events wait until these requests are answered.
+ * Even a large cluster takes only a few plans; this matters because each plan looks at all pods.
  */
 #define CREATES_LEAST 128
 #define CREATES_MOST 1024
@@ -69,8 +69,8 @@ void planner_release(struct planner *p)
 }
 
 	/*
-	 * Uid and resourceVersion become preconditions: only the pod in the judged state is
-	 * deleted.
+	 * uid and resourceVersion are preconditions, so that the pod is deleted only in the state
+	 * on which the decision rests.
 	 */
 static cJSON *deletion_of(const cJSON *pod)
 {
@@ -104,7 +104,7 @@ void planner_forget_pod(struct planner *p, size_t i)
 	planner_add(p, PLAN_DELETE, body);
 }
 
-/* Evidence first: a dead pod goes when its RayFailure is there. */
+/* Deletes a dead pod only when its RayFailure exists. */
 void planner_delete_or_hold(struct planner *p, size_t i)
 {
 	if (!p->frozen && p->pending[i] && pod_is_dead(p->pods[i]) && !p->leaving[i])
@@ -120,7 +120,7 @@ bool planner_in_group(const struct planner *p, size_t i, enum ray_node node, con
 	return node == RAY_HEAD ? head : !head && strcmp(pod_group(p->pods[i]), group) == 0;
 }
 
-/* Returns the index of the first crash with a group that is not before that name. */
+/* Returns the index of the first crash whose group does not come before that name. */
 static size_t crashes_from(const struct planner *p, const char *group, int beyond)
 {
 	size_t low = 0, high = p->in->n_crashes;
@@ -183,9 +183,7 @@ bool planner_may_create(struct planner *p)
 	return false;
 }
 
-	/*
-	 * The name of a foreign pod is taken too, and so is a name that this plan has given away.
-	 */
+	/* Returns whether the name is taken, by any pod or by this plan. */
 static bool name_in_use(const struct planner *p, const char *name)
 {
 	size_t at;
@@ -219,7 +217,7 @@ void planner_next_name(struct planner *p, enum ray_node node, const char *group,
 	p->failed = p->failed || strmap_put(&p->taken, ret_name, p, NULL) < 0;
 }
 
-/* The plan's own copy, once for all pods that follow each other. */
+/* Returns the plan's own copy, which is shared by all consecutive pods. */
 static cJSON *spec_for(struct planner *p, const cJSON *template)
 {
 	if (p->template != template) {
@@ -233,7 +231,10 @@ static cJSON *spec_for(struct planner *p, const cJSON *template)
 	return p->spec;
 }
 
-	/* A hundred copies of a spec would be most of a plan's memory and time. */
+	/*
+	 * The spec is not copied for each pod: a hundred copies would be most of a plan's memory
+	 * and time.
+	 */
 static cJSON *pod_of(struct planner *p, const cJSON *template)
 {
 	cJSON *pod = cJSON_CreateObject(), *spec = spec_for(p, template);
@@ -261,8 +262,8 @@ void planner_create_pod(struct planner *p, const cJSON *template, const char *na
 }
 
 /*
- * Returns which replicas of the group exist; the index of a leaving replica is free. The caller
- * frees it.
+ * Returns which replicas of the group exist. The index of a replica that is being deleted is free.
+ * The caller frees the result.
  */
 static bool *replica_indexes(const struct planner *p, const struct pod_list *workers, size_t size)
 {

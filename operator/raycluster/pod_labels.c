@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The labels by which a RayCluster's pods are found. */
+/* Lists the labels by which the pods of a RayCluster are found. */
 #include "operator/raycluster/pod_labels.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small reads and additions on a pod spec. */
+/* Reads from and adds to a pod spec. */
 #include "operator/raycluster/pod_spec.h"
 
 #include "lib/json.h"
@@ -23,7 +23,7 @@ static cJSON *env_new(cJSON *container, const char *name)
 	entry = cJSON_CreateObject();
 	json_set_str(entry, "name", name);
 	json_append(json_array_at(container, "env"), entry);
-	return container_env(container, name); /* not there without memory */
+	return container_env(container, name); /* NULL if there was no memory */
 }
 
 void container_set_shell(cJSON *container, bool login)

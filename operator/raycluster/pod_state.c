@@ -37,7 +37,7 @@ bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 	return false;
 }
 
-/* Either label may have been taken away; no group of workers is called so. */
+/* Either label may have been removed. No group of workers has this name. */
 bool pod_is_head(const cJSON *pod)
 {
 	return is(label(pod, "ray.io/node-type"), "head") ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a Ray pod is ready. */
+/* Tests of when a Ray pod is ready. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,10 +37,12 @@ static void a_pod_is_ready_as_the_kubelet_says_but_for_the_sidecar(void **state)
 		{ CONTAINERS, STATUSES("true", "true", "true"), READY, true },
 		{ CONTAINERS, STATUSES("true", "false", "true"), UNREADY, false },
 		{ CONTAINERS, STATUSES("false", "true", "true"), UNREADY, false },
-		/* The sidecar alone must not take a cluster down. */
+		/* A sidecar that is not ready does not make the cluster unready. */
 		{ CONTAINERS, STATUSES("true", "true", "false"), UNREADY, true },
 		{ CONTAINERS, STATUSES("true", "false", "false"), UNREADY, false },
-		/* A lost node: the containers were ready, and nobody knows better. */
+		/*
+		 * The node is lost: its containers were ready, and there is no newer information.
+		 */
 		{ CONTAINERS, STATUSES("true", "true", "true"), UNREADY, false },
 		{ GATE, STATUSES("true", "true", "true"), "{type: Ready, status: \"False\", reason: ReadinessGatesNotReady}", false },
 		{ GATE, STATUSES("true", "true", "false"), UNREADY, false },

@@ -37,7 +37,10 @@ static void add_own_labels(cJSON *labels, const cJSON *own)
 			json_set_str(labels, label->string, label->valuestring);
 }
 
-/* The group's labels are Ray's and the pod's; they win over the template's. */
+/*
+ * Adds the group's labels, those of Ray and those of the pod. They have precedence over the
+ * template's.
+ */
 static void add_labels(const struct pod_request *req, cJSON *metadata)
 {
 	const char *cluster = json_str(req->cluster, "metadata.name"), *node = ray_node_name(req->node);
@@ -63,7 +66,7 @@ static bool is_true(const cJSON *annotations, const char *name)
 	return text && strcasecmp(text, "true") == 0;
 }
 
-/* On the cluster it is for all of its pods. */
+/* The annotation on the cluster applies to all of its pods. */
 static bool overwrites_command(const struct pod_request *req)
 {
 	return is_true(json_get(req->cluster, "metadata.annotations"), OVERWRITE_ANNOTATION) ||
@@ -80,7 +83,7 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 	if (!req->hash)
 		upgrade_hash(req->cluster, hash);
 	upgrade_annotate(json_object_at(metadata, "annotations"), req->hash ? req->hash : hash);
-	/* A template that says so itself would lie. */
+	/* The template must not claim other policies than those that apply. */
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
 	if (req->policy_origin)
 		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION, req->policy_origin);
@@ -108,7 +111,7 @@ static void add_joined(struct strbuf *sb, const cJSON *words)
 			strbuf_addf(sb, " %s ", word->valuestring);
 }
 
-/* The user's command runs first, then ours; a command that starts Ray itself is left alone. */
+/* Runs the user's command first, then ours. A command that starts Ray itself is not changed. */
 static int set_command(const struct pod_request *req, cJSON *container, const char *start, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ARGS_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole pods against the fixtures, and the rules one by one. */
+/* Tests of whole pods, compared with the fixtures, and of the single rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static cJSON *ray(struct world *w)
 	return cJSON_GetArrayItem(json_get(w->pod, "spec.containers"), 0);
 }
 
-/* The line that bash will run. */
+/* Returns the line that bash will run. */
 static const char *start_line(struct world *w)
 {
 	const cJSON *args = json_get(ray(w), "args");
@@ -89,7 +89,9 @@ static void has_not(const char *text, const char *part)
 		fail_msg("\"%s\" holds \"%s\"", text, part);
 }
 
-/* The hash of the spec is taken out: what it is made of has a test of its own (upgrade_test.c). */
+/*
+ * Compares the pod with a fixture, without the hash of the spec, which is tested in upgrade_test.c.
+ */
 static void matches(cJSON *pod, const char *name)
 {
 	_cleanup_json_ cJSON *want = fixture(name);
@@ -99,7 +101,7 @@ static void matches(cJSON *pod, const char *name)
 
 	assert_int_equal(hash ? strlen(hash) : 0, 43);
 	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "afterglow.dev/recreate-hash");
-	/* For KubeRay, when it comes back. */
+	/* For KubeRay, in case it takes over again. */
 	assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/kuberay-version")), "afterglow");
 	cJSON_DeleteItemFromObjectCaseSensitive(annotations, "ray.io/kuberay-version");
 	assert_json(pod, want);
@@ -189,7 +191,7 @@ static void one_kind_of_accelerators_gets_rays_name(void **state)
 		     "'\"{\\\"slice\\\": 1}\"'");
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
-	/* No JSON, but KubeRay takes it. */
+	/* This is no JSON, but KubeRay accepts it. */
 	json_set_str(json_get(group_of(w, RAY_WORKER), "rayStartParams"), "resources", "\"{\"slice\": 1}\"");
 	build(w, RAY_WORKER);
 	has(start_line(w), " --resources='{\"neuron_cores\":2,\"slice\":1}' ");
@@ -204,7 +206,7 @@ static void a_login_shell_is_asked_for(void **state)
 
 	w->policy.login_shell = true;
 	build(w, RAY_HEAD);
-	/* The launcher is started by the other shell. */
+	/* The other shell starts the launcher. */
 	const char *option = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray(w), "args"), 1));
 	assert_string_equal(option, "-cl");
 }
@@ -286,7 +288,10 @@ static void the_sidecar_can_be_switched_off(void **state)
 	assert_int_equal(cJSON_GetArraySize(w->notes), 0);
 }
 
-/* A worker that starts before its head ends after a while, and its pod with it: a sidecar or none. */
+/*
+ * A worker that starts before its head ends after some time, and so does its pod, with or without a
+ * sidecar.
+ */
 static void a_worker_without_a_sidecar_waits_for_the_heads_gcs(void **state)
 {
 	struct world *w = *state;

@@ -10,7 +10,7 @@ const char *quantity_format_bytes(int64_t bytes, char buf[static QUANTITY_TEXT_M
 	static const char *const suffixes[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi" };
 	unsigned i = 0;
 
-	/* As people write them: 120G is 117187500Ki, too. */
+	/* Decimal units are preferred, as people write them: 120G is also 117187500Ki. */
 	if (bytes && bytes % 1000000000 == 0) {
 		snprintf(buf, QUANTITY_TEXT_MAX, "%" PRId64 "G", bytes / 1000000000);
 		return buf;

@@ -18,19 +18,19 @@
 #define SPACE_ENV "RAY_external_storage_namespace"
 #define NODE_TYPE "redis-cleanup"
 /*
- * An attempt gives up after a minute (see retries); the second attempt is for a pod that was
+ * An attempt gives up after a minute (see RETRIES). The second attempt is for a pod that was
  * evicted.
  */
 #define RETRIES "120"
 #define RETRY_MS "500"
 #define BACKOFF_LIMIT 1
 #define DEADLINE_S 300
-/* For a look at its log. */
+/* So long its log can be read. */
 #define KEEP_S 600
 
 /*
- * Ray's own function knows the form of its keys; not every version has all of its parameters. The
- * settings that it needs are in the head's environment.
+ * Ray's own function knows the format of the keys. Not every version has all of these parameters.
+ * The settings that it needs are in the head's environment.
  */
 static const char script[] =
 	"import inspect, os, sys, urllib.parse\n"
@@ -107,7 +107,7 @@ static void set_resources(cJSON *container)
 
 	json_set_str(requests, "cpu", "200m");
 	json_set_str(requests, "memory", "256Mi");
-	/* KubeRay's 256Mi are tight for `import ray`. */
+	/* KubeRay's 256Mi are hardly enough for `import ray`. */
 	json_set_str(limits, "memory", "512Mi");
 	json_set(container, "resources", resources);
 }
@@ -127,7 +127,7 @@ static void set_command(cJSON *container)
 	container_env_default(container, "RAY_redis_db_connect_wait_milliseconds", RETRY_MS);
 }
 
-/* The head's pod without what runs beside Ray. */
+/* Reduces the head's pod to the Ray container. */
 static void strip(cJSON *pod)
 {
 	cJSON *spec = json_get(pod, "spec"), *containers = json_get(spec, "containers");
@@ -140,8 +140,8 @@ static void strip(cJSON *pod)
 }
 
 /*
- * No service selects the pod, and it does not count as a head; but a NetworkPolicy that lets the
- * head's pods reach Redis lets it too.
+ * No service selects the pod, and it does not count as a head. But a NetworkPolicy that lets the
+ * head's pods reach Redis also lets this pod.
  */
 static void set_labels(const cJSON *cluster, cJSON *metadata)
 {

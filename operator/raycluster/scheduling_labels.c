@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels for batch schedulers. */
+/* Copies the labels for batch schedulers. */
 #include "operator/raycluster/scheduling_labels.h"
 
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 
-/* Those that the plugins of KubeRay 1.7 read (controllers/ray/batchscheduler). */
+/* The labels that the plugins of KubeRay 1.7 read (controllers/ray/batchscheduler). */
 static const char *const names[] = {
 	"ray.io/gang-scheduling-enabled",
 	"ray.io/priority-class-name",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head service. */
+/* Makes the head service. */
 #include "operator/raycluster/service.h"
 
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static void add_container_port(cJSON *ports, const cJSON *port)
 	add_port(ports, own ? own : name, number);
 }
 
-/* Adds the head's own ports, or all usual ones; metrics in any case. */
+/* Adds the head's own ports, or the usual ones if it has none, and always the port of metrics. */
 static void add_ports(cJSON *ports, const cJSON *cluster)
 {
 	const cJSON *head = json_get(cluster, "spec.headGroupSpec"), *own, *port;
@@ -72,7 +72,7 @@ static void add_ports(cJSON *ports, const cJSON *cluster)
 			add_port(ports, default_ports[i].name, default_ports[i].port);
 }
 
-/* The group's labels win over the template's, as in the pod. */
+/* The group's labels have precedence over the template's, as in the pod. */
 static const char *head_label(const cJSON *cluster, const char *name, const char *fallback)
 {
 	static const char *const paths[] = { "labels", "template.metadata.labels" };
@@ -88,8 +88,8 @@ static const char *head_label(const cJSON *cluster, const char *name, const char
 }
 
 /*
- * Adds the labels of the service's selector. The user may have set other values for them on the
- * head pod; then those are taken.
+ * Adds the labels of the service's selector. If the user has set other values for them on the head
+ * pod, those are used.
  */
 static void add_labels(cJSON *labels, const cJSON *cluster)
 {
@@ -123,10 +123,13 @@ static void add_type(cJSON *spec, const cJSON *cluster)
 		type = json_str(spec, "type");
 	else
 		json_set_str(spec, "type", type);
-	/* A user's own service may have ports that lead elsewhere, which needs an address. */
+	/* A user's own service may have ports with other targets, which needs an IP address. */
 	if (!json_get(cluster, "spec.headGroupSpec.headService") && type && strcmp(type, "ClusterIP") == 0)
 		json_set_str(spec, "clusterIP", "None");
-	/* Workers must reach the head's GCS before its dashboard makes it ready. */
+	/*
+	 * The service includes a head that is not ready: workers must reach its GCS before its
+	 * dashboard makes it ready.
+	 */
 	if (!json_get(spec, "publishNotReadyAddresses"))
 		json_set(spec, "publishNotReadyAddresses", cJSON_CreateTrue());
 }

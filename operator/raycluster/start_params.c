@@ -20,7 +20,7 @@
 /* `ray start` takes these as options with a value; all other booleans are flags. */
 static const char *const valued_booleans[] = { "include-dashboard", "include-log-monitor", "log-color" };
 
-/* Extended resources that Ray knows by a name of its own. */
+/* Extended resources for which Ray has a name of its own. */
 static const struct {
 	const char *kubernetes, *ray;
 } accelerators[] = {
@@ -47,7 +47,7 @@ static void set_default_int(cJSON *params, const char *name, int64_t value)
 	set_default(params, name, text);
 }
 
-/* A quantity that may have been written as a YAML number. */
+/* Reads a quantity that may be a YAML number. */
 static int64_t quantity_of(const cJSON *item)
 {
 	int64_t value;
@@ -93,7 +93,7 @@ static const cJSON **sorted_items(const cJSON *object, size_t *ret_n)
 	return items;
 }
 
-/* Shell-quoted, for the shell reads it once more. */
+/* The text is quoted for the shell, which parses it once more. */
 static void set_custom_resources(cJSON *params, const cJSON *custom)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(COMMAND_MAX);
@@ -118,7 +118,7 @@ bool resource_is_gpu(const char *name)
 	return (len >= 3 && strcasecmp(name + len - 3, "gpu") == 0) || strncasecmp(name, "nvidia.com/mig-", 15) == 0;
 }
 
-/* Returns the parameter for a resource that Ray has one for; NULL for a custom resource. */
+/* Returns Ray's parameter for a resource; NULL for a custom resource. */
 static const char *param_of_resource(const char *name)
 {
 	if (strcasecmp(name, "cpu") == 0)
@@ -203,7 +203,7 @@ static void add_gpus(cJSON *params, const cJSON *limits)
 	}
 }
 
-/* What KubeRay takes away at both ends. */
+/* Removes the characters that KubeRay removes at both ends. */
 static const char *trim_quotes(const char *text, size_t *len)
 {
 	static const char quotes[] = "'\"` ";
@@ -217,8 +217,8 @@ static const char *trim_quotes(const char *text, size_t *len)
 
 /*
  * Parses the JSON in a `resources` parameter with any quoting: '{"a":1}', '"{\"a\":1}"', or
- * "{"a":1}", which is not JSON, and which the shell would spoil, but KubeRay accepts it beside an
- * accelerator. Returns NULL if it is none of them.
+ * "{"a":1}". The last is not JSON, and the shell would spoil it, but KubeRay accepts it together
+ * with an accelerator. Returns NULL for anything else.
  */
 static cJSON *parse_custom_resources(const char *text)
 {
@@ -245,7 +245,7 @@ static cJSON *parse_custom_resources(const char *text)
 	return json;
 }
 
-/* Adds one kind of accelerator from the limits, unless the user's resources have it. */
+/* Adds one kind of accelerator from the limits, unless it is in the user's resources. */
 static void add_accelerators(cJSON *params, const cJSON *limits)
 {
 	_cleanup_json_ cJSON *custom = parse_custom_resources(start_param(params, "resources"));
@@ -276,7 +276,7 @@ static void add_cpus(cJSON *params, const cJSON *resources)
 
 void start_params_add_defaults(cJSON *params, enum ray_node node, const cJSON *resources, const char *address)
 {
-	/* Without it the container ends at once. */
+	/* Without this parameter the container would end at once. */
 	json_set_str(params, "block", "true");
 	set_default(params, "dashboard-agent-listen-port", "52365");
 	set_default(params, "metrics-export-port", "8080");

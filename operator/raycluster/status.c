@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The RayCluster's status. */
+/* Makes the status of a RayCluster. */
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/status.h"
 
@@ -28,7 +28,7 @@
 #define MEMORY_GROWING "afterglow.dev/MemoryGrowing"
 
 struct builder {
-	const cJSON *cluster, *old; /* old: the status there is, may be NULL */
+	const cJSON *cluster, *old; /* old: the present status, or NULL */
 	cJSON *status;
 	char now[TIME_TEXT_MAX]; /* whole seconds, as metav1.Time prints it */
 };
@@ -57,7 +57,10 @@ static int64_t requested_milli(const cJSON *container, const char *name)
 	return 0;
 }
 
-	/* Kubernetes requires equal limits and requests for resources other than CPU and memory. */
+	/*
+	 * Counts GPUs by the limits: Kubernetes requires equal limits and requests for resources
+	 * other than CPU and memory.
+	 */
 static int64_t gpus_of(const cJSON *container)
 {
 	const cJSON *item;
@@ -76,7 +79,7 @@ void status_add_resources(struct status_view *view, const cJSON *template, int64
 	cJSON_ArrayForEach(container, json_get(template, "spec.containers")) {
 		const char *name = json_str(container, "name");
 
-		/* What Ray has: neither the sidecar nor the autoscaler is of it. */
+		/* Sidecar and autoscaler do not count, because Ray cannot use their resources. */
 		if (name && (strcmp(name, SIDECAR_CONTAINER) == 0 || strcmp(name, AUTOSCALER_CONTAINER) == 0))
 			continue;
 		view->cpu_milli += n * requested_milli(container, "cpu");
@@ -100,7 +103,8 @@ static void set_condition(struct builder *b, const char *type, bool value, const
 	json_set_str(condition, "reason", reason);
 	json_set_str(condition, "message", message);
 	if (json_str(condition, "message"))
-		utf8_mend(json_get(condition, "message")->valuestring); /* a pod's words, cut */
+		/* The text may be a pod's, and has been cut. */
+		utf8_mend(json_get(condition, "message")->valuestring);
 	json_set_str(condition, "lastTransitionTime", since ? since : b->now);
 	json_set_int(condition, "observedGeneration", json_int(b->cluster, "metadata.generation", 0));
 	json_append(json_array_at(b->status, "conditions"), condition);
@@ -126,7 +130,10 @@ static void set_head_condition(struct builder *b, const struct status_view *view
 	set_condition(b, "HeadPodReady", ready, reason, strbuf_str(&text));
 }
 
-/* Once provisioned it stays so: tools wait for it once. A suspended cluster starts anew. */
+/*
+ * Once true, the condition stays true, because tools wait for it once. A suspended cluster starts
+ * anew.
+ */
 static void set_provisioned(struct builder *b, const struct status_view *view)
 {
 	bool before = was_true(b, "RayClusterProvisioned") && !was_true(b, "RayClusterSuspended");
@@ -146,7 +153,10 @@ static void set_suspend(struct builder *b, const struct status_view *view)
 	set_condition(b, "RayClusterSuspended", view->suspend && !view->pods_left, "RayClusterSuspended", "");
 }
 
-/* There only while it is true: without it memory is as it should be, or nobody looks. */
+/*
+ * The condition exists only while it is true. Without it either memory does not grow or nobody
+ * checks it.
+ */
 static void set_growing(struct builder *b, const struct status_view *view)
 {
 	const cJSON *was = json_find(json_get(b->old, "conditions"), "type", MEMORY_GROWING);
@@ -176,7 +186,7 @@ static const char *next_state(const struct builder *b, const struct status_view 
 		return view->pods_left ? (state ? state : "") : "suspended";
 	if (view->all_ready)
 		return "ready";
-	/* KubeRay keeps "ready" while pods are replaced, and its tools count on it. */
+	/* KubeRay keeps "ready" while pods are replaced, and tools rely on that. */
 	return state && strcmp(state, "suspended") ? state : "";
 }
 
@@ -227,14 +237,17 @@ static void set_head(struct builder *b, const struct status_view *view)
 	json_set_str(head, "serviceIP", headless ? pod_ip : cluster_ip);
 }
 
-	/* The port that a client can use: the node's port if there is one, otherwise the pod's. */
+	/*
+	 * Sets the ports that a client can use: the node's port if there is one, otherwise the
+	 * pod's.
+	 */
 static void set_endpoints(struct builder *b, const struct status_view *view)
 {
 	const cJSON *port;
 
 	/*
-	 * Empty maps are left out: an empty map applied over a full one becomes null, which the CRD
-	 * refuses.
+	 * Empty maps are left out: if an empty map is applied over one with members, it becomes
+	 * null, which the CRD refuses.
 	 */
 	cJSON_ArrayForEach(port, json_get(view->service, "spec.ports")) {
 		const char *name = json_str(port, "name"), *target = json_str(port, "targetPort");
@@ -248,7 +261,7 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 	}
 }
 
-	/* A condition of ours that no longer holds has to go. */
+	/* Returns whether the condition is ours. One that no longer holds has to be removed. */
 static bool is_ours(const char *type)
 {
 	return type && (strcmp(type, "ReplicaFailure") == 0 || strncmp(type, "afterglow.dev/", 14) == 0);
@@ -267,7 +280,7 @@ static bool conditions_same(const cJSON *have, const cJSON *want)
 	return true;
 }
 
-/* Field by field: what others wrote into the status is not ours to compare. */
+/* Compares field by field, because others may write fields into the status, too. */
 static bool status_same(const cJSON *old, const cJSON *status)
 {
 	const cJSON *item, *was;
@@ -284,7 +297,7 @@ static bool status_same(const cJSON *old, const cJSON *status)
 	return true;
 }
 
-	/* An invalid spec changes nothing but its own notes. */
+	/* Keeps the old status: an invalid spec changes only its own notes. */
 static void keep_old(struct builder *b)
 {
 	const cJSON *condition;
@@ -318,7 +331,7 @@ cJSON *status_build(const cJSON *cluster, const struct status_view *view, const 
 		set_head_condition(&b, view);
 		set_provisioned(&b, view);
 		set_suspend(&b, view);
-		/* KubeRay has it only while it is true. */
+		/* KubeRay has this condition only while it is true. */
 		if (view->failure_reason)
 			set_condition(&b, "ReplicaFailure", true, view->failure_reason,
 				      view->failure_message ? view->failure_message : "");

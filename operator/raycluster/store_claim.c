@@ -15,8 +15,8 @@ static const char *annotation(const cJSON *claim, const char *name)
 }
 
 /*
- * The volume is created, or not, independently of pods: there is no class that would wait for a
- * pod, or a provisioner was asked already and no pod's node was chosen before.
+ * Returns whether the volume is created independently of pods: no class waits for a pod, or a
+ * provisioner was asked already without the node of a pod.
  */
 static bool is_bound_without_pods(const cJSON *claim)
 {

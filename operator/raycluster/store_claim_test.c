@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claims as Kubernetes shows them. */
+/* Tests with claims as Kubernetes shows them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,14 +26,14 @@ static void a_claim_that_no_volume_will_be_bound_to_is_left_alone(void **state)
 		{ "metadata: {" OLD "}\nstatus: {phase: Bound}\n", NULL },
 		{ "metadata: {" OLD ", deletionTimestamp: \"" NOW "\"}\nstatus: {phase: Bound}\n", "is being deleted" },
 		{ "metadata: {" OLD "}\nstatus: {phase: Lost}\n", "has lost its volume" },
-		/* Static binding, or no default class: nobody waits for a pod. */
+		/* Static binding, or no default class: no volume waits for a pod. */
 		{ "metadata: {" OLD "}\nspec: {storageClassName: \"\"}\nstatus: {phase: Pending}\n", "waits for a volume" },
 		{ "metadata: {" OLD "}\nstatus: {phase: Pending}\n", "waits for a volume" },
 		{ "metadata: {" NEW "}\nstatus: {phase: Pending}\n", NULL },
 		/* Immediate: the provisioner was asked long ago. */
 		{ "metadata: {" OLD ", annotations: {" PROVISIONER "}}\nspec: {storageClassName: gp3}\nstatus: {phase: Pending}\n",
 		  "waits for a volume" },
-		/* WaitForFirstConsumer: the first pod is to be one of ours, or was. */
+		/* WaitForFirstConsumer: the first pod will be, or was, one of ours. */
 		{ "metadata: {" OLD "}\nspec: {storageClassName: gp3}\nstatus: {phase: Pending}\n", NULL },
 		{ "metadata: {" OLD ", annotations: {" PROVISIONER ", volume.kubernetes.io/selected-node: n1}}\n"
 		  "spec: {storageClassName: gp3}\nstatus: {phase: Pending}\n", NULL },

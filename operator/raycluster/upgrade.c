@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* upgradeStrategy Recreate. */
+/* Implements upgradeStrategy Recreate. */
 #include "operator/raycluster/upgrade.h"
 
 #include <stdlib.h>
@@ -33,7 +33,10 @@ static void drop_from_template(cJSON *group)
 	drop(json_get(group, "template.spec"), others, ARRAY_SIZE(others));
 }
 
-/* The API server prints the members of an object in the order of their names: the same spec, the same text. */
+/*
+ * The same spec gives the same text, because the API server prints the members of an object in the
+ * order of their names.
+ */
 void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX])
 {
 	static const char *const of_cluster[] = { "suspend", "managedBy", "upgradeStrategy" };
@@ -103,7 +106,7 @@ cJSON *upgrade_adoption(const cJSON *pod, const char *hash)
 
 	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
 	upgrade_annotate(annotations, hash);
-	/* It stays another's: a group that the spec no longer has keeps it. */
+	/* The hash of a group that the spec no longer has stays as it is. */
 	if (!annotation(pod, UPGRADE_HASH_ANNOTATION))
 		json_set_str(annotations, ADOPTED_ANNOTATION, "true");
 	if (annotation(pod, KUBERAY_VERSION))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes other pods, and what does not. */
+/* Tests of which changes need new pods, and which do not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,10 +69,10 @@ static void only_a_hash_of_this_hasher_says_that_a_pod_is_stale(void **state)
 	} rows[] = {
 		{ "afterglow.dev/recreate-hash: v1-abc", false, false },
 		{ "afterglow.dev/recreate-hash: v1-abd", true, false },
-		/* Of another version of the hasher. */
+		/* The hash is of another version of the hasher. */
 		{ "afterglow.dev/recreate-hash: v2-abd", false, true },
 		{ "afterglow.dev/recreate-hash: \"\"", false, true },
-		/* KubeRay's, and those of older versions of this operator. */
+		/* The hash of KubeRay, and those of older versions of this operator. */
 		{ "ray.io/upgrade-strategy-recreate-hash: v1-abd, ray.io/kuberay-version: v1.7.0", false, true },
 		{ "ray.io/upgrade-strategy-recreate-hash: v1-abd", false, true },
 		{ "", false, true },
@@ -87,7 +87,10 @@ static void only_a_hash_of_this_hasher_says_that_a_pod_is_stale(void **state)
 	}
 }
 
-/* KubeRay's shouldRecreatePodsForUpgrade, of 1.6 and 1.7: whether it restarts the cluster of this head. */
+/*
+ * KubeRay's shouldRecreatePodsForUpgrade of 1.6 and 1.7. Returns whether KubeRay restarts the
+ * cluster of this head.
+ */
 static bool kuberay_recreates(const cJSON *annotations)
 {
 	const char *hash, *version = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, "ray.io/kuberay-version"));
@@ -100,7 +103,7 @@ static bool kuberay_recreates(const cJSON *annotations)
 static void kuberay_restarts_neither_our_pods_nor_adopted_ones(void **state)
 {
 	static const char *const before[] = {
-		"", /* a new pod of ours */
+		"", /* a new pod of this operator */
 		"ray.io/upgrade-strategy-recreate-hash: kuberay's of this spec, ray.io/kuberay-version: v1.7.0",
 		"ray.io/upgrade-strategy-recreate-hash: another, ray.io/kuberay-version: v1.6.2",
 		/* Older versions of this operator wrote this one. */

@@ -22,7 +22,8 @@
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/upgrade.h"
 
-#define CLUSTER_NAME_MAX 53 /* leaves room for "-head-svc" and the pods' suffixes within 63 */
+/* Leaves room for "-head-svc" and the pods' suffixes within 63 characters */
+#define CLUSTER_NAME_MAX 53
 #define FT_OPTIONS "gcsFaultToleranceOptions"
 #define GROUP_NAME_MAX 63   /* it becomes a label's value */
 
@@ -37,7 +38,10 @@ static bool is_dns_1035(const char *s, size_t max)
 	return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
-/* Upper case is lowered in the pod's name; the rest must do in a name and in a label. */
+/*
+ * Checks a name that becomes part of a pod's name, where upper case is lowered, and a label's
+ * value.
+ */
 static bool is_group_name(const char *s)
 {
 	size_t len = strlen(s);
@@ -48,10 +52,7 @@ static bool is_group_name(const char *s)
 	return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") == len;
 }
 
-/*
- * Returns whether text may be a part of a label's key or its value: Kubernetes accepts it as a
- * name.
- */
+/* Returns whether Kubernetes accepts text as a part of a label's key or as its value. */
 static bool is_label_text(const char *s, size_t len)
 {
 	if (len > 63 || (len && (!isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[len - 1]))))
@@ -187,7 +188,10 @@ static bool has_param(const cJSON *group, const char *name)
 	return value && *value;
 }
 
-	/* A setting of the options must not be set elsewhere: one of the two would be ignored. */
+	/*
+	 * A setting that gcsFaultToleranceOptions has must not be set elsewhere, too, because one
+	 * of the two would be ignored.
+	 */
 static void check_redis(const cJSON *cluster, const cJSON *head, const cJSON *ray, cJSON *notes)
 {
 	if (annotation(cluster, "ray.io/ft-enabled"))
@@ -248,7 +252,7 @@ static void check_never_restarts(const cJSON *group, const char *name, cJSON *no
 		invalid(notes, "group %s: autoscaler v2 needs restartPolicy Never (or none), not %s", name, restart);
 }
 
-/* With the autoscaler on. */
+/* Checks a cluster with the autoscaler on. */
 static void check_autoscaled(const cJSON *cluster, const cJSON *head_ray, cJSON *notes)
 {
 	const cJSON *group;
@@ -266,7 +270,7 @@ static void check_autoscaled(const cJSON *cluster, const cJSON *head_ray, cJSON 
 	}
 }
 
-/* Whether the options that only version 2 has may be there, be it on or not. */
+/* Returns whether the options of autoscaler version 2 are allowed, whether it is on or not. */
 static bool names_autoscaler_v2(const cJSON *cluster, const cJSON *head_ray)
 {
 	const char *version = json_str(cluster, "spec.autoscalerOptions.version");
@@ -335,7 +339,7 @@ static void check_auth(const cJSON *cluster, cJSON *notes)
 		invalid(notes, "authOptions: enableK8sTokenAuth and secretName exclude each other");
 }
 
-/* Ray reads it since 2.56, and only version 2 of its autoscaler does. */
+/* Ray reads priorities since 2.56, and only version 2 of its autoscaler does. */
 static void check_priorities(const cJSON *cluster, cJSON *notes)
 {
 	const cJSON *ray = ray_container(json_get(cluster, "spec.headGroupSpec.template.spec")), *group;
@@ -365,7 +369,10 @@ static void check_service(const cJSON *cluster, cJSON *notes)
 	invalid(notes, "headGroupSpec.serviceType must be ClusterIP, NodePort or LoadBalancer, not %.40s", type);
 }
 
-/* Without these the cluster would run, but open, unrecorded or in the wrong place: nobody would notice in time. */
+/*
+ * Without these settings the cluster would run, but open to everybody, without the sidecar, or in
+ * the wrong place, and nobody would notice in time.
+ */
 static void refuse_unsupported(const cJSON *cluster, cJSON *notes)
 {
 	static const struct {
@@ -377,7 +384,7 @@ static void refuse_unsupported(const cJSON *cluster, cJSON *notes)
 	const char *managed_by = json_str(cluster, "spec.managedBy");
 	const cJSON *tls = json_get(cluster, "spec.tlsOptions.enabled");
 
-	/* It is off by default, also when the options are there. */
+	/* TLS is off by default, even if its options are set. */
 	if (tls && !cJSON_IsFalse(tls) && !cJSON_IsNull(tls))
 		invalid(notes, "Afterglow does not support TLS between the nodes (spec.tlsOptions), and does not run a cluster that asks for it");
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each rule of the validation by one change to a valid cluster. */
+/* Tests each rule of the validation by one change to a valid cluster. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

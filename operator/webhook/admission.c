@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers the API server's reviews. */
+/* Answers the API server's admission reviews. */
 #include "operator/webhook/admission.h"
 
 #include <errno.h>
@@ -99,7 +99,10 @@ static const char *kernel_log_refused(const struct admission *a, const char *nam
 	return *reason ? reason : NULL;
 }
 
-/* A cache that has lost its watch shows no pods: that nothing appears there means nothing then. */
+/*
+ * Returns why the pod should go without the sidecar for now. A cache of pods that has lost its
+ * watch shows no new pods, so it does not prove that they were refused.
+ */
 static enum pod_absence absence(const struct admission *a, const char *namespace, const char *group)
 {
 	int64_t now = now_boottime_ns();
@@ -121,7 +124,7 @@ static void annotate_owner(cJSON *pod, const cJSON *cluster)
 			     owner_format(&owner, text));
 }
 
-/* A metric's label: only kinds that the chart's rules name. */
+/* Returns a label's value for a metric. Only kinds in the chart's rules have one. */
 static const char *kind_of(const struct admission_request *request)
 {
 	static const char *const kinds[] = { "RayCluster", "RayJob", "RayService" };
@@ -137,7 +140,7 @@ static void count(struct admission *a, const char *kind, const char *outcome)
 	metrics_add(a->o.metrics, METRIC_ADMISSIONS, 1, "kind=\"%s\",outcome=\"%s\"", kind, *outcome ? outcome : "Changed");
 }
 
-/* Returns the changed pod, which the caller frees; NULL if it stays as it is. */
+/* Returns the changed pod, which the caller frees; NULL if the pod stays as it is. */
 static cJSON *admit_pod(struct admission *a, const struct admission_request *request)
 {
 	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX];
@@ -199,8 +202,8 @@ static void answer_review(struct admission *a, bool pods, const struct admission
 }
 
 /*
- * managedFields are half of a pod's review. No code here reads them, so they are neither copied nor
- * compared.
+ * Removes managedFields, which are half of a pod's review. Nobody reads them here, so they need not
+ * be copied and compared.
  */
 static void drop_managed_fields(cJSON *review)
 {

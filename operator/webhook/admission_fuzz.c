@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the body of a request about a pod. Beside "request" it may have "cluster", the pod's RayCluster, and
- * "options" (remote, claim, kernelLog, refused: booleans). The patch keeps the promises of pod_admission.h: it turns the pod into
- * what the second pass leaves as it is, and touches nothing but the places that launcher and sidecar need.
+ * Fuzz target: the body of a request about a pod. Besides "request" it may have "cluster", the
+ * pod's RayCluster, and "options" (remote, claim, kernelLog, refused: booleans). The patch must
+ * keep the promises of pod_admission.h: a second pass over the patched pod changes nothing, and
+ * only the places that launcher and sidecar need are changed.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -39,9 +40,9 @@ static bool has_namesakes(const cJSON *json)
 	return false;
 }
 
-/* --- An API server's part: applying a patch ------------------------------------------------------------------- */
+/* --- Applying a patch, as an API server does ------------------------------------------------- */
 
-/* Takes the first name off a JSON Pointer. */
+/* Takes the first token of a JSON Pointer. */
 static const char *next_token(const char *path, char token[static TOKEN_MAX])
 {
 	size_t n = 0;
@@ -98,7 +99,7 @@ static bool is_below(const char *path, const char *place)
 	return strncmp(path, place, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-/* The words of the Ray container's command move into args, so that the list of them may get shorter. */
+/* The command of the Ray container moves into args, so its list may get shorter. */
 static void check_operation(const cJSON *operation)
 {
 	static const char *const places[] = { "/metadata/annotations", "/spec/volumes", "/spec/imagePullSecrets",

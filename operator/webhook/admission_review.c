@@ -80,7 +80,10 @@ static char *patch_base64(const struct admission_request *request, const cJSON *
 	return base64;
 }
 
-/* The server writes them into an HTTP header: one line each, and it refuses control characters. */
+/*
+ * The API server writes warnings into an HTTP header, one line each, and refuses control
+ * characters.
+ */
 static void add_warnings(cJSON *response, const cJSON *warnings)
 {
 	char line[ADMISSION_WARNING_MAX];

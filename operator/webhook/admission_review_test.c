@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AdmissionReview: read as if somebody else than the API server had written it, answered as the API server wants it. */
+/*
+ * Tests of AdmissionReviews: they are read as if anybody could have written them, and answered as
+ * the API server expects.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

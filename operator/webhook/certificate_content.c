@@ -169,7 +169,8 @@ cJSON *certificate_content_secret(const struct certificate_content *content, boo
 	json_set_str(secret, "apiVersion", "v1");
 	json_set_str(secret, "kind", "Secret");
 	if (!merge)
-		json_set_str(secret, "type", "kubernetes.io/tls"); /* later it cannot be changed */
+		/* The type cannot be changed later */
+		json_set_str(secret, "type", "kubernetes.io/tls");
 	json_set_str(json_object_at(metadata, "labels"), "app.kubernetes.io/managed-by", "afterglow");
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
 		int64_t t = *time_at(content, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides the next step with the webhook's certificates. */
+/* Decides the next step for the webhook's certificates. */
 #include "operator/webhook/certificate_plan.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ const char *certificate_step_text(enum certificate_step step)
 	return texts[step];
 }
 
-/* --- What a content is good for --------------------------------------------------------------------------- */
+/* --- What the content can be used for -------------------------------------------------------- */
 
 static bool is_usable_ca(X509 *cert, const char *key, int64_t now_ns)
 {
@@ -53,12 +53,12 @@ static bool leaf_is_due(const struct certificate_content *content, int64_t now_n
 	return !leaf || x509_is_due(leaf, now_ns);
 }
 
-/* What a content has, each part looked at once. */
+/* The parts of a content, each parsed once. */
 struct view {
 	const struct certificate_content *content;
 	struct x509_bundle bundle;
-	X509 *signer; /* the bundle's first, NULL: none that can sign */
-	X509 *next; /* owned; NULL: none that can sign */
+	X509 *signer; /* the first of the bundle; NULL: none can sign */
+	X509 *next; /* owned; NULL: none can sign */
 	bool leaf_good;
 };
 
@@ -85,7 +85,10 @@ static void view_init(struct view *view, const struct certificate_content *conte
 	view->leaf_good = certificate_leaf_is_good(content, w->names, w->now_ns);
 }
 
-/* A CA that signs is worth more than a leaf: it makes one in no time. */
+/*
+ * Returns how much the content is worth. A CA that can sign is worth more than a leaf, because it
+ * makes one quickly.
+ */
 static int worth(const struct view *view)
 {
 	return (view->signer ? 2 : 0) + (view->leaf_good ? 1 : 0);
@@ -94,8 +97,8 @@ static int worth(const struct view *view)
 /* --- The bundle ------------------------------------------------------------------------------------------- */
 
 /*
- * A time in the future comes from a clock that was wrong, then or now: it is not known how much
- * time has passed.
+ * Returns whether the period has passed. A time in the future comes from a clock that was wrong,
+ * then or now, so it is not known how much time has passed.
  */
 static bool has_passed(int64_t since_ns, int64_t period_ns, int64_t now_ns)
 {
@@ -117,7 +120,7 @@ static bool stays(X509 *ca, const struct view *view, const struct certificate_wo
 	       !has_passed(view->content->replaced_ns, X509_LEAF_LIFE_NS + X509_BACKDATE_NS, w->now_ns);
 }
 
-/* Ours first, so that they fit however much is published. */
+/* Puts our CAs first, so that they fit however many are published. */
 static void make_bundle(const struct view *view, const struct certificate_world *w, struct certificate_decision *d)
 {
 	if (view->signer)
@@ -159,7 +162,7 @@ static enum certificate_step decide_ca(const struct view *view, const struct cer
 	return next_is_ripe(view, w) ? CERTIFICATE_SWITCH : CERTIFICATE_WAIT;
 }
 
-/* Former CAs with an unknown time of replacement count as replaced now. */
+/* Returns whether a former CA has no time of replacement. Such CAs count as replaced now. */
 static bool lacks_time(const struct view *view, const struct certificate_world *w, const struct certificate_decision *d)
 {
 	size_t own = (view->signer != NULL) + (view->next != NULL);
@@ -183,8 +186,8 @@ static bool wants_leaf(const struct view *view, const struct certificate_world *
 }
 
 /*
- * If the configuration cannot be read, the only possible step needs no change of it: another leaf
- * of the present leaf's CA.
+ * Decides without the configuration. If it cannot be read, the only possible step is one that needs
+ * no change of it: another leaf of the present leaf's CA.
  */
 static enum certificate_step decide_blind(const struct view *view, const struct certificate_world *w)
 {
@@ -217,7 +220,7 @@ void certificate_decide(const struct certificate_world *w, struct certificate_de
 	view_init(&memory, w->memory, w);
 	const struct view *best = worth(&memory) > worth(&secret) ? &memory : &secret;
 	if (worth(best) == 0) {
-		/* Nobody would accept a new CA that we cannot publish. */
+		/* Nobody would trust a new CA that we cannot publish. */
 		ret_decision->step = w->published ? CERTIFICATE_NEW : CERTIFICATE_WAIT;
 		return;
 	}
@@ -256,8 +259,8 @@ static int sign_leaf(struct certificate_content *content, const struct certifica
 }
 
 /*
- * A published CA may have signed the leaf of another replica: noted here it survives a reset of the
- * configuration.
+ * Adds a published CA to the content. It may have signed the leaf of another replica. Noted here,
+ * it survives a reset of the configuration.
  */
 static int add_published(struct certificate_content *content, const struct certificate_world *w, struct err *err)
 {
@@ -299,7 +302,10 @@ static int make_next(struct certificate_content *content, const struct certifica
 	return 0;
 }
 
-/* The next CA comes first in the bundle and signs. The former one stays, until its last leaf has ended. */
+/*
+ * Makes the next CA the one that signs, and puts it first. The former one stays until its last leaf
+ * has expired.
+ */
 static int make_switch(struct certificate_content *content, const struct certificate_world *w,
 		       const struct certificate_decision *d, struct err *err)
 {
@@ -348,7 +354,10 @@ int certificate_make(const struct certificate_world *w, const struct certificate
 	} else if (certificate_content_copy(d->from, &content) < 0) {
 		r = err_set(err, ENOMEM, "certificates");
 	} else {
-		/* Whatever is published has a place in the Secret, and its time begins when it gets that. */
+		/*
+		 * Every published CA gets a place in the Secret, and its time starts when it gets
+		 * that.
+		 */
 		if (d->taken_over || content.replaced_ns > w->now_ns || (content.replaced_ns <= 0 && d->bundle.n > 1))
 			content.replaced_ns = w->now_ns;
 		r = w->published ? set_bundle(&content, &d->bundle, err) : 0;

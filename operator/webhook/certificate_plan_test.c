@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the certificates' plan: a table of situations, and a small cluster to which random things happen. */
+/*
+ * Tests of the plan for certificates: a table of situations, and a small cluster with random
+ * events.
+ */
 #include "operator/webhook/certificate_plan.h"
 
 #include <setjmp.h>
@@ -8,7 +11,8 @@
 
 #include <cmocka.h>
 
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* rows say what matters to them */
+/* A row sets only the members that matter to it */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define DAY (24 * 3600 * NS_PER_SEC)
 #define MINUTE (60 * NS_PER_SEC)
@@ -26,7 +30,7 @@ static int set_up(void **state)
 
 /* --- The table -------------------------------------------------------------------------------------------- */
 
-/* What a row changes, beginning with a Secret made at T0, published and remembered. */
+/* What a row changes. It begins with a Secret that was made at T0, published and remembered. */
 struct situation {
 	struct certificate_content secret, memory;
 	struct x509_bundle published;
@@ -77,7 +81,7 @@ static void all_garbage(struct situation *s)
 	no_memory(s);
 }
 
-/* The leaf's key in the place of the CA's. */
+/* Puts the leaf's key in the place of the CA's. */
 static void keys_exchanged(struct situation *s)
 {
 	set_text(&s->secret.ca_key, s->secret.leaf_key);
@@ -85,7 +89,7 @@ static void keys_exchanged(struct situation *s)
 	no_memory(s);
 }
 
-/* A leaf as its own authority. */
+/* Puts a leaf into the bundle as its own authority. */
 static void leaf_in_the_bundle(struct situation *s)
 {
 	set_text(&s->secret.bundle, s->secret.leaf);
@@ -127,7 +131,7 @@ static void next_noted_and_repaired(struct situation *s) { next_noted(s); s->w.r
 static void next_noted_in_the_future(struct situation *s) { next_published(s); s->secret.published_ns = T0 + DAY; }
 static void next_noted_and_reset(struct situation *s) { next_noted(s); reset(s); }
 
-/* The published one signs, and the first one is a former one since T0. */
+/* The published CA signs, and the first one has been a former CA since T0. */
 static void switched(struct situation *s)
 {
 	struct certificate_decision d = { .step = CERTIFICATE_SWITCH };
@@ -143,7 +147,7 @@ static void switched(struct situation *s)
 	no_memory(s);
 }
 
-/* The former one has left the configuration, not yet the Secret. */
+/* The former CA has been removed from the configuration, but not from the Secret. */
 static void former_unpublished(struct situation *s)
 {
 	_cleanup_x509_ X509 *signer = NULL;
@@ -268,7 +272,7 @@ static void a_bundle_has_ours_first_and_no_more_than_fit(void **state)
 /* --- A small cluster -------------------------------------------------------------------------------------- */
 
 #define REPLICAS 3
-#define SEEDS 5 /* keys are slow to read */
+#define SEEDS 5 /* few, because reading keys is slow */
 
 struct replica {
 	struct certificate_content memory, serves;
@@ -284,7 +288,7 @@ struct cluster {
 	size_t leader;
 	int64_t now_ns;
 	uint64_t random;
-	char log[4096]; /* the last events, for a failure */
+	char log[4096]; /* the last events, printed if the test fails */
 	size_t log_len;
 };
 
@@ -311,7 +315,7 @@ static void keep_content(struct certificate_content *to, const struct certificat
 	certificate_content_move(to, &copy);
 }
 
-/* As certificates.c does with each answer. */
+/* Does what certificates.c does with each answer. */
 static void replica_takes(struct cluster *c, struct replica *r)
 {
 	keep_content(&r->memory, &c->secret);
@@ -330,7 +334,7 @@ static void replica_reads(struct cluster *c, struct replica *r)
 		replica_takes(c, r);
 }
 
-/* What is good for one of them is good for all: keys are slow to read. */
+/* Checks one replica for all, because reading keys is slow. */
 static void all_replicas_read(struct cluster *c)
 {
 	bool good = secret_is_good(c);
@@ -343,7 +347,7 @@ static bool serves_well(const struct cluster *c, const struct replica *r)
 {
 	_cleanup_x509_ X509 *leaf = x509_first(r->serves.leaf);
 
-	/* One that could not look for so long that its leaf has ended is beyond help. */
+	/* A replica that could not read the Secret until its leaf had expired cannot be helped. */
 	return c->now_ns >= x509_ends_ns(leaf) || x509_verifies(leaf, &c->published, c->now_ns);
 }
 
@@ -361,7 +365,7 @@ static void check(const struct cluster *c)
 			fail_msg("replica %zu serves a leaf that the published bundle does not verify, after: %s", i, c->log);
 }
 
-/* One step of the leader. False: it waits. */
+/* Takes one step of the leader. Returns false if it waits. */
 static bool leader_steps(struct cluster *c)
 {
 	_cleanup_decision_ struct certificate_decision d = { 0 };
@@ -426,7 +430,10 @@ static void replica_restarts(struct replica *r)
 	*r = (struct replica){ 0 };
 }
 
-/* A leader looks twice a minute; every other day takes less time here, and still comes in the last third of a leaf's life. */
+/*
+ * A leader looks twice a minute. Every other day is faster here, and still falls into the last
+ * third of a leaf's life.
+ */
 #define STRIDE_DAYS 2
 
 static void days_pass(struct cluster *c, int days)
@@ -463,7 +470,10 @@ static void something_happens(struct cluster *c)
 		replica_restarts(&c->replicas[draw(c, REPLICAS)]);
 		break;
 	case 5:
-		/* Whatever is published must be known to the Secret or the leader before it can come back. */
+		/*
+		 * Whatever is published must be known to the Secret or the leader before it can
+		 * come back.
+		 */
 		settle(c);
 		note(c, "CONFIGURATION RESET");
 		x509_bundle_release(&c->published);
@@ -511,7 +521,10 @@ static void whatever_happens_each_served_leaf_verifies(void **state)
 	}
 }
 
-/* The Secret is lost twice, and the second time it comes back from one that did not see what was written between. */
+/*
+ * The Secret is lost twice. The second time a replica restores it that did not see what was written
+ * in between.
+ */
 static void an_older_memory_does_not_unpublish_what_another_replica_serves(void **state)
 {
 	struct cluster c = { .now_ns = T0, .random = 1, .leader = 1 };

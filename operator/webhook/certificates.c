@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the webhook's certificates in the cluster. One request at a time: read the Secret, read the
- * configuration, do one step.
+ * Keeps the webhook's certificates in the cluster. Each turn sends one request at a time: it reads
+ * the Secret, reads the configuration, and takes one step.
  */
 #include "operator/webhook/certificates.h"
 
@@ -16,7 +16,10 @@
 #define LOOK_S 30
 #define LOOK_UNREADY_S 2
 #define RETRY_S 5
-/* A rotation has four steps. More at a time are two writers, or an API server that forgets: then with pauses. */
+/*
+ * A rotation has four steps. If there are more without a pause, there may be two writers, or an API
+ * server that loses writes. Then pauses follow.
+ */
 #define STEPS_MAX 8
 #define PATH_LEN_MAX 1024
 
@@ -29,15 +32,15 @@ struct certificates {
 	struct certificate_content secret, memory;
 	bool has_secret, has_memory;
 	char version[128]; /* of the Secret */
-	cJSON *configuration; /* as last read; NULL: it cannot be read */
+	cJSON *configuration; /* as it was read last; NULL: it cannot be read */
 	struct x509_bundle published;
 	bool uneven;
 	int64_t repaired_ns;
-	enum certificate_step step; /* under way */
-	unsigned steps; /* without a wait */
+	enum certificate_step step; /* in progress */
+	unsigned steps; /* steps without a pause */
 	bool look_again;
 	char *served; /* the leaf that on_leaf got last */
-	bool known; /* the API server was able to verify it once */
+	bool known; /* the API server has verified it once */
 	struct certificate_trouble trouble;
 };
 
@@ -92,11 +95,11 @@ static void configuration_path(const struct certificates *c, struct strbuf *path
 		      NULL, path);
 }
 
-/* --- Carrying a step out ---------------------------------------------------------------------------------- */
+/* --- Taking a step --------------------------------------------------------------------------- */
 
 static void act(struct certificates *c);
 
-/* The world has changed by what we did, or before it: look at it again. */
+/* Reads everything again, because our step, or somebody else, has changed it. */
 static void go_on(struct certificates *c)
 {
 	if (++c->steps >= STEPS_MAX) {
@@ -110,7 +113,10 @@ static void go_on(struct certificates *c)
 	certificates_look(c);
 }
 
-/* A conflict is no trouble, because somebody else was faster. A new leader is no trouble either. */
+/*
+ * Returns whether the refusal is no trouble: in a conflict somebody else was faster, or there is a
+ * new leader.
+ */
 static bool is_refused_quietly(const struct certificates *c, const struct client_response *response)
 {
 	return response->status == 409 || !acts(c);
@@ -313,7 +319,10 @@ static bool is_good(const struct certificates *c)
 	_cleanup_x509_ X509 *leaf = c->o.external ? x509_first(c->secret.leaf) : NULL;
 	int64_t now_ns = now_realtime_ns();
 
-	/* The program that writes the certificates decides which authorities are trusted. */
+	/*
+	 * With external certificates, the program that writes them decides which authorities are
+	 * trusted.
+	 */
 	if (c->o.external)
 		return leaf && x509_is_valid(leaf, now_ns) && x509_key_matches(leaf, c->secret.leaf_key) &&
 		       x509_has_names(leaf, &c->names);
@@ -358,7 +367,7 @@ static void accept_secret(struct certificates *c)
 	}
 }
 
-/* False: the answer does not say what there is. */
+/* Returns false if the answer does not show whether there is a Secret. */
 static bool take_secret(struct certificates *c, struct client_response *response)
 {
 	const char *version = json_str(response->object, "metadata.resourceVersion");

@@ -15,7 +15,7 @@
 #define SECRET_PATH "/api/v1/namespaces/ops/secrets"
 #define CONFIGURATION_PATH "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hooks"
 
-/* Everything that the API server holds, and how it misbehaves. */
+/* Everything that the API server holds, and its faults. */
 static struct {
 	struct event_base *base;
 	struct evhttp *http;
@@ -23,7 +23,7 @@ static struct {
 	int version, requests, writes, patches;
 	int conflicts; /* so many writes are refused with 409 */
 	int forbidden_secret, forbidden_configuration; /* 1: all requests get 403 */
-	bool verified; /* each leaf that was written verifies by what is published */
+	bool verified; /* every leaf that was written verifies by what is published */
 	struct client *client;
 	struct metrics metrics;
 	struct certificates *certificates;
@@ -76,7 +76,7 @@ static bool is_stale(const cJSON *object, const cJSON *patch)
 	return t.conflicts > 0 ? t.conflicts-- > 0 : version && strcmp(version, json_str(object, "metadata.resourceVersion")) != 0;
 }
 
-/* The rule that all of this is about. */
+/* Checks the main rule. */
 static void check_leaf(void)
 {
 	_cleanup_bundle_ struct x509_bundle published = { 0 };
@@ -199,7 +199,7 @@ static void turn(int ms)
 	event_base_dispatch(t.base);
 }
 
-/* Until the API server is asked for nothing any more, for a moment. Looks come at most every two seconds. */
+/* Runs until no request has come for a moment. There is a look at least every two seconds. */
 static void turn_until_quiet(void)
 {
 	for (int quiet = 0, seen = t.requests; quiet < 5; quiet++) {
@@ -322,7 +322,7 @@ static void the_first_start_publishes_a_ca_and_then_writes_its_leaf(void **state
 	metrics_render(&t.metrics, &text);
 	assert_non_null(strstr(strbuf_str(&text), "afterglow_webhook_certificate_expiry_timestamp_seconds{certificate=\"ca\"}"));
 	assert_non_null(strstr(strbuf_str(&text), "afterglow_webhook_certificate_expiry_timestamp_seconds{certificate=\"leaf\"}"));
-	/* And then all is in order. */
+	/* Afterwards everything is right. */
 	look();
 	assert_true(t.writes == 1 && t.patches == 1 && t.leaves == 1);
 }
@@ -383,7 +383,7 @@ static void a_replica_that_does_not_act_only_reads(void **state)
 	turn_until_quiet();
 	assert_null(t.secret);
 	assert_false(certificates_ready(t.certificates));
-	/* Another one acts: within seconds this one has the leaf. */
+	/* Another replica acts, and this one has the leaf within seconds. */
 	t.may_write = true;
 	struct certificates *leader = new_replica(false);
 	certificates_look(leader);

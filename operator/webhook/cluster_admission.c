@@ -15,8 +15,8 @@
 #include "operator/webhook/warnings.h"
 
 /*
- * Returns the spec of a RayCluster in an object of that kind; NULL if the kind is another, or it
- * has none.
+ * Returns the spec of the RayCluster in an object of that kind; NULL if it has none or is of
+ * another kind.
  */
 static cJSON *cluster_spec_of(const cJSON *object)
 {
@@ -43,7 +43,7 @@ static bool is_cluster(const cJSON *object)
 	return kind && strcmp(kind, "RayCluster") == 0;
 }
 
-/* A RayJob's own managedBy holds for its cluster, too. */
+/* A RayJob's managedBy also applies to its cluster. */
 static bool is_left_alone(const cJSON *object)
 {
 	const cJSON *annotations = json_get(object, "metadata.annotations");
@@ -71,8 +71,8 @@ static int advise(const cJSON *object, const cJSON *record_of, const struct clus
 }
 
 /*
- * Warnings that the old object already caused were given then; KubeRay's and the autoscaler's own
- * writes would repeat them for ever.
+ * Adds warnings. Those that the old object already caused were given before; the writes of KubeRay
+ * and the autoscaler would repeat them for ever.
  */
 static int warn(const struct cluster_request *req, const struct policy *policy, enum memory_mode mode, cJSON *warnings,
 		struct err *err)
@@ -96,7 +96,7 @@ int cluster_admit(const struct cluster_request *request, const struct policy *po
 	size_t lost = oom_count();
 	int r = 0;
 
-	if (!cJSON_IsObject(copy.old)) /* AdmissionReview has a null there */
+	if (!cJSON_IsObject(copy.old)) /* in an AdmissionReview it may be null */
 		copy.old = NULL;
 	admission.warnings = cJSON_CreateArray();
 	if (mode != MEMORY_MODE_OFF && !is_left_alone(req->object)) {

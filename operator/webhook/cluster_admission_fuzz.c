@@ -34,7 +34,10 @@ static struct cluster_admission admit(const cJSON *old, const cJSON *object, con
 	return admission;
 }
 
-/* What stands after the request changes no more when it is written again; after a CREATE also not in a second pass. */
+/*
+ * Checks that the object is stable: writing it again changes nothing, and after a CREATE neither
+ * does a second pass.
+ */
 static void check_settled(const cJSON *old, const cJSON *stands, const char *user, const struct policy *policy)
 {
 	struct cluster_admission again = admit(old, stands, user, policy, MEMORY_MODE_APPLY);

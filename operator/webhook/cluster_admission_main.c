@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster-admission [POLICY.yaml]: the admission of clusters for tests in other languages. Each line of stdin is
- * {"old", "object", "user", "mode"}, each line of stdout {"object", "warnings"}; object is null without a change.
+ * cluster-admission [POLICY.yaml] runs the admission of clusters for tests in other languages. Each
+ * line of stdin is {"old", "object", "user", "mode"}, each line of stdout {"object", "warnings"};
+ * object is null if nothing is changed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of clusters as tables: the values that are set, kept, put back and reported. */
+/*
+ * Tests of the admission of clusters as tables: which values are set, kept, put back and reported.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +20,7 @@
 #define CLUSTER(metadata, spec) "{kind: RayCluster, metadata: {name: c" metadata "}, spec: {" spec "}}"
 #define PLAIN CLUSTER("", HEAD ", workerGroupSpecs: [" WORKER "]")
 
-/* The parameters of 8 and 4 GiB. */
+/* The parameters for 8 and 4 GiB. */
 #define HEAD_PARAMS "{num-cpus: \"0\", memory: \"5153751040\", object-store-memory: \"2576351232\"}"
 #define WORKER_PARAMS "{memory: \"2577399808\", object-store-memory: \"1287651328\"}"
 
@@ -55,7 +57,7 @@ static struct cluster_admission admit(const char *old, const char *object, enum 
 	return admit_json(before, after, mode, NULL);
 }
 
-/* The object that stands after CREATE. */
+/* Returns the object after a CREATE. */
 static cJSON *created(const char *object)
 {
 	struct cluster_admission admission = admit(NULL, object, MEMORY_MODE_APPLY);
@@ -64,7 +66,7 @@ static cJSON *created(const char *object)
 	return admission.object ? admission.object : json_of(object);
 }
 
-/* The object that stands after an UPDATE of old by object. */
+/* Returns the object after an UPDATE of old by object. */
 static cJSON *updated(const cJSON *old, const char *object)
 {
 	_cleanup_json_ cJSON *after = json_of(object);
@@ -79,7 +81,7 @@ static const cJSON *worker(const cJSON *cluster, int i)
 	return cJSON_GetArrayItem(json_get(cluster, "spec.workerGroupSpecs"), i);
 }
 
-/* want: YAML, "" for nothing there. */
+/* want is YAML; "" if nothing may be there. */
 static void expect(const cJSON *object, const char *path, const char *want)
 {
 	_cleanup_json_ cJSON *wanted = *want ? json_of(want) : NULL;
@@ -115,7 +117,7 @@ static void create_sets_what_the_user_left_out_and_says_so(void **state)
 	(void)state;
 	expect(cluster, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
 	expect(worker(cluster, 0), "rayStartParams", WORKER_PARAMS);
-	/* The API server and KubeRay derive the rest. */
+	/* The API server and KubeRay derive the other values. */
 	expect(worker(cluster, 0), "template.spec",
 	       "{containers: [{name: w, resources: {limits: {memory: 4Gi}}}]}");
 	expect(record, "head.limit", "8Gi");
@@ -205,7 +207,7 @@ static void a_head_that_must_run_tasks_keeps_its_cpus(void **state)
 		HEAD ", workerGroupSpecs: [{groupName: g, replicas: 2, suspend: true}]",
 		HEAD ", workerGroupSpecs: [{groupName: g, replicas: 2, numOfHosts: 0}]",
 		HEAD ", enableInTreeAutoscaling: true, workerGroupSpecs: [{groupName: g, maxReplicas: 0}]",
-		/* Tasks ask for these by name, and for a CPU besides. */
+		/* Tasks request these by name, and a CPU as well. */
 		"headGroupSpec: {rayStartParams: {num-gpus: \"1\"}, template: {spec: {containers: [{}]}}}, workerGroupSpecs: [" WORKER "]",
 		"headGroupSpec: {rayStartParams: {resources: \"'{\\\"a\\\": 1}'\"}, template: {spec: {containers: [{}]}}}, workerGroupSpecs: [" WORKER "]",
 		"headGroupSpec: {resources: {GPU: \"1\"}, template: {spec: {containers: [{}]}}}, workerGroupSpecs: [" WORKER "]",
@@ -238,7 +240,7 @@ static void a_group_with_resources_gets_its_memory_there(void **state)
 	expect(worker(cluster, 0), "resources", "{GPU: \"1\", memory: \"2577399808\"}");
 }
 
-/* KubeRay's rule, in 1.6.2 and 1.7.0. */
+/* KubeRay's rule in 1.6.2 and 1.7.0. */
 static bool kuberay_refuses(const cJSON *group)
 {
 	static const char *const names[] = { "num-cpus", "num-gpus", "memory", "resources" };
@@ -272,7 +274,7 @@ static void what_kuberay_accepts_it_accepts_with_us(void **state)
 		after = created(text);
 		if (!kuberay_refuses(json_get(before, "spec.headGroupSpec")))
 			assert_false(kuberay_refuses(json_get(after, "spec.headGroupSpec")));
-		/* A group that begins plainly and is given these by an UPDATE. */
+		/* A group without these gets them by an UPDATE. */
 		cJSON_Delete(after);
 		after = created(PLAIN);
 		changed = updated(after, text);
@@ -289,7 +291,7 @@ static void a_worker_without_a_limit_gets_the_policys(void **state)
 		{ "{containers: [{name: w}]}", "{containers: [{name: w, resources: {limits: {memory: 2Gi}}}]}" },
 		{ "{containers: [{name: w, resources: {requests: {memory: 3Gi}}}]}",
 		  "{containers: [{name: w, resources: {requests: {memory: 3Gi}, limits: {memory: 3Gi}}}]}" },
-		/* A limit over the pod's own would make the pod invalid. */
+		/* A limit above the pod's own would make the pod invalid. */
 		{ "{resources: {limits: {memory: 1Gi}}, containers: [{name: w}]}",
 		  "{resources: {limits: {memory: 1Gi}}, containers: [{name: w}]}" },
 		{ "{containers: [{name: w, resources: {limits: {memory: \"0\"}}}]}",
@@ -338,7 +340,7 @@ static void an_update_that_replaces_the_spec_gets_the_values_back(void **state)
 	_cleanup_json_ cJSON *cluster = created(PLAIN), *after = NULL;
 
 	(void)state;
-	/* Another policy meanwhile: the values stay those of the running pods. */
+	/* Although the policy has changed, the values stay those of the running pods. */
 	policy.memory.object_store_fraction = 0.1;
 	after = updated(cluster, PLAIN);
 	policy.memory.object_store_fraction = 0.3;
@@ -364,7 +366,7 @@ static void a_group_that_an_update_adds_is_new(void **state)
 	expect(worker(after, 0), "rayStartParams", WORKER_PARAMS);
 	expect(worker(after, 1), "rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 	assert_non_null(json_get(record, "workers.big"));
-	/* Also in a cluster from before the webhook. */
+	/* This also holds for a cluster that is older than the webhook. */
 	expect(worker(untouched, 0), "rayStartParams", "");
 	expect(worker(untouched, 1), "rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 }
@@ -383,7 +385,7 @@ static void another_limit_makes_the_groups_values_anew(void **state)
 	       "{num-cpus: \"0\", memory: \"2577399808\", object-store-memory: \"1287651328\"}");
 	expect(worker(after, 0), "rayStartParams", WORKER_PARAMS);
 	expect(unlimited, "spec.headGroupSpec.rayStartParams", "{num-cpus: \"0\"}");
-	/* A patch of the limit alone, which leaves our values where they are. */
+	/* A patch changes only the limit, and leaves our values where they are. */
 	cJSON_SetValuestring(json_get(cJSON_GetArrayItem(json_get(merged, "spec.headGroupSpec.template.spec.containers"), 0),
 				      "resources.limits.memory"), "4Gi");
 	admission = admit_json(cluster, merged, MEMORY_MODE_APPLY, NULL);
@@ -403,7 +405,7 @@ static void a_value_that_the_user_sets_now_wins_and_leaves_the_annotation(void *
 	expect(after, "spec.headGroupSpec.rayStartParams",
 	       "{num-cpus: \"2\", memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 	expect(record, "head.set", "{rayStartParams.memory: \"5153751040\", rayStartParams.object-store-memory: \"2576351232\"}");
-	/* And so it may be taken out again. */
+	/* So it can be removed again. */
 	later = updated(after, PLAIN);
 	expect(later, "spec.headGroupSpec.rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
 }
@@ -559,7 +561,7 @@ static void problems_that_need_a_person_are_reported(void **state)
 		if (i >= ARRAY_SIZE(rows))
 			assert_null(admission.object);
 		cluster_admission_release(&admission);
-		/* The next writer, such as KubeRay, gets no warning again. */
+		/* The next writer, such as KubeRay, does not get the warning again. */
 		admission = admit(text, text, MEMORY_MODE_APPLY);
 		assert_int_equal(cJSON_GetArraySize(admission.warnings), 0);
 		cluster_admission_release(&admission);
@@ -572,7 +574,7 @@ static void problems_that_need_a_person_are_reported(void **state)
 static void lists_are_left_to_those_who_compare_them(void **state)
 {
 	static const struct {
-		const char *metadata, *spec, *user, *reason; /* NULL reason: lists are free */
+		const char *metadata, *spec, *user, *reason; /* reason NULL: lists may be changed */
 	} rows[] = {
 		{ ", annotations: {argocd.argoproj.io/tracking-id: \"a:ray.io/RayCluster:ns/c\"}", "", NULL, "Argo CD compares" },
 		{ ", labels: {argocd.argoproj.io/instance: a}", "", NULL, "Argo CD compares" },
@@ -584,7 +586,7 @@ static void lists_are_left_to_those_who_compare_them(void **state)
 		{ APPLIED("Update", "f:workerGroupSpecs"), "", NULL, NULL },
 		{ "", STRATEGY, NULL, "upgradeStrategy is Recreate" },
 		{ "", "upgradeStrategy: {type: None}, ", NULL, NULL },
-		/* KubeRay copies annotations; what it made nobody else compares. */
+		/* KubeRay copies annotations. No other tool compares the objects that it made. */
 		{ ", annotations: {argocd.argoproj.io/tracking-id: x}, labels: {ray.io/originated-from-crd: RayService}", "", NULL, NULL },
 		{ ", annotations: {argocd.argoproj.io/tracking-id: x}, ownerReferences: [{apiVersion: ray.io/v1, kind: RayJob, controller: true}]",
 		  "", NULL, NULL },
@@ -620,7 +622,10 @@ static void lists_are_left_to_those_who_compare_them(void **state)
 
 #define TRACKED ", annotations: {argocd.argoproj.io/tracking-id: x}"
 
-/* Its first sync takes our values out of the list; they do not come back to be compared for ever. */
+/*
+ * Its first sync removes our values from the list. They do not come back, because it would find a
+ * difference for ever.
+ */
 static void argo_cd_may_take_over_an_object(void **state)
 {
 	static const char tracked[] = CLUSTER(TRACKED, HEAD ", workerGroupSpecs: [" WORKER "]");
@@ -632,7 +637,9 @@ static void argo_cd_may_take_over_an_object(void **state)
 	assert_null(json_get(record, "workers"));
 }
 
-/* Values and annotation stand in the manifest: they stay as they are, whatever the policy says by now. */
+/*
+ * The manifest contains values and annotation. They stay as they are, whatever the policy says now.
+ */
 static void an_exported_manifest_stays_as_it_is_for_argo_cd(void **state)
 {
 	_cleanup_json_ cJSON *cluster = created(PLAIN);
@@ -673,7 +680,7 @@ static cJSON *cluster_of(int n)
 	return object;
 }
 
-/* What does not fit into the annotation is not set. */
+/* A value for which the annotation has no room is not set. */
 static void of_many_groups_those_are_set_that_the_annotation_can_name(void **state)
 {
 	_cleanup_json_ cJSON *object = cluster_of(3000);
@@ -782,7 +789,7 @@ static void a_warning_is_cut_between_characters(void **state)
 	assert_int_equal(strlen(warning_name(text, name)), 62);
 }
 
-/* testdata of operator/raycluster: clusters as people write them for KubeRay. */
+/* testdata of operator/raycluster has clusters as people write them for KubeRay. */
 static void kuberays_clusters_keep_what_they_say(void **state)
 {
 	static const char *const files[] = { "kuberay/autoscaler.yaml", "kuberay/commands.yaml", "kuberay/complete.yaml",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets memory safety in a RayCluster beside KubeRay. */
+/* Sets memory safety in a RayCluster that KubeRay manages. */
 #include "operator/webhook/cluster_memory.h"
 
 #include <errno.h>
@@ -11,23 +11,26 @@
 #include "operator/webhook/group_memory.h"
 #include "operator/webhook/memory_record.h"
 
-/* The wanted values of one group, and our values that are in it now or were in it before. */
+/* The wanted values of one group, and those of our values that are or were in it. */
 struct step {
 	enum ray_node node;
-	size_t index; /* of the worker group */
+	size_t index; /* index of the worker group */
 	struct group_values ours, want;
 };
 
-/* One RayCluster's admission. */
+/* The admission of one RayCluster. */
 struct plan {
 	const cJSON *old, *object;
 	const struct policy *policy;
 	enum list_keeper keeper;
 	bool head_runs_tasks;
-	struct memory_record record; /* of the old object, or on CREATE of the object itself */
-	struct memory_record own;    /* on UPDATE, of the object: what an earlier pass over the same request set */
-	struct strmap old_groups;    /* worker groups of the old object by name; values belong to it */
-	struct strmap seen;          /* names of the worker groups so far */
+	/* The record of the old object, or on CREATE of the object itself */
+	struct memory_record record;
+	/* On UPDATE, the record of the object: what an earlier pass over the same request set */
+	struct memory_record own;
+	/* The worker groups of the old object by name; the values point into it. */
+	struct strmap old_groups;
+	struct strmap seen;          /* the names of the worker groups so far */
 	struct record_writer writer;
 	struct step *steps;
 	size_t n, size;
@@ -90,7 +93,7 @@ static bool has_same_limit(const cJSON *group, const struct group_values *ours)
 	return limit == ours->limit || (!limit && *ours->text[GROUP_LIMIT]);
 }
 
-/* In `resources` what stood in rayStartParams, or the other way round. */
+/* Returns whether a value moved between `resources` and rayStartParams. */
 static bool has_moved(const cJSON *group, const struct group_values *ours)
 {
 	bool by_resources = group_uses_resources(group, ours);
@@ -99,7 +102,10 @@ static bool has_moved(const cJSON *group, const struct group_values *ours)
 			    : *ours->text[GROUP_CPUS] || *ours->text[GROUP_MEMORY];
 }
 
-/* An annotation may also come with a manifest that was exported from a cluster: only what stands counts. */
+/*
+ * Keeps only the values that are really in the group: the annotation may come from a manifest that
+ * was exported from a cluster.
+ */
 static void keep_standing(const cJSON *group, struct group_values *ours)
 {
 	for (int f = 0; f < GROUP_FIELD_COUNT; f++)
@@ -107,7 +113,10 @@ static void keep_standing(const cJSON *group, struct group_values *ours)
 			*ours->text[f] = '\0';
 }
 
-/* A group in which nothing runs yet. Values of an earlier pass over the same request stay, unless they no longer fit. */
+/*
+ * Plans a group without running pods. Values of an earlier pass over the same request stay, unless
+ * they no longer fit.
+ */
 static void plan_new_group(const struct plan *plan, const cJSON *group, struct step *step)
 {
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
@@ -130,7 +139,10 @@ static void plan_new_group(const struct plan *plan, const cJSON *group, struct s
 			memcpy(step->want.text[f], step->ours.text[f], GROUP_VALUE_MAX);
 }
 
-/* In `resources` what stood in rayStartParams, and the other way round; other fields are their own. */
+/*
+ * Returns the other place of a field: in `resources` for one in rayStartParams, and the reverse.
+ * Other fields have only one place.
+ */
 static enum group_field other_place(enum group_field field)
 {
 	switch (field) {
@@ -147,7 +159,7 @@ static enum group_field other_place(enum group_field field)
 	}
 }
 
-/* Anew from the group as it is now, but only what had been set. */
+/* Computes the values again from the group as it is now, but only those that had been set. */
 static void recompute(const struct plan *plan, const cJSON *group, struct step *step)
 {
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
@@ -167,7 +179,10 @@ static void recompute(const struct plan *plan, const cJSON *group, struct step *
 	step->want = want;
 }
 
-/* A group with pods: what had been set stays so, unless the user sets it now or it was made from another limit. */
+/*
+ * Plans a group with pods. Values that had been set stay, unless the user now sets them himself or
+ * the limit has changed.
+ */
 static void plan_known_group(const struct plan *plan, const cJSON *group, struct step *step)
 {
 	if (group_limit(group, &step->ours) < 0) {
@@ -181,7 +196,7 @@ static void plan_known_group(const struct plan *plan, const cJSON *group, struct
 		bool stands = group_field_is(group, f, step->ours.text[f]);
 
 		if (group_field_get(group, f) && !stands)
-			*step->want.text[f] = '\0'; /* the user's */
+			*step->want.text[f] = '\0'; /* the user has set it */
 		else if (!may_be_set(plan, step->node, f))
 			memcpy(step->want.text[f], stands ? step->ours.text[f] : "", stands ? GROUP_VALUE_MAX : 1);
 	}
@@ -202,7 +217,10 @@ static int add_step(struct plan *plan, const struct step *step, struct err *err)
 	return 0;
 }
 
-/* Whether an earlier pass over the same request set something that the old object does not have. */
+/*
+ * Returns whether an earlier pass over the same request set values that the old object does not
+ * have.
+ */
 static bool is_of_earlier_pass(const cJSON *group, const struct group_values *own, const struct group_values *ours)
 {
 	for (int f = 0; own && f < GROUP_FIELD_COUNT; f++)
@@ -257,7 +275,7 @@ static int plan_workers(struct plan *plan, struct err *err)
 	return r;
 }
 
-/* Whether the step changes the group; does it unless dry. */
+/* Returns whether the step changes the group. Changes it unless `dry`. */
 static bool apply_step(cJSON *group, const struct step *step, bool dry)
 {
 	bool changes = false;
@@ -289,7 +307,7 @@ static bool apply_annotation(cJSON *object, const char *text, bool dry)
 }
 
 /*
- * Returns whether the plan changes the object, and changes it unless dry. Steps are in the order of
+ * Returns whether the plan changes the object. Changes it unless `dry`. Steps are in the order of
  * the groups.
  */
 static bool apply(const struct plan *plan, const char *record, cJSON *object, bool dry)

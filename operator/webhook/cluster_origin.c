@@ -9,7 +9,7 @@
 #include "lib/macros.h"
 
 #define ARGO_CD_USER "argocd-application-controller"
-#define OWNERS_MAX 16 /* more owner references are not looked at */
+#define OWNERS_MAX 16 /* further owner references are ignored */
 #define FIELD_MANAGERS_MAX 256
 
 static const char *annotation(const cJSON *object, const char *name)
@@ -59,7 +59,10 @@ static bool ends_with(const char *text, const char *end)
 	return len >= n && strcmp(text + len - n, end) == 0;
 }
 
-/* app.kubernetes.io/instance is Argo CD's default label, but also that of every Helm chart. */
+/*
+ * Returns whether it is Argo CD's. app.kubernetes.io/instance is its default label, but every Helm
+ * chart sets that label, too.
+ */
 static bool is_argo_cds(const cJSON *cluster, const char *user)
 {
 	return annotation(cluster, "argocd.argoproj.io/tracking-id") || label(cluster, "argocd.argoproj.io/instance") ||

@@ -13,7 +13,7 @@
 #include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/start_params.h"
 
-#define LIMIT_MAX ((int64_t)1 << 53) /* 8 PiB, as memory.c: more is no machine's */
+#define LIMIT_MAX ((int64_t)1 << 53) /* 8 PiB, as in memory.c; no machine has more */
 
 enum place { IN_PARAMS, IN_RESOURCES, IN_LIMITS, IN_ENV };
 
@@ -136,13 +136,13 @@ void group_field_set(cJSON *group, enum group_field field, const char *text)
 		cJSON_DeleteItemFromObjectCaseSensitive(map, key);
 }
 
-/* Whether what stands in the field is the user's. */
+/* Returns whether the value in the field is the user's. */
 static bool is_users(const cJSON *group, enum group_field field, const struct group_values *ours)
 {
 	return group_field_get(group, field) && !(ours && group_field_is(group, field, ours->text[field]));
 }
 
-/* Returns 0 if it is absent, -1 if a container cannot have that amount. */
+/* Returns 0 if it is absent, and -1 if a container cannot have that amount. */
 static int64_t quantity_of(const cJSON *item)
 {
 	int64_t bytes;
@@ -166,7 +166,10 @@ static bool is_list_or_absent(const cJSON *item)
 	return !item || cJSON_IsNull(item) || cJSON_IsArray(item);
 }
 
-/* What json_object_at and its kin would otherwise replace. */
+/*
+ * Returns whether the group has the right types. json_object_at and similar functions would replace
+ * a wrong one.
+ */
 static bool is_well_formed(const cJSON *group)
 {
 	const cJSON *container = container_of(group), *resources = json_get(container, "resources");
@@ -199,7 +202,10 @@ bool group_uses_resources(const cJSON *group, const struct group_values *ours)
 	return false;
 }
 
-/* KubeRay refuses the group whatever we do: the user has resources in both places. */
+/*
+ * Returns whether the user has set resources in both places. KubeRay refuses such a group in any
+ * case.
+ */
 static bool is_contradictory(const cJSON *group, const struct group_values *ours)
 {
 	const cJSON *params = json_get(group, "rayStartParams");
@@ -210,7 +216,10 @@ static bool is_contradictory(const cJSON *group, const struct group_values *ours
 		is_users(group, GROUP_PARAM_MEMORY, ours));
 }
 
-/* Resources that tasks ask for by name. A task wants a CPU too unless it says otherwise: without CPUs it would wait for ever. */
+/*
+ * Returns whether the group has resources that tasks request by name. By default such a task
+ * requests a CPU, too, and without CPUs it would wait for ever.
+ */
 static bool has_own_resources(const cJSON *group)
 {
 	const char *gpus = start_param(json_get(group, "rayStartParams"), "num-gpus");
@@ -229,7 +238,10 @@ static bool has_own_resources(const cJSON *group)
 	return false;
 }
 
-/* Pod-level resources bound the containers': a limit of ours might be over them. */
+/*
+ * Returns whether there are pod-level resources. They limit the containers', and our limit might
+ * exceed them.
+ */
 static bool has_pod_resources(const cJSON *group)
 {
 	return json_get(group, "template.spec.resources") != NULL;
@@ -243,7 +255,7 @@ static void copy_param(const cJSON *group, const char *name, cJSON *params)
 		json_set_str(params, name, cJSON_IsString(item) ? item->valuestring : "");
 }
 
-/* `resources` wins over rayStartParams, in any spelling of upper and lower case. */
+/* Copies the resources. `resources` has precedence over rayStartParams, in upper and lower case. */
 static void copy_resources(const cJSON *group, const struct group_values *ours, cJSON *params)
 {
 	const cJSON *item;
@@ -294,8 +306,8 @@ static void copy_shm(const cJSON *group, cJSON *pod_spec, cJSON *container)
 }
 
 /*
- * Returns the parts of the group's pod that memory_apply reads, without ours: a few fields, however
- * large the pod is.
+ * Returns the parts of the group's pod that memory_apply reads, without our values. These are few
+ * fields, however large the pod is.
  */
 static cJSON *users_pod(const cJSON *group, const struct group_values *ours)
 {

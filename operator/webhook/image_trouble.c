@@ -26,7 +26,7 @@ static bool waits_in_vain(const cJSON *status)
 	return false;
 }
 
-/* Those that no longer hold make room. */
+/* Drops expired entries to make room. */
 static void forget_old(struct image_trouble *t, int64_t now_ns)
 {
 	struct strmap_pos pos = { 0 };

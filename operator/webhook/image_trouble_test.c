@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespaces in which the sidecar's image cannot be had. */
+/* Tests of namespaces in which the sidecar's image cannot be pulled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static void the_image_of_another_container_is_no_trouble(void **state)
 	image_trouble_release(&t);
 }
 
-/* Namespaces that were deleted end it never. */
+/* In a namespace that was deleted, nothing would end the trouble. */
 static void trouble_that_is_over_makes_room(void **state)
 {
 	struct image_trouble t = { 0 };

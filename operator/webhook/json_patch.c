@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a JSON Patch of the difference of two JSON documents. */
+/* Makes a JSON Patch from the difference of two JSON documents. */
 #include "operator/webhook/json_patch.h"
 
 #include <errno.h>
@@ -9,19 +9,22 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 
-/* Where a value stands. Its path is written only for an operation: nearly all values stay as they are. */
+/*
+ * The place of a value. Its path is written only for an operation, because nearly all values stay
+ * as they are.
+ */
 struct place {
-	const struct place *up; /* NULL: the document */
-	const char *name; /* NULL: the index counts */
+	const struct place *up; /* NULL: the document itself */
+	const char *name; /* NULL: the place is an index */
 	int index;
 };
 
 struct walk {
 	cJSON *patch;
-	struct strbuf path; /* the path of the last operation */
+	struct strbuf path; /* the path of the latest operation */
 };
 
-/* "/" and "~" have names of their own in a JSON Pointer (RFC 6901). */
+/* Adds a name. In a JSON Pointer (RFC 6901) "/" and "~" have to be escaped. */
 static void add_name(struct strbuf *path, const char *name)
 {
 	for (; *name; name++)
@@ -61,8 +64,8 @@ static void add_operation(struct walk *w, const struct place *place, const char 
 static void compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after);
 
 /*
- * Returns the member of that name. A copy has its members in the order of the original, so it is
- * mostly the next one.
+ * Returns the member of that name. Mostly it is the next one, because a copy has its members in the
+ * order of the original.
  */
 static const cJSON *member(const cJSON *object, const cJSON *at_hand, const char *name)
 {
@@ -71,7 +74,7 @@ static const cJSON *member(const cJSON *object, const cJSON *at_hand, const char
 	return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* Whether the two have their members in the same order, all of them. */
+/* Compares the members. Returns whether both objects have the same members in the same order. */
 static bool compare_members(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
 {
 	const cJSON *item, *other, *at_hand = before->child;
@@ -117,7 +120,7 @@ static void compare_arrays(struct walk *w, const struct place *place, const cJSO
 		compare(w, &here, old, new);
 	for (; new; new = new->next)
 		add_operation(w, &end, "add", new);
-	/* Each removal moves up what follows: all of them happen at the same place. */
+	/* After each removal the following items move up, so all removals have the same index. */
 	for (; old; old = old->next)
 		add_operation(w, &here, "remove", NULL);
 }

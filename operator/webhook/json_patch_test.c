@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The difference of two JSON documents as a JSON Patch. */
+/* Tests of making a JSON Patch from two JSON documents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +95,9 @@ static void forty_thousand_members_take_no_longer_than_their_number(void **state
 	char name[16];
 
 	(void)state;
-	/* By hand: cJSON's own way to append an item with a name walks the list. */
+	/*
+	 * The items are linked by hand, because cJSON walks the list to append an item with a name.
+	 */
 	for (int i = 0; i < 40000; i++) {
 		cJSON *item = cJSON_CreateNumber(i);
 		snprintf(name, sizeof(name), "m%d", i);

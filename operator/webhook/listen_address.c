@@ -40,7 +40,8 @@ static bool parse(const char *text, union address *ret_address)
 		text++;
 		len -= 2;
 	} else if (memchr(text, ':', len)) {
-		return false; /* an IPv6 address without its brackets: where does it end? */
+		/* In an IPv6 address without brackets, the port cannot be recognised */
+		return false;
 	}
 	snprintf(host, sizeof(host), "%.*s", len ? (int)len : 2, len ? text : "::");
 	return parse_host(host, (uint16_t)port, ret_address);
@@ -58,7 +59,10 @@ static socklen_t address_len(const union address *address)
 	return address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6);
 }
 
-/* Accepted sockets inherit TCP_NODELAY: without it the body of an answer waits for the client's word on the head of it. */
+/*
+ * Sets TCP_NODELAY, which accepted sockets inherit. Without it the body of an answer waits for the
+ * client to acknowledge the header.
+ */
 static int bound_socket(const union address *address)
 {
 	_cleanup_close_ int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

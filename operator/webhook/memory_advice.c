@@ -10,9 +10,10 @@
 #include "lib/units.h"
 #include "operator/webhook/warnings.h"
 
-#define FRAME_MAX 40 /* bytes of one warning beside the group's name, the lead and the numbers */
+/* Bytes of one warning besides the group's name, the beginning and the numbers */
+#define FRAME_MAX 40
 
-/* `rayStartParams.memory "2577399808" (2.4 GiB)` */
+/* Writes `rayStartParams.memory "2577399808" (2.4 GiB)`. */
 static void print_number(enum group_field field, const char *text, char *buf, size_t size)
 {
 	bool bytes = field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
@@ -39,7 +40,10 @@ static void say(const char *group, const char *lead, int64_t limit, struct strbu
 	strbuf_reset(numbers);
 }
 
-/* As many warnings as the numbers need. What stands in the group already needs no word. */
+/*
+ * Adds as many warnings as the numbers need. Values that are already in the group are not
+ * mentioned.
+ */
 static void say_numbers(const cJSON *group, const struct group_values *want, const char *name, const char *lead,
 			cJSON *warnings)
 {

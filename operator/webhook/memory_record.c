@@ -11,7 +11,7 @@
 #include "lib/units.h"
 #include "operator/raycluster/quantity.h"
 
-#define TAIL_MAX 3 /* bytes that end the text: "}}" and a NUL */
+#define TAIL_MAX 3 /* bytes of the end of the text: "}}" and a NUL */
 
 void memory_record_release(struct memory_record *record)
 {
@@ -33,7 +33,7 @@ static bool is_foreign(enum ray_node node, enum group_field field)
 	return field == GROUP_PARAM_CPUS || field == GROUP_CPUS;
 }
 
-/* false: memory safety did not write this. */
+/* Returns false if memory safety did not write this entry. */
 static bool read_entry(const cJSON *entry, enum ray_node node, struct group_values *ret_values)
 {
 	const cJSON *set = json_get(entry, "set");

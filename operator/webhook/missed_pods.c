@@ -23,15 +23,15 @@
 
 struct pod {
 	enum missing_sidecar reason;
-	int64_t created_ns; /* 0: not known */
+	int64_t created_ns; /* 0: unknown */
 	bool unreported;
 	char cluster[KEY_MAX]; /* "namespace/name"; "": none */
 };
 
 struct missed_pods {
 	struct missed_pods_options o;
-	struct strmap pods; /* "namespace/name" -> struct pod: those without the sidecar only */
-	struct event_filter emitted; /* of "namespace/cluster REASON" */
+	struct strmap pods; /* "namespace/name" -> struct pod, only for pods without the sidecar */
+	struct event_filter emitted; /* keys are "namespace/cluster REASON" */
 	size_t n_unreported;
 };
 
@@ -105,7 +105,10 @@ static struct pod *get_or_add(struct missed_pods *m, const char *key)
 	return NULL;
 }
 
-/* The cluster is parsed for that, and the most pods have the sidecar. */
+/*
+ * Finds the reason. This parses the cluster, which is acceptable because most pods have the
+ * sidecar.
+ */
 static enum missing_sidecar reason_of(const struct missed_pods *m, const cJSON *object, const char *cluster)
 {
 	enum missing_sidecar reason = missing_sidecar_of(object, NULL, false, m->o.webhook_since_ns);
@@ -126,7 +129,7 @@ static void note(struct missed_pods *m, const char *key, const cJSON *object, co
 	if (!pod)
 		return;
 	/*
-	 * A pod without a cluster has no object for an Event; it would be looked at with each
+	 * A pod without a cluster has no object for an Event. It would be looked at again with each
 	 * change of another pod.
 	 */
 	if (reason != pod->reason)
@@ -188,7 +191,7 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 		if (!pod->unreported)
 			continue;
 		snprintf(once, sizeof(once), "%s %s", pod->cluster, missing_sidecar_name(pod->reason));
-		/* An Event needs the cluster's uid; the watch of clusters may be behind. */
+		/* The Event needs the cluster's uid. The watch of clusters may be late. */
 		if (!event_filter_lately(&m->emitted, once, now_ns) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
 			continue;
 		if (cluster && event_filter_is_time(&m->emitted, once, now_ns, AGAIN_NS))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ray pods without the sidecar: how they are counted, and when an Event tells of them. */
+/* Tests of Ray pods without the sidecar: how they are counted, and when an Event reports them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 static struct metrics metrics;
 static cJSON *cluster, *events;
-static int n_asked; /* for a cluster */
+static int n_asked; /* how often a cluster was asked for */
 static bool leads;
 static struct missed_pods *missed;
 
@@ -88,7 +88,7 @@ static void see(const char *name)
 	see_in("ml", name, "", false);
 }
 
-/* The lines of the metric hold these and no others. */
+/* Checks that the metric has these lines and no others. */
 static void metric_is(const char *const *lines)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
@@ -165,7 +165,7 @@ static void a_cluster_hears_of_its_missed_pods_once_an_hour(void **state)
 	assert_non_null(strstr(json_str(event, "note"), "runs without the Afterglow sidecar"));
 	assert_non_null(strstr(json_str(event, "note"), "kubectl delete pod -n ml "));
 	assert_true(strlen(json_str(event, "note")) < 1023);
-	/* A pod is news once, and its cluster for an hour. */
+	/* A pod is reported once, and its cluster at most once an hour. */
 	see("a");
 	see("c");
 	missed_pods_tell(missed, HOUR_NS);
@@ -193,7 +193,7 @@ static void an_event_that_cannot_be_emitted_yet_is_emitted_later(void **state)
 	assert_int_equal(cJSON_GetArraySize(events), 1);
 }
 
-/* A cluster is parsed for it. */
+/* Asking means that the cluster is parsed. */
 static void a_cluster_is_asked_for_once_and_none_where_there_is_none(void **state)
 {
 	_cleanup_json_ cJSON *lone = json_of("metadata: {name: x, namespace: ml, creationTimestamp: '2026-11-22T00:00:00Z', "

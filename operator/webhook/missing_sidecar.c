@@ -67,7 +67,7 @@ static enum missing_sidecar by_annotation(const cJSON *pod)
 	for (size_t i = 0; i < ARRAY_SIZE(annotated); i++) {
 		size_t len = strlen(names[annotated[i]]);
 
-		/* Words may follow: "none: NoCommand, the image's own entry point". */
+		/* A text may follow the name: "none: NoCommand, the image's own entry point". */
 		if (strncmp(reason, names[annotated[i]], len) == 0 && strcspn(reason + len, " ,:;") == 0)
 			return annotated[i];
 	}
@@ -80,7 +80,8 @@ static bool is_older(const cJSON *pod, int64_t webhook_since_ns)
 	int64_t ns;
 
 	/*
-	 * Times are whole seconds: a pod that was made in the same second may have been too early.
+	 * Times have whole seconds. A pod that was created in the same second may have been too
+	 * early.
 	 */
 	return webhook_since_ns <= 0 || !created || time_parse(created, &ns, NULL) < 0 || ns <= webhook_since_ns;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a Ray pod has no sidecar: each reason, and annotations that mean nothing. */
+/* Tests of why a Ray pod has no sidecar: each reason, and annotations without a meaning. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,36 +21,37 @@
 #define ALONE "containers: [{name: ray-worker}]"
 
 static const struct {
-	const char *metadata, *created, *spec, *cluster; /* cluster: its annotations; NULL: not known */
+	/* Cluster: its annotations; NULL: unknown. */
+	const char *metadata, *created, *spec, *cluster;
 	bool excluded, no_webhook;
 	const char *reason;
 } rows[] = {
 	{ RAY, AFTER, ALONE, "", false, false, "Missed" },
 	{ RAY, AFTER, ALONE, NULL, false, false, "Missed" },
 	{ RAY, BEFORE, ALONE, "", false, false, "BeforeInstall" },
-	/* Its time has whole seconds, and so has the webhook's. */
+	/* Both the pod's time and the webhook's have whole seconds. */
 	{ RAY, SINCE, ALONE, "", false, false, "BeforeInstall" },
 	{ RAY, AFTER, ALONE, "", false, true, "BeforeInstall" },
 	{ RAY, "soon", ALONE, "", false, false, "BeforeInstall" },
-	/* It has one, of either kind, or needs none. */
+	/* The pod has a sidecar of either kind, or needs none. */
 	{ RAY, AFTER, "containers: [{name: ray-worker}, {name: afterglow}]", "", false, false, "" },
 	{ RAY, AFTER, ALONE ", initContainers: [{name: afterglow}]", "", false, false, "" },
 	{ RAY "annotations: {afterglow.dev/inject: 'false'}, ", AFTER, "containers: [{name: ray}, {name: afterglow}]", "", false, false, "" },
 	{ "", AFTER, ALONE, "", false, false, "" },
 	{ "labels: {ray.io/is-ray-node: 'no'}, ", AFTER, ALONE, "", false, false, "" },
-	/* By choice. */
+	/* The user decided it. */
 	{ RAY "annotations: {afterglow.dev/inject: 'false'}, ", AFTER, ALONE, "", false, false, "OptedOut" },
 	{ RAY "annotations: {afterglow.dev/inject: 'true'}, ", AFTER, ALONE, "", false, false, "Missed" },
 	{ RAY, AFTER, ALONE, "afterglow.dev/inject: 'false'", false, false, "OptedOut" },
 	{ RAY, BEFORE, ALONE, "afterglow.dev/inject: 'false'", false, false, "OptedOut" },
 	{ RAY, AFTER, ALONE, "", true, false, "Excluded" },
-	/* The webhook's own word. */
+	/* The webhook wrote the reason. */
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommand'}, ", AFTER, ALONE, "", false, false, "NoCommand" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommand, of the image'}, ", AFTER, ALONE, "", false, false, "NoCommand" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: Refused'}, ", AFTER, ALONE, "", false, false, "Refused" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: OptedOut'}, ", AFTER, ALONE, "", false, false, "OptedOut" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: Excluded'}, ", AFTER, ALONE, "", false, false, "Excluded" },
-	/* Of a later version, or hostile. */
+	/* The reason is of a later version, or hostile. */
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NewReason'}, ", AFTER, ALONE, "", false, false, "Refused" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommandment'}, ", AFTER, ALONE, "", false, false, "Refused" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none:'}, ", AFTER, ALONE, "", false, false, "Refused" },

@@ -14,7 +14,7 @@
 #include "operator/raycluster/pod_spec.h"
 
 #define MIRROR_ANNOTATION "kubernetes.io/config.mirror"
-/* A container's name goes into a line of shell as it is. */
+/* The container's name becomes part of a shell command without quotes. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 static const char *item(const cJSON *map, const char *name)
@@ -60,7 +60,7 @@ static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const c
 		annotate(pod, POLICY_ANNOTATION, in->policy_origin);
 }
 
-/* KubeRay's init container waits for the head: the launcher need not. */
+/* If KubeRay's init container waits for the head, the launcher need not. */
 static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJSON *notes)
 {
 	const cJSON *labels = json_get(pod, "metadata.labels");
@@ -79,7 +79,10 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
 	return recording_apply(json_get(pod, "spec"), &request, notes);
 }
 
-/* An absence that passes: it says nothing about a pod that would go without in any case. */
+/*
+ * Returns a temporary reason for leaving the sidecar out; NULL for a pod that would get none in any
+ * case.
+ */
 static const char *absence_name(const cJSON *pod, const struct pod_admission *in)
 {
 	if (!inject_wanted(json_get(in->cluster, "metadata.annotations"), json_get(pod, "metadata.annotations")))

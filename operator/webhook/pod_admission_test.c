@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the webhook does with a Ray pod, as KubeRay creates it and as others might. */
+/* Tests of what the webhook does with a Ray pod, as KubeRay creates it and as others might. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static const struct launchers launchers = {
 };
 static struct policy policy = { .recording.enabled = true, .sidecar_image = (char *)"img", .store.claim = (char *)"failures", .recording.warn_at = 0.8 };
 
-/* As KubeRay 1.6 sends a worker, shortened. */
+/* A worker as KubeRay 1.6 sends it, shortened. */
 #define LABELS "labels: {ray.io/is-ray-node: 'yes', ray.io/cluster: demo, ray.io/group: small, ray.io/node-type: worker}"
 #define RAY "{name: ray-worker, image: i, command: [/bin/bash, -c, --], args: ['ulimit -n 65536; ray start --block '], " \
 	    "volumeMounts: [{name: shared-mem, mountPath: /dev/shm}]}"
@@ -140,7 +140,7 @@ static void who_opts_out_is_left_alone(void **state)
 	assert_null(admitted(WORKER("", RAY, ""), &by_cluster, &reason));
 	assert_string_equal(reason, "OptedOut");
 	assert_null(admitted(WORKER(", annotations: {afterglow.dev/inject: 'false'}", RAY, ""), &by_pod, &reason));
-	/* The pod's own word wins. */
+	/* The pod's own annotation has precedence. */
 	_cleanup_json_ cJSON *pod = admitted(WORKER(", annotations: {afterglow.dev/inject: 'true'}", RAY, ""), &again, &reason);
 	assert_string_equal(reason, "");
 	assert_non_null(pod);

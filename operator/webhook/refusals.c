@@ -7,7 +7,7 @@
 #include "lib/macros.h"
 
 struct refusal {
-	unsigned tries; /* since a pod of it was last seen */
+	unsigned tries; /* since a pod of the group was last seen */
 	int64_t first_ns, last_ns;
 };
 
@@ -16,7 +16,7 @@ void refusals_release(struct refusals *r)
 	strmap_release(&r->groups, free);
 }
 
-/* What nobody has asked for lately goes, so that the map holds what goes wrong now. */
+/* Drops groups for which nobody has asked lately, so that the map has only current trouble. */
 static void forget_old(struct refusals *r, int64_t now_ns)
 {
 	struct strmap_pos pos = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of pods that the API server refuses with the sidecar. */
+/* Tests of groups of pods that the API server refuses with the sidecar. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

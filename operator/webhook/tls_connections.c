@@ -11,24 +11,27 @@
 
 #include "operator/webhook/tls_server.h"
 
-/* A body that is too long is read to its end, so that the client reads the 413, but not beyond this. */
+/*
+ * The rest of a body that is too long is read up to this limit, so that the client reads the answer
+ * 413.
+ */
 #define REQUEST_MAX ((size_t)16 << 20)
 
 enum phase { HANDSHAKE, IDLE, REQUEST, ANSWER };
 
 struct tls_connection {
-	struct tls_connections *all; /* NULL: the server is gone */
+	struct tls_connections *all; /* NULL: the server has been freed */
 	struct tls_connection *prev, *next;
 	struct bufferevent *bev;
 	struct event *deadline;
 	enum phase phase;
 	size_t held; /* bytes of the request so far */
-	bool ended; /* its socket is shut down */
+	bool ended; /* its socket has been shut down */
 };
 
 static int ex_index = -1;
 
-/* --- The list, in the order of last deeds ----------------------------------------------------------------- */
+/* --- The list, in the order of their latest activity ----------------------------------------- */
 
 static void unlink_from(struct tls_connections *all, struct tls_connection *c)
 {
@@ -54,8 +57,8 @@ static void hold(struct tls_connection *c, size_t bytes)
 /* --- Ends ------------------------------------------------------------------------------------------------- */
 
 /*
- * Its memory is freed in the next turn of the loop, and no longer counts: otherwise every
- * connection might be ended to meet the bound.
+ * Ends the connection. Its memory is freed in the next turn of the loop, but stops counting now:
+ * otherwise every connection might be ended to stay within the bound.
  */
 static void end(struct tls_connection *c)
 {
@@ -68,11 +71,11 @@ static void end(struct tls_connection *c)
 	if (c->all)
 		c->all->n_ended++;
 	shutdown(fd, SHUT_RDWR);
-	/* While libevent does not want to read, the socket's end would never reach it. */
+	/* While libevent does not read, it would not notice the end of the socket. */
 	bufferevent_trigger_event(c->bev, BEV_EVENT_EOF | BEV_EVENT_READING, BEV_TRIG_DEFER_CALLBACKS);
 }
 
-/* The last of an SSL object: its connection is gone. */
+/* Called last for an SSL object: its connection is gone. */
 static void on_ssl_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl, void *argp)
 {
 	struct tls_connection *c = ptr;
@@ -160,7 +163,7 @@ void tls_connection_answered(struct tls_connection *c)
 	append_to(c->all, c);
 }
 
-/* This can only be the end of a handshake, because there is no renegotiation. */
+/* Without renegotiation this can only be the end of a handshake. */
 static void on_ssl_info(const SSL *ssl, int where, int value)
 {
 	struct tls_connection *c = SSL_get_ex_data(ssl, ex_index);
@@ -180,7 +183,10 @@ static void end_the_biggest(struct tls_connections *all)
 	end(biggest);
 }
 
-/* A client that sends on while it reads no answer is counted, too: libevent would read all of it. */
+/*
+ * Also counts a client that goes on sending without reading an answer, because libevent would read
+ * all of it.
+ */
 static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct tls_connection *c = arg;
@@ -232,7 +238,7 @@ struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *co
 	c->bev = bufferevent_openssl_socket_new(all->base, -1, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
 	if (!c->bev || !evbuffer_add_cb(bufferevent_get_input(c->bev), on_input, c)) {
 		if (c->bev)
-			bufferevent_free(c->bev); /* and with it ssl and c */
+			bufferevent_free(c->bev); /* this frees ssl and c as well */
 		else
 			SSL_free(ssl);
 		return NULL;

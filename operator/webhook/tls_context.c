@@ -25,7 +25,7 @@ static SSL_CTX *strict_context(void)
 		return NULL;
 	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-	/* Otherwise an idle connection holds 34 kB for records. */
+	/* Without this, an idle connection keeps 34 kB for records. */
 	SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
 	if (SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
 	    SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1)
@@ -50,7 +50,7 @@ static int use_chain(SSL_CTX *context, const char *pem, struct err *err)
 	return 0;
 }
 
-/* The password of an encrypted key is not asked for on the terminal: it is "". */
+/* The password of an encrypted key is "", so that OpenSSL does not ask for it on the terminal. */
 static int use_key(SSL_CTX *context, const char *pem, struct err *err)
 {
 	BIO *in = BIO_new_mem_buf(pem, -1);

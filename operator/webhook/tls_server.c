@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The webhook's HTTPS server. */
+/* Implements the webhook's HTTPS server. */
 #include "operator/webhook/tls_server.h"
 
 #include <errno.h>
@@ -16,20 +16,20 @@
 #include "operator/webhook/tls_context.h"
 
 #define BACKLOG 128
-/* Connections that are ending count here as well: then nothing is accepted for a moment. */
+/* Connections that are ending count here, too. At this number nothing is accepted for a moment. */
 #define ACCEPTED_MAX (TLS_SERVER_CONNECTIONS_MAX + BACKLOG)
 #define BREATH_US 10000
 
 struct tls_server {
-	struct tls_server *next; /* of the_servers */
+	struct tls_server *next; /* the next of the_servers */
 	struct event_base *base;
 	struct evhttp *http;
-	int fd; /* bound, not yet listening; -1: the listener's */
+	int fd; /* bound, not yet listening; -1: the listener has it */
 	uint16_t port;
-	struct evhttp_bound_socket *bound; /* NULL: not accepting */
-	struct evconnlistener *listener; /* bound's */
+	struct evhttp_bound_socket *bound; /* NULL: no connections are accepted */
+	struct evconnlistener *listener; /* that of `bound` */
 	struct event *listen_again, *idle;
-	SSL_CTX *context; /* NULL: no certificate yet */
+	SSL_CTX *context; /* NULL: there is no certificate yet */
 	struct tls_connections connections;
 	tls_handler_fn handler;
 	void *arg;
@@ -38,7 +38,7 @@ struct tls_server {
 	void *idle_arg;
 };
 
-/* To a listener's error callback evhttp gives an argument of its own. */
+/* All servers, because evhttp passes its own argument to a listener's error callback. */
 static struct tls_server *the_servers;
 
 /* --- Requests --------------------------------------------------------------------------------------------- */
@@ -77,8 +77,8 @@ static int ask_handler(const struct tls_server *server, struct evhttp_request *r
 }
 
 /*
- * If no TLS connection could be made, libevent falls back to a plain socket: such a request is not
- * answered.
+ * Answers a request. If no TLS connection could be made, libevent falls back to a plain socket;
+ * such a request is not answered.
  */
 static void on_request(struct evhttp_request *request, void *arg)
 {
@@ -121,7 +121,10 @@ static void pause_accepting(struct tls_server *server, const struct timeval *pau
 		evconnlistener_disable(server->listener);
 }
 
-/* When no descriptor is left, libevent would log it and come back at once, for ever. */
+/*
+ * Called when no descriptor is left. Otherwise libevent would log that and try again at once, for
+ * ever.
+ */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	struct tls_server *server = the_servers;
@@ -192,7 +195,7 @@ static void on_idle_event(evutil_socket_t fd, short what, void *arg)
 		TAKE_PTR(server->on_idle)(server->idle_arg);
 }
 
-/* Inside the end of a connection nothing can be called that may free the server. */
+/* The callback that ends a connection must not call anything that may free the server. */
 static void on_no_connection(void *arg)
 {
 	struct tls_server *server = arg;
@@ -232,10 +235,12 @@ static int start_http(struct tls_server *server, struct err *err)
 	server->idle = evtimer_new(server->base, on_idle_event, server);
 	if (!server->http || !server->listen_again || !server->idle)
 		return err_set(err, ENOMEM, "HTTPS server");
-	evhttp_set_allowed_methods(server->http, 0xffff); /* all but POST get our own refusal */
+	/* Methods other than POST get our own answer */
+	evhttp_set_allowed_methods(server->http, 0xffff);
 	evhttp_set_max_headers_size(server->http, TLS_SERVER_HEADERS_MAX);
 	evhttp_set_max_body_size(server->http, (ev_ssize_t)TLS_SERVER_BODY_MAX);
-	evhttp_set_timeout(server->http, TLS_SERVER_IDLE_S + TLS_SERVER_STEP_S); /* ours are stricter */
+	/* Our own limits are shorter. */
+	evhttp_set_timeout(server->http, TLS_SERVER_IDLE_S + TLS_SERVER_STEP_S);
 	evhttp_set_flags(server->http, EVHTTP_SERVER_LINGERING_CLOSE);
 	evhttp_set_bevcb(server->http, on_accept, server);
 	evhttp_set_gencb(server->http, on_request, server);

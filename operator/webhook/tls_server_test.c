@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the HTTPS server: clients of OpenSSL in threads of their own, the server's loop in the first one. */
+/*
+ * Tests of the HTTPS server: clients use OpenSSL in threads of their own, and the server's loop
+ * runs in the main thread.
+ */
 #include "operator/webhook/tls_server.h"
 
 #include <arpa/inet.h>
@@ -51,7 +54,7 @@ static int drop_certificates(void **state)
 	return 0;
 }
 
-/* Says what it was asked. */
+/* Answers with what it was asked. */
 static int echo(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *answer)
 {
 	(void)arg;
@@ -127,7 +130,7 @@ static void client_close(struct tls_client *c)
 	*c = (struct tls_client){ .fd = -1 };
 }
 
-/* Verifies as the API server does. */
+/* Connects, and verifies as the API server does. */
 static bool client_open(struct tls_client *c, int min_version, int max_version)
 {
 	_cleanup_x509_ X509 *root = x509_first(ca.cert);
@@ -154,7 +157,7 @@ static bool send_all(struct tls_client *c, const void *data, size_t len)
 	return true;
 }
 
-/* A whole answer: its head and as many bytes as that says. */
+/* Receives a whole answer: its head, and as many bytes as the head says. */
 static bool receive(struct tls_client *c, struct strbuf *answer)
 {
 	char buf[16384];
@@ -171,7 +174,7 @@ static bool receive(struct tls_client *c, struct strbuf *answer)
 	}
 }
 
-/* The status; 0: no answer. */
+/* Returns the status, or 0 if there was no answer. */
 static int post(struct tls_client *c, const char *method, const char *path, size_t len, struct strbuf *answer)
 {
 	_cleanup_strbuf_ struct strbuf request = STRBUF_INIT(64 << 20);
@@ -193,7 +196,7 @@ struct work {
 	void (*run)(struct work *w);
 	pthread_t thread;
 	atomic_bool done, stop;
-	unsigned n, failed; /* what run counts */
+	unsigned n, failed; /* counted by run */
 	char problem[256];
 };
 
@@ -283,7 +286,8 @@ static void ask_too_much(struct work *w)
 	EXPECT(w, post(&c, "POST", "/", TLS_SERVER_BODY_MAX + 1, &answer) == 413);
 	client_close(&c);
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
-	EXPECT(w, post(&c, "POST", "/", 20 << 20, &answer) == 0); /* it is cut off before its end */
+	/* The connection is closed before its end. */
+	EXPECT(w, post(&c, "POST", "/", 20 << 20, &answer) == 0);
 	client_close(&c);
 	strbuf_addf(&answer, "POST /%*s HTTP/1.1\r\n", TLS_SERVER_HEADERS_MAX + 1, "x");
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
@@ -354,7 +358,7 @@ static void before_the_first_certificate_connections_are_refused(void **state)
 	finish();
 }
 
-/* New connections without end, and one that stays open. */
+/* Makes new connections all the time, while one stays open. */
 static void ask_without_end(struct work *w)
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
@@ -417,7 +421,10 @@ static bool is_closed(int fd)
 	}
 }
 
-/* Each stops at another place: before the handshake, in its middle, before and in a request. */
+/*
+ * Each stops at another point: before the handshake, in the middle of it, before a request and in
+ * one.
+ */
 static void be_slow(struct work *w)
 {
 	struct tls_client idle, started;
@@ -427,7 +434,7 @@ static void be_slow(struct work *w)
 	EXPECT(w, client_open(&idle, TLS1_2_VERSION, TLS1_3_VERSION));
 	EXPECT(w, client_open(&started, TLS1_2_VERSION, TLS1_3_VERSION));
 	EXPECT(w, send_all(&started, "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n", 39));
-	/* A byte now and then is no progress. */
+	/* Single bytes from time to time are no progress. */
 	for (int i = 0; i < 20; i++) {
 		usleep(100000);
 		send_all(&started, "x", 1);
@@ -478,7 +485,7 @@ static void of_too_many_connections_the_oldest_go_and_a_new_one_is_served(void *
 	finish();
 }
 
-/* More than may be unfinished at once, in requests that are allowed each. */
+/* Sends more unfinished data than is allowed at once, in requests that are each allowed. */
 static void send_much_and_never_end(struct work *w)
 {
 	enum { CLIENTS = 14, EACH = 6 << 20 };
@@ -512,8 +519,9 @@ static void unfinished_requests_share_a_bound_and_the_biggest_go(void **state)
 }
 
 /*
- * Each is cut off for its own length in one turn of the loop, so that none is left to be cut off for the bound of all: the loop
- * is kept busy while the last bytes of all come. A quiet connection is the oldest.
+ * Each connection is closed because of its own length, in one turn of the loop, so that none is
+ * left to be closed because of the bound of all. The loop is kept busy until the last bytes of all
+ * have come. A quiet connection is the oldest.
  */
 static void pass_both_bounds_at_once(struct work *w)
 {
@@ -624,7 +632,7 @@ static void ask_while_it_stops(struct work *w)
 	EXPECT(w, post(&idle, "POST", "/", 1, &answer) == 200);
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
 	EXPECT(w, send_all(&c, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nab", 40));
-	usleep(1000000); /* the server has read what is there of it */
+	usleep(1000000); /* the server has read what has arrived */
 	atomic_store(&w->stop, true);
 	while (!atomic_load(&stopped))
 		usleep(1000);
@@ -664,7 +672,7 @@ static void a_request_under_way_is_answered_while_it_stops(void **state)
 	turn(20);
 	assert_int_equal(idle, 1);
 	finish();
-	/* Without connections it is idle at once. */
+	/* Without connections the server is idle at once. */
 	start();
 	tls_server_stop(server, count, &idle);
 	turn(10);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission warnings. */
+/* Limits and cleans admission warnings. */
 #include "operator/webhook/warnings.h"
 
 #include <stdarg.h>
@@ -23,7 +23,7 @@ bool warnings_full(const cJSON *warnings)
 	return cJSON_GetArraySize(warnings) >= WARNINGS_MAX;
 }
 
-/* A character of UTF-8 that the end cuts in two goes too. */
+/* A character of UTF-8 that the end cuts is removed, too. */
 static void tidy(char *text, size_t max)
 {
 	size_t len = strnlen(text, max), start = len;

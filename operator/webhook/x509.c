@@ -24,7 +24,7 @@ void pem_pair_release(struct pem_pair *pair)
 	*pair = (struct pem_pair){ 0 };
 }
 
-/* NULL for a text that is none, or too long. */
+/* Returns NULL if the text is missing or too long. */
 static BIO *open_text(const char *text)
 {
 	size_t len = text ? strnlen(text, X509_PEM_MAX + 1) : 0;
@@ -81,7 +81,7 @@ bool x509_is_ca(X509 *cert)
 	return X509_check_ca(cert) == 1;
 }
 
-/* Without a callback OpenSSL would ask for a password on the terminal. */
+/* Without this callback OpenSSL would ask for a password on the terminal. */
 static int no_password(char *buf, int size, int writing, void *arg)
 {
 	(void)buf;
@@ -156,7 +156,10 @@ bool x509_bundle_add(struct x509_bundle *bundle, X509 *cert)
 	return true;
 }
 
-/* PEM_read_bio passes over text between the blocks; at a block that it cannot read, reading goes on with the next. */
+/*
+ * Reads the certificates. PEM_read_bio skips text between the blocks; after a block that cannot be
+ * read, it continues with the next.
+ */
 void x509_bundle_read(struct x509_bundle *bundle, const char *pem)
 {
 	BIO *in = open_text(pem);
@@ -188,7 +191,10 @@ char *x509_bundle_text(const struct x509_bundle *bundle)
 	return text;
 }
 
-/* Go's verifier, which the API server has, takes every certificate of the bundle for a root: a partial chain will do. */
+/*
+ * Verifies as Go's verifier does, which the API server uses: it takes every certificate of the
+ * bundle for a root, so a partial chain is enough.
+ */
 static bool verify(X509_STORE *store, X509_STORE_CTX *ctx, X509 *leaf, int64_t now_ns)
 {
 	X509_VERIFY_PARAM *param;

@@ -12,7 +12,7 @@
 #include "lib/strbuf.h"
 #include "operator/webhook/x509.h"
 
-#define SERIAL_BITS 127 /* positive, and below the 20 bytes of RFC 5280 */
+#define SERIAL_BITS 127 /* positive, and within the 20 bytes of RFC 5280 */
 #define SAN_MAX (X509_NAMES_MAX * 264)
 
 static int fail(struct err *err, const char *what)
@@ -27,8 +27,7 @@ static int fail(struct err *err, const char *what)
 /* --- Names ------------------------------------------------------------------------------------------------ */
 
 /*
- * Accepts only characters of a DNS name: the names go into OpenSSL's notation, where a comma begins
- * another name.
+ * Accepts only characters of a DNS name, because in OpenSSL's notation a comma begins another name.
  */
 static bool is_dns_name(const char *name)
 {
@@ -139,9 +138,9 @@ static int write_pair(const X509 *cert, const EVP_PKEY *key, struct pem_pair *re
 	return 0;
 }
 
-/* --- The two kinds ---------------------------------------------------------------------------------------- */
+/* --- The two kinds of certificate ------------------------------------------------------------ */
 
-/* A name of its own for each CA: verifiers look for the issuer by its name first. */
+/* Gives each CA a name of its own, because verifiers first look for the issuer by its name. */
 static int fill_ca(X509 *cert, EVP_PKEY *key, int64_t now_ns)
 {
 	static const struct extension extensions[] = {
@@ -203,7 +202,7 @@ static int fill_leaf(X509 *cert, EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, cons
 	return X509_sign(cert, ca_key, EVP_sha256()) > 0 ? 0 : -1;
 }
 
-/* Returns NULL if the text is not a key, or an encrypted one. */
+/* Returns NULL if the text is not a key, or is an encrypted one. */
 static EVP_PKEY *read_key(const char *pem)
 {
 	BIO *in = BIO_new_mem_buf(pem, -1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of certificates: what is made is accepted, what is not right is not, and texts of others do no harm. */
+/*
+ * Tests of certificates: those that we make are accepted, wrong ones are not, and foreign texts do
+ * no harm.
+ */
 #include "operator/webhook/x509.h"
 
 #include <errno.h>
@@ -46,7 +49,7 @@ static void a_leaf_has_the_names_of_its_service_and_no_other(void **state)
 	assert_int_equal(x509_service_names("hook", "other", NULL, &other, NULL), 0);
 	assert_int_equal(other.n, 3);
 	assert_false(x509_has_names(cert, &other));
-	/* The common name is no name. */
+	/* The common name does not count as a name. */
 	snprintf(other.dns[0], sizeof(other.dns[0]), "afterglow-webhook");
 	other.n = 1;
 	assert_false(x509_has_names(cert, &other));
@@ -115,7 +118,7 @@ static void a_leaf_verifies_by_its_ca_in_its_time_only(void **state)
 	assert_false(x509_verifies(cert, &none, T0));
 	assert_false(x509_verifies(cert, &own, T0 + 7 * DAY));
 	assert_false(x509_verifies(cert, &own, T0 - DAY));
-	assert_false(x509_verifies(ca_cert, &own, T0)); /* a CA is no server */
+	assert_false(x509_verifies(ca_cert, &own, T0)); /* a CA is no server certificate */
 	assert_true(x509_is_ca(ca_cert));
 	assert_false(x509_is_ca(cert));
 	pem_pair_release(&another);
@@ -134,7 +137,7 @@ static void keys_match_their_own_certificate(void **state)
 	assert_false(x509_key_matches(cert, NULL));
 	assert_false(x509_key_matches(cert, "garbage"));
 	assert_false(x509_key_matches(cert, leaf.cert));
-	assert_false(x509_key_matches(cert, encrypted)); /* and nobody is asked for a password */
+	assert_false(x509_key_matches(cert, encrypted)); /* and no password is asked for */
 }
 
 static void a_bundle_takes_what_is_readable_once_and_no_more_than_fits(void **state)
@@ -170,7 +173,7 @@ static void a_bundle_takes_what_is_readable_once_and_no_more_than_fits(void **st
 	while (text.len <= X509_PEM_MAX)
 		strbuf_adds(&text, ca.cert);
 	x509_bundle_read(&again, strbuf_str(&text));
-	assert_int_equal(again.n, 0); /* too long a text counts as none */
+	assert_int_equal(again.n, 0); /* a text that is too long counts as none */
 }
 
 int main(void)

@@ -22,16 +22,16 @@
 #error "which AUDIT_ARCH is this?"
 #endif
 
-/* A sanitizer's shadow memory is terabytes of addresses. */
+/* A sanitizer's shadow memory takes terabytes of address space. */
 #if defined(__SANITIZE_ADDRESS__)
 #define LIMIT_MEMORY false
 #else
 #define LIMIT_MEMORY true
 #endif
 
-#define CPU_GRACE_SECONDS 2 /* from SIGXCPU to SIGKILL */
+#define CPU_GRACE_SECONDS 2 /* the time between SIGXCPU and SIGKILL */
 
-/* Limits */
+/* --- Limits --- */
 
 static int limit(int resource, const char *name, rlim_t soft, rlim_t hard, struct err *err)
 {
@@ -66,7 +66,10 @@ int confine_limit(const struct confine_limits *limits, struct err *err)
 	return limit(RLIMIT_CORE, "RLIMIT_CORE", 0, 0, err);
 }
 
-/* Before Linux 5.9 there is no close_range: then one by one, as far as descriptors can reach. */
+/*
+ * Closes the descriptors one by one where there is no close_range (before Linux 5.9), as far as
+ * their numbers can reach.
+ */
 static void close_from_to(unsigned int first, unsigned int last)
 {
 	struct rlimit files = { .rlim_cur = 1024 };
@@ -84,7 +87,7 @@ void confine_descriptors(const int *keep, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		if (keep[i] < (int)first)
-			continue; /* the same once more */
+			continue; /* this number is handled again with the new limit */
 		if (keep[i] > (int)first)
 			close_from_to(first, (unsigned int)keep[i] - 1);
 		first = (unsigned int)keep[i] + 1;
@@ -92,9 +95,11 @@ void confine_descriptors(const int *keep, size_t n)
 	close_from_to(first, UINT32_MAX);
 }
 
-/* Landlock */
+/* --- Landlock --- */
 
-/* What each version of the interface can refuse; headers of Debian 12 know two of them. */
+/*
+ * What each version of the interface can refuse. The headers of Debian 12 know only two versions.
+ */
 static const struct {
 	uint64_t files, net, scoped;
 } handled[] = {
@@ -106,7 +111,10 @@ static const struct {
 	{ 0xffff, 3, 3 }, /* 6: abstract unix sockets and signals of other processes */
 };
 
-/* As it is from version 6 on; an older kernel gets as much of it as it knows, and takes zeros beyond. */
+/*
+ * The structure as it is from version 6 on. An older kernel takes a shorter one, and accepts a
+ * longer one if the rest is zeros.
+ */
 struct ruleset {
 	uint64_t files, net, scoped;
 };
@@ -141,7 +149,7 @@ int confine_files(int readable_fd, struct err *err)
 	return restrict_to(fd, readable_fd, err) < 0 ? -err->code : (int)version;
 }
 
-/* System calls */
+/* --- System calls --- */
 
 #define FIELD(name) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, name))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
@@ -149,7 +157,7 @@ int confine_files(int readable_fd, struct err *err)
 #define PER_RULE 6 /* instructions */
 #define AROUND 4
 
-/* Little-endian, as both machines are: the lower half comes first. */
+/* The machines that we support are little-endian, so the lower half of an argument comes first. */
 static size_t add_rule(struct sock_filter *code, const struct confine_rule *rule)
 {
 	const struct sock_filter always[] = {

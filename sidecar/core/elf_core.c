@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* struct elf_prstatus and elf_prpsinfo of a 64-bit kernel, which are the same on every machine up to the registers. */
+/*
+ * Offsets in the structures elf_prstatus and elf_prpsinfo of a 64-bit kernel. Up to the registers
+ * they are the same on every machine.
+ */
 #define PRSTATUS_SIGNAL 12
 #define PRSTATUS_PID 32
 #define PRSTATUS_REGISTERS 112
@@ -61,7 +64,7 @@ static int check_header(const Elf64_Ehdr *h, struct err *err)
 	return 0;
 }
 
-/* More than fit the field are counted in the first section header. */
+/* A count that does not fit into the field is in the first section header. */
 static int count_segments(const struct elf_core *core, const Elf64_Ehdr *h, uint64_t *ret_count, struct err *err)
 {
 	Elf64_Shdr first;
@@ -81,7 +84,7 @@ static void take_segment(struct elf_core *core, const Elf64_Phdr *p)
 {
 	if (p->p_type != PT_LOAD && p->p_type != PT_NOTE)
 		return;
-	/* Neither a file nor an address space goes on past its end. */
+	/* No file and no address space can be that large. */
 	if (p->p_filesz > INT64_MAX || p->p_offset > INT64_MAX - p->p_filesz || p->p_memsz > UINT64_MAX - p->p_vaddr ||
 	    (p->p_type == PT_LOAD && p->p_filesz > p->p_memsz))
 		return;
@@ -94,7 +97,7 @@ static int read_segments(struct elf_core *core, uint64_t place, uint64_t count, 
 	core->segments = calloc(count ? count : 1, sizeof(*core->segments));
 	if (!core->segments)
 		return err_set(err, ENOMEM, "segments");
-	/* Some at a time: the sidecar's event loop waits for it. */
+	/* The headers are read in portions, because the sidecar's event loop waits for this. */
 	for (uint64_t i = 0, n; i < count; i += n) {
 		Elf64_Phdr part[HEADERS_AT_A_TIME];
 
@@ -112,7 +115,7 @@ static bool is_page_size(uint64_t size)
 	return size == 4096 || size == 16384 || size == 65536;
 }
 
-/* From the auxiliary vector, which every process has. */
+/* Takes the page size from the auxiliary vector, which every process has. */
 static int take_page_size(const struct elf_core *core, const struct elf_note *note, void *arg)
 {
 	uint64_t *size = arg;
@@ -210,7 +213,7 @@ const Elf64_Phdr *elf_core_notes(const struct elf_core *core, uint64_t *ret_size
 	return NULL;
 }
 
-/* False: what stands at that place is no whole note. */
+/* Returns false if there is no complete note at that place. */
 static bool read_note(const struct elf_core *core, uint64_t at, uint64_t end, struct elf_note *ret_note)
 {
 	struct elf_note note = { 0 };

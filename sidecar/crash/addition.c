@@ -16,9 +16,10 @@
 #include "lib/units.h"
 #include "sidecar/store/extend.h"
 
-#define UNDO_WITHIN_NS (200 * NS_PER_MS) /* for a disk that answers */
-#define UNDO_TRIES 3 /* the process that does it may be killed as well */
-#define UNDO_AGAIN_US 200000 /* between two looks at one that is late */
+#define UNDO_WITHIN_NS (200 * NS_PER_MS) /* enough for a disk that answers */
+/* More than one, because the process that removes the file may itself be killed */
+#define UNDO_TRIES 3
+#define UNDO_AGAIN_US 200000 /* between two looks at a removal that is late */
 #define TO_UNDO_MAX 64 /* each keeps a descriptor; a container has a handful */
 
 struct addition {
@@ -28,20 +29,24 @@ struct addition {
 	int fd;
 	uint64_t disk_free, disk_size;
 	struct background commit;
-	const struct strbuf *text; /* with sha256, in the child that commits */
+	const struct strbuf *text; /* written together with sha256, in the child that commits */
 	const char *sha256;
 	struct err result;
 	bool answered;
 	addition_done_fn done;
 	void *arg;
-	struct addition *next; /* to be taken back after this one */
+	struct addition *next; /* the next addition whose file has to be removed */
 	unsigned int undo_tries;
 	bool undone;
 };
 
-/* One process asks a disk that does not answer, however many files are to be added to it; and one takes back. */
+/*
+ * Only one process at a time waits for a disk that does not answer, however many files are to be
+ * added: one errand begins files, another removes abandoned ones.
+ */
 static struct errand beginning = ERRAND_NONE, undoing = ERRAND_NONE;
-static struct addition *to_undo; /* those to be taken back, in their order; undoing is at the first of them */
+/* The additions whose files are to be removed, oldest first; `undoing` works on the first. */
+static struct addition *to_undo;
 static void (*taken_back)(void *arg);
 static void *taken_back_arg;
 
@@ -68,7 +73,7 @@ uint64_t addition_disk_size(const struct addition *a)
 	return a->disk_size;
 }
 
-/* To begin */
+/* --- Beginning --- */
 
 struct begun {
 	struct err err;
@@ -77,14 +82,14 @@ struct begun {
 
 struct begin {
 	const char *bundle, *file;
-	int fd; /* in the parent; -1: none */
+	int fd; /* the file, in the parent; -1: none */
 	bool answered;
 	struct begun begun;
 };
 
 /*
- * The errand that begins. If the parent does not take the file over, the errand removes it again, because a hidden file that stays
- * would keep the bundle in the spool.
+ * The errand that creates the hidden file. If the parent does not take the file over, the errand
+ * removes it again, because a hidden file that stays would keep the bundle in the spool.
  */
 static void begin(int fd, void *arg)
 {
@@ -119,7 +124,7 @@ static bool on_begun(const void *data, size_t len, int passed_fd, void *arg)
 		shutdown(beginning.fd, SHUT_WR);
 	else
 		errand_send(beginning.fd, "", 1, -1);
-	return false; /* until its end: the next one is not to find it busy */
+	return false; /* we wait for its end, so that the next call does not find it busy */
 }
 
 static int begin_within_time(struct begin *b, int64_t within_ns, struct err *err)
@@ -128,11 +133,11 @@ static int begin_within_time(struct begin *b, int64_t within_ns, struct err *err
 		return err_wrap(err, "%s", b->bundle);
 	enum errand_state state = errand_wait(&beginning, within_ns, on_begun, b);
 
-	/* It was killed. What it had begun is taken back. */
+	/* The errand was killed. The file that it had created is removed. */
 	if (!b->answered && state == ERRAND_ENDED)
 		return err_set(err, ECHILD, "%s: the child that begins it", b->bundle);
 	if (!b->answered) {
-		/* From now on its answer is not taken. */
+		/* From here on its answer is ignored. */
 		shutdown(beginning.fd, SHUT_RDWR);
 		return err_set(err, ETIMEDOUT, "%s: the filesystem does not answer", b->bundle);
 	}
@@ -157,7 +162,7 @@ static struct addition *addition_new(struct event_base *base, const struct begin
 	return NULL;
 }
 
-/* Removing abandoned additions */
+/* --- Removing abandoned additions --- */
 
 static void undo(int fd, void *arg)
 {
@@ -176,10 +181,13 @@ static bool on_undone(const void *data, size_t len, int passed_fd, void *arg)
 	(void)len;
 	closep(&passed_fd);
 	a->undone = true;
-	return false; /* until its end: the next one is not to find it busy */
+	return false; /* we wait for its end, so that the next call does not find it busy */
 }
 
-/* Whether it is over: it is taken back, or given up to the next sidecar. False: the disk has not answered so far. */
+/*
+ * Returns true if the removal is over: the file is gone, or is left to the next sidecar. Returns
+ * false if the disk has not answered so far.
+ */
 static bool undo_within(struct addition *a, int64_t within_ns)
 {
 	while (!a->undone) {
@@ -187,10 +195,17 @@ static bool undo_within(struct addition *a, int64_t within_ns)
 			if (a->undo_tries++ == UNDO_TRIES)
 				break;
 			if (errand_start(&undoing, undo, a, NULL) < 0) {
-				undo(-1, a); /* the pod may have no more processes */
+				/*
+				 * No process could be started, perhaps because the pod may have no
+				 * more; so it is done here.
+				 */
+				undo(-1, a);
 				break;
 			}
-			/* To close a file may mean to wait as well: the errand's copy is the last one. */
+			/*
+			 * Closing a file may hang as well. It cannot hang here, because the errand
+			 * has the last copy.
+			 */
 			closep(&a->fd);
 			a->fd = -1;
 		}
@@ -219,7 +234,7 @@ static void on_undo_again(evutil_socket_t fd, short what, void *arg)
 		taken_back(taken_back_arg);
 }
 
-/* What is left the next sidecar removes. */
+/* Leaves all files that are still there to the next sidecar, which removes them. */
 static void leave_all(void)
 {
 	errand_cancel(&undoing);
@@ -227,7 +242,7 @@ static void leave_all(void)
 		drop_first();
 }
 
-/* Whether any of them is over. */
+/* Waits for removals. Returns whether any of them is over. */
 static bool undo_waiting(int64_t within_ns)
 {
 	const struct timeval again = { .tv_usec = UNDO_AGAIN_US };
@@ -235,14 +250,14 @@ static bool undo_waiting(int64_t within_ns)
 
 	for (; to_undo && undo_within(to_undo, within_ns); any = true)
 		drop_first();
-	/* It fails without memory. */
+	/* Waiting fails when there is no memory. */
 	if (to_undo &&
 	    event_base_once(to_undo->base, -1, EV_TIMEOUT, on_undo_again, NULL, &again) < 0)
 		leave_all();
 	return any;
 }
 
-/* Behind those that a slow disk keeps busy. */
+/* Puts it behind the removals that a slow disk keeps busy. */
 static void take_back(struct addition *a)
 {
 	struct addition **end = &to_undo;
@@ -251,7 +266,7 @@ static void take_back(struct addition *a)
 	for (; *end; end = &(*end)->next)
 		n++;
 	if (n >= TO_UNDO_MAX) {
-		addition_free(a); /* the next sidecar removes it */
+		addition_free(a); /* the next sidecar removes the file */
 		return;
 	}
 	*end = a;
@@ -274,7 +289,10 @@ void addition_finish(void)
 	leave_all();
 }
 
-/* Whoever took it back would remove what the next one of that name has begun. */
+/*
+ * While a file of that name is being removed, a new one must not be created: the removal would hit
+ * the new file.
+ */
 static bool is_being_taken_back(const char *bundle, const char *file)
 {
 	for (const struct addition *a = to_undo; a; a = a->next)
@@ -311,7 +329,7 @@ int addition_begin(struct event_base *base, const char *bundle, const char *file
 	return 0;
 }
 
-/* To commit */
+/* --- Committing --- */
 
 static int write_and_commit(const struct addition *a, struct err *err)
 {
@@ -378,7 +396,9 @@ int addition_commit(struct addition *a, const struct strbuf *text, const char *s
 		return rc;
 	a->done = done;
 	a->arg = arg;
-	/* The child has its own: the last one to be closed may make it wait. */
+	/*
+	 * The child has its own copy. Closing the last copy may hang, so that is left to the child.
+	 */
 	closep(&a->fd);
 	a->fd = -1;
 	return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of additions to bundles on disks that answer, and on those that do not: the event loop goes on meanwhile. */
+/*
+ * Tests of additions to bundles, on disks that answer and on disks that do not. The event loop has
+ * to go on meanwhile.
+ */
 #include "sidecar/crash/addition.h"
 
 #include <dirent.h>
@@ -26,16 +29,17 @@
 #include "sidecar/store/manifest.h"
 
 #define LONG_NS (60 * NS_PER_SEC)
-#define SHORT_NS (2 * NS_PER_SEC) /* for what does not come, on a machine that is busy */
+/* How long to wait for what must not come, also on a busy machine */
+#define SHORT_NS (2 * NS_PER_SEC)
 #define FILE_NAME "core.x.1.zst"
-#define MANY 128 /* twice as many as are taken back one after the other */
+#define MANY 128 /* twice as many files as can wait to be removed */
 
 static char store[64], path[BUNDLE_PATH_MAX + 64];
 static struct event_base *base;
 static struct err result;
 static unsigned int n_done;
 
-/* A disk that does not answer until the test closes its end of a pipe. */
+/* Stands for a disk that does not answer until the test closes its end of a pipe. */
 static int frozen[2] = { -1, -1 };
 static bool begin_hangs, commit_hangs, undo_hangs;
 
@@ -61,7 +65,7 @@ static void wait_for_disk(void)
 		_exit(1);
 }
 
-/* Shared with the children: so many of them are killed before they have done anything. */
+/* How many children are to be killed before they have done anything; shared with them. */
 static unsigned int *n_begins_to_die, *n_undoes_to_die;
 
 static void die_if(unsigned int *left)
@@ -117,7 +121,9 @@ static int setup(void **state)
 	base = event_base_new();
 	result = (struct err){ 0 };
 	n_done = 0;
-	/* In memory: what is to wait waits for the test alone, and not for a busy disk. */
+	/*
+	 * The store is in memory, so that only the test makes a process wait, and not a busy disk.
+	 */
 	snprintf(store, sizeof(store), "/dev/shm/addition_test.XXXXXX");
 	if (!base || !mkdtemp(store) || bundle_begin(store, "ml/demo/pod.7a0b1c2d/ray-worker", "x", &b, NULL) < 0)
 		return -1;
@@ -128,7 +134,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	/* What a busy machine was late to take back. */
+	/* Waits for removals that are late on a busy machine. */
 	event_base_dispatch(base);
 	event_base_free(base);
 	return tree_remove(AT_FDCWD, store) ? 0 : -1;
@@ -257,7 +263,7 @@ static void those_that_are_taken_back_while_a_disk_keeps_another_busy_wait_for_i
 	addition_abort(second);
 	addition_abort(third);
 	assert_true(is_pending());
-	/* Its turn is still to come, and would take the new one along. */
+	/* The old file has not been removed yet, and its removal would remove the new one. */
 	assert_int_equal(addition_begin(base, path, "core.2", LONG_NS, &again, NULL), -EBUSY);
 	thaw();
 	event_base_dispatch(base);
@@ -270,7 +276,7 @@ static void note_pending(void *pending)
 	*(bool *)pending = is_pending();
 }
 
-/* The bundle was looked at when they were given up, and could not be shipped. */
+/* The bundle was looked at while the file was being removed, and could not be shipped then. */
 static void when_a_slow_disk_has_taken_back_the_last_one_the_owner_hears_of_it(void **state)
 {
 	struct addition *first = begin("core.1"), *second = begin("core.2");
@@ -331,7 +337,7 @@ static void what_a_dead_disk_keeps_is_left_to_the_next_sidecar_at_the_end(void *
 	thaw();
 	assert_true(is_pending());
 	event_base_dispatch(base);
-	/* Nothing keeps the next one of that name waiting. */
+	/* Nothing delays the next file of that name. */
 	addition_abort(begin("core.1"));
 }
 
@@ -342,7 +348,10 @@ static void what_a_killed_process_has_begun_is_taken_back(void **state)
 
 	*n_begins_to_die = 1;
 	assert_int_equal(addition_begin(base, path, FILE_NAME, LONG_NS, &a, NULL), -ECHILD);
-	/* Where the process that takes it back is late, its name is free only when the loop has seen the end of that process. */
+	/*
+	 * If the process that removes the file is late, the name is free only after the loop has
+	 * seen its end.
+	 */
 	event_base_dispatch(base);
 	assert_false(is_pending());
 	addition_abort(begin(FILE_NAME));

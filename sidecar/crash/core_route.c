@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The program's path, without its arguments. */
+/* Returns the length of the program's path, without its arguments. */
 static int program_length(const char *command)
 {
 	size_t blanks = strspn(command, " ");
@@ -13,7 +13,7 @@ static int program_length(const char *command)
 	return (int)(blanks + strcspn(command + blanks, " "));
 }
 
-/* Of "/path" or "@/path". */
+/* Returns the path in "/path" or "@/path". */
 static const char *socket_path(const char *text)
 {
 	return text[0] == '@' ? text + 1 : text;

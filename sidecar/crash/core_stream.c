@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a file of a core that comes as a stream. */
+/* Writes a core that comes as a stream to a file. */
 #include "sidecar/crash/core_stream.h"
 
 #include <errno.h>
@@ -18,9 +18,11 @@
 #include "lib/loop/errand.h"
 #include "lib/units.h"
 
-#define FILE_MAX ((uint64_t)64 << 20) /* of one; four are taken at a time, and the volume is 256 MiB larger than the spool */
-#define FILE_MIN ((uint64_t)4 << 20) /* below this it is not worth it */
-#define WITHIN_NS (110 * NS_PER_SEC) /* the node gives up after two minutes */
+/* Of one core; up to four are taken at a time, and the volume is 256 MiB larger than the spool. */
+#define FILE_MAX ((uint64_t)64 << 20)
+#define FILE_MIN ((uint64_t)4 << 20) /* with less room than this a core is not taken */
+/* Shorter than the two minutes after which the node agent gives up */
+#define WITHIN_NS (110 * NS_PER_SEC)
 #define OPEN_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
 #define ANSWER_MAX 4096
 #define ERRORS_MAX 4096
@@ -32,7 +34,10 @@ struct core_stream {
 	void *arg;
 };
 
-/* What asks the disk: one process, however many cores come while the disk does not answer. */
+/*
+ * The errand that opens files. Only one process at a time waits for a disk that does not answer,
+ * however many cores come.
+ */
 static struct errand disk = ERRAND_NONE;
 
 static uint64_t room_in(const char *directory)
@@ -63,7 +68,7 @@ int core_stream_has_room(const char *directory, struct err *err)
 	return room < FILE_MIN ? err_set(err, ENOSPC, "%s", directory) : 0;
 }
 
-/* Not every filesystem makes files without a name. */
+/* Makes a file. Not every filesystem can make one without a name. */
 static int new_file(const char *directory, struct err *err)
 {
 	char path[PATH_MAX];
@@ -81,8 +86,8 @@ static int new_file(const char *directory, struct err *err)
 
 struct opening {
 	const char *directory;
-	int pipe_fd; /* one that hangs is not to keep it */
-	int file; /* ours, -1: there is none */
+	int pipe_fd; /* the pipe, which an errand that hangs must not keep open */
+	int file; /* the opened file; -1: there is none */
 	bool answered;
 	struct opened {
 		uint64_t room;
@@ -90,7 +95,7 @@ struct opening {
 	} opened;
 };
 
-/* The errand. */
+/* The body of the errand. */
 static void open_file(int fd, void *arg)
 {
 	const struct opening *o = arg;
@@ -114,7 +119,7 @@ static bool on_opened(const void *data, size_t len, int passed_fd, void *arg)
 	memcpy(&o->opened, data, len);
 	o->file = passed_fd;
 	o->answered = true;
-	return false; /* until its end: the next core is not to find it busy */
+	return false; /* we wait for its end, so that the next core does not find it busy */
 }
 
 static int open_within_time(const char *directory, int pipe_fd, uint64_t *ret_room, struct err *err)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of a core that comes as a stream, while the disk answers and while it does not. In the place of afterglow-pack there is a script. */
+/*
+ * Tests of a core that comes as a stream, while the disk answers and while it does not. A script
+ * takes the place of afterglow-pack.
+ */
 #include "sidecar/crash/core_stream.h"
 
 #include <errno.h>
@@ -45,7 +48,7 @@ static void on_done(int file, int64_t left_out, const char *why, void *arg)
 	event_base_loopbreak(base);
 }
 
-/* The pipe's end that is read is closed here, as the caller does. */
+/* The reading end of the pipe is closed here, as the caller does. */
 static int start(const char *directory, struct core_stream **ret_stream, int *ret_writes)
 {
 	struct err err = { 0 };
@@ -96,11 +99,11 @@ static void a_disk_that_hangs_is_not_waited_for(void **state)
 
 	disk_hangs = true;
 	assert_int_equal(start("/tmp", &s, &writes), -ETIMEDOUT);
-	/* Whoever hangs does not keep the dump waiting. */
+	/* A process that hangs does not delay the dump. */
 	assert_int_equal(write(writes, "core", 4), -1);
 	assert_int_equal(errno, EPIPE);
 	close(writes);
-	/* And there is but one of them. */
+	/* And only one process hangs. */
 	assert_int_equal(core_stream_has_room("/tmp", NULL), -ETIMEDOUT);
 	assert_int_equal(start("/tmp", &s, &writes), -EBUSY);
 	close(writes);

@@ -86,7 +86,7 @@ static void without_backtrace(evutil_socket_t fd, short what, void *arg)
 	on_unwound(&none, arg);
 }
 
-/* It ends by itself when the unwinder has, so its end says nothing. */
+/* The opener ends when the unwinder has ended, so its own end carries no news. */
 static void on_opener_ended(const struct child_result *r, void *arg)
 {
 	struct crash *crash = arg;
@@ -97,8 +97,9 @@ static void on_opener_ended(const struct child_result *r, void *arg)
 }
 
 /*
- * The unwinder, which reads the core, opens no file itself: this child does, inside the container's root. Directories there may
- * be on a filesystem that hangs, and then only this child hangs. Returns the unwinder's end of the socket.
+ * Starts the child that opens files for the unwinder. The unwinder reads the core and opens no file
+ * itself. The child opens files inside the container's root, where a directory may be on a
+ * filesystem that hangs; then only the child hangs. Returns the unwinder's end of their socket.
  */
 static int start_opener(struct crash *crash, struct err *err)
 {
@@ -123,7 +124,7 @@ static int start_opener(struct crash *crash, struct err *err)
 	return ends[0];
 }
 
-/* A descriptor for the unwinder to get files from; -1: it does without. */
+/* Returns a descriptor by which the unwinder gets files; -1: it has to do without. */
 static int files_for_unwinder(struct crash *crash)
 {
 	struct err err = { 0 };

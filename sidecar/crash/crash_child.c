@@ -11,7 +11,10 @@
 
 #define ERRORS_MAX 4096
 
-/* Logs once if there is no Landlock: nothing depends on it, but people who judge the confinement need to know. */
+/*
+ * Logs once that there is no Landlock. Nothing depends on it, but those who judge the confinement
+ * need to know.
+ */
 static void say_what_kernel_lacks(void)
 {
 	static bool logged;

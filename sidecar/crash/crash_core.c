@@ -12,8 +12,8 @@
 
 #define PACK_NS (1800 * NS_PER_SEC)
 #define SUMMARY_FILE_MAX ((uint64_t)256 << 20)
-#define SPACE_LEFT ((uint64_t)64 << 20) /* on the filesystem of the bundles, for reports */
-#define SPACE_LEFT_PART 20 /* and one part in so many of it */
+#define SPACE_LEFT ((uint64_t)64 << 20) /* kept free for reports on the filesystem of the bundles */
+#define SPACE_LEFT_PART 20 /* at least 1/SPACE_LEFT_PART of that filesystem is kept free */
 #define ROOM_MIN (1 << 20)
 #define ANSWER_MAX 4096
 
@@ -45,7 +45,7 @@ static void on_core_added(const struct err *err, void *arg)
 	end_core(crash);
 }
 
-/* False: it cannot be added. */
+/* Returns false if the core cannot be added. */
 static bool add_core(struct crash *crash, const cJSON *json, const char *sha256, struct err *err)
 {
 	if (!json_bool(json, "complete", true))
@@ -75,7 +75,7 @@ static void on_packed(const struct child_result *r, void *arg)
 	end_core(crash);
 }
 
-/* What may be written beside the bundles, so that reports still fit. */
+/* Returns how much may be written beside the bundles, so that there is still room for reports. */
 static uint64_t room_for_core(const struct crash *crash, uint64_t spool_room)
 {
 	uint64_t free_bytes = addition_disk_free(crash->core);

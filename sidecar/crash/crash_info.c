@@ -9,7 +9,7 @@
 #include "lib/json.h"
 #include "sidecar/store/bundle.h"
 
-/* Printable ASCII, and UTF-8 as far as it is no control character; the rest becomes '?'. */
+/* Copies printable ASCII and UTF-8 without control characters; other bytes become '?'. */
 static void take_text(const char *text, char *to, size_t size)
 {
 	size_t n = 0;
@@ -19,7 +19,7 @@ static void take_text(const char *text, char *to, size_t size)
 
 		to[n++] = byte < 0x20 || byte == 0x7f ? '?' : (char)byte;
 	}
-	/* Not within a character. */
+	/* The text is not cut within a character. */
 	while (n > 0 && text && (*text & 0xc0) == 0x80 && ((unsigned char)to[n - 1] & 0x80))
 		n--;
 	to[n] = '\0';

@@ -26,7 +26,7 @@ static void a_summary_gives_frame_fault_and_python(void **state)
 				 "SIGSEGV at address 0x0 in deref_null (boom.so)\nThread 8\n", &info, NULL),
 			 0);
 	assert_true(info.unwound && info.cut);
-	/* What the core itself told before stays. */
+	/* What the core itself said is kept. */
 	assert_int_equal(info.pid, 7);
 	assert_string_equal(info.comm, "python3");
 	assert_int_equal(info.tid, 8);
@@ -50,7 +50,7 @@ static void a_backtrace_that_is_cut_is_no_core_that_is(void **state)
 	assert_true(info.unwound && !info.cut);
 	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"truncated\":true}", "text", &info, NULL), 0);
 	assert_false(info.cut);
-	/* What the core's own headers told stays. */
+	/* What the core's own headers said is kept. */
 	info.cut = true;
 	assert_int_equal(crash_info_of_summary("{\"coreCut\":false}", "text", &info, NULL), 0);
 	assert_true(info.cut);
@@ -101,7 +101,7 @@ static void a_text_is_not_cut_within_a_character(void **state)
 	size_t n = strlen(json);
 
 	(void)state;
-	json[n++] = 'x'; /* so that the limit falls between the two bytes of one */
+	json[n++] = 'x'; /* so that the limit falls between the two bytes of a character */
 	while (n < 400) {
 		json[n++] = '\xc3';
 		json[n++] = '\xa4';

@@ -15,10 +15,16 @@
 #include "sidecar/crash/crash_internal.h"
 #include "sidecar/core/elf_core.h"
 
-/* Each crash costs a child, and a container may crash without end. So BURST crashes are handled at once, then one per SPACING_NS. */
+/*
+ * Each crash costs a child, and a container may crash again and again. So BURST crashes are handled
+ * at once, then one per SPACING_NS.
+ */
 #define BURST 60
 #define SPACING_NS (10 * NS_PER_SEC)
-/* A look costs a fork. After each hello of a launcher there is one for each core that lies in its container. */
+/*
+ * A look at a core costs a fork. After each hello of a launcher there is a look at each core in its
+ * container.
+ */
 #define LOOKS_BURST 600
 #define LOOKS_SPACING_NS (100 * NS_PER_MS)
 #define LOOK_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
@@ -87,7 +93,7 @@ struct crash *crashes_find(const struct crashes *c, bool (*fits)(const struct cr
 	return NULL;
 }
 
-/* The end of a crash */
+/* --- The end of a crash --- */
 
 static void crash_free(struct crash *crash)
 {
@@ -134,7 +140,7 @@ void crash_will_be_in(struct crash *crash, const char *bundle)
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
 }
 
-/* room: NULL: what was promised to a sidecar before. */
+/* Keeps the core. room is NULL for a core whose bundle was announced by a previous sidecar. */
 static void keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t (*room)(void *arg))
 {
 	struct err err = { 0 };
@@ -147,7 +153,10 @@ static void keep(struct crash *crash, const char *bundle, bool with_backtrace, i
 		crash_free_if_over(crash);
 		return;
 	}
-	/* First of all: a sidecar that is killed from here on leaves the core to the next, which does not report it again. */
+	/*
+	 * This is noted before anything else: if the sidecar is killed from here on, the next one
+	 * keeps the core and does not report it again.
+	 */
 	taken_note(crash->owner->taken, &crash->key, false, bundle);
 	bytes = room ? room(crash->owner->callbacks.arg) : INT64_MAX;
 	crash_begin_late_backtrace(crash);
@@ -176,7 +185,7 @@ void crash_drop(struct crash *crash, enum core_drop why)
 	crash_free_if_over(crash);
 }
 
-/* The beginning */
+/* --- The beginning of a crash --- */
 
 static void copy_name(char *to, size_t size, const char *from)
 {
@@ -187,17 +196,20 @@ static void copy_name(char *to, size_t size, const char *from)
 	to[n] = '\0';
 }
 
-/* The core's headers lie on a filesystem of the container, which may not answer: an errand reads them. */
+/*
+ * What an errand finds in a core's headers. They are read by an errand because the filesystem of
+ * the container may not answer.
+ */
 struct core_look {
 	struct core_key key;
-	struct err err; /* why it is no core; code 0: it is one */
+	struct err err; /* code 0: it is a core; else the reason why it is none */
 	struct elf_identity id;
 	bool cut, by_debugger;
 };
 
 /*
- * The kernel writes a core for these alone. A debugger (gcore) writes one of a process that lives
- * on, and notes no signal.
+ * Returns whether the kernel writes a core for this signal. A core without such a signal was
+ * written by a debugger (gcore), of a process that lives on.
  */
 static bool dumps_core(int signo)
 {
@@ -212,7 +224,10 @@ static int first_type(const struct elf_core *core, const struct elf_note *note, 
 	return 1;
 }
 
-/* The kernel begins with the thread that crashed, a debugger with the process. */
+/*
+ * Returns whether a debugger wrote the core. The kernel begins with the thread that crashed, a
+ * debugger with the first thread.
+ */
 static bool is_by_debugger(const struct elf_core *core)
 {
 	uint32_t type = 0;
@@ -238,7 +253,10 @@ static void look_at_core(const void *arg, void *out)
 	elf_core_close(&core);
 }
 
-/* The core's own word goes before its name's. */
+/*
+ * Takes the identity of the crash from the core's content, and from the file's name only what the
+ * content lacks.
+ */
 static void identify(struct crash *crash, const struct core_look *look, const struct core_hint *hint)
 {
 	const struct elf_identity *id = &look->id;
@@ -249,7 +267,10 @@ static void identify(struct crash *crash, const struct core_look *look, const st
 	crash->info.signal = id->signal > 0 && id->signal < 65 ? id->signal : hint->signal;
 	crash->info.cut = look->cut;
 	crash->info.by_debugger = look->by_debugger;
-	/* A summary wants no more than what comes first. */
+	/*
+	 * In mode Summary only the beginning of the core is kept, so the parts that are missing
+	 * later on do not matter.
+	 */
 	crash->info.left_out = crash->owner->mode == CORES_FULL ? hint->left_out : 0;
 	copy_name(crash->info.comm, sizeof(crash->info.comm), id->comm[0] ? id->comm : hint->comm);
 	crash_info_name_core(&crash->info);
@@ -281,7 +302,10 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
 	return false;
 }
 
-/* Whether the rate allows another: burst at once, then one per spacing_ns. If so, counts it in *until_ns. */
+/*
+ * Returns whether the rate allows another one: burst at once, then one per spacing_ns. If so,
+ * counts it in *until_ns.
+ */
 static bool is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
 {
 	int64_t now = now_boottime_ns(), from = MAX(*until_ns, now);
@@ -293,8 +317,9 @@ static bool is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
 }
 
 /*
- * Refuses a core. If too many cores are being processed, the file is left where it is, for the next sidecar; but not
- * every file of a storm, which would fill the disk of a container that writes cores only because of us.
+ * Refuses a core because too many are being processed. The file is left for the next sidecar. In a
+ * storm of crashes, files beyond a limit are removed, because a container that writes cores only
+ * because of us must not fill its disk.
  */
 static struct crash *refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
 {
@@ -305,13 +330,19 @@ static struct crash *refuse(struct crashes *c, int core_fd, const struct core_ke
 	return NULL;
 }
 
-/* It has cost a look, and no more. The file may be the user's, so it is left where it is. */
+/*
+ * Passes over a file that is no core of a crash. It has cost a look and nothing more. It may be the
+ * user's own file, so it is left where it is.
+ */
 static struct crash *pass_over(struct crashes *c, int core_fd, const struct err *why, struct err *err)
 {
 	close(core_fd);
 	c->stats->dropped[CORE_DROP_NO_CORE]++;
 	*err = *why;
-	/* Which a soft mount answers; to the caller it would mean that the descriptor is still its own. */
+	/*
+	 * A soft mount may report ETIMEDOUT. The caller would take that to mean that it still owns
+	 * the descriptor.
+	 */
 	if (err->code == ETIMEDOUT)
 		err->code = EIO;
 	return NULL;
@@ -335,7 +366,7 @@ static struct crash *begin(struct crashes *c, int core_fd, const struct core_loo
 	return crash;
 }
 
-/* False: it is not known what this is. */
+/* Returns false if it could not be found out what the file is. */
 static bool look(struct crashes *c, int core_fd, struct core_look *ret_look, struct err *err)
 {
 	if (!is_within(&c->looks_until_ns, LOOKS_BURST, LOOKS_SPACING_NS)) {
@@ -356,7 +387,10 @@ static void find_bundle(const void *arg, void *out)
 	*(bool *)out = access(arg, F_OK) == 0;
 }
 
-/* A sidecar that was killed may have noted a bundle that it did not come to write. Where the disk does not answer, it did. */
+/*
+ * Returns whether the bundle exists. A sidecar that was killed may have noted a bundle that it
+ * never wrote. If the disk does not answer, the bundle counts as written.
+ */
 static bool has_bundle(struct crashes *c, const struct taken_core *core)
 {
 	bool found = true;
@@ -404,10 +438,13 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 	append(c, crash);
 	crash_start_unwinder(crash);
 	if (before && before->bundle) {
-		/* An earlier sidecar was killed before it kept the core. -EEXIST will show whether the bundle has a backtrace. */
+		/*
+		 * A previous sidecar was killed before it kept the core. If the bundle has a
+		 * backtrace already, adding it fails with -EEXIST.
+		 */
 		_cleanup_free_ char *bundle = strdup(before->bundle);
 
-		/* The container does not get this crash, so it is settled here. */
+		/* The container does not hear of this crash, so it is finished here. */
 		if (bundle)
 			keep(crash, bundle, false, NULL);
 		else

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what is taken of a storm of cores. That no child can be started changes nothing of it; with children: e2e/kernel/cores_test.sh. */
+/*
+ * Tests of which cores of a storm are accepted. No child can be started here, which makes no
+ * difference to that; e2e/kernel/cores_test.sh has children.
+ */
 #include "sidecar/crash/crashes.h"
 
 #include <errno.h>
@@ -23,8 +26,8 @@
 #include "sidecar/store/extend.h"
 
 #define SEED "sidecar/pack/testdata/fuzz/elf_core/small"
-#define SEED_SIGNAL_AT 264 /* pr_cursig of its only thread */
-#define SEED_TYPE_AT 240 /* of its first note, the thread's */
+#define SEED_SIGNAL_AT 264 /* offset of pr_cursig of its only thread */
+#define SEED_TYPE_AT 240 /* offset of the type of its first note, the thread's */
 #define BURST 60
 #define STORM 300
 
@@ -64,7 +67,7 @@ static void on_over(const struct core_key *key, void *arg)
 static const struct core_key *noted; /* the core that is kept */
 static bool asked_for_room;
 
-/* The next sidecar has to know of the core already, should this one be killed while the disk is asked. */
+/* The next sidecar has to know of the core even if this one is killed while the disk is asked. */
 static int64_t no_room(void *arg)
 {
 	(void)arg;
@@ -82,7 +85,7 @@ static bool start_crashes(void)
 	return crashes != NULL;
 }
 
-/* As in the sidecar after one that was killed: it remembers what was noted. */
+/* Does what a sidecar does after one that was killed: it knows what was noted. */
 static void start_anew(void)
 {
 	crashes_free(crashes);
@@ -114,7 +117,7 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
 }
 
-/* A core of its own: another file, with bytes of its own at the end. */
+/* Makes a different core: another file, with other bytes at the end. */
 static struct crash *take_again(int number)
 {
 	const struct core_hint hint = { .comm = "x" };
@@ -195,12 +198,15 @@ static void of_many_one_after_the_other_so_many_are_taken(void **state)
 		if (crash)
 			crash_drop(crash, CORE_DROP_REPORT_ONLY);
 	}
-	/* Each costs a fork, and on a busy machine all of them take their time: one more each ten seconds. */
+	/*
+	 * Each costs a fork. On a busy machine the test takes longer, and each ten seconds allow
+	 * one more.
+	 */
 	more = (uint64_t)((now_boottime_ns() - began_ns) / (10 * NS_PER_SEC)) + 1;
 	assert_in_range(stats.captured, BURST, BURST + more);
 	assert_int_equal(stats.dropped[CORE_DROP_REPORT_ONLY], stats.captured);
 	assert_int_equal(stats.dropped[CORE_DROP_RATE], STORM - stats.captured);
-	/* None has to lie there any more: neither those that were dealt with nor those that never will be. */
+	/* No file has to stay: neither those that were processed nor those that never will be. */
 	assert_int_equal(n_over, STORM);
 }
 
@@ -215,7 +221,7 @@ static void what_is_no_core_is_counted_as_such(void **state)
 	assert_int_equal(stats.captured, 0);
 }
 
-/* As gcore does: the process lives on, and the file is the user's. */
+/* gcore writes such a core: the process lives on, and the file belongs to the user. */
 static void a_core_without_a_signal_is_no_crash_and_stays_where_it_is(void **state)
 {
 	_cleanup_strbuf_ struct strbuf core = STRBUF_INIT(8192);
@@ -234,7 +240,7 @@ static void a_core_without_a_signal_is_no_crash_and_stays_where_it_is(void **sta
 	assert_int_equal(n_over, 0);
 }
 
-/* One of SEED with another byte. */
+/* Takes a copy of SEED with one byte changed. */
 static struct crash *take_changed(int number, size_t at, char byte)
 {
 	_cleanup_strbuf_ struct strbuf core = STRBUF_INIT(8192);
@@ -262,7 +268,7 @@ static void one_of_each_signal_that_dumps_core_is_taken(void **state)
 	}
 }
 
-/* Nothing in it says that no signal ended its process. */
+/* Nothing in the core says that no signal ended its process. */
 static void one_without_a_thread_is_taken(void **state)
 {
 	struct crash *crash = take_changed(1, SEED_TYPE_AT, NT_AUXV);
@@ -274,7 +280,7 @@ static void one_without_a_thread_is_taken(void **state)
 	assert_int_equal(n_over, 1);
 }
 
-/* As gcore does it at a breakpoint: the core names SIGTRAP, and the file is the user's. */
+/* gcore writes such a core at a breakpoint: it names SIGTRAP, and the file belongs to the user. */
 static void the_core_of_a_debugger_is_known_and_stays_where_it_is(void **state)
 {
 	struct crash *crash = take_changed(1, SEED_TYPE_AT, NT_PRPSINFO);
@@ -319,19 +325,20 @@ static void a_bundle_waits_for_a_backtrace_that_is_on_its_way(void **state)
 	core_fd = openat(dir_fd, "core.1", O_RDONLY | O_CLOEXEC);
 	key = taken_key(core_fd);
 	noted = &key;
-	crash_keep(crash, bundle, false); /* no room for the core: nothing else is on its way */
+	/* There is no room for the core, and nothing else is left to add. */
+	crash_keep(crash, bundle, false);
 	assert_true(asked_for_room);
 	assert_true(crashes_busy(crashes));
 	assert_true(extend_pending(fd));
 	assert_int_equal(n_added, 0);
-	/* There is no such program here, and so no backtrace. */
+	/* The program does not exist here, so there is no backtrace. */
 	event_base_dispatch(base);
 	assert_false(crashes_busy(crashes));
 	assert_false(extend_pending(fd));
-	assert_int_equal(n_added, 1); /* whoever ships looks again */
+	assert_int_equal(n_added, 1); /* the shipper looks again */
 }
 
-/* A core on a filesystem that does not answer: what reads it hangs. */
+/* The core is on a filesystem that does not answer: a process that reads it hangs. */
 static bool core_hangs;
 static bool core_times_out; /* as on a soft NFS mount */
 int __real_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);

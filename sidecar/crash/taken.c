@@ -18,7 +18,7 @@
 #define FILE_MAX (TAKEN_MAX * (TAKEN_PATH_MAX + 128))
 
 struct taken {
-	int dirfd; /* -1: in memory only */
+	int dirfd; /* -1: the list is in memory only */
 	struct taken_core list[TAKEN_MAX]; /* oldest first */
 	size_t n;
 };
@@ -67,7 +67,10 @@ static void save(const struct taken *t)
 		strbuf_addf(&text, "%c %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %s\n", c->done ? 'D' : 'R', c->key.dev,
 			    c->key.ino, c->key.mtime_ns, c->key.size, c->bundle ? c->bundle : "-");
 	}
-	/* Under another name and renamed: a sidecar that is killed here leaves the old one. */
+	/*
+	 * The list is written under another name and renamed. If the sidecar is killed here, the
+	 * old list is still there.
+	 */
 	if (strbuf_failed(&text) || file_write(t->dirfd, FILE_NAME ".new", text.data, text.len, 0600, &err) < 0 ||
 	    renameat(t->dirfd, FILE_NAME ".new", t->dirfd, FILE_NAME) < 0)
 		log_warning_limited("the list of processed cores cannot be written: %s", err.code ? err_text(&err) : strerror(errno));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a line of the file of cores that were dealt with. What is taken is a path from the root, or none. */
+/*
+ * Fuzz target: a line of the file of cores that were processed. A line that is accepted has a path
+ * from the root.
+ */
 #include "sidecar/crash/taken.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots as /memory has them. */
+/* Tests of snapshots in the form of /memory. */
 #include "sidecar/http/live_memory.h"
 
 #include <setjmp.h>
@@ -68,7 +68,7 @@ static void what_was_not_sampled_yet_and_what_is_there_already_is_left_out(void 
 	live_memory_add(containers, "a", o, 0);
 	live_memory_add(containers, "a", o, 0);
 	assert_int_equal(cJSON_GetArraySize(containers), 1);
-	/* A sample that is younger than now by the clock is of now. */
+	/* A sample with a time after the present one counts as present. */
 	assert_int_equal(json_int(containers->child, "memory.sampleAgeMs", -1), 0);
 }
 
@@ -81,7 +81,7 @@ static void the_longest_answer_stays_below_its_ceiling(void **state)
 
 	for (size_t i = 0; i < REPORT_TOP_MAX; i++) {
 		o->last.top[i] = (struct process){ .pid = INT32_MAX, .rss = INT64_MAX, .shared = INT64_MAX, .growth = INT64_MAX };
-		/* What JSON escapes with six letters each. */
+		/* JSON needs six letters for each of these. */
 		memset(o->last.top[i].name, 1, PROCESS_NAME_MAX - 1);
 	}
 	o->last.n_top = REPORT_TOP_MAX;

@@ -21,7 +21,10 @@ static const struct {
 #undef METRIC
 };
 
-/* Names come from launchers and are checked there; a label must stay one whatever they hold. */
+/*
+ * Launchers choose names. They were checked when they came, but a label has to stay valid whatever
+ * a name contains.
+ */
 static void add_label_value(const char *text, struct strbuf *out)
 {
 	for (; *text; text++) {
@@ -42,7 +45,7 @@ static void add_container(enum metric m, const struct container_values *c, const
 	strbuf_addf(out, "\"%s} %.17g\n", more, value);
 }
 
-/* Nothing for a number that is not known: an absent series, never a 0. */
+/* Prints nothing if the number is unknown, because a missing series is true and a 0 is not. */
 static void add_known(enum metric m, const struct container_values *c, const char *more, int64_t value,
 		      struct strbuf *out)
 {
@@ -115,7 +118,7 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 	}
 }
 
-/* All kinds from the beginning here too; nothing where there is no spool, or no store. */
+/* Prints all kinds from the start. Without a spool or store it prints nothing. */
 static void add_of_store(enum metric m, const struct pod_values *v, struct strbuf *out)
 {
 	const char *name = table[m].name;
@@ -172,7 +175,10 @@ static void add_of_pod(enum metric m, const struct pod_values *v, struct strbuf 
 		strbuf_addf(out, "%s %zu\n", name, v->n_containers);
 		break;
 	case METRIC_FAILURES:
-		/* All classes, from the beginning: the first failure of one is an increase then. */
+		/*
+		 * Prints all classes from the start, so that the first failure of a class is an
+		 * increase.
+		 */
 		for (int class = 0; class < FAILURE_CLASS_COUNT; class++)
 			strbuf_addf(out, "%s{class=\"%s\"} %" PRIu64 "\n", name, failure_class_name((enum failure_class)class),
 				    v->failures[class]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the metrics' text: a strict reader of the format, and what is in it. */
+/* Tests of the metrics' text, by a strict parser of the format. */
 #include "sidecar/http/metrics.h"
 
 #include <ctype.h>
@@ -34,7 +34,10 @@ static struct pod_values two_containers(void)
 	return v;
 }
 
-/* The grammar of the text format 0.0.4, stricter: every series below its HELP and TYPE, none twice. */
+/*
+ * The grammar of the text format 0.0.4, but stricter: every series is below its HELP and TYPE, and
+ * none occurs twice.
+ */
 static const char *read_name(const char *p)
 {
 	assert_true(isalpha((unsigned char)*p) || *p == '_');
@@ -84,7 +87,7 @@ static void check_text(const char *text)
 			assert_int_equal(strncmp(p + 7, name, strlen(name)), 0);
 			assert_int_equal(sscanf(p + 7 + strlen(name), " %15s\n%n", type, &n), 1);
 			assert_true(strcmp(type, "gauge") == 0 || strcmp(type, "counter") == 0);
-			/* What promtool asks of names. */
+			/* promtool requires this of names. */
 			assert_int_equal(strcmp(type, "counter") == 0,
 					 strlen(name) > 6 && strcmp(name + strlen(name) - 6, "_total") == 0);
 			p = strchr(p, '\n') + 1;
@@ -95,7 +98,7 @@ static void check_text(const char *text)
 		if (*end == '{')
 			end = read_labels(end);
 		assert_int_equal(*end, ' ');
-		/* No series twice. */
+		/* No series occurs twice. */
 		for (const char *other = text; other < line; other = strchr(other, '\n') + 1)
 			assert_true(strncmp(other, line, (size_t)(end - line) + 1) != 0);
 		assert_true(strtod(end + 1, &number_end) >= 0);

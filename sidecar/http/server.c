@@ -33,7 +33,8 @@
 #define RECOUNT_MS 10
 #define GIVEN_UP_AT_ONCE (HTTP_CONNECTIONS_MAX / 4)
 #define WARNINGS_MAX 8
-#define RESTLESS_FROM 0.7 /* of the limit; below what snapshots begin at */
+/* Part of the limit; less than the part from which on snapshots are taken. */
+#define RESTLESS_FROM 0.7
 #define RESTLESS_AFTER_NS (600 * NS_PER_SEC)
 #define WARNING_JSON_MAX 1024
 #define SPOOL_ENTRIES_MAX 20000
@@ -50,11 +51,12 @@ struct connection {
 #define CONNECTIONS_SEEN_MAX (4 * HTTP_CONNECTIONS_MAX) /* more are counted, and not given up */
 
 struct http_server {
-	struct inner_loop *loop; /* its own, so that it answers also while the outer loop waits for a disk */
+	/* A loop of its own, so that it answers even while the outer loop waits for a disk */
+	struct inner_loop *loop;
 	const struct sidecar *sidecar;
 	const char *spool;
 	struct evhttp *http;
-	struct evconnlistener *listener; /* of http */
+	struct evconnlistener *listener; /* listener of http */
 	struct event *recount;
 	unsigned int n_connections; /* at most: those that have ended are not taken off */
 	struct connection connections[CONNECTIONS_SEEN_MAX]; /* as of the last count */
@@ -66,7 +68,7 @@ struct http_server {
 	uint16_t port;
 };
 
-/* Answers */
+/* --- Answers --- */
 
 static void answer(struct evhttp_request *request, int status, const char *type, const struct strbuf *text)
 {
@@ -157,7 +159,10 @@ static void add_warnings(const struct http_server *s, cJSON *json)
 		sidecar_each(s->sidecar, add_warning, warnings);
 }
 
-/* FNV-1a of the answer's state of store and spool, and of its warnings, which change also without a new failure. */
+/*
+ * Returns FNV-1a of the store's and the spool's state and of the warnings. These change without a
+ * new failure.
+ */
 static uint32_t digest_state(const struct http_server *s)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
@@ -174,7 +179,7 @@ static uint32_t digest_state(const struct http_server *s)
 
 /* --- How soon the operator should ask again --------------------------------------------------------------- */
 
-/* Memory that is nearly full, or grows, and a failure a short while ago announce the next failure. */
+/* The next failure is likely when memory is nearly full or grows, or shortly after a failure. */
 static void check_rest(const char *name, const struct observer *o, void *arg)
 {
 	const struct memory *m = &o->last.memory;
@@ -199,7 +204,10 @@ static bool is_restless(const struct http_server *s)
 
 #define TAG_MAX 64
 
-/* Makes the tag, which has only letters, digits and dashes and fits into TAG_MAX, because the operator accepts no other. */
+/*
+ * Makes the entity tag. It has only letters, digits and dashes and fits into TAG_MAX, because the
+ * operator accepts no other.
+ */
 static const char *make_tag(const struct http_server *s, char tag[static TAG_MAX])
 {
 	const struct shipper_stats *ship = keeper_ship_stats(sidecar_keeper(s->sidecar));
@@ -226,7 +234,9 @@ static void on_failures(struct evhttp_request *request, void *arg)
 		return;
 	}
 	json = journal_to_json(sidecar_journal(s->sidecar));
-	/* The reader checks the pod: when its request arrives, the address may belong to another pod. */
+	/*
+	 * The operator checks the pod's UID, because the address may belong to another pod by now.
+	 */
 	json_set_str(json, "podUID", sidecar_pod_uid(s->sidecar));
 	json_set_str(json, "tag", tag);
 	add_places(s, json);
@@ -264,7 +274,10 @@ static void add_container(const char *name, const struct observer *o, void *arg)
 	struct pod_values *v = arg;
 	struct container_values *c = &v->containers[v->n_containers];
 
-	/* One name twice would be one series twice: a launcher that came back, its old connection not gone yet. */
+	/*
+	 * Two containers of one name would give one series twice. That happens when a launcher has
+	 * reconnected and its old connection still exists.
+	 */
 	for (size_t i = 0; i < v->n_containers; i++)
 		if (strcmp(v->containers[i].name, name) == 0)
 			return;
@@ -355,7 +368,7 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	answer(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
 
-/* Connections */
+/* --- Connections --- */
 
 static uint16_t port_of(int fd)
 {
@@ -366,7 +379,7 @@ static uint16_t port_of(int fd)
 		return 0;
 	if (address.ss_family != AF_INET && address.ss_family != AF_INET6)
 		return 0;
-	/* It is at the same place in both. */
+	/* The port is at the same offset in both structures. */
 	return ntohs(((struct sockaddr_in *)&address)->sin_port);
 }
 
@@ -481,10 +494,16 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 	return NULL;
 }
 
-/* The server of this process. It is static because evhttp passes its own argument to a listener's error callback. */
+/*
+ * The server of this process. It is a static variable because evhttp passes its own argument to a
+ * listener's error callback.
+ */
 static struct http_server *the_server;
 
-/* No descriptor is left. Without this callback libevent would log that and try again at once, without end. */
+/*
+ * Called when no descriptor is left. Without this callback libevent would log that and try again at
+ * once, for ever.
+ */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	const struct timeval later = { .tv_sec = 1 };
@@ -493,11 +512,12 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 	(void)arg;
 	log_warning_limited("--http: cannot accept a connection: %s", strerror(EVUTIL_SOCKET_ERROR()));
 	evconnlistener_disable(listener);
-	s->n_connections = HTTP_CONNECTIONS_MAX; /* so that they are counted, and the listener enabled */
+	/* Makes the next check count them and enable the listener */
+	s->n_connections = HTTP_CONNECTIONS_MAX;
 	event_add(s->recount, &later);
 }
 
-/* The address */
+/* --- The address --- */
 
 struct address {
 	bool any;
@@ -521,7 +541,7 @@ static bool parse_address(const char *text, struct address *ret_address)
 		a.any = true;
 		a.len = sizeof(*in6);
 	} else {
-		/* Without a port libevent takes 0. */
+		/* If the port is missing, libevent takes 0. */
 		if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&a.socket, &len) < 0 || !strrchr(text, ':') ||
 		    (a.socket.ss_family == AF_INET6 && !strstr(text, "]:")))
 			return false;
@@ -562,7 +582,7 @@ static int open_socket(const char *text, struct err *err)
 		return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", text);
 	fd = listen_at(&a, text, err);
 	if (fd < 0 && a.any) {
-		/* A node without IPv6. */
+		/* This node has no IPv6. */
 		in_port_t port = ((struct sockaddr_in6 *)&a.socket)->sin6_port;
 
 		*(struct sockaddr_in *)&a.socket = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = port };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real requests, right and wrong ones, to a sidecar in a child process. */
+/* Tests with real requests, valid and invalid, to a sidecar in a child process. */
 #include "sidecar/http/server.h"
 
 #include <arpa/inet.h>
@@ -108,7 +108,7 @@ _Noreturn static void run_server(int port_fd)
 	event_free(disk);
 	event_base_free(base);
 	libevent_global_shutdown();
-	exit(0); /* through the leak check of sanitizers */
+	exit(0); /* runs the leak check of sanitizers */
 }
 
 static int start_server(const char *failures)
@@ -158,7 +158,7 @@ static int connected(void)
 	return fd;
 }
 
-/* What comes until the end of the connection, or for a while. */
+/* Reads until the end of the connection, or for some time. */
 static void receive(int fd, int within_ms, struct strbuf *answer)
 {
 	int64_t until = now_boottime_ns() + within_ms * NS_PER_MS;
@@ -285,7 +285,9 @@ static void after_a_failure_it_wants_to_be_asked_again_soon(void **state)
 	assert_int_equal(setup(state), 0);
 }
 
-/* The tag that /failures has, as far as the operator takes one (operator/failures/pod_report). */
+/*
+ * Reads the tag of /failures, in the form that the operator accepts (operator/failures/pod_report).
+ */
 static void get_tag(char tag[static 80])
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(1 << 20);
@@ -298,7 +300,7 @@ static void get_tag(char tag[static 80])
 	assert_int_equal(at[strlen("\r\nETag: \"") + strlen(tag)], '"');
 }
 
-/* What is known of the spool is up to a second old. */
+/* Waits for a new tag, because what is known about the spool may be a second old. */
 static void get_other_tag(char tag[static 80], const char *than)
 {
 	for (int i = 0; i < 6000; i++) {
@@ -323,7 +325,7 @@ static void while_the_spool_fails_news_alone_are_sent_too(void **state)
 	get_other_tag(failing, before);
 	snprintf(text, sizeof(text), "GET /failures HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"%s\"\r\nConnection: close\r\n\r\n", failing);
 	assert_int_equal(request(text, &again), 304);
-	/* It goes on failing, for another reason. */
+	/* It still fails, but for another reason. */
 	assert_int_equal(unlink(directory), 0);
 	assert_int_equal(symlink(directory, directory), 0);
 	get_other_tag(otherwise, failing);
@@ -399,7 +401,7 @@ static void endless_headers_are_cut_off(void **state)
 
 	memset(part, 'x', sizeof(part));
 	send(fd, "GET /metrics HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL);
-	/* Not for ever, if nobody reads. */
+	/* The write does not wait for ever if nobody reads. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_sec = 1 }, sizeof(struct timeval));
 	while ((n = send(fd, part, sizeof(part), MSG_NOSIGNAL)) > 0 && sent < 64 << 20)
 		sent += n;
@@ -429,7 +431,7 @@ static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 	assert_int_equal(fscanf(count, "%d", &n), 1);
 	pclose(count);
 	assert_true(n <= HTTP_CONNECTIONS_MAX + 24);
-	/* The first ones are thrown out, and the rest moves up. */
+	/* The oldest connections are closed, and the others move up. */
 	for (int ms = 0; closed < HTTP_CONNECTIONS_MAX && ms < 10 * HTTP_IDLE_S * 1000; ms += 100) {
 		usleep(100000);
 		closed = 0;
@@ -540,7 +542,10 @@ static int connect_loopback(int family, uint16_t to)
 		       family == AF_INET ? sizeof(v4) : sizeof(v6));
 }
 
-/* The kernel takes a connection before anybody accepts it: who listens is what counts. */
+/*
+ * Connecting proves nothing, because the kernel accepts a connection before the program does. So
+ * this looks for the listening socket.
+ */
 static int listen_in_network_of(int family)
 {
 	struct record_options options = { .socket_path = socket_path, .warn_at = 0.8, .report_fd = 2 };

@@ -9,15 +9,19 @@
 #include "sidecar/kernel/kernel_evidence.h"
 
 #define BACK_US ((int64_t)1800 * 1000000)
-#define SLACK_US 1000000 /* the clocks of the log and of the death are not quite the same */
+/* Tolerance for the difference between the clocks of the log and of the death */
+#define SLACK_US 1000000
 
-/* The names that any Python program with PyTorch may have. */
+/* Returns whether any Python program with PyTorch may have this name. */
 static bool is_common_name(const char *name)
 {
 	return !name[0] || strcmp(name, "pt_main_thread") == 0 || strncmp(name, "python", 6) == 0;
 }
 
-/* Whether the container's processes are known by their PIDs in the kernel log: then a name proves nothing. */
+/*
+ * Returns whether the PIDs of the container's processes are known as they are in the kernel log.
+ * Then a name proves nothing.
+ */
 static bool are_numbered(const struct kernel_question *q)
 {
 	for (size_t i = 0; i < q->n_suspects; i++)
@@ -39,7 +43,7 @@ static enum gpu_whose of_process(const struct gpu_fault *f, const struct kernel_
 	return GPU_NOBODYS;
 }
 
-/* Whether the fault is the mistake of a program outside the container. */
+/* Returns whether a program outside the container made this fault. */
 static bool is_of_another(const struct gpu_fault *f, const struct kernel_question *q)
 {
 	if (f->blame != GPU_APPLICATION)
@@ -59,7 +63,7 @@ static enum gpu_whose whose(const struct gpu_fault *f, const struct kernel_quest
 	return gpus->n > 0 && !gpus->known && is_common_name(f->name) ? GPU_OF_NODE : GPU_NOBODYS;
 }
 
-/* How much it explains. */
+/* Returns how much the fault explains. */
 static int weight(enum gpu_blame blame)
 {
 	static const int weights[] = { [GPU_HARDWARE] = 3, [GPU_APPLICATION] = 2, [GPU_NOTICE] = 1, [GPU_CONSEQUENCE] = 0 };

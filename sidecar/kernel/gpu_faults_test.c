@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of which GPU faults in a kernel log have to do with a death. */
+/* Tests of which GPU faults in a kernel log are related to a death. */
 #include "sidecar/kernel/gpu_faults.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static const struct kernel_suspect by_pid[] = { { .name = "", .pid = 4711 } };
 
 static struct gpu_evidence found;
 
-/* One line, so many seconds before the end. */
+/* Looks at one line, which was logged so many seconds before the end. */
 static enum gpu_whose look(const char *line, int64_t ago_s, const struct gpus *gpus, bool numbered)
 {
 	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of giving up root: in a child each, since there is no way back. */
+/* Tests of giving up root. Each runs in a child, because root cannot be regained. */
 #include "sidecar/kernel/keep_syslog.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static void as_root(void)
 	get(data);
 	CHECK(data[0].permitted == 0 && data[0].effective == 0 && data[0].inheritable == 0);
 	CHECK(data[1].permitted == had && data[1].effective == had && data[1].inheritable == 0);
-	/* No way back. */
+	/* Root cannot be regained. */
 	CHECK(setuid(0) < 0);
 	CHECK(keep_syslog_only(1, NULL) == 0);
 	CHECK(getuid() == 65532);

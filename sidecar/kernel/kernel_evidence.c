@@ -9,7 +9,7 @@
 #include "lib/units.h"
 
 #define COMM_MAX 15
-#define NAMED_WITHIN_US (5 * 1000000) /* a name proves little, and nothing after this long */
+#define NAMED_WITHIN_US (5 * 1000000) /* a name is weak evidence, and after this time it is none */
 #define CRASH_WITHIN_US (5 * 1000000)
 #define WHOLE_FOR_US (120 * 1000000) /* an OOM kill that explains an end is hardly older: see DIES_AT_LAST_NS in oom_verdict.c */
 #define SIZE_SLACK ((int64_t)4 << 20) /* what the kernel's counters of resident pages may be off on a machine of many CPUs */
@@ -18,8 +18,13 @@ struct search {
 	const struct kmsg_log *log;
 	const struct kernel_question *q;
 	bool found, by_cgroup, by_pid, of_command, group;
-	bool unclear; /* one of the victims in its cgroup may have been the command, or a thread of it */
-	bool unplaced; /* the same may be true of a victim in an unknown cgroup */
+	/*
+	 * One of the victims in the container's cgroup may have been the command, or a thread of
+	 * it.
+	 */
+	bool unclear;
+	/* A victim in an unknown cgroup may have been the command, or a thread of it. */
+	bool unplaced;
 	unsigned int kills, killed, others;
 	struct oom_kill kill;
 };
@@ -40,7 +45,10 @@ bool kernel_suspect_is_named(const struct kernel_suspect *s, const char *comm)
 	return s->name[n] == '\0' || s->name[n] == ' ' || n == COMM_MAX;
 }
 
-/* Whether name, size and time all fit a process of the container. Each of them alone would fit processes of other containers, too. */
+/*
+ * Returns whether name, size and time all fit a process of the container. Each of them alone would
+ * fit processes of other containers, too.
+ */
 static bool is_suspect(const struct kernel_question *q, const struct oom_kill *k)
 {
 	int64_t rss = oom_kill_rss(k);
@@ -63,7 +71,10 @@ static bool took_command(const struct kernel_question *q, const struct oom_kill 
 	return q->command > 0 && oom_kill_took(k, q->command);
 }
 
-/* A PID of the node is unique, wherever the process moved and whatever the kernel left out of its report. */
+/*
+ * Returns whether the kill hit a process of the container. A PID of the node is unique, wherever
+ * the process moved and whatever the kernel left out of its report.
+ */
 static bool took_one_of_ours(const struct kernel_question *q, const struct oom_kill *k)
 {
 	if (k->time_us < 0)
@@ -186,7 +197,10 @@ static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
 	strbuf_addc(out, '\n');
 }
 
-/* Whether an OOM kill that explains the end would be found. The line of the kill is never left out, whatever else is. */
+/*
+ * Returns whether the log is complete enough to show an OOM kill that explains the end. The line of
+ * the kill itself is never left out.
+ */
 static bool is_whole(const struct kmsg_log *log, const struct kernel_question *q)
 {
 	return log->lost == 0 && log->n > 0 && log->entries[0].time_us >= 0 &&
@@ -225,7 +239,7 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		e.rss = oom_kill_rss(k);
 		if (k->time_us >= 0)
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
-		/* The first of a group may be a neighbour. */
+		/* The first victim of a group may belong to another container. */
 		if (!(s.by_pid && k->n_group_pids > 0 && !is_known(q, k->pid)))
 			escape(e.name, sizeof(e.name), k->name, strlen(k->name));
 		escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
@@ -236,7 +250,10 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		first = k->first;
 		last = k->last + 1;
 	}
-	/* The pod's other containers have their processes in the node agent's lines, too. */
+	/*
+	 * The node agent's lines are those of the whole pod, so they include processes of its other
+	 * containers.
+	 */
 	if (!find_crash(log, q, false, &e) && q->own_lines)
 		find_crash(log, q, true, &e);
 	if (log->lost > 0)

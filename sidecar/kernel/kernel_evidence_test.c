@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what a kernel log says of one death. */
+/* Tests of what a kernel log proves about one death. */
 #include "sidecar/kernel/kernel_evidence.h"
 
 #include <setjmp.h>
@@ -97,7 +97,7 @@ static void our_kill_is_found_among_others(void **state)
 	assert_int_equal(f.e.age_ns, (S - 3) * 1000);
 	assert_string_equal(f.e.name, "ray::leak");
 	assert_non_null(strstr(f.e.line, "Killed process 8 (ray::leak)"));
-	/* Its report and nothing else. */
+	/* The excerpt has the report of the kill and nothing else. */
 	assert_ptr_equal(strstr(strbuf_str(&f.excerpt), "[   99.000000] ray::leak invoked"), strbuf_str(&f.excerpt));
 	assert_null(strstr(strbuf_str(&f.excerpt), "pid=9"));
 }
@@ -111,7 +111,7 @@ static void a_kill_of_before_is_another_story(void **state)
 	ask(&f, CGROUP);
 	assert_null(f.e.needs);
 	assert_false(f.e.oom);
-	/* Without a kill of ours the end of the log is kept. */
+	/* Without a kill in this container, the excerpt is the end of the log. */
 	assert_non_null(strstr(strbuf_str(&f.excerpt), "invoked oom-killer"));
 }
 
@@ -141,7 +141,10 @@ static void a_line_without_cgroup_is_ours_by_name_size_and_time(void **state)
 		{ 99 * S, "ray::lea", 100 * MIB, false },
 		{ 99 * S, "", 100 * MIB, false },
 		{ 99 * S, "ray::leak", 2000 * MIB, false },
-		/* Small ones are all of a size: 64 MiB apart is another process. */
+		/*
+		 * Small processes have similar sizes, but 64 MiB more or less means another
+		 * process.
+		 */
 		{ 99 * S, "ray::leak", 40 * MIB, false },
 		{ 99 * S, "a_very_long_nam", 110 * MIB, false },
 		{ 94 * S, "ray::leak", 100 * MIB, false },
@@ -172,7 +175,10 @@ static struct kernel_question with_known_pids(void)
 					 .ended_us = 100 * S, .suspects = with_pids, .n_suspects = ARRAY_SIZE(with_pids) };
 }
 
-/* The log is read from a second before the start on: what was in it when the sidecar came is a namesake's. */
+/*
+ * The log is read from one second before the start. What it contained when the sidecar came is
+ * about another process of the same name.
+ */
 static void a_namesake_of_before_the_start_is_not_ours(void **state)
 {
 	struct kernel_question q = { .self = { .cgroup = CGROUP }, .since_us = 95 * S, .named_since_us = 98 * S, .ended_us = 100 * S,
@@ -195,7 +201,7 @@ static void a_name_alone_is_no_identity(void **state)
 	_cleanup_fixture_ struct fixture f = FIXTURE;
 	(void)state;
 
-	/* As Linux 2.6 writes it, and without a time, as with printk.time=0. */
+	/* Linux 2.6 writes it like this, without a time as with printk.time=0. */
 	add(&f, 3, 99 * S, "Killed process 5 (ray::leak)");
 	add_killed(&f, -1, 5, "ray::leak", 100 * MIB);
 	ask(&f, CGROUP);
@@ -224,13 +230,16 @@ static void where_pids_are_known_no_name_counts(void **state)
 	add_killed(&f, 98 * S, 5, "ray::leak", 100 * MIB);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_false(f.e.oom);
-	/* The kernel leaves out the report, with the cgroup, of one kill of many; the PID is known all the same. */
+	/*
+	 * For one kill of many the kernel leaves out the report with the cgroup. The PID is still
+	 * known.
+	 */
 	add_killed(&f, 99 * S, 71, "renamed", 900 * MIB);
 	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
 	assert_true(f.e.oom && f.e.by_cgroup);
 	assert_int_equal(f.e.victim, KERNEL_VICTIM_OTHER);
 	assert_int_equal(f.e.killed, 1);
-	assert_false(f.e.rules_out); /* 5 may be a thread of the command */
+	assert_false(f.e.rules_out); /* PID 5 may be a thread of the command */
 }
 
 static void the_kill_of_the_command_is_the_one_that_counts(void **state)
@@ -280,10 +289,10 @@ static void a_neighbours_group_takes_the_command_along(void **state)
 	assert_true(f.e.oom && f.e.by_cgroup && f.e.group);
 	assert_int_equal(f.e.victim, KERNEL_VICTIM_COMMAND);
 	assert_false(f.e.rules_out);
-	assert_string_equal(f.e.name, ""); /* the neighbour is no process of the container */
+	assert_string_equal(f.e.name, ""); /* the other container's process has no name here */
 }
 
-/* The kernel names the thread that still had the memory. */
+/* The kernel names the thread that still had memory. */
 static void a_thread_may_stand_for_the_command(void **state)
 {
 	static const struct {
@@ -440,7 +449,7 @@ static void user_space_is_not_believed(void **state)
 	ask(&f, CGROUP);
 	assert_false(f.e.oom);
 	assert_string_equal(f.e.crash, "");
-	/* It is kept, and marked. */
+	/* The line is kept and marked. */
 	assert_non_null(strstr(strbuf_str(&f.excerpt), "(user space, facility 1) Memory cgroup"));
 }
 

@@ -19,9 +19,8 @@
 #define START_SLACK_US 1000000
 
 /*
- * The kernel stamps its log with a clock that runs like CLOCK_MONOTONIC on some
- * machines and like CLOCK_MONOTONIC_RAW on others: the earlier of both makes no
- * record look older than it is.
+ * Converts to the clock of the kernel log. It runs like CLOCK_MONOTONIC on some machines and like
+ * CLOCK_MONOTONIC_RAW on others. The earlier of both makes no record look older than it is.
  */
 static int64_t to_kernel_us(int64_t boottime_ns)
 {
@@ -59,13 +58,16 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	if (root_fd < 0 || rootfd_read(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
-	/* Ray may have moved the launcher below before we came. */
+	/* Ray may have moved the launcher to a cgroup below, before we looked. */
 	isolated = isolation_node(k->cgroup);
 	if (isolated)
 		k->cgroup[isolated - k->cgroup] = '\0';
 	k->shared = is_own_cgroup(k->cgroup);
 	gpus_read(root_fd, &k->gpus);
-	/* A command that crashed at once did so before we came to look; the clocks are some milliseconds apart. */
+	/*
+	 * A command that crashed at once did so before we began to look, and the clocks differ by
+	 * some milliseconds.
+	 */
 	k->since_us = to_kernel_us(started_ns) - START_SLACK_US;
 	k->named_since_us = options->off ? k->since_us : kmsg_newest_us();
 	k->since_us = MIN(k->named_since_us, k->since_us);
@@ -118,14 +120,17 @@ static size_t list_suspects(const struct kernel_log *k, const struct process *to
 	return n;
 }
 
-/* Notes how far the log was read, because older records do not explain a later death. */
+/* Notes how far the log has been read, because older records do not explain a later death. */
 static void look_is_done(struct kernel_log *k, const struct kmsg_log *log)
 {
 	for (size_t i = log->n; i-- > 0;)
 		k->since_us = MAX(k->since_us, log->entries[i].time_us);
 }
 
-/* Those of the log's lines that the node agent found to concern the pod: that there is none of a kind proves nothing. */
+/*
+ * Searches the lines that the node agent selected for the pod. That a line is missing there proves
+ * nothing.
+ */
 static void look_at_nodes_lines(struct kernel_log *k, const struct kernel_question *q, struct kernel_evidence *e)
 {
 	_cleanup_strbuf_ struct strbuf excerpt = STRBUF_INIT(KERNEL_EXCERPT_MAX);
@@ -178,7 +183,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 		k->excerpt = strndup(strbuf_str(&excerpt), excerpt.len);
 }
 
-/* The names of the distributions, for a directory. */
+/* Opens the log in a directory by the names that the distributions use. */
 static int open_syslog(const char *path, struct err *err)
 {
 	static const char *const names[] = { "syslog", "messages", "kern.log" };
@@ -218,7 +223,7 @@ int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, str
 	end = lseek(fd, 0, SEEK_END);
 	if (end < 0 || lseek(fd, MAX(end - (off_t)max, (off_t)0), SEEK_SET) < 0)
 		return err_set(err, errno, "seek in %s", path);
-	/* It may grow as we read. */
+	/* The file may grow while it is read. */
 	for (size_t total = 0; total < max; total += (size_t)n) {
 		n = read(fd, buf, MIN(sizeof(buf), max - total));
 		if (n < 0)
@@ -227,7 +232,7 @@ int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, str
 			break;
 		strbuf_add(out, buf, (size_t)n);
 	}
-	/* Whole lines. */
+	/* Drops the first line, which may be incomplete. */
 	if (end > (off_t)max && memchr(strbuf_str(out), '\n', out->len))
 		begin = (size_t)((const char *)memchr(strbuf_str(out), '\n', out->len) - strbuf_str(out)) + 1;
 	strbuf_consume(out, begin);

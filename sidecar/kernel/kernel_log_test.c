@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what is said when the kernel log cannot be read, and of the syslog file's tail. */
+/* Tests of the message when the kernel log cannot be read, and of the end of the syslog file. */
 #include "sidecar/kernel/kernel_log.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static void a_look_finds_the_log_or_names_what_lacks(void **state)
 	kernel_log_open(&k, root, getpid(), getpid(), now_boottime_ns(), NULL, &options);
 	kernel_log_look(&k, now_boottime_ns(), NULL, 0, &e);
 	assert_true(e.needs ? strlen(e.needs) > 0 : true);
-	/* Nothing of ours has died. */
+	/* No process of this container has died. */
 	assert_false(e.oom && e.by_cgroup && e.age_ns < NS_PER_SEC);
 	kernel_log_close(&k);
 }
@@ -136,7 +136,7 @@ static void the_tail_of_a_syslog_file_is_whole_lines(void **state)
 	assert_int_equal(kernel_log_syslog_tail(path, TAIL, &tail, NULL), 0);
 	assert_string_equal(strbuf_str(&tail), "one\ntwo");
 	unlink(path);
-	/* Not a file: neither blocks nor is read. */
+	/* A FIFO is not read, and does not block. */
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(kernel_log_syslog_tail(path, TAIL, &tail, NULL), -EINVAL);
 	unlink(path);

@@ -36,7 +36,10 @@ static void take_blanks(struct span *s)
 		span_skip(s, 1);
 }
 
-/* Digits; false without any and where they overflow, *ret_value is then untouched. */
+/*
+ * Takes digits. Returns false, and leaves *ret_value untouched, if there are none or the number
+ * overflows.
+ */
 static bool take_number(struct span *s, int64_t *ret_value)
 {
 	int64_t value = 0;
@@ -52,7 +55,7 @@ static bool take_number(struct span *s, int64_t *ret_value)
 	return true;
 }
 
-/* Where word first stands in s, NULL: nowhere. */
+/* Returns the first place of word in s, or NULL. */
 static const char *find(struct span s, const char *word)
 {
 	return memmem(s.p, s.len, word, strlen(word));
@@ -78,7 +81,10 @@ static struct span from(struct span s, const char *at)
 	return (struct span){ at, s.len - (size_t)(at - s.p) };
 }
 
-/* A text that is too long is none: half a path would match another's. */
+/*
+ * Copies a text, or nothing if it is too long, because half a path would match the path of another
+ * cgroup.
+ */
 static void copy(char *to, size_t size, struct span s)
 {
 	if (s.len >= size)
@@ -89,7 +95,7 @@ static void copy(char *to, size_t size, struct span s)
 
 #define COPY(field, s) copy(field, sizeof(field), s)
 
-/* ", KEY NUMBERkB" anywhere in s, in bytes; else -1. */
+/* Returns the number of ", KEY NUMBERkB" anywhere in s, in bytes, or -1. */
 static int64_t kilobytes(struct span s, const char *key)
 {
 	const char *at = find(s, key);
@@ -104,7 +110,9 @@ static int64_t kilobytes(struct span s, const char *key)
 	return kb;
 }
 
-/* "PID (NAME" up to the last of the texts that may follow; rest is what comes after the name. */
+/*
+ * Takes "PID (NAME" up to the last of the texts that may follow. rest is what comes after the name.
+ */
 static bool take_pid_and_name(struct span *s, const char *const ends[], struct kmsg_line *l)
 {
 	if (!take_number(s, &l->pid) || !take(s, " ("))
@@ -121,7 +129,10 @@ static bool take_pid_and_name(struct span *s, const char *const ends[], struct k
 	return false;
 }
 
-/* "Killed process 1381 (x) total-vm:8kB, anon-rss:4kB, ..."; before 5.0 "Kill process 1 (x) score 0 or sacrifice child". */
+/*
+ * Parses "Killed process 1381 (x) total-vm:8kB, anon-rss:4kB, ...", and of kernels before 5.0 "Kill
+ * process 1 (x) score 0 or sacrifice child".
+ */
 static bool parse_kill(struct span s, struct kmsg_line *l)
 {
 	static const char *const killed[] = { ") total-vm:", "), UID ", NULL }, *const chosen[] = { ") score ", NULL };
@@ -133,7 +144,7 @@ static bool parse_kill(struct span s, struct kmsg_line *l)
 	else if (take(&rest, "Out of memory"))
 		l->scope = KMSG_SCOPE_GLOBAL;
 	if (l->scope != KMSG_SCOPE_UNKNOWN) {
-		/* " (oom_kill_allocating_task)" may come between. */
+		/* " (oom_kill_allocating_task)" may stand in between. */
 		at = find(rest, ": ");
 		if (!at)
 			return false;
@@ -161,10 +172,12 @@ static bool parse_kill(struct span s, struct kmsg_line *l)
 }
 
 /*
+ * Parses this line:
+ *
  * oom-kill:constraint=C,nodemask=N,cpuset=P,mems_allowed=M,{global_oom|oom_memcg=P},task_memcg=P,task=T,pid=D,uid=D
  *
- * Lists of nodes hold commas, and a name may hold ",pid=": the last pid counts,
- * and the name is what stands after a ",task=" at most 15 bytes before it.
+ * Lists of nodes contain commas, and a name may contain ",pid=". So the last pid counts, and the
+ * name is what follows a ",task=" at most 15 bytes before it.
  */
 static bool parse_constraint(struct span s, struct kmsg_line *l)
 {
@@ -207,7 +220,7 @@ static bool parse_constraint(struct span s, struct kmsg_line *l)
 	return true;
 }
 
-/* "Task in P killed as a result of limit of P" */
+/* Parses "Task in P killed as a result of limit of P". */
 static bool parse_limit(struct span s, struct kmsg_line *l)
 {
 	static const char middle[] = " killed as a result of limit of ";
@@ -225,7 +238,7 @@ static bool parse_limit(struct span s, struct kmsg_line *l)
 	return true;
 }
 
-/* "Tasks in P are going to be killed due to memory.oom.group set" */
+/* Parses "Tasks in P are going to be killed due to memory.oom.group set". */
 static bool parse_group(struct span s, struct kmsg_line *l)
 {
 	const char *at;
@@ -261,7 +274,10 @@ static bool parse_memory(struct span s, struct kmsg_line *l)
 	return true;
 }
 
-/* "[  pid  ]   uid  tgid total_vm      rss ... name", or a row: "[   1381]     0 ..." */
+/*
+ * Parses the header "[  pid  ]   uid  tgid total_vm      rss ... name" or a row "[   1381]     0
+ * ...".
+ */
 static bool parse_table(struct span s, struct kmsg_line *l)
 {
 	bool header;
@@ -313,7 +329,7 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
 	s = from(s, find(s, "]") + 1);
 	for (unsigned int column = 1; column <= columns->count; column++) {
 		take_blanks(&s);
-		take(&s, "-"); /* of oom_score_adj */
+		take(&s, "-"); /* the sign of oom_score_adj */
 		if (!take_number(&s, &number))
 			return false;
 		if (column == columns->rss)
@@ -328,7 +344,7 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
 	return true;
 }
 
-/* "NAME[PID]" that ends where s does. */
+/* Parses "NAME[PID]" at the end of s. */
 static bool parse_name_and_pid(struct span s, struct kmsg_line *l)
 {
 	const char *bracket = find_last(s, "[");
@@ -343,7 +359,10 @@ static bool parse_name_and_pid(struct span s, struct kmsg_line *l)
 	return true;
 }
 
-/* x86 "x[1]: segfault at 10 ip ...", "traps: x[1] general protection fault ip:...", arm64 "x[1]: unhandled ..." */
+/*
+ * Parses the lines of x86, "x[1]: segfault at 10 ip ..." and "traps: x[1] general protection fault
+ * ip:...", and of arm64, "x[1]: unhandled ...".
+ */
 static bool parse_crash(struct span s, struct kmsg_line *l)
 {
 	static const char *const kinds[] = { "]: segfault at ", "]: unhandled ", "]: undefined instruction", "]: bad frame in " };
@@ -351,14 +370,17 @@ static bool parse_crash(struct span s, struct kmsg_line *l)
 
 	l->kind = KMSG_CRASH;
 	if (traps) {
-		/* The first "[digits] " that a name of 15 bytes can reach. */
+		/* Takes the first "[digits] " that follows a name of at most 15 bytes. */
 		for (size_t i = 0; i < s.len && i < COMM_MAX + 12; i++)
 			if (s.p[i] == ']' && i + 1 < s.len && s.p[i + 1] == ' ' &&
 			    parse_name_and_pid((struct span){ s.p, i + 1 }, l))
 				return true;
 		return false;
 	}
-	/* The first one: no name is long enough to hold another, the file named at the end is. */
+	/*
+	 * The first match counts: no name is long enough to contain a second one, but the file that
+	 * the line names at its end is.
+	 */
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		struct span rest = s;
 		const char *at;
@@ -389,7 +411,7 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 	return KMSG_OTHER;
 }
 
-/* Records */
+/* --- Records --- */
 
 static int hex(char c)
 {
@@ -435,7 +457,7 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 	return true;
 }
 
-/* "[ SEC.USEC] " or "[ SEC.USEC][  CALLER] " */
+/* Takes "[ SEC.USEC] " or "[ SEC.USEC][  CALLER] ". */
 static int64_t take_time(struct span *s)
 {
 	struct span t = *s;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: any bytes as what syslog(2) gives and as records of /dev/kmsg, up to the evidence drawn from them. */
+/*
+ * Fuzz target: any bytes as the answer of syslog(2) and as records of /dev/kmsg. The evidence is
+ * drawn from them, too.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +33,7 @@ static void check(const struct kmsg_log *log)
 			abort();
 }
 
-/* Every line as a record of its own. */
+/* Passes each line as a record of its own. */
 static void as_device(const uint8_t *data, size_t size)
 {
 	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
@@ -38,7 +41,8 @@ static void as_device(const uint8_t *data, size_t size)
 	while (size > 0) {
 		const uint8_t *newline = memchr(data, '\n', size);
 		size_t len = newline ? (size_t)(newline - data) : size;
-		char *copy = malloc(MAX(len, (size_t)1)); /* of exactly this size: ASan sees a step beyond */
+		/* Of exactly this size, so that ASan sees a read beyond its end */
+		char *copy = malloc(MAX(len, (size_t)1));
 		struct kmsg_record r;
 
 		if (!copy)

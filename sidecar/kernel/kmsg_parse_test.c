@@ -12,7 +12,7 @@
 
 #define KB ((int64_t)1024)
 #define UID_POD "/kubepods.slice/kubepods-pod94eb36cd_29e1_478b_b365_4cb5dfc7d6fb.slice"
-/* What a line does not tell. */
+/* The sizes of a line that does not contain them. */
 #define NO_SIZES .anon = -1, .file = -1, .shmem = -1
 #define NO_MEMORY .usage = -1, .limit = -1
 #define NOTHING .pid = -1, .uid = -1, NO_SIZES, NO_MEMORY
@@ -21,7 +21,7 @@ static const struct {
 	const char *text;
 	struct kmsg_line line;
 } lines[] = {
-	/* Begin */
+	/* --- Beginnings --- */
 	{ "oom1 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
 	  { .kind = KMSG_OOM_INVOKED, NOTHING, .name = "oom1" } },
 	{ "a b\"(] invoked oom-killer: gfp_mask=0xcc0", { .kind = KMSG_OOM_INVOKED, NOTHING, .name = "a b\"(]" } },
@@ -87,7 +87,7 @@ static const struct {
 	{ "Tasks in " UID_POD " are going to be killed due to memory.oom.group set",
 	  { .kind = KMSG_OOM_GROUP, NOTHING, .task_memcg = UID_POD } },
 	{ "Tasks in a hurry", { .kind = KMSG_OTHER, NOTHING } },
-	/* The table */
+	/* --- The table --- */
 	{ "[ pid ]   uid  tgid total_vm      rss nr_ptes nr_pmds swapents oom_score_adj name",
 	  { .kind = KMSG_OOM_TABLE, NOTHING, .columns = { .rss = 4, .count = 8, .tgid = 2 } } },
 	{ "[  pid  ]   uid  tgid total_vm      rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name",
@@ -95,7 +95,7 @@ static const struct {
 	{ "[ pid ] uid", { .kind = KMSG_OTHER, NOTHING } },
 	{ "[ 1381]     0  1381   530382     5191      34       4     5489             0 gunpowder-memho",
 	  { .kind = KMSG_OOM_ROW, .pid = 1381, .uid = -1, NO_SIZES, NO_MEMORY } },
-	/* Crashes */
+	/* --- Crashes --- */
 	{ "probe[5558]: segfault at 10 ip 0000000000401324 sp 00007fffaeddfd40 error 6 in probe[1324,401000+8000] likely on CPU 1",
 	  { .kind = KMSG_CRASH, .pid = 5558, .uid = -1, NO_SIZES, NO_MEMORY, .name = "probe" } },
 	{ "traps: python3[77] general protection fault ip:7f sp:7f error:0 in libc.so.6[7f+1]",
@@ -146,7 +146,8 @@ static void a_line_cut_anywhere_does_no_harm(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		for (size_t n = 0; n <= strlen(lines[i].text); n++) {
-			char *cut = strndup(lines[i].text, n); /* so that ASan sees its end */
+			/* Of exactly this size, so that ASan sees a read beyond its end */
+			char *cut = strndup(lines[i].text, n);
 			struct kmsg_line l;
 
 			kmsg_parse_line(cut, n, &l);
@@ -205,7 +206,7 @@ static void rows_are_read_by_their_header(void **state)
 static void records_of_the_device(void **state)
 {
 	static const struct {
-		const char *data, *text; /* text NULL: refused */
+		const char *data, *text; /* text NULL: the record is refused */
 		int priority;
 		int64_t seq, time_us;
 		bool continues;

@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #define SYSLOG_ACTION_READ_ALL 3
-#define RECORD_MAX 8192 /* what the kernel needs at most for one read of /dev/kmsg */
-/* Somebody may write as fast as we read. A log of 16 MiB has about so many. */
+#define RECORD_MAX 8192 /* the largest buffer that the kernel needs for one read of /dev/kmsg */
+/*
+ * The number of records is limited, because somebody may write as fast as we read. A log of 16 MiB
+ * has about this many.
+ */
 #define DEVICE_READS_MAX 200000
 #define NEWEST_MAX 4096
 
@@ -67,7 +70,7 @@ static int read_syslog(struct kmsg_log *log, struct err *err)
 
 	if (!buf)
 		return err_set(err, ENOMEM, "kernel log");
-	/* Whole records, the newest that fit. */
+	/* syslog(2) gives whole records, the newest that fit. */
 	n = klogctl(SYSLOG_ACTION_READ_ALL, buf, KMSG_LOG_TEXT_MAX);
 	if (n < 0)
 		return err_set(err, errno, "syslog(2)");
@@ -89,7 +92,10 @@ int kmsg_read_device(int fd, struct kmsg_log *log, struct err *err)
 
 		if (n == 0 || (n < 0 && errno == EAGAIN))
 			return 0;
-		/* EPIPE: the next record was overwritten; the one after it comes next. EINVAL: longer than any should be. */
+		/*
+		 * EPIPE: the next record was overwritten, and the one after it comes next. EINVAL:
+		 * the record is longer than any should be.
+		 */
 		if (n < 0 && (errno == EPIPE || errno == EINTR || errno == EINVAL))
 			continue;
 		if (n < 0)
@@ -115,7 +121,7 @@ int kmsg_read(struct kmsg_log *ret_log, struct err *err)
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	/* The first reason is the better one where there is no device. */
+	/* If there is no device, the error of syslog(2) is the more useful one. */
 	if (fd < 0)
 		return rc;
 	return kmsg_read_device(fd, ret_log, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading the kernel log: with a device and a system call that do as the test says. */
+/* Tests of reading the kernel log. The test decides what the device and the system call return. */
 #include "sidecar/kernel/kmsg_read.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 
 #include <cmocka.h>
 
-/* What the next reads of the device give: a record, or an errno. */
+/* What the next reads of the device return: a record, or an errno. */
 struct step {
 	const char *record;
 	int error;
 };
 
-static const struct step *script; /* NULL: the real thing */
+static const struct step *script; /* NULL: the real device is read */
 static size_t step, n_steps;
 static const char *syslog_text; /* NULL: syslog(2) fails with syslog_errno */
 static int syslog_errno;
@@ -213,7 +213,7 @@ static void of_a_long_log_the_newest_records_stay(void **state)
 		assert_int_equal(log.entries[i].len, number * 37 % 300);
 		assert_true(log.entries[i].offset + log.entries[i].len <= log.text_len);
 	}
-	/* The largest ones, and then one that a bound of ours cuts. */
+	/* The largest records, and then one that exceeds our limit. */
 	r.len = sizeof(text);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(kmsg_log_add(&log, &r), 0);

@@ -5,18 +5,27 @@
 #include <ctype.h>
 #include <string.h>
 
-#define THREADS_MAX 16 /* rows of threads in one table; the first thread has ended in few processes */
-#define GROUP_GAP_US 100000 /* between two lines of a group: its processes are killed in one loop, which prints a line for each */
+/* Rows of threads in one table: few processes go on without their first thread */
+#define THREADS_MAX 16
+/*
+ * Between two lines of a group: the kernel kills its processes in one loop, which prints a line for
+ * each
+ */
+#define GROUP_GAP_US 100000
 #define JOINED_MAX 1024
-#define TELLING_MIN 16 /* a tail of a cgroup path that is shorter tells nothing */
-#define ID_DIGITS_MIN 12 /* hexadecimal digits of a container's ID or a UID; paths that end with so many are not equal by chance */
+#define TELLING_MIN 16 /* a shorter tail of a cgroup's path identifies nothing */
+/*
+ * Hexadecimal digits of a container's ID or a UID; two paths that end with so many equal digits are
+ * not equal by chance.
+ */
+#define ID_DIGITS_MIN 12
 
 struct finder {
 	const struct kmsg_log *log;
 	void (*visit)(const struct oom_kill *k, void *arg);
 	void *arg;
-	bool open; /* kill holds something */
-	int64_t group_us; /* of the last line of its group */
+	bool open; /* `kill` is in use */
+	int64_t group_us; /* of the last line of the group */
 	struct oom_kill kill;
 	struct kmsg_columns columns;
 	struct {
@@ -60,8 +69,9 @@ static int64_t process_of(const struct finder *f, int64_t tid)
 }
 
 /*
- * Of more than ten reports in five seconds the kernel prints the kills alone. The first line of such a report is followed by the
- * one that says that its cgroup is killed as a whole, and so it belongs to no group before it.
+ * Returns whether record i begins a group. If there are more than ten reports in five seconds, the
+ * kernel prints only the kills. In such a report the first kill is followed by the line that says
+ * that the whole cgroup is killed, so it does not belong to an earlier group.
  */
 static bool begins_a_group(const struct finder *f, size_t i)
 {
@@ -93,7 +103,7 @@ static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
 	}
 	f->group_us = time_us;
 	k->last = i;
-	/* With memory.oom.group the first one is named a second time. */
+	/* With memory.oom.group the first victim is named a second time. */
 	if (k->killed > 0 && pid == k->pid)
 		return;
 	if (k->killed++ > 0) {
@@ -168,8 +178,8 @@ static void on_line(struct finder *f, size_t i, const struct kmsg_line *l)
 }
 
 /*
- * syslog(2) breaks a line at a newline in a process's name. This joins consecutive
- * records of the same time again, and parses the line. Returns how many it joined.
+ * Joins records and parses the line. syslog(2) breaks a line at a newline in a process's name; the
+ * parts have the same time. Returns how many records were joined.
  */
 static size_t parse_joined(const struct kmsg_log *log, size_t i, struct kmsg_line *ret_line)
 {
@@ -240,7 +250,7 @@ int64_t oom_kill_rss(const struct oom_kill *k)
 	return k->anon < 0 ? -1 : k->anon + MAX(k->file, 0) + MAX(k->shmem, 0);
 }
 
-/* Whether path is that cgroup, or one inside of it. */
+/* Returns whether path is that cgroup, or one below it. */
 static bool is_in(const char *path, const char *cgroup)
 {
 	size_t n = strlen(cgroup);
@@ -248,7 +258,7 @@ static bool is_in(const char *path, const char *cgroup)
 	return strncmp(path, cgroup, n) == 0 && (!path[n] || path[n] == '/');
 }
 
-/* The part of a path behind the last "/..", "" for the root. */
+/* Returns the part of a path after the last "/..", "" for the root. */
 static const char *telling_part(const char *cgroup)
 {
 	for (const char *up; (up = strstr(cgroup, "/..")) && (!up[3] || up[3] == '/');)
@@ -256,7 +266,10 @@ static const char *telling_part(const char *cgroup)
 	return strcmp(cgroup, "/") == 0 ? "" : cgroup;
 }
 
-/* The rest of path behind the cgroup, of which perhaps only the last part is known; NULL: path is not in it. */
+/*
+ * Returns the rest of path after the cgroup, of whose path perhaps only the end is known; NULL if
+ * path is not in it.
+ */
 static const char *rest_behind(const char *path, const char *cgroup)
 {
 	const char *part = telling_part(cgroup);
@@ -282,7 +295,10 @@ static bool has_id(const char *part)
 	return run == ID_DIGITS_MIN;
 }
 
-/* Whether the end of the path identifies the cgroup. "/user.slice/session-1.scope" does not: every machine in a container has it. */
+/*
+ * Returns whether the end of the path identifies the cgroup. "/user.slice/session-1.scope" does
+ * not, because every machine in a container has it.
+ */
 static bool tail_is_nobody_elses(const char *path, const char *cgroup)
 {
 	return (telling_part(cgroup) == cgroup && is_in(path, cgroup)) || has_id(telling_part(cgroup));
@@ -293,7 +309,10 @@ static bool leads_into(const char *path, const char *cgroup)
 	return rest_behind(path, cgroup) != NULL;
 }
 
-/* Whether the path names the pod: its UID, with underscores where systemd makes the cgroups. */
+/*
+ * Returns whether the path contains the pod's UID, with underscores where systemd makes the
+ * cgroups.
+ */
 static bool names_pod(const char *path, const char *uid)
 {
 	size_t n = strlen(uid);

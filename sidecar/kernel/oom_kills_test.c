@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of finding OOM kills in whole logs (testdata/), and of telling whose they were. */
+/*
+ * Tests of finding OOM kills in whole logs (testdata/), and of deciding in which container they
+ * were.
+ */
 #include "sidecar/kernel/oom_kills.h"
 
 #include <fcntl.h>
@@ -38,7 +41,7 @@ static void load(const char *name, struct kmsg_log *log)
 			assert_int_equal(kmsg_log_add(log, &r), 0);
 		return;
 	}
-	/* One record a line, with the KEY=value lines behind it. */
+	/* Each line is a record; lines of the form KEY=value belong to the one before. */
 	while (p < end) {
 		const char *next = p;
 		char *record;
@@ -70,7 +73,7 @@ static void keep(const struct oom_kill *k, void *arg)
 
 static const struct {
 	const char *file;
-	size_t n; /* of which this one: */
+	size_t n; /* the number of the kill to compare: */
 	size_t i;
 	int64_t pid;
 	const char *name;
@@ -141,7 +144,7 @@ static void kills_without_a_report_stand_alone(void **state)
 	(void)state;
 
 	load("6.18-memcg.syslog", &log);
-	/* The kernel's rate limit left its report out. */
+	/* The kernel's rate limit suppressed its report. */
 	add(&log, 5086700000, "Memory cgroup out of memory: Killed process 8 (b) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
 	add(&log, 5086700001, "a line about something else");
 	add(&log, 5086700002, "Memory cgroup out of memory: Killed process 9 (c) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
@@ -163,7 +166,7 @@ static void a_report_without_its_kill_is_none(void **state)
 	add(&log, 2, "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/p,task_memcg=/p,task=x,pid=1,uid=0");
 	oom_kills_find(&log, keep, &kills);
 	assert_int_equal(kills.n, 0);
-	/* Its end was overwritten: the next one is not taken for it. */
+	/* The end of this report was overwritten. That of the next one must not be taken for it. */
 	add(&log, 3, "y invoked oom-killer: gfp_mask=0");
 	add(&log, 4, "Memory cgroup out of memory: Killed process 2 (y) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB");
 	oom_kills_find(&log, keep, &kills);
@@ -211,7 +214,7 @@ static const struct {
 	const char *what, *task_memcg, *oom_memcg;
 	struct oom_self self;
 	enum oom_match match;
-	enum oom_where where; /* of ours */
+	enum oom_where where; /* relative to our cgroup */
 } whose[] = {
 	{ "v1, its own path", V1_POD V1_ID, V1_POD V1_ID, { V1_POD V1_ID, "e501ca8a-ec23-11e8-b17a-0a586444015a" }, OOM_OURS, OOM_WHERE_CONTAINER },
 	{ "v1, the pod's limit", V1_POD V1_ID, V1_POD, { V1_POD V1_ID, "e501ca8a-ec23-11e8-b17a-0a586444015a" }, OOM_OURS, OOM_WHERE_POD },

@@ -35,7 +35,7 @@ struct span {
 	size_t len;
 };
 
-/* Whether s begins with what; then s is what follows. */
+/* If s begins with what, moves s behind it and returns true. */
 static bool take(struct span *s, const char *what)
 {
 	size_t len = strlen(what);
@@ -47,7 +47,10 @@ static bool take(struct span *s, const char *what)
 	return true;
 }
 
-/* What follows the first occurrence; false leaves s as it is. */
+/*
+ * Moves s behind the first occurrence of what. If there is none, leaves s as it is and returns
+ * false.
+ */
 static bool take_after(struct span *s, const char *what)
 {
 	const char *at = memmem(s->p, s->len, what, strlen(what));
@@ -59,7 +62,7 @@ static bool take_after(struct span *s, const char *what)
 	return take(s, what);
 }
 
-/* A decimal number of at most max; -1 if there is none. */
+/* Takes a decimal number of at most max; -1 if there is none. */
 static int64_t take_number(struct span *s, int64_t max)
 {
 	int64_t value = -1;
@@ -74,7 +77,7 @@ static int64_t take_number(struct span *s, int64_t max)
 	return value;
 }
 
-/* "0000:3b:00.0", up to the first byte that is no part of one. */
+/* Takes "0000:3b:00.0", up to the first byte that cannot be part of it. */
 static void take_device(struct span *s, char device[static GPU_DEVICE_MAX])
 {
 	size_t n = 0;
@@ -89,7 +92,10 @@ static void take_device(struct span *s, char device[static GPU_DEVICE_MAX])
 	s->len -= n;
 }
 
-/* A name may hold everything: it ends where the driver's own text goes on, or at the last comma that can end it. */
+/*
+ * Takes a process's name, which may contain anything. It ends where the driver's own text goes on,
+ * or at the last comma that can end it.
+ */
 static void take_name(struct span *s, const char *end, char name[static KMSG_NAME_MAX])
 {
 	const char *at = memmem(s->p, MIN(s->len, (size_t)KMSG_NAME_MAX), end, strlen(end));
@@ -117,7 +123,7 @@ static bool parse_xid(struct span s, struct gpu_fault *f)
 	f->xid = (int)xid;
 	f->meaning = xid_meaning(f->xid, &f->blame);
 	if (!f->meaning) {
-		/* An unknown Xid is reported, but explains no death. */
+		/* An unknown Xid is reported, but it explains no death. */
 		f->blame = GPU_NOTICE;
 		f->meaning = "the driver reported an Xid that NVIDIA's catalog explains";
 	}
@@ -143,7 +149,7 @@ static bool parse_off_the_bus(struct span s, struct gpu_fault *f)
 	return true;
 }
 
-/* "Process python pid 5044 thread", "for process python pid 5044 thread" */
+/* Takes "Process python pid 5044 thread" and "for process python pid 5044 thread". */
 static void take_amd_process(struct span s, struct gpu_fault *f)
 {
 	struct span pid;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any line of a kernel log; what is taken from it is whole and bounded. */
+/*
+ * Fuzz target: any line of a kernel log. Names that are taken from it must be terminated and within
+ * their bounds.
+ */
 #include "sidecar/kernel/xid.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what the kernel log says of GPUs, from lines that drivers of several versions wrote, and hostile ones. */
+/*
+ * Tests of parsing what the kernel log says about GPUs, from lines of drivers of several versions,
+ * and hostile lines.
+ */
 #include "sidecar/kernel/xid.h"
 
 #include <setjmp.h>
@@ -13,7 +16,7 @@
 static const struct {
 	const char *text;
 	bool found;
-	struct gpu_fault fault; /* but for the meaning */
+	struct gpu_fault fault; /* everything but the meaning */
 } lines[] = {
 	{ "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.", true,
 	  { .xid = 79, .blame = GPU_HARDWARE, .device = "0000:3b:00", .pid = 1234 } },
@@ -49,7 +52,7 @@ static const struct {
 	  { .blame = GPU_APPLICATION, .device = "0000:2b:00.0", .pid = 5044, .name = "wezterm-gui" } },
 	{ "amdgpu 0000:0e:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:173 vmid:8 pasid:32791)", true,
 	  { .blame = GPU_APPLICATION, .device = "0000:0e:00.0", .pid = -1 } },
-	/* What looks like one */
+	/* --- Lines that look like faults --- */
 	{ "amdgpu 0000:44:00.0: amdgpu: ring gfx_0.0.0 uses VM inv eng 0 on hub 0", false, { 0 } },
 	{ "amdgpu: GPU reset begin!", false, { 0 } },
 	{ "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01", false, { 0 } },
@@ -60,7 +63,7 @@ static const struct {
 	{ "NVRM: Xid (PCI:0000:3b:00", false, { 0 } },
 	{ "NVRM: Xid (PCI:", false, { 0 } },
 	{ "", false, { 0 } },
-	/* A name with a comma is cut there: it only has to agree with one of ours. */
+	/* A name with a comma is cut there. It only has to match the name of a process. */
 	{ "NVRM: Xid (PCI:0000:3b:00): 13, pid=7, name=a, b, Graphics Exception", true,
 	  { .xid = 13, .blame = GPU_APPLICATION, .device = "0000:3b:00", .pid = 7, .name = "a" } },
 	{ "NVRM: Xid (PCI:0000:3b:00): 13, pid=99999999999999999999, name=", true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the command: from fork to exec. */
+/* Starts the command, from fork to exec. */
 #include "sidecar/launch/command.h"
 
 #include <errno.h>
@@ -29,7 +29,10 @@ static void raise_soft_limit(int resource, rlim_t to)
 	setrlimit(resource, &limit);
 }
 
-/* A soft limit that is neither lower nor unlimited is somebody's choice. Unlimited is what runtimes start with. */
+/*
+ * Sets the soft limit for cores. If it is already higher, but not unlimited, somebody chose it and
+ * it stays. Unlimited is what runtimes start containers with.
+ */
 static void limit_cores(rlim_t most)
 {
 	struct rlimit limit;
@@ -94,7 +97,10 @@ static void wait_for_tcp(const char *address)
 	}
 }
 
-/* Returns if that cannot be: COMMAND is then started without it. In the child, which may allocate. */
+/*
+ * Replaces this child by the command with the prefix in front. It returns if that is impossible;
+ * then COMMAND is started without the prefix. A child may allocate.
+ */
 static void exec_with_prefix(char *prefix, char **command)
 {
 	size_t n = 0, words = strlen(prefix) / 2 + 1;
@@ -123,7 +129,7 @@ struct exec_failure *exec_failure_new(void)
 	return shared == MAP_FAILED ? NULL : shared;
 }
 
-/* Where execvp(3) looks. */
+/* Searches for the program in the places where execvp(3) looks. */
 static bool is_there(const char *name)
 {
 	const char *path = getenv("PATH");
@@ -163,6 +169,6 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	if (ret_failure)
 		*ret_failure = (struct exec_failure){ error, is_there(o->argv[0]) };
 	fprintf(stderr, PROGRAM "%s: %s\n", o->argv[0], strerror(error));
-	/* As a shell does. */
+	/* the exit codes that a shell uses */
 	_exit(error == ENOENT ? 127 : 126);
 }

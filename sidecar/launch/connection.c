@@ -12,7 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Whether the directory of that file is read-only for us. Without a directory in its name the file is not where the operator puts it. */
+/*
+ * Returns whether the directory of that file is read-only for us. The operator always gives a path
+ * with a directory, so a name without one is not the operator's.
+ */
 static bool is_in_read_only_directory(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -38,7 +41,7 @@ static bool is_sidecar(int socket_fd, const char *socket_path)
 	return peer.pid == 0 || (getpid() != 1 && (peer.uid == 0 || peer.uid == geteuid()));
 }
 
-/* A unix socket connects at once or not at all; EAGAIN (its queue is full) counts as not. */
+/* A unix socket connects at once or not at all. EAGAIN (its queue is full) counts as a failure. */
 int connection_open(const char *socket_path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -129,7 +132,10 @@ ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = text, .iov_len = LAUNCH_MESSAGE_MAX };
-	/* Room for one descriptor; the kernel closes what is beyond it. CMSG_SPACE would have room for two, by rounding. */
+	/*
+	 * There is room for one descriptor; the kernel closes further ones. CMSG_SPACE would leave
+	 * room for two, because it rounds up.
+	 */
 	struct msghdr message = {
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
 	};

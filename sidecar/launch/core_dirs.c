@@ -15,7 +15,8 @@
 
 #include "sidecar/launch/clock.h"
 
-#define FORGET_NS (60 * NS_PER_SEC) /* after this time without a process that works in it, a directory is not watched any more */
+/* A directory in which no process has worked for so long is not watched any more. */
+#define FORGET_NS (60 * NS_PER_SEC)
 #define PROCESSES_MAX 8192
 
 void core_dirs_init(struct core_dirs *d, pid_t launcher)
@@ -90,7 +91,7 @@ static struct core_dir *find_inode(struct core_dirs *d, dev_t dev, ino_t ino)
 	return NULL;
 }
 
-/* A free place, else that of the one unused for longest; NULL: all are in use. */
+/* Returns a free place, or that of the directory unused for longest; NULL if all are in use. */
 static struct core_dir *make_place(struct scan *s)
 {
 	struct core_dir *oldest = NULL;
@@ -160,7 +161,10 @@ static void walk_matching(struct scan *s, int fd, const char *component, const c
 		closedir(stream);
 }
 
-/* Along the pattern's directories, from fd, which is taken; all those that match a component with specifiers. */
+/*
+ * Follows the components of the pattern from fd, which it closes, into every directory that matches
+ * a component with specifiers.
+ */
 static void walk(struct scan *s, int fd, const char *rest)
 {
 	const char *slash = strchr(rest, '/');
@@ -186,8 +190,8 @@ static void walk(struct scan *s, int fd, const char *rest)
 }
 
 /*
- * Watches the directory in which a process works. Most processes share a few directories, and stat recognizes these without
- * opening them.
+ * Watches the directory in which a process works. Most processes share a few directories, which
+ * stat recognizes without opening them.
  */
 static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 {
@@ -199,7 +203,7 @@ static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
 	if (!strchr(pattern, '/')) {
 		if (stat(path, &st) < 0)
-			return; /* another user's, a zombie, or gone */
+			return; /* the process is another user's, a zombie, or gone */
 		known = find_inode(s->dirs, st.st_dev, st.st_ino);
 		if (known) {
 			known->seen_ns = s->now_ns;
@@ -211,9 +215,10 @@ static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 		walk(s, fd, pattern);
 }
 
-/* In the order of /proc, which is that of their PIDs. */
+/* Our processes, in the order of /proc, which is that of their PIDs. */
 struct family {
-	pid_t pids[PROCESSES_MAX], parents[PROCESSES_MAX]; /* parents: of those that are new, else 0 */
+	/* Parents: of new processes; 0 for others. */
+	pid_t pids[PROCESSES_MAX], parents[PROCESSES_MAX];
 	bool ours[PROCESSES_MAX];
 	int n;
 };
@@ -240,7 +245,7 @@ static int by_pid(const void *a, const void *b)
 	return *(const pid_t *)a - *(const pid_t *)b;
 }
 
-/* Adds a process. Whether it is ours is looked up once, because a process never changes from foreign to ours or back. */
+/* Adds a process. Whether it is ours is looked up once, because that never changes. */
 static void take_process(struct family *f, const struct family *before, pid_t pid)
 {
 	const pid_t *known = bsearch(&pid, before->pids, (size_t)before->n, sizeof(pid), by_pid);
@@ -304,7 +309,10 @@ static void find_descendants(struct family *f, pid_t ancestor)
 
 static void scan_processes(struct scan *s, const char *pattern)
 {
-	/* Static: too large for a stack. This time's and the one before's, in turn. */
+	/*
+	 * One for this scan and one for the previous scan, in turn. They are static because they
+	 * are too large for a stack.
+	 */
 	static struct family families[2];
 	static int turn;
 	struct family *f = &families[turn], *before = &families[!turn];

@@ -14,7 +14,10 @@
 
 #define QUIET_NS (2 * NS_PER_SEC) /* a file that has not changed for this long is not being written any more */
 
-/* Whether a process may still write to the file. A lease shows that; on a filesystem without leases, the time of the last change. */
+/*
+ * Returns whether a process may still write to the file. A lease tells; on a filesystem without
+ * leases, the time of the last change does.
+ */
 static bool may_be_written_to(int fd, const struct stat *st, enum core_found found)
 {
 	struct timespec now;

@@ -9,10 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A pattern of many texts side by side ("%e%h%f") fits a name in many ways; no name is worth more tries. */
+/*
+ * A pattern of many texts side by side ("%e%h%f") can match a name in many ways, so the number of
+ * tries is limited.
+ */
 #define STEPS_MAX 20000
 
-/* The specifiers of which the kernel makes digits, and those of which it makes text. All others it drops. */
+/*
+ * The specifiers that the kernel replaces by digits, and those that it replaces by text. It drops
+ * all others.
+ */
 #define NUMBERS "pPiIugdstcC"
 #define TEXTS "hefE"
 
@@ -63,7 +69,10 @@ bool core_pattern_read(const char *proc, struct core_pattern *ret_pattern)
 	if (!read_line(proc, "core_pattern", text, sizeof(text)))
 		return false;
 	read_line(proc, "core_uses_pid", uses_pid, sizeof(uses_pid));
-	/* The kernel lists its abilities since 6.17. Without the list, "@" counts as part of a file's name, as it was before 6.16. */
+	/*
+	 * The kernel lists what it can do since 6.17. Without the list, "@" is part of a file's
+	 * name, as it was before 6.16.
+	 */
 	read_line(proc, "core_modes", modes, sizeof(modes));
 	core_pattern_parse(text, uses_pid[0] == '1', strstr(modes, "socket") != NULL, ret_pattern);
 	return true;
@@ -77,11 +86,11 @@ bool core_component_literal(const char *component, char ret_name[static CORE_PAT
 		if (*p == '%') {
 			p++;
 			if (!*p)
-				break; /* at the end: dropped */
+				break; /* a '%' at the end is dropped */
 			if (*p != '%' && strchr(NUMBERS TEXTS, *p))
 				return false;
 			if (*p != '%')
-				continue; /* an unknown one: dropped with its letter */
+				continue; /* an unknown specifier is dropped */
 		}
 		if (n < CORE_PATTERN_MAX + 15)
 			ret_name[n++] = *p;
@@ -118,7 +127,7 @@ static void take_comm(struct core_name *found, const char *text, size_t len)
 
 static bool match(struct matcher *m, const char *pattern, const char *name);
 
-/* As many characters as it can be, then fewer. */
+/* Tries as many characters as the specifier can have, then fewer. */
 static bool match_specifier(struct matcher *m, char letter, const char *rest, const char *name)
 {
 	bool number = strchr(NUMBERS, letter) != NULL;

@@ -21,27 +21,33 @@
 #include "sidecar/launch/core_file.h"
 #include "sidecar/launch/core_pattern.h"
 
-#define LOOK_MS 250 /* for new processes */
-#define LOOK_SOON_MS 50 /* while there are new processes: they often change their directory at the start, and may end soon */
+#define LOOK_MS 250 /* between looks for new processes */
+/*
+ * The same while there are new processes: they often change their directory at the start, and may
+ * end soon.
+ */
+#define LOOK_SOON_MS 50
 #define SOON_NS (5 * NS_PER_SEC)
-#define SCAN_NS (2 * NS_PER_SEC) /* the longest time between two scans, also without new processes */
+/* The longest time between two scans, even if there are no new processes. */
+#define SCAN_NS (2 * NS_PER_SEC)
 #define SCAN_SHARE 100 /* scans take at most 1/SCAN_SHARE of the time */
 #define EVENTS_SPACING_MS 50 /* a directory may be busy, so its events are read in batches */
 #define KEEP_NS (3600 * NS_PER_SEC) /* a directory with a core is watched so long, because the core may have to be removed */
-#define RETRY_NS NS_PER_SEC /* for a core that was still being written */
+#define RETRY_NS NS_PER_SEC /* before another try at a core that was still being written */
 
 struct watch {
 	int socket_fd;
-	bool listening; /* an order has come; before the first order the launcher does not read what is found */
+	/* An order has arrived; before the first order the launcher does not read what is sent. */
+	bool listening;
 	struct core_pattern pattern;
 	int64_t pattern_ns; /* when it was read; 0: it is to be read again */
 	struct core_dirs dirs;
 	struct core_sent sent;
 	int loadavg_fd;
 	long last_pid;
-	int64_t newcomer_ns; /* when there was a new process */
+	int64_t newcomer_ns; /* when the last new process was seen */
 	int64_t scanned_ns, scan_cost_ns;
-	int64_t retry_ns; /* 0: nothing to try again */
+	int64_t retry_ns; /* 0: there is nothing to try again */
 };
 
 static void offer(struct watch *w, const struct core_dir *dir, const char *name, enum core_found found)
@@ -63,7 +69,7 @@ static void offer(struct watch *w, const struct core_dir *dir, const char *name,
 	}
 	len = snprintf(text, sizeof(text), "core %d %d %d %s", (int)core.pid, (int)core.tid, core.signal,
 		       core.comm[0] ? core.comm : "-");
-	/* Blocks while the launcher is busy; there is nothing better to do. */
+	/* Blocks while the launcher is busy, because there is nothing else to do. */
 	connection_send_waiting(w->socket_fd, text, (size_t)len, &fd, 1);
 	close(fd);
 	core_dirs_keep(&w->dirs, dir, now_ns() + KEEP_NS);
@@ -110,7 +116,7 @@ static void on_new_directory(const struct core_dir *dir, void *arg)
 	search(arg, dir, CORE_FOUND);
 }
 
-/* Processor time: on a busy machine the clock says nothing of what a scan costs. */
+/* Returns processor time: on a busy machine the clock does not show what a scan costs. */
 static int64_t used_ns(void)
 {
 	struct timespec ts;
@@ -187,7 +193,7 @@ static void read_events(struct watch *w)
 		}
 }
 
-/* Removing a core */
+/* --- Removing a core --- */
 
 static void remove_if(const struct core_dir *dir, const char *name, void *arg)
 {
@@ -220,7 +226,7 @@ static void remove_core(const struct watch *w, const char *which)
 			core_dir_each_name(&w->dirs.list[i], remove_if, &r);
 }
 
-/* False: the launcher is gone. */
+/* Returns false if the launcher is gone. */
 static bool take_order(struct watch *w)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];

@@ -13,8 +13,12 @@
 #include "sidecar/launch/connection.h"
 #include "sidecar/launch/core_watch.h"
 
-#define FLUSH_NS NS_PER_SEC /* on a busy node the search gets its turn late; a directory on a filesystem that hangs costs no more */
-#define REMOVE_NS (3 * NS_PER_SEC) /* the same, after a crash, at the end of all */
+/*
+ * The search may get its turn late on a busy node; a directory on a filesystem that hangs holds up
+ * the launcher no longer than this.
+ */
+#define FLUSH_NS NS_PER_SEC
+#define REMOVE_NS (3 * NS_PER_SEC) /* the same for the removals at the very end, after a crash */
 
 void cores_start(struct cores *c, int socket_fd)
 {
@@ -31,7 +35,7 @@ static void stop(struct cores *c)
 	c->fd = -1;
 }
 
-/* Whether that was the answer to a flush. */
+/* Returns whether that was the answer to a flush. */
 static bool relay(struct cores *c, int socket_fd)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
@@ -42,7 +46,10 @@ static bool relay(struct cores *c, int socket_fd)
 		stop(c);
 	if (len > 0 && strcmp(text, CORE_REMOVED) == 0)
 		c->removing--;
-	/* A sidecar that takes nothing now gets it with the next "again", from another connection. */
+	/*
+	 * If the sidecar cannot take the message now, it gets the core after its next "again", over
+	 * another connection.
+	 */
 	if (len > 0 && fd >= 0 && socket_fd >= 0)
 		connection_send(socket_fd, text, (size_t)len, &fd, 1);
 	if (fd >= 0)

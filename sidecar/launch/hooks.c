@@ -15,7 +15,7 @@
 
 #define SHELL "/bin/sh"
 
-/* A number from min to max and one blank after it; moves *text behind both. */
+/* Takes a number from min to max and the blank after it, and moves *text behind both. */
 static bool take_number(const char **text, long long min, long long max, long long *ret_value)
 {
 	char *end;
@@ -39,13 +39,13 @@ _Noreturn static void become(const char *command, int output_fd, long long max_b
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != launcher)
 		_exit(126);
-	/* The command is worth more than what looks at it. */
+	/* The OOM killer should choose the hook before the container's own command. */
 	(void)oom_score_write(OOM_SCORE_FIRST);
 	setrlimit(RLIMIT_CORE, &no_core);
 	if (max_bytes)
 		setrlimit(RLIMIT_FSIZE, &file);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	/* The descriptors may have the numbers 0 to 2 themselves, so they are moved first. */
+	/* These descriptors may themselves have the numbers 0 to 2, so they are moved first. */
 	output_fd = fcntl(output_fd, F_DUPFD_CLOEXEC, 3);
 	null_fd = null_fd < 0 ? -1 : fcntl(null_fd, F_DUPFD_CLOEXEC, 3);
 	if (null_fd >= 0)

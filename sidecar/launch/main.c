@@ -34,12 +34,12 @@
 #define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
-#define GO_WITHIN_MS 200 /* connecting never keeps the command from its start for longer */
-#define OWN_FDS 3 /* of the loop: signals, the sidecar, the search for cores */
+#define GO_WITHIN_MS 200 /* the longest time for which connecting delays the start of the command */
+#define OWN_FDS 3 /* the loop's own descriptors: signals, the sidecar, the search for cores */
 /* `kubectl exec ... --release` runs in our PID namespace and would be killed with it, so it gets this time to exit with code 0. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
 
-/* The connection */
+/* --- The connection --- */
 
 static void refuse_stranger(struct launcher *l)
 {
@@ -87,8 +87,9 @@ static void try_connect(struct launcher *l)
 }
 
 /*
- * The command may kill us as soon as it runs, or fill the memory that we share with it: by then the sidecar has what it needs to
- * see that. Sending never waits, but we might have to wait for a processor.
+ * Sends hello before the command runs. The command may kill us as soon as it runs, or fill the
+ * memory that we share with it. By then the sidecar has what it needs to notice that. Sending never
+ * waits, but we might have to wait for a processor.
  */
 static void connect_first(struct launcher *l)
 {
@@ -120,8 +121,9 @@ static bool send_exit(struct launcher *l)
 }
 
 /*
- * Sends all that the sidecar needs when the command has ended. Returns false if no sidecar has received it:
- * the launcher may see the command's end before that of a sidecar that was killed.
+ * Sends all that the sidecar needs when the command has ended. Returns false if no sidecar has
+ * received it: if a sidecar was killed, the launcher may see the command's end before the end of
+ * the connection.
  */
 static bool send_end(struct launcher *l)
 {
@@ -137,7 +139,7 @@ static bool send_end(struct launcher *l)
 	return false;
 }
 
-/* Signals */
+/* --- Signals --- */
 
 static void hook_ended(struct launcher *l, struct hook *hook, int status)
 {
@@ -157,7 +159,10 @@ static void reap(struct launcher *l)
 	int status;
 	pid_t pid = 0;
 
-	/* Looked at before it is reaped: until then a hook's PID still names its group, and no other. */
+	/*
+	 * We look at a child before we reap it: until then the PID of a hook names its process
+	 * group and no other.
+	 */
 	while (waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && (pid = next.si_pid) > 0) {
 		struct hook *hook = hooks_find(&l->hooks, pid);
 
@@ -188,7 +193,9 @@ static void forward(struct launcher *l, const struct signalfd_siginfo *info)
 
 	if (stop_signal_note(&l->stop, info, now_ns()))
 		stop_signal_send(&l->stop, l->socket_fd);
-	/* The terminal's signals go to the whole process group: the command has them already. */
+	/*
+	 * A signal of the terminal goes to the whole process group, so the command has it already.
+	 */
 	if (!from_terminal)
 		kill(l->command, signo);
 	else if (signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU)
@@ -211,14 +218,14 @@ static void read_signals(struct launcher *l)
 	}
 }
 
-/* The loop */
+/* --- The loop --- */
 
 static bool seeks_sidecar(const struct launcher *l)
 {
 	return l->socket_fd < 0 && !l->options->socket_fd && (!l->ended || l->awaiting);
 }
 
-/* Of the command's end. */
+/* Returns when to exit, counted from the command's end. */
 static int64_t leave_at_ns(const struct launcher *l)
 {
 	return l->release_ns && l->release_ns < l->linger_until_ns ? l->release_ns : l->linger_until_ns;
@@ -240,9 +247,9 @@ static int poll_timeout_ms(const struct launcher *l)
 }
 
 /*
- * The sidecar is started beside us, and often listens only when a command that failed at once is dead already; or
- * it was killed meanwhile and is started again. Its report is worth a few seconds, of which only a container that
- * failed has to give any.
+ * Returns until when to wait for a sidecar. The kubelet starts the sidecar after us, so it may
+ * begin to listen only after a command that failed at once has ended; or it was killed and is being
+ * restarted. Its report is worth waiting for some seconds, but only if the container failed.
  */
 static int64_t sidecar_comes_until_ns(const struct launcher *l)
 {
@@ -262,7 +269,7 @@ static void announce_end(struct launcher *l)
 	bool sent = send_end(l);
 
 	l->awaiting = !sent && sidecar_may_come(l);
-	/* It is counted from the message, so that the sidecar has all of this time. */
+	/* The time counts from the message, so that the sidecar has all of it. */
 	l->linger_until_ns = l->awaiting ? sidecar_comes_until_ns(l) : now_ns() + LINGER_NS;
 	if (!sent && !l->awaiting)
 		l->released = true;
@@ -306,8 +313,10 @@ static void run(struct launcher *l)
 }
 
 /*
- * The shell in front of us opens our file, verifies it, and starts what it has open. The kernel names a process after
- * the last part of the path, which is then a number; and ps, the sidecar and --release know us by our name.
+ * Changes our name from a number to "afterglow-launch". The shell that starts us opens our file,
+ * verifies it, and executes what it has open. The kernel then names the process after the last part
+ * of the path, which is the number of the descriptor; but ps, the sidecar and --release know us by
+ * our name.
  */
 static void leave_self_fd(int fd, char *argv0)
 {
@@ -328,7 +337,9 @@ static void close_both(const int ends[2])
 			close(ends[i]);
 }
 
-/* Called in the child: waits until the launcher has sent hello, or, if it cannot, for a moment. */
+/*
+ * Called in the child: waits until the launcher has sent hello, or for a short time if it cannot.
+ */
 static void wait_for_go(const int go[2])
 {
 	struct pollfd ready = { .fd = go[0] };
@@ -360,7 +371,10 @@ int main(int argc, char **argv)
 	/* Not sigfillset(): musl leaves out 32 to 34, and 34 is the SIGRTMIN of programs built with glibc. */
 	memset(&all, 0xff, sizeof(all));
 	sigprocmask(SIG_BLOCK, &all, &original);
-	/* An ignored SIGCHLD, which exec hands down, would reap the command before we see its status. */
+	/*
+	 * exec hands down an ignored SIGCHLD, which would make the kernel reap the command before
+	 * we see its status.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	l.signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -378,7 +392,7 @@ int main(int argc, char **argv)
 		command_run(&options, &original, failure);
 	}
 	if (l.command < 0) {
-		/* Whatever we lack, the command goes first. */
+		/* Even if our own setup fails, the command has to run. */
 		fprintf(stderr, PROGRAM "running without the sidecar: %s\n", strerror(errno));
 		command_run(&options, &original, NULL);
 	}

@@ -55,7 +55,7 @@ _Noreturn static void usage_error(const char *what, const char *detail)
 	exit(2);
 }
 
-/* A whole number from 1 to max; wrong is what to say of any other text. */
+/* Parses a whole number from 1 to max. wrong is the message for any other text. */
 static unsigned long parse_number(const char *text, unsigned long max, const char *wrong)
 {
 	char *end;
@@ -68,7 +68,7 @@ static unsigned long parse_number(const char *text, unsigned long max, const cha
 	return value;
 }
 
-/* As the kernel takes it. */
+/* Accepts what the kernel accepts. */
 static const char *parse_oom_score(const char *text)
 {
 	char *end;

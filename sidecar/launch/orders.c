@@ -41,7 +41,10 @@ void launcher_kill_children(const struct launcher *l)
 	if (fd >= 0)
 		close(fd);
 	list[len < 0 ? 0 : len] = '\0';
-	/* Each number ends in a blank; one cut at the end of the buffer does not, and is another round's. */
+	/*
+	 * Each number ends with a blank. A number that the end of the buffer cuts has none, and is
+	 * left to the next round.
+	 */
 	for (char *pid = list, *end; (end = strchr(pid, ' ')); pid = end + 1)
 		if (strtol(pid, NULL, 10) != l->speaker.pid)
 			kill((pid_t)strtol(pid, NULL, 10), SIGKILL);
@@ -50,7 +53,10 @@ void launcher_kill_children(const struct launcher *l)
 static void kill_everything(struct launcher *l)
 {
 	l->killing = true;
-	/* All of a PID namespace but its PID 1, at once: no process can fork its way out of that. */
+	/*
+	 * This kills all of a PID namespace except PID 1, at once. No process can escape that by
+	 * forking.
+	 */
 	if (getpid() == 1)
 		kill(-1, SIGKILL);
 	else

@@ -18,7 +18,7 @@
 
 #define CGROUP1_MAGIC 0x27e0eb
 #define CGROUP2_MAGIC 0x63677270
-#define PROCESSES_MAX (64 * 1024) /* bytes of the list: at our start there are few of them */
+#define PROCESSES_MAX (64 * 1024) /* bytes of the list; at our start it is short */
 
 static const struct {
 	const char *path, *counter;
@@ -26,7 +26,7 @@ static const struct {
 	int version;
 } places[] = {
 	{ "/sys/fs/cgroup/memory", "memory.usage_in_bytes", CGROUP1_MAGIC, 1 },
-	/* The topmost cgroup of v2, which is the machine's, has no such counter. */
+	/* The root cgroup of v2, which covers the whole machine, has no such file. */
 	{ "/sys/fs/cgroup", "memory.current", CGROUP2_MAGIC, 2 },
 };
 
@@ -37,7 +37,7 @@ static bool is_of_type(int fd, long magic)
 	return fstatfs(fd, &fs) == 0 && (long)fs.f_type == magic;
 }
 
-/* Lines with one PID each. */
+/* Returns whether our PID is in the list, which has one PID per line. */
 static bool lists_us(int fd)
 {
 	long pid = 0, own = getpid();

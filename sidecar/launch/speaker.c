@@ -13,10 +13,14 @@
 
 #include "sidecar/launch/protocol.h"
 
-#define FINISH_MS 100 /* a full stderr costs the text, never the container */
-#define OTHER_FDS_MAX 1024 /* closed one by one where the kernel has no close_range(2), which came with Linux 5.9 */
+#define FINISH_MS 100 /* when stderr is full, the text is lost, but the container does not wait */
+/* Where the kernel has no close_range(2) (before Linux 5.9), so many are closed one by one. */
+#define OTHER_FDS_MAX 1024
 
-/* The launcher's connection to the sidecar must end with the launcher, whatever a child of it hangs in. */
+/*
+ * Closes all other descriptors. The launcher's connection to the sidecar must end with the
+ * launcher, even if this child hangs.
+ */
 static int keep_only(int socket_fd)
 {
 	int fd = STDERR_FILENO + 1;
@@ -85,7 +89,7 @@ void speaker_say(struct speaker *s, const char *text, size_t len)
 {
 	if (s->fd < 0)
 		start(s);
-	/* An empty message would pass for the end of the connection. */
+	/* An empty message would look like the end of the connection. */
 	if (s->fd >= 0 && len > 0)
 		send(s->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

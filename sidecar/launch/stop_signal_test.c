@@ -30,7 +30,7 @@ static void only_signals_that_ask_to_stop_are_noted(void **state)
 		{ SIGHUP, SI_USER, false },
 		{ SIGUSR1, SI_USER, false },
 		{ SIGINT, SI_KERNEL, false }, /* Ctrl-C at the terminal */
-		{ SIGTERM, SI_QUEUE, false }, /* its sender writes the PID himself */
+		{ SIGTERM, SI_QUEUE, false }, /* the sender itself writes this PID */
 		{ SIGTERM, SI_TKILL, false },
 	};
 

@@ -16,7 +16,10 @@
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/connection.h"
 
-/* The first version of the kernel's struct pidfd_info (Linux 6.13), which newer ones extend. musl has none of it. */
+/*
+ * The first version of the kernel's struct pidfd_info (Linux 6.13). Later versions extend it. musl
+ * does not have it.
+ */
 struct pidfd_info_v0 {
 	uint64_t mask, cgroupid;
 	uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
@@ -24,21 +27,26 @@ struct pidfd_info_v0 {
 };
 _Static_assert(sizeof(struct pidfd_info_v0) == 64, "it is part of the ioctl's number");
 #define PIDFD_GET_INFO_V0 _IOWR(0xFF, 11, struct pidfd_info_v0)
-#define PIDFD_INFO_EXIT_CODE (UINT64_C(1) << 3) /* from 6.15 on, of a process that was reaped */
+/* From Linux 6.15 on; for a process that was reaped. */
+#define PIDFD_INFO_EXIT_CODE (UINT64_C(1) << 3)
 
 #define STAT_MAX 1024 /* 52 numbers and a name of 15 bytes */
 #define STAT_START 22
 #define STAT_EXIT_CODE 52
 
-/* What a process's stat says, as far as it concerns us. */
+/* The fields of /proc/PID/stat that we need. */
 struct stat_line {
 	char state;
 	unsigned long long start;
 	int exit_code;
-	bool exit_code_is_true; /* exit_code is the real one; the kernel shows 0 to readers without the permission */
+	/* exit_code is valid; to readers without the permission the kernel shows 0. */
+	bool exit_code_is_true;
 };
 
-/* The fields after the name, which may hold anything: they begin behind the last parenthesis. */
+/*
+ * Parses the fields after the name. The name may contain anything, so they begin after the last
+ * parenthesis.
+ */
 static bool parse_stat(const char *text, struct stat_line *ret)
 {
 	const char *at = strrchr(text, ')');
@@ -68,7 +76,10 @@ static bool read_stat(pid_t pid, struct stat_line *ret)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	/* The directory belongs to the process's effective user and group, and the kernel wants both to be ours. */
+	/*
+	 * The directory belongs to the process's effective user and group. The kernel shows the
+	 * exit code only if both are ours.
+	 */
 	ret->exit_code_is_true = stat(path, &owner) == 0 && owner.st_uid == geteuid() && owner.st_gid == getegid();
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -103,7 +114,10 @@ static int open_watched(pid_t pid, unsigned long long start)
 
 	if (fd < 0)
 		return -errno;
-	/* The descriptor is of the process that has the PID now. Its start, read afterwards, shows whether that is the wanted process. */
+	/*
+	 * The descriptor is of the process that has the PID now. The start time, read afterwards,
+	 * shows whether that is the wanted process.
+	 */
 	if (read_stat(pid, &line) && line.start == start)
 		return fd;
 	close(fd);
@@ -131,7 +145,7 @@ int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
 		return -EINVAL;
 	p = find(w, (pid_t)pid);
 	if (p && p->start == start)
-		return 0; /* by another sidecar, before this one */
+		return 0; /* a previous sidecar asked for it already */
 	p = p ? p : find(w, 0);
 	if (!p)
 		return -EBUSY;
@@ -158,7 +172,7 @@ void watched_reaped(struct watched *w, pid_t pid, int status)
 		p->status = status;
 }
 
-/* Its wait status, WATCHED_STATUS_UNKNOWN where nothing tells. It has ended. */
+/* Returns the wait status of a process that has ended, or WATCHED_STATUS_UNKNOWN. */
 static int status_of(const struct watched_process *p)
 {
 	struct pidfd_info_v0 info = { .mask = PIDFD_INFO_EXIT_CODE };
@@ -169,13 +183,13 @@ static int status_of(const struct watched_process *p)
 	if (read_stat(p->pid, &line) && line.start == p->start && (line.state == 'Z' || line.state == 'X') &&
 	    (line.exit_code || line.exit_code_is_true))
 		return line.exit_code & 0xffff;
-	/* Its parent was quicker. */
+	/* The parent has reaped it before we could read its stat. */
 	if (ioctl(p->pidfd, PIDFD_GET_INFO_V0, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_CODE))
 		return info.exit_code & 0xffff;
 	return WATCHED_STATUS_UNKNOWN;
 }
 
-/* Its status can be read only now. */
+/* Notes the end and the status, which can be read only now. */
 static void note_end(struct watched_process *p)
 {
 	p->status = status_of(p);

@@ -38,7 +38,7 @@ static unsigned long long start_of(pid_t pid)
 	return strtoull(at, NULL, 10);
 }
 
-/* A child that waits to be killed, or ends as it is told by a byte in *ret_pipe. */
+/* Starts a child that waits to be killed, or that exits with a code read from *ret_pipe. */
 static pid_t start_child(int *ret_pipe)
 {
 	int fds[2];
@@ -65,7 +65,7 @@ static int order(struct watched *w, pid_t pid, unsigned long long start)
 	return watched_add(w, text, &parsed);
 }
 
-/* Waits for the end of one, and returns what the sidecar hears. */
+/* Waits for the end of a process, and returns the message to the sidecar. */
 static const char *wait_and_tell(struct watched *w, const int *sockets)
 {
 	static char text[LAUNCH_MESSAGE_MAX + 1];
@@ -103,7 +103,7 @@ static void expect_ended(const char *text, pid_t pid, const char *status)
 static void a_zombie_tells_how_it_ended(void **state)
 {
 	static const struct {
-		int signo; /* 0: it exits with code */
+		int signo; /* 0: it exits with `code` */
 		unsigned char code;
 		const char *status;
 	} rows[] = { { SIGKILL, 0, "9" }, { SIGTERM, 0, "15" }, { 0, 0, "0" }, { 0, 1, "256" }, { 0, 255, "65280" } };
@@ -176,7 +176,7 @@ static void the_end_of_a_container_tells_of_all_before_it(void **state)
 	assert_int_equal(connection_receive(sockets[1], text, &fd), -1);
 	kill(pid, SIGKILL);
 	assert_return_code(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), errno);
-	watched_flush(&w, -1); /* nobody listens: it is kept */
+	watched_flush(&w, -1); /* no sidecar is connected, so the end is kept */
 	assert_int_equal(w.list[0].pid, pid);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	watched_again(&w, sockets[0]);
@@ -250,7 +250,7 @@ static void a_flood_of_orders_takes_no_more_than_the_table(void **state)
 	assert_int_equal(open_descriptors(), before - (LAUNCH_WATCHED_MAX + 3));
 }
 
-/* The kernel then shows an exit code of 0, however it ended. */
+/* For such a process the kernel shows exit code 0, however it ended. */
 static void kill_one_of_another_group(void)
 {
 	struct watched w = { 0 };

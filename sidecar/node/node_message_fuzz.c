@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message to the node's socket. */
+/* Fuzz target: any bytes as a message to the socket for the node agent. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message of the node agent, parsed. */
+/* Tests of parsing a message of the node agent. */
 #include "sidecar/node/node_message.h"
 
 #include <errno.h>

@@ -9,10 +9,13 @@
 
 #include "lib/fileio.h"
 
-#define UID_MAP_MAX (16 * 1024) /* 340 lines */
+#define UID_MAP_MAX (16 * 1024) /* enough for the 340 lines that the kernel allows */
 #define OVERFLOW_UID 65534
 
-/* What the node's root is here; in a user namespace that does not map it, the uid that stands for all such users. */
+/*
+ * Returns the uid that the node's root has here. In a user namespace that does not map root, it is
+ * the uid that stands for all unmapped users.
+ */
 static uid_t root_of_node(const char *uid_map, uid_t overflow_uid)
 {
 	for (const char *line = uid_map; *line;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a connection to the node's socket comes from the node. */
+/* Tests of whether a connection to the node's socket comes from the node. */
 #include "sidecar/node/node_peer.h"
 
 #include <setjmp.h>
@@ -21,18 +21,19 @@ static void only_root_outside_of_our_pid_namespace_is_the_node(void **state)
 		bool is_node;
 	} rows[] = {
 		{ { .pid = 0, .uid = 0 }, WHOLE, true },
-		{ { .pid = 1, .uid = 0 }, WHOLE, false }, /* root of the pod that shares its PID namespace, or a pod in the node's */
+		/* Root in a pod that shares its PID namespace, or that uses the node's */
+		{ { .pid = 1, .uid = 0 }, WHOLE, false },
 		{ { .pid = 0, .uid = 1000 }, WHOLE, false },
 		{ { .pid = 0, .uid = 65532 }, WHOLE, false },
 		{ { .pid = 0, .uid = 65534 }, WHOLE, false },
 		{ { .pid = 42, .uid = 65532 }, WHOLE, false },
-		/* a pod with a user namespace: root in it is not the node's */
+		/* a pod with a user namespace: its root is not the node's root */
 		{ { .pid = 0, .uid = 0 }, USERNS, false },
 		{ { .pid = 0, .uid = 65534 }, USERNS, true },
 		{ { .pid = 7, .uid = 65534 }, USERNS, false },
 		{ { .pid = 0, .uid = 5 }, "0 100000 5\n5 0 1\n", true },
 		{ { .pid = 0, .uid = 0 }, "0 100000 5\n5 0 1\n", false },
-		/* what cannot be read */
+		/* files that cannot be parsed */
 		{ { .pid = 0, .uid = 0 }, "", false },
 		{ { .pid = 0, .uid = 0 }, "garbage\n", false },
 		{ { .pid = 0, .uid = 0 }, "0 0 0\n", false },

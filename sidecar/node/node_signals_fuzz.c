@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!copy)
 		return 0;
-	memcpy(copy, data, size); /* of exactly this size: ASan sees a step beyond */
+	/* Of exactly this size, so that ASan sees a read beyond its end */
+	memcpy(copy, data, size);
 	if (node_signal_parse(copy, size, id, &s)) {
 		if (strlen(id) != NODE_SIGNALS_ID_LEN || s.target < 0 || s.at_ns <= 0)
 			abort();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what the node agent says of signals: whole, hostile, and more than is kept. */
+/*
+ * Tests of the node agent's messages about signals: valid ones, hostile ones, and more than are
+ * kept.
+ */
 #include "sidecar/node/node_signals.h"
 
 #include <setjmp.h>

@@ -16,7 +16,7 @@ struct node_connection {
 	int fd;
 	struct event *readable; /* NULL: the place is free */
 	bool greeted;
-	bool taking; /* offer was answered with "take" */
+	bool taking; /* the offer was accepted with "take" */
 	struct node_message offer;
 };
 
@@ -46,7 +46,7 @@ static void answer_offer(struct node_connection *c, const struct node_message *m
 		drop(c);
 }
 
-/* False: who speaks like this is dropped. */
+/* Returns false if the message is invalid; then the connection is closed. */
 static bool take_message(struct node_connection *c, const struct node_message *m, const char *text, size_t len, int *fd)
 {
 	if (m->verb == NODE_HELLO)

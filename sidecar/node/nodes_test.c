@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of the node agent. A process in a PID namespace of its own listens, so that this one looks like the node: needs root. */
+/*
+ * Tests of the connections of the node agent. They need root: a process in a PID namespace of its
+ * own listens, so that this process looks like the node.
+ */
 #include "sidecar/node/nodes.h"
 
 #include <errno.h>
@@ -34,7 +37,7 @@ static int on_offer(const struct node_message *offer, void *arg, struct err *err
 	return offer->pid == 42 ? 0 : err_set(err, EBUSY, "PID %d", (int)offer->pid);
 }
 
-/* Any descriptor will do: it shows that it came, and for which process. */
+/* Any descriptor will do. It shows that one came, and for which process. */
 static void on_core(const struct node_message *offer, int fd, void *arg)
 {
 	(void)arg;
@@ -54,7 +57,7 @@ static void listen_for_ever(int ready)
 	_exit(1);
 }
 
-/* Its child is in the namespace; whoever unshares stays outside. */
+/* Its child is in the new namespace; the process that calls unshare stays outside. */
 static void start_listener(bool own_namespace)
 {
 	int ready[2];
@@ -95,7 +98,7 @@ static int teardown(void **state)
 	(void)state;
 	if (listener > 0) {
 		kill(listener, SIGKILL);
-		/* And the one in the namespace, which dies with it. */
+		/* This also waits for the process in the namespace, which ends with it. */
 		while (waitpid(-1, NULL, 0) > 0)
 			;
 	}
@@ -153,7 +156,7 @@ static void the_node_offers_a_core_and_hands_it_over(void **state)
 	say(fd, "something new");
 	say(fd, "offer " ID " 43 11 x");
 	assert_string_equal(answer(fd), "refuse PID 43: Device or resource busy");
-	/* Not after a refusal. */
+	/* After a refusal no core may be sent. */
 	say_core(fd, fds[1]);
 	say(fd, "offer " ID " 42 11 ray::IDLE");
 	assert_string_equal(answer(fd), "take");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the packer's confinement: each in a child, which tells by its exit code. */
+/* Tests of the packer's confinement. Each runs in a child, and its exit code is the result. */
 #include "sidecar/pack/confine.h"
 
 #include <setjmp.h>
@@ -118,7 +118,7 @@ int main(void)
 	};
 
 #if defined(__SANITIZE_ADDRESS__)
-	return 0; /* the filter is not there: see confine.c */
+	return 0; /* there is no filter here: see confine.c */
 #endif
 	return cmocka_run_group_tests_name("pack's confinement", tests, make_world, remove_world);
 }

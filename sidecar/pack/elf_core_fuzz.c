@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: an ELF core, and what a summary takes from it. */
+/* Fuzz target: an ELF core, and the ranges that a summary takes from it. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -21,7 +21,7 @@ static int look_at(const struct elf_core *core, const struct elf_note *note, voi
 	return 0;
 }
 
-/* What it would write must lie in the core. */
+/* Checks that all ranges of the summary lie in the core. */
 static void check(const struct elf_core *core, const struct summary *s)
 {
 	for (size_t i = 0; i < s->n_ranges; i++)

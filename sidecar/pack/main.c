@@ -56,7 +56,7 @@ static int usage_error(const char *option, const char *right)
 	return 2;
 }
 
-/* What it takes, after an option that is not as it should be. */
+/* Returns what values the option takes, for the message about a wrong one. */
 static const char *what_is_right(const char *option)
 {
 	if (strcmp(option, "--mode") == 0)
@@ -73,7 +73,7 @@ static bool take_mode(struct options *o, const char *name)
 	return o->receive || o->mode == PACK_FULL || strcmp(name, "summary") == 0;
 }
 
-/* -1: go on; else the exit code. */
+/* Returns -1 to go on, or the exit code. */
 static int parse_options(char **argv, struct options *o)
 {
 	bool mode_given = false;
@@ -158,7 +158,10 @@ static int run(const struct options *o, struct packed *ret_packed, struct err *e
 	rc = pack_confine_calls(-1, o->out_fd, err);
 	if (rc >= 0)
 		rc = pack_core(o->core_fd, o->mode, out, ret_packed, err);
-	/* Durable already when the parent, which must not wait for a disk, takes it. */
+	/*
+	 * The file is synced before the parent takes it, because the parent must not wait for a
+	 * disk.
+	 */
 	if (rc >= 0 && fdatasync(o->out_fd) < 0 && errno != EINVAL && errno != EROFS)
 		rc = err_set(err, errno, "fdatasync");
 	zstream_free(out);

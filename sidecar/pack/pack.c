@@ -11,8 +11,9 @@
 #include "sidecar/pack/summary.h"
 
 #define CHUNK (512 * 1024)
-#define PAGE 4096 /* that of the file we write, whatever the kernel's was */
-#define SEGMENTS_OUT_MAX 60000 /* the header counts them in 16 bits */
+/* Page size of the file that we write, whatever the page size of the kernel was. */
+#define PAGE 4096
+#define SEGMENTS_OUT_MAX 60000 /* the header counts segments in 16 bits */
 
 struct packing {
 	int fd;
@@ -21,7 +22,7 @@ struct packing {
 	unsigned char *chunk;
 };
 
-/* size bytes from that place. -ENODATA: the file ends before. */
+/* Copies size bytes from that place. Returns -ENODATA if the file ends before. */
 static int copy(struct packing *p, uint64_t offset, uint64_t size, struct err *err)
 {
 	while (size > 0) {
@@ -53,7 +54,8 @@ static int pack_full(struct packing *p, uint64_t size, struct err *err)
 		int rc;
 
 		if (data < 0)
-			data = errno == ENXIO ? (off_t)size : (off_t)at; /* no data from here on; or no idea of holes */
+			/* No more data follow, or the filesystem does not report holes. */
+			data = errno == ENXIO ? (off_t)size : (off_t)at;
 		data = MIN(data, (off_t)size);
 		rc = zstream_add_zeros(p->out, (uint64_t)data - at, err);
 		p->result->holes += (uint64_t)data - at;
@@ -70,7 +72,7 @@ static int pack_full(struct packing *p, uint64_t size, struct err *err)
 	return 0;
 }
 
-/* A summary: header, program headers, notes, the ranges; each at the next page */
+/* --- A summary: header, program headers, notes, ranges, each at the start of a page --- */
 
 static uint64_t to_page(uint64_t at)
 {
@@ -83,7 +85,7 @@ static bool is_left_to_its_file(const Elf64_Phdr *h)
 	return h->p_type == PT_LOAD && h->p_filesz == 0;
 }
 
-/* At most SEGMENTS_OUT_MAX. The caller frees. */
+/* Builds at most SEGMENTS_OUT_MAX headers. The caller frees them. */
 static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summary *s, size_t *ret_n)
 {
 	uint64_t notes_size;
@@ -190,7 +192,7 @@ int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *r
 	rc = mode == PACK_FULL ? pack_full(&p, core.file_size, err) : pack_summary(&p, &core, err);
 	elf_core_close(&core);
 	if (rc == -EFBIG || rc == -ENODATA) {
-		/* As far as it goes it is of use. */
+		/* The part that was packed is of use, so it is kept. */
 		snprintf(result.why, sizeof(result.why), "%.150s", err_text(err));
 		rc = 0;
 	}

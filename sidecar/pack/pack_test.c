@@ -28,7 +28,10 @@
 #define HEAP_AT (STACK_AT + STACK_PAGES * PAGE)
 #define CORE_SIZE (HEAP_AT + HEAP_SIZE)
 
-/* A core as the kernel lays it out: one thread, its stack, a heap that is a hole but for its last page, a mapped file. */
+/*
+ * A core as the kernel writes it: one thread, its stack, a heap that is a hole except for its last
+ * page, and a mapped file.
+ */
 struct made {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[4];
@@ -99,7 +102,7 @@ static int new_core(void)
 	return write_core(&m);
 }
 
-/* Packs, unpacks; the caller frees. */
+/* Packs and unpacks. The caller frees the result. */
 static char *pack_and_unpack(int fd, enum pack_mode mode, uint64_t max, struct packed *ret_packed, size_t *ret_size)
 {
 	int out = memfd_create("out", 0);
@@ -173,7 +176,10 @@ static void a_summary_keeps_notes_and_stack_and_nothing_of_the_heap(void **state
 	elf_core_close(&core);
 }
 
-/* As when SIGSEGV's handler runs on a stack of its own: at the very end of the heap, with the kernel's signal frame above it. */
+/*
+ * SIGSEGV's handler runs on a stack of its own. It is at the very end of the heap, with the
+ * kernel's signal frame above it.
+ */
 static void a_summary_keeps_the_stack_that_a_handler_interrupted(void **state)
 {
 	const uint64_t sp = HEAP + HEAP_SIZE - 512;
@@ -201,7 +207,10 @@ static void a_summary_keeps_the_stack_that_a_handler_interrupted(void **state)
 	elf_core_close(&core);
 }
 
-/* The pointer is below the stack, in its guard page: which has the size of the kernel's pages, 64 KiB on some arm64. */
+/*
+ * The pointer is below the stack, in its guard page, which has the size of the kernel's pages: 64
+ * KiB on some arm64 machines.
+ */
 static void a_summary_keeps_the_stack_that_overflowed(void **state)
 {
 	static const uint64_t page_sizes[] = { 4096, 16384, 65536 };
@@ -297,7 +306,7 @@ static void a_disk_that_is_full_is_an_error(void **state)
 	zstream_free(z);
 }
 
-/* Each lies about one thing. */
+/* Each core has one wrong value. */
 static void hostile_cores_give_an_error_or_a_smaller_summary(void **state)
 {
 	struct elf_core core;

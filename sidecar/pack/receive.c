@@ -14,26 +14,27 @@
 
 #define PAGE 4096
 #define CHUNK (16 * PAGE)
-#define THREADS_MAX 8192 /* with stacks of their own */
-#define STACK_MAX ((uint64_t)1 << 20) /* of each, from its pointer on */
-#define RED_ZONE 256 /* below the stack pointer, where a leaf function may keep what it has */
+#define THREADS_MAX 8192 /* whose stacks are kept */
+#define STACK_MAX ((uint64_t)1 << 20) /* bytes of each stack, from its pointer on */
+/* Bytes below the stack pointer, where a leaf function may keep its variables */
+#define RED_ZONE 256
 
 enum share { STACKS, SMALL, LARGE, SHARES };
 
 struct receiver {
 	int in, out;
-	uint64_t pos; /* of the stream */
-	uint64_t end; /* where the file's last byte is, and one more */
-	uint64_t room[SHARES]; /* bytes that each may still take */
+	uint64_t pos; /* position in the stream */
+	uint64_t end; /* the offset after the file's last byte */
+	uint64_t room[SHARES]; /* bytes that each share may still take */
 	struct elf_core core;
-	size_t segment; /* the first that ends after pos */
-	uint64_t large_left; /* of this segment, if it is a large one */
-	uint64_t pointers[THREADS_MAX]; /* stack pointers, in ascending order */
+	size_t segment; /* the first segment that ends after pos */
+	uint64_t large_left; /* bytes left for this segment, if it is a large one */
+	uint64_t pointers[THREADS_MAX]; /* the threads' stack pointers, in ascending order */
 	size_t n_pointers;
 	struct received result;
 };
 
-/* As much as there is, up to len: less only at the stream's end. */
+/* Reads len bytes, fewer only at the end of the stream. */
 static ssize_t read_whole(int fd, char *to, size_t len)
 {
 	size_t done = 0;
@@ -61,9 +62,9 @@ static int write_at(struct receiver *r, uint64_t pos, const char *data, size_t l
 	return fd_write_all(r->out, data, len, err);
 }
 
-/* The head: all up to the end of the notes */
+/* --- The head: all up to the end of the notes --- */
 
-/* Copies the stream up to that place. -ENODATA: it ends before. */
+/* Copies the stream up to that place. Returns -ENODATA if the stream ends before. */
 static int copy_to(struct receiver *r, uint64_t to, struct err *err)
 {
 	char chunk[CHUNK];
@@ -83,7 +84,7 @@ static int copy_to(struct receiver *r, uint64_t to, struct err *err)
 	return 0;
 }
 
-/* Where the notes end, by the program headers; 0: that is not known, or more than max. */
+/* Returns where the notes end, by the program headers; 0 if that is unknown or beyond max. */
 static uint64_t end_of_notes(struct receiver *r, uint64_t max, struct err *err)
 {
 	Elf64_Ehdr h;
@@ -149,9 +150,12 @@ static int read_head(struct receiver *r, uint64_t max, struct err *err)
 	return 0;
 }
 
-/* The memory */
+/* --- The memory --- */
 
-/* The segment of that place in the file, NULL: it is in none. Places come in ascending order. */
+/*
+ * Returns the segment of that place in the file, or NULL if it is in none. Calls come with
+ * ascending places.
+ */
 static const Elf64_Phdr *segment_at(struct receiver *r, uint64_t pos)
 {
 	while (r->segment < r->core.n_segments) {
@@ -165,7 +169,10 @@ static const Elf64_Phdr *segment_at(struct receiver *r, uint64_t pos)
 	return NULL;
 }
 
-/* Whether that page is of the stack of a thread: the nearest pointer below its end is in the same segment and not far. */
+/*
+ * Returns whether that page belongs to a thread's stack: the nearest stack pointer at or below the
+ * page's end is in the same segment and not far.
+ */
 static bool is_stack(const struct receiver *r, const Elf64_Phdr *s, uint64_t address)
 {
 	size_t low = 0, high = r->n_pointers;
@@ -206,7 +213,10 @@ static int take_page(struct receiver *r, const char *page, size_t len, struct er
 	return write_at(r, r->pos, page, len, err);
 }
 
-/* Pages of the file are those of the memory; the first may be a part, where the notes end. */
+/*
+ * Takes pages. The file has the same page boundaries as the memory; only the first page may be
+ * partial, where the notes end.
+ */
 static int take_pages(struct receiver *r, const char *data, size_t len, struct err *err)
 {
 	while (len > 0) {
@@ -244,7 +254,7 @@ static int receive(struct receiver *r, uint64_t max, struct err *err)
 	r->room[LARGE] = max / 4;
 	r->large_left = r->room[LARGE] / 4;
 	rc = read_memory(r, err);
-	/* A hole at the end needs its last byte. */
+	/* A file that ends with a hole needs its last byte written. */
 	if (rc == 0 && r->end < r->pos)
 		rc = write_at(r, r->pos - 1, "", 1, err);
 	return rc;

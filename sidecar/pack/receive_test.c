@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A core that the kernel writes to a pipe, into a file of bounded size. */
+/* Tests of writing a core from a pipe to a file of bounded size. */
 #include "sidecar/pack/receive.h"
 
 #include <elf.h>
@@ -33,9 +33,12 @@
 #define SMALL_AT (HEAP_AT + HEAP_SIZE)
 #define STACK_AT (SMALL_AT + PAGE)
 #define CORE_SIZE (STACK_AT + STACK_SIZE)
-#define SP_PAGE 2000 /* of the stack's pages */
+#define SP_PAGE 2000 /* the page of the stack that has the stack pointer */
 
-/* A heap full of 'H', a page of 'S' and a stack that is 'T' from the stack pointer's page on, and zero below it. The caller frees. */
+/*
+ * Makes a core with a heap full of 'H', a page of 'S' and a stack with 'T' from the page of the
+ * stack pointer on and zeros below it. The caller frees it.
+ */
 static char *make_core(void)
 {
 	char *core = calloc(1, CORE_SIZE), prstatus[336] = { 0 };
@@ -64,7 +67,10 @@ static char *make_core(void)
 	return core;
 }
 
-/* In a process of its own, as the kernel does: a pipe holds 64 KiB. The descriptor to read from. */
+/*
+ * Writes the core from another process, as the kernel does, because a pipe holds only 64 KiB.
+ * Returns the descriptor to read from.
+ */
 static int stream(const char *data, size_t len, pid_t *ret_pid)
 {
 	int fds[2];
@@ -99,7 +105,10 @@ static void what_fits_is_as_it_came(void **state)
 	struct received r;
 
 	(void)state;
-	/* A quarter of the room is the most that one large segment takes of the quarter for such. */
+	/*
+	 * One large segment takes at most a quarter of the quarter that is reserved for large
+	 * segments.
+	 */
 	assert_int_equal(receive(core, CORE_SIZE, 1024 * MIB, out, &r), 0);
 	assert_int_equal(r.bytes_in, CORE_SIZE);
 	assert_int_equal(r.left_out, 0);

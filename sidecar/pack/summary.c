@@ -6,14 +6,15 @@
 #include <link.h>
 #include <string.h>
 
-#define PAGE 4096 /* what is kept is a multiple of it; of a larger page a part */
-#define RED_ZONE 256 /* below the stack pointer, where a leaf function may keep what it has */
-#define HANDLER_STACK_MAX (256 * 1024) /* of a handler's stack, looked through */
-#define HANDLERS_MAX 4 /* one in the other */
+#define PAGE 4096 /* ranges are multiples of this; of a larger page only a part is kept */
+/* Bytes below the stack pointer, where a leaf function may keep its variables */
+#define RED_ZONE 256
+#define HANDLER_STACK_MAX (256 * 1024) /* how much of a signal handler's stack is searched */
+#define HANDLERS_MAX 4 /* handlers that interrupt each other */
 #define MARK_WORDS_BEFORE 4
-#define DYNAMIC_MAX 256 /* entries */
+#define DYNAMIC_MAX 256 /* entries of a dynamic section */
 #define AUXV_MAX 64
-#define NAME_ROOM 512 /* of a module's path */
+#define NAME_ROOM 512 /* bytes of a module's path */
 #define VDSO_MAX (64 * 1024)
 
 struct plan {
@@ -21,10 +22,10 @@ struct plan {
 	struct summary *s;
 	uint64_t total;
 	unsigned int threads;
-	uint64_t phdr, phnum, vdso; /* of the auxiliary vector */
+	uint64_t phdr, phnum, vdso; /* values of the auxiliary vector */
 };
 
-/* Adds what the file has of [from, to), by whole pages of one segment. */
+/* Adds the part of [from, to) that the file has, as whole pages of one segment. */
 static void want(struct plan *p, uint64_t from, uint64_t to)
 {
 	const Elf64_Phdr *segment = elf_core_segment_at(p->core, from);
@@ -61,7 +62,7 @@ static void want_bytes(struct plan *p, uint64_t address, uint64_t size)
 		want(p, address, address + size);
 }
 
-/* Threads */
+/* --- Threads --- */
 
 static void want_stack(struct plan *p, uint64_t sp, uint64_t max)
 {
@@ -69,7 +70,10 @@ static void want_stack(struct plan *p, uint64_t sp, uint64_t max)
 	uint64_t from = sp >= RED_ZONE ? sp - RED_ZONE : sp;
 
 	if (!segment && sp <= UINT64_MAX - p->core->page_size) {
-		/* An overflow: the pointer is below its stack already, in the guard page, which may be one of 64 KiB. */
+		/*
+		 * On a stack overflow the pointer is already below its stack, in the guard page,
+		 * which may have 64 KiB.
+		 */
 		segment = elf_core_segment_at(p->core, sp + p->core->page_size);
 		from = segment ? segment->p_vaddr : 0;
 	}
@@ -79,7 +83,7 @@ static void want_stack(struct plan *p, uint64_t sp, uint64_t max)
 	want(p, from, MIN(segment->p_vaddr + segment->p_memsz, from + MIN(max, UINT64_MAX - from)));
 }
 
-/* In which word of a signal frame something stands that is the same in each, and how many words before it the stack pointer. */
+/* A word that every signal frame contains, and how many words before it the stack pointer is. */
 struct mark {
 	uint16_t machine;
 	uint64_t word;
@@ -100,9 +104,8 @@ static const struct mark *mark_of(uint16_t machine)
 }
 
 /*
- * Handlers of SIGSEGV run on a stack of their own, and Ray's workers have two
- * that raise the signal again: the stack that crashed is the one that the signal
- * frames there tell of.
+ * Finds the stack that crashed by the signal frames. Handlers of SIGSEGV run on a stack of their
+ * own, and Ray's workers have two handlers that raise the signal again.
  */
 static void want_interrupted_stacks(struct plan *p, uint64_t sp)
 {
@@ -112,7 +115,10 @@ static void want_interrupted_stacks(struct plan *p, uint64_t sp)
 	size_t n;
 
 	sp &= ~(uint64_t)7;
-	/* To the end of each page: the last may be the last of the stack. */
+	/*
+	 * The search goes to the end of each page, because the last page may be the last one of the
+	 * stack.
+	 */
 	for (uint64_t end = sp + HANDLER_STACK_MAX; mark && sp < end && found < HANDLERS_MAX; sp += n * 8) {
 		n = (PAGE - sp % PAGE) / 8;
 		if (elf_core_read_memory(p->core, sp, words + MARK_WORDS_BEFORE, n * 8) < 0)
@@ -154,9 +160,9 @@ static int take_note(const struct elf_core *core, const struct elf_note *note, v
 	return 0;
 }
 
-/* What is loaded: from the program's headers to its dynamic section to the linker's list */
+/* --- Loaded modules: from the program's headers to its dynamic section to the linker's list --- */
 
-/* The program's dynamic section, 0: none. */
+/* Returns the address of the program's dynamic section, or 0 if it has none. */
 static uint64_t find_dynamic(const struct plan *p)
 {
 	uint64_t base = 0, dynamic = 0;
@@ -211,7 +217,7 @@ static void want_modules(struct plan *p)
 	}
 }
 
-/* In order, and one range where several touch */
+/* Sorts the ranges; then those that touch are joined. */
 
 static int by_address(const void *a, const void *b)
 {
@@ -232,7 +238,10 @@ static void join(struct summary *s)
 
 		if (!last || r->address > last->address + last->size ||
 		    r->offset - last->offset != r->address - last->address) {
-			/* Segments that overlap, which no kernel writes: the first is believed. */
+			/*
+			 * No kernel writes segments that overlap. If a file has some, the first
+			 * counts.
+			 */
 			if (!last || r->address >= last->address + last->size)
 				s->ranges[n++] = *r;
 			continue;

@@ -13,7 +13,7 @@
 #define BUFFER_SIZE (512 * 1024)
 #define END_ROOM 4096 /* kept free below the maximum for the end of a frame */
 #define ZEROS_MIN (1024 * 1024) /* a shorter run is compressed like everything else */
-#define RLE_BLOCK (128 * 1024) /* the most that one block may stand for */
+#define RLE_BLOCK (128 * 1024) /* the most bytes that one block can stand for */
 
 struct buffer {
 	unsigned char data[BUFFER_SIZE];
@@ -22,11 +22,14 @@ struct buffer {
 
 struct zstream {
 	int fd;
-	uint64_t max, size; /* size: what the writer has been given */
+	uint64_t max, size; /* size: bytes passed to the writer so far */
 	ZSTD_CCtx *zstd;
 	bool in_frame, full;
 	struct sha256 digest;
-	/* Between the two threads. buffers[given % BUFFERS] is being filled; those from written to given wait. */
+	/*
+	 * Shared by the two threads. buffers[given % BUFFERS] is being filled; the buffers from
+	 * `written` to `given` wait to be written.
+	 */
 	struct buffer *buffers;
 	unsigned int given, written;
 	bool over, threaded;
@@ -36,7 +39,7 @@ struct zstream {
 	pthread_cond_t changed;
 };
 
-/* The second thread */
+/* --- The second thread, which writes --- */
 
 static void *write_buffers(void *arg)
 {
@@ -67,14 +70,14 @@ static void *write_buffers(void *arg)
 	return NULL;
 }
 
-/* The first */
+/* --- The first thread, which compresses --- */
 
 static struct buffer *filling(struct zstream *z)
 {
 	return &z->buffers[z->given % BUFFERS];
 }
 
-/* Hands the buffer on, and waits for a free one. */
+/* Passes the buffer on, and waits for a free one. */
 static int give(struct zstream *z, struct err *err)
 {
 	int error;
@@ -132,7 +135,10 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 		size_t part = MIN(len, (size_t)RLE_BLOCK);
 		int rc;
 
-		/* What is inside zstd counts as well: at worst as it is, with its own few bytes. */
+		/*
+		 * Data that zstd still holds count as well: at worst they are stored uncompressed,
+		 * with a few bytes of headers.
+		 */
 		if (!fits(z, ZSTD_compressBound(part) + 2 * RLE_BLOCK))
 			return err_set(err, EFBIG, "more than %llu bytes", (unsigned long long)z->max);
 		rc = compress(z, at, part, ZSTD_e_continue, err);
@@ -153,7 +159,10 @@ static int put(struct zstream *z, const void *data, size_t len, struct err *err)
 	return 0;
 }
 
-/* RFC 8878: a frame without content size and checksum, its window of 128 KiB, blocks of one repeated byte. */
+/*
+ * Writes a frame as RFC 8878 defines it, without content size and checksum, with a window of 128
+ * KiB and blocks of one repeated byte.
+ */
 static int add_zero_frame(struct zstream *z, uint64_t len, struct err *err)
 {
 	static const unsigned char head[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x00, 7 << 3 };

@@ -11,7 +11,7 @@
 #define DEVICE_LARGEST 1023
 #define RANK_LARGEST 999999
 
-/* Up to the first of the bytes in ends. */
+/* Returns the text up to the first byte that is in ends. */
 static struct span until(struct span s, const char *ends)
 {
 	size_t n = 0;
@@ -21,7 +21,7 @@ static struct span until(struct span s, const char *ends)
 	return (struct span){ s.at, n };
 }
 
-/* As much as fits; what is not printable ASCII becomes '?'. */
+/* Copies as much as fits; a byte that is not printable ASCII becomes '?'. */
 static void copy(struct span s, char *out, size_t size)
 {
 	size_t n = 0;
@@ -49,7 +49,7 @@ static int number(struct span s, int max)
 	return value;
 }
 
-/* "20.00 MiB", "512 bytes", from the beginning of s. */
+/* Takes a size such as "20.00 MiB" or "512 bytes" from the beginning of s. */
 static void take_size(struct span s, char *out, size_t size)
 {
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
@@ -67,7 +67,7 @@ static void take_size(struct span s, char *out, size_t size)
 	}
 }
 
-/* The size that stands before the mark: "1.66 GiB is free", "5.00 MiB free". */
+/* Takes the size before the mark, as in "1.66 GiB is free" or "5.00 MiB free". */
 static void size_before(struct span s, const char *mark, char *out, size_t size)
 {
 	struct span rest = span_find(s, mark);
@@ -97,7 +97,7 @@ static void read_out_of_memory(struct span line, struct gpu_error *g)
 	size_before(line, " free;", g->available, sizeof(g->available));
 }
 
-/* "CUDA error: an illegal memory access was encountered" */
+/* Parses "CUDA error: an illegal memory access was encountered". */
 static void read_error(struct span line, struct gpu_error *g)
 {
 	static const char *const marks[] = { "CUDA error: ", "HIP error: ", "cuDNN error: ", "CUDA driver error: " };
@@ -116,7 +116,7 @@ static void read_rank(struct span line, struct gpu_error *g)
 		g->rank = number(span_after(line, "[rank"), RANK_LARGEST);
 }
 
-/* ncclRemoteError and its kin stand on the next line. */
+/* The name of NCCL's error, such as ncclRemoteError, is on the next line. */
 static void name_nccl_error(struct span text, struct gpu_error *g)
 {
 	static const char *const names[] = { "ncclRemoteError", "ncclSystemError", "ncclUnhandledCudaError", "ncclInternalError",
@@ -206,12 +206,12 @@ bool gpu_lines_parse(const char *text, size_t len, struct gpu_error *ret_error)
 	struct span rest = { text, len };
 	enum gpu_words best = GPU_ERROR_NONE;
 
-	/* Memory and CUDA weigh the same: whichever comes first. */
+	/* Errors of memory and of CUDA have the same weight, so the first one counts. */
 	while (rest.len && best < GPU_ERROR_CUDA) {
 		struct span line = until(rest, "\n");
 		enum gpu_words kind;
 
-		/* A NUL ends nothing here. */
+		/* The text may contain NULs, so only its length ends it. */
 		while (line.len < rest.len && rest.at[line.len] != '\n')
 			line.len++;
 		kind = kind_of(line);

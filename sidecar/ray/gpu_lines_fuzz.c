@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any text as the end of a worker's log; what is taken from it is printable and bounded. */
+/*
+ * Fuzz target: any text as the end of a worker's log. The texts taken from it must be printable and
+ * bounded.
+ */
 #include "sidecar/ray/gpu_lines.h"
 
 #include <stdint.h>

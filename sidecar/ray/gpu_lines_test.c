@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what programs say of CUDA and NCCL, from lines that PyTorch 1.0 to 2.9 and others wrote. No GPU was there. */
+/*
+ * Tests of what programs log about CUDA and NCCL, with lines of PyTorch 1.0 to 2.9 and others. They
+ * were not recorded on a GPU.
+ */
 #include "sidecar/ray/gpu_lines.h"
 
 #include <setjmp.h>
@@ -12,9 +15,9 @@
 
 static const struct {
 	const char *text;
-	struct gpu_error error; /* but for the line */
+	struct gpu_error error; /* everything but the line */
 } cases[] = {
-	/* Memory, by version */
+	/* --- Out of memory, by version --- */
 	{ "RuntimeError: CUDA out of memory. Tried to allocate 12.50 MiB (GPU 0; 10.92 GiB total capacity; 8.57 MiB already allocated; "
 	  "9.28 GiB free; 4.68 MiB cached)",
 	  { GPU_ERROR_OUT_OF_MEMORY, 0, -1, "", "12.50 MiB", "10.92 GiB", "9.28 GiB", "", "" } },
@@ -36,7 +39,7 @@ static const struct {
 	{ "RuntimeError: CUDA error: out of memory", { GPU_ERROR_OUT_OF_MEMORY, -1, -1, "", "", "", "", "", "" } },
 	{ "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 8,000,000,512 bytes (allocated so far: 0 bytes).",
 	  { GPU_ERROR_OUT_OF_MEMORY, -1, -1, "", "", "", "", "", "" } },
-	/* Errors */
+	/* --- Errors --- */
 	{ "RuntimeError: CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronously reported",
 	  { GPU_ERROR_CUDA, -1, -1, "an illegal memory access was encountered", "", "", "", "", "" } },
 	{ "torch.AcceleratorError: CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in",
@@ -47,7 +50,7 @@ static const struct {
 	{ "[rank0]:[E1206 18:44:12.715298746 ProcessGroupNCCL.cpp:1475] [PG 0 Rank 0] Process group watchdog thread terminated with "
 	  "exception: CUDA error: an illegal memory access was encountered",
 	  { GPU_ERROR_CUDA, -1, -1, "an illegal memory access was encountered", "", "", "", "", "" } },
-	/* NCCL */
+	/* --- NCCL --- */
 	{ "[E ProcessGroupNCCL.cpp:737] [Rank 6] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=469508, "
 	  "OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1802210 milliseconds before timing out.",
 	  { GPU_ERROR_NCCL, -1, 6, "ALLREDUCE timed out", "", "", "", "", "" } },
@@ -63,12 +66,12 @@ static const struct {
 	  { GPU_ERROR_NCCL, -1, -1, "remote process exited or there was a network error", "", "", "", "", "" } },
 	{ "node1:2304:2340 [5] misc/socket.cc:538 NCCL WARN Net : Connection closed by remote peer",
 	  { GPU_ERROR_WARNING, -1, -1, "Net : Connection closed by remote peer", "", "", "", "", "" } },
-	/* What follows from something else does not hide it, whatever comes first. */
+	/* A consequential error does not hide its cause, whatever comes first. */
 	{ "x NCCL WARN a\nncclRemoteError: b\nRuntimeError: CUDA error: unspecified launch failure\n",
 	  { GPU_ERROR_CUDA, -1, -1, "unspecified launch failure", "", "", "", "", "" } },
 	{ "torch.OutOfMemoryError: CUDA out of memory.\nRuntimeError: CUDA error: unspecified launch failure\n",
 	  { GPU_ERROR_OUT_OF_MEMORY, -1, -1, "", "", "", "", "", "" } },
-	/* Hostile */
+	/* --- Hostile lines --- */
 	{ "CUDA out of memory. Tried to allocate 1 GPU 99999999999 has a total capacity of of which  is free.",
 	  { GPU_ERROR_OUT_OF_MEMORY, -1, -1, "", "", "", "", "", "" } },
 	{ " total capacity; free; is free. CUDA out of memory. Tried to allocate ", { GPU_ERROR_OUT_OF_MEMORY, -1, -1, "", "", "", "", "", "" } },

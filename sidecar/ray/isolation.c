@@ -8,7 +8,7 @@
 #include "lib/macros.h"
 
 static const struct {
-	const char *path; /* below the node's */
+	const char *path; /* path below the node's cgroup */
 	enum isolation_part part;
 } branches[] = {
 	{ "", ISOLATION_NODE },
@@ -28,7 +28,7 @@ enum isolation_part isolation_part_of(const char *cgroup)
 
 	if (!node)
 		return ISOLATION_NONE;
-	id = node + strlen("/ray-node_"); /* the older name is as long */
+	id = node + strlen("/ray-node_"); /* the older name has the same length */
 	rest = strchrnul(id, '/');
 	if (rest == id)
 		return ISOLATION_NONE;

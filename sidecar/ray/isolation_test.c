@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what Ray's resource isolation calls its cgroups and says of them. The lines are those of Ray 2.60's raylet. */
+/*
+ * Tests of the names of the cgroups of Ray's resource isolation, and of what Ray logs about them.
+ * The lines are those of Ray 2.60's raylet.
+ */
 #include "sidecar/ray/isolation.h"
 
 #include <setjmp.h>

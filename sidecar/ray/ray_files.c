@@ -12,7 +12,8 @@
 #include "lib/units.h"
 #include "sidecar/sample/rootfd.h"
 
-#define ENTRIES_MAX 50000 /* of the directory; Ray leaves a few files for each worker that ever was */
+/* Of the directory; Ray leaves a few files for every worker that it ever started. */
+#define ENTRIES_MAX 50000
 #define FILES_OF_PID_MAX 8
 
 int ray_file_path(int dir_fd, const char *name, struct stat *ret_st)
@@ -34,7 +35,7 @@ int ray_file_open(int dir_fd, const char *name, struct stat *ret_st)
 	if (path_fd < 0 || !S_ISREG(ret_st->st_mode))
 		return -1;
 	fd = rootfd_open_no_links(dir_fd, name, O_RDONLY);
-	/* It may have been exchanged meanwhile. */
+	/* The file may have been replaced meanwhile. */
 	if (fd >= 0 && (fstat(fd, ret_st) < 0 || !S_ISREG(ret_st->st_mode))) {
 		close(fd);
 		fd = -1;
@@ -51,9 +52,9 @@ bool ray_file_tail(int dir_fd, const char *name, size_t max, struct strbuf *out)
 
 	if (fd < 0 || st.st_size <= 0)
 		return false;
-	end = st.st_size; /* what is appended meanwhile is not ours to chase */
+	end = st.st_size; /* text that is appended meanwhile is not read */
 	at = end > (off_t)max ? end - (off_t)max : 0;
-	skip = at > 0; /* the end of a line that began before */
+	skip = at > 0; /* the first line is skipped if its beginning was not read */
 	while (at < end && !strbuf_failed(out)) {
 		char buf[4096];
 		ssize_t n = pread(fd, buf, (size_t)MIN(end - at, (off_t)sizeof(buf)), at);
@@ -86,7 +87,7 @@ bool ray_file_is_of_pid(const char *name, pid_t pid)
 	return false;
 }
 
-/* NULL: it cannot be read. */
+/* Returns NULL if the directory cannot be read. */
 static DIR *open_directory(int dir_fd)
 {
 	int fd = rootfd_open_no_links(dir_fd, ".", O_RDONLY | O_DIRECTORY);
@@ -138,7 +139,7 @@ struct newest {
 	size_t n, max;
 };
 
-/* Where the newer ones end; the oldest goes when there is no room. */
+/* Inserts the file behind newer ones. If there is no room, the oldest one is dropped. */
 static void keep_if_newer(struct newest *k, const char *name, int64_t ns)
 {
 	size_t at = k->n;

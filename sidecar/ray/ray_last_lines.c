@@ -10,7 +10,7 @@
 #include "lib/strbuf.h"
 #include "sidecar/ray/ray_files.h"
 
-#define TAIL_MAX (32 * 1024) /* a dump of raylet's state has twenty */
+#define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */
 
 static bool is_worth(const char *line, size_t len)
 {
@@ -18,7 +18,10 @@ static bool is_worth(const char *line, size_t len)
 
 	if (len >= sizeof(dump) - 1 && memcmp(line, dump, sizeof(dump) - 1) == 0)
 		return false;
-	/* A line of the GCS server's statistics; a frame of a stack, above all of which stands what it is about. */
+	/*
+	 * These lines are skipped: statistics of the GCS server, and frames of a stack, whose first
+	 * line says what the stack is about.
+	 */
 	if ((len && line[0] == '\t') || memmem(line, len, ") [0x", 5))
 		return false;
 	for (size_t i = 0; i < len; i++)
@@ -33,7 +36,10 @@ static void append(const char *file, const char *line, size_t len, char *out, si
 	size_t n = strlen(out);
 
 	copy_printable(clean, sizeof(clean), line, len);
-	/* Ray's Python logs have tabs between their columns, which a line of a report must not. */
+	/*
+	 * Ray's Python logs have tabs between their columns, and a line of a report may not contain
+	 * tabs.
+	 */
 	for (size_t i = 0; i < len && clean[i]; i++)
 		if (line[i] == '\t' && clean[i] == '?')
 			clean[i] = ' ';

@@ -68,7 +68,7 @@ static void a_process_without_logs_says_nothing(void **state)
 
 	(void)state;
 	assert_true(dir >= 0);
-	/* No file of those names is there: nothing is said. */
+	/* There are no files with such names, so there are no lines. */
 	ray_last_lines(dir, RAY_PROCESS_DASHBOARD, out, sizeof(out));
 	assert_string_equal(out, "");
 	ray_last_lines(-1, RAY_PROCESS_RAYLET, out, sizeof(out));

@@ -16,7 +16,7 @@ static bool has(struct span text, const char *what)
 	return span_find(text, what).at != NULL;
 }
 
-/* Up to the first of the ends that is there, else the line's end. */
+/* Returns the text up to the first of the ends that occurs, else up to the end of the line. */
 static struct span until(struct span text, const char *const *ends)
 {
 	const char *newline = text.at ? memchr(text.at, '\n', text.len) : NULL;
@@ -35,7 +35,7 @@ static struct span until(struct span text, const char *const *ends)
 #define UNTIL(text, ...) until(text, (const char *const[]){ __VA_ARGS__, NULL })
 #define WHOLE_LINE(text) until(text, (const char *const[]){ NULL })
 
-/* Length of the valid UTF-8 sequence at s, 0 if it is none. */
+/* Returns the length of the valid UTF-8 sequence at s, 0 if there is none. */
 static size_t utf8_len(const unsigned char *s, size_t len)
 {
 	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
@@ -51,7 +51,7 @@ static size_t utf8_len(const unsigned char *s, size_t len)
 	return n;
 }
 
-/* Copies as much as fits, control characters as blanks, what is no UTF-8 as '?'. */
+/* Copies as much as fits. Control characters become blanks, and invalid UTF-8 becomes '?'. */
 static void copy_clean(struct span text, char *out, size_t size)
 {
 	size_t n = 0;
@@ -81,7 +81,7 @@ static void copy_clean(struct span text, char *out, size_t size)
 
 #define COPY(text, field) copy_clean(text, field, sizeof(field))
 
-/* The number that text begins with, at most max; 0 when there is none or it is larger. */
+/* Returns the number at the beginning of text; 0 if there is none or it is larger than max. */
 static unsigned int number(struct span text, unsigned int max)
 {
 	unsigned int value = 0;
@@ -97,7 +97,7 @@ static unsigned int number(struct span text, unsigned int max)
 #define PID_MAX 4194304
 #define WORKERS_MAX 100000
 
-/* The number that stands before the first occurrence of what: "3 worker(s)". */
+/* Returns the number before the first occurrence of what, as in "3 worker(s)". */
 static unsigned int number_before(struct span text, const char *what, unsigned int max)
 {
 	struct span rest = span_find(text, what);
@@ -110,7 +110,7 @@ static unsigned int number_before(struct span text, const char *what, unsigned i
 	return number((struct span){ digit, (size_t)(rest.at - digit) }, max);
 }
 
-/* JSON */
+/* --- JSON --- */
 
 static int hex4(const char *s)
 {
@@ -121,7 +121,10 @@ static int hex4(const char *s)
 	return end == text + 4 && isxdigit((unsigned char)text[0]) ? (int)value : -1;
 }
 
-/* One JSON escape at s (after the backslash): its character to *out, its length; 0 if it is cut. */
+/*
+ * Decodes one JSON escape at s (after the backslash) to *out. Returns its length, or 0 if it is
+ * incomplete.
+ */
 static size_t unescape_one(struct span s, char *out)
 {
 	static const char codes[] = "n\nt\tr\rb\bf\f";
@@ -141,8 +144,8 @@ static size_t unescape_one(struct span s, char *out)
 }
 
 /*
- * The string value of a key of a JSON line that may be cut anywhere, into out;
- * what it escapes twice is unescaped twice.
+ * Copies the string value of a key to out. The JSON line may be cut anywhere; what is escaped twice
+ * is unescaped twice.
  */
 static struct span json_text(struct span line, const char *key, char *out, size_t size)
 {
@@ -162,9 +165,9 @@ static struct span json_text(struct span line, const char *key, char *out, size_
 	return (struct span){ out, n };
 }
 
-/* Kinds */
+/* --- Kinds of records --- */
 
-/* Whether a row begins there: "706\t". */
+/* Returns whether a row such as "706\t" begins there. */
 static bool row_begins(struct span line)
 {
 	size_t i = 0;
@@ -174,14 +177,17 @@ static bool row_begins(struct span line)
 	return i > 0 && i < line.len && line.at[i] == '\t';
 }
 
-/* "706\t0.71\tray::leak": PID, figure, command. False if it is no row. */
+/* Takes a row of PID, figure and command: "706\t0.71\tray::leak". Returns false if it is none. */
 static bool table_row(struct span *rest, struct span *ret_row)
 {
 	struct span line = WHOLE_LINE(*rest);
 
 	if (!row_begins(line))
 		return false;
-	/* Where ';' stands for the line's end another row follows; a command may hold one too. */
+	/*
+	 * Where ';' stands for the end of a line, another row follows it; but a command may contain
+	 * ';' as well.
+	 */
 	for (size_t i = 0; i + 2 < line.len; i++) {
 		size_t next = i + 1 + (line.at[i + 1] == ' ');
 
@@ -229,7 +235,7 @@ static void take_table(struct span text, struct ray_event *e)
 	e->table[n] = '\0';
 }
 
-/* "ray::NAME" from a name that Ray knows it by. */
+/* Makes "ray::NAME" of the name that Ray logged. */
 static void name_task(struct span name, struct ray_event *e)
 {
 	static const char prefix[] = "ray::";
@@ -242,7 +248,7 @@ static void name_task(struct span name, struct ray_event *e)
 	copy_clean(name, e->task + 5, sizeof(e->task) - 5);
 }
 
-/* The title the victim has in Ray's table says more than "Keeper.__init__". */
+/* The victim's title in Ray's table says more than "Keeper.__init__". */
 static void name_from_table(struct ray_event *e)
 {
 	struct span rest = { e->table, strlen(e->table) };
@@ -268,11 +274,19 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 
 	e->kind = RAY_MEMORY_KILL;
 	e->workers = MAX(number_before(text, " worker(s)", WORKERS_MAX), 1u);
-	if (victim.at) { /* 2.5x: "(Task: job ID=.., task name=leak, .., pid=706, actual memory used=0.71GB, worker ID=..)" */
+	/*
+	 * Ray 2.5x: "(Task: job ID=.., task name=leak, .., pid=706, actual memory used=0.71GB,
+	 * worker ID=..)"
+	 */
+	if (victim.at) {
 		victim = WHOLE_LINE(victim);
 		name_task(UNTIL(span_after(victim, "task name="), ", required", ", pid=", ")"), e);
 		COPY(UNTIL(span_after(victim, "worker ID="), ")", ","), e->worker_id);
-	} else if (old.at) { /* 2.2: "where the task (task ID: .., name=leak, pid=1, memory used=1.25GB) was running was" */
+	/*
+	 * Ray 2.2: "where the task (task ID: .., name=leak, pid=1, memory used=1.25GB) was running
+	 * was".
+	 */
+	} else if (old.at) {
 		victim = UNTIL(old, ") was running");
 		name_task(UNTIL(span_after(victim, "name="), ", pid="), e);
 		COPY(UNTIL(span_after(text, "Ray killed this worker (ID: "), ")"), e->worker_id);
@@ -311,7 +325,7 @@ static bool parse_summary(struct span text, struct ray_event *e)
 	return true;
 }
 
-/* Without "[2026-11-21 04:55:34,813 I 297 297] (raylet) ". */
+/* Skips a prefix such as "[2026-11-21 04:55:34,813 I 297 297] (raylet) ". */
 static struct span skip_prefix(struct span text)
 {
 	struct span line = WHOLE_LINE(text), rest = span_after(line, ") ");
@@ -319,7 +333,7 @@ static struct span skip_prefix(struct span text)
 	return rest.at && text.len && text.at[0] == '[' ? rest : line;
 }
 
-/* The line of the mark: it may stand deep in a traceback. */
+/* Returns the line that contains the mark, which may be deep in a traceback. */
 static struct span line_of(struct span text, const char *mark)
 {
 	struct span line = text;
@@ -371,12 +385,15 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	const char *mark;
 
 	*ret_event = (struct ray_event){ .kind = RAY_NOTHING };
-	/* Cheap things first: most records say nothing. */
+	/* The cheap checks come first, because most records are of no interest. */
 	if (text.len && text.at[0] == '{')
 		text = json_text(text, "\"message\":\"", message, sizeof(message));
 	if (parse_summary(text, ret_event))
 		return true;
-	/* The GCS tells of all nodes' workers; each node's own raylet tells of its own. */
+	/*
+	 * The GCS logs the exits of all nodes' workers. Each node's raylet logs its own, so the
+	 * GCS's record is not needed.
+	 */
 	if (has(text, "Reporting worker exit"))
 		return false;
 	if (has(text, "running low on memory") || (has(text, "Memory on the node (") && has(text, "illing ")))
@@ -384,7 +401,7 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	else if (has(text, "A worker died or was killed"))
 		parse_crash(text, ret_event);
 	mark = ret_event->kind == RAY_NOTHING || ret_event->kind == RAY_WORKER_CRASH ? fds_mark(text) : NULL;
-	if (mark) /* for a worker that crashed, what it died of */
+	if (mark) /* the cause, for a worker that crashed */
 		parse_other(text, RAY_FDS_EXHAUSTED, ret_event, mark);
 	if (ret_event->kind == RAY_NOTHING && has(text, "*** SIG") && has(text, " received at time="))
 		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever a log says, the texts taken from it are bounded and printable. */
+/* Fuzz target: any text as a log. The texts taken from it must be bounded and printable. */
 #include "sidecar/ray/ray_lines.h"
 
 #include <stdint.h>

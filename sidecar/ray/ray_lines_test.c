@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of reading Ray's own words. testdata/ holds what Ray 2.60 wrote when
- * tasks of ours leaked, crashed and ran out of descriptors; the older texts are
- * put together from Ray's format strings.
+ * Tests of parsing Ray's log lines. testdata/ has what Ray 2.60 wrote when tasks of ours leaked,
+ * crashed and ran out of descriptors. The older texts were made from Ray's format strings.
  */
 #include "sidecar/ray/ray_lines.h"
 
@@ -20,7 +19,7 @@
 
 #define TESTDATA "sidecar/ray/testdata/"
 
-/* Cuts a file into records as the follower does, parses each, keeps what was found. */
+/* Cuts a file into records as the follower does, parses each, and keeps the events. */
 static size_t events_of(const char *file, struct ray_event *events, size_t max)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
@@ -185,7 +184,7 @@ static void a_raylet_that_crashes_says_so(void **state)
 	assert_string_equal(e.detail, "*** SIGABRT received at time=1795239418 on cpu 1 ***");
 	e = parse("[2026-11-21 05:36:58,602 E 299 299] (raylet) logging.cc:474: *** SIGSEGV received at time=1795239418 on cpu 1 ***\n");
 	assert_int_equal(e.kind, RAY_DAEMON_CRASH);
-	/* What it died of says more. */
+	/* The exception that it died of says more. */
 	e = parse("[2026-11-21 05:36:58,602 E 299 299] (raylet) logging.cc:118: Unhandled exception: N5boost. what(): open: Too many "
 		  "open files [system:24 at x.hpp:133 in function 'open']\n/raylet(+0xff770a) [0x55b50461870a]\n\n"
 		  "*** SIGABRT received at time=1795239418 on cpu 1 ***\n");
@@ -232,7 +231,7 @@ static void hostile_records_stay_within_bounds(void **state)
 	e = parse("4294967297 worker(s) running low on memory");
 	assert_int_equal(e.workers, 1);
 
-	/* A table without end. */
+	/* A table that does not end. */
 	memset(text, '9', sizeof(text));
 	memcpy(text, "running low on memory MEM(GB)\tCOMMAND\n", 38);
 	for (size_t i = 40; i + 4 < sizeof(text); i += 5)
@@ -240,7 +239,7 @@ static void hostile_records_stay_within_bounds(void **state)
 	ray_record_parse(text, sizeof(text), &e);
 	assert_true(strlen(e.table) < sizeof(e.table));
 
-	/* Escapes cut at each place. */
+	/* Escapes that are cut at each position. */
 	{
 		static const char line[] = "{\"message\":\"running low on memory\\\\n\\t\\u001b\\u00e9\\\"pid=7";
 

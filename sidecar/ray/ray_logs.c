@@ -15,14 +15,19 @@
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/sample/rootfd.h"
 
-#define POLL_NS (950 * NS_PER_MS) /* sampling's rest is 1 s: do not miss every other one by a hair */
-#define READ_MAX (256 * 1024) /* of one file in one poll */
-#define BEHIND_MAX (4 * 1024 * 1024) /* further behind than that, the middle is left out */
+/* A little less than the 1 s of the sampler at rest, so that no poll is missed. */
+#define POLL_NS (950 * NS_PER_MS)
+#define READ_MAX (256 * 1024) /* bytes of one file in one poll */
+/* If we are further behind than this, the middle is left out. */
+#define BEHIND_MAX (4 * 1024 * 1024)
 #define CHUNK 4096
 
 #define KIND(k) (1u << (k))
 
-/* Which files, and what is believed of each: every event has one place that tells of it. */
+/*
+ * Which files are read, and which events are taken from each. Every event is taken from one file
+ * only.
+ */
 static const struct {
 	const char *name;
 	unsigned int kinds;
@@ -40,24 +45,24 @@ static const struct {
 };
 
 struct file {
-	int fd; /* -1: not there yet */
+	int fd; /* -1: the file does not exist yet */
 	dev_t dev;
 	ino_t ino;
 	off_t at; /* read up to here */
-	struct strbuf line; /* of which the end has not come */
-	struct strbuf record; /* that the next line may belong to */
-	bool skipping; /* the rest of a line that is too long */
+	struct strbuf line; /* a line whose end has not been read yet */
+	struct strbuf record; /* a record to which the next line may belong */
+	bool skipping; /* the rest of a line that is too long is being skipped */
 };
 
 struct ray_logs {
 	int root_fd;
-	char by_raylet[512]; /* by raylet's command line, "" if it has not */
-	int dir_fd; /* of the logs, -1: none */
+	char by_raylet[512]; /* the directory in raylet's command line, "" if it names none */
+	int dir_fd; /* of the logs directory, -1: none */
 	dev_t dev;
 	ino_t ino;
-	bool polled; /* once at least: what comes from now on is news */
+	bool polled; /* the logs were polled at least once, so what is appended now is new */
 	int64_t polled_ns;
-	ray_event_fn fn; /* during a poll */
+	ray_event_fn fn; /* set during a poll */
 	void *arg;
 	struct file files[ARRAY_SIZE(files)];
 };
@@ -78,7 +83,7 @@ struct ray_logs *ray_logs_new(int root_fd)
 	return l;
 }
 
-/* Memory of quiet files is given back: most of them never say a thing. */
+/* Gives the memory of a quiet file back: most files contain nothing for us. */
 static void file_reset(struct file *f)
 {
 	strbuf_release(&f->line);
@@ -116,7 +121,7 @@ int ray_logs_dir(const struct ray_logs *l)
 	return l->dir_fd;
 }
 
-/* Lines and records */
+/* --- Lines and records --- */
 
 static void end_record(struct ray_logs *l, size_t i)
 {
@@ -129,7 +134,7 @@ static void end_record(struct ray_logs *l, size_t i)
 	strbuf_reset(&f->record);
 }
 
-/* Appends what fits. */
+/* Appends as much as fits. */
 static void add_up_to(struct strbuf *sb, const char *data, size_t len)
 {
 	strbuf_add(sb, data, MIN(len, sb->max - sb->len));
@@ -143,7 +148,7 @@ static void end_line(struct ray_logs *l, size_t i)
 		end_record(l, i);
 	add_up_to(&f->record, strbuf_str(&f->line), f->line.len);
 	add_up_to(&f->record, "\n", 1);
-	/* One of JSON has one line: nothing is to be waited for. */
+	/* A record in JSON is one line, so there is no need to wait for more. */
 	if (f->line.len && strbuf_str(&f->line)[0] == '{')
 		end_record(l, i);
 	strbuf_reset(&f->line);
@@ -169,7 +174,7 @@ static void feed(struct ray_logs *l, size_t i, const char *data, size_t len)
 	}
 }
 
-/* Reads on; false when there was nothing new. */
+/* Reads further. Returns false if there was nothing new. */
 static bool read_on(struct ray_logs *l, size_t i, off_t size)
 {
 	struct file *f = &l->files[i];
@@ -177,7 +182,7 @@ static bool read_on(struct ray_logs *l, size_t i, off_t size)
 	size_t total = 0;
 	ssize_t n;
 
-	if (size < f->at) { /* truncated, or another file under the same inode number */
+	if (size < f->at) { /* it was truncated, or is another file with the same inode number */
 		f->at = 0;
 		file_reset(f);
 	}
@@ -185,7 +190,7 @@ static bool read_on(struct ray_logs *l, size_t i, off_t size)
 		end_record(l, i);
 		file_reset(f);
 		f->at = size - READ_MAX;
-		f->skipping = true; /* to the next line's beginning */
+		f->skipping = true; /* until the next line begins */
 	}
 	while (f->at < size && total < READ_MAX && (n = pread(f->fd, buf, sizeof(buf), f->at)) > 0) {
 		feed(l, i, buf, (size_t)n);
@@ -195,7 +200,7 @@ static bool read_on(struct ray_logs *l, size_t i, off_t size)
 	return total > 0;
 }
 
-/* A record whose next line does not come is over. */
+/* Ends a record if no further line of it has come. */
 static void settle(struct ray_logs *l, size_t i)
 {
 	struct file *f = &l->files[i];
@@ -205,9 +210,9 @@ static void settle(struct ray_logs *l, size_t i)
 		file_reset(f);
 }
 
-/* Files */
+/* --- Files --- */
 
-/* Whether the file by that name is still the one that is open. */
+/* Returns whether the name still belongs to the file that is open. */
 static bool is_same(const struct ray_logs *l, size_t i)
 {
 	struct stat st;
@@ -264,7 +269,7 @@ static void poll_file(struct ray_logs *l, size_t i)
 	}
 }
 
-/* The directory */
+/* --- The directory --- */
 
 static void find_session(struct ray_logs *l)
 {
@@ -273,7 +278,7 @@ static void find_session(struct ray_logs *l)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return; /* the old one stays: its files may still say something */
+		return; /* the old session stays, because its files may still get new lines */
 	if (l->dir_fd >= 0 && st.st_ino == l->ino && st.st_dev == l->dev)
 		return;
 	for (size_t i = 0; l->dir_fd >= 0 && i < ARRAY_SIZE(files); i++) {

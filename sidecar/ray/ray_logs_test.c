@@ -64,7 +64,7 @@ static void make_session(const char *name)
 	snprintf(command, sizeof(command), "mkdir -p %s/tmp/ray/%s/logs/events", root, name);
 	assert_int_equal(system(command), 0);
 	unlink(at("tmp/ray/session_latest"));
-	/* As Ray makes it: absolute, so it must be resolved inside the root. */
+	/* Ray makes this link absolute, so it must be resolved inside the root. */
 	snprintf(target, sizeof(target), "/tmp/ray/%s", name);
 	assert_int_equal(symlink(target, at("tmp/ray/session_latest")), 0);
 }
@@ -105,7 +105,7 @@ static void poll_once(void)
 	ray_logs_poll(logs, now, remember, NULL);
 }
 
-/* The second poll finds that the last record is over. */
+/* Polls twice: the second poll finds that the last record is complete. */
 static void poll_twice(void)
 {
 	poll_once();
@@ -256,7 +256,7 @@ static void last_words_are_read_at_once(void **state)
 	poll_once();
 	make_session("session_1");
 	poll_once();
-	/* Without the line's end: raylet was killed in the middle of it. */
+	/* The line has no end, because raylet was killed while it wrote it. */
 	add(log_at("session_1", "raylet.out"), "[2026-11-21 05:00:00,000 E 1 1] (raylet) x.cc:1: Too many open files");
 	ray_logs_finish(logs, now, remember, NULL);
 	assert_int_equal(n_seen, 1);
@@ -327,7 +327,7 @@ static void quiet_logs_keep_no_descriptors_beyond_their_own(void **state)
 	assert_int_equal(before, after);
 }
 
-/* Files of a worker */
+/* --- Files of a worker --- */
 
 static void count_file(const char *name, void *arg)
 {
@@ -373,7 +373,7 @@ static void the_newest_files_of_a_kind_come_first(void **state)
 	age(log_at("session_1", "job-driver-a b.log"), 3000);
 	add(log_at("session_1", "job-driver-middle.log"), "m\n");
 	age(log_at("session_1", "job-driver-middle.log"), 2000);
-	/* No logs of drivers. */
+	/* These are not logs of drivers. */
 	add(log_at("session_1", "job-driver-.log"), "x\n");
 	add(log_at("session_1", "job-driver-x.log.1"), "x\n");
 	add(log_at("session_1", "worker-x.log"), "x\n");

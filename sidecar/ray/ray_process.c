@@ -38,10 +38,13 @@ static const struct {
 	[RAY_PROCESS_START] = { "ray start", "`ray start`", FAILURE_RAY_PROCESS_FAILED, false, false, { NULL } },
 };
 
-/* As Ray 2.x starts them; releases before 2.9 do not title their agents. The first rule that fits decides. */
+/*
+ * The processes as Ray 2.x starts them. Releases before 2.9 do not set the titles of their agents.
+ * The first rule that fits decides.
+ */
 static const struct {
-	const char *name; /* it begins so */
-	const char *command; /* this stands somewhere in its command line */
+	const char *name; /* the beginning of the process's name */
+	const char *command; /* a text anywhere in the command line */
 	enum ray_process_kind kind;
 } rules[] = {
 	{ "raylet", "/raylet", RAY_PROCESS_RAYLET },
@@ -67,7 +70,7 @@ enum ray_process_kind ray_process_of(const char *name, const char *command)
 	return RAY_PROCESS_NONE;
 }
 
-/* "python3" may be any of the others. */
+/* Finds no kind for "python3", because several of Ray's processes have that name. */
 enum ray_process_kind ray_process_of_comm(const char *comm)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)

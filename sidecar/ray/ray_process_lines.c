@@ -8,14 +8,17 @@
 
 #include "lib/macros.h"
 
-#define EXITED_MAX 16 /* children of `ray start` that one record lists */
+#define EXITED_MAX 16 /* children of `ray start` in one record */
 
 static const char *find(const char *text, size_t len, const char *what)
 {
 	return memmem(text, len, what, strlen(what));
 }
 
-/* Parses a line such as " raylet [exit code=-9 (signal 9)]", of len bytes. Returns false if it is different. */
+/*
+ * Parses a line of len bytes such as " raylet [exit code=-9 (signal 9)]". Returns false if it has
+ * another form.
+ */
 static bool parse_exited(const char *line, size_t len, enum ray_process_kind *ret_kind, int *ret_code)
 {
 	static const char mark[] = " [exit code=";
@@ -36,7 +39,10 @@ static bool parse_exited(const char *line, size_t len, enum ray_process_kind *re
 	return *ret_code >= -64 && *ret_code <= 255;
 }
 
-/* `ray start` logs all children that it finds ended in one look together. The GCS server was the first, if it is among them. */
+/*
+ * Takes the process that ended first. `ray start` logs all children together that had ended when it
+ * looked. If the GCS server is among them, it ended first.
+ */
 static bool parse_exits(const char *record, size_t len, struct ray_event *e)
 {
 	const char *at = find(record, len, "Some Ray subprocesses exited unexpectedly:"), *end = record + len;
@@ -59,7 +65,7 @@ static bool parse_exits(const char *record, size_t len, struct ray_event *e)
 	return e->kind == RAY_PROCESS_EXITED;
 }
 
-/* "agent_name = dashboard_agent." or, before 2.50, "dashboard_agent/1015601482." */
+/* Parses "agent_name = dashboard_agent." or, before Ray 2.50, "dashboard_agent/1015601482". */
 static enum ray_process_kind agent_named(const char *record, size_t len)
 {
 	static const char mark[] = "agent_name = ";
@@ -129,7 +135,10 @@ void ray_process_words_note(struct ray_process_words *w, const struct ray_event 
 {
 	struct ray_process_word *word = word_of(w, e->kind);
 
-	/* raylet's last words are its own: the GCS server's word that it was asked to stop comes later, and does not count for it. */
+	/*
+	 * For raylet only its own log says whether it was asked to stop. The GCS server logs that
+	 * later, so its record does not count.
+	 */
 	if (!word || (e->kind == RAY_STOPPED && word->at_ns && e->process != RAY_PROCESS_RAYLET))
 		return;
 	*word = (struct ray_process_word){ .at_ns = MAX(now_ns, (int64_t)1), .process = e->process, .returncode = e->returncode };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * testdata/process/ holds the last lines of Ray 2.60's logs when its processes were killed; older wording is put
- * together from Ray's sources.
+ * Tests of parsing what Ray logs about its own processes. testdata/process/ has the last lines of
+ * Ray 2.60's logs when its processes were killed; older texts were made from Ray's sources.
  */
 #include "sidecar/ray/ray_process_lines.h"
 
@@ -19,7 +19,7 @@
 
 #define TESTDATA "sidecar/ray/testdata/process/"
 
-/* What a log says of Ray's own processes, record by record as the follower cuts it. */
+/* Parses a log about Ray's own processes, record by record as the follower cuts it. */
 static void read_words(const char *file, struct ray_process_words *w)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 20);
@@ -70,7 +70,7 @@ static void a_raylet_that_was_stopped_says_that_it_got_sigterm(void **state)
 	assert_int_equal(w.stopped.process, RAY_PROCESS_RAYLET);
 	assert_non_null(strstr(w.stopped.line, "received SIGTERM"));
 	assert_int_equal(w.agent_failed.at_ns, 0);
-	/* The GCS server is asked later by `ray stop`: raylet's word stays. */
+	/* `ray stop` asks the GCS server later, so raylet's message counts. */
 	read_words(TESTDATA "gcs_server-sigterm.out", &w);
 	assert_int_equal(w.stopped.process, RAY_PROCESS_RAYLET);
 	w = (struct ray_process_words){ 0 };
@@ -99,7 +99,7 @@ static void ray_start_lists_which_child_ended_and_how(void **state)
 
 	(void)state;
 	read_words(TESTDATA "ray_process_exit.log", &w);
-	assert_int_equal(w.exited.process, RAY_PROCESS_RAYLET); /* the last record of two */
+	assert_int_equal(w.exited.process, RAY_PROCESS_RAYLET); /* the last of two records */
 	assert_int_equal(w.exited.returncode, -9);
 	assert_string_equal(w.exited.line, "  raylet [exit code=-9 (signal 9)]");
 }

@@ -13,7 +13,7 @@
 
 #define RAY "/usr/local/lib/python3.11/dist-packages/ray/"
 
-/* Command lines of Ray 2.60's head as recorded, cut; blanks stand for NULs. */
+/* Command lines of the head of Ray 2.60 as recorded, shortened. Blanks stand for NULs. */
 static const struct {
 	const char *cmdline;
 	enum ray_process_kind kind;
@@ -37,7 +37,8 @@ static const struct {
 	{ "ray::IDLE", RAY_PROCESS_NONE },
 	{ "/usr/bin/python3 train.py --log /ray/dashboard", RAY_PROCESS_NONE },
 	{ "/bin/sh -c raylet", RAY_PROCESS_NONE },
-	{ "raylet", RAY_PROCESS_NONE }, /* a name that anybody may give himself; Ray starts it by its path */
+	/* Any process may have this name; Ray starts raylet by its path. */
+	{ "raylet", RAY_PROCESS_NONE },
 	{ "tail -f /tmp/ray/session_latest/logs/raylet.out", RAY_PROCESS_NONE },
 };
 
@@ -49,7 +50,7 @@ static void the_processes_of_a_head_are_known_by_their_command_lines(void **stat
 		size_t len = strlen(recorded[i].cmdline) + 1;
 
 		memcpy(data, recorded[i].cmdline, len);
-		/* A title is one argument. */
+		/* A title is a single argument. */
 		for (size_t n = 0; strncmp(data, "ray::", 5) != 0 && strncmp(data, "ray-", 4) != 0 && n < len; n++)
 			if (data[n] == ' ')
 				data[n] = '\0';

@@ -7,9 +7,11 @@
 
 #include "lib/macros.h"
 
-#define KNOWN_NS (60 * NS_PER_SEC) /* the same worker does not die again within that time */
+/* Within this time a second record is about the same death of a worker. */
+#define KNOWN_NS (60 * NS_PER_SEC)
 #define FDS_SETTLED_NS (10 * NS_PER_SEC)
-#define KERNEL_EXPLAINS_NS (15 * NS_PER_SEC) /* raylet notices a lost worker within seconds */
+/* raylet notices within seconds that a worker is gone. */
+#define KERNEL_EXPLAINS_NS (15 * NS_PER_SEC)
 
 void ray_tally_init(struct ray_tally *t, int64_t now_ns)
 {
@@ -30,11 +32,13 @@ void ray_tally_kernel(struct ray_tally *t, int64_t now_ns, int64_t oom_kill)
 	t->kernel_kills_known = oom_kill;
 }
 
-/* Whether this worker's death was counted before. If not, remembers it. */
+/* Returns whether this worker's death has been counted. If not, remembers it. */
 static bool seen_before(struct ray_tally *t, int64_t now_ns, const struct ray_event *e)
 {
 	if (!e->pid && !e->worker_id[0]) {
-		/* The error is logged in both .out and .err, and for each accept that fails. */
+		/*
+		 * The error is logged in both .out and .err, and again for each accept that fails.
+		 */
 		bool again = e->kind == RAY_FDS_EXHAUSTED && t->fds_ns && now_ns - t->fds_ns < FDS_SETTLED_NS;
 
 		if (e->kind == RAY_FDS_EXHAUSTED)
@@ -73,9 +77,9 @@ static enum ray_outcome admit(struct ray_tally *t, int64_t now_ns, const struct 
 			known = true;
 			slot = i;
 		} else if (!known && t->signatures[i].reported_ns < t->signatures[slot].reported_ns)
-			slot = i; /* the oldest */
+			slot = i; /* the oldest one */
 	}
-	/* A task that leaves a different name each time is no reason for a report each time. */
+	/* A task that uses a different name each time must not get a report each time. */
 	if (reports >= RAY_REPORTS_MAX)
 		return RAY_COUNTED;
 	t->signatures[slot].kind = e->kind;

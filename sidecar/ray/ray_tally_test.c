@@ -88,7 +88,7 @@ static void what_the_kernel_took_is_no_crash(void **state)
 	assert_int_equal(tell(11, RAY_WORKER_CRASH, 1, "ray::a"), RAY_KNOWN);
 	assert_int_equal(tell(11, RAY_WORKER_CRASH, 2, "ray::a"), RAY_KNOWN);
 	assert_int_equal(tell(12, RAY_WORKER_CRASH, 3, "ray::a"), RAY_REPORT);
-	/* Long after, a crash is a crash. */
+	/* Long after the OOM kill, a crash is a separate event. */
 	ray_tally_kernel(&t, START + 20 * S, 3);
 	assert_int_equal(tell(40, RAY_WORKER_CRASH, 4, "ray::b"), RAY_REPORT);
 	assert_true(ray_tally_summary(&t, START + 60 * S, &s));
@@ -153,7 +153,7 @@ static void a_counter_that_is_not_known_or_goes_back_is_no_kill(void **state)
 
 	ray_tally_init(&t, START);
 	ray_tally_kernel(&t, START, -1);
-	ray_tally_kernel(&t, START, 7); /* from before our time */
+	ray_tally_kernel(&t, START, 7); /* it was before our time */
 	ray_tally_kernel(&t, START, -1);
 	ray_tally_kernel(&t, START, 5);
 	assert_false(ray_tally_summary(&t, START + 60 * S, &s));

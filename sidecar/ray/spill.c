@@ -7,7 +7,7 @@
 
 #include "lib/macros.h"
 
-#define WATCHED_MIN_NS (30 * NS_PER_SEC) /* one burst is no trend */
+#define WATCHED_MIN_NS (30 * NS_PER_SEC) /* a shorter burst is no trend */
 #define GROWTH_MIN (INT64_C(64) << 20) /* bytes over the window */
 #define BYTES_MAX (INT64_C(1) << 55)
 
@@ -23,7 +23,7 @@ bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes)
 		if (value > BYTES_MAX)
 			return false;
 	}
-	/* A number at the end of the text may have been cut. */
+	/* The number may be incomplete if it ends with the text. */
 	if (value < 0 || i == len)
 		return false;
 	*ret_bytes = value;
@@ -32,7 +32,7 @@ bool spill_state_parse(const char *text, size_t len, int64_t *ret_bytes)
 
 void spill_add(struct spill *s, int64_t at_ns, int64_t bytes)
 {
-	/* The time before anything was spilled says nothing of how fast it grows. */
+	/* The time before the first spilling says nothing about the rate. */
 	if (s->n > 0 && (bytes == 0 || bytes < s->points[s->n - 1].bytes / 2))
 		s->n = 0;
 	if (s->n == SPILL_POINTS_MAX) {

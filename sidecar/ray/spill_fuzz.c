@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any text as raylet's state file, and any figures one after another; forecasts stay within their ranges. */
+/*
+ * Fuzz target: any text as raylet's state file, and any sequence of figures. Forecasts must stay
+ * within their ranges.
+ */
 #include "sidecar/ray/spill.h"
 
 #include <stdlib.h>

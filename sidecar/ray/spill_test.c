@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of how fast spilled objects grow, and of when their disk is full. */
+/* Tests of measuring how fast spilled objects grow, and when their disk will be full. */
 #include "sidecar/ray/spill.h"
 
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #define GIB (INT64_C(1) << 30)
 #define MIB (INT64_C(1) << 20)
 
-/* As raylet 2.60 writes it. */
+/* The format of raylet 2.60. */
 static const char state[] =
 	"LocalObjectManager:\n- num pinned objects: 3\n- pinned objects size: 314572800\n- num objects pending restore: 0\n"
 	"- num objects pending spill: 0\n- num bytes pending spill: 0\n- num bytes currently spilled: 1153433600\n"
@@ -29,7 +29,7 @@ static int setup(void **unused)
 	return 0;
 }
 
-/* So many readings, 10 s apart, from so many MiB on with that growth a second. */
+/* Adds so many readings, 10 s apart, which begin with from_mib MiB and grow by mib_per_s. */
 static int64_t grows(int64_t at_s, size_t readings, int64_t from_mib, int64_t mib_per_s)
 {
 	for (size_t i = 0; i < readings; i++, at_s += 10)
@@ -95,7 +95,7 @@ static void nothing_is_foreseen_of_what_does_not_grow(void **unused)
 	spill_forecast(&s, &disk, &f);
 	assert_int_equal(f.left_ns, -1);
 	assert_false(spill_warns(&s, &f));
-	/* A burst, and then nothing for the whole window. */
+	/* A burst is followed by no growth for the whole window. */
 	setup(NULL);
 	grows(0, 2, 0, 1000);
 	spill_forecast(&s, &disk, &f);
@@ -103,7 +103,7 @@ static void nothing_is_foreseen_of_what_does_not_grow(void **unused)
 	grows(20, SPILL_POINTS_MAX, 10000, 0);
 	spill_forecast(&s, &disk, &f);
 	assert_int_equal(f.rate, 0);
-	/* Of a disk that is not known. */
+	/* The disk is not known. */
 	grows(1000, 10, 10000, 100);
 	spill_forecast(&s, &unknown, &f);
 	assert_true(f.rate > 0);

@@ -13,7 +13,9 @@
 
 #define MOUNTINFO_MAX (1 << 20)
 #define FOLLOW_SPACING_NS (100 * NS_PER_MS)
-/* A command that moves itself does so at its start, as systemd-run --scope does. */
+/*
+ * A command that moves itself to another cgroup does so at its start, as systemd-run --scope does.
+ */
 #define EARLY_SAMPLES 20
 #define EARLY_NS (20 * NS_PER_MS)
 
@@ -34,7 +36,10 @@ static bool counts_locally(int version)
 	       memcg_local_events(strbuf_str(&mounts));
 }
 
-/* It is the top of what can be seen: nothing is above, and nowhere else can a process have been moved to. */
+/*
+ * Uses the cgroup that the launcher opened. It is the top of what the container sees: nothing is
+ * above it, and no process can have moved out of it.
+ */
 static bool open_handed(struct cgroup_watch *w, struct memcg *own, const struct handed_cgroup *handed)
 {
 	const struct memcg_place place = { .cgroup = "/", .version = handed->version, .own = true, .whole = true,
@@ -61,7 +66,7 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	if (!process.own)
 		memcg_search(root_fd, &process);
 	place = process;
-	/* A command that moves its launcher does so at once. */
+	/* A command that moves its launcher to another cgroup does so at once. */
 	w->made = handed && handed->made && memcg_place_to_made(&place, handed->made);
 	if (!w->made)
 		memcg_place_to_container(&place);
@@ -91,7 +96,10 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
 	struct memory memory;
 	int r;
 
-	/* Those below first: of a group that is being killed they go before the container's own. */
+	/*
+	 * The cgroups below are read first, because a kill of the whole group removes them before
+	 * the container's own.
+	 */
 	memcg_tree_look(&w->tree, now_ns, at_end);
 	r = memcg_read(own, &memory, NULL);
 	if (r < 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of a memory cgroup that a launcher handed over: a directory with the files of v1. */
+/*
+ * Tests of reading a memory cgroup whose descriptor a launcher passed: a directory with the files
+ * of v1.
+ */
 #include "sidecar/record/cgroup_watch.h"
 
 #include <fcntl.h>
@@ -71,7 +74,9 @@ static void what_a_launcher_hands_over_is_read_without_the_containers_files(void
 	w.tree.walks = true;
 	assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
 	assert_int_equal(m.limit, 4194304);
-	/* v1 counts a kill in the victim's own cgroup alone: below, there were three more. */
+	/*
+	 * v1 counts a kill only in the victim's own cgroup. There were three more in cgroups below.
+	 */
 	assert_int_equal(m.oom_kill, 6);
 	assert_int_equal(cgroup_watch_headroom(&w, &m), 2097152);
 	assert_string_equal(memcg_tree_name(&w.tree, memcg_tree_tightest(&w.tree)), "ray-node_1");

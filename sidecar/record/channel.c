@@ -72,7 +72,7 @@ static int parse_cgroup(const char *args, struct launch_message *m, struct err *
 	return 0;
 }
 
-/* Whether waitpid(2) gives such a status for a process that has ended. */
+/* Returns whether waitpid(2) can give such a status for a process that has ended. */
 static bool is_end(int status)
 {
 	return WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG);
@@ -96,7 +96,7 @@ static int parse_unstarted(const char *args, struct launch_message *m, struct er
 {
 	int error, there, end = 0;
 
-	/* The command follows one blank, and is as it was given: it may begin with blanks. */
+	/* The command follows one blank. It is the original text, which may begin with blanks. */
 	if (sscanf(args, "%d %d%n", &error, &there, &end) != 2 || args[end] != ' ' || error <= 0 || error > ERRNO_MAX || there < 0 ||
 	    there > 1)
 		return err_set(err, EPROTO, "unstarted \"%.60s\" from a launcher", args);
@@ -245,7 +245,10 @@ int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *
 		.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		/* The kernel would close what finds no room itself, before the call returns: such a close may sleep. */
+		/*
+		 * There is room for all descriptors. The kernel would close those without room
+		 * before the call returns, and such a close may sleep.
+		 */
 		.msg_controllen = sizeof(control),
 	};
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any bytes as a launcher's message. What is taken keeps the promises of channel.h. */
+/*
+ * Fuzz target: any bytes as a launcher's message. An accepted message must keep the promises of
+ * channel.h.
+ */
 #include "sidecar/record/channel.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the sidecar's end of the socket: what is taken for a message, and no descriptor left behind. */
+/*
+ * Tests of the sidecar's end of the socket: which messages are accepted, and that no descriptor is
+ * left open.
+ */
 #include "sidecar/record/channel.h"
 
 #include <errno.h>
@@ -20,7 +23,7 @@ static const struct {
 	int r; /* 0 or -EPROTO */
 	enum launch_verb verb;
 	const char *letters, *name;
-	int launcher, wait_status; /* of unstarted the errno, and whether the file is there */
+	int launcher, wait_status; /* for `unstarted` the errno, and whether the file exists */
 } rows[] = {
 	{ "hello 1 rtp ray-worker 1 7 123456789", 0, LAUNCH_HELLO, "rtp", "ray-worker", 1, 0 },
 	{ "hello 1 - main 1 7 1", 0, LAUNCH_HELLO, "", "main", 1, 0 },
@@ -116,7 +119,7 @@ static const struct {
 	{ "core 12 13 65 -", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "core 12 13 11 " NAME63 "x", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
 	{ "core /tmp/core.1", -EPROTO, LAUNCH_OTHER, NULL, NULL, 0, 0 },
-	{ "something /tmp/x", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 }, /* of a newer launcher */
+	{ "something /tmp/x", 0, LAUNCH_OTHER, NULL, NULL, 0, 0 }, /* from a newer launcher */
 };
 
 static void only_a_wellformed_message_of_a_known_verb_counts(void **state)
@@ -183,7 +186,7 @@ static void a_name_is_what_may_stand_in_a_path(void **state)
 	assert_false(launch_name_valid(NAME63 "x"));
 }
 
-/* Descriptors */
+/* --- Descriptors --- */
 
 static int open_descriptors(void)
 {
@@ -237,7 +240,7 @@ static void of_too_many_descriptors_none_is_left_behind(void **state)
 			assert_int_equal(fcntl(fds[f], F_GETFD), FD_CLOEXEC);
 			close(fds[f]);
 		}
-		/* A child closes what is too much. */
+		/* A child closes the descriptors that are too many. */
 		for (int wait = 0; wait < 20000 && open_descriptors() != before; wait++)
 			usleep(1000);
 		assert_int_equal(open_descriptors(), before);

@@ -17,11 +17,16 @@
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
 
-#define HELLO_WITHIN_S 10 /* a connection that says nothing is dropped */
-#define ATTENDED_MAX 16 /* messages that are read in a row while another container is being reported */
-#define ATTENDED_NS \
-	(100 * NS_PER_MS) /* no further message after this time: the other container waits */
-#define BACK_WITHIN_S 60 /* a launcher that lives and left is waited for; after that, its history waits in the spool */
+#define HELLO_WITHIN_S 10 /* a connection that sends no hello within this time is closed */
+/* Messages that are read in a row while another container's report is being written. */
+#define ATTENDED_MAX 16
+/* After this time no further message is read, because the other container waits. */
+#define ATTENDED_NS (100 * NS_PER_MS)
+/*
+ * We wait so long for a launcher that lives and has disconnected; then its history waits in the
+ * spool.
+ */
+#define BACK_WITHIN_S 60
 
 bool container_is_silent(const struct container *c)
 {
@@ -65,7 +70,7 @@ void container_pod_terminating(struct container *c)
 
 void container_say(struct container *c, const char *text)
 {
-	/* Line by line as far as one message holds them. */
+	/* Sends as many whole lines as one message holds. */
 	while (*text) {
 		char part[LAUNCH_MESSAGE_MAX - 8];
 		size_t len = strlen(text);
@@ -108,7 +113,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		container_event(c, CONTAINER_TIMEOUT);
 }
 
-/* The connection */
+/* --- The connection --- */
 
 static void on_launcher_gone(evutil_socket_t fd, short what, void *arg)
 {
@@ -124,16 +129,18 @@ static void stop_reading(struct container *c)
 }
 
 /*
- * End of file comes about a millisecond after the launcher's death, and the
- * cgroup is gone some milliseconds later: read the counters now. Whether it was
- * a death the pidfd tells; a launcher that only closed its socket will be back
- * on another connection.
+ * Reads the counters now: end of file comes about a millisecond after the launcher's death, and the
+ * cgroup is gone some milliseconds later. The pidfd shows whether the launcher is dead; if it only
+ * closed its socket, it will connect again.
  */
 static void await_launcher(struct container *c)
 {
 	c->eof_ns = now_boottime_ns();
 	container_read_counters(c, &c->at_eof, &c->at_eof_known);
-	/* No sample any more: what is left of the cgroup would pass for the last one before the death. */
+	/*
+	 * No sample is taken any more: one of the dissolving cgroup would look like the last one
+	 * before the death.
+	 */
 	event_del(c->timer);
 	if (c->modified)
 		event_del(c->modified);
@@ -157,11 +164,16 @@ static struct ending how_it_ended(struct container *c)
 			     .after = c->at_eof, .after_known = c->at_eof_known };
 	if (c->unstarted.error)
 		e.unstarted = &c->unstarted;
-	/* A time outside the container's life is a forgery or a bug; ours is right within a millisecond. */
+	/*
+	 * A time outside the container's life is forged or wrong. Our own time is right to a
+	 * millisecond.
+	 */
 	if (e.ended_ns < c->hello.started_ns || e.ended_ns > now_boottime_ns())
 		e.ended_ns = now_boottime_ns();
 	container_read_counters(c, &e.after, &e.after_known);
-	/* They explain failures alone, and there is a file system to ask for each mount. */
+	/*
+	 * The filesystems explain only failures, and reading them takes a request for each mount.
+	 */
 	if (e.wait_status != 0)
 		observer_read_limits(&c->observer, c->hello.launcher, &e.limits);
 	c->exit_reported = true;
@@ -192,7 +204,10 @@ static void on_leave(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* The container is not watched any more, but children still write cores that were reported: freeing it would end them. */
+	/*
+	 * The container is not watched any more, but it is not freed: children still write the
+	 * cores that were reported, and freeing it would end them.
+	 */
 	if (c->state == CONTAINER_LOST && crashes_keeping(c->crashes)) {
 		event_add(c->leave, &look_again);
 		return;
@@ -311,10 +326,12 @@ void container_attend(struct container *c)
 {
 	int64_t until_ns = now_boottime_ns() + ATTENDED_NS;
 
-	/* One of its functions is running, and waits. */
+	/* One of its functions is already running and waits. */
 	if (c->publishing || c->received)
 		return;
-	/* The event loop does not turn: its clock stands still, and it runs no timer. */
+	/*
+	 * The event loop does not turn meanwhile, so its clock stands still and it runs no timer.
+	 */
 	event_base_update_cache_time(c->base);
 	for (int i = 0; i < ATTENDED_MAX && c->state == CONTAINER_RUNNING && is_readable(c->fd);
 	     i++) {

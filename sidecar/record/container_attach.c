@@ -14,7 +14,7 @@
 #include "sidecar/record/life.h"
 #include "sidecar/report/report_json.h"
 
-/* The place of a descriptor by its letter; NULL: it has none. */
+/* Returns the member for the descriptor with that letter, or NULL. */
 static int *place_of(struct container *c, char letter, int *root_fd, enum gate_kind *ret_kind)
 {
 	switch (letter) {
@@ -32,7 +32,10 @@ static int *place_of(struct container *c, char letter, int *root_fd, enum gate_k
 	}
 }
 
-/* Takes what the letters promise and what really is of that kind; the rest is refused. */
+/*
+ * Takes the descriptors that the letters announce and that really are of that kind, and refuses the
+ * others.
+ */
 static int take_descriptors(struct container *c, struct received *hello)
 {
 	int root_fd = -1;
@@ -76,8 +79,9 @@ static void emit_attached(const struct container *c)
 }
 
 /*
- * Whether the counters began with the container. They do when it has its cgroup for itself: in a pod, where the launcher need
- * not be PID 1 (shareProcessNamespace, hostPID), where exec made one for it, and elsewhere if it looks like a container.
+ * Returns whether the counters began with the container. They did if it has a cgroup for itself: in
+ * a pod, even where the launcher is not PID 1 (shareProcessNamespace, hostPID); where exec made one
+ * for it; and elsewhere if it looks like a container.
  */
 static bool is_alone(const struct container *c)
 {
@@ -99,8 +103,9 @@ static bool in_first_pid_namespace(void)
 }
 
 /*
- * The command's PID as the kernel log has it, 0 unknown: the launcher's own word for its PID is that of the node if the
- * kernel, asked in the node's first PID namespace, has the same for who connected to us.
+ * Returns the command's PID as the kernel log has it, or 0 if unknown. The launcher's claim about
+ * its own PID is that of the node if we are in the node's first PID namespace and the kernel
+ * reports the same PID for the connected process.
  */
 static pid_t node_pid_of_command(const struct container *c)
 {
@@ -124,7 +129,7 @@ static void take_history(struct container *c)
 	life_begin(&life, c->hello.name, c->hello.started_ns, c->hello.launcher);
 	history = c->callbacks.history(c, &life, c->callbacks.arg);
 	c->resumed = history && history_last(history);
-	/* A launcher may meet us only when its command is dead already. */
+	/* The launcher may have connected only after its command had died. */
 	if (counts_from_start(c) && !c->resumed)
 		observer_count_from_start(&c->observer);
 	if (history)

@@ -21,7 +21,7 @@
 #include "sidecar/sample/memcg_testing.h"
 
 #define PATIENCE_NS (60 * NS_PER_SEC)
-#define SLOW_US 200000 /* longer than one round of messages may take */
+#define SLOW_US 200000 /* longer than one round of reading messages may take */
 
 static struct fake_root root;
 static struct event_base *base;
@@ -51,7 +51,7 @@ int __wrap_keeper_keep(struct keeper *k, struct report *r, const struct observer
 	return 0;
 }
 
-/* In the process that looks at a core. */
+/* Called in the process that looks at a core. */
 int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err);
 int __wrap_elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 {
@@ -139,7 +139,7 @@ static void send_exit(int wait_status)
 	assert_int_equal(launch_send(launcher, "exit", text, NULL), 0);
 }
 
-/* Whether the launcher has got that message by now. */
+/* Returns whether the launcher has received that message. */
 static bool has_got(const char *message)
 {
 	char text[LAUNCH_MESSAGE_MAX + 1];
@@ -153,7 +153,7 @@ static bool has_got(const char *message)
 	return false;
 }
 
-/* A callback of the loop, which is as if it waited for a disk. */
+/* Runs in a callback of the loop, as code does that waits for a disk. */
 static void attend_until_held(evutil_socket_t fd, short what, void *arg)
 {
 	bool *held = arg;

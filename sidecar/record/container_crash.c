@@ -23,19 +23,27 @@
 #include "sidecar/record/gate.h"
 #include "sidecar/report/report_json.h"
 
-#define JOIN_NS (10 * NS_PER_SEC) /* for Ray's line, which a busy machine delays, or the container's end */
-#define BACKTRACE_WAIT_NS (10 * NS_PER_SEC) /* of a process's own report; the backtrace is added when it comes later */
-#define EXPLAINS_NS (10 * NS_PER_SEC) /* a process that crashed this long before the end may have been its cause */
-#define FILE_CLOCK_NS (50 * NS_PER_MS) /* files carry the time of the last tick of the kernel's clock, or of a server's */
-#define FILE_AHEAD_NS (600 * NS_PER_SEC) /* the clock of a server is never that far ahead */
-#define DEATH_WAIT_MS 1500 /* of a backtrace, of the launcher's 2 s */
-#define HELD_WAIT_MS 6000 /* of the HOLD_S that it was asked for: a busy machine, or a large program */
+/* How long a crash waits for Ray's line, which a busy machine delays, or for the container's end */
+#define JOIN_NS (10 * NS_PER_SEC)
+/* How long a process's own report waits for the backtrace; a later one is added to the bundle. */
+#define BACKTRACE_WAIT_NS (10 * NS_PER_SEC)
+/* A process that crashed at most this long before the container's end may have caused it. */
+#define EXPLAINS_NS (10 * NS_PER_SEC)
+/* The time of a file is that of the last tick of the kernel's clock, or of a file server's. */
+#define FILE_CLOCK_NS (50 * NS_PER_MS)
+#define FILE_AHEAD_NS (600 * NS_PER_SEC) /* a file server's clock is never ahead by more */
+/* How long the container's report waits for a backtrace; the launcher waits 2 s in all. */
+#define DEATH_WAIT_MS 1500
+/*
+ * The same if the launcher was asked to wait HOLD_S: the machine may be busy or the program large.
+ */
+#define HELD_WAIT_MS 6000
 #define HOLD_S "8"
 
-/* Beside each crash. */
+/* What is noted for each crash. */
 struct note {
 	int64_t seen_ns;
-	bool old; /* of an earlier start of the container */
+	bool old; /* of a previous start of the container */
 	bool ray_reported;
 	struct ray_finding finding;
 };
@@ -45,19 +53,22 @@ static int64_t to_boottime_ns(int64_t unix_ns)
 	return now_boottime_ns() - (now_realtime_ns() - unix_ns);
 }
 
-/* Whether it was written before this start of the container. */
+/* Returns whether the core was written before this start of the container. */
 static bool is_old(const struct container *c, int64_t unix_ns)
 {
 	return to_boottime_ns(unix_ns) < c->hello.started_ns - FILE_CLOCK_NS;
 }
 
-/* Whether it may have been written before the clock was set back, perhaps before this start of the container. */
+/*
+ * Returns whether the core may have been written before the clock was set back, perhaps before this
+ * start of the container.
+ */
 static bool is_of_another_clock(int64_t unix_ns)
 {
 	return unix_ns > now_realtime_ns() + FILE_AHEAD_NS;
 }
 
-/* Reports of a process */
+/* --- Reports of processes --- */
 
 static void report_process(struct container *c, struct crash *crash)
 {
@@ -113,7 +124,7 @@ static bool any(const struct crash *crash, const void *arg)
 	return true;
 }
 
-/* Nothing more is to be waited for. */
+/* Returns whether nothing more has to be waited for. */
 static bool is_due(const struct crash *crash, const void *arg)
 {
 	const struct note *note = crash_note(crash);
@@ -124,7 +135,7 @@ static bool is_due(const struct crash *crash, const void *arg)
 	return note->ray_reported || note->old || since >= JOIN_NS;
 }
 
-/* Takes core_fd, unless it was not read in time. */
+/* Takes over core_fd, unless the core could not be read in time. */
 static bool take(int core_fd, const struct core_hint *hint, void *arg)
 {
 	struct container *c = arg;
@@ -143,15 +154,18 @@ static bool take(int core_fd, const struct core_hint *hint, void *arg)
 		note->old = is_old(c, crash_unix_ns(crash));
 		crash_set_note(crash, note);
 	}
-	/* If the list of processed cores is not in a file, a core of an earlier start may have been reported already. */
+	/*
+	 * If the list of processed cores is not in a file, a core of a previous start may have been
+	 * reported already.
+	 */
 	if (!note || (note->old && !taken_remembers(c->callbacks.taken)) || is_of_another_clock(crash_unix_ns(crash)))
 		crash_drop(crash, CORE_DROP_STALE);
 	return true;
 }
 
 /*
- * At a breakpoint, or at a signal that its program handles, a process has a signal, which its core
- * names when a debugger writes one; and then it goes on.
+ * Returns whether the process goes on. A process at a breakpoint, or one that handles its signal,
+ * has a signal that a debugger notes in the core that it writes.
  */
 static bool lives_on(const struct container *c, const struct crash *crash)
 {
@@ -219,12 +233,12 @@ struct crash *container_crash_of_comm(struct container *c, enum ray_process_kind
 	return kind == RAY_PROCESS_NONE ? NULL : crashes_find(c->crashes, is_of_kind, &kind);
 }
 
-/* The container's own end */
+/* --- The end of the container --- */
 
 struct end {
 	const struct container *c;
 	const struct ending *e;
-	int signal; /* 0: it ended by itself */
+	int signal; /* 0: the command exited */
 	bool must_match;
 };
 
@@ -239,7 +253,10 @@ static bool explains(const struct crash *crash, const void *arg)
 	return !end->must_match || info->pid == end->c->hello.command || (end->signal && info->signal == end->signal);
 }
 
-/* Its own core, or one with the signal that a shell passed on; else, after a failure, whichever there is. */
+/*
+ * Returns the crash that caused the end: that of the command itself or, if a shell passed a signal
+ * on, one with that signal; after another failure, any.
+ */
 static struct crash *crash_of_end(const struct container *c, const struct ending *e)
 {
 	struct end end = { .c = c, .e = e, .must_match = true };
@@ -250,7 +267,10 @@ static struct crash *crash_of_end(const struct container *c, const struct ending
 	else if (e->status_known && WEXITSTATUS(e->wait_status) > 128)
 		end.signal = WEXITSTATUS(e->wait_status) - 128;
 	crash = crashes_find(c->crashes, explains, &end);
-	/* `ray start` ends by itself after one of Ray's processes has crashed: the first of them. */
+	/*
+	 * `ray start` exits after one of Ray's processes has crashed. The first such process is
+	 * taken.
+	 */
 	for (size_t i = 0; !crash && !end.signal && i < c->observer.processes.n_ends; i++)
 		if (e->ended_ns - c->observer.processes.ends[i].ended_ns <= EXPLAINS_NS)
 			crash = crashes_find(c->crashes, is_of_pid, &c->observer.processes.ends[i].pid);
@@ -278,7 +298,7 @@ static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 	container_event(c, CONTAINER_UNWOUND);
 }
 
-/* A pod that is being deleted is not kept for it. */
+/* Returns how long to wait. A pod that is being deleted does not wait for it. */
 static struct timeval death_wait(const struct container *c)
 {
 	bool held = c->exit_reported && !c->pod_terminating;
@@ -291,13 +311,13 @@ static struct timeval death_wait(const struct container *c)
 
 bool container_death_waits(struct container *c)
 {
-	/* A core explains neither a success nor the end of a container that took its launcher along. */
+	/* A core explains neither a success nor an end in which the launcher was killed as well. */
 	bool failed = c->ending.status_known && c->ending.wait_status != 0;
 	struct timeval within = { 0 };
 	size_t unread = 0;
 
 	if (failed && c->unread_cores.n > 0) {
-		within = death_wait(c); /* the launcher is to know before we look */
+		within = death_wait(c); /* the launcher gets this order before we look for cores */
 		unread = unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
 	}
 	container_find_death_crash(c);
@@ -346,7 +366,7 @@ void container_report_other_crashes(struct container *c)
 		settle(c, crash);
 }
 
-/* What the crashes say */
+/* --- Callbacks of the crashes --- */
 
 static void on_unwound(struct crash *crash, void *arg)
 {
@@ -365,13 +385,16 @@ static void on_added(void *arg)
 	keeper_changed(c->keeper);
 }
 
-/* It is in the bundle, or is not wanted: if only we made the kernel write it, it need not lie there any more. */
+/*
+ * The core is in the bundle, or is not wanted. If the kernel wrote it only because of us, the file
+ * is removed.
+ */
 static void on_over(const struct core_key *key, void *arg)
 {
 	const struct container *c = arg;
 	char text[96];
 
-	/* A core from before the container's start is not ours to remove. */
+	/* A core from before the container's start is not ours, so it stays. */
 	if (is_old(c, key->mtime_ns) || is_of_another_clock(key->mtime_ns))
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRId64, key->dev, key->ino, key->mtime_ns);

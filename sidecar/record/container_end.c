@@ -28,7 +28,10 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);
 	if (c->options->say_reports && (r != c->report || !c->report_logged))
 		container_say(c, strbuf_str(&text));
-	/* It is noted last: a sidecar that dies before this reports the failure again under the same id, and never loses it. */
+	/*
+	 * This is noted last: a sidecar that dies before it reports the failure again under the
+	 * same id, so no failure is lost.
+	 */
 	life_reported(&c->observer);
 }
 
@@ -63,12 +66,16 @@ static bool is_failure(const struct container *c, const struct report *r)
 }
 
 /*
- * A container that failed is kept for somebody to look at it. The launcher keeps it by itself, so we need not be there; but it waits
- * no longer than 2 s for this order, and a slow disk takes longer to commit a bundle.
+ * Keeps a failed container, so that somebody can look at it. The launcher does the waiting, so the
+ * sidecar may end. The order is sent now, because the launcher waits for it no longer than 2 s, and
+ * committing a bundle to a slow disk takes longer.
  */
 static void hold(struct container *c)
 {
-	/* Who asked from outside waits for the end, and kills it after the grace period. */
+	/*
+	 * If a process outside the container asked for its end, it kills the container after the
+	 * grace period.
+	 */
 	bool asked = c->asked.signal && !c->asked.sender;
 	char seconds[16];
 
@@ -81,8 +88,9 @@ static void hold(struct container *c)
 }
 
 /*
- * The kubelet reads the message when the launcher has gone, which waits no longer than 2 s, and a slow disk takes longer to
- * commit a bundle. One that is lost with us is written by the sidecar after us, under that name.
+ * Writes the termination message before the bundle is committed. The kubelet reads the message when
+ * the launcher has gone; the launcher waits no longer than 2 s, and committing to a slow disk takes
+ * longer. If we die before the commit, the next sidecar writes the bundle under the same name.
  */
 static void on_named(const struct report *r, void *arg)
 {
@@ -102,7 +110,10 @@ static void publish_end(struct container *c)
 	c->observer.named_arg = c;
 	container_publish(c, r, false, c->held_until_unix_ns);
 	c->observer.named = NULL;
-	/* Once more: the bundle may have another place after all, or none. */
+	/*
+	 * The message is written again, because the bundle may have got another place after all, or
+	 * none.
+	 */
 	container_write_termination_log(c, r, true);
 	if (c->death_crash)
 		container_keep_core(TAKE_PTR(c->death_crash), r);
@@ -146,7 +157,7 @@ void container_conclude_later(struct container *c)
 	event_active(c->turn, EV_TIMEOUT, 0);
 }
 
-/* Whether the report waits for them. */
+/* Returns whether the report waits for the hooks. */
 static bool run_hooks_at_death(struct container *c, struct report *r)
 {
 	if (!c->options->hooks.commands[HOOK_AT_DEATH][0] || !is_failure(c, r))
@@ -182,10 +193,10 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	struct report r;
 
 	postmortem_report(&c->observer, e, c->options, c->hello.name, &r);
-	/* The bundle takes seconds on a slow disk, and the next kill may come meanwhile. */
+	/* Writing the bundle takes seconds on a slow disk, and the next kill may come meanwhile. */
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
-	/* In a cgroup of several owners only the kernel log can say that the victim was ours. */
+	/* In a cgroup that others share, only the kernel log can show that the victim was ours. */
 	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS)
 		return;
 	c->process_reported_ns = now_boottime_ns();
@@ -205,7 +216,7 @@ static void tell_of_killed_process(struct container *c, const struct ending *end
 	if (!e.after_known)
 		e.after = c->observer.last.memory;
 	e.after_known = true;
-	/* The history keeps the state of the end, not of this report. */
+	/* The history has the state as of the end, not as of this report. */
 	c->observer.end_reported = true;
 	report_killed_process(c, &e);
 	c->observer.end_reported = false;
@@ -227,7 +238,10 @@ void container_report(struct container *c)
 	container_emit(c, "ended", report_json_of_verdict(r));
 	c->succeeded = r->verdict.class == FAILURE_COMPLETED;
 	c->to_report = !c->succeeded || c->options->record_success;
-	/* The message first: the kubelet reads it as soon as the container is gone. */
+	/*
+	 * The termination message is written first: the kubelet reads it as soon as the container
+	 * is gone.
+	 */
 	if (c->to_report)
 		container_write_termination_log(c, r, true);
 	if (!c->to_report || !run_hooks_at_death(c, r))
@@ -239,10 +253,10 @@ void container_asked(struct container *c, const struct launch_message *m)
 	int64_t now = now_boottime_ns();
 
 	c->asked = m->asked;
-	/* A time that cannot be is a forgery or a bug; ours is right within a millisecond. */
+	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */
 	if (c->asked.at_ns < c->hello.started_ns || c->asked.at_ns > now)
 		c->asked.at_ns = now;
-	/* `exec` forwards what is sent to it, and is no process of the container. */
+	/* `exec` forwards signals that it receives itself. It is no process of the container. */
 	if (!c->options->id.pod && c->asked.sender == getpid())
 		c->asked.sender = 0;
 }
@@ -256,7 +270,7 @@ void container_end(struct container *c)
 	e->pod_terminating = c->pod_terminating;
 	e->asked = c->asked;
 	e->process_oom_ns = c->observer.process_oom_ns;
-	/* Each report is of the kills up to it. */
+	/* Each report covers the kills up to its own time. */
 	e->process_oom_reported = e->process_oom_ns && c->process_reported_ns >= e->process_oom_ns;
 	process_watch_finish(&c->observer.processes);
 	life_ended(&c->observer, e);
@@ -264,7 +278,10 @@ void container_end(struct container *c)
 	container_workers_due(c, INT64_MAX);
 	if (container_death_waits(c) || container_awaits_sender(c))
 		return;
-	/* The report of a success is not urgent, and the report of a killed process may have to precede it. */
+	/*
+	 * The report of a success is not urgent, and the report of a killed process may have to
+	 * come before it.
+	 */
 	if (keeper_is_keeping(c->keeper) && e->status_known && e->wait_status == 0)
 		event_active(c->turn, EV_TIMEOUT, 0);
 	else
@@ -290,7 +307,7 @@ void container_run_overdue(struct container *c)
 		run_if_overdue(c, c->death_timer);
 }
 
-/* The container lives, one of its processes does not. */
+/* Called when one of its processes ended and the container lives on. */
 void container_process_died(struct container *c, int64_t now_ns)
 {
 	struct ending e = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that the events of a container's memory cgroup cost no more looks than its budget has. */
+/* Tests that events of a container's memory cgroup cause no more looks than the budget allows. */
 #include "sidecar/record/container.h"
 
 #include <event2/event.h>
@@ -24,7 +24,7 @@
 static struct fake_root root;
 static struct event_base *base;
 
-/* A cgroup v2 of regular files, far below its limit. */
+/* Makes a cgroup v2 of regular files, far below its limit. */
 static int setup(void **state)
 {
 	(void)state;
@@ -62,7 +62,7 @@ static void ignore(struct container *c, void *arg)
 static const struct record_options options = { .report_fd = -1, .warn_at = 0.8 };
 static const struct container_callbacks callbacks = { .history = no_history, .attached = ignore, .done = ignore };
 
-/* Attached, with the launcher's end of its connection in *ret_launcher. */
+/* Returns an attached container. *ret_launcher is the launcher's end of its connection. */
 static struct container *attached(int *ret_launcher)
 {
 	int ends[2], fd = open(root.path, O_PATH | O_CLOEXEC);
@@ -86,7 +86,7 @@ static pid_t begin_storm(void)
 
 	if (pid != 0)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* so that a failed test leaves no process behind */
 	snprintf(path, sizeof(path), "%s/sys/fs/cgroup/memory.events", root.path);
 	for (int fd = open(path, O_WRONLY | O_CLOEXEC); fd >= 0;)
 		if (pwrite(fd, "high 1\n", 7, 0) != 7)
@@ -94,7 +94,7 @@ static pid_t begin_storm(void)
 	_exit(1);
 }
 
-/* The turns of the loop in that time. */
+/* Returns how often the loop turned in that time. */
 static uint64_t turns_within(int64_t ns)
 {
 	int64_t until = now_boottime_ns() + ns;
@@ -120,7 +120,7 @@ static void a_storm_of_memory_events_gets_no_more_looks_than_the_budget_has(void
 	waitpid(storm, NULL, 0);
 	allowed = BURST + LOOKS_A_SECOND * (uint64_t)((now_boottime_ns() - began_ns) / NS_PER_SEC + 1);
 	assert_in_range(container_observer(c)->samples, 2, allowed);
-	/* A look has a turn of its own and one of the event before it. */
+	/* A look takes a turn, and so does the event before it. */
 	assert_in_range(turns, 2, 2 * allowed);
 	container_free(c);
 	close(launcher);

@@ -52,7 +52,7 @@ void container_cancel_node_cores(struct container *c)
 		core_stream_cancel(TAKE_PTR(c->node_cores[i].stream));
 }
 
-/* The end of the container may have been waiting for it. */
+/* The report of the container's end may have been waiting for this. */
 static void go_on_with_end(struct container *c)
 {
 	if (c->death_crash)
@@ -62,7 +62,7 @@ static void go_on_with_end(struct container *c)
 		container_event(c, CONTAINER_UNWOUND);
 }
 
-/* Its report could not wait any longer: the backtrace and the core are added to the bundle. */
+/* The report could not wait any longer, so the backtrace and the core are added to the bundle. */
 static void add_to_report(struct container *c)
 {
 	container_find_death_crash(c);
@@ -122,16 +122,19 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 		log_warning_limited("%s: the core of PID %d from the node agent is not kept: %s", c->hello.name, (int)offer->pid, err_text(&err));
 }
 
-/* The agent sends within milliseconds of the signal; on a busy node it takes longer. The launcher waits for 2 s. */
+/*
+ * The agent sends within milliseconds of the signal; on a busy node it takes longer. The launcher
+ * waits for 2 s in all.
+ */
 #define SENDER_WITHIN_MS 1000
-#define LINES_WITHIN_MS 150 /* the kernel's lines after its OOM kill */
+#define LINES_WITHIN_MS 150 /* how long we wait for the kernel's lines after its OOM kill */
 
 static bool is_vital(const struct container *c, const struct node_signal *s)
 {
 	return s->target > 0 && (s->target == c->hello.command || s->target == c->hello.launcher);
 }
 
-/* Whether the signal that ended it has been heard of. */
+/* Returns whether the agent has reported the signal that ended the container. */
 static bool has_sender(const struct container *c)
 {
 	const struct node_signals *all = &c->observer.signals;

@@ -14,8 +14,9 @@
 #include "sidecar/report/report_json.h"
 #include "sidecar/verdict/stop_request.h"
 
-#define SETTLED_NS (5 * NS_PER_SEC) /* `ray start` ends the container within this time, where it does */
-/* One of raylet and the GCS server takes the other along: after a minute, or `ray stop` does. */
+/* If `ray start` ends the container because of this, it does so within this time */
+#define SETTLED_NS (5 * NS_PER_SEC)
+/* If raylet ends, the GCS server follows after a minute, and the reverse; `ray stop` ends both. */
 #define FOLLOWS_NS (90 * NS_PER_SEC)
 /* After an orderly end, the container may end within its grace period, or Ray may be started anew. */
 #define STOPPED_NS (30 * NS_PER_SEC)
@@ -36,20 +37,29 @@ void container_ray_message(struct container *c, const struct launch_message *m)
 
 	if (m->verb == LAUNCH_UNWATCHED)
 		process_watch_set_unwatched(&c->observer.processes, m->process);
-	else /* A time that cannot be is a forgery or a bug; ours is right within a millisecond. */
+	else /* An impossible time is forged or wrong. Our own time is right to a millisecond. */
 		process_watch_ended(&c->observer.processes, m->process, m->status_known, m->wait_status,
 				    m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now);
-	/* It may be the last thing that is heard before a sidecar after this one has to explain the container's end. */
+	/*
+	 * This may be the last that we learn before the next sidecar has to explain the container's
+	 * end.
+	 */
 	life_note(&c->observer);
 }
 
-/* Whether the container is useless without it. The other processes end the container, or it works without them. */
+/*
+ * Returns whether the container is useless without the process. The other processes end the
+ * container, or it works without them.
+ */
 static bool is_vital(const struct ray_process_end *end)
 {
 	return end->kind == RAY_PROCESS_RAYLET || end->kind == RAY_PROCESS_GCS_SERVER;
 }
 
-/* A job that failed: its driver or supervisor was killed, or ended with a code of its own. */
+/*
+ * Returns whether the end is that of a job that failed: its driver or supervisor was killed, or
+ * exited with a code other than 0.
+ */
 static bool is_of_failed_job(const struct ray_process_end *end)
 {
 	return end->status_known && !ray_process_ended_in_order(end->wait_status) && end->kind == RAY_PROCESS_DRIVER;
@@ -71,7 +81,10 @@ static bool is_due(const struct container *c, const struct ray_process_end *end,
 	return now_ns - end->ended_ns >= (in_order && !has_words_of_agent(c, end) ? STOPPED_NS : SETTLED_NS);
 }
 
-/* It matters to what still runs: a driver that began Ray by itself ends all of it, and another one was started after `ray stop`. */
+/*
+ * Returns whether something that still runs needs the process. When a driver that started Ray
+ * itself ends, all of Ray ends; after `ray stop` a driver may start Ray again.
+ */
 static bool is_missed(const struct container *c, const struct ray_process_end *end)
 {
 	const struct process_watch *w = &c->observer.processes;
@@ -83,7 +96,7 @@ static bool is_missed(const struct container *c, const struct ray_process_end *e
 	return is_vital(end) && !process_watch_lives(w, end->kind) && process_watch_any_lives(w);
 }
 
-/* Its own core, or that of the agent with which it ended. */
+/* Returns the core of the process, or that of the agent with which it ended. */
 static struct crash *core_of(struct container *c, const struct ray_process_end *end)
 {
 	const struct process_watch *w = &c->observer.processes;
@@ -130,7 +143,10 @@ static const struct ray_process_end *next_unreported(const struct container *c)
 	return NULL;
 }
 
-/* Whether the container is stopping, so that a process that ends now is part of the container's end. */
+/*
+ * Returns whether the container is stopping, so that a process that ends now is part of the
+ * container's end.
+ */
 static bool is_stopping(const struct container *c, int64_t now_ns)
 {
 	return c->pod_terminating || stop_request_explains(&c->asked, now_ns);

@@ -14,9 +14,10 @@
 #include "sidecar/report/report_json.h"
 #include "sidecar/verdict/oom_cause.h"
 
-#define OOM_SETTLED_NS (5 * NS_PER_SEC) /* alive this long after an OOM kill: the container lives on */
+/* A container that is alive so long after an OOM kill lives on. */
+#define OOM_SETTLED_NS (5 * NS_PER_SEC)
 
-/* Ray's word */
+/* --- Findings in Ray's logs --- */
 
 static void on_node_lost(const struct ray_finding *finding, void *arg)
 {
@@ -39,7 +40,7 @@ static void on_ray_summary(const struct ray_summary *s, void *arg)
 	container_say(c, line);
 }
 
-/* Sampling */
+/* --- Sampling --- */
 
 static void look_after(struct container *c, int64_t delay_ns)
 {
@@ -56,8 +57,8 @@ static void forget_memory_events(int fd)
 }
 
 /*
- * A limit below was met, and a process at it was killed. Where the own limit was met as well, the one
- * below may have been met earlier, by memory that could be freed.
+ * Returns whether the limit of a cgroup below was met and a process there was killed. Its limit may
+ * have been met by memory that could be freed, earlier than the container's own limit.
  */
 static bool killed_below(const struct observer *o)
 {
@@ -68,9 +69,10 @@ static bool killed_below(const struct observer *o)
 }
 
 /*
- * v1 has no memory.oom.group, so the rest of the container is ended here. As with it, a kill at the
- * limit of a cgroup below ends nobody else; and in a cgroup of several owners the victim may be a
- * neighbour's. Of each kill it is decided once, in the sample that shows it.
+ * Returns whether we have to end the rest of the container, because v1 has no memory.oom.group. As
+ * with memory.oom.group, a kill at the limit of a cgroup below ends nobody else. In a cgroup that
+ * others share the victim may be another container's. Each kill is decided once, in the sample that
+ * shows it.
  */
 static bool ends_the_group(struct container *c)
 {
@@ -89,7 +91,7 @@ void container_sample(struct container *c)
 {
 	int64_t now = now_boottime_ns();
 
-	/* It may stay for its cores. */
+	/* An ended container may still exist, because of its cores. */
 	if (c->state != CONTAINER_RUNNING)
 		return;
 	/* The counters show what has happened so far, so pending events are dropped; later events are news. */
@@ -124,7 +126,10 @@ int64_t container_sample_due(struct container *c, int64_t now_ns)
 		return INT64_MAX;
 	if (now_ns - o->latest_ns < o->delay_ns)
 		return o->delay_ns - (now_ns - o->latest_ns);
-	/* The end was not processed yet; a sample of the dying container would pass for the last sample before the death. */
+	/*
+	 * The end has not been processed yet. A sample of the dying container would look like the
+	 * last one before the death.
+	 */
 	if (observer_command_dies(o)) {
 		container_read_counters(c, &c->at_eof, &c->at_eof_known);
 		return NS_PER_SEC;

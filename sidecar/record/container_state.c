@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 struct transition {
-	bool known; /* the zeros of a table that names only some pairs */
+	bool known; /* false for the pairs that the table does not name */
 	struct container_step step;
 };
 

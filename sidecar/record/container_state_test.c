@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every pair of a state and an event, and what must hold for all of them. */
+/* Tests every pair of a state and an event, and the rules that hold for all of them. */
 #include "sidecar/record/container_state.h"
 
 #include <setjmp.h>
@@ -12,9 +12,12 @@
 
 #define STOP CONTAINER_STOP_READING
 #define LEAVE CONTAINER_LEAVE
-#define SAME { 0, 0 } /* stays as it is, without an action */
+#define SAME { 0, 0 } /* the state does not change, and there is no action */
 
-/* In the order of the events: hello, unseeable, exit, hang-up, launcher gone, timeout, unwound, hooks done, cores kept. */
+/*
+ * The columns are the events: hello, unseeable, exit, hang-up, launcher gone, timeout, unwound,
+ * hooks done, cores kept.
+ */
 static const struct container_step expected[CONTAINER_STATE_COUNT][CONTAINER_EVENT_COUNT] = {
 	[CONTAINER_CONNECTED] = { { CONTAINER_RUNNING, CONTAINER_ATTACH }, SAME, SAME, { CONTAINER_LOST, STOP | LEAVE }, SAME,
 				  { CONTAINER_LOST, STOP | CONTAINER_DISMISS | LEAVE }, SAME, SAME, SAME },
@@ -51,7 +54,7 @@ static void each_pair_does_what_the_table_says(void **state)
 		}
 }
 
-/* Whatever comes, in whatever order: walks of all events from the beginning. */
+/* Walks through all sequences of events from the beginning. */
 static void each_is_left_once_reported_once_and_nothing_happens_after_that(void **state)
 {
 	static const struct {
@@ -68,7 +71,10 @@ static void each_is_left_once_reported_once_and_nothing_happens_after_that(void 
 			seed = seed * 1664525 + 1013904223;
 			struct container_step step = container_step(at, (enum container_event)((seed >> 16) % CONTAINER_EVENT_COUNT));
 
-			/* What has ended never runs again, and what was left has no action. */
+			/*
+			 * A container that has ended never runs again, and one that was left has no
+			 * action.
+			 */
 			assert_true(at < CONTAINER_ENDED || step.next >= CONTAINER_ENDED);
 			assert_false(times[0] && step.actions);
 			assert_int_equal(!!(step.actions & CONTAINER_LEAVE),
@@ -79,7 +85,7 @@ static void each_is_left_once_reported_once_and_nothing_happens_after_that(void 
 		}
 		for (int k = 0; k < 5; k++)
 			assert_true(times[k] <= counted[k].most);
-		/* A report is of an end, and concluded after it was made. */
+		/* A report is made only after an end, and concluded only after it was made. */
 		assert_true(times[2] <= times[1] && times[3] <= times[2]);
 	}
 }

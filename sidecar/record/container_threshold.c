@@ -11,17 +11,17 @@
 #include "sidecar/report/report_json.h"
 
 #define SAY_SPACING_NS (5 * NS_PER_SEC)
-#define MESSAGE_WITHIN_NS (500 * NS_PER_MS) /* for the termination message, on a disk that answers */
+#define MESSAGE_WITHIN_NS (500 * NS_PER_MS) /* enough for a disk that answers */
 #define REARM 0.05 /* a threshold counts as left when usage is this much of the limit below it */
 
-/* The termination log */
+/* --- The termination log --- */
 
 struct message {
 	int fd;
 	const struct strbuf *text;
 };
 
-/* The disk is the kubelet's: it may be slow, or frozen. */
+/* The disk is that of the kubelet and may be slow, or frozen. */
 static void write_message(const void *arg, void *out)
 {
 	const struct message *m = arg;
@@ -40,16 +40,17 @@ void container_write_termination_log(struct container *c, const struct report *r
 	if (c->termination_fd < 0)
 		return;
 	report_to_termination_message(r, final, TERMINATION_MESSAGE_MAX, &text);
-	/* An older one must not come after it. */
+	/* An older message must not be written after this one. */
 	errand_cancel(&c->observer.message);
 	if (!errand_call(&c->observer.message, write_message, &m, &error, sizeof(error), MESSAGE_WITHIN_NS) &&
 	    !errand_busy(&c->observer.message))
-		write_message(&m, &error); /* no process was to be had, as under a fork bomb */
+		/* No process could be started, perhaps because of a fork bomb */
+		write_message(&m, &error);
 	if (error)
 		log_warning_limited("%s: the termination message was not written: %s", c->hello.name, strerror(error));
 }
 
-/* Thresholds: the higher ones follow from the first */
+/* --- Thresholds: the higher ones follow from the first --- */
 
 static int threshold_step(double first, double fraction)
 {
@@ -94,7 +95,7 @@ static void say_snapshot(struct container *c, const struct report *r)
 	container_say(c, strbuf_str(&text));
 }
 
-/* Spilled objects */
+/* --- Spilled objects --- */
 
 static cJSON *spill_fields(const struct spill_watch *w, const char *text)
 {
@@ -126,7 +127,7 @@ void container_check_spill(struct container *c, int64_t now_ns)
 	container_say(c, line);
 }
 
-/* Memory that grows for hours */
+/* --- Memory that grows for hours --- */
 
 void container_check_growth(struct container *c, int64_t now_ns)
 {

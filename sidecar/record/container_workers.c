@@ -10,8 +10,10 @@
 #include "sidecar/record/container_internal.h"
 #include "sidecar/report/report_json.h"
 
-#define CORE_WITHIN_NS (5 * NS_PER_SEC) /* of a worker that says itself which signal it got */
-#define READ_WITHIN_NS (30 * NS_PER_SEC) /* of a core that has come, and may be the worker's */
+/* How long the core of a worker may take that logs itself which signal it got */
+#define CORE_WITHIN_NS (5 * NS_PER_SEC)
+/* How long it may take to read a core that has come and may be the worker's. */
+#define READ_WITHIN_NS (30 * NS_PER_SEC)
 
 static void report(struct container *c, const struct ray_finding *finding)
 {
@@ -35,7 +37,7 @@ static void report(struct container *c, const struct ray_finding *finding)
 	c->observer.end_reported = end_reported;
 }
 
-/* Whether the kernel puts a core where the launcher finds it. */
+/* Returns whether the kernel writes cores to files that the launcher finds. */
 static bool cores_are_files(void)
 {
 	struct core_pattern pattern;

@@ -15,13 +15,13 @@
 #include "lib/log.h"
 #include "lib/macros.h"
 
-#define WAITING_MAX 512 /* descriptors for which there was no child */
+#define WAITING_MAX 512 /* descriptors that wait because no child is free */
 
 static pid_t children[DISCARD_CHILDREN_MAX];
 static int waiting[WAITING_MAX];
 static size_t n_waiting;
 
-/* NULL: all of them sleep. */
+/* Returns a free child, or NULL if all of them are blocked. */
 static pid_t *free_child(void)
 {
 	pid_t *free = NULL;
@@ -35,7 +35,10 @@ static pid_t *free_child(void)
 	return free;
 }
 
-/* A fork, but for the table of descriptors. It calls nothing of libc's that has a state. */
+/*
+ * Forks a child that shares our table of descriptors. The child calls no function of libc that has
+ * a state.
+ */
 static pid_t close_in_child(const int *fds, size_t n)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
@@ -48,7 +51,7 @@ static pid_t close_in_child(const int *fds, size_t n)
 	return 0;
 }
 
-/* Whether close(2) of fd calls no driver or server that might make it wait. */
+/* Returns whether closing fd calls no driver or server that might block. */
 static bool closes_at_once(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -86,14 +89,17 @@ void discard(const int *fds, size_t n)
 			close(fds[i]);
 			continue;
 		}
-		/* Fails for what is no socket. */
+		/* This fails for what is not a socket, which does no harm. */
 		setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 		keep_for_later(fds[i]);
 	}
 	close_waiting();
 }
 
-/* One without a byte may have descriptors, too: for those there is no room. */
+/*
+ * Returns whether a message is waiting. One without a byte may carry descriptors, too; there is no
+ * room for these.
+ */
 static bool has_message(int fd)
 {
 	char byte;
@@ -107,7 +113,7 @@ void discard_connection(int fd)
 {
 	if (fd < 0)
 		return;
-	/* From here on nothing comes any more. */
+	/* From here on no more messages can arrive. */
 	shutdown(fd, SHUT_RDWR);
 	if (has_message(fd))
 		discard(&fd, 1);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of closing what others made. A socket that lingers would hold this process for an hour. */
+/*
+ * Tests of closing descriptors that others made. A socket that lingers would block this process for
+ * an hour.
+ */
 #include "sidecar/record/discard.h"
 
 #include <fcntl.h>
@@ -15,7 +18,10 @@
 #include "lib/fileio.h"
 #include "lib/macros.h"
 
-/* A TCP connection whose last close sleeps: much is on the way, and its other end (*ret_other) takes none of it. */
+/*
+ * Makes a TCP connection whose last close sleeps: much data is on the way, and its other end
+ * (*ret_other) reads none of it.
+ */
 static int lingering_socket(int *ret_other)
 {
 	const struct linger hour = { .l_onoff = 1, .l_linger = 3600 };
@@ -76,12 +82,12 @@ static void send_fd(int socket_fd, int fd, size_t len)
 	assert_int_equal(sendmsg(socket_fd, &m, 0), len);
 }
 
-/* The last close of the one in the message is that of the connection. */
+/* Closing the descriptor in the message closes the connection. */
 static void a_connection_with_one_in_an_unread_message_is_closed_without_waiting(void **state)
 {
 	(void)state;
 
-	/* The message may be empty but for the descriptor. */
+	/* The message may contain nothing but descriptors. */
 	for (size_t len = 0; len <= 1; len++) {
 		int ends[2], other, fd = lingering_socket(&other);
 

@@ -15,7 +15,10 @@
 
 #define FDINFO_MAX 4096
 #define HANDLE_MAX 128 /* MAX_HANDLE_SZ */
-/* The types of file handles that FUSE makes (FILEID_INO64_GEN and the same with a parent); else only XFS, which has a device. */
+/*
+ * The types of file handles that FUSE makes (FILEID_INO64_GEN, and the same with a parent). Only
+ * XFS uses them as well, and it has a device.
+ */
 #define FUSE_HANDLE 0x81
 #define FUSE_HANDLE_PARENT 0x82
 #define KERNFS_HANDLE 0xfe /* FILEID_KERNFS: cgroupfs and sysfs */
@@ -26,7 +29,10 @@ static bool look(int fd, struct statx *ret_st)
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, ret_st) == 0;
 }
 
-/* The type of its handle, which the kernel makes: fstatfs(2) would ask the server. -1: it has none. */
+/*
+ * Returns the type of the descriptor's file handle, which the kernel makes without asking the
+ * server, as fstatfs(2) would; -1: it has none.
+ */
 static int handle_type(int fd)
 {
 	union {
@@ -45,7 +51,10 @@ static bool is_on_fuse(int fd, const struct statx *st)
 	return type == FUSE_HANDLE || type == FUSE_HANDLE_PARENT;
 }
 
-/* What is on one of the kernel's own filesystems like this one can be asked for its kind. Linux before 5.5 gives no such handle. */
+/*
+ * Returns whether the file is on a cgroup filesystem. Only if its handle is one of kernfs,
+ * fstatfs(2) is called, which then needs no server. Linux before 5.5 gives no such handle.
+ */
 static bool is_on_cgroupfs(int fd, const struct statx *st)
 {
 	struct statfs fs;
@@ -75,7 +84,7 @@ bool fd_is_pidfd(int fd)
 	return file_read(AT_FDCWD, path, &text, NULL) == 0 && strstr(strbuf_str(&text), "\nPid:\t");
 }
 
-/* Whether a directory or regular file was opened in the right mode. */
+/* Returns whether a directory or regular file was opened in the right mode. */
 static bool has_mode(int fd, enum gate_kind kind)
 {
 	int flags = fcntl(fd, F_GETFL), access = flags & O_ACCMODE;

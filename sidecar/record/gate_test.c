@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors of every kind at the gate, and files of a FUSE server that answers nothing. */
+/*
+ * Tests the gate with descriptors of every kind, and with files of a FUSE server that answers
+ * nothing.
+ */
 #include "sidecar/record/gate.h"
 
 #include <errno.h>
@@ -101,7 +104,7 @@ static void each_kind_is_admitted_for_its_purpose_and_no_other(void **state)
 	unlink(path);
 }
 
-/* A FUSE server that lets files be opened, and answers nothing else. */
+/* Runs a FUSE server that lets files be opened, and answers nothing else. */
 _Noreturn static void serve(int fuse_fd)
 {
 	static char request[1 << 17];
@@ -147,7 +150,7 @@ static bool mount_server(const char *path)
 	return true;
 }
 
-/* In a child, which the alarm ends: 77 where nobody may mount. */
+/* Runs in a child, which an alarm ends. Returns 77 if mounting is not permitted. */
 static int try_fuse(const char *path)
 {
 	int file, core;
@@ -162,7 +165,7 @@ static int try_fuse(const char *path)
 	for (enum gate_kind kind = 0; kind < GATE_KIND_COUNT; kind++)
 		if (gate_admit(file, kind, NULL) == 0 || gate_admit(core, kind, NULL) == 0)
 			return 2;
-	/* Nor does their end wait for it. */
+	/* Closing these does not wait for the server either. */
 	discard((const int[]){ core, file }, 2);
 	return 0;
 }
@@ -179,7 +182,10 @@ static void files_of_a_fuse_server_that_hangs_are_refused_without_waiting_for_it
 	if (pid == 0) {
 		int result = try_fuse(path);
 
-		/* Our own end closes the file as well: the server goes first, and ends the wait. */
+		/*
+		 * Our own exit closes the file as well, which would wait for the server. So the
+		 * server is killed first.
+		 */
 		if (server)
 			kill(server, SIGKILL);
 		_exit(result);

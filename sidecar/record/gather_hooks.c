@@ -17,7 +17,7 @@ struct target {
 	struct verdict *verdict;
 };
 
-/* "3-py-spy.txt": the number, then the program's name. */
+/* Makes a name such as "3-py-spy.txt": the number, then the program's name. */
 static void file_name(const struct hook_result *r, char *name, size_t size)
 {
 	char program[40];
@@ -67,7 +67,7 @@ static void add_missing(const struct hook_result *r, struct verdict *v)
 		verdict_add_missing(v, "the end of a hook (see hooks/)", "a launcher that outlives it");
 		break;
 	case HOOK_ENDED:
-		/* Ended for writing more than we take: no failure. */
+		/* A hook that was ended because it wrote too much did not fail. */
 		if (r->wait_status && !r->cut)
 			verdict_add_missing(v, "the result of a hook that failed (see hooks/)",
 					    "a command that succeeds in the container");

@@ -7,9 +7,12 @@
 #include "lib/syslog_lines.h"
 
 #define SYSLOG_MAX (64 * 1024)
-#define SYSLOG_SEARCHED_MAX (4 << 20) /* on a node most lines are other pods' */
+#define SYSLOG_SEARCHED_MAX (4 << 20) /* on a node, most lines are about other pods */
 
-/* In a pod the file is the node's: only the lines that concern the pod are kept. Elsewhere it is the machine's, and all of them are. */
+/*
+ * Reads the syslog file. In a pod the file is that of the node, so only lines that concern the pod
+ * are kept. Elsewhere it is that of the machine, and all lines are kept.
+ */
 static int read_syslog(const struct kernel_log *k, const char *pod, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf all = STRBUF_INIT(SYSLOG_SEARCHED_MAX);

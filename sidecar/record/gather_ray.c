@@ -14,15 +14,16 @@
 #include "sidecar/record/root_glob.h"
 #include "sidecar/sample/rootfd.h"
 
-#define TAIL_MAX (64 * 1024) /* of one log */
-#define LOGS_MAX (1024 * 1024) /* of all together */
+#define TAIL_MAX (64 * 1024) /* bytes of one log */
+#define LOGS_MAX (1024 * 1024) /* bytes of all logs together */
 #define WORKERS_MAX 4
 #define DRIVERS_MAX 2 /* a cluster may run many jobs; the newest is the one that runs */
 #define COLLECT_FILES_MAX 32
-#define COLLECT_MAX ((int64_t)64 << 20) /* bytes, when the container died */
-#define COLLECT_ALIVE_MAX ((int64_t)16 << 20) /* when only a worker did: there may be many such reports */
+#define COLLECT_MAX ((int64_t)64 << 20) /* bytes of collected files when the container died */
+/* The same when only a worker died, because there may be many such reports */
+#define COLLECT_ALIVE_MAX ((int64_t)16 << 20)
 
-/* In the order in which they are wanted, should the bound be met. */
+/* In the order of their importance, in case the bound is reached. */
 static const char *const ray_logs[] = {
 	"ray_process_exit.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err", "events/event_RAYLET.log", "monitor.log",
 	"monitor.err", "monitor.out", "dashboard_agent.log", "dashboard_agent.err", "dashboard_agent.out",
@@ -59,7 +60,10 @@ static void add_log(const char *name, void *arg)
 	l->total += text.len;
 }
 
-/* The workers that the report is about: of whom Ray spoke, whom the kernel took, the largest. */
+/*
+ * Finds the workers that the report is about: those that Ray named, those that the kernel killed,
+ * the largest.
+ */
 static size_t concerned(const struct observer *o, const struct report *r, const struct ray_finding *finding,
 			pid_t pids[static WORKERS_MAX])
 {
@@ -90,7 +94,7 @@ static void add_driver_logs(struct logs *l)
 		add_log(names[i], l);
 }
 
-/* Those of the process that ended first come first. */
+/* Adds Ray's logs, first those of the process that ended first. */
 static void add_ray_logs(struct logs *l, const struct report *r)
 {
 	const char *first[RAY_PROCESS_LOGS_MAX];
@@ -159,7 +163,7 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 		verdict_add_missing(&r->verdict, "some of Ray's logs", "more room than the 1 MiB that logs have in a bundle");
 }
 
-/* collected/ */
+/* --- collected/ --- */
 
 struct collection {
 	struct bundle *b;
@@ -182,7 +186,10 @@ static bool was_taken(const struct collection *c, const struct stat *st)
 	return false;
 }
 
-/* "collected/tmp_x.prof": the path, with '_' for what is no letter or digit; where another has that name, "collected/2-tmp_x.prof". */
+/*
+ * Copies to "collected/tmp_x.prof": the path with '_' for every character that is no letter or
+ * digit. If another file has that name, it becomes "collected/2-tmp_x.prof".
+ */
 static int copy_collected(struct collection *c, const char *path, int fd, size_t size, struct err *err)
 {
 	char flat[200], file[256];
@@ -214,7 +221,7 @@ static bool collect(const char *path, void *arg)
 	}
 	fd = rootfd_open(c->root_fd, path, O_RDONLY, &err);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		c->cut = true; /* unreadable for our uid, or exchanged */
+		c->cut = true; /* our uid may not read it, or it was replaced */
 		return true;
 	}
 	if (copy_collected(c, path, fd, (size_t)MIN((int64_t)st.st_size, c->room), &err) < 0) {

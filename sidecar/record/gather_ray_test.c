@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the files of a container that go into its bundle because somebody asked for them. */
+/* Tests of the container's files that go into its bundle because an option asks for them. */
 #include "sidecar/record/gather_ray.h"
 
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
 
-#define TAIL_MAX (8 * 1024) /* a traceback, not the hours before it */
+#define TAIL_MAX (8 * 1024) /* enough for a traceback */
 #define FRESH_NS (60 * NS_PER_SEC)
 #define FILES_MAX 4 /* of each kind */
 

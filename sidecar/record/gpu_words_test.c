@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what is read at the end of workers' and drivers' logs, on a tree like Ray's. */
+/* Tests of reading the ends of workers' and drivers' logs, on a directory tree like Ray's. */
 #include "sidecar/record/gpu_words.h"
 
 #include <fcntl.h>

@@ -20,7 +20,7 @@
 #define STACK ((size_t)64 * 1024)
 
 static _Atomic uint64_t beats;
-static int64_t last_ns, longest_ns; /* the loop's */
+static int64_t last_ns, longest_ns; /* of the event loop */
 static struct heartbeat_patience patience;
 static pid_t loop_tid;
 static bool started;
@@ -43,9 +43,9 @@ int64_t heartbeat_longest_ns(void)
 	return longest_ns;
 }
 
-/* The thread. It allocates nothing: the loop may hang with the allocator's lock held. */
+/* --- The thread. It allocates nothing, for the loop may hang with the allocator's lock held --- */
 
-/* The first line of /proc/self/task/TID/FILE, "unknown" where the kernel does not tell. */
+/* Reads the first line of /proc/self/task/TID/FILE; "unknown" if the kernel does not give it. */
 static const char *task_file(const char *file, char *text, size_t size)
 {
 	char path[64];
@@ -106,7 +106,7 @@ int heartbeat_start(const struct heartbeat_patience *p, struct err *err)
 		return 0;
 	patience = *p;
 	loop_tid = gettid();
-	/* Signals are the loop's. */
+	/* The event loop handles all signals, so the thread blocks them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the watch over the event loop: what hangs is a child process. */
+/* Tests of watching the event loop. The process that hangs is a child. */
 #include "sidecar/record/heartbeat.h"
 
 #include <sched.h>
@@ -22,7 +22,7 @@
 
 static const struct heartbeat_patience impatient = { .look_ns = LOOK_NS, .say_after = 2, .end_after = 4 };
 
-/* How a loop hangs. */
+/* --- Ways to hang --- */
 
 static void hang_idle(void)
 {
@@ -30,7 +30,7 @@ static void hang_idle(void)
 		pause();
 }
 
-/* As in a disk that does not answer: no signal but SIGKILL ends the sleep, and ps shows it as D. */
+/* Hangs like a process that waits for a disk: only SIGKILL ends the sleep, and ps shows it as D. */
 static void hang_uninterruptibly(void)
 {
 	pid_t loop = getpid();
@@ -44,7 +44,10 @@ static void hang_uninterruptibly(void)
 	}
 }
 
-/* A process that beats so often, then hangs, or ends with 0 (NULL). Returns its wait status, and what it wrote to stderr. */
+/*
+ * Runs a process that beats so often and then hangs or, with NULL, exits with 0. Returns its wait
+ * status, and what it wrote to stderr.
+ */
 static int run(unsigned int beats, void (*hang)(void), char *text, size_t size)
 {
 	int ends[2], status;

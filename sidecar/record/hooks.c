@@ -10,7 +10,8 @@
 #include "lib/log.h"
 #include "lib/units.h"
 
-#define ANSWER_GRACE_S 3 /* beyond a hook's time, for the launcher to say what became of it */
+/* How much longer than the hook itself the launcher's answer about it may take */
+#define ANSWER_GRACE_S 3
 #define DUE_MAX (2 * HOOK_COMMANDS_MAX)
 
 struct due {
@@ -27,11 +28,11 @@ struct hooks {
 	int socket_fd;
 	struct due due[DUE_MAX];
 	size_t n_due;
-	int64_t round_ns; /* the last round at a threshold, 0: none */
+	int64_t round_ns; /* when the last round for a threshold was; 0: never */
 	unsigned int count;
-	/* the one that runs */
+	/* the hook that runs */
 	bool running;
-	int id; /* of the order */
+	int id; /* number of the order */
 	struct hook_result now;
 	int output_fd;
 	struct event *readable, *overdue;
@@ -50,7 +51,7 @@ int hook_script(const char *command, pid_t pid, const char *reason, char *script
 	return n < 0 || (size_t)n >= size ? -E2BIG : 0;
 }
 
-/* The results */
+/* --- The results --- */
 
 static void keep_result(struct hooks *h)
 {
@@ -70,7 +71,7 @@ void hooks_each(const struct hooks *h, int64_t now_ns, void (*fn)(const struct h
 			fn(&h->results[i], arg);
 }
 
-/* The one that runs */
+/* --- The hook that runs --- */
 
 static void close_output(struct hooks *h)
 {
@@ -82,7 +83,10 @@ static void close_output(struct hooks *h)
 	h->output_fd = -1;
 }
 
-/* Reads the output that is there now. At the ceiling it closes the pipe, and a hook that goes on writing gets SIGPIPE. */
+/*
+ * Reads the output that has arrived. At the ceiling it closes the pipe, and a hook that goes on
+ * writing gets SIGPIPE.
+ */
 static void read_output(struct hooks *h)
 {
 	char part[4096];
@@ -126,7 +130,7 @@ static int begin(struct hooks *h, struct err *err)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, errno, "pipe");
-	/* Only ours: the command's end blocks, as a command expects. */
+	/* Only our end does not block: a command expects an output that blocks. */
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	h->output_fd = ends[0];
 	h->id = (h->id + 1) & 0x7fffffff;
@@ -140,7 +144,7 @@ static int begin(struct hooks *h, struct err *err)
 	return 0;
 }
 
-/* Takes the first that is due and begins it; keeps a result at once when that cannot be. */
+/* Takes the first hook that is due and starts it. If it cannot be started, that is its result. */
 static void take_next(struct hooks *h)
 {
 	struct due next = h->due[0];
@@ -235,7 +239,7 @@ bool hooks_due(struct hooks *h, enum hook_moment moment, pid_t pid, const char *
 			return h->running;
 		h->round_ns = now_ns;
 	} else
-		h->n_due = 0; /* what was due at a threshold has lost its object */
+		h->n_due = 0; /* hooks that are due for a threshold make no sense any more */
 	for (const char *const *command = h->options->commands[moment]; *command && h->n_due < DUE_MAX; command++) {
 		struct due *due = &h->due[h->n_due++];
 

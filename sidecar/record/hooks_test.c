@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hooks with a launcher that the test plays itself, at the other end of a socket. */
+/* Tests of hooks. The test itself plays the launcher at the other end of a socket. */
 #include "sidecar/record/hooks.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static void end_world(struct world *w)
 	libevent_global_shutdown();
 }
 
-/* The next order's text; its descriptor in *ret_fd. NULL: there is none. */
+/* Returns the text of the next order, and its descriptor in *ret_fd; NULL if there is none. */
 static const char *take_order(const struct world *w, int *ret_fd)
 {
 	static char text[LAUNCH_MESSAGE_MAX + 1];
@@ -71,7 +71,7 @@ static const char *take_order(const struct world *w, int *ret_fd)
 	return text;
 }
 
-/* The order's ID, when its command ends in command. */
+/* Returns the order's ID, if its command ends with `command`. */
 static int take_run(const struct world *w, const char *command, int *ret_fd)
 {
 	const char *text = take_order(w, ret_fd);
@@ -181,7 +181,7 @@ static void without_headroom_nothing_is_run_and_that_is_kept(void **state)
 	assert_int_equal(k.n, 2);
 	assert_int_equal(k.last.outcome, HOOK_NO_HEADROOM);
 	assert_int_equal(w.done, 0);
-	/* What is not known is no reason against it. */
+	/* Unknown headroom does not prevent the hook. */
 	w.headroom = -1;
 	assert_true(hooks_due(w.hooks, HOOK_AT_DEATH, 42, "Segfault", now_boottime_ns()));
 	take_run(&w, "first", &fd);
@@ -250,7 +250,7 @@ static void a_process_that_keeps_the_pipe_does_not_keep_the_hook(void **state)
 	begin_world(&w, one_each);
 	hooks_due(w.hooks, HOOK_AT_DEATH, 1, "Abort", now_boottime_ns());
 	id = take_run(&w, "at death", &fd);
-	answer_finished(&w, id, 0, false); /* fd is open still */
+	answer_finished(&w, id, 0, false); /* fd is still open */
 	assert_int_equal(w.done, 1);
 	close(fd);
 	end_world(&w);
@@ -331,7 +331,7 @@ static void a_launcher_that_never_answers_is_not_waited_for(void **state)
 	int fd;
 	(void)state;
 
-	options.timeout_s = 0; /* and 3 seconds for the answer */
+	options.timeout_s = 0; /* plus 3 seconds for the answer */
 	options.commands[HOOK_AT_DEATH][1] = NULL;
 	begin_world(&w, options);
 	assert_true(hooks_due(w.hooks, HOOK_AT_DEATH, 1, "Abort", now_boottime_ns()));

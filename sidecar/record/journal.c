@@ -19,7 +19,10 @@ void failure_release(struct failure *f)
 	free(TAKE_PTR(f->summary));
 }
 
-/* The bundle's own name, which no other of the container has; without a bundle what it would be called. */
+/*
+ * The id is the bundle's own name, which is unique in the container. A failure without a bundle
+ * gets the name that its bundle would have.
+ */
 static void set_id(struct failure *f)
 {
 	const char *slash = strrchr(f->bundle, '/');
@@ -53,7 +56,7 @@ void failure_of_report(const struct report *r, bool container_lives, struct fail
 
 static const char *const places[PLACE_COUNT] = { "nowhere", "spool", "store", "dropped" };
 
-/* A report.json does not tell: it was found in the spool. */
+/* A report.json does not say where its bundle is. It was found in the spool. */
 static enum place place_from_name(const char *name, const char *bundle)
 {
 	for (enum place p = 0; name && p < PLACE_COUNT; p++)

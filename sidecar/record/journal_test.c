@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the journal: what it keeps, over restarts and against nonsense. */
+/* Tests of the journal: what it keeps after restarts, and how it handles invalid files. */
 #include "sidecar/record/journal.h"
 
 #include <fcntl.h>
@@ -159,7 +159,8 @@ static void the_same_bundle_is_the_same_failure(void **state)
 	assert_false(journal_add(&j, &f, "x"));
 	f.bundle[0] = '\0';
 	assert_true(journal_add(&j, &f, "x"));
-	assert_true(journal_add(&j, &f, "x")); /* without a bundle nothing says that it is the same */
+	/* Without a bundle there is no sign that it is the same failure. */
+	assert_true(journal_add(&j, &f, "x"));
 	assert_int_equal(j.n, 3);
 	journal_close(&j);
 }

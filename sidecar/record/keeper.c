@@ -18,23 +18,26 @@
 #include "sidecar/record/recent.h"
 #include "sidecar/store/bundle.h"
 
-#define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* for a disk that answers */
+#define SETTLE_WITHIN_NS (50 * NS_PER_MS) /* enough for a disk that answers */
 #define SETTLE_AGAIN_US 200000
 #define FINISH_WITHIN_NS (10 * NS_PER_SEC) /* the sidecar waits so long, before it exits, for a bundle that it has reported */
-#define ROOM_WITHIN_NS (10 * NS_PER_SEC) /* it has just taken a bundle: only a busy machine needs more than a moment */
+/*
+ * For the look at the room: the disk has just taken a bundle, so only a busy machine needs longer.
+ */
+#define ROOM_WITHIN_NS (10 * NS_PER_SEC)
 #define ACCESS_SPACING_NS NS_PER_SEC /* between two looks at whether the spool can be written */
 #define SHIP_PROGRAM_NAME "afterglow-ship"
 
-/* The spool, and what stands in for it. */
+/* The spool, and the directory that takes its place if it cannot be written. */
 enum lane_id { SPOOL, FALLBACK, LANES };
 
 struct lane {
-	const char *path; /* NULL: there is none, and so nothing is written there */
+	const char *path; /* NULL: there is no such directory, and nothing is written there */
 	struct spool *spool;
-	struct shipper *shipper; /* NULL: what is written stays there */
-	struct errand errand; /* writes bundles and drops them */
-	pid_t settling; /* the child that drops them; no longer that of the errand: it is over */
-	pid_t finishing; /* likewise the child that still writes a bundle that was reported */
+	struct shipper *shipper; /* NULL: bundles stay where they are written */
+	struct errand errand; /* writes and removes bundles */
+	pid_t settling; /* the child that removes bundles, until the errand has another */
+	pid_t finishing; /* the child that still writes a reported bundle, until the errand has another */
 };
 
 struct keeper {
@@ -43,14 +46,14 @@ struct keeper {
 	struct lane lanes[LANES];
 	struct err broken; /* why the last bundle could not be written to the spool; code 0: it could */
 	struct recent access; /* the last look at whether it can be written */
-	struct errand asking; /* how much room there is */
-	int access_errno; /* what that look found; 0: it can */
+	struct errand asking; /* finds out how much room there is */
+	int access_errno; /* the result of that look; 0: the spool can be written */
 	char access_text[ERR_TEXT_MAX];
 	struct spool_stats spool_stats; /* of all lanes */
 	struct shipper_stats ship_stats;
 	struct event *settle;
 	char ship_program[PATH_MAX], self[PATH_MAX];
-	char below[BUNDLE_PATH_MAX]; /* of this cluster, in the store */
+	char below[BUNDLE_PATH_MAX]; /* path of this cluster in the store */
 	void (*idle)(void *arg);
 	void *idle_arg;
 	void (*meanwhile)(void *arg);
@@ -119,7 +122,7 @@ static void on_failed(const struct ship_result *result, void *arg)
 struct settling {
 	struct keeper *k;
 	struct lane *lane;
-	int fd; /* in the child */
+	int fd; /* in the child: its socket */
 };
 
 static void send_dropped(const char *path, void *arg)
@@ -152,7 +155,7 @@ static bool on_dropped_message(const void *data, size_t len, int passed_fd, void
 	return false;
 }
 
-/* False: its disk is busy with something before. */
+/* Returns false if the disk is still busy with an earlier errand. */
 static bool settle_lane(struct keeper *k, struct lane *l)
 {
 	struct settling s = { .k = k, .lane = l };
@@ -174,7 +177,7 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* Where that hangs, the shipper would look into the same disk, on the event loop. */
+	/* If the lane hangs, the shipper must not look into the same disk from the event loop. */
 	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++)
 		if (settle_lane(k, l))
 			shipper_kick(l->shipper);
@@ -184,7 +187,7 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 		event_add(k->settle, &again);
 }
 
-/* "NAMESPACE/CLUSTER" */
+/* Makes "NAMESPACE/CLUSTER". */
 static void find_below(struct keeper *k)
 {
 	struct identity id = k->options->id;
@@ -306,7 +309,10 @@ static int keep_in(struct keeper *k, enum lane_id at, struct report *r, const st
 	return rc;
 }
 
-/* The spool does not take it. The report as it was before the try goes by memory, or stays in r without a bundle. */
+/*
+ * The spool cannot take the bundle. The report as it was before the try is written to the memory
+ * volume, or stays in r without a bundle.
+ */
 static int keep_aside(struct keeper *k, struct report *r, const struct report *before, const struct observer *o, struct err *err)
 {
 	k->broken = *err;
@@ -418,7 +424,10 @@ static void look_at_access(const void *arg, void *out)
 	*(int *)out = eaccess(path, W_OK | X_OK) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-/* Without writing: a disk that takes nothing although it should is known from the last bundle only. */
+/*
+ * Checks the spool without writing. A disk that fails although it should work shows only with the
+ * next bundle.
+ */
 const char *keeper_spool_error(struct keeper *k)
 {
 	const char *path = k->lanes[SPOOL].path;

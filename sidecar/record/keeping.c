@@ -14,12 +14,19 @@
 #include "lib/units.h"
 #include "sidecar/record/postmortem.h"
 
-#define WRITE_WITHIN_NS (6 * NS_PER_SEC) /* for all of a bundle but what makes it durable; what is gathered takes 4 at most */
-#define COMMIT_WITHIN_NS (2 * NS_PER_SEC) /* for that; a disk that takes longer goes on without us */
-#define BEFORE_NS (10 * NS_PER_SEC) /* a disk that is at the errand before for longer is not only slow */
+/* For writing a bundle without making it durable; gathering its files takes 4 s at most. */
+#define WRITE_WITHIN_NS (6 * NS_PER_SEC)
+/* For making it durable; if the disk takes longer, the child goes on without us. */
+#define COMMIT_WITHIN_NS (2 * NS_PER_SEC)
+/* A disk that needs longer for the previous errand is not just slow. */
+#define BEFORE_NS (10 * NS_PER_SEC)
 
 struct keeping_message {
-	bool done; /* else: the bundle has its name, and waits for us before it becomes visible */
+	/*
+	 * False: the bundle has its name, and the child waits for our permission to make it
+	 * visible.
+	 */
+	bool done;
 	int rc;
 	struct err err;
 	struct report report;
@@ -27,17 +34,19 @@ struct keeping_message {
 
 _Static_assert(sizeof(struct keeping_message) <= ERRAND_MESSAGE_MAX, "a report fits into a message");
 
-#define MEANWHILE_NS (50 * NS_PER_MS) /* between two calls of what goes on meanwhile */
+#define MEANWHILE_NS (50 * NS_PER_MS) /* between two calls of the callback while we wait */
 
-#define CHILDREN_MAX 3 /* for one bundle; a child that is killed is followed by another */
+#define CHILDREN_MAX 3 /* per bundle; if a child is killed, another one is started */
 
 struct keep_work {
 	const struct keeping_place *at;
 	struct report *r;
 	const struct observer *o;
-	int fd; /* of the errand */
-	struct keeping_message *last; /* in the parent: of what came, also from a child that was killed */
-	const struct spool_counts *counts; /* before the first child; NULL: without bounds */
+	int fd; /* socket of the errand */
+	/* In the parent: the last message, which may be from a child that was killed. */
+	struct keeping_message *last;
+	/* As they were before the first child; NULL: there are no bounds. */
+	const struct spool_counts *counts;
 	bool named;
 };
 
@@ -64,8 +73,9 @@ static void send_name(const struct report *r, void *arg)
 }
 
 /*
- * As postmortem_keep. A child that was killed may have been done but for its word: then the bundle has its name, and a second one
- * would tell of the same death. Otherwise what that child has counted is no repetition of the failure.
+ * Does what postmortem_keep does. If a child was killed just before it answered, the bundle has its
+ * name already, and a second one would describe the same death. Otherwise what that child counted
+ * is not counted as a repetition of the failure.
  */
 static int keep_once(struct keep_work *w, const struct observer *o, struct err *err)
 {
@@ -111,7 +121,7 @@ static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
 	return true;
 }
 
-/* errand_wait, and what goes on meanwhile. */
+/* Waits for the errand, and calls the callback meanwhile. */
 static enum errand_state wait_for_child(const struct keeping_place *at, int64_t within_ns, errand_message_fn on_message, void *arg)
 {
 	int64_t until = now_boottime_ns() + within_ns;
@@ -128,8 +138,8 @@ static enum errand_state wait_for_child(const struct keeping_place *at, int64_t 
 }
 
 /*
- * Lets the child go on alone with a bundle that has its name but is not durable yet, because the disk is slow. If the child fails
- * and chooses another name, it gets no leave to go on from the parent.
+ * Lets the child go on alone with a bundle that has its name but is not durable yet, because the
+ * disk is slow. If the child fails and chooses another name, it gets no permission to go on.
  */
 static int go_on_without(struct keep_work *w)
 {
@@ -140,18 +150,18 @@ static int go_on_without(struct keep_work *w)
 	return 0;
 }
 
-/* -ECHILD: the child ended without a word, as one does that was killed. */
+/* Returns -ECHILD if the child ended without an answer, as one does that was killed. */
 static int follow_keeping(struct keep_work *w, struct err *err)
 {
 	enum errand_state state = wait_for_child(w->at, WRITE_WITHIN_NS, on_keeping, w);
 
-	/* It gets a second name where all but the report found no room. */
+	/* The bundle gets a second name if only the report fits and the rest does not. */
 	while (state == ERRAND_ANSWERED && !w->last->done)
 		state = wait_for_child(w->at, COMMIT_WITHIN_NS, on_keeping, w);
 	if (state == ERRAND_ANSWERED && w->last->done) {
 		*w->r = w->last->report;
 		*err = w->last->err;
-		/* Its end is all that is left. */
+		/* Only its end is still to come. */
 		wait_for_child(w->at, COMMIT_WITHIN_NS, on_keeping, w);
 		return w->last->rc;
 	}
@@ -159,7 +169,7 @@ static int follow_keeping(struct keep_work *w, struct err *err)
 		return err_set(err, ECHILD, "the child that writes the bundle");
 	if (state == ERRAND_LATE && w->named)
 		return go_on_without(w);
-	/* It keeps its place until it can die: another one would hang as well. */
+	/* The child keeps its place until it has ended, because another one would hang as well. */
 	kill(w->at->errand->pid, SIGKILL);
 	return err_set(err, ETIMEDOUT, "%s does not answer", w->at->path);
 }
@@ -186,11 +196,17 @@ int keeping_write(const struct keeping_place *at, struct report *r, const struct
 		rc = errand_start(at->errand, keep, &w, err);
 		if (rc == -EBUSY)
 			return err_wrap(err, "%s", at->path);
-		/* Where the pod may have no more processes, a fork bomb in the Ray container uses them up. */
+		/*
+		 * The pod may have no more processes if a fork bomb in the Ray container has used
+		 * them up.
+		 */
 		if (rc < 0)
 			return keep_once(&w, o, err);
 		rc = follow_keeping(&w, err);
 	}
-	/* Children are killed again and again: the OOM killer of the node is at work, or somebody. The report comes first. */
+	/*
+	 * Children are killed again and again, perhaps by the OOM killer of the node. The report is
+	 * written in this process then.
+	 */
 	return rc == -ECHILD ? keep_once(&w, o, err) : rc;
 }

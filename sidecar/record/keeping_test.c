@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of a bundle that a child writes, to a disk that is slow, or a child that is killed. Linked with --wrap for the commit. */
+/*
+ * Tests of a bundle that a child writes, while the disk is slow or the child is killed. Linked with
+ * --wrap for the commit.
+ */
 #include "sidecar/record/keeping.h"
 
 #include <errno.h>
@@ -20,12 +23,12 @@
 #include "lib/units.h"
 #include "sidecar/store/bundle.h"
 
-#define SOON (60 * NS_PER_SEC) /* a bound for what comes at once */
+#define SOON (60 * NS_PER_SEC) /* a generous limit for what takes no time */
 
-/* What the next commit does, in whichever child it happens. */
+/* How the next commit behaves, in whichever child it happens. */
 static volatile struct {
-	bool dies, dies_after; /* before and after the bundle is there */
-	bool waits, fails; /* until waits is false; then */
+	bool dies, dies_after; /* the child dies before or after the bundle is visible */
+	bool waits, fails; /* it waits until `waits` is false, and then fails */
 } *disk;
 
 int __real_bundle_commit(struct bundle *b, struct err *err);
@@ -128,7 +131,7 @@ static int64_t end_wait(int64_t now_ns, void *arg)
 	return NS_PER_SEC;
 }
 
-/* Told of with a bundle that its child goes on with. */
+/* The report is told while a child still writes its bundle. */
 static void begin_on_a_slow_disk(void)
 {
 	static struct report r;
@@ -184,7 +187,7 @@ static void a_child_that_is_killed_when_its_bundle_is_there_is_followed_by_no_se
 	assert_false(disk->dies_after);
 	assert_int_equal(bundles(), 1);
 	assert_int_equal(access(r.directory, F_OK), 0);
-	/* It counts: the next one of its kind is a repetition. */
+	/* The failure counts, so the next one of its kind is a repetition. */
 	assert_int_equal(write_one("v1:a", &r), 0);
 	assert_int_equal(r.keeping.repeats, 2);
 }

@@ -11,9 +11,9 @@
 #include "lib/fileio.h"
 #include "lib/macros.h"
 
-#define PART_MAX ((size_t)64 << 10) /* a report.json is larger than a message of an errand may be */
+#define PART_MAX ((size_t)64 << 10) /* a report.json may be larger than a message of an errand */
 
-/* A message begins with what it is. */
+/* The first byte of a message is its type. */
 enum { IS_TEXT = 't', IS_JSON = 'j', IS_END = 'e', IS_NONE = 'n' };
 
 struct reading {
@@ -42,7 +42,7 @@ static void read_and_send(int fd, int dirfd, const char *file, char kind, struct
 		send_parts(fd, kind, s);
 }
 
-/* The errand. */
+/* The body of the errand. */
 static void read_report(int fd, void *arg)
 {
 	const struct reading *r = arg;
@@ -68,7 +68,7 @@ static bool on_part(const void *data, size_t len, int passed_fd, void *arg)
 		strbuf_add(r->json, part + 1, len - 1);
 	else
 		r->found = part[0] == IS_END ? KEPT_REPORT_READ : KEPT_REPORT_NONE;
-	return false; /* until its end: the next one is not to find it busy */
+	return false; /* we wait for its end, so that the next call does not find it busy */
 }
 
 enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns, struct strbuf *text, struct strbuf *json)
@@ -77,7 +77,10 @@ enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t 
 
 	if (!bundle[0])
 		return KEPT_REPORT_NONE;
-	/* A late errand is ended, because it would wait without end for a reader of its messages. */
+	/*
+	 * An errand that is late is killed, because it would wait for ever for a reader of its
+	 * messages.
+	 */
 	if (errand_start(e, read_report, &r, NULL) >= 0 && errand_wait(e, within_ns, on_part, &r) == ERRAND_LATE)
 		kill(e->pid, SIGKILL);
 	return r.found;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading what a sidecar before this one wrote, from disks that answer and from those that do not. */
+/*
+ * Tests of reading a previous sidecar's report, from disks that answer and from disks that do not.
+ */
 #include "sidecar/record/kept_report.h"
 
 #include <fcntl.h>
@@ -18,7 +20,8 @@
 #include "lib/units.h"
 
 #define LONG_NS (60 * NS_PER_SEC)
-#define SHORT_NS (2 * NS_PER_SEC) /* for what does not come, on a machine that is busy */
+/* How long to wait for what must not come, also on a busy machine */
+#define SHORT_NS (2 * NS_PER_SEC)
 #define LARGE (200 * 1024)
 
 static char bundle[64], path[96];
@@ -84,11 +87,11 @@ static void the_loop_goes_on_while_a_disk_does_not_answer(void **state)
 {
 	(void)state;
 	start_pumping();
-	/* Whoever opens it waits for a writer. */
+	/* A process that opens the FIFO waits for a writer. */
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(kept_report_read(&errand, bundle, SHORT_NS, &text, &json), KEPT_REPORT_UNKNOWN);
 	assert_true(n_pumped > 1);
-	/* No second process hangs at the same disk. */
+	/* No second process hangs on the same disk. */
 	n_pumped = 0;
 	assert_int_equal(kept_report_read(&errand, bundle, LONG_NS, &text, &json), KEPT_REPORT_UNKNOWN);
 	assert_int_equal(n_pumped, 0);

@@ -70,7 +70,7 @@ static void add_snapshot(const struct sample *s, void *arg)
 		o->before_oom = o->last;
 }
 
-/* Restores the last sample, and what was known of OOM kills. */
+/* Restores the last sample, and what was known about OOM kills. */
 static void restore(struct observer *o)
 {
 	const struct life *l = history_life(o->history);
@@ -93,7 +93,7 @@ void life_adopt(struct observer *o, struct history *h)
 {
 	history_free(o->history);
 	o->history = h;
-	/* A new one was not noted yet. */
+	/* Nothing has been noted yet for a new container. */
 	if (history_life(h)->cgroup_version || history_last(h))
 		restore(o);
 	observer_resume_counters(o, now_boottime_ns());
@@ -128,7 +128,7 @@ void life_note(const struct observer *o)
 	l.victim_rss = o->victim_rss;
 	memcpy(l.victim, o->victim, sizeof(l.victim));
 	note_ray(o, &l.ray);
-	/* NOLINTNEXTLINE: padding that differs costs a write, and no more. */
+	/* NOLINTNEXTLINE: different padding causes one needless write and nothing more. */
 	if (memcmp(&l, known, sizeof(l)) != 0)
 		history_set_life(o->history, &l);
 }
@@ -166,7 +166,7 @@ void life_reporting(const struct observer *o, const char *path)
 		return;
 	l.phase = LIFE_REPORTING;
 	snprintf(l.bundle, sizeof(l.bundle), "%s", path);
-	/* The container lives: with its report, this OOM kill is dealt with. */
+	/* The container lives on. With its report this OOM kill is finished. */
 	if (!l.ended_ns)
 		l.after = o->oom_seen_ns ? o->last.memory : o->baseline;
 	history_set_life(o->history, &l);
@@ -204,7 +204,10 @@ void life_revive(struct observer *o, struct history *h, const struct record_opti
 	o->kernel.pod_uid = options->id.pod_uid;
 	o->kernel.command = l->command;
 	o->kernel.shared = l->log_shared != 0;
-	/* The log may be that of another start of the machine: nothing in it is older than what was noted. */
+	/*
+	 * The log may be that of a later start of the machine. Nothing in it is older than what was
+	 * noted.
+	 */
 	o->kernel.named_since_us = o->kernel.begin_us = l->log_since_us;
 	snprintf(o->kernel.cgroup, sizeof(o->kernel.cgroup), "%s", l->cgroup);
 	restore(o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A history with right checksums and anything in it: opened, revived, reported. */
+/* Fuzz target: a history with valid checksums and any content is opened, revived and reported. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>

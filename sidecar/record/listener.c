@@ -16,12 +16,12 @@
 
 #define QUEUE_MAX 32 /* connections that wait in the kernel */
 #define SPACING_NS (NS_PER_SEC / LISTENER_PER_S)
-#define PAUSE_NS NS_PER_SEC /* without a free descriptor */
+#define PAUSE_NS NS_PER_SEC /* how long we pause if no descriptor is free */
 
 struct listener {
 	int fd;
 	struct sockaddr_un address;
-	struct event *acceptable, *again; /* again: after a pause */
+	struct event *acceptable, *again; /* again: the end of the pause */
 	int64_t due_ns;
 	void (*fn)(int fd, void *arg);
 	void *arg;
@@ -37,7 +37,9 @@ int64_t listener_pace(int64_t *due_ns, int64_t now_ns)
 	return 0;
 }
 
-/* The connection stays in the queue, and the loop would come back for it at once. */
+/*
+ * The connection stays in the kernel's queue. Without a pause the loop would return to it at once.
+ */
 static void pause_for(struct listener *l, int64_t ns)
 {
 	const struct timeval pause = { .tv_sec = ns / NS_PER_SEC, .tv_usec = ns % NS_PER_SEC / 1000 + 1 };
@@ -84,7 +86,10 @@ static int bind_for_all(struct listener *l, struct err *err)
 
 	/* Removes the socket of a previous sidecar. If it is a directory, bind fails with a clear error. */
 	unlink(path);
-	/* Not chmod(2) afterwards: by then there may be a link to somebody else's file in its place. */
+	/*
+	 * chmod(2) afterwards would be unsafe: by then a link to a foreign file may be in its
+	 * place.
+	 */
 	mask = umask(0111);
 	rc = bind(l->fd, (struct sockaddr *)&l->address, sizeof(l->address));
 	umask(mask);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without a descriptor for another connection, in a directory that others write, in a flood. Linked with --wrap for accept4 and bind. */
+/*
+ * Tests of the listener when no descriptor is free, in a directory where others can write, and in a
+ * flood of connections. Linked with --wrap for accept4 and bind.
+ */
 #include "sidecar/record/listener.h"
 
 #include <errno.h>
@@ -21,7 +24,10 @@ static unsigned int n_refused, n_accepted, n_given;
 static bool refuse;
 static char directory[64];
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
-/* The other's file that a link in the socket's place leads to as soon as the socket is there; "": nobody puts a link there. */
+/*
+ * A foreign file: as soon as the socket exists, a link to this file replaces it. "": there is no
+ * link.
+ */
 static char target[96];
 
 int __real_accept4(int fd, struct sockaddr *from, socklen_t *len, int flags);
@@ -109,7 +115,7 @@ static void a_connection_that_cannot_be_taken_is_not_asked_for_at_full_speed(voi
 	refuse = true;
 	run_for(base, &(struct timeval){ .tv_usec = 300000 });
 	assert_in_range(n_refused, 1, 2);
-	/* It is taken as soon as that is possible again. */
+	/* The connection is accepted as soon as that is possible again. */
 	refuse = false;
 	for (int i = 0; i < 100 && !n_accepted; i++)
 		run_for(base, &(struct timeval){ .tv_usec = 100000 });
@@ -159,8 +165,8 @@ static void a_link_put_in_the_sockets_place_opens_nobodys_file_to_others(void **
 static void connections_are_taken_at_a_bounded_pace(void **state)
 {
 	static const struct {
-		int64_t after_ns; /* the step before */
-		int taken, asked; /* of so many at that moment */
+		int64_t after_ns; /* after the previous step */
+		int taken, asked; /* how many were accepted, and how many were asked for */
 	} rows[] = {
 		{ 5 * NS_PER_SEC, LISTENER_BURST, 1000 },
 		{ 0, 0, 1000 },
@@ -181,7 +187,7 @@ static void connections_are_taken_at_a_bounded_pace(void **state)
 			taken += listener_pace(&due_ns, now_ns) == 0;
 		assert_int_equal(taken, rows[i].taken);
 	}
-	/* And it says how long to wait. */
+	/* The listener also says how long to wait. */
 	while (listener_pace(&due_ns, now_ns) == 0)
 		;
 	now_ns += listener_pace(&due_ns, now_ns);
@@ -199,7 +205,7 @@ static void a_flood_of_connections_is_taken_slowly_and_not_forgotten(void **stat
 		n += connects();
 		event_base_loop(base, EVLOOP_NONBLOCK);
 	}
-	/* On a slow machine seconds may pass meanwhile. */
+	/* On a slow machine this may take seconds. */
 	assert_in_range(n_given, LISTENER_BURST, 500);
 	assert_true(n_given < n);
 	for (int i = 0; i < 200 && n_given < n; i++)

@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 
-#define QUIET_MAX 6 /* half an hour */
+#define QUIET_MAX 6 /* samples; half an hour */
 #define SENTENCE_MAX 400
 
 bool memory_watch_begin(struct memory_watch *w, const struct memory *m, int64_t now_ns)
@@ -27,7 +27,10 @@ static bool is_watched(enum component_kind kind)
 	return kind == COMPONENT_GCS || kind == COMPONENT_RAYLET || kind == COMPONENT_DASHBOARD || kind == COMPONENT_DRIVER;
 }
 
-/* Finds or makes the place of a process. If its PID has a process of another kind now, the trend begins anew. NULL: the list is full. */
+/*
+ * Finds or makes the entry of a process. If its PID now belongs to a process of another kind, the
+ * trend begins anew. Returns NULL if the list is full.
+ */
 static struct watched_memory *place_of(struct memory_watch *w, pid_t pid, enum component_kind kind)
 {
 	struct watched_memory *place = NULL;
@@ -71,7 +74,7 @@ static void forget_gone(struct memory_watch *w)
 	w->n = kept;
 }
 
-/* The process that grows fastest; NULL: none does. */
+/* Returns the process that grows fastest, or NULL if none grows. */
 static const struct watched_memory *fastest(const struct memory_watch *w, int64_t room, struct long_growth *ret_growth)
 {
 	const struct watched_memory *found = NULL;
@@ -87,7 +90,7 @@ static const struct watched_memory *fastest(const struct memory_watch *w, int64_
 
 static bool forecast(const struct memory_watch *w, const struct memory *m, struct memory_forecast *ret_forecast)
 {
-	/* The kernel takes back page cache before it meets the limit. */
+	/* The kernel reclaims page cache before the limit is reached. */
 	int64_t used = memory_ray(m) >= 0 ? memory_ray(m) : m->usage, room = m->limit - used;
 	struct long_growth of_all, of_one;
 	bool grows = long_trend_judge(&w->all, room, &of_all);

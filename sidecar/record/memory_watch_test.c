@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hours of a head node: who of its processes grows, and who is not to blame. */
+/* Tests with hours of a head node: which of its processes grows, and which one does not. */
 #include "sidecar/record/memory_watch.h"
 
 #include <setjmp.h>
@@ -38,7 +38,10 @@ struct one {
 	double mib, per_hour;
 };
 
-/* The processes over so many hours; other_mib: what else the container's memory has, and by how much that grows. */
+/*
+ * Simulates the processes for so many hours. other_mib is the container's other memory, and its
+ * growth follows.
+ */
 static void live(double hours, const struct one *ones, size_t n, double other_mib, double other_per_hour)
 {
 	for (int64_t until = now_s + (int64_t)(hours * 3600), from = now_s; now_s < until; now_s += 10) {
@@ -80,7 +83,7 @@ static void a_gcs_server_that_leaks_is_named_with_slope_and_time_left(void **sta
 	assert_int_equal(w.forecast.pid, 42);
 	assert_string_equal(w.forecast.process, "gcs_server");
 	assert_in_range(w.forecast.growth.rate, 195 * MIB, 205 * MIB);
-	/* 3096 MiB of room at first, twelve hours at 200 MiB. */
+	/* At first there are 3096 MiB of room, and it grows by 200 MiB for twelve hours. */
 	assert_in_range(w.forecast.growth.left_ns / NS_PER_SEC, 3 * 3600, 4 * 3600);
 	memory_watch_describe(&w.forecast, text, sizeof(text));
 	assert_ptr_equal(strstr(text, "Memory grows: gcs_server (PID 42) holds 2.6 GiB and grew by "), text);

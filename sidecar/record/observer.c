@@ -10,15 +10,20 @@
 #include "sidecar/verdict/oom_cause.h"
 
 #define LAST_OF_LIFE_NS (2 * NS_PER_SEC)
-#define SWEEP_CHANGE ((int64_t)4 << 20) /* bytes of usage */
-#define SWEEP_CHANGE_SHARE 64 /* of all anonymous memory: the kernel's counters and those of its processes do not agree */
-#define SWEEP_FEW 64 /* so many are swept whatever the usage */
-#define READ_AT_ONCE 256 /* processes that rest, in one sample */
-#define FOLLOWED 2 /* of the largest processes, besides the command */
+#define SWEEP_CHANGE ((int64_t)4 << 20) /* bytes of usage that are a reason for a sweep */
+/*
+ * Part of all anonymous memory: the kernel's counters for the cgroup and for its processes differ
+ * by as much
+ */
+#define SWEEP_CHANGE_SHARE 64
+#define SWEEP_FEW 64 /* so few processes are swept whatever the usage is */
+#define READ_AT_ONCE 256 /* unchanged processes that are read in one sample */
+/* How many of the largest processes are read between sweeps, besides the command. */
+#define FOLLOWED 2
 #define SURVIVED_NS NS_PER_SEC
-#define LOOK_WITHIN_NS (300 * NS_PER_MS) /* for a look at the container's filesystems */
-#define REMEMBER_NS (19 * NS_PER_MS) /* a hair below 20 */
-#define DWARF_PART 64 /* a process with less than one part in so many of the memory is a small one */
+#define LOOK_WITHIN_NS (300 * NS_PER_MS) /* limit for a look at the container's filesystems */
+#define REMEMBER_NS (19 * NS_PER_MS) /* a little less than 20 ms */
+#define DWARF_PART 64 /* a process with less than 1/DWARF_PART of the memory counts as small */
 
 struct limits_of {
 	int root_fd;
@@ -79,7 +84,10 @@ void observer_count_from_start(struct observer *o)
 {
 	o->baseline.oom_kill = MIN(o->baseline.oom_kill, (int64_t)0);
 	o->baseline.oom_group_kill = MIN(o->baseline.oom_group_kill, (int64_t)0);
-	/* These show which memory ran out. If the sidecar meets a container after its OOM kill, they have risen already. */
+	/*
+	 * These counters show which memory ran out. If the sidecar meets a container only after its
+	 * OOM kill, they have risen already.
+	 */
 	o->baseline.oom = MIN(o->baseline.oom, (int64_t)0);
 	o->baseline.limit_hits = MIN(o->baseline.limit_hits, (int64_t)0);
 	o->baseline.peak = MIN(o->baseline.peak, (int64_t)0);
@@ -98,7 +106,10 @@ void observer_resume_counters(struct observer *o, int64_t now_ns)
 	o->cgroups.tree.lost_ns = now_ns;
 }
 
-/* If the usage has not grown much, no process has either: then, and between two sweeps, reading the largest processes is enough. */
+/*
+ * If the usage has not grown much, no process has grown much. Then, as between two sweeps, it is
+ * enough to read the largest processes.
+ */
 static enum sweep_reason reason_to_sweep(const struct observer *o, const struct memory *memory)
 {
 	int64_t moved = memory->usage - o->swept_usage;
@@ -138,8 +149,9 @@ static void glance(struct observer *o, int64_t now_ns)
 }
 
 /*
- * Sweeps pass over processes that have not changed for a while. When the processes that are read do not account for the change of
- * the cgroup's anonymous memory, one of those others has changed, and they are read, some in each sample.
+ * Finds a process that changed without being read. Sweeps skip processes that have not changed for
+ * a while. If those that are read do not account for the change of the cgroup's anonymous memory,
+ * one of the others has changed, and they are read, some in each sample.
  */
 static void find_unread_change(struct observer *o, int64_t now_ns, const struct memory *memory)
 {
@@ -158,7 +170,9 @@ static void find_unread_change(struct observer *o, int64_t now_ns, const struct 
 	sweep_plan_spend(&o->sweeps, processor_ns() - began_ns);
 	if (o->read_past < process_table_count(o->table))
 		return;
-	/* All have been read: what is left is how the two are counted. */
+	/*
+	 * All have been read, so what is left is the difference between the two ways of counting.
+	 */
 	o->explained_anon = memory->anon;
 	o->explained_own = process_table_own(o->table);
 	o->read_past = 0;
@@ -204,7 +218,10 @@ static void remember(struct observer *o)
 	o->remembered_ns = s.at_ns;
 }
 
-/* Whether the snapshot shows that process with memory. A process without memory has ended and only waits for its parent. */
+/*
+ * Returns whether the snapshot shows that process with memory. A process without memory has ended
+ * and only waits for its parent.
+ */
 static bool lives_in(const struct snapshot *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->n_top; i++)
@@ -213,7 +230,10 @@ static bool lives_in(const struct snapshot *s, pid_t pid)
 	return false;
 }
 
-/* Most of the memory was in processes that this look has not seen: one of them is the likelier victim. */
+/*
+ * Returns whether the process is so small that the likelier victim is another one, which this look
+ * has not seen: most of the memory was in processes that it has not seen.
+ */
 static bool is_dwarf(const struct snapshot *s, const struct process *p)
 {
 	int64_t seen = 0;
@@ -263,7 +283,10 @@ static bool still_has(const struct snapshot *s, pid_t pid)
 	return false;
 }
 
-/* The largest process goes first and its memory after it: then the processes of the earlier, the memory of the later. */
+/*
+ * Combines two snapshots. An OOM kill ends the largest process and then frees its memory, so the
+ * processes come from the earlier one and the memory from the later one.
+ */
 static struct snapshot with_the_largest(const struct snapshot *earlier, const struct snapshot *later)
 {
 	struct snapshot s = *later;
@@ -281,7 +304,7 @@ int observer_read_memory(struct observer *o, int64_t now_ns, bool at_end, struct
 {
 	int r = cgroup_watch_read(&o->cgroups, &o->memcg, now_ns, at_end, ret_memory);
 
-	/* A cgroup to which a process was moved may have foreign processes, too. */
+	/* Processes of others may be in a cgroup to which a process was moved. */
 	if (r == 0 && memcg_tree_kills_outside(&o->cgroups.tree) > 0)
 		o->cgroup_shared = true;
 	return r;
@@ -301,7 +324,7 @@ void observer_note_peak(struct observer *o, const struct memory *memory, int64_t
 {
 	if (!o->limit_met_ns && oom_peak_met(memory->peak, memory->own_limit > 0 ? memory->own_limit : memory->limit))
 		o->limit_met_ns = o->latest_ns ? at_ns : 1;
-	/* After a kill the memory of its victim is gone. */
+	/* Only readings before a kill count, because the kill frees the victim's memory. */
 	if (o->limit_met_ns && memory->usage > 0 && memory->oom_kill <= o->baseline.oom_kill)
 		o->least_usage = o->least_usage > 0 ? MIN(o->least_usage, memory->usage) : memory->usage;
 }
@@ -328,7 +351,10 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	int64_t headroom, used, survived;
 	bool killed, again;
 
-	/* The counters first: an OOM kill between the two readings then shows in the processes, not before them. */
+	/*
+	 * The counters are read first: an OOM kill between the two readings is then seen in the
+	 * processes, and not missed.
+	 */
 	if (o->memcg.version && observer_read_memory(o, now_ns, false, &memory) < 0)
 		return SAMPLE_MAX_NS;
 	observer_note_peak(o, &memory, now_ns);
@@ -340,7 +366,10 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	killed = memory.oom_kill > o->baseline.oom_kill && o->baseline.oom_kill >= 0;
 	if (killed && !o->oom_seen_ns) {
 		o->oom_seen_ns = now_ns;
-		/* The victim may have gone between the counters of that one and its processes. */
+		/*
+		 * The victim may have ended after the counters of that sample were read and before
+		 * its processes were.
+		 */
 		o->before_oom = with_the_largest(&o->previous, &o->last);
 	}
 	if (killed && (again || !o->oom_last_ns))
@@ -386,8 +415,9 @@ bool snapshot_others_ended(const struct snapshot *before, const struct snapshot 
 		if (before->top[i].pid != command && before->top[i].rss > 0 && !lives_in(after, before->top[i].pid))
 			return true;
 	/*
-	 * The OOM killer may take a small one for its oom_score_adj, as Ray gives it to workers. Of
-	 * those there is the number, and of ends, because a new process may hide that another is gone.
+	 * The OOM killer may choose a small process for its oom_score_adj, which Ray sets for
+	 * workers. Of the small ones only their number and the number of ends are known, because a
+	 * new process may hide that another is gone.
 	 */
 	if (before->n_processes <= before->n_top)
 		return false;
@@ -425,7 +455,7 @@ struct snapshot observer_last_of_life(const struct observer *o, int64_t ended_ns
 		return o->before_oom;
 	if (!o->previous.at_ns || ended_ns - o->previous.at_ns > LAST_OF_LIFE_NS)
 		return o->last;
-	/* Memory falls only then, as a rule. */
+	/* As a rule memory falls only then. */
 	if (o->previous.memory.usage > o->last.memory.usage)
 		return o->previous;
 	return with_the_largest(&o->previous, &o->last);

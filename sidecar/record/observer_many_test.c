@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of who is seen to hold the memory where processes are so many that most are not read in a sweep. */
+/*
+ * Tests of finding the process that holds the memory when there are so many that a sweep does not
+ * read most of them.
+ */
 #include "sidecar/record/observer.h"
 
 #include <setjmp.h>
@@ -70,7 +73,7 @@ static void a_process_that_grows_after_a_long_rest_is_found_before_it_dies(void 
 	for (; now < 60 * S; now += S)
 		observer_sample(&o, now);
 	assert_int_equal(o.last.n_processes, MANY);
-	/* One that is to be read in turn last of all. */
+	/* This process is the last one to be read in turn. */
 	put_statm(MANY, 200 * MIB);
 	put_usage((MANY + 199) * MIB);
 	for (int samples = 0; o.last.top[0].pid != MANY; samples++, now += 50 * NS_PER_MS) {
@@ -78,7 +81,7 @@ static void a_process_that_grows_after_a_long_rest_is_found_before_it_dies(void 
 		observer_sample(&o, now);
 	}
 	assert_int_equal(process_own(&o.last.top[0]), 200 * MIB);
-	/* Page cache is of no process: nobody is looked for. */
+	/* Page cache belongs to no process, so no search begins. */
 	fake_root_put(&root, "sys/fs/cgroup/memory.current", "60000000000\n");
 	observer_sample(&o, now + S);
 	assert_int_equal(o.read_past, 0);

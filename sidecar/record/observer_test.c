@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of which snapshot shows what there was before the end. Sizes in MiB, times in ms. */
+/* Tests of which snapshot shows the state before the end. Sizes in MiB, times in ms. */
 #include "sidecar/record/observer.h"
 
 #include <setjmp.h>
@@ -15,14 +15,14 @@
 #define END (10000 * NS_PER_MS)
 
 struct seen {
-	int ago, usage; /* before the end; usage -1: no such snapshot */
-	pid_t pids[4]; /* largest first, 0 ends */
+	int ago, usage; /* time before the end; usage -1: there is no such snapshot */
+	pid_t pids[4]; /* largest first; 0 ends the list */
 };
 
 static const struct {
 	const char *what;
 	struct seen previous, last;
-	pid_t largest; /* in what is chosen, 0: none */
+	pid_t largest; /* the largest process in the chosen snapshot; 0: none */
 	int usage, ago;
 } rows[] = {
 	{ "a process that grows", { 40, 10, { 2, 1 } }, { 20, 20, { 2, 1 } }, 2, 20, 20 },
@@ -73,7 +73,7 @@ static void what_was_before_the_oom_killer_came_wins(void **state)
 	assert_int_equal(observer_last_of_life(&o, END).top[0].pid, 2);
 }
 
-/* The victim, large, may take longer to die than a small one that ends for another reason. */
+/* A large victim may take longer to die than a small process that ends for another reason. */
 static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void **state)
 {
 	const struct seen before = { 40, 40, { 3, 2, 1 } };
@@ -108,7 +108,10 @@ static void of_two_that_have_ended_the_largest_is_only_the_likeliest(void **stat
 		bool known;
 	} cases[] = {
 		{ { 20, 60, { 3, 2, 1 } }, true },
-		/* The command, whose end is known, and a small one, which has ended, do not count. */
+		/*
+		 * The command does not count, because its end is known; nor does a small process
+		 * that has ended.
+		 */
 		{ { 20, 60, { 3, 2 } }, true },
 		{ { 20, 60, { 3, 1 } }, true },
 		{ { 20, 60, { 2, 1 } }, false },
@@ -144,7 +147,7 @@ static void a_small_process_is_no_victim_where_a_large_one_was_not_seen(void **s
 	later.top[0].rss = MIB / 4;
 	s.memory.anon = 20 * MIB;
 	assert_null(snapshot_victim(&s, &later));
-	/* What they hold is all there is. */
+	/* The processes account for all the memory. */
 	s.memory.anon = MIB / 2;
 	assert_int_equal(snapshot_victim(&s, &later)->pid, 2);
 	/* It began to grow after this look. */
@@ -158,7 +161,9 @@ static void what_a_new_cgroup_counted_before_it_was_met_is_of_this_life(void **s
 	static struct observer o;
 	(void)state;
 
-	/* v2, met after the kill; without a counter of groups. */
+	/*
+	 * v2: the sidecar met the container after the kill, and there is no counter of group kills.
+	 */
 	o.baseline = (struct memory){ .oom_kill = 1, .oom_group_kill = -1, .oom = 1, .limit_hits = 30, .peak = 64 * MIB };
 	observer_count_from_start(&o);
 	assert_int_equal(o.baseline.oom_kill, 0);
@@ -188,7 +193,7 @@ static void one_too_small_to_be_listed_has_ended_too_if_fewer_are_left(void **st
 	}
 }
 
-/* Where a helper has ended and another process has begun, the number is the same. */
+/* If a helper has ended and another process has begun, the number of processes is the same. */
 static void of_those_too_small_to_be_listed_each_end_counts(void **state)
 {
 	static const struct {
@@ -207,7 +212,7 @@ static void of_those_too_small_to_be_listed_each_end_counts(void **state)
 		before.ends = cases[i].before;
 		after.ends = cases[i].after;
 		assert_int_equal(snapshot_others_ended(&before, &after, 2), cases[i].ended);
-		/* All of them are listed. */
+		/* All processes are listed. */
 		before.n_processes = 2;
 		assert_false(snapshot_others_ended(&before, &after, 2));
 	}
@@ -230,7 +235,9 @@ static void the_least_usage_since_the_limit_was_met_is_kept_until_the_kill(void 
 	}
 }
 
-/* A large container gives its memory back for seconds, and the counters tell of the kill at their beginning. */
+/*
+ * A large container frees its memory for seconds, and the counters show the kill at the beginning.
+ */
 static void a_group_kill_is_survived_by_who_lives_a_second_later(void **state)
 {
 	static const struct {

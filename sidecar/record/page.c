@@ -11,7 +11,7 @@ struct texts {
 	struct page_text texts[PAGE_TEXTS_MAX];
 	struct strbuf contents[PAGE_TEXTS_MAX];
 	size_t n;
-	int rank; /* of those that are taken now */
+	int rank; /* of the files that are added now */
 };
 
 static bool ends(const char *text, const char *end)
@@ -31,7 +31,10 @@ static bool is_backtrace(const char *file)
 	return strcmp(file, "backtrace.txt") == 0;
 }
 
-/* What explains a death is read before what surrounds it; what a Ray worker's own runtime logs says little. */
+/*
+ * Returns the order in which files are shown: what explains the death first, then what surrounds
+ * it. The log of a Ray worker's own runtime says little.
+ */
 static int rank_of(const char *file)
 {
 	if (is_backtrace(file) || strcmp(file, "kernel.log") == 0)
@@ -48,7 +51,7 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 	if (t->n == PAGE_TEXTS_MAX || !is_text(file) || rank_of(file) != t->rank)
 		return;
 	content = &t->contents[t->n];
-	/* One more than is shown: so that the page says that there is more. */
+	/* One byte more than is shown, so that the page can say that there is more. */
 	strbuf_init(content, PAGE_TEXT_SHOWN + 1);
 	from_start = is_backtrace(file);
 	if ((from_start ? bundle_read_head : bundle_read_tail)(b, file, content, NULL) < 0 || content->len == 0) {
@@ -74,7 +77,7 @@ int page_add(struct bundle *b, const struct report *r, const struct history *h, 
 		bundle_each_file(b, take_text, &t);
 	page.n_texts = t.n;
 	report_to_html(&page, &html);
-	/* Half a page is none; the text and the JSON are there. */
+	/* An incomplete page is dropped; the text and the JSON are there. */
 	if (!strbuf_failed(&html))
 		rc = bundle_add(b, "report.html", strbuf_str(&html), html.len, err);
 	while (t.n > 0)

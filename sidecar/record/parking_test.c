@@ -102,7 +102,7 @@ static void the_one_that_was_parked_first_makes_room(void **state)
 	struct parking p;
 	(void)state;
 
-	parking_init(&p, dirfd_, 8 * 4 * HISTORY_BYTES); /* four */
+	parking_init(&p, dirfd_, 8 * 4 * HISTORY_BYTES); /* room for four */
 	for (int i = 0; i < 4; i++)
 		make(i);
 	assert_false(parking_make_room(&p)); /* all are in use */
@@ -111,7 +111,7 @@ static void the_one_that_was_parked_first_makes_room(void **state)
 	assert_true(parking_make_room(&p));
 	assert_false(is_there(2));
 	make(2);
-	parking_take(&p, name_of(1)); /* its launcher is back */
+	parking_take(&p, name_of(1)); /* its launcher has reconnected */
 	assert_false(parking_make_room(&p));
 	assert_true(is_there(1));
 	parking_take(&p, "unknown");
@@ -127,7 +127,7 @@ static void a_hundred_that_hang_up_leave_a_few_behind(void **state)
 		assert_true(parking_make_room(&p));
 		make(i);
 		parking_add(&p, name_of(i));
-		parking_add(&p, name_of(i)); /* twice is once */
+		parking_add(&p, name_of(i)); /* adding it twice changes nothing */
 	}
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(is_there(i), i >= 100 - PARKED_MAX);

@@ -30,8 +30,9 @@
 
 #define SAMPLES_FILE_MAX (4 << 20)
 #define LATE_LINE_NS (20 * NS_PER_MS)
-#define WORDS_WITHIN_NS (300 * NS_PER_MS) /* for the ends of Ray's logs, on a filesystem that answers */
-#define GATHER_WITHIN_NS (2 * NS_PER_SEC) /* for all of its logs, or all files that are collected */
+/* For the ends of Ray's logs, if the filesystem answers */
+#define WORDS_WITHIN_NS (300 * NS_PER_MS)
+#define GATHER_WITHIN_NS (2 * NS_PER_SEC) /* for all of Ray's logs, or all collected files */
 #define LIGHT_ROOM ((int64_t)512 << 10)
 
 static int64_t to_unix_ns(int64_t boottime_ns)
@@ -58,8 +59,8 @@ static struct snapshot with_counters(struct snapshot s, const struct ending *e)
 }
 
 /*
- * The numbers are held against the limit that ran out: of a cgroup below its own use is known, of one that only the kernel
- * log names there is no more than its limit.
+ * Fills in the limit that ran out. If it is that of a cgroup below, its own usage is known. If only
+ * the kernel log names the cgroup, only the limit is known.
  */
 static void use_limit_of_verdict(struct report *r, const struct cgroup_limit *limit)
 {
@@ -83,7 +84,7 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->processes = last->n_processes;
 	seen->command_pid = o->command;
 	seen->command_rss = observer_command_rss(o, last);
-	/* Without the launcher all went with it. */
+	/* Without the launcher all other processes ended with it. */
 	seen->others_ended = e->container_lives || !e->status_known || !killed || observer_others_ended(o, last, e->ended_ns);
 	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
 		observer_find_victim(o, last, e->ended_ns);
@@ -109,15 +110,16 @@ static const char *describe_spill(const struct observer *o, char *text, size_t s
 	return w && spill_watch_is_evidence(w) ? spill_describe(&w->forecast, &w->disk, w->where, text, size) : NULL;
 }
 
-/* RAY_PROCESS_NONE when it was none of Ray's own. */
+/* Returns RAY_PROCESS_NONE if it was not one of Ray's own processes. */
 static enum ray_process_kind kind_of_first(const struct verdict *v)
 {
 	return ray_process_of_type(v->process.name, strlen(v->process.name));
 }
 
 /*
- * The kernel sends the SIGKILL first and writes "Killed process" to its log then: on a busy machine a process may be dead
- * and reported before. Where the log has to decide, it is read a second time.
+ * Reads the kernel log. The kernel first sends the SIGKILL and then writes "Killed process" to its
+ * log. So on a busy machine a process may be dead and reported before the line is there. Where the
+ * log has to decide, it is read a second time.
  */
 static void look_into_kernel_log(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
 {
@@ -126,7 +128,10 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 	int64_t at_ns = e->gap ? to_boottime_ns(e->gap->until_unix_ns) : e->ended_ns;
 	struct kernel_evidence second;
 
-	/* A clean exit is no death, whatever the log tells: reading all of it takes the kernel a millisecond. */
+	/*
+	 * A clean exit is no failure, whatever the log contains, and reading all of the log takes
+	 * the kernel a millisecond.
+	 */
 	if (e->status_known && e->wait_status == 0 && !o->kernel.options.off) {
 		seen->kernel = KERNEL_EVIDENCE_ABSENT;
 		seen->kernel.needs = NULL;
@@ -141,7 +146,7 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 		seen->kernel = second;
 }
 
-/* Ray's logs may lie on a filesystem that does not answer. */
+/* Ray's logs may be on a filesystem that does not answer. */
 
 struct words_of {
 	int logs_fd;
@@ -212,7 +217,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.after = e->after,
 		.after_known = e->after_known,
 		.last = last.memory,
-		/* Its cgroup is as old as the container, unless others had it before. */
+		/* The cgroup is as old as the container, unless other containers used it before. */
 		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
 		.least_usage = o->least_usage,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
@@ -284,7 +289,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	*ret_report = r;
 }
 
-/* samples.jsonl: one line a sample, times relative to the end. */
+/* Writes samples.jsonl: one line for each sample, with times relative to the end. */
 struct sample_lines {
 	struct strbuf text;
 	int64_t unix_shift_ns;
@@ -318,19 +323,23 @@ static void add_sample_line(const struct sample *s, void *arg)
 
 static int add_text(struct bundle *b, const char *file, const struct strbuf *text, struct err *err)
 {
-	/* A text that met its ceiling is kept as far as it goes. */
+	/* If the text reached its ceiling, its beginning is kept. */
 	return bundle_add(b, file, strbuf_str(text), text->len, err);
 }
 
 /*
- * What else goes into a bundle: each adds its files, and to the report's list of
- * what is missing when it could not. Bounded in bytes and time by itself; the
- * container may be gone, its root still readable through o->root_fd.
+ * What else goes into a bundle. Each function adds its files, or an entry to the report's list of
+ * what is missing. Each limits its bytes and its time. The container may be gone, but its root can
+ * still be read through o->root_fd.
  */
 static const struct {
 	gather_fn gather;
-	const char *directory; /* where its files are, if it may be held by a filesystem in the container; NULL: it cannot be */
-	const char *what, *needs; /* that are missing then */
+	/*
+	 * The directory of its files, if a filesystem in the container may block it; NULL: nothing
+	 * can.
+	 */
+	const char *directory;
+	const char *what, *needs; /* what is missing if it did not answer */
 } gatherers[] = {
 	{ gather_crash, NULL, NULL, NULL },
 	{ gather_hooks, NULL, NULL, NULL },
@@ -356,7 +365,7 @@ static void gather_all(struct bundle *b, struct report *r, const struct observer
 	}
 }
 
-/* The report alone: it says in itself that there is no more. */
+/* Adds the report alone, which says that nothing else was kept. */
 static int fill_light(struct bundle *b, struct report *r, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
@@ -389,7 +398,7 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 	return rc;
 }
 
-/* NAMESPACE/CLUSTER/POD.UID8/CONTAINER in a cluster, local/NAME outside. */
+/* Makes NAMESPACE/CLUSTER/POD.UID8/CONTAINER in a cluster, and local/NAME outside. */
 void postmortem_parent_path(const struct identity *id, char *path, size_t size)
 {
 	char parts[4][256] = { "", "", "", "" };
@@ -408,7 +417,7 @@ void postmortem_parent_path(const struct identity *id, char *path, size_t size)
 	snprintf(path, size, "%s/%s/%s/%s", parts[0], parts[1], parts[2], parts[3]);
 }
 
-/* 20261121T012906.324Z-KernelOOMContainer */
+/* Makes a name such as 20261121T012906.324Z-KernelOOMContainer. */
 static void bundle_name(const struct report *r, char *name, size_t size)
 {
 	char when[TIME_TEXT_MAX];
@@ -422,7 +431,7 @@ static void bundle_name(const struct report *r, char *name, size_t size)
 	snprintf(name, size, "%s-%s", when, failure_class_name(r->verdict.class));
 }
 
-/* It is about to become visible, or there will be none. */
+/* Reports the bundle's name. The bundle is about to become visible, or there will be none. */
 static void tell_name(const struct observer *o, const struct report *r)
 {
 	if (o->naming)
@@ -451,7 +460,7 @@ static int keep_in(struct report *r, const struct observer *o, const char *direc
 	if (rc < 0)
 		return rc;
 	bundle_set_room(b, room);
-	/* The report names its own place. */
+	/* The report contains its own place. */
 	snprintf(r->bundle, sizeof(r->bundle), "%s/%s", called, bundle_path(b));
 	snprintf(r->directory, sizeof(r->directory), "%s/%s", directory, bundle_path(b));
 	rc = r->keeping.report_only ? fill_light(b, r, err) : fill_bundle(b, r, o, err);
@@ -489,7 +498,10 @@ int postmortem_keep(struct report *report, const struct observer *o, const struc
 	}
 	rc = keep_in(report, o, directory, called, room, err);
 	if (rc < 0 && spool) {
-		/* Somebody else took what was free, or a disk goes bad. The report alone is a few pages. */
+		/*
+		 * Something else has filled the disk meanwhile, or the disk fails. The report alone
+		 * takes a few pages.
+		 */
 		if (is_full(rc))
 			spool_make_room(spool, LIGHT_ROOM);
 		log_warning("%s: only the report is kept: %s", report->id.container, err_text(err));

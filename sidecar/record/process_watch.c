@@ -13,10 +13,12 @@
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/rootfd.h"
 
-#define REPORTED_WITHIN_NS (2 * NS_PER_SEC) /* the launcher reports a process that is gone sooner than this, or never */
+/* A launcher reports a process that is gone within this time, or never. */
+#define REPORTED_WITHIN_NS (2 * NS_PER_SEC)
 #define STAT_MAX 1024
-#define JOBS_MAX 12 /* supervisors and drivers: the rest of the places are for the processes of the node */
-#define ANCESTORS_MAX 3 /* from a driver to its job's supervisor: there is a shell between them */
+/* Of supervisors and drivers together; the other places are for the processes of the node. */
+#define JOBS_MAX 12
+#define ANCESTORS_MAX 3 /* how far a driver is from its job's supervisor: a shell is between them */
 
 static struct watched_ray_process *find(struct process_watch *w, pid_t pid)
 {
@@ -31,7 +33,7 @@ static void forget(struct process_watch *w, struct watched_ray_process *p)
 	*p = w->list[--w->n];
 }
 
-/* Ends */
+/* --- Ends --- */
 
 /* When the list is full, the oldest end is dropped. */
 static void add_end(struct process_watch *w, const struct ray_process_end *end)
@@ -101,14 +103,14 @@ void process_watch_finish(struct process_watch *w)
 			end_of(w, &w->list[i - 1], false, 0, w->list[i - 1].gone_ns);
 }
 
-/* New ones */
+/* --- New processes --- */
 
 struct look {
 	struct process_watch *w;
 	int root_fd;
 	process_watch_order_fn order;
 	void *arg;
-	size_t jobs; /* places that supervisors and drivers take */
+	size_t jobs; /* places in use by supervisors and drivers */
 };
 
 static bool read_stat(int root_fd, pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
@@ -136,7 +138,10 @@ static bool is_of_job(const struct look *l, pid_t parent)
 	return false;
 }
 
-/* Drivers are looked for only where a job's supervisor is: most containers have none, and Python programs are many. */
+/*
+ * Drivers are looked for only where there is a supervisor of a job, because most containers have
+ * none and there are many Python programs.
+ */
 static bool may_be_driver(const struct look *l, const struct process *p)
 {
 	char label[PROCESS_NAME_MAX];
@@ -149,7 +154,7 @@ static bool is_of_job_kind(enum ray_process_kind kind)
 	return kind == RAY_PROCESS_JOB_SUPERVISOR || kind == RAY_PROCESS_DRIVER;
 }
 
-/* looks: what its command line says; of a driver it says that it may be one. */
+/* `looks` is the kind by the command line. For a driver it only says that it may be one. */
 static void take(struct look *l, const struct process *p, enum ray_process_kind looks)
 {
 	struct process_watch *w = l->w;
@@ -181,7 +186,7 @@ static void look_at(const struct process *p, void *arg)
 		known->seen = true;
 		return;
 	}
-	/* It runs another program by now: it was just forked when it was seen first. */
+	/* It runs another program by now: when it was first seen, it had just been forked. */
 	if (known)
 		forget(l->w, known);
 	if (looks != RAY_PROCESS_NONE)
@@ -226,13 +231,15 @@ bool process_watch_any_lives(const struct process_watch *w)
 	return false;
 }
 
-/* The history */
+/* --- The history --- */
 
 _Static_assert(PROCESS_WATCH_MAX == LIFE_RAY_WATCHED_MAX && PROCESS_ENDS_MAX == LIFE_RAY_ENDS_MAX, "all of them have room there");
 
 void process_watch_save(const struct process_watch *w, struct life_ray *r)
 {
-	/* What is no longer counted stays as it was: bytes that do not change cost no write. */
+	/*
+	 * Entries beyond n stay as they were, because bytes that do not change need not be written.
+	 */
 	r->n_watched = (int32_t)w->n;
 	r->n_ends = (int32_t)w->n_ends;
 	r->reported_ns = w->reported_ns;
@@ -263,7 +270,7 @@ static bool is_kind(int32_t kind)
 	return kind >= RAY_PROCESS_NONE && kind < RAY_PROCESS_KINDS;
 }
 
-/* Whether it is what waitpid(2) gives for a process that has ended. */
+/* Returns whether waitpid(2) can give this status for a process that has ended. */
 static bool is_end(int32_t status)
 {
 	return status >= 0 && status <= 0xffff && (WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG));

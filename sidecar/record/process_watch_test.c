@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A /proc of files: processes come and go, and the launcher tells of some. */
+/* Tests on a /proc made of files. Processes come and go, and the launcher reports some of them. */
 #include "sidecar/record/process_watch.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static void write_file(const char *path, const char *text, size_t len)
 	close(fd);
 }
 
-/* Blanks of the command line stand for NULs. */
+/* Blanks in the command line stand for NULs. */
 static void begin(pid_t pid, pid_t parent, const char *cmdline)
 {
 	char path[64], text[256];
@@ -58,7 +58,7 @@ static void begin(pid_t pid, pid_t parent, const char *cmdline)
 		 1000 + (int)pid);
 	write_file(path, text, strlen(text));
 	snprintf(path, sizeof(path), "proc/%d/statm", (int)pid);
-	/* Names are read anew when the memory has changed. */
+	/* Names are read again when the memory has changed. */
 	pages += 1000;
 	snprintf(text, sizeof(text), "9000000 %d 50 1 0 1 0", pages);
 	write_file(path, text, strlen(text));
@@ -170,7 +170,7 @@ static void without_the_launchers_word_its_absence_counts(void **state)
 	look();
 	end(11);
 	look();
-	assert_int_equal(w.n_ends, 0); /* the word may still come */
+	assert_int_equal(w.n_ends, 0); /* the launcher's message may still come */
 	assert_false(process_watch_lives(&w, RAY_PROCESS_RAYLET));
 	look();
 	look();
@@ -269,7 +269,10 @@ static void a_sidecar_that_starts_anew_knows_who_was_watched_and_who_has_ended(v
 	assert_int_equal(w.ends[0].kind, RAY_PROCESS_GCS_SERVER);
 	assert_int_equal(w.ends[0].wait_status, SIGKILL);
 	assert_int_equal(w.reported_ns, now_ns);
-	/* It ended while no sidecar ran: the launcher has kept that, and still watches the other one. */
+	/*
+	 * It ended while no sidecar ran. The launcher has kept that, and still watches the other
+	 * process.
+	 */
 	end(11);
 	look();
 	assert_int_equal(n_orders, 0);

@@ -17,12 +17,14 @@
 #include "sidecar/sample/proc_parse.h"
 #include "sidecar/sample/rootfd.h"
 
-#define ASK_NS (950 * NS_PER_MS) /* sampling's rest is 1 s: do not miss every other one by a hair */
-#define ANSWER_WITHIN_NS (50 * NS_PER_MS) /* a local filesystem takes one or two */
-#define LAST_ANSWER_WITHIN_NS (300 * NS_PER_MS) /* at the end there is no later call */
+/* A little less than the 1 s of the sampler at rest, so that no turn is missed. */
+#define ASK_NS (950 * NS_PER_MS)
+#define ANSWER_WITHIN_NS (50 * NS_PER_MS) /* a local filesystem takes one or two milliseconds */
+/* Longer, because at the end there is no later call. */
+#define LAST_ANSWER_WITHIN_NS (300 * NS_PER_MS)
 #define HANGS_NS (2 * NS_PER_SEC)
-#define AGAIN_NS (10 * NS_PER_SEC) /* until another child is started where one has ended */
-#define LOOKUPS_MAX 4 /* of a dead worker's files, in one turn */
+#define AGAIN_NS (10 * NS_PER_SEC) /* how long to wait before a child that has ended is replaced */
+#define LOOKUPS_MAX 4 /* lookups of a dead worker's files in one turn */
 #define WORKER_LOG_MAX (16 * 1024)
 #define COMMAND_LINE_MAX (32 * 1024)
 #define STAT_MAX 1024 /* 52 numbers and a name of 15 bytes */
@@ -41,20 +43,20 @@ struct answer {
 	};
 };
 
-/* The child */
+/* --- The child --- */
 
 struct child {
 	int fd, root_fd;
 	struct ray_logs *logs;
 	struct ray_node node;
-	struct stat logs_st, shm_st; /* as last sent */
+	struct stat logs_st, shm_st; /* as they were when they were last sent */
 	int64_t now_ns;
 	unsigned int lookups;
 };
 
 static void tell(const struct child *c, const struct answer *a, int pass_fd)
 {
-	/* Without a parent there is nothing to do. */
+	/* Without a parent the child is of no use. */
 	if (!errand_send(c->fd, a, sizeof(*a), pass_fd))
 		_exit(0);
 }
@@ -80,7 +82,10 @@ static void look_into(const char *name, void *arg)
 		memcpy(e->task, task, sizeof(task));
 }
 
-/* Also one that is on its way out: a large process has its memory to give back first, and raylet reaps it when it has time. */
+/*
+ * Returns whether the process is dead, or exiting: a large process has to free its memory first,
+ * and raylet reaps it only when it has time.
+ */
 static bool is_gone(int root_fd, pid_t pid)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
@@ -113,7 +118,7 @@ static void on_event(const struct ray_event *event, const char *file, void *arg)
 	tell(c, &a, -1);
 }
 
-/* Tells when fd is another directory than before. */
+/* Sends fd if it is another directory than before. */
 static void tell_directory(const struct child *c, const struct answer *a, int fd, struct stat *known)
 {
 	struct stat st;
@@ -131,7 +136,7 @@ static void tell_shm(struct child *c)
 	tell_directory(c, &(struct answer){ .kind = ANSWER_SHM }, fd, &c->shm_st);
 }
 
-/* --temp-dir puts the session elsewhere than below /tmp/ray. */
+/* With --temp-dir the session is not below /tmp/ray. */
 static void find_logs(struct child *c, pid_t raylet)
 {
 	static const char option[] = "--log_dir=";
@@ -158,7 +163,7 @@ static void look_at_raylet(struct child *c, pid_t raylet)
 	tell(c, &a, -1);
 }
 
-/* Memory and raylet first: these lie on filesystems of the kernel's own. */
+/* Memory and raylet are read first, because they are on the kernel's own filesystems. */
 static void answer(struct child *c, const struct question *q)
 {
 	c->now_ns = q->now_ns;
@@ -175,7 +180,10 @@ static void answer(struct child *c, const struct question *q)
 	tell(c, &(struct answer){ .kind = ANSWER_OVER }, -1);
 }
 
-/* It lives as long as its container: what other containers have open is not its own to keep. */
+/*
+ * The child lives as long as its container, so it must not keep the descriptors of other containers
+ * open.
+ */
 static void close_all_but(int *first, int *second)
 {
 	const int above = MAX(*first, *second) + 1;
@@ -200,7 +208,7 @@ static void run(int fd, void *arg)
 		answer(&c, &q);
 }
 
-/* The parent */
+/* --- The parent --- */
 
 void ray_follower_init(struct ray_follower *f, int root_fd)
 {
@@ -221,7 +229,10 @@ static void replace(int *fd, int with)
 	*fd = with;
 }
 
-/* A report may be written in there, which takes seconds on a slow disk: they are ours, not those of a filesystem that hangs. */
+/*
+ * A report may be written during the callback, which takes seconds on a slow disk. These seconds
+ * are not counted as a filesystem that hangs.
+ */
 static void pass_on(struct ray_follower *f, const struct ray_finding *finding)
 {
 	int64_t began_ns = now_boottime_ns();
@@ -255,7 +266,7 @@ static bool on_answer(const void *data, size_t len, int passed_fd, void *arg)
 	return !f->asked;
 }
 
-/* Takes what the child says within that time. */
+/* Takes what the child sends within that time. */
 static void listen_to(struct ray_follower *f, int64_t within_ns)
 {
 	if (errand_wait(&f->child, within_ns, on_answer, f) == ERRAND_ENDED)

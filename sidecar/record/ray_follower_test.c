@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the child that reads what Ray keeps in a container. */
+/* Tests of the child that reads Ray's files in a container. */
 #include "sidecar/record/ray_follower.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void one_that_is_killed_between_two_questions_is_replaced(void **state)
 	assert_true(first > 0);
 	kill(first, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)first, &info, WEXITED | WNOWAIT), 0);
-	/* Not at once: it may end again. */
+	/* It is not started again at once, because it may end again. */
 	poll_at(&f, START + NS_PER_SEC);
 	assert_int_equal(f.child.pid, 0);
 	poll_at(&f, START + 60 * NS_PER_SEC);

@@ -8,24 +8,27 @@
 #include "sidecar/record/ray_follower.h"
 
 #define HIGH_NS (10 * NS_PER_SEC) /* how long the fullest snapshot is remembered */
-#define ISOLATION_NS (60 * NS_PER_SEC) /* raylet repeats what it says of its resource isolation */
+#define ISOLATION_NS (60 * NS_PER_SEC) /* raylet repeats its message about its resource isolation */
 #define LAST_WORDS_NS (30 * NS_PER_SEC)
-#define SETTLED_NS (5 * NS_PER_SEC) /* alive this long after raylet ran out of descriptors: the container lives on */
+/* A container that is alive so long after raylet ran out of descriptors lives on. */
+#define SETTLED_NS (5 * NS_PER_SEC)
 
 struct ray_watch {
 	struct ray_follower follower;
 	struct ray_tally tally;
-	struct snapshot high; /* the fullest of the last seconds: the victim is still in it */
+	/* The snapshot with the most memory in the last seconds, which still has the victim. */
+	struct snapshot high;
 	struct ray_process_words words;
-	struct ray_finding last; /* the event that explains most of the last seconds; at_ns 0: none */
+	/* The event of the last seconds that explains most; at_ns 0: there is none. */
+	struct ray_finding last;
 	char isolation[sizeof(((struct ray_event *)NULL)->detail)]; /* raylet's last message about its resource isolation */
-	int64_t isolation_ns; /* 0: nothing */
+	int64_t isolation_ns; /* 0: there was no message */
 	struct ray_finding pending; /* a report that waits for the container's end; at_ns 0: none */
 	/* During a poll: */
 	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
 	int64_t now_ns;
 	const struct ray_finding *subject; /* while it is reported */
-	pid_t raylet; /* as of the last sweep, 0: there is none */
+	pid_t raylet; /* its PID at the last sweep, 0: there was none */
 };
 
 struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns)
@@ -107,8 +110,9 @@ const struct snapshot *ray_watch_snapshot(const struct ray_watch *w, const struc
 }
 
 /*
- * A large process takes a while to die: its pages are still counted when it is no longer among the processes. The
- * snapshot that has it stays the fullest then.
+ * Remembers the snapshot with the most memory. A large process takes a while to die, and its pages
+ * still count when it is no longer among the processes. In that time the snapshot that lists it
+ * remains the fullest.
  */
 static void remember_high(struct ray_watch *w, const struct snapshot *s, int64_t now_ns)
 {
@@ -151,7 +155,7 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 	finding.at_ns = w->now_ns;
 	ray_process_words_note(&w->words, event, finding.file, w->now_ns);
 	if (event->kind == RAY_SUMMARY)
-		return; /* ours counts what Ray's does not see */
+		return; /* our own record covers what Ray's does not see */
 	if (event->kind == RAY_ISOLATION) {
 		memcpy(w->isolation, event->detail, sizeof(w->isolation));
 		w->isolation_ns = w->now_ns;
@@ -167,7 +171,8 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 	if (event->kind == RAY_NODE_LOST)
 		w->callbacks->node_lost(&finding, w->callbacks->arg);
 	else if (event->kind == RAY_FDS_EXHAUSTED && !event->pid)
-		w->pending = finding; /* it is one of Ray's own processes, so the container may end because of it */
+		/* This is one of Ray's own processes, so the container may end because of it. */
+		w->pending = finding;
 	else
 		report(w, &finding);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what is remembered of the moments before Ray speaks. */
+/* Tests of what is remembered about the moments before Ray logs something. */
 #include "sidecar/record/ray_watch.h"
 
 #include <fcntl.h>
@@ -43,7 +43,10 @@ static void no_summary(const struct ray_summary *s, void *arg)
 	fail();
 }
 
-/* A sample at that time: memory in MiB, and the processes, the largest first; 0 ends them. */
+/*
+ * Adds a sample with that time and memory in MiB, and with these processes, largest first; 0 ends
+ * the list.
+ */
 static void sample(struct ray_watch *w, struct observer *o, int64_t at_ms, int64_t mib, const pid_t pids[static 3])
 {
 	static const struct ray_watch_callbacks callbacks = { .summary = no_summary };
@@ -75,7 +78,7 @@ static void the_fullest_moment_with_the_victim_is_found_again(void **state)
 	sample(w, &o, 200, 280, (pid_t[]){ 8, 0, 0 });
 	sample(w, &o, 1200, 280, (pid_t[]){ 8, 0, 0 });
 	assert_int_equal(usage_with(w, &o, 123), 1100);
-	/* Nobody's: what is seen now. */
+	/* No process has this PID, so the present memory is shown. */
 	assert_int_equal(usage_with(w, &o, 77), 280);
 	assert_int_equal(usage_with(w, &o, 0), 280);
 	ray_watch_free(w);
@@ -88,7 +91,8 @@ static void a_victim_whose_memory_goes_after_it_is_found_too(void **state)
 	(void)state;
 
 	sample(w, &o, 0, 1100, (pid_t[]){ 123, 8, 0 });
-	sample(w, &o, 20, 1101, (pid_t[]){ 8, 0, 0 }); /* dying: no process any more, but its pages */
+	/* PID 7 is dying: it is not listed any more, but its pages still count. */
+	sample(w, &o, 20, 1101, (pid_t[]){ 8, 0, 0 });
 	sample(w, &o, 40, 700, (pid_t[]){ 8, 0, 0 });
 	sample(w, &o, 1000, 280, (pid_t[]){ 8, 0, 0 });
 	assert_int_equal(usage_with(w, &o, 123), 1100);

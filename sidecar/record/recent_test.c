@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of values that errands look up now and then. The disk that hangs is a pipe to which nothing was written yet. */
+/*
+ * Tests of values that an errand looks up from time to time. A pipe to which nothing was written
+ * stands for a disk that hangs.
+ */
 #include "sidecar/record/recent.h"
 
 #include <setjmp.h>
@@ -40,7 +43,7 @@ static void look(struct recent *r, int *value, int64_t now_ns)
 	recent_look(r, read_from_disk, &ends[0], value, sizeof(*value), now_ns);
 }
 
-/* The errand of a look that hung comes back some time after its disk does. */
+/* The errand of a look that hung returns some time after the disk answers. */
 static void look_until(struct recent *r, int *value, int expected, int64_t now_ns)
 {
 	for (int i = 0; *value != expected && i < 6000; i++) {
@@ -103,7 +106,7 @@ static void sleep_a_little(const void *arg, void *out)
 	*(int *)out = 1;
 }
 
-/* The pump of the wait in a wait would be called again, and so on. */
+/* Otherwise the pump of a wait would be called within that wait, and so on. */
 static void callers_during_a_wait_for_an_errand_do_not_wait(void **state)
 {
 	struct nested n = { .r = RECENT(0) };

@@ -23,9 +23,11 @@
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
 
-#define STATE_MEMORY_BYTES (2 * SPOOL_FALLBACK_BYTES) /* of which histories take an eighth: they are in memory with bundles */
+/* Histories take an eighth of this memory, which they share with bundles */
+#define STATE_MEMORY_BYTES (2 * SPOOL_FALLBACK_BYTES)
 #define CLEAN_WITHIN_NS (2 * NS_PER_SEC)
-#define READ_WITHIN_NS (10 * NS_PER_SEC) /* a busy machine is not to cost a second report */
+/* Generous, so that a slow machine does not cause a second report */
+#define READ_WITHIN_NS (10 * NS_PER_SEC)
 
 struct recovery {
 	const struct record_options *options;
@@ -33,10 +35,10 @@ struct recovery {
 	void *arg;
 	struct keeper *keeper;
 	struct state_dir state;
-	int64_t began_ns; /* from then on a sidecar runs */
-	struct errand cleaning; /* removes what was left half-written */
-	struct errand reading; /* looks at the bundles that the one before noted */
-	struct life here; /* of this boot */
+	int64_t began_ns; /* when the recovery began */
+	struct errand cleaning; /* removes files that were left half-written */
+	struct errand reading; /* looks at the bundles that the previous sidecar noted */
+	struct life here; /* the identity of this boot */
 	struct history *waiting[HISTORIES_MAX];
 	size_t n_waiting;
 	struct parking parking;
@@ -62,7 +64,7 @@ void recovery_park(struct recovery *r, const struct life *life)
 	parking_add(&r->parking, file);
 }
 
-/* Finishing a report */
+/* --- Finishing a report --- */
 
 static void keep_two_newest(const struct sample *s, void *arg)
 {
@@ -72,7 +74,10 @@ static void keep_two_newest(const struct sample *s, void *arg)
 	last[1] = s;
 }
 
-/* Nanoseconds after the last sample until the limit would have been met at the last rate of growth; -1: cannot be computed. */
+/*
+ * Returns the nanoseconds after the last sample until the limit would have been met at the last
+ * rate of growth; -1 if that cannot be computed.
+ */
 static int64_t time_to_limit(const struct history *h)
 {
 	const struct sample *last[2] = { NULL, NULL };
@@ -106,7 +111,7 @@ static void emit(const struct recovery *r, const struct report *report)
 	event_emit(r->options->report_fd, "ended", report->id.container, fields);
 }
 
-/* It ended, and its report is still to be written. */
+/* Writes the report of a container that has ended without one. */
 static void write_report(struct recovery *r, struct history **h)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
@@ -156,7 +161,7 @@ static bool tell_of_bundle(struct recovery *r, const struct life *l)
 	_cleanup_failure_ struct failure f = { 0 };
 	enum kept_report found = kept_report_read(&r->reading, l->bundle, READ_WITHIN_NS, &text, &json_text);
 
-	/* Two reports of a death are better than none. */
+	/* Two reports about one death are better than none. */
 	if (found == KEPT_REPORT_UNKNOWN)
 		log_warning("%s: the disk of bundle %s does not answer, so the report is made again", l->name,
 			    l->bundle);
@@ -182,7 +187,10 @@ static void finish(struct recovery *r, struct history *h)
 	recovery_forget(r, &l);
 }
 
-/* A process died, the container lived, and the sidecar died over its report. */
+/*
+ * Finishes the report of a process. The process had died, the container lived on, and the sidecar
+ * ended before the report was written.
+ */
 static void settle_process_report(struct recovery *r, struct history *h)
 {
 	struct life l = *history_life(h);
@@ -199,7 +207,7 @@ static void settle_process_report(struct recovery *r, struct history *h)
 	history_set_life(h, &l);
 }
 
-/* Finding them */
+/* --- Finding the histories --- */
 
 static bool in_order(const struct history *h, const char *file)
 {
@@ -258,7 +266,7 @@ static void remove_partial_bundles(int fd, void *arg)
 	id.container = "x";
 	postmortem_parent_path(&id, path, sizeof(path));
 	*strrchr(path, '/') = '\0';
-	/* Outside of a pod others may be writing there. */
+	/* Outside of a pod, others may be writing to the spool. */
 	if (id.namespace && options->spool)
 		bundle_remove_partial(options->spool, path);
 	if (id.namespace && options->spool_fallback)
@@ -332,7 +340,10 @@ void recovery_give_up(struct recovery *r)
 		finish(r, r->waiting[--r->n_waiting]);
 }
 
-/* Takes the life's own history out of those that wait, finishes older ones of the same container. */
+/*
+ * Removes the life's own history from the list of those that wait, and finishes older ones of the
+ * same container.
+ */
 static struct history *take_waiting(struct recovery *r, const struct life *life)
 {
 	struct history *found = NULL;
@@ -363,7 +374,7 @@ struct history *recovery_history(struct recovery *r, const struct life *life)
 		return h;
 	history_file_of(life, file);
 	parking_take(&r->parking, file);
-	/* Its launcher lost the connection, not we our memory. */
+	/* The launcher lost its connection, but we have not been restarted. */
 	h = history_open(r->state.fd, file, NULL);
 	if (h && life_same(history_life(h), life) && history_life(h)->phase == LIFE_RUNS)
 		return h;

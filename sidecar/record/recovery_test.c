@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of recovery: what a sidecar before this one may have left, and what becomes of it. */
+/* Tests of recovery: what a previous sidecar may have left, and how it is handled. */
 #include "sidecar/record/recovery.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static char directory[64], spool[80];
 static int rings;
 static struct record_options options;
 
-/* What was told */
+/* --- What was reported --- */
 static struct failure reported[8];
 static char reported_text[8192];
 static size_t n_reported;
@@ -84,7 +84,10 @@ static size_t bundles(void)
 	return matches(spool, "ml/c/pod.01234567/ray-worker/*/MANIFEST.json");
 }
 
-/* Began ten seconds ago, last seen five seconds ago, that much of 100 MiB in use and growing by 10 MiB/s. */
+/*
+ * Makes a life that began ten seconds ago and was last seen five seconds ago, with so much of 100
+ * MiB in use, growing by 10 MiB/s.
+ */
 static struct life a_life(void)
 {
 	struct life l;
@@ -140,7 +143,7 @@ static struct recovery *start(void)
 	return r;
 }
 
-/* Afterwards nothing is left to be done, so that another sidecar finds nothing. */
+/* Afterwards another sidecar finds nothing to do. */
 static void finish(struct recovery *r)
 {
 	recovery_give_up(r);
@@ -187,7 +190,7 @@ static void who_comes_back_goes_on(void **state)
 	assert_int_equal(recovery_waiting(r), 0);
 	recovery_give_up(r);
 	assert_int_equal(n_reported, 0);
-	/* And once more, as after a lost connection. */
+	/* This happens again after a lost connection. */
 	history_free(h);
 	h = recovery_history(r, &l);
 	assert_non_null(history_last(h));
@@ -295,7 +298,7 @@ static void a_clean_end_is_no_failure(void **state)
 	assert_int_equal(bundles(), 0);
 }
 
-/* The sidecar died after it had noted where the bundle goes. */
+/* The sidecar died after it had noted the bundle's place. */
 static void a_bundle_that_exists_is_reported_and_not_written_again(void **state)
 {
 	struct life l = a_life();
@@ -314,13 +317,13 @@ static void a_bundle_that_exists_is_reported_and_not_written_again(void **state)
 	assert_string_equal(reported[0].sentence, reported[1].sentence);
 	assert_string_equal(reported[0].bundle, reported[1].bundle);
 	assert_int_equal(reported[0].ended_unix_ns / NS_PER_MS, reported[1].ended_unix_ns / NS_PER_MS);
-	/* Noted, but not there yet. */
+	/* The bundle was noted, but is not there yet. */
 	snprintf(l.bundle, sizeof(l.bundle), "%s/none", spool);
 	leave(&l, 97 * MIB);
 	finish(start());
 	assert_int_equal(bundles(), 2);
 	assert_int_equal(n_reported, 3);
-	/* Reported, and kept nowhere. */
+	/* It was reported, and kept nowhere. */
 	l.phase = LIFE_REPORTED;
 	l.bundle[0] = '\0';
 	leave(&l, 97 * MIB);
@@ -337,7 +340,7 @@ static void a_noted_bundle_on_a_disk_that_does_not_answer_is_written_anew(void *
 	snprintf(bundle, sizeof(bundle), "%s/silent", spool);
 	snprintf(text, sizeof(text), "%s/report.txt", bundle);
 	assert_int_equal(mkdir(bundle, 0700), 0);
-	/* Whoever opens it waits for a writer. */
+	/* A process that opens the FIFO waits for a writer. */
 	assert_int_equal(mkfifo(text, 0600), 0);
 	l.phase = LIFE_REPORTING;
 	l.ended_ns = l.started_ns + 6 * NS_PER_SEC;
@@ -358,7 +361,7 @@ static void a_process_report_that_was_written_is_not_due_again(void **state)
 	l.phase = LIFE_REPORTING;
 	l.oom_seen_ns = l.started_ns + NS_PER_SEC;
 	l.after.oom_kill = 1;
-	snprintf(l.bundle, sizeof(l.bundle), "%s", spool); /* any directory that is there */
+	snprintf(l.bundle, sizeof(l.bundle), "%s", spool); /* any existing directory */
 	leave(&l, 50 * MIB);
 	r = start();
 	h = recovery_history(r, &l);
@@ -399,7 +402,7 @@ static void what_is_not_readable_is_removed(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		assert_int_equal(file_write(rings, files[i], "AGRING1", 7, 0600, NULL), 0);
-	/* Right, but under another's name. */
+	/* The history is valid, but has another container's file name. */
 	leave(&l, 50 * MIB);
 	snprintf(l.name, sizeof(l.name), "../../x");
 	struct history *h = history_create(rings, "evil.ring", &l, NULL);

@@ -14,15 +14,15 @@
 #include "lib/macros.h"
 #include "sidecar/sample/rootfd.h"
 
-#define ENTRIES_MAX 20000 /* looked at for one pattern */
+#define ENTRIES_MAX 20000 /* directory entries that are read for one pattern */
 #define PATH_LEN_MAX 1024
 
 struct walk {
 	int root_fd;
 	root_glob_fn fn;
 	void *arg;
-	unsigned int entries; /* looked at */
-	bool enough; /* fn has ended the search */
+	unsigned int entries; /* entries that were read */
+	bool enough; /* fn asked to end the search */
 	bool cut;
 };
 
@@ -49,7 +49,7 @@ static void match_entries(struct walk *w, const char *prefix, const char *compon
 	closedir(dir);
 }
 
-/* prefix is a path that may be there, pattern what is still to match below it. */
+/* prefix is a path that may exist; pattern is still to be matched below it. */
 static void walk(struct walk *w, const char *prefix, const char *pattern)
 {
 	char component[NAME_MAX + 1], path[PATH_LEN_MAX];

@@ -76,13 +76,14 @@ static void links_stay_inside_the_root(void **state)
 	assert_string_equal(matches("/home/absolute/*.prof"), "home/absolute/1.prof");
 	assert_string_equal(matches("/home/up/tmp/*.prof"), "home/up/tmp/1.prof");
 	assert_string_equal(matches("/home/magic/*"), "");
-	assert_string_equal(matches("/../../*ome"), "../../home"); /* the root's parent is the root */
+	/* The parent of the root is the root. */
+	assert_string_equal(matches("/../../*ome"), "../../home");
 }
 
 static void what_is_looked_at_is_bounded(void **state)
 {
 	(void)state;
-	/* Through the loop, every level has the same entries again. */
+	/* Through the loop of links, every level has the same entries. */
 	found[0] = '\0';
 	root_glob(root_fd, "/tmp/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/f", note, NULL);
 	assert_true(strlen(found) < sizeof(found));

@@ -37,17 +37,18 @@ struct sidecar {
 	struct event_base *base;
 	const struct record_options *options;
 	struct listener *listener;
-	struct nodes *nodes; /* NULL: nothing comes from the node */
-	struct kmsg_log node_log; /* the kernel's lines that it brought */
-	struct strbuf node_syslog; /* and those of the node's syslog */
-	int64_t node_watches_until_ns; /* so long the node agent sees signals; 0: there is none */
+	struct nodes *nodes; /* NULL: there is no connection to the node agent */
+	struct kmsg_log node_log; /* lines of the kernel log that the node agent sent */
+	struct strbuf node_syslog; /* lines of the node's syslog that it sent */
+	/* Until this time the node agent watches signals; 0: there is no node agent. */
+	int64_t node_watches_until_ns;
 	struct container *containers[CONTAINERS_MAX];
-	uint64_t numbers[CONTAINERS_MAX]; /* in the order they came */
+	uint64_t numbers[CONTAINERS_MAX]; /* numbered in the order in which they came */
 	uint64_t n_connections;
 	struct recovery *recovery;
 	struct keeper *keeper;
 	struct event *reconnect_over, *tick;
-	unsigned int ticks; /* seconds, by the loop's own count */
+	unsigned int ticks; /* seconds, counted by the loop */
 	struct journal journal;
 	struct taken *taken; /* cores */
 	struct core_stats core_stats;
@@ -55,7 +56,7 @@ struct sidecar {
 	bool pod_terminating;
 	bool greeted; /* a launcher has sent hello */
 	bool ended, succeeded; /* a container has ended; the last one with exit code 0 */
-	uint64_t n_digested; /* failures in the last digest */
+	uint64_t n_digested; /* failures that the last digest covered */
 	void (*idle)(void *arg);
 	void *idle_arg;
 	void (*meanwhile)(void *arg);
@@ -128,7 +129,7 @@ static struct history *on_history(struct container *c, const struct life *life, 
 {
 	struct sidecar *r = arg;
 
-	/* A launcher that lost its connection comes back on a new one. */
+	/* A launcher that lost its connection connects again. */
 	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
 		struct container *old = r->containers[i];
 
@@ -158,7 +159,11 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 {
 	struct sidecar *r = arg;
 
-	r->ticks = STATE_COPY_S - 1; /* what is reported is not to be reported again after the node's next start */
+	/*
+	 * The copy to the spool is due at once, so that a report is not repeated after the node's
+	 * next start.
+	 */
+	r->ticks = STATE_COPY_S - 1;
 	outlet_write(r->options->report_fd, text, strlen(text));
 	snprintf(r->last_bundle, sizeof(r->last_bundle), "%s", f->bundle);
 	journal_add(&r->journal, f, text);
@@ -184,8 +189,8 @@ static void on_done(struct container *c, void *arg)
 }
 
 /*
- * Where a new connection goes. When all places are taken, in that of the oldest that does not speak: a launcher says
- * hello at once. CONTAINERS_MAX: all speak.
+ * Returns the place for a new connection. If all are taken, it is that of the oldest connection
+ * without a hello, because a launcher sends hello at once. CONTAINERS_MAX: all have sent it.
  */
 static size_t make_room(struct sidecar *r)
 {
@@ -233,7 +238,7 @@ static void on_connection(int connection, void *arg)
 		log_error("a launcher's connection: %s", err_text(&err));
 }
 
-/* NULL: no launcher of that container is connected. */
+/* Returns the container, or NULL if its launcher is not connected. */
 static struct container *container_of_id(const struct sidecar *r, const char *container_id)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
@@ -253,7 +258,10 @@ static void on_node_core(const struct node_message *offer, int fd, void *arg)
 {
 	struct container *c = container_of_id(arg, offer->container_id);
 
-	/* The child that reads it has its own; closing this one, too, ends the dump where there is none. */
+	/*
+	 * The child that reads the dump has its own copy. If there is no child, closing this one
+	 * ends the dump.
+	 */
 	if (c)
 		container_node_core(c, offer, fd);
 	discard(&fd, 1);
@@ -283,7 +291,7 @@ static void on_node_other(const char *text, size_t len, void *arg)
 			container_node_watches(r->containers[i], r->node_watches_until_ns);
 }
 
-/* Without it the sidecar works as it does on a node without an agent. */
+/* If this fails, the sidecar works as it does on a node without an agent. */
 static void listen_to_node(struct sidecar *r)
 {
 	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .other = on_node_other, .arg = r };
@@ -338,7 +346,7 @@ static int64_t go_on_meanwhile(int64_t now_ns, void *arg)
 	return MIN(next, MEANWHILE_NS);
 }
 
-/* A container that ends while the disk keeps the bundle of another one waiting. */
+/* Called while a bundle waits for the disk. A container may end meanwhile. */
 static void attend_all(void *arg)
 {
 	struct sidecar *r = arg;
@@ -378,7 +386,10 @@ static int start_recovery(struct sidecar *r, struct err *err)
 	r->tick = event_new(r->base, -1, EV_PERSIST, on_tick, r);
 	if (!r->tick || event_add(r->tick, &second) < 0)
 		return err_set(err, ENOMEM, "sidecar events");
-	/* Shipping begins only when every bundle of the spool was reported, and launchers had time to bring a core for one of them. */
+	/*
+	 * Shipping begins only when every bundle in the spool was reported, and when launchers had
+	 * time to bring a core for one of them.
+	 */
 	if (!recovery_waiting(r->recovery)) {
 		keeper_changed(r->keeper);
 		return 0;
@@ -402,7 +413,10 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	r->journal.dirfd = -1;
 	strbuf_init(&r->node_syslog, NODE_SYSLOG_MAX);
 	errand_set_pump(go_on_meanwhile, r);
-	/* Launchers that are back before the old reports are written wait in the socket's queue. */
+	/*
+	 * A launcher that reconnects before the old reports are written waits in the socket's
+	 * queue.
+	 */
 	rc = listener_new(base, options->socket_path, on_connection, r, &r->listener, err);
 	if (rc >= 0)
 		rc = start_recovery(r, err);

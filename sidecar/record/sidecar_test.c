@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sidecar under hostile launchers: it runs in a child process, whatever is
- * done to it, the next honest launcher gets its report and nothing is left open.
+ * Tests of the sidecar with hostile launchers. It runs in a child process. Whatever a launcher
+ * does, the next honest launcher must get its report, and no descriptor may be left open.
  */
 #include "sidecar/record/sidecar.h"
 
@@ -39,9 +39,12 @@ static pid_t sidecar;
 static int silent = -1; /* a connection that never says hello */
 static int64_t silent_since_ns;
 
-/* The child */
+/* --- The child --- */
 
-/* A disk that takes no bundle of a container called "frozen..." until a file says that it is thawed. */
+/*
+ * Stands for a disk that accepts no bundle of a container called "frozen..." until a file with this
+ * path exists.
+ */
 static void thaw_path(char path[static 96])
 {
 	snprintf(path, 96, "%s/thawed", directory);
@@ -87,7 +90,7 @@ _Noreturn static void run_sidecar(void)
 	event_base_free(base);
 	libevent_global_shutdown();
 	close(log);
-	exit(0); /* through the leak check of sanitizers */
+	exit(0); /* runs the leak check of sanitizers */
 }
 
 static int setup(void **state)
@@ -147,7 +150,7 @@ static unsigned int log_lines(const char *part)
 	return n;
 }
 
-/* Launchers */
+/* --- Launchers --- */
 
 static int try_connect(void)
 {
@@ -198,7 +201,7 @@ static bool put(int fd, const char *text)
 	return put_with(fd, text, NULL, 0);
 }
 
-/* What the sidecar says, until "done" (true) or the end of the connection (false). */
+/* Reads the sidecar's messages until "done" (true) or the end of the connection (false). */
 static bool wait_for_done(int fd)
 {
 	int64_t until = now_boottime_ns() + PATIENCE_MS * NS_PER_MS;
@@ -276,7 +279,7 @@ static bool is_to_say(int fd, const char *part)
 	return false;
 }
 
-/* What every launcher should be: its report must come, whatever happened before. */
+/* Checks that an honest launcher gets its report, whatever happened before. */
 static void serves_an_honest_one(void)
 {
 	const int fds[] = { open("/", O_PATH | O_CLOEXEC), (int)syscall(SYS_pidfd_open, getpid(), 0) };
@@ -288,7 +291,7 @@ static void serves_an_honest_one(void)
 	end_with(fd, "honest", 3 << 8);
 }
 
-/* Test bodies */
+/* --- Test bodies --- */
 
 static void an_honest_launcher_gets_its_report(void **state)
 {
@@ -353,7 +356,10 @@ static void descriptors_of_the_wrong_kind_are_not_believed(void **state)
 
 		say_hello(fd, "rtp", "wrong-kinds", all, 6);
 		end_with(fd, "wrong-kinds", 1 << 8);
-		/* And when it ends without a word, a pidfd that is none must not keep it for ever. */
+		/*
+		 * If the launcher disconnects without a message, a false pidfd must not keep its
+		 * container for ever.
+		 */
 		fd = launcher();
 		say_hello(fd, "rt", "wrong-kinds", all, 2);
 		close(fd);
@@ -439,7 +445,7 @@ static void a_flood_of_messages_does_not_drown_the_others(void **state)
 	(void)state;
 
 	if (child == 0) {
-		/* Until the sidecar, which is to end first, closes it. */
+		/* The sidecar has to close the connection. */
 		while (put(fd, "hello 1 r main 1 7 wrong") && now_boottime_ns() - begin < 60 * NS_PER_SEC)
 			;
 		_exit(0);
@@ -452,7 +458,9 @@ static void a_flood_of_messages_does_not_drown_the_others(void **state)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	close(root);
-	/* Ten a minute, and less than a minute has one boundary. */
+	/*
+	 * The limit is ten a minute, and in less than a minute at most two minutes' limits apply.
+	 */
 	assert_true(log_lines("from a launcher") <= before + 2 * LOG_LIMIT_PER_MINUTE + 5);
 }
 
@@ -495,7 +503,7 @@ static void a_connection_without_hello_is_dropped(void **state)
 	serves_an_honest_one();
 }
 
-/* More than it has places for, and all of them stay open. */
+/* There are more connections than places, and all stay open. */
 static void forty_connections_that_say_nothing_are_in_nobodys_way(void **state)
 {
 	int fds[40];
@@ -505,7 +513,7 @@ static void forty_connections_that_say_nothing_are_in_nobodys_way(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = launcher();
 	serves_an_honest_one();
-	/* They were not waited for: the first of those that are left still has its time. */
+	/* Nobody waited for them: the first of the remaining ones still has time left. */
 	assert_true(now_boottime_ns() - begin < 60 * NS_PER_SEC);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
@@ -573,7 +581,10 @@ static void exits(int fd, int code)
 	assert_true(put(fd, text));
 }
 
-/* Whether the end of the second container is told before the first one's report is written, or given up. */
+/*
+ * Returns whether the second container's end is reported before the first one's report is written
+ * or given up.
+ */
 static bool is_told_beside_a_frozen_one(int round)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(8192);
@@ -596,7 +607,7 @@ static bool is_told_beside_a_frozen_one(int round)
 	assert_true(log_has(line, 1));
 	exits(second, 3);
 	assert_true(is_to_say(second, "ended with exit code 3"));
-	early = log_lines(line) == 1; /* the event, and not yet the report */
+	early = log_lines(line) == 1; /* the event has come, but not the report */
 	assert_int_equal(file_read(AT_FDCWD, termination, &message, NULL), 0);
 	assert_non_null(strstr(strbuf_str(&message), "exit code 3"));
 	close(open(thaw, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
@@ -615,7 +626,10 @@ static void an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_anoth
 	bool early = false;
 	(void)state;
 
-	/* The disk is given up after some seconds, which may be too soon for a machine that is very busy. */
+	/*
+	 * After some seconds the sidecar gives the disk up, which may be too soon for a very busy
+	 * machine.
+	 */
 	for (int round = 0; round < 5 && !early; round++)
 		early = is_told_beside_a_frozen_one(round);
 	assert_true(early);
@@ -648,7 +662,10 @@ static void nothing_is_left_open(void **state)
 	int idle = 0;
 	(void)state;
 
-	/* Listening socket, epoll, libevent's pair for signals, log, stdio, and what the directory's listing adds. */
+	/*
+	 * These may be open: listening socket, epoll, libevent's pair for signals, log, stdio, and
+	 * the listing of the directory.
+	 */
 	for (int i = 0; i < 1000; i++, usleep(20000)) {
 		idle = sidecar_descriptors();
 		if (idle <= 14)

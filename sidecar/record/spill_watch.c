@@ -31,7 +31,7 @@ static void begin(struct spill_watch *w, const struct spill_place *at, const str
 		w->point[0] = '\0';
 }
 
-/* False: raylet has not written since. */
+/* Returns false if raylet has not written it again. */
 static bool read_state(struct spill_watch *w, int logs_fd, int64_t *ret_bytes)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of watching what a Ray node spills, on a tree like its container's. */
+/* Tests of watching how much a Ray node spills, on a directory tree like its container's. */
 #include "sidecar/record/spill_watch.h"
 
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, root) ? 0 : -1;
 }
 
-/* Ten seconds later raylet says so. */
+/* Ten seconds later raylet writes this figure. */
 static bool says(int64_t mib)
 {
 	char text[100];
@@ -82,7 +82,7 @@ static void growth_towards_the_limit_is_warned_of(void **state)
 
 	for (int i = 0; i < 8; i++)
 		warnings += says(1024 + i * 200);
-	/* Urgently at once, where this machine's own disk is nearly full. */
+	/* If this machine's own disk is nearly full, the urgent warning comes at once. */
 	assert_in_range(warnings, 1, 2);
 	assert_int_equal(w.forecast.bytes, 2424 * MIB);
 	assert_string_equal(w.where, "/spill");

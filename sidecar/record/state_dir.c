@@ -19,7 +19,7 @@
 #include "sidecar/store/bundle.h"
 
 #define DIRECTORY ".sidecar"
-#define FILE_MAX ((size_t)4 << 20) /* a history has a quarter of it */
+#define FILE_MAX ((size_t)4 << 20) /* a history has a quarter of this size */
 #define FILES_MAX 256
 #define RESTORE_WITHIN_NS (5 * NS_PER_SEC)
 
@@ -34,7 +34,7 @@ static int open_directory(const char *where, int *ret_fd, struct err *err)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, errno, "open %s", path);
-	/* A directory of a previous sidecar may be read-only now. */
+	/* A directory that a previous sidecar could write may be read-only now. */
 	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0)
 		return err_set(err, errno, "%s", path);
 	*ret_fd = TAKE_FD(fd);
@@ -48,7 +48,7 @@ static bool is_memory(int fd)
 	return fstatfs(fd, &s) == 0 && s.f_type == TMPFS_MAGIC;
 }
 
-/* Calls fn for each file; not for those that are being written. */
+/* Calls fn for each file that is not just being written. */
 static void each_file(int fd, void (*fn)(const char *name, void *arg), void *arg)
 {
 	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -66,12 +66,15 @@ static void each_file(int fd, void (*fn)(const char *name, void *arg), void *arg
 		closedir(dir);
 }
 
-/* Both directions. A copy that is restored late finds that this process has begun anew. */
+/*
+ * A copy in either direction. A restored copy may come late, when this process has already begun a
+ * new state.
+ */
 
 struct copying {
 	int from, to;
 	const char *where; /* in the child: the spool */
-	bool keep; /* what is there already: it is newer */
+	bool keep; /* existing files stay, because they are newer */
 };
 
 static bool is_there(const struct copying *c, const char *name)
@@ -88,7 +91,7 @@ static void copy_file(const char *name, void *arg)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fd_read_all(fd, &data, NULL) < 0)
 		return;
-	/* Not before it is read: that is what takes its time. */
+	/* This is checked after reading the file, because reading takes the time. */
 	if (!c->keep || !is_there(c, name))
 		file_replace(c->to, name, strbuf_str(&data), data.len);
 }

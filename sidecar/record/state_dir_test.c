@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what survives where: a place in memory, and the copy of it on a disk. */
+/* Tests of what survives: a directory in memory, and its copy on a disk. */
 #include "sidecar/record/state_dir.h"
 
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static void file_is(const char *where, const char *name, const char *expected)
 	}
 }
 
-/* A copy is over when its child is. */
+/* Makes a copy. It is complete when the child has ended. */
 static void copy(struct state_dir *s)
 {
 	state_dir_copy(s);
@@ -118,7 +118,10 @@ static void after_the_nodes_next_start_it_begins_with_the_copy(void **state)
 	state_dir_close(&s);
 }
 
-/* What this process writes while the disk lets its child wait: before the child begins, in the place that it copies to. */
+/*
+ * A file that this process writes while the disk blocks the child, in the directory to which the
+ * child will copy.
+ */
 static const char *written_meanwhile;
 
 int __real_errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err);

@@ -23,7 +23,7 @@ bool unread_cores_put(struct unread_cores *u, int fd, const struct core_hint *hi
 	return true;
 }
 
-/* True: it is not to be tried any more. */
+/* Returns true if it must not be tried again. */
 static bool try_one(struct unread_core *core, int64_t now_ns, unread_core_fn fn, void *arg)
 {
 	struct core_hint hint = core->hint;

@@ -15,8 +15,8 @@ static const struct core_hint hint = { .pid = 7, .signal = 11, .comm = "python" 
 
 static struct {
 	unsigned tries;
-	bool reads; /* what it is asked for */
-	struct unread_cores *within; /* not NULL: it is retried from within */
+	bool reads; /* whether the core can be read */
+	struct unread_cores *within; /* if not NULL, the callback retries these */
 } reader;
 
 static bool try(int fd, const struct core_hint *of, void *arg)
@@ -40,7 +40,7 @@ static int some_file(void)
 	return fd;
 }
 
-/* A child closes it, perhaps later. */
+/* A child closes the descriptor, perhaps a little later. */
 static bool is_closed_soon(int fd)
 {
 	for (int i = 0; i < 6000 && fcntl(fd, F_GETFD) >= 0; i++)
@@ -113,7 +113,7 @@ static void what_is_too_many_stays_the_callers(void **state)
 	assert_int_equal(reader.tries, UNREAD_CORES_MAX);
 }
 
-/* Each that is late holds the event loop for a while. */
+/* Each core that is late delays the event loop. */
 static void of_several_that_are_late_one_is_tried_at_a_time(void **state)
 {
 	struct unread_cores u = { .n = 0 };
@@ -123,7 +123,7 @@ static void of_several_that_are_late_one_is_tried_at_a_time(void **state)
 		assert_true(unread_cores_put(&u, some_file(), &hint, 0));
 	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);
 	assert_int_equal(reader.tries, 1);
-	/* The next is another one. */
+	/* The next try is for another core. */
 	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);
 	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);
 	assert_int_equal(unread_cores_retry(&u, NS_PER_SEC, try, &reader), 3);

@@ -6,7 +6,9 @@
 
 #include "lib/units.h"
 
-/* The SVG's own units; it is stretched to its place, strokes are not (vector-effect). */
+/*
+ * In units of the SVG. The SVG is stretched to its place, but its strokes are not (vector-effect).
+ */
 #define WIDTH 1000.0
 #define HEIGHT 1000.0
 
@@ -50,7 +52,7 @@ static double percent(double part, double whole)
 	return 100 * part / whole;
 }
 
-/* "1.5 GiB", and "2 GiB" without the ".0" of an axis. */
+/* Writes "1.5 GiB", but "2 GiB" without ".0", for an axis. */
 static void add_size(struct strbuf *out, int64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
@@ -74,7 +76,7 @@ static void add_time(struct strbuf *out, int64_t before)
 		strbuf_addf(out, "−%" PRId64 " ms", before / NS_PER_MS);
 }
 
-/* One stretch of known values, [from, to). */
+/* Draws the values in [from, to), which are all known. */
 static void add_stretch(struct strbuf *out, const struct chart *c, const struct chart_series *s, size_t from, size_t to)
 {
 	if (s->area)
@@ -84,7 +86,7 @@ static void add_stretch(struct strbuf *out, const struct chart *c, const struct 
 	if (s->area)
 		strbuf_addf(out, "L%.1f %.0fZ", x_of(c, c->times[to - 1]), HEIGHT);
 	else if (to == from + 1)
-		strbuf_adds(out, "h2"); /* a lone point */
+		strbuf_adds(out, "h2"); /* a single point */
 }
 
 static void add_series(struct strbuf *out, const struct chart *c, const struct chart_series *s)
@@ -130,7 +132,10 @@ static void add_x_labels(struct strbuf *out, const struct chart *c)
 	for (int64_t before = step; before <= -c->from; before += step, n++) {
 		double left = percent(x_of(c, -before), WIDTH);
 
-		/* Not beyond the left edge, and not into the last one; on a narrow screen every second goes. */
+		/*
+		 * A label may not reach beyond the left edge or into the previous label. On a
+		 * narrow screen every second label is hidden.
+		 */
 		if (left < 3)
 			break;
 		if (left > (c->small ? 78 : 88))

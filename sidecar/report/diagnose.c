@@ -27,16 +27,21 @@
 #define DRIVER_DOMINANT 0.4
 #define KERNEL_DOMINANT 0.3
 #define IDLE_DOMINANT 0.3
-/* Of the usage, which is read a moment before them: copies have this much only where a part counts twice. */
+/*
+ * Part of the usage, which is read a moment before the processes. Copies can have this much only
+ * where shared memory is counted several times.
+ */
 #define SHARED 1.25
 #define IDLE_WORTH_SAYING 0.15
-#define FULL 0.9 /* of the limit: only then a higher limit would have helped */
-#define RELEVANT_USAGE 0.5 /* of the limit: below it the last sample is not about this death */
-#define HEADROOM 1.25 /* what is advised over what was needed */
-#define RESERVE 1.1 /* the same for one task's memory= */
-#define STORE_SHARE 0.3 /* of the memory that Ray itself gives to objects by default */
-#define FLAT_NS (10 * NS_PER_SEC) /* no growth for this long is none */
-#define SLOW_NS (60 * NS_PER_SEC) /* growth over this long is a leak rather than an allocation */
+/* Part of the limit; only if the usage was so high would a higher limit have helped. */
+#define FULL 0.9
+/* Part of the limit; if the usage was lower, the last sample does not explain this death. */
+#define RELEVANT_USAGE 0.5
+#define HEADROOM 1.25 /* factor between the need and the advised limit */
+#define RESERVE 1.1 /* the same for the memory= of one task */
+#define STORE_SHARE 0.3 /* part of the memory that Ray gives to objects by default */
+#define FLAT_NS (10 * NS_PER_SEC) /* without growth for this long, the memory counts as constant */
+#define SLOW_NS (60 * NS_PER_SEC) /* growth over this long is a leak rather than one allocation */
 
 static bool is_memory_death(enum failure_class c)
 {
@@ -44,7 +49,7 @@ static bool is_memory_death(enum failure_class c)
 	       c == FAILURE_KERNEL_OOM_PROCESS || c == FAILURE_RAY_MEMORY_MONITOR;
 }
 
-/* Words */
+/* --- Words --- */
 
 static void _printf_(3, 4) append(char *text, size_t size, const char *fmt, ...)
 {
@@ -72,13 +77,16 @@ static struct size_text size_of(int64_t bytes)
 }
 #define SIZE(bytes) (size_of(bytes).text)
 
-/* For a person to paste: "1.3 * 1024**3", "260 * 1024**2", whole bytes below a MiB. Rounded up. */
+/*
+ * Formats a size so that it can be pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole
+ * bytes below a MiB. Rounds up.
+ */
 static struct size_text python_size(double bytes)
 {
 	struct size_text s;
 	int64_t tenths = (int64_t)(bytes / (double)GIB * 10 + 0.999), mib = (int64_t)(bytes / (double)MIB + 0.999);
 
-	/* Tens of MiB are exact enough where there are many. */
+	/* For large numbers tens of MiB are exact enough. */
 	if (mib > 100)
 		mib = (mib + 9) / 10 * 10;
 	if (bytes >= (double)GIB)
@@ -96,13 +104,13 @@ static double share(const struct report *r, int64_t bytes)
 	return (double)bytes / (double)r->memory.usage;
 }
 
-/* A share in whole percent, never more than all of it. */
+/* Returns a share in whole percent, at most 100. */
 static int percent(const struct report *r, int64_t bytes)
 {
 	return (int)(MIN(share(r, bytes), 1.0) * 100 + 0.5);
 }
 
-/* "ray::leak" is the task leak; other names stand as they are. */
+/* "ray::leak" becomes "the task leak"; other names stay as they are. */
 static const char *task_name(const char *name)
 {
 	char label[PROCESS_NAME_MAX];
@@ -161,7 +169,7 @@ static bool say_growth(struct report *r)
 	return false;
 }
 
-/* Causes */
+/* --- Causes --- */
 
 static bool store_is_too_large(const struct report *r)
 {
@@ -182,7 +190,7 @@ static bool runs_ray(const struct report *r)
 	       components_of_kind(&r->components, COMPONENT_IDLE, NULL) > 0;
 }
 
-/* Without Ray there is no object store, and no shared memory is its. */
+/* Without Ray there is no object store, so the shared memory belongs to something else. */
 static void shared_memory_of_others(struct report *r)
 {
 	SAY(r, "Shared memory (files in /dev/shm, memfd, shared mappings) held %s, %d %% of the memory: it belongs to no process alone.",
@@ -239,7 +247,7 @@ static bool driver_on_head(struct report *r)
 	return true;
 }
 
-/* Ray's own processes, of which the user's code is not the direct cause. */
+/* One of Ray's own processes is the largest. The user's code is not the direct cause. */
 static bool rays_own(struct report *r)
 {
 	char label[PROCESS_NAME_MAX];
@@ -270,7 +278,7 @@ static bool are_two_of_a_size(const struct report *r)
 	return r->n_top == 2 || (double)process_own(&r->top[2]) < ONE_OF_TWO * (double)second;
 }
 
-/* Neither is the one that leaks, and two are hardly parallelism. */
+/* With two large processes, neither alone is the leak, and two are hardly parallelism. */
 static bool two_processes(struct report *r)
 {
 	const struct process *a = &r->top[0], *b = &r->top[1];
@@ -338,7 +346,9 @@ static bool one_process(struct report *r)
 	return true;
 }
 
-/* The component that is many copies of one program and holds most. */
+/*
+ * Returns the component that consists of many copies of one program and holds most of the memory.
+ */
 static const struct component *many_of(const struct report *r)
 {
 	for (size_t i = 0; i < r->components.n; i++) {
@@ -375,7 +385,10 @@ static bool many_alike(struct report *r)
 		ADVISE(r, "@ray.remote(memory=%s) for %s", PYTHON_SIZE(RESERVE * (double)c->largest), task_name(c->name));
 		return true;
 	}
-	/* As many CPUs for each that no more run than fit; without Ray's word, each had one. */
+	/*
+	 * Each copy gets so many CPUs that no more of them run than fit. If Ray's number of CPUs is
+	 * unknown, each had one.
+	 */
 	cpus = r->node.cpus >= 1000 ? r->node.cpus / 1000 : (int64_t)c->count;
 	wanted = (cpus + fit - 1) / fit;
 	ADVISE(r, "@ray.remote(memory=%s) for %s", PYTHON_SIZE(RESERVE * (double)c->largest), task_name(c->name));
@@ -386,15 +399,15 @@ static bool many_alike(struct report *r)
 }
 
 /*
- * Together they have more than there was: what their parent held when it forked them counts for
- * each of them, and is there once.
+ * The copies together have more memory than there was. What their parent held when it forked them
+ * is counted for each of them but exists only once.
  */
 static bool forks_of_one(struct report *r)
 {
 	const struct component *c = NULL;
 	const struct process *p = &r->top[0];
 
-	/* What the processes outside that cgroup hold says nothing of what is shared in it. */
+	/* The processes outside that cgroup do not show what is shared in it. */
 	for (size_t i = 0; i < r->components.n && !c && !r->memory_of_part; i++)
 		if (r->components.list[i].count > 1 && share(r, r->components.list[i].own) > SHARED)
 			c = &r->components.list[i];
@@ -479,11 +492,11 @@ static bool spread_out(struct report *r)
 	return true;
 }
 
-/* The last sample tells of other times when the limit was met so far from it. */
+/* The usage rose too fast to be seen: when the limit was met, the last sample was too old. */
 static bool too_quick(struct report *r)
 {
 	const struct memory *m = &r->memory;
-	/* A process may have died at a limit above. */
+	/* At a limit above, a process may die before this one is full. */
 	bool full = (double)m->peak >= FULL * (double)m->limit;
 	bool met = (r->verdict.class == FAILURE_KERNEL_OOM_CONTAINER && (full || m->peak <= 0)) ||
 		   (r->verdict.class == FAILURE_KERNEL_OOM_PROCESS && full);
@@ -507,7 +520,7 @@ static bool (*const causes[])(struct report *r) = {
 	idle_workers, many_tasks,   page_cache, kernel_memory, spread_out,
 };
 
-/* Remarks */
+/* --- Remarks --- */
 
 static void tasks_on_head(struct report *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the diagnosis: the numbers decide, and without them it is silent. */
+/* Tests of the diagnosis: it depends on numbers, and without them there is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define OOM FAILURE_KERNEL_OOM_CONTAINER
 #define FULL_4G 4 * GIB, 4 * GIB
 
-/* A row says what is known; the rest is 0. */
+/* A row has the known values. All others are 0. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 static const struct row {
@@ -25,16 +25,16 @@ static const struct row {
 	struct {
 		const char *name;
 		int64_t own, growth;
-		int count; /* of this size, 0: one */
+		int count; /* how many processes of this size; 0: one */
 	} top[6];
-	const char *diagnosis, *advice; /* parts; NULL: nothing may be said */
+	const char *diagnosis, *advice; /* parts of the text; NULL: there must be none */
 	const char *container; /* NULL: ray-worker */
-	struct trend trend; /* of the first */
-	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: not known */
+	struct trend trend; /* of the first process */
+	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: unknown */
 	int64_t file, kernel;
 	bool of_part;
 } rows[] = {
-	/* One process */
+	/* --- One process --- */
 	{ "one task that grew", OOM, FULL_4G, -1, { { "ray::leak", 3600 * MIB, 800 * MIB, 0 }, { "raylet", 40 * MIB, 0, 0 } },
 	  "One process, ray::leak, held 88 % of the memory and grew by 800.0 MiB/s until the end: a leak or one oversized task",
 	  "find what leak keeps; if it needs that much: @ray.remote(memory=3.6 * 1024**3), and a limit of 5.0 GiB or more" },
@@ -66,7 +66,7 @@ static const struct row {
 	  "ray::leak (PID 2) held 1.3 GiB and grew as well.", "find what leak keeps" },
 	{ "one, and a smaller one of its name that did not grow", OOM, FULL_4G, 0,
 	  { { "ray::leak", 2400 * MIB, 0, 0 }, { "ray::leak", 1300 * MIB, 0, 0 } }, "not parallelism.", "find what leak keeps" },
-	/* Two */
+	/* --- Two processes --- */
 	{ "two leakers of a size", OOM, FULL_4G, 0, { { "ray::leak", 2100 * MIB, 5 * MIB, 0 }, { "ray::leak", 1900 * MIB, 5 * MIB, 0 } },
 	  "Two processes, ray::leak (PID 1) and ray::leak (PID 2), held 2.1 GiB and 1.9 GiB, together 98 % of the memory, and both grew "
 	  "until the end (5.0 MiB/s and 5.0 MiB/s): two leaks, or two that need that much at the same time.",
@@ -78,7 +78,7 @@ static const struct row {
 	{ "one, and a smaller one", OOM, FULL_4G, 0, { { "ray::leak", 2400 * MIB, 0, 0 }, { "ray::x", 1500 * MIB, 0, 0 } },
 	  "One process, ray::leak, held 59 %", "find what leak keeps" },
 	{ "three of a size are not two", OOM, FULL_4G, 0, { { "ray::load", 1300 * MIB, 0, 3 } }, "3 copies of ray::load", "for load" },
-	/* What a fork shares counts for each */
+	/* --- Memory shared by forks counts for each --- */
 	{ "two of a size that share most of it", OOM, FULL_4G, 0, { { "python3 a.py", 3600 * MIB, 5 * MIB, 0 }, { "python3 a.py", 3000 * MIB, 0, 0 } },
 	  "2 copies of python3 a.py had up to 3.5 GiB each, of which a part is the same memory: most likely a fork left it to all of them. "
 	  "python3 a.py (PID 1) had most, and grew by 5.0 MiB/s until the end.",
@@ -87,7 +87,7 @@ static const struct row {
 	  "6 copies of python3 pool.py had up to 2.7 GiB each, of which a part is the same memory: most likely a fork left it to all of them.", "a limit of 5.0 GiB or more" },
 	{ "a cgroup below ran out, and those outside it hold more than it may", OOM, 32 * MIB, 32 * MIB, 0,
 	  { { "python3 work.py", 12 * MIB, 0, 4 } }, "4 copies of python3 work.py held 48.0 MiB together", NULL, .of_part = true },
-	/* Quicker than the samples */
+	/* --- Growth faster than the samples --- */
 	{ "a last sample of long before", OOM, FULL_4G / 8, 0, { { "hog", GIB / 4, 0, 0 } },
 	  "Memory went from 512.0 MiB to the limit of 4.0 GiB in the last 25 ms: too quick for another sample; the table is from "
 	  "before.", NULL },
@@ -97,7 +97,7 @@ static const struct row {
 	{ "more than the cgroup's usage", OOM, GIB, GIB, 0, { { "ray::x", 3 * GIB, 0, 0 } }, "held 100 % of the memory", "find" },
 	{ "a small task", OOM, 64 * MIB, 64 * MIB, 0, { { "ray::x", 50 * MIB, 0, 0 } }, "held 78 %",
 	  "@ray.remote(memory=50 * 1024**2)" },
-	/* Many */
+	/* --- Many processes --- */
 	{ "many alike", OOM, FULL_4G, 0, { { "ray::load", GIB, 0, 3 }, { "raylet", 100 * MIB, 0, 0 } },
 	  "3 copies of ray::load held 3.0 GiB together, 1.0 GiB each (the largest 1.0 GiB): parallelism rather than a leak of one.",
 	  "@ray.remote(memory=1.1 * 1024**3) for load, or num_cpus=2: 2 of them fit into this limit at a time" },
@@ -131,7 +131,7 @@ static const struct row {
 	  "No process and no name stands out among 4 processes: the most had a (1.0 GiB), b (1.0 GiB) and c (512.0 MiB).",
 	  "a limit of 5.0 GiB" },
 	{ "three that are not alike", OOM, FULL_4G, 0, { { "a", GIB, 0, 0 }, { "b", GIB, 0, 0 }, { "c", GIB, 0, 0 } }, NULL, NULL },
-	/* The head */
+	/* --- The head --- */
 	{ "a driver on the head", OOM, FULL_4G, 0, { { "python3 train.py", 2 * GIB, 0, 0 }, { "gcs_server", 100 * MIB, 0, 0 } },
 	  "The driver, python3 train.py, held 2.0 GiB, 50 % of the head's memory.", "ray job submit --entrypoint-num-cpus 1",
 	  .container = "ray-head" },
@@ -143,7 +143,7 @@ static const struct row {
 	{ "a task on the head", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "1 task or actor ran on the head, beside gcs_server.", "num-cpus: \"0\" in rayStartParams of the head",
 	  .container = "ray-head", .cpus = 4000 },
-	/* Objects */
+	/* --- Objects --- */
 	{ "the object store", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
 	  "Shared memory (the object store in /dev/shm) held 3.0 GiB, 75 % of the memory: objects, not heap.", NULL },
 	{ "shared memory without Ray", OOM, FULL_4G, 3 * GIB, { { "python3 train.py", GIB / 2, 0, 0 } },
@@ -161,7 +161,7 @@ static const struct row {
 	  .shmem_at_start = 2560 * MIB },
 	{ "less shared memory than one process has", OOM, FULL_4G, 7 * GIB / 4, { { "ray::x", 9 * GIB / 4, 0, 0 } }, "One process, ray::x",
 	  "find" },
-	/* What is neither */
+	/* --- Neither processes nor objects --- */
 	{ "page cache", OOM, FULL_4G, 0, { { "ray::x", GIB, 0, 0 } }, "File data in the page cache held 2.5 GiB, 63 %", NULL,
 	  .file = 5 * GIB / 2 },
 	{ "kernel memory", OOM, FULL_4G, 0, { { "ray::x", GIB, 0, 0 } }, "Kernel memory (page tables, sockets, inodes) held 2.0 GiB, 50 %",
@@ -176,7 +176,7 @@ static const struct row {
 	{ "the same while a task is the cause", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "Ray was promised 2.0 GiB for tasks and 3.0 GiB for objects",
 	  "a limit of 5.0 GiB or more; object-store-memory: \"1288490189\"", .memory = 2 * GIB, .object_store = 3 * GIB },
-	/* Silence */
+	/* --- No diagnosis --- */
 	{ "no processes were seen", OOM, FULL_4G, 0, { { NULL, 0, 0, 0 } }, NULL, NULL },
 	{ "no sample", OOM, -1, -1, -1, { { "ray::leak", GIB, 0, 0 } }, NULL, NULL },
 	{ "a segfault with full memory", FAILURE_SEGFAULT, GIB, GIB, 0, { { "ray::leak", GIB, 5, 0 } }, NULL, NULL },

@@ -8,13 +8,15 @@
 #include "lib/html.h"
 #include "sidecar/report/report_html.h"
 
-#define ZOOM_NS (10 * NS_PER_SEC) /* the last moments get a chart of their own, */
-#define ZOOM_FROM_NS (40 * NS_PER_SEC) /* where the whole is longer than this */
+#define ZOOM_NS (10 * NS_PER_SEC) /* the last moments have a chart of their own, */
+#define ZOOM_FROM_NS (40 * NS_PER_SEC) /* if the whole is longer than this */
 #define PROCESS_LINES 5
 #define KINDS 4
-#define TOP_MIN ((int64_t)1 << 20) /* a scale of less shows noise */
+#define TOP_MIN ((int64_t)1 << 20) /* a smaller scale would only show noise */
 
-/* Some of the samples, oldest first: of each stretch of time the one with the most memory. */
+/*
+ * Some of the samples, oldest first. Of each stretch of time it has the one with the most memory.
+ */
 struct selection {
 	int64_t from_ns, to_ns;
 	int64_t end_ns;
@@ -66,7 +68,10 @@ static int64_t most_used(const struct selection *s)
 	return most;
 }
 
-/* The upper edge of the scale: a limit that is far away would leave a flat line at the bottom. */
+/*
+ * Returns the upper end of the scale. With a distant limit as the end, the line would be flat at
+ * the bottom.
+ */
 static int64_t scale_top(int64_t most, int64_t limit)
 {
 	int64_t top = limit > 0 && most >= limit / 5 ? MAX(most, limit) : most;
@@ -89,7 +94,10 @@ static void add_memory_chart(const struct page *p, const struct selection *s, bo
 			     struct strbuf *out)
 {
 	const struct memory *m = &p->report->memory;
-	/* From the whole stack down to its lowest layer: each paints over the one before. */
+	/*
+	 * The series go from the whole stack down to its lowest layer: each is painted over the one
+	 * before.
+	 */
 	struct chart_series series[] = {
 		{ "file", true, c->values[3] },	  { "kernel", true, c->values[2] }, { "shmem", true, c->values[1] },
 		{ "anon", true, c->values[0] }, { "usage", false, c->values[4] },
@@ -200,7 +208,7 @@ static void add_process_legend(const struct report *r, struct strbuf *out)
 	strbuf_adds(out, "</ul>\n");
 }
 
-/* One chart of the whole, and with `last` one of the last moments beside it. */
+/* Adds a chart of the whole and, if `last` is given, one of the last moments beside it. */
 static void add_charts(const struct page *p, const char *title, const struct selection *all, const struct selection *last,
 		       void (*add)(const struct page *p, const struct selection *s, bool small, struct columns *c,
 				   struct strbuf *out),
@@ -215,7 +223,7 @@ static void add_charts(const struct page *p, const char *title, const struct sel
 	strbuf_adds(out, "</div></div>\n");
 }
 
-/* The samples from from_ns on. False: too few for a line. */
+/* Selects the samples from from_ns on. Returns false if they are too few for a line. */
 static bool select_from(const struct page *p, int64_t from_ns, struct selection *ret_selection)
 {
 	*ret_selection = (struct selection){ .from_ns = from_ns, .to_ns = p->ended_ns, .end_ns = p->ended_ns };

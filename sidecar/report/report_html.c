@@ -10,7 +10,7 @@
 #include "lib/units.h"
 #include "sidecar/report/report_css.h"
 
-/* Room that the page without its texts may take; each byte of a text may become six. */
+/* The page without its texts fits into the other part; each byte of a text may become six. */
 #define TEXTS_ROOM (REPORT_HTML_MAX - 8192)
 
 static void add_row(struct strbuf *out, const char *name, const char *value)
@@ -24,7 +24,10 @@ static void add_row(struct strbuf *out, const char *name, const char *value)
 
 static void add_head(const struct report *r, struct strbuf *out)
 {
-	/* No script could run even if one came in: the policy forbids all but the styles above. */
+	/*
+	 * The policy forbids everything but the styles above, so no script could run even if one
+	 * got into the page.
+	 */
 	strbuf_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 			 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 			 "<meta name=\"color-scheme\" content=\"light dark\">\n"
@@ -38,7 +41,7 @@ static void add_head(const struct report *r, struct strbuf *out)
 	strbuf_adds(out, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-/* "2026-11-21 01:29:06.324 UTC" */
+/* Formats a time as "2026-11-21 01:29:06.324 UTC". */
 static void format_when(int64_t unix_ns, char *buf, size_t size)
 {
 	char when[TIME_TEXT_MAX];
@@ -112,7 +115,7 @@ static void add_facts(const struct report *r, struct strbuf *out)
 	strbuf_adds(out, "</dl>\n");
 }
 
-/* Memory */
+/* --- Memory --- */
 
 static void add_bar(struct strbuf *out, const char *name, int64_t value, int64_t whole)
 {
@@ -140,7 +143,7 @@ static void add_accounting(const struct memory *m, struct strbuf *out)
 			 "inactive file pages (its “working set”), Ray all file pages.</p></div>\n");
 }
 
-/* One sentence of numbers about the moment that is shown. */
+/* Adds one sentence with the numbers of the moment that is shown. */
 static void add_moment(const struct report *r, struct strbuf *out)
 {
 	const struct memory *m = &r->memory;
@@ -170,7 +173,10 @@ static void add_object_store(const struct ray_node *n, struct strbuf *out)
 {
 	char size[SIZE_TEXT_MAX];
 
-	/* Without Ray, what is there is hardly an object store, and outside a container it is the machine's. */
+	/*
+	 * Without Ray, what is in /dev/shm is hardly an object store, and outside a container it
+	 * belongs to the whole machine.
+	 */
 	if (n->shm_used < 0 || (n->raylet == 0 && n->object_store < 0))
 		return;
 	strbuf_addf(out, "<p>/dev/shm, where Ray keeps its objects: %s used", size_format((uint64_t)n->shm_used, size));
@@ -207,7 +213,7 @@ static void add_components(const struct components *c, struct strbuf *out)
 	strbuf_adds(out, "</tbody></table></div>\n");
 }
 
-/* Processes */
+/* --- Processes --- */
 
 static void add_process(const struct process *p, struct strbuf *out)
 {
@@ -245,7 +251,7 @@ static void add_processes(const struct report *r, struct strbuf *out)
 	strbuf_adds(out, "</div>\n");
 }
 
-/* Evidence, and what is missing */
+/* --- Evidence, and what is missing --- */
 
 static void add_evidence(const struct verdict *v, struct strbuf *out)
 {
@@ -273,9 +279,9 @@ static void add_evidence(const struct verdict *v, struct strbuf *out)
 	}
 }
 
-/* Texts */
+/* --- Texts --- */
 
-/* The first or the last lines, at most PAGE_TEXT_SHOWN bytes. */
+/* Returns the first or the last lines, at most PAGE_TEXT_SHOWN bytes. */
 static const char *part_of(const struct page_text *t, size_t *ret_len)
 {
 	const char *from = t->text, *newline;
@@ -311,7 +317,10 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 	strbuf_adds(&section, "<pre>");
 	html_add(&section, from, len);
 	strbuf_adds(&section, "</pre></details>\n");
-	/* Whole or not at all: half of it would leave the page open. */
+	/*
+	 * A section is added whole or not at all, because half of one would leave elements of the
+	 * page open.
+	 */
 	if (!strbuf_failed(&section) && out->len + section.len <= MIN(out->max, (size_t)TEXTS_ROOM))
 		strbuf_add(out, strbuf_str(&section), section.len);
 }

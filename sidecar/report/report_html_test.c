@@ -22,7 +22,7 @@
 #define GIB ((int64_t)1 << 30)
 #define END (1000 * NS_PER_SEC)
 
-/* Fixtures */
+/* --- Fixtures --- */
 
 static struct report base_report(void)
 {
@@ -69,7 +69,7 @@ static void add_sample(struct history *h, const struct report *r, int64_t before
 	history_add(h, &s);
 }
 
-/* Four minutes of a leak: a sample a second, and every 20 ms at the end. */
+/* Makes four minutes of a leak: one sample a second, and one every 20 ms at the end. */
 static void leak(struct report *r, struct history *h)
 {
 	*r = base_report();
@@ -97,7 +97,7 @@ static void leak(struct report *r, struct history *h)
 		 "find what load_shard keeps; if it needs that much: @ray.remote(memory=3.1 * 1024**3), and a limit of 5 GiB or more");
 }
 
-/* Two seconds of a greedy program, outside Kubernetes. */
+/* Makes two seconds of a program that allocates quickly, outside Kubernetes. */
 static void burst(struct report *r, struct history *h)
 {
 	*r = base_report();
@@ -114,7 +114,7 @@ static void burst(struct report *r, struct history *h)
 			   (i < 12 ? i * 19 : 228 + (i - 12) * 2) * MIB, 0);
 }
 
-/* A crash far below its limit. */
+/* Makes a crash far below the limit. */
 static void crash(struct report *r, struct history *h)
 {
 	*r = base_report();
@@ -131,7 +131,7 @@ static void crash(struct report *r, struct history *h)
 		add_sample(h, r, (30 - i) * NS_PER_SEC, (100 + i % 3) * MIB, 20 * MIB);
 }
 
-/* Nothing is known but that something ended. */
+/* Makes a report in which only the end is known. */
 static void nothing(struct report *r, struct history *h)
 {
 	(void)h;
@@ -149,7 +149,7 @@ static void fill(char *to, size_t size)
 		snprintf(to + n, size - n, "\"'></td>\x1b[1A");
 }
 
-/* Every text that a container can choose, chosen by someone who means harm. */
+/* Sets every text that a container can choose to a hostile value. */
 static void hostile(struct report *r, struct history *h)
 {
 	static char text[512];
@@ -200,9 +200,9 @@ static void render(size_t i, const struct page_text *texts, size_t n_texts, stru
 	history_free(h);
 }
 
-/* What any page must be */
+/* --- Rules for every page --- */
 
-/* Elements opened and closed, nested as they should be; nothing that runs or loads. */
+/* Checks that elements are closed and properly nested, and that nothing runs or is loaded. */
 static void check_page(const char *html)
 {
 	static const char *const void_elements[] = { "meta", "!DOCTYPE", "path" };
@@ -354,7 +354,7 @@ static void a_container_that_lives_on_has_not_ended(void **state)
 	assert_non_null(strstr(strbuf_str(&out), "11 ms before the death"));
 }
 
-/* Bounds */
+/* --- Bounds --- */
 
 static void a_flood_of_text_is_cut_and_the_page_stays_whole(void **state)
 {

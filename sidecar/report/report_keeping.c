@@ -7,7 +7,7 @@
 #include "lib/units.h"
 #include "sidecar/report/report.h"
 
-/* 1st, 2nd, 3rd, 11th, 21st */
+/* Formats 1st, 2nd, 3rd, 11th, 21st. */
 static const char *ordinal(uint64_t n)
 {
 	static const char *const ends[] = { "th", "st", "nd", "rd" };

@@ -19,9 +19,10 @@
 
 #define GIB ((int64_t)1 << 30)
 #define COLUMNS 100
-#define LARGEST (((int64_t)1 << 60) - 1) /* of a counter; memcg_parse_value takes no more */
+/* The largest value of a counter that memcg_parse_value accepts */
+#define LARGEST (((int64_t)1 << 60) - 1)
 
-/* Reports */
+/* --- Reports --- */
 
 static struct report plain_report(void)
 {
@@ -53,7 +54,7 @@ static struct report plain_report(void)
 	return r;
 }
 
-/* Nothing is known but that something ended. */
+/* Makes a report in which only the end is known. */
 static struct report empty_report(void)
 {
 	struct report r = { .id.container = "x", .memory = MEMORY_ABSENT, .sample_age_ns = -1 };
@@ -73,7 +74,7 @@ static void fill_text(char *to, size_t size, const char *pattern)
 	to[n] = '\0';
 }
 
-/* Every text as long as it gets, of what the pattern holds. */
+/* Makes a report with every text as long as possible, filled with the pattern. */
 static struct report hostile_report(const char *pattern)
 {
 	static char long_name[300];
@@ -128,7 +129,7 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-/* Text */
+/* --- Text --- */
 
 static void check_lines(const char *text)
 {
@@ -137,7 +138,9 @@ static void check_lines(const char *text)
 		const char *end = strchr(line, '\n');
 
 		assert_non_null(end);
-		/* The bundle's path and the signature are there to be copied: they are not folded. */
+		/*
+		 * The bundle's path and the signature are not folded, so that people can copy them.
+		 */
 		if (end - line > COLUMNS && strncmp(line, "  bundle ", 9) != 0 && strncmp(line, "  signature ", 12) != 0)
 			fail_msg("%d columns: %.*s", (int)(end - line), (int)(end - line), line);
 		for (const char *p = line; p < end; p++)
@@ -184,7 +187,7 @@ static void the_text_says_the_sentence_first_and_then_what_it_rests_on(void **st
 	check_lines(strbuf_str(&out));
 }
 
-/* What report.json has. */
+/* Checks the path of cores in report.json. */
 static void check_cores_prefix(const struct report *r, const char *expected)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_JSON_MAX);
@@ -306,7 +309,7 @@ static void a_small_buffer_is_no_crash(void **state)
 	}
 }
 
-/* JSON: the part of JSON Schema that docs/report.schema.json uses */
+/* --- JSON: the part of JSON Schema that docs/report.schema.json uses --- */
 
 static bool has_type(const cJSON *value, const char *type)
 {
@@ -359,13 +362,13 @@ static void check_schema(const cJSON *root, const cJSON *schema, const cJSON *va
 			if (!fits)
 				fail_msg("%s has the wrong type", where);
 		} else if (!cJSON_IsObject(value) && (strcmp(name, "required") == 0 || strcmp(name, "properties") == 0)) {
-			/* They speak of objects; what else may stand there "type" tells. */
+			/* These apply to objects. "type" says what other values are allowed. */
 		} else if (strcmp(name, "required") == 0) {
 			cJSON_ArrayForEach(item, word)
 				if (!cJSON_GetObjectItemCaseSensitive(value, item->valuestring))
 					fail_msg("%s has no %s", where, item->valuestring);
 		} else if (strcmp(name, "properties") == 0) {
-			/* All schemas here close their objects. */
+			/* All schemas here forbid additional properties. */
 			assert_true(cJSON_IsFalse(json_get(schema, "additionalProperties")));
 			cJSON_ArrayForEach(item, value) {
 				const cJSON *of = cJSON_GetObjectItemCaseSensitive(word, item->string);
@@ -473,7 +476,7 @@ static void absent_facts_are_null_and_never_zero(void **state)
 			fail_msg("%s is not null", absent[i]);
 }
 
-/* Termination message */
+/* --- The termination message --- */
 
 static const char *mark_line(const char *text)
 {
@@ -500,7 +503,7 @@ static void check_message(const struct report *r, bool final, size_t max, size_t
 	*ret_whole = line != NULL;
 	if (!line)
 		return;
-	/* Whole, and the last line. */
+	/* The line is complete, and the last one. */
 	assert_int_equal(strbuf_str(&out)[out.len - 1], '\n');
 	assert_null(memchr(line, '\n', strlen(line) - 1));
 	line += strlen(TERMINATION_MARK);
@@ -529,11 +532,11 @@ static void the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent(v
 
 			for (size_t max = 0; max <= TERMINATION_MESSAGE_MAX; max += i < 2 ? 1 : 8) {
 				check_message(&reports[i], final, max, &len, &whole);
-				/* More room never loses it. */
+				/* With more room it is never lost. */
 				assert_true(whole || !was_whole);
 				was_whole = whole;
 			}
-			/* In what the kubelet allows, reports that people meet have it. */
+			/* Within the kubelet's limit, the usual reports have it. */
 			assert_true(whole || i >= 3);
 		}
 }

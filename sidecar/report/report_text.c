@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes report.txt: the sentence first, then its evidence. */
+/* Writes report.txt: the verdict first, then its evidence. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 #define COLUMNS 100
 #define COMPONENTS_SHOWN 8
-#define LABEL_WIDTH 13 /* two blanks, the label, blanks up to here */
+#define LABEL_WIDTH 13 /* two blanks, the label, and blanks up to this column */
 
-/* How much of text fits into room bytes, whole characters only. */
+/* Returns how much of text fits into room bytes, in whole characters. */
 static size_t cut_at(const char *text, size_t room)
 {
 	size_t cut = strnlen(text, room + 1);
@@ -21,7 +21,7 @@ static size_t cut_at(const char *text, size_t room)
 	return cut <= room ? cut : utf8_cut(text, room);
 }
 
-/* The same, between words if there are several. */
+/* Does the same, but cuts between words if there are several. */
 static size_t fold_at(const char *text, size_t room)
 {
 	size_t cut = cut_at(text, room);
@@ -34,7 +34,7 @@ static size_t fold_at(const char *text, size_t room)
 	return MAX(cut, (size_t)1);
 }
 
-/* Adds text, folded so that no line, with indent blanks before all but the first, is longer than COLUMNS. */
+/* Adds text. It is folded at COLUMNS, and all lines but the first begin with indent blanks. */
 static void add_folded(struct strbuf *out, const char *text, size_t indent)
 {
 	for (;;) {
@@ -63,7 +63,7 @@ static void add_size(struct strbuf *out, const char *name, int64_t bytes)
 		strbuf_addf(out, "%s %s", name, size_format((uint64_t)bytes, text));
 }
 
-/* The three numbers that users compare, where they differ by something one would see. */
+/* Adds the three numbers that users compare, if they differ noticeably. */
 static void add_accounting(const struct memory *m, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(256);
@@ -109,7 +109,7 @@ static void add_memory(const struct report *r, struct strbuf *out)
 	if (m->swap > 0)
 		add_size(&line, ", swapped out", m->swap);
 	add_size(&line, "; peak", m->peak);
-	/* It begins with a blank, unless memory ran out. */
+	/* The line begins with a blank, unless memory ran out. */
 	add_item(out, "memory", strbuf_str(&line) + (line.len > 0));
 	add_accounting(m, out);
 }
@@ -204,7 +204,7 @@ static void add_verdict(const struct report *r, struct strbuf *out)
 	}
 }
 
-/* The process and its file; the frame stands in the sentence and in the evidence. */
+/* Adds the process and its file. The frame is in the verdict's sentence and in the evidence. */
 static void add_crash(const struct report *r, struct strbuf *out)
 {
 	const struct crash_info *c = &r->crash;
@@ -224,7 +224,7 @@ static void add_crash(const struct report *r, struct strbuf *out)
 		add_item(out, "", "all threads: backtrace.txt");
 }
 
-/* The last words of the process that ended first, a line each. */
+/* Adds the last lines in the log of the process that ended first. */
 static void add_last_lines(const struct report *r, struct strbuf *out)
 {
 	const char *label = "log";

@@ -37,7 +37,7 @@ static cJSON *build_summary(const struct report *r, bool final, size_t n_top)
 	return json;
 }
 
-/* With fewer and fewer processes until the line fits. NULL: it never does. */
+/* Leaves out more and more processes until the line fits. Returns NULL if it never does. */
 static char *summary_that_fits(const struct report *r, bool final, size_t max)
 {
 	for (size_t n = MIN(r->n_top, (size_t)TERMINATION_TOP);; n--) {
@@ -53,7 +53,7 @@ static char *summary_that_fits(const struct report *r, bool final, size_t max)
 	}
 }
 
-/* To at most max bytes with the final newline, between characters. */
+/* Cuts the text between characters, to at most max bytes including the final newline. */
 static void cut_text(struct strbuf *text, size_t max)
 {
 	strbuf_truncate(text, utf8_cut(text->data, max ? max - 1 : 0));

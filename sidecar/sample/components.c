@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums memory by what processes are. */
+/* Sums up memory by the kind of process. */
 #include "sidecar/sample/components.h"
 
 #include <stdbool.h>
@@ -24,10 +24,13 @@ const char *component_kind_name(enum component_kind kind)
 	return names[kind];
 }
 
-/* As Ray 2.x names its processes; the first rule that fits decides. Without a label the name stays. */
+/*
+ * Processes as Ray 2.x names them. The first rule that fits decides. Without a label the process's
+ * own name is kept.
+ */
 static const struct {
-	const char *name; /* the process's name begins so; "" for any */
-	const char *command; /* and stands somewhere in its command line */
+	const char *name; /* the beginning of the process's name; "" fits any */
+	const char *command; /* a text anywhere in its command line */
 	enum component_kind kind;
 	const char *label;
 } rules[] = {
@@ -53,7 +56,10 @@ static const struct {
 	{ "afterglow-launch", "", COMPONENT_HELPER, "afterglow-launch" },
 };
 
-/* "ray::Actor.method" to "ray::Actor". Names with more dots, or of local functions, stay as they are. */
+/*
+ * Cuts "ray::Actor.method" to "ray::Actor". Names with more dots, and those of local functions,
+ * stay as they are.
+ */
 static void cut_method(char *name)
 {
 	char *dot = strchr(name, '.');

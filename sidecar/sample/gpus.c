@@ -11,7 +11,7 @@
 #include "lib/macros.h"
 #include "sidecar/sample/rootfd.h"
 
-#define ENTRIES_MAX 4096 /* of a directory that the container may have filled */
+#define ENTRIES_MAX 4096 /* of a directory that may be full of the container's own files */
 
 static bool exists(int root_fd, const char *path)
 {

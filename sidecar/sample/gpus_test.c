@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of which GPUs a container was given, on trees like those that the container runtime makes. */
+/*
+ * Tests of which GPUs a container has, on directory trees like those that the container runtime
+ * makes.
+ */
 #include "sidecar/sample/gpus.h"
 
 #include <fcntl.h>

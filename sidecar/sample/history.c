@@ -14,7 +14,7 @@
 #define SLOW_MAX 300
 #define SLOW_SPACING_NS NS_PER_SEC
 
-/* Raise it when the meaning of a field changes; a change of size is noticed without. */
+/* Raise it when the meaning of a field changes. A change of size is noticed without it. */
 #define HISTORY_VERSION 1
 
 enum { SERIES_LIFE, SERIES_FAST, SERIES_SLOW, SERIES_COUNT };
@@ -23,7 +23,7 @@ static const struct ring_layout layout = {
 	.version = HISTORY_VERSION,
 	.n_series = SERIES_COUNT,
 	.series = {
-		/* Two: while one is written the other is whole. */
+		/* There are two, so that one is complete while the other is being written. */
 		[SERIES_LIFE] = { 2, sizeof(struct life) },
 		[SERIES_FAST] = { FAST_MAX, sizeof(struct sample) },
 		[SERIES_SLOW] = { SLOW_MAX, sizeof(struct sample) },
@@ -39,7 +39,7 @@ struct history *history_new(void)
 {
 	struct history *h = calloc(1, sizeof(*h));
 
-	/* Mapped, not touched: a short life pays for what it uses. */
+	/* The memory is mapped but not touched, so a short life pays only for what it uses. */
 	if (h && ring_create_anonymous(&h->ring, &layout, NULL) < 0) {
 		free(h);
 		return NULL;
@@ -63,7 +63,9 @@ struct history *history_create(int dirfd, const char *file, const struct life *l
 	return h;
 }
 
-/* More than any clock or counter tells; sums and differences of two stay numbers. */
+/*
+ * More than any clock or counter shows. Sums and differences of two such numbers do not overflow.
+ */
 #define NUMBER_MAX ((int64_t)1 << 61)
 
 static bool in_range(int64_t value)
@@ -75,7 +77,7 @@ static bool memory_valid(const struct memory *m)
 {
 	int64_t values[sizeof(*m) / sizeof(int64_t)];
 
-	/* It has no other members. */
+	/* The structure has no other members. */
 	memcpy(values, m, sizeof(values));
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		if (!in_range(values[i]))
@@ -83,7 +85,7 @@ static bool memory_valid(const struct memory *m)
 	return true;
 }
 
-/* Counts alone: what they count is checked by the one that takes it. */
+/* Checks only the counts. The entries are checked by the code that uses them. */
 static bool ray_valid(const struct life_ray *r)
 {
 	bool valid = r->n_watched >= 0 && r->n_watched <= LIFE_RAY_WATCHED_MAX && r->n_ends >= 0 && r->n_ends <= LIFE_RAY_ENDS_MAX &&
@@ -96,7 +98,7 @@ static bool ray_valid(const struct life_ray *r)
 	return valid;
 }
 
-/* Or none does. */
+/* Accepts a signal that asks a process to stop, or 0 for none. */
 static bool asks_to_stop(int32_t signo)
 {
 	return signo == 0 || signo == SIGTERM || signo == SIGINT || signo == SIGQUIT;
@@ -160,7 +162,7 @@ void history_set_life(struct history *h, const struct life *life)
 	ring_add(&h->ring, SERIES_LIFE, &h->life);
 }
 
-/* NULL for one that is torn, or that no sidecar wrote. */
+/* Returns NULL for a sample that is torn or that no sidecar wrote. */
 static const struct sample *sample_at(const struct history *h, uint32_t series, size_t i)
 {
 	const struct sample *s = ring_at(&h->ring, series, i);
@@ -188,7 +190,10 @@ void history_add(struct history *h, const struct sample *s)
 {
 	const struct sample *leaving, *last;
 
-	/* What leaves the fast series goes to the slow one, unless that has one for the same second. */
+	/*
+	 * The sample that leaves the fast series goes to the slow one, unless that already has one
+	 * for the same second.
+	 */
 	if (ring_count(&h->ring, SERIES_FAST) == FAST_MAX) {
 		leaving = sample_at(h, SERIES_FAST, 0);
 		last = newest(h, SERIES_SLOW);
@@ -202,7 +207,10 @@ void history_each(const struct history *h, void (*fn)(const struct sample *s, vo
 {
 	int64_t reached = 0;
 
-	/* Times only rise: a sidecar that died between two writes may have left one sample in both. */
+	/*
+	 * Samples with times that do not rise are skipped: a sidecar that died between two writes
+	 * may have left one sample in both series.
+	 */
 	for (uint32_t series = SERIES_SLOW;; series = SERIES_FAST) {
 		for (size_t i = 0, n = ring_count(&h->ring, series); i < n; i++) {
 			const struct sample *s = sample_at(h, series, i);

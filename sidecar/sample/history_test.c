@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the history: what it keeps, in which order. */
+/* Tests of the history: what it keeps, and in which order. */
 #include "sidecar/sample/history.h"
 
 #include <fcntl.h>
@@ -99,7 +99,7 @@ static void a_long_life_is_forgotten_from_its_beginning(void **state)
 	history_free(h);
 }
 
-/* In a directory of the test's own. */
+/* Opens a directory for the test. */
 static int scratch(char path[static 64])
 {
 	snprintf(path, 64, "/tmp/history_test.XXXXXX");

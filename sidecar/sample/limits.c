@@ -16,8 +16,9 @@
 
 #define CGROUP_TEXT_MAX 8192
 #define DISKS_MAX 128
-#define NOTHING 4096 /* bytes: less than a block */
-#define LARGE ((int64_t)16 << 20) /* this much is room, of whatever size the filesystem is */
+#define NOTHING 4096 /* bytes; a filesystem with less than this, a block, counts as full */
+/* With this much left a filesystem is not full, whatever its size. */
+#define LARGE ((int64_t)16 << 20)
 
 bool disk_is_full(const struct disk *d)
 {
@@ -33,7 +34,7 @@ int64_t limits_parse_refused(const char *events)
 	return strncmp(events, "max ", 4) == 0 && (n = memcg_parse_value(events + 4)) >= 0 ? n : 0;
 }
 
-/* Local ones: a statfs of a network filesystem may never come back. */
+/* Accepts only local filesystems: statfs of a network filesystem may never return. */
 static bool is_local(const char *type)
 {
 	static const char *const types[] = { "overlay", "tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "zfs", "f2fs" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of limits other than memory's. */
+/* Tests of limits other than the memory limit. */
 #include "sidecar/sample/limits.h"
 
 #include <fcntl.h>
@@ -26,10 +26,10 @@ static void a_disk_is_full_when_nothing_fits(void **state)
 	} rows[] = {
 		{ { "/", 100 * GIB, 50 * GIB, 1000, 500 }, false },
 		{ { "/", 100 * GIB, 0, 1000, 500 }, true },
-		{ { "/", 100 * GIB, 15 * MIB, 1000, 500 }, true }, /* a tenth of a thousandth */
+		{ { "/", 100 * GIB, 15 * MIB, 1000, 500 }, true }, /* one ten-thousandth */
 		{ { "/", 100 * GIB, 16 * MIB, 1000, 500 }, false },
 		{ { "/", 100 * GIB, 50 * GIB, 1000, 0 }, true },
-		{ { "/", 100 * GIB, 50 * GIB, 0, 0 }, false }, /* btrfs has no such number */
+		{ { "/", 100 * GIB, 50 * GIB, 0, 0 }, false }, /* btrfs does not report inodes */
 		{ { "/dev/shm", MIB, 0, 0, 0 }, true },
 		{ { "/dev/shm", MIB, 8 * KIB, 0, 0 }, false },
 		{ { "/dev/shm", 4 * KIB, 4 * KIB, 0, 0 }, false },
@@ -43,7 +43,7 @@ static void a_disk_is_full_when_nothing_fits(void **state)
 			fail_msg("row %d", (int)i);
 }
 
-/* A container's, of containerd. */
+/* The mountinfo of a container of containerd. */
 static const char mountinfo[] =
 	"1 0 0:50 / / rw,relatime - overlay overlay rw,lowerdir=/a\n"
 	"2 1 0:51 / /proc rw,nosuid - proc proc rw\n"
@@ -128,7 +128,7 @@ static void a_root_gives_what_it_can(void **state)
 static void a_path_lies_below_the_nearest_mount_point(void **state)
 {
 	static const struct {
-		const char *path, *point; /* NULL: not of a local filesystem */
+		const char *path, *point; /* NULL: there is no local filesystem */
 	} rows[] = {
 		{ "/tmp/ray/session_1", "/" },
 		{ "/data dir/spill", "/data dir" },

@@ -7,18 +7,22 @@
 
 #include "lib/macros.h"
 
-#define PARTS 17 /* four quarters of four steps from one part to the next */
+#define PARTS 17 /* the boundaries of four quarters with four steps each */
 #define QUARTERS 4
 #define STEPS_MIN (LONG_TREND_GREW_MIN_NS / LONG_TREND_STEP_NS)
 #define GROWTH_MIN_KIB (32 * 1024)
-#define TROUGH 0.03 /* the growth begins where the memory was this much of it above the lowest, for the last time */
-#define REST_STEPS 12 /* of a rest, an hour */
-#define REST 0.05 /* of the growth afterwards: what a rest has at most */
-#define RISES_MIN 13 /* of the sixteen steps between parts */
-#define RISE_SHARE 0.25 /* of a mean step: what counts as a rise */
-#define QUARTER_SHARE 0.85 /* of a fourth of the growth: what each quarter has */
-#define AHEAD 3.0 /* times as long as was seen */
-#define AHEAD_FIRST_DAY 1.0 /* the same, while it may be the rise of a day's load */
+/*
+ * The growth begins at the last time when the memory was within this part of it above the lowest.
+ */
+#define TROUGH 0.03
+#define REST_STEPS 12 /* length of a rest; an hour */
+#define REST 0.05 /* part of the later growth that a rest may have at most */
+#define RISES_MIN 13 /* how many of the sixteen steps have to rise */
+#define RISE_SHARE 0.25 /* part of a mean step from which on a step counts as a rise */
+#define QUARTER_SHARE 0.85 /* part of a fourth of the growth that each quarter has to have */
+#define AHEAD 3.0 /* a forecast reaches this many times as far as the observation */
+/* The same on the first day, when it may be the rise of the daily load */
+#define AHEAD_FIRST_DAY 1.0
 #define KIB 1024
 
 static void keep(struct long_trend *t)
@@ -53,7 +57,7 @@ bool long_trend_add(struct long_trend *t, int64_t at_ns, int64_t bytes)
 	return over;
 }
 
-/* Oldest first. Returns how many. */
+/* Copies the readings, oldest first. Returns how many there are. */
 static size_t unroll(const struct long_trend *t, int64_t v[static LONG_TREND_STEPS])
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -61,7 +65,7 @@ static size_t unroll(const struct long_trend *t, int64_t v[static LONG_TREND_STE
 	return t->n;
 }
 
-/* The end of the last hour in which next to nothing grew, compared with what came after it. */
+/* Returns the end of the last hour with next to no growth, compared with the growth after it. */
 static size_t last_rest(const int64_t *v, size_t n, size_t start)
 {
 	for (size_t i = n - MIN(n, (size_t)STEPS_MIN); i > start && i >= REST_STEPS; i--) {
@@ -95,7 +99,7 @@ static bool is_new_territory(const int64_t *v, size_t n, size_t start)
 	return before < v[n - 1];
 }
 
-/* The lowest of each part. */
+/* Finds the lowest value of each part. */
 static void divide(const int64_t *v, size_t n, double parts[static PARTS])
 {
 	for (size_t p = 0; p < PARTS; p++) {
@@ -122,7 +126,10 @@ static bool is_straight(const double parts[static PARTS])
 	return true;
 }
 
-/* A growth that slows down from one half to the next goes on to slow down: what is to come is a geometric series. */
+/*
+ * A growth that slows down from the first half to the second will slow down further; the rest of it
+ * is a geometric series.
+ */
 static bool comes_to_rest(const double parts[static PARTS], double room)
 {
 	double first = parts[PARTS / 2] - parts[0], second = parts[PARTS - 1] - parts[PARTS / 2];
@@ -137,7 +144,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median slope, from one part to the next. */
+/* Returns the median slope between neighbouring parts. */
 static double slope_of(const double parts[static PARTS])
 {
 	double slopes[PARTS * (PARTS - 1) / 2];
@@ -150,7 +157,7 @@ static double slope_of(const double parts[static PARTS])
 	return slopes[n / 2];
 }
 
-/* The growth of the last n of the readings; whole: a day was seen. */
+/* Judges the growth of the last n readings. `whole`: a whole day was seen. */
 static bool judge(const int64_t *v, size_t n, bool whole, double room, struct long_growth *ret_growth)
 {
 	double hours = (double)n * LONG_TREND_STEP_NS / (3600.0 * NS_PER_SEC), ahead = hours * (whole ? AHEAD : AHEAD_FIRST_DAY);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Growth for hours, over whole days of made-up memory: what must be found, and what must not. */
+/*
+ * Tests of growth for hours, with made-up memory of whole days: what must be found, and what must
+ * not.
+ */
 #include "sidecar/sample/long_trend.h"
 
 #include <math.h>
@@ -16,7 +19,7 @@
 #define READ_S 30
 #define PI 3.14159265358979
 
-/* Always the same numbers, between -1 and 1. */
+/* Returns a number between -1 and 1, in the same sequence each time. */
 static double noise(void)
 {
 	static uint64_t state = 88172645463325252ULL;
@@ -66,8 +69,8 @@ static double jobs(double t) { return 400 + (fmod(t, 3) < 2.2 ? 700 * fmod(t, 3)
 static double spikes(double t) { return 700 + (fmod(t, 1.7) < 0.05 ? 1300 : 0); }
 
 struct seen {
-	double first_h, last_h; /* -1: never */
-	double mib_per_hour; /* at first */
+	double first_h, last_h; /* -1: there was no warning */
+	double mib_per_hour; /* of the first warning */
 	double left_h;
 };
 
@@ -127,8 +130,8 @@ static void leaks_are_reported_in_time_with_their_slope(void **state)
 		const char *name;
 		double (*memory)(double);
 		double limit;
-		double by_h, slope; /* told by then, with that slope, a tenth more or less */
-		double end_h; /* the limit is met */
+		double by_h, slope; /* a warning has come by then, with that slope within a tenth */
+		double end_h; /* when the limit is met */
 	} rows[] = {
 		{ "gcs_server, twelve hours before the end too", gcs_leak, 2048, 29, 20, 52.4 },
 		{ "gcs_server on its first day", gcs_leak, 1000 + 20 * 20, 11, 20, 20 },
@@ -157,7 +160,7 @@ static void a_growth_that_ends_is_not_reported_any_longer(void **state)
 	struct seen seen = watch(plateau, 1230, 12);
 	(void)state;
 
-	/* 500 MiB within two hours, of which the first is the warm-up: never. */
+	/* 500 MiB within two hours, of which the first hour is the warm-up, give no warning. */
 	assert_true(seen.first_h < 0);
 }
 
@@ -186,7 +189,7 @@ static void a_gap_begins_the_history_anew(void **state)
 		if (long_trend_add(&t, s * NS_PER_SEC, (500 + s / 10) * MIB))
 			grows |= long_trend_judge(&t, 500 * MIB, &g);
 	assert_true(grows);
-	/* The machine slept; two hours have to pass again, no warm-up. */
+	/* The machine slept. Two hours have to pass again, but no warm-up. */
 	for (int64_t s = 8 * 3600; s < 8 * 3600 + 6000; s += READ_S)
 		if (long_trend_add(&t, s * NS_PER_SEC, (500 + s / 10) * MIB))
 			early |= long_trend_judge(&t, 500 * MIB, &g);

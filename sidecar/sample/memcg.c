@@ -50,7 +50,10 @@ struct counter_file {
 	void (*parse)(const char *text, struct memory *m);
 };
 
-/* The first file must be there; older kernels lack some of the others. memory.stat of v1 refines the limit. */
+/*
+ * The first file must exist; older kernels lack some of the others. memory.stat of v1 may lower the
+ * limit.
+ */
 static const struct counter_file v1_files[MEMCG_FILES_MAX] = {
 	{ "memory.usage_in_bytes", parse_usage },	     { "memory.limit_in_bytes", parse_limit },
 	{ "memory.max_usage_in_bytes", parse_peak },	     { "memory.stat", memcg_parse_v1_stat },
@@ -67,8 +70,9 @@ static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
 };
 
 /*
- * The peak is read before the usage: where memory fills quickly, a usage that is read before would be far below a peak at
- * the limit, as if much had been freed. The counts of OOM kills are read after both, so they show what may have freed it.
+ * The peak is read before the usage: where memory fills quickly, a usage that was read first would
+ * be far below a peak at the limit, as if much had been freed. The counts of OOM kills are read
+ * after both, so they show what may have freed memory.
  */
 static const unsigned char reading_order[MEMCG_FILES_MAX] = { 2, 0, 1, 3, 4, 5, 6 };
 
@@ -93,10 +97,10 @@ int64_t memcg_parse_value(const char *text)
 
 struct key {
 	const char *name;
-	size_t offset; /* into struct memory */
+	size_t offset; /* of the member in struct memory */
 };
 
-/* Lines of "key value"; keys that are not asked for are skipped. */
+/* Parses lines of "key value"; other keys are skipped. */
 static void parse_keys(const char *text, const struct key *keys, size_t n_keys, struct memory *m)
 {
 	for (const char *line = text; *line;) {
@@ -111,7 +115,7 @@ static void parse_keys(const char *text, const struct key *keys, size_t n_keys, 
 	}
 }
 
-/* The value of one key, -1 if it is not there. */
+/* Returns the value of one key, or -1. */
 static int64_t find_key(const char *text, const char *name)
 {
 	const struct key key = { name, 0 };
@@ -150,8 +154,8 @@ void memcg_parse_v1_stat(const char *text, struct memory *m)
 }
 
 /*
- * "kernel" (from Linux 5.18) is all kernel memory but socket buffers; before it
- * there are only its parts.
+ * Returns all kernel memory except socket buffers. From Linux 5.18 that is "kernel"; before, the
+ * parts are summed up.
  */
 static int64_t v2_kernel(const char *text)
 {
@@ -204,7 +208,7 @@ void memcg_parse_v2_events(const char *text, struct memory *m)
 	parse_keys(text, keys, ARRAY_SIZE(keys), m);
 }
 
-/* "some avg10=1.23 avg60=...": hundredths of a percent, -1 if it is not of this form. */
+/* Parses "some avg10=1.23 avg60=..." to hundredths of a percent; -1 if the line is different. */
 static int64_t pressure_of(const char *text, const char *word)
 {
 	const char *at = strstr(text, word);
@@ -285,7 +289,10 @@ int memcg_read(const struct memcg *m, struct memory *ret_memory, struct err *err
 		char text[COUNTER_FILE_MAX];
 		ssize_t n = !files[i].name || m->fds[i] < 0 ? 0 : pread(m->fds[i], text, sizeof(text) - 1, 0);
 
-		/* Without the others there is still the usage: pressure is EOPNOTSUPP where the kernel was started with psi=0. */
+		/*
+		 * Only the first file is needed, because it has the usage. Pressure fails with
+		 * EOPNOTSUPP where the kernel was started with psi=0.
+		 */
 		if (n < 0 && (i == 0 || errno == ENODEV))
 			return err_set(err, errno, "read %s/%s", m->path, files[i].name);
 		if (n <= 0)

@@ -15,7 +15,7 @@ static const char *limit_file(const struct memcg_above *a)
 	return a->place.version == 1 ? "memory.limit_in_bytes" : "memory.max";
 }
 
-/* The path of the one above path, in place; false at the top of what can be seen. */
+/* Replaces path by that of its parent. Returns false at the top of what can be seen. */
 static bool go_up(const struct memcg_above *a, char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -32,7 +32,7 @@ void memcg_above_init(struct memcg_above *a, int root_fd, const struct memcg_pla
 
 	*a = (struct memcg_above){ .root_fd = root_fd, .place = *place };
 	memcpy(path, place->path, sizeof(path));
-	/* Of one around the container all that is there is around the container too. */
+	/* Every cgroup above the container's is taken. */
 	while (a->n < MEMCG_ABOVE_MAX && go_up(a, path)) {
 		char file[MEMCG_PATH_MAX + 64];
 
@@ -60,7 +60,10 @@ static int64_t read_limit(int fd)
 	return memcg_parse_value(text);
 }
 
-/* Opens the one with the lowest limit, if that is another one than before. Of equal limits the outermost is met first. */
+/*
+ * Opens the cgroup with the lowest limit, if it has changed. Of equal limits the outermost is met
+ * first.
+ */
 static void look(struct memcg_above *a)
 {
 	struct memcg_place place = a->place;
@@ -99,7 +102,7 @@ void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *mem
 	}
 	if (!a->memcg.version || memcg_read(&a->memcg, &above, NULL) < 0 || above.limit < 0)
 		return;
-	/* memory.stat of v1 has put the lower of both into memory already. */
+	/* v1's memory.stat gives the lower of the two limits, which is in `memory` already. */
 	if (own.own_limit >= 0 && own.own_limit <= above.limit)
 		return;
 	*memory = above;

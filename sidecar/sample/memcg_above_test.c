@@ -70,14 +70,14 @@ static void slurms_limit_of_the_job_is_the_limit_of_its_task(void **state)
 	assert_int_equal(t->memory.limit, 1000);
 	assert_int_equal(t->memory.usage, 900);
 	assert_int_equal(t->memory.limit_hits, 18);
-	assert_int_equal(t->memory.oom_kill, 3); /* its own */
+	assert_int_equal(t->memory.oom_kill, 3); /* the container's own count */
 	assert_string_equal(memcg_above_name(&t->above), "/slurm/job_1");
-	/* Somebody raises it: a second later that holds. */
+	/* The limit is raised. A second later the new one is used. */
 	put_v2(t, "cg/slurm/job_1", "900\n", "5000\n", 8);
 	read_at(t, 3 * NS_PER_SEC);
 	assert_int_equal(t->memory.limit, 2000);
 	assert_string_equal(memcg_above_name(&t->above), "/slurm/job_1/step_0");
-	/* And its own is the lowest at last. */
+	/* Finally the container's own limit is the lowest. */
 	put_v2(t, TASK, "700\n", "750\n", 3);
 	read_at(t, 5 * NS_PER_SEC);
 	assert_int_equal(t->memory.limit, 750);
@@ -175,7 +175,7 @@ static int tree_teardown(void **state)
 
 	memcg_close(&t->memcg);
 	memcg_above_close(&t->above);
-	memcg_above_close(&t->above); /* twice does no harm */
+	memcg_above_close(&t->above); /* closing it twice does no harm */
 	return fake_root_release(&t->root);
 }
 

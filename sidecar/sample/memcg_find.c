@@ -11,7 +11,7 @@
 
 #define FIELD_MAX MOUNT_FIELD_MAX
 
-/* Whether word stands in the comma-separated list of len bytes. */
+/* Returns whether word is in the comma-separated list of len bytes. */
 static bool list_has(const char *list, size_t len, const char *word)
 {
 	size_t word_len = strlen(word);
@@ -29,8 +29,8 @@ static bool list_has(const char *list, size_t len, const char *word)
 }
 
 /*
- * A line is "ID:CONTROLLERS:PATH"; v2 has ID 0 and no controllers. On hybrid
- * hosts both stand there, and the controller belongs to v1 if v1 lists it.
+ * Finds the path. A line is "ID:CONTROLLERS:PATH"; v2 has ID 0 and no controllers. Hybrid hosts
+ * have lines of both versions, and the controller belongs to v1 if v1 lists it.
  */
 static int find_cgroup(const char *controller, const char *text, char *ret_path, size_t size, int *ret_version)
 {
@@ -65,13 +65,13 @@ int memcg_find(const char *cgroup_text, const char *mountinfo_text, char *ret_pa
 	return cgroup_find("memory", cgroup_text, mountinfo_text, ret_path, size, ret_version, err);
 }
 
-/* Whether the path leads up at first. */
+/* Returns whether the path begins with "/..". */
 static bool is_above(const char *path)
 {
 	return strncmp(path, "/..", 3) == 0 && (path[3] == '/' || !path[3]);
 }
 
-/* Whether the path leads up only: "/../..". */
+/* Returns whether the path consists of ".." only: "/../..". */
 static bool ends_above(const char *path)
 {
 	size_t len = strlen(path);
@@ -79,7 +79,7 @@ static bool ends_above(const char *path)
 	return len >= 3 && strcmp(path + len - 3, "/..") == 0;
 }
 
-/* The mount shows the hierarchy from m->root down: the container's own cgroup, mostly. */
+/* The mount shows the hierarchy from m->root down, which is mostly the container's own cgroup. */
 static int place_in(const struct mount *m, const char *path, struct memcg_place *place)
 {
 	size_t root_len = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root);
@@ -89,7 +89,10 @@ static int place_in(const struct mount *m, const char *path, struct memcg_place 
 		     !is_above(path + root_len);
 	rest = place->own ? path + root_len : "";
 	place->top = strlen(m->point);
-	/* Seen from another cgroup namespace, a mount of the container's own namespace begins above ours, and names the container. */
+	/*
+	 * In another cgroup namespace, the root of a mount of the container's own namespace begins
+	 * with ".." and ends with the container's name.
+	 */
 	place->whole = place->own && is_above(m->root) && !ends_above(m->root);
 	place->writable = strncmp(m->options, "rw", 2) == 0;
 	place->local_events = list_has(m->super_options, strlen(m->super_options), "memory_localevents");
@@ -121,7 +124,10 @@ static int find_place(const char *controller, const char *cgroup_text, const cha
 		if (mount_parse(line, &m) && is_of(&m, &place, controller)) {
 			if (place_in(&m, place.cgroup, &place) < 0)
 				return err_set(err, ENAMETOOLONG, "%s cgroup path", controller);
-			/* A later mount hides an earlier one at the same point, as that of a container within a container. */
+			/*
+			 * A later mount hides an earlier one at the same point, as happens in a
+			 * container within a container.
+			 */
 			if (!found.version || strcmp(point, m.point) == 0 || (place.own && !found.own)) {
 				found = place;
 				memcpy(point, m.point, sizeof(point));
@@ -145,7 +151,10 @@ void memcg_place_to_container(struct memcg_place *place)
 	const char *isolated = isolation_node(place->path + place->top);
 	size_t len = strlen(place->path), cut = place->whole ? len - place->top : isolated ? strlen(isolated) : 0;
 
-	/* A name like Ray's above what is known of the container is not below it. */
+	/*
+	 * A directory with a name like those of Ray's that is above the known part of the
+	 * container's path is not Ray's.
+	 */
 	if (cut > strlen(place->cgroup))
 		return;
 	place->path[len - cut] = '\0';
@@ -155,7 +164,8 @@ void memcg_place_to_container(struct memcg_place *place)
 bool memcg_place_to_made(struct memcg_place *place, const char *made)
 {
 	size_t shown = strlen(place->path) - place->top, cgroup_len = strcmp(place->cgroup, "/") == 0 ? 0 : strlen(place->cgroup);
-	size_t hidden = cgroup_len - shown; /* the mount does not show it, and it is the same for both */
+	/* The mount does not show this part, which is the same for both. */
+	size_t hidden = cgroup_len - shown;
 
 	if (!place->own || shown > cgroup_len || strncmp(made, place->path, place->top) != 0 || made[place->top] != '/' ||
 	    strlen(made) >= sizeof(place->path) || hidden + strlen(made + place->top) >= sizeof(place->cgroup))
@@ -178,7 +188,7 @@ bool memcg_local_events(const char *mountinfo_text)
 	return false;
 }
 
-/* How often the path leads up, and what follows. */
+/* Returns how many ".." the path begins with, and the rest. */
 static size_t count_up(const char *path, const char **ret_rest)
 {
 	size_t n = 0;

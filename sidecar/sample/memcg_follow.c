@@ -16,7 +16,7 @@ static uint64_t hash_of(const char *text)
 	return hash;
 }
 
-/* Whether the cgroup was found before. Remembers it, if there is room. */
+/* Returns whether the cgroup was found before. Remembers it, if there is room. */
 static bool is_known(struct memcg_follow *f, const char *cgroup)
 {
 	uint64_t hash = hash_of(cgroup);

@@ -25,7 +25,8 @@ static void a_new_cgroup_is_found_once(void **state)
 	assert_int_equal(look(*state, &f, "0::/job/c\n", false), MEMCG_MOVE_NONE);
 	assert_int_equal(look(*state, &f, "0::/job/other\n", false), MEMCG_MOVE_NEW);
 	assert_int_equal(look(*state, &f, "0::/job/other\n", false), MEMCG_MOVE_NONE);
-	assert_int_equal(look(*state, &f, "0::/job/cc\n", true), MEMCG_MOVE_NEW); /* its name only begins like the container's */
+	/* The name only begins like the container's */
+	assert_int_equal(look(*state, &f, "0::/job/cc\n", true), MEMCG_MOVE_NEW);
 }
 
 static void cgroups_below_are_new_unless_they_count_as_the_containers(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the texts of a memory cgroup. The first byte chooses the parser;
- * for memcg_find the first NUL parts /proc/PID/cgroup from mountinfo.
+ * Fuzz target: the texts of a memory cgroup. The first byte selects the parser. For memcg_find the
+ * first NUL separates /proc/PID/cgroup from mountinfo.
  */
 #include "sidecar/sample/memcg.h"
 

@@ -13,13 +13,13 @@
 
 struct search {
 	int root_fd;
-	const char *name; /* of the directory, name_len bytes */
+	const char *name; /* name of the directory, name_len bytes long */
 	size_t name_len;
 	unsigned int visits, entries;
 	char found[MEMCG_PATH_MAX]; /* its path; "" not found */
 };
 
-/* What follows the last "/..": "/cri-containerd-ID.scope/init". */
+/* Returns what follows the last "/..", such as "/cri-containerd-ID.scope/init". */
 static const char *known_end(const char *cgroup)
 {
 	for (const char *up; (up = strstr(cgroup, "/..")) && (!up[3] || up[3] == '/');)
@@ -33,7 +33,7 @@ static DIR *open_dir(int root_fd, const char *path)
 	struct stat st;
 	DIR *dir;
 
-	/* Two links: there are no cgroups below. */
+	/* A directory with two links has no cgroups below it. */
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_nlink == 2) {
 		closep(&fd);
 		return NULL;

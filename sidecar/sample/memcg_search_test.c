@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of finding a container's cgroup in the machine's whole hierarchy, on a tree of plain directories. */
+/*
+ * Tests of finding a container's cgroup in the whole hierarchy of a machine, on a tree of plain
+ * directories.
+ */
 #include "sidecar/sample/memcg_search.h"
 
 #include <dirent.h>
@@ -14,7 +17,7 @@
 #define ID "cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope"
 #define RAY "/ray-node_3cb1263b95d0db9f539ce8c30d842630dec56b7b26623af056ab6244"
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod94eb36cd.slice"
-/* What a privileged pod's mountinfo says to a sidecar in a cgroup namespace of its own. */
+/* The line in a privileged pod's mountinfo, seen by a sidecar in a cgroup namespace of its own. */
 #define MOUNT "30 1 0:26 /../../../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 
 #define ENDLESS_MAX 2000000
@@ -68,9 +71,10 @@ static void the_containers_cgroup_is_found_by_its_name(void **state)
 	} rows[] = {
 		{ "/../" ID, "/sys/fs/cgroup" POD "/" ID },
 		{ "/../../" ID, "/sys/fs/cgroup" POD "/" ID },
-		{ "/../" ID RAY "/user/non-ray", "/sys/fs/cgroup" POD "/" ID }, /* Ray moved it below */
+		/* Ray moved the process to a cgroup below */
+		{ "/../" ID RAY "/user/non-ray", "/sys/fs/cgroup" POD "/" ID },
 		{ "/../cri-containerd-77b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope", NULL },
-		{ "/../cri-containerd-1.scope", NULL }, /* too short to be one only */
+		{ "/../cri-containerd-1.scope", NULL }, /* too short to be unique */
 		{ "/..", NULL },
 		{ "/", NULL },
 	};

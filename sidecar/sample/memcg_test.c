@@ -70,7 +70,7 @@ static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(finds); i++) {
-		/* On the heap, to the byte: a sanitizer then sees a read past the end. */
+		/* On the heap and of exactly this size, so that ASan sees a read beyond its end. */
 		_cleanup_free_ char *cgroup = strdup(finds[i].cgroup), *mounts = strdup(finds[i].mountinfo);
 		char path[512] = "untouched";
 		struct err err = { 0 };
@@ -90,7 +90,7 @@ static void every_layout_of_cgroups_leads_to_the_right_directory(void **state)
 	}
 }
 
-/* As the sidecar sees it, whose own cgroup is its namespace's root. */
+/* This is the view of the sidecar, whose own cgroup is the root of its namespace. */
 static void a_shared_cgroup_is_distinguished_from_the_processs_own(void **state)
 {
 	static const struct {
@@ -102,7 +102,10 @@ static void a_shared_cgroup_is_distinguished_from_the_processs_own(void **state)
 		{ "/", "/", true },
 		{ "/kubepods/pod1/ray", "/kubepods/pod1/ray", true },
 		{ "/kubepods/pod1/ray", "/", true },
-		/* The host's cgroup namespace in the container: of what is mounted there our namespace hides the names. */
+		/*
+		 * The container has the host's cgroup namespace. Our namespace hides the names of
+		 * what is mounted there.
+		 */
 		{ "/../ray", "/../..", false },
 		{ "/../ray", "/../../../..", false },
 		{ "/", "/..", false },
@@ -130,16 +133,24 @@ static void a_container_that_made_cgroups_below_and_moved_is_still_the_container
 	static const struct {
 		const char *cgroup, *root, *path;
 	} rows[] = {
-		/* Seen from the sidecar: all that the mount shows is the container's. */
+		/*
+		 * Seen from the sidecar: everything that the mount shows belongs to the container.
+		 */
 		{ "/../cri-1.scope/ray-node_9/user/non-ray", "/../cri-1.scope", "/sys/fs/cgroup" },
 		{ "/../cri-1.scope/init", "/../cri-1.scope", "/sys/fs/cgroup" },
 		{ "/../cri-1.scope", "/../cri-1.scope", "/sys/fs/cgroup" },
-		/* Seen from the machine: only what Ray made is known not to be the container's own. */
+		/*
+		 * Seen from the machine: only the cgroups that Ray made are known not to be the
+		 * container's own.
+		 */
 		{ "/slurm/job_1/ray_node_9/system/leaf", "/", "/sys/fs/cgroup/slurm/job_1" },
 		{ "/slurm/job_1/step_0", "/", "/sys/fs/cgroup/slurm/job_1/step_0" },
 		{ "/docker/abc/afterglow-1", "/docker/abc", "/sys/fs/cgroup/afterglow-1" },
 		{ "/ray-node_9/user/workers", "/", "/sys/fs/cgroup" },
-		/* The machine's whole hierarchy, seen from a sidecar far from the container. */
+		/*
+		 * The machine's whole hierarchy, seen from a sidecar that is far away from the
+		 * container.
+		 */
 		{ "/../../../system/ray", "/../../..", "/sys/fs/cgroup/system/ray" },
 	};
 	(void)state;
@@ -166,7 +177,10 @@ static void a_cgroup_beside_a_known_one_is_found_without_the_names_above(void **
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/..", "/cg/kubepods/pod1" },
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../../ray-node/user", "/cg/ray-node/user" },
 		{ "/../../a/b", "/cg/a/b", "/../../c", "/cg/c" },
-		/* Above the mount, below an unknown name, or beside a home that is not known by what leads up. */
+		/*
+		 * Paths above the mount, below an unknown name, or beside a home of which the ".."
+		 * do not tell where it is.
+		 */
 		{ "/../ray", "/cg/kubepods/pod1/ray", "/../../../../x", NULL },
 		{ "/../../a/b", "/cg/a/b", "/../c", NULL },
 		{ "/a", "/cg/a", "/../b", NULL },
@@ -191,7 +205,7 @@ static void a_launcher_that_was_moved_at_once_leaves_the_cgroup_that_was_made_fo
 	static const struct {
 		const char *path, *cgroup;
 		size_t top;
-		const char *made, *made_cgroup; /* NULL: it is not known where that is */
+		const char *made, *made_cgroup; /* NULL: the place is unknown */
 	} rows[] = {
 		{ "/sys/fs/cgroup/a-1/stay", "/a-1/stay", 14, "/sys/fs/cgroup/a-1", "/a-1" },
 		{ "/sys/fs/cgroup/a-1", "/a-1", 14, "/sys/fs/cgroup/a-1", "/a-1" },
@@ -255,7 +269,7 @@ static void a_path_too_long_is_an_error_and_not_another_path(void **state)
 	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", path, sizeof(path),
 				    &version, NULL),
 			 -ENAMETOOLONG);
-	/* Longer than any field: as if the line were not there. */
+	/* A line that is longer than any field is ignored. */
 	snprintf(cgroup, sizeof(cgroup), "0::/%0800d\n", 1);
 	assert_int_equal(memcg_find(cgroup, "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", path, sizeof(path),
 				    &version, NULL),
@@ -445,11 +459,11 @@ static void kubelet_and_ray_count_less_than_the_kernel(void **state)
 	assert_int_equal(memory_ray(&m), -1);
 	m.active_file = 50;
 	assert_int_equal(memory_ray(&m), 20);
-	m.active_file = 500; /* the counters are not read at one moment */
+	m.active_file = 500; /* the counters are not read at the same moment */
 	assert_int_equal(memory_ray(&m), 0);
 }
 
-/* A container's root as a directory of our own */
+/* --- A directory of the test as the container's root --- */
 
 static int tree_setup(void **state)
 {
@@ -505,10 +519,13 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
 	assert_int_equal(memory.oom_kill, 2);
 	memcg_close(&m);
-	memcg_close(&m); /* twice does no harm */
+	memcg_close(&m); /* closing it twice does no harm */
 }
 
-/* memory.pressure opens and then says EOPNOTSUPP where the kernel was started with psi=0 (Linux 4.20 to 6.0). */
+/*
+ * Where the kernel was started with psi=0 (Linux 4.20 to 6.0), memory.pressure can be opened, but
+ * reading it fails with EOPNOTSUPP.
+ */
 static void a_counter_that_cannot_be_read_is_absent_and_the_others_are_not(void **state)
 {
 	struct fake_root *t = *state;

@@ -15,13 +15,17 @@
 #include "lib/units.h"
 #include "sidecar/sample/rootfd.h"
 
-#define FULL 0.95 /* of a limit: the OOM killer comes when nothing more can be freed */
-#define WALK_SHARE 50 /* a walk takes at most this part of the time */
-#define ALMOST_NEVER_NS (10 * NS_PER_SEC) /* between walks that nothing asked for */
-#define LOST_MATTERS_NS (10 * NS_PER_SEC) /* an OOM kill that explains an end is not older */
-#define FOLLOW_STALE_NS (250 * NS_PER_MS) /* within this, a process that moves hardly fills its new cgroup */
+#define FULL 0.95 /* part of a limit; the OOM killer comes when no more memory can be freed */
+#define WALK_SHARE 50 /* walks take at most 1/WALK_SHARE of the time */
+#define ALMOST_NEVER_NS (10 * NS_PER_SEC) /* between walks for which there is no reason */
+#define LOST_MATTERS_NS (10 * NS_PER_SEC) /* an OOM kill older than this does not explain an end */
+/* In so short a time a process hardly fills the cgroup to which it was moved. */
+#define FOLLOW_STALE_NS (250 * NS_PER_MS)
 
-/* Whether the container's own counter leaves out what happens below it. */
+/*
+ * Returns whether we have to sum up, because the container's own counter leaves out what happens
+ * below it.
+ */
 static bool sums(const struct memcg_tree *t)
 {
 	return t->place.version == 1 || t->place.local_events;
@@ -40,7 +44,7 @@ static struct memcg_node *find_node(struct memcg_tree *t, const char *path)
 	return NULL;
 }
 
-/* NULL: there is no room, or it cannot be read. */
+/* Returns NULL if there is no room or the cgroup cannot be read. */
 static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool outside)
 {
 	struct memcg_node *node;
@@ -54,7 +58,7 @@ static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool 
 	if (!t->nodes)
 		return NULL;
 	node = &t->nodes[t->n_nodes];
-	/* Without its controller a cgroup has no counters, and what happens in it is counted above. */
+	/* Without the memory controller a cgroup has no counters, and its parent counts for it. */
 	if (!memcg_node_open(node, t->root_fd, t->place.version, path))
 		return NULL;
 	node->outside = outside;
@@ -63,8 +67,9 @@ static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool 
 }
 
 /*
- * Whether the cgroup ran out of memory before it was removed. Between the kill and the removal its files may have been read only in
- * part, and the peak, which is read last, may be older than the kill. So on v1 it is enough that the cgroup has a limit.
+ * Returns whether the cgroup ran out of memory before it was removed. Between the kill and the
+ * removal perhaps only some of its files were read, and the peak, which is read last, may be older
+ * than the kill. So on v1 it is enough that the cgroup has a limit.
  */
 static bool ran_out_before_it_went(const struct memcg_tree *t, const struct memcg_node *node)
 {
@@ -77,7 +82,7 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 	struct memcg_node *node = &t->nodes[i];
 
 	if (ran_out_before_it_went(t, node))
-		t->gone = *node; /* of its descriptors nothing is used */
+		t->gone = *node; /* its descriptors are not used any more */
 	if (!node->only_limits && (sums(t) || node->outside)) {
 		t->kills_gone += node->outside ? rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
 		t->lost_ns = now_ns;
@@ -87,7 +92,7 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 	t->changed = true;
 }
 
-/* The walk */
+/* --- The walk --- */
 
 struct walk {
 	struct memcg_tree *tree;
@@ -102,7 +107,7 @@ static void watch(const struct memcg_tree *t, int dir_fd)
 	if (t->inotify_fd < 0)
 		return;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
-	/* A second watch of the same directory is the first. */
+	/* A second call for the same directory gives the same watch. */
 	inotify_add_watch(t->inotify_fd, path, IN_CREATE | IN_DELETE | IN_ONLYDIR);
 }
 
@@ -129,7 +134,10 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 		}
 		w->visits++;
 		if (!find_node(w->tree, below)) {
-			/* Until it was watched, something in it may have come, counted and gone. */
+			/*
+			 * Before it was watched, a cgroup in it may have come, counted something
+			 * and gone.
+			 */
 			if (w->tree->walked_ns && sums(w->tree))
 				w->tree->lost_ns = w->now_ns;
 			if (!add_node(w->tree, below, false))
@@ -139,7 +147,7 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 	}
 }
 
-/* "" is the cgroup that the root descriptor is of. */
+/* Opens a cgroup; "" is that of the root descriptor. */
 static int open_cgroup(int root_fd, const char *path)
 {
 	return rootfd_open(root_fd, *path ? path : "/", O_RDONLY | O_DIRECTORY, NULL);
@@ -154,7 +162,7 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	if (fd < 0)
 		return;
 	watch(w->tree, fd);
-	/* A directory of cgroups has two links and one for each below it. */
+	/* A directory has two links, and one more for each cgroup below it. */
 	if (fstat(fd, &st) < 0 || st.st_nlink == 2) {
 		close(fd);
 		return;
@@ -170,7 +178,7 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 	closedir(dir);
 }
 
-/* Before the first walk: what is made during it is noticed. */
+/* This is set before the first walk, so that cgroups made during the walk are noticed. */
 static void watch_base(struct memcg_tree *t)
 {
 	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -188,14 +196,14 @@ static void walk(struct memcg_tree *t, int64_t now_ns)
 	t->changed = t->incomplete = t->too_many = false;
 	t->links = 2;
 	walk_into(&w, t->place.path, 0);
-	/* What the first walk finds was there before the sidecar. */
+	/* Cgroups that the first walk finds are older than the sidecar. */
 	if (!t->walked_ns)
 		memcg_tree_forget(t);
 	t->walked_ns = now_ns;
 	t->walk_took_ns = now_boottime_ns() - began_ns;
 }
 
-/* Whether cgroups came or went. */
+/* Reads the events that say whether cgroups came or went. */
 static void notice(struct memcg_tree *t, int64_t now_ns)
 {
 	char buf[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(8)));
@@ -212,7 +220,7 @@ static void notice(struct memcg_tree *t, int64_t now_ns)
 		for (const char *p = buf; p < buf + n;) {
 			const struct inotify_event *e = (const void *)p;
 
-			/* It may have counted a kill after the last look at it. */
+			/* The cgroup may have counted a kill after we last read it. */
 			if ((e->mask & (IN_DELETE | IN_Q_OVERFLOW)) && sums(t))
 				t->lost_ns = now_ns;
 			p += sizeof(*e) + e->len;
@@ -267,16 +275,19 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 		walk(t, now_ns);
 }
 
-/* Following */
+/* --- Following processes that are moved --- */
 
-/* Kills that it counted before are not of a process that comes now. */
+/* Starts to count. Kills counted before were not of the process that arrives now. */
 static void begin_to_count(struct memcg_node *node)
 {
 	node->kills_before = node->kills;
 	node->ooms_before = node->ooms;
 }
 
-/* A limit may be set above, as Ray's resource isolation sets one on the parent of the workers' cgroup. */
+/*
+ * Adds the cgroups above that have limits. Ray's resource isolation sets one on the parent of the
+ * workers' cgroup.
+ */
 static void add_limits_above(struct memcg_tree *t, const struct memcg_place *place)
 {
 	char path[MEMCG_PATH_MAX];
@@ -286,7 +297,7 @@ static void add_limits_above(struct memcg_tree *t, const struct memcg_place *pla
 		struct memcg_node *node;
 
 		*slash = '\0';
-		/* From here on it is above the container, too. */
+		/* From here on the cgroups are above the container, too. */
 		if (memcg_path_is_below(t->place.path, path))
 			return;
 		node = find_node(t, path) ? NULL : add_node(t, path, true);
@@ -299,7 +310,10 @@ static void add_limits_above(struct memcg_tree *t, const struct memcg_place *pla
 	}
 }
 
-/* Reading mountinfo may take milliseconds: only for a cgroup that is new. */
+/*
+ * Adds the cgroup of a process. Reading mountinfo may take milliseconds, so it is done only for a
+ * new cgroup.
+ */
 static void go_to(struct memcg_tree *t, pid_t pid)
 {
 	struct memcg_place place;
@@ -311,7 +325,7 @@ static void go_to(struct memcg_tree *t, pid_t pid)
 		memcg_place_beside(&t->place, &place);
 	node = find_node(t, place.path);
 	if (node) {
-		/* It counts by itself from now on. */
+		/* From now on its counts are used, too. */
 		node->only_limits = false;
 		return;
 	}
@@ -328,7 +342,7 @@ void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
 {
 	enum memcg_move move = MEMCG_MOVE_UNKNOWN;
 
-	/* Walking finds the cgroups below. */
+	/* The walk finds the cgroups below. */
 	if (t->place.version)
 		move = memcg_follow_look(&t->follow, t->root_fd, pid, &t->place, t->walks);
 	if (move == MEMCG_MOVE_UNKNOWN)
@@ -338,7 +352,7 @@ void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
 		go_to(t, pid);
 }
 
-/* What they say */
+/* --- Results --- */
 
 int64_t memcg_tree_kills(const struct memcg_tree *t)
 {
@@ -373,7 +387,7 @@ void memcg_tree_forget(struct memcg_tree *t)
 	for (size_t i = 0; i < t->n_nodes; i++) {
 		struct memcg_node *node = &t->nodes[i];
 
-		/* Those outside are summed from the first sight on. */
+		/* Those outside are counted from the moment when they were first seen. */
 		if (!node->outside)
 			node->kills_before = node->kills;
 		node->ooms_before = node->ooms;
@@ -387,7 +401,10 @@ void memcg_tree_count_from_start(struct memcg_tree *t)
 			t->nodes[i].kills_before = t->nodes[i].ooms_before = 0;
 }
 
-/* v1 does not name the limit: it is one that was met, of a cgroup around the victim. */
+/*
+ * On v1 the kernel does not say which limit it was. It is one that was met, of a cgroup around the
+ * victim.
+ */
 static bool limit_was_met(const struct memcg_tree *t, const struct memcg_node *node)
 {
 	if (node->limit <= 0 || node->peak < node->limit)
@@ -407,7 +424,7 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 		bool met = t->place.version == 2 ? node->limit > 0 && rise(node->ooms_before, node->ooms) > 0 :
 						   limit_was_met(t, node);
 
-		/* v2 counts in the cgroups above it as well, so the lowest of them is the one. */
+		/* v2 counts in the parents as well, so the lowest one is the right one. */
 		if (met && (!found || memcg_path_is_below(node->path, found->path)))
 			found = node;
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the cgroups below a container's and those its processes were moved to, on trees of plain directories. */
+/*
+ * Tests of the cgroups below a container's and of those to which its processes were moved, on trees
+ * of plain directories.
+ */
 #include "sidecar/sample/memcg_tree.h"
 
 #include <dirent.h>
@@ -71,7 +74,7 @@ static void put_v2(const struct tree *t, const char *cgroup, int ooms, int kills
 	put(t, path, limit);
 }
 
-/* The container of PID 7 has /cg/job/c of a mount that shows /cg. */
+/* The container of PID 7 is in /cg/job/c of a mount that shows /cg. */
 static void begin(struct tree *t, int version)
 {
 	struct memcg_place place;
@@ -107,7 +110,7 @@ static int tree_teardown(void **state)
 	struct tree *t = *state;
 
 	memcg_tree_close(&t->t);
-	memcg_tree_close(&t->t); /* twice does no harm */
+	memcg_tree_close(&t->t); /* closing it twice does no harm */
 	return fake_root_release(&t->root);
 }
 
@@ -179,11 +182,14 @@ static void the_limit_that_ran_out_is_found_on_v2(void **state)
 	put_v2(t, "cg/job/c/ray-node_1", 0, 0, "900\n", "max\n");
 	put_v2(t, "cg/job/c/ray-node_1/user", 0, 0, "800\n", "1000\n");
 	put_v2(t, "cg/job/c/ray-node_1/user/workers", 0, 0, "800\n", "max\n");
-	put_v2(t, "cg/job/c/ray-node_1/system", 5, 5, "100\n", "500\n"); /* long ago */
+	put_v2(t, "cg/job/c/ray-node_1/system", 5, 5, "100\n", "500\n"); /* this was long ago */
 	look(t, T0);
 	memcg_tree_forget(&t->t);
 	assert_null(memcg_tree_ran_out(&t->t));
-	/* The kernel counts "oom" where the limit was and above; "oom_kill" where the victim was and above. */
+	/*
+	 * The kernel counts "oom" in the cgroup with the limit and above, and "oom_kill" in the
+	 * victim's cgroup and above.
+	 */
 	put_v2(t, "cg/job/c/ray-node_1", 6, 6, "900\n", "max\n");
 	put_v2(t, "cg/job/c/ray-node_1/user", 1, 1, "990\n", "1000\n");
 	put_v2(t, "cg/job/c/ray-node_1/user/workers", 0, 1, "980\n", "max\n");
@@ -202,20 +208,23 @@ static void the_limit_that_ran_out_is_found_on_v1(void **state)
 	struct tree *t = *state;
 
 	begin(t, 1);
-	put_v1(t, "cg/job/c/a", 0, "10\n", "1000\n", "1000\n"); /* met by page cache: no kill */
+	/* Page cache met the limit, so there was no kill. */
+	put_v1(t, "cg/job/c/a", 0, "10\n", "1000\n", "1000\n");
 	put_v1(t, "cg/job/c/b", 0, "10\n", "2000\n", "2000\n");
 	put_v1(t, "cg/job/c/b/in", 1, "10\n", "9223372036854771712\n", "2000\n");
 	look(t, T0);
-	assert_null(memcg_tree_ran_out(&t->t)); /* it was there before us */
+	assert_null(memcg_tree_ran_out(&t->t)); /* the kill was older than the sidecar */
 	memcg_tree_count_from_start(&t->t);
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "b");
-	/* Its limit was not met: the one above ran out. */
+	/* The limit of this cgroup was not met: the one above ran out of memory. */
 	put_v1(t, "cg/job/c/b", 0, "10\n", "2000\n", "1999\n");
 	look(t, T0 + NS_PER_MS);
 	assert_null(memcg_tree_ran_out(&t->t));
 }
 
-/* The sample that shows a kill may come when the victim's memory is gone, and then the one before tells. */
+/*
+ * When a sample shows the kill, the victim's memory may be gone. Then the previous sample decides.
+ */
 static void that_a_limit_was_full_is_known_for_two_looks(void **state)
 {
 	struct tree *t = *state;
@@ -237,7 +246,7 @@ static void cgroups_made_later_are_noticed(void **state)
 	begin(t, 1);
 	look(t, T0);
 	put_v1(t, "cg/job/c/new/deep", 1, "5\n", "900\n", "900\n");
-	/* Soon after a walk there is none, unless it is the end. */
+	/* Soon after a walk there is no other one, except at the end. */
 	memcg_tree_look(&t->t, T0 + NS_PER_MS, false);
 	assert_int_equal(t->t.n_nodes, 0);
 	memcg_tree_look(&t->t, T0 + NS_PER_SEC, false);
@@ -256,7 +265,7 @@ static void what_went_before_its_parent_was_watched_is_unseen(void **state)
 	put_v1(t, "cg/job/c/old", 0, "5\n", "900\n", "900\n");
 	look(t, T0);
 	t->t.followed_ns = T0;
-	assert_null(memcg_tree_unseen(&t->t, T0)); /* the first sight is before anything happened */
+	assert_null(memcg_tree_unseen(&t->t, T0)); /* the first look is before anything happened */
 	put_v1(t, "cg/job/c/new/gone", 1, "5\n", "900\n", "900\n");
 	look(t, T0 + NS_PER_MS);
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_MS), "that was removed"));
@@ -267,10 +276,11 @@ static void counters_that_come_later_are_found(void **state)
 	struct tree *t = *state;
 
 	begin(t, 2);
-	put(t, "cg/job/c/user/cgroup.procs", "7\n"); /* made, and its controller not handed down yet */
+	/* The cgroup exists, but its controller is not enabled yet. */
+	put(t, "cg/job/c/user/cgroup.procs", "7\n");
 	look(t, T0);
 	assert_int_equal(t->t.n_nodes, 0);
-	/* The kernel makes its files without a notice. */
+	/* The kernel creates its files without a notification. */
 	close(t->t.inotify_fd);
 	t->t.inotify_fd = -1;
 	put_v2(t, "cg/job/c/user", 1, 1, "990\n", "1000\n");
@@ -307,7 +317,7 @@ static void a_cgroup_that_came_and_went_is_reported_as_unseen(void **state)
 	assert_int_equal(unlinkat(t->root.fd, "cg/job/c/brief", AT_REMOVEDIR), 0);
 	look(t, T0 + NS_PER_SEC);
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0 + NS_PER_SEC), "a memory cgroup below that was removed"));
-	/* Too long ago to explain an end. */
+	/* This is too long ago to explain an end. */
 	t->t.followed_ns = T0 + 60 * NS_PER_SEC;
 	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
 }
@@ -319,10 +329,10 @@ static void one_that_ran_out_is_known_after_it_is_gone(void **state)
 	begin(t, 1);
 	look(t, T0);
 	assert_null(memcg_tree_ran_out(&t->t));
-	/* A test cannot make a file whose cgroup is gone: e2e/deaths does. */
+	/* A test cannot make a file whose cgroup is gone; e2e/deaths does that. */
 	t->t.gone = (struct memcg_node){ .path = "cg/job/c/sub", .kills = 1, .limit = 900, .peak = 900 };
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "sub");
-	/* One that is there tells more. */
+	/* A cgroup that still exists shows more. */
 	put_v1(t, "cg/job/c/live", 1, "5\n", "900\n", "900\n");
 	look(t, T0 + NS_PER_SEC);
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "live");
@@ -360,7 +370,7 @@ static void thousands_of_cgroups_are_bounded_and_reported_as_unseen(void **state
 	assert_true(t->t.too_many);
 	t->t.followed_ns = T0;
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0), "too many"));
-	/* As deep as it likes, and with a name that no path can hold. */
+	/* The tree is very deep, and has a name that does not fit into any path. */
 	for (int i = 0; i < 30; i++) {
 		snprintf(deep + strlen(deep), sizeof(deep) - strlen(deep), "/deepdeepdeep");
 		put_v1(t, deep, 0, "5\n", "900\n", "1\n");
@@ -410,11 +420,12 @@ static void a_process_that_was_moved_is_followed(void **state)
 	look(t, T0);
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0), "moved to one just before"));
 	memcg_tree_follow(&t->t, 8, T0);
-	memcg_tree_follow(&t->t, 8, T0 + 1); /* again: it is known */
-	memcg_tree_follow(&t->t, 99, T0 + 2); /* it has ended */
+	memcg_tree_follow(&t->t, 8, T0 + 1); /* the second time it is known */
+	memcg_tree_follow(&t->t, 99, T0 + 2); /* this process has ended */
 	assert_int_equal(t->t.n_nodes, 1);
 	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_MS));
-	assert_int_equal(memcg_tree_kills(&t->t), 0); /* what it counted before is of others */
+	/* What it counted before concerns other processes */
+	assert_int_equal(memcg_tree_kills(&t->t), 0);
 	put_v1(t, "cg/system/run-1.scope", 4, "5\n", "900\n", "900\n");
 	look(t, T0 + NS_PER_MS);
 	assert_int_equal(memcg_tree_kills(&t->t), 1);
@@ -434,18 +445,18 @@ static void a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known(void *
 	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	memcg_tree_follow(&t->t, 8, T0);
 	look(t, T0);
-	/* Of the two above it only the one with a limit. */
+	/* Of the two cgroups above, only the one with a limit is added. */
 	assert_int_equal(t->t.n_nodes, 2);
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_tightest(&t->t)), "/ray-node_1/user");
 	assert_null(memcg_tree_ran_out(&t->t));
 	put_v2(t, "cg/ray-node_1/user", 3, 5, "800\n", "900\n");
 	put_v2(t, "cg/ray-node_1/user/workers", 0, 4, "700\n", "max\n");
 	look(t, T0 + NS_PER_MS);
-	/* v2 counts the kill in both, and it is one. */
+	/* v2 counts the kill in both, but it is a single kill. */
 	assert_int_equal(memcg_tree_kills(&t->t), 1);
 	assert_int_equal(memcg_tree_kills_outside(&t->t), 1);
 	assert_string_equal(memcg_tree_name(&t->t, memcg_tree_ran_out(&t->t)), "/ray-node_1/user");
-	/* A process that is moved into it makes it one that counts. */
+	/* When a process is moved into it, its counts are used. */
 	put(t, "proc/9/cgroup", "0::/ray-node_1/user\n");
 	put(t, "proc/9/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	memcg_tree_follow(&t->t, 9, T0 + 2 * NS_PER_MS);
@@ -490,11 +501,11 @@ static void a_container_that_can_go_nowhere_leaves_no_doubt(void **state)
 	struct tree *t = *state;
 
 	begin(t, 2);
-	t->t.place.writable = false; /* as a container without privileges has it mounted */
+	t->t.place.writable = false; /* mounted as in a container without privileges */
 	look(t, T0);
 	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
 	t->t.place.writable = true;
-	snprintf(t->t.place.path, sizeof(t->t.place.path), "/cg"); /* its own cgroup is all it sees */
+	snprintf(t->t.place.path, sizeof(t->t.place.path), "/cg"); /* it sees only its own cgroup */
 	assert_null(memcg_tree_unseen(&t->t, T0 + 60 * NS_PER_SEC));
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The byte that "ooo" at p stands for, -1 if it does not; not sscanf, which takes fewer digits and reads on. */
+/* Returns the byte for "ooo" at p, or -1. sscanf would accept fewer digits and read further. */
 static int octal_byte(const char *p)
 {
 	int value = 0;

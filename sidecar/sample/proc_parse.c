@@ -16,7 +16,7 @@ bool proc_parse_statm(const char *text, int64_t page_size, int64_t *ret_rss, int
 	unsigned long long rss, shared, code;
 	char *end;
 
-	/* Not sscanf: this is done for every process in every sweep. */
+	/* This is faster than sscanf, and it runs for every process in every sweep. */
 	strtoull(text, &end, 10);
 	if (end == text || *end != ' ' || end[1] < '0' || end[1] > '9')
 		return false;
@@ -54,11 +54,11 @@ bool proc_parse_stat(const char *text, pid_t *ret_ppid, char name[static PROCESS
 #define STAT_STATE 3
 #define STAT_FLAGS 9
 #define STAT_START 22
-/* The kernel's, in include/linux/sched.h: the same since 2.6. */
+/* The kernel's value in include/linux/sched.h, which is the same since 2.6. */
 #define PF_EXITING 0x4
 #define PF_SIGNALED 0x400
 
-/* The blank before that field, which is not before the third; NULL where it is missing. */
+/* Returns the blank before the field, from the third field on; NULL if the field is missing. */
 static const char *stat_field(const char *text, int field)
 {
 	const char *at = strrchr(text, ')');
@@ -119,16 +119,19 @@ static bool is(const char *arg, size_t len, const char *text)
 	return len == strlen(text) && memcmp(arg, text, len) == 0;
 }
 
-/* What an option of an interpreter says of the words behind it. */
+/* What an interpreter's option says about the following words. */
 enum option {
 	OPTION_PLAIN,
 	OPTION_TAKES_NEXT, /* its value is the next word */
 	OPTION_MODULE, /* the next word is a module's name, unless its own has one behind the m */
-	OPTION_LAST, /* what follows is no option */
-	OPTION_NO_FILE, /* the program is in the command line, or comes by standard input */
+	OPTION_LAST, /* the words after it are not options */
+	OPTION_NO_FILE, /* the program is in the command line, or comes from standard input */
 };
 
-/* As python(1): options in one word, -c, -m, -W and -X with a value in it or in the next. */
+/*
+ * Parses as python(1) does: several options may be in one word; -c, -m, -W and -X have a value, in
+ * the same word or in the next.
+ */
 static enum option python_option(const char *arg, size_t len, size_t *ret_module_at)
 {
 	if (len == 1)
@@ -151,7 +154,10 @@ static enum option python_option(const char *arg, size_t len, size_t *ret_module
 	return OPTION_PLAIN;
 }
 
-/* As bash(1) and dash(1): options in one word, of which -o and -O take the next; -c and -s need no file. */
+/*
+ * Parses as bash(1) and dash(1) do: several options may be in one word; -o and -O take the next
+ * word; -c and -s need no file.
+ */
 static enum option shell_option(const char *arg, size_t len)
 {
 	if (is(arg, len, "-") || is(arg, len, "--"))
@@ -163,7 +169,10 @@ static enum option shell_option(const char *arg, size_t len)
 	return memchr(arg, 'o', len) || memchr(arg, 'O', len) ? OPTION_TAKES_NEXT : OPTION_PLAIN;
 }
 
-/* The script, or the module after -m, that an interpreter was started with; its length, 0 if there is none. */
+/*
+ * Finds the script, or the module after -m, with which an interpreter was started. Returns its
+ * length, or 0.
+ */
 static size_t script_argument(const char *data, size_t len, bool shell, const char **ret_script)
 {
 	enum option last = OPTION_PLAIN;
@@ -194,7 +203,10 @@ static size_t script_argument(const char *data, size_t len, bool shell, const ch
 	return 0;
 }
 
-/* Where a word for a credential ends in the argument, not one that only begins like it ("tokenizer"); NULL: none. */
+/*
+ * Returns the end of a word for a credential, or NULL. A word that only begins like one
+ * ("tokenizer") does not count.
+ */
 static const char *secret_word(const char *arg, size_t len)
 {
 	static const char *const words[] = { "password", "passwd", "secret", "token", "credential", "access_key", "access-key",
@@ -209,8 +221,8 @@ static const char *secret_word(const char *arg, size_t len)
 }
 
 /*
- * What follows "--redis_password=" or "--token " is not for reports, which
- * others read. Rather too much is hidden than too little: to the argument's end.
+ * Hides what follows "--redis_password=" or "--token ", because reports are read by others. It
+ * hides the rest of the argument: rather too much than too little.
  */
 static void hide_secrets(char *data, size_t len)
 {
@@ -235,11 +247,12 @@ static void hide_secrets(char *data, size_t len)
 bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
 			char command[static PROCESS_COMMAND_MAX])
 {
-	char shown[2 * PROCESS_COMMAND_MAX]; /* so that it is cut where command is, not here */
+	/* Larger than command, so that the text is cut there and not here. */
+	char shown[2 * PROCESS_COMMAND_MAX];
 	const char *first = data, *script;
 	size_t first_len, script_len;
 
-	/* Titles set in place of the arguments are padded with NULs. */
+	/* A title that was set in place of the arguments is padded with NULs. */
 	while (len > 0 && data[len - 1] == '\0')
 		len--;
 	if (len == 0)
@@ -253,14 +266,14 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 		copy_printable(name, PROCESS_NAME_MAX, first, first_len);
 		return true;
 	}
-	/* Ray's components put their command line in parentheses behind their title. */
+	/* Ray's components set a title with their command line in parentheses. */
 	if (*first != '/' && memmem(first, first_len, " (", 2))
 		first_len = (size_t)((const char *)memmem(first, first_len, " (", 2) - first);
-	/* A title such as "sshd: user" keeps its words; a path loses its directories. */
+	/* A title such as "sshd: user" stays whole; a path is cut to its last component. */
 	if (*first == '/' || !memchr(first, ' ', first_len))
 		first = base_name(first, &first_len);
 	if (first_len == 0)
-		return true; /* "" or "dir/": the name that is there says more */
+		return true; /* for "" or "dir/" the name that is set already says more */
 	copy_printable(name, PROCESS_NAME_MAX, first, first_len);
 	script_len = is_python(name) || is_shell(name) ? script_argument(data, len, is_shell(name), &script) : 0;
 	if (script_len > 0)

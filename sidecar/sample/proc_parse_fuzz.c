@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: whatever a process calls itself, its name is one printable line
- * of UTF-8 within its bounds. The first byte chooses the parser.
+ * Fuzz target: any bytes as the name of a process. The result must be one printable line of UTF-8
+ * within its bounds. The first byte selects the parser.
  */
 #include "sidecar/sample/proc_parse.h"
 
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Not the parser's own way of looking: a table of lengths by the first byte. */
+/* Checks UTF-8 in another way than the parser does: by a table of lengths for each first byte. */
 static void check(const char *text, size_t max)
 {
 	const unsigned char *p = (const unsigned char *)text;

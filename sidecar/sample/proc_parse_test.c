@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading /proc/PID files that their process tries to forge. */
+/* Tests of parsing /proc/PID files that the process itself tries to forge. */
 #include "sidecar/sample/proc_parse.h"
 
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static void statm_gives_bytes_and_refuses_what_cannot_be(void **state)
 		{ "5000", false, 0, 0, 0 },
 		{ "", false, 0, 0, 0 },
 		{ "a b c\n", false, 0, 0, 0 },
-		{ "5000 200 1000 10\n", false, 0, 0, 0 }, /* more shared than resident */
+		{ "5000 200 1000 10\n", false, 0, 0, 0 }, /* more shared than resident pages */
 		{ "1 18446744073709551615 0\n", false, 0, 0, 0 },
 		{ "1 99999999999999999999999 0\n", false, 0, 0, 0 },
 		{ "1 -5 0\n", false, 0, 0, 0 },
@@ -115,7 +115,7 @@ static void a_process_is_dying_from_its_signal_on(void **state)
 		{ "7 (hog) D 1 7 7 0 -1 4195328 9", true },  /* ended by a signal */
 		{ "7 (hog) R 1 7 7 0 -1 4194308 9", true },  /* on its way out */
 		{ "7 (hog) Z 1 7 7 0 -1 4194304 9", true },
-		{ "7 (a) Z 1 7 ) S 1 7 7 0 -1 4194304 9", false }, /* its name */
+		{ "7 (a) Z 1 7 ) S 1 7 7 0 -1 4194304 9", false }, /* this is a part of its name */
 		{ "7 (hog) S 1 7", false },
 		{ "7 (hog)", false },
 		{ "", false },
@@ -126,7 +126,7 @@ static void a_process_is_dying_from_its_signal_on(void **state)
 		assert_int_equal(proc_parse_dying(rows[i].text), rows[i].dying);
 }
 
-/* A command line as an array would be text[] with its NULs; len leaves out the literal's own. */
+/* A command line is written as text with NULs; len leaves out the final NUL of the literal. */
 #define LINE(text) text, sizeof(text) - 1
 
 static const struct {
@@ -166,7 +166,10 @@ static const struct {
 	{ LINE("python3\0-W\0"), true, "python3", "python3 -W" },
 	{ LINE("python3\0-W"), true, "python3", "python3 -W" },
 	{ LINE("pypy3\0t.py\0"), true, "pypy3 t.py", "pypy3 t.py" },
-	/* What Ray's containers start: KubeRay's command, `ray start` behind it, and what that starts. */
+	/*
+	 * The programs in Ray's containers: KubeRay's command, `ray start` after it, and what that
+	 * starts.
+	 */
 	{ LINE("/bin/bash\0-lc\0--\0ulimit -n 65536; ray start --head --block\0"), true, "bash",
 	  "/bin/bash -lc -- ulimit -n 65536; ray start --head --block" },
 	{ LINE("/bin/bash\0-c\0--\0ray start\0"), true, "bash", "/bin/bash -c -- ray start" },
@@ -191,7 +194,7 @@ static const struct {
 	{ LINE("sh\0-s\0arg\0"), true, "sh", "sh -s arg" },
 	{ LINE("dash\0--\0run.sh\0"), true, "dash run.sh", "dash -- run.sh" },
 	{ LINE("-bash\0"), true, "-bash", "-bash" },
-	/* Not an interpreter: it becomes one by exec, and has its name then. */
+	/* env is no interpreter: it executes one, which then has its own name. */
 	{ LINE("env\0A=b\0python3\0t.py\0"), true, "env", "env A=b python3 t.py" },
 	{ LINE("timeout\00010\0python3\0t.py\0"), true, "timeout", "timeout 10 python3 t.py" },
 	{ LINE("bash\0-c\0ray start --head\0"), true, "bash", "bash -c ray start --head" },
@@ -216,7 +219,10 @@ static void a_command_line_becomes_the_name_that_people_know(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		/* To the byte, without a final NUL: a sanitizer then sees a read past the end. */
+		/*
+		 * Of exactly this size and without a final NUL, so that ASan sees a read beyond its
+		 * end.
+		 */
 		_cleanup_free_ char *data = malloc(lines[i].len ? lines[i].len : 1);
 		char name[PROCESS_NAME_MAX] = "old", command[PROCESS_COMMAND_MAX] = "old";
 

@@ -11,15 +11,15 @@
 #include "sidecar/sample/processes_internal.h"
 #include "sidecar/sample/rootfd.h"
 
-#define GROWTH_WINDOW_NS (2 * NS_PER_SEC) /* growth is measured over one to two of these */
-#define GROWTH_MAX 1e18 /* bytes/s; what a forged /proc shows more is not worth an overflow */
+#define GROWTH_WINDOW_NS (2 * NS_PER_SEC) /* growth is measured over one to two such times */
+#define GROWTH_MAX 1e18 /* bytes/s; a forged /proc may show more, which must not overflow */
 /*
- * The kernel keeps a page for each descriptor of statm that was read once, on the sidecar's account. Where there are more processes
- * than this, those that rest have none.
+ * The kernel keeps a page for each descriptor of a statm that was read, and charges it to the
+ * sidecar. With more processes than this, those that rest get no descriptor.
  */
 #define STATM_FDS_MAX 256
-#define REST_CHANGE ((int64_t)64 << 10) /* bytes of RSS-SHR: less is no change */
-#define REST_AFTER 3 /* readings without a change */
+#define REST_CHANGE ((int64_t)64 << 10) /* bytes of RSS-SHR; a smaller difference is no change */
+#define REST_AFTER 3 /* a process rests after so many readings without a change */
 
 ssize_t process_read(const struct process_table *t, pid_t pid, const char *file, char *buf, size_t size)
 {
@@ -99,7 +99,7 @@ static bool read_memory(struct process_table *t, struct entry *e)
 	text[n] = '\0';
 	if (!proc_parse_statm(text, t->page_size, &e->rss, &e->shared, &code))
 		return false;
-	/* It has executed another program, and has that one's name. */
+	/* The process has executed another program, and has its name now. */
 	if (code != e->code)
 		e->named_ns = 0;
 	e->code = code;
@@ -164,7 +164,7 @@ size_t process_table_read_resting(struct process_table *t, int64_t now_ns, size_
 	return looked;
 }
 
-/* The largest */
+/* --- The largest processes --- */
 
 void process_leaders_forget(struct process_table *t)
 {
@@ -176,7 +176,7 @@ static bool may_lead(const struct entry *e)
 	return e->ours && !e->ended;
 }
 
-/* Puts the entry at its place among the largest so far, of which there are at most max. */
+/* Inserts the entry among the largest so far, of which the list has at most max. */
 static size_t insert(const struct process_table *t, size_t *list, size_t n, size_t max, size_t at)
 {
 	int64_t own = entry_own(&t->entries[at]);
@@ -218,7 +218,10 @@ size_t process_table_top(struct process_table *t, int64_t now_ns, struct process
 	n = MIN(n, ARRAY_SIZE(list));
 	if (t->n_leaders > 0)
 		found = pick(t, list, n);
-	/* Only the leaders were read since: another may have more by now than the last of these. */
+	/*
+	 * Since then only the leaders were read, so another process may have more by now than the
+	 * last of them.
+	 */
 	if (found < n || (n > 0 && entry_own(&t->entries[list[n - 1]]) < t->leaders_floor)) {
 		find_leaders(t);
 		found = pick(t, list, n);

@@ -6,19 +6,22 @@
 #include "sidecar/sample/processes_internal.h"
 
 /*
- * A name costs 8 us to read, a size 1 us. So a name is read anew when it may matter: while the process is
- * young and may be between fork and exec, when its memory has changed (a worker changes its title with every
- * task), and else now and then.
+ * Reading a name takes 8 us, reading a size 1 us. So a name is read again only when it may have
+ * changed: while the process is young and may be between fork and exec, when its memory has changed
+ * (a worker changes its title with every task), and otherwise from time to time.
  */
 #define YOUNG_NS NS_PER_SEC
-#define NAME_FRESH_NS (100 * NS_PER_MS) /* never more often than this */
-#define NAME_STALE_TOP_NS (2 * NS_PER_SEC) /* for the largest processes */
-#define NAME_STALE_NS (30 * NS_PER_SEC) /* for all other processes, or */
-#define NAME_STALE_EACH_NS (60 * NS_PER_MS) /* this times the number of processes, if that is longer: a ten-thousandth of a core */
-#define NAME_CHANGE ((int64_t)1 << 20) /* bytes of RSS-SHR */
-#define NAME_AGAIN_NS (10 * NS_PER_MS) /* the time that must pass for each name: a thousandth of a core */
-#define NAME_FIRST_NS (2 * NS_PER_MS) /* the same for a name that was never read */
-#define NAMES_SAVED_NS (640 * NS_PER_MS) /* no more time than this counts, so that one sample does not take long */
+#define NAME_FRESH_NS (100 * NS_PER_MS) /* a name is never read more often than this */
+#define NAME_STALE_TOP_NS (2 * NS_PER_SEC) /* how often for the largest processes */
+#define NAME_STALE_NS (30 * NS_PER_SEC) /* how often for all other processes, or */
+/* This for each process, if that is longer: a ten-thousandth of a core. */
+#define NAME_STALE_EACH_NS (60 * NS_PER_MS)
+#define NAME_CHANGE ((int64_t)1 << 20) /* a change in bytes of RSS-SHR */
+/* Each reading of a name uses up so much of the time that has passed: a thousandth of a core. */
+#define NAME_AGAIN_NS (10 * NS_PER_MS)
+#define NAME_FIRST_NS (2 * NS_PER_MS) /* the same for the first name of a process */
+/* Limit of the time that is saved up, so that one sample does not take long. */
+#define NAMES_SAVED_NS (640 * NS_PER_MS)
 #define NAMES_LOOKS_MAX 512 /* entries looked at in one sample */
 
 static bool name_is_due(const struct entry *e, int64_t now_ns, int64_t stale_ns)

@@ -80,7 +80,7 @@ bool process_table_lives_since(const struct process_table *t, pid_t pid, int64_t
 	return start <= (unsigned long long)MAX(at_ns, (int64_t)0) / (unsigned long long)(NS_PER_SEC / sysconf(_SC_CLK_TCK));
 }
 
-/* The first entry whose PID is not below pid. */
+/* Returns the index of the first entry with at least this PID. */
 static size_t find(const struct process_table *t, pid_t pid)
 {
 	size_t low = 0, high = t->n;
@@ -104,9 +104,9 @@ struct entry *process_lookup(const struct process_table *t, pid_t pid)
 }
 
 /*
- * A process is ours if its parent is. It stays so: orphans go to the launcher,
- * which is a subreaper. A parent that this sweep has not reached yet (PIDs
- * wrapped) is found by the next sweep.
+ * Returns whether the process belongs to the container: it does if its parent does, and for ever,
+ * because orphans go to the launcher, which is a subreaper. If PIDs wrapped, the parent may come
+ * later in this sweep; then the next sweep finds the process.
  */
 static bool is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
 {
@@ -118,7 +118,7 @@ static bool is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
 	return parent && parent->ours;
 }
 
-/* Reads who the process is. False: it is gone, or there is no memory. */
+/* Reads who the process is. Returns false if it is gone or there is no memory. */
 static bool introduce(const struct process_table *t, pid_t pid, ino_t inode, struct entry *ret_entry)
 {
 	struct entry e = { .pid = pid, .inode = inode, .growth = GROWTH_UNKNOWN, .statm_fd = -1 };
@@ -198,7 +198,7 @@ static void note_end(struct process_table *t, const struct entry *e)
 	t->ends++;
 }
 
-/* The PID is another process's by now. NULL: that is gone, too. */
+/* Replaces an entry whose PID now belongs to another process. Returns NULL if that is gone, too. */
 static struct entry *replace(struct process_table *t, struct entry *old, ino_t inode)
 {
 	struct entry e;
@@ -235,7 +235,7 @@ static void remove_unseen(struct process_table *t)
 		resize(t, t->cap / 2);
 }
 
-/* The number that a name consists of; 0: it does not, or none fits. */
+/* Returns the number that the name consists of, or 0. */
 static pid_t pid_of(const char *name)
 {
 	pid_t pid = 0;
@@ -245,7 +245,10 @@ static pid_t pid_of(const char *name)
 	return *name ? 0 : pid;
 }
 
-/* The entry of a process that is listed; NULL: it could not be read, or there is no room. *next: where it is looked for first. */
+/*
+ * Returns the entry of a process in /proc; NULL if it could not be read or there is no room. *next
+ * is the index where the search begins.
+ */
 static struct entry *listed(struct process_table *t, pid_t pid, ino_t inode, size_t *next)
 {
 	size_t at = *next < t->n && t->entries[*next].pid == pid ? *next : find(t, pid);

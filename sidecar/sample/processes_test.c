@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the process table: on a /proc made of files, and on the real one. */
+/* Tests of the process table, on a /proc made of files and on the real one. */
 #include "sidecar/sample/processes.h"
 
 #include <dirent.h>
@@ -152,7 +152,10 @@ static void growth_is_measured_over_seconds_and_titles_are_read_anew(void **stat
 	process_table_top(table, NS_PER_SEC, top, 1);
 	assert_string_equal(top[0].name, "ray::IDLE");
 	for (int i = 1; i <= 6; i++) {
-		/* In place: the descriptor of statm stays open, as that of the real one would. */
+		/*
+		 * The file is overwritten in place, so an open descriptor of statm shows the
+		 * change, as on a real /proc.
+		 */
 		put_process(t, 30, 1, 1000 + 100 * i, 0, "ray::leak");
 		process_table_sweep(table, (1 + i) * NS_PER_SEC, NULL);
 	}
@@ -203,7 +206,10 @@ static void a_process_that_executes_another_program_has_that_ones_name_at_once(v
 	put_process(t, 30, 1, 1000, 0, "bash");
 	table = process_table_new(t->fd, 1, NULL);
 	assert_non_null(table);
-	/* Long after its start its name is read every 2 s only, and the others' every 30 s. */
+	/*
+	 * Long after its start its name is read only every 2 s, and those of other processes every
+	 * 30 s.
+	 */
 	for (int i = 1; i <= 5; i++) {
 		process_table_sweep(table, i * NS_PER_SEC, NULL);
 		process_table_top(table, i * NS_PER_SEC, top, 1);
@@ -244,7 +250,7 @@ static void a_glance_sees_the_largest_only(void **state)
 		assert_int_equal(process_table_top(table, NS_PER_SEC, top, 2), 2);
 	}
 	assert_int_equal(process_table_count(table), 3);
-	assert_int_equal(top[0].pid, 32); /* among the largest now, so seen */
+	assert_int_equal(top[0].pid, 32); /* it is among the largest now, so it was read */
 	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
 	assert_int_equal(process_table_count(table), 3);
 	process_table_free(table);
@@ -271,7 +277,7 @@ static void who_is_gone_is_forgotten(void **state)
 	process_table_free(table);
 }
 
-/* A new one in its place does not hide it. */
+/* A new process of the same PID does not hide the end of the old one. */
 static void each_end_of_a_process_is_counted(void **state)
 {
 	struct tree *t = *state;
@@ -289,7 +295,7 @@ static void each_end_of_a_process_is_counted(void **state)
 	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
 	assert_int_equal(process_table_count(table), 3);
 	assert_int_equal(process_table_ends(table) - began, 1);
-	/* One that nobody has waited for ends once. */
+	/* A zombie counts as ended once. */
 	put_process(t, 31, 1, 0, 0, "zombie");
 	process_table_sweep(table, 3 * NS_PER_SEC, NULL);
 	assert_int_equal(process_table_ends(table) - began, 2);
@@ -311,7 +317,7 @@ static void a_process_lives_on_if_it_is_the_same_and_not_dying(void **state)
 	put(t, 31, "stat", dumps, sizeof(dumps) - 1);
 	table = process_table_new(t->fd, 1, NULL);
 	assert_true(process_table_lives_since(table, 30, start_ns + NS_PER_SEC));
-	/* Another has the PID by now. */
+	/* Another process has the PID now. */
 	assert_false(process_table_lives_since(table, 30, start_ns - NS_PER_SEC));
 	assert_false(process_table_lives_since(table, 31, start_ns + NS_PER_SEC));
 	assert_false(process_table_lives_since(table, 32, start_ns + NS_PER_SEC));
@@ -330,7 +336,7 @@ static void beside_others_only_the_launchers_descendants_count(void **state)
 	put_process(t, 130, 1, 999, 0, "somebody-else");
 	put_process(t, 131, 130, 999, 0, "their-child");
 	table = process_table_new(t->fd, 100, NULL);
-	/* A directory may list a child before its parent: the next sweep has it. */
+	/* /proc may list a child before its parent. The next sweep finds it. */
 	process_table_sweep(table, NS_PER_SEC, NULL);
 	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
 	assert_int_equal(process_table_top(table, 2 * NS_PER_SEC, top, 8), 3);
@@ -348,7 +354,7 @@ static void more_than_can_be_tracked_are_counted(void **state)
 
 	put(t, 2, "stat", "2 (c) S 1 1\n", 12);
 	put(t, 2, "statm", "9 2000 0\n", 9);
-	/* Links, for so many directories take long to make. */
+	/* These are links, because making so many directories takes long. */
 	for (int pid = 3; pid <= PROCESSES_MAX + 5; pid++) {
 		snprintf(text, sizeof(text), "%s/proc/%d", t->path, pid);
 		assert_int_equal(symlink("2", text), 0);
@@ -357,7 +363,7 @@ static void more_than_can_be_tracked_are_counted(void **state)
 	process_table_sweep(table, NS_PER_SEC, NULL);
 	assert_int_equal(process_table_count(table), PROCESSES_MAX + 5);
 	assert_int_equal(process_table_top(table, NS_PER_SEC, top, 2), 2);
-	assert_string_equal(top[0].name, "c"); /* no cmdline */
+	assert_string_equal(top[0].name, "c"); /* it has no cmdline */
 	process_table_free(table);
 }
 
@@ -440,7 +446,7 @@ static void all_tables_share_their_room(void **state)
 
 #define MANY 300 /* more than are read in each sweep */
 
-/* A table of many that rest, and their descriptors are closed. */
+/* Makes a table of many processes that rest, so their descriptors are closed. */
 static struct process_table *many_at_rest(const struct tree *t)
 {
 	struct process_table *table;
@@ -471,7 +477,7 @@ static void of_many_those_that_rest_are_read_in_turn(void **state)
 	} while (top[0].pid != 200 && sweeps < 100);
 	assert_in_range(sweeps, 1, 17);
 	assert_string_equal(top[0].name, "ray::leak");
-	/* It changes, so from now on each sweep reads it, by a descriptor that stays open. */
+	/* It changes, so from now on each sweep reads it through a descriptor that stays open. */
 	assert_int_equal(open_descriptors(), before + 1);
 	put_process(t, 200, 1, 9000, 0, "ray::leak");
 	process_table_sweep_active(table, 200 * NS_PER_SEC, NULL);
@@ -497,7 +503,7 @@ static void all_that_rest_can_be_read_at_once(void **state)
 	assert_int_equal(past, MANY);
 	assert_int_equal(process_table_count(table), MANY - 1);
 	assert_int_equal(process_table_own(table), (5 + (MANY - 3) * 100 + 5000) * PAGE);
-	/* A zombie is still listed, and does not count. */
+	/* A zombie is still listed, but does not count. */
 	process_table_sweep_active(table, 8 * NS_PER_SEC, NULL);
 	assert_int_equal(process_table_count(table), MANY - 1);
 	process_table_free(table);
@@ -533,7 +539,7 @@ static void of_many_few_descriptors_stay_open(void **state)
 	int before = open_descriptors();
 	struct process_table *table = many_at_rest(t);
 
-	/* All of them change. */
+	/* All processes change. */
 	for (int i = 1; i <= 3; i++) {
 		for (int pid = 2; pid <= MANY; pid++) {
 			char text[64];
@@ -620,8 +626,9 @@ static void on_the_real_proc_a_child_that_eats_is_on_top(void **state)
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
-		/* Not malloc and memset: a compiler sees through that. */
+		/* So that a failed test leaves no process behind */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* A compiler could optimize malloc and memset away. */
 		if (mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
 			_exit(1);
 		if (write(ready[1], "x", 1) == 1)

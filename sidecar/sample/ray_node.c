@@ -13,10 +13,12 @@
 #include "lib/macros.h"
 #include "sidecar/sample/rootfd.h"
 
-#define COMMAND_LINE_MAX (32 * 1024) /* Ray 2.60's has 4 KiB */
+#define COMMAND_LINE_MAX (32 * 1024) /* Ray 2.60's command line has 4 KiB */
 #define QUANTITY_MAX 1e15
 
-/* A decimal number of at most QUANTITY_MAX, times scale; -1 if it is none. */
+/*
+ * Parses a decimal number of at most QUANTITY_MAX and multiplies it by scale; -1 if there is none.
+ */
 static int64_t parse_quantity(const char *text, double scale)
 {
 	char *end;
@@ -30,7 +32,7 @@ static int64_t parse_quantity(const char *text, double scale)
 	return (int64_t)(value * scale);
 }
 
-/* "NAME,1.0,NAME,2.0": the value after name, -1 if it is not there. */
+/* Finds the value after name in "NAME,1.0,NAME,2.0"; -1 if it is not there. */
 static int64_t find_resource(const char *list, const char *name, double scale)
 {
 	size_t len = strlen(name);
@@ -82,12 +84,12 @@ void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 		else if ((value = value_of(argument, "--object_store_memory=")))
 			n->object_store = parse_quantity(value, 1);
 		else if ((value = value_of(argument, "--static_resource_list="))) {
-			/* A node that has none of a resource does not list it. */
+			/* A node without a resource does not list it. */
 			n->cpus = MAX(find_resource(value, "CPU", 1000), 0);
 			n->memory = find_resource(value, "memory", 1);
 		}
 	}
-	/* Ray says so when it spills to S3 or the like. */
+	/* Ray uses this value when it spills to S3 or the like. */
 	if (temp_dir[0] && strcmp(n->spill_dir, temp_dir) == 0)
 		n->spill_dir[0] = '\0';
 }
@@ -97,7 +99,7 @@ int ray_node_open_shm(int root_fd)
 	_cleanup_close_ int fd = rootfd_open(root_fd, "dev/shm", O_PATH | O_DIRECTORY, NULL);
 	struct statfs st;
 
-	/* Anything else there is no memory. */
+	/* Only tmpfs is memory. */
 	return fd >= 0 && fstatfs(fd, &st) == 0 && st.f_type == TMPFS_MAGIC ? TAKE_FD(fd) : -1;
 }
 
@@ -107,7 +109,7 @@ void ray_node_read_shm(struct ray_node *n, int shm_fd)
 
 	if (shm_fd < 0 || fstatfs(shm_fd, &st) < 0)
 		return;
-	/* A size of 0 is a tmpfs without a limit. */
+	/* The size 0 stands for a tmpfs without a limit. */
 	n->shm_size = st.f_blocks ? (int64_t)st.f_blocks * st.f_bsize : -1;
 	n->shm_used = (int64_t)(st.f_blocks - st.f_bfree) * st.f_bsize;
 }
@@ -120,7 +122,10 @@ bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet)
 	if (raylet <= 0 || raylet == n->raylet)
 		return false;
 	snprintf(path, sizeof(path), "proc/%d/cmdline", (int)raylet);
-	/* Cut at the ceiling it is still worth reading. Empty: just forked, look again. */
+	/*
+	 * A command line that is cut at the ceiling is still useful. If it is empty, the process
+	 * has just been forked, and we look again later.
+	 */
 	if ((rootfd_read(root_fd, path, &text, NULL) < 0 && text.len == 0) || text.len == 0)
 		return false;
 	ray_node_parse(strbuf_str(&text), text.len, n);

@@ -41,7 +41,7 @@ static void raylet_says_what_its_node_was_given(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		/* On the heap, to the byte: a sanitizer then sees a read past the end. */
+		/* On the heap and of exactly this size, so that ASan sees a read beyond its end. */
 		_cleanup_free_ char *line = malloc(rows[i].len + !rows[i].len);
 		struct ray_node n = RAY_NODE_UNKNOWN;
 
@@ -63,7 +63,8 @@ static void raylet_says_where_it_spills(void **state)
 	} cases[] = {
 		{ LINE("raylet\0--temp_dir=/tmp/ray\0--fallback_directory=/tmp/ray/session_1\0"), "/tmp/ray/session_1" },
 		{ LINE("raylet\0--fallback_directory=/data/spill\0--temp_dir=/tmp/ray\0"), "/data/spill" },
-		{ LINE("raylet\0--temp_dir=/tmp/ray\0--fallback_directory=/tmp/ray\0"), "" }, /* to S3 */
+		/* Spilling goes to S3 */
+		{ LINE("raylet\0--temp_dir=/tmp/ray\0--fallback_directory=/tmp/ray\0"), "" },
 		{ LINE("raylet\0--fallback_directory=data\0"), "" },
 		{ LINE("raylet\0"), "" },
 	};
@@ -88,7 +89,7 @@ static void shm_is_measured_and_no_raylet_is_no_harm(void **state)
 	assert_false(ray_node_read_raylet(&n, root, 0));
 	/* Some machines have no tmpfs there. */
 	assert_true(n.shm_used >= -1 && (n.shm_size == -1 || n.shm_size >= n.shm_used));
-	/* A process that is not raylet has nothing to say. */
+	/* The command line of a process that is not raylet gives nothing. */
 	assert_true(ray_node_read_raylet(&n, root, getpid()));
 	assert_int_equal(n.raylet, getpid());
 	assert_int_equal(n.object_store, -1);

@@ -12,7 +12,10 @@
 
 #define RING_FILE_MODE 0600
 #define RING_FILE_MAX ((size_t)16 << 20)
-/* Counting up from one, no writer gets there; from a file that says so, counting on would overflow. */
+/*
+ * No writer that counts from one gets there. With such a number from a file, the next one would
+ * overflow.
+ */
 #define NUMBER_MAX ((uint64_t)1 << 62)
 
 static const char magic[8] = "AGRING1";
@@ -24,14 +27,15 @@ struct header {
 };
 
 struct slot {
-	uint64_t number; /* 0: never written, or being written */
+	uint64_t number; /* 0: the record was never written, or is being written */
 	uint64_t checksum;
 	unsigned char record[];
 };
 
 /*
- * FNV-1a, eight bytes at a time: a change within eight of them changes it for certain, any other but once in
- * 2^64. The shift brings the upper bits down, which multiplying alone never does.
+ * FNV-1a, eight bytes at a time. A change within eight bytes always changes the sum; any other
+ * change goes unnoticed once in 2^64. The shift moves upper bits down, which multiplication alone
+ * never does.
  */
 static uint64_t checksum_on(uint64_t sum, const void *data, size_t len)
 {
@@ -101,7 +105,7 @@ static int check_header(const struct ring *r, const char *file, struct err *err)
 	return 0;
 }
 
-/* The newest record of each series is the one with the highest number among those that are whole. */
+/* Finds the newest record of each series: that with the highest number among the valid ones. */
 static void find_newest(struct ring *r)
 {
 	for (uint32_t series = 0; series < r->layout.n_series; series++)
@@ -171,7 +175,7 @@ int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_lay
 		return err_set(err, errno, "open %s", file);
 	if (!S_ISREG(st.st_mode) || opened.len > RING_FILE_MAX || st.st_size != (off_t)opened.len)
 		return err_set(err, EPROTO, "%s is no whole ring of this version", file);
-	/* Holes would be filled while we write to the mapping. */
+	/* Blocks are allocated now, because the mapping could not report a full disk. */
 	rc = posix_fallocate(fd, 0, (off_t)opened.len);
 	rc = rc ? err_set(err, rc, "allocate %zu bytes for %s", opened.len, file) : map(&opened, fd, err);
 	if (rc >= 0)
@@ -193,8 +197,8 @@ void ring_close(struct ring *r)
 }
 
 /*
- * Between any two of these stores the process may be gone. What the processor
- * has done by then counts, in the order of the program: the compiler must keep it.
+ * Between any two of these stores the process may be killed. The stores done by then count, so the
+ * compiler must keep them in the order of the program.
  */
 void ring_add(struct ring *r, uint32_t series, const void *record)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the ring: what survives, and what is not believed. */
+/* Tests of the ring: which records survive, and which are refused. */
 #include "sidecar/sample/ring.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define FILE_NAME "a.ring"
 
-/* A record that shows whether it is whole. */
+/* A record that shows whether it is complete. */
 struct record {
 	uint64_t n;
 	uint64_t copies[10];
@@ -81,7 +81,7 @@ static void make_ring(struct ring *r, uint64_t n)
 	}
 }
 
-/* How many records can be read, all of them whole and in order. */
+/* Returns how many records can be read. All of them must be complete and in order. */
 static size_t readable(const struct ring *r, uint32_t series)
 {
 	uint64_t last = 0;
@@ -158,7 +158,7 @@ static void a_changed_byte_anywhere_costs_one_record_at_most(void **state)
 		assert_true(readable(&again, 0) + readable(&again, 1) >= 6);
 		ring_close(&again);
 	}
-	/* Only the header is worth the whole file. */
+	/* Only a damaged header makes the whole file invalid. */
 	assert_true(refused > 8 && refused < 100);
 	strbuf_release(&file);
 }
@@ -174,7 +174,7 @@ static void a_record_torn_at_any_byte_is_passed_over(void **state)
 	add(&r, 1, 10);
 	ring_close(&r);
 	assert_int_equal(file_read(dirfd_, FILE_NAME, &after, NULL), 0);
-	/* The first bytes are new, the rest is old: and the other way round. */
+	/* The first bytes are new and the rest is old, and the reverse. */
 	for (size_t cut = 0; cut <= before.len; cut++)
 		for (int turn = 0; turn < 2; turn++) {
 			struct strbuf *first = turn ? &before : &after, *rest = turn ? &after : &before;

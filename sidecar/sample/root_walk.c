@@ -17,10 +17,10 @@
 
 struct walk {
 	int root_fd;
-	int fds[ROOT_WALK_DEPTH_MAX]; /* of the directories below the root that lead to where we are */
+	int fds[ROOT_WALK_DEPTH_MAX]; /* the directories from the root to the current one */
 	size_t n;
 	unsigned int links_left;
-	char rest[PATH_MAX]; /* of the path */
+	char rest[PATH_MAX]; /* the rest of the path */
 };
 
 static int here(const struct walk *w)
@@ -48,7 +48,7 @@ static int go_down(struct walk *w, int fd)
 	return 0;
 }
 
-/* What procfs shows as the target of most of its links is not where they lead. */
+/* On procfs most links do not lead to the target that they show. */
 static bool is_on_procfs(int fd)
 {
 	struct statfs fs;
@@ -56,7 +56,7 @@ static bool is_on_procfs(int fd)
 	return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Puts the target in front of what is left. */
+/* Puts the link's target in front of the rest of the path. */
 static int follow(struct walk *w, int link_fd)
 {
 	char path[PATH_MAX];
@@ -74,14 +74,14 @@ static int follow(struct walk *w, int link_fd)
 	whole = snprintf(path + len, sizeof(path) - (size_t)len, "/%s", w->rest);
 	if (whole < 0 || (size_t)(len + whole) >= sizeof(path))
 		return -ENAMETOOLONG;
-	/* "link" and "link/" are two things; the slash that joins them with nothing is ours. */
+	/* "link" and "link/" differ, so no slash is added if nothing follows. */
 	if (!w->rest[0])
 		path[len] = '\0';
 	memcpy(w->rest, path, strlen(path) + 1);
 	return 0;
 }
 
-/* Takes the next component off the path: "" when there is none. False: it is too long. */
+/* Takes the next component off the path, "" if there is none. Returns false if it is too long. */
 static bool take_component(struct walk *w, char name[static NAME_MAX + 1])
 {
 	size_t skip = strspn(w->rest, "/"), len = strcspn(w->rest + skip, "/");
@@ -101,14 +101,14 @@ static int open_at(int dir_fd, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The last component. What is there now may be a link that was not there before: O_NOFOLLOW refuses it. */
+/* Opens the last component. It may have been replaced by a link, which O_NOFOLLOW refuses. */
 static int open_last(const struct walk *w, const char *name, int flags)
 {
-	/* A slash behind it. */
+	/* A slash follows the name, so it has to be a directory. */
 	return open_at(here(w), name, w->rest[0] ? flags | O_DIRECTORY : flags);
 }
 
-/* One component; *ret_fd is set when it was the last. */
+/* Takes one component. *ret_fd is set if it was the last one. */
 static int step(struct walk *w, const char *name, int flags, int *ret_fd)
 {
 	bool last = w->rest[strspn(w->rest, "/")] == '\0';

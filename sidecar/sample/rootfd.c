@@ -26,7 +26,8 @@ static int open_by_kernel(int root_fd, const char *path, int flags, unsigned lon
 }
 
 /*
- * The kernel has no openat2(2), or a seccomp profile refuses it. EAGAIN: something was renamed anywhere on the machine while it
+ * Returns whether the path has to be walked: the kernel has no openat2(2), or a seccomp profile
+ * refuses it, or it failed with EAGAIN because something on the machine was renamed while it
  * resolved a "..".
  */
 static bool must_walk(int code)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hostile tree, opened by openat2 and by hand: both find the same. And a kernel without openat2, played by seccomp. */
+/*
+ * Tests with a hostile directory tree, opened by openat2 and by our own walk: both must find the
+ * same. Seccomp simulates a kernel without openat2.
+ */
 #include "sidecar/sample/rootfd.h"
 
 #include <errno.h>
@@ -21,7 +24,7 @@
 #include "lib/fileio.h"
 #include "sidecar/sample/root_walk.h"
 
-#define HOW (O_NOFOLLOW | O_DIRECTORY) /* says how it was opened, and not what for */
+#define HOW (O_NOFOLLOW | O_DIRECTORY) /* flags that say how a file is opened, not for what */
 
 static char directory[64];
 static int root_fd = -1;
@@ -60,7 +63,7 @@ static void make_links(void)
 	make_link("fifo", "to-fifo");
 	snprintf(far, sizeof(far), "%s/../outside", directory);
 	make_link(far, "by-name");
-	/* Of 40 and of 41 links. */
+	/* Chains of 40 and of 41 links. */
 	make_link("file", "link-0");
 	for (int i = 1; i <= 40; i++) {
 		snprintf(name, sizeof(name), "link-%d", i);
@@ -216,7 +219,7 @@ static void long_paths_and_names_end_as_in_the_kernel(void **state)
 	path[4000] = '\0';
 	expect_same(path, O_RDONLY, openat(root_fd, ".", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
 		    root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
-	/* Deeper than we hold directories open. */
+	/* This is deeper than the number of directories that we keep open. */
 	for (size_t i = 0; i < 1000; i++)
 		memcpy(path + 4 * i, "d/e/", 5);
 	make_link("..", "d/e/d");
@@ -254,7 +257,10 @@ static void a_magic_link_is_refused(void **state)
 	expect_same(path, O_RDONLY, rootfd_open(slash, path, O_RDONLY, NULL), root_walk_open(slash, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
 }
 
-/* A directory that is moved out of the root while we stand in it: ".." leads to where we came from all the same. */
+/*
+ * A directory is moved out of the root while the walk is in it. ".." must still lead back to where
+ * the walk came from.
+ */
 static void a_rename_leads_nobody_out_of_the_root(void **state)
 {
 	char inside[96], beside[96];
@@ -284,7 +290,7 @@ static void a_rename_leads_nobody_out_of_the_root(void **state)
 	assert_int_equal(found, 0);
 }
 
-/* From now on, openat2 fails with code. */
+/* Makes openat2 fail with this code from now on. */
 static void take_openat2_away(int code)
 {
 	struct sock_filter filter[] = {

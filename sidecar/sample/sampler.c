@@ -6,9 +6,9 @@
 
 #include "lib/macros.h"
 
-#define RATE_MAX 1e18 /* bytes/s; what a forged counter shows more is not worth an overflow */
+#define RATE_MAX 1e18 /* bytes/s; a forged counter may show more, which must not overflow */
 
-/* A sample in haste costs 20 ms of the allowance; it grows by half of the time that passes. */
+/* Each urgent sample costs 20 ms of an allowance, which grows by half of the time that passes. */
 #define HASTE_MAX_NS (4 * NS_PER_SEC)
 
 static void refill(struct sampler *s, int64_t now_ns)
@@ -40,7 +40,7 @@ static int64_t choose(const struct sampler *s, int64_t usage, int64_t limit)
 	if (limit < 0)
 		return SAMPLE_MAX_NS;
 	delay = (double)(limit - usage) / (double)MAX(s->fastest, SAMPLE_FLOOR_RATE) * (double)NS_PER_SEC / 2;
-	/* Below the limit by forged numbers, delay may be too small for an integer. */
+	/* Forged numbers may make delay too small for an integer. */
 	return delay > (double)SAMPLE_MAX_NS ? SAMPLE_MAX_NS : (int64_t)MAX(delay, 0.0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the sampler under a clock of their own. */
+/* Tests of the sampler with a fake clock. */
 #include "sidecar/sample/sampler.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static const struct {
 	const char *what;
 	struct {
 		int64_t at_ns, usage, limit;
-	} readings[4]; /* the last with a limit that is not 0 counts */
+	} readings[4]; /* the last reading with a limit other than 0 counts */
 	int64_t delay_ns;
 } rows[] = {
 	{ "no limit, no hurry", { { S, 5 * GIB, -1 } }, SAMPLE_MAX_NS },
@@ -52,7 +52,7 @@ static void the_delay_is_half_the_headroom_over_the_fastest_rate(void **state)
 		for (size_t j = 0; j < ARRAY_SIZE(rows[i].readings) && rows[i].readings[j].limit; j++)
 			delay = sampler_next(&s, rows[i].readings[j].at_ns, rows[i].readings[j].usage,
 					     rows[i].readings[j].limit);
-		/* A forged usage may be off by rounding. */
+		/* The rounding of a forged usage may differ. */
 		if (delay < rows[i].delay_ns - MS || delay > rows[i].delay_ns + MS)
 			fail_msg("%s: %lld ns", rows[i].what, (long long)delay);
 	}
@@ -60,7 +60,7 @@ static void the_delay_is_half_the_headroom_over_the_fastest_rate(void **state)
 
 static void a_leak_is_always_seen_above_ninety_per_cent(void **state)
 {
-	/* From a standing start, at any rate up to that of one core. */
+	/* Growth begins suddenly, at any rate up to what one core can do. */
 	(void)state;
 	for (int64_t rate = 64 * MIB; rate <= GIB; rate *= 2) {
 		struct sampler s = { 0 };
@@ -92,15 +92,18 @@ static void at_the_limit_haste_does_not_last(void **state)
 		first += now < S + S / 2;
 		now += delay;
 	}
-	assert_in_range(first, 90, 100); /* the first half second */
-	assert_in_range(samples / 60, 50, 75); /* each second */
-	/* Rested, it may hurry again. */
+	assert_in_range(first, 90, 100); /* in the first half second */
+	assert_in_range(samples / 60, 50, 75); /* per second */
+	/* After a rest it may hurry again. */
 	now += 30 * S;
 	sampler_next(&s, now, 0, GIB);
 	assert_int_equal(sampler_next(&s, now + S, GIB, GIB), SAMPLE_MIN_NS);
 }
 
-/* Looks in that time, at a container that uses so much, while something happens each event_ns. */
+/*
+ * Returns how many looks there are in that time at a container with this usage, if an event comes
+ * every event_ns.
+ */
 static int64_t looks_under_events(int64_t usage, int64_t seconds, int64_t event_ns, bool readable)
 {
 	struct sampler s = { 0 };
@@ -114,7 +117,7 @@ static int64_t looks_under_events(int64_t usage, int64_t seconds, int64_t event_
 			continue;
 		}
 		looks++;
-		/* A cgroup that cannot be read tells the sampler nothing. */
+		/* The sampler gets no readings of a cgroup that cannot be read. */
 		due = now + (readable ? sampler_next(&s, now, usage, GIB) : SAMPLE_MAX_NS);
 	}
 	return looks;
@@ -124,12 +127,15 @@ static void events_and_timers_share_one_budget(void **state)
 {
 	(void)state;
 	for (int64_t event_ns = S / 64000; event_ns <= 4 * MS; event_ns *= 16) {
-		/* 200 in haste at first, and then no more than at the limit without events. */
+		/*
+		 * At first there are 200 urgent looks, and then no more than at the limit without
+		 * events.
+		 */
 		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, true), 60 * 40, 200 + 60 * 80);
 		assert_in_range(looks_under_events(GIB, 60, event_ns, true), 60 * 40, 200 + 60 * 80);
 		assert_in_range(looks_under_events(GIB / 8, 60, event_ns, false), 60 * 40, 200 + 60 * 80);
 	}
-	/* A hundred events a second ask for less, and get less. */
+	/* A hundred events a second ask for fewer looks, and get fewer. */
 	assert_in_range(looks_under_events(GIB / 8, 60, 10 * MS, true), 60 * 40, 200 + 60 * 80);
 }
 
@@ -141,7 +147,10 @@ static void an_event_after_a_pause_is_answered_at_once(void **state)
 	assert_int_equal(sampler_hurry(&s, S), 0);
 	assert_int_equal(sampler_next(&s, S, 0, GIB), S / 2);
 	assert_int_equal(sampler_hurry(&s, S + 30 * MS), 0);
-	/* Right after another one it waits for the least distance, and no longer than for the next sample. */
+	/*
+	 * Right after another look it waits for the shortest interval, but not longer than until
+	 * the next sample.
+	 */
 	assert_int_equal(sampler_hurry(&s, S + 31 * MS), SAMPLE_MIN_NS - MS);
 	assert_int_equal(sampler_next(&s, S + 35 * MS, GIB, GIB), SAMPLE_MIN_NS);
 	assert_int_equal(sampler_hurry(&s, S + 39 * MS), MS);

@@ -4,7 +4,7 @@
 
 #include "lib/macros.h"
 
-#define COST_MAX_NS NS_PER_SEC /* a clock that jumped does not end all sweeps */
+#define COST_MAX_NS NS_PER_SEC /* if the clock jumps, sweeps must not stop */
 
 static void refill(struct sweep_plan *p, int64_t now_ns)
 {

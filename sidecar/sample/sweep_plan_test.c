@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the plan of sweeps under a clock of their own. */
+/* Tests of the plan of sweeps with a fake clock. */
 #include "sidecar/sample/sweep_plan.h"
 
 #include <setjmp.h>
@@ -14,7 +14,10 @@
 #define S NS_PER_SEC
 #define MINUTE (60 * S)
 
-/* Sweeps in that time, of which one costs so much, while the plan is asked each every_ns. */
+/*
+ * Returns how many sweeps there are in that time, if each takes cost_ns and the plan is asked every
+ * every_ns.
+ */
 static int64_t sweeps(int64_t ns, int64_t every_ns, int64_t cost_ns, enum sweep_reason reason)
 {
 	struct sweep_plan p = { 0 };
@@ -37,7 +40,7 @@ static void at_rest_sweeps_take_a_small_share_of_a_core_whatever_they_cost(void 
 		int64_t n = sweeps(10 * MINUTE, S, costs_ns[i], SWEEP_REST);
 
 		assert_true(n * costs_ns[i] <= 10 * MINUTE / SWEEP_REST_SHARE + costs_ns[i]);
-		assert_true(n >= 10); /* one a minute, whatever they cost */
+		assert_true(n >= 10); /* one a minute, whatever it takes */
 	}
 	assert_int_equal(sweeps(MINUTE, S, MS / 10, SWEEP_REST), 30);
 }
@@ -45,9 +48,12 @@ static void at_rest_sweeps_take_a_small_share_of_a_core_whatever_they_cost(void 
 static void where_memory_moves_they_are_many_at_first_and_bounded_in_the_long_run(void **state)
 {
 	(void)state;
-	/* Few processes: as often as can be. */
+	/* With few processes they are as frequent as possible. */
 	assert_int_equal(sweeps(S, 5 * MS, MS / 20, SWEEP_MOVED), 50);
-	/* Ten thousand, 30 ms each: eight in little more than a second, in an hour one part in 64 of the time. */
+	/*
+	 * With ten thousand processes a sweep takes 30 ms: eight in little more than a second, and
+	 * in an hour one part in 64 of the time.
+	 */
 	assert_in_range(sweeps(3 * S / 2, 5 * MS, 30 * MS, SWEEP_MOVED), 8, 10);
 	assert_in_range(sweeps(60 * MINUTE, 5 * MS, 30 * MS, SWEEP_MOVED) * 30 * MS, 60 * MINUTE / 70,
 			60 * MINUTE / SWEEP_SHARE + SWEEP_ALLOWANCE_MAX_NS + 30 * MS);
@@ -64,7 +70,7 @@ static void an_oom_kill_is_followed_by_a_sweep_when_nothing_is_left(void **state
 	assert_false(sweep_plan_may_spend(&p, S + MS));
 	assert_false(sweep_plan_due(&p, S + 100 * MS, SWEEP_MOVED));
 	assert_true(sweep_plan_due(&p, S + 100 * MS, SWEEP_KILLED));
-	/* Whoever has his processes killed without end is not swept without end. */
+	/* Endless kills in a container do not cause endless sweeps. */
 	assert_in_range(sweeps(60 * MINUTE, 5 * MS, 30 * MS, SWEEP_KILLED) * 30 * MS, S,
 			60 * MINUTE / SWEEP_SHARE + SWEEP_ALLOWANCE_MAX_NS + SWEEP_DEBT_MAX_NS + 30 * MS);
 }

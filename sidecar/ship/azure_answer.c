@@ -48,7 +48,7 @@ static const struct store_error_row rows[] = {
 	{ "BlobImmutableDueToLegalHold", FAULT_OCCUPIED, "a legal hold protects the blob of this name" },
 	{ "BlobOperationNotSupported", FAULT_OCCUPIED, "something else has written the blob of this name, such as Data Lake Storage: delete it" },
 	{ "LeaseIdMissing", FAULT_OCCUPIED, "another program holds a lease on the blob of this name" },
-	/* As S3 has it for Glacier: of a bundle that is read, what cannot be had now is left out. */
+	/* When a bundle is read, such a file is left out, as with Glacier on S3. */
 	{ "BlobArchived", FAULT_PERMISSION, "the blob is in the archive tier: rehydrate it" },
 	{ "BlobBeingRehydrated", FAULT_PERMISSION, "the blob is on its way out of the archive tier: try again in some hours" },
 	{ "InvalidBlockList", FAULT_SERVER, "a block of the upload is not there any more" },
@@ -79,7 +79,10 @@ bool azure_no_blob(const struct http_answer *answer)
 {
 	struct store_error e;
 
-	/* The body of a success is the file's, which may be large, and look like anything. */
+	/*
+	 * The body of a successful answer is that of the file, which may be large and have any
+	 * content.
+	 */
 	if (answer->status != 404)
 		return false;
 	store_error_read(answer, &e);
@@ -88,8 +91,8 @@ bool azure_no_blob(const struct http_answer *answer)
 
 /* --- Blocks --------------------------------------------------------------------------------------------- */
 
-#define ID_BYTES 48 /* of the 64 that Azure takes; base64 of it needs no padding */
-#define ID_MD5 32   /* of these */
+#define ID_BYTES 48 /* of the 64 that Azure allows; base64 of so many needs no padding */
+#define ID_MD5 32   /* of ID_BYTES */
 
 void azure_block_id(const char *md5, int64_t part, size_t i, char ret_id[static AZURE_BLOCK_ID_MAX])
 {
@@ -105,7 +108,7 @@ int64_t azure_block_size(const struct azure_blocks *b, size_t i)
 	return MIN(b->part, b->size - (int64_t)i * b->part);
 }
 
-/* The index of a block by its name; b->n: it is none of such a file. */
+/* Returns the index of the block with that name; b->n if no block of this file has it. */
 static size_t index_of(const struct azure_blocks *b, const char *id)
 {
 	unsigned char text[ID_BYTES + 1] = "";

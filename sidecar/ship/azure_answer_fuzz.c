@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever a server sends as XML, only names of blocks as we make them count, and words for people are printable. */
+/*
+ * Fuzz target: any bytes as a server's XML. Only names that our blocks can have may count, and
+ * texts for people must be printable.
+ */
 #include "sidecar/ship/azure_answer.h"
 
 #include <stdint.h>
@@ -10,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define BLOCKS 3
 
-/* A name that counts has the letters of base64 alone, and says at which place it is. */
+/* Checks that a name that counts is pure base64 and contains its index. */
 static void check_blocks(const char *text, size_t size)
 {
 	char ids[BLOCKS][AZURE_BLOCK_ID_MAX] = { "" };

@@ -136,7 +136,7 @@ static void only_a_blob_that_is_missing_is_no_error(void **state)
 	}
 }
 
-/* A list of uncommitted blocks: name and size in turn, NULL at the end. */
+/* Parses a list of uncommitted blocks. Names and sizes alternate, and NULL ends the list. */
 static void read_list(struct azure_blocks *blocks, const char *const *names)
 {
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT(1 << 20);
@@ -168,7 +168,7 @@ static void blocks_that_may_be_of_this_file_are_known_by_their_names(void **stat
 	assert_string_equal(ids[0], "");
 	assert_string_equal(ids[1], "");
 	assert_string_equal(ids[2], last);
-	/* Whether the content is the same, the name tells. */
+	/* The name shows whether the content is the same. */
 	read_list(&blocks, (const char *const[]){ other, "10", NULL });
 	assert_string_equal(ids[0], other);
 	assert_string_not_equal(ids[0], first);

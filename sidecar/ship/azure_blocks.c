@@ -30,14 +30,14 @@ struct upload_of_blocks {
 	const struct item *item;
 	const char *key;
 	struct azure_blocks blocks;
-	bool *sent;	      /* for each block: the store has it, and its content is right */
-	bool any_taken;	      /* the store has taken a block from us */
-	struct sha256 sha256; /* of the file up to the block that is next */
+	bool *sent;	      /* for each block, whether the store has it with the right content */
+	bool any_taken;	      /* the store has accepted a block of this run */
+	struct sha256 sha256; /* of the file up to the next block */
 	struct sending sending[HTTP_PARALLEL];
 	size_t busy;
 };
 
-/* --- What is there -------------------------------------------------------------------------------------- */
+/* --- Blocks that are there already ----------------------------------------------------------- */
 
 static int cut(struct upload_of_blocks *u, int64_t wanted, struct fault *fault)
 {
@@ -118,7 +118,7 @@ static int start_block(struct upload_of_blocks *u, size_t i, const char *md5, st
 	return 0;
 }
 
-/* Without memory nothing more can be heard of what is under way. */
+/* Without memory no answer can be read any more, so all requests are dropped. */
 static void drop_all(struct upload_of_blocks *u)
 {
 	http_cancel(u->azure->http);
@@ -130,7 +130,7 @@ static void drop_all(struct upload_of_blocks *u)
 	u->busy = 0;
 }
 
-/* Waits until the request of any block is over, well or not. */
+/* Waits until the request of any block has ended, with success or not. */
 static int finish_block(struct upload_of_blocks *u, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -154,7 +154,7 @@ static int finish_block(struct upload_of_blocks *u, struct fault *fault)
 	return r;
 }
 
-/* Each block is read for the digest of the whole file, also those that are there already. */
+/* Reads each block, even one that the store has, for the digest of the whole file. */
 static int send_block(struct upload_of_blocks *u, size_t i, struct fault *fault)
 {
 	char md5[MD5_TEXT_MAX] = "", id[AZURE_BLOCK_ID_MAX];
@@ -181,7 +181,10 @@ static int send_blocks(struct upload_of_blocks *u, struct fault *fault)
 	sha256_begin(&u->sha256);
 	for (size_t i = 0; r == 0 && i < u->blocks.n; i++)
 		r = send_block(u, i, fault);
-	/* After a fault the other requests may still succeed, and each leaves a block less for the next try. */
+	/*
+	 * After a fault the other requests may still succeed. Each one leaves the next try a block
+	 * less to send.
+	 */
 	while (u->busy > 0)
 		if (finish_block(u, r == 0 ? fault : &later) < 0)
 			r = -1;

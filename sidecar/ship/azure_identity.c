@@ -11,18 +11,18 @@
 #include "lib/units.h"
 #include "sidecar/ship/token_answer.h"
 
-/* Entra's tokens last an hour, or a day; they are fetched anew well before. */
+/* Entra's tokens are valid for an hour or a day, and are replaced well before. */
 #define TOKEN_FOR_S (30 * 60)
 #define AUTHORITY "https://login.microsoftonline.com/"
-#define SCOPE "https://storage.azure.com/.default" /* of all of Azure's clouds */
+#define SCOPE "https://storage.azure.com/.default" /* the same for all Azure clouds */
 #define ASSERTION_TYPE "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #define TEXT_MAX ((size_t)64 << 10)
 
 static const char what[] = "workload identity";
 
-/* --- Which ---------------------------------------------------------------------------------------------- */
+/* --- Which identity -------------------------------------------------------------------------- */
 
-/* A SAS token stands in a URL as it is: "sv=...&sig=...". */
+/* Checks a SAS token such as "sv=...&sig=...". It is put into a URL unchanged. */
 static bool is_sas(const char *token)
 {
 	return strstr(token, "sig=") && !strpbrk(token, "#?\"<>\\^`{|}");
@@ -38,7 +38,10 @@ static int take_key(struct azure_identity *id, struct fault *fault)
 	return 0;
 }
 
-/* Refuses, or warns, if a token would be sent in plain text: a listener could use it. A key signs and is never sent. */
+/*
+ * Refuses or warns if a token would be sent unencrypted: whoever reads it could use it. A key only
+ * signs and is never sent.
+ */
 static int check_plain_text(const struct azure_identity *id, const char *endpoint, struct fault *fault)
 {
 	if (!endpoint || strncmp(endpoint, "http://", 7) != 0 || id->kind == AZURE_KEY)
@@ -84,7 +87,7 @@ void azure_identity_release(struct azure_identity *id)
 
 /* --- Workload identity ---------------------------------------------------------------------------------- */
 
-/* An id, or the name of a tenant: it stands in a URL. */
+/* Checks an id or the name of a tenant, which becomes a part of a URL. */
 static bool is_id(const char *s)
 {
 	size_t len = s ? strlen(s) : 0;
@@ -111,7 +114,10 @@ static int make_url(char *url, size_t size, struct fault *fault)
 	return 0;
 }
 
-/* The form of an OAuth request for a client's token, in which a token of Kubernetes stands for the client's secret. */
+/*
+ * Makes the form of an OAuth request for a client's token. A token of Kubernetes takes the place of
+ * the client's secret.
+ */
 static int make_form(struct strbuf *form, struct fault *fault)
 {
 	const char *client = getenv("AZURE_CLIENT_ID");
@@ -120,7 +126,7 @@ static int make_form(struct strbuf *form, struct fault *fault)
 	if (!is_id(client))
 		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_CLIENT_ID names no client: does the ServiceAccount have the annotation "
 			"azure.workload.identity/client-id?", what);
-	/* The kubelet exchanges the token, so it is read each time. */
+	/* The kubelet replaces the token from time to time, so it is read each time. */
 	if (credential_read_file(getenv("AZURE_FEDERATED_TOKEN_FILE"), &token, fault) < 0)
 		return fault_wrap(fault, "%s", what);
 	strbuf_addf(form, "grant_type=client_credentials&client_id=%s&scope=", client);
@@ -140,7 +146,7 @@ static int refused(const struct http_answer *a, const char *url, struct fault *f
 	char why[OAUTH_ERROR_MAX];
 
 	oauth_read_error(strbuf_str(&a->body), a->body.len, why);
-	/* The client assertion is not within its valid time range. */
+	/* This error means: the client assertion is not within its valid time range. */
 	if (strstr(why, "AADSTS700024"))
 		kind = FAULT_EXPIRED;
 	fault_set(fault, kind, "%s: %.*s answered %d%s%s", what, http_origin_length(url), url, a->status, *why ? ": " : "", why);

@@ -17,7 +17,10 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "x-ms-date: NOW" to "x-ms-date:NOW", in the order of their names. None of our names begins with another one and a hyphen. */
+/*
+ * Changes "x-ms-date: NOW" to "x-ms-date:NOW" and sorts by name. No name of ours is another name
+ * followed by a hyphen.
+ */
 static void add_headers(struct strbuf *out, const char *const *headers)
 {
 	const char *sorted[AZURE_HEADERS_MAX];
@@ -37,7 +40,10 @@ static void add_headers(struct strbuf *out, const char *const *headers)
 
 void azure_text_to_sign(struct strbuf *out, const struct azure_to_sign *r)
 {
-	/* Content-Encoding and Content-Language are not sent; nor are, after the length and the digest, the type, the dates and Range. */
+	/*
+	 * The other standard headers are empty, because we do not send them: Content-Encoding and
+	 * Content-Language, and after length and digest the type, the dates and Range.
+	 */
 	strbuf_addf(out, "%s\n\n\n", r->method);
 	if (r->length > 0)
 		strbuf_addf(out, "%lld", (long long)r->length);
@@ -65,7 +71,7 @@ int azure_key_decode(const char *text, unsigned char ret_key[static AZURE_KEY_MA
 		n = EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)len);
 	if (n <= 0)
 		return err_set(err, EINVAL, "it is no base64 of at most %d bytes", AZURE_KEY_MAX);
-	/* The function counts the padding as zeros. */
+	/* EVP_DecodeBlock counts the padding as zeros. */
 	padding = text[len - 1] != '=' ? 0 : text[len - 2] != '=' ? 1 : 2;
 	*ret_len = (size_t)n - padding;
 	memcpy(ret_key, bytes, *ret_len);
@@ -84,7 +90,7 @@ void azure_sign(const unsigned char *key, size_t key_len, const char *text, char
 
 /* --- SAS tokens ----------------------------------------------------------------------------------------- */
 
-/* "2026-11-21T01%3A29%3A06Z" without the escapes. */
+/* Decodes "2026-11-21T01%3A29%3A06Z". */
 static void decode_colons(const char *text, char *out, size_t size)
 {
 	for (; *text && *text != '&' && size > 1; size--) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of Shared Key. Microsoft's documentation has the first request as an example. */
+/* Tests of Shared Key. The first request is an example of Microsoft's documentation. */
 #include "sidecar/ship/azure_sign.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Of the account that every Azurite has, and so no secret. */
+/* The key of the account that every Azurite has, so it is no secret. */
 #define KEY "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 #define EXAMPLE "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\nx-ms-version:2015-02-21\n" \
 	"/myaccount/mycontainer\ncomp:metadata\nrestype:container\ntimeout:20"
@@ -48,7 +48,7 @@ static void length_digest_and_our_headers_stand_where_they_belong(void **state)
 		   "/a/a/c/pre%20fix/x");
 }
 
-/* The other side of this is made by Python's hmac. */
+/* The expected value was computed with Python's hmac. */
 static void the_signature_is_the_hmac_of_the_text(void **state)
 {
 	unsigned char key[AZURE_KEY_MAX];

@@ -8,7 +8,7 @@
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~-/"
 
-/* None of its components is empty, or begins with a dot. */
+/* Returns whether no component is empty or begins with a dot. */
 static bool has_components(const char *path)
 {
 	for (;; path++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the paths where cores may go. */
+/* Tests of the paths that are allowed for cores. */
 #include "sidecar/ship/cores_prefix.h"
 
 #include <errno.h>

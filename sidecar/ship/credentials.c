@@ -52,15 +52,15 @@ static char *trimmed(const struct strbuf *text)
 }
 
 /*
- * A Secret as the kubelet mounts it: root's files, which a sidecar that is not root can read only if everybody may. Who
- * may is decided by which containers have the volume.
+ * Recognizes a Secret that the kubelet mounted. Its files belong to root, and a sidecar that is not
+ * root can read them only if everybody may. The mount decides which containers see them.
  */
 static bool is_kubelets(int dir_fd)
 {
 	return faccessat(dir_fd, "..data", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Kubernetes mounts symlinks to files, so links are followed. A file that is not there is none. */
+/* Kubernetes mounts symlinks to files, so links are followed. A missing file counts as no value. */
 static int read_one(int dir_fd, const char *file, struct credentials *c, char **ret_value, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CREDENTIAL_MAX);
@@ -124,7 +124,9 @@ int credentials_read(const char *dir, struct credentials *ret_credentials, struc
 
 	if (dir) {
 		dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		/* An optional Secret that is not there: whether that is wrong the store knows. */
+		/*
+		 * An optional Secret does not exist. Only the store knows whether that is an error.
+		 */
 		if (dir_fd < 0 && errno == ENOENT)
 			dir = NULL;
 		else if (dir_fd < 0)

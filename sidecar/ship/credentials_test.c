@@ -60,7 +60,8 @@ static void each_is_a_file_and_blanks_around_it_are_dropped(void **state)
 	assert_null(c.session_token);
 	assert_null(c.delegation_token);
 	assert_non_null(strstr(c.ca, "/ca.crt"));
-	assert_false(c.open_to_all); /* a Secret with fsGroup is 0440, and ca.crt is no secret */
+	/* A Secret with fsGroup has mode 0440, and ca.crt is no secret. */
+	assert_false(c.open_to_all);
 	credentials_release(&c);
 	put("secret-access-key", "x", 0444);
 	assert_int_equal(credentials_read(dir, &c, &fault), 0);

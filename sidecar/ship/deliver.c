@@ -31,10 +31,10 @@ struct delivery {
 	struct plan plan;
 	struct strbuf manifest;
 	int dir_fd;
-	int manifest_fd; /* its text as it was read, in memory */
+	int manifest_fd; /* the manifest's text as it was read, in memory */
 };
 
-/* The sidecar holds the lock while it adds a core: longer only where a disk takes long to confirm it. */
+/* The sidecar holds the lock while it adds a core. That takes longer only if the disk is slow. */
 #define LOCK_WITHIN_NS (15 * NS_PER_SEC)
 #define LOCK_PAUSE_MS 20
 
@@ -47,12 +47,18 @@ static void pause_ms(int64_t ms)
 
 /* --- The bundle --- */
 
-/* Goes with the process, however it ends. A filesystem without locks has no second shipper either. */
+/*
+ * Locks the bundle. The lock ends with the process, however that ends. A filesystem without locks
+ * has no second shipper either.
+ */
 static int lock_bundle(const struct delivery *d, const char *bundle, struct fault *fault)
 {
 	int64_t now = now_boottime_ns(), until = now + LOCK_WITHIN_NS;
 
-	/* Others want their share of the time that a pod has left. A bundle in use is tried again. */
+	/*
+	 * Other bundles need their share of the time that the pod has left. A bundle in use is
+	 * tried again later.
+	 */
 	if (d->context.deadline_ns)
 		until = MIN(until, now + (d->context.deadline_ns - now) / 8);
 	for (bool waits = false; flock(d->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; waits = true) {
@@ -103,7 +109,10 @@ static int read_manifest(struct delivery *d, struct fault *fault)
 	return 0;
 }
 
-/* Directories of a bundle are its own, links are not: NOFOLLOW for the last component is enough here. */
+/*
+ * The directories of a bundle can be trusted, links cannot: O_NOFOLLOW for the last component is
+ * enough here.
+ */
 static int open_file(const struct delivery *d, const struct plan_item *file, int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int fd = openat(d->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -123,7 +132,10 @@ static int open_file(const struct delivery *d, const struct plan_item *file, int
 
 /* --- Sending --- */
 
-/* The last try may have succeeded without an answer, or the state file may say that an earlier run has sent the file. */
+/*
+ * Returns whether to ask the store for the item: the last try may have succeeded although no answer
+ * came, or the state file may say that an earlier run sent it.
+ */
 static bool is_worth_asking(const struct delivery *d, const struct item *item, bool again)
 {
 	return again || item->size > d->store->ops->put_blindly_max || state_was_sent(&d->state, item->name, item->sha256);

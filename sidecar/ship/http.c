@@ -12,7 +12,7 @@
 _Static_assert(CURL_ERROR_SIZE <= 256, "struct http_transfer has room for curl's text");
 
 #define CONNECT_TIMEOUT_S 15L
-/* What curl reads from the file at once; more does not make it faster. */
+/* The size of curl's read buffer; a larger one is not faster. */
 #define UNASKED_MAX ((int64_t)256 << 10)
 #define UPLOAD_BUFFER ((long)256 << 10)
 
@@ -78,7 +78,7 @@ static size_t on_read(char *out, size_t size, size_t n, void *arg)
 	return (size_t)got;
 }
 
-/* curl sends from the beginning again when a kept connection turns out to be dead. */
+/* curl sends from the beginning again if a kept connection is dead. */
 static int on_seek(void *arg, curl_off_t offset, int origin)
 {
 	struct http_transfer *t = arg;
@@ -104,7 +104,9 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 	if (r->no_proxy)
 		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, MIN(CONNECT_TIMEOUT_S, (long)s->stall_s));
-	/* curl counts both ways together: an answer that does not come is a stall, too. */
+	/*
+	 * curl counts both directions together, so an answer that does not come counts as a stall.
+	 */
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)MAX(s->stall_s, r->stall_s));
 	if (s->deadline_ns > 0)
@@ -113,10 +115,10 @@ static void set_safety(CURL *easy, const struct http_settings *s, const struct h
 }
 
 /*
- * libcurl signs the request. Version 7.88 signs path and query as they stand in the URL, so the function that makes
- * the URL encodes and sorts them as S3 demands ("uploads=", not "uploads"). It signs each of our headers, and takes
- * the body's digest from x-amz-content-sha256, which we always send. "Expect:" must not be among the
- * headers, because libcurl would sign it and not send it.
+ * Lets libcurl sign the request. Version 7.88 signs path and query as they are in the URL, so the
+ * function that makes the URL encodes and sorts them as S3 demands ("uploads=", not "uploads"). It
+ * signs each of our headers, and takes the body's digest from x-amz-content-sha256, which we always
+ * send. "Expect:" must not be among the headers, because libcurl would sign it and not send it.
  */
 static void set_signature(CURL *easy, const struct http_request *r)
 {
@@ -125,7 +127,7 @@ static void set_signature(CURL *easy, const struct http_request *r)
 	curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, r->sigv4);
 	curl_easy_setopt(easy, CURLOPT_USERNAME, r->user);
 	curl_easy_setopt(easy, CURLOPT_PASSWORD, r->password);
-	/* curl would take "/a/../b" for "/b" after we signed it. */
+	/* Without this, curl would change "/a/../b" to "/b" after the request was signed. */
 	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 }
 
@@ -269,7 +271,7 @@ void http_cancel(struct http *http)
 			http_end(http->running[i]);
 }
 
-/* --- The end of one --- */
+/* --- The end of a transfer --- */
 
 static void take_header(const struct http_transfer *t, const char *name, char *out, size_t size)
 {
@@ -320,7 +322,7 @@ static enum fault_kind kind_of(CURLcode code)
 		return FAULT_TLS;
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
-	case CURLE_WRITE_ERROR: /* longer than any answer should be */
+	case CURLE_WRITE_ERROR: /* the answer is longer than any should be */
 		return FAULT_PROTOCOL;
 	case CURLE_OUT_OF_MEMORY:
 		return FAULT_MEMORY;
@@ -407,7 +409,10 @@ static int wait_for(struct http *http, const struct http_transfer *wanted, struc
 	code = (CURLcode)t->code;
 	take_answer(t);
 	*ret_transfer = t;
-	/* An answer that came before all was sent, as a refusal or a redirect does, is an answer; its connection may end in a reset. */
+	/*
+	 * The server may answer before it has received everything, as with a refusal or a redirect.
+	 * Then the answer counts, although the connection may have been reset.
+	 */
 	if ((code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && t->answer.status >= 300)
 		code = CURLE_OK;
 	forget(t);

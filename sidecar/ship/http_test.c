@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of several requests at a time, against a server that answers at once or later, as the path says. */
+/*
+ * Tests of several requests at a time, with a server that answers at once or later, as the path
+ * says.
+ */
 #include "sidecar/ship/http.h"
 
 #include <curl/curl.h>
@@ -21,9 +24,9 @@
 
 static char base_url[64];
 static pid_t server;
-static int answered[2]; /* the test writes into it when its client has read the status */
+static int answered[2]; /* the test writes to it when the client has read the status */
 
-/* A refusal of unknown length, before the body is read; the connection is reset. */
+/* Sends a refusal of unknown length before it reads the body, and resets the connection. */
 _Noreturn static void refuse(int fd)
 {
 	const struct linger reset = { .l_onoff = 1 };
@@ -94,7 +97,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* As when credentials run out while the parts of an upload are under way. */
+/* This happens when credentials expire while the parts of an upload are being sent. */
 static void a_call_among_others_gets_its_own_answer_and_they_get_theirs(void **state)
 {
 	const struct http_settings settings = { .stall_s = 10 };
@@ -120,7 +123,7 @@ static void a_call_among_others_gets_its_own_answer_and_they_get_theirs(void **s
 	http_free(http);
 }
 
-/* As while the digest of the next part is computed. */
+/* This happens while the digest of the next part is computed. */
 static void a_request_goes_on_while_its_caller_is_busy_with_something_else(void **state)
 {
 	const struct http_settings settings = { .stall_s = 10 };

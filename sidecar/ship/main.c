@@ -15,12 +15,13 @@
 
 enum { EXIT_SHIPPED = 0, EXIT_AGAIN = 1, EXIT_USAGE = 2, EXIT_PERSON = 3 };
 
-/* After the deadline, for requests to end by themselves. */
+/* Time after the deadline in which requests can end by themselves. */
 #define WATCHDOG_GRACE_S 2
 
 /*
- * A directory on a server that hangs blocks in the kernel, where no timer of ours
- * reaches; that the process ends does. So another thread says the result and goes.
+ * Ends the process after the deadline. A directory on a server that hangs blocks a thread in the
+ * kernel, where no timer of ours takes effect, but the process can end. So this thread prints the
+ * result and exits.
  */
 static void *watch(void *arg)
 {
@@ -39,12 +40,15 @@ static void start_watch(const struct ship_options *o)
 {
 	pthread_t thread;
 
-	/* Without it requests still have their own time limits. */
+	/* Without this thread requests still have their own time limits. */
 	if (o->deadline_s > 0 && pthread_create(&thread, NULL, watch, (void *)&o->deadline_s) == 0)
 		pthread_detach(thread);
 }
 
-/* Waits, in a pod in which afterglow-ship is run by exec: Kubernetes needs a program that runs. */
+/*
+ * Waits in a pod where afterglow-ship is run by exec: Kubernetes needs a program that keeps
+ * running.
+ */
 static int idle(int64_t seconds)
 {
 	struct timespec t = { .tv_sec = seconds };
@@ -54,7 +58,7 @@ static int idle(int64_t seconds)
 	return 0;
 }
 
-/* stdout is the archive alone: what else would go there goes to stderr. */
+/* stdout carries only the archive, so all other output goes to stderr. */
 static int read_to_stdout(const struct ship_options *o)
 {
 	int out = dup(STDOUT_FILENO);
@@ -68,7 +72,7 @@ static int read_to_stdout(const struct ship_options *o)
 	return fault_may_pass(fault.kind) ? EXIT_AGAIN : EXIT_PERSON;
 }
 
-/* A program that is the first of its container gets no signal that it does not catch. */
+/* PID 1 of a container receives only the signals that it catches. */
 static void on_term(int number)
 {
 	(void)number;
@@ -92,8 +96,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	/* Credentials are in our memory: no core of ours, and no other process of the user looks inside. */
-#ifndef __SANITIZE_ADDRESS__ /* the leak check looks inside, too */
+	/*
+	 * Our memory holds credentials, so there must be no core of us, and no other process of the
+	 * user may read it.
+	 */
+#ifndef __SANITIZE_ADDRESS__ /* its leak check reads our memory */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 	if (options.idle_s) {

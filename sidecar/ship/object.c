@@ -10,7 +10,7 @@
 #include "lib/units.h"
 
 #define CHUNK ((size_t)64 << 10)
-/* So much is read between two looks at the requests that are under way: half a millisecond. */
+/* Bytes to digest before requests under way are served again: half a millisecond. */
 #define TURN_BYTES ((int64_t)1 << 20)
 
 void object_key(const struct ship_options *o, const char *path, char ret_key[static OBJECT_KEY_MAX])
@@ -22,7 +22,7 @@ static enum look compare(const struct http_answer *a, const struct item *item)
 {
 	if (a->length != item->size)
 		return LOOK_DIFFERS;
-	/* Another tool copied the object here and dropped its metadata. */
+	/* Another tool copied the object and dropped its metadata. */
 	if (!*a->sha256)
 		return LOOK_UNKNOWN;
 	return strcmp(a->sha256, item->sha256) == 0 ? LOOK_SAME : LOOK_DIFFERS;
@@ -48,10 +48,10 @@ void object_range(const char *name, int64_t offset, size_t len, char ret_header[
 
 bool object_take(const struct http_answer *a, int64_t offset, struct strbuf *out)
 {
-	/* offset is at the end of the object, or behind it. */
+	/* 416: offset is at the end of the object, or beyond it. */
 	if (a->status == 416)
 		return true;
-	/* A server that does not know ranges sends all of it. */
+	/* A server without support for ranges sends the whole object. */
 	if (a->status != 206 && (a->status != 200 || offset > 0))
 		return false;
 	strbuf_add(out, strbuf_str(&a->body), a->body.len);
@@ -73,14 +73,14 @@ struct piece {
 static int serve(const struct piece *p, struct fault *fault)
 {
 	const int64_t deadline = p->context->deadline_ns;
-	struct fault later; /* the wait for an answer meets it again */
+	struct fault later; /* an error that the wait for an answer reports */
 
 	http_turn(p->http, &later);
 	progress_alive(p->context->progress);
 	return deadline > 0 && now_boottime_ns() >= deadline ? fault_set(fault, FAULT_DEADLINE, "the deadline has passed") : 0;
 }
 
-/* At the beginning of the file the digest of the file is that of the piece. */
+/* At the beginning of the file the digest of the file equals that of the piece. */
 static void add(struct piece *p, const void *data, size_t len)
 {
 	sha256_add(p->digest->file, data, len);

@@ -135,7 +135,7 @@ static int check_endpoint(const char *option, const char *url, struct err *err)
 	return 0;
 }
 
-/* "/spool/x/20261121T012906Z-Segfault/" to its last component. */
+/* Takes the last component of a path such as "/spool/x/20260121T012906Z-Segfault/". */
 static int name_of_bundle(const char *bundle, const char **ret_name, struct err *err)
 {
 	static char name[256];
@@ -151,7 +151,10 @@ static int name_of_bundle(const char *bundle, const char **ret_name, struct err 
 	return store_path_check(name, err);
 }
 
-/* A directory is kept within bounds by the sidecar, which removes cores first by itself. */
+/*
+ * The sidecar itself limits the size of a directory and removes cores first, so a directory needs
+ * no prefix for cores.
+ */
 static int check_cores_prefix(const struct ship_options *o, struct err *err)
 {
 	if (!o->cores_prefix)

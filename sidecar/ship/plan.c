@@ -10,7 +10,7 @@
 #include "lib/macros.h"
 #include "lib/oom.h"
 
-/* The earlier, the more it is worth when time or space runs out. */
+/* The files that are sent first, because they matter most if time or space runs out. */
 static const char *const first[] = { "report.txt", "report.json", "report.html" };
 
 static bool is_core(const char *name)
@@ -63,7 +63,7 @@ static bool has(const struct plan *plan, const char *name)
 	return false;
 }
 
-/* Keeps the order of equals. Bundles have some dozen files. */
+/* Inserts behind items of equal rank. Bundles have some dozen files. */
 static void insert(struct plan *plan, struct plan_item item)
 {
 	size_t at = plan->n++;
@@ -146,7 +146,7 @@ int plan_locate(const struct plan_item *item, const char *as, char ret_path[stat
 	return 0;
 }
 
-/* Whether it was changed. A name may stand in an object twice. */
+/* Returns whether the file was changed. A name may occur twice in a JSON object. */
 static bool place(cJSON *file, const char *prefix, const char *as)
 {
 	const char *name = json_str(file, "name");

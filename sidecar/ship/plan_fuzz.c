@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever a manifest says, no name leaves the bundle and no size is nonsense. */
+/*
+ * Fuzz target: any bytes as a manifest. No name may lead out of the bundle, and sizes must be in
+ * range.
+ */
 #include "sidecar/ship/plan.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "lib/units.h"
 
 #define LINE_INTERVAL_NS NS_PER_SEC
-/* The sidecar ends whom it has not heard for two minutes. */
+/* The sidecar kills a shipper that is silent for two minutes. */
 #define ALIVE_INTERVAL_NS (20 * NS_PER_SEC)
 
 static atomic_flag result_printed = ATOMIC_FLAG_INIT;
@@ -19,7 +19,7 @@ static void say(cJSON *json)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
 
-	/* If nobody reads the line, shipping goes on all the same. */
+	/* If nobody reads the line, shipping goes on. */
 	if (text)
 		printf("%s\n", text);
 	fflush(stdout);

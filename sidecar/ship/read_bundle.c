@@ -16,7 +16,7 @@
 
 struct reading {
 	struct store_context context;
-	struct state state; /* empty: nothing is noted of what is only read */
+	struct state state; /* empty, because reading a bundle notes nothing */
 	struct progress progress;
 	struct store *store;
 	struct plan plan;
@@ -33,7 +33,7 @@ static int put(const struct reading *r, const void *data, size_t len, struct fau
 	return 0;
 }
 
-/* Appends at most a chunk of the file from offset on to out. */
+/* Appends up to one chunk of the file, from offset on, to out. */
 static int get(struct reading *r, const char *path, int64_t offset, struct strbuf *out, struct fault *fault)
 {
 	struct retry retry = { 0 };
@@ -101,7 +101,10 @@ static int put_manifest(struct reading *r, struct fault *fault)
 	return put_padding(r, size, fault);
 }
 
-/* Once the header is written, there is no way back: the size stands in it. */
+/*
+ * Sends the rest of the file. Once the header with the size is written, the file cannot be left out
+ * any more.
+ */
 static int put_rest(struct reading *r, const struct plan_item *file, const char *path, struct fault *fault)
 {
 	for (int64_t at = 0; at < file->size; at += (int64_t)r->chunk.len) {
@@ -134,7 +137,10 @@ static int put_file(struct reading *r, const struct plan_item *file, struct faul
 	if (plan_locate(file, r->context.options->as, path, &err) < 0 || tar_header_make(file->name, file->size, block, &err) < 0)
 		return leave_out(file, err_text(&err));
 	if (get(r, path, 0, &r->chunk, fault) < 0)
-		/* S3 gives this answer also for a missing object, if the identity may not list the bucket. */
+		/*
+		 * S3 also gives this answer for a missing object if the identity may not list the
+		 * bucket.
+		 */
 		return fault->kind == FAULT_PERMISSION ? leave_out(file, fault->text) : -1;
 	if (r->chunk.len == 0 && file->size > 0)
 		return leave_out(file, "it is in " PLAN_MANIFEST ", and the store does not have it any more");

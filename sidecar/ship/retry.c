@@ -5,7 +5,10 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-/* Those that a pause of seconds may mend. A full disk or a wrong clock takes minutes: the caller's business. */
+/*
+ * Returns whether a pause of seconds may help. A full disk or a wrong clock takes minutes; the
+ * caller handles these.
+ */
 static bool passes_quickly(enum fault_kind kind)
 {
 	return kind == FAULT_NETWORK || kind == FAULT_SERVER;

@@ -10,7 +10,7 @@
 
 #include "sidecar/ship/xml_leaves.h"
 
-/* Printable, and nothing that would have to be escaped where it is sent back. */
+/* Accepts printable text without characters that would have to be escaped when it is sent back. */
 static bool is_token(const char *s, size_t size)
 {
 	size_t len = strlen(s);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever a server sends as XML, what is taken from it is bounded, printable and in range. */
+/*
+ * Fuzz target: any bytes as a server's XML. What is taken from it must be bounded, printable and in
+ * range.
+ */
 #include "sidecar/ship/s3_answer.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains S3's errors in sentences for people: what is wrong and what would be right. */
+/* Explains S3's errors in sentences for people: what is wrong, and how to mend it. */
 #include <string.h>
 
 #include "sidecar/ship/plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads or fetches the keys and tokens for S3, and decides when they are fetched anew. */
+/* Reads or fetches the keys and tokens for S3, and decides when they are fetched again. */
 #include "sidecar/ship/s3_identity.h"
 
 #include <stdio.h>
@@ -11,17 +11,17 @@
 #include "sidecar/ship/s3.h"
 #include "sidecar/ship/token_answer.h"
 
-/* Keys of a role last an hour; they are fetched anew well before. */
+/* The keys of a role are valid for an hour and are replaced well before. */
 #define WEB_FOR_S (45 * 60)
-/* The node's agent keeps keys for us and exchanges them in time; asking it costs next to nothing. */
+/* The node's agent keeps keys for us and replaces them in time; asking it is cheap. */
 #define CONTAINER_FOR_S (10 * 60)
-/* The metadata server gives a token that lasts five minutes more at least. */
+/* The metadata server gives a token that is valid for at least five more minutes. */
 #define GOOGLE_FOR_S (4 * 60)
 #define GOOGLE_TOKEN_URL "http://%s/computeMetadata/v1/instance/service-accounts/default/token"
 
-/* --- Which --- */
+/* --- Which identity --- */
 
-/* The option wins over the file. */
+/* The option has precedence over the file. */
 static int take_role(struct s3_identity *id, struct fault *fault)
 {
 	const char *role = id->options->s3_role_arn;
@@ -85,7 +85,7 @@ static void wipe(struct strbuf *body)
 		explicit_bzero(body->data, body->len);
 }
 
-/* The kubelet exchanges a projected token long before our keys have run out. */
+/* The kubelet replaces a projected token long before our keys expire. */
 static int read_token_again(struct s3_identity *id, struct fault *fault)
 {
 	struct credentials now;
@@ -96,7 +96,7 @@ static int read_token_again(struct s3_identity *id, struct fault *fault)
 		char *old = id->credentials.web_identity_token;
 
 		id->credentials.web_identity_token = now.web_identity_token;
-		now.web_identity_token = old; /* released below */
+		now.web_identity_token = old; /* wiped and freed below */
 	}
 	credentials_release(&now);
 	return 0;
@@ -114,7 +114,7 @@ static int ask_sts(struct s3_identity *id, struct http *http, struct fault *faul
 			  fault);
 }
 
-/* The node itself answers these, so they never go through a proxy. */
+/* Asks a service on the node itself, without a proxy. */
 static int ask_node(struct http *http, const char *what, const char *url, const char *header, struct http_transfer **ret_transfer,
 		    struct fault *fault)
 {
@@ -127,7 +127,7 @@ static int ask_node(struct http *http, const char *what, const char *url, const 
 	status = (*ret_transfer)->answer.status;
 	if (status == 200)
 		return 0;
-	/* The agent answers 4xx if there is no association of the ServiceAccount with a role. */
+	/* The agent answers 4xx if the ServiceAccount has no association with a role. */
 	return fault_set(fault, status == 429 || status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS, "%s: %.*s answered %d", what,
 			 http_origin_length(url), url, status);
 }
@@ -143,7 +143,7 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 
 	if (!uri || !container_uri_is_safe(uri))
 		return fault_set(fault, FAULT_CREDENTIALS, "%s: AWS_CONTAINER_CREDENTIALS_FULL_URI names no address of EKS or ECS", what);
-	/* The kubelet exchanges the token, so it is read each time. */
+	/* The kubelet replaces the token from time to time, so it is read each time. */
 	if (path && credential_read_file(path, &token, fault) < 0)
 		return fault_wrap(fault, what);
 	snprintf(header, sizeof(header), "Authorization: %s", token ? token : "");
@@ -226,7 +226,7 @@ void s3_identity_sign(const struct s3_identity *id, const char *scope, struct ht
 	request->password = given->secret_access_key ? given->secret_access_key : id->credentials.secret_access_key;
 }
 
-/* Google refuses a request with its own token and Amazon's names. */
+/* Google refuses a request that has its own kind of token and Amazon's names of headers. */
 void s3_identity_meta(const struct s3_identity *id, const char *sha256, char ret_header[static S3_META_HEADER_MAX])
 {
 	snprintf(ret_header, S3_META_HEADER_MAX, "x-%s-meta-sha256: %s", id->kind == IDENTITY_GOOGLE ? "goog" : "amz", sha256);

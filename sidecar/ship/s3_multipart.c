@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends a large file in parts. The upload's id is noted in the bundle as soon as the server gives it.
- * After a crash, the next run asks the server which parts it has (ListParts), and sends only the others.
- * The note also has the digest of the file, so parts of other content are never used. All parts are read
- * in order for the SHA-256 of the whole file, also those that the server has; they are put together only
- * if it is the manifest's. An upload for
- * this key that is not in the note was begun by a run that died, and is aborted: S3 would keep its
- * parts, and charge for them, without end.
+ * Sends a large file in parts. The upload's id is noted in the bundle as soon as the server gives
+ * it. After a crash, the next run asks the server which parts it has (ListParts), and sends only
+ * the others. The note also has the digest of the file, so parts of other content are never used.
+ * All parts are read in order for the SHA-256 of the whole file, also those that the server has;
+ * they are put together only if that equals the manifest's. An upload for this key that is not in
+ * the note was begun by a run that died, and is aborted: S3 would keep its parts for ever, and
+ * charge for them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "sidecar/ship/plan.h"
 #include "sidecar/ship/s3.h"
 
-/* Putting the parts together takes S3 minutes when they are many. */
+/* With many parts S3 takes minutes to put them together. */
 #define COMPLETE_STALL_S 600
 
-struct sending; /* a part on its way */
+struct sending; /* a part that is being sent */
 
 struct multipart {
 	struct s3 *s3;
@@ -28,8 +28,8 @@ struct multipart {
 	struct upload upload;
 	struct s3_part *parts;
 	size_t n;
-	bool any_taken; /* the server has taken a part from us */
-	struct sha256 sha256; /* of the file up to the part that is next */
+	bool any_taken; /* the server has accepted a part of this run */
+	struct sha256 sha256; /* of the file up to the next part */
 	struct sending *sending;
 };
 
@@ -52,7 +52,7 @@ static int64_t part_size(const struct multipart *m, size_t i)
 	return MIN(m->upload.part, m->item->size - part_offset(m, i));
 }
 
-/* "NAME=VALUE" with VALUE encoded, after what is there. */
+/* Adds "NAME=VALUE" with VALUE encoded. */
 static void add_query(struct strbuf *query, const char *name, const char *value)
 {
 	strbuf_addf(query, "%s%s=", query->len ? "&" : "", name);
@@ -81,7 +81,10 @@ static void abort_upload(const char *id, void *arg)
 		log_info("%s: an unfinished upload could not be aborted", m->item->name);
 }
 
-/* Needs s3:ListBucketMultipartUploads; without it a lifecycle rule of the bucket has to do. */
+/*
+ * This needs s3:ListBucketMultipartUploads. Without that right, a lifecycle rule of the bucket has
+ * to remove old uploads.
+ */
 void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key)
 {
 	struct multipart m = { .s3 = s3, .item = item, .key = key };
@@ -97,7 +100,7 @@ void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key)
 		s3_list_uploads(strbuf_str(&t->answer.body), t->answer.body.len, key, abort_upload, &m, NULL);
 }
 
-/* S3 allows 10000 parts. */
+/* Chooses a size so that the file has at most 10000 parts, which is S3's limit. */
 static int64_t choose_part(int64_t size, int64_t wanted)
 {
 	while ((size + wanted - 1) / wanted > S3_PARTS_MAX)
@@ -130,7 +133,10 @@ static int begin(struct multipart *m, struct fault *fault)
 
 	s3_abort_uploads(m->s3, m->item, m->key);
 	m->upload = (struct upload){ .part = choose_part(m->item->size, m->s3->store.context->options->s3_part) };
-	/* The note is written before the upload exists, too: if we die in between, the next run looks for the upload. */
+	/*
+	 * The note is written even before the upload exists: if we die in between, the next run
+	 * looks for the upload.
+	 */
 	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
 	state_save(state, NULL);
 	if (create(m, fault) < 0)
@@ -141,9 +147,9 @@ static int begin(struct multipart *m, struct fault *fault)
 	return 0;
 }
 
-/* --- Going on --- */
+/* --- Continuing an upload --- */
 
-/* *ret_gone: the server does not know the upload. */
+/* *ret_gone is set if the server does not know the upload any more. */
 static int list_page(struct multipart *m, int64_t *marker, bool *ret_gone, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
@@ -193,7 +199,10 @@ static int find_upload(struct multipart *m, struct fault *fault)
 	bool gone = !state_upload(state, m->item->name, m->item->sha256, &m->upload);
 	int64_t marker = 0;
 
-	/* Sending it once more would cost more than to read it before. */
+	/*
+	 * The file is read and checked first, because sending a damaged file once more would cost
+	 * more.
+	 */
 	if (state_was_damaged(state, m->item->name, m->item->sha256) &&
 	    object_check_file(m->s3->store.context, m->s3->http, m->item, fault) < 0)
 		return -1;
@@ -233,8 +242,8 @@ static void on_part_sent(void *arg, int64_t sent)
 }
 
 /*
- * What an earlier run has sent may have been read wrong. A part whose ETag is not its MD5 (with
- * SSE-KMS, for one) is sent again.
+ * Reads a part. An earlier run may have read it wrong, so the server's part is used only if its
+ * ETag is the part's MD5. If the ETag is something else (as with SSE-KMS), the part is sent again.
  */
 static int read_part(struct multipart *m, size_t i, struct sending *s, bool *ret_is_there, struct fault *fault)
 {
@@ -275,7 +284,7 @@ static int start_part(struct multipart *m, struct sending *s, size_t part, struc
 			&s->call, fault);
 }
 
-/* Without memory nothing more can be heard of what is under way. */
+/* Without memory no answer can be read any more, so all requests are dropped. */
 static void drop_all(struct multipart *m)
 {
 	http_cancel(m->s3->http);
@@ -286,7 +295,7 @@ static void drop_all(struct multipart *m)
 	}
 }
 
-/* One of them is over, well or not. */
+/* Waits until the request of any part has ended, with success or not. */
 static int finish_part(struct multipart *m, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -328,7 +337,10 @@ static bool any_busy(const struct multipart *m)
 	return false;
 }
 
-/* After a fault the other requests may still succeed, and each leaves a part less for the next try. */
+/*
+ * After a fault the other requests may still succeed. Each one leaves the next try a part less to
+ * send.
+ */
 static int send_parts(struct multipart *m, struct fault *fault)
 {
 	struct fault later;
@@ -364,7 +376,7 @@ static void add_parts(const struct multipart *m, struct strbuf *xml)
 	strbuf_adds(xml, "</CompleteMultipartUpload>");
 }
 
-/* What is not what the manifest says is neither put together nor kept. */
+/* If the content is not that of the manifest, the parts are neither put together nor kept. */
 static int check_whole(struct multipart *m, struct fault *fault)
 {
 	struct state *state = m->s3->store.context->state;
@@ -377,7 +389,7 @@ static int check_whole(struct multipart *m, struct fault *fault)
 	return -1;
 }
 
-/* S3 begins its answer with 200 before it knows whether it will be well. */
+/* S3 begins its answer with 200 before it knows the result. */
 static int complete(struct multipart *m, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT((size_t)4 << 20), query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
@@ -398,7 +410,10 @@ static int complete(struct multipart *m, struct fault *fault)
 	s3_error_code(&t->answer, code);
 	if (t->answer.status == 200 && !*code)
 		return 0;
-	/* Known no more, or of other parts than we think: next time from the beginning. */
+	/*
+	 * The server does not know the upload any more, or has other parts than we think. The next
+	 * try starts from the beginning.
+	 */
 	if (strcmp(code, "NoSuchUpload") == 0 || strcmp(code, "InvalidPart") == 0)
 		state_set_upload(m->s3->store.context->state, m->item->name, m->item->sha256, &(struct upload){ .part = m->upload.part });
 	return s3_fault(&t->answer, &m->s3->place, fault);

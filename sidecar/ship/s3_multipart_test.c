@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of an upload in parts whose requests can no longer be waited for. */
+/* Tests of an upload in parts when nobody can wait for its requests any more. */
 #include "sidecar/ship/s3.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 static unsigned int n_started, n_waits;
 
-/* The server: it knows no upload, and gives the new one an id. */
+/* Stands for the server. It knows no upload, and gives a new one an id. */
 int __wrap_s3_call(struct s3 *s3, const struct s3_request *request,
 		   struct http_transfer **ret_transfer, struct fault *fault);
 int __wrap_s3_call(struct s3 *s3, const struct s3_request *request,

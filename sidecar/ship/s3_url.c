@@ -17,13 +17,13 @@ bool s3_needs_path_style(const char *endpoint, const char *bucket)
 	const char *host = endpoint + scheme_len(endpoint);
 	size_t len = strcspn(host, ":/");
 
-	/* An address has no names below it. */
+	/* An IP address has no names below it. */
 	if (*host == '[' || strspn(host, "0123456789.") == len)
 		return true;
 	for (const char *p = bucket; *p; p++)
 		if (isupper((unsigned char)*p) || *p == '_')
 			return true;
-	/* "*.s3.amazonaws.com" covers one component. */
+	/* The certificate for "*.s3.amazonaws.com" covers only one component. */
 	return strncmp(endpoint, "https://", 8) == 0 && strchr(bucket, '.');
 }
 

@@ -122,8 +122,8 @@ bool state_was_damaged(const struct state *s, const char *name, const char *sha2
 }
 
 /*
- * The file is not flushed to the disk, which would cost more than sending most files. A SIGKILL loses nothing; a power cut may
- * lose the hint.
+ * The file is not synced to disk, because that would take longer than sending most files. SIGKILL
+ * loses nothing; a power failure may lose the hint.
  */
 static int write_temporary(int dir_fd, const char *text, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the notes in a bundle. */
+/* Tests of the state file in a bundle. */
 #include "sidecar/ship/state.h"
 
 #include <setjmp.h>
@@ -59,7 +59,7 @@ static void what_was_noted_is_there_the_next_time(void **state)
 	assert_true(state_upload(&s, "core", "22", &read));
 	assert_string_equal(read.id, "an/id+=");
 	assert_int_equal(read.part, 5 << 20);
-	/* An upload of other content, or of another file, is none of ours. */
+	/* An upload of other content, or of another file, is not used. */
 	assert_false(state_upload(&s, "core", "23", &read));
 	assert_false(state_upload(&s, "core2", "22", &read));
 	state_clear_upload(&s);

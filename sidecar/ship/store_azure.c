@@ -13,7 +13,10 @@
 #include "lib/units.h"
 #include "sidecar/ship/azure.h"
 
-/* This version is from 2021; large blocks, SHA-256 and OAuth are older. The meaning of a version never changes. */
+/*
+ * This version is from 2021. Large blocks, SHA-256 and OAuth are older. What a version means never
+ * changes.
+ */
 #define VERSION_HEADER "x-ms-version: 2021-12-02"
 
 /* --- Requests ------------------------------------------------------------------------------------------- */
@@ -45,7 +48,7 @@ static void add_headers(struct azure_call *call, const struct azure_request *r)
 		add_header(call, r->headers[i]);
 }
 
-/* Appends the URL; *ret_path is where its path begins, and its length. */
+/* Appends the URL. *ret_path is the offset of its path, and the length. */
 static void add_url(const struct azure *azure, const struct azure_request *r, struct strbuf *url, struct strbuf *path)
 {
 	const char *sas = azure_identity_sas(&azure->identity), *sign = "?";
@@ -214,7 +217,10 @@ static void azure_free(struct store *s)
 	free(azure);
 }
 
-/* Nothing is left of an upload: blocks that no list names go after a week, or when a blob of the name is written. */
+/*
+ * An unfinished upload needs no cleaning up: Azure removes blocks that are in no list after a week,
+ * or when a blob of that name is written.
+ */
 static const struct store_ops azure_ops = {
 	.look = azure_look, .put = azure_put, .get = azure_get, .free = azure_free, .put_blindly_max = OBJECT_BLIND_MAX,
 };

@@ -82,13 +82,18 @@ static int open_root(const struct directory *d, int *ret_fd, struct fault *fault
 	return 0;
 }
 
-/* Opens the directory NAME in *fd in its place; makes it where asked for. -errno. */
+/*
+ * Replaces *fd by its subdirectory name, which is made if `make` is set. Returns -errno on failure.
+ */
 static int enter(int *fd, const char *name, bool make)
 {
 	int next;
 
 	if (make && mkdirat(*fd, name, DIR_MODE) == 0)
-		/* The name is to outlive a power cut; a filesystem that cannot sync directories has no such promise. */
+		/*
+		 * The name should survive a power failure. A filesystem that cannot sync
+		 * directories does not promise that.
+		 */
 		fsync(*fd);
 	else if (make && errno != EEXIST)
 		return -errno;
@@ -100,7 +105,10 @@ static int enter(int *fd, const char *name, bool make)
 	return 0;
 }
 
-/* Opens the directory of PATH below the store, where PATH's last component lies. 0, 1: not there, -1. */
+/*
+ * Opens the directory that contains the last component of PATH. Returns 0, 1 if it does not exist,
+ * or -1.
+ */
 static int open_parent(const struct directory *d, const char *path, bool make, int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
@@ -176,7 +184,10 @@ static int directory_look(struct store *s, const struct item *item, enum look *r
 
 /* --- Writing --- */
 
-/* Fails before the first byte is written if the file does not fit. A file system that reports no free space is tried. */
+/*
+ * Fails before the first byte is written if there is too little free space. If a filesystem reports
+ * no free space at all, writing is tried.
+ */
 static int check_space(const struct directory *d, int dir_fd, const struct item *item, struct fault *fault)
 {
 	struct statvfs v;
@@ -234,7 +245,10 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 		else {
 			sha256_add(&digest, chunk, (size_t)n);
 			at += n;
-			/* Bit by bit: all of it at the end could take a slow server minutes without a sign of life. */
+			/*
+			 * Data are synced in portions: syncing all at the end could take a slow
+			 * server minutes without any progress to report.
+			 */
 			if (at % FLUSH_EVERY == 0 && fdatasync(fd) < 0)
 				r = fail(fault, errno, d, "write", item->name);
 			progress_sent(d->store.context->progress, at);
@@ -246,7 +260,10 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 	return r;
 }
 
-/* A leftover of a writer that died is in the way; a directory of that name is not ours. */
+/*
+ * Opens the temporary file. A leftover of a dead writer is replaced; a directory of that name is
+ * not ours.
+ */
 static int open_temporary(int dir_fd, const char *name)
 {
 	for (int i = 0; i < 2; i++) {
@@ -270,7 +287,7 @@ static int write_whole(const struct directory *d, int dir_fd, const char *tempor
 	r = copy(d, item, fd, fault);
 	if (r == 0 && fsync(fd) < 0)
 		r = fail(fault, errno, d, "write", item->name);
-	/* NFS may tell of a full disk only now. */
+	/* NFS may report a full disk only now. */
 	if (close(fd) < 0 && r == 0)
 		r = fail(fault, errno, d, "write", item->name);
 	return r;

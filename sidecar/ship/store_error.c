@@ -8,7 +8,10 @@
 #include "lib/units.h"
 #include "sidecar/ship/xml_leaves.h"
 
-/* Both services refuse requests that are more than 15 minutes off; with answers that take long a bit less is suspect. */
+/*
+ * Both services refuse requests whose time is off by more than 15 minutes. Answers may take a
+ * while, so a little less is suspect.
+ */
 #define CLOCK_OFF_MAX_S (14 * 60)
 
 /* Makes a server's text printable, because it is written to logs. */
@@ -42,7 +45,7 @@ void store_error_read(const struct http_answer *answer, struct store_error *e)
 {
 	*e = (struct store_error){ 0 };
 	xml_leaves(strbuf_str(&answer->body), answer->body.len, take_error, e, NULL);
-	/* The answer to a HEAD has no body. */
+	/* The answer to HEAD has no body. */
 	if (!*e->code)
 		snprintf(e->code, sizeof(e->code), "%s", answer->error_code);
 	if (!*e->region)
@@ -68,13 +71,13 @@ bool store_error_is_of_clock(const struct store_error_table *table, const struct
 		return true;
 	if (table->clock_code && strcmp(e->code, table->clock_code) != 0)
 		return false;
-	/* Servers with no error of its own for it call the signature wrong or expired. */
+	/* Some servers have no error for a wrong clock and report a wrong or expired signature. */
 	return (a->status == 403 || a->status == 400) && (a->clock_off_s > CLOCK_OFF_MAX_S || a->clock_off_s < -CLOCK_OFF_MAX_S);
 }
 
 static int clock_fault(int64_t off_s, struct fault *fault)
 {
-	/* To the minute: the answer was some seconds on its way. */
+	/* Rounds to minutes, because the answer took some seconds to arrive. */
 	int64_t off_ns = ((off_s < 0 ? -off_s : off_s) + 30) / 60 * 60 * NS_PER_SEC;
 	char text[DURATION_TEXT_MAX];
 
@@ -84,7 +87,9 @@ static int clock_fault(int64_t off_s, struct fault *fault)
 			 duration_format(off_ns, text), off_s < 0 ? "behind" : "ahead of");
 }
 
-/* Only where a location leads is shown: its query could repeat a token of ours. */
+/*
+ * Shows only scheme, host and path of the location, because its query may contain a token of ours.
+ */
 static int redirect_fault(const char *place, const struct http_answer *a, struct fault *fault)
 {
 	const char *to = *a->location ? a->location : "nowhere";

@@ -91,7 +91,7 @@ static int put_single(struct s3 *s3, const struct item *item, const char *key, s
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char type[100], meta[S3_META_HEADER_MAX];
-	/* Nobody else compares the content of a request that is not signed. */
+	/* If a request is not signed, nobody else checks its content. */
 	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
 	const struct s3_request request = {
 		.method = "PUT", .key = key, .sha256 = item->sha256, .headers = { type, meta }, .fd = item->fd, .len = item->size,
@@ -127,7 +127,7 @@ static int s3_get(struct store *s, const char *path, int64_t offset, size_t len,
 	object_range("Range", offset, len, range);
 	if (s3_call(s3, &request, &t, fault) < 0)
 		return -1;
-	/* The body of a success is the file's, which may look like anything. */
+	/* The body of a successful answer is that of the file, which may have any content. */
 	if (t->answer.status == 404) {
 		s3_error_code(&t->answer, code);
 		if (strcmp(code, "NoSuchKey") == 0)

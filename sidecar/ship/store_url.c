@@ -30,7 +30,7 @@ static int hex_value(char c)
 	return -1;
 }
 
-/* Control characters are refused: they would come out again in logs and requests. */
+/* Control characters are refused, because the text gets into logs and requests. */
 static int decode(const char *text, bool literal, char *out, size_t size, struct err *err)
 {
 	size_t n = 0;
@@ -56,12 +56,13 @@ static int decode(const char *text, bool literal, char *out, size_t size, struct
 	return 0;
 }
 
-/* What a URL of each kind begins with. */
+/* The beginning of the URLs of each kind. */
 static const struct {
 	const char *what, *form, *noun;
-	const char *marks; /* besides letters and digits */
+	const char *marks; /* characters that are allowed besides letters and digits */
 } hosts[] = {
-	[STORE_S3] = { "bucket", "s3://BUCKET/PREFIX", "bucket's name", ".-_" }, /* as S3 names them, and older ones */
+	/* S3 allows the first two in names, and older buckets may have '_'. */
+	[STORE_S3] = { "bucket", "s3://BUCKET/PREFIX", "bucket's name", ".-_" },
 	[STORE_AZURE] = { "storage account", "azure://ACCOUNT/CONTAINER/PREFIX", "storage account's name", "" },
 	[STORE_WEBHDFS] = { "NameNode", "webhdfs://HOST:PORT/PATH", "HOST:PORT", ".-_:[]" },
 };
@@ -76,7 +77,7 @@ static bool valid_host(const char *host, enum store_kind kind)
 	return true;
 }
 
-/* Lower-case letters, digits and single hyphens, or "$root" and its like. */
+/* Accepts lower-case letters, digits and single hyphens, and names such as "$root". */
 static bool valid_container(const char *name)
 {
 	name += *name == '$';
@@ -88,7 +89,7 @@ static bool valid_container(const char *name)
 	return true;
 }
 
-/* Takes the container from the beginning of *rest. */
+/* Takes the container's name from the beginning of *rest. */
 static int parse_container(const char **rest, struct store_url *u, struct err *err)
 {
 	const char *name = *rest + (**rest == '/');

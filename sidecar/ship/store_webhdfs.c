@@ -22,7 +22,7 @@
 #define ATTRIBUTE "user.afterglow.sha256"
 #define PATH_MAX_ (STORE_PATH_MAX + PLAN_PATH_MAX)
 #define URL_MAX (16 * STORE_PATH_MAX + 2 * CREDENTIAL_MAX)
-/* A DataNode answers when the last block has reached all its replicas. */
+/* A DataNode answers only when the last block has reached all its replicas. */
 #define DATA_STALL_S 120
 
 struct webhdfs {
@@ -54,7 +54,10 @@ static void make_url(const struct webhdfs *w, const char *path, const char *quer
 	}
 }
 
-/* query: "GETFILESTATUS", or more, encoded. 0: answered, whatever the status. */
+/*
+ * Sends a request. query is "GETFILESTATUS" or more, encoded. Returns 0 if an answer came, whatever
+ * its status.
+ */
 static int ask(struct webhdfs *w, const char *method, const char *path, const char *query, struct http_transfer **ret_transfer,
 	       struct fault *fault)
 {
@@ -72,7 +75,7 @@ static int ask(struct webhdfs *w, const char *method, const char *path, const ch
 	return r;
 }
 
-/* The same, and anything but 200 is a fault. */
+/* Does the same, but any status other than 200 is a fault. */
 static int order(struct webhdfs *w, const char *method, const char *path, const char *query,
 		 struct http_transfer **ret_transfer, struct fault *fault)
 {
@@ -92,7 +95,7 @@ static void paths(const struct webhdfs *w, const char *below, char path[static P
 
 /* --- Looking --- */
 
-/* *ret_there: false when there is no such file. */
+/* *ret_there is false if the file does not exist. */
 static int get_status(struct webhdfs *w, const char *path, bool *ret_there, struct webhdfs_status *ret_status,
 		      struct fault *fault)
 {
@@ -157,7 +160,7 @@ static int make_directory(struct webhdfs *w, const char *path, struct fault *fau
 	return order(w, "PUT", parent, "MKDIRS&permission=750", &t, fault);
 }
 
-/* The first step: where the data are wanted. */
+/* The first step: asks the NameNode where to send the data. */
 static int ask_where(struct webhdfs *w, const char *path, char location[static HTTP_HEADER_MAX], struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -179,7 +182,7 @@ static void on_sent(void *arg, int64_t sent)
 
 static int send_data(struct webhdfs *w, const struct item *item, const char *location, struct fault *fault)
 {
-	/* HttpFS, which speaks the same, insists on the type. */
+	/* HttpFS, which has the same interface, requires the type. */
 	static const char *const headers[] = { "Content-Type: application/octet-stream", NULL };
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const struct http_request request = {
@@ -215,7 +218,10 @@ static void attach_digest(struct webhdfs *w, const char *path, const struct item
 		log_debug("%s: no attribute: %s", item->name, why.text);
 }
 
-/* HttpFS knows no options and then does not replace what is there: *ret_refused. */
+/*
+ * Renames the file. HttpFS does not know the option to overwrite, and does not replace an existing
+ * file; then *ret_refused is set.
+ */
 static int rename_once(struct webhdfs *w, const char *from, const char *to, bool *ret_refused, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * PATH_MAX_);
@@ -256,7 +262,7 @@ static int webhdfs_put(struct store *s, const struct item *item, struct fault *f
 
 /* --- Opening --- */
 
-/* The NameNode says which DataNode has it; HttpFS answers by itself. */
+/* The NameNode redirects to a DataNode with the data; HttpFS sends the data itself. */
 static int open_at(struct webhdfs *w, const char *path, int64_t offset, size_t len, struct http_transfer **ret_transfer,
 		   struct fault *fault)
 {
@@ -274,7 +280,7 @@ static int open_at(struct webhdfs *w, const char *path, int64_t offset, size_t l
 	return http_call(w->http, &(struct http_request){ .method = "GET", .url = location, .stall_s = DATA_STALL_S }, ret_transfer, fault);
 }
 
-/* HDFS refuses to open a file at its end, so its length is asked for first. */
+/* HDFS refuses to open a file at its end, so the length is read first. */
 static int webhdfs_get(struct store *s, const char *below, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
 {
 	struct webhdfs *w = (struct webhdfs *)s;

@@ -12,7 +12,10 @@
 #define HOST_MAX 64
 #define DAY_S 86400
 
-/* The host of "SCHEME://HOST[:PORT][/...]", with the brackets of an IPv6 address; false if it is too long, or has a user. */
+/*
+ * Takes the host of "SCHEME://HOST[:PORT][/...]", with the brackets of an IPv6 address. Returns
+ * false if it is too long or has a user.
+ */
 static bool host_of(const char *url, const char *scheme, char host[static HOST_MAX])
 {
 	size_t skip = strlen(scheme), len, name;
@@ -63,7 +66,7 @@ static char *take_word(const cJSON *object, const char *name)
 	return text && credential_is_word(text) && strlen(text) < CREDENTIAL_MAX ? strdup(text) : NULL;
 }
 
-/* cJSON frees its copies, and leaves what was in them. */
+/* Overwrites the texts, because cJSON frees them and leaves their content in memory. */
 static void wipe(cJSON *object)
 {
 	for (cJSON *member = object ? object->child : NULL; member; member = member->next)
@@ -117,7 +120,7 @@ int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *re
 	return 0;
 }
 
-/* A description goes on with ids and times in lines of their own. */
+/* The description continues on further lines with ids and times, which are left out. */
 void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_ERROR_MAX])
 {
 	const char *error, *why;

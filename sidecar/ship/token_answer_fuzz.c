@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever answers in place of the node's agent, what is taken from it can stand in a header. */
+/*
+ * Fuzz target: any answer in place of the node's agent. What is taken from it must be fit for a
+ * header.
+ */
 #include "sidecar/ship/token_answer.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what gives short-lived credentials to a container. */
+/* Tests of parsing the answers of services that give short-lived credentials to a container. */
 #include "sidecar/ship/token_answer.h"
 
 #include <setjmp.h>

@@ -13,7 +13,7 @@
 static const struct {
 	const char *exception;
 	enum fault_kind kind;
-	const char *sentence; /* NULL: HDFS's own */
+	const char *sentence; /* NULL: HDFS's own text is used */
 } exceptions[] = {
 	{ "AccessControlException", FAULT_PERMISSION, NULL },
 	{ "InvalidToken", FAULT_CREDENTIALS, "the delegation token is not valid" },
@@ -42,7 +42,7 @@ struct exception {
 	char name[64], message[256];
 };
 
-/* One line, printable: it ends up in logs. */
+/* Makes one printable line, because the text gets into logs. */
 static void take_text(char *out, size_t size, const char *text)
 {
 	size_t n = 0;
@@ -87,7 +87,7 @@ static bool by_message(const struct exception *e, struct fault *fault)
 	return true;
 }
 
-/* What is shown of a location: path and query may hold a delegation token. */
+/* Returns how much of a location may be shown: path and query may contain a delegation token. */
 static int shown(const char *location)
 {
 	return MIN(http_origin_length(location), 100);
@@ -147,7 +147,10 @@ int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status 
 	return 0;
 }
 
-/* {"XAttrs":[{"name":"user.afterglow.sha256","value":"\"...\""}]}: asked for as text, it comes in quotes. */
+/*
+ * Parses {"XAttrs":[{"name":"user.afterglow.sha256","value":"\"...\""}]}. Because we ask for text,
+ * HDFS puts the value in quotes.
+ */
 void webhdfs_read_digest(const struct http_answer *answer, char ret_digest[static SHA256_TEXT_MAX])
 {
 	_cleanup_json_ cJSON *json = NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever a NameNode answers, faults are one printable line and a location is checked whole. */
+/*
+ * Fuzz target: any answer of a NameNode. A fault must be one printable line, and every part of a
+ * location must be checked.
+ */
 #include "sidecar/ship/webhdfs_answer.h"
 
 #include <stdint.h>

@@ -15,10 +15,10 @@ struct walk {
 	XML_Parser parser;
 	xml_leaf_fn fn;
 	void *arg;
-	const char *refused; /* why, NULL while nothing is wrong */
+	const char *refused; /* the reason; NULL while nothing is wrong */
 	unsigned int depth;
 	size_t path_len[XML_DEPTH_MAX + 1];
-	bool leaf; /* the innermost open element has held no other so far */
+	bool leaf; /* the innermost open element contains no other element so far */
 	char path[XML_PATH_MAX];
 	char text[XML_TEXT_MAX];
 	size_t text_len;
@@ -112,7 +112,7 @@ int xml_leaves(const char *xml, size_t len, xml_leaf_fn fn, void *arg, struct er
 	XML_ParserFree(w.parser);
 	if (w.refused)
 		return err_set(err, EINVAL, "XML: %s", w.refused);
-	/* Ended by fn. */
+	/* fn ended the parsing. */
 	if (status == XML_STATUS_ERROR && error == XML_ERROR_ABORTED)
 		return 0;
 	return status == XML_STATUS_OK ? 0 : err_set(err, EINVAL, "XML: %s", XML_ErrorString(error));

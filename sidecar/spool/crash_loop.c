@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides how much is kept of a crash that comes again and again. */
+/* Decides how much is kept of crashes that repeat. */
 #include "sidecar/spool/crash_loop.h"
 
 #include <stdio.h>
@@ -8,7 +8,10 @@
 #include "lib/json.h"
 #include "lib/units.h"
 
-/* At once, and how long one takes to grow back: 20 whole bundles an hour, 240 reports. */
+/*
+ * How many are allowed at once, and how long one takes to be allowed again: 20 whole bundles an
+ * hour, 240 reports.
+ */
 #define FULL_MAX 20
 #define FULL_EVERY_NS (180 * NS_PER_SEC)
 #define LIGHT_MAX 120
@@ -28,7 +31,10 @@ static bool take(struct allowance *a, double max, int64_t every_ns, int64_t now_
 
 static bool is_over(const struct crash_loop *loop, int64_t now_ns)
 {
-	/* A day in the future: the clock was wrong then, and would count for years what is new by now. */
+	/*
+	 * A time more than a day in the future is wrong. With it, a new crash would count as part
+	 * of the old loop for years.
+	 */
 	return loop->last_unix_ns < now_ns - CRASH_LOOP_OVER_NS || loop->last_unix_ns > now_ns + CRASH_LOOP_AHEAD_NS;
 }
 
@@ -55,7 +61,7 @@ static struct crash_loop *find(struct crash_loops *l, const char *signature, int
 	return oldest;
 }
 
-/* After the first ones every power of two: 16, 32, 64 ... */
+/* Returns whether the count is a power of two after the first ones: 16, 32, 64 ... */
 static bool is_landmark(uint64_t count)
 {
 	return count <= CRASH_LOOP_LIGHT || (count & (count - 1)) == 0;
@@ -77,7 +83,9 @@ enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_
 		return KEEP_FULL;
 	if (loop->count <= full_per_loop && take(&l->full, FULL_MAX, FULL_EVERY_NS, now_unix_ns))
 		return KEEP_FULL;
-	/* Under a weak signature the next death may have another cause, which its report would show. */
+	/*
+	 * With a weak signature the next death may have another cause, which its report would show.
+	 */
 	if ((signature_is_weak(cut) || is_landmark(loop->count)) && take(&l->light, LIGHT_MAX, LIGHT_EVERY_NS, now_unix_ns))
 		return KEEP_LIGHT;
 	return KEEP_COUNT;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: what a sidecar before this one wrote of crash loops, or somebody else did. Counting goes on whatever it says. */
+/*
+ * Fuzz target: any bytes as the crash loops that a previous sidecar noted. Counting must go on
+ * whatever they say.
+ */
 #include "sidecar/spool/crash_loop.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what is kept of a crash that comes again and again. */
+/* Tests of how much is kept of crashes that repeat. */
 #include "sidecar/spool/crash_loop.h"
 
 #include <setjmp.h>
@@ -70,13 +70,13 @@ static void reports_of_ends_that_only_look_alike_are_all_kept(void **state)
 		kept[count("v1:ApplicationError:ray-worker:exit=1?", i * MINUTE / 2)]++;
 	assert_int_equal(kept[KEEP_FULL], 1);
 	assert_int_equal(kept[KEEP_LIGHT], 99);
-	/* But never more than all reports may be. */
+	/* But never more than all reports together may be. */
 	for (int i = 0; i < 1000; i++)
 		kept[count("v1:ApplicationError:ray-worker:exit=1?", 60 * MINUTE + i)]++;
 	assert_in_range(kept[KEEP_LIGHT], 99, 99 + 120);
 }
 
-/* What a container can do that calls itself something else each time. */
+/* A container can look like a different program at each crash. */
 static void crashes_that_all_look_new_are_bounded(void **state)
 {
 	unsigned int kept[3] = { 0 };
@@ -108,7 +108,8 @@ static void a_clock_that_goes_back_is_no_new_loop(void **state)
 	(void)state;
 	assert_int_equal(count("x", 100 * MINUTE), KEEP_FULL);
 	assert_int_equal(count("x", 0), KEEP_LIGHT);
-	assert_int_equal(count("x", 100 * MINUTE), KEEP_FULL); /* an hour and more, as far as it can tell */
+	/* An hour or more, as far as can be known */
+	assert_int_equal(count("x", 100 * MINUTE), KEEP_FULL);
 }
 
 static void a_clock_that_was_years_ahead_counts_nothing_for_years(void **state)

@@ -25,7 +25,7 @@
 /* Returns the kind of a file of a bundle, by its name: the first drop that removes it. */
 static enum drop kind_of(const char *file)
 {
-	/* What says what happened, each small. */
+	/* The files that say what happened. Each is small. */
 	static const char *const report[] = { "report.txt", "report.json", "report.html", "backtrace.txt", "processes.json",
 					      "kernel.log", "ray.txt", MANIFEST_FILE };
 
@@ -37,7 +37,10 @@ static enum drop kind_of(const char *file)
 	return DROP_FILES;
 }
 
-/* A file that was just written may still have more blocks reserved than it needs. */
+/*
+ * Returns the size on disk. A file that was just written may still have reserved more blocks than
+ * it needs.
+ */
 static int64_t on_disk(const struct stat *st)
 {
 	int64_t blocks = (int64_t)st->st_blocks * 512, size = ((int64_t)st->st_size + 4095) / 4096 * 4096;
@@ -62,7 +65,7 @@ static DIR *open_dir(int dirfd, const char *path)
 	return dir;
 }
 
-/* The directory that the last component of path lies in; ret_name: that component. */
+/* Opens the directory that contains the last component of path. *ret_name is that component. */
 static int open_parent(int dirfd, const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
@@ -71,7 +74,7 @@ static int open_parent(int dirfd, const char *path, const char **ret_name)
 	return dir_open_below(dirfd, path, slash ? (size_t)(slash - path) : 0);
 }
 
-/* Reading */
+/* --- Reading --- */
 
 struct walk {
 	struct inventory *inv;
@@ -85,7 +88,7 @@ static void add_bytes(struct stored *s, enum drop kind, int64_t bytes)
 	*(kind == DROP_CORE ? &s->core : kind == DROP_FILES ? &s->files : &s->report) += bytes;
 }
 
-/* The files of a bundle by their kind, what lies in a directory of its as collected. */
+/* Adds up the files of a bundle by their kind. Files in a subdirectory count as collected. */
 static void measure(DIR *dir, bool below, struct stored *s)
 {
 	rewinddir(dir);
@@ -104,7 +107,7 @@ static void measure(DIR *dir, bool below, struct stored *s)
 	}
 }
 
-/* "20261121T012906.324Z-Killed"; 0: it is no such name. */
+/* Parses the time in a name such as "20260121T012906.324Z-Killed". Returns 0 for any other name. */
 static int64_t time_of_name(const char *name)
 {
 	char text[40];
@@ -198,7 +201,7 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 	}
 }
 
-/* Both arrays in the order of time: there are few, and mostly in order already. */
+/* Sorts both arrays by time. They are short and mostly sorted already. */
 static void sort(struct inventory *inv)
 {
 	for (size_t i = 1; i < inv->n; i++) {
@@ -244,7 +247,7 @@ void inventory_release(struct inventory *inv)
 	*inv = (struct inventory){ .n = 0 };
 }
 
-/* Dropping */
+/* --- Dropping --- */
 
 /* In a store that others may write to, a manifest may list anything, also among what was dropped before. */
 static bool is_name_in_bundle(const char *name)
@@ -274,7 +277,7 @@ static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
 {
 	_cleanup_close_ int new = -1;
 
-	/* A file of an earlier run, or a link that somebody put here, must not be written to. */
+	/* A file of an earlier run, or a link that somebody placed here, must not be written to. */
 	unlinkat(fd, NEW_MANIFEST, 0);
 	if (manifest_write(manifest, fd, NEW_MANIFEST, err) < 0)
 		return -err->code;
@@ -295,7 +298,7 @@ static void remove_files(int fd, const cJSON *dropped)
 			is_name_in_bundle(name) ? open_parent(fd, name, &last) : -1;
 		char directory[NAME_MAX + 1];
 
-		/* In a store others may write to, "logs" may be a link. */
+		/* Where others can write to the store, "logs" may be a link. */
 		if (in < 0)
 			continue;
 		unlinkat(in, last, 0);
@@ -349,7 +352,10 @@ static void hide_name(const char *name, char hidden[static BUNDLE_PATH_MAX + 16]
 	snprintf(hidden, BUNDLE_PATH_MAX + 16, ".%s" PARTIAL, name);
 }
 
-/* Removes a bundle. It is renamed to a hidden name first, so that readers never see half of it. */
+/*
+ * Removes a bundle. It is renamed to a hidden name first, so that readers never see an incomplete
+ * bundle.
+ */
 static int drop_bundle(int rootfd, const char *path, struct err *err)
 {
 	const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what a directory holds, and of taking bundles out of it. */
+/* Tests of listing the bundles of a directory, and of removing them. */
 #include "sidecar/spool/inventory.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static bool exists(const char *path)
 	return faccessat(rootfd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* How many files its manifest lists; each is there. */
+/* Returns how many files the manifest lists. Each must exist. */
 static int listed(const char *bundle)
 {
 	_cleanup_close_ int fd = openat(rootfd, bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -240,7 +240,7 @@ static bool is_mine(void)
 	return file_read(rootfd, "elsewhere/mine", &text, NULL) == 0 && strcmp(strbuf_str(&text), "mine") == 0;
 }
 
-/* What the sidecar keeps elsewhere, and a bundle in a store that somebody hostile may write to. */
+/* Links to the sidecar's other files, and a bundle in a store where others can write. */
 static void links_lead_nowhere(void **state)
 {
 	static const char text[] = "{\"files\":[{\"name\":\"report.txt\"},{\"name\":\"logs/mine\"},{\"name\":\"core.x.1.zst\"}]}";
@@ -263,7 +263,7 @@ static void links_lead_nowhere(void **state)
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0), 0);
 	assert_int_equal(mkfifoat(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", 0600), 0);
 	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
-	/* The bundle's directory, and one above, exchanged after they were found */
+	/* The bundle's directory, and one above it, were replaced after they were found */
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_BUNDLE, NULL), 0);
 	assert_int_equal(symlinkat("../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST), 0);
 	assert_int_not_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);

@@ -15,7 +15,7 @@ const char *drop_name(enum drop d)
 	return names[d];
 }
 
-/* The bytes that dropping d frees. */
+/* Returns how many bytes are freed by dropping d. */
 static int64_t size_of(const struct stored *s, enum drop d)
 {
 	int64_t bytes = 0;

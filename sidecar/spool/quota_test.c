@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what has to go: a table of stores that hold too much. */
+/* Tests of what has to be dropped, as a table of stores that hold too much. */
 #include "sidecar/spool/quota.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #define ITEMS_MAX 4
 #define NOW (1000 * NS_PER_SEC)
 
-/* drops: one letter an item, - core files bundle. */
+/* drops has one letter for each item: '-', or the first letter of core, files or bundle. */
 static const struct {
 	const char *name;
 	struct stored items[ITEMS_MAX];
@@ -68,7 +68,7 @@ static void for_the_sake_of_others_no_report_goes(void **state)
 	assert_int_equal(quota_plan(items, 2, &none, NOW, 500, DROP_FILES, drops), 340);
 	assert_int_equal(drops[0], DROP_FILES);
 	assert_int_equal(drops[1], DROP_FILES);
-	/* Its own bound it keeps nevertheless. */
+	/* It still keeps its own bound. */
 	assert_int_equal(quota_plan(items, 2, &small, NOW, 500, DROP_FILES, drops), 320);
 	assert_int_equal(drops[0], DROP_BUNDLE);
 	assert_int_equal(drops[1], DROP_FILES);

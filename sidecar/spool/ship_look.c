@@ -58,7 +58,10 @@ static bool leave_spool(int fd, const char *path)
 	return rc >= 0;
 }
 
-/* Whether the bundle is to be shipped now. A bundle that was shipped and waits for no addition any more is removed. */
+/*
+ * Returns whether the bundle is to be shipped now. A bundle that was shipped and to which nothing
+ * more will be added is removed.
+ */
 static bool is_due(const struct ship_done *done, int fd, const char *path, struct manifest_identity *ret_id)
 {
 	bool pending;
@@ -95,22 +98,25 @@ static void choose(const struct ship_question *q, const struct ship_done *done, 
 	}
 }
 
-/* Takes the bundle that was shipped from the spool. Whether it stays, and is not to be shipped again. */
+/*
+ * Removes the shipped bundle from the spool. Returns whether it stays and must not be shipped
+ * again.
+ */
 static bool settle_shipped(const struct ship_question *q, int fd)
 {
 	struct manifest_identity now;
 	bool pending = false;
 
 	if (!identify(fd, q->shipped, &now, &pending)) {
-		/* The look before this one may have been killed while it removed the bundle. */
+		/* The previous look may have been killed while it removed the bundle. */
 		inventory_finish_drop(fd, q->shipped);
 		inventory_remove_empty(fd, q->shipped, 0, 0);
 		return false;
 	}
-	/* What was added meanwhile is shipped next. */
+	/* A file was added meanwhile, so the bundle is shipped once more. */
 	if (!same(&now, &q->manifest))
 		return false;
-	/* What stays in a spool that became read-only is not shipped again and again. */
+	/* A bundle that stays because the spool became read-only is not shipped again. */
 	return pending || !leave_spool(fd, q->shipped);
 }
 

@@ -74,7 +74,10 @@ char *const *ship_environment(void)
 	static const char *const wanted[] = {
 		"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
 		"SSL_CERT_FILE", "SSL_CERT_DIR", "RES_OPTIONS", "LOCALDOMAIN", "ASAN_OPTIONS",
-		/* Where keys and tokens are to be had, not these themselves: the webhooks of EKS and AKS set them in each container. */
+		/*
+		 * These say where to get keys and tokens, but contain none. The webhooks of EKS and
+		 * AKS set them in each container.
+		 */
 		"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "GCE_METADATA_HOST",
 		"AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST",
 	};
@@ -190,7 +193,7 @@ int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool
 
 	wait = MIN(last->retry ? wait : SHIP_BACKOFF_MAX_NS, SHIP_BACKOFF_MAX_NS);
 	wait = (int64_t)((double)wait * (0.75 + 0.5 * random));
-	/* What lasts although it should have passed is tried less and less often. */
+	/* A fault that should have passed but persists is retried less and less often. */
 	wait = MAX(wait, last->retry_after_ns);
 	return stopping ? MIN(wait, SHIP_BACKOFF_STOPPING_NS) : wait;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a line of afterglow-ship's stdout, and the text as a store. What is taken is bounded and has a name. */
+/*
+ * Fuzz target: any bytes as a line of afterglow-ship's stdout, and as the URL of a store. What is
+ * taken from them must be bounded and have a name.
+ */
 #include "sidecar/spool/ship_plan.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of how afterglow-ship is called and understood. */
+/* Tests of calling afterglow-ship and of understanding its result. */
 #include "sidecar/spool/ship_plan.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 static const struct {
 	struct store_options o;
-	const char *error; /* NULL: it is right */
+	const char *error; /* NULL: it is valid */
 } stores[] = {
 	{ { .url = "/var/lib/failures" }, NULL },
 	{ { .url = "file:///x" }, NULL },
@@ -112,7 +112,9 @@ static const struct {
 	{ { OK }, 9, SHIP_END_HUNG, false, true, SHIP_HUNG, 0, "no sign of life for 120 s" },
 };
 
-/* Ours may have what the user put there for the Ray container's image: keys of a cloud, tokens. */
+/*
+ * Our own environment may contain what the user set for the Ray container: keys of a cloud, tokens.
+ */
 static void of_the_environment_it_has_what_it_needs(void **state)
 {
 	char *const *env;

@@ -22,37 +22,40 @@
 #define PRUNE_EVERY_NS (600 * NS_PER_SEC)
 #define RUN_MAX_S (24 * 3600)
 #define LOOK_WITHIN_NS (60 * NS_PER_SEC)
-#define LOOK_LAST_NS NS_PER_SEC /* when there is no time left to ship */
-#define LOOK_AGAIN_NS (5 * NS_PER_SEC) /* after a look that did not come back */
+#define LOOK_LAST_NS NS_PER_SEC /* time limit of a look when there is no time left to ship */
+#define LOOK_AGAIN_NS (5 * NS_PER_SEC) /* pause after a look that did not return */
 
 enum state {
 	IDLE,
 	WAITING, /* for the next try */
-	LOOKING, /* into the spool */
-	RUNNING, /* until its child has ended */
+	LOOKING, /* for a look into the spool */
+	RUNNING, /* for the end of the child */
 };
 
 struct shipper {
 	struct event_base *base;
 	struct shipper_options options;
 	struct shipper_callbacks callbacks;
-	struct event *timer; /* to begin */
+	struct event *timer; /* starts the next step */
 	enum state state;
-	struct child *child; /* NULL: none runs */
-	bool pruning; /* the child removes old bundles from the store; it is not afterglow-ship */
+	struct child *child; /* NULL: no child is running */
+	bool pruning; /* the child is not afterglow-ship but removes old bundles from the store */
 	struct background looking;
 	struct ship_look look; /* the result of the last look */
 	bool looked; /* `look` is set */
-	bool shipped; /* path is in the store, and the next look is to take it from the spool */
-	bool kicked; /* while it looked: there may be more than it found */
-	char path[BUNDLE_PATH_MAX]; /* the bundle that is being shipped, or was tried last, below the spool */
+	/* The bundle at `path` is in the store, and the next look removes it from the spool. */
+	bool shipped;
+	/* During a look somebody reported a new bundle, which the look may have missed. */
+	bool kicked;
+	/* The bundle that is being shipped or was tried last, relative to the spool. */
+	char path[BUNDLE_PATH_MAX];
 	struct manifest_identity manifest;
 	struct ship_done done;
 	struct ship_result result;
 	unsigned int failures; /* in a row */
 	int64_t stop_ns; /* 0: not stopping */
 	int64_t pruned_ns;
-	int64_t clock_offset_ns; /* as it was at our beginning */
+	int64_t clock_offset_ns; /* as it was when we started */
 	struct shipper_stats stats;
 };
 
@@ -65,9 +68,9 @@ static void set_timer(struct shipper *s, int64_t ns)
 	event_add(s->timer, &tv);
 }
 
-/* The spool */
+/* --- The spool --- */
 
-/* The errand. It has our memory as it was. */
+/* The body of the errand. It has a copy of our memory. */
 static void look_into_spool(int fd, void *arg)
 {
 	const struct shipper *s = arg;
@@ -90,7 +93,7 @@ static bool on_look(const void *data, size_t len, int passed_fd, void *arg)
 	return true;
 }
 
-/* The child */
+/* --- The child --- */
 
 static void ended(const struct child_result *r, void *arg);
 
@@ -122,7 +125,7 @@ static int start(struct shipper *s, const char *const *argv, struct err *err)
 	return 0;
 }
 
-/* Its outcome */
+/* --- The outcome --- */
 
 static void on_shipped(struct shipper *s)
 {
@@ -154,7 +157,7 @@ static void wait_for_next_try(struct shipper *s)
 	s->callbacks.failed(&s->result, s->callbacks.arg);
 }
 
-/* Until somebody kicks. */
+/* Does nothing until shipper_kick is called. */
 static void rest(struct shipper *s)
 {
 	s->state = IDLE;
@@ -182,7 +185,10 @@ static void ended(const struct child_result *r, void *arg)
 		return;
 	}
 	on_failed(s);
-	/* While the pod terminates, a fault of the store will not be repaired in time. If only the bundle is bad, another may be sound. */
+	/*
+	 * While the pod terminates there is no time for a fault of the store to be repaired. But if
+	 * only this bundle is bad, the next one may be good.
+	 */
 	if (s->stop_ns && !s->result.retry && s->result.kind != SHIP_BUNDLE) {
 		s->callbacks.failed(&s->result, s->callbacks.arg);
 		rest(s);
@@ -190,14 +196,14 @@ static void ended(const struct child_result *r, void *arg)
 		wait_for_next_try(s);
 }
 
-/* What next */
+/* --- What comes next --- */
 
 static int64_t seconds_left(const struct shipper *s)
 {
 	return s->stop_ns ? (s->stop_ns - now_boottime_ns()) / NS_PER_SEC : RUN_MAX_S;
 }
 
-/* There is no time left to ship. */
+/* Returns whether there is no time left to ship. */
 static bool is_over(const struct shipper *s)
 {
 	return s->stop_ns && seconds_left(s) < 1;
@@ -221,7 +227,10 @@ static void begin_ship(struct shipper *s)
 	wait_for_next_try(s);
 }
 
-/* Old bundles of this cluster in a directory store: another child's work, for that may hang too. */
+/*
+ * Starts a child that removes old bundles of this cluster from a directory store. It is a child
+ * because the store may hang.
+ */
 static bool begin_prune(struct shipper *s)
 {
 	const struct quota by_clock = quota_by_clock(&s->options.retention, s->clock_offset_ns, now_realtime_ns() - now_boottime_ns());
@@ -248,7 +257,10 @@ static bool begin_prune(struct shipper *s)
 	return false;
 }
 
-/* Reports a shipped bundle when it is known whether it left the spool. If the look failed, the next look settles that. */
+/*
+ * Reports a shipped bundle once it is known whether it left the spool. If the look failed, the next
+ * look finds out.
+ */
 static void tell_shipped(struct shipper *s)
 {
 	if (!s->shipped || (!s->looked && !is_over(s)))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of the queue in front of the store. In the place of afterglow-ship there
- * is a script that does what the test says: the store's faults. With the real one and
- * real stores it is tried in e2e.
+ * Tests of the queue in front of the store. A script takes the place of afterglow-ship, with the
+ * faults of the store that the test asks for. The real program and real stores are tested in e2e.
  */
 #include "sidecar/spool/shipper.h"
 
@@ -130,12 +129,12 @@ static int teardown(void **state)
 	(void)state;
 	shipper_free(shipper);
 	while (waitpid(-1, NULL, 0) > 0)
-		; /* what it ended on its way out */
+		; /* the shipper killed its children at its end */
 	event_base_free(base);
 	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
 }
 
-/* Runs the loop until it is idle, or that long. */
+/* Runs the loop until it is idle, or for that long. */
 static void run(int seconds)
 {
 	const struct timeval tv = { .tv_sec = seconds };
@@ -144,7 +143,10 @@ static void run(int seconds)
 	event_base_dispatch(base);
 }
 
-/* It is busy then, and never idle by itself: a second, and more of them where the child takes that long. */
+/*
+ * Meanwhile it is busy and never becomes idle by itself. The loop runs for a second, and again
+ * while the child takes longer.
+ */
 static void run_until_failed(void)
 {
 	for (int i = 0; i < 20 && (i == 0 || n_failed == 0); i++)
@@ -332,7 +334,7 @@ static void a_store_that_hangs_hangs_the_child_alone(void **state)
 	mode("hang");
 	make_bundle("first");
 	shipper_kick(shipper);
-	run(1); /* the loop goes on: this comes back */
+	run(1); /* the loop goes on, so this returns */
 	assert_true(now_boottime_ns() - begin < 60 * NS_PER_SEC);
 	assert_true(shipper_busy(shipper));
 	shipper_stop(shipper, now_boottime_ns());
@@ -340,7 +342,7 @@ static void a_store_that_hangs_hangs_the_child_alone(void **state)
 	assert_int_equal(n_failed, 1);
 	assert_int_equal(n_idle, 1);
 	assert_true(in_spool("first"));
-	/* Errands that have ended may still lie there; none of them lives. */
+	/* There may be zombies of errands, but no errand may still run. */
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -354,11 +356,11 @@ static void a_spool_that_hangs_hangs_an_errand_alone(void **state)
 	make_bundle("first");
 	spool_hangs = true;
 	shipper_kick(shipper);
-	run(1); /* the loop goes on: this comes back */
+	run(1); /* the loop goes on, so this returns */
 	spool_hangs = false;
 	assert_true(shipper_busy(shipper));
 	assert_int_equal(n_shipped, 0);
-	/* Not for longer than the pod has. */
+	/* It does not run longer than the pod. */
 	shipper_stop(shipper, now_boottime_ns() + 2 * NS_PER_SEC);
 	run(60);
 	assert_int_equal(n_idle, 1);
@@ -389,7 +391,10 @@ static void what_comes_while_it_looks_is_shipped_too(void **state)
 	(void)state;
 	mode("ok");
 	shipper_kick(shipper);
-	/* The timer, after which an errand looks into the spool; whether it has come to the end by now does not matter. */
+	/*
+	 * After the timer an errand looks into the spool. Whether it has ended by now does not
+	 * matter.
+	 */
 	event_base_loop(base, EVLOOP_ONCE);
 	make_bundle("first");
 	shipper_kick(shipper);
@@ -415,7 +420,7 @@ static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
 	run(20);
 	assert_int_equal(n_shipped, 1);
 	assert_true(in_spool("first"));
-	/* Nothing new: it is not shipped once more. */
+	/* There is nothing new, so it is not shipped again. */
 	shipper_kick(shipper);
 	run(20);
 	assert_int_equal(n_shipped, 1);
@@ -474,7 +479,10 @@ static void without_descriptors_nothing_is_removed_and_it_tries_again(void **sta
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* As all of a disk is that went read-only. For root by a flag of the directory, which modes do not hold back. */
+/*
+ * Simulates a disk that became read-only. For root this takes a flag of the directory, because
+ * modes do not restrict root.
+ */
 static bool set_immutable(const char *path, bool on)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -500,7 +508,10 @@ static void what_cannot_leave_the_spool_is_shipped_once(void **state)
 	shipper_kick(shipper);
 	run(5);
 	assert_int_equal(calls("--as ml/demo/pod.1/ray-worker/first"), 1);
-	/* Mended, and asked to look again: it goes, and is not shipped a second time. */
+	/*
+	 * The disk works again and the shipper is asked to look: the bundle leaves the spool and is
+	 * not shipped again.
+	 */
 	assert_true(set_immutable(path, false));
 	shipper_kick(shipper);
 	run(5);

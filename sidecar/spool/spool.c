@@ -26,10 +26,10 @@ struct spool {
 	char *path;
 	struct spool_limits limits;
 	int state_fd;
-	int64_t clock_offset_ns; /* as it was at our beginning */
+	int64_t clock_offset_ns; /* as it was when we started */
 	struct crash_loops loops;
 	struct spool_stats stats;
-	uint64_t unreported[DROP_COUNT]; /* dropped since the last report */
+	uint64_t unreported[DROP_COUNT]; /* bundles that were dropped since the last report */
 };
 
 static int64_t clock_offset_ns(void)
@@ -37,7 +37,7 @@ static int64_t clock_offset_ns(void)
 	return now_realtime_ns() - now_boottime_ns();
 }
 
-/* What survives */
+/* --- What survives the sidecar --- */
 
 static void save(const struct spool *s)
 {
@@ -72,7 +72,10 @@ static void load(struct spool *s)
 
 struct spool *spool_new(const char *path, const struct spool_limits *limits, int state_fd)
 {
-	/* Shared with the children that write bundles: what they count is counted. */
+	/*
+	 * This memory is shared with the children that write bundles, so that their counts are not
+	 * lost.
+	 */
 	struct spool *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (s == MAP_FAILED)
@@ -97,9 +100,12 @@ void spool_free(struct spool *s)
 	munmap(s, sizeof(*s));
 }
 
-/* Room */
+/* --- Room --- */
 
-/* The free bytes of the file system. INT64_MAX if it reports none, or the directory does not exist. */
+/*
+ * Returns the free bytes of the filesystem; INT64_MAX if it reports none, or if the directory does
+ * not exist.
+ */
 static int64_t free_bytes(const struct spool *s)
 {
 	struct statvfs v;
@@ -109,7 +115,7 @@ static int64_t free_bytes(const struct spool *s)
 	return (int64_t)(v.f_bavail * v.f_frsize);
 }
 
-/* A whole bundle is not begun with less. */
+/* Returns the room without which no whole bundle is begun. */
 static int64_t full_room(const struct spool *s)
 {
 	return s->limits.quota.bytes > 0 ? MIN(FULL_ROOM, s->limits.quota.bytes / 8) : FULL_ROOM;
@@ -127,8 +133,8 @@ int64_t spool_room(const struct spool *s)
 }
 
 /*
- * Drops that much of a bundle, and returns whether that succeeded. A bundle with a damaged manifest is dropped as a whole, because its
- * files are not known and no store accepts it.
+ * Drops a part of a bundle, and returns whether that succeeded. A bundle with a damaged manifest is
+ * dropped as a whole, because its files are not known and no store accepts it.
  */
 static bool drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
 		 void *arg)
@@ -155,7 +161,10 @@ static bool drop(struct spool *s, int fd, const char *path, enum drop what, void
 	return true;
 }
 
-/* Looks at all of it; drops what is over the bounds, and what has to go for to_free bytes. */
+/*
+ * Looks at the whole spool, and drops what exceeds the limits and what is needed to free to_free
+ * bytes.
+ */
 static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropped)(const char *path, void *arg), void *arg)
 {
 	_cleanup_close_ int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -175,7 +184,10 @@ static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropp
 	for (size_t i = 0; i < inv.n; i++)
 		if (drops[i] != DROP_NOTHING)
 			any = drop(s, fd, inv.paths[i], drops[i], dropped, arg) || any;
-	/* Failures were logged. If nothing could be dropped, another try would fail in the same way, again and again. */
+	/*
+	 * Failures were logged. If nothing could be dropped, another try would fail in the same
+	 * way.
+	 */
 	if (!any)
 		return;
 	save(s);
@@ -191,11 +203,11 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 {
 	int64_t room = free_bytes(s);
 
-	/* To leave free space to others, no reports are dropped, because they are small. */
+	/* Reports are not dropped to leave free space to others, because they are small. */
 	look(s, room == INT64_MAX || s->limits.own_disk ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
 }
 
-/* Admission */
+/* --- Admission --- */
 
 static void tell_dropped(struct spool *s, struct keeping *k)
 {

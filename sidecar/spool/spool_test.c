@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the spool's word on how much of a failure is kept, and of what it drops. */
+/* Tests of how much of a failure the spool accepts, and of what it drops. */
 #include "sidecar/spool/spool.h"
 
 #include <fcntl.h>
@@ -105,14 +105,16 @@ static void a_crash_in_a_loop_is_reported_with_its_number(void **state)
 	assert_int_equal(spool_stats(spool)->counted, 1);
 	r = a_crash("b");
 	assert_int_equal(spool_admit(spool, &r), KEEP_FULL);
-	/* The next sidecar knows. */
+	/* The next sidecar knows it, too. */
 	make(&limits);
 	r = a_crash("a");
 	assert_int_equal(spool_admit(spool, &r), KEEP_COUNT);
 	assert_int_equal(r.keeping.repeats, 12);
 }
 
-/* Two workers that end with exit code 1, one of which says why: the other is no repetition of it. */
+/*
+ * Two workers end with exit code 1, and only one logged why. The other is not a repetition of it.
+ */
 static void ends_of_different_causes_are_no_loop_though_the_exit_code_is_the_same(void **state)
 {
 	const struct spool_limits limits = { .full_per_loop = 1 };
@@ -158,7 +160,7 @@ static void what_was_dropped_is_reported_once(void **state)
 	assert_int_equal(spool_stats(spool)->dropped[DROP_BUNDLE], 0);
 	assert_int_equal(spool_stats(spool)->bundles, 3);
 	assert_int_equal(n_gone, 0);
-	/* By the next sidecar too. */
+	/* The next sidecar does so, too. */
 	make(&limits);
 	spool_admit(spool, &r);
 	assert_int_equal(r.keeping.dropped_cores, 2);
@@ -221,7 +223,7 @@ static void a_bundle_that_cannot_be_dropped_is_tried_once(void **state)
 	make(&limits);
 	put("20261121T012906.324Z-Segfault", false);
 	put("20261121T012907.324Z-Segfault", false);
-	/* No name is left for it while it goes. */
+	/* There is no free name for it while it is removed. */
 	snprintf(from, sizeof(from), "%s/" PARENT "/20261121T012906.324Z-Segfault", path);
 	snprintf(to, sizeof(to), "%s%0220d", from, 0);
 	assert_int_equal(rename(from, to), 0);

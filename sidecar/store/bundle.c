@@ -25,12 +25,12 @@
 
 struct bundle {
 	char store[BUNDLE_PATH_MAX];
-	char parent[BUNDLE_PATH_MAX]; /* below the store */
-	char path[BUNDLE_PATH_MAX]; /* below the store */
-	char partial[BUNDLE_PATH_MAX]; /* from the root */
-	int parent_fd, fd; /* directories */
+	char parent[BUNDLE_PATH_MAX]; /* relative to the store */
+	char path[BUNDLE_PATH_MAX]; /* relative to the store */
+	char partial[BUNDLE_PATH_MAX]; /* as an absolute path */
+	int parent_fd, fd; /* open directories */
 	int64_t room;
-	cJSON *manifest, *files; /* files is in the manifest */
+	cJSON *manifest, *files; /* `files` belongs to the manifest */
 };
 
 void bundle_sanitize(char *component)
@@ -133,7 +133,7 @@ const char *bundle_path(const struct bundle *b)
 	return b->path;
 }
 
-/* The directory that "logs/raylet.out" lies in; false if it lies in none. */
+/* Finds the directory of a file such as "logs/raylet.out". Returns false if it is in none. */
 static bool directory_of(const char *file, char directory[static NAME_MAX + 1])
 {
 	const char *slash = file ? strchr(file, '/') : NULL;
@@ -153,7 +153,10 @@ static int make_directory_of(struct bundle *b, const char *file, struct err *err
 	return 0;
 }
 
-/* Calls fn for the directories that files lie in; more than once for the same when others come between. */
+/*
+ * Calls fn for the directories of the files. A directory is visited more than once if files of
+ * others come between its files.
+ */
 static void each_directory(const struct bundle *b, void (*fn)(int dir_fd, const char *directory))
 {
 	char directory[NAME_MAX + 1], last[NAME_MAX + 1] = "";
@@ -177,14 +180,15 @@ static void sync_directory(int dir_fd, const char *directory)
 	close(fd);
 }
 
-/* Removes half a file, and its directory if it was alone in it. */
+/* Removes an incomplete file, and its directory if that is empty then. */
 static int give_up(struct bundle *b, const char *file, struct err *err)
 {
 	char directory[NAME_MAX + 1];
 
 	unlinkat(b->fd, file, 0);
 	if (directory_of(file, directory))
-		unlinkat(b->fd, directory, AT_REMOVEDIR); /* stays if there are others in it */
+		/* This fails, as it should, if other files are in the directory. */
+		unlinkat(b->fd, directory, AT_REMOVEDIR);
 	return err_wrap(err, "%s/%s", b->store, b->path);
 }
 
@@ -212,7 +216,8 @@ static int open_file(struct bundle *b, const char *file, int *ret_fd, struct err
 		return give_up(b, file, err);
 	fd = openat(b->fd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 	if (fd < 0)
-		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file); /* EEXIST: another's, which stays */
+		/* EEXIST: the existing file belongs to another writer and stays */
+		return err_set(err, errno, "%s/%s/%s", b->store, b->path, file);
 	*ret_fd = fd;
 	return 0;
 }
@@ -275,7 +280,7 @@ int bundle_read_head(const struct bundle *b, const char *file, struct strbuf *ou
 
 	if (fd < 0)
 		return err_set(err, errno, "%s/%s", b->path, file);
-	/* What does not fit is not asked for; the first part is in out. */
+	/* A part that does not fit into memory is not read; the first part is in out. */
 	r = fd_read_all(fd, out, NULL);
 	return r < 0 && r != -EFBIG ? err_set(err, -r, "%s/%s", b->path, file) : 0;
 }
@@ -301,13 +306,13 @@ static int write_back(const struct bundle *b, const char *file, unsigned int fla
 {
 	_cleanup_close_ int fd = openat(b->fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	/* ESPIPE, EINVAL, ENOSYS: not here; then the fsync does all of it. */
+	/* ESPIPE, EINVAL, ENOSYS: this filesystem cannot do it, and fsync will do all the work. */
 	if (fd < 0 || (sync_file_range(fd, 0, 0, flags) < 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT)))
 		return err_set(err, errno, "write back %s", file);
 	return 0;
 }
 
-/* All are on their way to the disk before the first is waited for. */
+/* Starts writing all files to disk before waiting for the first. */
 static int write_back_files(const struct bundle *b, struct err *err)
 {
 	static const unsigned int steps[] = {
@@ -323,7 +328,10 @@ static int write_back_files(const struct bundle *b, struct err *err)
 	return 0;
 }
 
-/* ext4 and XFS: what is committed of one file is committed of all that changed before it. */
+/*
+ * Returns whether it is ext4 or XFS. There, committing one file commits all files that changed
+ * before it.
+ */
 static bool has_one_journal(int fd)
 {
 	struct statfs fs;
@@ -373,7 +381,10 @@ int bundle_commit(struct bundle *b, struct err *err)
 		bundle_abort(b);
 		return r;
 	}
-	/* The rename itself must survive a power cut; where the store cannot sync directories, so be it. */
+	/*
+	 * The rename should survive a power failure. If the store cannot sync directories, that is
+	 * not promised.
+	 */
 	fsync(b->parent_fd);
 	bundle_free(b);
 	return 0;
@@ -393,7 +404,7 @@ static void remove_matching(const char *pattern)
 
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
 		return;
-	/* A directory that cannot be removed stays; its name shows what it is. */
+	/* A directory that cannot be removed stays. Its name shows that it is incomplete. */
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		tree_remove(AT_FDCWD, found.gl_pathv[i]);
 	globfree(&found);
@@ -401,7 +412,10 @@ static void remove_matching(const char *pattern)
 
 void bundle_remove_partial(const char *store, const char *above)
 {
-	/* Both come from us; "*" does not match a leading dot. In a bundle lie files that were to be added to it. */
+	/*
+	 * Both patterns are ours. "*" does not match a leading dot. Files that were being added are
+	 * inside of bundles.
+	 */
 	const char *const below[] = { "*/.*.partial", "*/*/.*.partial" };
 	char pattern[2 * BUNDLE_PATH_MAX];
 

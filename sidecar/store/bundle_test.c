@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of bundles: complete or not there. */
+/* Tests of bundles: each is complete or not visible. */
 #include "sidecar/store/bundle.h"
 
 #include <dirent.h>
@@ -42,7 +42,7 @@ static int teardown(void **state)
 	return system(command);
 }
 
-/* Entries of PARENT, those that are hidden too. */
+/* Counts the entries of PARENT, hidden ones included. */
 static unsigned int entries(void)
 {
 	char path[256];
@@ -103,7 +103,7 @@ static void a_manifest_tells_size_and_digest_of_every_file(void **state)
 	assert_int_equal(bundle_add(b, "empty", "", 0, NULL), 0);
 	assert_int_equal(bundle_add(b, "big", big, sizeof(big), NULL), 0);
 	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME, store);
-	assert_int_equal(stat(path, &st), -1); /* not before it is complete */
+	assert_int_equal(stat(path, &st), -1); /* it is not visible before it is complete */
 	assert_int_equal(bundle_commit(b, NULL), 0);
 	assert_int_equal(entries(), 1);
 	assert_int_equal(open_descriptors(), before);
@@ -138,7 +138,7 @@ static void a_name_that_is_taken_gets_a_number(void **state)
 	assert_int_equal(keep("2", 1, path, NULL), 0);
 	snprintf(expected, sizeof(expected), "%s/" PARENT "/" NAME "-2", store);
 	assert_string_equal(path, expected);
-	/* One that is under way, or was when its sidecar died, is not touched either. */
+	/* A bundle that is being written, or was when its sidecar died, is not touched either. */
 	assert_int_equal(bundle_begin(store, PARENT, NAME, &open_bundle, NULL), 0);
 	assert_string_equal(bundle_path(open_bundle), PARENT "/" NAME "-3");
 	assert_int_equal(keep("4", 1, path, NULL), 0);
@@ -157,7 +157,7 @@ static void a_thousandth_of_one_name_is_refused(void **state)
 	(void)state;
 
 	for (int i = 1; i < 1000; i++) {
-		/* Unfinished ones: the last must not be taken over. */
+		/* Unfinished bundles. The last one must not be taken over. */
 		if (i == 1)
 			snprintf(path, sizeof(path), "%s/" PARENT "/." NAME ".partial", store);
 		else
@@ -230,7 +230,7 @@ static void a_failed_commit_leaves_nothing(void **state)
 	struct err err = { 0 };
 	(void)state;
 
-	/* The name is taken by then, by something that a rename does not replace. */
+	/* Meanwhile the name is taken by something that a rename does not replace. */
 	assert_int_equal(bundle_begin(store, PARENT, NAME, &b, NULL), 0);
 	assert_int_equal(bundle_add(b, "report.txt", "x", 1, NULL), 0);
 	snprintf(path, sizeof(path), "%s/" PARENT "/" NAME, store);
@@ -248,7 +248,7 @@ static void a_file_that_does_not_fit_leaves_nothing(void **state)
 	struct rlimit unlimited, small = { 4096, RLIM_INFINITY };
 	(void)state;
 
-	/* A limit of the file's size cuts a write short as a full disk does. */
+	/* A limit on the file's size cuts a write short as a full disk does. */
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
@@ -257,7 +257,10 @@ static void a_file_that_does_not_fit_leaves_nothing(void **state)
 	assert_int_equal(entries(), 0);
 }
 
-/* Runs fn in a mount namespace with a 64 KiB tmpfs as the store; false: not permitted here. */
+/*
+ * Runs fn in a mount namespace with a 64 KiB tmpfs as the store. Returns false if that is not
+ * permitted here.
+ */
 static bool on_tiny_tmpfs(void (*fn)(void))
 {
 	pid_t child = fork();
@@ -268,7 +271,7 @@ static bool on_tiny_tmpfs(void (*fn)(void))
 		    mount("tiny", store, "tmpfs", 0, "size=64k") < 0)
 			_exit(77);
 		fn();
-		exit(0); /* with the leak check of sanitizers */
+		exit(0); /* runs the leak check of sanitizers */
 	}
 	waitpid(child, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
@@ -297,7 +300,7 @@ static void fill_the_tmpfs(void)
 	EXPECT(entries() == 1);
 	EXPECT(keep(half, 4096, path, &err) == 0);
 	EXPECT(entries() == 2);
-	/* Room for the file and none for the manifest. */
+	/* There is room for the file, but none for the manifest. */
 	for (size_t len = 1; len < sizeof(half); len += 1024)
 		if (keep(half, len, path, &err) < 0)
 			break;

@@ -17,7 +17,8 @@
 #include "lib/units.h"
 #include "sidecar/store/manifest.h"
 
-#define LOCK_WITHIN_NS (60 * NS_PER_SEC) /* the process that holds it may wait for three fsyncs of a slow disk */
+/* The process that holds the lock may wait for three fsyncs of a slow disk */
+#define LOCK_WITHIN_NS (60 * NS_PER_SEC)
 #define FILE_MODE 0640
 #define SUFFIX ".partial"
 #define NEW_MANIFEST "." MANIFEST_FILE SUFFIX
@@ -83,7 +84,7 @@ int extend_resume(const char *path, const char *file, struct extension **ret_ext
 	return start(path, file, 0, ret_extension, ret_fd, err);
 }
 
-/* Reads the manifest and adds the file to it, as the file is now. */
+/* Reads the manifest and adds an entry for the file in its present state. */
 static int describe(const struct extension *e, const char *sha256, cJSON **ret_manifest, struct err *err)
 {
 	_cleanup_json_ cJSON *manifest = NULL;
@@ -116,7 +117,7 @@ static int sync_name(int dirfd, const char *name, struct err *err)
 	return fd < 0 || fsync(fd) < 0 ? err_set(err, errno, "fsync %s", name) : 0;
 }
 
-/* The file before the manifest that speaks of it. */
+/* The file is put in place first, then the manifest that lists it. */
 static int put_in_place(const struct extension *e, const cJSON *manifest, struct err *err)
 {
 	if (manifest_write(manifest, e->dirfd, NEW_MANIFEST, err) < 0)
@@ -148,7 +149,8 @@ int extend_commit(struct extension *e, const char *sha256, struct err *err)
 	if (r >= 0) {
 		r = put_in_place(e, manifest, err);
 		if (r < 0)
-			unlinkat(e->dirfd, NEW_MANIFEST, 0); /* it is ours, as the lock is */
+			/* This file is ours, because we hold the lock. */
+			unlinkat(e->dirfd, NEW_MANIFEST, 0);
 	}
 	if (r < 0) {
 		r = err_wrap(err, "adding %s", e->file);

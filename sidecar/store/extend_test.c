@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of additions to a committed bundle: its manifest is true at any moment. */
+/* Tests of additions to a committed bundle: its manifest is right at any moment. */
 #include "sidecar/store/extend.h"
 
 #include <errno.h>
@@ -42,7 +42,10 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, store) ? 0 : -1;
 }
 
-/* Every file that the manifest lists is there, of that size and digest. Returns how many. */
+/*
+ * Checks that every file in the manifest exists with that size and digest. Returns how many there
+ * are.
+ */
 static int true_files(void)
 {
 	_cleanup_close_ int dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -169,7 +172,7 @@ static void an_addition_to_a_bundle_that_is_gone_is_an_error(void **state)
 	assert_int_equal(extend_commit(e, NULL, &err), -ENOENT);
 }
 
-/* As kill -9 does, at the moments that are this module's own; the loop of e2e/kernel hits any. */
+/* Simulates kill -9 at the steps of this module. The loop in e2e/kernel hits any moment. */
 static void a_writer_that_dies_leaves_a_true_manifest(void **state)
 {
 	struct extension *e;
@@ -188,7 +191,7 @@ static void a_writer_that_dies_leaves_a_true_manifest(void **state)
 	bundle_remove_partial(store, "ml/demo/pod.7a0b1c2d");
 	assert_false(pending());
 	assert_int_equal(true_files(), 1);
-	/* The next one may try again. */
+	/* The next process can try again. */
 	assert_int_equal(extend_begin(path, "core", &e, &fd, NULL), 0);
 	assert_int_equal(extend_commit(e, NULL, NULL), 0);
 	assert_int_equal(true_files(), 2);

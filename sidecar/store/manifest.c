@@ -61,7 +61,7 @@ int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err 
 	return file_put(dirfd, as, text, strlen(text), FILE_MODE, err);
 }
 
-/* In a shared store the manifest may be a link, or a FIFO, which would block open. */
+/* In a shared store the manifest may be a link, or a FIFO, which would block the open. */
 static int read_text(int dirfd, struct strbuf *text, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, MANIFEST_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-/* Beginnings of names: what abort(), assert(), std::terminate() and panic!() go through. */
+/*
+ * Beginnings of names of functions through which abort(), assert(), std::terminate() and panic!()
+ * go.
+ */
 static const char *const messengers[] = {
 	"__pthread_kill_implementation", "__pthread_kill_internal", "__pthread_kill", "pthread_kill", "__GI_raise", "gsignal", "raise", "__libc_signal_restore_set",
 	"__GI_abort", "abort", "__assert_fail", "__GI___assert_fail", "__libc_message", "__fortify_fail", "__GI___fortify_fail",
@@ -26,7 +29,7 @@ bool blame_is_messenger(const char *function)
 		if (strncmp(function, messengers[i], len) != 0)
 			continue;
 		next = function[len];
-		/* "abort" is one, "abort_transaction" is not. */
+		/* "abort" is such a function, "abort_transaction" is not. */
 		if (messengers[i][len - 1] == ':' || messengers[i][len - 1] == '<' || messengers[i][len - 1] == '_' || next == '\0' || next == '(' || next == '@' || next == ' ' ||
 		    next == '.')
 			return true;
@@ -48,7 +51,7 @@ static void set_frame(struct symbols *symbols, const struct frame *f, struct cra
 	set_symbol(f, &found[0], crash);
 }
 
-/* The first that is no messenger; when all are, the first. */
+/* Skips these functions. If there are no others, nothing is skipped. */
 static void skip_messengers(struct symbols *symbols, const struct stack *stack, size_t first, struct crash *crash)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];

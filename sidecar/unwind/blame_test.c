@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of who only carries out an abort. The rest of blame is compared with gdb in e2e/kernel/unwind_test.py. */
+/*
+ * Tests of recognizing functions that only carry out an abort. The rest of blame is compared with
+ * gdb in e2e/kernel/unwind_test.py.
+ */
 #include "sidecar/unwind/blame.h"
 
 #include <setjmp.h>

@@ -14,14 +14,14 @@
 
 #include "sidecar/confine/confine.h"
 
-/* A sanitizer is to say itself what broke. */
+/* A sanitizer has to report a crash by itself. */
 #if defined(__SANITIZE_ADDRESS__)
 #define CATCH_ALL false
 #else
 #define CATCH_ALL true
 #endif
 
-/* Signals */
+/* --- Signals --- */
 
 static void (*on_broken)(const char *why);
 
@@ -44,7 +44,9 @@ static void handle(int signal)
 	_exit(1);
 }
 
-/* On a stack of its own: damaged data may have used up the other one. */
+/*
+ * The handlers have a stack of their own, because damaged data may have exhausted the normal one.
+ */
 static int catch_signals(struct err *err)
 {
 	static const int signals[] = { SIGALRM, SIGXCPU, SIGXFSZ, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
@@ -62,9 +64,9 @@ static int catch_signals(struct err *err)
 	return 0;
 }
 
-/* Limits */
+/* --- Limits --- */
 
-/* A file that is written to may hold something already. */
+/* Returns the limit for written files. The output may have content already, which counts. */
 static rlim_t output_limit(int summary_fd)
 {
 	const int fds[] = { STDOUT_FILENO, STDERR_FILENO, summary_fd };
@@ -90,7 +92,7 @@ static int set_limits(int summary_fd, struct err *err)
 	return confine_limit(&limits, err);
 }
 
-/* Descriptors */
+/* --- Descriptors --- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -113,18 +115,19 @@ static int leave_open(int core_fd, int files_fd, int summary_fd, struct err *err
 	return 0;
 }
 
-/* System calls */
+/* --- System calls --- */
 
 static int filter_calls(int files_fd, int summary_fd, struct err *err)
 {
 	const struct confine_rule rules[] = {
 		CONFINE_ALLOW(pread64), CONFINE_ALLOW(lseek), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close),
-		/* What is mapped is no code: all of ours is there already. */
+		/* No more code may be mapped: all of ours is mapped already. */
 		CONFINE_ALLOW_WITHOUT(mmap, 2, PROT_EXEC), CONFINE_ALLOW_WITHOUT(mprotect, 2, PROT_EXEC),
 		CONFINE_ALLOW(munmap), CONFINE_ALLOW(mremap), CONFINE_ALLOW(madvise), CONFINE_ALLOW(brk),
 		/* Other commands of fcntl send signals to other processes (F_SETOWN, F_SETSIG). */
 		CONFINE_ALLOW_IF(fcntl, 1, F_GETFD), CONFINE_ALLOW_IF(fcntl, 1, F_GETFL),
-		{ SYS_futex, 1, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG }, /* others have other futexes */
+		/* Shared futexes may belong to other processes */
+		{ SYS_futex, 1, FUTEX_PRIVATE_FLAG, FUTEX_PRIVATE_FLAG },
 		CONFINE_ALLOW(getrandom), CONFINE_ALLOW(clock_gettime), CONFINE_ALLOW(rt_sigaction), CONFINE_ALLOW(rt_sigprocmask),
 		CONFINE_ALLOW(rt_sigreturn), CONFINE_ALLOW(sigaltstack), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(exit),
 		CONFINE_ALLOW(exit_group), CONFINE_ALLOW_ON(write, STDOUT_FILENO), CONFINE_ALLOW_ON(write, STDERR_FILENO),

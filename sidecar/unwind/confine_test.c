@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the confinement: each in a child, which tells by its exit code. */
+/* Tests of the confinement. Each runs in a child, and its exit code is the result. */
 #include "sidecar/unwind/confine.h"
 
 #include <setjmp.h>
@@ -21,13 +21,13 @@
 #include "sidecar/unwind/files.h"
 
 #define BROKEN 77 /* exit code of a child whose handler ran */
-#define LEFT_OPEN 200 /* descriptors that the parent has, and forgot to close on exec */
+#define LEFT_OPEN 200 /* descriptors that the parent has without close-on-exec */
 
 static char directory[] = "/tmp/unwind_confine_test.XXXXXX";
 static char secret[64], new_file[64];
 static const char secret_text[] = "a secret outside\n";
 
-/* What the confined child has. */
+/* What the confined child has access to. */
 static struct {
 	int core_fd;
 	struct files files;
@@ -48,7 +48,7 @@ static void put(const char *path, const void *data, size_t len)
 	close(fd);
 }
 
-/* DIRECTORY/secret, and DIRECTORY/root with a program in it and links that lead out. */
+/* Makes DIRECTORY/secret, and DIRECTORY/root with a program in it and with links that lead out. */
 static int make_world(void **state)
 {
 	static const char program[8192] = "\177ELF\2\1\1";
@@ -92,7 +92,7 @@ static void serve_forever(int socket_fd)
 	_exit(files_serve_confined(open(path, O_PATH | O_DIRECTORY), socket_fd, NULL) < 0);
 }
 
-/* The wait status of a confined child that runs work; another one opens files for it. */
+/* Returns the wait status of a confined child that runs work. Another child opens files for it. */
 static int run_confined(int (*work)(void))
 {
 	int ends[2], status, served;
@@ -135,7 +135,10 @@ static int expect_code(int (*work)(void))
 
 static int try_any_call(void)
 {
-	/* By hand, not from the filter: whoever allows one more has to say so here, and why it leads nowhere. */
+	/*
+	 * This list was written by hand, and not taken from the filter: whoever allows one more
+	 * call has to add it here and say why it is safe.
+	 */
 	static const int allowed[] = {
 		SYS_pread64, SYS_lseek, SYS_fstat, SYS_close, SYS_mmap, SYS_mprotect, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk,
 		SYS_fcntl, SYS_futex, SYS_getrandom, SYS_clock_gettime, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
@@ -159,7 +162,7 @@ static int try_descriptors(void)
 	       escape_by_mapping(given.core_fd) || escape_by_futex();
 }
 
-/* Descriptors come in by the one socket, and none goes out. */
+/* Descriptors come in through one socket, and none can go out. */
 static int try_messages(void)
 {
 	struct msghdr m = { 0 };
@@ -184,7 +187,10 @@ static int ask_for_files(void)
 	for (size_t i = 0; i < ARRAY_SIZE(outside); i++)
 		if (files_open(&given.files, outside[i], &why) >= 0)
 			return escaped(outside[i], (long)i);
-	/* Whoever was taken over writes what it wants: the secret by its own name, and no text at all. */
+	/*
+	 * A process under an attacker's control writes what it wants: the secret under its own
+	 * name, and no text at all.
+	 */
 	if (write(given.files.socket_fd, secret, strlen(secret) + 1) < 0 || files_open(&given.files, "/up", &why) >= 0)
 		return escaped("the secret by its name", 0);
 	return 0;
@@ -202,7 +208,7 @@ static int use_memory(void)
 
 static int break_memory(void)
 {
-	/* An address that the compiler cannot see to be none. */
+	/* The compiler cannot see that this address is invalid. */
 	return *(volatile int *)(uintptr_t)(8 + 8 * (given.core_fd < 0));
 }
 
@@ -225,7 +231,7 @@ static void every_other_system_call_is_refused(void **state)
 	assert_int_equal(expect_code(try_any_call), 0);
 }
 
-/* What was there is as it was, and nothing else is. */
+/* Checks that everything outside is unchanged, and that nothing is new. */
 static void check_outside(void)
 {
 	char text[64] = "";

@@ -10,9 +10,9 @@
 #include "sidecar/unwind/core_machine.h"
 #include "sidecar/unwind/core_notes.h"
 
-/* Reading */
+/* --- Reading --- */
 
-/* The block of the file with this number, and how much of it there is. */
+/* Returns the block of the file with this number, and its length. */
 static const uint8_t *block_at(struct core *core, uint64_t number, size_t *ret_len)
 {
 	size_t slot = number % CORE_CACHE_BLOCKS;
@@ -31,7 +31,7 @@ static const uint8_t *block_at(struct core *core, uint64_t number, size_t *ret_l
 	return data;
 }
 
-/* As many of len bytes of the core file as are there. */
+/* Reads up to len bytes of the core file, fewer if it ends before. */
 static size_t read_file(struct core *core, uint64_t offset, void *out, size_t len)
 {
 	size_t done = 0;
@@ -96,7 +96,7 @@ size_t core_read(struct core *core, uint64_t address, void *out, size_t len)
 	return done;
 }
 
-/* Headers */
+/* --- Headers --- */
 
 static int compare_segments(const void *a, const void *b)
 {
@@ -126,7 +126,7 @@ static int take_segments(struct core *core, struct err *err)
 		if (core->elf.segments[i].p_type == PT_LOAD)
 			take_load(core, &core->elf.segments[i]);
 	qsort(core->segments, core->n_segments, sizeof(*core->segments), compare_segments);
-	/* Of overlapping ones, which no kernel writes, the first counts. */
+	/* No kernel writes segments that overlap. If a file has some, the first counts. */
 	for (size_t i = 1; i < core->n_segments; i++)
 		if (core->segments[i].start < core->segments[i - 1].end)
 			core->segments[i].end = core->segments[i].start;
@@ -159,7 +159,7 @@ int core_open(struct core *core, int fd, struct err *err)
 		core_close(core);
 		return -err->code;
 	}
-	/* Ours are in another order. */
+	/* The segments were sorted, so those of elf_core are of no use any more. */
 	elf_core_close(&core->elf);
 	return 0;
 }

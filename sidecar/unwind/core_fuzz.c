@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a core file, its notes, its modules and what libdwfl makes of them. */
+/*
+ * Fuzz target: any bytes as a core file, with its notes, its modules and what libdwfl reads from
+ * them.
+ */
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes the machines that cores come from: x86-64 and aarch64. */
+/* Describes the machines whose cores can be read: x86-64 and aarch64. */
 #include "sidecar/unwind/core_machine.h"
 
 #include <elf.h>
@@ -20,7 +20,10 @@ static const char *const x86_names[] = {
 /* System V ABI, AMD64 supplement, figure 3.36. */
 static const uint8_t x86_dwarf[] = { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
 
-/* struct sigcontext of the kernel (arch/x86/include/uapi/asm/sigcontext.h); after the registers cs, error, trap, mask, cr2. */
+/*
+ * struct sigcontext of the kernel (arch/x86/include/uapi/asm/sigcontext.h). After the registers it
+ * has cs, error, trap, mask and cr2.
+ */
 #define NONE 0xff
 static const uint8_t x86_context[] = {
 	R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP, EFLAGS, NONE, NONE, NONE, NONE, NONE,
@@ -42,11 +45,11 @@ static const uint8_t arm_context[] = {
 };
 
 /*
- * Where the kernel puts what a handler gets (rt_sigframe). x86-64: the return
- * address is popped when the trampoline runs, so that the stack pointer shows
- * struct ucontext; flags, link and stack_t (40 bytes), sigcontext (256), the mask
- * (8), then siginfo_t. aarch64: siginfo_t (128), then struct ucontext with 128
- * bytes for the mask, sigcontext aligned to 16.
+ * Where the kernel puts the arguments of a signal handler (rt_sigframe). On x86-64 the return
+ * address is popped when the trampoline runs, so the stack pointer points to struct ucontext:
+ * flags, link and stack_t (40 bytes), sigcontext (256), the mask (8), then siginfo_t. On aarch64 it
+ * points to siginfo_t (128), then struct ucontext with 128 bytes for the mask and sigcontext
+ * aligned to 16.
  */
 static const struct core_machine machines[] = {
 	{ EM_X86_64, X86_N, RIP, RSP, x86_names, 304, 40, x86_context, ARRAY_SIZE(x86_context) },
@@ -90,7 +93,7 @@ bool core_machine_trap(const struct core_machine *machine, const uint64_t *conte
 		if (page) {
 			ret->address = context[X86_CR2];
 			ret->signal = bus ? SIGBUS : SIGSEGV;
-			/* Bit 0: the page was there. */
+			/* Bit 0 says that the page was there. */
 			ret->code = bus ? BUS_ADRERR : context[X86_ERROR] & 1 ? SEGV_ACCERR : SEGV_MAPERR;
 		}
 		return true;
@@ -124,7 +127,10 @@ const char *core_signal_code(int signal, int code)
 	return NULL;
 }
 
-/* si_signo, si_errno, si_code, padding, then a union of the fault's address and of the sender's pid and uid. */
+/*
+ * The layout is si_signo, si_errno, si_code, padding, then a union of the fault's address and of
+ * the sender's pid and uid.
+ */
 void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_info)
 {
 	int32_t words[3], pid;

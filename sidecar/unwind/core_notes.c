@@ -9,7 +9,7 @@
 #include "lib/printable.h"
 #include "sidecar/unwind/core_machine.h"
 
-#define FILE_NOTE_MAX (8 << 20) /* the kernel stops at 4 MiB (MAX_FILE_NOTE_SIZE) */
+#define FILE_NOTE_MAX (8 << 20) /* the kernel itself stops at 4 MiB (MAX_FILE_NOTE_SIZE) */
 #define AUXV_MAX 64 /* entries */
 
 /* struct elf_prpsinfo of 64-bit machines, <linux/elfcore.h>. */
@@ -18,7 +18,7 @@
 #define PRPSINFO_ARGS 56
 #define PRPSINFO_SIZE 136
 
-/* Registers that hold the thread pointer: fs_base on x86-64, none on aarch64. */
+/* The register that holds the thread pointer: fs_base on x86-64. aarch64 has none here. */
 #define X86_FS_BASE 21
 
 static int take_thread(struct core *core, const struct elf_thread *from, struct err *err)
@@ -28,7 +28,8 @@ static int take_thread(struct core *core, const struct elf_thread *from, struct 
 	core->threads_seen++;
 	if (core->n_threads == CORE_THREADS_MAX)
 		return 0;
-	if ((core->n_threads & (core->n_threads + 1)) == 0 || !core->threads) { /* 0, 1, 3, 7: room for twice as many */
+	/* For 0, 1, 3, 7 ...: make room for twice as many */
+	if ((core->n_threads & (core->n_threads + 1)) == 0 || !core->threads) {
 		t = realloc(core->threads, (core->n_threads + 1) * 2 * sizeof(*t));
 		if (!t)
 			return err_set(err, ENOMEM, "threads");
@@ -41,7 +42,7 @@ static int take_thread(struct core *core, const struct elf_thread *from, struct 
 	return 0;
 }
 
-/* Its first bytes; false: it has not so many, or the file does not. */
+/* Reads the first bytes of a note. Returns false if the note or the file is shorter. */
 static bool read_note(const struct core *core, const struct elf_note *note, void *data, size_t len)
 {
 	return note->size >= len && elf_core_read(&core->elf, note->desc, data, len) == 0;
@@ -86,7 +87,7 @@ static void take_auxv(struct core *core, const struct elf_note *note)
 	}
 }
 
-/* Files */
+/* --- Files --- */
 
 static int compare_maps(const void *a, const void *b)
 {
@@ -95,7 +96,10 @@ static int compare_maps(const void *a, const void *b)
 	return one->start < other->start ? -1 : one->start > other->start;
 }
 
-/* count, page size, count times {start, end, offset in pages}, count names with their NUL. */
+/*
+ * The format is: count, page size, count times {start, end, offset in pages}, count names with
+ * their NUL.
+ */
 static int parse_files(struct core *core, const char *data, size_t len, struct err *err)
 {
 	uint64_t head[2];
@@ -107,7 +111,7 @@ static int parse_files(struct core *core, const char *data, size_t len, struct e
 	memcpy(head, data, sizeof(head));
 	n = (size_t)MIN(head[0], (uint64_t)((len - sizeof(head)) / 24));
 	n = MIN(n, (size_t)CORE_MAPS_MAX);
-	/* Names come after as many entries as it says there are. */
+	/* The names begin after that many entries. */
 	if (head[0] > (len - sizeof(head)) / 24)
 		return 0;
 	name = data + sizeof(head) + head[0] * 24;
@@ -180,7 +184,7 @@ int core_notes_read(struct core *core, struct err *err)
 	struct taking t = { core, err };
 	int rc = elf_core_each_note(&core->elf, take_note, &t);
 
-	/* Nothing of ours fails with it. */
+	/* An incomplete note is no failure. */
 	core->notes_cut |= rc == -ENODATA;
 	return rc == -ENODATA ? 0 : rc;
 }

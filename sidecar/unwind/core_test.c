@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of reading cores, on ones made here byte by byte: what the kernel writes, and what it never would. */
+/*
+ * Tests of reading cores that are made here byte by byte, as the kernel writes them and as it never
+ * would.
+ */
 #include "sidecar/unwind/core.h"
 
 #include <setjmp.h>
@@ -21,7 +24,7 @@ struct image {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[8];
 	struct strbuf notes;
-	size_t length; /* 0: whole */
+	size_t length; /* 0: the whole core */
 };
 
 static struct image new_image(void)
@@ -67,7 +70,7 @@ static void add_segment(struct image *i, uint64_t address, uint64_t memory, uint
 	};
 }
 
-/* Bytes of memory count up from the place in the file. */
+/* Writes the core. Each byte of memory is its offset in the file. */
 static int write_image(struct image *i)
 {
 	static uint8_t file[MEMORY_AT + 0x4000];
@@ -199,7 +202,7 @@ static void mapped_files_are_sorted_and_bounded(void **state)
 	add_thread(&i, 1, 0);
 	add_note(&i, NT_FILE, &files, sizeof(files));
 	assert_int_equal(open_image(&i, &core, NULL), 0);
-	assert_int_equal(core.n_maps, 2); /* one ends before it begins */
+	assert_int_equal(core.n_maps, 2); /* one of them ends before it begins */
 	assert_string_equal(core.maps[0].path, "/a");
 	assert_string_equal(core.maps[1].path, "/b");
 	assert_int_equal(core.maps[1].offset, 0x1000);
@@ -314,7 +317,7 @@ static void the_page_size_is_what_the_auxiliary_vector_says_if_a_kernel_can_have
 
 	(void)state;
 	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
-		/* The same kind of number stands before it under another key. */
+		/* A number of the same kind comes before it under another key. */
 		const uint64_t vector[] = { AT_CLKTCK, 65536, AT_PAGESZ, rows[k].declared, AT_NULL, 0 };
 		struct image i = new_image();
 		struct core core;

@@ -3,7 +3,7 @@
 #include "sidecar/unwind/demangle.h"
 
 #include <libiberty/demangle.h>
-#undef ARRAY_SIZE /* libiberty's and ours say the same */
+#undef ARRAY_SIZE /* libiberty and we define it alike */
 #include <setjmp.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "lib/macros.h"
 #include "lib/printable.h"
 
-#define SYMBOL_MAX 4096 /* the demanglers' stack grows with it */
+#define SYMBOL_MAX 4096 /* bytes; the demanglers' stack grows with the length */
 #define TEXT_MAX 1024
 
 struct text {
@@ -20,7 +20,10 @@ struct text {
 	jmp_buf full;
 };
 
-/* Collects output. When there is no room, it jumps out: the demanglers cannot be stopped otherwise, and own nothing to free. */
+/*
+ * Collects output. If there is no room it calls longjmp, because the demanglers cannot be stopped
+ * otherwise. They own nothing that would have to be freed.
+ */
 static void collect(const char *part, size_t len, void *arg)
 {
 	struct text *t = arg;

@@ -50,7 +50,7 @@ static void a_long_name_is_cut(void **state)
 	assert_string_equal(out, "store::Shel");
 }
 
-/* Each argument is a pair of the one before it: the text doubles with each. */
+/* Each argument is a pair of the previous one, so the text doubles with each. */
 static void a_name_that_grows_without_end_stops_at_the_size(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";

@@ -15,7 +15,7 @@
 #include "sidecar/sample/rootfd.h"
 
 #define SERVE_CPU_SECONDS 20
-#define SERVE_SECONDS 40 /* the sidecar ends its asker before */
+#define SERVE_SECONDS 40 /* the sidecar ends the process that asks before that */
 #define SERVE_FILES 256 /* a walk without openat2 holds up to 128 directories */
 #define SERVE_MEMORY ((uint64_t)16 << 20)
 
@@ -24,7 +24,7 @@ union one_descriptor {
 	struct cmsghdr alignment;
 };
 
-/* Asking */
+/* --- Asking --- */
 
 int files_begin(struct files *files, int socket_fd, struct err *err)
 {
@@ -37,7 +37,7 @@ int files_begin(struct files *files, int socket_fd, struct err *err)
 	return 0;
 }
 
-/* An errno, 0 with a descriptor; -1: no answer. */
+/* Returns an errno, 0 with a descriptor, or -1 if there was no answer. */
 static int receive(int socket_fd, int *ret_fd)
 {
 	union one_descriptor control;
@@ -82,9 +82,12 @@ int files_open(struct files *files, const char *path, const char **ret_why)
 	*ret_why = files->silent ? "an earlier file was not opened in time" : "cannot be opened";
 	if (files->silent || files->socket_fd < 0 || strlen(path) >= FILES_PATH_MAX)
 		return -1;
-	/* With its NUL; write(), because sendmsg() could give descriptors away. */
+	/*
+	 * The path is sent with its NUL. It is sent by write(), because the filter forbids
+	 * sendmsg(), which could pass descriptors.
+	 */
 	if (write(files->socket_fd, path, strlen(path) + 1) < 0 || (error = receive(files->socket_fd, &fd)) < 0) {
-		/* A late answer would be taken for that to the next question. */
+		/* A late answer would be taken for the answer to the next question. */
 		files->silent = true;
 		*ret_why = "its filesystem does not answer";
 		return -1;
@@ -94,9 +97,12 @@ int files_open(struct files *files, const char *path, const char **ret_why)
 	return fd;
 }
 
-/* Answering */
+/* --- Answering --- */
 
-/* Without a /proc of our own: by its name again, if it is the same file then. */
+/*
+ * Opens the file by its name again, because there is no /proc of our own, and checks that it is the
+ * same file.
+ */
 static int open_same(int root_fd, const char *path, const struct stat *same)
 {
 	_cleanup_close_ int fd = rootfd_open(root_fd, path, O_RDONLY, NULL);
@@ -107,7 +113,7 @@ static int open_same(int root_fd, const char *path, const struct stat *same)
 	return fstat(fd, &st) == 0 && st.st_dev == same->st_dev && st.st_ino == same->st_ino ? TAKE_FD(fd) : -EINVAL;
 }
 
-/* By its O_PATH descriptor first: opening a device can have an effect. */
+/* Opens the file by O_PATH first, because opening a device can have an effect. */
 static int open_regular(int root_fd, const char *path)
 {
 	_cleanup_close_ int path_fd = rootfd_open(root_fd, path, O_PATH, NULL);
@@ -163,7 +169,9 @@ void files_serve(int root_fd, int socket_fd)
 	bool heard = true;
 
 	while (heard && (n = read(socket_fd, path, sizeof(path))) > 0) {
-		/* Without its NUL it was cut; and what is no absolute path was never mapped. */
+		/*
+		 * Without its NUL the path was cut. A path that is not absolute was never mapped.
+		 */
 		bool whole = path[n - 1] == '\0' && path[0] == '/';
 		_cleanup_close_ int fd = !whole ? -EINVAL : given == FILES_MAX ? -EMFILE : open_program(root_fd, path);
 
@@ -180,7 +188,7 @@ int files_serve_confined(int root_fd, int socket_fd, struct err *err)
 	const struct confine_rule rules[] = {
 		CONFINE_ALLOW_ON(read, socket_fd), CONFINE_ALLOW_ON(sendmsg, socket_fd), CONFINE_ALLOW_ON(openat2, root_fd),
 		CONFINE_ALLOW_WITHOUT(openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC),
-		/* What rootfd_open takes without openat2, too. */
+		/* The calls that rootfd_open needs, also without openat2. */
 		CONFINE_ALLOW(readlinkat), CONFINE_ALLOW(fstatfs),
 		CONFINE_ALLOW(pread64), CONFINE_ALLOW(fstat), CONFINE_ALLOW(close), CONFINE_ALLOW_ON(write, STDERR_FILENO),
 		CONFINE_ALLOW(exit_group), CONFINE_ALLOW(restart_syscall), CONFINE_ALLOW(rt_sigreturn), CONFINE_ALLOW(sigaltstack),

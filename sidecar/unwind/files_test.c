@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of files that come from another process: what it hands out, and what becomes of one that does not answer. */
+/*
+ * Tests of getting files from another process: which files it hands out, and what happens if it
+ * does not answer.
+ */
 #include "sidecar/unwind/files.h"
 
 #include <setjmp.h>
@@ -58,7 +61,7 @@ static int remove_world(void **state)
 	return system(command);
 }
 
-/* Another process that opens files, which ends with the socket. */
+/* Starts another process that opens files. It ends with the socket. */
 static void begin(struct files *files)
 {
 	int ends[2];
@@ -85,7 +88,8 @@ static void only_programs_are_handed_out_and_refusals_have_a_reason(void **state
 	static const struct {
 		const char *path, *why;
 	} rows[] = {
-		{ "/program", NULL }, { "/link", NULL }, { "/../program", NULL }, /* the root's parent is the root */
+		/* The parent of the root is the root. */
+		{ "/program", NULL }, { "/link", NULL }, { "/../program", NULL },
 		{ "/none", "no such file" }, { "/text", "no ELF file for this machine" }, { "/short", "no ELF file for this machine" },
 		{ "/fifo", "not a regular file" }, { "/", "not a regular file" }, { "/huge", "too large" }, { "program", "not a regular file" },
 	};
@@ -137,7 +141,7 @@ static void a_filesystem_that_does_not_answer_is_asked_once(void **state)
 	assert_int_equal(setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)), 0);
 	assert_int_equal(files_open(&files, "/lib/a", &why), -1);
 	assert_string_equal(why, "its filesystem does not answer");
-	/* Its late answer would be taken for that to the next question. */
+	/* Its late answer would be taken for the answer to the next question. */
 	assert_int_equal(files_open(&files, "/lib/b", &why), -1);
 	assert_string_equal(why, "an earlier file was not opened in time");
 	assert_int_equal(recv(ends[1], path, sizeof(path), MSG_DONTWAIT), sizeof("/lib/a"));

@@ -13,16 +13,16 @@
 #include "sidecar/unwind/python_find.h"
 #include "sidecar/unwind/render.h"
 
-#define OUTPUT_MAX (500 << 10) /* the sidecar takes 512 KiB */
-#define MODULES_TEXT_MAX (128 << 10) /* of that, left for the modules */
+#define OUTPUT_MAX (500 << 10) /* less than the 512 KiB that the sidecar accepts */
+#define MODULES_TEXT_MAX (128 << 10) /* of OUTPUT_MAX, reserved for the modules */
 
-/* Output that is there even if reading on breaks */
+/* The output so far, which is used even if reading fails later. */
 
 static struct {
 	int summary_fd;
 	size_t written;
 	bool begun, summarized;
-	char headline[512], summary[1024]; /* what is known from the notes alone */
+	char headline[512], summary[1024]; /* built from the notes alone */
 } output;
 
 static void write_quietly(int fd, const char *text, size_t len)
@@ -50,7 +50,7 @@ static void broken(const char *why)
 	_exit(0);
 }
 
-/* Writes and empties it. False when there was more than is to be written at all. */
+/* Writes the text and empties it. Returns false if the output is full. */
 static bool flush(struct strbuf *text)
 {
 	bool whole = !strbuf_failed(text) && text->len <= OUTPUT_MAX - output.written;
@@ -77,7 +77,7 @@ static void prepare_for_worst(const struct modules *modules, struct crash *crash
 	crash->truncated = false;
 }
 
-/* The report */
+/* --- The report --- */
 
 struct run {
 	const struct options *options;
@@ -152,7 +152,7 @@ static bool write_others(struct run *r, struct strbuf *text)
 		if (unwinder_walk(&r->unwinder, &r->core.threads[i], r->options->max_frames, &stack, NULL) < 0)
 			return false;
 		render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[i], &stack, "");
-		/* The rest of the room is the modules'. */
+		/* The rest of the room is for the modules. */
 		if (output.written + text->len > OUTPUT_MAX - MODULES_TEXT_MAX || !flush(text)) {
 			strbuf_reset(text);
 			n = i;
@@ -193,7 +193,7 @@ static int run(const struct options *options, struct files *files, struct err *e
 	symbols_init(&r.symbols, &r.unwinder);
 	if (rc >= 0)
 		rc = write_report(&r, err);
-	/* Better a sentence from the notes than nothing. */
+	/* A sentence from the notes is better than nothing. */
 	if (rc < 0 && output.headline[0])
 		broken(err_text(err));
 	python_release(&r.python);
@@ -204,7 +204,7 @@ static int run(const struct options *options, struct files *files, struct err *e
 	return rc;
 }
 
-/* Not stdio: its system calls may be gone. */
+/* stdio is not used, because the filter may forbid its system calls. */
 _Noreturn static void fail(const struct err *err)
 {
 	char line[ERR_TEXT_MAX + 64];
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 	struct files files;
 	struct err err = { 0 };
 
-	/* Nothing of ours asks the network for debug information; neither shall a library. */
+	/* We never ask the network for debug information, and a library must not do so either. */
 	unsetenv("DEBUGINFOD_URLS");
 	if (options_parse(argc, argv, &options) < 0)
 		return 2;

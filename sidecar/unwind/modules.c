@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEADERS_MAX 64 /* program headers looked at */
+#define HEADERS_MAX 64 /* program headers that are examined */
 #define NOTE_MAX (64 << 10)
 #define VDSO_MAX (64 << 10)
 
-/* Finding */
+/* --- Finding --- */
 
-/* A note section as len bytes at data: the GNU build id in it. */
+/* Finds the GNU build id in a note section of len bytes at data. */
 static size_t find_build_id(const uint8_t *data, size_t len, uint8_t *out)
 {
 	Elf64_Nhdr note;
@@ -50,7 +50,10 @@ static void take_note(struct core *core, struct module *m, const Elf64_Phdr *p, 
 	m->build_id_len = find_build_id(data, len, m->build_id);
 }
 
-/* What the core holds of the module's first page: coredump_filter bit 4. False when it holds none. */
+/*
+ * Reads the headers in the module's first page, which the core has if coredump_filter's bit 4 is
+ * set. Returns false if it is missing.
+ */
 static bool read_headers(struct core *core, struct module *m)
 {
 	Elf64_Phdr headers[HEADERS_MAX];
@@ -100,7 +103,9 @@ static struct module *add(struct modules *modules)
 	return m;
 }
 
-/* Consecutive mappings of one path; data files, which nothing executes, are none of ours. */
+/*
+ * Adds consecutive mappings of one path. Data files, of which nothing is executable, are skipped.
+ */
 static size_t add_mapped(struct modules *modules, size_t first)
 {
 	const struct core_map *maps = modules->core->maps;
@@ -121,7 +126,7 @@ static size_t add_mapped(struct modules *modules, size_t first)
 	return n;
 }
 
-/* The kernel's own library is in no file, but always in the core. */
+/* Adds the vDSO. It is in no file, but always in the core. */
 static void add_vdso(struct modules *modules)
 {
 	const struct core_segment *s = modules->core->vdso ? core_segment_at(modules->core, modules->core->vdso) : NULL;
@@ -145,7 +150,7 @@ static int compare(const void *a, const void *b)
 	return one->start < other->start ? -1 : one->start > other->start;
 }
 
-/* libdwfl wants addresses that belong to one module each. */
+/* libdwfl requires that each address belongs to one module only. */
 static void drop_overlaps(struct modules *modules)
 {
 	size_t kept = 0;
@@ -194,7 +199,7 @@ void modules_release(struct modules *modules)
 	*modules = (struct modules){ 0 };
 }
 
-/* Looking up */
+/* --- Looking up --- */
 
 struct module *modules_at(const struct modules *modules, uint64_t address)
 {
@@ -241,9 +246,12 @@ const char *module_build_id(const struct module *module, char text[static BUILD_
 	return text;
 }
 
-/* Opening */
+/* --- Opening --- */
 
-/* "/x/boom.so (deleted)": replaced while it was mapped; the build id will tell whether what is there now is the same. */
+/*
+ * Opens the file of "/x/boom.so (deleted)", which was replaced while it was mapped. The build id
+ * will show whether the present file is the same.
+ */
 static int open_mapped(struct files *files, const char *mapped, const char **ret_why)
 {
 	static const char deleted[] = " (deleted)";
@@ -310,7 +318,10 @@ bool module_open(struct modules *modules, struct module *m)
 	if (m->fd < 0)
 		return false;
 	modules->opened++;
-	/* Mapped for reading only, where that is allowed: pages of the page cache, no memory of ours. */
+	/*
+	 * Where possible the file is mapped for reading, which uses the page cache and no memory of
+	 * ours.
+	 */
 	return use(modules, m, elf_begin(m->fd, ELF_C_READ_MMAP, NULL));
 }
 
@@ -350,7 +361,10 @@ size_t modules_read(struct modules *modules, uint64_t address, void *out, size_t
 	size_t n = core_read(modules->core, address, out, len);
 	const struct core_segment *s = n == len ? NULL : core_segment_at(modules->core, address + n);
 
-	/* Only where the core says that it holds nothing: a core that was cut short must not be filled up with what never was. */
+	/*
+	 * Reads the file only where the core says that it left the memory out. What is missing from
+	 * a truncated core must not be replaced.
+	 */
 	if (!s || address + n - s->start < s->promised)
 		return n;
 	return n + read_from_file(modules, address + n, (uint8_t *)out + n, len - n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of finding modules: where the program begins of which a core has the first page. */
+/* Tests of finding modules: where a program begins if the core has its first page. */
 #include "sidecar/unwind/modules.h"
 
 #include <setjmp.h>
@@ -15,7 +15,10 @@
 
 #define START 0x7f0000000000
 
-/* A program whose first segment begins within a large page, as the kernel maps it: from the page's beginning on. */
+/*
+ * A program whose first segment begins within a large page, as the kernel maps it: from the start
+ * of that page.
+ */
 struct first_page {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[2];
@@ -64,7 +67,10 @@ static void a_module_begins_where_the_kernels_pages_say(void **state)
 		struct files none = { .socket_fd = -1 };
 		struct modules modules;
 
-		/* The note's own address: below the first segment's it would not be mapped. */
+		/*
+		 * The note has its own address: below that of the first segment it would not be
+		 * mapped.
+		 */
 		page.segments[1].p_vaddr += rows[i].first_address & -rows[i].page_size;
 		assert_int_equal(fd_write_all(fd, &page, sizeof(page), NULL), 0);
 		core.cache = malloc((size_t)CORE_CACHE_BLOCKS * CORE_CACHE_BLOCK);

@@ -28,7 +28,7 @@ static bool is_a(const struct python *py, uint64_t object, uint64_t type)
 	return object && read_u64(py, object + OBJECT_TYPE, &have) && have == type;
 }
 
-/* Strings */
+/* --- Strings --- */
 
 static size_t put_utf8(char *out, uint32_t c)
 {
@@ -54,7 +54,7 @@ static size_t put_utf8(char *out, uint32_t c)
 	return 4;
 }
 
-/* n characters of width bytes each at data, as UTF-8. */
+/* Converts n characters of width bytes each at data to UTF-8. */
 static void to_text(const uint8_t *data, size_t n, unsigned int width, char *out, size_t size)
 {
 	char text[4 * 256];
@@ -63,13 +63,14 @@ static void to_text(const uint8_t *data, size_t n, unsigned int width, char *out
 	for (size_t i = 0; i < n && len + 4 <= sizeof(text); i++) {
 		uint32_t c = 0;
 
-		memcpy(&c, data + i * width, width); /* little-endian, as all machines here */
+		/* Little-endian, as on all machines that we support */
+		memcpy(&c, data + i * width, width);
 		len += put_utf8(text + len, c);
 	}
 	copy_printable(out, size, text, len);
 }
 
-/* PEP 393: compact strings only; others are of subclasses, which no code object holds. */
+/* Reads a compact string (PEP 393). The others are of subclasses, and no code object has these. */
 static bool read_string(const struct python *py, uint64_t object, char *out, size_t size)
 {
 	uint64_t length, at;
@@ -85,7 +86,7 @@ static bool read_string(const struct python *py, uint64_t object, char *out, siz
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return false;
 	at = object + (state >> 6 & 1 ? py->layout.ascii_size : py->layout.compact_size);
-	/* Of a long path the end says more. */
+	/* The end of a long path says more than its beginning. */
 	skip = length > size - 1 && size > 150 ? (size_t)MIN(length - (size - 1), (uint64_t)1 << 32) : 0;
 	n = (size_t)MIN(length - skip, (uint64_t)MIN(size - 1, (size_t)255));
 	if (modules_read(py->modules, at + (uint64_t)skip * kind, data, n * kind) != n * kind)
@@ -94,9 +95,12 @@ static bool read_string(const struct python *py, uint64_t object, char *out, siz
 	return true;
 }
 
-/* Frames */
+/* --- Frames --- */
 
-/* The offset in bytes of the instruction that a frame was at; -1: not begun. */
+/*
+ * Returns the offset in bytes of the instruction at which a frame was; -1 if the frame had not
+ * begun.
+ */
 static int64_t bytecode_offset(const struct python *py, uint64_t frame, uint64_t code)
 {
 	const struct python_layout *l = &py->layout;
@@ -169,7 +173,7 @@ size_t python_walk(const struct python *py, const struct core_thread *thread, st
 	size_t n = 0, steps = 0;
 
 	*ret_cut = false;
-	/* Frames that only mark calls do not count, but end too. */
+	/* Frames that only mark calls from C are not shown, but their number is limited, too. */
 	for (; frame && n < max && steps < 2 * max; steps++) {
 		if (!marks_a_call(py, frame)) {
 			if (!read_frame(py, frame, &out[n]))
@@ -183,7 +187,7 @@ size_t python_walk(const struct python *py, const struct core_thread *thread, st
 	return n;
 }
 
-/* Interpreters and threads */
+/* --- Interpreters and threads --- */
 
 static bool read_thread(const struct python *py, uint64_t at, uint64_t interpreter, struct python_thread *out)
 {
@@ -197,11 +201,11 @@ static bool read_thread(const struct python *py, uint64_t at, uint64_t interpret
 	if (l->thread_native_id != PYTHON_NONE && !read_u64(py, at + l->thread_native_id, &out->native_id))
 		return false;
 	if (l->cframe_frame != PYTHON_NONE && (!out->frame || !read_u64(py, out->frame + l->cframe_frame, &out->frame)))
-		out->frame = 0; /* a thread that is just being made */
+		out->frame = 0; /* a thread that is just being created */
 	return true;
 }
 
-/* False when what is there is no list of threads of this interpreter. */
+/* Returns false if the memory there is no list of threads of this interpreter. */
 static bool read_threads(struct python *py, uint64_t interpreter)
 {
 	uint64_t at;
@@ -228,7 +232,7 @@ static void read_interpreters(struct python *py)
 	}
 	for (size_t i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
 		if (!read_threads(py, interpreter) || !read_u64(py, interpreter + py->layout.interpreter_next, &interpreter)) {
-			/* What was found so far is whole. */
+			/* The threads that were found so far are complete. */
 			if (py->n_threads == 0)
 				snprintf(py->why, sizeof(py->why), "its threads are not where Python 3.%u keeps them: another build, or damaged memory",
 					 py->layout.minor);

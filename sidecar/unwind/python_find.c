@@ -9,7 +9,10 @@
 
 #define CANDIDATES_MAX 8
 
-/* "libpython3.11.so.1.0" before "python3.11", which may be but a small program that links it. */
+/*
+ * Finds modules that may contain the interpreter. "libpython3.11.so.1.0" comes before "python3.11",
+ * which may be a small program that links to it.
+ */
 static size_t find_candidates(const struct modules *modules, const struct module *out[static CANDIDATES_MAX])
 {
 	static const char *const prefixes[] = { "libpython3", "python" };
@@ -22,7 +25,7 @@ static size_t find_candidates(const struct modules *modules, const struct module
 	return n;
 }
 
-/* Py_Version is there from 3.11 on; before, file names tell. */
+/* Finds the version by Py_Version, which exists from 3.11 on, or else by file names. */
 static unsigned int find_minor(const struct unwinder *u, const struct module *m, Dwfl_Module *mod)
 {
 	uint64_t at = symbols_address(mod, "Py_Version"), version = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the memory of a Python process. The first byte chooses the
- * version; the rest is what lies at BASE, where the runtime is too. The types are
- * at BASE + 8, + 16 and + 24, as far as addresses go.
+ * Fuzz target: the memory of a Python process. The first byte selects the version. The rest is the
+ * memory at BASE, where the runtime is, too. The types are at BASE + 8, + 16 and + 24.
  */
 #include <stdint.h>
 #include <sys/mman.h>

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Tables are hostile: lines stay numbers that one can print. */
+/* Adds without leaving the range of line numbers, because the tables may be forged. */
 static int add(int line, int64_t delta)
 {
 	int64_t sum = (int64_t)line + delta;
@@ -13,7 +13,10 @@ static int add(int line, int64_t delta)
 	return sum < 0 || sum > INT_MAX / 2 ? 0 : (int)sum;
 }
 
-/* Pairs: bytes of bytecode up to which the line holds, signed step to the next line. */
+/*
+ * The table has pairs: the bytes of bytecode up to which the line holds, and a signed step to the
+ * next line.
+ */
 static int lnotab(const uint8_t *table, size_t len, int line, int64_t offset)
 {
 	int64_t at = 0;
@@ -29,7 +32,10 @@ static int lnotab(const uint8_t *table, size_t len, int line, int64_t offset)
 
 #define NO_LINE (-128)
 
-/* Pairs: bytes that this entry covers, signed step from the line of the one before. */
+/*
+ * The table has pairs: the bytes that this entry covers, and a signed step from the previous
+ * entry's line.
+ */
 static int linetable(const uint8_t *table, size_t len, int line, int64_t offset)
 {
 	int64_t end = 0;
@@ -46,7 +52,10 @@ static int linetable(const uint8_t *table, size_t len, int line, int64_t offset)
 	return 0;
 }
 
-/* Six bits a byte, low ones first, bit 6: more follow. Only bytes without bit 7 belong to it. */
+/*
+ * Reads a number with six bits per byte, low bits first. Bit 6 says that more bytes follow. A byte
+ * with bit 7 does not belong to it.
+ */
 static int64_t signed_varint(const uint8_t *table, size_t len, size_t i)
 {
 	uint64_t value = 0;
@@ -59,7 +68,10 @@ static int64_t signed_varint(const uint8_t *table, size_t len, size_t i)
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* Entries begin with a byte with bit 7: kind in bits 3 to 6, length in code units less one in bits 0 to 2. */
+/*
+ * Each entry begins with a byte that has bit 7, the kind in bits 3 to 6, and the length in code
+ * units minus one in bits 0 to 2.
+ */
 static int locations(const uint8_t *table, size_t len, int line, int64_t offset)
 {
 	int64_t end = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of line tables: those that Python 3.9, 3.10 and 3.11 made of one function, and hostile ones. */
+/*
+ * Tests of line tables: those that Python 3.9, 3.10 and 3.11 made for one function, and hostile
+ * ones.
+ */
 #include "sidecar/unwind/python_lines.h"
 
 #include <setjmp.h>
@@ -84,7 +87,7 @@ static void an_empty_or_cut_table_gives_no_line_or_the_first(void **state)
 
 static void lines_stay_numbers_one_can_print(void **state)
 {
-	/* A long entry whose step is as large as six bits times six can say. */
+	/* A long entry with the largest step that six bytes of six bits can express. */
 	static const uint8_t up[] = { 0xf0, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f }, down[] = { 0xf0, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f };
 	static const uint8_t endless[] = { 0xf0, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f };
 

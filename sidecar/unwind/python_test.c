@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of the walk through an interpreter's memory, on small ones made for it: the
- * fuzz target's seeds. Real interpreters crash in e2e/kernel/unwind_test.py.
+ * Tests of the walk through an interpreter's memory, on small ones that were made for this: the
+ * seeds of the fuzz target. Real interpreters crash in e2e/kernel/unwind_test.py.
  */
 #include "sidecar/unwind/python.h"
 
@@ -31,7 +31,7 @@ struct memory {
 	struct modules modules;
 };
 
-/* A seed: a byte for the version, then the memory. */
+/* Loads a seed: a byte for the version, then the memory. */
 static void load(struct memory *m, unsigned int minor)
 {
 	_cleanup_strbuf_ struct strbuf seed = STRBUF_INIT(MEMORY_MAX);
@@ -43,7 +43,7 @@ static void load(struct memory *m, unsigned int minor)
 	memcpy(m->data, seed.data + 1, m->len);
 }
 
-/* After changes to data. */
+/* Starts again after changes to data. */
 static void begin(struct memory *m, struct python *py, unsigned int minor)
 {
 	int fd = memfd_create("memory", MFD_CLOEXEC);
@@ -64,7 +64,7 @@ static void end(struct memory *m, struct python *py)
 	close(m->core.elf.fd);
 }
 
-/* Of a thread that is known by its number or, before 3.11, by its pthread_self(). */
+/* Walks the thread that is known by its number or, before 3.11, by its pthread_self(). */
 static size_t walk(const struct python *py, struct python_frame *frames, size_t max, bool *ret_cut)
 {
 	const struct core_thread thread = { .tid = 5, .thread_pointer = 0x7f00 };
@@ -97,7 +97,7 @@ static void frames_of_each_version_are_read(void **state)
 	}
 }
 
-/* Offsets in the memory of the 3.11 seed. */
+/* Offsets in the memory of the seed for 3.11. */
 #define FRAME 0x600
 #define SECOND_FRAME 0x680
 #define PREVIOUS 48

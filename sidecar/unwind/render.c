@@ -14,7 +14,7 @@
 
 #define PATH_TEXT_MAX 512
 
-/* Pieces */
+/* --- Parts of lines --- */
 
 static const char *path_text(const char *path, char text[static PATH_TEXT_MAX])
 {
@@ -73,7 +73,7 @@ static pid_t crashed_tid(const struct core *core)
 	return core->threads[0].tid;
 }
 
-/* Beginning */
+/* --- The beginning --- */
 
 void render_headline(struct strbuf *out, const struct modules *modules, const struct crash *crash)
 {
@@ -98,7 +98,7 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 	strbuf_addf(out, ", thread %d of %zu\n", (int)crashed_tid(core), core->threads_seen);
 }
 
-/* The context of a signal frame lacks some: those are then no zeros, but not there. */
+/* The context in a signal frame lacks some registers. They are omitted, not shown as zeros. */
 static bool is_in_context(const struct core_machine *machine, size_t number)
 {
 	return memchr(machine->context_order, (int)number, machine->context_slots);
@@ -173,7 +173,7 @@ void render_facts(struct strbuf *out, const struct modules *modules, const struc
 	add_registers(out, core->machine, crash);
 }
 
-/* Threads */
+/* --- Threads --- */
 
 static void add_place(struct strbuf *out, const struct frame *f, const struct symbol *s, const struct modules *modules)
 {
@@ -191,7 +191,7 @@ static void add_place(struct strbuf *out, const struct frame *f, const struct sy
 	strbuf_adds(out, s->inlined ? " (inlined)\n" : "\n");
 }
 
-/* A frame with the functions inlined in it; the number of the next. */
+/* Adds a frame with the functions inlined in it. Returns the number of the next line. */
 static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t number, const struct frame *f)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
@@ -204,7 +204,10 @@ static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t num
 	return number;
 }
 
-/* Of a stack that is longer than what is shown, its beginning: who called what then called itself. */
+/*
+ * Adds the outermost frames of a stack that is too long to show. They say who called the function
+ * that then called itself.
+ */
 static void add_outermost(struct strbuf *out, struct symbols *symbols, size_t number, const struct stack *stack)
 {
 	size_t n = MIN(stack->beyond, (size_t)FRAMES_OUTERMOST);
@@ -238,7 +241,10 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 	size_t number = 0;
 
 	for (size_t i = 0; i < stack->n; i++) {
-		/* libdwfl calls the trampoline exact too: the one after it was interrupted. */
+		/*
+		 * libdwfl also calls the trampoline of a signal handler exact. The frame after it
+		 * was interrupted.
+		 */
 		if (i > 0 && stack->frames[i].exact && (i + 1 == stack->n || !stack->frames[i + 1].exact))
 			strbuf_adds(out, "     <signal handler called>\n");
 		number = add_frames(out, symbols, number, &stack->frames[i]);
@@ -277,7 +283,7 @@ void render_thread(struct strbuf *out, struct symbols *symbols, const struct pyt
 		add_python(out, py, thread);
 }
 
-/* Modules */
+/* --- Modules --- */
 
 static const char *remark_on(const struct module *m)
 {
@@ -306,7 +312,7 @@ void render_modules(struct strbuf *out, const struct modules *modules)
 	}
 }
 
-/* Summary */
+/* --- Summary --- */
 
 static void add_hex(cJSON *object, const char *name, uint64_t value)
 {
@@ -356,7 +362,10 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 	json_set_int(summary, "threads", (int64_t)core->threads_seen);
 	add_crashed_frame(summary, modules, crash);
 	json_set_str(summary, "python", or_null(crash->python));
-	/* Of a whole core the report may leave out frames as well: those of an endless recursion. */
+	/*
+	 * Even with a complete core the report may omit frames, as in an endless recursion. So this
+	 * is a separate member.
+	 */
 	json_set(summary, "coreCut", cJSON_CreateBool(core->missing > 0));
 	json_set(summary, "truncated", cJSON_CreateBool(crash->truncated || core->missing || core->notes_cut));
 }

@@ -6,7 +6,7 @@
 
 #define CALL_LENGTH_MAX 7
 
-/* e8 rel32; ff /2 with its ModRM byte, SIB byte and displacement. */
+/* Recognizes e8 rel32, and ff /2 with its ModRM byte, SIB byte and displacement. */
 bool scan_is_call(const uint8_t *before, size_t len)
 {
 	const uint8_t *end = before + len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what a call instruction is, on encodings that assemblers make. */
+/* Tests of recognizing call instructions, with encodings that assemblers make. */
 #include "sidecar/unwind/scan.h"
 
 #include <setjmp.h>

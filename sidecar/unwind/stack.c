@@ -18,7 +18,7 @@
 
 #include "sidecar/unwind/core_machine.h"
 
-/* Callbacks: files */
+/* --- Callbacks for files --- */
 
 static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, char **file_name, Elf **elf)
 {
@@ -27,14 +27,14 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 	Dwarf_Addr start, end;
 
 	(void)name;
-	if (!m && u) { /* low may be before the first mapping */
+	if (!m && u) { /* `low` may be before the first mapping */
 		dwfl_module_info(mod, NULL, &start, &end, NULL, NULL, NULL, NULL);
 		m = modules_at(u->modules, end - 1);
 	}
 	if (!m || !module_open(u->modules, m) || !m->elf)
 		return -1;
 	*file_name = strdup(m->path);
-	*elf = TAKE_PTR(m->elf); /* libdwfl ends it */
+	*elf = TAKE_PTR(m->elf); /* libdwfl calls elf_end */
 	return -1;
 }
 
@@ -62,7 +62,7 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 
 static const Dwfl_Callbacks file_callbacks = { .find_elf = find_elf, .find_debuginfo = find_debuginfo };
 
-/* Callbacks: the thread being walked, whatever libdwfl calls it */
+/* --- Callbacks for the thread that is being walked, whatever its number in libdwfl --- */
 
 #define WALKED_TID 1
 
@@ -107,7 +107,7 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.next_thread = next_thread, .get_thread = get_thread, .memory_read = read_memory, .set_initial_registers = set_registers,
 };
 
-/* Beginning and end */
+/* --- Beginning and end --- */
 
 static int report_modules(struct unwinder *u, struct err *err)
 {
@@ -127,7 +127,10 @@ static int report_modules(struct unwinder *u, struct err *err)
 	return 0;
 }
 
-/* libdwfl takes the machine from an ELF file. The core is not given to it: it would read on its own. */
+/*
+ * Makes an ELF file from which libdwfl takes the machine. The core itself is not given to libdwfl,
+ * because it would read it on its own.
+ */
 static Elf *machine_header(const struct core_machine *machine)
 {
 	static Elf64_Ehdr header;
@@ -171,7 +174,7 @@ Dwfl_Module *unwinder_module(const struct unwinder *u, uint64_t address)
 	return mod && dwfl_module_getelf(mod, &bias) ? mod : NULL;
 }
 
-/* Walking */
+/* --- Walking --- */
 
 void stack_release(struct stack *stack)
 {
@@ -190,7 +193,7 @@ static struct frame *push(struct walk *w)
 {
 	struct stack *s = w->stack;
 
-	if ((s->n & (s->n - 1)) == 0) { /* 0 or a power of two: room for twice as many */
+	if ((s->n & (s->n - 1)) == 0) { /* for 0 or a power of two: make room for twice as many */
 		struct frame *more = realloc(s->frames, (s->n ? s->n * 2 : 1) * sizeof(*more));
 
 		if (!more) {
@@ -234,7 +237,9 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	next.pc = pc;
 	if (dwfl_frame_reg(state, x86 ? 7 : 31, &next.sp) != 0)
 		next.sp = 0;
-	/* The caller of a null pointer: taken from the stack, so the address is one to return to. */
+	/*
+	 * The caller of a null pointer was read from the stack, so its address is a return address.
+	 */
 	if (s->guessed && s->n == 1) {
 		next.pc++;
 		next.exact = false;
@@ -254,9 +259,9 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 }
 
 /*
- * A jump to where no code is, most often a call through a null pointer: its
- * caller's address is at the top of the stack (aarch64: in x30). The walk goes on
- * there, one byte back: in the call, whose unwind information holds for the caller.
+ * Steps over a jump to an address without code, most often a call through a null pointer. The
+ * caller's address is at the top of the stack (on aarch64 in x30). The walk continues one byte
+ * before it, inside of the call, whose unwind information describes the caller.
  */
 static bool step_over_bad_pc(struct walk *w)
 {
@@ -282,7 +287,10 @@ static bool step_over_bad_pc(struct walk *w)
 	return true;
 }
 
-/* The end of a healthy stack is a frame without a caller; of another, an address where nothing was mapped. */
+/*
+ * A healthy stack ends with a frame without a caller. A damaged one ends with an address where
+ * nothing was mapped.
+ */
 static void explain_end(struct walk *w, int error)
 {
 	struct stack *s = w->stack;
@@ -328,21 +336,26 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 	return 0;
 }
 
-/* Faults behind handlers */
+/* --- Faults behind signal handlers --- */
 
 static bool kills(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
 }
 
-/* Whether info can be that of the fatal signal. The kernel fills siginfo_t only for handlers with SA_SIGINFO; else it is old memory. */
+/*
+ * Returns whether info can belong to the fatal signal. The kernel fills siginfo_t only for handlers
+ * with SA_SIGINFO; for others it is old memory.
+ */
 static bool has_siginfo(const struct core_siginfo *info, int final_signal)
 {
 	return kills(info->signal) && (info->signal == final_signal || final_signal == SIGABRT) &&
 	       core_signal_code(info->signal, info->code);
 }
 
-/* What the kernel put on the stack for the handler whose trampoline has this stack pointer. */
+/*
+ * Reads what the kernel put on the stack for the handler whose trampoline has this stack pointer.
+ */
 static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct fault *ret)
 {
 	struct core *core = u->modules->core;
@@ -374,7 +387,7 @@ bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, st
 
 		if (!stack->frames[i].exact || !stack->frames[i - 1].sp)
 			continue;
-		/* Its own record of the program counter proves that it is one. */
+		/* It is a signal frame if it contains the same program counter. */
 		if (read_signal_frame(u, stack->frames[i - 1].sp, &fault) && fault.registers[pc] == stack->frames[i].pc) {
 			*ret_fault = fault;
 			return true;

@@ -20,11 +20,11 @@ static void set_source(char *out, size_t size, const char *file, int line)
 		snprintf(text, sizeof(text), "%.900s:%d", file, line);
 	else
 		snprintf(text, sizeof(text), "%.900s", file);
-	/* Of a long path the end says more. */
+	/* The end of a long path says more than its beginning. */
 	copy_printable(out, size, strlen(text) < size ? text : text + strlen(text) - size + 1, MIN(strlen(text), size - 1));
 }
 
-/* The name that the linker knows, else the source's own. */
+/* Takes the linker's name, or else that of the source. */
 static void set_die_name(struct symbol *s, Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
@@ -48,7 +48,7 @@ static int number_of(Dwarf_Die *die, unsigned int name)
 	return (int)value;
 }
 
-/* Where an inlined function was called. */
+/* Sets the place where an inlined function was called. */
 static void set_call_site(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
 	int file = number_of(inlined, DW_AT_call_file), line = number_of(inlined, DW_AT_call_line);
@@ -61,7 +61,7 @@ static void set_call_site(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 }
 
 #define SCOPES_MAX 64 /* nested */
-#define DIES_MAX 4000000 /* looked at for one address */
+#define DIES_MAX 4000000 /* limit for one address */
 
 enum scope { SCOPE_NONE, SCOPE_OF_CODE, SCOPE_OF_NAMES };
 
@@ -78,7 +78,7 @@ static enum scope scope_of(Dwarf_Die *die)
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type: /* Rust's have methods */
+	case DW_TAG_enumeration_type: /* in Rust these have methods */
 		return SCOPE_OF_NAMES;
 	default:
 		return SCOPE_NONE;
@@ -87,14 +87,15 @@ static enum scope scope_of(Dwarf_Die *die)
 
 struct descent {
 	Dwarf_Addr address;
-	Dwarf_Die *functions; /* around the address, outermost first, inlined ones too */
+	/* The functions that contain the address, outermost first, inlined ones included */
+	Dwarf_Die *functions;
 	size_t n;
 	size_t looked_at;
 };
 
 /*
- * Not dwarf_getscopes(): of an inlined function it gives up when the function's
- * own scopes are not to be found, as with closures of Rust.
+ * dwarf_getscopes() is not used, because for an inlined function it gives up if it cannot find the
+ * function's own scopes, as with closures of Rust.
  */
 static bool descend(struct descent *d, Dwarf_Die *parent, unsigned int depth)
 {
@@ -110,7 +111,7 @@ static bool descend(struct descent *d, Dwarf_Die *parent, unsigned int depth)
 			return false;
 		if (holds && dwarf_tag(&die) != DW_TAG_lexical_block && d->n <= SYMBOLS_INLINED_MAX)
 			d->functions[d->n++] = die;
-		/* One that holds the address is the only one; what is within adds to it. */
+		/* Only one entry contains the address; the search continues inside of it. */
 		if (holds) {
 			descend(d, &die, depth + 1);
 			return true;
@@ -121,7 +122,7 @@ static bool descend(struct descent *d, Dwarf_Die *parent, unsigned int depth)
 	return false;
 }
 
-/* Replaces the one symbol by those of the functions around the address. */
+/* Replaces the symbol by those of the functions that contain the address. */
 static size_t add_inlined(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *out)
 {
 	Dwarf_Die functions[SYMBOLS_INLINED_MAX + 1];
@@ -134,7 +135,9 @@ static size_t add_inlined(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *ou
 
 		if (dwarf_tag(innermost) != DW_TAG_inlined_subroutine)
 			break;
-		/* The symbol table has named the outer function, so that entry moves outwards. */
+		/*
+		 * The symbol table has named the outermost function, so its entry moves outwards.
+		 */
 		out[at + 1] = out[at];
 		out[at].function[0] = '\0';
 		set_die_name(&out[at], innermost);
@@ -147,7 +150,10 @@ static size_t add_inlined(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *ou
 	return at + 1;
 }
 
-/* "pthread_create@@GLIBC_2.34", "f(int) [clone .constprop.0]", "g.part.0": the linker's and the optimizer's business. */
+/*
+ * Removes what linker and optimizer add: "pthread_create@@GLIBC_2.34", "f(int) [clone
+ * .constprop.0]", "g.part.0".
+ */
 static void drop_suffix(char *function)
 {
 	static const char *const suffixes[] = { "@", " [clone ", ".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm." };
@@ -161,8 +167,8 @@ static void drop_suffix(char *function)
 }
 
 /*
- * Lines of the C library say nothing to its users, and reading them (libc6-dbg
- * unpacks to 10 MiB) takes longer than all the rest.
+ * Returns whether to read source lines. Those of the C library do not help users, and reading them
+ * (libc6-dbg unpacks to 10 MiB) takes longer than everything else.
  */
 static bool is_worth_lines(const struct module *m)
 {

@@ -8,10 +8,10 @@
 
 #include "lib/units.h"
 
-#define AT 0.97 /* of the limit: the kernel takes back some pages at a time */
+#define AT 0.97 /* part of the limit; the kernel reclaims some pages at a time */
 /*
- * The fraction of the limit that the processes hold at least. The rest is page cache, which includes the code of the programs. A
- * larger cache fills any limit and does no harm.
+ * The part of the limit that processes hold at least. The rest is page cache, which includes the
+ * code of the programs. A larger cache fills any limit and does no harm.
  */
 #define HELD 0.85
 #define DIP_NS (3 * NS_PER_SEC) /* a longer time below the limit, or without samples, ends the time at the limit */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of containers that stood at their limit. Sizes in MiB, times in seconds. */
+/* Tests of containers that were at their limit. Sizes in MiB, times in seconds. */
 #include "sidecar/verdict/at_limit.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #define MIB ((int64_t)1 << 20)
 #define LIMIT 1000
 
-/* So many seconds, one sample each. */
+/* So many seconds with one sample each. */
 struct phase {
 	int seconds, usage, file, hits_a_second, psi;
 	int limit; /* 0: LIMIT */
@@ -23,7 +23,7 @@ struct phase {
 
 static const struct {
 	const char *what;
-	struct phase phases[4]; /* seconds 0 ends */
+	struct phase phases[4]; /* a phase with seconds 0 ends the list */
 	const char *evidence; /* NULL: none */
 } rows[] = {
 	{ "reclaim for minutes", { { 20, 500, 50, 0, 0, 0 }, { 200, 995, 40, 17, 6300, 0 } },

@@ -32,7 +32,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	oom = sender_oom(o, oom, &v);
 	if (v.exit_code != 0)
 		oom = oom_explains(o, oom, kernel, &v);
-	/* A clean exit is no death, whatever the kernel took meanwhile. */
+	/* A clean exit is no failure, whatever the OOM killer did meanwhile. */
 	if ((oom == OOM_PROVED || oom == OOM_PROBABLE) && (o->container_lives || v.exit_code != 0))
 		oom_verdict(o, oom, kernel, &v);
 	else if (oom == OOM_BEFORE)
@@ -52,7 +52,7 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s ended while no sidecar ran: why is not known.", o->container);
 	else
 		snprintf(v.sentence, sizeof(v.sentence), "Container %s: what happened is not known.", o->container);
-	/* A process of it crashed, and then it ended in its own way. */
+	/* A process of the container crashed, and the container then ended in another way. */
 	if (o->crash && !(v.signal == o->crash->signal && v.class == failure_class_of_signal(v.signal)))
 		crash_evidence(o, &v);
 	limit_verdict(o, &v);

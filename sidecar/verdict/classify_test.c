@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the classifier, as one table: what was observed, what is said. */
+/* Tests of the classifier, as one table: what was observed, and which verdict follows. */
 #include "sidecar/verdict/classify.h"
 
 #include <errno.h>
@@ -29,10 +29,10 @@
 	.cgroup_version = 1, .after_known = true, .before = { .oom_kill = (b_kill), .oom_group_kill = -1, .oom = -1 }, \
 	.latest = { .oom_kill = (b_kill), .oom_group_kill = -1 }, \
 	.after = { .oom_kill = (a_kill), .oom_group_kill = -1, .oom = -1, .peak = GIB }
-/* The cgroup was gone when it should be read. */
+/* The cgroup was gone when it was to be read. */
 #define GONE .cgroup_version = 2, .before = { .limit = GIB, .oom_kill = 0, .oom_group_kill = 0 }
 #define LAST(used) .last = { .limit = GIB, .usage = (used) }
-/* The command held nearly all of it. */
+/* The command held nearly all of the memory. */
 #define COMMAND_HELD .command_pid = 7, .command_rss = GIB / 10 * 9
 #define VICTIM .victim = "ray::leak", .victim_pid = 8, .victim_rss = GIB / 10 * 9
 #define FULL_DISK { "/data", GIB, 0, 0, 0 }
@@ -44,7 +44,10 @@
 					     .function = "deref_null", .module = "/x/boom.so", \
 					     .sentence = "SIGSEGV at address 0x0 in deref_null (boom.so)" }
 #define NO_OOM_SEEN .oom_age_ns = -1
-/* The kernel log was read: a line of ours, known by its cgroup or (BY_NAME) not. */
+/*
+ * The kernel log was read and has a line about this container, known by its cgroup or (BY_NAME)
+ * only by name.
+ */
 #define OOM_LINE "Memory cgroup out of memory: Killed process 4711 (ray::leak) ..."
 #define LOG_TELLS(seconds, whose, of) \
 	.kernel = { .oom = true, .by_cgroup = true, .where = (whose), .age_ns = (seconds) * S, .limit = (of), .pid = 4711, \
@@ -52,19 +55,22 @@
 #define LOG_TELLS_PID(seconds, whom) \
 	.kernel = { .oom = true, .by_cgroup = true, .victim = (whom), .killed = 1, .where = OOM_WHERE_CONTAINER, \
 		    .age_ns = (seconds) * S, .limit = GIB, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
-/* Its PIDs are not those of the container, but what the victim held fits the command alone. Whose limit it was is not in it. */
+/*
+ * The log's PIDs are not those of the container, but the victim's memory fits only the command. The
+ * log does not say whose limit it was.
+ */
 #define LOG_FITS \
 	.kernel = { .oom = true, .by_cgroup = true, .kills = 1, .killed = 1, .table = 3, .age_ns = 0, .limit = -1, .rss = GIB / 10 * 9, .pid = 4711, \
 		    .name = "ray::leak", .line = OOM_LINE }, .processes = 3
 #define LOG_TELLS_BY_NAME \
 	.kernel = { .oom = true, .age_ns = 0, .limit = -1, .pid = 4711, .name = "ray::leak", .line = OOM_LINE }
-/* 2 s without a sidecar. */
+/* No sidecar ran for 2 s. */
 #define FIVE ((int64_t)1795237200 * S)
 #define GAP(to_limit) .gap = &(const struct gap){ FIVE, FIVE + 2 * S, (to_limit), false }
 #define LOG_SILENT .kernel = { .age_ns = -1, .limit = -1 }
 #define LOG_CRASH .kernel = { .age_ns = -1, .limit = -1, .crash = "probe[7]: segfault at 10" }
 
-/* A row begins with what most of its kind have, and then says what differs. */
+/* A row begins with what most of its kind have in common; later members override that. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const struct {
@@ -73,11 +79,12 @@ static const struct {
 	enum failure_class class;
 	enum confidence confidence;
 	int exit_code, signal;
-	const char *sentence; /* a part of it */
-	const char *evidence[3]; /* parts of texts, each in some entry */
-	const char *missing; /* a part of a "what"; NULL: the kernel log only, where it was not read */
+	const char *sentence; /* a part of the sentence */
+	const char *evidence[3]; /* parts of texts; each must be in some entry */
+	/* A part of a `what`; NULL: the only entry is the kernel log, if it was not read. */
+	const char *missing;
 } rows[] = {
-	/* No sidecar ran */
+	/* --- No sidecar ran --- */
 	{ "full when nobody looked", { GAP(0), GONE, LAST(GIB / 100 * 97), NO_OOM_SEEN }, FAILURE_KERNEL_OOM_CONTAINER,
 	  CONFIDENCE_LIKELY, -1, 0, "while no sidecar ran, most likely killed by the kernel: it reached its memory limit",
 	  { "it was down from 2026-11-21T05:00:00.000Z to 2026-11-21T05:00:02.000Z", "97 % of the limit" }, "wait status" },
@@ -98,7 +105,7 @@ static const struct {
 	{ "the machine was restarted",
 	  { .gap = &(const struct gap){ FIVE, FIVE + 2 * S, 0, true }, GONE, LAST(GIB / 100 * 97), NO_OOM_SEEN },
 	  FAILURE_NODE_LOST, CONFIDENCE_LIKELY, -1, 0, "most likely ended with its node", { "the machine was restarted" }, "wait status" },
-	/* Exit codes */
+	/* --- Exit codes --- */
 	{ "exit 0", { EXITED(0), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, 0, 0,
 	  "ended with exit code 0", { "exit code 0", "oom_kill stayed at 0" }, NULL },
 	{ "exit 0 though the kernel took a process", { EXITED(0), COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = S },
@@ -152,14 +159,14 @@ static const struct {
 	{ "exit 1, two minutes after a process was OOM-killed",
 	  { EXITED(1), COUNTED(2, 2, 0, 0), LAST(GIB / 10), NO_OOM_SEEN, .ended_ns = 7200 * S, .process_oom_ns = 7080 * S }, FAILURE_APPLICATION_ERROR,
 	  CONFIDENCE_CERTAIN, 1, 0, "ended with exit code 1 after", { "oom_kill stayed at 2" }, NULL },
-	/* A sample saw the second kill, too, before its victim was dead. */
+	/* A sample saw the second kill as well, before its victim was dead. */
 	{ "a child was OOM-killed, and then most likely the command", { SIGNALED(SIGKILL), V1_COUNTED(0, 2), .latest = { .oom_kill = 2, .oom_group_kill = -1, .oom = -1 },
 	  LAST(GIB), VICTIM, .command_pid = 7, .oom_age_ns = 14 * S / 10, .oom_span_ns = 13 * S / 10, .kernel.needs = "CAP_SYSLOG" },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_kill 0 -> 2" }, NULL },
 	{ "two children were OOM-killed long before kill -9", { SIGNALED(SIGKILL), V1_COUNTED(0, 2), .latest = { .oom_kill = 2, .oom_group_kill = -1, .oom = -1 },
 	  LAST(GIB), VICTIM, .command_pid = 7, .oom_age_ns = 8 * S, .oom_span_ns = S, .kernel.needs = "CAP_SYSLOG" },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "7.0 s later the container ended with SIGKILL", { "oom_kill 0 -> 2" }, NULL },
-	/* Its limit was lowered below what it used */
+	/* --- The limit was lowered to less than the usage --- */
 	{ "the limit was lowered, without a kernel log",
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .after = { .limit = GIB / 2, .oom_kill = 1, .oom_group_kill = 0, .oom = 1, .limit_hits = -1,
 	    .peak = GIB / 10 * 8 }, LAST(GIB / 10 * 8), COMMAND_HELD, .oom_age_ns = 0, .kernel.needs = "CAP_SYSLOG" },
@@ -195,7 +202,7 @@ static const struct {
 	{ "it was asked to stop, and the OOM killer took it", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), COMMAND_HELD, LAST(GIB), .oom_age_ns = 0,
 	  ASKED(0, 4), LOG_TELLS_PID(0, KERNEL_VICTIM_COMMAND) }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL,
 	  "was killed by the kernel", { "it was asked to stop" }, NULL },
-	/* It was asked to stop, and what is certain besides wins */
+	/* --- It was asked to stop, but a certain cause has precedence --- */
 	{ "a child was OOM-killed after it was asked to stop, and exit 1",
 	  { EXITED(1), COUNTED(0, 1, 0, 0), VICTIM, LAST(GIB), .oom_age_ns = S, ASKED(0, 4), LOG_TELLS_PID(1, KERNEL_VICTIM_OTHER) },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 1, 0, "The kernel killed ray::leak (PID 4711) in container",
@@ -239,7 +246,7 @@ static const struct {
 	{ "its command was not there, whatever it was asked",
 	  { EXITED(127), UNSTARTED(ENOENT, false, "/no/such"), QUIET, NO_OOM_SEEN, ASKED(0, 4) }, FAILURE_COMMAND_NOT_FOUND,
 	  CONFIDENCE_CERTAIN, 127, 0, "could not start its command", { "it was asked to stop" }, NULL },
-	/* A shell tells of its command */
+	/* --- A shell's exit code about its command --- */
 	{ "exit 130", { EXITED(130), QUIET, NO_OOM_SEEN }, FAILURE_INTERRUPTED, CONFIDENCE_LIKELY, 130, SIGINT,
 	  "ended with exit code 130, most likely that of a shell whose command was ended by SIGINT.", { "a shell reports" }, "whether a signal" },
 	{ "exit 137", { EXITED(137), QUIET, NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
@@ -257,7 +264,7 @@ static const struct {
 	{ "exit 168: hardly a real-time signal", { EXITED(168), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, 168, 0,
 	  "ended with exit code 168", { "exit code 168" }, "a real-time signal" },
 	{ "exit 193", { EXITED(193), QUIET, NO_OOM_SEEN }, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, 193, 0, "193", { NULL }, NULL },
-	/* Signals */
+	/* --- Signals --- */
 	{ "SIGINT", { SIGNALED(SIGINT), QUIET, NO_OOM_SEEN }, FAILURE_INTERRUPTED, CONFIDENCE_CERTAIN, 130, SIGINT,
 	  "was ended by SIGINT.", { "SIGINT" }, NULL },
 	{ "SIGTERM", { SIGNALED(SIGTERM), QUIET, NO_OOM_SEEN }, FAILURE_TERMINATED, CONFIDENCE_CERTAIN, 143, SIGTERM,
@@ -292,14 +299,14 @@ static const struct {
 	  "was ended by SIGRTMIN+6, which a process usually gets when another process sends it, for a meaning of their own.", { "SIGRTMIN+6" }, NULL },
 	{ "a launcher that claims what cannot be", { SIGNALED(SIGCHLD), QUIET, NO_OOM_SEEN }, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, 145,
 	  SIGCHLD, "was ended by SIGCHLD.", { "SIGCHLD" }, NULL },
-	/* The kill and the end were one reading: who was taken is known all the same */
+	/* --- The kill and the end are in the same reading; the victim is known nevertheless --- */
 	{ "one of v1", { EXITED(137), V1_COUNTED(0, 1), LAST(GIB), NO_OOM_SEEN, VICTIM },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
 	  "The kernel killed ray::leak (PID 8) in container ray-worker: it reached its memory limit of 1.0 GiB; then the command ended with exit code 137.", { "oom_kill 0 -> 1" }, NULL },
 	{ "a group", { SIGNALED(SIGKILL), COUNTED(0, 3, 0, 1), .processes = 3, LAST(GIB), NO_OOM_SEEN, VICTIM },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "it reached its memory limit of 1.0 GiB.",
 	  { "oom_group_kill 0 -> 1" }, NULL },
-	/* SIGKILL without an OOM */
+	/* --- SIGKILL without an OOM kill --- */
 	/* The kernel itself sends SIGKILL for the hard limit on CPU time, and when a tracer ends. */
 	{ "kill -9", { SIGNALED(SIGKILL), QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_CERTAIN, 137,
 	  SIGKILL, "was killed with SIGKILL and not by the OOM killer: sender unknown.", { "SIGKILL", "oom_kill stayed at 0" }, NULL },
@@ -328,7 +335,10 @@ static const struct {
 	  { "oom_kill 0 -> 1", "1 h 0 min before the end: too long" }, NULL },
 	{ "launcher killed too, no OOM", { QUIET, LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED, CONFIDENCE_LIKELY, 137,
 	  SIGKILL, "most likely was killed with SIGKILL (its launcher ended with it, without a word), and not by the OOM killer.", { "without a word", "stayed at 0" }, NULL },
-	/* Who was taken: a child first, and then the command ended by a SIGKILL of somebody else */
+	/*
+	 * --- The victim: a child first, and then the command ended by a SIGKILL of somebody else
+	 * ---
+	 */
 	{ "kill -9 four seconds after a child was taken",
 	  { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), .latest.oom_kill = 1, LAST(GIB), .oom_age_ns = 4 * S, VICTIM, .command_pid = 7 },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL,
@@ -388,7 +398,10 @@ static const struct {
 	{ "a group that took long to die, and its cgroup went with it",
 	  { GONE, LAST(GIB), .latest.oom_kill = 3, .group_unsurvived = true, .oom_age_ns = 6 * S },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "it reached its memory limit of 1.0 GiB.", { "oom_kill rose 6.0 s before the end" }, "memory counters after the death" },
-	/* The launcher lived: a group of a cgroup below may have been killed, and the command by somebody else a moment later. */
+	/*
+	 * The launcher lived. A group of a cgroup below may have been killed, and the command by
+	 * somebody else a moment later.
+	 */
 	{ "a group of fewer than there were, and the launcher lived", { SIGNALED(SIGKILL), COUNTED(0, 2, 0, 1), .processes = 4, LAST(GIB), NO_OOM_SEEN, VICTIM },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, NULL },
 	{ "a group of nobody knows how many, and the launcher lived", { SIGNALED(SIGKILL), COUNTED(0, 2, 0, 1), LAST(GIB), NO_OOM_SEEN, VICTIM },
@@ -419,7 +432,7 @@ static const struct {
 	  { .container_lives = true, COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = 0, .victim = "sh", .victim_pid = 8, .victim_rss = GIB / 100 },
 	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, -1, 0, "The kernel killed a process (most likely sh, PID 8) in container",
 	  { "oom_kill 0 -> 1" }, NULL },
-	/* A memory cgroup that others are in too */
+	/* --- A memory cgroup that others share --- */
 	{ "a rise in a shared cgroup while the container lives",
 	  { .container_lives = true, COUNTED(0, 1, 0, 0), .cgroup_shared = true, LAST(GIB), .oom_age_ns = 0 },
 	  FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, -1, 0, "what happened is not known", { "processes of others" }, "which container's process" },
@@ -442,7 +455,7 @@ static const struct {
 	{ "a group kill in a shared cgroup may be that of a cgroup below",
 	  { SIGNALED(SIGKILL), COUNTED(0, 2, 0, 1), .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN, COMMAND_HELD },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely killed by the kernel", { "processes of others" }, "which container's process" },
-	/* Whose memory ran out, without the log */
+	/* --- Whose memory ran out, without the log --- */
 	{ "v1, a peak below its own limit",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .after.peak = GIB / 2, LAST(GIB / 2), NO_OOM_SEEN, .command_pid = 7, .command_rss = GIB / 5 * 3, LOG_FITS },
 	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_LIKELY, 137, SIGKILL,
@@ -510,7 +523,7 @@ static const struct {
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, 1, 0, "exit code 1", { "oom_kill 0 -> 1", "processes of others" }, "which container's process" },
 	{ "kill -9 in a shared cgroup whose counter stayed", { SIGNALED(SIGKILL), QUIET, .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN },
 	  FAILURE_KILLED, CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { "stayed at 0" }, NULL },
-	/* What the counters do not show */
+	/* --- What the counters do not show --- */
 	{ "kill -9 while a cgroup below was unseen",
 	  { SIGNALED(SIGKILL), QUIET, .cgroup_unseen = "the OOM kills of a cgroup below that was removed", LAST(GIB / 2), NO_OOM_SEEN },
 	  FAILURE_KILLED, CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { "stayed at 0" }, "a cgroup below that was removed" },
@@ -536,7 +549,7 @@ static const struct {
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .last = { .limit = GIB, .own_limit = GIB, .usage = GIB, .swap = GIB / 4 }, COMMAND_HELD,
 	    .peak_met_age_ns = S, NO_OOM_SEEN, LOG_FITS }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,
 	  "most likely it reached its memory limit", { "perhaps by memory that could be freed or swapped out" }, NULL },
-	/* Proved OOM kills */
+	/* --- Proved OOM kills --- */
 	{ "group kill", { COUNTED(0, 4, 0, 1), LAST(GIB), .oom_age_ns = -1 }, FAILURE_KERNEL_OOM_CONTAINER,
 	  CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel: it reached its memory limit of 1.0 GiB",
 	  { "oom_group_kill 0 -> 1", "oom_kill 0 -> 4", "without a word" }, NULL },
@@ -575,7 +588,7 @@ static const struct {
 	  { "oom_kill 0 -> 1" }, NULL },
 	{ "and nobody knows which", { .container_lives = true, COUNTED(0, 1, 0, 0), LAST(GIB), .oom_age_ns = 0 },
 	  FAILURE_KERNEL_OOM_PROCESS, CONFIDENCE_CERTAIN, -1, 0, "killed a process in", { NULL }, NULL },
-	/* The cgroup was gone */
+	/* --- The cgroup was gone --- */
 	{ "gone, but the sampler saw the kill", { GONE, LAST(GIB), .oom_age_ns = S }, FAILURE_KERNEL_OOM_CONTAINER,
 	  CONFIDENCE_LIKELY, 137, SIGKILL, "killed by the kernel", { "oom_kill rose 1.0 s before" }, "memory counters" },
 	{ "gone, a kill was seen long ago", { SIGNALED(SIGKILL), GONE, LAST(GIB / 2), .oom_age_ns = 60 * S }, FAILURE_KILLED,
@@ -591,7 +604,7 @@ static const struct {
 	  "likely, not proved", { "without a word" }, "memory counters" },
 	{ "gone, no sample at all", { GONE, .last = MEMORY_ABSENT, .last_age_ns = -1, NO_OOM_SEEN }, FAILURE_KILLED,
 	  CONFIDENCE_UNKNOWN, 137, SIGKILL, "whether by the OOM killer is not known", { NULL }, "memory counters" },
-	/* Counters the kernel does not have */
+	/* --- Counters that the kernel does not have --- */
 	{ "no oom_kill counter", { SIGNALED(SIGKILL), COUNTED(-1, -1, -1, -1), LAST(GIB / 2), NO_OOM_SEEN }, FAILURE_KILLED,
 	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { NULL }, "count of OOM kills" },
 	{ "no oom_kill counter, and full", { SIGNALED(SIGKILL), COUNTED(-1, -1, -1, -1), LAST(GIB), NO_OOM_SEEN },
@@ -610,7 +623,7 @@ static const struct {
 	  CONFIDENCE_LIKELY, 137, SIGKILL, "likely, not proved", { "SIGKILL" }, "memory of the container" },
 	{ "no cgroup, exit 1", { EXITED(1), .before = MEMORY_ABSENT, .last = MEMORY_ABSENT, NO_OOM_SEEN },
 	  FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, 1, 0, "exit code 1", { NULL }, "memory of the container" },
-	/* The pod goes */
+	/* --- The pod is being deleted --- */
 	{ "SIGTERM with the pod", { SIGNALED(SIGTERM), QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_POD_DELETED,
 	  CONFIDENCE_LIKELY, 143, SIGTERM, "ended with its pod", { "asked to stop as well" }, NULL },
 	{ "SIGKILL with the pod", { QUIET, .pod_terminating = true, NO_OOM_SEEN }, FAILURE_POD_DELETED, CONFIDENCE_LIKELY, 137,
@@ -625,7 +638,7 @@ static const struct {
 	  CONFIDENCE_CERTAIN, 139, SIGSEGV, "crashed", { NULL }, "core file" },
 	{ "an OOM kill while the pod goes", { COUNTED(0, 1, 0, 1), LAST(GIB), .pod_terminating = true, NO_OOM_SEEN },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, NULL },
-	/* Killed far below its own limit, which was not met */
+	/* --- Killed far below the container's own limit --- */
 	{ "from above, by the counters",
 	  { .cgroup_version = 2, .after_known = true, .before = { .limit = GIB, .oom_kill = 0, .limit_hits = 3, .oom = -1 },
 	    .after = { .limit = GIB, .oom_kill = 1, .limit_hits = 3, .oom = -1 }, LAST(GIB / 2), NO_OOM_SEEN },
@@ -639,7 +652,7 @@ static const struct {
 	  { .cgroup_version = 2, .after_known = true, .before = { .limit = GIB, .oom_kill = 0, .limit_hits = 3, .oom = -1 },
 	    .after = { .limit = GIB, .oom_kill = 1, .limit_hits = 4, .oom = -1 }, LAST(GIB / 2), NO_OOM_SEEN },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "it reached its memory limit", { NULL }, NULL },
-	/* Other limits */
+	/* --- Other limits --- */
 	{ "forks were refused", { EXITED(1), QUIET, NO_OOM_SEEN, .limits_before = { .processes_refused = 2 },
 				   .limits = { 30, 32, 9, FULL_DISK } }, FAILURE_PROCESS_LIMIT, CONFIDENCE_LIKELY, 1, 0,
 	  "exit code 1 after its limit of 32 processes and threads had been met", { "7 new processes or threads were refused, 30" }, NULL },
@@ -667,7 +680,7 @@ static const struct {
 	  CONFIDENCE_CERTAIN, 137, SIGKILL, "not by the OOM killer", { NULL }, NULL },
 	{ "an OOM kill beside a full disk", { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, .limits.fullest = FULL_DISK },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "killed by the kernel", { NULL }, NULL },
-	/* The kernel log could be read */
+	/* --- The kernel log could be read --- */
 	{ "its line beside the counters", { COUNTED(0, 1, 0, 1), LAST(GIB), NO_OOM_SEEN, LOG_TELLS(0, OOM_WHERE_CONTAINER, GIB) },
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL, "it reached its memory limit of 1.0 GiB",
 	  { "Killed process 4711", "oom_group_kill 0 -> 1" }, NULL },
@@ -773,7 +786,8 @@ static bool is_crash(int signo)
 static bool check_row(size_t i)
 {
 	struct observation seen = rows[i].seen;
-	bool log_read = seen.kernel.limit != 0; /* as the LOG_ macros set it; else the row has no kernel log */
+	/* Set by the LOG_ macros; otherwise the row has no kernel log. */
+	bool log_read = seen.kernel.limit != 0;
 	struct verdict v;
 	bool right;
 

@@ -71,7 +71,7 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	assert_non_null(strstr(v.sentence, "before this start of the container"));
 }
 
-/* At a breakpoint a process has SIGTRAP, and may go on; or the debugger ends it. */
+/* A process at a breakpoint has SIGTRAP. It may go on, or the debugger ends it. */
 static void the_core_of_a_debugger_proves_no_crash(void **state)
 {
 	struct crash_info info = segfault;
@@ -135,7 +135,7 @@ static void the_containers_own_crash_names_its_frame(void **state)
 	assert_int_equal(v.class, FAILURE_SEGFAULT);
 	assert_string_equal(v.sentence, "Container ray-worker crashed with SIGSEGV in deref_null (boom.so).");
 	assert_null(needs(&v, "core file and backtrace"));
-	/* The core is that of another process, and what the command crashed in nobody knows. */
+	/* The core is that of another process. Where the command crashed is unknown. */
 	o.command_pid = 7;
 	classify(&o, &v);
 	assert_string_equal(v.sentence, "Container ray-worker crashed with SIGSEGV.");
@@ -144,7 +144,7 @@ static void the_containers_own_crash_names_its_frame(void **state)
 	o.command_pid = segfault.pid;
 	classify(&o, &v);
 	assert_non_null(strstr(v.sentence, "in deref_null"));
-	/* Of a process of it, and then it gave up. */
+	/* A process of the container crashed, and then the container ended. */
 	o.wait_status = 1 << 8;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
@@ -168,7 +168,7 @@ static void a_core_of_the_end_is_reported_once(void **state)
 	for (unsigned int i = 0; i < v.n_evidence; i++)
 		n_lines += strcmp(v.evidence[i].source, "core") == 0;
 	assert_int_equal(n_lines, 1);
-	/* The core of a process that got another such signal is evidence beside the end. */
+	/* The core of a process with another such signal is only additional evidence. */
 	o.wait_status = 13;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_SIGNALED);
@@ -192,7 +192,7 @@ static void without_a_core_it_says_what_would_be_needed(void **state)
 	o.core_needs = NULL;
 	classify(&o, &v);
 	assert_string_equal(needs(&v, "core file and backtrace"), "a sidecar that runs when it crashes");
-	/* Who did not crash needs none. */
+	/* A command that did not crash needs no core. */
 	o.wait_status = 15;
 	classify(&o, &v);
 	assert_null(needs(&v, "core file and backtrace"));
@@ -211,12 +211,12 @@ static void what_a_core_lacks_is_reported(void **state)
 	assert_string_equal(v.sentence, "Process ? (PID 5) in container ray-worker crashed with SIGABRT; the container lives on.");
 	assert_non_null(needs(&v, "backtrace"));
 	assert_non_null(needs(&v, "the whole core"));
-	/* It dumped core, and did nothing wrong. */
+	/* It dumped core without a fault of its own. */
 	bare.signal = 3;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_SIGNALED);
 	assert_string_equal(v.sentence, "Process ? (PID 5) in container ray-worker was ended by SIGQUIT; the container lives on.");
-	/* A core that any process could have written may claim any signal. */
+	/* Any process could have written such a core, so it may contain any signal. */
 	bare.signal = 0;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_UNKNOWN);

@@ -4,7 +4,10 @@
 
 #include "lib/units.h"
 
-/* This full at the last sample; or half as full, and so fast that this much later the rest was gone. */
+/*
+ * The container counts as nearly full if it was so at the last sample, or if it was half as full
+ * and grew so fast that the rest was gone after this time.
+ */
 #define NEARLY_FULL 0.95
 #define HALF_FULL 0.5
 #define SOON_FULL_NS (500 * NS_PER_MS)

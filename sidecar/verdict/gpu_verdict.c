@@ -9,9 +9,10 @@
 #include "lib/units.h"
 #include "sidecar/verdict/stop_request.h"
 
-#define SOON_NS (120 * NS_PER_SEC) /* a fault this long before the end may be its cause without another sign of it */
+/* A fault up to this long before the end may be its cause even without other evidence */
+#define SOON_NS (120 * NS_PER_SEC)
 
-/* The class that the log lines make, and what follows "because of" in the sentence. */
+/* The class that follows from the log lines, and the text after "because of" in the sentence. */
 struct cause {
 	enum failure_class class;
 	char why[220];
@@ -108,7 +109,10 @@ static void add_evidence(const struct gpu_evidence *kernel, const struct gpu_err
 				    "a container runtime that shows its GPUs alone in /proc/driver/nvidia/gpus");
 }
 
-/* An uncaught exception ends a process by abort(), a page that a lost GPU backed by SIGBUS. */
+/*
+ * Returns whether the signal fits: an uncaught exception ends a process by abort(), and access to a
+ * page of a lost GPU raises SIGBUS.
+ */
 static bool may_end_it(int signal)
 {
 	return signal == 0 || signal == SIGABRT || signal == SIGBUS;
@@ -141,7 +145,10 @@ void gpu_worker_verdict(const struct observation *o, const char *who, struct ver
 	add_evidence(&o->kernel.gpu, error, "worker's log", v);
 }
 
-/* Whether the class leaves room for an error of a GPU. A request to stop may bring about such words, but it breaks no GPU. */
+/*
+ * Returns whether the class allows a GPU error as the cause. A request to stop may cause such log
+ * lines, but it breaks no GPU.
+ */
 static bool leaves_open(const struct observation *o, const struct verdict *v)
 {
 	if (v->class == FAILURE_TERMINATED && v->signal == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what words about GPUs make of a verdict. */
+/* Tests of how log lines about GPUs change a verdict. */
 #include "sidecar/verdict/gpu_verdict.h"
 
 #include <setjmp.h>
@@ -188,7 +188,7 @@ static void a_request_to_stop_breaks_no_gpu(void **state)
 	      "fallen off the bus: the machine does not reach it any more (Xid 79); it had been asked to stop (SIGTERM from outside the container, 3.0 s before).");
 }
 
-/* raylet lives on when a GPU fails: it is evidence and no cause. */
+/* raylet lives on when a GPU fails, so that is evidence and no cause. */
 static void a_ray_node_does_not_end_of_its_workers_gpu(void **state)
 {
 	(void)state;

@@ -30,7 +30,10 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 static void disk_ran_full(const struct observation *o, struct verdict *v)
 {
 	const struct disk *d = &o->limits.fullest, *before = &o->limits_before.fullest;
-	/* It lived with that so far: worth a line, but no cause. */
+	/*
+	 * The disk was full before, and the container lived on. So this is mentioned, but it is no
+	 * cause.
+	 */
 	bool already = disk_is_full(before) && strcmp(before->point, d->point) == 0;
 	char total[SIZE_TEXT_MAX], available[SIZE_TEXT_MAX];
 
@@ -52,7 +55,9 @@ static void disk_ran_full(const struct observation *o, struct verdict *v)
 		 v->exit_code, d->point, total);
 }
 
-/* Whether a full disk, or an eviction for it, may be behind an end of that class. */
+/*
+ * Returns whether a full disk, or an eviction because of it, may have caused an end of that class.
+ */
 static bool may_be_of_disk(enum failure_class class)
 {
 	return class == FAILURE_DISK_FULL || class == FAILURE_POD_DELETED || class == FAILURE_KILLED || class == FAILURE_TERMINATED ||

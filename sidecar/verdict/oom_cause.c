@@ -17,17 +17,21 @@
 #include "lib/units.h"
 #include "sidecar/verdict/other_limit.h"
 
-/* A share of the limit. Usage below it caused no OOM kill, however quickly it has grown since. */
+/* Part of the limit. Usage below it caused no OOM kill, however quickly it has grown since. */
 #define FAR_BELOW 0.8
 #define MET_THEN_NS (5 * NS_PER_SEC)
-#define STILL_MET 0.95 /* of the limit: the OOM killer comes when nothing more can be freed */
-/* The kernel charges memory in batches (MEMCG_CHARGE_BATCH), and does not lock the peak: it may lack the last one. */
+/* Part of the limit; the OOM killer comes when no more memory can be freed. */
+#define STILL_MET 0.95
+/*
+ * The kernel charges memory in batches (MEMCG_CHARGE_BATCH) and updates the peak without a lock, so
+ * the peak may lack the last batch.
+ */
 #define CHARGE_BATCH_PAGES 64
 
 enum own_limit {
 	OWN_LIMIT_UNKNOWN,
 	OWN_LIMIT_NOT_MET,
-	OWN_LIMIT_PERHAPS_MET, /* nothing speaks against it */
+	OWN_LIMIT_PERHAPS_MET, /* nothing contradicts it */
 	OWN_LIMIT_MET,
 };
 
@@ -60,7 +64,10 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 		snprintf(c->clause, sizeof(c->clause), "its pod reached the pod's memory limit%s", of);
 		return true;
 	case OOM_WHERE_ABOVE:
-		/* Above a pod are only the cgroups of all pods, and their limit is the memory that the node has for pods. */
+		/*
+		 * Above a pod there are only the cgroups of all pods. Their limit is the memory
+		 * that the node has for pods.
+		 */
 		c->class = o->pod ? FAILURE_KERNEL_OOM_NODE : FAILURE_KERNEL_OOM_POD;
 		verdict_add_evidence(v, "kernel log", "the limit was that of a cgroup above, %s", k->memcg);
 		snprintf(c->clause, sizeof(c->clause), "the cgroup %.80s around it reached its memory limit%s", k->memcg, of);
@@ -77,7 +84,7 @@ static bool cause_by_log(const struct observation *o, const struct kernel_eviden
 	return false;
 }
 
-/* On v2 both limits are the same, unless the counters of a cgroup above replaced the container's. */
+/* On v2 both limits are equal, unless the counters of a parent replaced the container's. */
 static int64_t own_limit_in(const struct observation *o, const struct memory *m)
 {
 	bool differs = o->cgroup_version == 1 || (o->cgroup_limit && o->cgroup_limit->place == CGROUP_LIMIT_ABOVE);
@@ -85,7 +92,10 @@ static int64_t own_limit_in(const struct observation *o, const struct memory *m)
 	return differs && m->own_limit ? m->own_limit : m->limit;
 }
 
-/* Somebody may lower a limit while the container runs (in-place resizing does): since the last sample, and below what is in use. */
+/*
+ * Returns whether the limit was lowered since the last sample, to less than the usage. In-place
+ * resizing can do that.
+ */
 static bool was_lowered(const struct observation *o)
 {
 	return o->after_known && own_limit_in(o, &o->after) > 0 && own_limit_in(o, &o->after) < own_limit_in(o, &o->last);
@@ -107,13 +117,16 @@ static int64_t own_limit(const struct observation *o)
 	return own_limit_in(o, was_lowered(o) && !was_met_before(o) ? &o->after : &o->last);
 }
 
-/* v1 shows the smallest limit of the cgroups above. If that is below its own limit, it cannot meet its own. */
+/*
+ * Returns whether a limit above is the one that counts. v1 shows the lowest limit of the parents.
+ * If that is lower than the container's own, the own limit cannot be met.
+ */
 static bool limit_is_above(const struct observation *o)
 {
 	return o->last.limit > 0 && (own_limit(o) < 0 || o->last.limit < own_limit(o));
 }
 
-/* v2's counter of allocations that found no room under the own limit. */
+/* Decides by v2's counter of allocations that found no room under the container's own limit. */
 static enum own_limit by_events(const struct observation *o, struct verdict *v)
 {
 	if (o->cgroup_version != 2 || !o->after_known || o->before.oom < 0 || o->after.oom < 0)
@@ -127,7 +140,10 @@ static enum own_limit by_events(const struct observation *o, struct verdict *v)
 	return OWN_LIMIT_NOT_MET;
 }
 
-/* "max" counts how often the own limit was met. Not on v1, whose failcnt stays 0 on new kernels (seen on 6.18). */
+/*
+ * Decides by "max", which counts how often the own limit was met. On v1 this is not possible:
+ * failcnt stays 0 on new kernels (seen on 6.18).
+ */
 static enum own_limit by_limit_hits(const struct observation *o, struct verdict *v)
 {
 	int64_t limit = own_limit(o);
@@ -152,8 +168,9 @@ static bool was_met_then(const struct observation *o)
 }
 
 /*
- * Much of it was page cache, which fills any limit and is given back there, or pages were swapped out for it: another limit may have
- * been met meanwhile.
+ * Returns whether the usage at the limit was mostly page cache, which fills any limit and is
+ * reclaimed there, or whether pages were swapped out. Then another limit may have been met
+ * meanwhile.
  */
 static bool may_be_made_room_for(const struct observation *o, int64_t limit)
 {
@@ -161,8 +178,8 @@ static bool may_be_made_room_for(const struct observation *o, int64_t limit)
 }
 
 /*
- * A sample before the kill shows the peak at the limit, and the usage below it: what met the limit was
- * freed, and the kill came later, perhaps at another limit.
+ * Returns whether a sample before the kill shows the peak at the limit and the usage below it. Then
+ * memory was freed, and the kill came later, perhaps at another limit.
  */
 static bool was_freed_since(const struct observation *o, int64_t limit)
 {
@@ -209,7 +226,10 @@ static enum own_limit own_limit_met(const struct observation *o, struct verdict 
 	return met == OWN_LIMIT_UNKNOWN ? by_peak(o, v) : met;
 }
 
-/* It was not the own limit: so it was the node, as a rule, or a limit above that v1 shows. */
+/*
+ * The container's own limit was not met. So the node ran out of memory, as a rule, or a limit above
+ * was met, which v1 shows.
+ */
 static void cause_above(const struct observation *o, struct oom_cause *c)
 {
 	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], own[3 * SIZE_TEXT_MAX + 32] = "";
@@ -268,9 +288,12 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 		return;
 	}
 	met = limit_is_above(o) ? OWN_LIMIT_NOT_MET : own_limit_met(o, v);
-	/* v2's "oom" counts for the cgroups below as well, and v1's peak says nothing of a process that was moved. */
+	/*
+	 * v2's "oom" also counts for cgroups below, and v1's peak does not cover a process that was
+	 * moved.
+	 */
 	c.proved = met == OWN_LIMIT_MET && !o->cgroup_shared && !o->cgroup_unseen;
-	/* The container has no limit of its own, so this is one above. */
+	/* The container has no limit of its own, so the limit is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, &c);
 	else if (was_met_before(o))

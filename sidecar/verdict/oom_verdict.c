@@ -14,7 +14,10 @@
 #include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/status_verdict.h"
 
-/* An OOM kill this long before the end still explains it: raylet gives up within seconds of losing a process. */
+/*
+ * An OOM kill up to this long before the end still explains it: raylet gives up within seconds of
+ * losing a process.
+ */
 #define OOM_EXPLAINS_NS (10 * NS_PER_SEC)
 /*
  * A process may take this long to die of it: it gives its memory back first, at a tenth of a second for each GiB, and waits for a
@@ -27,22 +30,29 @@
 #define VICTIM_NAME_MAX 128
 #define PASSES_ON_NS NS_PER_SEC
 
-/* Whether the counters decide: both readings exist (a final 0 needs no first one), and the kernel counts kills. */
+/*
+ * Returns whether the counters decide: both readings exist (a final 0 needs no first reading), and
+ * the kernel counts kills.
+ */
 static bool counters_tell(const struct observation *o)
 {
 	return o->after_known && o->after.oom_kill >= 0 && (o->before.oom_kill >= 0 || o->after.oom_kill == 0);
 }
 
 /*
- * Whether the command may be a shell that ended with 137 because the OOM killer took its child. That kill may have been counted and
- * reported long before, because a process may take long to die.
+ * Returns whether the command may be a shell that exited with 137 because the OOM killer killed its
+ * child. That kill may have been counted and reported long before, because a process may take long
+ * to die.
  */
 static bool shell_may_tell_late(const struct observation *o)
 {
 	return o->status_known && WIFEXITED(o->wait_status) && WEXITSTATUS(o->wait_status) == 128 + SIGKILL && o->after.oom_kill > 0;
 }
 
-/* The counters did not rise: that rules an OOM kill out where they count all of the container's memory. */
+/*
+ * The counters did not rise. That rules an OOM kill out if they cover all of the container's
+ * memory.
+ */
 static enum oom none_counted(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "oom_kill stayed at %" PRId64, o->after.oom_kill);
@@ -56,7 +66,10 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
 	return OOM_UNKNOWN;
 }
 
-/* In a shared cgroup the rise may be for a foreign process. A command that SIGKILL ended may have been the victim. */
+/*
+ * In a shared cgroup another container's process may have raised the counter. A command that ended
+ * by SIGKILL may have been the victim.
+ */
 static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
 	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
@@ -127,7 +140,7 @@ enum oom oom_from_counters(const struct observation *o, struct verdict *v)
 	if (counters_tell(o))
 		return counted(o, v);
 	if (o->gap)
-		; /* gap_evidence has added what is missing */
+		; /* gap_evidence has added the entry already */
 	else if (o->after_known)
 		verdict_add_missing(v, "the kernel's count of OOM kills", "Linux 4.13 or newer, and a reading before the death");
 	else
@@ -166,7 +179,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		verdict_add_evidence(v, "kernel log", "%u process%s of that cgroup %s taken, not known to be of this container", k->others,
 				     k->others == 1 ? "" : "es", k->others == 1 ? "was" : "were");
 	if (!k->oom) {
-		/* That explains the rise. */
+		/* The kills of other processes explain the rise. */
 		if (k->others && oom == OOM_PROBABLE)
 			return OOM_UNKNOWN;
 		if (oom == OOM_PROVED)
@@ -174,7 +187,10 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 					    "a larger kernel log (log_buf_len): they are not in it");
 		return oom;
 	}
-	/* The counters rule out a process of this container, or were not read: it may be another container's with the same name. */
+	/*
+	 * The counters rule out a victim in this container, or were not read. So the victim may be
+	 * a process of the same name in another container.
+	 */
 	if (!k->by_cgroup && (oom == OOM_NO || o->gap))
 		return oom;
 	verdict_add_evidence(v, "kernel log", "%s", k->line);
@@ -183,7 +199,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		long_before_evidence("kernel log", k->age_ns, v);
 		return oom;
 	}
-	/* Elsewhere on the node there may be a cgroup of the same path. */
+	/* Another container on the node may have a cgroup of the same path. */
 	if (oom == OOM_NO && !k->by_pid && oom_rise(o->before.oom_kill, o->after.oom_kill) == 0) {
 		verdict_add_evidence(v, "kernel log", "but its own counters did not count that kill: perhaps another cgroup has the same path");
 		verdict_add_missing(v, "which container's process the OOM killer took", "the PIDs of this container in the node's PID namespace");
@@ -200,8 +216,9 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 }
 
 /*
- * The kernel's name for the victim wins, with its PID in the container if it is the same process. A process that is gone by the
- * next sample may have ended by itself, unless it held more than half of the memory.
+ * Names the victim. The kernel's name counts, with the PID in the container if it is the same
+ * process. A process that is missing from the next sample may have ended by itself, unless it held
+ * more than half of the memory.
  */
 static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
 {
@@ -220,7 +237,7 @@ static const char *name_victim(const struct observation *o, const struct kernel_
 	return text;
 }
 
-/* A sentence says once that it is not certain. */
+/* The sentence says only once that it is not certain. */
 static const char *likely(bool is_only_likely)
 {
 	return is_only_likely ? "most likely " : "";
@@ -230,8 +247,8 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 			     const struct kernel_evidence *k, struct verdict *v)
 {
 	/*
-	 * Whether a kill took the whole group, and so every process. On v1, the OOM killer may have taken one process, and the
-	 * sidecar ended the rest.
+	 * Whether the kill ended every process. With a group kill it did. On v1 the OOM killer may
+	 * have killed one process, and the sidecar the rest.
 	 */
 	bool all = o->group_unsurvived || (k && k->group) || (o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0);
 
@@ -244,10 +261,10 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 		 victim && !all ? victim : "");
 }
 
-/* A child (or another process) was OOM-killed, and the command ended in its own way. */
+/* A child or another process was OOM-killed, and the command then ended in another way. */
 static void ended_after_kill(const struct observation *o, const struct oom_cause *cause, const char *victim, struct verdict *v)
 {
-	/* The kill is proved; that the end followed from it is not. */
+	/* The kill is proved. That it caused the end is not. */
 	v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence), "The kernel killed %s in container %s: %s%s; then the command ended with exit code %d.",
 		 victim ? victim : "a process", o->container, likely(!cause->proved), cause->clause, v->exit_code);
@@ -264,7 +281,10 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 	v->confidence = oom == OOM_PROVED && cause.proved ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	v->class = cause.class;
 	if (o->container_lives) {
-		/* The class is the same whichever memory ran out: the kernel took a process, and the container lives. */
+		/*
+		 * The class does not depend on which memory ran out: the kernel killed a process,
+		 * and the container lives.
+		 */
 		v->class = FAILURE_KERNEL_OOM_PROCESS;
 		v->confidence = oom == OOM_PROVED ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 		snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s%s: %s%s%s.", likely(oom != OOM_PROVED),
@@ -281,7 +301,7 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
 		ended_after_kill(o, &cause, victim, v);
 }
 
-/* "2.0 s later", "shortly before" */
+/* Formats "2.0 s later" or "shortly before". */
 static const char *name_age(int64_t age_ns, const char *exact, const char *vague, char *text, size_t size)
 {
 	char age[DURATION_TEXT_MAX];
@@ -293,7 +313,7 @@ static const char *name_age(int64_t age_ns, const char *exact, const char *vague
 	return text;
 }
 
-/* A parent that ends itself by the signal that ended its child does so at once. */
+/* Returns whether the parent may have passed its child's signal on. It does that at once. */
 static bool may_pass_on(const struct observation *o, int64_t age_ns)
 {
 	return o->status_known && WIFSIGNALED(o->wait_status) && age_ns <= PASSES_ON_NS;

@@ -11,11 +11,14 @@
 #include "sidecar/verdict/sender.h"
 
 /*
- * A process that the OOM killer took is gone within this time: it has its memory to give back first, which takes a tenth
- * of a second for each GiB, and longer on a busy machine.
+ * A victim of the OOM killer is gone within this time. Its memory has to be freed first, which
+ * takes a tenth of a second for each GiB, and longer on a busy machine.
  */
 #define DIES_WITHIN_NS NS_PER_SEC
-/* A certain verdict needs a look at the processes, and a kill, that are at most so long before the end. */
+/*
+ * For a certain verdict, the last look at the processes and the kill must be no longer before the
+ * end than this.
+ */
 #define FRESH_NS (2 * NS_PER_SEC)
 
 static int64_t kills_seen_alive(const struct observation *o)
@@ -47,7 +50,10 @@ int64_t oom_victim_age_ns(const struct observation *o, const struct kernel_evide
 {
 	int64_t seen = oom_kills_at_the_end(o) ? 0 : MAX(oom_latest_age_ns(o), (int64_t)0);
 
-	/* Each is the least that it can have been: the sampler came later than the kill, and the log has a clock of its own. */
+	/*
+	 * Each is a lower bound: the sampler looked after the kill, and the log has a clock of its
+	 * own.
+	 */
 	return k && k->by_cgroup ? MAX(k->age_ns, seen) : seen;
 }
 
@@ -61,14 +67,17 @@ bool oom_is_possible(const struct observation *o)
 	return o->cgroup_shared && !o->container_lives && (oom_kills_at_the_end(o) || (kills_in_all(o) && o->oom_age_ns >= 0));
 }
 
-/* v2 before Linux 5.17 does not count kills of a whole group, but each process of it. */
+/* Before Linux 5.17, v2 does not count kills of whole groups, but only each process. */
 static bool all_were_counted(const struct observation *o)
 {
 	return o->cgroup_version == 2 && o->after_known && o->after.oom_group_kill < 0 && !o->status_known &&
 	       o->processes >= 2 && oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes;
 }
 
-/* The launcher is in the container's own cgroup, and in none below. */
+/*
+ * Returns whether the limit is that of a cgroup below. The launcher is in the container's own
+ * cgroup.
+ */
 static bool limit_is_elsewhere(const struct observation *o, const struct kernel_evidence *k)
 {
 	if (k && k->by_cgroup)
@@ -77,8 +86,9 @@ static bool limit_is_elsewhere(const struct observation *o, const struct kernel_
 }
 
 /*
- * A group that was killed is the container if the launcher, which was in it, could not tell any more how the command ended; or, where
- * it was quick enough to tell, if as many processes were killed as there were. Any cgroup below may be a group, too.
+ * Returns whether the group that was killed was the container. It was if the launcher could not
+ * report any more how the command ended. If it could, as many processes have to be killed as there
+ * were. Any cgroup below may be a group, too.
  */
 static bool group_was_container(const struct observation *o)
 {
@@ -96,27 +106,37 @@ static bool all_were_taken(const struct observation *o, const struct kernel_evid
 		return false;
 	if (o->group_ended_by_us || limit_is_elsewhere(o, k))
 		return o->group_ended_by_us;
-	/* The log has each kill, and none was the command's: it was the group of a cgroup below. */
+	/*
+	 * The log lists each kill, and none was that of the command, so the group was a cgroup
+	 * below.
+	 */
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
 		return false;
 	return o->group_unsurvived || ((group || all_were_counted(o)) && (at_the_end || oom_victim_age_ns(o, k) <= FRESH_NS));
 }
 
-/* Whether the command held more than half of the limit, so that no other process under it can have been larger. */
+/*
+ * Returns whether the command held more than half of the limit. Then no other process under that
+ * limit can have been larger.
+ */
 static bool was_the_largest(const struct observation *o)
 {
-	/* At the limit of a cgroup below the kernel chooses among the processes in it, and the command may be outside. */
+	/*
+	 * At the limit of a cgroup below, the kernel chooses among the processes in that cgroup.
+	 * The command may be outside.
+	 */
 	if (o->cgroup_limit && o->cgroup_limit->place != CGROUP_LIMIT_ABOVE)
 		return false;
 	return o->command_rss > 0 && o->last.limit > 0 && o->command_rss > o->last.limit / 2;
 }
 
 /*
- * Samples alone prove no victim: a child that began and was taken after the last one leaves the same
- * counters, and its parent may have ended by another SIGKILL, as one that passes its child's signal
- * on. The size proves none either, as a child has what its parent held when it was forked. But where
- * the kernel's table has as many processes as the last sample, and none but the command is gone, no
- * child began in between.
+ * Returns whether the kernel log shows that the command was the victim. Samples alone do not prove
+ * it: a child that began and was killed after the last sample leaves the same counters, and its
+ * parent may have ended by another SIGKILL, as one that passes its child's signal on. The size
+ * proves nothing either, because a child holds what its parent held when it was forked. But if the
+ * kernel's table has as many processes as the last sample, and only the command is gone, no child
+ * began in between.
  */
 static bool log_fits_command(const struct observation *o, const struct kernel_evidence *k)
 {
@@ -146,7 +166,7 @@ enum oom_victim oom_victim(const struct observation *o, const struct kernel_evid
 		return OOM_VICTIM_COMMAND;
 	if (sender_killed_command(o) || (sender_oom_others(o) > 0 && (int64_t)sender_oom_others(o) >= kills_in_all(o)))
 		return OOM_VICTIM_OTHER;
-	/* A kill that is missing from the log may have been the command's. */
+	/* A kill that is missing from the log may have hit the command. */
 	if (k && k->by_cgroup && k->victim == KERNEL_VICTIM_OTHER && (int64_t)k->killed >= kills_in_all(o))
 		return OOM_VICTIM_OTHER;
 	if (oom_log_spares_command(o))
@@ -166,7 +186,10 @@ enum oom oom_explains(const struct observation *o, enum oom oom, const struct ke
 		return OOM_BEFORE;
 	if (victim == OOM_VICTIM_ALL)
 		return oom;
-	/* Exit code 137: a shell says at its end, even after some cleaning up, that a child of it was killed. */
+	/*
+	 * Exit code 137: a shell reports at its end, perhaps after some cleaning up, that its child
+	 * was killed.
+	 */
 	if (exited)
 		return OOM_PROBABLE;
 	switch (victim) {

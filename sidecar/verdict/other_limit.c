@@ -17,7 +17,10 @@ static const char *of_limit(int64_t bytes, char text[static SIZE_TEXT_MAX + 4])
 	return text;
 }
 
-/* "its sub-cgroup "user" of Ray's resource isolation (who is in it) reached its memory limit of 3.0 GiB" */
+/*
+ * Makes: "its sub-cgroup "user" of Ray's resource isolation (who is in it) reached its memory limit
+ * of 3.0 GiB".
+ */
 static void say_below(const char *name, enum isolation_part part, int64_t limit, struct verdict *v, struct oom_cause *c)
 {
 	char of[SIZE_TEXT_MAX + 4];

@@ -29,7 +29,7 @@
 #define LIMIT(...) .cgroup_limit = &(const struct cgroup_limit){ __VA_ARGS__ }
 #define USER LIMIT(.place = CGROUP_LIMIT_BELOW, .name = "ray-node_1/user", .part = ISOLATION_USER, .limit = 3 * GIB, .usage = 3 * GIB, .peak = 3 * GIB)
 
-/* A row begins with what most have, and then says what differs. */
+/* A row begins with what most have in common; later members override that. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const struct {
@@ -127,7 +127,7 @@ static void rays_monitor_kills_at_the_limit_of_the_users_cgroup(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows_of_usage); i++) {
 		const struct cgroup_limit user = { .place = CGROUP_LIMIT_BELOW, .part = ISOLATION_USER, .limit = 3 * GIB,
 						   .usage = rows_of_usage[i].usage, .peak = 3 * GIB };
-		/* What Ray 2.60's event monitor says. */
+		/* The message of Ray 2.60's event monitor. */
 		const struct ray_finding finding = { .event = { .kind = RAY_MEMORY_KILL, .pid = 8, .workers = 1, .task = "ray::leak",
 							  .memory = "1.49GB used / 3.90GB limit (0.381623)",
 							  .detail = "user cgroup memory upper bound was met or exceeded" },

@@ -10,13 +10,19 @@
 
 /* Log lines are read up to a second after they were written, and at the latest when the container ends. */
 #define WORDS_NS (30 * NS_PER_SEC)
-/* The order of closer ends is not known, because the launcher sees both in one poll. */
+/*
+ * If two ends are closer than this, their order is not known, because the launcher sees both in one
+ * poll.
+ */
 #define SEEN_LATE_NS NS_PER_SEC
-/* Between an OOM kill and the end of its victim, or the sample that shows the kill. */
+/*
+ * The longest time between an OOM kill and the end of its victim, or the sample that shows the
+ * kill.
+ */
 #define OOM_NEAR_NS (2 * NS_PER_SEC)
 #define AT_ONCE_NS (20 * NS_PER_MS)
 
-/* Ray's log line from around that time; NULL: there is none. */
+/* Returns Ray's log line from around that time, or NULL. */
 static const struct ray_process_word *fresh(const struct ray_process_word *word, int64_t at_ns)
 {
 	int64_t apart = word->at_ns - at_ns;
@@ -37,8 +43,9 @@ static bool ended_in_order(const struct ray_process_end *end)
 }
 
 /*
- * The agent that raylet names, or else the first one, that ended before raylet did. On a busy machine the launcher may look so late
- * that it sees the end of the named one together with raylet's, or after it.
+ * Returns the agent that ended before raylet: the one that raylet names, or else the first. On a
+ * busy machine the launcher may look so late that it sees the named agent's end together with
+ * raylet's, or after it.
  */
 static const struct ray_process_end *agent_before(const struct observation *o, const struct ray_process_end *raylet,
 						  enum ray_process_kind named)
@@ -61,7 +68,10 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	bool killed = raylet->status_known && WIFSIGNALED(raylet->wait_status) && WTERMSIG(raylet->wait_status) != SIGABRT;
 	struct ray_process_cause c = { .kind = RAY_PROCESS_RAYLET, .end = raylet, .story = STORY_PROCESS };
 
-	/* A killed process does not log its end. But the process that asks raylet to stop also kills it if it takes too long. */
+	/*
+	 * A killed process does not log its end. But the process that asks raylet to stop also
+	 * kills it if raylet takes too long.
+	 */
 	if (killed && !ended_in_order(raylet)) {
 		if (WTERMSIG(raylet->wait_status) == SIGKILL && stopped && stopped->process == RAY_PROCESS_RAYLET) {
 			c.story = STORY_STOPPED;
@@ -73,7 +83,9 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 		c = (struct ray_process_cause){ STORY_AGENT, agent->process, agent_before(o, raylet, agent->process), raylet, agent, NULL };
 		if (c.kind == RAY_PROCESS_NONE && c.end)
 			c.kind = c.end->kind;
-		/* It left a core so soon after its start that it was not known yet. */
+		/*
+		 * It left a core, but ended so soon after its start that we had not seen it before.
+		 */
 		if (!c.end && c.kind != RAY_PROCESS_NONE && o->crash && ray_process_of_comm(o->crash->comm) == c.kind)
 			c.crash = o->crash;
 	} else if (lost && !ended_in_order(raylet)) {
@@ -87,7 +99,10 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 	return c;
 }
 
-/* Decides by the ends alone. The process that asked raylet to stop also kills the processes that end after raylet's orderly end. */
+/*
+ * Decides by the ends alone. The process that asked raylet to stop also kills the processes that
+ * end after raylet's orderly end.
+ */
 static struct ray_process_cause cause_by_ends(const struct observation *o, int64_t since_ns)
 {
 	struct ray_process_cause quiet = { .story = STORY_NONE };
@@ -110,7 +125,7 @@ static struct ray_process_cause cause_by_ends(const struct observation *o, int64
 	return quiet;
 }
 
-/* When no wait status is known: `ray start` logs those of its children. */
+/* Decides by log lines if no wait status is known: `ray start` logs those of its children. */
 static struct ray_process_cause cause_by_words(const struct observation *o)
 {
 	const struct ray_process_words *w = words_of(o);
@@ -131,7 +146,7 @@ struct ray_process_cause ray_process_cause_of_end(const struct observation *o)
 {
 	struct ray_process_cause c = cause_by_ends(o, o->ended_ns - RAY_FOLLOWS_NS), by_words = cause_by_words(o);
 
-	/* The log of `ray start` outranks an end without a wait status. */
+	/* The log of `ray start` is better evidence than an end without a wait status. */
 	if (c.story == STORY_NONE || (c.story == STORY_PROCESS && !c.end->status_known && by_words.story != STORY_NONE))
 		return by_words;
 	return c;
@@ -161,7 +176,7 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
 	return true;
 }
 
-/* Whether another process ended at the same moment, or earlier in a way that is not known. */
+/* Returns whether no other process ended at the same moment, or earlier in an unknown way. */
 static bool is_first_without_doubt(const struct observation *o, const struct ray_process_end *end)
 {
 	for (size_t i = 0; i < o->n_ends; i++) {
@@ -215,7 +230,9 @@ static int64_t kills_counted(const struct observation *o)
 	return MAX(oom_rise(o->before.oom_kill, o->latest.oom_kill), o->after_known ? oom_rise(o->before.oom_kill, o->after.oom_kill) : 0);
 }
 
-/* The kernel names a process by 15 bytes: a Python program by its title or as "python3". */
+/*
+ * The kernel's name of a process has 15 bytes. For a Python program it is the title, or "python3".
+ */
 static bool kernel_may_mean(const struct kernel_evidence *k, enum ray_process_kind kind)
 {
 	if (!k->oom || !k->by_cgroup || k->kills > 1 || !k->name[0])
@@ -225,7 +242,10 @@ static bool kernel_may_mean(const struct kernel_evidence *k, enum ray_process_ki
 	return strncmp(k->name, "ray", 3) == 0 || strncmp(k->name, "python", 6) == 0;
 }
 
-/* A process of the user's that held most of the memory was the only victim. */
+/*
+ * Returns whether the only victim is known to be a process of the user, which held most of the
+ * memory.
+ */
 static bool is_known_otherwise(const struct observation *o)
 {
 	return o->victim && o->last.limit > 0 && o->victim_rss > o->last.limit / 2 && kills_counted(o) <= 1;

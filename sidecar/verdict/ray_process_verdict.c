@@ -12,7 +12,7 @@
 #include "sidecar/verdict/ray_process_cause.h"
 #include "sidecar/verdict/stop_request.h"
 
-/* An OOM kill this long before a SIGKILL is likely to be the same event. */
+/* An OOM kill up to this long before a SIGKILL is likely to be its cause. */
 #define OOM_NEAR_NS (15 * NS_PER_SEC)
 /* The times of one OOM kill in the kernel log and from the launcher differ at most by this, because the log has its own clock. */
 #define OOM_AGREES_NS (3 * NS_PER_SEC)
@@ -27,7 +27,10 @@ static void set_process(const struct ray_process_cause *c, struct verdict *v)
 	ray_process_cause_status(c, &v->process.signal, &v->process.exit_code);
 }
 
-/* "was killed with SIGKILL", "crashed with SIGSEGV in f", "ended with exit code 1", "ended" */
+/*
+ * Makes "was killed with SIGKILL", "crashed with SIGSEGV in f", "ended with exit code 1" or
+ * "ended".
+ */
 static const char *how_it_ended(const struct observation *o, const struct ray_process_cause *c, char how[static HOW_MAX])
 {
 	int signal, code;
@@ -50,7 +53,7 @@ static const char *how_it_ended(const struct observation *o, const struct ray_pr
 
 static const char *file_of(const struct ray_process_word *word)
 {
-	/* Evidence keeps only the pointer. */
+	/* The result is one of these, because the list of evidence keeps only the pointer. */
 	static const char *const names[] = { "ray_process_exit.log", "raylet.out", "raylet.err", "gcs_server.out" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -85,7 +88,10 @@ static void add_evidence(const struct observation *o, const struct ray_process_c
 				    "a launcher and a kernel that let it be watched (pidfd_open, Linux 5.3)");
 }
 
-/* A SIGKILL around the time of an OOM kill, which may have been reported already. */
+/*
+ * Returns whether there was an OOM kill around the time of the SIGKILL. It may have been reported
+ * already.
+ */
 static bool oom_was_near(const struct observation *o, const struct ray_process_cause *c)
 {
 	int signal, code;
@@ -94,7 +100,7 @@ static bool oom_was_near(const struct observation *o, const struct ray_process_c
 	       c->end->ended_ns - o->process_oom_ns <= OOM_NEAR_NS && o->process_oom_ns - c->end->ended_ns <= OOM_NEAR_NS;
 }
 
-/* In a cgroup of several owners that kill may have taken a process of another. */
+/* In a cgroup that others share, the OOM killer may have killed another container's process. */
 static const char *by_oom_killer(const struct observation *o, const struct ray_process_cause *c)
 {
 	if (!oom_was_near(o, c))
@@ -103,7 +109,7 @@ static const char *by_oom_killer(const struct observation *o, const struct ray_p
 							      ", perhaps by the kernel's OOM killer,";
 }
 
-/* Confidence */
+/* --- Confidence --- */
 
 /* `ray start` exits with 1, and with no other code, after one of its children failed. */
 static bool follows_as_ray_start_does(const struct observation *o, const struct ray_process_cause *c)
@@ -112,9 +118,12 @@ static bool follows_as_ray_start_does(const struct observation *o, const struct 
 	       ray_process_is_of_start(c->kind);
 }
 
-/* The container's end */
+/* --- The container's end --- */
 
-/* raylet ended in order, which ends no container. What ended the container later is not known. */
+/*
+ * raylet ended in an orderly way, which does not end the container. Why the container ended later
+ * is not known.
+ */
 static void left_alone_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	char how[HOW_MAX], later[DURATION_TEXT_MAX];
@@ -158,7 +167,10 @@ static void lost_sentence(const struct observation *o, const struct ray_process_
 	verdict_add_missing(v, "what became of the GCS", "the report of the head's container");
 }
 
-/* The OOM killer's class stands, unless that process ended in a way that the OOM killer does not cause. */
+/*
+ * Returns whether the class of an OOM kill remains. It does unless the process ended in a way that
+ * an OOM kill does not cause.
+ */
 static bool keeps_oom(const struct observation *o, const struct ray_process_cause *c, const struct verdict *v)
 {
 	int signal, code;
@@ -170,7 +182,10 @@ static bool keeps_oom(const struct observation *o, const struct ray_process_caus
 	return !known || signal == SIGKILL;
 }
 
-/* The kernel's name for a process is cut to 15 bytes, and others may have that name: the times have to agree, too. */
+/*
+ * Returns whether the kernel log means this process. The kernel cuts names to 15 bytes, and other
+ * processes may have that name, so the times have to agree, too.
+ */
 static bool kernel_names(const struct observation *o, const struct ray_process_cause *c)
 {
 	int64_t apart = c->end ? o->ended_ns - c->end->ended_ns - o->kernel.age_ns : 0;
@@ -180,7 +195,7 @@ static bool kernel_names(const struct observation *o, const struct ray_process_c
 		(c->kind == RAY_PROCESS_GCS_SERVER && strcmp(o->kernel.name, "gcs_server") == 0));
 }
 
-/* Which of Ray's processes the OOM killer took, and that the container followed. */
+/* Describes which of Ray's processes the OOM killer killed, and that the container followed. */
 static void oom_of_process(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
 	bool named = kernel_names(o, c);
@@ -197,7 +212,10 @@ static void oom_of_process(const struct observation *o, const struct ray_process
 			 ray_process_title(c->kind));
 }
 
-/* A limit that was met explains an exit code or an abort, but no SIGKILL. */
+/*
+ * Returns whether the limit remains the cause. A limit that was met explains an exit code or an
+ * abort, but no SIGKILL.
+ */
 static bool keeps_limit(const struct ray_process_cause *c, const struct verdict *v)
 {
 	int signal, code;
@@ -207,7 +225,7 @@ static bool keeps_limit(const struct ray_process_cause *c, const struct verdict 
 	return !ray_process_cause_status(c, &signal, &code) || !signal || signal == SIGABRT || signal == SIGBUS;
 }
 
-/* `ray start` did not send that SIGKILL. */
+/* Returns whether the process ended by itself: `ray start` did not send that SIGKILL. */
 static bool ended_by_itself(const struct observation *o, const struct ray_process_cause *c)
 {
 	int signal, code;
@@ -242,7 +260,10 @@ static void ended_verdict(const struct observation *o, enum oom oom, const struc
 	}
 }
 
-/* The container had no raylet any more. A probe may have ended it for that, or somebody for another reason. */
+/*
+ * The container had no raylet any more. A probe may have ended it because of that, or somebody for
+ * another reason.
+ */
 static void after_raylet(const struct observation *o, struct verdict *v)
 {
 	const struct ray_process_end *raylet = NULL;
@@ -260,7 +281,10 @@ static void after_raylet(const struct observation *o, struct verdict *v)
 	verdict_add_missing(v, "who ended it", "the pod's events: a probe fails where raylet does not answer");
 }
 
-/* A crash is no orderly stop. But if the GCS is stopped as well, raylet aborts because it has lost the GCS. */
+/*
+ * Returns whether it crashed. An orderly stop is no crash. But if the GCS is stopped as well,
+ * raylet aborts because it has lost the GCS.
+ */
 static bool has_crashed(const struct ray_process_cause *c)
 {
 	int signal, code;
@@ -278,7 +302,10 @@ static bool ended_while_stopping(const struct observation *o, const struct ray_p
 	       !has_crashed(c);
 }
 
-/* `ray start` without --block is over long before the end: then no driver stops what it began. */
+/*
+ * Returns whether `ray start` without --block began Ray. It exits long before Ray's end, and then
+ * no driver stops Ray.
+ */
 static bool began_with_ray_start(const struct observation *o)
 {
 	for (size_t i = 0; i < o->n_ends; i++)
@@ -287,7 +314,10 @@ static bool began_with_ray_start(const struct observation *o)
 	return o->ray_start;
 }
 
-/* raylet, which is not known to have been asked to stop, may have ended for that. */
+/*
+ * Returns whether raylet may have ended because an agent failed. There is no sign that raylet was
+ * asked to stop.
+ */
 static bool an_agent_failed_before(const struct observation *o, const struct ray_process_end *raylet)
 {
 	for (size_t i = 0; i < o->n_ends; i++) {
@@ -301,8 +331,8 @@ static bool an_agent_failed_before(const struct observation *o, const struct ray
 }
 
 /*
- * A driver that called ray.init() by itself stops its raylet at its own end, whatever ended it.
- * Where `ray start` began Ray, nothing but a request to stop does that.
+ * Returns whether raylet was stopped by the driver that had started it with ray.init(), at the
+ * driver's own end. Where `ray start` began Ray, only a request to stop does that.
  */
 static bool stopped_at_its_own_end(const struct observation *o, const struct ray_process_cause *c)
 {
@@ -314,7 +344,7 @@ static bool stopped_at_its_own_end(const struct observation *o, const struct ray
 	       o->ended_ns - c->end->ended_ns <= DRIVER_STOPS_NS;
 }
 
-/* What is known besides, such as an OOM kill or a full disk, explains the end better. */
+/* Other known facts, such as an OOM kill or a full disk, explain the end better. */
 static void own_end_verdict(const struct observation *o, const struct ray_process_cause *c,
 			    struct verdict *v)
 {
@@ -366,7 +396,7 @@ void ray_process_verdict(const struct observation *o, enum oom oom, struct verdi
 	stop_request_append(o, v);
 }
 
-/* The container lives */
+/* --- The container lives on --- */
 
 static bool counters_are_ours(const struct observation *o)
 {

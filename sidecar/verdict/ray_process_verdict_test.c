@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends as they were recorded with Ray 2.60, in milliseconds before the container's: when a process of it was killed, when
- * it was asked to stop, and when the head's GCS was gone.
+ * Tests with ends that were recorded with Ray 2.60, in milliseconds before the container's: when
+ * one of its processes was killed, when it was asked to stop, and when the head's GCS was gone.
  */
 #include "sidecar/verdict/ray_process_verdict.h"
 
@@ -186,7 +186,7 @@ static void make(const struct row *row, struct world *w)
 	w->o.process_words = &w->words;
 }
 
-/* rows[] by its name. */
+/* Returns the row of that name. */
 static const struct row *row_named(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -211,7 +211,7 @@ static void what_ended_first_explains_the_end(void **state)
 		assert_int_equal(v.exit_code, rows[i].exit_code);
 		if (rows[i].process[0] && (v.process.signal != rows[i].signal || v.process.exit_code != rows[i].code))
 			fail_msg("%s: signal %d, code %d", rows[i].name, v.process.signal, v.process.exit_code);
-		/* What the class line calls likely the sentence does not assert. */
+		/* If the class line says "likely", the sentence must not assert it. */
 		if (v.process.name[0] && !strstr(v.sentence, "most likely") != (v.confidence == CONFIDENCE_CERTAIN))
 			fail_msg("%s: %s", rows[i].name, v.sentence);
 	}
@@ -250,12 +250,12 @@ static void a_driver_that_stops_its_raylet_ended_for_reasons_of_its_own(void **s
 	classify(&w.o, &v);
 	assert_string_equal(v.sentence, "Container ray-head ended with exit code 1 after 1.0 s; its raylet was stopped 1.4 s before, most likely by "
 					"the command itself, as a driver does at its end.");
-	/* That it was stopped is no fact where nothing says so. */
+	/* Without any evidence, "was stopped" is not a fact. */
 	make(row_named("the same without raylet's words, and another exit code"), &w);
 	classify(&w.o, &v);
 	assert_string_equal(v.sentence, "Container ray-head ended with exit code 3 after 1.0 s; its raylet ended in order 1.4 s before, most "
 					"likely stopped by the command itself, as a driver does at its end.");
-	/* A request to stop explains it all. */
+	/* A request to stop explains everything. */
 	w.o.asked = (struct stop_request){ .signal = SIGTERM, .at_ns = END - 4 * NS_PER_SEC };
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_TERMINATED);
@@ -420,7 +420,7 @@ static void a_sigkill_is_certain_only_when_it_was_not_the_oom_killer(void **stat
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	/* A crash is no OOM kill, whatever the counters say. */
+	/* A crash is no OOM kill, whatever the counters show. */
 	make(&rows[1], &w);
 	w.o.after_known = false;
 	classify(&w.o, &v);
@@ -443,25 +443,25 @@ static void an_oom_kill_of_raylet_keeps_its_class(void **state)
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.process.name, "raylet");
 	assert_int_equal(v.process.signal, SIGKILL);
-	/* With the kernel's own word that it took raylet nothing else fits. */
+	/* If the kernel log says that raylet was killed, no other story fits. */
 	w.o.kernel = (struct kernel_evidence){ .oom = true, .by_cgroup = true, .pid = 4711, .name = "raylet", .kills = 1,
 					       .where = OOM_WHERE_CONTAINER, .age_ns = 4 * NS_PER_SEC };
 	classify(&w.o, &v);
 	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
 	assert_non_null(strstr(v.sentence, "`ray start` ends with raylet."));
-	/* It took something of that name at another time. */
+	/* It killed a process of that name, but at another time. */
 	w.o.kernel.age_ns = 9 * NS_PER_SEC;
 	classify(&w.o, &v);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	/* Whose memory ran out is not in the log. */
+	/* The log does not say whose memory ran out. */
 	w.o.kernel.age_ns = 4 * NS_PER_SEC;
 	w.o.kernel.where = OOM_WHERE_UNKNOWN;
 	classify(&w.o, &v);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 }
 
-/* At the container's end all of them are gone, and the largest of them seems to be the victim. */
+/* At the container's end all processes are gone, and the largest seems to be the victim. */
 static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim(void **state)
 {
 	static const struct {
@@ -520,7 +520,10 @@ static void an_oom_kill_of_an_agent_names_it_as_ray_does(void **state)
 	assert_int_equal(v.process.pid, 300);
 }
 
-/* `ray start` may look so late that the OOM kill is reported, and the counters are read anew, before the container ends. */
+/*
+ * `ray start` may look so late that the OOM kill is reported, and the counters are read again,
+ * before the container ends.
+ */
 static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(void **state)
 {
 	struct verdict v;
@@ -534,13 +537,13 @@ static void an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody(
 	assert_int_equal(v.class, FAILURE_RAYLET_FAILED);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, most likely by the kernel's OOM killer, in container"));
-	/* It may have taken a process of another owner. */
+	/* The victim may be a process of another container. */
 	w.o.cgroup_shared = true;
 	classify(&w.o, &v);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_non_null(strstr(v.sentence, "raylet was killed with SIGKILL, perhaps by the kernel's OOM killer, in container"));
 	w.o.cgroup_shared = false;
-	/* An OOM kill of an hour ago is not about this one. */
+	/* An OOM kill an hour ago is unrelated. */
 	w.o.process_oom_ns -= 3600 * NS_PER_SEC;
 	classify(&w.o, &v);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
@@ -610,7 +613,7 @@ static void the_crash_of_a_process_of_ray_names_its_function(void **state)
 	assert_non_null(strstr(v.sentence, "raylet crashed with SIGSEGV in ray::raylet::NodeManager::Boom()"));
 }
 
-/* The container lives */
+/* --- The container lives on --- */
 
 static void classify_alive(struct world *w, enum ray_process_kind kind, struct verdict *v)
 {
@@ -645,7 +648,7 @@ static void an_agent_that_was_killed_took_raylet_along(void **state)
 	assert_int_equal(v.exit_code, -1);
 	assert_string_equal(v.sentence, "Ray's dashboard agent (PID 300) was killed with SIGKILL in container ray-head, and raylet ended "
 					"with it; the container lives on without raylet.");
-	/* The kernel took one just before. */
+	/* The OOM killer killed a process just before. */
 	w.o.process_oom_ns = w.ends[0].ended_ns;
 	classify(&w.o, &v);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
@@ -676,7 +679,7 @@ static void the_agent_that_raylet_names_counts_also_when_it_was_seen_late(void *
 	assert_int_equal(v.process.pid, 46);
 	assert_int_equal(v.process.signal, SIGSEGV);
 	assert_non_null(strstr(v.sentence, "Ray's dashboard agent (PID 46) crashed with SIGSEGV in epoll_wait"));
-	/* The core of another process. */
+	/* The core is that of another process. */
 	snprintf(crash.comm, sizeof(crash.comm), "python3");
 	classify(&w.o, &v);
 	assert_int_equal(v.process.pid, 0);

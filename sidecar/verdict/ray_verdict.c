@@ -11,13 +11,16 @@
 #include "sidecar/verdict/gpu_verdict.h"
 #include "sidecar/verdict/oom_cause.h"
 
-/* Ray's monitor kills at 95 % by default. Far below that its word and our samples do not agree. */
+/*
+ * Ray's monitor kills at 95 % by default. If the memory was far emptier, our samples contradict
+ * Ray's log.
+ */
 #define FULL_ENOUGH 0.7
 #define FILL_MAX 160
 
 static const char *source_of(const struct ray_finding *finding)
 {
-	/* Evidence keeps only the pointer. */
+	/* The result is one of these, because the list of evidence keeps only the pointer. */
 	static const char *const names[] = { "event_RAYLET.log", "raylet.out", "raylet.err", "gcs_server.out", "gcs_server.err",
 					     "monitor.log", "dashboard_agent.log" };
 
@@ -27,7 +30,7 @@ static const char *source_of(const struct ray_finding *finding)
 	return "Ray's logs";
 }
 
-/* "ray::leak (PID 706)", "a worker" */
+/* Makes "ray::leak (PID 706)" or "a worker". */
 static const char *name_worker(const struct ray_event *e, char *text, size_t size)
 {
 	if (e->task[0] && e->pid)
@@ -47,7 +50,7 @@ static void add_left_out(const struct ray_finding *finding, struct verdict *v)
 		verdict_add_evidence(v, "afterglow", "%u more like this one since the last report of them", finding->left_out);
 }
 
-/* The largest of Ray's own table; the whole of it is in the bundle. */
+/* Adds the largest processes of Ray's own table. The whole table is in the bundle. */
 static void add_table(const struct ray_event *e, struct verdict *v)
 {
 	char text[EVIDENCE_TEXT_MAX] = "";
@@ -75,13 +78,16 @@ static const char *lives_on(const struct observation *o)
 	return o->container_over ? ", shortly before its end" : "; the container lives on";
 }
 
-/* The user's processes reached the bound that Ray's resource isolation sets them, as Ray says and our own figures allow. */
+/*
+ * Returns whether the user's processes reached the limit that Ray's resource isolation gives them.
+ * Ray says so, and our own figures do not contradict it.
+ */
 static bool is_of_user(const struct observation *o, double user)
 {
 	return user >= FULL_ENOUGH && strstr(o->ray->event.detail, "user cgroup");
 }
 
-/* What Ray says of such a kill has the memory of the whole machine as the limit. */
+/* For such a kill Ray's log names the memory of the whole machine as the limit. */
 static const char *fill(const struct observation *o, double user, char text[static FILL_MAX])
 {
 	const char *words = o->ray->event.memory;
@@ -100,17 +106,23 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	const struct ray_event *e = &o->ray->event;
 	char worker[160], more[40] = "", held[48] = "", memory[FILL_MAX];
 	double used = o->last.limit > 0 ? (double)o->last.usage / (double)o->last.limit : 0;
-	/* With resource isolation Ray holds what the user's processes use against the limit of their cgroup. */
+	/*
+	 * With resource isolation Ray compares the usage of the user's processes with the limit of
+	 * their cgroup.
+	 */
 	double user = o->isolation ? (double)o->isolation->usage / (double)o->isolation->limit : 0;
 	bool full = used >= FULL_ENOUGH || user >= FULL_ENOUGH;
-	/* Where memory is short the kernel may have taken the same worker, or another one. */
+	/* When memory is short, the kernel may have killed the same worker, or another one. */
 	bool taken = o->after_known && oom_rise(o->before.oom_kill, o->after.oom_kill) > 0;
 
 	/* Raylet may name a worker that lives on, or another process may have that PID by now. */
 	bool named_died = e->pid > 0 && o->ray_seen && o->ray->gone;
 
 	v->class = FAILURE_RAY_MEMORY_MONITOR;
-	/* The log can be written by anybody in the container: our own figures and processes must agree. */
+	/*
+	 * Anybody in the container can write the log, so our own figures and processes have to
+	 * agree with it.
+	 */
 	v->confidence = full && !taken && named_died ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->workers > 1)
 		snprintf(more, sizeof(more), " and %u more", e->workers - 1);
@@ -144,7 +156,10 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	add_table(e, v);
 }
 
-/* "Worker exits with an exit code 4.": raylet's words for a worker that called exit. "None" is no code. */
+/*
+ * Parses "Worker exits with an exit code 4.", which raylet logs for a worker that called exit.
+ * "None" is no code.
+ */
 static bool logged_exit_code(const struct ray_event *e, int *ret_code)
 {
 	static const char words[] = "exits with an exit code ";
@@ -153,7 +168,10 @@ static bool logged_exit_code(const struct ray_event *e, int *ret_code)
 	return e->kind == RAY_WORKER_CRASH && at && sscanf(at + strlen(words), "%3d", ret_code) == 1 && *ret_code > 0 && *ret_code < 256;
 }
 
-/* Ray's message often suspects the memory. If the kernel took a worker, Ray only sees that it died "unexpectedly". */
+/*
+ * Ray's message often suspects memory. If the kernel killed a worker, Ray only sees that it died
+ * "unexpectedly".
+ */
 static void oom_killer(const struct observation *o, struct verdict *v)
 {
 	if (!o->after_known || o->before.oom_kill < 0)
@@ -161,7 +179,7 @@ static void oom_killer(const struct observation *o, struct verdict *v)
 	if (o->after.oom_kill > o->before.oom_kill) {
 		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
 				     o->before.oom_kill, o->after.oom_kill);
-		/* Its own signal, or core, is another story. */
+		/* If the worker logged a signal or left a core, its end had another cause. */
 		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->logged_signal[0] && !o->crash)
 			v->confidence = CONFIDENCE_LIKELY;
 	} else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
@@ -223,7 +241,10 @@ void ray_verdict(const struct observation *o, struct verdict *v)
 	add_left_out(o->ray, v);
 }
 
-/* "*** SIGSEGV received at time=..": which signal, of which of Ray's processes. */
+/*
+ * Says which signal ended which of Ray's processes, by a line such as "*** SIGSEGV received at
+ * time=..".
+ */
 static void daemon_sentence(const struct observation *o, struct verdict *v)
 {
 	const char *mark = strstr(o->ray->event.detail, "*** SIG");
@@ -245,7 +266,7 @@ void ray_last_words(const struct observation *o, struct verdict *v)
 	verdict_add_evidence(v, source_of(o->ray), "shortly before: %s", e->detail);
 	if (e->kind == RAY_DAEMON_CRASH && v->class == FAILURE_APPLICATION_ERROR)
 		daemon_sentence(o, v);
-	/* An exit code of its own after the descriptors had run out. */
+	/* The program exited with a code of its own after the descriptors had run out. */
 	if (e->kind == RAY_FDS_EXHAUSTED && !e->pid &&
 	    (v->class == FAILURE_APPLICATION_ERROR || v->class == FAILURE_ABORT)) {
 		v->class = FAILURE_FILE_DESCRIPTORS_EXHAUSTED;

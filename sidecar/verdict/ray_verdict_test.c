@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the verdict on workers of which Ray tells, as a table. */
+/* Tests of the verdict on workers whose death Ray logs, as a table. */
 #include "sidecar/verdict/ray_verdict.h"
 
 #include <setjmp.h>
@@ -92,7 +92,7 @@ static const struct {
 	  { "accept" }, NULL },
 	{ "others like it", { .left_out = 49, .event = { RAY_WORKER_CRASH, .pid = 1 } }, { LIVES }, FAILURE_WORKER_CRASH,
 	  CONFIDENCE_LIKELY, "PID 1", { "49 more like this one" }, "what ended" },
-	/* The container died, and Ray had said something shortly before. */
+	/* The container died, and Ray had logged something shortly before. */
 	{ "exit 1 after descriptors ran out", { .file = "raylet.out", .event = { RAY_FDS_EXHAUSTED, .detail = "Too many open files" } },
 	  { .container = "ray-worker", .status_known = true, .wait_status = 1 << 8 }, FAILURE_FILE_DESCRIPTORS_EXHAUSTED,
 	  CONFIDENCE_LIKELY, "exit code 1, shortly after Ray's logs reported \"Too many open files\".", { "shortly before: Too many" }, "memory of" },

@@ -9,16 +9,21 @@
 
 #include "lib/units.h"
 
-/* A process gives its memory back before it is gone: a tenth of a second for each GiB, and more on a busy machine. */
+/*
+ * The memory of a process is freed before the process is gone: that takes a tenth of a second for
+ * each GiB, and more on a busy machine.
+ */
 #define DIES_WITHIN_NS (10 * NS_PER_SEC)
-/* The end is taken for earlier than the signal by so much at most: a timer of the kernel's coarse clock. */
+/*
+ * The end may appear to be before the signal by at most this, a tick of the kernel's coarse clock.
+ */
 #define SLACK_NS (20 * NS_PER_MS)
 /* The launcher passes a signal on at once. */
 #define FORWARDS_WITHIN_NS NS_PER_SEC
 
 /* Describes programs of the node by the kernel's names for them, which are cut to 15 bytes. */
 static const struct role {
-	const char *comm; /* the beginning of it */
+	const char *comm; /* the beginning of the kernel's name */
 	const char *text;
 } roles[] = {
 	{ "containerd-shim", ", the container runtime," },
@@ -77,7 +82,10 @@ static const char *describe(const struct node_signal *s, const char *container, 
 	return text;
 }
 
-/* The process that the container ended with: the command, or the launcher if it died before it reported the command's end. */
+/*
+ * Returns the process with which the container ended: the command, or the launcher if it died
+ * before it reported the command's end.
+ */
 static pid_t decisive_process(const struct observation *o)
 {
 	return o->status_known ? o->command_pid : o->launcher_pid;
@@ -88,7 +96,7 @@ static bool fits(const struct node_signal *s, int64_t ended_ns)
 	return s->at_ns <= ended_ns + SLACK_NS && s->at_ns >= ended_ns - DIES_WITHIN_NS;
 }
 
-/* The last one to target; signal 0: an OOM kill. */
+/* Returns the last record with this target. signal 0 stands for an OOM kill. */
 static const struct node_signal *find(const struct observation *o, pid_t target, int signal, int64_t ended_ns)
 {
 	const struct node_signal *found = NULL;
@@ -123,7 +131,10 @@ unsigned int sender_oom_others(const struct observation *o)
 	return n;
 }
 
-/* A SIGKILL that ended the container: by the wait status, or by the launcher's silence. */
+/*
+ * Returns whether SIGKILL ended the container. The wait status says so, or the launcher sent no
+ * report.
+ */
 static bool was_killed(const struct observation *o)
 {
 	return !o->container_lives && !o->gap &&
@@ -137,7 +148,7 @@ bool sender_killed_command(const struct observation *o)
 
 bool sender_oom_took_command(const struct observation *o)
 {
-	/* The kernel also marks a process that is dying of somebody's SIGKILL. */
+	/* The kernel marks also a process that is already dying of another SIGKILL. */
 	return !o->container_lives && !sender_killed_command(o) && find(o, decisive_process(o), 0, o->ended_ns) != NULL;
 }
 
@@ -153,7 +164,7 @@ enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v
 	return sender_killed_command(o) && (oom == OOM_UNKNOWN || oom == OOM_PROBABLE) ? OOM_NO : oom;
 }
 
-/* Evidence that names a sender must not be lost for being the ninth. */
+/* The list has room for eight entries. The one that names the sender must not be dropped. */
 static void add_evidence(struct verdict *v, const char *target, const struct node_signal *s, int64_t ended_ns, const char *sender)
 {
 	char age[DURATION_TEXT_MAX];
@@ -179,7 +190,7 @@ static void of_container(const struct observation *o, struct verdict *v)
 	bool exited = o->status_known && !WIFSIGNALED(o->wait_status);
 	char sender[TEXT_MAX];
 
-	/* A shell's exit code tells of another process, of which only the shell knows. */
+	/* A shell's exit code is about another process, which only the shell knows. */
 	if (!s || exited)
 		return;
 	describe(s, o->container, sender);

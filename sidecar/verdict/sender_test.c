@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of verdicts with what the node agent saw: who sent a signal, whom the OOM killer took. */
+/*
+ * Tests of verdicts with the node agent's records: who sent a signal, and which process the OOM
+ * killer chose.
+ */
 #include "sidecar/verdict/sender.h"
 
 #include <setjmp.h>
@@ -31,7 +34,7 @@
 #define PYTHON .sender = 4000, .sender_own = 12, .uid = 1000, .place = NODE_SIGNAL_SAME, .comm = "python3"
 #define LAUNCHER .sender = 3000, .sender_own = 1, .uid = 1000, .place = NODE_SIGNAL_SAME, .comm = "afterglow-launc"
 
-/* A row begins with what most of its kind have, and then says what differs. */
+/* A row begins with what most of its kind have in common; later members override that. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 static const struct {
@@ -40,7 +43,7 @@ static const struct {
 	struct node_signal signals[4];
 	enum failure_class class;
 	enum confidence confidence;
-	const char *sentence, *evidence; /* parts */
+	const char *sentence, *evidence; /* parts of the text */
 } rows[] = {
 	{ "a kill -9 from the node", { SIGNALED(SIGKILL), COUNTED(0, false) }, { { TO(7, SIGKILL, 3), KUBELET } },
 	  FAILURE_KILLED, CONFIDENCE_CERTAIN, "Container c was killed with SIGKILL from kubelet (PID 812) on the node.",

@@ -21,7 +21,7 @@ static bool is_known(const char *text)
 	return text && *text;
 }
 
-/* Parts of DETAIL, with commas between. What has no room any more is left out whole, so that nothing is half there. */
+/* The parts of DETAIL, separated by commas. A part without room is omitted as a whole. */
 struct detail {
 	char text[SIGNATURE_MAX];
 	size_t n, max;
@@ -44,7 +44,10 @@ static void add_part(struct detail *d, const char *fmt, ...)
 	d->n += (size_t)snprintf(d->text + d->n, sizeof(d->text) - d->n, "%s%s", d->n ? "," : "", part);
 }
 
-/* Who, as one field: the method of an actor and the arguments of a program are left out. */
+/*
+ * Makes one field of the process's name, without the method of an actor and the arguments of a
+ * program.
+ */
 static void clean_who(const struct signature_cause *c, char out[static WHO_MAX])
 {
 	char label[PROCESS_NAME_MAX];
@@ -57,7 +60,7 @@ static void clean_who(const struct signature_cause *c, char out[static WHO_MAX])
 		snprintf(out, WHO_MAX, "-");
 }
 
-/* "/opt/x/boom.so" to "boom.so": another image has it elsewhere. */
+/* Makes "boom.so" of "/opt/x/boom.so", because another image has it elsewhere. */
 static void clean_file(const char *path, char out[static FILE_MAX])
 {
 	const char *slash = strrchr(path, '/');
@@ -65,7 +68,10 @@ static void clean_file(const char *path, char out[static FILE_MAX])
 	signature_clean_name(slash ? slash + 1 : path, out, FILE_MAX);
 }
 
-/* "deref_null@boom.so"; of a function without a name its place in the file, which is the same wherever it is loaded. */
+/*
+ * Adds "deref_null@boom.so". For a function without a name it adds the offset in the file, which
+ * does not depend on where it is loaded.
+ */
 static void add_frame(struct detail *d, const struct crash_info *c)
 {
 	char function[FUNCTION_MAX] = "", file[FILE_MAX] = "", offset[sizeof(c->offset)];
@@ -85,7 +91,7 @@ static void add_frame(struct detail *d, const struct crash_info *c)
 	}
 }
 
-/* "crash.py:12 in f" to "f@crash.py": lines move with every edit. */
+/* Makes "f@crash.py" of "crash.py:12 in f", because line numbers change with every edit. */
 static void add_python(struct detail *d, const char *python)
 {
 	const char *in = strstr(python, " in "), *colon = strchr(python, ':');
@@ -141,7 +147,7 @@ bool signature_is_weak(const char *signature)
 	return n == 0 || signature[n - 1] == '?';
 }
 
-/* From a verdict */
+/* --- From a verdict --- */
 
 static bool is_oom(enum failure_class class)
 {
@@ -149,7 +155,10 @@ static bool is_oom(enum failure_class class)
 	       class == FAILURE_KERNEL_OOM_PROCESS;
 }
 
-/* How a program ends of these, by an exit code or abort(), is chance. */
+/*
+ * Returns whether it is a class of GPU errors. Whether the program ends by an exit code or abort()
+ * is chance.
+ */
 static bool is_of_gpu(enum failure_class class)
 {
 	return class == FAILURE_GPU_FAILED || class == FAILURE_CUDA_OUT_OF_MEMORY || class == FAILURE_CUDA_ERROR ||
@@ -173,7 +182,7 @@ static const char *who_died(const struct observation *o, const struct verdict *v
 	return NULL;
 }
 
-/* "x[1]: segfault at 0 ip 00.. sp 00.. error 4 in boom.so[7f..+1000]" */
+/* Takes the module from "x[1]: segfault at 0 ip 00.. sp 00.. error 4 in boom.so[7f..+1000]". */
 static const char *module_of_line(const char *line, char *out, size_t size)
 {
 	const char *in = strstr(line, " in ");
@@ -185,7 +194,10 @@ static const char *module_of_line(const char *line, char *out, size_t size)
 	return out;
 }
 
-/* Ray's words for a connection that broke are the same whatever ended the process behind it. */
+/*
+ * Returns whether the detail names a cause. Ray logs the same text for a broken connection whatever
+ * ended the process behind it.
+ */
 static bool says_why(const char *detail)
 {
 	static const char *const connection[] = { "connection error code", "End of file", "RPC error", "RPC Error" };
@@ -207,7 +219,10 @@ static void add_gpu_words(const struct observation *o, struct signature_cause *c
 		c->xid = o->kernel.gpu.fault.xid;
 }
 
-/* The cause of a worker's death a while ago is not that of the container's end. */
+/*
+ * Returns whether the event concerns the whole node. The cause of an earlier death of one worker is
+ * not that of the container's end.
+ */
 static bool is_of_the_node(enum ray_kind kind)
 {
 	return kind != RAY_WORKER_CRASH && kind != RAY_MEMORY_KILL && kind != RAY_SUMMARY && kind != RAY_NODE_LOST;
@@ -252,7 +267,7 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 	}
 }
 
-/* Whether the verdict says how it ended and no more. */
+/* Returns whether the verdict says only how the container ended. */
 static bool is_cause_unknown(const struct signature_cause *c)
 {
 	if (is_known(c->words) || c->xid || c->crash || is_known(c->module))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever the texts are, a signature is whole, short and of its alphabet, and the same texts make the same one. */
+/*
+ * Fuzz target: any texts. A signature must be complete, short and of its alphabet, and the same
+ * texts must give the same signature.
+ */
 #include "sidecar/verdict/signature.h"
 
 #include <stdint.h>

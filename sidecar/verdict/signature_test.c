@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of signatures: equal causes have equal ones, different causes different ones. */
+/* Tests of signatures: equal causes have equal signatures, different causes different ones. */
 #include "sidecar/verdict/signature.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ static const char *make(const struct signature_cause *c)
 	return text;
 }
 
-/* A verdict of a container that ended, as postmortem fills the observation. */
+/* Makes the observation of a container that ended, as postmortem fills it in. */
 static struct observation ended(void)
 {
 	return (struct observation){ .container = "ray-worker", .pod = "demo-small-worker-x7k2p", .status_known = true };
@@ -65,7 +65,9 @@ static void frames_without_a_name_are_distinguished_by_their_place(void **state)
 	assert_string_equal(make(&c), "v1:Abort:python3_t.py:SIGABRT");
 }
 
-/* The worker that went because its head's GCS was gone, and then another one that failed by itself: both exit with 1. */
+/*
+ * A worker ends because its head's GCS is gone, and another one fails by itself: both exit with 1.
+ */
 static void equal_exit_codes_of_different_causes_have_different_signatures(void **state)
 {
 	struct ray_finding finding = { .event = { .kind = RAY_DAEMON_CRASH,
@@ -140,7 +142,7 @@ static void limits_name_themselves(void **state)
 	assert_string_equal(of(&o, &v), "v1:ProcessLimit:ray-worker:exit=1,pids");
 }
 
-/* To the kubelet both are "Error, 1". */
+/* For the kubelet both are "Error, 1". */
 static void the_process_that_ended_first_counts_and_not_what_followed(void **state)
 {
 	struct observation o = ended();
@@ -153,7 +155,7 @@ static void the_process_that_ended_first_counts_and_not_what_followed(void **sta
 	v = (struct verdict){ .class = FAILURE_RAY_PROCESS_FAILED, .exit_code = 1, .process = { .name = "dashboard agent", .exit_code = 2 } };
 	assert_string_equal(of(&o, &v), "v1:RayProcessFailed:dashboard_agent:exit=2?");
 	v = (struct verdict){ .class = FAILURE_KERNEL_OOM_CONTAINER, .exit_code = 1, .process = { .name = "raylet", .signal = 9 } };
-	o.victim = "python3 dashboard.py"; /* a guess by the samples */
+	o.victim = "python3 dashboard.py"; /* inferred from the samples */
 	assert_string_equal(of(&o, &v), "v1:KernelOOMContainer:raylet:memory");
 }
 

@@ -9,12 +9,12 @@
 
 #include "lib/macros.h"
 
-#define TEXT_LOOKED_MAX 1024 /* of any text */
+#define TEXT_LOOKED_MAX 1024 /* bytes of any text that are used */
 #define HASH_LEN 5 /* "~1a2b" */
 #define HEX_ID_MIN 8
-#define INDEX_DIGITS_MAX 3 /* "conv2d", "sha256": a longer run of digits counts something */
+#define INDEX_DIGITS_MAX 3 /* as in "conv2d" or "sha256"; a longer number is a counter */
 
-/* Not isalpha(): the locale must not matter, and bytes may be negative. */
+/* isalpha() is not used: the locale must not matter, and bytes may be negative. */
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -35,7 +35,7 @@ static bool is_hex(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Kubernetes makes the generated part of a name of these only. */
+/* The characters of which Kubernetes makes the generated part of a name. */
 static bool is_generated(char c)
 {
 	return c != '\0' && strchr("bcdfghjklmnpqrstvwxz2456789", c) != NULL;
@@ -45,7 +45,7 @@ struct word {
 	const char *at;
 	size_t len;
 	char before; /* the byte before it, '\0' at the beginning */
-	bool after_id; /* what stands before that was an id: "550e8400-e29b" */
+	bool after_id; /* an id comes before it, as in "550e8400-e29b" */
 };
 
 static bool all(const struct word *w, bool (*is)(char c))
@@ -65,10 +65,10 @@ static size_t count(const struct word *w, bool (*is)(char c))
 	return n;
 }
 
-/* Whether the whole word differs from run to run. */
+/* Returns whether the whole word differs from run to run. */
 static bool is_id(const struct word *w)
 {
-	if (is_digit(w->at[0])) /* numbers, sizes, durations, 0x7f00 */
+	if (is_digit(w->at[0])) /* numbers, sizes, durations, addresses such as 0x7f00 */
 		return true;
 	if (all(w, is_hex) && count(w, is_digit) > 0 && (w->len >= HEX_ID_MIN || (w->after_id && w->before == '-')))
 		return true;
@@ -85,7 +85,7 @@ struct output {
 
 static void put(struct output *o, char c)
 {
-	/* A run of the same separator becomes one. */
+	/* Several equal separators become one. */
 	if (o->n > 0 && o->at[o->n - 1] == c && (c == '_' || c == '.' || c == '/'))
 		return;
 	if (o->n + 1 >= o->size) {
@@ -95,7 +95,7 @@ static void put(struct output *o, char c)
 	o->at[o->n++] = c;
 }
 
-/* "10.0.0.1", "550e8400-e29b": several ids in a row are one. */
+/* Several ids in a row, as in "10.0.0.1" or "550e8400-e29b", become one. */
 static void put_id(struct output *o)
 {
 	size_t n = o->n;
@@ -108,7 +108,7 @@ static void put_id(struct output *o)
 		put(o, '#');
 }
 
-/* Python's tempfile puts eight random characters behind it. */
+/* Returns whether it is a prefix after which Python's tempfile puts eight random characters. */
 static bool is_temporary(const struct word *w)
 {
 	return w->len >= 8 && strncmp(w->at, "tmp", 3) == 0;
@@ -152,7 +152,7 @@ static size_t skip_directories(const char *text, size_t len, size_t i)
 static void put_other(struct output *o, char c)
 {
 	if (c == ':')
-		c = '.'; /* a colon ends a field */
+		c = '.'; /* a colon would end the field */
 	put(o, c != '\0' && strchr("./+-=,@", c) ? c : '_');
 }
 
@@ -190,7 +190,7 @@ const char *signature_clean(const char *text, char *out, size_t size)
 	return out;
 }
 
-/* FNV-1a, folded: it only has to keep names apart that are alike otherwise. */
+/* FNV-1a, folded. It only has to distinguish names that look alike after cleaning. */
 static unsigned int checksum(const char *text)
 {
 	uint32_t hash = 2166136261u;
@@ -226,7 +226,10 @@ const char *signature_clean_name(const char *name, char *out, size_t size)
 	return out;
 }
 
-/* Whether it is the compiler's copy of a function: "f.constprop.0", "g.cold", "h.llvm.123". */
+/*
+ * Returns the length of a name without the suffix of the compiler's copy: "f.constprop.0",
+ * "g.cold", "h.llvm.123".
+ */
 static size_t without_suffix(const char *name, size_t len)
 {
 	static const char *const suffixes[] = { ".constprop", ".isra", ".part", ".cold", ".lto_priv", ".llvm.", "@@", " [clone" };

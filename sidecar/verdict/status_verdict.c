@@ -14,12 +14,16 @@
 #include "sidecar/verdict/unstarted.h"
 
 #define SIGNAL_BASE 128
-#define REALTIME_MIN 32 /* the kernel's: a C library takes some of them for itself */
-#define OOM_FOLLOWED_NS (60 * NS_PER_SEC) /* after an OOM kill, which may be why the command ended */
+#define REALTIME_MIN 32 /* the kernel's number; a C library reserves some of them */
+/* Limit after an OOM kill that may be why the command ended */
+#define OOM_FOLLOWED_NS (60 * NS_PER_SEC)
 #define HOW_MAX 160
 #define CRASH_IN_MAX 400
 
-/* The exit code that a shell makes of its command's signal. A program that ends with 160 or more hardly means a real-time one. */
+/*
+ * Returns the signal in a shell's exit code. A program that exits with 160 or more hardly means a
+ * real-time signal.
+ */
 static int signal_of_code(int code)
 {
 	int signo = code - SIGNAL_BASE;
@@ -62,7 +66,7 @@ void status_read(const struct observation *o, struct verdict *v)
 	stop_request_evidence(o, v);
 }
 
-/* how: the signal's name, or the exit code. */
+/* `how` is the signal's name, or the exit code. */
 static void pod_stopped_verdict(const struct observation *o, const char *how, struct verdict *v)
 {
 	v->class = FAILURE_POD_DELETED;
@@ -72,7 +76,10 @@ static void pod_stopped_verdict(const struct observation *o, const char *how, st
 		 o->container, how);
 }
 
-/* The clause after the container's name, which asserts no more than is known. did: "was ended by", "crashed with". */
+/*
+ * Writes the clause after the container's name, which asserts no more than is known. `did` is "was
+ * ended by" or "crashed with".
+ */
 static const char *how_it_ended(const struct observation *o, const struct verdict *v, const char *did, char how[static HOW_MAX])
 {
 	const char *signal = signal_name(v->signal);
@@ -86,7 +93,10 @@ static const char *how_it_ended(const struct observation *o, const struct verdic
 	return how;
 }
 
-/* Without any, nothing says whether the OOM killer came. The kernel log does where it names the command's PID. */
+/*
+ * Returns whether there are no data about memory, so that nothing says whether the OOM killer came.
+ * The kernel log does if it names the command's PID.
+ */
 static bool lacks_memory_data(const struct observation *o)
 {
 	bool counted = o->after_known && o->after.oom_kill >= 0;
@@ -108,14 +118,17 @@ static void killed_sentence(const struct observation *o, enum oom oom, struct ve
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; that it was not the OOM killer is likely, not proved.",
 			 o->container, how);
 	else if (o->status_known && !is_by_wait_status(o))
-		/* Its shell may have had that code from anywhere: from a command in another cgroup, or on another machine. */
+		/*
+		 * The shell may have got that code from anywhere: from a command in another cgroup,
+		 * or on another machine.
+		 */
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s; no OOM kill was counted for the container.", o->container, how);
 	else
 		snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s and not by the OOM killer%s.", o->container, how,
 			 is_by_wait_status(o) ? "" : ",", is_by_wait_status(o) ? ": sender unknown" : "");
 }
 
-/* A core of the same signal that another process of the container left. */
+/* Returns whether the core with this signal is that of another process of the container. */
 static bool is_core_of_another(const struct observation *o)
 {
 	return is_by_wait_status(o) && o->crash && o->crash->pid > 0 && o->command_pid > 0 && o->crash->pid != o->command_pid;
@@ -216,7 +229,10 @@ static bool has_crashed(const struct observation *o)
 	return (dumped || o->kernel.crash[0]) && !o->has_raylet;
 }
 
-/* "python3 (PID 9) in it had crashed with SIGSEGV in f"; the kernel's line may be known to be of the container by a name alone. */
+/*
+ * Writes "python3 (PID 9) in it had crashed with SIGSEGV in f". The kernel's line may be matched to
+ * the container by the name alone.
+ */
 static const char *who_crashed(const struct observation *o, char who[static HOW_MAX])
 {
 	const struct crash_info *c = o->crash;
@@ -231,7 +247,7 @@ static const char *who_crashed(const struct observation *o, char who[static HOW_
 	return who;
 }
 
-/* Both are known to have happened, and which of them ended the container is not. */
+/* Both are known to have happened. Which of them ended the container is not known. */
 static void crashed_and_asked_verdict(const struct observation *o, const char *ran, struct verdict *v)
 {
 	char who[HOW_MAX];
@@ -260,13 +276,15 @@ static void shell_verdict(const struct observation *o, const char *ran, struct v
 			    "the container's own log, where a shell or the loader names it");
 }
 
-/* In a cgroup of several owners only a report tells that the victim was a process of the container. */
+/*
+ * In a cgroup that others share, only a report says that the victim was a process of the container.
+ */
 static bool oom_took_a_process(const struct observation *o)
 {
 	return o->process_oom_ns && (o->process_oom_reported || !o->cgroup_shared);
 }
 
-/* On a busy machine what follows from that takes a while. */
+/* On a busy machine the consequences take a while. */
 void after_oom_verdict(const struct observation *o, struct verdict *v)
 {
 	int64_t before_ns = o->ended_ns - o->process_oom_ns;

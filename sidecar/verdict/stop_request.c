@@ -7,7 +7,10 @@
 
 #include "lib/units.h"
 
-/* The longest grace period that is common. A command that ignored the signal for longer went on for reasons of its own. */
+/*
+ * The longest grace period that is common. A command that went on for longer did not end because of
+ * the signal.
+ */
 #define EXPLAINS_NS (600 * NS_PER_SEC)
 #define WHO_MAX 40
 #define DESCRIPTION_MAX 160

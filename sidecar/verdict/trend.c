@@ -30,7 +30,7 @@ void trend_add(struct trend_state *t, int64_t at_ns, int64_t own, bool full)
 	} else if ((double)own < (1 - DIP) * (double)t->max)
 		begin(t, at_ns, own);
 	else if (own > t->max + noise(t->max)) {
-		/* The growth began at the last sample that was as flat as the first. */
+		/* The growth begins at the last sample that was as low as the first. */
 		t->max = own;
 		t->max_ns = at_ns;
 		t->full_ns = 0;

@@ -24,7 +24,11 @@ void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
 {
 	for (unsigned int i = 0; i < v->n_missing; i++)
 		if (strcmp(v->missing[i].what, what) == 0)
-			return; /* it is listed already: a bundle may be written twice, to the store and to the spool */
+			/*
+			 * It is in the list already: a bundle may be written twice, to the store
+			 * and to the spool.
+			 */
+			return;
 	if (v->n_missing < MISSING_MAX)
 		v->missing[v->n_missing++] = (struct missing){ what, needs };
 }
