@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	copy[size] = '\0';
 	kernel_line_is_mounted(copy, "sda1");
 	if (kernel_line_parse(copy, size, &l)) {
-		if (l.text < copy || l.text + l.len > copy + size || l.pid < 0)
+		if (l.text < copy || l.text + l.len > copy + size || l.pid < 0 || l.task < 0 ||
+		    l.name_len > l.len)
 			abort();
 		kernel_line_is_mounted(copy, l.device);
 	}
