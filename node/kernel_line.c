@@ -305,14 +305,22 @@ static bool is_begin(const char *text, struct kernel_line *l)
 	return true;
 }
 
+/*
+ * "NVRM: Xid (...): 79, pid=12, name=x, ..." and "amdgpu ...: in process x pid 12 thread y pid 13". Of the latter the thread
+ * counts, because its number ends the line, and the names before it may hold anything.
+ */
 static bool is_gpu(const char *text, struct kernel_line *l)
 {
-	const char *pid = strstr(text, ", pid=");
+	const char *pid = strstr(text, ", pid="), *thread = find_last(text, " pid ");
 
-	if (strncmp(text, "NVRM: ", 6) != 0 && strncmp(text, "amdgpu ", 7) != 0 && strncmp(text, "nvidia-", 7) != 0)
+	if (strncmp(text, "NVRM: ", 6) != 0 && strncmp(text, "amdgpu ", 7) != 0 &&
+	    strncmp(text, "nvidia-", 7) != 0)
 		return false;
-	l->pid = pid ? pid_at(pid + strlen(", pid=") + (pid[strlen(", pid=")] == '\'')) : 0;
-	l->kind = l->pid ? KERNEL_LINE_PROCESS : KERNEL_LINE_GPU;
+	if (pid)
+		l->pid = pid_at(pid + strlen(", pid=") + (pid[strlen(", pid=")] == '\''));
+	else if (thread)
+		l->pid = pid_at(thread + strlen(" pid "));
+	l->kind = l->pid || thread ? KERNEL_LINE_PROCESS : KERNEL_LINE_GPU;
 	return true;
 }
 

@@ -25,7 +25,7 @@ enum kernel_line_kind {
 	KERNEL_LINE_OOM_ROW, /* a process in the table of that report; sets pid and task, which the header has not */
 	KERNEL_LINE_OOM_CONSTRAINT, /* the cgroup out of memory, and the victim; sets pid, victim, within */
 	KERNEL_LINE_OOM_GROUP, /* after such a report: the kernel kills a whole cgroup (memory.oom.group); sets victim */
-	KERNEL_LINE_PROCESS, /* "Killed process", a segfault, a trap, an Xid with a process; sets pid */
+	KERNEL_LINE_PROCESS, /* "Killed process", a segfault, a trap, a GPU's error with a process; sets pid, perhaps of a thread */
 	KERNEL_LINE_GPU, /* a GPU's error without a process */
 	KERNEL_LINE_DEVICE, /* an error of a disk or of a network filesystem; sets device */
 };

@@ -102,6 +102,10 @@ static const struct {
 	{ "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python3, GPU has fallen off the bus.", KERNEL_LINE_PROCESS, 1234, "", false, false, "" },
 	{ "NVRM: Xid (PCI:0000:3b:00): 79, pid='1234', name=python3, GPU", KERNEL_LINE_PROCESS, 1234, "", false, false, "" },
 	{ "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", KERNEL_LINE_GPU, 0, "", false, false, "" },
+	/* It names a process, so it is not for all pods. */
+	{ "amdgpu 0000:0c:00.0: amdgpu:  in process a pid 7 thread pid 4711 thread b pid 8 pid 4712", KERNEL_LINE_PROCESS, 4712, "", false, false, "" },
+	{ "amdgpu 0000:0c:00.0: amdgpu:  in process x pid 0 thread  pid 0", KERNEL_LINE_PROCESS, 0, "", false, false, "" },
+	{ "amdgpu 0000:0c:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32770)", KERNEL_LINE_GPU, 0, "", false, false, "" },
 	{ "EXT4-fs error (device sdb1): ext4_find_entry:1455: inode #2: comm python3", KERNEL_LINE_DEVICE, 0, "", false, false, "sdb1" },
 	{ "XFS (dm-3): metadata I/O error in \"xfs_da\" at daddr 0x1", KERNEL_LINE_DEVICE, 0, "", false, false, "dm-3" },
 	{ "I/O error, dev nvme1n1, sector 8 op 0x0:(READ)", KERNEL_LINE_DEVICE, 0, "", false, false, "nvme1n1" },

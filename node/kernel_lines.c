@@ -41,26 +41,28 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 		outbox_add_once(&lines.outbox, pod_uid, strbuf_str(&message));
 }
 
-/* Finds the pod of a process in the table, because most processes in the log have ended. "": it is in none that is known. */
+/*
+ * Finds the pod of a process in the table, because most processes in the log have ended. A thread, and a process that
+ * began after the last sweep, is not in it. "": it is in no pod that is known.
+ */
 static struct pod_of_process pod_of_pid(pid_t pid)
 {
+	const struct process_table *table = lines.node->processes;
+	const struct pod_of_process *known;
 	struct pod_of_process pod = { 0 };
 	pid_t inner;
 
-	if (pid > 0)
-		process_table_look(lines.node->processes, pid, &pod, &inner);
+	if (pid > 0 && process_table_find(table, pid, &known, &inner) == PROCESS_UNKNOWN)
+		pod_of_process(lines.node->options->proc, pid, &pod, NULL);
+	else if (pid > 0)
+		process_table_look(table, pid, &pod, &inner);
 	return pod;
 }
 
-/* Also finds threads, and processes that began after the last sweep. */
 static bool is_of_pod(pid_t pid, const char *pod_uid, void *arg)
 {
-	struct pod_of_process pod = pod_of_pid(pid);
-
 	(void)arg;
-	if (!pod.pod_uid[0])
-		pod_of_process(lines.node->options->proc, pid, &pod, NULL);
-	return strcmp(pod.pod_uid, pod_uid) == 0;
+	return strcmp(pod_of_pid(pid).pod_uid, pod_uid) == 0;
 }
 
 static void take_report_line(const struct kernel_line *l, void *arg)
