@@ -22,8 +22,8 @@
 #include "node/kernel_line.h"
 
 #define OOM_REPORT_MAX (256 * 1024) /* bytes; of about 2,000 processes */
-#define OOM_REPORT_ROWS_MAX \
-	384 /* for a pod: the messages of a report fit into the socket's buffer */
+/* Rows for a pod: the messages of a whole report fit into the buffer of the socket. */
+#define OOM_REPORT_ROWS_MAX 384
 
 struct oom_report {
 	struct strbuf records; /* as /dev/kmsg gave them, each with a final NUL */
@@ -36,8 +36,8 @@ struct oom_report {
 };
 
 struct oom_report_reader {
-	bool (*is_of)(pid_t pid, const char *pod_uid,
-		      void *arg); /* whether the process or thread is in that pod */
+	/* Whether the process or thread is in that pod */
+	bool (*is_of)(pid_t pid, const char *pod_uid, void *arg);
 	void (*take)(const struct kernel_line *l, void *arg); /* l is valid during the call only */
 	void *arg;
 };
