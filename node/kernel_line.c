@@ -324,6 +324,26 @@ static bool is_gpu(const char *text, struct kernel_line *l)
 	return true;
 }
 
+/*
+ * "EXT4-fs error (device sda1): f:1: inode #2: comm NAME: what is wrong": the process that met the error may be any on the node. A
+ * path of a file may follow ("path NAME: "), which is left out with the rest.
+ */
+static void find_name(const char *text, struct kernel_line *l)
+{
+	static const char comm[] = ": comm ", path[] = ": path ";
+	const char *name = strstr(text, comm), *end = NULL;
+
+	if (!name)
+		return;
+	name += strlen(comm);
+	for (const char *p = name; (p = strstr(p, ": ")) && fits_name(name, p); p++)
+		end = p;
+	if (!end || strstr(name, path))
+		end = name + strlen(name);
+	l->name_at = (size_t)(name - text);
+	l->name_len = (size_t)(end - name);
+}
+
 static bool is_device(const char *text, struct kernel_line *l)
 {
 	static const struct {
@@ -343,6 +363,7 @@ static bool is_device(const char *text, struct kernel_line *l)
 		if (!len || len + 2 > sizeof(l->device))
 			continue;
 		l->kind = KERNEL_LINE_DEVICE;
+		find_name(text, l);
 		snprintf(l->device, sizeof(l->device), "%.*s%s", (int)len, at + strlen(forms[i].before), strncmp(text, "nfs:", 4) == 0 ? ":" : "");
 		return true;
 	}
@@ -387,6 +408,20 @@ bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_lin
 		understand(copy, &l);
 	*ret_line = l;
 	return true;
+}
+
+void kernel_line_hide_name(struct kernel_line *l, char buffer[static KERNEL_TEXT_MAX])
+{
+	static const char hidden[] = "(name left out)";
+	const char *rest = l->text + l->name_at + l->name_len;
+
+	if (!l->name_len && l->kind != KERNEL_LINE_OOM_BEGIN)
+		return;
+	snprintf(buffer, KERNEL_TEXT_MAX, "%.*s%s%.*s", (int)l->name_at, l->text, hidden,
+		 (int)(l->text + l->len - rest), rest);
+	l->text = buffer;
+	l->len = strlen(buffer);
+	l->name_len = strlen(hidden);
 }
 
 /* Returns whether the line has " - TYPE SOURCE" with this source. */

@@ -27,7 +27,7 @@ enum kernel_line_kind {
 	KERNEL_LINE_OOM_GROUP, /* after such a report: the kernel kills a whole cgroup (memory.oom.group); sets victim */
 	KERNEL_LINE_PROCESS, /* "Killed process", a segfault, a trap, a GPU's error with a process; sets pid, perhaps of a thread */
 	KERNEL_LINE_GPU, /* a GPU's error without a process */
-	KERNEL_LINE_DEVICE, /* an error of a disk or of a network filesystem; sets device */
+	KERNEL_LINE_DEVICE, /* an error of a disk or of a network filesystem; sets device, name_at, name_len */
 };
 
 struct kernel_line {
@@ -38,10 +38,10 @@ struct kernel_line {
 	size_t len;
 	pid_t pid; /* on the node, 0: unknown */
 	pid_t task; /* of a row: the thread that stands for the process, mostly its first, whose number is pid */
-	size_t name_len; /* of the name with which the line begins */
+	/* Where a process's name stands in text, for OOM_BEGIN and DEVICE; name_len 0: nowhere, or it is empty. */
+	size_t name_at, name_len;
 	bool ends_oom; /* "Killed process": the last line of an OOM killer's report */
-	struct pod_of_process
-		victim; /* of the victim, or of the cgroup; pod_uid "": it is in no pod */
+	struct pod_of_process victim; /* of the victim, or of the cgroup; pod_uid "": none */
 	bool within; /* the limit was the pod's or a container's: the table has only its processes */
 	char device[KERNEL_DEVICE_MAX]; /* "sda1"; for NFS the server, "10.0.0.1:" */
 };
@@ -51,6 +51,10 @@ struct kernel_line {
  * did not write it (programs that write to the log have another facility).
  */
 bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_line);
+
+#define KERNEL_TEXT_MAX 1100 /* a line, which the kernel bounds, and a little more */
+/* Replaces the process's name, if the line has one at name_at; text points into the buffer then. */
+void kernel_line_hide_name(struct kernel_line *l, char buffer[static KERNEL_TEXT_MAX]);
 
 /* Whether anything is mounted from that device or server. mountinfo: the text of /proc/PID/mountinfo. */
 bool kernel_line_is_mounted(const char *mountinfo, const char *device);

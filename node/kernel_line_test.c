@@ -136,6 +136,36 @@ static void a_line_says_whom_it_concerns(void **state)
 	}
 }
 
+static void a_name_is_hidden_whatever_it_is(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} lines[] = {
+		{ "secret invoked oom-killer: order=0", "(name left out) invoked oom-killer: order=0" },
+		{ " invoked oom-killer: order=0", "(name left out) invoked oom-killer: order=0" },
+		{ "EXT4-fs error (device sdb1): ext4_lookup:1855: inode #2: comm secret: iget: checksum invalid",
+		  "EXT4-fs error (device sdb1): ext4_lookup:1855: inode #2: comm (name left out): checksum invalid" },
+		{ "EXT4-fs error (device sdb1): f:1: comm secret: a longer text", "EXT4-fs error (device sdb1): f:1: comm (name left out): a longer text" },
+		{ "EXT4-fs error (device sdb1): f:1: comm a: secret: text that is long",
+		  "EXT4-fs error (device sdb1): f:1: comm (name left out): text that is long" },
+		{ "EXT4-fs error (device sdb1): f:1: comm secret: path /secret/file: bad", "EXT4-fs error (device sdb1): f:1: comm (name left out)" },
+		{ "EXT4-fs error (device sdb1): f:1: inode #2: comm secret", "EXT4-fs error (device sdb1): f:1: inode #2: comm (name left out)" },
+		{ "EXT4-fs (sdb1): mounted filesystem", "EXT4-fs (sdb1): mounted filesystem" },
+		{ "x[123]: segfault at 0", "x[123]: segfault at 0" },
+	};
+	char record[1024], buffer[KERNEL_TEXT_MAX];
+	struct kernel_line l;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		snprintf(record, sizeof(record), "6,123,456789,-;%s\n", lines[i].text);
+		assert_true(kernel_line_parse(record, strlen(record), &l));
+		kernel_line_hide_name(&l, buffer);
+		snprintf(record, sizeof(record), "%.*s", (int)l.len, l.text);
+		assert_string_equal(record, lines[i].expected);
+	}
+}
+
 static void only_the_kernels_own_records_count(void **state)
 {
 	static const char *const others[] = { "", ";", "6,1,2", "14,1,2,-;Killed process 7 (x)", "8,1,2,-;x", "x,1,2,-;x", "6,1,-2,-;x", "6,1;x" };
@@ -166,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_says_whom_it_concerns),
+		cmocka_unit_test(a_name_is_hidden_whatever_it_is),
 		cmocka_unit_test(only_the_kernels_own_records_count),
 		cmocka_unit_test(a_device_is_mounted_where_it_is_the_source),
 	};

@@ -118,6 +118,7 @@ static void to_user(const struct pod_of_process *c, unsigned int sweeps, void *a
 
 static void take(const char *data, size_t len, int64_t now_ns)
 {
+	char nameless[KERNEL_TEXT_MAX];
 	struct kernel_line l;
 
 	if (!kernel_line_parse(data, len, &l))
@@ -139,6 +140,8 @@ static void take(const char *data, size_t len, int64_t now_ns)
 		process_table_containers(lines.node->processes, to_container, &l);
 		break;
 	case KERNEL_LINE_DEVICE:
+		/* Several pods have the device, and any process of the node may have met the error. */
+		kernel_line_hide_name(&l, nameless);
 		if (budget_take(&lines.devices, now_ns))
 			process_table_containers(lines.node->processes, to_user, &l);
 		break;

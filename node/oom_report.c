@@ -2,13 +2,10 @@
 /* Collects an OOM killer's report, and leaves out what is not for the victim's pod. */
 #include "node/oom_report.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Room for the line with the limit and the victim, which comes last: one record of /dev/kmsg. */
 #define RESERVE 8192
-#define TEXT_MAX 1024
-#define NO_NAME "(name left out)"
 
 void oom_report_init(struct oom_report *r)
 {
@@ -134,25 +131,16 @@ static bool count_row(const struct kernel_line *l, void *arg)
 	return s->rows <= OOM_REPORT_ROWS_MAX;
 }
 
-static void take_without_name(const struct reading *s, const struct kernel_line *l)
-{
-	char text[TEXT_MAX + sizeof(NO_NAME)];
-	struct kernel_line copy = *l;
-
-	snprintf(text, sizeof(text), NO_NAME "%.*s",
-		 (int)MIN(l->len - l->name_len, (size_t)TEXT_MAX), l->text + l->name_len);
-	copy.text = text;
-	copy.len = strlen(text);
-	copy.name_len = strlen(NO_NAME);
-	s->reader->take(&copy, s->reader->arg);
-}
-
 static bool read_line(const struct kernel_line *l, void *arg)
 {
 	const struct reading *s = arg;
 
 	if (l->kind == KERNEL_LINE_OOM_BEGIN && !is_for(s, s->report->invoker)) {
-		take_without_name(s, l);
+		char text[KERNEL_TEXT_MAX];
+		struct kernel_line nameless = *l;
+
+		kernel_line_hide_name(&nameless, text);
+		s->reader->take(&nameless, s->reader->arg);
 		return true;
 	}
 	if (l->kind == KERNEL_LINE_OOM_ROW && (!s->table || (l->pid && !is_for(s, l->pid))))
