@@ -74,7 +74,10 @@ take_values() {
 	case $pattern_before in
 	*/afterglow-core*) echo "node_cores.sh: a node agent has core_pattern: $pattern_before" >&2 && rmdir $lock && exit 1 ;;
 	esac
-	work=$(mktemp -d) && cores=$(mktemp -d "${NODE_CORES_DIRECTORY:-$memory}/cores.XXXXXX") || exit 1
+	if ! work=$(mktemp -d) || ! cores=$(mktemp -d "${NODE_CORES_DIRECTORY:-$memory}/cores.XXXXXX"); then
+		rm -rf "$work" $lock
+		exit 1
+	fi
 	guard >/dev/null 2>&1 &
 	guard=$!
 	trap 'kill -9 $guard; finish' EXIT

@@ -69,12 +69,40 @@ static const char *id_of(const char *cgroup)
 	return NULL;
 }
 
+/* Returns the last place of the key, because the name of a cgroup before it may hold anything; the end if there is none. */
+static const char *last_key(const char *line, const char *end, const char *key)
+{
+	size_t n = strlen(key);
+	const char *found = end;
+
+	for (const char *p = line; (p = memmem(p, (size_t)(end - p), key, n)); p += n)
+		found = p;
+	return found;
+}
+
+/*
+ * Returns where the part of the line begins that says whom it is about. The line of an OOM kill also has the container of the process
+ * that asked for memory (cpuset=). That may be another pod's, which may not read the victim's name.
+ */
+static const char *find_subject(const char *line, size_t len)
+{
+	static const char oom_kill[] = "oom-kill:constraint=";
+	const char *end = line + len, *victim;
+
+	if (!memmem(line, len, oom_kill, strlen(oom_kill)))
+		return line;
+	victim = last_key(line, end, ",task_memcg=");
+	return victim < end ? victim : last_key(line, end, ",oom_memcg=");
+}
+
 bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject *s)
 {
-	const char *id = id_of(s->cgroup);
+	const char *id = id_of(s->cgroup), *at = find_subject(line, len);
+	size_t rest = len - (size_t)(at - line);
 
-	return syslog_line_is_of_node(line, len) && (has_uid(line, len, s->pod_uid) || (s->pod && has_name(line, len, s->pod)) ||
-					    (id && memmem(line, len, id, ID_LEN)));
+	return syslog_line_is_of_node(line, len) &&
+	       (has_uid(at, rest, s->pod_uid) || (s->pod && has_name(at, rest, s->pod)) ||
+		(id && memmem(at, rest, id, ID_LEN)));
 }
 
 void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max, struct strbuf *out)

@@ -153,45 +153,195 @@ static bool is_constraint(const char *text, struct kernel_line *l)
 	return true;
 }
 
+/* Finds the pod in the text that begins with the path of a cgroup. The first pod on the path counts. */
+static struct pod_of_process pod_of_path_in(const char *text, size_t len)
+{
+	struct pod_of_process pod = { 0 };
+	char line[CGROUP_MAX];
+
+	snprintf(line, sizeof(line), "0::%.*s\n", (int)len, text);
+	if (pod_of_cgroups(line, &pod, NULL) < 0)
+		memset(&pod, 0, sizeof(pod));
+	return pod;
+}
+
 /* "Tasks in /a/b are going to be killed due to memory.oom.group set": the name of a cgroup may hold anything. */
 static bool is_group(const char *text, struct kernel_line *l)
 {
 	static const char start[] = "Tasks in ",
 			  rest[] = " are going to be killed due to memory.oom.group set";
 	const char *end = find_last(text, rest);
-	char line[CGROUP_MAX];
 
 	if (strncmp(text, start, strlen(start)) != 0 || !end || end < text + strlen(start))
 		return false;
 	text += strlen(start);
-	snprintf(line, sizeof(line), "0::%.*s\n", (int)(end - text), text);
 	l->kind = KERNEL_LINE_OOM_GROUP;
-	if (pod_of_cgroups(line, &l->victim, NULL) < 0)
-		memset(&l->victim, 0, sizeof(l->victim));
+	l->victim = pod_of_path_in(text, (size_t)(end - text));
 	return true;
 }
 
-/* "[  123]  1000   123 ..." */
+/*
+ * "Memory cgroup stats for /a:", and before Linux 5.0 "Task in /a/b killed as a result of limit of /a". An old kernel
+ * writes the former for each cgroup below the one that met its limit.
+ */
+static bool is_cgroup(const char *text, struct kernel_line *l)
+{
+	static const char stats[] = "Memory cgroup stats for ", task[] = "Task in ";
+	const char *path = NULL;
+
+	if (strncmp(text, stats, strlen(stats)) == 0)
+		path = text + strlen(stats);
+	else if (strncmp(text, task, strlen(task)) == 0 &&
+		 strstr(text, " killed as a result of limit of "))
+		path = text + strlen(task);
+	if (!path)
+		return false;
+	l->kind = KERNEL_LINE_OOM_CGROUP;
+	l->victim = pod_of_path_in(path, strcspn(path, ": "));
+	return true;
+}
+
+/* "[  123]  1000   123 ...": the thread, the user, the process. */
 static bool is_row(const char *text, struct kernel_line *l)
 {
 	const char *p = text + 1 + strspn(text + 1, " ");
+	pid_t task = text[0] == '[' ? pid_at(p) : 0;
 
-	if (text[0] != '[' || (*p != 'p' && !pid_at(p)))
+	if (text[0] != '[' || (*p != 'p' && !task))
 		return false;
 	l->kind = KERNEL_LINE_OOM_ROW;
-	l->pid = pid_at(p); /* the table's header has no PID */
+	l->task = task;
+	if (!task)
+		return true;
+	p += strcspn(p, "]");
+	p += *p == ']';
+	p += strspn(p, " ");
+	p += strcspn(p, " ");
+	p += strspn(p, " ");
+	l->pid = pid_at(p) ? pid_at(p) : task;
 	return true;
 }
 
+/* "CPU: 1 PID: 12 Comm: x ...", since Linux 6.11 "CPU: 1 UID: 0 PID: 12 Comm: x ..." */
+static bool is_invoker(const char *text, struct kernel_line *l)
+{
+	const char *pid = strncmp(text, "CPU: ", 5) == 0 ? strstr(text, " PID: ") : NULL,
+		   *name = strstr(text, " Comm: ");
+
+	if (!pid || !name || name < pid)
+		return false;
+	l->kind = KERNEL_LINE_OOM_INVOKER;
+	l->pid = pid_at(pid + strlen(" PID: "));
+	return true;
+}
+
+/*
+ * Parses "anon 4096", a line of memory.stat. A kernel before 6.7 writes all of them as one record, which may be cut at its
+ * end, and /dev/kmsg writes its newlines as "\x0a".
+ */
+static bool is_statistics(const char *text)
+{
+	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789"), number;
+
+	if (word == 0 || text[word] != ' ')
+		return false;
+	text += word + 1;
+	number = strspn(text, "0123456789");
+	return number > 0 && (!text[number] || strncmp(text + number, "\\x0a", 4) == 0);
+}
+
+/*
+ * Parses the lines of a report about memory. All other lines may be anything that another processor wrote at the same
+ * time, with the names of other pods' processes in it.
+ */
+static bool is_memory(const char *text, struct kernel_line *l)
+{
+	static const char *const starts[] = {
+		"memory: usage ",
+		"memory+swap: usage ",
+		"swap: usage ",
+		"kmem: usage ",
+		"Tasks state (memory values in pages):",
+		"Mem-Info:",
+		"active_anon:",
+		"Node ",
+		"DMA free:",
+		"DMA: ",
+		"DMA32 free:",
+		"DMA32: ",
+		"Normal free:",
+		"Normal: ",
+		"HighMem free:",
+		"HighMem: ",
+		"Movable free:",
+		"Movable: ",
+		"lowmem_reserve[]: ",
+		"hugepages_total=",
+		"Swap cache stats: ",
+		"Free swap ",
+		"Total swap ",
+	};
+	size_t digits = strspn(text, "0123456789");
+	bool found = is_statistics(text) ||
+		     (digits && (strncmp(text + digits, " pages ", 7) == 0 ||
+				 strcmp(text + digits, " total pagecache pages") == 0));
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts) && !found; i++)
+		found = strncmp(text, starts[i], strlen(starts[i])) == 0;
+	if (found)
+		l->kind = KERNEL_LINE_OOM_MEMORY;
+	return found;
+}
+
+/* The name ends before the first such text, which is too long to be part of a name. */
+static bool is_begin(const char *text, struct kernel_line *l)
+{
+	const char *end = strstr(text, " invoked oom-killer: ");
+
+	if (!end || !fits_name(text, end))
+		return false;
+	l->kind = KERNEL_LINE_OOM_BEGIN;
+	l->name_len = (size_t)(end - text);
+	return true;
+}
+
+/*
+ * "NVRM: Xid (...): 79, pid=12, name=x, ..." and "amdgpu ...: in process x pid 12 thread y pid 13". Of the latter the thread
+ * counts, because its number ends the line, and the names before it may hold anything.
+ */
 static bool is_gpu(const char *text, struct kernel_line *l)
 {
-	const char *pid = strstr(text, ", pid=");
+	const char *pid = strstr(text, ", pid="), *thread = find_last(text, " pid ");
 
-	if (strncmp(text, "NVRM: ", 6) != 0 && strncmp(text, "amdgpu ", 7) != 0 && strncmp(text, "nvidia-", 7) != 0)
+	if (strncmp(text, "NVRM: ", 6) != 0 && strncmp(text, "amdgpu ", 7) != 0 &&
+	    strncmp(text, "nvidia-", 7) != 0)
 		return false;
-	l->pid = pid ? pid_at(pid + strlen(", pid=") + (pid[strlen(", pid=")] == '\'')) : 0;
-	l->kind = l->pid ? KERNEL_LINE_PROCESS : KERNEL_LINE_GPU;
+	if (pid)
+		l->pid = pid_at(pid + strlen(", pid=") + (pid[strlen(", pid=")] == '\''));
+	else if (thread)
+		l->pid = pid_at(thread + strlen(" pid "));
+	l->kind = l->pid || thread ? KERNEL_LINE_PROCESS : KERNEL_LINE_GPU;
 	return true;
+}
+
+/*
+ * "EXT4-fs error (device sda1): f:1: inode #2: comm NAME: what is wrong": the process that met the error may be any on the node. A
+ * path of a file may follow ("path NAME: "), which is left out with the rest.
+ */
+static void find_name(const char *text, struct kernel_line *l)
+{
+	static const char comm[] = ": comm ", path[] = ": path ";
+	const char *name = strstr(text, comm), *end = NULL;
+
+	if (!name)
+		return;
+	name += strlen(comm);
+	for (const char *p = name; (p = strstr(p, ": ")) && fits_name(name, p); p++)
+		end = p;
+	if (!end || strstr(name, path))
+		end = name + strlen(name);
+	l->name_at = (size_t)(name - text);
+	l->name_len = (size_t)(end - name);
 }
 
 static bool is_device(const char *text, struct kernel_line *l)
@@ -213,6 +363,7 @@ static bool is_device(const char *text, struct kernel_line *l)
 		if (!len || len + 2 > sizeof(l->device))
 			continue;
 		l->kind = KERNEL_LINE_DEVICE;
+		find_name(text, l);
 		snprintf(l->device, sizeof(l->device), "%.*s%s", (int)len, at + strlen(forms[i].before), strncmp(text, "nfs:", 4) == 0 ? ":" : "");
 		return true;
 	}
@@ -221,12 +372,15 @@ static bool is_device(const char *text, struct kernel_line *l)
 
 static void understand(const char *text, struct kernel_line *l)
 {
-	/* A crash comes first: it begins with the process's name, which may be that of any other kind. */
-	if (is_crash(text, l) || is_constraint(text, l) || is_kill(text, l) || is_group(text, l) ||
-	    is_row(text, l) || is_gpu(text, l) || is_device(text, l))
-		return;
-	if (strstr(text, " invoked oom-killer: "))
-		l->kind = KERNEL_LINE_OOM_BEGIN;
+	static bool (*const kinds[])(const char *, struct kernel_line *) = {
+		/* A crash and a report come first: they begin with a process's name, which may be that of any other kind. */
+		is_crash, is_begin,   is_constraint, is_kill,	is_group,  is_cgroup,
+		is_row,	  is_invoker, is_gpu,	     is_device, is_memory,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i](text, l))
+			return;
 }
 
 bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_line)
@@ -254,6 +408,20 @@ bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_lin
 		understand(copy, &l);
 	*ret_line = l;
 	return true;
+}
+
+void kernel_line_hide_name(struct kernel_line *l, char buffer[static KERNEL_TEXT_MAX])
+{
+	static const char hidden[] = "(name left out)";
+	const char *rest = l->text + l->name_at + l->name_len;
+
+	if (!l->name_len && l->kind != KERNEL_LINE_OOM_BEGIN)
+		return;
+	snprintf(buffer, KERNEL_TEXT_MAX, "%.*s%s%.*s", (int)l->name_at, l->text, hidden,
+		 (int)(l->text + l->len - rest), rest);
+	l->text = buffer;
+	l->len = strlen(buffer);
+	l->name_len = strlen(hidden);
 }
 
 /* Returns whether the line has " - TYPE SOURCE" with this source. */

@@ -30,6 +30,31 @@ static const struct {
 	{ "python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", KERNEL_LINE_OOM_BEGIN, 0, "", false, false, "" },
 	{ "[  pid  ]   uid  tgid total_vm      rss", KERNEL_LINE_OOM_ROW, 0, "", false, false, "" },
 	{ "[  16327]     0 16327     4684     4344 a] [ 5] x", KERNEL_LINE_OOM_ROW, 16327, "", false, false, "" },
+	/* The thread, the user, the process */
+	{ "[ 4711]  1000  4242     4684     4344 [ 1] 2 3", KERNEL_LINE_OOM_ROW, 4242, "", false, false, "" },
+	{ "[ 4711]  1000", KERNEL_LINE_OOM_ROW, 4711, "", false, false, "" },
+	/* A name of 15 bytes, the longest possible. */
+	{ "CPU: 1 PID: 123 invoked oom-killer: gfp_mask=0xcc0", KERNEL_LINE_OOM_BEGIN, 0, "", false, false, "" },
+	/* A report that began with such a line would bring its pod whatever the kernel writes until it kills. */
+	{ "process '/tmp/ab invoked oom-killer: x' launched '/bin/sh' with NULL argv", KERNEL_LINE_OTHER, 0, "", false, false, "" },
+	{ "CPU: 1 PID: 103 Comm: a PID: 7 Comm: b Not tainted 6.1.0", KERNEL_LINE_OOM_INVOKER, 103, "", false, false, "" },
+	{ "CPU: 1 UID: 0 PID: 17665 Comm: ray::leak Not tainted 6.18.44", KERNEL_LINE_OOM_INVOKER, 17665, "", false, false, "" },
+	{ "memory: usage 980kB, limit 980kB, failcnt 5", KERNEL_LINE_OOM_MEMORY, 0, "", false, false, "" },
+	{ "Tasks state (memory values in pages):", KERNEL_LINE_OOM_MEMORY, 0, "", false, false, "" },
+	{ "workingset_refault_anon 12", KERNEL_LINE_OOM_MEMORY, 0, "", false, false, "" },
+	{ "anon 4096\\x0afile 0\\x0akernel_sta", KERNEL_LINE_OOM_MEMORY, 0, "", false, false, "" },
+	{ "DMA32 free:1kB boost:0kB", KERNEL_LINE_OOM_MEMORY, 0, "", false, false, "" },
+	{ "4711 total pagecache pages", KERNEL_LINE_OOM_MEMORY, 0, "", false, false, "" },
+	{ "524158 pages RAM", KERNEL_LINE_OOM_MEMORY, 0, "", false, false, "" },
+	{ "Memory cgroup stats for " POD_A "/" ID_A ":", KERNEL_LINE_OOM_CGROUP, 0, UID_A, false, false, "" },
+	{ "Memory cgroup stats for /kubepods: cache:1KB", KERNEL_LINE_OOM_CGROUP, 0, "", false, false, "" },
+	{ "Task in " POD_A "/" ID_A " killed as a result of limit of /kubepods/pod" UID_B, KERNEL_LINE_OOM_CGROUP, 0, UID_A, false, false, "" },
+	/* What another processor writes at the same time is no part of a report. */
+	{ "secret 5 of tenant", KERNEL_LINE_OTHER, 0, "", false, false, "" },
+	{ "secret (4711): drop_caches: 3", KERNEL_LINE_OTHER, 0, "", false, false, "" },
+	{ "cgroup: fork rejected by pids controller in /kubepods/pod" UID_B, KERNEL_LINE_OTHER, 0, "", false, false, "" },
+	{ " out_of_memory+0x1fd/0x4c0", KERNEL_LINE_OTHER, 0, "", false, false, "" },
+	{ "12 secrets", KERNEL_LINE_OTHER, 0, "", false, false, "" },
 	{ CONSTRAINT POD_A "/" ID_A ",task_memcg=" POD_A "/" ID_A ",task=oom1,pid=19289,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 19289, UID_A, true, false, "" },
 	{ CONSTRAINT POD_A ",task_memcg=" POD_A "/" ID_A ",task=oom1,pid=19289,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 19289, UID_A, true, false, "" },
 	{ CONSTRAINT "/kubepods,task_memcg=" POD_A "/" ID_A ",task=oom1,pid=19289,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 19289, UID_A, false, false, "" },
@@ -71,12 +96,16 @@ static const struct {
 	{ "traps: [42] trap [123] general protection fault ip:4 sp:7 error:0 in x[42] trap [4+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	{ "traps:  error:[123] trap int3 ip:4 sp:7 error:0 in a invoked oom-killer: [4+1]", KERNEL_LINE_PROCESS, 123, "", false, false, "" },
 	/* Nor can the name of a cgroup do that. */
-	{ "Memory cgroup stats for /kubepods/x[4242]: segfault at y:", KERNEL_LINE_OTHER, 0, "", false, false, "" },
+	{ "Memory cgroup stats for /kubepods/x[4242]: segfault at y:", KERNEL_LINE_OOM_CGROUP, 0, "", false, false, "" },
 	{ "traps: x[12] general protection fault ip:4 sp:7 error:0 in x[400000+1000]", KERNEL_LINE_PROCESS, 12, "", false, false, "" },
 	{ "traps: x[12] trap invalid opcode ip:401136 sp:7ffd error:0", KERNEL_LINE_PROCESS, 12, "", false, false, "" },
 	{ "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python3, GPU has fallen off the bus.", KERNEL_LINE_PROCESS, 1234, "", false, false, "" },
 	{ "NVRM: Xid (PCI:0000:3b:00): 79, pid='1234', name=python3, GPU", KERNEL_LINE_PROCESS, 1234, "", false, false, "" },
 	{ "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", KERNEL_LINE_GPU, 0, "", false, false, "" },
+	/* It names a process, so it is not for all pods. */
+	{ "amdgpu 0000:0c:00.0: amdgpu:  in process a pid 7 thread pid 4711 thread b pid 8 pid 4712", KERNEL_LINE_PROCESS, 4712, "", false, false, "" },
+	{ "amdgpu 0000:0c:00.0: amdgpu:  in process x pid 0 thread  pid 0", KERNEL_LINE_PROCESS, 0, "", false, false, "" },
+	{ "amdgpu 0000:0c:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:8 pasid:32770)", KERNEL_LINE_GPU, 0, "", false, false, "" },
 	{ "EXT4-fs error (device sdb1): ext4_find_entry:1455: inode #2: comm python3", KERNEL_LINE_DEVICE, 0, "", false, false, "sdb1" },
 	{ "XFS (dm-3): metadata I/O error in \"xfs_da\" at daddr 0x1", KERNEL_LINE_DEVICE, 0, "", false, false, "dm-3" },
 	{ "I/O error, dev nvme1n1, sector 8 op 0x0:(READ)", KERNEL_LINE_DEVICE, 0, "", false, false, "nvme1n1" },
@@ -104,6 +133,36 @@ static void a_line_says_whom_it_concerns(void **state)
 				 l.within, l.ends_oom, l.device);
 		assert_int_equal(l.len, strlen(rows[i].text));
 		assert_int_equal(l.time_us, 456789);
+	}
+}
+
+static void a_name_is_hidden_whatever_it_is(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} lines[] = {
+		{ "secret invoked oom-killer: order=0", "(name left out) invoked oom-killer: order=0" },
+		{ " invoked oom-killer: order=0", "(name left out) invoked oom-killer: order=0" },
+		{ "EXT4-fs error (device sdb1): ext4_lookup:1855: inode #2: comm secret: iget: checksum invalid",
+		  "EXT4-fs error (device sdb1): ext4_lookup:1855: inode #2: comm (name left out): checksum invalid" },
+		{ "EXT4-fs error (device sdb1): f:1: comm secret: a longer text", "EXT4-fs error (device sdb1): f:1: comm (name left out): a longer text" },
+		{ "EXT4-fs error (device sdb1): f:1: comm a: secret: text that is long",
+		  "EXT4-fs error (device sdb1): f:1: comm (name left out): text that is long" },
+		{ "EXT4-fs error (device sdb1): f:1: comm secret: path /secret/file: bad", "EXT4-fs error (device sdb1): f:1: comm (name left out)" },
+		{ "EXT4-fs error (device sdb1): f:1: inode #2: comm secret", "EXT4-fs error (device sdb1): f:1: inode #2: comm (name left out)" },
+		{ "EXT4-fs (sdb1): mounted filesystem", "EXT4-fs (sdb1): mounted filesystem" },
+		{ "x[123]: segfault at 0", "x[123]: segfault at 0" },
+	};
+	char record[1024], buffer[KERNEL_TEXT_MAX];
+	struct kernel_line l;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		snprintf(record, sizeof(record), "6,123,456789,-;%s\n", lines[i].text);
+		assert_true(kernel_line_parse(record, strlen(record), &l));
+		kernel_line_hide_name(&l, buffer);
+		snprintf(record, sizeof(record), "%.*s", (int)l.len, l.text);
+		assert_string_equal(record, lines[i].expected);
 	}
 }
 
@@ -137,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_says_whom_it_concerns),
+		cmocka_unit_test(a_name_is_hidden_whatever_it_is),
 		cmocka_unit_test(only_the_kernels_own_records_count),
 		cmocka_unit_test(a_device_is_mounted_where_it_is_the_source),
 	};

@@ -13,6 +13,7 @@
 #include "lib/units.h"
 #include "node/budget.h"
 #include "node/kernel_line.h"
+#include "node/oom_report.h"
 #include "node/outbox.h"
 #include "node/process_table.h"
 #include "node/sidecar_link.h"
@@ -20,7 +21,6 @@
 #define RECORD_MAX 8192
 /* Limit of one round, because somebody may write to the log as fast as we read */
 #define RECORDS_AT_ONCE 2000
-#define REPORT_MAX (96 * 1024)
 #define REPORT_WITHIN_US 5000000 /* an OOM report that is not complete by then never will be */
 #define MOUNTINFO_MAX (256 * 1024)
 
@@ -29,10 +29,7 @@ static struct {
 	struct source kmsg;
 	struct outbox outbox;
 	struct budget devices;
-	struct strbuf report; /* records of an OOM report as /dev/kmsg gave them, each with a final NUL */
-	int64_t report_us; /* the time of its first line; 0: there is no report */
-	struct pod_of_process victim;
-	bool within;
+	struct oom_report report;
 } lines;
 
 static void send_line(const char *pod_uid, const struct kernel_line *l)
@@ -44,64 +41,61 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 		outbox_add_once(&lines.outbox, pod_uid, strbuf_str(&message));
 }
 
-/* Finds the pod of a process in the table, because most processes in the log have ended. "": it is in none that is known. */
+/*
+ * Finds the pod of a process in the table, because most processes in the log have ended. A thread, and a process that
+ * began after the last sweep, is not in it. "": it is in no pod that is known.
+ */
 static struct pod_of_process pod_of_pid(pid_t pid)
 {
+	const struct process_table *table = lines.node->processes;
+	const struct pod_of_process *known;
 	struct pod_of_process pod = { 0 };
 	pid_t inner;
 
-	if (pid > 0)
-		process_table_look(lines.node->processes, pid, &pod, &inner);
+	if (pid > 0 && process_table_find(table, pid, &known, &inner) == PROCESS_UNKNOWN)
+		pod_of_process(lines.node->options->proc, pid, &pod, NULL);
+	else if (pid > 0)
+		process_table_look(table, pid, &pod, &inner);
 	return pod;
 }
 
-static void forget_report(void)
+static bool is_of_pod(pid_t pid, const char *pod_uid, void *arg)
 {
-	strbuf_reset(&lines.report);
-	lines.report_us = 0;
-	lines.within = false;
-	memset(&lines.victim, 0, sizeof(lines.victim));
+	(void)arg;
+	return strcmp(pod_of_pid(pid).pod_uid, pod_uid) == 0;
 }
 
-static bool may_see(const struct kernel_line *l, const char *pod_uid)
+static void take_report_line(const struct kernel_line *l, void *arg)
 {
-	if (l->kind != KERNEL_LINE_OOM_ROW || l->pid == 0 || lines.within)
-		return true;
-	return strcmp(pod_of_pid(l->pid).pod_uid, pod_uid) == 0;
+	send_line(arg, l);
 }
 
-static void send_report(const char *pod_uid)
+static void send_report(char *pod_uid)
 {
-	const char *data = strbuf_str(&lines.report), *end = data + lines.report.len;
-	struct kernel_line l;
+	const struct oom_report_reader reader = { .is_of = is_of_pod,
+						  .take = take_report_line,
+						  .arg = pod_uid };
 
-	for (const char *p = data; p < end; p += strlen(p) + 1)
-		if (kernel_line_parse(p, strlen(p), &l) && may_see(&l, pod_uid))
-			send_line(pod_uid, &l);
-}
-
-static void add_to_report(const struct kernel_line *l, const char *data, size_t len)
-{
-	if (l->kind == KERNEL_LINE_OOM_CONSTRAINT) {
-		lines.victim = l->victim;
-		lines.within = l->within;
-	}
-	strbuf_add(&lines.report, data, len);
-	strbuf_add(&lines.report, "", 1);
+	/* A report gets a connection of its own, because the buffer of a socket has no room for two. */
+	outbox_flush(&lines.outbox, lines.node);
+	oom_report_read(&lines.report, pod_uid, &reader);
 }
 
 static void of_process(const struct kernel_line *l)
 {
-	const struct pod_of_process pod =
-		l->ends_oom && lines.report_us && lines.victim.pod_uid[0] ? lines.victim :
-									    pod_of_pid(l->pid);
+	const struct oom_report *r = &lines.report;
+	bool reported = l->ends_oom && r->began_us;
+	/* A kernel before 5.0 does not say in the report who the victim is. */
+	bool is_victim = reported && (!r->victim_pid || oom_report_is_victim(r, l->pid));
+	struct pod_of_process pod =
+		is_victim && r->victim.pod_uid[0] ? r->victim : pod_of_pid(l->pid);
 
-	if (pod.pod_uid[0] && l->ends_oom && lines.report_us)
+	if (pod.pod_uid[0] && is_victim)
 		send_report(pod.pod_uid);
 	if (pod.pod_uid[0])
 		send_line(pod.pod_uid, l);
 	if (l->ends_oom)
-		forget_report();
+		oom_report_release(&lines.report);
 }
 
 static void to_container(const struct pod_of_process *c, unsigned int sweeps, void *arg)
@@ -124,17 +118,16 @@ static void to_user(const struct pod_of_process *c, unsigned int sweeps, void *a
 
 static void take(const char *data, size_t len, int64_t now_ns)
 {
+	char nameless[KERNEL_TEXT_MAX];
 	struct kernel_line l;
 
 	if (!kernel_line_parse(data, len, &l))
 		return;
-	if (lines.report_us && l.time_us - lines.report_us > REPORT_WITHIN_US)
-		forget_report();
+	if (lines.report.began_us && l.time_us - lines.report.began_us > REPORT_WITHIN_US)
+		oom_report_release(&lines.report);
 	switch (l.kind) {
 	case KERNEL_LINE_OOM_BEGIN:
-		forget_report();
-		lines.report_us = l.time_us ? l.time_us : 1;
-		add_to_report(&l, data, len);
+		oom_report_begin(&lines.report, &l, data, len);
 		break;
 	case KERNEL_LINE_OOM_GROUP:
 		if (l.victim.pod_uid[0])
@@ -147,14 +140,19 @@ static void take(const char *data, size_t len, int64_t now_ns)
 		process_table_containers(lines.node->processes, to_container, &l);
 		break;
 	case KERNEL_LINE_DEVICE:
+		/* Several pods have the device, and any process of the node may have met the error. */
+		kernel_line_hide_name(&l, nameless);
 		if (budget_take(&lines.devices, now_ns))
 			process_table_containers(lines.node->processes, to_user, &l);
 		break;
+	case KERNEL_LINE_OOM_INVOKER:
+	case KERNEL_LINE_OOM_MEMORY:
+	case KERNEL_LINE_OOM_CGROUP:
 	case KERNEL_LINE_OOM_ROW:
 	case KERNEL_LINE_OOM_CONSTRAINT:
+		oom_report_add(&lines.report, &l, data, len);
+		break;
 	case KERNEL_LINE_OTHER:
-		if (lines.report_us)
-			add_to_report(&l, data, len);
 		break;
 	}
 }
@@ -183,7 +181,7 @@ int kernel_lines_start(struct node *n, struct err *err)
 	if (!n->options->kernel_lines || !n->processes)
 		return 0;
 	lines.node = n;
-	lines.report = STRBUF_INIT(REPORT_MAX);
+	oom_report_init(&lines.report);
 	lines.devices = (struct budget){ .spacing_ns = NS_PER_SEC, .burst = 5 };
 	outbox_init(&lines.outbox);
 	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -202,7 +200,7 @@ void kernel_lines_stop(void)
 		return;
 	loop_remove(&lines.node->loop, &lines.kmsg);
 	closep(&lines.kmsg.fd);
-	strbuf_release(&lines.report);
+	oom_report_release(&lines.report);
 	outbox_release(&lines.outbox);
 	memset(&lines, 0, sizeof(lines));
 }

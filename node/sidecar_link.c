@@ -14,6 +14,9 @@
 #include "lib/fileio.h"
 #include "node/pod_of_process.h"
 
+/* Bytes: more than the kernel gives, which is twice net.core.wmem_max: some 500 messages that the sidecar has not read yet. */
+#define SEND_BUFFER (1024 * 1024)
+
 /*
  * Returns a descriptor of the socket's file. We connect through it, so a change of the path does no
  * harm.
@@ -46,6 +49,7 @@ static int connect_to(int file, struct err *err)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", file);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_set(err, errno, "connect to the sidecar");
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ SEND_BUFFER }, sizeof(int));
 	return TAKE_FD(fd);
 }
 

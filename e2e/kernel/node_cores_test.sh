@@ -231,17 +231,26 @@ for group in /sys/fs/cgroup /sys/fs/cgroup/kubepods /sys/fs/cgroup/kubepods/burs
 	mkdir -p "$group"
 	echo +memory >"$group/cgroup.subtree_control"
 done
-# By hand as well, of a process that works in a directory of memory: what is in there counts for whoever wrote it.
+# By hand as well, of a user's process that works in a directory of memory: what is in there counts for whoever wrote it.
 memory=$pod/c$(printf '%063d' 7)
 mkdir -p "$memory" "$work/memory"
 mount -t tmpfs tmpfs "$work/memory"
 # shellcheck disable=SC2016
-sh -c 'echo $$ >"$1/cgroup.procs" && cd "$2" && exec sleep 1000' sh "$memory" "$work/memory" &
+sh -c 'echo $$ >"$1/cgroup.procs" && cd "$2" && exec su ray -c "exec sleep 1000"' sh "$memory" "$work/memory" &
 works=$!
-works_there() { [ "$(readlink "/proc/$works/cwd")" = "$work/memory" ]; }
+works_there() { [ "$(readlink "/proc/$works/cwd")" = "$work/memory" ] && grep -q '^Uid:.1000' "/proc/$works/status"; }
 wait_until works_there
+echo 3000000 >"$memory/memory.max"
+# There is but one that the kernel may take.
+echo -1000 >"/proc/$works/oom_score_adj"
+head -c 20000000 /dev/urandom | "$handler" $works 11 18446744073709551615 1 core.big
+check "the kernel ends the program that has no memory left to write to" test $? = 137
+check "and no other process" kill -0 $works
+rm -f "$work/memory/core.big"
+echo max >"$memory/memory.max"
 head -c 20000000 /dev/urandom | "$handler" $works 11 18446744073709551615 1 core.test
 check "the core of a pod's process is in memory" test -s "$work/memory/core.test"
+check "it belongs to the user" test "$(stat -c %u "$work/memory/core.test")" = 1000
 check "and counts for its container" test "$(cat "$memory/memory.current")" -gt 20000000
 kill $works
 wait $works
