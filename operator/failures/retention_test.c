@@ -194,7 +194,8 @@ static void what_was_removed_or_made_anew_counts_once(void **state)
 
 static void whichever_is_removed_the_others_of_its_namespace_are_still_known(void **state)
 {
-	static const char *const rest[] = { "c:count b:count", "d:count b:count", "d:count c:count" };
+	static const char *const rest[] = { "c:count b:count", "d:count b:count",
+					    "d:count c:count" };
 	const struct retention r = { .max_count = 1 };
 	(void)state;
 
