@@ -16,7 +16,11 @@
 #include "operator/manager/http_connections.h"
 #include "operator/webhook/listen_address.h"
 
-#define BACKLOG 128
+/*
+ * The kernel drops the probe of a kubelet that finds the queue full, and the kubelet tries again a
+ * second later. What a flood brings while the loop is busy for a tenth of a second is to fit.
+ */
+#define BACKLOG 1024
 #define ANSWER_MAX ((size_t)4 << 20)
 
 struct server {
