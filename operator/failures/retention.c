@@ -39,6 +39,7 @@ int retention_parse_age(const char *text, int64_t *ret_ns, struct err *err)
 /* --- The failures that exist ----------------------------------------------------------------- */
 
 struct kept_namespace {
+	struct kept *first;
 	size_t n; /* those that are leaving among them */
 	int64_t refused_until_ns; /* since 1970 */
 };
@@ -110,6 +111,26 @@ static struct kept *kept_new(const cJSON *failure)
 	return k;
 }
 
+static void link_kept(struct kept_namespace *ns, struct kept *k)
+{
+	k->next = ns->first;
+	if (k->next)
+		k->next->prev = k;
+	ns->first = k;
+	ns->n++;
+}
+
+static void unlink_kept(struct kept_namespace *ns, const struct kept *k)
+{
+	if (k->prev)
+		k->prev->next = k->next;
+	else
+		ns->first = k->next;
+	if (k->next)
+		k->next->prev = k->prev;
+	ns->n--;
+}
+
 int kept_set_add(struct kept_set *set, const cJSON *failure)
 {
 	char key[KEY_MAX];
@@ -124,7 +145,7 @@ int kept_set_add(struct kept_set *set, const cJSON *failure)
 		kept_free(k);
 		return -ENOMEM;
 	}
-	ns->n++;
+	link_kept(ns, k);
 	return 0;
 }
 
@@ -134,7 +155,9 @@ void kept_set_remove(struct kept_set *set, const cJSON *failure)
 	struct kept *k = key_of(failure, key) ? strmap_remove(&set->all, key) : NULL;
 	struct kept_namespace *ns = k ? strmap_get(&set->namespaces, k->namespace) : NULL;
 
-	if (ns && --ns->n == 0)
+	if (ns)
+		unlink_kept(ns, k);
+	if (ns && ns->n == 0)
 		free(strmap_remove(&set->namespaces, k->namespace));
 	kept_free(k);
 }
@@ -154,25 +177,14 @@ static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
 	return r->max_age_ns > 0 && ended < now_ns - r->max_age_ns;
 }
 
-static bool is_refused(const struct kept_set *set, const char *namespace, int64_t now_ns)
-{
-	const struct kept_namespace *ns = strmap_get(&set->namespaces, namespace);
-
-	return ns && ns->refused_until_ns > now_ns;
-}
-
 /* The oldest of the namespace that stays so far, and how many do; NULL: none does. */
-static struct kept *oldest_of(const struct kept_set *set, const char *namespace, size_t *ret_n)
+static struct kept *oldest_of(const struct kept_namespace *ns, size_t *ret_n)
 {
-	struct strmap_pos pos = { 0 };
 	struct kept *oldest = NULL;
 	size_t n = 0;
-	void *value;
 
-	while (strmap_next(&set->all, &pos, NULL, &value)) {
-		struct kept *k = value;
-
-		if (k->leaving || strcmp(k->namespace, namespace) != 0)
+	for (struct kept *k = ns->first; k; k = k->next) {
+		if (k->leaving)
 			continue;
 		n++;
 		/* At equal times the name decides, so that all replicas choose alike. */
@@ -194,38 +206,52 @@ bool retention_wants(const struct retention *r, const struct kept_set *set, cons
 		return false;
 	if (!r->max_count || !ns || ns->n < r->max_count)
 		return true;
-	oldest = oldest_of(set, namespace, &n);
+	oldest = oldest_of(ns, &n);
 	return n < r->max_count || !oldest || ended_ns >= oldest->ended_ns;
+}
+
+static struct kept *too_old_of(const struct kept_namespace *ns, const struct retention *r,
+			       int64_t now_ns)
+{
+	struct kept *k = r->max_age_ns > 0 ? ns->first : NULL;
+
+	while (k && (k->leaving || !is_too_old(r, k->ended_ns, now_ns)))
+		k = k->next;
+	return k;
+}
+
+static struct kept *too_many_of(const struct kept_namespace *ns, const struct retention *r)
+{
+	struct kept *oldest;
+	size_t n;
+
+	if (!r->max_count || ns->n <= r->max_count)
+		return NULL;
+	oldest = oldest_of(ns, &n);
+	return n > r->max_count ? oldest : NULL;
 }
 
 struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason)
 {
 	struct strmap_pos pos = { 0 };
+	struct kept *k, *many = NULL;
 	const char *namespace;
-	struct retention r;
-	struct kept *oldest;
 	void *value;
-	size_t n;
 
-	*ret_reason = "age";
-	while (strmap_next(&set->all, &pos, NULL, &value)) {
-		struct kept *k = value;
+	while (strmap_next(&set->namespaces, &pos, &namespace, &value)) {
+		const struct kept_namespace *ns = value;
+		struct retention r = of(arg, namespace);
 
-		r = of(arg, k->namespace);
-		if (!k->leaving && is_too_old(&r, k->ended_ns, now_ns) &&
-		    !is_refused(set, k->namespace, now_ns))
+		if (ns->refused_until_ns > now_ns)
+			continue;
+		k = too_old_of(ns, &r, now_ns);
+		if (k) {
+			*ret_reason = "age";
 			return k;
+		}
+		if (!many)
+			many = too_many_of(ns, &r);
 	}
 	*ret_reason = "count";
-	pos = (struct strmap_pos){ 0 };
-	while (strmap_next(&set->namespaces, &pos, &namespace, &value)) {
-		r = of(arg, namespace);
-		if (!r.max_count || ((const struct kept_namespace *)value)->n <= r.max_count ||
-		    is_refused(set, namespace, now_ns))
-			continue;
-		oldest = oldest_of(set, namespace, &n);
-		if (n > r.max_count)
-			return oldest;
-	}
-	return NULL;
+	return many;
 }

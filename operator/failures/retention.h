@@ -32,6 +32,7 @@ struct kept {
 	char *namespace, *name, *uid;
 	int64_t ended_ns; /* since 1970 */
 	bool leaving; /* it is being deleted */
+	struct kept *next, *prev; /* of the same namespace, in no order */
 };
 
 /* The existing RayFailures, by key. */

@@ -192,6 +192,29 @@ static void what_was_removed_or_made_anew_counts_once(void **state)
 	kept_set_release(&set);
 }
 
+static void whichever_is_removed_the_others_of_its_namespace_are_still_known(void **state)
+{
+	static const char *const rest[] = { "c:count b:count", "d:count b:count",
+					    "d:count c:count" };
+	const struct retention r = { .max_count = 1 };
+	(void)state;
+
+	for (int i = 0; i < 3; i++) {
+		struct kept_set set = { 0 };
+		char text[256] = { (char)('d' - i) };
+		_cleanup_json_ cJSON *gone = failure("ml", text, 1);
+
+		add(&set, "ml", "d", 4);
+		add(&set, "other", "z", 100);
+		add(&set, "ml", "c", 3);
+		add(&set, "ml", "b", 2);
+		add(&set, "ml", "a", 1);
+		kept_set_remove(&set, gone);
+		assert_string_equal(all_that_go(&r, &set, text, sizeof(text)), rest[i]);
+		kept_set_release(&set);
+	}
+}
+
 static void what_would_go_at_once_is_not_written(void **state)
 {
 	const struct retention r = { .max_age_ns = 24 * HOUR, .max_count = 2 };
@@ -267,6 +290,7 @@ int main(void)
 		cmocka_unit_test(a_namespace_where_deletions_are_refused_holds_up_no_other),
 		cmocka_unit_test(without_limits_nothing_goes),
 		cmocka_unit_test(what_was_removed_or_made_anew_counts_once),
+		cmocka_unit_test(whichever_is_removed_the_others_of_its_namespace_are_still_known),
 		cmocka_unit_test(what_would_go_at_once_is_not_written),
 		cmocka_unit_test(of_unknown_age_it_stays),
 		cmocka_unit_test(ages_are_read_and_nonsense_is_refused),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "lib/macros.h"
@@ -13,6 +14,25 @@ static bool read_cookie(evutil_socket_t fd, uint64_t *ret_cookie)
 	socklen_t len = sizeof(*ret_cookie);
 
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, ret_cookie, &len) == 0;
+}
+
+/* Returns the address of the other end, IPv4 as IPv6 has it; zero if it is gone already. */
+static struct in6_addr read_peer(evutil_socket_t fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} from = { 0 };
+	struct in6_addr peer = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	socklen_t len = sizeof(from);
+
+	if (getpeername(fd, &from.any, &len) < 0)
+		return (struct in6_addr){ 0 };
+	if (from.any.sa_family == AF_INET6)
+		return from.v6.sin6_addr;
+	memcpy(&peer.s6_addr[12], &from.v4.sin_addr, sizeof(from.v4.sin_addr));
+	return peer;
 }
 
 static bool is_open(const struct http_connection *connection)
@@ -32,15 +52,31 @@ static void forget_ended(struct http_connections *all)
 	all->n = n;
 }
 
-static void end_oldest(struct http_connections *all)
+static size_t count_of(const struct http_connections *all, const struct in6_addr *peer)
 {
-	struct http_connection *oldest = &all->known[0];
+	size_t n = 0;
 
-	for (size_t i = 1; i < all->n; i++)
-		if (all->known[i].turn < oldest->turn)
-			oldest = &all->known[i];
-	shutdown(oldest->fd, SHUT_RDWR);
-	*oldest = all->known[--all->n];
+	for (size_t i = 0; i < all->n; i++)
+		n += IN6_ARE_ADDR_EQUAL(&all->known[i].peer, peer);
+	return n;
+}
+
+/* Ends the oldest connection of the address that has the most. */
+static void end_one(struct http_connections *all)
+{
+	struct http_connection *end = &all->known[0];
+	size_t most = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct http_connection *c = &all->known[i];
+		size_t n = count_of(all, &c->peer);
+
+		if (n > most || (n == most && c->turn < end->turn))
+			end = c;
+		most = MAX(most, n);
+	}
+	shutdown(end->fd, SHUT_RDWR);
+	*end = all->known[--all->n];
 }
 
 static void know(struct http_connections *all, evutil_socket_t fd)
@@ -52,9 +88,13 @@ static void know(struct http_connections *all, evutil_socket_t fd)
 	if (all->n == HTTP_CONNECTIONS_MAX)
 		forget_ended(all);
 	if (all->n == HTTP_CONNECTIONS_MAX)
-		end_oldest(all);
-	all->known[all->n++] =
-		(struct http_connection){ .fd = fd, .cookie = cookie, .turn = ++all->turn };
+		end_one(all);
+	all->known[all->n++] = (struct http_connection){
+		.fd = fd,
+		.cookie = cookie,
+		.peer = read_peer(fd),
+		.turn = ++all->turn,
+	};
 }
 
 /* The reference keeps its descriptor from being closed and used again meanwhile. */
@@ -94,7 +134,7 @@ void http_connections_release(struct http_connections *all)
 struct bufferevent *http_connections_add(struct http_connections *all)
 {
 	settle_fresh(all);
-	all->fresh = bufferevent_socket_new(all->base, -1, 0);
+	all->fresh = bufferevent_socket_new(all->base, -1, BEV_OPT_CLOSE_ON_FREE);
 	if (!all->fresh)
 		return NULL;
 	bufferevent_incref(all->fresh);

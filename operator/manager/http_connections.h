@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounds the connections of the server of /metrics, because every pod of the cluster may reach its
- * port: each connection costs the buffers of an unfinished request. At the bound, the connection
- * that has been inactive for the longest time is closed, so that the kubelet and Prometheus are
- * always served.
+ * port: each connection costs the buffers of an unfinished request. At the bound, of the connections
+ * of the address that has the most, the one that has been inactive for the longest time is closed.
+ * So a pod that opens many ends its own, and not those of the kubelet and of Prometheus.
  *
  * evhttp does not report the end of a connection before its first request. So a connection is known
  * by its descriptor and the cookie that the kernel gives each socket once: when the descriptor has
@@ -15,15 +15,22 @@
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Prometheus and the kubelet need one each. One connection may cost about 50 KiB. */
 #define HTTP_CONNECTIONS_MAX 64
+/*
+ * Accept no more than this in one turn of the loop: many may be queued. Each then has two turns in
+ * which its request is read, before as many newer ones can end it.
+ */
+#define HTTP_CONNECTIONS_BATCH (HTTP_CONNECTIONS_MAX / 2)
 
 struct http_connection {
 	evutil_socket_t fd;
 	uint64_t cookie; /* SO_COOKIE of fd */
+	struct in6_addr peer;
 	uint64_t turn; /* of all, when it was opened or answered last */
 };
 

@@ -16,7 +16,11 @@
 #include "operator/manager/http_connections.h"
 #include "operator/webhook/listen_address.h"
 
-#define BACKLOG 128
+/*
+ * The kernel drops the probe of a kubelet that finds the queue full, and the kubelet tries again a
+ * second later. What a flood brings while the loop is busy for a tenth of a second is to fit.
+ */
+#define BACKLOG 1024
 #define ANSWER_MAX ((size_t)4 << 20)
 
 struct server {
@@ -24,6 +28,7 @@ struct server {
 	struct evconnlistener *listener; /* of http */
 	struct event *listen_again;
 	struct http_connections connections;
+	size_t accepted; /* since accepting was paused last */
 	struct server_handlers handlers;
 };
 
@@ -85,14 +90,6 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	answer(server, request, strbuf_failed(&text) ? 500 : 200, &text);
 }
 
-static struct bufferevent *on_connection(struct event_base *base, void *arg)
-{
-	struct server *server = arg;
-
-	(void)base;
-	return http_connections_add(&server->connections);
-}
-
 static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct server *server = arg;
@@ -102,16 +99,34 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 	evconnlistener_enable(server->listener);
 }
 
+static void pause_accepting(struct server *server, const struct timeval *pause)
+{
+	server->accepted = 0;
+	if (event_add(server->listen_again, pause) == 0)
+		evconnlistener_disable(server->listener);
+}
+
 /*
  * Called when no descriptor is left. Otherwise libevent would log that and try again at once, for
  * ever.
  */
 static void on_accept_error(struct evconnlistener *listener, void *arg)
 {
+	(void)listener;
 	(void)arg;
 	log_warning_limited("--metrics-address: cannot accept a connection: %s", strerror(EVUTIL_SOCKET_ERROR()));
-	if (event_add(the_server->listen_again, &(struct timeval){ .tv_sec = 1 }) == 0)
-		evconnlistener_disable(listener);
+	pause_accepting(the_server, &(struct timeval){ .tv_sec = 1 });
+}
+
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+	struct server *server = arg;
+
+	(void)base;
+	/* The rest waits until what has come is read. */
+	if (++server->accepted == HTTP_CONNECTIONS_BATCH)
+		pause_accepting(server, &(struct timeval){ 0 });
+	return http_connections_add(&server->connections);
 }
 
 static int bind_to(const char *address, int *ret_fd, struct err *err)

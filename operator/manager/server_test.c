@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -244,13 +245,99 @@ static void requests_that_never_end_keep_few_connections_and_cost_nobody_an_answ
 	event_base_free(base);
 }
 
+/* Connects from that address and sends a request. The answer is for the caller to read. */
+static int ask_from(const char *source, uint16_t port, const char *request)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(inet_pton(AF_INET, source, &from.sin_addr), 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+	return fd;
+}
+
+static void a_burst_that_came_while_the_loop_was_busy_costs_no_probe_its_answer(void **state)
+{
+	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
+	struct event_base *base = event_base_new();
+	uint16_t port = free_port();
+	char address[32], answer[512] = "";
+	struct server *server;
+	struct err err = { 0 };
+	int fds[100]; /* fewer than the kernel queues, more than may stay */
+	(void)state;
+
+	snprintf(address, sizeof(address), "127.0.0.1:%d", port);
+	assert_int_equal(server_new(base, address, &handlers, &server, &err), 0);
+	/* All come from one address, as from pods behind the node's. */
+	int kubelet = ask_from("127.0.0.1", port,
+			       "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		fds[i] = ask_from("127.0.0.1", port, "GET /healthz HTTP/1.1\r\nX-Never-Ends: ");
+	for (int i = 0; i < 100 && !*answer; i++) {
+		run_for(base, 20);
+		recv(kubelet, answer, sizeof(answer) - 1, MSG_DONTWAIT);
+	}
+	assert_non_null(strstr(answer, " 200 "));
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	close(kubelet);
+	server_free(server);
+	event_base_free(base);
+}
+
+static void whoever_opens_many_connections_ends_none_of_another_address(void **state)
+{
+	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
+	struct event_base *base = event_base_new();
+	uint16_t port = free_port();
+	char address[32];
+	struct server *server;
+	struct err err = { 0 };
+	int fds[4 * HTTP_CONNECTIONS_MAX];
+	(void)state;
+
+	snprintf(address, sizeof(address), ":%d", port);
+	assert_int_equal(server_new(base, address, &handlers, &server, &err), 0);
+	/* It has connected and is slow to send its request. */
+	int kubelet = ask_from("127.0.0.2", port, "");
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = ask_from("127.0.0.1", port, "GET /healthz HTTP/1.1\r\nX-Never-Ends: ");
+		run_for(base, 1);
+	}
+	for (int i = 0;
+	     i < 100 && count_closed(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX;
+	     i++)
+		run_for(base, 20);
+	assert_in_range(count_closed(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX,
+			ARRAY_SIZE(fds) - 1);
+	ask_again(base, kubelet);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	close(kubelet);
+	server_free(server);
+	event_base_free(base);
+}
+
 int main(void)
 {
+	/* As in the operator: a connection may end before its answer is written. */
+	signal(SIGPIPE, SIG_IGN);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
-		cmocka_unit_test(it_answers_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
+		cmocka_unit_test(
+			it_answers_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
 		cmocka_unit_test(a_wrong_address_is_named_with_what_would_be_right),
-		cmocka_unit_test(requests_that_never_end_keep_few_connections_and_cost_nobody_an_answer),
+		cmocka_unit_test(
+			requests_that_never_end_keep_few_connections_and_cost_nobody_an_answer),
+		cmocka_unit_test(
+			a_burst_that_came_while_the_loop_was_busy_costs_no_probe_its_answer),
+		cmocka_unit_test(whoever_opens_many_connections_ends_none_of_another_address),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

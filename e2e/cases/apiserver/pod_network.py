@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods as network namespaces on a bridge of this machine, which is the node, and packet filters in them. They end with the tests."""
 
+import ipaddress
 import json
 import random
 import subprocess
@@ -29,12 +30,22 @@ def connect(address, port, inside=()):
     return run(*inside, sys.executable, "-c", CONNECT, address, port).strip()
 
 
+def free_network():
+    """The first three bytes of a network of those for tests of networks (RFC 2544), of which this machine has no part yet."""
+    routes = [ipaddress.ip_network(r["dst"]) for r in json.loads(run("ip", "-json", "-4", "route", "show", "table", "all"))
+              if r["dst"] != "default"]
+    tests = ipaddress.ip_network("198.18.0.0/15")
+    taken = [r for r in routes if r.prefixlen > tests.prefixlen]
+    free = [n for n in tests.subnets(new_prefix=24) if not any(n.overlaps(r) for r in taken)]
+    return str(random.choice(free).network_address).rpartition(".")[0]
+
+
 class Bridge:
-    """The node's bridge, with the first address of a network that is for tests of networks (RFC 2544)."""
+    """The node's bridge, with the first address of a free network."""
 
     def __init__(self):
         self.name = f"afg-{uuid.uuid4().hex[:6]}"
-        self.network = f"198.{random.randrange(18, 20)}.{random.randrange(256)}"
+        self.network = free_network()
         self.address, self.pods, self.ends = f"{self.network}.1", {}, []
         run("ip", "link", "add", self.name, "type", "bridge")
         self.ends.append(AtTheEnd("ip", "link", "del", self.name))
@@ -69,7 +80,7 @@ class Pod:
 
     def service(self, address, port, to):
         """What kube-proxy does for a Service."""
-        run(*self.inside, "iptables", "-t", "nat", "-A", "OUTPUT", "-p", "tcp", "-d", address, "--dport", port, "-j", "DNAT", "--to-destination", to)
+        run(*self.inside, "iptables", "--wait", "-t", "nat", "-A", "OUTPUT", "-p", "tcp", "-d", address, "--dport", port, "-j", "DNAT", "--to-destination", to)
 
     def connect(self, address, port):
         return connect(address, port, self.inside)
@@ -83,7 +94,7 @@ class Pod:
             rules += [f"-A {'INPUT' if to == self.address else 'OUTPUT'} -p tcp -s {source} -d {to} --dport {port} -j ACCEPT"
                       for source, to, port in flows if self.address in (source, to)]
             rules += [f"-A {chain} -j REJECT --reject-with icmp-admin-prohibited" for chain in ("INPUT", "OUTPUT")]
-        run(*self.inside, "iptables-restore", stdin="\n".join([*rules, "COMMIT", ""]))
+        run(*self.inside, "iptables-restore", "--wait", stdin="\n".join([*rules, "COMMIT", ""]))
 
 
 def allowed(program, policies, peers, ports):

@@ -627,7 +627,7 @@ def test_the_documentation_has_every_row_and_names_tests_that_exist():
     units = "".join(path.read_text() for path in sorted((ROOT / "operator").glob("*/*_test.c")))
     for row in rows:
         names = re.findall(r"`(\w+)`", row[3])
-        assert names or row[0].strip() == "25-27", row
+        assert names, row
         for name in names:
             known = f"def {name}(" in cases or f"static void {name}(" in units
             assert known or list((ROOT / "operator").glob(f"*/{name}.c")), name

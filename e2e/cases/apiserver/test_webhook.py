@@ -94,6 +94,19 @@ def test_another_pod_is_none_of_our_business(api, served):
         served.operators[0].metric("afterglow_admissions_total", kind="Pod", outcome="Changed")
 
 
+def test_a_pod_for_which_it_is_called_twice_gets_one_sidecar(api, served):
+    again = {**served.configuration(), "metadata": {"name": f"{served.name}-again"}}
+    api.create("mutatingwebhookconfigurations", again)
+    try:
+        # The API server takes up the second configuration a little later.
+        wait_for("the second call", lambda: api.request("POST", api.path("pods") + "?dryRun=All", ray_pod("dry")) and
+                 served.operators[0].metric("afterglow_admissions_total", outcome="Present"), interval=0.1)
+        pod = api.create("pods", ray_pod("worker"))
+    finally:
+        api.delete("mutatingwebhookconfigurations", again["metadata"]["name"])
+    assert names(pod) == ["ray-worker", "afterglow"] and annotation(pod) == "added"
+
+
 def test_a_claim_is_mounted_only_where_it_exists(api, webhook):
     webhook.operator("--store-claim", "failures")
     webhook.wait_bundle()
