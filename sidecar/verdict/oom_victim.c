@@ -164,9 +164,9 @@ static enum oom_victim victim_by_samples(const struct observation *o, const stru
 		return OOM_VICTIM_UNKNOWN;
 	if (was_the_largest(o) && !o->others_ended)
 		return killed_itself && fresh && kills_in_all(o) == 1 && !o->cgroup_unseen && log_fits_command(o, k) ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
-	if (o->victim && o->victim_pid == o->command_pid)
+	if (o->victim_pid > 0 && o->victim_pid == o->command_pid)
 		return OOM_VICTIM_LIKELY_COMMAND;
-	return o->victim ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNKNOWN;
+	return o->victim_pid > 0 ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNKNOWN;
 }
 
 enum oom_victim oom_victim(const struct observation *o, const struct kernel_evidence *k)
