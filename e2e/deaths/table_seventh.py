@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals that the kernel sends by itself, ends in threads and handlers, memory that stands still or falls just before a kill, cgroups
 that are renamed or made anew, and programs that hide how their child ended."""
+from common import FROZEN, WAIT
 from table_third import CHILD, HONEST, LIB, LIVES, SELF
 from truth import Death, exits, oom, signalled
 
@@ -101,6 +102,9 @@ STANDING = [
           memory="64Mi", ooms=1, inside="slow-death 15 hog 300M --rate 100M & echo victim $! >>$D/facts; wait $! || exit 1"),
     Death("an OOM kill of the command, which takes 15 s to die, and a child of it ends well at the same time", oom(victim="fact", lives_honest=LIVES), memory="64Mi", ooms=1,
           inside=LIB + "c=$(cgroup_of $$); (until grep -qs 'oom_kill [1-9]' $c/memory.oom_control $c/memory.events; do :; done) & " + SELF + "slow-death 15 hog 300M --rate 100M"),
+    Death("a child that no sample has seen is OOM-killed under a frozen sidecar, and its shell, which has used nothing, passes 137 on",
+          oom(*BOTH, signal=0, victim="fact", lives=LIVES, never=("most likely sh",)), memory="64Mi", ooms=1,
+          inside=WAIT + LEAK + " & echo victim $! >>$D/facts; wait $!; c=$?; echo yes >$D/over; exit $c", outside=FROZEN),
     Death("kill -9 of a command that takes 15 s to die, and in that time a child of it is OOM-killed", after_oom(signalled, 9, victim="fact"), memory="64Mi", ooms=1,
           inside="(until [ -e $D/done ]; do sleep 0.05; done; " + LEAK + " & echo victim $! >>$D/facts; wait) & echo $$ >$D/begun; exec slow-death 15 sleep 60",
           outside="await $D/begun; sleep 1; kill -9 $(cat $D/begun); echo yes >$D/done"),

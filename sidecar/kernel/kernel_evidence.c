@@ -17,7 +17,7 @@
 struct search {
 	const struct kmsg_log *log;
 	const struct kernel_question *q;
-	bool found, by_cgroup, by_pid, of_command, group;
+	bool found, by_cgroup, by_pid, of_command, of_launcher, group;
 	/*
 	 * One of the victims in the container's cgroup may have been the command, or a thread of
 	 * it.
@@ -71,6 +71,11 @@ static bool took_command(const struct kernel_question *q, const struct oom_kill 
 	return q->command > 0 && oom_kill_took(k, q->command);
 }
 
+static bool took_launcher(const struct kernel_question *q, const struct oom_kill *k)
+{
+	return q->launcher > 0 && oom_kill_took(k, q->launcher);
+}
+
 /*
  * Returns whether the kill hit a process of the container. A PID of the node is unique, wherever
  * the process moved and whatever the kernel left out of its report.
@@ -79,7 +84,7 @@ static bool took_one_of_ours(const struct kernel_question *q, const struct oom_k
 {
 	if (k->time_us < 0)
 		return false;
-	if (took_command(q, k))
+	if (took_command(q, k) || took_launcher(q, k))
 		return true;
 	for (size_t i = 0; i < q->n_suspects; i++)
 		if (q->suspects[i].pid > 0 && oom_kill_took(k, q->suspects[i].pid))
@@ -92,7 +97,7 @@ static bool is_known(const struct kernel_question *q, int64_t pid)
 	for (size_t i = 0; i < q->n_suspects; i++)
 		if (q->suspects[i].pid > 0 && q->suspects[i].pid == pid)
 			return true;
-	return q->command > 0 && q->command == pid;
+	return pid > 0 && (q->command == pid || q->launcher == pid);
 }
 
 /*
@@ -119,6 +124,7 @@ static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 		s->group = k->group;
 	}
 	s->of_command = s->of_command || of_command;
+	s->of_launcher = s->of_launcher || took_launcher(s->q, k);
 }
 
 static void visit(const struct oom_kill *k, void *arg)
@@ -235,6 +241,7 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 				   s.unclear	? KERNEL_VICTIM_UNKNOWN :
 						  KERNEL_VICTIM_OTHER;
 		e.group = s.of_command && s.group;
+		e.took_launcher = s.by_cgroup && s.of_launcher;
 		e.pid = (pid_t)MIN(k->pid, (int64_t)INT32_MAX);
 		e.rss = oom_kill_rss(k);
 		if (k->time_us >= 0)

@@ -31,6 +31,7 @@ struct kernel_evidence {
 	bool by_pid; /* with by_cgroup: the record names the PID of a process of the container */
 	enum kernel_victim victim; /* with by_cgroup: over all kills in the container */
 	bool group; /* with victim COMMAND: it was killed with its whole cgroup, or with a cgroup above */
+	bool took_launcher; /* with by_cgroup: the launcher was among the victims */
 	enum oom_where where; /* which memory ran out */
 	int64_t age_ns; /* the least time between the kill and the death; -1 unknown */
 	int64_t limit; /* of the cgroup that ran out, bytes; -1 unknown */
@@ -69,6 +70,7 @@ struct kernel_question {
 	bool own_lines; /* the log comes from the node agent, so each crash in it is of a process of the pod */
 	bool shared; /* foreign processes share its cgroup, so only known processes count as its own */
 	pid_t command; /* in the node's PID namespace, 0 unknown; if it is known, the suspects' PIDs are, too */
+	pid_t launcher; /* the same for the command's parent, with which the container ends */
 	/*
 	 * Start of the container: a kill of its command counts from here on, even if reports were
 	 * made since.

@@ -466,6 +466,32 @@ static void names_are_escaped(void **state)
 	assert_null(strchr(strbuf_str(&f.excerpt), '\033'));
 }
 
+/* The kernel kills a group one by one, and the command may have come to its own end before its turn came. */
+static void the_launcher_among_the_victims_is_known_by_its_pid(void **state)
+{
+	struct kernel_question q = { .self = { .cgroup = CGROUP }, .command = 8, .begin_us = 10 * S, .since_us = 10 * S, .ended_us = 100 * S };
+	_cleanup_fixture_ struct fixture f = FIXTURE;
+	(void)state;
+
+	add(&f, 6, 1 * S, "boot");
+	add_report(&f, 99 * S, 9, "hog", CGROUP);
+	add(&f, 6, 99 * S + 4, "Tasks in " CGROUP " are going to be killed due to memory.oom.group set");
+	add_killed(&f, 99 * S + 5, 7, "afterglow-launc", MIB);
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_int_equal(f.e.killed, 2);
+	assert_false(f.e.took_launcher);
+	q.launcher = 6;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.took_launcher);
+	q.launcher = 7;
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_true(f.e.took_launcher);
+	assert_true(f.e.by_pid);
+	q.since_us = 99 * S + 5; /* an earlier report covered it, so that was another process */
+	kernel_evidence_find(&f.log, &q, &f.e, &f.excerpt);
+	assert_false(f.e.took_launcher);
+}
+
 static void a_crash_is_known_by_name_or_by_pid(void **state)
 {
 	_cleanup_fixture_ struct fixture f = FIXTURE;
@@ -552,6 +578,7 @@ int main(void)
 		cmocka_unit_test(a_report_between_the_kill_of_the_command_and_its_end_hides_it_not),
 		cmocka_unit_test(user_space_is_not_believed),
 		cmocka_unit_test(names_are_escaped),
+		cmocka_unit_test(the_launcher_among_the_victims_is_known_by_its_pid),
 		cmocka_unit_test(a_crash_is_known_by_name_or_by_pid),
 		cmocka_unit_test(a_gap_is_reported),
 		cmocka_unit_test(a_long_log_is_cut_to_its_end),

@@ -52,8 +52,9 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	int version;
 
 	kernel_log_close(k);
-	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .command = command, .since_us = -1, .named_since_us = -1,
-				   .begin_us = -1 };
+	/* If the command's PID is that of the node, so is the launcher's. */
+	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .command = command, .launcher = command > 0 ? launcher : 0,
+				   .since_us = -1, .named_since_us = -1, .begin_us = -1 };
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)launcher);
 	if (root_fd < 0 || rootfd_read(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
@@ -160,6 +161,7 @@ void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct proces
 		.self = { .cgroup = k->cgroup, .pod_uid = k->pod_uid },
 		.shared = k->shared,
 		.command = k->command,
+		.launcher = k->launcher,
 		.begin_us = k->begin_us,
 		.since_us = k->since_us,
 		.named_since_us = k->named_since_us,

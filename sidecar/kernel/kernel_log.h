@@ -22,7 +22,7 @@ struct kernel_log {
 	const struct strbuf *node_syslog; /* the lines of the node's syslog that the node agent sent; NULL: none */
 	const struct kmsg_log *node; /* the part of the kernel log that the node agent sent; NULL: none */
 	const char *pod_uid; /* NULL outside Kubernetes */
-	pid_t command; /* in the node's PID namespace, 0 unknown */
+	pid_t command, launcher; /* in the node's PID namespace, 0 unknown */
 	char cgroup[KMSG_PATH_MAX]; /* "" unknown */
 	bool shared; /* the sidecar is in that cgroup too, and others may be */
 	int64_t since_us, named_since_us; /* as in struct kernel_question */

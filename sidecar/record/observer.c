@@ -243,10 +243,10 @@ static bool is_dwarf(const struct snapshot *s, const struct process *p)
 	return seen < s->memory.anon / 2 && p->rss < s->memory.anon / DWARF_PART;
 }
 
-const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after)
+const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after, pid_t not_it)
 {
 	for (size_t i = 0; i < before->n_top; i++)
-		if (!lives_in(after, before->top[i].pid))
+		if (before->top[i].pid != not_it && !lives_in(after, before->top[i].pid))
 			return is_dwarf(before, &before->top[i]) ? NULL : &before->top[i];
 	return NULL;
 }
@@ -264,9 +264,19 @@ int64_t snapshot_victim_size(const struct snapshot *before, const struct snapsho
 	return victim->rss;
 }
 
-static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after)
+bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid)
 {
-	const struct process *victim = snapshot_victim(before, after);
+	if (limit <= 0 || s->memory.usage < 0 || s->memory.usage >= limit / 2)
+		return false;
+	for (size_t i = 0; i < s->n_top; i++)
+		if (s->top[i].pid == pid)
+			return process_own(&s->top[i]) < limit / DWARF_PART;
+	return false;
+}
+
+static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after, pid_t not_it)
+{
+	const struct process *victim = snapshot_victim(before, after, not_it);
 
 	if (!victim)
 		return;
@@ -382,7 +392,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 		remember(o);
 	/* In a shared cgroup the victim may be a foreign process, so a process of ours that is gone proves nothing. */
 	if (killed && !o->victim[0] && !o->others_end && !o->cgroup_shared)
-		find_victim(o, &o->before_oom, &o->last);
+		find_victim(o, &o->before_oom, &o->last, 0);
 	o->samples++;
 	follow(o, now_ns);
 	headroom = cgroup_watch_headroom(&o->cgroups, &memory);
@@ -399,14 +409,14 @@ void observer_forget_oom(struct observer *o, const struct memory *reported)
 	o->victim[0] = '\0';
 }
 
-void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns)
+void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns, pid_t not_it)
 {
 	struct snapshot after = { .at_ns = now_ns };
 
 	if (o->victim[0] || o->cgroup_shared || !o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
 		return;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
-	find_victim(o, before, &after);
+	find_victim(o, before, &after, not_it);
 }
 
 bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command)

@@ -148,8 +148,11 @@ void observer_resume_counters(struct observer *o, int64_t now_ns);
  */
 void observer_forget_oom(struct observer *o, const struct memory *reported);
 
-/* The largest process of the earlier snapshot that is gone in the later; NULL: there is none. */
-const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after);
+/*
+ * The largest process of the earlier snapshot that is gone in the later; NULL: there is none. not_it: the PID of a process that ended in
+ * another way; 0: none.
+ */
+const struct process *snapshot_victim(const struct snapshot *before, const struct snapshot *after, pid_t not_it);
 
 /*
  * The memory of that victim in bytes. Returns 0 if another process that was not small has ended as
@@ -161,10 +164,16 @@ int64_t snapshot_victim_size(const struct snapshot *before, const struct snapsho
 			     const struct process *victim, pid_t command);
 
 /*
- * To be called after a death: finds the process of the snapshot before the OOM kill that is gone,
- * and sets victim if there is such a process.
+ * Returns whether this process was so small, and so much of that limit free, that what filled it came after the snapshot. Whether that
+ * was this process, and under that name, is not known then. limit: that which was met, in bytes.
  */
-void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns);
+bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid);
+
+/*
+ * To be called after a death: finds the process of the snapshot before the OOM kill that is gone,
+ * and sets victim if there is such a process. not_it: as above.
+ */
+void observer_find_victim(struct observer *o, const struct snapshot *before, int64_t now_ns, pid_t not_it);
 
 /* Whether processes other than the command are gone in the later snapshot. */
 bool snapshot_others_ended(const struct snapshot *before, const struct snapshot *after, pid_t command);

@@ -95,9 +95,11 @@ static void the_victim_is_the_largest_that_has_ended_or_has_no_memory_left(void 
 
 		for (size_t j = 0; j < after.n_top; j++)
 			after.top[j].rss = after.top[j].pid == cases[i].without_memory ? 0 : MIB;
-		const struct process *victim = snapshot_victim(&s, &after);
+		const struct process *victim = snapshot_victim(&s, &after, 0);
 		assert_int_equal(victim ? victim->pid : 0, cases[i].victim);
 	}
+	/* The command has exited by itself, perhaps for that kill. */
+	assert_int_equal(snapshot_victim(&s, &(const struct snapshot){ 0 }, 3)->pid, 2);
 }
 
 static void of_two_that_have_ended_the_largest_is_only_the_likeliest(void **state)
@@ -131,7 +133,7 @@ static void of_two_that_have_ended_the_largest_is_only_the_likeliest(void **stat
 
 		for (size_t j = 0; j < after.n_top; j++)
 			after.top[j].rss = MIB;
-		victim = snapshot_victim(&s, &after);
+		victim = snapshot_victim(&s, &after, 0);
 		assert_int_equal(victim->pid, 4);
 		assert_int_equal(snapshot_victim_size(&s, &after, victim, 1), cases[i].known ? 40 * MIB : 0);
 	}
@@ -146,14 +148,34 @@ static void a_small_process_is_no_victim_where_a_large_one_was_not_seen(void **s
 	s.top[0].rss = s.top[1].rss = MIB / 4;
 	later.top[0].rss = MIB / 4;
 	s.memory.anon = 20 * MIB;
-	assert_null(snapshot_victim(&s, &later));
+	assert_null(snapshot_victim(&s, &later, 0));
 	/* The processes account for all the memory. */
 	s.memory.anon = MIB / 2;
-	assert_int_equal(snapshot_victim(&s, &later)->pid, 2);
+	assert_int_equal(snapshot_victim(&s, &later, 0)->pid, 2);
 	/* It began to grow after this look. */
 	s.memory.anon = 20 * MIB;
 	s.top[0].rss = MIB;
-	assert_int_equal(snapshot_victim(&s, &later)->pid, 2);
+	assert_int_equal(snapshot_victim(&s, &later, 0)->pid, 2);
+}
+
+static void what_a_look_before_the_growth_shows_is_no_name_for_the_victim(void **state)
+{
+	struct seen before = { .usage = 2, .ago = 3600, .pids = { 3, 2 } };
+	struct snapshot s = snapshot_of(&before);
+
+	(void)state;
+	/* Its libraries are no memory of its own. */
+	s.top[0].rss = s.top[1].rss = MIB / 8 + 2 * MIB;
+	s.top[0].shared = s.top[1].shared = 2 * MIB;
+	assert_true(snapshot_is_from_before(&s, 24 * MIB, 2));
+	assert_false(snapshot_is_from_before(&s, -1, 2)); /* it may have been killed for what others used */
+	/* This one may have grown. */
+	s.top[1].rss = 3 * MIB;
+	assert_false(snapshot_is_from_before(&s, 24 * MIB, 2));
+	/* Files in memory, or processes that oom_score_adj spares, held it already. */
+	s.top[1].rss = MIB / 8 + 2 * MIB;
+	s.memory.usage = 20 * MIB;
+	assert_false(snapshot_is_from_before(&s, 24 * MIB, 2));
 }
 
 static void what_a_new_cgroup_counted_before_it_was_met_is_of_this_life(void **state)
@@ -309,6 +331,7 @@ int main(void)
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),
 		cmocka_unit_test(of_two_that_have_ended_the_largest_is_only_the_likeliest),
 		cmocka_unit_test(a_small_process_is_no_victim_where_a_large_one_was_not_seen),
+		cmocka_unit_test(what_a_look_before_the_growth_shows_is_no_name_for_the_victim),
 		cmocka_unit_test(what_a_new_cgroup_counted_before_it_was_met_is_of_this_life),
 		cmocka_unit_test(one_too_small_to_be_listed_has_ended_too_if_fewer_are_left),
 		cmocka_unit_test(of_those_too_small_to_be_listed_each_end_counts),

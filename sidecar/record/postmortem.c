@@ -27,6 +27,7 @@
 #include "sidecar/store/bundle.h"
 #include "sidecar/verdict/at_limit.h"
 #include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/oom_cause.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
 #define LATE_LINE_NS (20 * NS_PER_MS)
@@ -74,10 +75,21 @@ static void use_limit_of_verdict(struct report *r, const struct cgroup_limit *li
 	}
 }
 
+/* Returns -1 if the limit that was met is perhaps none of the container's. */
+static int64_t limit_that_was_met(const struct cgroup_limit *other, const struct memory *m)
+{
+	if (other)
+		return other->place == CGROUP_LIMIT_ABOVE ? -1 : other->limit;
+	return oom_peak_met(m->peak, m->limit) ? m->limit : -1;
+}
+
 /* Finds the processes that ran before the OOM kill and are gone now. */
 static void find_victims(struct observer *o, const struct ending *e, const struct snapshot *last, struct observation *seen)
 {
 	bool killed = o->oom_seen_ns || (e->after_known && e->after.oom_kill > o->baseline.oom_kill);
+	bool by_kill = e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == SIGKILL;
+	int64_t limit = limit_that_was_met(seen->cgroup_limit, &last->memory);
+	bool guessed;
 
 	seen->latest = o->latest_ns ? o->latest : (struct memory)MEMORY_ABSENT;
 	seen->latest_age_ns = o->latest_ns ? MAX(e->ended_ns - o->latest_ns, 0) : -1;
@@ -87,10 +99,12 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	/* Without the launcher all other processes ended with it. */
 	seen->others_ended = e->container_lives || !e->status_known || !killed || observer_others_ended(o, last, e->ended_ns);
 	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
-		observer_find_victim(o, last, e->ended_ns);
+		observer_find_victim(o, last, e->ended_ns, e->status_known && !by_kill ? o->command : 0);
 	if (!o->victim[0])
 		return;
-	seen->victim = o->victim;
+	/* A SIGKILL ended the command about then, however small it was at the last look. */
+	guessed = !(by_kill && o->victim_pid == o->command) && snapshot_is_from_before(last, limit, o->victim_pid);
+	seen->victim = guessed ? NULL : o->victim;
 	seen->victim_pid = o->victim_pid;
 	seen->victim_rss = o->victim_rss;
 }

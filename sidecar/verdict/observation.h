@@ -27,7 +27,7 @@ struct observation {
 	const char *container; /* "ray-worker" */
 	const char *pod; /* NULL outside Kubernetes */
 	const char *victim; /* name of the process that the OOM killer took, NULL: unknown */
-	int victim_pid; /* with victim */
+	int victim_pid; /* its PID, or that of a process which is gone but has perhaps not used that memory; 0 unknown */
 	int64_t victim_rss; /* bytes resident before, 0 unknown */
 	bool container_lives; /* one process died, the container did not */
 	bool status_known; /* false: the launcher died with the container and reported no wait status */

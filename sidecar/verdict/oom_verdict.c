@@ -106,7 +106,7 @@ static enum oom counted_long_before(const struct observation *o, struct verdict 
 	if (killed && log_names_command(o))
 		return OOM_PROVED;
 	long_before_evidence(oom_counter_file(o), age_ns, v);
-	if (killed && age_ns <= DIES_AT_LAST_NS && !oom_log_spares_command(o))
+	if (shell_may_tell_late(o) || (killed && age_ns <= DIES_AT_LAST_NS && !oom_log_spares_command(o)))
 		return OOM_UNKNOWN;
 	return o->cgroup_unseen ? OOM_UNKNOWN : OOM_NO;
 }

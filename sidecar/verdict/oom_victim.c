@@ -96,12 +96,23 @@ static bool group_was_container(const struct observation *o)
 	       (o->processes >= 2 && !o->cgroup_unseen && oom_rise(o->before.oom_kill, o->after.oom_kill) >= (int64_t)o->processes);
 }
 
+/*
+ * Returns whether the launcher, which reported no end of the command, was itself a victim. While the kernel kills a group one by one, the
+ * command may come to its own end, as its child has ended, before its turn comes.
+ */
+static bool launcher_was_taken(const struct observation *o, const struct kernel_evidence *k)
+{
+	return k && k->by_cgroup && k->took_launcher && !o->status_known && !o->gap;
+}
+
 static bool all_were_taken(const struct observation *o, const struct kernel_evidence *k)
 {
 	bool group = o->after_known && oom_rise(o->before.oom_group_kill, o->after.oom_group_kill) > 0 && group_was_container(o);
 	/* A group kill of a cgroup below leaves the command alive, so it does not count here. */
 	bool at_the_end = oom_groups_at_the_end(o) > 0;
 
+	if (launcher_was_taken(o, k))
+		return true;
 	if (o->cgroup_shared)
 		return false;
 	if (o->group_ended_by_us || limit_is_elsewhere(o, k))
@@ -153,9 +164,9 @@ static enum oom_victim victim_by_samples(const struct observation *o, const stru
 		return OOM_VICTIM_UNKNOWN;
 	if (was_the_largest(o) && !o->others_ended)
 		return killed_itself && fresh && kills_in_all(o) == 1 && !o->cgroup_unseen && log_fits_command(o, k) ? OOM_VICTIM_COMMAND : OOM_VICTIM_LIKELY_COMMAND;
-	if (o->victim && o->victim_pid == o->command_pid)
+	if (o->victim_pid > 0 && o->victim_pid == o->command_pid)
 		return OOM_VICTIM_LIKELY_COMMAND;
-	return o->victim ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNKNOWN;
+	return o->victim_pid > 0 ? OOM_VICTIM_LIKELY_OTHER : OOM_VICTIM_UNKNOWN;
 }
 
 enum oom_victim oom_victim(const struct observation *o, const struct kernel_evidence *k)

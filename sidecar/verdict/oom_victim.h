@@ -13,7 +13,8 @@
 
 enum oom_victim {
 	OOM_VICTIM_UNKNOWN,
-	OOM_VICTIM_ALL, /* the whole cgroup; or one process, and the launcher killed the rest */
+	/* The whole cgroup; or one process, and the launcher killed the rest; or the launcher, with which the rest ends. */
+	OOM_VICTIM_ALL,
 	OOM_VICTIM_COMMAND,
 	OOM_VICTIM_LIKELY_COMMAND,
 	OOM_VICTIM_LIKELY_OTHER,

@@ -17,9 +17,13 @@ static int64_t noise(int64_t own)
 
 static void begin(struct trend_state *t, int64_t at_ns, int64_t own)
 {
+	/* Memory that it gave back tells nothing of growth, but what it had gained before does. */
+	if (t->max > t->start || t->n == 1) {
+		t->since_ns = at_ns;
+		t->full_ns = 0;
+	}
 	t->start_ns = t->max_ns = at_ns;
 	t->start = t->max = own;
-	t->full_ns = 0;
 }
 
 void trend_add(struct trend_state *t, int64_t at_ns, int64_t own, bool full)
@@ -49,9 +53,9 @@ void trend_result(const struct trend_state *t, struct trend *ret_trend)
 	*ret_trend = (struct trend){ .grew_ns = t->max_ns - t->start_ns, .from = t->start, .to = t->max,
 				     .flat_ns = t->last_ns - t->max_ns, .full_ns = t->full_ns,
 				     .seen_ns = t->last_ns - t->first_ns };
-	/* Flat all the time: since the first sample, not since the last. */
+	/* Flat all the time: since the first sample, or since it gave back what it had gained, not since the last. */
 	if (t->max == t->start)
-		ret_trend->flat_ns = ret_trend->seen_ns;
+		ret_trend->flat_ns = t->last_ns - t->since_ns;
 }
 
 /* Whether nothing could grow then: no room was left, or processes waited for memory. */

@@ -25,7 +25,7 @@ struct trend {
 struct trend_state {
 	pid_t pid;
 	int n;
-	int64_t first_ns, start_ns, start, max_ns, max, last_ns, full_ns;
+	int64_t first_ns, since_ns, start_ns, start, max_ns, max, last_ns, full_ns; /* since_ns: with max == start, flat since then */
 };
 
 /* full: there was no room to grow. */

@@ -26,6 +26,8 @@ static const struct {
 	{ "a small dip is no new beginning", { 100, 200, 190, 300, 400 }, 4, 100, 400, 0, 4 },
 	{ "noise is no growth", { 1000, 1001, 1000, 1001, 1000 }, 0, 1000, 1000, 4, 4 },
 	{ "a pause is part of it", { 100, 200, 200, 200, 300 }, 4, 100, 300, 0, 4 },
+	{ "a task grew and gave it back, and nothing since", { 100, 900, 100, 100, 100 }, 0, 100, 100, 2, 4 },
+	{ "it gave back what it had from the start", { 300, 300, 300, 200, 200 }, 0, 200, 200, 4, 4 },
 	{ "a slow fall", { 100, 98, 96, 94, 92, 90, 88 }, 0, 88, 88, 6, 6 },
 	{ "one sample", { 100 }, 0, 100, 100, 0, 0 },
 	{ "none", { 0 }, 0, 0, 0, 0, 0 },
