@@ -30,10 +30,13 @@ struct launcher {
 	int64_t started_ns;
 	int64_t retry_at_ns;
 	bool refused; /* a process other than the sidecar listened on its socket */
-	bool awaiting; /* the command ended while no sidecar was connected, and a sidecar may still connect */
+	/* The command has ended, and no sidecar has received that, but one may yet. */
+	bool awaiting;
+	bool queue_full; /* a sidecar listened at the last try, but could not take one more connection */
 	bool ended;
 	int wait_status;
 	int64_t ended_ns;
+	int64_t tell_until_ns; /* how long a sidecar that lives is told of the end, if it is not at once */
 	int64_t linger_until_ns;
 	int64_t release_ns; /* when --release asked it to end; 0: it did not */
 	bool held; /* the sidecar ordered a hold, so the wait goes on without a sidecar */
