@@ -52,7 +52,10 @@ struct launcher {
 
 /* The sidecar's orders (orders.c) */
 
-/* Ends the connection. If the command has ended, the launcher does not wait for the sidecar any longer. */
+/*
+ * Ends the connection. If the command has ended and a sidecar was told of that, the launcher does
+ * not wait for the sidecar any longer.
+ */
 void launcher_disconnect(struct launcher *l);
 
 /*

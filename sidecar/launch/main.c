@@ -35,7 +35,7 @@
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
 #define GO_WITHIN_MS 200 /* the longest time for which connecting delays the start of the command */
-#define RETRY_POLL_MS 10
+#define RETRY_POLL_MS 10 /* before another poll(2), if there was no memory for one */
 #define OWN_FDS 3 /* the loop's own descriptors: signals, the sidecar, the search for cores */
 /* `kubectl exec ... --release` runs in our PID namespace and would be killed with it, so it gets this time to exit with code 0. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
