@@ -101,7 +101,8 @@ bool connection_send_last(int socket_fd, const char *text, size_t len)
 
 	if (connection_send(socket_fd, text, len, NULL, 0))
 		return true;
-	if (errno != EAGAIN || setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &more, sizeof(more)) < 0)
+	if (errno != EAGAIN ||
+	    setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &more, sizeof(more)) < 0)
 		return false;
 	return connection_send(socket_fd, text, len, NULL, 0);
 }

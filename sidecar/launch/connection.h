@@ -15,9 +15,10 @@
 #include "sidecar/launch/protocol.h"
 
 /*
- * Tries once to connect. Returns the socket; -EACCES if the listener is not the sidecar; -EAGAIN if it
- * cannot take one more connection now; another negative number if nothing listens. The sidecar gets descriptors of this container and may end
- * its processes. So a listener must prove that it is the sidecar, by one of
+ * Tries once to connect. Returns the socket; -EACCES if the listener is not the sidecar; -EAGAIN
+ * if it cannot take one more connection now; another negative number if nothing listens. The
+ * sidecar gets descriptors of this container and may end its processes. So a listener must prove
+ * that it is the sidecar, by one of
  *   - the directory is read-only for us, as the operator mounts it, so no process of this container can have put a socket there;
  *   - the peer is no process of this container: its PID does not exist in our PID namespace;
  *   - we share the namespace with others (we are not its PID 1), and it is root or our own user, who may kill us anyway.

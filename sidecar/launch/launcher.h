@@ -32,11 +32,11 @@ struct launcher {
 	bool refused; /* a process other than the sidecar listened on its socket */
 	/* The command has ended, and no sidecar has received that, but one may yet. */
 	bool awaiting;
-	bool queue_full; /* a sidecar listened at the last try, but could not take one more connection */
+	bool queue_full; /* a sidecar listened at the last try, but took no more connections */
 	bool ended;
 	int wait_status;
 	int64_t ended_ns;
-	int64_t tell_until_ns; /* how long a sidecar that lives is told of the end, if it is not at once */
+	int64_t tell_until_ns; /* until when to try to tell a sidecar that lives of the end */
 	int64_t linger_until_ns;
 	int64_t release_ns; /* when --release asked it to end; 0: it did not */
 	bool held; /* the sidecar ordered a hold, so the wait goes on without a sidecar */
