@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -336,6 +338,17 @@ static int accept_and_greet(int listener)
 static void order(int fd, const char *text)
 {
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* The next message; valid until the next call. */
+static const char *receive_text(int fd)
+{
+	static char text[LAUNCH_MESSAGE_MAX + 1];
+	int fds[8], n_fds;
+
+	receive(fd, text, fds, &n_fds);
+	assert_int_equal(n_fds, 0);
+	return text;
 }
 
 /* The wait status in the next message, which has to be "exit", but for "asked" before it. */
@@ -1675,6 +1688,91 @@ static void a_stopped_sidecar_does_not_hold_the_container(void **state)
 	stop_listening(listener);
 }
 
+/* Has the launcher answer until there is no more room for its answers. */
+static void fill_with_answers(int connection)
+{
+	int64_t until = now_ms() + PATIENCE_MS;
+	int unread;
+
+	for (int i = 0; i < 2000; i++)
+		order(connection, "run 1");
+	do {
+		pause_ms(1);
+		assert_return_code(ioctl(connection, SIOCOUTQ, &unread), errno);
+	} while (unread > 0 && now_ms() < until);
+	assert_int_equal(unread, 0);
+}
+
+static void expect_exit_after_answers(int connection, int status)
+{
+	static const char answer[] = "refused ", exit_is[] = "exit ";
+	const char *text;
+
+	do
+		text = receive_text(connection);
+	while (strncmp(text, answer, sizeof(answer) - 1) == 0);
+	if (strncmp(text, exit_is, sizeof(exit_is) - 1) != 0)
+		fail_msg("\"%s\" is no exit", text);
+	assert_int_equal(strtol(text + sizeof(exit_is) - 1, NULL, 10), status);
+}
+
+static void a_sidecar_that_reads_nothing_is_told_of_the_end_all_the_same(void **state)
+{
+	int listener = listen_as_sidecar(), connection;
+	struct process p = start(&usual, "--wait-sidecar", "1", "--", "/bin/sh", "-c",
+				 "read line; exit 7", NULL);
+	(void)state;
+
+	connection = accept_and_greet(listener);
+	fill_with_answers(connection);
+	pause_ms(1100); /* a sidecar that comes is not waited for any more */
+	close_input(&p);
+	assert_int_equal(finish(&p), 7);
+	expect_exit_after_answers(connection, 7 << 8);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void so_is_one_that_made_the_connection(void **state)
+{
+	const struct how how = { .prepare = put_socket_at_5 };
+	int listener = listen_as_sidecar(), connection;
+	struct process p = start(&how, "--socket-fd", "5", "--", "/bin/sh", "-c",
+				 "read line; exit 7", NULL);
+	(void)state;
+
+	connection = accept_and_greet(listener);
+	fill_with_answers(connection);
+	close_input(&p);
+	assert_int_equal(finish(&p), 7);
+	expect_exit_after_answers(connection, 7 << 8);
+	close(connection);
+	stop_listening(listener);
+}
+
+static void orders_of_a_sidecar_that_left_messages_unread_are_obeyed(void **state)
+{
+	int listener = listen_as_sidecar(), connection;
+	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
+	struct pollfd ended, answered;
+	(void)state;
+
+	connection = accept_and_greet(listener);
+	receive_exit(connection);
+	order(connection, "run 1");
+	answered = (struct pollfd){ .fd = connection, .events = POLLIN };
+	assert_int_equal(poll(&answered, 1, PATIENCE_MS), 1);
+	kill(p.pid, SIGSTOP);
+	order(connection, "hold 60");
+	close(connection);
+	stop_listening(listener);
+	kill(p.pid, SIGCONT);
+	ended = (struct pollfd){ .fd = p.pidfd, .events = POLLIN };
+	assert_int_equal(poll(&ended, 1, 3000), 0);
+	kill(p.pid, SIGTERM);
+	assert_int_equal(finish(&p), 8);
+}
+
 static void a_socket_path_that_is_no_socket_is_as_good_as_none(void **state)
 {
 	char long_path[300];
@@ -1710,6 +1808,24 @@ static void without_a_free_descriptor_the_command_runs_all_the_same(void **state
 	assert_int_equal(finish(&p), 12);
 }
 
+static void few_descriptors(void)
+{
+	const struct rlimit limit = { 20, 20 };
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* poll(2) takes no more entries than the limit allows descriptors. */
+static void with_few_descriptors_the_command_runs_to_its_end(void **state)
+{
+	const struct how how = { .prepare = few_descriptors };
+	struct process p = start(&how, "--", "/bin/sh", "-c", "read line; exit 12", NULL);
+
+	(void)state;
+	close_input(&p);
+	assert_int_equal(finish(&p), 12);
+}
+
 /* Hooks */
 
 /* Orders a run and returns the reading end of its output. */
@@ -1729,17 +1845,6 @@ static int order_run(int fd, const char *text)
 	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), strlen(text));
 	close(ends[1]);
 	return ends[0];
-}
-
-/* The next message; valid until the next call. */
-static const char *receive_text(int fd)
-{
-	static char text[LAUNCH_MESSAGE_MAX + 1];
-	int fds[8], n_fds;
-
-	receive(fd, text, fds, &n_fds);
-	assert_int_equal(n_fds, 0);
-	return text;
 }
 
 static pid_t receive_ran(int fd, int id)
@@ -2417,8 +2522,12 @@ int main(void)
 		cmocka_unit_test(kill_ends_every_process_below_a_launcher_that_is_not_pid_1),
 		cmocka_unit_test(a_flood_of_texts_and_a_full_stderr_do_not_hold_up_signals),
 		cmocka_unit_test(a_stopped_sidecar_does_not_hold_the_container),
+		cmocka_unit_test(a_sidecar_that_reads_nothing_is_told_of_the_end_all_the_same),
+		cmocka_unit_test(so_is_one_that_made_the_connection),
+		cmocka_unit_test(orders_of_a_sidecar_that_left_messages_unread_are_obeyed),
 		cmocka_unit_test(a_socket_path_that_is_no_socket_is_as_good_as_none),
 		cmocka_unit_test(without_a_free_descriptor_the_command_runs_all_the_same),
+		cmocka_unit_test(with_few_descriptors_the_command_runs_to_its_end),
 		cmocka_unit_test(a_watched_grandchild_is_reported_before_the_exit),
 		cmocka_unit_test(a_sidecar_that_orders_a_million_watches_harms_nobody),
 		cmocka_unit_test(a_hook_runs_in_the_container_with_its_output_to_the_sidecar),

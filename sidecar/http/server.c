@@ -406,7 +406,7 @@ static struct connection describe(struct http_server *s, int fd)
 	return c;
 }
 
-/* Finds this process's connections to our port. Returns how many there are. One that was shut down has no peer any more. */
+/* Finds this process's connections to our port. Returns how many there are. One that was shut down may have no peer any more. */
 static unsigned int count_connections(struct http_server *s)
 {
 	struct connection found[CONNECTIONS_SEEN_MAX];

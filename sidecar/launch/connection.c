@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define LAST_ROOM 212992 /* bytes, which the kernel doubles: twice what a socket usually has */
+
 /*
  * Returns whether the directory of that file is read-only for us. The operator always gives a path
  * with a directory, so a name without one is not the operator's.
@@ -41,11 +43,11 @@ static bool is_sidecar(int socket_fd, const char *socket_path)
 	return peer.pid == 0 || (getpid() != 1 && (peer.uid == 0 || peer.uid == geteuid()));
 }
 
-/* A unix socket connects at once or not at all. EAGAIN (its queue is full) counts as a failure. */
+/* A unix socket connects at once or not at all. -EAGAIN: its queue is full. */
 int connection_open(const char *socket_path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd, code = -ENOENT;
+	int fd, code;
 
 	if (strlen(socket_path) >= sizeof(address.sun_path))
 		return -1;
@@ -55,6 +57,8 @@ int connection_open(const char *socket_path)
 		return -1;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		code = is_sidecar(fd, socket_path) ? 0 : -EACCES;
+	else
+		code = errno == EAGAIN ? -EAGAIN : -ENOENT;
 	if (code == 0)
 		return fd;
 	close(fd);
@@ -89,6 +93,18 @@ static bool send_with(int socket_fd, const char *text, size_t len, const int *fd
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
 {
 	return send_with(socket_fd, text, len, fds, n_fds, MSG_DONTWAIT);
+}
+
+bool connection_send_last(int socket_fd, const char *text, size_t len)
+{
+	const int more = LAST_ROOM;
+
+	if (connection_send(socket_fd, text, len, NULL, 0))
+		return true;
+	if (errno != EAGAIN ||
+	    setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &more, sizeof(more)) < 0)
+		return false;
+	return connection_send(socket_fd, text, len, NULL, 0);
 }
 
 bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds)
@@ -143,6 +159,12 @@ ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 
 	struct cmsghdr *rights;
 
 	*ret_fd = -1;
+	/*
+	 * A sidecar that ends with a message of ours unread resets the connection. The kernel
+	 * reports that once, before the orders that it has sent; a hold may be among them.
+	 */
+	if (len < 0 && errno == ECONNRESET)
+		len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? -1 : 0;
 	text[len] = '\0';

@@ -15,9 +15,10 @@
 #include "sidecar/launch/protocol.h"
 
 /*
- * Tries once to connect. Returns the socket; -EACCES if the listener is not the sidecar; another
- * negative number if nothing listens. The sidecar gets descriptors of this container and may end
- * its processes. So a listener must prove that it is the sidecar, by one of
+ * Tries once to connect. Returns the socket; -EACCES if the listener is not the sidecar; -EAGAIN
+ * if it cannot take one more connection now; another negative number if nothing listens. The
+ * sidecar gets descriptors of this container and may end its processes. So a listener must prove
+ * that it is the sidecar, by one of
  *   - the directory is read-only for us, as the operator mounts it, so no process of this container can have put a socket there;
  *   - the peer is no process of this container: its PID does not exist in our PID namespace;
  *   - we share the namespace with others (we are not its PID 1), and it is root or our own user, who may kill us anyway.
@@ -33,7 +34,13 @@ int connection_adopt(int socket_fd);
  */
 bool connection_send(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
-/* Does the same, but waits until there is room for the message. */
+/*
+ * Sends a message without descriptors that has to arrive: if the sidecar left so much unread that
+ * there is no room, it makes room. Returns whether it was sent; if not, errno says why.
+ */
+bool connection_send_last(int socket_fd, const char *text, size_t len);
+
+/* Does the same as connection_send, but waits until there is room for the message. */
 bool connection_send_waiting(int socket_fd, const char *text, size_t len, const int *fds, size_t n_fds);
 
 /*

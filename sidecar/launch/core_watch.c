@@ -151,11 +151,15 @@ static void scan(struct watch *w)
 }
 
 /* The PID given out last in this namespace: unchanged, there is no new process. */
-static long last_pid(const struct watch *w)
+static long last_pid(struct watch *w)
 {
 	char text[128], *blank;
-	ssize_t len = pread(w->loadavg_fd, text, sizeof(text) - 1, 0);
+	ssize_t len;
 
+	/* It may have failed, for want of memory or of a descriptor. */
+	if (w->loadavg_fd < 0)
+		w->loadavg_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	len = pread(w->loadavg_fd, text, sizeof(text) - 1, 0);
 	text[len < 0 ? 0 : len] = '\0';
 	blank = strrchr(text, ' ');
 	return blank ? strtol(blank, NULL, 10) : -1;
@@ -264,7 +268,7 @@ _Noreturn static void run(int socket_fd, pid_t launcher)
 	if (getppid() != launcher || chdir("/") < 0)
 		_exit(0);
 	w.socket_fd = socket_fd;
-	w.loadavg_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	w.loadavg_fd = -1;
 	core_dirs_init(&w.dirs, launcher);
 	for (;;) {
 		struct pollfd fds[] = {

@@ -30,10 +30,13 @@ struct launcher {
 	int64_t started_ns;
 	int64_t retry_at_ns;
 	bool refused; /* a process other than the sidecar listened on its socket */
-	bool awaiting; /* the command ended while no sidecar was connected, and a sidecar may still connect */
+	/* The command has ended, and no sidecar has received that, but one may yet. */
+	bool awaiting;
+	bool queue_full; /* a sidecar listened at the last try, but took no more connections */
 	bool ended;
 	int wait_status;
 	int64_t ended_ns;
+	int64_t tell_until_ns; /* until when to try to tell a sidecar that lives of the end */
 	int64_t linger_until_ns;
 	int64_t release_ns; /* when --release asked it to end; 0: it did not */
 	bool held; /* the sidecar ordered a hold, so the wait goes on without a sidecar */
@@ -49,7 +52,10 @@ struct launcher {
 
 /* The sidecar's orders (orders.c) */
 
-/* Ends the connection. If the command has ended, the launcher does not wait for the sidecar any longer. */
+/*
+ * Ends the connection. If the command has ended and a sidecar was told of that, the launcher does
+ * not wait for the sidecar any longer.
+ */
 void launcher_disconnect(struct launcher *l);
 
 /*

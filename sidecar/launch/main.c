@@ -35,6 +35,7 @@
 #define RETRY_SLOW_MS 2000
 #define RETRY_FAST_FOR_NS (30 * NS_PER_SEC)
 #define GO_WITHIN_MS 200 /* the longest time for which connecting delays the start of the command */
+#define RETRY_POLL_MS 10 /* before another poll(2), if there was no memory for one */
 #define OWN_FDS 3 /* the loop's own descriptors: signals, the sidecar, the search for cores */
 /* `kubectl exec ... --release` runs in our PID namespace and would be killed with it, so it gets this time to exit with code 0. */
 #define RELEASE_AFTER_NS (100 * NS_PER_MS)
@@ -60,12 +61,18 @@ static void send_cgroup(const struct launcher *l)
 		connection_send(l->socket_fd, text, (size_t)len, &l->cgroup_fd, 1);
 }
 
+static void drop_connection(struct launcher *l)
+{
+	close(l->socket_fd);
+	l->socket_fd = -1;
+}
+
 static void greet(struct launcher *l)
 {
 	if (l->socket_fd >= 0)
 		send_cgroup(l);
 	if (l->socket_fd >= 0 && !connection_send_hello(l->socket_fd, l->options, l->command, l->started_ns))
-		launcher_disconnect(l);
+		drop_connection(l);
 	if (l->socket_fd >= 0) {
 		stop_signal_send(&l->stop, l->socket_fd);
 		watched_again(&l->watched, l->socket_fd);
@@ -79,6 +86,7 @@ static void try_connect(struct launcher *l)
 
 	l->retry_at_ns = now + (now - l->started_ns < RETRY_FAST_FOR_NS ? RETRY_FAST_MS : RETRY_SLOW_MS) * NS_PER_MS;
 	l->socket_fd = connection_open(l->options->socket_path);
+	l->queue_full = l->socket_fd == -EAGAIN;
 	if (l->socket_fd == -EACCES)
 		refuse_stranger(l);
 	if (l->socket_fd < 0)
@@ -117,13 +125,13 @@ static bool send_exit(struct launcher *l)
 	char text[64];
 	int len = snprintf(text, sizeof(text), "exit %d %lld", l->wait_status, (long long)l->ended_ns);
 
-	return connection_send(l->socket_fd, text, (size_t)len, NULL, 0);
+	return connection_send_last(l->socket_fd, text, (size_t)len);
 }
 
 /*
  * Sends all that the sidecar needs when the command has ended. Returns false if no sidecar has
  * received it: if a sidecar was killed, the launcher may see the command's end before the end of
- * the connection.
+ * the connection. If there is no room or no memory for the message, the connection stays.
  */
 static bool send_end(struct launcher *l)
 {
@@ -134,8 +142,8 @@ static bool send_end(struct launcher *l)
 	send_unstarted(l);
 	if (send_exit(l))
 		return true;
-	close(l->socket_fd);
-	l->socket_fd = -1;
+	if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM)
+		drop_connection(l);
 	return false;
 }
 
@@ -222,7 +230,7 @@ static void read_signals(struct launcher *l)
 
 static bool seeks_sidecar(const struct launcher *l)
 {
-	return l->socket_fd < 0 && !l->options->socket_fd && (!l->ended || l->awaiting);
+	return l->awaiting || (l->socket_fd < 0 && !l->options->socket_fd && !l->ended);
 }
 
 /* Returns when to exit, counted from the command's end. */
@@ -261,23 +269,60 @@ static bool sidecar_may_come(const struct launcher *l)
 	return !l->options->socket_fd && l->wait_status != 0 && l->ended_ns < sidecar_comes_until_ns(l);
 }
 
-/* Reports that the command has ended, and waits for the answer if a sidecar is connected or may still connect. */
+/*
+ * To be called when it could not be told of the command's end. It hardly gets a processor then, or
+ * the container's memory is full.
+ */
+static bool sidecar_lives(const struct launcher *l)
+{
+	return l->socket_fd >= 0 || l->queue_full;
+}
+
+/* Returns until when to try again to tell a sidecar of the command's end; 0: not at all. */
+static int64_t try_until_ns(const struct launcher *l)
+{
+	int64_t until = sidecar_may_come(l) ? sidecar_comes_until_ns(l) : 0;
+
+	/* A sidecar that is not told takes our end for a kill. */
+	if (sidecar_lives(l) && until < l->tell_until_ns)
+		until = l->tell_until_ns;
+	return until;
+}
+
+/*
+ * Reports that the command has ended, and waits for the answer if a sidecar is connected or may
+ * still connect.
+ */
 static void announce_end(struct launcher *l)
 {
+	bool sent;
+
+	if (!l->tell_until_ns)
+		l->tell_until_ns = now_ns() + LINGER_NS;
 	if (l->socket_fd < 0 && !l->options->socket_fd)
 		try_connect(l);
-	bool sent = send_end(l);
-
-	l->awaiting = !sent && sidecar_may_come(l);
+	sent = send_end(l);
+	if (!sent && sidecar_lives(l))
+		l->retry_at_ns = now_ns() + RETRY_FAST_MS * NS_PER_MS;
 	/* The time counts from the message, so that the sidecar has all of it. */
-	l->linger_until_ns = l->awaiting ? sidecar_comes_until_ns(l) : now_ns() + LINGER_NS;
+	l->linger_until_ns = sent ? now_ns() + LINGER_NS : try_until_ns(l);
+	l->awaiting = !sent && l->linger_until_ns;
 	if (!sent && !l->awaiting)
 		l->released = true;
+}
+
+/* There was no memory for it. The command must not end for that, so we look again soon. */
+static void after_failed_poll(struct pollfd *fds)
+{
+	poll(NULL, 0, RETRY_POLL_MS);
+	for (int i = 0; i < OWN_FDS; i++)
+		fds[i].revents = fds[i].fd < 0 ? 0 : POLLIN;
 }
 
 static void run(struct launcher *l)
 {
 	bool announced = false;
+	nfds_t n;
 
 	while (!l->released) {
 		struct pollfd fds[OWN_FDS + LAUNCH_WATCHED_MAX] = {
@@ -286,9 +331,9 @@ static void run(struct launcher *l)
 			{ .fd = l->cores.fd, .events = POLLIN },
 		};
 
-		watched_poll(&l->watched, fds + OWN_FDS);
-		if (poll(fds, OWN_FDS + LAUNCH_WATCHED_MAX, poll_timeout_ms(l)) < 0 && errno != EINTR)
-			break;
+		n = OWN_FDS + watched_poll(&l->watched, fds + OWN_FDS);
+		if (poll(fds, n, poll_timeout_ms(l)) < 0 && errno != EINTR)
+			after_failed_poll(fds);
 		if (fds[0].revents)
 			read_signals(l);
 		watched_tell(&l->watched, fds + OWN_FDS, l->socket_fd);

@@ -18,7 +18,7 @@ void launcher_disconnect(struct launcher *l)
 		close(l->socket_fd);
 	l->socket_fd = -1;
 	hooks_kill_all(&l->hooks);
-	if (l->ended && !l->held)
+	if (l->ended && !l->held && !l->awaiting)
 		l->released = true;
 }
 

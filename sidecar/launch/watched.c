@@ -158,10 +158,16 @@ int watched_add(struct watched *w, const char *order, pid_t *ret_pid)
 	return 0;
 }
 
-void watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCHED_MAX])
+nfds_t watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCHED_MAX])
 {
-	for (int i = 0; i < LAUNCH_WATCHED_MAX; i++)
+	nfds_t n = 0;
+
+	for (nfds_t i = 0; i < LAUNCH_WATCHED_MAX; i++) {
 		fds[i] = (struct pollfd){ .fd = w->list[i].pid ? w->list[i].pidfd : -1, .events = POLLIN };
+		if (fds[i].fd >= 0)
+			n = i + 1;
+	}
+	return n;
 }
 
 void watched_reaped(struct watched *w, pid_t pid, int status)
@@ -233,7 +239,6 @@ void watched_flush(struct watched *w, int socket_fd)
 {
 	struct pollfd fds[LAUNCH_WATCHED_MAX];
 
-	watched_poll(w, fds);
-	if (poll(fds, LAUNCH_WATCHED_MAX, 0) > 0)
+	if (poll(fds, watched_poll(w, fds), 0) > 0)
 		watched_tell(w, fds, socket_fd);
 }

@@ -39,8 +39,12 @@ struct watched {
  */
 int watched_add(struct watched *w, const char *order, pid_t *ret_pid);
 
-/* Fills LAUNCH_WATCHED_MAX entries for poll(2), which ignores the entries of free places. */
-void watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCHED_MAX]);
+/*
+ * Fills LAUNCH_WATCHED_MAX entries for poll(2), which ignores the entries of free places. Returns
+ * how many of them there are up to the last one that is in use: poll(2) takes no more than the
+ * limit on open files.
+ */
+nfds_t watched_poll(const struct watched *w, struct pollfd fds[static LAUNCH_WATCHED_MAX]);
 
 /* To be called when the launcher has reaped pid, which ended with status. */
 void watched_reaped(struct watched *w, pid_t pid, int status);

@@ -254,6 +254,12 @@ int launch_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX], size_t *
 	ssize_t len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	size_t n = 0;
 
+	/*
+	 * A launcher that ends with an order of ours unread resets the connection. The kernel
+	 * reports that once, before the messages that it has sent; its exit may be among them.
+	 */
+	if (len < 0 && errno == ECONNRESET)
+		len = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len < 0)
 		return err_set(err, errno == EINTR ? EAGAIN : errno, "receive from a launcher");
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))

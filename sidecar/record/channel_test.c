@@ -275,6 +275,25 @@ static void a_message_may_fill_the_buffer_be_longer_or_be_nothing(void **state)
 	close(pair[1]);
 }
 
+/* The kernel then reports ECONNRESET before it gives out what was sent. */
+static void the_last_words_of_a_launcher_that_left_orders_unread_are_heard(void **state)
+{
+	char text[LAUNCH_MESSAGE_MAX];
+	int pair[2], fds[LAUNCH_FDS_MAX];
+	size_t len, n;
+	(void)state;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	send_with(pair[0], "exit 139 7", 10, 0);
+	assert_int_equal(launch_send(pair[1], "say", "hello", NULL), 0);
+	close(pair[0]);
+	assert_int_equal(launch_receive(pair[1], text, &len, fds, &n, NULL), 1);
+	assert_int_equal(len, 10);
+	assert_memory_equal(text, "exit 139 7", 10);
+	assert_int_equal(launch_receive(pair[1], text, &len, fds, &n, NULL), 0);
+	close(pair[1]);
+}
+
 static void sending_never_blocks(void **state)
 {
 	static char big[LAUNCH_MESSAGE_MAX * 2];
@@ -317,6 +336,7 @@ int main(void)
 		cmocka_unit_test(a_name_is_what_may_stand_in_a_path),
 		cmocka_unit_test(of_too_many_descriptors_none_is_left_behind),
 		cmocka_unit_test(a_message_may_fill_the_buffer_be_longer_or_be_nothing),
+		cmocka_unit_test(the_last_words_of_a_launcher_that_left_orders_unread_are_heard),
 		cmocka_unit_test(sending_never_blocks),
 	};
 	signal(SIGPIPE, SIG_IGN);

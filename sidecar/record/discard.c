@@ -105,8 +105,12 @@ static bool has_message(int fd)
 	char byte;
 	struct iovec part = { .iov_base = &byte, .iov_len = 1 };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t len = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
 
-	return recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT) > 0 || message.msg_flags & MSG_CTRUNC;
+	/* If the launcher left an order of ours unread, the kernel reports that first, once. */
+	if (len < 0 && errno == ECONNRESET)
+		len = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
+	return len > 0 || message.msg_flags & MSG_CTRUNC;
 }
 
 void discard_connection(int fd)

@@ -101,6 +101,22 @@ static void a_connection_with_one_in_an_unread_message_is_closed_without_waiting
 	}
 }
 
+/* The kernel then says that the connection was reset before it says that there is a message. */
+static void so_is_one_whose_other_end_left_an_order_unread(void **state)
+{
+	int ends[2], other, fd = lingering_socket(&other);
+	(void)state;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	send_fd(ends[0], fd, 1);
+	close(fd);
+	assert_int_equal(send(ends[1], "done", 4, 0), 4);
+	close(ends[0]);
+	discard_connection(ends[1]);
+	wait_until_closed(ends[1]);
+	close(other);
+}
+
 static void nothing_to_read_is_closed_at_once(void **state)
 {
 	int ends[2];
@@ -119,6 +135,7 @@ int main(void)
 		cmocka_unit_test(a_socket_that_lingers_is_closed_without_waiting),
 		cmocka_unit_test(files_and_directories_are_closed_too),
 		cmocka_unit_test(a_connection_with_one_in_an_unread_message_is_closed_without_waiting),
+		cmocka_unit_test(so_is_one_whose_other_end_left_an_order_unread),
 		cmocka_unit_test(nothing_to_read_is_closed_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 struct listener {
 	int fd;
 	struct sockaddr_un address;
+	struct stat bound; /* the socket at that path; all zero: none */
 	struct event *acceptable, *again; /* again: the end of the pause */
 	int64_t due_ns;
 	void (*fn)(int fd, void *arg);
@@ -95,6 +96,8 @@ static int bind_for_all(struct listener *l, struct err *err)
 	umask(mask);
 	if (rc < 0)
 		return err_set(err, errno, "--socket %s: cannot be made there (its directory has to exist and to be writable)", path);
+	if (lstat(path, &l->bound) < 0)
+		l->bound = (struct stat){ 0 };
 	if (listen(l->fd, QUEUE_MAX) < 0)
 		return err_set(err, errno, "listen on %s", path);
 	return 0;
@@ -132,6 +135,16 @@ int listener_start(struct listener *l, struct err *err)
 	return event_add(l->acceptable, NULL) < 0 ? err_set(err, ENOMEM, "socket") : 0;
 }
 
+/* A sidecar that ends late may find the socket of its successor at the path, and leaves that. */
+static void remove_socket(const struct listener *l)
+{
+	struct stat there;
+
+	if (l->bound.st_ino && lstat(l->address.sun_path, &there) == 0 &&
+	    there.st_dev == l->bound.st_dev && there.st_ino == l->bound.st_ino)
+		unlink(l->address.sun_path);
+}
+
 void listener_free(struct listener *l)
 {
 	if (!l)
@@ -141,7 +154,8 @@ void listener_free(struct listener *l)
 	if (l->again)
 		event_free(l->again);
 	if (l->fd >= 0) {
-		unlink(l->address.sun_path);
+		/* The inode is in use until the socket is closed, so no other socket has it. */
+		remove_socket(l);
 		close(l->fd);
 	}
 	free(l);

@@ -25,7 +25,7 @@ struct listener;
 int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
 		 struct err *err);
 int listener_start(struct listener *l, struct err *err);
-/* Removes the socket. */
+/* Removes the socket, but not that of another listener that has taken its place. */
 void listener_free(struct listener *l);
 
 /*

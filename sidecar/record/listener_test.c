@@ -162,6 +162,19 @@ static void a_link_put_in_the_sockets_place_opens_nobodys_file_to_others(void **
 	event_base_free(base);
 }
 
+static void a_listener_that_ends_late_leaves_its_successors_socket(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct listener *late = started(base), *next = started(base);
+	(void)state;
+
+	listener_free(late);
+	assert_true(connects());
+	listener_free(next);
+	assert_false(connects());
+	event_base_free(base);
+}
+
 static void connections_are_taken_at_a_bounded_pace(void **state)
 {
 	static const struct {
@@ -221,6 +234,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_connection_that_cannot_be_taken_is_not_asked_for_at_full_speed, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_user_may_connect_whatever_our_umask, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_link_put_in_the_sockets_place_opens_nobodys_file_to_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_listener_that_ends_late_leaves_its_successors_socket, setup, teardown),
 		cmocka_unit_test_setup_teardown(connections_are_taken_at_a_bounded_pace, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_flood_of_connections_is_taken_slowly_and_not_forgotten, setup, teardown),
 	};

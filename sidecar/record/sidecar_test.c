@@ -546,6 +546,33 @@ static void one_that_says_hello_under_many_names_gets_few_places(void **state)
 	serves_an_honest_one();
 }
 
+/* It leaves an order unread, and the sidecar hardly gets a processor. */
+static void the_end_of_a_launcher_that_did_not_wait_is_what_it_said(void **state)
+{
+	const int root = open("/", O_PATH | O_CLOEXEC);
+	unsigned int before = log_lines("\"class\":\"Segfault\"");
+	struct pollfd unread;
+	char text[64];
+	int fd = launcher();
+	(void)state;
+
+	say_hello(fd, "r", "hasty", &root, 1);
+	end_with(fd, "hasty", 1 << 8);
+	fd = launcher();
+	say_hello(fd, "r", "hasty", &root, 1);
+	close(root);
+	/* It is to print how the previous instance ended. */
+	unread = (struct pollfd){ .fd = fd, .events = POLLIN };
+	assert_int_equal(poll(&unread, 1, PATIENCE_MS), 1);
+	kill(sidecar, SIGSTOP);
+	assert_int_equal(waitpid(sidecar, NULL, WUNTRACED), sidecar);
+	snprintf(text, sizeof(text), "exit %d %lld", SIGSEGV, (long long)now_boottime_ns());
+	assert_true(put(fd, text));
+	close(fd);
+	kill(sidecar, SIGCONT);
+	assert_true(log_has("\"class\":\"Segfault\"", before + 1));
+}
+
 static void launchers_that_leave_and_live_for_ever_are_in_nobodys_way(void **state)
 {
 	pid_t immortal = fork();
@@ -695,6 +722,7 @@ int main(void)
 		cmocka_unit_test(a_hundred_connections_at_once_only_delay_others),
 		cmocka_unit_test(forty_connections_that_say_nothing_are_in_nobodys_way),
 		cmocka_unit_test(one_that_says_hello_under_many_names_gets_few_places),
+		cmocka_unit_test(the_end_of_a_launcher_that_did_not_wait_is_what_it_said),
 		cmocka_unit_test(launchers_that_leave_and_live_for_ever_are_in_nobodys_way),
 		cmocka_unit_test(
 			an_end_is_reported_at_once_while_the_disk_delays_the_bundle_of_another),

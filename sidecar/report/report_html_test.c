@@ -88,7 +88,7 @@ static void leak(struct report *r, struct history *h)
 		add_sample(h, r, (50 - i) * 20 * NS_PER_MS + 11 * NS_PER_MS, (3470 + i + i / 2) * MIB, 390 * MIB);
 	verdict_add_evidence(&r->verdict, "memory.events", "oom_group_kill 0 -> 1");
 	verdict_add_evidence(&r->verdict, "memory.events", "oom_kill 0 -> 41");
-	verdict_add_evidence(&r->verdict, "launcher", "it died with the container, without a word: only SIGKILL does that");
+	verdict_add_evidence(&r->verdict, "launcher", "it ended with the container, without a word: SIGKILL is the usual cause");
 	verdict_add_missing(&r->verdict, "kernel log", "CAP_SYSLOG: set recording.kernelLog.enabled");
 	snprintf(r->diagnosis, sizeof(r->diagnosis),
 		 "One process, ray::load_shard, held 77 %% of the memory and grew for 4 min 10 s until the end, from 0.2 to 3.1 GiB: "

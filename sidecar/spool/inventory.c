@@ -313,7 +313,7 @@ static void remove_files(int fd, const cJSON *dropped)
 /* A manifest that no later try will be able to read either. */
 static bool is_damage(int code)
 {
-	return code == EPROTO || code == EFBIG || code == EINVAL || code == ELOOP;
+	return code == EPROTO || code == EFBIG || code == ELOOP;
 }
 
 static int drop_files(int rootfd, const char *path, enum drop what, struct err *err)

@@ -70,7 +70,7 @@ static int read_text(int dirfd, struct strbuf *text, struct err *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno, "open " MANIFEST_FILE);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, EINVAL, MANIFEST_FILE " is no file");
+		return err_set(err, EPROTO, MANIFEST_FILE " is no file");
 	return fd_read_all(fd, text, err) < 0 ? err_wrap(err, MANIFEST_FILE) : 0;
 }
 

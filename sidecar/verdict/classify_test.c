@@ -198,7 +198,7 @@ static const struct {
 	  SIGTERM, "was ended by SIGTERM; it had been asked to stop (SIGTERM from outside the container, 1.0 s before).",
 	  { "the command was ended by SIGTERM" }, NULL },
 	{ "it took longer than its grace period", { QUIET, LAST(GIB / 2), NO_OOM_SEEN, ASKED(0, 30) }, FAILURE_KILLED, CONFIDENCE_LIKELY,
-	  137, SIGKILL, "it had been asked to stop (SIGTERM from outside the container, 30.0 s before).", { "only SIGKILL" }, NULL },
+	  137, SIGKILL, "it had been asked to stop (SIGTERM from outside the container, 30.0 s before).", { "SIGKILL is the usual cause" }, NULL },
 	{ "it was asked to stop, and the OOM killer took it", { SIGNALED(SIGKILL), COUNTED(0, 1, 0, 0), COMMAND_HELD, LAST(GIB), .oom_age_ns = 0,
 	  ASKED(0, 4), LOG_TELLS_PID(0, KERNEL_VICTIM_COMMAND) }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_CERTAIN, 137, SIGKILL,
 	  "was killed by the kernel", { "it was asked to stop" }, NULL },

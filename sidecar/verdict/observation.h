@@ -30,7 +30,7 @@ struct observation {
 	int victim_pid; /* its PID, or that of a process which is gone but has perhaps not used that memory; 0 unknown */
 	int64_t victim_rss; /* bytes resident before, 0 unknown */
 	bool container_lives; /* one process died, the container did not */
-	bool status_known; /* false: the launcher died with the container and reported no wait status */
+	bool status_known; /* false: the launcher ended with the container and reported no wait status */
 	int wait_status; /* as waitpid(2) gives it */
 	/* Why the command was never executed; NULL: it was executed, or the launcher reported nothing. */
 	const struct unstarted *unstarted;

@@ -44,10 +44,15 @@ void status_read(const struct observation *o, struct verdict *v)
 	if (o->gap) {
 		gap_evidence(o->gap, v);
 	} else if (!o->status_known) {
-		/* Only SIGKILL ends PID 1 before it can report anything; the kubelet gives 137 for it. */
+		/*
+		 * As a rule SIGKILL ended it, for which the kubelet gives 137. It also ends in this
+		 * way if its report could not be delivered.
+		 */
 		v->exit_code = SIGNAL_BASE + SIGKILL;
 		v->signal = SIGKILL;
-		verdict_add_evidence(v, "launcher", "it died with the container, without a word: only SIGKILL does that");
+		verdict_add_evidence(v, "launcher",
+				     "it ended with the container, without a word: "
+				     "SIGKILL is the usual cause");
 	} else if (!WIFEXITED(o->wait_status) && !(WIFSIGNALED(o->wait_status) && signal_name(WTERMSIG(o->wait_status)))) {
 		verdict_add_evidence(v, "wait status", "0x%x, with which no process ends", (unsigned int)o->wait_status);
 	} else if (WIFSIGNALED(o->wait_status)) {
