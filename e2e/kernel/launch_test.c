@@ -751,7 +751,11 @@ static int64_t time_of_a_start(bool bare)
 	return now_ms() - begin;
 }
 
-/* The fastest of each: whatever else the machine does slows some of them down, a wait of ours all. */
+/*
+ * The fastest of each is compared: whatever else the machine does slows some of them down, a wait of
+ * ours would slow down all. The shortest wait for a sidecar that anybody would write is a second; on
+ * a machine that is short of processors a start takes several time slices.
+ */
 static void without_a_sidecar_the_command_starts_and_ends_as_fast_as_without_us(void **state)
 {
 	int64_t bare = INT64_MAX, with = INT64_MAX;
@@ -763,7 +767,7 @@ static void without_a_sidecar_the_command_starts_and_ends_as_fast_as_without_us(
 	}
 	print_message("           the fastest start: %lld ms bare, %lld ms with the launcher\n", (long long)bare,
 		      (long long)with);
-	assert_true(with < bare + 100);
+	assert_true(with < 2 * bare + 500);
 }
 
 static void arguments_pass_unchanged(void **state)
