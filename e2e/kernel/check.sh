@@ -38,12 +38,24 @@ oom_spares_nobody() { echo "$spared" >"/proc/$$/oom_score_adj"; }
 # shellcheck disable=SC2034
 as_victim="echo 0 >/proc/self/oom_score_adj; exec"
 
-# Tries a command again until it succeeds, which it does when only what was to be taken was taken. At the end the checks tell.
+# Says that something needed more than one try. So a fault that only comes now and then is seen although the checks pass.
+say_tries() { # WHAT TRIES
+	[ "$2" -le 1 ] || echo "note: $1 took $2 tries"
+}
+
+# Tries a command again until it succeeds, which it does when only what was to be taken was taken; at most twenty times. It succeeds
+# in any case: the checks that follow fail if the last try was not as they want it.
 until_undisturbed() { # COMMAND...
-	for _ in $(seq 20); do
-		if "$@"; then return 0; fi
+	tries=1
+	until "$@"; do
+		if [ "$tries" = 20 ]; then
+			echo "note: none of $tries tries of $1 was undisturbed"
+			return 0
+		fi
+		tries=$((tries + 1))
 		sleep 1
 	done
+	say_tries "$1" "$tries"
 }
 
 summary() {
