@@ -255,7 +255,7 @@ all_have_cores() {
 : >"$work/err"
 store=$work/spool
 mkdir "$work/spool"
-for _ in 1 2 3 4 5 6 7 8 9 10; do # the sidecar may be the quicker one
+for tries in 1 2 3 4 5 6 7 8 9 10; do # the sidecar may be the quicker one
 	start_sidecar
 	(cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- \
 		sh -c "$crash --memory $large --after 400; exec sleep 600") 2>/dev/null &
@@ -269,6 +269,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do # the sidecar may be the quicker one
 	rm -rf "$work/spool" "$work/volume"/core*
 	mkdir "$work/spool"
 done
+say_tries 'killing the sidecar in the middle of a core' "$tries"
 start_sidecar
 check "a sidecar killed while it kept a core: the next keeps it" wait_until all_have_cores
 check "(it was killed before it had kept it)" test -z "$killed_without"

@@ -228,11 +228,14 @@ if mount -t tmpfs -o size=1m tmpfs "$work/tiny"; then
 	chmod 755 "$work/apart"
 	sidecar_here=$sidecar sidecar=$work/apart
 	# The longer it lives, the surer the sidecar has looked before it ends; a busy machine lets it wait.
+	tries=0
 	for seconds in 3 10 30; do
+		tries=$((tries + 1))
 		rm -f "$work/tiny/large"
 		run -- sh -c "sleep $seconds; head -c 4000000 /dev/zero >$work/tiny/large || exit 1"
 		if has_class DiskFull; then break; fi
 	done
+	say_tries DiskFull "$tries"
 	check "DiskFull: the report says so" has_class DiskFull
 	check "DiskFull: the exit code is kept" gives 1
 	sidecar=$sidecar_here
@@ -251,11 +254,14 @@ if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max
 			-- sh -c "sleep $1; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; exit 2" >"$work/out" 2>"$work/err"
 		code=$?
 	}
+	tries=0
 	for seconds in 3 10 30; do
+		tries=$((tries + 1))
 		run_limited $seconds
 		if has_class ProcessLimit; then break; fi
 		sleep 6 # until those of this try have ended
 	done
+	say_tries ProcessLimit "$tries"
 	check "ProcessLimit: the report says so" has_class ProcessLimit
 	check "ProcessLimit: the exit code is kept" gives 2
 	wait_until rmdir "$pids/afterglow-test-$$" 2>/dev/null

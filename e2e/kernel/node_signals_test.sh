@@ -16,11 +16,11 @@ instance=afterglow-test-$$
 tracing=/sys/kernel/tracing
 mounted=
 [ -d $tracing/instances ] || { mount -t tracefs tracefs $tracing && mounted=yes; }
-agent='' side_pid='' storm=''
+agent='' side_pid='' marker_pid='' storm=''
 
 finish() {
 	# shellcheck disable=SC2086
-	[ -z "$agent$side_pid$storm" ] || kill $agent $side_pid $storm 2>/dev/null
+	[ -z "$agent$side_pid$marker_pid$storm" ] || kill $agent $side_pid $marker_pid $storm 2>/dev/null
 	wait
 	rmdir "$tracing/instances/$instance" 2>/dev/null
 	[ -z "$mounted" ] || umount $tracing
@@ -46,10 +46,13 @@ make_pod() {
 	mkdir "$pod"
 	hand_down "$pod"
 	mkdir "$ray" "$side" "$third"
-	volume=$work/kubelet/pods/$uid/volumes/kubernetes.io~empty-dir/afterglow-node
-	mkdir -p "$volume" "$work/store$number"
-	ln -s "$volume" "$work/node$number"
+	make_places "$uid" "$number"
 	store=$work/store$number
+}
+make_places() { # UID NAME
+	volume=$work/kubelet/pods/$1/volumes/kubernetes.io~empty-dir/afterglow-node
+	mkdir -p "$volume" "$work/store$2"
+	ln -s "$volume" "$work/node$2"
 }
 
 mkdir -p "$work/var/log"
@@ -60,11 +63,32 @@ start_agent() {
 	wait_until [ -d "$tracing/instances/$instance" ]
 }
 
+run_sidecar() { # CGROUP NAME
+	exec "$contain" --cgroup "$1" --memory own --pid "$sidecar" --socket "$work/socket$2" --node-socket "$work/node$2/node.sock" \
+		--store "$work/store$2" --spool "$work/spool$2" --kernel-log off --grace 1
+}
 start_sidecar() {
-	"$contain" --cgroup "$side" --memory own --pid "$sidecar" --socket "$work/socket$number" --node-socket "$work/node$number/node.sock" \
-		--store "$store" --spool "$work/spool$number" --kernel-log off --grace 1 >"$work/err" 2>&1 &
+	run_sidecar "$side" "$number" >"$work/err" 2>&1 &
 	side_pid=$!
 	wait_until [ -S "$work/socket$number" ] || exit 1
+}
+
+# Returns when the agent has looked at all processes that run now. The second time that it finds a new pod it tells the pod's sidecar
+# that it sees signals. So we make another pod, and wait for that.
+wait_for_a_look() {
+	marker_uid=$(printf '%08d-3333-1111-1111-%012d' $$ $number)
+	marker=$around/kubepods/burstable/pod$marker_uid
+	mkdir "$marker"
+	hand_down "$marker"
+	mkdir "$marker/$(id e)"
+	make_places "$marker_uid" "${number}m"
+	run_sidecar "$marker/$(id e)" "${number}m" >"$work/marker" 2>&1 &
+	marker_pid=$!
+	wait_until grep -q 'the node agent sees' "$work/marker" || exit 1
+	kill $marker_pid
+	wait $marker_pid 2>/dev/null
+	marker_pid=
+	wait_until remove_tree "$marker"
 }
 
 attached() { grep -q '"event":"attached"' "$work/err"; }
@@ -81,9 +105,11 @@ start_ray() { # SCRIPT
 		>"$work/out" 2>&1 &
 	ray_pid=$!
 	wait_until [ -e "$work/ready$number" ] && wait_until attached || exit 1
-	[ -z "$agent" ] || wait_until grep -q 'the node agent sees' "$work/err" || exit 1
-	# The agent sees new processes within two seconds; on cgroup v1 one that dies shows no cgroup any more.
-	sleep 4.5
+	# What dies before the agent has looked at it is unknown to the agent: on cgroup v1 it shows no cgroup any more.
+	if [ -n "$agent" ]; then
+		wait_until grep -q 'the node agent sees' "$work/err" || exit 1
+		wait_for_a_look
+	fi
 	launch_pid=$(pid_of afterglow-launc)
 	command_pid=$(pid_of sh)
 	: >"$work/go"

@@ -52,12 +52,15 @@ lives_in_time() { # COMMAND...
 }
 # Without the log the sidecar knows the name of what it has seen only, and on a busy machine the hog is quicker.
 sees_hog() { "$@" && says ' hog'; } # COMMAND...
+# Whether the log says which cgroup the killed process was in. The kernel prints 10 whole reports in 5 s, those of somebody else among
+# them; of the others there is only a line without a cgroup.
+has_kernel_log() { "$@" && says 'kernel log: Memory cgroup out of memory: Killed process'; } # COMMAND...
 # Whether nobody but the command was taken, and the kernel printed its whole report if it is asked for.
 only_command() { # LOG ARG...
 	log=$1
 	shift
 	run --kernel-log "$log" "$@"
-	says 'oom_kill 0 -> 1' && { [ "$log" = off ] || says 'kernel log: Memory cgroup out of memory: Killed process'; }
+	says 'oom_kill 0 -> 1' && { [ "$log" = off ] || has_kernel_log true; }
 }
 # The first process that is larger than it was started with is the hog: the shell and the sidecar are spared.
 oom_spares_us
@@ -91,12 +94,7 @@ for log in auto off; do
 	check "log $log: a command that is taken itself" is KernelOOMContainer "$([ "$log" = off ] && echo likely || echo certain)"
 	check "log $log: and named with its limit" says 'it reached its memory limit of 48.0 MiB and the kernel killed hog (PID [0-9]*)\.'
 done
-# The kernel prints 10 whole reports in 5 s, those of somebody else among them; of the others there is only a line without a cgroup.
-for _ in 1 2 3 4 5; do
-	until_undisturbed lives run --memory-max 24Mi -- sh -c "$leak; $alive kill -9 \$\$"
-	if is Killed likely; then break; fi
-	sleep 3
-done
+until_undisturbed has_kernel_log lives run --memory-max 24Mi -- sh -c "$leak; $alive kill -9 \$\$"
 check "the log tells that kill -9 at once was not the OOM killer" is Killed likely
 
 # A limit above, and no log to say so: KernelOOMPod or KernelOOMNode, likely
@@ -146,17 +144,27 @@ done
 with_neighbour --oom-group -- sh -c "$begin sleep 2; exit 5"
 check "a command is not ended for a neighbour's OOM kill" test "$code" = 5
 # The kernel prints 10 whole reports in 5 s, those of somebody else among them; of the others there is only a line without a cgroup.
-for _ in 1 2 3 4 5; do
+for round in 1 2 3 4 5; do
 	with_neighbour -- sh -c "$begin kill -9 \$\$"
 	if is Killed likely; then break; fi
 	sleep 3
 done
+say_tries 'the log of a neighbour' "$round"
 check "the log tells that the neighbour was taken, and not the command" is Killed likely
 
-# In the same cgroup, our own process is taken, and the log says so
+# In the same cgroup, our own process is taken, and the log says so. The command lives until it is told of, at most two
+# minutes. What waits for that runs before the hog does, as above.
 cat >"$work/ours" <<END
+{
+	sleep 2
+	n=0
+	until [ \$n = 120 ] || find "$store/local/ours" -name '*-KernelOOMProcess' 2>/dev/null | grep -q .; do
+		sleep 1
+		n=\$((n + 1))
+	done
+} &
 sh -c '$as_victim $hog 300M --rate 200M'
-sleep 7
+wait \$!
 $alive
 END
 ours() {

@@ -78,7 +78,7 @@ static const struct death others[] = {
 };
 
 struct tally {
-	unsigned int passed, failed, died_of_oom, named, unnamed, stale;
+	unsigned int passed, failed, died_of_oom, named, unnamed, stale, disturbed;
 	int64_t sample_age_ms_sum, sample_age_ms_max;
 	int64_t duration_ms_sum, duration_ms_max;
 };
@@ -384,7 +384,7 @@ static bool is_disturbed(const struct run *r)
 	return !r->death->group && at && strtol(at + sizeof(mark) - 1, NULL, 10) > 1;
 }
 
-static bool execute_undisturbed(struct run *r)
+static bool execute_undisturbed(struct run *r, struct tally *t)
 {
 	for (int tries = 0; tries < TRIES_MAX; tries++) {
 		strbuf_release(&r->errors);
@@ -393,6 +393,7 @@ static bool execute_undisturbed(struct run *r)
 			return false;
 		if (!is_disturbed(r))
 			break;
+		t->disturbed++;
 	}
 	return true;
 }
@@ -403,7 +404,7 @@ static void run_once(const struct loop *loop, const struct death *death, unsigne
 
 	/* Differs from run to run, so that no constant passes. */
 	r.limit = (16 + index % 7 * 4) * MIB;
-	if (execute_undisturbed(&r) && check(&r, t)) {
+	if (execute_undisturbed(&r, t) && check(&r, t)) {
 		t->passed++;
 		t->died_of_oom += strcmp(death->class, "KernelOOMContainer") == 0;
 		remove_tree(r.bundle);
@@ -467,6 +468,7 @@ static int conclude(const struct loop *loop, const struct tally *tallies)
 		sum.named += t->named;
 		sum.unnamed += t->unnamed;
 		sum.stale += t->stale;
+		sum.disturbed += t->disturbed;
 		sum.sample_age_ms_sum += t->sample_age_ms_sum;
 		sum.sample_age_ms_max = MAX(sum.sample_age_ms_max, t->sample_age_ms_max);
 		sum.duration_ms_sum += t->duration_ms_sum;
@@ -487,6 +489,8 @@ static int conclude(const struct loop *loop, const struct tally *tallies)
 	       "a run: mean %lld ms, max %lld ms\n",
 	       sum.died_of_oom, sum.passed - sum.died_of_oom, sum.named, sum.named + sum.unnamed, (long long)(sum.sample_age_ms_sum / runs),
 	       (long long)sum.sample_age_ms_max, (long long)(sum.duration_ms_sum / runs), (long long)sum.duration_ms_max);
+	if (sum.disturbed)
+		printf("note: the kernel took more than one process in %u tries\n", sum.disturbed);
 	printf("%u passed, %u failed\n", sum.passed, sum.failed + leftovers);
 	if (sum.failed + leftovers == 0 && sum.passed == loop->count + loop->count / 4) {
 		remove_tree(loop->store);

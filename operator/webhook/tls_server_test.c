@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -14,6 +15,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -623,6 +625,37 @@ static void without_a_descriptor_it_waits_and_does_not_spin(void **state)
 
 static atomic_bool stopped;
 
+/* The server's end of a connection of a client, which is in this process, too. */
+static int find_other_end(int client_fd)
+{
+	struct sockaddr_in client = { 0 }, peer;
+	socklen_t size = sizeof(client);
+
+	getsockname(client_fd, (struct sockaddr *)&client, &size);
+	for (int fd = 0; fd < 1024; fd++) {
+		size = sizeof(peer);
+		if (fd != client_fd && getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.sin_family == AF_INET &&
+		    peer.sin_port == client.sin_port)
+			return fd;
+	}
+	return -1;
+}
+
+/* Waits until everything that the client has sent has arrived, and the server has read it. At most two minutes. */
+static bool wait_until_read(int client_fd)
+{
+	int fd = find_other_end(client_fd), on_its_way = 1, unread = 1;
+
+	for (int i = 0; fd >= 0 && i < 120000; i++) {
+		if (ioctl(client_fd, SIOCOUTQ, &on_its_way) < 0)
+			return false;
+		if (on_its_way == 0 && ioctl(fd, FIONREAD, &unread) == 0 && unread == 0)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
 static void ask_while_it_stops(struct work *w)
 {
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
@@ -632,7 +665,7 @@ static void ask_while_it_stops(struct work *w)
 	EXPECT(w, post(&idle, "POST", "/", 1, &answer) == 200);
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
 	EXPECT(w, send_all(&c, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nab", 40));
-	usleep(1000000); /* the server has read what has arrived */
+	EXPECT(w, wait_until_read(c.fd));
 	atomic_store(&w->stop, true);
 	while (!atomic_load(&stopped))
 		usleep(1000);
@@ -662,6 +695,7 @@ static void a_request_under_way_is_answered_while_it_stops(void **state)
 	begin(&w, ask_while_it_stops);
 	while (!atomic_load(&w.stop))
 		turn(10);
+	turn(10); /* and the server has parsed what it has read */
 	tls_server_stop(server, count, &idle);
 	turn(20);
 	assert_int_equal(idle, 0);

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import PATIENCE, wait_for
+from conftest import wait_for
 from apiserver.api import ApiError
 from apiserver.conftest import ROOT, Operators, RayCluster, group, new_namespace, ray_cluster
 from apiserver.control_plane import ControlPlane, Daemon, free_port
@@ -153,7 +153,8 @@ def test_a_stale_lease_with_a_holder_delays_the_start_by_its_duration(start, mak
     wait_for("the look", lambda: "it is not known yet whether it is renewed" in operator.text())
     assert cluster.pods() == []
     cluster.wait_pods(1, 1)
-    assert 14 < time.monotonic() - began < 20 * PATIENCE
+    # No earlier. That it is one duration and not several is a matter of kuberay_lease_test.c, which has a clock of its own.
+    assert time.monotonic() - began >= kuberay.seconds
     assert "KubeRay runs" not in operator.text()
 
 

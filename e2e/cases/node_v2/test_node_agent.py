@@ -75,12 +75,20 @@ def deaths(new_cluster, volume, agent, go):
     return Deaths({"agent": cluster}, go)
 
 
-def wait_seen(deaths, instance):
-    """Waits until the sidecar watches that instance and knows that the agent watches it, too."""
-    deaths.wait_watched("agent", instance)
-    cluster = deaths.clusters["agent"]
-    wait_for("the agent to say that it sees signals", lambda: "the node agent sees who sends signals" in
-             cluster.k("logs", cluster.pod_name("head"), "-c", "afterglow"), timeout=120, interval=1)
+@pytest.fixture(scope="module")
+def wait_seen(deaths, new_cluster):
+    """
+    Waits until the sidecar watches an instance, and the agent has looked at its processes. A sidecar logs only once that the agent
+    sees signals. The agent tells it so when it finds the pod for the second time, so a pod that starts now shows that it has looked.
+    """
+    def wait(instance):
+        deaths.wait_watched("agent", instance)
+        marker = new_cluster(f"seen-{instance}", {}, head=head("sleep infinity"))
+        for cluster in (deaths.clusters["agent"], marker):
+            wait_for("the agent to say that it sees signals", lambda c=cluster: "the node agent sees who sends signals" in
+                     c.k("logs", c.pod_name("head"), "-c", "afterglow"), timeout=120, interval=1)
+        marker.k("delete", "raycluster", marker.name, "--wait=false")
+    return wait
 
 
 def test_the_agent_runs_without_privileges_and_without_a_token(agent):
@@ -94,9 +102,9 @@ def test_the_agent_runs_without_privileges_and_without_a_token(agent):
     assert not [line for line in log.splitlines() if '"error"' in line], log
 
 
-def test_a_crash_in_a_pod_has_a_backtrace_where_the_pattern_is_a_file_of_root(deaths, node, volume):
+def test_a_crash_in_a_pod_has_a_backtrace_where_the_pattern_is_a_file_of_root(deaths, wait_seen, node, volume):
     wait_for("the agent to take the pattern", lambda: pattern(node) == OURS + FILE)
-    wait_seen(deaths, 0)
+    wait_seen(0)
     deaths.go.start("agent", 0)
     check_crash(deaths.failure("agent", 0), volume, "string_at")
     assert on_node(node, "ls /var/lib/cores") == ""
@@ -107,8 +115,8 @@ def test_a_process_of_the_node_still_gets_its_file(node):
     wait_for("its core", lambda: f"core.{pid}" in on_node(node, "ls /var/lib/cores").split())
 
 
-def test_a_sigkill_from_the_node_names_its_sender_for_certain(deaths, node):
-    wait_seen(deaths, 1)
+def test_a_sigkill_from_the_node_names_its_sender_for_certain(deaths, wait_seen, node):
+    wait_seen(1)
     deaths.go.start("agent", 1)
     pids = node.look(deaths.ray("agent")["containerID"])["pids"]
     victim = on_node(node, f"for pid in {' '.join(map(str, pids))}; do [ $(cat /proc/$pid/comm) != bash ] || echo $pid; done")
@@ -119,8 +127,8 @@ def test_a_sigkill_from_the_node_names_its_sender_for_certain(deaths, node):
     assert "from bash (PID " in failure["verdict"] and failure["verdict"].endswith(" on the node."), says(failure)
 
 
-def test_a_sigkill_of_the_kubelet_names_the_runtime(deaths):
-    wait_seen(deaths, 2)
+def test_a_sigkill_of_the_kubelet_names_the_runtime(deaths, wait_seen):
+    wait_seen(2)
     deaths.go.start("agent", 2)
     failure = deaths.failure("agent", 2)
     # That it was the probe is what an Event says, and others may write such Events.
@@ -130,10 +138,10 @@ def test_a_sigkill_of_the_kubelet_names_the_runtime(deaths):
     assert "SIGKILL to the launcher" in sender and " from runc (PID " in sender, says(failure)
 
 
-def test_with_systemd_coredump_a_pod_has_its_backtrace_and_coredumpctl_the_rest(deaths, node, volume):
+def test_with_systemd_coredump_a_pod_has_its_backtrace_and_coredumpctl_the_rest(deaths, wait_seen, node, volume):
     set_pattern(node, SYSTEMD)
     wait_for("the agent to take the pattern", lambda: pattern(node) == OURS + SYSTEMD, timeout=90)
-    wait_seen(deaths, 3)
+    wait_seen(3)
     deaths.go.start("agent", 3)
     check_crash(deaths.failure("agent", 3), volume, "wstring_at")
     pid = on_node(node, "ulimit -c unlimited; bash -c 'kill -SEGV $$' & wait; echo $!")
