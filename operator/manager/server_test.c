@@ -181,6 +181,33 @@ static void a_wrong_address_is_named_with_what_would_be_right(void **state)
 
 /* --- Hostile clients --------------------------------------------------------------------------------- */
 
+/* A server that listens, and the event loop that it runs on. */
+struct listening {
+	struct event_base *base;
+	struct server *server;
+	uint16_t port;
+};
+
+static struct listening listen_on(const char *host)
+{
+	static const struct server_handlers handlers = { .health = healthy, .ready = healthy };
+	struct listening l = { .base = event_base_new(), .port = free_port() };
+	struct err err = { 0 };
+	char address[32];
+
+	snprintf(address, sizeof(address), "%s:%d", host, l.port);
+	assert_int_equal(server_new(l.base, address, &handlers, &l.server, &err), 0);
+	return l;
+}
+
+static void stop(struct listening *l, const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
+	server_free(l->server);
+	event_base_free(l->base);
+}
+
 /* Returns how many of the sockets the server has closed. */
 static size_t count_closed(const int *fds, size_t n)
 {
@@ -211,38 +238,28 @@ static void ask_again(struct event_base *base, int fd)
 static void requests_that_never_end_keep_few_connections_and_cost_nobody_an_answer(void **state)
 {
 	static const char part[] = "GET /healthz HTTP/1.1\r\nX-Never-Ends: ";
-	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
-	struct event_base *base = event_base_new();
-	uint16_t port = free_port();
-	char address[32];
-	struct server *server;
-	struct err err = { 0 };
+	struct listening l = listen_on("127.0.0.1");
 	int fds[4 * HTTP_CONNECTIONS_MAX];
 	(void)state;
 
-	snprintf(address, sizeof(address), "127.0.0.1:%d", port);
-	assert_int_equal(server_new(base, address, &handlers, &server, &err), 0);
-	int prometheus = connect_loopback(AF_INET, port);
-	ask_again(base, prometheus);
+	int prometheus = connect_loopback(AF_INET, l.port);
+	ask_again(l.base, prometheus);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-		fds[i] = connect_loopback(AF_INET, port);
+		fds[i] = connect_loopback(AF_INET, l.port);
 		assert_true(fds[i] >= 0);
 		assert_int_equal(send(fds[i], part, sizeof(part) - 1, MSG_NOSIGNAL), sizeof(part) - 1);
-		run_for(base, 1);
+		run_for(l.base, 1);
 		/* It asks less often than the bound has places, over the same connection. */
 		if (i % (HTTP_CONNECTIONS_MAX / 2) == 0)
-			ask_again(base, prometheus);
+			ask_again(l.base, prometheus);
 	}
 	for (int i = 0; i < 100 && count_closed(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX; i++)
-		run_for(base, 20);
+		run_for(l.base, 20);
 	assert_in_range(count_closed(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX, ARRAY_SIZE(fds) - 1);
-	ask_again(base, prometheus);
-	assert_true(answers_at(base, AF_INET, port));
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		close(fds[i]);
+	ask_again(l.base, prometheus);
+	assert_true(answers_at(l.base, AF_INET, l.port));
 	close(prometheus);
-	server_free(server);
-	event_base_free(base);
+	stop(&l, fds, ARRAY_SIZE(fds));
 }
 
 /* Connects from that address and sends a request. The answer is for the caller to read. */
@@ -263,65 +280,46 @@ static int ask_from(const char *source, uint16_t port, const char *request)
 
 static void a_burst_that_came_while_the_loop_was_busy_costs_no_probe_its_answer(void **state)
 {
-	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
-	struct event_base *base = event_base_new();
-	uint16_t port = free_port();
-	char address[32], answer[512] = "";
-	struct server *server;
-	struct err err = { 0 };
+	struct listening l = listen_on("127.0.0.1");
+	char answer[512] = "";
 	int fds[100]; /* fewer than the kernel queues, more than may stay */
 	(void)state;
 
-	snprintf(address, sizeof(address), "127.0.0.1:%d", port);
-	assert_int_equal(server_new(base, address, &handlers, &server, &err), 0);
 	/* All come from one address, as from pods behind the node's. */
-	int kubelet = ask_from("127.0.0.1", port,
+	int kubelet = ask_from("127.0.0.1", l.port,
 			       "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		fds[i] = ask_from("127.0.0.1", port, "GET /healthz HTTP/1.1\r\nX-Never-Ends: ");
+		fds[i] = ask_from("127.0.0.1", l.port, "GET /healthz HTTP/1.1\r\nX-Never-Ends: ");
 	for (int i = 0; i < 100 && !*answer; i++) {
-		run_for(base, 20);
+		run_for(l.base, 20);
 		recv(kubelet, answer, sizeof(answer) - 1, MSG_DONTWAIT);
 	}
 	assert_non_null(strstr(answer, " 200 "));
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		close(fds[i]);
 	close(kubelet);
-	server_free(server);
-	event_base_free(base);
+	stop(&l, fds, ARRAY_SIZE(fds));
 }
 
 static void whoever_opens_many_connections_ends_none_of_another_address(void **state)
 {
-	const struct server_handlers handlers = { .health = healthy, .ready = healthy };
-	struct event_base *base = event_base_new();
-	uint16_t port = free_port();
-	char address[32];
-	struct server *server;
-	struct err err = { 0 };
+	struct listening l = listen_on("");
 	int fds[4 * HTTP_CONNECTIONS_MAX];
 	(void)state;
 
-	snprintf(address, sizeof(address), ":%d", port);
-	assert_int_equal(server_new(base, address, &handlers, &server, &err), 0);
 	/* It has connected and is slow to send its request. */
-	int kubelet = ask_from("127.0.0.2", port, "");
+	int kubelet = ask_from("127.0.0.2", l.port, "");
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-		fds[i] = ask_from("127.0.0.1", port, "GET /healthz HTTP/1.1\r\nX-Never-Ends: ");
-		run_for(base, 1);
+		fds[i] = ask_from("127.0.0.1", l.port, "GET /healthz HTTP/1.1\r\nX-Never-Ends: ");
+		run_for(l.base, 1);
 	}
 	for (int i = 0;
 	     i < 100 && count_closed(fds, ARRAY_SIZE(fds)) < ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX;
 	     i++)
-		run_for(base, 20);
+		run_for(l.base, 20);
 	assert_in_range(count_closed(fds, ARRAY_SIZE(fds)), ARRAY_SIZE(fds) - HTTP_CONNECTIONS_MAX,
 			ARRAY_SIZE(fds) - 1);
-	ask_again(base, kubelet);
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		close(fds[i]);
+	ask_again(l.base, kubelet);
 	close(kubelet);
-	server_free(server);
-	event_base_free(base);
+	stop(&l, fds, ARRAY_SIZE(fds));
 }
 
 int main(void)

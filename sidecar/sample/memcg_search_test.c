@@ -5,13 +5,13 @@
  */
 #include "sidecar/sample/memcg_search.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
+#include "sidecar/sample/endless_directory.h"
 #include "sidecar/sample/memcg_testing.h"
 
 #define ID "cri-containerd-46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63.scope"
@@ -19,25 +19,6 @@
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod94eb36cd.slice"
 /* The line in a privileged pod's mountinfo, seen by a sidecar in a cgroup namespace of its own. */
 #define MOUNT "30 1 0:26 /../../../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-
-#define ENDLESS_MAX 2000000
-
-/* 0: directories are as they are; else they have ever more files, and it counts them. */
-static unsigned int endless;
-
-struct dirent *__real_readdir(DIR *dir);
-struct dirent *__wrap_readdir(DIR *dir);
-struct dirent *__wrap_readdir(DIR *dir)
-{
-	static struct dirent entry = { .d_type = DT_REG };
-
-	if (!endless)
-		return __real_readdir(dir);
-	if (endless == ENDLESS_MAX)
-		return NULL;
-	snprintf(entry.d_name, sizeof(entry.d_name), "x%u", endless++);
-	return &entry;
-}
 
 static void make(const struct fake_root *t, const char *path)
 {

@@ -5,7 +5,6 @@
  */
 #include "sidecar/sample/memcg_tree.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,28 +12,10 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
+#include "sidecar/sample/endless_directory.h"
 #include "sidecar/sample/memcg_testing.h"
 
 #define T0 (100 * NS_PER_SEC)
-
-#define ENDLESS_MAX 2000000
-
-/* 0: directories are as they are; else they have ever more files, and it counts them. */
-static unsigned int endless;
-
-struct dirent *__real_readdir(DIR *dir);
-struct dirent *__wrap_readdir(DIR *dir);
-struct dirent *__wrap_readdir(DIR *dir)
-{
-	static struct dirent entry = { .d_type = DT_REG };
-
-	if (!endless)
-		return __real_readdir(dir);
-	if (endless == ENDLESS_MAX)
-		return NULL;
-	snprintf(entry.d_name, sizeof(entry.d_name), "x%u", endless++);
-	return &entry;
-}
 
 struct tree {
 	struct fake_root root;
