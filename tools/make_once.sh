@@ -30,7 +30,7 @@ go_program() {
 
 build_go_program() { # PROGRAM MODULE PACKAGE DIR
 	command -v go >/dev/null || {
-		echo "Go is not installed, and $1 is built from Go" >&2
+		echo "Go is not installed, and $1 is built with it: version 1.26 or newer is needed" >&2
 		return 1
 	}
 	echo "building $1 into $4"

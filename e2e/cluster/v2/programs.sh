@@ -18,7 +18,7 @@ compile() {
 }
 
 if [ ! -e "$out/complete" ]; then
-	command -v go >/dev/null || die "Go is not installed"
+	command -v go >/dev/null || die "Go is not installed: version 1.26 or newer is needed, and Debian 12 has none"
 	"$here/../../tools/apt-install.sh" gcc libc6-dev libseccomp-dev pkg-config >&2
 	mkdir -p "$out"
 	exec 8>"$out.lock"
