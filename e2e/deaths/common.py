@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several tables are made of: where a death can happen, sets of classes, pieces of shell commands, and kinds of deaths."""
+"""Parts that several tables share: where a death can happen, sets of classes, pieces of shell commands, and kinds of deaths."""
 from truth import Death, exits
 
 V1, V2, VM, HERE, PYTHON = (frozenset({place}) for place in ("v1", "v2", "vm", "here", "python"))
@@ -19,8 +19,8 @@ CHILD = f"{LEAK} & echo victim $! >>$D/facts; wait $!; "
 BELOW = LIB + "c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; " + SELF + "hog 100M --rate 100M'; "
 WAIT = "echo $$ >$D/begun; until [ -e $D/done ]; do sleep 0.05; done; "
 LOOP = "echo $$ >$D/begun; while :; do sleep 0.1; done"
-# Outside, these: another process joins the command's cgroup; the command is asked to stop; the sidecar is frozen for some seconds, as
-# on a node whose disk or memory is busy.
+# Commands that run outside the container: another process joins the command's cgroup; the command is asked to stop; the sidecar is
+# frozen for some seconds, as happens when the node's disk or memory is busy.
 JOIN = "await $D/begun; sleep 0.5; (echo 0 >$(cgroup_of $(cat $D/begun))/cgroup.procs; "
 ASKED = "await $D/begun; await $D/launcher; sleep 0.5; kill $(cat $D/launcher)"
 FROZEN = "await $D/begun; sleep 1; kill -STOP $(cat $D/exec); echo yes >$D/done; await $D/over; sleep 1; kill -CONT $(cat $D/exec)"

@@ -94,8 +94,8 @@ static int deed_bomb(const char *arg)
 }
 
 /*
- * mapped FILE SIZE_MIB: reads a file again and again through a private mapping, whose pages the
- * kernel can drop at any time.
+ * mapped FILE SIZE_MIB: reads a file again and again through a private mapping. The kernel can
+ * drop the pages of that mapping at any time.
  */
 static int deed_mapped(const char *path)
 {
@@ -170,7 +170,8 @@ static int deed_sockets(const char *arg)
 static int deed_tables(const char *arg)
 {
 	size_t pages = (size_t)strtoul(arg, NULL, 10) * MIB / 4096, step = 2 * MIB;
-	volatile char *memory = mmap(NULL, pages * step, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	volatile char *memory = mmap(NULL, pages * step, PROT_READ,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED || madvise((void *)(uintptr_t)memory, pages * step, MADV_NOHUGEPAGE) < 0)
 		return SURVIVED;

@@ -290,7 +290,8 @@ static const struct {
 } deeds[] = {
 	{ "as", deed_as }, { "hold", deed_hold }, { "apart", deed_apart }, { "code", deed_code }, { "blocked", deed_blocked },
 	{ "twice", deed_twice }, { "tracer", deed_tracer }, { "thread", deed_thread }, { "init", deed_init },
-	{ "fork", deed_fork }, { "fork-code", deed_fork_code }, { "map", deed_map }, { "thread-parent", deed_thread_parent },
+	{ "fork", deed_fork }, { "fork-code", deed_fork_code }, { "map", deed_map },
+	{ "thread-parent", deed_thread_parent },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strange DEED [ARG...]: ends by signals that the kernel sends and nobody else, in threads and handlers, or by memory that belongs
- * to no process.
+ * strange DEED [ARG...]: ends by a signal that only the kernel sends, in a thread or in a signal
+ * handler, or by using up memory that belongs to no process.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -94,7 +94,10 @@ static int fault_at_once(void *arg)
 	return 0;
 }
 
-/* A child that has its parent's memory as after vfork crashes before it calls exec, and the parent exits with 3. */
+/*
+ * A child that shares its parent's memory, as after vfork, crashes before it calls exec. The parent
+ * then exits with 3.
+ */
 static int deed_vfork_crash(char **argv)
 {
 	static char stack[65536] __attribute__((aligned(16)));
@@ -105,7 +108,10 @@ static int deed_vfork_crash(char **argv)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? 3 : SURVIVED;
 }
 
-/* seccomp's strict mode: the kernel ends with SIGKILL what calls anything but read, write and exit. */
+/*
+ * In seccomp's strict mode the kernel sends SIGKILL to a process that makes any system call but read,
+ * write and exit.
+ */
 static int deed_strict(char **argv)
 {
 	(void)argv;
@@ -136,7 +142,8 @@ static int deed_sigio(char **argv)
 	int ends[2];
 
 	(void)argv;
-	if (pipe(ends) < 0 || fcntl(ends[0], F_SETOWN, getpid()) < 0 || fcntl(ends[0], F_SETFL, O_ASYNC) < 0)
+	if (pipe(ends) < 0 || fcntl(ends[0], F_SETOWN, getpid()) < 0 ||
+	    fcntl(ends[0], F_SETFL, O_ASYNC) < 0)
 		return SURVIVED;
 	if (write(ends[1], "x", 1) != 1)
 		return SURVIVED;
@@ -147,7 +154,8 @@ static int deed_sigio(char **argv)
 /* timer SIGNO: its own timer, which runs out. */
 static int deed_timer(char **argv)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = (int)strtol(argv[0], NULL, 10) };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+				  .sigev_signo = (int)strtol(argv[0], NULL, 10) };
 	const struct itimerspec soon = { .it_value.tv_nsec = 100000000 };
 	timer_t timer;
 

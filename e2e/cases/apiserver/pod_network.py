@@ -79,7 +79,7 @@ class Pod:
             run("ip", "-n", self.netns, *command.split())
 
     def service(self, address, port, to):
-        """What kube-proxy does for a Service."""
+        """Sends connections to a Service on to a pod, as kube-proxy does."""
         run(*self.inside, "iptables", "--wait", "-t", "nat", "-A", "OUTPUT", "-p", "tcp", "-d", address, "--dport", port, "-j", "DNAT", "--to-destination", to)
 
     def connect(self, address, port):

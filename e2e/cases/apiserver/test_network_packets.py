@@ -83,7 +83,7 @@ def pods_of_a_cluster(plane, bridge, near):
 
 @pytest.fixture(name="gcs")
 def listener_in_place_of_ray(cluster, tmp_path):
-    """What others of Ray ask for in the pod of the worker."""
+    """Lists the connections that other Ray pods make to the worker's pod."""
     gcs = Daemon([*cluster.worker.inside, sys.executable, "-c", LISTEN, GCS], tmp_path / "gcs.log")
     try:
         wait_for("the listener", lambda: connect(cluster.worker.address, GCS) == "open")
@@ -167,7 +167,7 @@ def test_what_the_policies_allow_is_all_that_afterglow_needs(cluster, near, api,
             (cluster.stranger, operator, 8080), (cluster.stranger, operator, 9443), (cluster.worker, operator, 9443), (cluster.stranger, worker, 9095),
             (cluster.head, worker, 9095), (cluster.operator, worker, GCS))] + [connect(operator, 8080)]
     assert refused() == ["filtered"] * 7
-    # Ray's own: between its pods, and whoever else asked before.
+    # Ray's own connections stay open: between its pods, and from everybody who could connect before.
     assert [pod.connect(worker, GCS) for pod in (cluster.head, cluster.stranger)] == ["open"] * 2
     assert cluster.stranger.connect(operator, 22) == "filtered" and cluster.stranger.connect(worker, 22) == "closed"
     # Without one of them, what it is for goes; without all of them, what was refused works.

@@ -161,7 +161,7 @@ def needed(flows):
 
 
 def never_needed(flows):
-    """What nobody of Afterglow asks for, and others may not."""
+    """Lists connections that Afterglow does not need, and that must be refused."""
     operator = flows.operator
     return [(STRANGER, operator, 8080, "metrics"), (STRANGER, operator, 9443, "webhook"), (WORKER, operator, 9443, "webhook"),
             (WORKER, operator, 8080, "metrics"), (MONITORING, operator, 9443, "webhook"), (CONTROL_PLANE, operator, 22, ""),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is true for each store: a directory, S3, Azure and HDFS."""
+"""Tests that hold for each store: a directory, S3, Azure and HDFS."""
 
 import fcntl
 import os

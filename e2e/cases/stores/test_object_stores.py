@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is true for S3 and Azure Blob Storage alike, and, with a stand-in, what they answer that no server of ours can be brought
-to say."""
+"""Tests that hold for S3 and Azure Blob Storage alike. A stand-in gives the answers that our real servers cannot be brought to give."""
 
 import pytest
 
