@@ -83,33 +83,17 @@ static unsigned int components(const char *path)
 	return n;
 }
 
-/*
- * Drops that much, and returns what was dropped. Of a bundle with a damaged manifest the files are not known, so it goes as a
- * whole: otherwise whoever may write to the store could keep it from ever becoming smaller.
- */
-static enum drop drop(int fd, const char *path, enum drop what, struct err *err)
-{
-	int rc = inventory_drop(fd, path, what, err);
-
-	if (rc == -EPROTO) {
-		what = DROP_BUNDLE;
-		rc = inventory_drop(fd, path, what, err);
-	}
-	return rc < 0 ? DROP_NOTHING : what;
-}
-
 static void drop_all(const struct prune *p, int fd, const struct inventory *inv, const enum drop *drops)
 {
 	size_t n[DROP_COUNT] = { 0 };
 	struct err err = { 0 };
 
 	for (size_t i = 0; i < inv->n; i++) {
-		enum drop dropped;
+		enum drop dropped = drops[i];
 
-		if (drops[i] == DROP_NOTHING)
+		if (dropped == DROP_NOTHING)
 			continue;
-		dropped = drop(fd, inv->paths[i], drops[i], &err);
-		if (dropped == DROP_NOTHING) {
+		if (inventory_drop_at_least(fd, inv->paths[i], &dropped, &err) < 0) {
 			/* Mostly: another pruner was first. */
 			log_warning_limited("prune: %s", err_text(&err));
 			continue;

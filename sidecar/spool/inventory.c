@@ -385,6 +385,16 @@ int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err
 	return rc == -ENOENT ? drop_bundle(rootfd, path, err) : rc;
 }
 
+int inventory_drop_at_least(int rootfd, const char *path, enum drop *what, struct err *err)
+{
+	int r = inventory_drop(rootfd, path, *what, err);
+
+	if (r != -EPROTO)
+		return r;
+	*what = DROP_BUNDLE;
+	return inventory_drop(rootfd, path, *what, err);
+}
+
 void inventory_finish_drop(int rootfd, const char *path)
 {
 	const char *name;

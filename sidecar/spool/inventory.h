@@ -43,6 +43,13 @@ void inventory_release(struct inventory *inv);
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err);
 
 /*
+ * Does the same, and removes the whole bundle if its manifest is damaged: otherwise whoever may write
+ * to the store could keep it from ever becoming smaller. Returns 0 with what was removed in *what, or
+ * the error of inventory_drop().
+ */
+int inventory_drop_at_least(int rootfd, const char *path, enum drop *what, struct err *err);
+
+/*
  * Removes what a process left of the bundle at path if it was killed while it removed the bundle. A
  * bundle that still exists is not touched.
  */

@@ -140,13 +140,8 @@ static bool drop(struct spool *s, int fd, const char *path, enum drop what, void
 		 void *arg)
 {
 	struct err err = { 0 };
-	int rc = inventory_drop(fd, path, what, &err);
 
-	if (rc == -EPROTO) {
-		what = DROP_BUNDLE;
-		rc = inventory_drop(fd, path, what, &err);
-	}
-	if (rc < 0) {
+	if (inventory_drop_at_least(fd, path, &what, &err) < 0) {
 		log_warning_limited("spool: %s", err_text(&err));
 		return false;
 	}
