@@ -64,17 +64,24 @@ static void drop_capabilities(void)
 	check(prctl(PR_CAPBSET_READ, 0, 0, 0, 0) == 0 ? 0 : -1, "drop capabilities");
 }
 
-/* Interrupts the wait below. */
-static void on_signal(int signo)
+/* Passes SIGTERM on, also one that came before this began to wait: the caller has blocked both signals. */
+static int wait_for(pid_t pid, const sigset_t *signals)
 {
-	(void)signo;
+	int signo, status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		sigwait(signals, &signo);
+		if (signo == SIGTERM)
+			kill(pid, SIGTERM);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int main(int argc, char **argv)
 {
 	const char *cgroup = NULL, *memory = "host";
 	bool pid_namespace = false, capable = true;
-	int status;
+	sigset_t signals;
 	pid_t pid;
 
 	for (argv++; argc > 1 && *argv && strncmp(*argv, "--", 2) == 0; argv++) {
@@ -93,11 +100,14 @@ int main(int argc, char **argv)
 		return 125;
 	check(unshare(CLONE_NEWNS | (pid_namespace ? CLONE_NEWPID : 0)), "unshare");
 	check(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), "make mounts private");
-	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_signal }, NULL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	pid = fork();
 	check(pid, "fork");
 	if (pid == 0) {
-		signal(SIGTERM, SIG_DFL);
+		sigprocmask(SIG_UNBLOCK, &signals, NULL);
 		/* Not we: a runtime stays outside, too, and a cgroup of v2 that hands controllers down has no process of its own. */
 		if (cgroup)
 			join(cgroup);
@@ -110,8 +120,5 @@ int main(int argc, char **argv)
 		execvp(*argv, argv);
 		check(-1, *argv);
 	}
-	/* A signal for us is for it. */
-	while (waitpid(pid, &status, 0) < 0)
-		kill(pid, SIGTERM);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return wait_for(pid, &signals);
 }

@@ -68,6 +68,7 @@ run_sidecar() { # CGROUP NAME
 		--store "$work/store$2" --spool "$work/spool$2" --kernel-log off --grace 1
 }
 start_sidecar() {
+	rm -f "$work/err"
 	run_sidecar "$side" "$number" >"$work/err" 2>&1 &
 	side_pid=$!
 	wait_until [ -S "$work/socket$number" ] || exit 1
@@ -82,9 +83,11 @@ wait_for_a_look() {
 	hand_down "$marker"
 	mkdir "$marker/$(id e)"
 	make_places "$marker_uid" "${number}m"
+	# The shell goes on before the process in the background has emptied the file of what the one before it wrote.
+	rm -f "$work/marker"
 	run_sidecar "$marker/$(id e)" "${number}m" >"$work/marker" 2>&1 &
 	marker_pid=$!
-	wait_until grep -q 'the node agent sees' "$work/marker" || exit 1
+	wait_until grep -qs 'the node agent sees' "$work/marker" || exit 1
 	kill $marker_pid
 	wait $marker_pid 2>/dev/null
 	marker_pid=
@@ -107,7 +110,7 @@ start_ray() { # SCRIPT
 	wait_until [ -e "$work/ready$number" ] && wait_until attached || exit 1
 	# What dies before the agent has looked at it is unknown to the agent: on cgroup v1 it shows no cgroup any more.
 	if [ -n "$agent" ]; then
-		wait_until grep -q 'the node agent sees' "$work/err" || exit 1
+		wait_until grep -qs 'the node agent sees' "$work/err" || exit 1
 		wait_for_a_look
 	fi
 	launch_pid=$(pid_of afterglow-launc)
@@ -230,14 +233,16 @@ check "a syslog: others are not" not bundle_has syslog.log 'probe 7[89]'
 # As many signals as two shells can send to processes that ignore them.
 cat >"$work/storm" <<-END
 	trap '' TERM
-	(trap '' TERM; while :; do sleep 1000; done) &
+	(trap '' TERM; exec sleep 1000) &
 	child=\$!
 	trap "kill -9 \$child; exit" HUP
+	: >$work/storming
 	while :; do kill -TERM \$child; done
 END
 start_ray "$idle"
 sh "$work/storm" &
 storm=$!
+wait_until [ -e "$work/storming" ] || exit 1
 kill -9 "$command_pid"
 kill -HUP $storm
 wait $storm 2>/dev/null
