@@ -261,6 +261,11 @@ $(BUILD)/machine: tools/sysroot.sh
 	$(Q)tools/apt-install.sh mmdebstrap
 	$(Q)tools/sysroot.sh $(ARCH) $@ linux-image-cloud-arm64 busybox-static
 	$(Q)touch $@
+# A kernel with larger pages. Of our own Debian there is none, only of a later one.
+$(BUILD)/machine-16k: tools/sysroot.sh
+	$(Q)tools/apt-install.sh mmdebstrap
+	$(Q)AFTERGLOW_SUITE=trixie tools/sysroot.sh $(ARCH) $@ linux-image-arm64-16k
+	$(Q)touch $@
 endif
 
 version:
@@ -370,11 +375,19 @@ images-arm64: deps
 	+@$(COMPILE) build/afterglow-launch
 	+@$(COMPILE) ARCH=arm64 images
 
+define ARM64_SUITES
+arm64-cores 1 - $(SUITE) arm64-kernel-tests-cores
+arm64-kernel 1 - $(SUITE) arm64-kernel-tests
+arm64-oom 1 - $(SUITE) arm64-kernel-tests-oom
+arm64-16k 1 - $(SUITE) arm64-kernel-tests-16k
+arm64-own 1 - $(SUITE) arm64-unit-tests
+arm64-unit 1 - $(SUITE) ARCH=arm64 -j2 unit-tests
+endef
+export ARM64_SUITES
 test-arm64: deps
 	@tools/apt-install.sh busybox-static cpio qemu-system-arm qemu-user-static
-	+@$(COMPILE) ARCH=arm64 all unit-test-programs build/arm64/machine build/arm64/test/crash
-	+@$(SUITE) ARCH=arm64 -j$(CORES) unit-tests
-	@AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh e2e/kernel/core_of_machine_test.sh
+	+@$(COMPILE) ARCH=arm64 all unit-test-programs kernel-programs build/arm64/machine build/arm64/machine-16k
+	+@tools/side_by_side.py "$$ARM64_SUITES"
 
 # What a release publishes, into build/release.
 release: deps
@@ -460,7 +473,7 @@ help:
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
 	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
-	@echo 'make test-arm64   their unit tests, emulated'
+	@echo 'make test-arm64   their unit tests and kernel tests, emulated'
 	@echo 'make plugin-darwin  kubectl afterglow for macOS, into build/darwin-amd64/ and build/darwin-arm64/'
 	@echo 'make release      images for both in one index, and the plugin for four platforms, into build/release/ (RELEASE_URL, RELEASE_KEY)'
 	@echo 'make test-push    images/push.sh: the images of build/release in a registry on loopback, signed by cosign'

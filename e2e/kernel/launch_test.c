@@ -423,7 +423,13 @@ static void faults_of_the_processor_give_128_plus_their_signal(void **state)
 		const char *kind;
 		int signo;
 	} rows[] = {
-		{ "segv", SIGSEGV }, { "fpe", SIGFPE }, { "ill", SIGILL }, { "trap", SIGTRAP }, { "bus", SIGBUS },
+		{ "segv", SIGSEGV },
+		{ "ill", SIGILL },
+		{ "trap", SIGTRAP },
+		{ "bus", SIGBUS },
+#if !defined(__aarch64__) /* where a division by zero is no fault */
+		{ "fpe", SIGFPE },
+#endif
 	};
 
 	(void)state;
