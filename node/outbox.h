@@ -32,10 +32,9 @@ enum outbox_part {
 
 struct outbox {
 	struct strbuf messages; /* each is "PART POD_UID\0MESSAGE\0", PART is a character */
-	enum outbox_part
-		cut; /* of this part and less important ones a message found no room in the batch */
-	uint64_t sent, dropped,
-		logged; /* messages; logged: how many of the dropped ones the log has */
+	enum outbox_part cut; /* messages of it, or of less important parts, found no room in the batch */
+	uint64_t sent, dropped; /* messages */
+	uint64_t logged; /* how many of the dropped ones the log has */
 };
 
 void outbox_init(struct outbox *o);
