@@ -261,7 +261,7 @@ $(BUILD)/machine: tools/sysroot.sh
 	$(Q)tools/apt-install.sh mmdebstrap
 	$(Q)tools/sysroot.sh $(ARCH) $@ linux-image-cloud-arm64 busybox-static
 	$(Q)touch $@
-# A kernel with larger pages. Of our own Debian there is none, only of a later one.
+# Our release of Debian has no kernel with larger pages, so this one is of the next release.
 $(BUILD)/machine-16k: tools/sysroot.sh
 	$(Q)tools/apt-install.sh mmdebstrap
 	$(Q)AFTERGLOW_SUITE=trixie tools/sysroot.sh $(ARCH) $@ linux-image-arm64-16k

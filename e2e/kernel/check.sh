@@ -57,8 +57,8 @@ oom_spares_nobody() { echo "$spared" >"/proc/$$/oom_score_adj"; }
 # shellcheck disable=SC2034
 as_victim="echo 0 >/proc/self/oom_score_adj; exec"
 
-# Sets $segfault and $illegal to the kernel's words for crashes of these kinds. That of arm64 writes lines about them only where it is
-# told to, which is for the machine's owner to do.
+# Sets $segfault and $illegal to the kernel's words for crashes of these kinds. An arm64 kernel writes lines about crashes only if
+# debug.exception-trace is 1, which we set in the test machine alone.
 # shellcheck disable=SC2034
 find_crash_words() {
 	segfault='probe\[[0-9]*\]: segfault at' illegal='traps: probe\[[0-9]*\] trap invalid opcode'

@@ -117,8 +117,8 @@ kernel-tests-vm-cores: kernel-programs
 	@echo "== the same before Debian's systemd-coredump"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
 
-# The same for arm64, in a machine of that kind; make test-arm64 alone runs them. Not there: what needs python3, which the machine has not.
-# The machine is emulated as that of cgroup v2 is, and as fast.
+# The same for arm64, in a machine of that kind; only make test-arm64 runs them. Suites that need python3 are not among them,
+# because the machine has none. It is emulated as that of cgroup v2 is, and as fast.
 ARM64_VM := AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh
 # Linux 6.12 with pages of 16 KiB. Debian has no kernel with pages of 64 KiB.
 ARM64_16K_VM := AFTERGLOW_VM_ARCH=arm64-16k e2e/kernel/vm.sh

@@ -53,7 +53,7 @@ static int deed_signal(int signo)
 #define BREAKPOINT "int3"
 #endif
 
-/* Faults that the processor raises, not kill(2). Arm's divides by zero without one. */
+/* Faults that the processor raises, not kill(2). An arm64 processor divides by zero without one. */
 static int deed_fault(const char *kind)
 {
 	static volatile int zero;
