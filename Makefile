@@ -225,11 +225,13 @@ UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 # The emulator runs a program on this machine's kernel, without seccomp, openat2, close-on-exec of what comes over a socket, and with a
 # /proc in which each process is the emulator. What tests just these needs a kernel of that machine,
 # or starts programs of that machine; the webhook's two are too slow in the emulator.
-NEED_OWN_KERNEL := operator/injection/launch_script_test operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test \
-	sidecar/crash/crashes_test sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test \
-	sidecar/record/channel_test sidecar/record/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
-	sidecar/record/sidecar_test sidecar/sample/limits_test sidecar/sample/processes_test sidecar/sample/ray_node_test \
-	sidecar/sample/rootfd_test sidecar/unwind/confine_test
+NEED_OWN_KERNEL := node/core_account_test operator/injection/launch_script_test operator/manager/server_test \
+	operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test sidecar/crash/crashes_test \
+	sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test sidecar/record/channel_test \
+	sidecar/record/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
+	sidecar/record/kept_report_test sidecar/record/sidecar_test sidecar/record/unread_cores_test \
+	sidecar/sample/limits_test sidecar/sample/processes_test sidecar/sample/ray_node_test sidecar/sample/rootfd_test \
+	sidecar/unwind/confine_test
 UNIT_RUNS := $(addprefix run-,$(if $(EMULATOR),$(filter-out $(NEED_OWN_KERNEL:%=$(BUILD)/test/%),$(UNIT_TESTS)),$(UNIT_TESTS)))
 .PHONY: unit-tests unit-test-programs check-docs $(UNIT_RUNS)
 unit-test-programs: $(UNIT_TESTS)

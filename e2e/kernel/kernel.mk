@@ -123,7 +123,7 @@ ARM64_VM := AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh
 # Linux 6.12 with pages of 16 KiB. Debian has no kernel with pages of 64 KiB.
 ARM64_16K_VM := AFTERGLOW_VM_ARCH=arm64-16k e2e/kernel/vm.sh
 # Unit tests that an emulator of programs alone cannot run, but for three of the operator: one needs bash, and two are as slow here as there.
-ARM64_UNIT_TESTS := $(filter-out operator/%,$(NEED_OWN_KERNEL))
+ARM64_UNIT_TESTS := $(filter-out operator/injection/% operator/webhook/%,$(NEED_OWN_KERNEL))
 .PHONY: arm64-unit-tests arm64-kernel-tests arm64-kernel-tests-oom arm64-kernel-tests-cores arm64-kernel-tests-16k
 arm64-unit-tests:
 	$(Q)AFTERGLOW_VM_PROGRAMS="$(ARM64_UNIT_TESTS)" AFTERGLOW_VM_FILES=sidecar/pack/testdata/fuzz $(ARM64_VM) \
