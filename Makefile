@@ -164,6 +164,7 @@ $(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB) $(LOOP
 # Faults that do not come by themselves.
 $(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fsync
+$(BUILD)/test/node/kernel_lines_test: LDFLAGS += -Wl,--wrap=open,--wrap=lseek,--wrap=sendmsg,--wrap=setsockopt
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
 $(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
@@ -224,11 +225,13 @@ UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 # The emulator runs a program on this machine's kernel, without seccomp, openat2, close-on-exec of what comes over a socket, and with a
 # /proc in which each process is the emulator. What tests just these needs a kernel of that machine,
 # or starts programs of that machine; the webhook's two are too slow in the emulator.
-NEED_OWN_KERNEL := operator/injection/launch_script_test operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test \
-	sidecar/crash/crashes_test sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test \
-	sidecar/record/channel_test sidecar/record/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
-	sidecar/record/sidecar_test sidecar/sample/limits_test sidecar/sample/processes_test sidecar/sample/ray_node_test \
-	sidecar/sample/rootfd_test sidecar/unwind/confine_test
+NEED_OWN_KERNEL := node/core_account_test operator/injection/launch_script_test operator/manager/server_test \
+	operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test sidecar/crash/crashes_test \
+	sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test sidecar/record/channel_test \
+	sidecar/record/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
+	sidecar/record/kept_report_test sidecar/record/sidecar_test sidecar/record/unread_cores_test \
+	sidecar/sample/limits_test sidecar/sample/processes_test sidecar/sample/ray_node_test sidecar/sample/rootfd_test \
+	sidecar/unwind/confine_test
 UNIT_RUNS := $(addprefix run-,$(if $(EMULATOR),$(filter-out $(NEED_OWN_KERNEL:%=$(BUILD)/test/%),$(UNIT_TESTS)),$(UNIT_TESTS)))
 .PHONY: unit-tests unit-test-programs check-docs $(UNIT_RUNS)
 unit-test-programs: $(UNIT_TESTS)
@@ -259,6 +262,11 @@ $(SYSROOT): tools/sysroot.sh
 $(BUILD)/machine: tools/sysroot.sh
 	$(Q)tools/apt-install.sh mmdebstrap
 	$(Q)tools/sysroot.sh $(ARCH) $@ linux-image-cloud-arm64 busybox-static
+	$(Q)touch $@
+# Our release of Debian has no kernel with larger pages, so this one is of the next release.
+$(BUILD)/machine-16k: tools/sysroot.sh
+	$(Q)tools/apt-install.sh mmdebstrap
+	$(Q)AFTERGLOW_SUITE=trixie tools/sysroot.sh $(ARCH) $@ linux-image-arm64-16k
 	$(Q)touch $@
 endif
 
@@ -369,11 +377,19 @@ images-arm64: deps
 	+@$(COMPILE) build/afterglow-launch
 	+@$(COMPILE) ARCH=arm64 images
 
+define ARM64_SUITES
+arm64-cores 1 - $(SUITE) arm64-kernel-tests-cores
+arm64-kernel 1 - $(SUITE) arm64-kernel-tests
+arm64-oom 1 - $(SUITE) arm64-kernel-tests-oom
+arm64-16k 1 - $(SUITE) arm64-kernel-tests-16k
+arm64-own 1 - $(SUITE) arm64-unit-tests
+arm64-unit 1 - $(SUITE) ARCH=arm64 -j2 unit-tests
+endef
+export ARM64_SUITES
 test-arm64: deps
 	@tools/apt-install.sh busybox-static cpio qemu-system-arm qemu-user-static
-	+@$(COMPILE) ARCH=arm64 all unit-test-programs build/arm64/machine build/arm64/test/crash
-	+@$(SUITE) ARCH=arm64 -j$(CORES) unit-tests
-	@AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh e2e/kernel/core_of_machine_test.sh
+	+@$(COMPILE) ARCH=arm64 all unit-test-programs kernel-programs build/arm64/machine build/arm64/machine-16k
+	+@tools/side_by_side.py "$$ARM64_SUITES"
 
 # What a release publishes, into build/release.
 release: deps
@@ -459,7 +475,7 @@ help:
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make images       container images into build/images/'
 	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
-	@echo 'make test-arm64   their unit tests, emulated'
+	@echo 'make test-arm64   their unit tests and kernel tests, emulated'
 	@echo 'make plugin-darwin  kubectl afterglow for macOS, into build/darwin-amd64/ and build/darwin-arm64/'
 	@echo 'make release      images for both in one index, and the plugin for four platforms, into build/release/ (RELEASE_URL, RELEASE_KEY)'
 	@echo 'make test-push    images/push.sh: the images of build/release in a registry on loopback, signed by cosign'

@@ -17,10 +17,7 @@
 #include "node/core_account.h"
 #include "node/process_status.h"
 
-/* Bytes: with a lower limit the kernel writes no core (min_coredump of ELF) */
-#define CORE_MIN 4096
-#define PAGE 4096
-#define BLOCK (64 * 1024) /* bytes of one read; a multiple of PAGE */
+#define BLOCK (64 * 1024) /* bytes of one read; a multiple of the pages of every machine */
 #define PIPE_SIZE (1024 * 1024) /* bytes */
 /* Bytes of the stream between two reports of progress, holes included; a multiple of BLOCK. */
 #define PROGRESS (4 * 1024 * 1024)
@@ -137,6 +134,7 @@ static ssize_t read_block(int stream, char block[static BLOCK])
 
 struct copy {
 	int file;
+	size_t page; /* bytes; arm64 has pages of 4, 16 or 64 KiB */
 	uint64_t left; /* bytes that may still be written */
 	off_t size; /* of the file, holes included */
 };
@@ -151,7 +149,7 @@ static size_t find_run(const struct copy *c, const char *data, size_t len, bool 
 	size_t run = 0;
 
 	while (run < len) {
-		size_t n = MIN(len - run, (size_t)PAGE);
+		size_t n = MIN(len - run, c->page);
 		bool zero = is_zero(data + run, n);
 
 		if (run == 0)
@@ -189,7 +187,7 @@ static int copy_block(struct copy *c, const char *block, size_t len, struct err 
 
 int core_copy(int stream, int file, uint64_t limit, struct err *err)
 {
-	struct copy c = { .file = file, .left = limit };
+	struct copy c = { .file = file, .page = (size_t)sysconf(_SC_PAGESIZE), .left = limit };
 	static char block[BLOCK];
 	ssize_t len = 0;
 	uint64_t n = 0;
@@ -216,7 +214,8 @@ static int write_as_who_crashed(const struct core_arguments *arguments, int pidf
 	_cleanup_close_ int file = -1;
 	int rc;
 
-	if (arguments->limit < CORE_MIN)
+	/* With a limit below a page the kernel writes no core (min_coredump of ELF). */
+	if (arguments->limit < (uint64_t)sysconf(_SC_PAGESIZE))
 		return 0;
 	/*
 	 * The core of a set-user-ID program belongs to root. It is written only to an absolute path, which the user cannot

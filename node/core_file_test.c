@@ -24,16 +24,25 @@
 #include "lib/fileio.h"
 #include "node/core_slots.h"
 
-#define PAGE 4096
+#define PAGE_MAX 65536 /* of arm64 */
+
+static size_t page;
+
+static int set_page(void **state)
+{
+	(void)state;
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	return page <= PAGE_MAX ? 0 : -1;
+}
 
 /* Makes a stream: two pages of data around a page of zeros, and a part of a page. */
 static int new_stream(size_t len)
 {
-	static char data[3 * PAGE + 100];
+	static char data[3 * PAGE_MAX + 100];
 	int fd = memfd_create("stream", 0);
 
-	memset(data, 'a', sizeof(data));
-	memset(data + PAGE, 0, PAGE);
+	memset(data, 'a', 3 * page + 100);
+	memset(data + page, 0, page);
 	assert_int_equal(fd_write_all(fd, data, len, NULL), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	return fd;
@@ -52,52 +61,53 @@ static off_t copied(size_t len, uint64_t limit, char *ret, size_t room)
 
 static void a_copy_is_the_stream_byte_for_byte(void **state)
 {
-	_cleanup_close_ int stream = new_stream(3 * PAGE + 100);
-	char original[4 * PAGE], copy[4 * PAGE];
+	_cleanup_close_ int stream = new_stream(3 * page + 100);
+	static char original[4 * PAGE_MAX], copy[4 * PAGE_MAX];
 
 	(void)state;
-	assert_int_equal(pread(stream, original, sizeof(original), 0), 3 * PAGE + 100);
-	assert_int_equal(copied(3 * PAGE + 100, UINT64_MAX, copy, sizeof(copy)), 3 * PAGE + 100);
-	assert_memory_equal(original, copy, 3 * PAGE + 100);
-	assert_int_equal(copied(2 * PAGE, UINT64_MAX, copy, sizeof(copy)), 2 * PAGE);
+	assert_int_equal(pread(stream, original, sizeof(original), 0), 3 * page + 100);
+	assert_int_equal(copied(3 * page + 100, UINT64_MAX, copy, sizeof(copy)), 3 * page + 100);
+	assert_memory_equal(original, copy, 3 * page + 100);
+	assert_int_equal(copied(2 * page, UINT64_MAX, copy, sizeof(copy)), 2 * page);
 	assert_int_equal(copied(0, UINT64_MAX, copy, sizeof(copy)), 0);
 }
 
 static void the_core_limit_bounds_what_is_written(void **state)
 {
-	char copy[4 * PAGE];
+	static char copy[4 * PAGE_MAX];
 
 	(void)state;
-	assert_int_equal(copied(3 * PAGE + 100, 2 * PAGE, copy, sizeof(copy)), 3 * PAGE);
-	assert_int_equal(copied(3 * PAGE + 100, 2 * PAGE - 1, copy, sizeof(copy)), 2 * PAGE);
-	assert_int_equal(copied(3 * PAGE + 100, 1, copy, sizeof(copy)), 0);
+	assert_int_equal(copied(3 * page + 100, 2 * page, copy, sizeof(copy)), 3 * page);
+	assert_int_equal(copied(3 * page + 100, 2 * page - 1, copy, sizeof(copy)), 2 * page);
+	assert_int_equal(copied(3 * page + 100, 1, copy, sizeof(copy)), 0);
 }
 
 static void a_long_stream_keeps_its_bytes_and_its_holes(void **state)
 {
 	enum { PAGES = 64 }; /* more than one read takes */
-	static char original[PAGES * PAGE + 100], copy[sizeof(original)];
+	static char original[PAGES * PAGE_MAX + 100], copy[sizeof(original)];
+	const size_t len = PAGES * page + 100;
 	_cleanup_close_ int stream = memfd_create("stream", 0), file = memfd_create("file", 0);
 	struct stat st;
 
 	(void)state;
 	for (size_t i = 0; i <= PAGES; i += i % 5 == 3 ? 3 : 1)
-		original[i * PAGE + 99] = 'a';
-	assert_int_equal(fd_write_all(stream, original, sizeof(original), NULL), 0);
+		original[i * page + 99] = 'a';
+	assert_int_equal(fd_write_all(stream, original, len, NULL), 0);
 	assert_int_equal(lseek(stream, 0, SEEK_SET), 0);
 	assert_int_equal(core_copy(stream, file, UINT64_MAX, NULL), 0);
-	assert_int_equal(pread(file, copy, sizeof(copy), 0), sizeof(copy));
-	assert_memory_equal(original, copy, sizeof(copy));
+	assert_int_equal(pread(file, copy, sizeof(copy), 0), len);
+	assert_memory_equal(original, copy, len);
 	assert_int_equal(fstat(file, &st), 0);
-	assert_true(st.st_blocks * 512 < (PAGES - 8) * PAGE);
+	assert_true((size_t)st.st_blocks * 512 < (PAGES - 8) * page);
 }
 
 static void a_copy_that_goes_on_is_given_more_time(void **state)
 {
-	static const struct {
+	const struct {
 		off_t size;
 		unsigned int left_max; /* seconds */
-	} rows[] = { { PAGE, 1000 }, { 4 * 1024 * 1024, CORE_STALL_S } };
+	} rows[] = { { (off_t)page, 1000 }, { 4 * 1024 * 1024, CORE_STALL_S } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -114,7 +124,7 @@ static void a_copy_that_goes_on_is_given_more_time(void **state)
 
 static void below_a_page_there_is_no_core(void **state)
 {
-	const struct core_arguments none = { .pid = 1, .limit = 4095, .dumpable = 1 };
+	const struct core_arguments none = { .pid = 1, .limit = page - 1, .dumpable = 1 };
 
 	(void)state;
 	assert_int_equal(core_file_write(&none, -1, "/nonexistent/core", -1, NULL), 0);
@@ -183,5 +193,5 @@ int main(void)
 		cmocka_unit_test(a_pod_has_a_few_slots_and_gets_them_back),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_page, NULL);
 }

@@ -32,13 +32,37 @@ static struct {
 	struct oom_report report;
 } lines;
 
+/* The verdict rests on the needed lines. The table of processes has the most. */
+static enum outbox_part part_of(const struct kernel_line *l)
+{
+	switch (l->kind) {
+	case KERNEL_LINE_OOM_MEMORY:
+	case KERNEL_LINE_OOM_CGROUP:
+		return OUTBOX_DETAIL;
+	case KERNEL_LINE_OOM_ROW:
+		return OUTBOX_TABLE;
+	case KERNEL_LINE_PROCESS:
+		/* Of a whole group that the kernel ends each process has such a line, behind the report. */
+		return l->ends_oom && !lines.report.began_us ? OUTBOX_REST : OUTBOX_NEEDED;
+	case KERNEL_LINE_OTHER:
+	case KERNEL_LINE_OOM_BEGIN:
+	case KERNEL_LINE_OOM_INVOKER:
+	case KERNEL_LINE_OOM_CONSTRAINT:
+	case KERNEL_LINE_OOM_GROUP:
+	case KERNEL_LINE_GPU:
+	case KERNEL_LINE_DEVICE:
+		break;
+	}
+	return OUTBOX_NEEDED;
+}
+
 static void send_line(const char *pod_uid, const struct kernel_line *l)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
 
 	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
 	if (!strbuf_failed(&message))
-		outbox_add_once(&lines.outbox, pod_uid, strbuf_str(&message));
+		outbox_add_once(&lines.outbox, part_of(l), pod_uid, strbuf_str(&message));
 }
 
 /*
@@ -77,7 +101,7 @@ static void send_report(char *pod_uid)
 						  .arg = pod_uid };
 
 	/* A report gets a connection of its own, because the buffer of a socket has no room for two. */
-	outbox_flush(&lines.outbox, lines.node);
+	outbox_flush_logged(&lines.outbox, lines.node, "kernel lines");
 	oom_report_read(&lines.report, pod_uid, &reader);
 }
 
@@ -171,7 +195,7 @@ static void on_readable(struct source *s)
 			break;
 		take(data, (size_t)n, now_boottime_ns());
 	}
-	outbox_flush(&lines.outbox, lines.node);
+	outbox_flush_logged(&lines.outbox, lines.node, "kernel lines");
 }
 
 int kernel_lines_start(struct node *n, struct err *err)

@@ -3,15 +3,18 @@
 #include "node/outbox.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/log.h"
 #include "node/sidecar_link.h"
 
+#define DONE '-' /* in place of the part: the message was processed */
+
 void outbox_init(struct outbox *o)
 {
-	*o = (struct outbox){ .messages = STRBUF_INIT(OUTBOX_BYTES_MAX) };
+	*o = (struct outbox){ .messages = STRBUF_INIT(OUTBOX_BYTES_MAX), .cut = OUTBOX_PARTS };
 }
 
 void outbox_release(struct outbox *o)
@@ -19,31 +22,62 @@ void outbox_release(struct outbox *o)
 	strbuf_release(&o->messages);
 }
 
-void outbox_add(struct outbox *o, const char *pod_uid, const char *message)
-{
-	size_t before = o->messages.len;
+/* One message of the batch, and where the next one begins. */
+struct entry {
+	char *part;
+	const char *pod_uid, *message;
+	char *next;
+};
 
+static struct entry entry_at(char *p)
+{
+	struct entry e = { .part = p, .pod_uid = p + 1 };
+
+	e.message = e.pod_uid + strlen(e.pod_uid) + 1;
+	e.next = p + (e.message - p) + strlen(e.message) + 1;
+	return e;
+}
+
+static void drop(struct outbox *o, enum outbox_part part)
+{
+	o->dropped++;
+	if (part != OUTBOX_NEEDED && part < o->cut)
+		o->cut = part;
+}
+
+void outbox_add(struct outbox *o, enum outbox_part part, const char *pod_uid, const char *message)
+{
+	const char mark = (char)('0' + part);
+	size_t before = o->messages.len, len = strlen(pod_uid) + strlen(message) + 3;
+	size_t room = OUTBOX_BYTES_MAX - (part == OUTBOX_NEEDED ? 0 : OUTBOX_RESERVE);
+
+	if (before + len > room) {
+		drop(o, part);
+		return;
+	}
+	strbuf_addc(&o->messages, mark);
 	strbuf_add(&o->messages, pod_uid, strlen(pod_uid) + 1);
 	strbuf_add(&o->messages, message, strlen(message) + 1);
 	if (!strbuf_failed(&o->messages))
 		return;
-	o->dropped++;
+	drop(o, part);
 	o->messages.failed = false;
 	strbuf_truncate(&o->messages, before);
 }
 
-void outbox_add_once(struct outbox *o, const char *pod_uid, const char *message)
+void outbox_add_once(struct outbox *o, enum outbox_part part, const char *pod_uid,
+		     const char *message)
 {
-	const char *p = strbuf_str(&o->messages), *end = p + o->messages.len;
+	char *p = o->messages.data, *end = p + o->messages.len;
 
-	while (p < end) {
-		const char *there = p + strlen(p) + 1;
+	while (o->messages.len && p < end) {
+		struct entry e = entry_at(p);
 
-		if (strcmp(p, pod_uid) == 0 && strcmp(there, message) == 0)
+		if (strcmp(e.pod_uid, pod_uid) == 0 && strcmp(e.message, message) == 0)
 			return;
-		p = there + strlen(there) + 1;
+		p = e.next;
 	}
-	outbox_add(o, pod_uid, message);
+	outbox_add(o, part, pod_uid, message);
 }
 
 static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, struct err *err)
@@ -54,44 +88,79 @@ static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, s
 	return sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
 }
 
-/*
- * Sends all messages to the pod of `first`, from `first` on. It overwrites the first byte of each message that was processed, so that
- * it is not sent twice.
- */
-static void send_to_pod(struct outbox *o, const struct node *n, char *first, const char *end)
+/* Returns the first of the parts that do not fit into the socket's buffer together with those before them. */
+static enum outbox_part first_left_out(const struct outbox *o, int fd, const struct entry *first,
+				       const char *end)
 {
-	char pod_uid[64];
+	size_t costs[OUTBOX_PARTS] = { 0 }, room = sidecar_link_room(fd);
+	enum outbox_part part = OUTBOX_NEEDED;
+
+	for (char *p = first->part; p < end;) {
+		struct entry e = entry_at(p);
+		unsigned int of = (unsigned int)(e.part[0] - '0');
+
+		if (of < OUTBOX_PARTS && strcmp(e.pod_uid, first->pod_uid) == 0)
+			costs[of] += sidecar_link_cost(strlen(e.message));
+		p = e.next;
+	}
+	while (part < o->cut && (part == OUTBOX_NEEDED || costs[part] <= room)) {
+		room -= MIN(costs[part], room);
+		part++;
+	}
+	return part;
+}
+
+/* Sends all messages to the pod of the first one, and marks them as processed, so that they are not sent twice. */
+static void send_to_pod(struct outbox *o, const struct node *n, const struct entry *first,
+			const char *end)
+{
 	_cleanup_close_ int fd = -1;
 	struct err err = { 0 };
-	int rc;
+	int rc = connect_pod(n, first->pod_uid, &fd, &err);
+	enum outbox_part left_out = OUTBOX_PARTS;
 
-	snprintf(pod_uid, sizeof(pod_uid), "%s", first);
-	rc = connect_pod(n, pod_uid, &fd, &err);
 	if (rc < 0 && rc != -ENOENT && rc != -ECONNREFUSED)
-		log_warning_limited("pod %s: %s", pod_uid, err_text(&err));
-	for (char *p = first; p < end;) {
-		char *message = p + strlen(p) + 1;
+		log_warning_limited("pod %s: %s", first->pod_uid, err_text(&err));
+	if (fd >= 0)
+		left_out = first_left_out(o, fd, first, end);
+	for (char *p = first->part; p < end;) {
+		struct entry e = entry_at(p);
 
-		if (strcmp(p, pod_uid) == 0 || p == first) {
-			if (fd >= 0 && sidecar_link_send(fd, message, -1, NULL) == 0)
-				o->sent++;
-			else if (rc != -ENOENT)
-				o->dropped++;
-			p[0] = '-';
-		}
-		p = message + strlen(message) + 1;
+		p = e.next;
+		if (e.part[0] == DONE || strcmp(e.pod_uid, first->pod_uid) != 0)
+			continue;
+		if (fd >= 0 &&
+		    (e.part[0] - '0' < (int)left_out || e.part[0] - '0' == OUTBOX_REST) &&
+		    sidecar_link_send(fd, e.message, -1, NULL) == 0)
+			o->sent++;
+		else if (rc != -ENOENT)
+			o->dropped++;
+		e.part[0] = DONE;
 	}
 }
 
 void outbox_flush(struct outbox *o, const struct node *n)
 {
-	char *end = o->messages.data + o->messages.len;
+	char *p = o->messages.data, *end = p + o->messages.len;
 
-	for (char *p = o->messages.data; o->messages.len && p < end;) {
-		if (p[0] != '-')
-			send_to_pod(o, n, p, end);
-		p += strlen(p) + 1;
-		p += strlen(p) + 1;
+	while (o->messages.len && p < end) {
+		struct entry e = entry_at(p);
+
+		if (e.part[0] != DONE)
+			send_to_pod(o, n, &e, end);
+		p = e.next;
 	}
 	strbuf_reset(&o->messages);
+	o->cut = OUTBOX_PARTS;
+}
+
+void outbox_flush_logged(struct outbox *o, const struct node *n, const char *what)
+{
+	/* Those that found no room in the batch were counted before. */
+	outbox_flush(o, n);
+	if (o->dropped > o->logged)
+		log_warning_limited("%s: %" PRIu64 " messages to sidecars were dropped, %" PRIu64
+				    " since the start",
+				    what, o->dropped - o->logged, o->dropped);
+	o->logged = o->dropped;
 }

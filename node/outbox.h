@@ -13,18 +13,39 @@
 #include "node/node.h"
 
 #define OUTBOX_BYTES_MAX (128 * 1024) /* bytes of a batch; further messages are dropped and counted */
+/* Bytes that messages of less importance leave free */
+#define OUTBOX_RESERVE (16 * 1024)
+
+/*
+ * What is left out where a pod's messages do not all fit into the buffer of a socket that its
+ * sidecar does not read meanwhile. The messages of a part that does not fit are left out whole, and
+ * those of the parts that are less important with them.
+ */
+enum outbox_part {
+	OUTBOX_NEEDED, /* never left out */
+	OUTBOX_DETAIL,
+	OUTBOX_TABLE,
+	OUTBOX_PARTS,
+	/* Sent as far as there is room; such messages do not keep others out. */
+	OUTBOX_REST = OUTBOX_PARTS,
+};
 
 struct outbox {
-	struct strbuf messages; /* each is "POD_UID\0MESSAGE\0" */
+	struct strbuf messages; /* each is "PART POD_UID\0MESSAGE\0", PART is a character */
+	enum outbox_part cut; /* messages of it, or of less important parts, found no room in the batch */
 	uint64_t sent, dropped; /* messages */
+	uint64_t logged; /* how many of the dropped ones the log has */
 };
 
 void outbox_init(struct outbox *o);
 void outbox_release(struct outbox *o);
-void outbox_add(struct outbox *o, const char *pod_uid, const char *message);
+void outbox_add(struct outbox *o, enum outbox_part part, const char *pod_uid, const char *message);
 /* Adds the message, unless the batch has the same message to the same pod already. */
-void outbox_add_once(struct outbox *o, const char *pod_uid, const char *message);
+void outbox_add_once(struct outbox *o, enum outbox_part part, const char *pod_uid,
+		     const char *message);
 /* Sends the batch and empties it. Messages to a pod without a sidecar are not counted as dropped. */
 void outbox_flush(struct outbox *o, const struct node *n);
+/* Does the same, and logs if messages were dropped. what: what they are about, such as "signals". */
+void outbox_flush_logged(struct outbox *o, const struct node *n, const char *what);
 
 #endif

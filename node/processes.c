@@ -30,7 +30,7 @@ static void announce(const struct pod_of_process *c, unsigned int sweeps, void *
 	if (sweeps != 1 && sweeps % ANNOUNCE_SWEEPS != 0)
 		return;
 	snprintf(message, sizeof(message), "watching %d", 3 * ANNOUNCE_SWEEPS * PROCESS_SWEEP_S);
-	outbox_add_once(&processes.outbox, c->pod_uid, message);
+	outbox_add_once(&processes.outbox, OUTBOX_NEEDED, c->pod_uid, message);
 }
 
 static void on_sweep(struct source *s, int64_t now_ns)

@@ -14,8 +14,16 @@
 #include "lib/fileio.h"
 #include "node/pod_of_process.h"
 
-/* Bytes: more than the kernel gives, which is twice net.core.wmem_max: some 500 messages that the sidecar has not read yet. */
+/* Bytes: more than the kernel gives, which is twice net.core.wmem_max: some 450 messages that the sidecar has not read yet. */
 #define SEND_BUFFER (1024 * 1024)
+/*
+ * The kernel counts for a message its struct sk_buff and a block of memory with the text and a struct skb_shared_info, each in whole
+ * cache lines. The block has a power of two in bytes; from Linux 6.3 on it may have somewhat more than 512 in place of them.
+ */
+#define SK_BUFF 256
+#define SHARED_INFO 320
+#define SMALL_BLOCK 704
+#define CACHE_LINE 64
 
 /*
  * Returns a descriptor of the socket's file. We connect through it, so a change of the path does no
@@ -119,6 +127,27 @@ int sidecar_link_send(int fd, const char *text, int pass_fd, struct err *err)
 	if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return err_set(err, errno, "send to a sidecar");
 	return 0;
+}
+
+size_t sidecar_link_cost(size_t len)
+{
+	size_t needs = (len + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE + SHARED_INFO, block = 512;
+
+	while (block < needs)
+		block *= 2;
+	return SK_BUFF + MAX(block, (size_t)SMALL_BLOCK);
+}
+
+size_t sidecar_link_room(int fd)
+{
+	/* "node VERSION", which came first */
+	size_t hello = sidecar_link_cost(32);
+	socklen_t size = sizeof(int);
+	int room = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 || (size_t)MAX(room, 0) < hello)
+		return 0;
+	return (size_t)room - hello;
 }
 
 int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1], struct err *err)

@@ -28,6 +28,13 @@ int sidecar_link_open(const char *pods, const char *proc, const char *pod_uid, p
 int sidecar_link_send(int fd, const char *text, int pass_fd, struct err *err);
 
 /*
+ * How much of its messages a new connection takes before the sidecar reads: the sum of their costs,
+ * on every kernel from 4.18 on. len: bytes of a message.
+ */
+size_t sidecar_link_room(int fd);
+size_t sidecar_link_cost(size_t len);
+
+/*
  * Waits up to within_ms for the next message, which gets a final NUL; descriptors that come with it
  * are closed. -ETIMEDOUT: no message came; -EPIPE: the sidecar has closed the connection.
  */

@@ -21,59 +21,13 @@
 #include <cmocka.h>
 
 #include "lib/fileio.h"
+#include "node/pod_testing.h"
 
-#define UID "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb"
 #define OTHER "01234567-89ab-cdef-0123-456789abcdef"
-#define ID "46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63"
-
-static char directory[64], pods[96], proc[96], volume[256];
-static int listener;
-
-static void belongs_to(const char *uid)
-{
-	char path[160], text[256];
-
-	snprintf(path, sizeof(path), "%s/%d", proc, (int)getpid());
-	assert_int_equal(dir_make_all(path, 0755, NULL), 0);
-	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, (int)getpid());
-	snprintf(text, sizeof(text), "0::/kubepods/pod%s/" ID "\n", uid);
-	assert_int_equal(file_put(AT_FDCWD, path, text, strlen(text), 0600, NULL), 0);
-}
-
-static int setup(void **state)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int here;
-
-	(void)state;
-	snprintf(directory, sizeof(directory), "/tmp/sidecar_link_test.XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	snprintf(pods, sizeof(pods), "%s/pods", directory);
-	snprintf(proc, sizeof(proc), "%s/proc", directory);
-	snprintf(volume, sizeof(volume), "%s/" UID "/volumes/kubernetes.io~empty-dir/afterglow-node", pods);
-	assert_int_equal(dir_make_all(volume, 0755, NULL), 0);
-	belongs_to(UID);
-	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	/* The path is longer than a socket address can hold. */
-	here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(chdir(volume), 0);
-	snprintf(address.sun_path, sizeof(address.sun_path), NODE_SOCKET_NAME);
-	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(fchdir(here), 0);
-	close(here);
-	return listen(listener, 4);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	close(listener);
-	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
-}
 
 static int open_link(int *ret_fd)
 {
-	return sidecar_link_open(pods, proc, UID, 0, ret_fd, NULL);
+	return sidecar_link_open(pod_pods, pod_proc, POD_UID, 0, ret_fd, NULL);
 }
 
 static void it_connects_and_says_who_it_is(void **state)
@@ -83,7 +37,7 @@ static void it_connects_and_says_who_it_is(void **state)
 
 	(void)state;
 	assert_int_equal(open_link(&link), 0);
-	sidecar = accept(listener, NULL, NULL);
+	sidecar = accept(pod_listener, NULL, NULL);
 	assert_int_equal(sidecar_link_receive(sidecar, 60000, text, NULL), 0);
 	assert_string_equal(text, "node 1");
 	assert_int_equal(sidecar_link_receive(sidecar, 0, text, NULL), -ETIMEDOUT);
@@ -124,9 +78,9 @@ static void a_pod_without_a_sidecar_has_no_link(void **state)
 	int link;
 
 	(void)state;
-	assert_int_equal(sidecar_link_open(pods, proc, OTHER, 0, &link, NULL), -ENOENT);
-	close(listener);
-	listener = -1;
+	assert_int_equal(sidecar_link_open(pod_pods, pod_proc, OTHER, 0, &link, NULL), -ENOENT);
+	close(pod_listener);
+	pod_listener = -1;
 	assert_int_equal(open_link(&link), -ECONNREFUSED);
 }
 
@@ -135,8 +89,10 @@ static void a_sidecar_that_crashed_itself_is_not_asked(void **state)
 	int link;
 
 	(void)state;
-	assert_int_equal(sidecar_link_open(pods, proc, UID, getpid(), &link, NULL), -ECONNREFUSED);
-	assert_int_equal(sidecar_link_open(pods, proc, UID, getpid() + 1, &link, NULL), 0);
+	assert_int_equal(sidecar_link_open(pod_pods, pod_proc, POD_UID, getpid(), &link, NULL),
+			 -ECONNREFUSED);
+	assert_int_equal(sidecar_link_open(pod_pods, pod_proc, POD_UID, getpid() + 1, &link, NULL),
+			 0);
 	close(link);
 }
 
@@ -145,9 +101,9 @@ static void a_listener_of_another_pod_is_refused(void **state)
 	int link;
 
 	(void)state;
-	belongs_to(OTHER);
+	pod_has_this_process(OTHER);
 	assert_int_equal(open_link(&link), -EPERM);
-	assert_true(tree_remove(AT_FDCWD, proc));
+	assert_true(tree_remove(AT_FDCWD, pod_proc));
 	assert_int_equal(open_link(&link), -EPERM);
 }
 
@@ -157,16 +113,16 @@ static void links_are_not_followed(void **state)
 	int link;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, volume);
-	snprintf(moved, sizeof(moved), "%s/moved", volume);
+	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, pod_volume);
+	snprintf(moved, sizeof(moved), "%s/moved", pod_volume);
 	assert_int_equal(rename(path, moved), 0);
 	assert_int_equal(symlink("moved", path), 0);
 	assert_int_equal(open_link(&link), -EPERM);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rename(moved, path), 0);
-	snprintf(moved, sizeof(moved), "%s/elsewhere", directory);
-	assert_int_equal(rename(volume, moved), 0);
-	assert_int_equal(symlink(moved, volume), 0);
+	snprintf(moved, sizeof(moved), "%s/elsewhere", pod_directory);
+	assert_int_equal(rename(pod_volume, moved), 0);
+	assert_int_equal(symlink(moved, pod_volume), 0);
 	assert_true(open_link(&link) < 0);
 }
 
@@ -176,7 +132,7 @@ static void a_file_in_the_sockets_place_is_refused(void **state)
 	int link;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, volume);
+	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, pod_volume);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0666), 0);
 	assert_int_equal(open_link(&link), -EPERM);
@@ -185,13 +141,18 @@ static void a_file_in_the_sockets_place_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_connects_and_says_who_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(it_connects_and_says_who_it_is, pod_setup,
+						pod_teardown),
 		cmocka_unit_test(a_descriptor_goes_along),
-		cmocka_unit_test_setup_teardown(a_pod_without_a_sidecar_has_no_link, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sidecar_that_crashed_itself_is_not_asked, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_listener_of_another_pod_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(links_are_not_followed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_file_in_the_sockets_place_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_without_a_sidecar_has_no_link, pod_setup,
+						pod_teardown),
+		cmocka_unit_test_setup_teardown(a_sidecar_that_crashed_itself_is_not_asked,
+						pod_setup, pod_teardown),
+		cmocka_unit_test_setup_teardown(a_listener_of_another_pod_is_refused, pod_setup,
+						pod_teardown),
+		cmocka_unit_test_setup_teardown(links_are_not_followed, pod_setup, pod_teardown),
+		cmocka_unit_test_setup_teardown(a_file_in_the_sockets_place_is_refused, pod_setup,
+						pod_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

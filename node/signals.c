@@ -67,12 +67,7 @@ static bool find_target(const struct signal_record *record, struct pod_of_proces
 
 static void flush(void)
 {
-	uint64_t before = signals.outbox.dropped;
-
-	outbox_flush(&signals.outbox, signals.node);
-	if (signals.outbox.dropped > before)
-		log_warning_limited("signals: %" PRIu64 " messages to sidecars were dropped, %" PRIu64 " since the start",
-				    signals.outbox.dropped - before, signals.outbox.dropped);
+	outbox_flush_logged(&signals.outbox, signals.node, "signals");
 }
 
 static void handle(const struct signal_record *record)
@@ -91,7 +86,7 @@ static void handle(const struct signal_record *record)
 	/* The signals of one pod may not fill the outbox for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
 		flush();
-	outbox_add(&signals.outbox, pod.pod_uid, strbuf_str(&message));
+	outbox_add(&signals.outbox, OUTBOX_NEEDED, pod.pod_uid, strbuf_str(&message));
 }
 
 static void read_buffers(void)

@@ -3,12 +3,13 @@
 # sysroot.sh ARCH DIR PACKAGE...: unpacks Debian packages of another architecture (arm64), with all that they depend on,
 # into DIR: headers and libraries to build with, and programs for an emulator. Nothing is installed: the machine's own
 # package manager does not learn of the architecture. apt checks the signatures. DIR/packages lists what is there:
-# package, version, source package and its version, a line each; DIR/files which package each file is of.
+# package, version, source package and its version, a line each; DIR/files which package each file is of. AFTERGLOW_SUITE: another
+# release of Debian, for what is not linked with ours.
 set -euo pipefail
 
 arch=$1 target=$2
 shift 2
-suite=bookworm
+suite=${AFTERGLOW_SUITE:-bookworm}
 work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-sysroot-XXXXXX")
 root=$work/root
 trap 'rm -rf "$work"' EXIT

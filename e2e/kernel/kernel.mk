@@ -117,6 +117,41 @@ kernel-tests-vm-cores: kernel-programs
 	@echo "== the same before Debian's systemd-coredump"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
 
+# The same for arm64, in a machine of that kind; only make test-arm64 runs them. Suites that need python3 are not among them,
+# because the machine has none. It is emulated as that of cgroup v2 is, and as fast.
+ARM64_VM := AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh
+# Linux 6.12 with pages of 16 KiB. Debian has no kernel with pages of 64 KiB.
+ARM64_16K_VM := AFTERGLOW_VM_ARCH=arm64-16k e2e/kernel/vm.sh
+# Unit tests that an emulator of programs alone cannot run, but for three of the operator: one needs bash, and two are as slow here as there.
+ARM64_UNIT_TESTS := $(filter-out operator/injection/% operator/webhook/%,$(NEED_OWN_KERNEL))
+.PHONY: arm64-unit-tests arm64-kernel-tests arm64-kernel-tests-oom arm64-kernel-tests-cores arm64-kernel-tests-16k
+arm64-unit-tests:
+	$(Q)AFTERGLOW_VM_PROGRAMS="$(ARM64_UNIT_TESTS)" AFTERGLOW_VM_FILES=sidecar/pack/testdata/fuzz $(ARM64_VM) \
+		e2e/kernel/unit_tests_test.sh $(ARM64_UNIT_TESTS)
+arm64-kernel-tests:
+	$(Q)$(ARM64_VM) build/test/launch_test
+	$(Q)$(ARM64_VM) e2e/kernel/exec_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/late_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/leave_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/node_signals_test.sh
+	$(Q)$(ARM64_VM) build/test/recovery_loop $(RECOVERY_LOOP_V2)
+arm64-kernel-tests-oom:
+	$(Q)$(ARM64_VM) e2e/kernel/kernel_log_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/oom_cause_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/cgroups_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/pods_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/node_oom_test.sh
+	$(Q)$(ARM64_VM) build/test/oom_loop $(OOM_LOOP_V2)
+	$(Q)$(ARM64_VM) build/test/oom_loop --oom-group $(OOM_LOOP_V2)
+arm64-kernel-tests-cores:
+	$(Q)$(ARM64_VM) e2e/kernel/core_of_machine_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/cores_test.sh
+	$(Q)$(ARM64_VM) e2e/kernel/node_cores_test.sh
+arm64-kernel-tests-16k:
+	$(Q)AFTERGLOW_VM_PROGRAMS=node/core_file_test $(ARM64_16K_VM) e2e/kernel/unit_tests_test.sh node/core_file_test
+	$(Q)$(ARM64_16K_VM) e2e/kernel/core_of_machine_test.sh
+	$(Q)$(ARM64_16K_VM) build/test/oom_loop $(OOM_LOOP_V2)
+
 # Not in CI, as it takes minutes and most of a processor: real Ray, on cgroup v2 under User Mode Linux.
 .PHONY: ray-isolation-test
 ray-isolation-test: kernel-programs

@@ -61,10 +61,11 @@ if [ -n "$AFTERGLOW_IN_VM" ]; then
 fi
 
 # Crashes, of which it prints no more than ten in five seconds, either
-until_reported 'kernel log: probe' -- "$probe" fault segv
-check "the kernel's line about a crash is evidence" says 'kernel log: probe\[[0-9]*\]: segfault at'
-until_reported 'kernel log: traps: probe' -- "$probe" fault ill
-check "traps too" says 'kernel log: traps: probe\[[0-9]*\] trap invalid opcode'
+find_crash_words
+until_reported "kernel log: $segfault" -- "$probe" fault segv
+check "the kernel's line about a crash is evidence" says "kernel log: $segfault"
+until_reported "kernel log: $illegal" -- "$probe" fault ill
+check "traps too" says "kernel log: $illegal"
 
 # Not believed: what user space writes
 cat >"$work/forge" <<END

@@ -214,7 +214,7 @@ echo 0 >/proc/sys/kernel/core_uses_pid
 mkdir -p "$work/jail/bin" "$work/jail/dumps"
 chmod 777 "$work/jail/dumps"
 cp "$crash" "$work/jail/bin/"
-for library in /lib/x86_64-linux-gnu/libc.so.6 /lib64/ld-linux-x86-64.so.2; do
+for library in /lib/*-linux-gnu/libc.so.6 /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do
 	[ -e "$library" ] && mkdir -p "$work/jail${library%/*}" && cp "$library" "$work/jail$library"
 done
 echo '/dumps/core.%e' >$pattern

@@ -214,10 +214,11 @@ check "the OOM killer: proof without the kernel log" says 'node agent: the OOM k
 check "the OOM killer: the agent brings the kernel's lines" says 'kernel log: Memory cgroup out of memory: Killed process\|Memory cgroup out of memory: Killed process'
 check "the OOM killer: they are in the bundle" bundle_has kernel.log 'Memory cgroup out of memory: Killed process'
 
+find_crash_words
 start_ray "$await_go; exec $probe fault segv"
 end_pod "a segfault"
 check "a segfault: its class" says 'class Segfault'
-check "a segfault: the kernel's line of it" says 'probe\[[0-9]*\]: segfault at'
+check "a segfault: the kernel's line of it" says "$segfault"
 
 # A line that the kubelet would write, and one of another pod.
 start_ray "$idle"

@@ -45,7 +45,15 @@ static int deed_signal(int signo)
 	return 99;
 }
 
-/* Faults that the processor raises, not kill(2). */
+#if defined(__aarch64__)
+#define ILLEGAL "udf #0"
+#define BREAKPOINT "brk #0"
+#else
+#define ILLEGAL "ud2"
+#define BREAKPOINT "int3"
+#endif
+
+/* Faults that the processor raises, not kill(2). An arm64 processor divides by zero without one. */
 static int deed_fault(const char *kind)
 {
 	static volatile int zero;
@@ -55,9 +63,9 @@ static int deed_fault(const char *kind)
 	else if (strcmp(kind, "fpe") == 0)
 		zero = 7 / zero;
 	else if (strcmp(kind, "ill") == 0)
-		__asm__ volatile("ud2");
+		__asm__ volatile(ILLEGAL);
 	else if (strcmp(kind, "trap") == 0)
-		__asm__ volatile("int3");
+		__asm__ volatile(BREAKPOINT);
 	else if (strcmp(kind, "bus") == 0) {
 		int fd = (int)syscall(SYS_memfd_create, "empty", 0);
 		volatile char *beyond = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);

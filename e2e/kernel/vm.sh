@@ -13,7 +13,9 @@
 # AFTERGLOW_KERNEL      the Debian package (default: what linux-image-cloud-amd64 depends on)
 # AFTERGLOW_BUILD       the build directory to take along (default build)
 # AFTERGLOW_VM_ARCH     arm64: another machine than this one. Kernel and busybox are in build/arm64/machine, libraries in
-#                       build/arm64/sysroot (tools/sysroot.sh); the build directory is build/arm64 then
+#                       build/arm64/sysroot (tools/sysroot.sh); the build directory is build/arm64 then. arm64-16k: the same with
+#                       pages of 16 KiB, by the kernel of build/arm64/machine-16k
+# AFTERGLOW_VM_PROGRAMS more programs to take along with their libraries, separated by blanks: their paths below build/test
 # AFTERGLOW_VM_FILES    more files and directories to take along, separated by blanks: their paths below this directory
 # AFTERGLOW_VM_ROOT     a directory of which all is put into the machine's root directory
 # AFTERGLOW_VM_MEMORY   in MiB (default 512)
@@ -24,7 +26,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}/vm
-arch=${AFTERGLOW_VM_ARCH:-}
+arch=${AFTERGLOW_VM_ARCH:-} pages=
+case $arch in
+*-16k) arch=${arch%-16k} pages=-16k ;;
+esac
 build=${AFTERGLOW_BUILD:-build${arch:+/$arch}}
 [ "$#" -gt 0 ] || set -- sh -c 'echo "hello from Linux $(uname -r)"; cat /sys/fs/cgroup/cgroup.controllers'
 
@@ -63,7 +68,7 @@ case $arch in
 	lines=(-serial chardev:out -serial chardev:status)
 	;;
 arm64)
-	kernel=$(echo build/arm64/machine/boot/vmlinuz-*) busybox=build/arm64/machine/bin/busybox
+	kernel=$(echo build/arm64/machine$pages/boot/vmlinuz-*) busybox=build/arm64/machine/bin/busybox
 	machine=(qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on) console=ttyAMA0 output=ttyS0 status_line=ttyS1
 	lines=(-device pci-serial,chardev=out -device pci-serial,chardev=status)
 	;;
@@ -96,6 +101,10 @@ for program in "$build"/afterglow-launch "$build"/afterglow-sidecar "$build"/aft
 done
 for program in "$build"/test/*; do
 	if [ -f "$program" ] && [ -x "$program" ]; then take "$program" "afterglow/build/test/${program##*/}"; fi
+done
+for program in ${AFTERGLOW_VM_PROGRAMS:-}; do
+	mkdir -p "$root/afterglow/build/test/$(dirname "$program")"
+	take "$build/test/$program" "afterglow/build/test/$program"
 done
 mkdir -p "$root/afterglow/e2e/kernel"
 cp e2e/kernel/check.sh e2e/kernel/*_test.sh "$root/afterglow/e2e/kernel/"

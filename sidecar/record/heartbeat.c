@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -110,7 +111,8 @@ int heartbeat_start(const struct heartbeat_patience *p, struct err *err)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK);
+	/* glibc asks for 128 KiB on arm64, and would give 8 MiB for a size that it refuses. */
+	pthread_attr_setstacksize(&attributes, MAX(STACK, (size_t)PTHREAD_STACK_MIN));
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	rc = pthread_create(&thread, &attributes, watch, NULL);
 	pthread_attr_destroy(&attributes);

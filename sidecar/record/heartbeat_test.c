@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -109,6 +110,36 @@ static void one_that_never_began_is_ended_too(void **state)
 	assert_int_equal(WEXITSTATUS(run(0, hang_idle, text, sizeof(text))), HEARTBEAT_EXIT);
 }
 
+/* Bytes of the address space */
+static long long mapped(void)
+{
+	long long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (!file || fscanf(file, "%lld", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+static void its_thread_has_a_small_stack_on_every_machine(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		const struct heartbeat_patience patient = { .look_ns = NS_PER_SEC, .say_after = 300, .end_after = 600 };
+		long long before = mapped();
+		bool well = heartbeat_start(&patient, NULL) == 0 && before > 0;
+
+		_exit(well && mapped() - before < 4 << 20 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void the_longest_pause_is_remembered(void **state)
 {
 	(void)state;
@@ -126,6 +157,7 @@ int main(void)
 		cmocka_unit_test(a_loop_that_hangs_is_logged_and_ended),
 		cmocka_unit_test(a_loop_in_an_uninterruptible_sleep_is_ended_as_well),
 		cmocka_unit_test(one_that_never_began_is_ended_too),
+		cmocka_unit_test(its_thread_has_a_small_stack_on_every_machine),
 		cmocka_unit_test(the_longest_pause_is_remembered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

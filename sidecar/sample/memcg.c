@@ -265,9 +265,9 @@ int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place,
 
 		snprintf(path, sizeof(path), "%s/%s", opened.path, files[i].name);
 		opened.fds[i] = rootfd_open(root_fd, path, O_RDONLY, i == 0 ? err : NULL);
+		if (opened.fds[0] < 0)
+			return opened.fds[0];
 	}
-	if (opened.fds[0] < 0)
-		return opened.fds[0];
 	*m = opened;
 	return 0;
 }

@@ -561,6 +561,22 @@ static void without_the_counters_opening_fails_and_touches_nothing(void **state)
 	assert_string_equal(m.path, "untouched");
 }
 
+/* As in the root cgroup of v2, which has statistics and no limit. */
+static void without_the_usage_no_other_file_stays_open(void **state)
+{
+	struct fake_root *t = *state;
+	struct memcg m = { 0 };
+	int next = dup(t->fd);
+
+	close(next);
+	fake_root_put(t, "cg/memory.stat", "anon 500\n");
+	fake_root_put(t, "cg/memory.pressure", "some avg10=2.50 avg60=0.00 avg300=0.00 total=0\n");
+	assert_int_equal(open_of(&m, t->fd, 7, NULL), -ENOENT);
+	/* The lowest number that is free is the same as before. */
+	assert_int_equal(dup(t->fd), next);
+	close(next);
+}
+
 static void links_stay_inside_the_root_and_fifos_do_not_block(void **state)
 {
 	struct fake_root *t = *state;
@@ -601,6 +617,7 @@ int main(void)
 						tree_teardown),
 		cmocka_unit_test_setup_teardown(without_the_counters_opening_fails_and_touches_nothing, tree_setup,
 						tree_teardown),
+		cmocka_unit_test_setup_teardown(without_the_usage_no_other_file_stays_open, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(links_stay_inside_the_root_and_fifos_do_not_block, tree_setup,
 						tree_teardown),
 	};
