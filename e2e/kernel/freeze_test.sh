@@ -46,6 +46,7 @@ wait_until() { # at most three minutes, which is for ever here
 }
 
 get() { curl -sS --max-time 10 "http://127.0.0.1:$port$1"; }
+listens() { [ -S "$work/s" ] && healthy; }
 healthy() { get /healthz >/dev/null 2>&1; }
 told() { get /failures >"$work/failures" 2>/dev/null && grep -q "$1" "$work/failures"; }
 noted() { grep -qs "$1" "$work/termination"; }
@@ -58,7 +59,7 @@ start_sidecar() { # ARG...: with $out as its stdout
 	"$sidecar" --socket "$work/s" --spool "${spool:-$work/spool}" --kernel-log off --http "127.0.0.1:$port" --grace 3 "$@" \
 		>"${out:-$work/log}" 2>"$work/err" &
 	sidecar_pid=$!
-	for _ in $(seq 600); do [ -S "$work/s" ] && healthy && return; sleep 0.05; done
+	wait_until listens
 }
 
 stop_sidecar() {
