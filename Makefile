@@ -57,7 +57,7 @@ SIDECAR += $(CORE) $(LOOP) $(DIGEST)
 CONFINE := $(call modules,sidecar/confine)
 SHIP := $(call modules,sidecar/ship) $(DIGEST)
 PACK := $(call modules,sidecar/pack) $(CORE) $(CONFINE) $(DIGEST)
-UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c $(CORE) $(CONFINE)
+UNWIND := $(call modules,sidecar/unwind) sidecar/sample/rootfd.c sidecar/sample/root_walk.c sidecar/sample/fuse.c $(CORE) $(CONFINE)
 OPERATOR := $(call modules,operator/kube operator/cache operator/policy operator/injection operator/raycluster operator/launcher operator/webhook operator/failures operator/cluster_controller operator/failure_controller operator/export operator/crds operator/manager operator) $(LOOP) $(DIGEST)
 # The plugin and what it takes of lib also build for macOS (plugin/plugin.mk).
 PLUGIN := $(call modules,plugin) $(DIGEST)
@@ -165,6 +165,7 @@ $(BUILD)/test/lib/%_test: $(BUILD)/obj/lib/%_test.o $(call objects,$(LIB) $(LOOP
 $(BUILD)/test/lib/strbuf_test: LDFLAGS += -Wl,--wrap=realloc
 $(BUILD)/test/lib/fileio_test: LDFLAGS += -Wl,--wrap=read,--wrap=write,--wrap=fsync
 $(BUILD)/test/node/kernel_lines_test: LDFLAGS += -Wl,--wrap=open,--wrap=lseek,--wrap=sendmsg,--wrap=setsockopt
+$(BUILD)/test/operator/manager/server_test: LDFLAGS += -Wl,--wrap=now_boottime_ns
 $(BUILD)/test/sidecar/disk_faults_test: LDFLAGS += -Wl,--wrap=write,--wrap=fsync,--wrap=openat,--wrap=mkdirat,--wrap=renameat
 $(BUILD)/test/sidecar/kernel/kmsg_read_test: LDFLAGS += -Wl,--wrap=read,--wrap=klogctl
 $(BUILD)/test/lib/loop/errand_test: LDFLAGS += -Wl,--wrap=fstat
@@ -174,7 +175,7 @@ $(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--
 $(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=s3_call,--wrap=s3_start,--wrap=http_wait
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
-$(BUILD)/test/sidecar/sample/processes_test: LDFLAGS += -Wl,--wrap=rootfd_open,--wrap=readdir
+$(BUILD)/test/sidecar/sample/processes_test: LDFLAGS += -Wl,--wrap=rootfd_open_no_fuse,--wrap=readdir
 $(BUILD)/test/sidecar/sample/memcg_search_test $(BUILD)/test/sidecar/sample/memcg_tree_test: LDFLAGS += -Wl,--wrap=readdir
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin

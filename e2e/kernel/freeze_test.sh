@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Whatever hangs around the sidecar, it goes on: a FUSE server that does not answer, below the container's /tmp/ray and where files
-# are collected; a frozen disk under the spool; a stdout that nobody reads; received sockets whose close sleeps. Under each of them
+# are collected, or over its /proc; a frozen disk under the spool; a stdout that nobody reads; received sockets whose close sleeps. Under each of them
 # a container fills its memory and the OOM killer ends it: the death is classified, told in the termination message and by
 # /failures, and /healthz answers. Needs root, python3 and /dev/fuse. Ends with "N passed, N failed".
 #
@@ -46,6 +46,7 @@ wait_until() { # at most three minutes, which is for ever here
 }
 
 get() { curl -sS --max-time 10 "http://127.0.0.1:$port$1"; }
+listens() { [ -S "$work/s" ] && healthy; }
 healthy() { get /healthz >/dev/null 2>&1; }
 told() { get /failures >"$work/failures" 2>/dev/null && grep -q "$1" "$work/failures"; }
 noted() { grep -qs "$1" "$work/termination"; }
@@ -58,7 +59,7 @@ start_sidecar() { # ARG...: with $out as its stdout
 	"$sidecar" --socket "$work/s" --spool "${spool:-$work/spool}" --kernel-log off --http "127.0.0.1:$port" --grace 3 "$@" \
 		>"${out:-$work/log}" 2>"$work/err" &
 	sidecar_pid=$!
-	for _ in $(seq 600); do [ -S "$work/s" ] && healthy && return; sleep 0.05; done
+	wait_until listens
 }
 
 stop_sidecar() {
@@ -68,12 +69,12 @@ stop_sidecar() {
 }
 
 # A container with a memory limit of its own; BEFORE runs in it first, as root of its own mounts.
-start_container() { # BEFORE
+start_container() { # BEFORE [FIRST]: FIRST is what its command does first, as $as_victim
 	: >"$work/termination"
 	"$work/afterglow-sidecar" exec --memory-max 64Mi --store "$work/outer" -- \
 		unshare --mount --pid --fork --mount-proc sh -c "mount -t tmpfs tmp /tmp && mkdir -p /tmp/ray /tmp/out && $1
 			exec '$work/afterglow-launch' --socket '$work/s' --name ray --termination-log '$work/termination' -- \
-			sh -c '$as_victim $work/hog 300M --rate ${rate:-16M}'" >"$work/container" 2>&1 &
+			sh -c '${2:-$as_victim} $work/hog 300M --rate ${rate:-16M}'" >"$work/container" 2>&1 &
 	container=$!
 }
 
@@ -129,6 +130,32 @@ fuse() {
 	umount "$work/dead"
 }
 
+# The container puts it over its own /proc. A sidecar that starts anew meets it there: it could not list processes, nor find the
+# cgroup by a path, and goes on with what the launcher sends.
+proc() {
+	"$here/dead_fuse.py" "$work/dead" >"$work/helper" 2>&1 &
+	helper=$!
+	check "a dead FUSE is there, for /proc" wait_until grep -q dead "$work/helper"
+	start_sidecar
+	start_container : "echo 0 >/proc/self/oom_score_adj; mount --bind $work/dead /proc && touch $work/mounted
+		until [ -e $work/go ]; do sleep 0.1; done; exec"
+	check "proc: it is over the container's /proc" wait_until test -e "$work/mounted"
+	stop_sidecar
+	start_sidecar
+	check "proc: the container comes back" wait_until grep -qs attached "$work/log"
+	touch "$work/go"
+	wait "$container"
+	check "proc: the exit code is the container's own" test $? = 137
+	container=''
+	check "proc: /healthz answers" wait_until healthy
+	check "proc: /failures has the death" wait_until told '"exitCode":[[:space:]]*137'
+	stop_sidecar
+	kill -9 "$helper"
+	wait "$helper" 2>/dev/null
+	helper=''
+	umount "$work/dead"
+}
+
 # The last place for bundles is in memory, as in a pod.
 disk() {
 	truncate -s 64M "$work/image"
@@ -176,6 +203,6 @@ linger() {
 	helper=''
 }
 
-for fault in ${FREEZE_FAULTS:-nothing fuse disk stdout linger}; do $fault; done
+for fault in ${FREEZE_FAULTS:-nothing fuse proc disk stdout linger}; do $fault; done
 oom_spares_nobody
 summary

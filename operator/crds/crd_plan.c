@@ -140,6 +140,27 @@ cJSON *crd_patch(const cJSON *live, const cJSON *wanted)
 	return oom_count() == lost ? TAKE_PTR(patch) : NULL;
 }
 
+/* The API server owns fields of the status, and Helm's name is the same for all releases. */
+static bool is_of_a_release(const char *manager)
+{
+	return strcmp(manager, CLIENT_FIELD_MANAGER) == 0 || strcmp(manager, "helm") == 0 ||
+	       strcmp(manager, "kube-apiserver") == 0;
+}
+
+const char *crd_changed_by(const cJSON *live)
+{
+	const cJSON *owner;
+
+	cJSON_ArrayForEach(owner, json_get(live, "metadata.managedFields")) {
+		const char *manager = json_str(owner, "manager");
+
+		if (manager && !is_of_a_release(manager) &&
+		    json_get(owner, "fieldsV1.f:spec.f:versions"))
+			return manager;
+	}
+	return NULL;
+}
+
 static bool is_ours(const cJSON *owner)
 {
 	const char *manager = json_str(owner, "manager");

@@ -32,6 +32,14 @@ enum crd_step crd_plan(const cJSON *live, const cJSON *wanted);
 cJSON *crd_patch(const cJSON *live, const cJSON *wanted);
 
 /*
+ * Returns who wrote live's versions last, by name of the field manager, if that was neither Helm nor
+ * this program: somebody has changed them by hand. Otherwise NULL. The patch of crd_patch replaces
+ * such a change all the same: the operator writes what the chart's schema accepts, and the API server
+ * would drop fields that another schema lacks. The result is live's.
+ */
+const char *crd_changed_by(const cJSON *live);
+
+/*
  * Makes a merge patch after which the API server no longer counts this program among the owners
  * of live's fields (metadata.managedFields). Otherwise a Helm that applies on the server (Helm 4)
  * would refuse the next upgrade of the CRD's own release, as a conflict. Sets *ret_patch to NULL if

@@ -186,6 +186,39 @@ static void what_we_own_is_given_up_and_others_keep_theirs(void **state)
 		"{\"manager\":\"kube-apiserver\",\"operation\":\"Update\"}]}}");
 }
 
+static void whoever_changed_the_versions_by_hand_is_named(void **state)
+{
+	static const struct {
+		const char *manager, *field, *expected;
+	} rows[] = {
+		{ "helm", "f:versions", NULL },
+		{ "afterglow", "f:versions", NULL },
+		{ "kube-apiserver", "f:versions", NULL },
+		{ "kubectl-patch", "f:conversion", NULL },
+		{ "kubectl-patch", "f:versions", "kubectl-patch" },
+		{ "helm-of-somebody", "f:versions", "helm-of-somebody" },
+	};
+	_cleanup_json_ cJSON *none = crd("afterglow-0.2.0", "0.2.0", "a");
+	(void)state;
+
+	assert_null(crd_changed_by(none));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *live = crd("afterglow-0.2.0", "0.2.0", "a");
+		const char *changed_by;
+
+		own_fields(live, "helm");
+		own_fields(live, rows[i].manager);
+		cJSON *owner = cJSON_GetArrayItem(json_get(live, "metadata.managedFields"), 1);
+		cJSON *fields = json_object_at(json_object_at(owner, "fieldsV1"), "f:spec");
+		json_object_at(fields, rows[i].field);
+		changed_by = crd_changed_by(live);
+		if (rows[i].expected)
+			assert_string_equal(changed_by, rows[i].expected);
+		else
+			assert_null(changed_by);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +230,7 @@ int main(void)
 		cmocka_unit_test(the_patch_has_versions_names_and_marks_and_leaves_the_owner_alone),
 		cmocka_unit_test(names_that_are_no_longer_wanted_are_removed),
 		cmocka_unit_test(what_we_own_is_given_up_and_others_keep_theirs),
+		cmocka_unit_test(whoever_changed_the_versions_by_hand_is_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static int upgrade(struct event_base *base, struct client *client, const cJSON *
 		   struct err *err)
 {
 	_cleanup_json_ cJSON *live = NULL, *patch = NULL, *stored = NULL;
-	const char *name = json_str(wanted, "metadata.name");
+	const char *name = json_str(wanted, "metadata.name"), *changed_by;
 	int r = read_installed(base, client, wanted, &live, err);
 
 	if (r < 0)
@@ -105,6 +105,7 @@ static int upgrade(struct event_base *base, struct client *client, const cJSON *
 	case CRD_UPGRADE:
 		break;
 	}
+	changed_by = crd_changed_by(live);
 	patch = crd_patch(live, wanted);
 	if (!patch)
 		return err_set(err, ENOMEM, "patch");
@@ -112,6 +113,10 @@ static int upgrade(struct event_base *base, struct client *client, const cJSON *
 	if (r < 0)
 		return r;
 	log_info("CRD %s: upgraded", name);
+	if (changed_by)
+		log_warning(
+			"CRD %s: spec.versions is the chart's again; it had been changed by %.128s",
+			name, changed_by);
 	return disown(base, client, stored, err);
 }
 

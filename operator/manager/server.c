@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/loop/shared_text.h"
 #include "lib/macros.h"
+#include "lib/units.h"
 #include "operator/manager/http_connections.h"
 #include "operator/webhook/listen_address.h"
 
@@ -28,6 +30,7 @@ struct server {
 	struct evconnlistener *listener; /* of http */
 	struct event *listen_again;
 	struct http_connections connections;
+	struct shared_text *metrics;
 	size_t accepted; /* since accepting was paused last */
 	struct server_handlers handlers;
 };
@@ -38,27 +41,31 @@ struct server {
  */
 static struct server *the_server;
 
-static void note_answer(struct server *server, struct evhttp_request *request)
+/* Returns the connection's descriptor, -1 if it is gone. */
+static int descriptor_of(struct evhttp_request *request)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(request);
 
-	if (connection)
-		http_connections_answered(
-			&server->connections,
-			bufferevent_getfd(evhttp_connection_get_bufferevent(connection)));
+	return connection ? bufferevent_getfd(evhttp_connection_get_bufferevent(connection)) : -1;
 }
 
 static void answer(struct server *server, struct evhttp_request *request, int code,
-		   const struct strbuf *text)
+		   struct evbuffer *body)
 {
-	struct evbuffer *body = evbuffer_new();
-
-	note_answer(server, request);
-	if (body)
-		evbuffer_add(body, strbuf_str(text), text->len);
+	http_connections_answered(&server->connections, descriptor_of(request));
 	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
 			  "text/plain; version=0.0.4; charset=utf-8");
 	evhttp_send_reply(request, code, NULL, body);
+}
+
+static void answer_text(struct server *server, struct evhttp_request *request, int code,
+			const struct strbuf *text)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	if (body)
+		evbuffer_add(body, strbuf_str(text), text->len);
+	answer(server, request, code, body);
 	if (body)
 		evbuffer_free(body);
 }
@@ -69,7 +76,7 @@ static void on_health(struct evhttp_request *request, void *arg)
 	struct server *server = arg;
 	bool healthy = server->handlers.health(server->handlers.arg, &text);
 
-	answer(server, request, healthy ? 200 : 503, &text);
+	answer_text(server, request, healthy ? 200 : 503, &text);
 }
 
 static void on_ready(struct evhttp_request *request, void *arg)
@@ -78,16 +85,19 @@ static void on_ready(struct evhttp_request *request, void *arg)
 	struct server *server = arg;
 	bool ready = server->handlers.ready(server->handlers.arg, &text);
 
-	answer(server, request, ready ? 200 : 503, &text);
+	answer_text(server, request, ready ? 200 : 503, &text);
 }
 
 static void on_metrics(struct evhttp_request *request, void *arg)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(ANSWER_MAX);
 	struct server *server = arg;
+	struct evbuffer *body = evbuffer_new();
+	bool made = body && shared_text_add(server->metrics, descriptor_of(request),
+					    now_boottime_ns(), body) == 0;
 
-	server->handlers.metrics(server->handlers.arg, &text);
-	answer(server, request, strbuf_failed(&text) ? 500 : 200, &text);
+	answer(server, request, made ? 200 : 500, body);
+	if (body)
+		evbuffer_free(body);
 }
 
 static void on_listen_again(evutil_socket_t fd, short what, void *arg)
@@ -148,6 +158,8 @@ static int listen_on(struct server *server, struct event_base *base, int fd, str
 
 	server->listen_again = evtimer_new(base, on_listen_again, server);
 	server->http = evhttp_new(base);
+	server->metrics =
+		shared_text_new(ANSWER_MAX, server->handlers.metrics, server->handlers.arg);
 	int r = http_connections_init(&server->connections, base);
 	if (listen(fd, BACKLOG) < 0) {
 		int code = errno;
@@ -155,7 +167,7 @@ static int listen_on(struct server *server, struct event_base *base, int fd, str
 		close(fd);
 		return err_set(err, code, "--metrics-address");
 	}
-	if (server->http && server->listen_again && r == 0)
+	if (server->http && server->listen_again && server->metrics && r == 0)
 		bound = evhttp_accept_socket_with_handle(server->http, fd);
 	if (!bound) {
 		close(fd);
@@ -202,6 +214,7 @@ void server_free(struct server *server)
 		return;
 	if (server->http)
 		evhttp_free(server->http);
+	shared_text_free(server->metrics);
 	http_connections_release(&server->connections);
 	if (server->listen_again)
 		event_free(server->listen_again);

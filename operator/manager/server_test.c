@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -262,20 +263,24 @@ static void requests_that_never_end_keep_few_connections_and_cost_nobody_an_answ
 	stop(&l, fds, ARRAY_SIZE(fds));
 }
 
-/* Connects from that address and sends a request. The answer is for the caller to read. */
-static int ask_from(const char *source, uint16_t port, const char *request)
+/* Sends a request over fd from that address. The answer is for the caller to read. */
+static int ask_over(int fd, const char *source, uint16_t port, const char *request)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(port),
 				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	struct sockaddr_in from = { .sin_family = AF_INET };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_int_equal(inet_pton(AF_INET, source, &from.sin_addr), 1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
 	return fd;
+}
+
+static int ask_from(const char *source, uint16_t port, const char *request)
+{
+	return ask_over(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), source, port, request);
 }
 
 static void a_burst_that_came_while_the_loop_was_busy_costs_no_probe_its_answer(void **state)
@@ -322,6 +327,167 @@ static void whoever_opens_many_connections_ends_none_of_another_address(void **s
 	stop(&l, fds, ARRAY_SIZE(fds));
 }
 
+/* --- Clients that do not read their answers ----------------------------------------------------------- */
+
+#define LARGE_TEXT ((size_t)2 << 20)
+
+/* The clock of the server stands still, because time must not pass on a slow machine. */
+static int64_t clock_ns = NS_PER_SEC;
+static unsigned int n_renderings;
+
+int64_t __wrap_now_boottime_ns(void);
+int64_t __wrap_now_boottime_ns(void)
+{
+	return clock_ns;
+}
+
+static void render_large(void *arg, struct strbuf *out)
+{
+	static const char line[] = "afterglow_lines 1\n";
+	(void)arg;
+
+	n_renderings++;
+	for (size_t i = 0; i < LARGE_TEXT / strlen(line); i++)
+		strbuf_add(out, line, strlen(line));
+	strbuf_addf(out, "afterglow_rendering %u\n", n_renderings);
+}
+
+static size_t resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long size, resident;
+
+	assert_int_equal(fscanf(f, "%lu %lu", &size, &resident), 2);
+	fclose(f);
+	return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+#define GET_METRICS "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+
+/*
+ * Asks for /metrics and reads nothing. Small segments and a small buffer keep the kernel from
+ * taking all of the answer.
+ */
+static int ask_without_reading(uint16_t port)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size = 4096, segment = 536;
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof(segment)), 0);
+	return ask_over(fd, "127.0.0.1", port, GET_METRICS);
+}
+
+/* Reads the answer to the end of the text, and returns the number of its rendering, 0 if it ends before. */
+static unsigned int read_rendering(struct event_base *base, int fd)
+{
+	static const char mark[] = "\nafterglow_rendering ";
+	static char answer[LARGE_TEXT + 4096];
+	const char *last = NULL;
+	unsigned int number = 0;
+	size_t len = 0;
+
+	for (int i = 0; i < 3000 && !(last && strchr(last + 1, '\n')); i++) {
+		ssize_t n = recv(fd, answer + len, sizeof(answer) - len - 1, MSG_DONTWAIT);
+
+		if (n == 0)
+			break;
+		if (n < 0) {
+			run_for(base, 1);
+			continue;
+		}
+		len += (size_t)n;
+		answer[len] = '\0';
+		last = strstr(answer + (len > LARGE_TEXT ? len - 64 : 0), mark);
+	}
+	if (last)
+		sscanf(last, "\nafterglow_rendering %u", &number);
+	return number;
+}
+
+static struct listening serve_large(void)
+{
+	static const struct server_handlers handlers = { .health = healthy,
+							 .ready = healthy,
+							 .metrics = render_large };
+	struct listening l = { .base = event_base_new(), .port = free_port() };
+	struct err err = { 0 };
+	char address[32];
+
+	snprintf(address, sizeof(address), ":%d", l.port);
+	assert_int_equal(server_new(l.base, address, &handlers, &l.server, &err), 0);
+	n_renderings = 0;
+	return l;
+}
+
+static void many_answers_that_nobody_reads_cost_the_memory_of_few(void **state)
+{
+	struct listening l = serve_large();
+	int fds[HTTP_CONNECTIONS_MAX - 4];
+	size_t before = resident_bytes();
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = ask_without_reading(l.port);
+		run_for(l.base, 5);
+		clock_ns += NS_PER_SEC / 2;
+	}
+	size_t grown = resident_bytes() - before;
+	/* Four in ten seconds, for half a minute */
+	assert_in_range(n_renderings, 1, 16);
+#if !defined(__SANITIZE_ADDRESS__) /* It keeps what was freed. */
+	if (grown > 8 * LARGE_TEXT)
+		fail_msg("%zu unread answers cost %zu KiB", ARRAY_SIZE(fds), grown >> 10);
+#else
+	(void)grown;
+#endif
+	/* Whoever reads gets a whole answer. It is no older than the time for which others may read. */
+	int prometheus = ask_from("127.0.0.2", l.port, GET_METRICS);
+	unsigned int got = read_rendering(l.base, prometheus);
+	assert_in_range(got, 1, n_renderings);
+	close(prometheus);
+	stop(&l, fds, ARRAY_SIZE(fds));
+}
+
+static void whoever_reads_for_too_long_makes_room_for_a_new_rendering(void **state)
+{
+	struct listening l = serve_large();
+	int fds[5], prometheus;
+	(void)state;
+
+	for (size_t i = 0; i < 4; i++) {
+		fds[i] = ask_without_reading(l.port);
+		for (int wait = 0; wait < 6000 && n_renderings == i; wait++)
+			run_for(l.base, 10);
+		assert_int_equal(n_renderings, i + 1);
+		clock_ns += 2 * NS_PER_SEC;
+	}
+	prometheus = ask_from("127.0.0.2", l.port, GET_METRICS);
+	assert_int_equal(read_rendering(l.base, prometheus), 4);
+	assert_int_equal(n_renderings, 4);
+	clock_ns += 3 * NS_PER_SEC;
+	fds[4] = ask_from("127.0.0.2", l.port, GET_METRICS);
+	assert_int_equal(read_rendering(l.base, fds[4]), 5);
+	assert_int_equal(read_rendering(l.base, fds[0]), 0); /* 11 s after its request */
+	assert_int_equal(read_rendering(l.base, fds[1]), 2); /* 9 s after its request */
+	close(prometheus);
+	stop(&l, fds, ARRAY_SIZE(fds));
+}
+
+static void without_slow_readers_each_answer_is_rendered_anew(void **state)
+{
+	struct listening l = serve_large();
+	int prometheus = connect_loopback(AF_INET, l.port);
+	(void)state;
+
+	for (unsigned int i = 1; i <= 5; i++) {
+		assert_int_equal(send(prometheus, GET_METRICS, strlen(GET_METRICS), 0),
+				 strlen(GET_METRICS));
+		assert_int_equal(read_rendering(l.base, prometheus), i);
+		run_for(l.base, 5);
+	}
+	stop(&l, &prometheus, 1);
+}
+
 int main(void)
 {
 	/* As in the operator: a connection may end before its answer is written. */
@@ -336,6 +502,9 @@ int main(void)
 		cmocka_unit_test(
 			a_burst_that_came_while_the_loop_was_busy_costs_no_probe_its_answer),
 		cmocka_unit_test(whoever_opens_many_connections_ends_none_of_another_address),
+		cmocka_unit_test(many_answers_that_nobody_reads_cost_the_memory_of_few),
+		cmocka_unit_test(whoever_reads_for_too_long_makes_room_for_a_new_rendering),
+		cmocka_unit_test(without_slow_readers_each_answer_is_rendered_anew),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

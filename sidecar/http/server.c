@@ -21,6 +21,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/inner_loop.h"
+#include "lib/loop/shared_text.h"
 #include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/http/live_memory.h"
@@ -62,6 +63,7 @@ struct http_server {
 	struct connection connections[CONNECTIONS_SEEN_MAX]; /* as of the last count */
 	size_t n_seen;
 	uint64_t n_found;
+	struct shared_text *metrics;
 	struct recent look; /* at the spool */
 	int64_t spool_bytes; /* as of the last look */
 	int64_t began_ns; /* with the journal's changes: which state of it an answer shows */
@@ -70,19 +72,26 @@ struct http_server {
 
 /* --- Answers --- */
 
-static void answer(struct evhttp_request *request, int status, const char *type, const struct strbuf *text)
+static void answer_body(struct evhttp_request *request, int status, const char *type,
+			struct evbuffer *body)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+
+	evhttp_add_header(headers, "Content-Type", type);
+	if (!evhttp_find_header(headers, "Cache-Control"))
+		evhttp_add_header(headers, "Cache-Control", "no-store");
+	evhttp_send_reply(request, status, NULL, body);
+}
+
+static void answer(struct evhttp_request *request, int status, const char *type,
+		   const struct strbuf *text)
+{
 	struct evbuffer *body = evbuffer_new();
 
 	if (!body || strbuf_failed(text) || evbuffer_add(body, strbuf_str(text), text->len) < 0)
 		evhttp_send_error(request, HTTP_INTERNAL, NULL);
-	else {
-		evhttp_add_header(headers, "Content-Type", type);
-		if (!evhttp_find_header(headers, "Cache-Control"))
-			evhttp_add_header(headers, "Cache-Control", "no-store");
-		evhttp_send_reply(request, status, NULL, body);
-	}
+	else
+		answer_body(request, status, type, body);
 	if (body)
 		evbuffer_free(body);
 }
@@ -346,17 +355,14 @@ static void add_keeping(const struct http_server *s, struct pod_values *v)
 	}
 }
 
-static void on_metrics(struct evhttp_request *request, void *arg)
+static void render_metrics(void *arg, struct strbuf *out)
 {
 	struct http_server *s = arg;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
 	const struct journal *j = sidecar_journal(s->sidecar);
 	_cleanup_free_ struct pod_values *v = calloc(1, sizeof(*v));
 
-	if (!v) {
-		evhttp_send_error(request, HTTP_INTERNAL, NULL);
+	if (!v)
 		return;
-	}
 	sidecar_each(s->sidecar, add_container, v);
 	memcpy(v->failures, j->by_class, sizeof(v->failures));
 	v->last_failure_unix_ns = j->n ? j->failures[j->n - 1].ended_unix_ns : 0;
@@ -364,8 +370,22 @@ static void on_metrics(struct evhttp_request *request, void *arg)
 	add_keeping(s, v);
 	v->takes_cores = sidecar_takes_cores(s->sidecar);
 	v->cores = *sidecar_core_stats(s->sidecar);
-	metrics_render(v, &text);
-	answer(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", &text);
+	metrics_render(v, out);
+}
+
+static void on_metrics(struct evhttp_request *request, void *arg)
+{
+	struct http_server *s = arg;
+	struct evhttp_connection *connection = evhttp_request_get_connection(request);
+	int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
+	struct evbuffer *body = evbuffer_new();
+
+	if (!body || shared_text_add(s->metrics, fd, now_boottime_ns(), body) < 0)
+		evhttp_send_error(request, HTTP_INTERNAL, NULL);
+	else
+		answer_body(request, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", body);
+	if (body)
+		evbuffer_free(body);
 }
 
 /* --- Connections --- */
@@ -617,7 +637,10 @@ int http_server_new(struct event_base *base, const char *address, const struct s
 	s->port = port_of(fd);
 	s->http = evhttp_new(inner_loop_base(s->loop));
 	s->recount = evtimer_new(inner_loop_base(s->loop), on_recount, s);
-	bound = s->http && s->recount ? evhttp_accept_socket_with_handle(s->http, fd) : NULL;
+	s->metrics = shared_text_new(METRICS_TEXT_MAX, render_metrics, s);
+	bound = s->http && s->recount && s->metrics ?
+			evhttp_accept_socket_with_handle(s->http, fd) :
+			NULL;
 	if (!bound) {
 		close(fd);
 		http_server_free(s);
@@ -647,6 +670,7 @@ void http_server_free(struct http_server *s)
 		evhttp_free(s->http);
 	if (s->recount)
 		event_free(s->recount);
+	shared_text_free(s->metrics);
 	inner_loop_free(s->loop);
 	recent_release(&s->look);
 	free(s);

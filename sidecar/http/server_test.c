@@ -3,6 +3,7 @@
 #include "sidecar/http/server.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -158,10 +159,13 @@ static int connected(void)
 	return fd;
 }
 
-/* Reads until the end of the connection, or for some time. */
-static void receive(int fd, int within_ms, struct strbuf *answer)
+/*
+ * Reads until the end of the connection. The server ends each within HTTP_IDLE_S; how long it takes
+ * to answer its first request is for the machine to say, or for valgrind.
+ */
+static void receive(int fd, struct strbuf *answer)
 {
-	int64_t until = now_boottime_ns() + within_ms * NS_PER_MS;
+	int64_t until = now_boottime_ns() + 120 * NS_PER_SEC;
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char part[4096];
 	ssize_t n;
@@ -177,14 +181,29 @@ static void receive(int fd, int within_ms, struct strbuf *answer)
 	strbuf_adds(answer, "\n(still open)");
 }
 
-static int request(const char *text, struct strbuf *answer)
+static int request_once(const char *text, struct strbuf *answer)
 {
 	int fd = connected(), code = 0;
 
 	send(fd, text, strlen(text), MSG_NOSIGNAL);
-	receive(fd, 3000, answer);
+	receive(fd, answer);
 	close(fd);
 	sscanf(strbuf_str(answer), "HTTP/1.%*d %d", &code);
+	return code;
+}
+
+/*
+ * Sends a request that deserves an answer. Where the server hardly gets a processor, or runs under
+ * valgrind, it may have found the connection idle for HTTP_IDLE_S before it could answer.
+ */
+static int request(const char *text, struct strbuf *answer)
+{
+	int code = 0;
+
+	for (int i = 0; i < 10 && code == 0; i++) {
+		strbuf_reset(answer);
+		code = request_once(text, answer);
+	}
 	return code;
 }
 
@@ -366,7 +385,7 @@ static void only_get_is_answered(void **state)
 		int code;
 
 		snprintf(text, sizeof(text), "%s /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", others[i]);
-		code = request(text, &answer);
+		code = request_once(text, &answer);
 		assert_true(code == 0 || code >= 400);
 		strbuf_release(&answer);
 	}
@@ -385,7 +404,7 @@ static void nonsense_ends_the_connection(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		struct strbuf answer = STRBUF_INIT(1 << 20);
 
-		request(requests[i], &answer);
+		request_once(requests[i], &answer);
 		strbuf_release(&answer);
 	}
 	assert_int_equal(get("/healthz", &body), 200);
@@ -409,12 +428,28 @@ static void endless_headers_are_cut_off(void **state)
 	close(fd);
 }
 
+/* Returns how many descriptors the server has. */
+static int count_descriptors(void)
+{
+	char path[64];
+	int n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)server);
+	DIR *dir = opendir(path);
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
 static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 {
 	int silent[200], closed = 0;
 	struct strbuf body = STRBUF_INIT(1 << 20);
 	int64_t began = now_boottime_ns();
-	char fds[64], c;
+	int before = count_descriptors(), n;
+	char c;
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
@@ -425,12 +460,9 @@ static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 		connect(silent[i], (const struct sockaddr *)&address, sizeof(address));
 	}
 	usleep(300000);
-	snprintf(fds, sizeof(fds), "ls /proc/%d/fd | wc -l", (int)server);
-	FILE *count = popen(fds, "r");
-	int n = 0;
-	assert_int_equal(fscanf(count, "%d", &n), 1);
-	pclose(count);
-	assert_true(n <= HTTP_CONNECTIONS_MAX + 24);
+	n = count_descriptors() - before;
+	if (n > HTTP_CONNECTIONS_MAX + 8)
+		fail_msg("%d descriptors for silent connections", n);
 	/* The oldest connections are closed, and the others move up. */
 	for (int ms = 0; closed < HTTP_CONNECTIONS_MAX && ms < 10 * HTTP_IDLE_S * 1000; ms += 100) {
 		usleep(100000);

@@ -56,7 +56,7 @@ void kernel_log_open(struct kernel_log *k, int root_fd, pid_t launcher, pid_t co
 	*k = (struct kernel_log){ .options = *options, .pod_uid = pod_uid, .command = command, .launcher = command > 0 ? launcher : 0,
 				   .since_us = -1, .named_since_us = -1, .begin_us = -1 };
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)launcher);
-	if (root_fd < 0 || rootfd_read(root_fd, path, &text, NULL) < 0 ||
+	if (root_fd < 0 || rootfd_read_no_fuse(root_fd, path, &text, NULL) < 0 ||
 	    memcg_find_cgroup(strbuf_str(&text), k->cgroup, sizeof(k->cgroup), &version) < 0)
 		k->cgroup[0] = '\0';
 	/* Ray may have moved the launcher to a cgroup below, before we looked. */

@@ -12,44 +12,10 @@
 #include <unistd.h>
 
 #include "lib/fileio.h"
+#include "sidecar/sample/fuse.h"
 
 #define FDINFO_MAX 4096
-#define HANDLE_MAX 128 /* MAX_HANDLE_SZ */
-/*
- * The types of file handles that FUSE makes (FILEID_INO64_GEN, and the same with a parent). Only
- * XFS uses them as well, and it has a device.
- */
-#define FUSE_HANDLE 0x81
-#define FUSE_HANDLE_PARENT 0x82
 #define KERNFS_HANDLE 0xfe /* FILEID_KERNFS: cgroupfs and sysfs */
-
-/* Reads the attributes that the kernel knows without asking a server. */
-static bool look(int fd, struct statx *ret_st)
-{
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, ret_st) == 0;
-}
-
-/*
- * Returns the type of the descriptor's file handle, which the kernel makes without asking the
- * server, as fstatfs(2) would; -1: it has none.
- */
-static int handle_type(int fd)
-{
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + HANDLE_MAX];
-	} h = { .handle.handle_bytes = HANDLE_MAX };
-	int mount_id;
-
-	return name_to_handle_at(fd, "", &h.handle, &mount_id, AT_EMPTY_PATH) == 0 ? h.handle.handle_type : -1;
-}
-
-static bool is_on_fuse(int fd, const struct statx *st)
-{
-	int type = st->stx_dev_major == 0 ? handle_type(fd) : -1;
-
-	return type == FUSE_HANDLE || type == FUSE_HANDLE_PARENT;
-}
 
 /*
  * Returns whether the file is on a cgroup filesystem. Only if its handle is one of kernfs,
@@ -59,19 +25,9 @@ static bool is_on_cgroupfs(int fd, const struct statx *st)
 {
 	struct statfs fs;
 
-	return st->stx_dev_major == 0 && handle_type(fd) == KERNFS_HANDLE && fstatfs(fd, &fs) == 0 &&
+	return st->stx_dev_major == 0 && file_handle_type(fd) == KERNFS_HANDLE &&
+	       fstatfs(fd, &fs) == 0 &&
 	       (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC);
-}
-
-static bool is_foreign_fuse(int fd, const struct statx *st)
-{
-	_cleanup_close_ int own = -1;
-	struct statx own_st;
-
-	if (!is_on_fuse(fd, st))
-		return false;
-	own = open("/", O_PATH | O_CLOEXEC);
-	return own < 0 || !look(own, &own_st) || !is_on_fuse(own, &own_st);
 }
 
 bool fd_is_pidfd(int fd)
@@ -103,13 +59,15 @@ int gate_admit(int fd, enum gate_kind kind, struct err *err)
 
 	if (kind == GATE_PIDFD)
 		return fd_is_pidfd(fd) ? 0 : err_set(err, EPROTO, "a launcher's pidfd is none");
-	if (!look(fd, &st) || (st.stx_mode & S_IFMT) != (kind == GATE_ROOT || kind == GATE_CGROUP ? S_IFDIR : S_IFREG))
+	if (!fuse_look(fd, &st) ||
+	    (st.stx_mode & S_IFMT) !=
+		    (kind == GATE_ROOT || kind == GATE_CGROUP ? S_IFDIR : S_IFREG))
 		return err_set(err, EPROTO, "a launcher's %s is of another kind", names[kind]);
 	if (!has_mode(fd, kind))
 		return err_set(err, EPROTO, "a launcher's %s is not open for its purpose", names[kind]);
 	if (kind == GATE_CGROUP && !is_on_cgroupfs(fd, &st))
 		return err_set(err, EPROTO, "a launcher's %s is none, or this kernel is too old to tell", names[kind]);
-	if (is_foreign_fuse(fd, &st))
+	if (fuse_is_foreign(fd, &st))
 		return err_set(err, EPROTO, "a launcher's %s is on a FUSE server", names[kind]);
 	return 0;
 }

@@ -119,7 +119,8 @@ static bool read_stat(int root_fd, pid_t pid, pid_t *ret_parent, unsigned long l
 	char path[40], name[PROCESS_NAME_MAX];
 
 	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	return rootfd_read(root_fd, path, &text, NULL) >= 0 && proc_parse_stat(strbuf_str(&text), ret_parent, name) &&
+	return rootfd_read_no_fuse(root_fd, path, &text, NULL) >= 0 &&
+	       proc_parse_stat(strbuf_str(&text), ret_parent, name) &&
 	       proc_parse_start(strbuf_str(&text), ret_start);
 }
 

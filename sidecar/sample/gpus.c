@@ -15,7 +15,7 @@
 
 static bool exists(int root_fd, const char *path)
 {
-	_cleanup_close_ int fd = rootfd_open(root_fd, path, O_PATH, NULL);
+	_cleanup_close_ int fd = rootfd_open_no_fuse(root_fd, path, O_PATH, NULL);
 
 	return fd >= 0;
 }
@@ -40,7 +40,8 @@ static bool is_place(const char *name)
 
 static unsigned int list_places(int root_fd, struct gpus *g)
 {
-	int fd = rootfd_open(root_fd, "proc/driver/nvidia/gpus", O_RDONLY | O_DIRECTORY, NULL);
+	int fd = rootfd_open_no_fuse(root_fd, "proc/driver/nvidia/gpus", O_RDONLY | O_DIRECTORY,
+				     NULL);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
 	unsigned int n = 0;

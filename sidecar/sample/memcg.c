@@ -232,7 +232,7 @@ static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *ou
 	char path[64];
 
 	snprintf(path, sizeof(path), "proc/%d/%s", (int)pid, name);
-	return rootfd_read(root_fd, path, out, err);
+	return rootfd_read_no_fuse(root_fd, path, out, err);
 }
 
 int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct err *err)
@@ -264,7 +264,7 @@ int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place,
 		char path[sizeof(opened.path) + 64];
 
 		snprintf(path, sizeof(path), "%s/%s", opened.path, files[i].name);
-		opened.fds[i] = rootfd_open(root_fd, path, O_RDONLY, i == 0 ? err : NULL);
+		opened.fds[i] = rootfd_open_no_fuse(root_fd, path, O_RDONLY, i == 0 ? err : NULL);
 		if (opened.fds[0] < 0)
 			return opened.fds[0];
 	}

@@ -38,7 +38,7 @@ void memcg_above_init(struct memcg_above *a, int root_fd, const struct memcg_pla
 
 		snprintf(file, sizeof(file), "%s/%s", path, limit_file(a));
 		a->ends[a->n] = strlen(path);
-		a->limit_fds[a->n++] = rootfd_open(root_fd, file, O_RDONLY, NULL);
+		a->limit_fds[a->n++] = rootfd_open_no_fuse(root_fd, file, O_RDONLY, NULL);
 	}
 }
 

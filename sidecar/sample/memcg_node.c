@@ -75,7 +75,7 @@ bool memcg_node_open(struct memcg_node *node, int root_fd, int version, const ch
 		char file[sizeof(node->path) + 64];
 
 		snprintf(file, sizeof(file), "%s/%s", path, files[i]);
-		node->fds[i] = rootfd_open(root_fd, file, O_RDONLY, NULL);
+		node->fds[i] = rootfd_open_no_fuse(root_fd, file, O_RDONLY, NULL);
 	}
 	if (node->fds[MEMCG_NODE_KILLS] >= 0 && memcg_node_read(node))
 		return true;

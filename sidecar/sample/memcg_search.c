@@ -29,7 +29,7 @@ static const char *known_end(const char *cgroup)
 
 static DIR *open_dir(int root_fd, const char *path)
 {
-	int fd = rootfd_open(root_fd, path, O_RDONLY | O_DIRECTORY, NULL);
+	int fd = rootfd_open_no_fuse(root_fd, path, O_RDONLY | O_DIRECTORY, NULL);
 	struct stat st;
 	DIR *dir;
 

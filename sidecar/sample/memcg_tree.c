@@ -150,7 +150,7 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 /* Opens a cgroup; "" is that of the root descriptor. */
 static int open_cgroup(int root_fd, const char *path)
 {
-	return rootfd_open(root_fd, *path ? path : "/", O_RDONLY | O_DIRECTORY, NULL);
+	return rootfd_open_no_fuse(root_fd, *path ? path : "/", O_RDONLY | O_DIRECTORY, NULL);
 }
 
 static void walk_into(struct walk *w, const char *path, unsigned int depth)

@@ -28,7 +28,7 @@ ssize_t process_read(const struct process_table *t, pid_t pid, const char *file,
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
-	fd = rootfd_open(t->proc_fd, path, O_RDONLY, NULL);
+	fd = rootfd_open_no_fuse(t->proc_fd, path, O_RDONLY, NULL);
 	if (fd < 0)
 		return fd;
 	n = read(fd, buf, size - 1);
@@ -46,7 +46,7 @@ static void keep_open(struct process_table *t, struct entry *e)
 	if (e->statm_fd >= 0 || t->n_fds >= STATM_FDS_MAX)
 		return;
 	snprintf(path, sizeof(path), "%d/statm", (int)e->pid);
-	e->statm_fd = rootfd_open(t->proc_fd, path, O_RDONLY, NULL);
+	e->statm_fd = rootfd_open_no_fuse(t->proc_fd, path, O_RDONLY, NULL);
 	t->n_fds += e->statm_fd >= 0;
 }
 

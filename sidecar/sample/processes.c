@@ -36,7 +36,7 @@ struct process_table *process_table_new(int root_fd, pid_t launcher, struct err 
 	}
 	t->launcher = launcher;
 	t->page_size = sysconf(_SC_PAGESIZE);
-	fd = rootfd_open(root_fd, "proc", O_RDONLY | O_DIRECTORY, err);
+	fd = rootfd_open_no_fuse(root_fd, "proc", O_RDONLY | O_DIRECTORY, err);
 	t->proc = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!t->proc) {
 		if (fd >= 0) {

@@ -25,12 +25,12 @@ static unsigned int opened; /* files, in all tables */
 static unsigned int
 	endless; /* 0: directories are as they are; else they have ever more entries, and it counts them */
 
-int __real_rootfd_open(int root_fd, const char *path, int flags, struct err *err);
-int __wrap_rootfd_open(int root_fd, const char *path, int flags, struct err *err);
-int __wrap_rootfd_open(int root_fd, const char *path, int flags, struct err *err)
+int __real_rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err);
+int __wrap_rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err);
+int __wrap_rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err)
 {
 	opened++;
-	return __real_rootfd_open(root_fd, path, flags, err);
+	return __real_rootfd_open_no_fuse(root_fd, path, flags, err);
 }
 
 struct dirent *__real_readdir(DIR *dir);

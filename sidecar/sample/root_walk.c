@@ -14,12 +14,15 @@
 #include <unistd.h>
 
 #include "lib/macros.h"
+#include "sidecar/sample/fuse.h"
 
 struct walk {
 	int root_fd;
 	int fds[ROOT_WALK_DEPTH_MAX]; /* the directories from the root to the current one */
 	size_t n;
 	unsigned int links_left;
+	bool no_fuse;
+	unsigned int major, minor; /* with no_fuse: a device that is not a FUSE server */
 	char rest[PATH_MAX]; /* the rest of the path */
 };
 
@@ -101,11 +104,51 @@ static int open_at(int dir_fd, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Opens the file of an O_PATH descriptor, whatever its name leads to by now. */
+static int open_again(int fd, mode_t mode, int flags)
+{
+	char path[40];
+
+	if (flags & O_DIRECTORY && !S_ISDIR(mode))
+		return -ENOTDIR;
+	if (flags & O_PATH)
+		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = open(path, (flags & ~O_NOFOLLOW) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
 /* Opens the last component. It may have been replaced by a link, which O_NOFOLLOW refuses. */
-static int open_last(const struct walk *w, const char *name, int flags)
+static int open_last(const struct walk *w, const char *name, int path_fd, mode_t mode, int flags)
 {
 	/* A slash follows the name, so it has to be a directory. */
-	return open_at(here(w), name, w->rest[0] ? flags | O_DIRECTORY : flags);
+	if (w->rest[0])
+		flags |= O_DIRECTORY;
+	return w->no_fuse ? open_again(path_fd, mode, flags) : open_at(here(w), name, flags);
+}
+
+/* Sets the type of the file. no_fuse: without asking its server, and only if that is not a FUSE server. */
+static int look_at(struct walk *w, int fd, mode_t *ret_mode)
+{
+	struct statx stx;
+	struct stat st;
+
+	if (!w->no_fuse) {
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		*ret_mode = st.st_mode;
+		return 0;
+	}
+	if (!fuse_look(fd, &stx))
+		return -errno;
+	*ret_mode = stx.stx_mode;
+	if (stx.stx_dev_major == w->major && stx.stx_dev_minor == w->minor)
+		return 0;
+	if (fuse_is_foreign(fd, &stx))
+		return -EREMOTE;
+	w->major = stx.stx_dev_major;
+	w->minor = stx.stx_dev_minor;
+	return 0;
 }
 
 /* Takes one component. *ret_fd is set if it was the last one. */
@@ -113,7 +156,7 @@ static int step(struct walk *w, const char *name, int flags, int *ret_fd)
 {
 	bool last = w->rest[strspn(w->rest, "/")] == '\0';
 	_cleanup_close_ int fd = -1;
-	struct stat st;
+	mode_t mode;
 	int rc;
 
 	if (strcmp(name, "..") == 0) {
@@ -125,15 +168,16 @@ static int step(struct walk *w, const char *name, int flags, int *ret_fd)
 	fd = open_at(here(w), name, O_PATH);
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (S_ISLNK(st.st_mode) && !(last && !w->rest[0] && (flags & O_NOFOLLOW)))
+	rc = look_at(w, fd, &mode);
+	if (rc < 0)
+		return rc;
+	if (S_ISLNK(mode) && !(last && !w->rest[0] && (flags & O_NOFOLLOW)))
 		return follow(w, fd);
 	if (last) {
-		*ret_fd = open_last(w, name, flags);
+		*ret_fd = open_last(w, name, fd, mode, flags);
 		return *ret_fd < 0 ? *ret_fd : 0;
 	}
-	if (!S_ISDIR(st.st_mode))
+	if (!S_ISDIR(mode))
 		return -ENOTDIR;
 	rc = go_down(w, fd);
 	if (rc == 0)
@@ -156,9 +200,10 @@ static int walk(struct walk *w, int flags)
 	return rc < 0 ? rc : fd;
 }
 
-int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max)
+int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max, bool no_fuse)
 {
-	struct walk w = { .root_fd = root_fd, .links_left = links_max };
+	struct walk w = { .root_fd = root_fd, .links_left = links_max, .no_fuse = no_fuse };
+	mode_t mode;
 	int rc;
 
 	if (!*path)
@@ -166,7 +211,9 @@ int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_
 	if (strlen(path) >= sizeof(w.rest))
 		return -ENAMETOOLONG;
 	memcpy(w.rest, path, strlen(path) + 1);
-	rc = walk(&w, flags);
+	rc = no_fuse ? look_at(&w, root_fd, &mode) : 0;
+	if (rc == 0)
+		rc = walk(&w, flags);
 	go_to_root(&w);
 	return rc;
 }

@@ -12,14 +12,17 @@
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_ROOT_WALK_H
 #define AFTERGLOW_SIDECAR_SAMPLE_ROOT_WALK_H
 
+#include <stdbool.h>
+
 #define ROOT_WALK_LINKS_MAX 40 /* as in the kernel */
 #define ROOT_WALK_DEPTH_MAX 128 /* directories below each other, each of which holds a descriptor during the walk */
 
 /*
  * Opens path; flags as in open(2). Follows at most links_max symbolic links, and none on procfs,
- * because most of those are magic; otherwise -ELOOP. The caller closes the result; a negative errno on
- * failure.
+ * because most of those are magic; otherwise -ELOOP. With no_fuse, a path that leads onto a FUSE server
+ * is refused with -EREMOTE before that server is asked. The caller closes the result; a negative
+ * errno on failure.
  */
-int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max);
+int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max, bool no_fuse);
 
 #endif

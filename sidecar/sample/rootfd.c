@@ -40,7 +40,7 @@ int rootfd_open(int root_fd, const char *path, int flags, struct err *err)
 	int fd = open_by_kernel(root_fd, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
 	if (must_walk(fd))
-		fd = root_walk_open(root_fd, path, flags, ROOT_WALK_LINKS_MAX);
+		fd = root_walk_open(root_fd, path, flags, ROOT_WALK_LINKS_MAX, false);
 	if (fd < 0)
 		return err_set(err, -fd, "open %.200s in the container", path);
 	return fd;
@@ -50,12 +50,32 @@ int rootfd_open_no_links(int dir_fd, const char *path, int flags)
 {
 	int fd = open_by_kernel(dir_fd, path, flags, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 
-	return must_walk(fd) ? root_walk_open(dir_fd, path, flags, 0) : fd;
+	return must_walk(fd) ? root_walk_open(dir_fd, path, flags, 0, false) : fd;
 }
 
-int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err)
+/*
+ * Within its own mount, a descriptor that is not on FUSE leads to nothing on FUSE. Where another
+ * mount begins, the walk looks at it first.
+ */
+int rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err)
 {
-	_cleanup_close_ int fd = rootfd_open(root_fd, path, O_RDONLY, err);
+	int fd = open_by_kernel(root_fd, path, flags,
+				RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
+
+	if (fd == -EXDEV || must_walk(fd))
+		fd = root_walk_open(root_fd, path, flags, ROOT_WALK_LINKS_MAX, true);
+	if (fd == -EREMOTE)
+		return err_set(err, EREMOTE, "%.200s in the container leads to a FUSE server",
+			       path);
+	if (fd < 0)
+		return err_set(err, -fd, "open %.200s in the container", path);
+	return fd;
+}
+
+/* Takes fd. */
+static int read_regular(int fd, const char *path, struct strbuf *out, struct err *err)
+{
+	_cleanup_close_ int closing = fd;
 	struct stat st;
 
 	if (fd < 0)
@@ -67,4 +87,14 @@ int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *e
 	if (fd_read_all(fd, out, err) < 0)
 		return err_wrap(err, "%.200s in the container", path);
 	return 0;
+}
+
+int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err)
+{
+	return read_regular(rootfd_open(root_fd, path, O_RDONLY, err), path, out, err);
+}
+
+int rootfd_read_no_fuse(int root_fd, const char *path, struct strbuf *out, struct err *err)
+{
+	return read_regular(rootfd_open_no_fuse(root_fd, path, O_RDONLY, err), path, out, err);
 }

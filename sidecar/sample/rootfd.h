@@ -28,4 +28,11 @@ int rootfd_open_no_links(int dir_fd, const char *path, int flags);
  */
 int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *err);
 
+/*
+ * Do the same for callers that cannot wait, such as the event loop: what lies on a FUSE server is
+ * refused with -EREMOTE, without asking that server, which may not answer.
+ */
+int rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err);
+int rootfd_read_no_fuse(int root_fd, const char *path, struct strbuf *out, struct err *err);
+
 #endif

@@ -9,10 +9,13 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -201,8 +204,24 @@ static void a_walk_by_hand_finds_what_openat2_finds(void **state)
 	if (!kernel_has_openat2())
 		skip();
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		expect_same(rows[i].path, rows[i].flags, rootfd_open(root_fd, rows[i].path, rows[i].flags, NULL),
-			    root_walk_open(root_fd, rows[i].path, rows[i].flags, ROOT_WALK_LINKS_MAX));
+		expect_same(rows[i].path, rows[i].flags,
+			    rootfd_open(root_fd, rows[i].path, rows[i].flags, NULL),
+			    root_walk_open(root_fd, rows[i].path, rows[i].flags,
+					   ROOT_WALK_LINKS_MAX, false));
+}
+
+static void without_fuse_the_same_is_found(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		expect_same(rows[i].path, rows[i].flags,
+			    rootfd_open(root_fd, rows[i].path, rows[i].flags, NULL),
+			    root_walk_open(root_fd, rows[i].path, rows[i].flags,
+					   ROOT_WALK_LINKS_MAX, true));
+		expect_same(rows[i].path, rows[i].flags,
+			    rootfd_open(root_fd, rows[i].path, rows[i].flags, NULL),
+			    rootfd_open_no_fuse(root_fd, rows[i].path, rows[i].flags, NULL));
+	}
 }
 
 static void long_paths_and_names_end_as_in_the_kernel(void **state)
@@ -211,19 +230,24 @@ static void long_paths_and_names_end_as_in_the_kernel(void **state)
 	(void)state;
 
 	memset(path, 'n', 256);
-	expect_same(path, O_RDONLY, -ENAMETOOLONG, root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
+	expect_same(path, O_RDONLY, -ENAMETOOLONG,
+		    root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX, false));
 	path[255] = '\0';
-	expect_same(path, O_RDONLY, -ENOENT, root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
+	expect_same(path, O_RDONLY, -ENOENT,
+		    root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX, false));
 	memset(path, '/', sizeof(path) - 1);
-	expect_same(path, O_RDONLY, -ENAMETOOLONG, root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
+	expect_same(path, O_RDONLY, -ENAMETOOLONG,
+		    root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX, false));
 	path[4000] = '\0';
-	expect_same(path, O_RDONLY, openat(root_fd, ".", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
-		    root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
+	expect_same(path, O_RDONLY,
+		    openat(root_fd, ".", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+		    root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX, false));
 	/* This is deeper than the number of directories that we keep open. */
 	for (size_t i = 0; i < 1000; i++)
 		memcpy(path + 4 * i, "d/e/", 5);
 	make_link("..", "d/e/d");
-	expect_same("d/e/d/...", O_RDONLY, -ELOOP, root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
+	expect_same("d/e/d/...", O_RDONLY, -ELOOP,
+		    root_walk_open(root_fd, path, O_RDONLY, ROOT_WALK_LINKS_MAX, false));
 }
 
 static void no_link_is_followed_where_none_is_wanted(void **state)
@@ -234,11 +258,11 @@ static void no_link_is_followed_where_none_is_wanted(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
 		assert_int_equal(rootfd_open_no_links(root_fd, links[i], O_RDONLY), -ELOOP);
-		assert_int_equal(root_walk_open(root_fd, links[i], O_RDONLY, 0), -ELOOP);
+		assert_int_equal(root_walk_open(root_fd, links[i], O_RDONLY, 0, false), -ELOOP);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		expect_same(others[i], O_RDONLY, rootfd_open_no_links(root_fd, others[i], O_RDONLY),
-			    root_walk_open(root_fd, others[i], O_RDONLY, 0));
+			    root_walk_open(root_fd, others[i], O_RDONLY, 0, false));
 }
 
 static void a_magic_link_is_refused(void **state)
@@ -251,10 +275,12 @@ static void a_magic_link_is_refused(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
 		snprintf(path, sizeof(path), "proc/%d/%s", (int)getpid(), links[i]);
 		assert_int_equal(rootfd_open(slash, path, O_RDONLY, NULL), -ELOOP);
-		assert_int_equal(root_walk_open(slash, path, O_RDONLY, ROOT_WALK_LINKS_MAX), -ELOOP);
+		assert_int_equal(root_walk_open(slash, path, O_RDONLY, ROOT_WALK_LINKS_MAX, false),
+				 -ELOOP);
 	}
 	snprintf(path, sizeof(path), "proc/%d/stat", (int)getpid());
-	expect_same(path, O_RDONLY, rootfd_open(slash, path, O_RDONLY, NULL), root_walk_open(slash, path, O_RDONLY, ROOT_WALK_LINKS_MAX));
+	expect_same(path, O_RDONLY, rootfd_open(slash, path, O_RDONLY, NULL),
+		    root_walk_open(slash, path, O_RDONLY, ROOT_WALK_LINKS_MAX, false));
 }
 
 /*
@@ -280,7 +306,8 @@ static void a_rename_leads_nobody_out_of_the_root(void **state)
 				_exit(1);
 	}
 	for (int i = 0; i < 20000; i++) {
-		int fd = root_walk_open(root_fd, "moves/x/../../../outside", O_RDONLY, ROOT_WALK_LINKS_MAX);
+		int fd = root_walk_open(root_fd, "moves/x/../../../outside", O_RDONLY,
+					ROOT_WALK_LINKS_MAX, false);
 
 		found += fd >= 0;
 		assert_int_equal(fd, -ENOENT);
@@ -332,6 +359,74 @@ static void without_openat2_files_are_read_and_the_root_is_not_left(void **state
 	}
 }
 
+/* --- A FUSE server that does not answer ----------------------------------------------------------------- */
+
+#define NO_FUSE 77
+
+/* Mounts a FUSE on a directory of the root. Nobody ever reads its requests. */
+static bool mount_dead_fuse(const char *name)
+{
+	char path[96], options[96];
+	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	snprintf(path, sizeof(path), "%s/root/%s", directory, name);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
+	return device >= 0 && mkdir(path, 0755) == 0 &&
+	       mount("dead", path, "fuse", 0, options) == 0;
+}
+
+/* Exits with 0 if nothing asks the server; with the number of the step that is wrong else. */
+static int look_around_a_dead_fuse(bool with_openat2)
+{
+	static const char *const below[] = { "dead/123/stat", "d/../dead/x", "/dead/x", "to-dead/x",
+					     "dead",	      "dead/.",	     "to-dead" };
+	char path[96];
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    !mount_dead_fuse("dead"))
+		return NO_FUSE;
+	snprintf(path, sizeof(path), "%s/root", directory);
+	/* The root of the other cases is of the mount namespace before. */
+	root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	make_link("dead", "to-dead");
+	if (!with_openat2)
+		take_openat2_away(ENOSYS);
+	for (size_t i = 0; i < ARRAY_SIZE(below); i++)
+		if (rootfd_open_no_fuse(root_fd, below[i], O_RDONLY, NULL) != -EREMOTE)
+			return 1 + (int)i;
+	return reads("file", "file") ? 0 : 20;
+}
+
+static void a_dead_fuse_is_refused_without_being_asked(void **state)
+{
+	bool possible = true;
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		int status = 0, waited;
+		char path[96];
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(look_around_a_dead_fuse(i == 0));
+		for (waited = 0; waited < 12000 && waitpid(pid, &status, WNOHANG) == 0; waited++)
+			usleep(10000);
+		if (waited == 12000)
+			kill(pid, SIGKILL); /* which ends its server, too */
+		assert_in_range(waited, 0, 11999);
+		snprintf(path, sizeof(path), "%s/root/to-dead", directory);
+		unlink(path);
+		snprintf(path, sizeof(path), "%s/root/dead", directory);
+		rmdir(path);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FUSE)
+			possible = false;
+		else
+			assert_int_equal(status, 0);
+	}
+	if (!possible)
+		skip();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +436,8 @@ int main(void)
 		cmocka_unit_test(a_magic_link_is_refused),
 		cmocka_unit_test(a_rename_leads_nobody_out_of_the_root),
 		cmocka_unit_test(without_openat2_files_are_read_and_the_root_is_not_left),
+		cmocka_unit_test(without_fuse_the_same_is_found),
+		cmocka_unit_test(a_dead_fuse_is_refused_without_being_asked),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

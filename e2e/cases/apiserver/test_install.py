@@ -44,6 +44,7 @@ class Helm:
         self.plane = plane
         self.api = plane.api()
         self.program = program_of(plane, version)
+        self.job_log = ""  # of the last Job that upgraded CRDs
 
     def run(self, *args):
         env = {**os.environ, "HOME": str(self.plane.directory)}
@@ -92,6 +93,7 @@ class Helm:
         status = {"startTime": now, "conditions": [{"type": end, "status": "True", "lastTransitionTime": now} for end in ends]}
         api.patch("jobs", CRDS_JOB, {"status": {**status, **({} if result.returncode else {"completionTime": now})}}, "status")
         assert result.returncode == 0, result.stderr
+        self.job_log = result.stderr
         # What the API server stored is what the Job wrote, without defaults of the API server.
         assert again.stderr.count("it is up to date") == len(list(directory.iterdir())), again.stderr
 
@@ -382,6 +384,24 @@ def test_crds_of_which_their_owner_put_an_older_version_back_are_upgraded_again(
     assert "signature" not in helm.fields(failures)
     helm.install_with_job("afterglow", "two", "watchNamespace=two", "logLevel=debug")
     assert "signature" in helm.fields(failures)
+
+
+@each_helm
+def test_crds_that_somebody_changed_by_hand_are_the_charts_again_and_the_job_says_whose_change_went(helm):
+    failures, changed = "rayfailures.afterglow.dev", "spec.versions is the chart's again; it had been changed by "
+    column = {"name": "By-Hand", "type": "string", "jsonPath": ".spec.class"}
+
+    def columns():
+        return [c["name"] for c in helm.api.get("customresourcedefinitions", failures)["spec"]["versions"][0]["additionalPrinterColumns"]]
+    helm.must_install("former", "one", "watchNamespace=one", chart=FORMER_CHART)
+    helm.plane.kubectl("patch", "crd", failures, "--type=json", "-p",
+                       json.dumps([{"op": "add", "path": "/spec/versions/0/additionalPrinterColumns/-", "value": column}]))
+    assert "By-Hand" in columns()
+    helm.install_with_job("afterglow", "two", "watchNamespace=two")
+    assert "By-Hand" not in columns() and "signature" in helm.fields(failures)
+    assert f"CRD {failures}: {changed}kubectl-patch" in helm.job_log and helm.job_log.count(changed) == 1
+    # Nobody is the owner of the field afterwards, so the release that has the CRD meets no conflict.
+    helm.must_install("former", "one", "watchNamespace=one", "logLevel=debug", chart=FORMER_CHART)
 
 
 @each_helm
