@@ -178,12 +178,16 @@ static void tell_core(struct facts *f, const cJSON *failure)
 {
 	const cJSON *evidence = json_get(failure, "spec.evidence"),
 		    *missing = json_get(failure, "spec.missing");
+	const char *bundle = json_str(failure, "spec.bundle");
 
 	if (has_note(missing, "what", "core file and backtrace"))
 		tell(f, "core", "none: the line missing says what it needs");
 	else if (!has_note(evidence, "source", "core"))
 		return;
-	else if (json_str(failure, "spec.bundle"))
+	else if (bundle && strncmp(bundle, "spool/", 6) == 0)
+		tell(f, "core",
+		     "core.COMMAND.PID.zst in the bundle, which is lost with its pod: there is no store");
+	else if (bundle)
 		tell(f, "core",
 		     "core.COMMAND.PID.zst in the bundle, if there was room for it and this was no crash "
 		     "loop; kubectl afterglow bundle saves it");

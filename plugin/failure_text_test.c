@@ -63,6 +63,8 @@ static void the_place_of_a_core_or_why_there_is_none_has_a_line(void **state)
 	} rows[] = {
 		{ "'evidence': [{'source': 'core', 'text': 'SIGSEGV in f'}], 'bundle': 'pvc:ray-failures/ml/x'",
 		  "  core       core.COMMAND.PID.zst in the bundle, if there was room" },
+		{ "'evidence': [{'source': 'core', 'text': 'SIGSEGV in f'}], 'bundle': 'spool/ml/x'",
+		  "  core       core.COMMAND.PID.zst in the bundle, which is lost with its pod" },
 		{ "'evidence': [{'source': 'core', 'text': 'SIGSEGV in f'}]",
 		  "  core       none is kept: there is no bundle\n" },
 		{ "'missing': [{'what': 'core file and backtrace', 'needs': 'a node'}], 'bundle': 'pvc:ray-failures/ml/x'",
