@@ -247,7 +247,7 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 			err, EPROTO,
 			bundle ? "the failure has no bundle in a store: it was only in the pod, at "
 				 "%.200s (docs/storage.md)" :
-				 "the failure has no bundle",
+				 "the failure has no bundle in a store",
 			bundle);
 	const cJSON *template = template_of(pods, bundle, is_claim, &store), *sidecar = pod_sidecar(template);
 	if (!template && (!is_claim || !image))
