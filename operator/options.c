@@ -9,7 +9,7 @@
 #include "operator/webhook/listen_address.h"
 
 static const char help[] =
-	"Usage: afterglow-operator [OPTION]...\n"
+	"usage: afterglow-operator [OPTION]...\n"
 	"Writes a RayFailure for every death in a Ray pod. Beside KubeRay it adds the sidecar to Ray pods; with\n"
 	"--manage-clusters it makes the pods of RayClusters (ray.io/v1) itself.\n"
 	"\n"

@@ -200,7 +200,9 @@ int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON
 		if (job.archive.found)
 			r = strbuf_failed(content) ? err_set(err, EFBIG, "%s is too large", name) : 0;
 		else if (r == 0)
-			r = err_set(err, ENODATA, "the bundle has no %s, or the store does not have it any more", name);
+			r = err_set(err, EPROTO,
+				    "the bundle has no %s, or the store does not have it any more",
+				    name);
 		archive_release(&job.archive);
 	}
 	reader_pod_release(&job.reader);

@@ -254,7 +254,7 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 			 "Namespace %.63s has Ray pods, and no claim " CLAIM ".", namespace);
 		find(report, GAP, text,
 		     "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
-		     "Make the claim (docs/install.md), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
+		     "Make the claim (docs/storage.md), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
 	}
 	strmap_release(&seen, NULL);
 }
@@ -355,7 +355,7 @@ static void look_at_memory(struct report *report, const char *node, const cJSON 
 	if (json_int(facts, "cgroupVersion", 0) == 1) {
 		snprintf(text, sizeof(text), "Node %.253s has memory on cgroup v1.", node);
 		find(report, GAP, text,
-		     "There is no memory pressure, and the kernel does not end a container as a whole.",
+		     "Reports have no figures of memory pressure, and an OOM kill ends one process and not the whole container.",
 		     "Use nodes with cgroup v2.");
 	}
 	if (swap > 0) {

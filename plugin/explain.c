@@ -2,6 +2,7 @@
 /* Explains exit codes and classes, from two tables and the rule for signals. */
 #include "plugin/explain.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +99,13 @@ static int explain_code(int code, struct strbuf *out)
 	return 0;
 }
 
+/* The table has its meanings in lower case, as the cells of documents need them. */
 static int explain_class(enum failure_class class, struct strbuf *out)
 {
+	const char *meaning = failure_class_meaning(class);
+
 	strbuf_addf(out, "%s\n", failure_class_name(class));
-	strbuf_adds(out, "    ");
-	strbuf_adds(out, failure_class_meaning(class));
-	strbuf_adds(out, ".\n");
+	strbuf_addf(out, "    %c%s.\n", toupper((unsigned char)meaning[0]), meaning + 1);
 	if (advice[class])
 		add_part(out, "What to do", advice[class]);
 	strbuf_addf(out, "\nYour failures of this class: kubectl afterglow list -A --class %s\n",

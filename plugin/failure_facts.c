@@ -156,6 +156,45 @@ static void tell_memory(struct facts *f, const cJSON *failure)
 	end(f, "memory");
 }
 
+/* Returns whether one of the notes has this first member. */
+static bool has_note(const cJSON *notes, const char *member, const char *value)
+{
+	const cJSON *note;
+
+	cJSON_ArrayForEach(note, notes) {
+		const char *text = json_str(note, member);
+
+		if (text && strcmp(text, value) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Says where the core is. The RayFailure is written before the core is packed, so it cannot promise
+ * that it was kept. The texts compared here are those of sidecar/verdict/crash_verdict.c.
+ */
+static void tell_core(struct facts *f, const cJSON *failure)
+{
+	const cJSON *evidence = json_get(failure, "spec.evidence"),
+		    *missing = json_get(failure, "spec.missing");
+	const char *bundle = json_str(failure, "spec.bundle");
+
+	if (has_note(missing, "what", "core file and backtrace"))
+		tell(f, "core", "none: the line missing says what it needs");
+	else if (!has_note(evidence, "source", "core"))
+		return;
+	else if (bundle && strncmp(bundle, "spool/", 6) == 0)
+		tell(f, "core",
+		     "core.COMMAND.PID.zst in the bundle, which is lost with its pod: there is no store");
+	else if (bundle)
+		tell(f, "core",
+		     "core.COMMAND.PID.zst in the bundle, if there was room for it and this was no crash "
+		     "loop; kubectl afterglow bundle saves it");
+	else
+		tell(f, "core", "none is kept: there is no bundle");
+}
+
 void failure_facts_each(const cJSON *failure, failure_fact_fn *fn, void *arg)
 {
 	struct facts f = { .fn = fn, .arg = arg, .text = STRBUF_INIT(FACT_MAX) };
@@ -171,5 +210,6 @@ void failure_facts_each(const cJSON *failure, failure_fact_fn *fn, void *arg)
 	tell_notes(&f, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ", ")");
 	tell(&f, "signature", json_str(failure, "spec.signature"));
 	tell(&f, "bundle", json_str(failure, "spec.bundle"));
+	tell_core(&f, failure);
 	strbuf_release(&f.text);
 }

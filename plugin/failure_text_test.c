@@ -56,6 +56,39 @@ static void a_container_that_lives_on_has_no_exit_code_and_no_previous_log(void 
 	has(&out, "kubectl logs -n ml p -c c");
 }
 
+static void the_place_of_a_core_or_why_there_is_none_has_a_line(void **state)
+{
+	static const struct {
+		const char *spec, *line; /* line NULL: no line is expected */
+	} rows[] = {
+		{ "'evidence': [{'source': 'core', 'text': 'SIGSEGV in f'}], 'bundle': 'pvc:ray-failures/ml/x'",
+		  "  core       core.COMMAND.PID.zst in the bundle, if there was room" },
+		{ "'evidence': [{'source': 'core', 'text': 'SIGSEGV in f'}], 'bundle': 'spool/ml/x'",
+		  "  core       core.COMMAND.PID.zst in the bundle, which is lost with its pod" },
+		{ "'evidence': [{'source': 'core', 'text': 'SIGSEGV in f'}]",
+		  "  core       none is kept: there is no bundle\n" },
+		{ "'missing': [{'what': 'core file and backtrace', 'needs': 'a node'}], 'bundle': 'pvc:ray-failures/ml/x'",
+		  "  core       none: the line missing says what it needs\n" },
+		{ "'evidence': [{'source': 'kubelet', 'text': 'core'}], 'missing': [{'what': 'kernel log'}], 'bundle': 's3://b/k'",
+		  NULL },
+		{ "'evidence': [3, {'source': 7}], 'missing': {'what': 'core file and backtrace'}",
+		  NULL },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char json[512];
+
+		snprintf(json, sizeof(json), "{'metadata': {}, 'spec': {%s}}", rows[i].spec);
+		_cleanup_strbuf_ struct strbuf out = text_of(json);
+
+		if (rows[i].line)
+			has(&out, rows[i].line);
+		else
+			lacks(&out, "\n  core ");
+	}
+}
+
 static void what_is_missing_or_of_a_wrong_type_is_left_out(void **state)
 {
 	static const char *const hostile[] = {
@@ -79,6 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_known_has_its_line),
 		cmocka_unit_test(a_container_that_lives_on_has_no_exit_code_and_no_previous_log),
+		cmocka_unit_test(the_place_of_a_core_or_why_there_is_none_has_a_line),
 		cmocka_unit_test(what_is_missing_or_of_a_wrong_type_is_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

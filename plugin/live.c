@@ -185,7 +185,8 @@ int live_snapshot(const struct options *o, struct strbuf *out, struct err *err)
 	int r = read_pod(o, o->argument, &pod, err);
 
 	if (r == 0 && !pod_sidecar_port(pod_sidecar(pod)))
-		r = err_set(err, ENOENT, "pod %.253s has no sidecar that can be asked", o->argument);
+		r = err_set(err, EPROTO, "pod %.253s has no sidecar that can be asked",
+			    o->argument);
 	if (r == 0)
 		r = directory_open_empty(o->second, &dir_fd, err);
 	struct snapshot s = { .dir_fd = dir_fd };

@@ -217,7 +217,7 @@ static int split_claim(const char *bundle, char claim[static READER_TEXT_MAX], s
 	const char *name = bundle + strlen(CLAIM_MARK), *slash = strchr(name, '/');
 
 	if (!slash || slash == name || !slash[1])
-		return err_set(err, ENODATA, "\"%.200s\" names no bundle in a claim", bundle);
+		return err_set(err, EPROTO, "\"%.200s\" names no bundle in a claim", bundle);
 	snprintf(claim, READER_TEXT_MAX, "%.*s", (int)(slash - name), name);
 	snprintf(r->store, sizeof(r->store), "%s", STORE_DIR);
 	snprintf(r->path, sizeof(r->path), "%s", slash + 1);
@@ -243,13 +243,20 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 	struct reader_pod r = { 0 };
 
 	if (!is_in_a_store(bundle))
-		return err_set(err, ENODATA, "the failure has no bundle in a store%s%.200s", bundle ? ": " : "", bundle ? bundle : "");
+		return err_set(
+			err, EPROTO,
+			bundle ? "the failure has no bundle in a store: it was only in the pod, at "
+				 "%.200s (docs/storage.md)" :
+				 "the failure has no bundle in a store",
+			bundle);
 	const cJSON *template = template_of(pods, bundle, is_claim, &store), *sidecar = pod_sidecar(template);
 	if (!template && (!is_claim || !image))
-		return err_set(err, ENOENT, "no Ray pod of the namespace has a sidecar with that store%s",
-			       is_claim ? "; --image says which image reads the claim" : "; only its options say how the store is read");
+		return err_set(err, EPROTO,
+			       "no Ray pod of the namespace has a sidecar with that store%s",
+			       is_claim ? "; --image says which image reads the claim" :
+					  "; only its options say how the store is read");
 	if (is_claim && split_claim(bundle, claim, &r, err) < 0)
-		return -ENODATA;
+		return -EPROTO;
 	if (!is_claim) {
 		snprintf(r.store, sizeof(r.store), "%s", store);
 		snprintf(r.path, sizeof(r.path), "%s", path_in(bundle, store));

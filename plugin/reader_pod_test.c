@@ -98,13 +98,15 @@ static void without_a_way_to_the_bundle_it_says_what_is_missing(void **state)
 		const char *bundle, *pods, *image, *part;
 		int code;
 	} rows[] = {
-		{ "/afterglow/spool/x", s3_pods, NULL, "no bundle in a store", -ENODATA },
-		{ "pvc:ray-failures", s3_pods, NULL, "names no bundle in a claim", -ENODATA },
-		{ "pvc:/x", s3_pods, NULL, "names no bundle in a claim", -ENODATA },
-		{ "pvc:c/x", "{'items':[]}", NULL, "--image says which", -ENOENT },
-		{ "s3://other/pre/x", s3_pods, NULL, "no Ray pod of the namespace has a sidecar with that store", -ENOENT },
-		{ "s3://failures/prefix/x", s3_pods, NULL, "no Ray pod of the namespace", -ENOENT },
-		{ "s3://failures/pre/x", "{}", "sidecar:7", "no Ray pod of the namespace", -ENOENT },
+		{ "/afterglow/spool/x", s3_pods, NULL, "no bundle in a store", -EPROTO },
+		{ "pvc:ray-failures", s3_pods, NULL, "names no bundle in a claim", -EPROTO },
+		{ "pvc:/x", s3_pods, NULL, "names no bundle in a claim", -EPROTO },
+		{ "pvc:c/x", "{'items':[]}", NULL, "--image says which", -EPROTO },
+		{ "s3://other/pre/x", s3_pods, NULL,
+		  "no Ray pod of the namespace has a sidecar with that store", -EPROTO },
+		{ "s3://failures/prefix/x", s3_pods, NULL, "no Ray pod of the namespace", -EPROTO },
+		{ "s3://failures/pre/x", "{}", "sidecar:7", "no Ray pod of the namespace",
+		  -EPROTO },
 	};
 	(void)state;
 

@@ -26,7 +26,8 @@ int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *pat
 	char url[URL_MAX];
 
 	if (!namespace || !name || !port)
-		return err_set(err, ENOENT, "pod %.253s has no sidecar that can be asked", name ? name : "?");
+		return err_set(err, EPROTO, "pod %.253s has no sidecar that can be asked",
+			       name ? name : "?");
 	snprintf(url, sizeof(url), "/api/v1/namespaces/%.63s/pods/%.253s:%d/proxy/%s", namespace, name, port, path);
 
 	const struct stream stream = { .on_data = take, .arg = answer };

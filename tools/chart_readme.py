@@ -15,7 +15,8 @@ HEAD = """# The Afterglow chart
 It installs the operator, the webhook and the CRDs. [docs/install.md](../../docs/install.md) leads through an installation,
 [docs/monitoring.md](../../docs/monitoring.md) through metrics, alerts and dashboards.
 
-    helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace
+    helm install afterglow charts/afterglow --namespace afterglow-system --create-namespace \\
+        --set image.repository=REGISTRY/afterglow-operator --set sidecar.image.repository=REGISTRY/afterglow-sidecar
     helm test afterglow --namespace afterglow-system
 
 The sections below are the values with their defaults; `tools/chart_readme.py` writes them from the comments of `values.yaml`. A wrong

@@ -72,9 +72,10 @@ static void note_refusal(enum recording recording, const struct recording_reques
 static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
 {
 	if (r->policy->store.claim && r->store_claim_trouble)
-		notes_addf(notes, NOTE_RECORDING, "StoreClaimMissing",
-			   "PersistentVolumeClaim %s of namespace %s %s: reports stay with the pod and are lost with it",
-			   r->policy->store.claim, r->namespace, r->store_claim_trouble);
+		notes_addf(
+			notes, NOTE_RECORDING, "StoreClaimMissing",
+			"PersistentVolumeClaim %s of namespace %s %s: bundles stay in the pod and are lost with it",
+			r->policy->store.claim, r->namespace, r->store_claim_trouble);
 	if (r->policy->recording.kernel_log && r->kernel_log_refused)
 		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s", r->kernel_log_refused);
 	if (r->policy->syslog && r->kernel_log_refused)

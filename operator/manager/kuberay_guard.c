@@ -88,9 +88,12 @@ static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
 	describe(g, why);
 	switch (g->sightings.verdict) {
 	case KUBERAY_RUNS:
-		snprintf(note, sizeof(note), "%s. Afterglow makes no pods of RayClusters and changes none while it runs; it goes on "
-			 "recording failures. Let one of the two manage them: remove KubeRay, or start Afterglow without "
-			 "--manage-clusters (manageRayClusters=false)", why);
+		snprintf(
+			note, sizeof(note),
+			"%s. While KubeRay runs, Afterglow makes no pods of RayClusters and changes none; it goes on "
+			"recording failures. Let one of the two manage them: remove KubeRay, or start Afterglow without "
+			"--manage-clusters (manageRayClusters=false)",
+			why);
 		log_warning("%s", note);
 		tell_event(g, "Warning", "KubeRayRuns", note);
 		break;

@@ -97,7 +97,7 @@ static void on_older_crd(void *arg, const char *what)
 	snprintf(
 		note, sizeof(note),
 		"The CRD rayfailures.afterglow.dev is older than this operator and does not have %s, so RayFailures are "
-		"written without these fields. Upgrade it: kubectl apply --server-side -f the CRDs of this release",
+		"written without these fields. Upgrade it with helm upgrade, or apply the CRDs of this release (docs/install.md, CRDs)",
 		what);
 	event_recorder_emit(
 		p->recorder,

@@ -153,8 +153,9 @@ static void settings_that_the_namespace_forbids_are_left_out_and_reported(void *
 	_cleanup_json_ cJSON *pod = admitted(WORKER("", RAY, ""), &in, &reason);
 
 	(void)state;
-	assert_string_equal(annotation(pod, SIDECAR_NOTES_ANNOTATION),
-			    "PersistentVolumeClaim failures of namespace ml does not exist: reports stay with the pod and are lost with it");
+	assert_string_equal(
+		annotation(pod, SIDECAR_NOTES_ANNOTATION),
+		"PersistentVolumeClaim failures of namespace ml does not exist: bundles stay in the pod and are lost with it");
 	assert_null(json_find(json_get(pod, "spec.volumes"), "name", "afterglow-store"));
 }
 

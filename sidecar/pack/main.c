@@ -25,17 +25,21 @@ struct options {
 
 static const char usage[] =
 	"usage: afterglow-pack --mode summary|full|receive --core-fd N --out-fd N [--max-bytes N]\n"
-	"Compresses the core file that descriptor N is open for into the file that the other\n"
-	"one is. summary: a core that a debugger opens, with all notes, each thread's stack and\n"
-	"the list of what was loaded, without the rest of the memory; full: all of it, as\n"
-	"zstd -d gives it back. Writes one line of JSON to stdout:\n"
-	"  bytesIn, bytesOut, holes  bytes read, written, and in holes that were not read\n"
-	"  complete, why             false: the core, or what is written of it, is cut; why\n"
-	"  sha256                    of the file written\n"
-	"receive: the core comes through a pipe, and is written as it is, without what is beyond\n"
-	"--max-bytes (at least 1048576): stacks come first, large parts of the memory last. Then there is\n"
-	"  bytesIn, bytesOut, leftOut  bytes read, written, and left out for want of room\n"
-	"Exit 0: the file is of use, also a cut one; 1: it is not, stderr says why; 2: usage.\n";
+	"Compresses the core file that is open as descriptor --core-fd into the file that is open\n"
+	"as --out-fd, and prints one line of JSON.\n"
+	"  --mode summary  keep all notes, each thread's stack and the list of what was loaded,\n"
+	"                  without the rest of the memory; a debugger opens it\n"
+	"  --mode full     keep all of it, as zstd -d gives it back\n"
+	"  --mode receive  read the core from a pipe and write it uncompressed, without what is\n"
+	"                  beyond --max-bytes (at least 1048576): stacks come first, large parts of\n"
+	"                  the memory last\n"
+	"The members of the JSON:\n"
+	"  bytesIn, bytesOut         bytes read and written\n"
+	"  holes                     bytes in holes, which were not read (summary, full)\n"
+	"  complete, why             false: the core, or the file, is cut; the reason (summary, full)\n"
+	"  sha256                    of the file written (summary, full)\n"
+	"  leftOut                   bytes for which there was no room (receive)\n"
+	"Exit code 0: the file is of use, even if it is cut. 1: it is not; stderr says why. 2: wrong options.\n";
 
 static bool parse_count(const char *text, uint64_t max, uint64_t *ret_value)
 {

@@ -263,6 +263,9 @@ const struct ray_process_end *ray_process_oom_victim(const struct observation *o
 
 		if (e->ended_ns < seen_ns - unseen_ns - OOM_NEAR_NS || ended_in_order(e))
 			continue;
+		/* From the sample on that showed the kill, the SIGKILL may be ours. */
+		if (o->group_ended_by_us && e->ended_ns >= seen_ns)
+			return NULL;
 		if (e->ended_ns > seen_ns + OOM_NEAR_NS || !e->status_known || !WIFSIGNALED(e->wait_status) ||
 		    WTERMSIG(e->wait_status) != SIGKILL || !kernel_may_mean(&o->kernel, e->kind))
 			return NULL;

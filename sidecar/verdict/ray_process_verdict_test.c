@@ -501,6 +501,38 @@ static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_
 	}
 }
 
+/*
+ * The sidecar sees the kill and has the launcher end the rest by SIGKILL, so such an end after it
+ * says nothing about the victim.
+ */
+static void a_process_that_oomgroup_ended_is_not_the_oom_killers_victim(void **state)
+{
+	static const struct row killed = { "", { { RAY_PROCESS_RUNTIME_ENV_AGENT, 9, 30 }, { RAY_PROCESS_RAYLET, 9, 20 } }, LOGGED_NOTHING, 0,
+					   false, 0, 0, NULL, 0, 0 };
+	static const struct {
+		int64_t seen_ago_ms;
+		const char *victim;
+	} cases[] = { { 31, "ray::load_samples, PID 114" }, { 30, "ray::load_samples, PID 114" }, { 29, "runtime_env_agent, PID " } };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		make(&killed, &w);
+		w.o.wait_status = SIGKILL;
+		w.o.after.oom_kill = w.o.latest.oom_kill = 1;
+		w.o.oom_age_ns = cases[i].seen_ago_ms * NS_PER_MS;
+		w.o.group_ended_by_us = true;
+		w.o.last.limit = 1000;
+		w.o.victim = "ray::load_samples";
+		w.o.victim_pid = 114;
+		classify(&w.o, &v);
+		assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
+		if (!strstr(v.sentence, cases[i].victim))
+			fail_msg("%d ms: %s", (int)cases[i].seen_ago_ms, v.sentence);
+	}
+}
+
 static void an_oom_kill_of_an_agent_names_it_as_ray_does(void **state)
 {
 	static const struct row killed = { "", { { RAY_PROCESS_DASHBOARD_AGENT, 9, 100 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
@@ -760,6 +792,7 @@ int main(void)
 		cmocka_unit_test(a_sigkill_is_certain_only_when_it_was_not_the_oom_killer),
 		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
 		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),
+		cmocka_unit_test(a_process_that_oomgroup_ended_is_not_the_oom_killers_victim),
 		cmocka_unit_test(an_oom_kill_of_an_agent_names_it_as_ray_does),
 		cmocka_unit_test(an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody),
 		cmocka_unit_test(what_is_certain_does_not_lack_whether_it_was_an_earlier_oom_kill),
