@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """side_by_side.py STAGES...: runs test suites side by side, as many as the machine has cores for.
 
-Each line of STAGES is one suite: NAME CORES ALONE COMMAND. CORES is how many it keeps busy on average: processor time by
-seconds in the table of an earlier run, say 0.25 for one that mostly waits. ALONE names what it cannot share, divided by commas:
-of two suites with the same word one waits for the other ("-": nothing). They begin in the order of the lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
-tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, and a table of seconds. SIGINT and SIGTERM end the suites, each by its process group.
+Each line of STAGES is one suite: NAME CORES ALONE COMMAND. CORES is how many it keeps busy on average: its processor time
+divided by its seconds, as the table of an earlier run has them, say 0.25 for one that mostly waits. ALONE names what it cannot
+share, divided by commas: of two suites with the same word one waits for the other ("-": nothing). They begin in the order of
+the lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
+tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, and a table of
+seconds. SIGINT and SIGTERM end the suites, each by its process group.
 
 Exits 1 when a suite failed, or ended otherwise than with results; then that is counted as a failure of its own.
 AFTERGLOW_CORES: in place of the machine's number of cores."""
@@ -142,7 +144,7 @@ class Runner:
 
     def __init__(self, stages, cores):
         self.stages = stages
-        # Two more than there are: most of them wait a good deal.
+        # Two more than there are: a suite keeps busy more at times and less at others.
         self.cores = cores
         self.capacity = cores + 2
         self.signal = None
