@@ -95,7 +95,7 @@ kuberay-long) paths=(e2e/cases/kuberay -m long) ;;
 esac
 # Each worker has servers of its own; most of the time they wait for them. -n 0 for one at a time, and for -s and --pdb.
 case $suite in
-operator) workers=(-n "$((${AFTERGLOW_CORES:-$(nproc)} < 4 ? 2 : 3))" --dist loadgroup) ;;
+operator) workers=(-n 3 --dist loadgroup) ;;
 stores) workers=(-n 2 --dist loadgroup) ;;
 *) workers=() ;;
 esac

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """side_by_side.py STAGES...: runs test suites side by side, as many as the machine has cores for.
 
-Each line of STAGES is one suite: NAME CORES ALONE COMMAND. CORES is how many it keeps busy; ALONE names what it cannot
-share, so that of two suites with the same word one waits for the other ("-": nothing). They begin in the order of the
-lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
-tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, and a table of seconds. SIGINT and SIGTERM end the suites, each by its process group.
+Each line of STAGES is one suite: NAME CORES ALONE COMMAND. CORES is how many it keeps busy on average: its processor time
+divided by its seconds, as the table of an earlier run has them, say 0.25 for one that mostly waits. ALONE names what it cannot
+share, divided by commas: of two suites with the same word one waits for the other ("-": nothing). They begin in the order of
+the lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
+tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, and a table of
+seconds. SIGINT and SIGTERM end the suites, each by its process group.
 
 Exits 1 when a suite failed, or ended otherwise than with results; then that is counted as a failure of its own.
 AFTERGLOW_CORES: in place of the machine's number of cores."""
@@ -33,8 +35,9 @@ class Stage:
     """A suite, before, while and after it runs."""
 
     def __init__(self, line):
-        self.name, cores, self.alone, self.command = line.split(maxsplit=3)
-        self.cores = int(cores)
+        self.name, cores, alone, self.command = line.split(maxsplit=3)
+        self.cores = float(cores)
+        self.alone = set() if alone == "-" else set(alone.split(","))
         self.log = LOGS / f"{self.name}.log"
         self.cgroup = own_memory_cgroup() / f"suite-{self.name}"
         self.began = self.ended = self.cpu = self.pid = self.status = None
@@ -141,7 +144,7 @@ class Runner:
 
     def __init__(self, stages, cores):
         self.stages = stages
-        # Two more than there are: most of them wait a good deal.
+        # Two more than there are: a suite keeps busy more at times and less at others.
         self.cores = cores
         self.capacity = cores + 2
         self.signal = None
@@ -155,7 +158,7 @@ class Runner:
 
     def fits(self, stage):
         running = self.running()
-        if stage.alone != "-" and stage.alone in [s.alone for s in running]:
+        if any(stage.alone & s.alone for s in running):
             return False
         # What is larger than the machine runs by itself.
         return not running or sum(s.cores for s in running) + stage.cores <= self.capacity

@@ -64,7 +64,9 @@ find_kernel() {
 case $arch in
 '')
 	find_kernel
-	machine=(qemu-system-x86_64 -cpu max) console=ttyS0 output=ttyS1 status_line=ttyS2
+	# Where a processor says that it moves strings fast, the kernel moves memory byte by byte, as which qemu emulates it: without these
+	# two features tests that use memory take a quarter less processor time.
+	machine=(qemu-system-x86_64 -cpu "max,-erms,-fsrm") console=ttyS0 output=ttyS1 status_line=ttyS2
 	lines=(-serial chardev:out -serial chardev:status)
 	;;
 arm64)
@@ -144,7 +146,8 @@ chmod 755 "$root/init"
 	printf '%q ' "$@"
 	echo
 } >"$root/command"
-(cd "$root" && find . | cpio --quiet -o -H newc) | gzip -1 >"$work/initramfs"
+# As it is: to compress it here and to decompress it in an emulator takes longer than all else of a boot.
+(cd "$root" && find . | cpio --quiet -o -H newc) >"$work/initramfs"
 
 # Three serial lines: the kernel's console, the command's output, its exit status.
 # no_timer_check: on a busy host the emulated timer may miss the few ticks that the kernel wants to see, and it would panic.

@@ -83,6 +83,7 @@ class ControlPlane:
         self.bin = programs()
         self.etcd_port, self.peer_port, self.port = free_port(), free_port(), free_port()
         self.etcd = self.api_server = None
+        self.audit_read, self.audit_events = 0, []
         self.make_certificates()
         (directory / "audit.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
 
@@ -227,13 +228,20 @@ class ControlPlane:
         }))
         return path
 
+    def audited(self):
+        """All that the API server has noted. Cases that wait ask several times a second, so what is known is not read again."""
+        with open(self.file("audit.log"), "rb") as log:
+            log.seek(self.audit_read)
+            text = log.read()
+        text = text[:text.rfind(b"\n") + 1]  # the last line may be on its way
+        self.audit_read += len(text)
+        self.audit_events += map(json.loads, text.splitlines())
+        return self.audit_events
+
     def writes(self, namespace, plural=None, verb=None, user="operator"):
         """The writes that succeeded, in their order, as the API server noted them."""
         found = []
-        # The last line may be on its way.
-        text = self.file("audit.log").read_text()
-        for line in text[:text.rfind("\n") + 1].splitlines():
-            event = json.loads(line)
+        for event in self.audited():
             what = event.get("objectRef", {})
             if (user in (None, event["user"]["username"]) and what.get("namespace") == namespace and
                     event.get("responseStatus", {}).get("code", 0) // 100 == 2 and

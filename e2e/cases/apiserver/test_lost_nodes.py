@@ -15,6 +15,7 @@ from apiserver.conftest import RayCluster, group, ray_cluster
 from apiserver.test_raycluster import names
 from apiserver.test_raycluster_features import IN_REDIS, bind, events
 
+pytestmark = pytest.mark.long
 LOST, FINE = "lost", ("fine-1", "fine-2")
 # A node is given up after seconds, not a minute; of its pods the operator's own wait remains.
 IMPATIENT = ("--controllers", "node-lifecycle-controller,taint-eviction-controller,pod-garbage-collector-controller",

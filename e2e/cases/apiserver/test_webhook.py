@@ -177,6 +177,7 @@ def test_a_replica_that_does_not_act_serves_with_the_same_certificate(api, webho
     assert webhook.bundles() == bundles
 
 
+@pytest.mark.long
 def test_a_replica_is_not_ready_before_the_api_server_knows_its_ca(api, served):
     """As after an installation anew: the Secret is still there, and the new configuration has no caBundle yet."""
     served.operators[0].stop(signal.SIGTERM)
@@ -195,6 +196,7 @@ def test_a_replica_is_not_ready_before_the_api_server_knows_its_ca(api, served):
     assert all(served.bundles())
 
 
+@pytest.mark.long
 def test_a_secret_that_was_deleted_and_a_ca_bundle_that_was_emptied_come_back(api, served):
     """This is one test, because the operator looks at both every 30 s."""
     before = api.get("secrets", SECRET)
