@@ -125,6 +125,9 @@ static int find_path(const char *dir, int dir_fd, size_t i, struct credentials *
 
 	if (fstatat(dir_fd, path_files[i].file, &st, 0) < 0)
 		return 0;
+	if (faccessat(dir_fd, path_files[i].file, R_OK, AT_EACCESS) < 0)
+		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", path_files[i].file,
+				 strerror(errno));
 	if (asprintf(path, "%s/%s", dir, path_files[i].file) < 0) {
 		*path = NULL;
 		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", path_files[i].file);

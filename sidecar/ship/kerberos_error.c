@@ -23,7 +23,8 @@ static const struct {
 	{ ENOMEM, FAULT_MEMORY, "out of memory" },
 	{ KRB5_KDC_UNREACH, FAULT_NETWORK, "no KDC of this realm answers" },
 	{ KRB5KDC_ERR_SVC_UNAVAILABLE, FAULT_NETWORK, "the KDC is not available" },
-	{ KRB5_REALM_UNKNOWN, FAULT_CREDENTIALS,
+	/* DNS may only be down. */
+	{ KRB5_REALM_UNKNOWN, FAULT_NETWORK,
 	  "krb5.conf names no KDC of this realm, and DNS does not either" },
 	{ KRB5_REALM_CANT_RESOLVE, FAULT_NETWORK,
 	  "the names of this realm's KDCs cannot be resolved" },

@@ -23,7 +23,7 @@ static void each_error_has_its_kind_and_a_sentence(void **state)
 	} rows[] = {
 		{ KRB5_KDC_UNREACH, "x", FAULT_NETWORK, "no KDC" },
 		{ KRB5_REALM_CANT_RESOLVE, "x", FAULT_NETWORK, "cannot be resolved" },
-		{ KRB5_REALM_UNKNOWN, "x", FAULT_CREDENTIALS, "krb5.conf names no KDC" },
+		{ KRB5_REALM_UNKNOWN, "x", FAULT_NETWORK, "krb5.conf names no KDC" },
 		{ KRB5KRB_AP_ERR_SKEW, "x", FAULT_CLOCK, "clocks" },
 		{ KRB5_KDCREP_SKEW, "x", FAULT_CLOCK, "clocks" },
 		{ KRB5KDC_ERR_C_PRINCIPAL_UNKNOWN, "x", FAULT_CREDENTIALS,
