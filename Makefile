@@ -251,7 +251,11 @@ TEST_PACKAGES := busybox-static libcmocka-dev
 ifdef SYSROOT
 BUILD_PACKAGES := dpkg-dev gcc-aarch64-linux-gnu libc6-dev make mmdebstrap
 SYSROOT_PACKAGES := $(LIBRARY_PACKAGES) libcmocka-dev musl-dev
-$(SYSROOT): tools/sysroot.sh
+# Anew when another package is wanted.
+.PHONY: FORCE
+build/arm64/sysroot.wanted: FORCE
+	@mkdir -p $(@D) && { echo '$(SYSROOT_PACKAGES)' | cmp -s - $@ || echo '$(SYSROOT_PACKAGES)' >$@; }
+$(SYSROOT): tools/sysroot.sh build/arm64/sysroot.wanted
 	$(Q)tools/apt-install.sh $(BUILD_PACKAGES)
 	$(Q)tools/sysroot.sh $(ARCH) $@ $(SYSROOT_PACKAGES)
 	$(Q)touch $@
