@@ -72,7 +72,7 @@ NODE_LIB := $(patsubst %,lib/%.c,err fileio log oom outlet printable strbuf sysl
 TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c node/*_test.c sidecar/*_test.c sidecar/*/*_test.c operator/*_test.c operator/*/*_test.c))
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
-SHIP_LIBS := -lcurl -lexpat -lcjson -lssl -lcrypto
+SHIP_LIBS := -lcurl -lkrb5 -lexpat -lcjson -lssl -lcrypto
 UNWIND_LIBS := -ldw -lelf -liberty -lcjson
 PACK_LIBS := -lzstd -Wl,-Bstatic -lcrypto -Wl,-Bdynamic -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
@@ -128,12 +128,12 @@ $(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.
 # It looks up names, and the linker warns: what nsswitch.conf adds to files and DNS comes from the machine's own glibc.
 $(BUILD)/afterglow-operator: LDFLAGS += -Wl,--no-warnings
 # Of an uploader by hand names are all it has: glibc stays shared.
-$(BUILD)/afterglow-ship: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
-$(BUILD)/afterglow-ship: SHIP_LIBS := -L$(BUILD)/static $(PACK_RELOCS) -Wl,--gc-sections,-Bstatic $(SHIP_LIBS) -Wl,-Bdynamic
+$(BUILD)/afterglow-ship: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a $(BUILD)/static/libkrb5.a
+$(BUILD)/afterglow-ship: SHIP_LIBS := -L$(BUILD)/static $(PACK_RELOCS) -Wl,--gc-sections,-Bstatic $(SHIP_LIBS) -Wl,-Bdynamic -lresolv
 endif
 
 # Anew when Debian's headers are new.
-$(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libssl-dev))) | $(SYSROOT)
+$(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libkrb5-dev libssl-dev))) | $(SYSROOT)
 	$(Q)tools/static-library.sh $* $@
 
 $(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
@@ -253,13 +253,17 @@ $(UNIT_RUNS): run-%: %
 -include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk plugin/plugin.mk
 
 # What a person calls. Packages first: a new machine has none of them.
-LIBRARY_PACKAGES := libc6-dev libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev libssl-dev libyaml-dev libzstd-dev
+LIBRARY_PACKAGES := libc6-dev libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev libkrb5-dev libssl-dev libyaml-dev libzstd-dev
 BUILD_PACKAGES := dpkg-dev gcc make musl-tools $(LIBRARY_PACKAGES)
 TEST_PACKAGES := busybox-static libcmocka-dev
 ifdef SYSROOT
 BUILD_PACKAGES := dpkg-dev gcc-aarch64-linux-gnu libc6-dev make mmdebstrap
 SYSROOT_PACKAGES := $(LIBRARY_PACKAGES) libcmocka-dev musl-dev
-$(SYSROOT): tools/sysroot.sh
+# Anew when another package is wanted.
+.PHONY: FORCE
+build/arm64/sysroot.wanted: FORCE
+	@mkdir -p $(@D) && { echo '$(SYSROOT_PACKAGES)' | cmp -s - $@ || echo '$(SYSROOT_PACKAGES)' >$@; }
+$(SYSROOT): tools/sysroot.sh build/arm64/sysroot.wanted
 	$(Q)tools/apt-install.sh $(BUILD_PACKAGES)
 	$(Q)tools/sysroot.sh $(ARCH) $@ $(SYSROOT_PACKAGES)
 	$(Q)touch $@

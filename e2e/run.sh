@@ -43,7 +43,7 @@ if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 elif [ "$suite" = stores ]; then
 	tools/apt-install.sh curl iproute2 iptables libfaketime openssl
 	make --no-print-directory deps build/afterglow-ship
-	build_stores s3 hdfs azure
+	build_stores s3 hdfs azure kdc
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
 	make --no-print-directory deps all build/test/hog build/test/sidecar/report/report_html_test

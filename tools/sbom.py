@@ -19,7 +19,7 @@ import tarfile
 import uuid
 
 # These archives are built from Debian's source, of the version of this package (tools/static-library.sh).
-BUILT_ARCHIVES = {"libcjson.a": "libcjson-dev", "libcurl.a": "libcurl4-openssl-dev"}
+BUILT_ARCHIVES = {"libcjson.a": "libcjson-dev", "libcurl.a": "libcurl4-openssl-dev", "libkrb5.a": "libkrb5-dev"}
 OWN_FILES = {"etc/passwd", "etc/group"}
 LAUNCHERS = {"x86_64": "build/afterglow-launch", "aarch64": "build/arm64/afterglow-launch"}
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# static-library.sh cjson|curl ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
+# static-library.sh cjson|curl|krb5 ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
 # package of the version whose headers are installed, with Debian's flags; the source's checksum is in Debian's signed lists.
 # A new version of the headers is a new archive. For another architecture CC and AR are its compiler's, and SYSROOT has the headers
 # (see sysroot.sh); for another system (tools/zig.sh) the headers are this machine's. No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
@@ -10,6 +10,7 @@ name=$1 archive=$2
 case $name in
 cjson) headers=libcjson-dev ;;
 curl) headers=libcurl4-openssl-dev ;;
+krb5) headers=libkrb5-dev ;;
 *) echo "static-library.sh: no way to build $name" >&2 && exit 2 ;;
 esac
 if [ -n "${SYSROOT:-}" ]; then
@@ -62,6 +63,31 @@ build_curl() {
 		--with-ca-bundle=/etc/ssl/certs/ca-certificates.crt --with-ca-path=/etc/ssl/certs
 	# Tables for thousands of sockets are not for us.
 	make -C lib -j"$(nproc)" CPPFLAGS="$CPPFLAGS -DCURL_SOCKET_HASH_TABLE_SIZE=61"
+}
+
+# Tickets for a client: Kerberos itself without GSS-API, which would be as large again (sidecar/ship/negotiate.h). Ciphers are those of
+# libcrypto, which is linked anyway. The three answers are glibc's and the compiler's, and configure can find them only by running a program.
+build_krb5() {
+	local folder
+	cd src
+	./configure --host="$("${compiler[@]}" -dumpmachine)" --enable-static --disable-{shared,nls,pkinit,rpath,aesni} \
+		--with-crypto-impl=openssl --with-tls-impl=no --without-{keyutils,ldap,libedit,lmdb} \
+		krb5_cv_attr_constructor_destructor=yes,yes ac_cv_func_regcomp=yes ac_cv_printf_positional=yes
+	for folder in util/support util/et include util/profile lib/crypto lib/krb5; do
+		make -C "$folder" -j"$(nproc)"
+	done
+	# One archive of the four that need each other, and the only one of its name.
+	"${archiver[@]}" -M <<-SCRIPT
+		CREATE whole.a
+		ADDLIB lib/krb5/libkrb5.a
+		ADDLIB lib/crypto/libk5crypto.a
+		ADDLIB util/et/libcom_err.a
+		ADDLIB util/support/libkrb5support.a
+		SAVE
+		END
+	SCRIPT
+	rm lib/libkrb5.a lib/krb5/libkrb5.a
+	mv whole.a libkrb5.a
 }
 
 if [ ! -e "$cached" ]; then

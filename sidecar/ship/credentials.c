@@ -23,6 +23,18 @@ static const struct {
 	{ "account-key", offsetof(struct credentials, account_key) },
 	{ "sas-token", offsetof(struct credentials, sas_token) },
 	{ "delegation-token", offsetof(struct credentials, delegation_token) },
+	{ "principal", offsetof(struct credentials, principal) },
+};
+
+/* Files that a library reads, by their paths. */
+static const struct {
+	const char *file;
+	size_t at;
+	bool secret;
+} path_files[] = {
+	{ "ca.crt", offsetof(struct credentials, ca), false },
+	{ "keytab", offsetof(struct credentials, keytab), true },
+	{ "krb5.conf", offsetof(struct credentials, krb5_conf), false },
 };
 
 static char **at(struct credentials *c, size_t i)
@@ -105,14 +117,23 @@ int credential_read_file(const char *path, char **ret_value, struct fault *fault
 	return 0;
 }
 
-static int find_ca(const char *dir, int dir_fd, char **ret_path, struct fault *fault)
+static int find_path(const char *dir, int dir_fd, size_t i, struct credentials *c,
+		     struct fault *fault)
 {
-	if (faccessat(dir_fd, "ca.crt", F_OK, 0) < 0)
+	char **path = (char **)((char *)c + path_files[i].at);
+	struct stat st;
+
+	if (fstatat(dir_fd, path_files[i].file, &st, 0) < 0)
 		return 0;
-	if (asprintf(ret_path, "%s/ca.crt", dir) < 0) {
-		*ret_path = NULL;
-		return fault_set(fault, FAULT_MEMORY, "ca.crt: out of memory");
+	if (faccessat(dir_fd, path_files[i].file, R_OK, AT_EACCESS) < 0)
+		return fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", path_files[i].file,
+				 strerror(errno));
+	if (asprintf(path, "%s/%s", dir, path_files[i].file) < 0) {
+		*path = NULL;
+		return fault_set(fault, FAULT_MEMORY, "%s: out of memory", path_files[i].file);
 	}
+	if (path_files[i].secret && (st.st_mode & 07) && !is_kubelets(dir_fd))
+		c->open_to_all = true;
 	return 0;
 }
 
@@ -134,8 +155,8 @@ int credentials_read(const char *dir, struct credentials *ret_credentials, struc
 	}
 	for (size_t i = 0; dir && r == 0 && i < ARRAY_SIZE(files); i++)
 		r = read_one(dir_fd, files[i].file, &c, at(&c, i), fault);
-	if (dir && r == 0)
-		r = find_ca(dir, dir_fd, &c.ca, fault);
+	for (size_t i = 0; dir && r == 0 && i < ARRAY_SIZE(path_files); i++)
+		r = find_path(dir, dir_fd, i, &c, fault);
 	if (r < 0) {
 		credentials_release(&c);
 		return r;
@@ -153,6 +174,7 @@ void credentials_release(struct credentials *c)
 			explicit_bzero(value, strlen(value));
 		free(value);
 	}
-	free(c->ca);
+	for (size_t i = 0; i < ARRAY_SIZE(path_files); i++)
+		free(*(char **)((char *)c + path_files[i].at));
 	*c = (struct credentials){ 0 };
 }

@@ -19,7 +19,9 @@ struct credentials {
 	char *role_arn, *web_identity_token;
 	char *account_key, *sas_token; /* of Azure */
 	char *delegation_token;
-	char *ca; /* the path of ca.crt, not its text */
+	char *principal; /* of Kerberos */
+	/* The paths of ca.crt, keytab and krb5.conf, not their content. */
+	char *ca, *keytab, *krb5_conf;
 	bool open_to_all; /* every user of the machine may read at least one of the files */
 };
 

@@ -69,6 +69,30 @@ static void each_is_a_file_and_blanks_around_it_are_dropped(void **state)
 	credentials_release(&c);
 }
 
+static void a_keytab_is_a_path_and_a_secret(void **state)
+{
+	struct credentials c;
+	struct fault fault;
+	(void)state;
+
+	put("keytab", "\005\002 any bytes", 0400);
+	put("krb5.conf", "[libdefaults]\n", 0444);
+	put("principal", "ray/failures@EXAMPLE.COM\n", 0444);
+	assert_int_equal(credentials_read(dir, &c, &fault), 0);
+	assert_non_null(strstr(c.keytab, "/keytab"));
+	assert_non_null(strstr(c.krb5_conf, "/krb5.conf"));
+	assert_string_equal(c.principal, "ray/failures@EXAMPLE.COM");
+	credentials_release(&c);
+	put("principal", "ray", 0400);
+	assert_int_equal(credentials_read(dir, &c, &fault), 0);
+	assert_false(c.open_to_all);
+	credentials_release(&c);
+	put("keytab", "x", 0444);
+	assert_int_equal(credentials_read(dir, &c, &fault), 0);
+	assert_true(c.open_to_all);
+	credentials_release(&c);
+}
+
 static void what_is_no_credential_is_named_and_not_shown(void **state)
 {
 	static const char *const bad[] = { "", " \n", "se cret", "secret\nX-Header: x", "sec\001ret", "sec\xc3\xa4" };
@@ -120,9 +144,13 @@ static void no_directory_is_no_credentials(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_is_a_file_and_blanks_around_it_are_dropped, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_no_credential_is_named_and_not_shown, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_credential_that_is_too_long_or_no_file_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_is_a_file_and_blanks_around_it_are_dropped,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_keytab_is_a_path_and_a_secret, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_no_credential_is_named_and_not_shown, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_credential_that_is_too_long_or_no_file_is_refused,
+						setup, teardown),
 		cmocka_unit_test(no_directory_is_no_credentials),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,18 +6,18 @@
  * older file of its name. A later run identifies the content by the attribute; where HDFS has
  * attributes turned off, the state file decides.
  *
- * The query has our identity: user.name, or a delegation token. We make requests for the NameNode
- * only; a DataNode gets the URL that the NameNode gave.
+ * The query has our identity (webhdfs_identity.h). We make requests for the NameNode only; a DataNode gets
+ * the URL that the NameNode gave.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/log.h"
-#include "sidecar/ship/credentials.h"
 #include "sidecar/ship/http.h"
 #include "sidecar/ship/plan.h"
 #include "sidecar/ship/store.h"
 #include "sidecar/ship/webhdfs_answer.h"
+#include "sidecar/ship/webhdfs_identity.h"
 
 #define ATTRIBUTE "user.afterglow.sha256"
 #define PATH_MAX_ (STORE_PATH_MAX + PLAN_PATH_MAX)
@@ -28,7 +28,8 @@
 struct webhdfs {
 	struct store store;
 	struct http *http;
-	struct credentials credentials;
+	struct webhdfs_identity identity;
+	bool reached; /* the NameNode answered the last request */
 };
 
 static const struct ship_options *options(const struct webhdfs *w)
@@ -45,34 +46,43 @@ static void make_url(const struct webhdfs *w, const char *path, const char *quer
 	strbuf_addf(url, "%s://%s/webhdfs/v1", o->store.tls ? "https" : "http", o->store.host);
 	store_path_encode(url, path);
 	strbuf_addf(url, "?op=%s", query);
-	if (w->credentials.delegation_token) {
-		strbuf_adds(url, "&delegation=");
-		store_query_encode(url, w->credentials.delegation_token);
-	} else if (o->webhdfs_user) {
-		strbuf_adds(url, "&user.name=");
-		store_query_encode(url, o->webhdfs_user);
-	}
+	webhdfs_identity_add(&w->identity, url);
 }
 
-/*
- * Sends a request. query is "GETFILESTATUS" or more, encoded. Returns 0 if an answer came, whatever
- * its status.
- */
-static int ask(struct webhdfs *w, const char *method, const char *path, const char *query, struct http_transfer **ret_transfer,
-	       struct fault *fault)
+static int ask_once(struct webhdfs *w, const char *method, const char *path, const char *query,
+		    struct http_transfer **ret_transfer, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf url = STRBUF_INIT(URL_MAX);
 	struct http_request request = { .method = method };
 	int r;
 
 	*ret_transfer = NULL;
+	if (webhdfs_identity_renew(&w->identity, w->http, fault) < 0)
+		return -1;
 	make_url(w, path, query, &url);
 	if (strbuf_failed(&url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	request.url = strbuf_str(&url);
 	r = http_call(w->http, &request, ret_transfer, fault);
 	explicit_bzero(url.data, url.len);
+	w->reached = r == 0;
 	return r;
+}
+
+/*
+ * Sends a request. query is "GETFILESTATUS" or more, encoded. Returns 0 if an answer came, whatever
+ * its status. If a token that we got ourselves has expired, the request is sent once more with another one.
+ */
+static int ask(struct webhdfs *w, const char *method, const char *path, const char *query,
+	       struct http_transfer **ret_transfer, struct fault *fault)
+{
+	if (ask_once(w, method, path, query, ret_transfer, fault) < 0)
+		return -1;
+	if (!webhdfs_token_refused(&(*ret_transfer)->answer) ||
+	    !webhdfs_identity_drop(&w->identity))
+		return 0;
+	http_end(TAKE_PTR(*ret_transfer));
+	return ask_once(w, method, path, query, ret_transfer, fault);
 }
 
 /* Does the same, but any status other than 200 is a fault. */
@@ -180,7 +190,8 @@ static void on_sent(void *arg, int64_t sent)
 	progress_sent(arg, sent);
 }
 
-static int send_data(struct webhdfs *w, const struct item *item, const char *location, struct fault *fault)
+static int send_to(struct webhdfs *w, const struct item *item, const char *location,
+		   bool *ret_token_refused, struct fault *fault)
 {
 	/* HttpFS, which has the same interface, requires the type. */
 	static const char *const headers[] = { "Content-Type: application/octet-stream", NULL };
@@ -190,9 +201,28 @@ static int send_data(struct webhdfs *w, const struct item *item, const char *loc
 		.on_sent = on_sent, .arg = w->store.context->progress,
 	};
 
+	*ret_token_refused = false;
 	if (http_call(w->http, &request, &t, fault) < 0)
 		return -1;
+	*ret_token_refused = webhdfs_token_refused(&t->answer);
 	return t->answer.status == 201 || t->answer.status == 200 ? 0 : webhdfs_fault(&t->answer, options(w)->store.host, fault);
+}
+
+/* Both steps; once more if the token in the location expired between them. */
+static int send_data(struct webhdfs *w, const struct item *item, const char *path,
+		     struct fault *fault)
+{
+	char location[HTTP_HEADER_MAX];
+	bool refused;
+
+	if (ask_where(w, path, location, fault) < 0)
+		return -1;
+	if (send_to(w, item, location, &refused, fault) == 0)
+		return 0;
+	if (!refused || !webhdfs_identity_drop(&w->identity) ||
+	    ask_where(w, path, location, fault) < 0)
+		return -1;
+	return send_to(w, item, location, &refused, fault);
 }
 
 static int check_length(struct webhdfs *w, const char *path, const struct item *item, struct fault *fault)
@@ -250,11 +280,11 @@ static int rename_over(struct webhdfs *w, const char *from, const char *to, stru
 static int webhdfs_put(struct store *s, const struct item *item, struct fault *fault)
 {
 	struct webhdfs *w = (struct webhdfs *)s;
-	char path[PATH_MAX_], temporary[PATH_MAX_], location[HTTP_HEADER_MAX];
+	char path[PATH_MAX_], temporary[PATH_MAX_];
 
 	paths(w, item->path, path, temporary);
-	if (make_directory(w, path, fault) < 0 || ask_where(w, temporary, location, fault) < 0 ||
-	    send_data(w, item, location, fault) < 0 || check_length(w, temporary, item, fault) < 0)
+	if (make_directory(w, path, fault) < 0 || send_data(w, item, temporary, fault) < 0 ||
+	    check_length(w, temporary, item, fault) < 0)
 		return -1;
 	attach_digest(w, temporary, item);
 	return rename_over(w, temporary, path, fault);
@@ -306,8 +336,10 @@ static void webhdfs_free(struct store *s)
 {
 	struct webhdfs *w = (struct webhdfs *)s;
 
+	if (w->reached)
+		webhdfs_identity_end(&w->identity, w->http);
 	http_free(w->http);
-	credentials_release(&w->credentials);
+	webhdfs_identity_release(&w->identity);
 	free(w);
 }
 
@@ -315,18 +347,15 @@ static const struct store_ops webhdfs_ops = { .look = webhdfs_look, .put = webhd
 
 int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault)
 {
-	const struct ship_options *o = context->options;
 	struct webhdfs *w = calloc(1, sizeof(*w));
 	int r;
 
 	if (!w)
 		return fault_set(fault, FAULT_MEMORY, "store: out of memory");
 	w->store = (struct store){ .ops = &webhdfs_ops, .context = context };
-	r = credentials_read(o->credentials, &w->credentials, fault);
-	if (r == 0 && w->credentials.delegation_token && !o->store.tls)
-		log_warning("the delegation token goes over the network in plain text: webhdfss:// would not do so");
+	r = webhdfs_identity_open(&w->identity, context->options, fault);
 	if (r == 0)
-		r = store_http_new(context, w->credentials.ca, &w->http, fault);
+		r = store_http_new(context, w->identity.credentials.ca, &w->http, fault);
 	if (r < 0) {
 		webhdfs_free(&w->store);
 		return r;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "sidecar/ship/credentials.h"
 
 /* --- Exceptions --- */
 
@@ -38,8 +39,9 @@ static const struct {
 	{ "MaxDirectoryItemsExceededException", FAULT_NO_SPACE, "the directory has as many files as HDFS allows" },
 };
 
+/* A message has "is expired" only after all that is known of a token: its owner, renewer and dates. */
 struct exception {
-	char name[64], message[256];
+	char name[64], message[1024];
 };
 
 /* Makes one printable line, because the text gets into logs. */
@@ -98,7 +100,8 @@ static void by_status(const struct http_answer *a, const struct exception *e, st
 	const char *location = *a->location ? a->location : "nowhere";
 
 	if (a->status == 401)
-		fault_set(fault, FAULT_CREDENTIALS, "it wants proof of who we are: give a delegation-token");
+		fault_set(fault, FAULT_CREDENTIALS,
+			  "it wants proof of who we are: give a keytab or a delegation-token");
 	else if (a->status >= 300 && a->status < 400)
 		fault_set(fault, FAULT_REDIRECT, "it redirects to %.*s, which is not followed", shown(location), location);
 	else if (*e->name)
@@ -129,7 +132,58 @@ int webhdfs_fault(const struct http_answer *answer, const char *host, struct fau
 	return fault_wrap(fault, "HDFS at %s", host);
 }
 
+bool webhdfs_token_refused(const struct http_answer *answer)
+{
+	struct fault fault = { 0 };
+	struct exception e;
+
+	if (answer->status != 401 && answer->status != 403)
+		return false;
+	read_exception(answer, &e);
+	return strcmp(e.name, "InvalidToken") == 0 ||
+	       (by_message(&e, &fault) && fault.kind == FAULT_EXPIRED);
+}
+
+/* Kerberos allows 300 s between a ticket's sender and its receiver; a date has whole seconds, and comes a little later. */
+#define CLOCK_OFF_MAX_S 290
+
+int webhdfs_ticket_fault(const struct http_answer *answer, const char *host, const char *principal,
+			 struct fault *fault)
+{
+	int64_t off = answer->clock_off_s < 0 ? -answer->clock_off_s : answer->clock_off_s;
+	struct exception e;
+
+	read_exception(answer, &e);
+	if (*e.name || (answer->status != 401 && answer->status != 403))
+		return webhdfs_fault(answer, host, fault);
+	if (off > CLOCK_OFF_MAX_S)
+		return fault_set(
+			fault, FAULT_CLOCK,
+			"HDFS at %s: the clock of this machine and that of HDFS differ by %lld s: set them right",
+			host, (long long)off);
+	return fault_set(
+		fault, FAULT_CREDENTIALS,
+		"HDFS at %s does not accept the Kerberos ticket of %s: its log says why (its keytab, its clock, or "
+		"hadoop.security.auth_to_local)",
+		host, principal);
+}
+
 /* --- Values --- */
+
+int webhdfs_read_token(const struct http_answer *answer, char **ret_token, struct err *err)
+{
+	_cleanup_json_ cJSON *json = NULL;
+	const char *token;
+
+	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, err) < 0)
+		return -EINVAL;
+	token = json_str(json, "Token.urlString");
+	if (!token || !credential_is_word(token) || strlen(token) > CREDENTIAL_MAX)
+		return err_set(err, EINVAL,
+			       "it gives no delegation token: is it an HDFS with Kerberos?");
+	*ret_token = strdup(token);
+	return *ret_token ? 0 : err_set(err, ENOMEM, "delegation token");
+}
 
 int webhdfs_read_status(const struct http_answer *answer, struct webhdfs_status *ret_status, struct err *err)
 {

@@ -17,6 +17,17 @@ int webhdfs_fault(const struct http_answer *answer, const char *host, struct fau
 /* Reads the name of the RemoteException, such as "FileNotFoundException"; "" if there is none. */
 void webhdfs_exception(const struct http_answer *answer, char name[static 64]);
 
+/*
+ * Sets the fault of an answer to a request with a ticket of Kerberos. HDFS does not say why it refuses a ticket, but its clock
+ * may show the reason. host and principal are named in the text. Returns -1.
+ */
+int webhdfs_ticket_fault(const struct http_answer *answer, const char *host, const char *principal,
+			 struct fault *fault);
+/* Whether the answer refuses a delegation token that has expired or is not known. */
+bool webhdfs_token_refused(const struct http_answer *answer);
+/* Parses the answer to GETDELEGATIONTOKEN. The caller wipes and frees *ret_token. */
+int webhdfs_read_token(const struct http_answer *answer, char **ret_token, struct err *err);
+
 struct webhdfs_status {
 	bool is_file;
 	int64_t length; /* bytes */

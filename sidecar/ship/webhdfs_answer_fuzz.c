@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sidecar/ship/credentials.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_location(const uint8_t *data, size_t size)
@@ -26,7 +28,7 @@ static void check_location(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct http_answer answer = { .status = size % 3 ? 403 : 200, .length = -1, .body = STRBUF_INIT(1 << 20) };
-	char digest[SHA256_TEXT_MAX], exception[64];
+	char digest[SHA256_TEXT_MAX], exception[64], *token = NULL;
 	struct webhdfs_status status;
 	struct fault fault;
 
@@ -36,6 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (*p < ' ' || *p >= 0x7f)
 			abort();
 	webhdfs_exception(&answer, exception);
+	webhdfs_token_refused(&answer);
+	webhdfs_ticket_fault(&answer, "nn", "ray@X", &fault);
+	if (webhdfs_read_token(&answer, &token, NULL) == 0 && !credential_is_word(token))
+		abort();
+	free(token);
 	webhdfs_refused(&answer);
 	webhdfs_read_digest(&answer, digest);
 	if (strnlen(digest, sizeof(digest)) == sizeof(digest) ||

@@ -28,18 +28,31 @@ static void exceptions_are_explained_in_sentences(void **state)
 		enum fault_kind kind;
 		const char *says;
 	} rows[] = {
-		{ 403, REMOTE("AccessControlException", "Permission denied: user=x\\n\\tat java"), FAULT_PERMISSION, "user=x" },
+		{ 403, REMOTE("AccessControlException", "Permission denied: user=x\\n\\tat java"),
+		  FAULT_PERMISSION, "user=x" },
 		{ 403, REMOTE("SafeModeException", "x"), FAULT_SERVER, "safe mode" },
 		{ 403, REMOTE("StandbyException", "x"), FAULT_SERVER, "standby" },
 		{ 403, REMOTE("RetriableException", "x"), FAULT_SERVER, "starting" },
 		{ 403, REMOTE("DSQuotaExceededException", "x"), FAULT_NO_SPACE, "quota of space" },
 		{ 403, REMOTE("NSQuotaExceededException", "x"), FAULT_NO_SPACE, "quota of names" },
-		{ 403, REMOTE("IOException", "File /x could only be written to 0 of the 1 minReplication nodes."), FAULT_NO_SPACE,
-		  "no DataNode has room" },
-		{ 403, REMOTE("InvalidToken", "token (x) is expired, current time"), FAULT_EXPIRED, "has expired" },
-		{ 403, REMOTE("InvalidToken", "token (x) can't be found in cache"), FAULT_EXPIRED, "not known" },
-		{ 403, REMOTE("SecurityException", "Failed to obtain user group information"), FAULT_CREDENTIALS, "Failed to" },
-		{ 403, REMOTE("ParentNotDirectoryException", "x"), FAULT_OCCUPIED, "a file is where" },
+		{ 403,
+		  REMOTE("IOException",
+			 "File /x could only be written to 0 of the 1 minReplication nodes."),
+		  FAULT_NO_SPACE, "no DataNode has room" },
+		{ 403, REMOTE("InvalidToken", "token (x) is expired, current time"), FAULT_EXPIRED,
+		  "has expired" },
+		{ 403, REMOTE("InvalidToken", "token (x) can't be found in cache"), FAULT_EXPIRED,
+		  "not known" },
+		{ 403,
+		  REMOTE("InvalidToken",
+			 "token (token for ray-failures: HDFS_DELEGATION_TOKEN owner=ray-failures/namespace.example.com@HADOOP.EXAMPLE.COM, "
+			 "renewer=ray-failures, realUser=, issueDate=1795431475177, maxDate=1796036275177, sequenceNumber=1234, masterKeyId=12) "
+			 "is expired, current time: 2026-11-23 11:08:36,953+0000 expected renewal time: 2026-11-23 11:08:30,953+0000"),
+		  FAULT_EXPIRED, "has expired" },
+		{ 403, REMOTE("SecurityException", "Failed to obtain user group information"),
+		  FAULT_CREDENTIALS, "Failed to" },
+		{ 403, REMOTE("ParentNotDirectoryException", "x"), FAULT_OCCUPIED,
+		  "a file is where" },
 		{ 401, "<html>", FAULT_CREDENTIALS, "delegation-token" },
 		{ 500, REMOTE("NullPointerException", "x"), FAULT_SERVER, "NullPointerException" },
 		{ 400, REMOTE("IllegalArgumentException", "bad op"), FAULT_PROTOCOL, "bad op" },
@@ -57,6 +70,103 @@ static void exceptions_are_explained_in_sentences(void **state)
 		assert_int_equal(webhdfs_fault(&a, "nn", &fault), -1);
 		if (fault.kind != rows[i].kind || !strstr(fault.text, rows[i].says) || strpbrk(fault.text, "\n\t"))
 			fail_msg("row %zu: %s: %s", i, fault_kind_name(fault.kind), fault.text);
+		strbuf_release(&a.body);
+	}
+}
+
+static void a_refused_ticket_is_explained_by_the_clock_or_by_the_servers_log(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		int64_t clock_off_s;
+		enum fault_kind kind;
+		const char *says;
+	} rows[] = {
+		{ 401, "<html>", 0, FAULT_CREDENTIALS, "ticket of ray@X" },
+		{ 403, "GSSException: Checksum failed", 30, FAULT_CREDENTIALS, "its log says why" },
+		{ 403, "<html>", 301, FAULT_CLOCK, "differ by 301 s" },
+		{ 401, "<html>", -301, FAULT_CLOCK, "differ by 301 s" },
+		{ 401, "<html>", INT64_MIN + 1, FAULT_CLOCK, "differ by" },
+		{ 403, REMOTE("AccessControlException", "user=ray"), 301, FAULT_PERMISSION,
+		  "user=ray" },
+		{ 403, REMOTE("StandbyException", "x"), 0, FAULT_SERVER, "standby" },
+		{ 503, "", 0, FAULT_SERVER, "status 503" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_answer a = answer_of(rows[i].status, rows[i].body);
+		struct fault fault = { 0 };
+
+		a.clock_off_s = rows[i].clock_off_s;
+		assert_int_equal(webhdfs_ticket_fault(&a, "nn", "ray@X", &fault), -1);
+		if (fault.kind != rows[i].kind || !strstr(fault.text, rows[i].says) ||
+		    !strstr(fault.text, "HDFS at nn"))
+			fail_msg("row %zu: %s: %s", i, fault_kind_name(fault.kind), fault.text);
+		strbuf_release(&a.body);
+	}
+}
+
+static void only_a_token_that_is_not_valid_is_refused(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		bool refused;
+	} rows[] = {
+		{ 403, REMOTE("InvalidToken", "token (x) is expired, current time"), true },
+		{ 401, REMOTE("InvalidToken", "x"), true },
+		{ 403,
+		  REMOTE("SecurityException",
+			 "Failed to obtain user group information: token (x) can't be found in cache"),
+		  true },
+		{ 403, REMOTE("AccessControlException", "user=ray"), false },
+		{ 403,
+		  REMOTE("IOException",
+			 "File /x could only be written to 0 of the 1 minReplication nodes."),
+		  false },
+		{ 200, REMOTE("InvalidToken", "x"), false },
+		{ 401, "<html>", false },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_answer a = answer_of(rows[i].status, rows[i].body);
+
+		if (webhdfs_token_refused(&a) != rows[i].refused)
+			fail_msg("row %zu", i);
+		strbuf_release(&a.body);
+	}
+}
+
+static void a_delegation_token_is_one_word(void **state)
+{
+	static const struct {
+		const char *body, *token;
+	} rows[] = {
+		{ "{\"Token\":{\"urlString\":\"KAAEdG9rZW4\"}}", "KAAEdG9rZW4" },
+		{ "{\"Token\":{\"urlString\":\"two words\"}}", NULL },
+		{ "{\"Token\":{\"urlString\":\"x\\r\\nX-Header: x\"}}", NULL },
+		{ "{\"Token\":{\"urlString\":\"\"}}", NULL },
+		{ "{\"Token\":{\"urlString\":7}}", NULL },
+		{ "{\"Token\":null}", NULL },
+		{ "{}", NULL },
+		{ "", NULL },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct http_answer a = answer_of(200, rows[i].body);
+		char *token = NULL;
+		struct err err = { 0 };
+
+		assert_int_equal(webhdfs_read_token(&a, &token, &err) == 0, rows[i].token != NULL);
+		if (rows[i].token)
+			assert_string_equal(token, rows[i].token);
+		else
+			assert_null(token);
+		free(token);
 		strbuf_release(&a.body);
 	}
 }
@@ -182,6 +292,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_delegation_token_in_a_redirect_is_not_shown),
 		cmocka_unit_test(exceptions_are_explained_in_sentences),
+		cmocka_unit_test(a_refused_ticket_is_explained_by_the_clock_or_by_the_servers_log),
+		cmocka_unit_test(only_a_token_that_is_not_valid_is_refused),
+		cmocka_unit_test(a_delegation_token_is_one_word),
 		cmocka_unit_test(a_file_is_distinguished_from_a_directory),
 		cmocka_unit_test(a_digest_comes_in_quotes_or_not_at_all),
 		cmocka_unit_test(only_a_no_is_a_no),
