@@ -42,6 +42,7 @@ static void on_sweep(struct source *s, int64_t now_ns)
 	if (processes.node->signals_seen)
 		process_table_containers(processes.node->processes, announce, NULL);
 	outbox_flush(&processes.outbox, processes.node);
+	outbox_send_backlog(processes.node);
 	s->due_ns = now_ns + PROCESS_SWEEP_S * NS_PER_SEC;
 }
 

@@ -130,6 +130,17 @@ static void a_pod_without_a_sidecar_has_no_link(void **state)
 	assert_int_equal(open_link(&link), -ECONNREFUSED);
 }
 
+static void a_sidecar_that_has_not_made_its_socket_yet_is_expected(void **state)
+{
+	char path[512];
+	int link;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, volume);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(open_link(&link), -ECONNREFUSED);
+}
+
 static void a_sidecar_that_crashed_itself_is_not_asked(void **state)
 {
 	int link;
@@ -188,6 +199,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_connects_and_says_who_it_is, setup, teardown),
 		cmocka_unit_test(a_descriptor_goes_along),
 		cmocka_unit_test_setup_teardown(a_pod_without_a_sidecar_has_no_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sidecar_that_has_not_made_its_socket_yet_is_expected, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_sidecar_that_crashed_itself_is_not_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_listener_of_another_pod_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(links_are_not_followed, setup, teardown),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -75,6 +76,12 @@ static void flush(void)
 				    signals.outbox.dropped - before, signals.outbox.dropped);
 }
 
+/* Whether it proves how a container ended: the OOM killer took a process of it, or something else its first process. */
+static bool is_proof(const struct signal_record *record, pid_t inner)
+{
+	return record->kind == RECORD_OOM_VICTIM || (record->signal == SIGKILL && inner == 1);
+}
+
 static void handle(const struct signal_record *record)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
@@ -91,7 +98,10 @@ static void handle(const struct signal_record *record)
 	/* The signals of one pod may not fill the outbox for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
 		flush();
-	outbox_add(&signals.outbox, pod.pod_uid, strbuf_str(&message));
+	if (is_proof(record, inner))
+		outbox_add_proof(&signals.outbox, pod.pod_uid, strbuf_str(&message));
+	else
+		outbox_add(&signals.outbox, pod.pod_uid, strbuf_str(&message));
 }
 
 static void read_buffers(void)
