@@ -308,6 +308,7 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	find_missed(sinks, m, pod, &report);
 	if (take_failures(sinks, m, key, &report, &result) && !report.ends.undecided)
 		memcpy(result.tag, report.tag, sizeof(result.tag));
+	failure_writer_hear(sinks->writer, pod, &report.unmet);
 	pod_report_release(&report);
 	*ret_result = result;
 	return 0;

@@ -21,6 +21,7 @@
 #define FIRST_NS (10 * NS_PER_SEC)
 #define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
+#define SOON_NS NS_PER_SEC
 #define IN_FLIGHT_MAX 64
 /*
  * Of one namespace, whose users can make each answer last until the deadline. If all pods are in
@@ -47,6 +48,7 @@ struct polled {
 	int64_t asked_ns; /* 0: it was never asked, and will be at first_ns */
 	int64_t first_ns;
 	int64_t restless_until_ns;
+	int64_t soon_ns; /* when to ask again, because a death waits for the answer; 0: none does */
 	bool at_once; /* something happened in the pod after it was asked */
 	uint8_t jitter; /* see poll_pace.h */
 	unsigned fails; /* in a row */
@@ -282,7 +284,7 @@ static bool is_due(const struct polled *p, int64_t now_ns)
 {
 	const struct poll_pace *pace = &p->poller->pace;
 
-	if (p->at_once)
+	if (p->at_once || (p->soon_ns && now_ns >= p->soon_ns))
 		return true;
 	if (!p->asked_ns)
 		return now_ns >= p->first_ns;
@@ -294,6 +296,7 @@ static void note_asked(struct polled *p)
 	p->asked_ns = now_boottime_ns();
 	p->jitter = (uint8_t)random_between(&p->poller->seed, 0, 256);
 	p->at_once = false;
+	p->soon_ns = 0;
 }
 
 static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
@@ -310,6 +313,15 @@ static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 		else if (p->askable)
 			poller->pace.n_resting++;
 	}
+}
+
+/* A death waits for the sidecar no longer than some seconds. */
+static void ask_again_for_death(struct polled *p)
+{
+	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
+
+	if (pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod))
+		p->soon_ns = now_boottime_ns() + SOON_NS;
 }
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
@@ -368,6 +380,7 @@ static void on_answer(void *arg, const struct http_response *response)
 	if (!err.code && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
 		stir(p, false);
 	note_asked(p);
+	ask_again_for_death(p);
 	p->at_once = p->again;
 }
 
@@ -378,7 +391,9 @@ static void ask(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
 	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
-	const char *headers[] = { "Accept: application/json", p->tag ? if_none_match : NULL, NULL };
+	/* What the sidecar has said already may be of a death that the pod shows only now. */
+	bool whole = pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod);
+	const char *headers[] = { "Accept: application/json", p->tag && !whole ? if_none_match : NULL, NULL };
 	const struct http_request request = {
 		.method = "GET",
 		.url = url,

@@ -151,6 +151,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 	if (tag && is_word(tag, POD_REPORT_TAG_MAX - 1))
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
 	take_store(json, report);
+	unmet_ends_take(json_get(json, "unmetEnds"), &report->unmet);
 	report->n_growths = growth_take(json_get(json, "warnings"), pod, report->growths);
 	if (take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "an answer of a sidecar");
@@ -182,6 +183,7 @@ void pod_report_release(struct pod_report *report)
 {
 	ray_failures_release(&report->failures);
 	pod_ends_release(&report->ends);
+	unmet_ends_release(&report->unmet);
 }
 
 cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns)

@@ -16,6 +16,7 @@
 #include "lib/err.h"
 #include "operator/failures/earlier_end.h"
 #include "operator/failures/growth.h"
+#include "operator/failures/unmet_end.h"
 
 #define POD_REPORT_MAX ((size_t)320 << 10) /* bytes of an answer; the sidecar keeps below 309 KiB */
 #define POD_REPORT_FAILURES_MAX 64
@@ -34,6 +35,7 @@ struct pod_report {
 	struct ray_failures failures;
 	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* the holds that have not ended */
 	size_t n_holds;
+	struct unmet_ends unmet; /* ends of which only the node agent knew */
 	struct pod_ends ends; /* ends of containers that the pod's status may no longer show */
 	unsigned refused; /* entries that are not failures, or exceed the limit */
 	struct growth growths[GROWTHS_MAX]; /* warnings of memory that grows for hours */
