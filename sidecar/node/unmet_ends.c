@@ -229,14 +229,14 @@ static void add_pair(cJSON *list, const char *name, const char *value, const cha
 static void add_evidence(const struct unmet_end *e, cJSON *json)
 {
 	cJSON *list = json_array_at(json, "evidence");
-	char text[160];
+	char others[32] = "", text[160];
 
 	for (size_t i = 0; i < ARRAY_SIZE(e->lines); i++)
 		if (e->lines[i][0])
 			add_pair(list, "source", "kernel log", "text", e->lines[i]);
-	if (e->first)
-		snprintf(text, sizeof(text), "the OOM killer took the container's first process and %u other%s", e->others,
-			 e->others == 1 ? "" : "s");
+	if (e->others)
+		snprintf(others, sizeof(others), " and %u other%s", e->others, e->others == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "the OOM killer took the container's first process%s", others);
 	if (e->first)
 		add_pair(list, "source", "node agent", "text", text);
 	if (e->killed)
