@@ -34,7 +34,8 @@ static bool send(const char *message, void *arg)
 }
 
 /* What the sidecar of the pod gets, in ret_text. */
-static void flush(struct backlog *b, const char *pod_uid, unsigned int takes, char ret_text[static 256])
+static void flush(struct backlog *b, const char *pod_uid, unsigned int takes,
+		  char ret_text[static 256])
 {
 	struct sidecar s = { .got = STRBUF_INIT(255), .takes = takes };
 

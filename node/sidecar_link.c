@@ -36,7 +36,8 @@ static int find_socket(const char *pods, const char *pod_uid, struct err *err)
 	file = openat(directory, NODE_SOCKET_NAME, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	/* The kubelet makes the volume before it starts any container, and the sidecar makes the socket. */
 	if (file < 0)
-		return err_set(err, errno == ENOENT ? ECONNREFUSED : errno, "%s/%s/" NODE_SOCKET_NAME, pods, path);
+		return err_set(err, errno == ENOENT ? ECONNREFUSED : errno,
+			       "%s/%s/" NODE_SOCKET_NAME, pods, path);
 	if (fstat(file, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return err_set(err, EPERM, "%s/%s/" NODE_SOCKET_NAME " is not a socket", pods, path);
 	return TAKE_FD(file);

@@ -198,12 +198,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_connects_and_says_who_it_is, setup, teardown),
 		cmocka_unit_test(a_descriptor_goes_along),
-		cmocka_unit_test_setup_teardown(a_pod_without_a_sidecar_has_no_link, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sidecar_that_has_not_made_its_socket_yet_is_expected, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sidecar_that_crashed_itself_is_not_asked, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_listener_of_another_pod_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pod_without_a_sidecar_has_no_link, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_sidecar_that_has_not_made_its_socket_yet_is_expected, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_sidecar_that_crashed_itself_is_not_asked, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_listener_of_another_pod_is_refused, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(links_are_not_followed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_file_in_the_sockets_place_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_file_in_the_sockets_place_is_refused, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

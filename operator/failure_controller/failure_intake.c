@@ -152,7 +152,8 @@ static bool may_be_explained(const struct failure_writer *writer, const struct r
 	return key && !(p && p->heard);
 }
 
-static bool is_open(const struct failure_writer *writer, const cJSON *pod, const struct ray_failure *failure)
+static bool is_open(const struct failure_writer *writer, const cJSON *pod,
+		    const struct ray_failure *failure)
 {
 	return failure_is_open(pod, failure) || may_be_explained(writer, failure);
 }
@@ -202,7 +203,8 @@ bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJ
 }
 
 /* Takes failure, which has what the sidecar says. */
-static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_failure *failure, bool settled)
+static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_failure *failure,
+		 bool settled)
 {
 	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_failure *p = key ? pending_failures_get(&writer->pending, key) : NULL;
@@ -212,10 +214,12 @@ static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_fai
 		return;
 	}
 	p->heard = settled || failure->from_node;
-	look_again(writer, p, failure, is_open(writer, pod, failure), json_str(pod, "metadata.deletionTimestamp"));
+	look_again(writer, p, failure, is_open(writer, pod, failure),
+		   json_str(pod, "metadata.deletionTimestamp"));
 }
 
-void failure_writer_hear(struct failure_writer *writer, const cJSON *pod, const struct unmet_ends *unmet)
+void failure_writer_hear(struct failure_writer *writer, const cJSON *pod,
+			 const struct unmet_ends *unmet)
 {
 	struct ray_failures failures = { 0 };
 

@@ -76,7 +76,8 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
  */
 bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJSON *pod);
 /* Takes what the pod's sidecar says of such deaths. */
-void failure_writer_hear(struct failure_writer *writer, const cJSON *pod, const struct unmet_ends *unmet);
+void failure_writer_hear(struct failure_writer *writer, const cJSON *pod,
+			 const struct unmet_ends *unmet);
 /* Lists the ends of the pod's containers that wait to be written, at most max. Returns how many. */
 size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct known_end *ret_ends, size_t max);
 /* Returns whether that RayFailure is written, or waits to be. */

@@ -393,7 +393,8 @@ static void ask(struct polled *p)
 	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
 	/* What the sidecar has said already may be of a death that the pod shows only now. */
 	bool whole = pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod);
-	const char *headers[] = { "Accept: application/json", p->tag && !whole ? if_none_match : NULL, NULL };
+	const char *headers[] = { "Accept: application/json",
+				  p->tag && !whole ? if_none_match : NULL, NULL };
 	const struct http_request request = {
 		.method = "GET",
 		.url = url,

@@ -28,7 +28,7 @@ struct death {
 	bool provisional;     /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
 	const struct unmet_ends *unmet; /* ends of which the node agent has proof; NULL: none */
-	bool from_node;	      /* report is from such an end */
+	bool from_node; /* report is from such an end */
 	struct podview view;
 };
 

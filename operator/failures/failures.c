@@ -82,13 +82,16 @@ static void read_report(struct death *d)
  */
 static void read_node(struct death *d)
 {
-	cJSON *report = death_is_reported(d) || !is_ray_container(d) ? NULL : unmet_ends_report(d->unmet, d->container, d->terminated);
+	cJSON *report = death_is_reported(d) || !is_ray_container(d) ?
+				NULL :
+				unmet_ends_report(d->unmet, d->container, d->terminated);
 
 	if (!report)
 		return;
 	if (d->report && json_get(d->report, "memory")) {
 		json_set(report, "memory", cJSON_Duplicate(json_get(d->report, "memory"), true));
-		json_set(report, "processes", cJSON_Duplicate(json_get(d->report, "processes"), true));
+		json_set(report, "processes",
+			 cJSON_Duplicate(json_get(d->report, "processes"), true));
 	}
 	cJSON_Delete(d->report);
 	d->report = report;
@@ -326,8 +329,9 @@ static void look(struct death *d)
 /* Returns whether the node agent may have proof of a SIGKILL that nobody has reported. */
 static bool may_come_from_node(const struct death *d, const struct ray_failure *f)
 {
-	return !death_is_reported(d) && !d->never_ran && !d->lost && !d->view.lost && is_ray_container(d) && f->container_id &&
-	       f->exit_code == EXIT_BY_SIGKILL && (f->class == FAILURE_KERNEL_OOM_CONTAINER || f->class == FAILURE_KILLED) &&
+	return !death_is_reported(d) && !d->never_ran && !d->lost && !d->view.lost &&
+	       is_ray_container(d) && f->container_id && f->exit_code == EXIT_BY_SIGKILL &&
+	       (f->class == FAILURE_KERNEL_OOM_CONTAINER || f->class == FAILURE_KILLED) &&
 	       unmet_sidecar_was_away(d->pod, d->terminated);
 }
 
@@ -401,8 +405,8 @@ bool failure_supersedes(const struct ray_failure *later, const struct ray_failur
 
 /* --- The pod -------------------------------------------------------------------------------------------- */
 
-static void add_death(const cJSON *pod, const cJSON *status, bool current, const struct unmet_ends *unmet, int64_t now_ns,
-		      struct ray_failures *failures)
+static void add_death(const cJSON *pod, const cJSON *status, bool current,
+		      const struct unmet_ends *unmet, int64_t now_ns, struct ray_failures *failures)
 {
 	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
 	bool forgotten = !current && made_up_forgotten(status);
@@ -439,8 +443,8 @@ static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_
 		ray_failures_add(failures, failure_new(&d));
 }
 
-static void add_deaths(const cJSON *pod, const cJSON *statuses, const struct unmet_ends *unmet, int64_t now_ns,
-		       struct ray_failures *failures)
+static void add_deaths(const cJSON *pod, const cJSON *statuses, const struct unmet_ends *unmet,
+		       int64_t now_ns, struct ray_failures *failures)
 {
 	const cJSON *status;
 
@@ -461,13 +465,15 @@ int failures_from_pod_and_node(const cJSON *pod, const struct unmet_ends *unmet,
 	size_t lost = oom_count();
 
 	if (death_label(pod, "ray.io/cluster")) {
-		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), unmet, now_ns, failures);
+		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), unmet, now_ns,
+			   failures);
 		add_deaths(pod, json_get(pod, "status.containerStatuses"), unmet, now_ns, failures);
 	}
 	return oom_count() == lost ? 0 : err_set(err, ENOMEM, "failures");
 }
 
-int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err)
+int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures,
+		      struct err *err)
 {
 	return failures_from_pod_and_node(pod, NULL, now_ns, failures, err);
 }

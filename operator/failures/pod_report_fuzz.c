@@ -20,19 +20,22 @@ static const char pod_text[] =
 	"{\"metadata\":{\"name\":\"w\",\"namespace\":\"ml\",\"uid\":\"u1\",\"labels\":{\"ray.io/cluster\":\"demo\"}},"
 	"\"spec\":{\"containers\":[{\"name\":\"ray-worker\"},{\"name\":\"afterglow\"}]},\"status\":{\"containerStatuses\":"
 	"[{\"name\":\"ray-worker\",\"restartCount\":1,\"state\":{\"running\":{\"startedAt\":\"2026-11-21T01:05:01Z\"}},\"lastState\":{\"terminated\":"
-	"{\"exitCode\":137,\"finishedAt\":\"2026-11-21T01:05:00Z\",\"containerID\":\"containerd://" ID "\"}}}]}}";
+	"{\"exitCode\":137,\"finishedAt\":\"2026-11-21T01:05:00Z\",\"containerID\":\"containerd://" ID
+	"\"}}}]}}";
 
 static void check_end(const cJSON *pod, const struct unmet_ends *unmet)
 {
 	struct ray_failures found = { 0 };
 
-	if (failures_from_pod_and_node(pod, unmet, 1795224546 * NS_PER_SEC, &found, NULL) < 0 || found.n != 1)
+	if (failures_from_pod_and_node(pod, unmet, 1795224546 * NS_PER_SEC, &found, NULL) < 0 ||
+	    found.n != 1)
 		abort();
 	_cleanup_json_ cJSON *failure = ray_failure_to_json(found.list[0]);
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(failure);
 
 	if (!text || strcmp(json_str(failure, "spec.podUID"), "u1") != 0 ||
-	    strcmp(json_str(failure, "spec.containerID"), "containerd://" ID) != 0 || json_int(failure, "spec.exitCode", 0) != 137)
+	    strcmp(json_str(failure, "spec.containerID"), "containerd://" ID) != 0 ||
+	    json_int(failure, "spec.exitCode", 0) != 137)
 		abort();
 	ray_failures_release(&found);
 }

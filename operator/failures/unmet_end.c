@@ -35,7 +35,9 @@ static bool is_id(const char *text)
 
 static bool is_oom(const char *class)
 {
-	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_CONTAINER, FAILURE_KERNEL_OOM_POD, FAILURE_KERNEL_OOM_NODE };
+	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_CONTAINER,
+						      FAILURE_KERNEL_OOM_POD,
+						      FAILURE_KERNEL_OOM_NODE };
 
 	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
 		if (strcmp(class, failure_class_name(classes[i])) == 0)
@@ -52,7 +54,8 @@ void unmet_ends_take(const cJSON *json, struct unmet_ends *ret_ends)
 		cJSON_ArrayForEach(entry, list) {
 			const char *id = json_str(entry, "containerID");
 
-			if (ends.n == UNMET_ENDS_MAX || !is_id(id) || !is_oom(json_str(entry, "class")) || !json_str(entry, "cause"))
+			if (ends.n == UNMET_ENDS_MAX || !is_id(id) ||
+			    !is_oom(json_str(entry, "class")) || !json_str(entry, "cause"))
 				continue;
 			memcpy(ends.list[ends.n].container_id, id, UNMET_ID_LEN + 1);
 			ends.list[ends.n].entry = cJSON_Duplicate(entry, true);
@@ -86,7 +89,8 @@ static bool is_same_time(const cJSON *entry, const cJSON *terminated)
 	int64_t killed_ns, ended_ns;
 
 	return end_time_parse(json_str(entry, "endedAt"), &killed_ns) &&
-	       end_time_parse(json_str(terminated, "finishedAt"), &ended_ns) && llabs(killed_ns - ended_ns) <= SAME_NS;
+	       end_time_parse(json_str(terminated, "finishedAt"), &ended_ns) &&
+	       llabs(killed_ns - ended_ns) <= SAME_NS;
 }
 
 static void copy(const cJSON *from, cJSON *to, const char *name)
@@ -97,9 +101,11 @@ static void copy(const cJSON *from, cJSON *to, const char *name)
 		json_set(to, name, cJSON_Duplicate(member, true));
 }
 
-cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container, const cJSON *terminated)
+cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
+			 const cJSON *terminated)
 {
-	static const char *const members[] = { "class", "confidence", "endedAt", "memory", "evidence", "missing" };
+	static const char *const members[] = { "class",	 "confidence", "endedAt",
+					       "memory", "evidence",   "missing" };
 	const cJSON *entry = entry_of(ends, terminated);
 	char cause[CAUSE_MAX], sentence[CAUSE_MAX + 128];
 	_cleanup_json_ cJSON *json = NULL;
@@ -113,7 +119,8 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container, c
 	if (!is_same_time(entry, terminated))
 		json_set_str(json, "confidence", confidence_name(CONFIDENCE_LIKELY));
 	text_tame(json_str(entry, "cause"), cause, sizeof(cause));
-	snprintf(sentence, sizeof(sentence), "Container %.63s was killed by the kernel: %s.", container, cause);
+	snprintf(sentence, sizeof(sentence), "Container %.63s was killed by the kernel: %s.",
+		 container, cause);
 	json_set_str(json, "sentence", sentence);
 	json_set_int(json, "exitCode", EXIT_BY_SIGKILL);
 	json_set_str(json, "signal", signal_name(SIGKILL));
@@ -126,9 +133,11 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container, c
 /* Returns whether the pod's sidecar serves HTTP where the operator can reach it (pod_report_url). */
 static bool can_be_asked(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
+	const cJSON *sidecar =
+		json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
 
-	return json_find(json_get(sidecar, "ports"), "name", PORT_NAME) && !json_bool(pod, "spec.hostNetwork", false);
+	return json_find(json_get(sidecar, "ports"), "name", PORT_NAME) &&
+	       !json_bool(pod, "spec.hostNetwork", false);
 }
 
 static bool starts_again(const cJSON *pod)
@@ -151,7 +160,8 @@ bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated)
 	const cJSON *status = shown_status(pod, SIDECAR_CONTAINER);
 	int64_t ended_ns, started_ns;
 
-	if (!can_be_asked(pod) || is_over(pod) || !end_time_parse(json_str(terminated, "finishedAt"), &ended_ns))
+	if (!can_be_asked(pod) || is_over(pod) ||
+	    !end_time_parse(json_str(terminated, "finishedAt"), &ended_ns))
 		return false;
 	if (json_get(status, "state.terminated"))
 		return starts_again(pod);

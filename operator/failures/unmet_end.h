@@ -35,7 +35,8 @@ void unmet_ends_release(struct unmet_ends *ends);
  * Makes a report, as termination_take does, of the end with that ContainerStateTerminated; the caller owns it. NULL: the
  * sidecar reports no such end. ends may be NULL.
  */
-cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container, const cJSON *terminated);
+cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
+			 const cJSON *terminated);
 
 /*
  * Returns whether a sidecar can be asked soon which did not listen when the container ended, so that the node agent may

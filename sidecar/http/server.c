@@ -222,7 +222,8 @@ static const char *make_tag(const struct http_server *s, char tag[static TAG_MAX
 static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX + UNMET_JSON_MAX);
+	_cleanup_strbuf_ struct strbuf text =
+		STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX + UNMET_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);

@@ -28,7 +28,9 @@ int64_t kernel_log_now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &monotonic);
 	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	return MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec, raw.tv_sec * NS_PER_SEC + raw.tv_nsec) / 1000;
+	return MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec,
+		   raw.tv_sec * NS_PER_SEC + raw.tv_nsec) /
+	       1000;
 }
 
 static int64_t to_kernel_us(int64_t boottime_ns)

@@ -27,7 +27,8 @@ static const char *id_at_end(const char *cgroup, char ret_id[static NODE_SIGNALS
 
 	if (len > strlen(scope) && strcmp(name + len - strlen(scope), scope) == 0)
 		len -= strlen(scope);
-	if (len < NODE_SIGNALS_ID_LEN || (len > NODE_SIGNALS_ID_LEN && name[len - NODE_SIGNALS_ID_LEN - 1] != '-'))
+	if (len < NODE_SIGNALS_ID_LEN ||
+	    (len > NODE_SIGNALS_ID_LEN && name[len - NODE_SIGNALS_ID_LEN - 1] != '-'))
 		return NULL;
 	memcpy(ret_id, name + len - NODE_SIGNALS_ID_LEN, NODE_SIGNALS_ID_LEN);
 	ret_id[NODE_SIGNALS_ID_LEN] = '\0';
@@ -101,13 +102,16 @@ static struct unmet_end *end_of(struct judging *j, const char *container_id)
 			return e;
 	if (j->n == UNMET_ENDS_MAX)
 		return NULL;
-	*e = (struct unmet_end){ .class = FAILURE_KERNEL_OOM_CONTAINER, .confidence = CONFIDENCE_LIKELY, .limit = -1 };
+	*e = (struct unmet_end){ .class = FAILURE_KERNEL_OOM_CONTAINER,
+				 .confidence = CONFIDENCE_LIKELY,
+				 .limit = -1 };
 	snprintf(e->container_id, sizeof(e->container_id), "%s", container_id);
 	if (m) {
 		e->first = m->first_ns != 0;
 		e->others = m->others;
 		e->killed = m->killed;
-		e->killed_ns = j->now->realtime_ns - MAX(j->now->boottime_ns - m->first_ns, (int64_t)0);
+		e->killed_ns =
+			j->now->realtime_ns - MAX(j->now->boottime_ns - m->first_ns, (int64_t)0);
 	}
 	j->n++;
 	return e;
@@ -140,7 +144,8 @@ static bool set_class(const struct judging *j, const struct oom_kill *k, struct 
 	case OOM_WHERE_NODE:
 	case OOM_WHERE_ABOVE: /* the cgroup of all pods */
 		e->class = FAILURE_KERNEL_OOM_NODE;
-		return j->pod_uid && (k->scope == KMSG_SCOPE_GLOBAL || is_below(k->group_memcg, k->oom_memcg));
+		return j->pod_uid &&
+		       (k->scope == KMSG_SCOPE_GLOBAL || is_below(k->group_memcg, k->oom_memcg));
 	case OOM_WHERE_UNKNOWN:
 		break;
 	}
@@ -151,7 +156,8 @@ static void copy_line(const struct kmsg_log *log, size_t i, char ret_line[static
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4 * UNMET_LINE_MAX);
 
-	strbuf_add_escaped(&text, kmsg_text(log, i), MIN(log->entries[i].len, (size_t)UNMET_LINE_MAX));
+	strbuf_add_escaped(&text, kmsg_text(log, i),
+			   MIN(log->entries[i].len, (size_t)UNMET_LINE_MAX));
 	snprintf(ret_line, UNMET_LINE_MAX, "%s", strbuf_str(&text));
 }
 
@@ -162,7 +168,8 @@ static void copy_lines(const struct judging *j, const struct oom_kill *k, struct
 
 	copy_line(j->log, k->killed_at, e->lines[0]);
 	for (size_t i = k->first; i <= k->last && i < j->log->n; i++)
-		if (kmsg_parse_line(kmsg_text(j->log, i), j->log->entries[i].len, &line) == KMSG_OOM_GROUP)
+		if (kmsg_parse_line(kmsg_text(j->log, i), j->log->entries[i].len, &line) ==
+		    KMSG_OOM_GROUP)
 			copy_line(j->log, i, e->lines[1]);
 }
 
@@ -172,10 +179,13 @@ static void on_kill(const struct oom_kill *k, void *arg)
 	char id[NODE_SIGNALS_ID_LEN + 1];
 	struct unmet_end *e;
 
-	if (!k->group || !id_at_end(k->group_memcg, id) || is_met(j->unmet, id) || !(e = end_of(j, id)))
+	if (!k->group || !id_at_end(k->group_memcg, id) || is_met(j->unmet, id) ||
+	    !(e = end_of(j, id)))
 		return;
 	if (!e->first)
-		e->killed_ns = j->now->realtime_ns - (k->time_us < 0 ? 0 : MAX(j->now->log_us - k->time_us, (int64_t)0) * 1000);
+		e->killed_ns =
+			j->now->realtime_ns -
+			(k->time_us < 0 ? 0 : MAX(j->now->log_us - k->time_us, (int64_t)0) * 1000);
 	e->limit = k->limit;
 	e->confidence = set_class(j, k, e) && !e->killed ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	if (e->confidence != CONFIDENCE_CERTAIN)
@@ -184,9 +194,12 @@ static void on_kill(const struct oom_kill *k, void *arg)
 }
 
 size_t unmet_ends_find(const struct unmet_ends *u, const struct kmsg_log *log, const char *pod_uid,
-		       const struct unmet_clocks *now, struct unmet_end ret_ends[static UNMET_ENDS_MAX])
+		       const struct unmet_clocks *now,
+		       struct unmet_end ret_ends[static UNMET_ENDS_MAX])
 {
-	struct judging j = { .unmet = u, .log = log, .pod_uid = pod_uid, .now = now, .ends = ret_ends };
+	struct judging j = {
+		.unmet = u, .log = log, .pod_uid = pod_uid, .now = now, .ends = ret_ends
+	};
 
 	oom_kills_find(log, on_kill, &j);
 	for (size_t i = 0; i < MIN(u->n_marks, (size_t)UNMET_ENDS_MAX); i++) {
@@ -217,7 +230,8 @@ static cJSON *cause_of(const struct unmet_end *e)
 	return cJSON_CreateString(text);
 }
 
-static void add_pair(cJSON *list, const char *name, const char *value, const char *other, const char *other_value)
+static void add_pair(cJSON *list, const char *name, const char *value, const char *other,
+		     const char *other_value)
 {
 	cJSON *pair = cJSON_CreateObject();
 
@@ -235,22 +249,26 @@ static void add_evidence(const struct unmet_end *e, cJSON *json)
 		if (e->lines[i][0])
 			add_pair(list, "source", "kernel log", "text", e->lines[i]);
 	if (e->others)
-		snprintf(others, sizeof(others), " and %u other%s", e->others, e->others == 1 ? "" : "s");
+		snprintf(others, sizeof(others), " and %u other%s", e->others,
+			 e->others == 1 ? "" : "s");
 	snprintf(text, sizeof(text), "the OOM killer took the container's first process%s", others);
 	if (e->first)
 		add_pair(list, "source", "node agent", "text", text);
 	if (e->killed)
-		add_pair(list, "source", "node agent", "text", "a process had sent the container's first process a SIGKILL");
+		add_pair(list, "source", "node agent", "text",
+			 "a process had sent the container's first process a SIGKILL");
 }
 
 static void add_missing(const struct unmet_end *e, cJSON *json)
 {
 	cJSON *list = json_array_at(json, "missing");
 
-	add_pair(list, "what", "memory and processes: no sidecar watched the container when it ended", "needs",
+	add_pair(list, "what",
+		 "memory and processes: no sidecar watched the container when it ended", "needs",
 		 "a sidecar that listens before the container ends");
 	if (e->confidence != CONFIDENCE_CERTAIN)
-		add_pair(list, "what", "which memory ran out", "needs", "the node agent with nodeAgent.kernelLog, and the kernel's whole report");
+		add_pair(list, "what", "which memory ran out", "needs",
+			 "the node agent with nodeAgent.kernelLog, and the kernel's whole report");
 }
 
 cJSON *unmet_end_to_json(const struct unmet_end *e)
@@ -263,7 +281,8 @@ cJSON *unmet_end_to_json(const struct unmet_end *e)
 	json_set_str(json, "class", failure_class_name(e->class));
 	json_set_str(json, "confidence", confidence_name(e->confidence));
 	json_set(json, "cause", cause_of(e));
-	if (e->limit > 0 && e->confidence == CONFIDENCE_CERTAIN && e->class == FAILURE_KERNEL_OOM_CONTAINER)
+	if (e->limit > 0 && e->confidence == CONFIDENCE_CERTAIN &&
+	    e->class == FAILURE_KERNEL_OOM_CONTAINER)
 		json_set_int(json_object_at(json, "memory"), "limitBytes", e->limit);
 	add_evidence(e, json);
 	add_missing(e, json);

@@ -27,7 +27,8 @@
 #include "sidecar/node/node_signals.h"
 
 #define UNMET_ENDS_MAX 4
-#define UNMET_MET_MAX 16 /* containers that are known to have been met; further ones push out the oldest */
+#define UNMET_MET_MAX \
+	16 /* containers that are known to have been met; further ones push out the oldest */
 #define UNMET_LINE_MAX 400
 
 /* The OOM killer's records of a container, which has no launcher here. */
@@ -65,7 +66,8 @@ struct unmet_end {
 	bool first; /* the OOM killer is known to have taken the container's first process */
 	unsigned int others;
 	bool killed; /* as in struct unmet_marks */
-	char lines[2][UNMET_LINE_MAX]; /* of the kernel log, escaped: what proves the class; "" none */
+	char lines[2]
+		  [UNMET_LINE_MAX]; /* of the kernel log, escaped: what proves the class; "" none */
 };
 
 /*
@@ -73,7 +75,8 @@ struct unmet_end {
  * node agent sent; pod_uid: NULL outside Kubernetes.
  */
 size_t unmet_ends_find(const struct unmet_ends *u, const struct kmsg_log *log, const char *pod_uid,
-		       const struct unmet_clocks *now, struct unmet_end ret_ends[static UNMET_ENDS_MAX]);
+		       const struct unmet_clocks *now,
+		       struct unmet_end ret_ends[static UNMET_ENDS_MAX]);
 
 /*
  * {"containerID", "endedAt", "class", "confidence", "cause", "memory": {"limitBytes"}, "evidence": [{"source", "text"}],

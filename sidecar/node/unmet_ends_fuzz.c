@@ -37,7 +37,9 @@ static void check(const struct unmet_end *end)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct unmet_clocks now = { .boottime_ns = NS_PER_SEC, .realtime_ns = 1795224546 * NS_PER_SEC, .log_us = 1000000 };
+	static const struct unmet_clocks now = { .boottime_ns = NS_PER_SEC,
+						 .realtime_ns = 1795224546 * NS_PER_SEC,
+						 .log_us = 1000000 };
 	const char *p = (const char *)data, *end = p + size;
 	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
 	struct unmet_end ends[UNMET_ENDS_MAX];

@@ -29,10 +29,15 @@
 #define USAGE "memory: usage 32768kB, limit 32768kB, failcnt 12"
 #define VICTIM(task) ",task_memcg=" task ",task=tail,pid=812,uid=0"
 #define BY(limit, task) \
-	"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg=" limit VICTIM(task)
-#define BY_NODE(task) "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=x,mems_allowed=0,global_oom" VICTIM(task)
-#define KILLED "Memory cgroup out of memory: Killed process 812 (tail) total-vm:34000kB, anon-rss:31000kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:100kB oom_score_adj:996"
-#define KILLED_BY_NODE "Out of memory: Killed process 812 (tail) total-vm:34000kB, anon-rss:31000kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:100kB oom_score_adj:996"
+	"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg=" limit \
+	VICTIM(task)
+#define BY_NODE(task) \
+	"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=x,mems_allowed=0,global_oom" VICTIM( \
+		task)
+#define KILLED \
+	"Memory cgroup out of memory: Killed process 812 (tail) total-vm:34000kB, anon-rss:31000kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:100kB oom_score_adj:996"
+#define KILLED_BY_NODE \
+	"Out of memory: Killed process 812 (tail) total-vm:34000kB, anon-rss:31000kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:100kB oom_score_adj:996"
 #define GROUP(path) "Tasks in " path " are going to be killed due to memory.oom.group set"
 
 static const struct unmet_clocks now = {
@@ -43,7 +48,11 @@ static const struct unmet_clocks now = {
 
 static void add_line(struct kmsg_log *log, int priority, int64_t time_us, const char *text)
 {
-	const struct kmsg_record r = { .priority = priority, .seq = -1, .time_us = time_us, .text = text, .len = strlen(text) };
+	const struct kmsg_record r = { .priority = priority,
+				       .seq = -1,
+				       .time_us = time_us,
+				       .text = text,
+				       .len = strlen(text) };
 
 	assert_int_equal(kmsg_log_add(log, &r), 0);
 }
@@ -61,40 +70,111 @@ static const struct {
 	enum says says;
 	enum failure_class class;
 } rows[] = {
-	{ "its own limit", { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) }, 0, CERTAIN, FAILURE_KERNEL_OOM_CONTAINER },
-	{ "its own limit, and its first process was taken", { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) }, MARK_FIRST | MARK_OTHER,
-	  CERTAIN, FAILURE_KERNEL_OOM_CONTAINER },
-	{ "its own limit, with the cgroupfs driver", { BEGIN, USAGE, BY(CGROUPFS, CGROUPFS), KILLED, GROUP(CGROUPFS) }, 0, CERTAIN,
+	{ "its own limit",
+	  { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) },
+	  0,
+	  CERTAIN,
 	  FAILURE_KERNEL_OOM_CONTAINER },
-	{ "its own limit, met by a process in a cgroup below", { BEGIN, USAGE, BY(OWN, OWN "/sub"), KILLED, GROUP(OWN) }, 0, CERTAIN,
+	{ "its own limit, and its first process was taken",
+	  { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) },
+	  MARK_FIRST | MARK_OTHER,
+	  CERTAIN,
 	  FAILURE_KERNEL_OOM_CONTAINER },
-	{ "the pod's limit", { BEGIN, USAGE, BY(POD, OWN), KILLED, GROUP(OWN) }, 0, CERTAIN, FAILURE_KERNEL_OOM_POD },
-	{ "the limit of all pods", { BEGIN, USAGE, BY(PODS, OWN), KILLED, GROUP(OWN) }, 0, CERTAIN, FAILURE_KERNEL_OOM_NODE },
-	{ "the node", { BEGIN, BY_NODE(OWN), KILLED_BY_NODE, GROUP(OWN) }, 0, CERTAIN, FAILURE_KERNEL_OOM_NODE },
-	{ "the node, and the rest of a report that was left out", { BEGIN, BY_NODE(OWN), KILLED, GROUP(OWN) }, 0, LIKELY,
+	{ "its own limit, with the cgroupfs driver",
+	  { BEGIN, USAGE, BY(CGROUPFS, CGROUPFS), KILLED, GROUP(CGROUPFS) },
+	  0,
+	  CERTAIN,
 	  FAILURE_KERNEL_OOM_CONTAINER },
-	{ "a process had sent SIGKILL", { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) }, SENT_KILL | MARK_FIRST, LIKELY,
+	{ "its own limit, met by a process in a cgroup below",
+	  { BEGIN, USAGE, BY(OWN, OWN "/sub"), KILLED, GROUP(OWN) },
+	  0,
+	  CERTAIN,
 	  FAILURE_KERNEL_OOM_CONTAINER },
-	{ "the report was left out", { KILLED, GROUP(OWN) }, 0, LIKELY, FAILURE_KERNEL_OOM_CONTAINER },
+	{ "the pod's limit",
+	  { BEGIN, USAGE, BY(POD, OWN), KILLED, GROUP(OWN) },
+	  0,
+	  CERTAIN,
+	  FAILURE_KERNEL_OOM_POD },
+	{ "the limit of all pods",
+	  { BEGIN, USAGE, BY(PODS, OWN), KILLED, GROUP(OWN) },
+	  0,
+	  CERTAIN,
+	  FAILURE_KERNEL_OOM_NODE },
+	{ "the node",
+	  { BEGIN, BY_NODE(OWN), KILLED_BY_NODE, GROUP(OWN) },
+	  0,
+	  CERTAIN,
+	  FAILURE_KERNEL_OOM_NODE },
+	{ "the node, and the rest of a report that was left out",
+	  { BEGIN, BY_NODE(OWN), KILLED, GROUP(OWN) },
+	  0,
+	  LIKELY,
+	  FAILURE_KERNEL_OOM_CONTAINER },
+	{ "a process had sent SIGKILL",
+	  { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) },
+	  SENT_KILL | MARK_FIRST,
+	  LIKELY,
+	  FAILURE_KERNEL_OOM_CONTAINER },
+	{ "the report was left out",
+	  { KILLED, GROUP(OWN) },
+	  0,
+	  LIKELY,
+	  FAILURE_KERNEL_OOM_CONTAINER },
 	{ "only the line about the group", { GROUP(OWN) }, 0, NOTHING, 0 },
-	{ "a group below the container, which it may have made", { BEGIN, USAGE, BY(OWN "/sub", OWN "/sub"), KILLED, GROUP(OWN "/sub") }, 0,
-	  NOTHING, 0 },
-	{ "a limit below the container", { BEGIN, USAGE, BY(OWN "/sub", OWN "/sub"), KILLED, GROUP(OWN) }, 0, LIKELY,
+	{ "a group below the container, which it may have made",
+	  { BEGIN, USAGE, BY(OWN "/sub", OWN "/sub"), KILLED, GROUP(OWN "/sub") },
+	  0,
+	  NOTHING,
+	  0 },
+	{ "a limit below the container",
+	  { BEGIN, USAGE, BY(OWN "/sub", OWN "/sub"), KILLED, GROUP(OWN) },
+	  0,
+	  LIKELY,
 	  FAILURE_KERNEL_OOM_CONTAINER },
-	{ "the report before is of another container", { BEGIN, USAGE, BY(OTHER, OTHER), KILLED, GROUP(OWN) }, 0, LIKELY,
+	{ "the report before is of another container",
+	  { BEGIN, USAGE, BY(OTHER, OTHER), KILLED, GROUP(OWN) },
+	  0,
+	  LIKELY,
 	  FAILURE_KERNEL_OOM_CONTAINER },
-	{ "a limit that is not around the container", { BEGIN, USAGE, BY(PODS "x", OWN), KILLED, GROUP(OWN) }, 0, LIKELY,
+	{ "a limit that is not around the container",
+	  { BEGIN, USAGE, BY(PODS "x", OWN), KILLED, GROUP(OWN) },
+	  0,
+	  LIKELY,
 	  FAILURE_KERNEL_OOM_CONTAINER },
-	{ "cgroup v1: one process", { BEGIN, USAGE, BY(OWN, OWN), KILLED }, MARK_OTHER, NOTHING, 0 },
-	{ "cgroup v1: its first process", { BEGIN, USAGE, BY(OWN, OWN), KILLED }, MARK_FIRST, LIKELY, FAILURE_KERNEL_OOM_CONTAINER },
-	{ "only records of the OOM killer", { NULL }, MARK_FIRST | MARK_OTHER, LIKELY, FAILURE_KERNEL_OOM_CONTAINER },
+	{ "cgroup v1: one process",
+	  { BEGIN, USAGE, BY(OWN, OWN), KILLED },
+	  MARK_OTHER,
+	  NOTHING,
+	  0 },
+	{ "cgroup v1: its first process",
+	  { BEGIN, USAGE, BY(OWN, OWN), KILLED },
+	  MARK_FIRST,
+	  LIKELY,
+	  FAILURE_KERNEL_OOM_CONTAINER },
+	{ "only records of the OOM killer",
+	  { NULL },
+	  MARK_FIRST | MARK_OTHER,
+	  LIKELY,
+	  FAILURE_KERNEL_OOM_CONTAINER },
 	{ "records that leave the first process out", { NULL }, MARK_OTHER, NOTHING, 0 },
 	{ "a SIGKILL before the record", { NULL }, SENT_KILL | MARK_FIRST, NOTHING, 0 },
 	{ "only a SIGKILL", { NULL }, SENT_KILL, NOTHING, 0 },
-	{ "a container that the sidecar met", { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) }, MET | MARK_FIRST, NOTHING, 0 },
-	{ "a name that looks like an ID", { BEGIN, USAGE, BY(OWN "/x" ID, OWN "/x" ID), KILLED, GROUP(OWN "/x" ID) }, 0, NOTHING, 0 },
-	{ "a name with the kernel's words", { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN " are going to be killed due to memory.oom.group set/x") },
-	  0, NOTHING, 0 },
+	{ "a container that the sidecar met",
+	  { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN) },
+	  MET | MARK_FIRST,
+	  NOTHING,
+	  0 },
+	{ "a name that looks like an ID",
+	  { BEGIN, USAGE, BY(OWN "/x" ID, OWN "/x" ID), KILLED, GROUP(OWN "/x" ID) },
+	  0,
+	  NOTHING,
+	  0 },
+	{ "a name with the kernel's words",
+	  { BEGIN, USAGE, BY(OWN, OWN), KILLED,
+	    GROUP(OWN " are going to be killed due to memory.oom.group set/x") },
+	  0,
+	  NOTHING,
+	  0 },
 	{ "nothing", { NULL }, 0, NOTHING, 0 },
 };
 
@@ -102,8 +182,12 @@ static void mark(struct unmet_ends *u, unsigned int marks)
 {
 	const struct node_signal first = { .at_ns = 990 * NS_PER_SEC, .oom = true, .target = 1 };
 	const struct node_signal other = { .at_ns = 990 * NS_PER_SEC, .oom = true, .target = 7 };
-	const struct node_signal killed = { .at_ns = 989 * NS_PER_SEC, .signal = SIGKILL, .target = 1 };
-	const struct node_signal term = { .at_ns = 988 * NS_PER_SEC, .signal = SIGTERM, .target = 1 };
+	const struct node_signal killed = { .at_ns = 989 * NS_PER_SEC,
+					    .signal = SIGKILL,
+					    .target = 1 };
+	const struct node_signal term = { .at_ns = 988 * NS_PER_SEC,
+					  .signal = SIGTERM,
+					  .target = 1 };
 
 	unmet_ends_note(u, ID, &term);
 	if (marks & SENT_KILL)
@@ -131,13 +215,16 @@ static void an_end_is_certain_only_if_the_log_proves_whose_limit_was_met(void **
 		n = unmet_ends_find(&u, &log, UID, &now, ends);
 		if (n != (rows[i].says != NOTHING) ||
 		    (n && (ends[0].class != rows[i].class ||
-			   ends[0].confidence != (rows[i].says == CERTAIN ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY) ||
+			   ends[0].confidence != (rows[i].says == CERTAIN ? CONFIDENCE_CERTAIN :
+									    CONFIDENCE_LIKELY) ||
 			   strcmp(ends[0].container_id, ID) != 0)))
-			fail_msg("%s: %zu ends, class %s, %s", rows[i].what, n, n ? failure_class_name(ends[0].class) : "",
+			fail_msg("%s: %zu ends, class %s, %s", rows[i].what, n,
+				 n ? failure_class_name(ends[0].class) : "",
 				 n ? confidence_name(ends[0].confidence) : "");
 		/* Ten seconds ago, by either clock */
 		if (n)
-			assert_in_range(now.realtime_ns - ends[0].killed_ns, 9 * NS_PER_SEC, 11 * NS_PER_SEC);
+			assert_in_range(now.realtime_ns - ends[0].killed_ns, 9 * NS_PER_SEC,
+					11 * NS_PER_SEC);
 	}
 }
 
@@ -156,7 +243,7 @@ static void what_user_space_wrote_proves_nothing(void **state)
 
 static void each_container_has_its_own_end(void **state)
 {
-	static const char *const lines[] = { BEGIN, USAGE, BY(OWN, OWN), KILLED, GROUP(OWN),
+	static const char *const lines[] = { BEGIN, USAGE, BY(OWN, OWN),   KILLED, GROUP(OWN),
 					     BEGIN, USAGE, BY(POD, OTHER), KILLED, GROUP(OTHER) };
 	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
 	struct unmet_ends u = { 0 };
@@ -219,7 +306,8 @@ static void the_end_is_said_with_its_evidence_and_what_is_missing(void **state)
 	assert_string_equal(json_str(json, "containerID"), ID);
 	assert_string_equal(json_str(json, "cause"), "it reached its memory limit of 32.0 MiB");
 	assert_int_equal(json_int(json, "memory.limitBytes", 0), 32 << 20);
-	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(json, "evidence"), 1), "text"), GROUP(OWN));
+	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(json, "evidence"), 1), "text"),
+			    GROUP(OWN));
 	assert_string_equal(json_str(cJSON_GetArrayItem(json_get(json, "evidence"), 2), "text"),
 			    "the OOM killer took the container's first process and 1 other");
 	assert_int_equal(cJSON_GetArraySize(json_get(json, "missing")), 1);
