@@ -314,6 +314,22 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	return 0;
 }
 
+bool sidecar_answer_none(struct answer_sinks *sinks, struct sidecar_memory *m, const char *key,
+			 const cJSON *pod)
+{
+	struct answer_result result = { 0 };
+	struct pod_report report = { 0 };
+
+	if (m->unseen_settled)
+		return false;
+	find_missed(sinks, m, pod, &report);
+	/* Those that were not taken are found again. */
+	if (!take_failures(sinks, m, key, &report, &result))
+		m->unseen_settled = false;
+	pod_report_release(&report);
+	return !m->unseen_settled;
+}
+
 static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const struct err *why)
 {
 	char note[900], url[POD_REPORT_URL_MAX];

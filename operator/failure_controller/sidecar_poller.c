@@ -11,6 +11,7 @@
 #include "operator/failure_controller/poll_pace.h"
 #include "operator/failure_controller/restless_clusters.h"
 #include "operator/failure_controller/sidecar_answer.h"
+#include "operator/failures/unseen_end.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/http.h"
 #include "operator/kube/namespace_share.h"
@@ -22,6 +23,7 @@
 #define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
 #define SOON_NS NS_PER_SEC
+#define BARE_NS (10 * NS_PER_SEC) /* between two looks at a pod without a sidecar */
 #define IN_FLIGHT_MAX 64
 /*
  * Of one namespace, whose users can make each answer last until the deadline. If all pods are in
@@ -42,6 +44,7 @@ struct polled {
 	const char *key; /* "namespace/name" of the pod; the map owns it */
 	char uid[UID_DIGEST + 1]; /* of its uid */
 	bool askable; /* the sidecar runs and has an address */
+	bool bare; /* the pod has no sidecar that could be asked, and ends that only its restart count may show */
 	char *tag; /* of the last accepted answer; NULL: none */
 	uint64_t occasion;
 	struct restless_cluster *cluster; /* NULL: the pod belongs to none */
@@ -256,18 +259,18 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 		forget(poller, key);
 		return;
 	}
+	bool askable = pod_report_url(pod, url);
+	bool bare = !askable && !pod_report_is_served(pod) && unseen_ends_possible(pod);
 	p = find(poller, key, pod);
-	if (!pod_report_url(pod, url)) {
-		/* The informer may have it again, and then the pod is the same. */
-		if (p)
-			p->askable = false;
-		return;
-	}
-	if (!p)
+	if (!p && (askable || bare))
 		p = polled_new(poller, key, pod);
 	if (!p)
 		return;
-	p->askable = true;
+	/* The informer may have it again, and then the pod is the same. */
+	p->askable = askable;
+	p->bare = bare;
+	if (!askable)
+		return;
 	if (p->occasion != occasion) {
 		p->at_once = true;
 		p->again = p->call;
@@ -423,6 +426,18 @@ static bool may_ask(const struct sidecar_poller *poller)
 	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) && informer_synced(poller->o.failures);
 }
 
+/* Looks at a pod that nobody can be asked about. */
+static void look(struct polled *p, int64_t now_ns)
+{
+	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
+
+	if (now_ns < (p->asked_ns ? p->asked_ns + BARE_NS : p->first_ns))
+		return;
+	note_asked(p);
+	if (pod)
+		p->bare = sidecar_answer_none(&p->poller->sinks, &p->memory, p->key, pod);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct sidecar_poller *poller = arg;
@@ -443,6 +458,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 			/* Without a place it stays due. */
 			if (p->askable && !p->call && is_due(p, now) && take_place(p))
 				ask(p);
+			else if (p->bare)
+				look(p, now);
 		} else if (!wrapped) {
 			wrapped = true;
 			pos = (struct strmap_pos){ 0 };

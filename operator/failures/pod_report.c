@@ -31,24 +31,32 @@ static bool is_running(const cJSON *pod, const char *container)
 	return cJSON_IsObject(json_get(status, "state.running"));
 }
 
-bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
+static int64_t port_of(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
-	int64_t port = json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort", 0);
+
+	return json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort", 0);
+}
+
+bool pod_report_is_served(const cJSON *pod)
+{
+	int64_t port = port_of(pod);
+
+	return port >= 1 && port <= 65535 && !json_bool(pod, "spec.hostNetwork", false);
+}
+
+bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
+{
 	const char *address = json_str(pod, "status.podIP");
+	int port = (int)port_of(pod);
 	unsigned char binary[16];
 
-	/*
-	 * In the node's network the address is that of the node, and the port may belong to any
-	 * program there.
-	 */
-	if (port < 1 || port > 65535 || !address || json_bool(pod, "spec.hostNetwork", false) ||
-	    !is_running(pod, SIDECAR_CONTAINER))
+	if (!pod_report_is_served(pod) || !address || !is_running(pod, SIDECAR_CONTAINER))
 		return false;
 	if (inet_pton(AF_INET, address, binary) == 1)
-		snprintf(url, POD_REPORT_URL_MAX, "http://%s:%d/failures", address, (int)port);
+		snprintf(url, POD_REPORT_URL_MAX, "http://%s:%d/failures", address, port);
 	else if (inet_pton(AF_INET6, address, binary) == 1)
-		snprintf(url, POD_REPORT_URL_MAX, "http://[%s]:%d/failures", address, (int)port);
+		snprintf(url, POD_REPORT_URL_MAX, "http://[%s]:%d/failures", address, port);
 	else
 		return false;
 	return true;

@@ -12,13 +12,13 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 #include "operator/failures/earlier_end.h"
+#include "operator/failures/pod_report.h"
 #include "operator/failures/podview.h"
 #include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 
 #define EXIT_BY_SIGKILL (128 + SIGKILL)
-#define PORT_NAME "afterglow-http"
 #define CAUSE_MAX 200
 /*
  * The kill and the end that the kubelet saw are one event only if they are no further apart. A process gives its memory
@@ -130,16 +130,6 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
 
 /* --- Whether to wait for it ------------------------------------------------------------------- */
 
-/* Returns whether the pod's sidecar serves HTTP where the operator can reach it (pod_report_url). */
-static bool can_be_asked(const cJSON *pod)
-{
-	const cJSON *sidecar =
-		json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
-
-	return json_find(json_get(sidecar, "ports"), "name", PORT_NAME) &&
-	       !json_bool(pod, "spec.hostNetwork", false);
-}
-
 static bool starts_again(const cJSON *pod)
 {
 	const char *policy = json_str(pod, "spec.restartPolicy");
@@ -160,7 +150,7 @@ bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated)
 	const cJSON *status = shown_status(pod, SIDECAR_CONTAINER);
 	int64_t ended_ns, started_ns;
 
-	if (!can_be_asked(pod) || is_over(pod) ||
+	if (!pod_report_is_served(pod) || is_over(pod) ||
 	    !end_time_parse(json_str(terminated, "finishedAt"), &ended_ns))
 		return false;
 	if (json_get(status, "state.terminated"))
