@@ -35,7 +35,8 @@ static int64_t port_of(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
 
-	return json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort", 0);
+	return json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort",
+			0);
 }
 
 bool pod_report_is_served(const cJSON *pod)

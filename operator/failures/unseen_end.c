@@ -167,8 +167,9 @@ static bool is_settled(const cJSON *pod, const cJSON *status, int64_t now_ns)
 
 	if (now_ns - shown_oldest_start(status) < SETTLED_NS)
 		return false;
-	return !sidecar || (end_time_parse(json_str(sidecar, "state.running.startedAt"), &sidecar_ns) &&
-			    now_ns - sidecar_ns >= SETTLED_NS);
+	return !sidecar ||
+	       (end_time_parse(json_str(sidecar, "state.running.startedAt"), &sidecar_ns) &&
+		now_ns - sidecar_ns >= SETTLED_NS);
 }
 
 bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known, int64_t now_ns,
