@@ -32,6 +32,9 @@
  *   watching SECONDS
  *	for this time, unless the message comes again, the node sees such signals, and sends their messages within milliseconds.
  *
+ * What proves the end of a container ("oom", "signal" with a SIGKILL to its first process, the "kernel" lines of an OOM kill) the node
+ * keeps while no sidecar listens. It comes before anything else then, and may be of a container that the sidecar never met.
+ *
  * sidecar -> node
  *   take
  *   refuse REASON

@@ -56,13 +56,41 @@ static enum outbox_part part_of(const struct kernel_line *l)
 	return OUTBOX_NEEDED;
 }
 
+/*
+ * Whether the line tells which container the OOM killer ended, and which limit was met. The rest of a
+ * report would fill the backlog.
+ */
+static bool is_proof(const struct kernel_line *l)
+{
+	static const char usage[] = "memory: usage ";
+
+	switch (l->kind) {
+	case KERNEL_LINE_OOM_BEGIN:
+	case KERNEL_LINE_OOM_CONSTRAINT:
+	case KERNEL_LINE_OOM_GROUP:
+		return true;
+	case KERNEL_LINE_OOM_MEMORY:
+		return l->len > strlen(usage) && memcmp(l->text, usage, strlen(usage)) == 0;
+	case KERNEL_LINE_PROCESS:
+		return l->ends_oom;
+	case KERNEL_LINE_OTHER:
+	case KERNEL_LINE_OOM_INVOKER:
+	case KERNEL_LINE_OOM_CGROUP:
+	case KERNEL_LINE_OOM_ROW:
+	case KERNEL_LINE_GPU:
+	case KERNEL_LINE_DEVICE:
+		break;
+	}
+	return false;
+}
+
 static void send_line(const char *pod_uid, const struct kernel_line *l)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
 
 	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
 	if (!strbuf_failed(&message))
-		outbox_add_once(&lines.outbox, part_of(l), pod_uid, strbuf_str(&message));
+		outbox_add_once(&lines.outbox, part_of(l), is_proof(l), pod_uid, strbuf_str(&message));
 }
 
 /*

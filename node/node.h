@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "node/backlog.h"
 #include "node/loop.h"
 #include "node/options.h"
 
@@ -18,6 +19,7 @@ struct node {
 	const struct node_options *options;
 	struct loop loop;
 	bool signals_seen; /* signals_start succeeded: the agent sees signals and their senders */
+	struct backlog backlog; /* messages for sidecars that do not listen yet */
 	struct process_table *processes; /* NULL: no part needs it, or the processes cannot be read */
 };
 

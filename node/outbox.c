@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/units.h"
 #include "node/sidecar_link.h"
 
 #define DONE '-' /* in place of the part: the message was processed */
+#define PROOF 'p'
+#define NEWS 'n'
 
 void outbox_init(struct outbox *o)
 {
@@ -25,13 +28,14 @@ void outbox_release(struct outbox *o)
 /* One message of the batch, and where the next one begins. */
 struct entry {
 	char *part;
+	bool proof;
 	const char *pod_uid, *message;
 	char *next;
 };
 
 static struct entry entry_at(char *p)
 {
-	struct entry e = { .part = p, .pod_uid = p + 1 };
+	struct entry e = { .part = p, .proof = p[1] == PROOF, .pod_uid = p + 2 };
 
 	e.message = e.pod_uid + strlen(e.pod_uid) + 1;
 	e.next = p + (e.message - p) + strlen(e.message) + 1;
@@ -45,17 +49,18 @@ static void drop(struct outbox *o, enum outbox_part part)
 		o->cut = part;
 }
 
-void outbox_add(struct outbox *o, enum outbox_part part, const char *pod_uid, const char *message)
+void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
+		const char *message)
 {
-	const char mark = (char)('0' + part);
-	size_t before = o->messages.len, len = strlen(pod_uid) + strlen(message) + 3;
+	const char marks[] = { (char)('0' + part), proof ? PROOF : NEWS };
+	size_t before = o->messages.len, len = sizeof(marks) + strlen(pod_uid) + strlen(message) + 2;
 	size_t room = OUTBOX_BYTES_MAX - (part == OUTBOX_NEEDED ? 0 : OUTBOX_RESERVE);
 
 	if (before + len > room) {
 		drop(o, part);
 		return;
 	}
-	strbuf_addc(&o->messages, mark);
+	strbuf_add(&o->messages, marks, sizeof(marks));
 	strbuf_add(&o->messages, pod_uid, strlen(pod_uid) + 1);
 	strbuf_add(&o->messages, message, strlen(message) + 1);
 	if (!strbuf_failed(&o->messages))
@@ -65,7 +70,7 @@ void outbox_add(struct outbox *o, enum outbox_part part, const char *pod_uid, co
 	strbuf_truncate(&o->messages, before);
 }
 
-void outbox_add_once(struct outbox *o, enum outbox_part part, const char *pod_uid,
+void outbox_add_once(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
 		     const char *message)
 {
 	char *p = o->messages.data, *end = p + o->messages.len;
@@ -77,7 +82,7 @@ void outbox_add_once(struct outbox *o, enum outbox_part part, const char *pod_ui
 			return;
 		p = e.next;
 	}
-	outbox_add(o, part, pod_uid, message);
+	outbox_add(o, part, proof, pod_uid, message);
 }
 
 static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, struct err *err)
@@ -110,36 +115,64 @@ static enum outbox_part first_left_out(const struct outbox *o, int fd, const str
 	return part;
 }
 
+static bool send_kept(const char *message, void *arg)
+{
+	const int *fd = arg;
+
+	return sidecar_link_send(*fd, message, -1, NULL) == 0;
+}
+
+/*
+ * Connects to the pod's sidecar, and sends what waits for it: that came before whatever the caller
+ * sends, and the sidecar reads the kernel's lines in their order.
+ */
+static int reach(struct node *n, const char *pod_uid, int *ret_fd)
+{
+	struct err err = { 0 };
+	int rc = connect_pod(n, pod_uid, ret_fd, &err);
+
+	if (rc >= 0)
+		backlog_send(&n->backlog, pod_uid, send_kept, ret_fd);
+	else if (rc != -ENOENT && rc != -ECONNREFUSED)
+		log_warning_limited("pod %s: %s", pod_uid, err_text(&err));
+	return rc;
+}
+
+/* The message is for a sidecar that cannot be reached; rc: the reason. */
+static void keep_or_drop(struct outbox *o, struct node *n, const struct entry *e, int rc)
+{
+	if (rc == -ECONNREFUSED && e->proof)
+		backlog_add(&n->backlog, e->pod_uid, e->message, now_boottime_ns());
+	else if (rc != -ENOENT && rc != -ECONNREFUSED)
+		o->dropped++;
+}
+
 /* Sends all messages to the pod of the first one, and marks them as processed, so that they are not sent twice. */
-static void send_to_pod(struct outbox *o, const struct node *n, const struct entry *first,
+static void send_to_pod(struct outbox *o, struct node *n, const struct entry *first,
 			const char *end)
 {
 	_cleanup_close_ int fd = -1;
-	struct err err = { 0 };
-	int rc = connect_pod(n, first->pod_uid, &fd, &err);
-	enum outbox_part left_out = OUTBOX_PARTS;
+	int rc = reach(n, first->pod_uid, &fd);
+	enum outbox_part left_out = fd >= 0 ? first_left_out(o, fd, first, end) : OUTBOX_PARTS;
 
-	if (rc < 0 && rc != -ENOENT && rc != -ECONNREFUSED)
-		log_warning_limited("pod %s: %s", first->pod_uid, err_text(&err));
-	if (fd >= 0)
-		left_out = first_left_out(o, fd, first, end);
 	for (char *p = first->part; p < end;) {
 		struct entry e = entry_at(p);
 
 		p = e.next;
 		if (e.part[0] == DONE || strcmp(e.pod_uid, first->pod_uid) != 0)
 			continue;
-		if (fd >= 0 &&
-		    (e.part[0] - '0' < (int)left_out || e.part[0] - '0' == OUTBOX_REST) &&
-		    sidecar_link_send(fd, e.message, -1, NULL) == 0)
+		if (fd < 0)
+			keep_or_drop(o, n, &e, rc);
+		else if ((e.part[0] - '0' < (int)left_out || e.part[0] - '0' == OUTBOX_REST) &&
+			 sidecar_link_send(fd, e.message, -1, NULL) == 0)
 			o->sent++;
-		else if (rc != -ENOENT)
+		else
 			o->dropped++;
 		e.part[0] = DONE;
 	}
 }
 
-void outbox_flush(struct outbox *o, const struct node *n)
+void outbox_flush(struct outbox *o, struct node *n)
 {
 	char *p = o->messages.data, *end = p + o->messages.len;
 
@@ -154,7 +187,7 @@ void outbox_flush(struct outbox *o, const struct node *n)
 	o->cut = OUTBOX_PARTS;
 }
 
-void outbox_flush_logged(struct outbox *o, const struct node *n, const char *what)
+void outbox_flush_logged(struct outbox *o, struct node *n, const char *what)
 {
 	/* Those that found no room in the batch were counted before. */
 	outbox_flush(o, n);
@@ -163,4 +196,17 @@ void outbox_flush_logged(struct outbox *o, const struct node *n, const char *wha
 				    " since the start",
 				    what, o->dropped - o->logged, o->dropped);
 	o->logged = o->dropped;
+}
+
+void outbox_send_backlog(struct node *n)
+{
+	char pod_uid[POD_UID_MAX + 1];
+
+	backlog_expire(&n->backlog, now_boottime_ns());
+	backlog_begin_round(&n->backlog);
+	while (backlog_next(&n->backlog, pod_uid)) {
+		_cleanup_close_ int fd = -1;
+
+		reach(n, pod_uid, &fd);
+	}
 }

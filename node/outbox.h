@@ -6,6 +6,7 @@
 #ifndef AFTERGLOW_NODE_OUTBOX_H
 #define AFTERGLOW_NODE_OUTBOX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"
@@ -31,7 +32,7 @@ enum outbox_part {
 };
 
 struct outbox {
-	struct strbuf messages; /* each is "PART POD_UID\0MESSAGE\0", PART is a character */
+	struct strbuf messages; /* each is "PART PROOF POD_UID\0MESSAGE\0", the first two are a character each */
 	enum outbox_part cut; /* messages of it, or of less important parts, found no room in the batch */
 	uint64_t sent, dropped; /* messages */
 	uint64_t logged; /* how many of the dropped ones the log has */
@@ -39,13 +40,17 @@ struct outbox {
 
 void outbox_init(struct outbox *o);
 void outbox_release(struct outbox *o);
-void outbox_add(struct outbox *o, enum outbox_part part, const char *pod_uid, const char *message);
+/* proof: the message proves how a container ended. If the pod's sidecar does not listen, it goes to the node's backlog. */
+void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid, const char *message);
 /* Adds the message, unless the batch has the same message to the same pod already. */
-void outbox_add_once(struct outbox *o, enum outbox_part part, const char *pod_uid,
+void outbox_add_once(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
 		     const char *message);
 /* Sends the batch and empties it. Messages to a pod without a sidecar are not counted as dropped. */
-void outbox_flush(struct outbox *o, const struct node *n);
+void outbox_flush(struct outbox *o, struct node *n);
 /* Does the same, and logs if messages were dropped. what: what they are about, such as "signals". */
-void outbox_flush_logged(struct outbox *o, const struct node *n, const char *what);
+void outbox_flush_logged(struct outbox *o, struct node *n, const char *what);
+
+/* Sends the node's backlog to the sidecars that listen by now. */
+void outbox_send_backlog(struct node *n);
 
 #endif

@@ -30,7 +30,7 @@ static void announce(const struct pod_of_process *c, unsigned int sweeps, void *
 	if (sweeps != 1 && sweeps % ANNOUNCE_SWEEPS != 0)
 		return;
 	snprintf(message, sizeof(message), "watching %d", 3 * ANNOUNCE_SWEEPS * PROCESS_SWEEP_S);
-	outbox_add_once(&processes.outbox, OUTBOX_NEEDED, c->pod_uid, message);
+	outbox_add_once(&processes.outbox, OUTBOX_NEEDED, false, c->pod_uid, message);
 }
 
 static void on_sweep(struct source *s, int64_t now_ns)
@@ -42,6 +42,7 @@ static void on_sweep(struct source *s, int64_t now_ns)
 	if (processes.node->signals_seen)
 		process_table_containers(processes.node->processes, announce, NULL);
 	outbox_flush(&processes.outbox, processes.node);
+	outbox_send_backlog(processes.node);
 	s->due_ns = now_ns + PROCESS_SWEEP_S * NS_PER_SEC;
 }
 

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -42,8 +43,10 @@ static int find_socket(const char *pods, const char *pod_uid, struct err *err)
 	if (directory < 0)
 		return err_set(err, -directory, "%s/%s", pods, path);
 	file = openat(directory, NODE_SOCKET_NAME, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	/* The kubelet makes the volume before it starts any container, and the sidecar makes the socket. */
 	if (file < 0)
-		return err_set(err, errno, "%s/%s/" NODE_SOCKET_NAME, pods, path);
+		return err_set(err, errno == ENOENT ? ECONNREFUSED : errno,
+			       "%s/%s/" NODE_SOCKET_NAME, pods, path);
 	if (fstat(file, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return err_set(err, EPERM, "%s/%s/" NODE_SOCKET_NAME " is not a socket", pods, path);
 	return TAKE_FD(file);
@@ -140,14 +143,13 @@ size_t sidecar_link_cost(size_t len)
 
 size_t sidecar_link_room(int fd)
 {
-	/* "node VERSION", which came first */
-	size_t hello = sidecar_link_cost(32);
 	socklen_t size = sizeof(int);
-	int room = 0;
+	int room = 0, unread = 0;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 || (size_t)MAX(room, 0) < hello)
+	/* It is SIOCOUTQ: what the kernel counts for the messages that have not been read. */
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 || ioctl(fd, TIOCOUTQ, &unread) < 0)
 		return 0;
-	return (size_t)room - hello;
+	return (size_t)MAX(room - unread, 0);
 }
 
 int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1], struct err *err)

@@ -84,6 +84,17 @@ static void a_pod_without_a_sidecar_has_no_link(void **state)
 	assert_int_equal(open_link(&link), -ECONNREFUSED);
 }
 
+static void a_sidecar_that_has_not_made_its_socket_yet_is_expected(void **state)
+{
+	char path[512];
+	int link;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, pod_volume);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(open_link(&link), -ECONNREFUSED);
+}
+
 static void a_sidecar_that_crashed_itself_is_not_asked(void **state)
 {
 	int link;
@@ -146,6 +157,9 @@ int main(void)
 		cmocka_unit_test(a_descriptor_goes_along),
 		cmocka_unit_test_setup_teardown(a_pod_without_a_sidecar_has_no_link, pod_setup,
 						pod_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_sidecar_that_has_not_made_its_socket_yet_is_expected, pod_setup,
+			pod_teardown),
 		cmocka_unit_test_setup_teardown(a_sidecar_that_crashed_itself_is_not_asked,
 						pod_setup, pod_teardown),
 		cmocka_unit_test_setup_teardown(a_listener_of_another_pod_is_refused, pod_setup,

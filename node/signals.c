@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -70,6 +71,12 @@ static void flush(void)
 	outbox_flush_logged(&signals.outbox, signals.node, "signals");
 }
 
+/* Whether it proves how a container ended: the OOM killer took a process of it, or something else its first process. */
+static bool is_proof(const struct signal_record *record, pid_t inner)
+{
+	return record->kind == RECORD_OOM_VICTIM || (record->signal == SIGKILL && inner == 1);
+}
+
 static void handle(const struct signal_record *record)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
@@ -86,7 +93,7 @@ static void handle(const struct signal_record *record)
 	/* The signals of one pod may not fill the outbox for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
 		flush();
-	outbox_add(&signals.outbox, OUTBOX_NEEDED, pod.pod_uid, strbuf_str(&message));
+	outbox_add(&signals.outbox, OUTBOX_NEEDED, is_proof(record, inner), pod.pod_uid, strbuf_str(&message));
 }
 
 static void read_buffers(void)

@@ -55,7 +55,7 @@ static void to_pod(const struct pod_of_process *c, unsigned int sweeps, void *ar
 	if (!syslog_line_is_of(line->text, line->len, &subject))
 		return;
 	copy_printable(message + strlen(message), LINE_MAX_BYTES, line->text, line->len);
-	outbox_add_once(&syslog_file.outbox, OUTBOX_NEEDED, c->pod_uid, message);
+	outbox_add_once(&syslog_file.outbox, OUTBOX_NEEDED, false, c->pod_uid, message);
 }
 
 static void take_line(const char *text, size_t len)

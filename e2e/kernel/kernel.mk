@@ -103,6 +103,7 @@ kernel-tests-vm: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cgroups_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/pods_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_signals_test.sh
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_early_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)

@@ -44,7 +44,8 @@ void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_fa
 static void look_again(struct failure_writer *writer, struct pending_failure *p,
 		       struct ray_failure *failure, bool open, bool deleted)
 {
-	bool better = !p->taken && p->undecided &&
+	bool explained = p->failure->from_node && failure->sidecar_was_away;
+	bool better = !p->taken && p->undecided && !explained &&
 		      (!deleted || !p->seen_undeleted || failure_supersedes(failure, p->failure));
 
 	if (better)
@@ -142,6 +143,21 @@ bool failure_writer_add(struct failure_writer *writer, struct ray_failure *failu
 	return key && (known(writer, key) || pending_failures_get(&writer->pending, key));
 }
 
+/* Returns whether the sidecar may still bring the node agent's proof of the end. */
+static bool may_be_explained(const struct failure_writer *writer, const struct ray_failure *failure)
+{
+	_cleanup_free_ char *key = failure->sidecar_was_away ? ray_failure_key(failure) : NULL;
+	const struct pending_failure *p = key ? pending_failures_get(&writer->pending, key) : NULL;
+
+	return key && !(p && p->heard);
+}
+
+static bool is_open(const struct failure_writer *writer, const cJSON *pod,
+		    const struct ray_failure *failure)
+{
+	return failure_is_open(pod, failure) || may_be_explained(writer, failure);
+}
+
 void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool gone)
 {
 	struct ray_failures failures = { 0 };
@@ -157,10 +173,62 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"),
 			    json_str(pod, "metadata.name"), err_text(&err));
 	for (size_t i = 0; r == 0 && i < failures.n; i++) {
-		bool open = !gone && failure_is_open(pod, failures.list[i]);
+		bool open = !gone && is_open(writer, pod, failures.list[i]);
 
 		add(writer, TAKE_PTR(failures.list[i]), open, deleted, gone);
 	}
+	ray_failures_release(&failures);
+}
+
+static bool awaits_sidecar(const struct pending_failure *p)
+{
+	return p->undecided && !p->taken && !p->heard && p->failure->sidecar_was_away;
+}
+
+bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJSON *pod)
+{
+	const char *uid = json_str(pod, "metadata.uid");
+	struct strmap_pos pos = { 0 };
+	void *value;
+
+	if (!uid || !strmap_get(&writer->pending.pods, uid))
+		return false;
+	while (strmap_next(&writer->pending.all, &pos, NULL, &value)) {
+		const struct pending_failure *p = value;
+
+		if (p->pod_uid && strcmp(p->pod_uid, uid) == 0 && awaits_sidecar(p))
+			return true;
+	}
+	return false;
+}
+
+/* Takes failure, which has what the sidecar says. */
+static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_failure *failure,
+		 bool settled)
+{
+	_cleanup_free_ char *key = ray_failure_key(failure);
+	struct pending_failure *p = key ? pending_failures_get(&writer->pending, key) : NULL;
+
+	if (!p || !awaits_sidecar(p)) {
+		ray_failure_free(failure);
+		return;
+	}
+	p->heard = settled || failure->from_node;
+	look_again(writer, p, failure, is_open(writer, pod, failure),
+		   json_str(pod, "metadata.deletionTimestamp"));
+}
+
+void failure_writer_hear(struct failure_writer *writer, const cJSON *pod,
+			 const struct unmet_ends *unmet)
+{
+	struct ray_failures failures = { 0 };
+
+	if (!failure_writer_awaits_sidecar(writer, pod))
+		return;
+	/* Without memory, the answer to the next question is heard. */
+	if (failures_from_pod_and_node(pod, unmet, now_realtime_ns(), &failures, NULL) == 0)
+		for (size_t i = 0; i < failures.n; i++)
+			hear(writer, pod, TAKE_PTR(failures.list[i]), unmet->settled);
 	ray_failures_release(&failures);
 }
 

@@ -10,6 +10,7 @@
 #include "operator/failure_controller/failure_owners.h"
 #include "operator/failure_controller/inquiry.h"
 #include "operator/failures/earlier_end.h"
+#include "operator/failures/unmet_end.h"
 #include "operator/kube/client.h"
 #include "operator/manager/metrics.h"
 
@@ -69,6 +70,14 @@ void failure_writer_free(struct failure_writer *writer);
  * itself.
  */
 void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool gone);
+/*
+ * Returns whether a death in the pod waits for what its sidecar got from the node agent
+ * (failures/unmet_end.h).
+ */
+bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJSON *pod);
+/* Takes what the pod's sidecar says of such deaths. */
+void failure_writer_hear(struct failure_writer *writer, const cJSON *pod,
+			 const struct unmet_ends *unmet);
 /* Lists the ends of the pod's containers that wait to be written, at most max. Returns how many. */
 size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod, struct known_end *ret_ends, size_t max);
 /* Returns whether that RayFailure is written, or waits to be. */

@@ -308,9 +308,26 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	find_missed(sinks, m, pod, &report);
 	if (take_failures(sinks, m, key, &report, &result) && !report.ends.undecided)
 		memcpy(result.tag, report.tag, sizeof(result.tag));
+	failure_writer_hear(sinks->writer, pod, &report.unmet);
 	pod_report_release(&report);
 	*ret_result = result;
 	return 0;
+}
+
+bool sidecar_answer_none(struct answer_sinks *sinks, struct sidecar_memory *m, const char *key,
+			 const cJSON *pod)
+{
+	struct answer_result result = { 0 };
+	struct pod_report report = { 0 };
+
+	if (m->unseen_settled)
+		return false;
+	find_missed(sinks, m, pod, &report);
+	/* Those that were not taken are found again. */
+	if (!take_failures(sinks, m, key, &report, &result))
+		m->unseen_settled = false;
+	pod_report_release(&report);
+	return !m->unseen_settled;
 }
 
 static void tell_unreachable(struct answer_sinks *sinks, const cJSON *pod, const struct err *why)

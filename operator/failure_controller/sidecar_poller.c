@@ -11,6 +11,7 @@
 #include "operator/failure_controller/poll_pace.h"
 #include "operator/failure_controller/restless_clusters.h"
 #include "operator/failure_controller/sidecar_answer.h"
+#include "operator/failures/unseen_end.h"
 #include "operator/kube/backoff.h"
 #include "operator/kube/http.h"
 #include "operator/kube/namespace_share.h"
@@ -21,6 +22,8 @@
 #define FIRST_NS (10 * NS_PER_SEC)
 #define FIRST_PER_POD_NS (10 * NS_PER_MS)
 #define DEADLINE_NS (3 * NS_PER_SEC)
+#define SOON_NS NS_PER_SEC
+#define BARE_NS (10 * NS_PER_SEC) /* between two looks at a pod without a sidecar */
 #define IN_FLIGHT_MAX 64
 /*
  * Of one namespace, whose users can make each answer last until the deadline. If all pods are in
@@ -41,12 +44,14 @@ struct polled {
 	const char *key; /* "namespace/name" of the pod; the map owns it */
 	char uid[UID_DIGEST + 1]; /* of its uid */
 	bool askable; /* the sidecar runs and has an address */
+	bool bare; /* the pod has no sidecar that could be asked, and ends that only its restart count may show */
 	char *tag; /* of the last accepted answer; NULL: none */
 	uint64_t occasion;
 	struct restless_cluster *cluster; /* NULL: the pod belongs to none */
 	int64_t asked_ns; /* 0: it was never asked, and will be at first_ns */
 	int64_t first_ns;
 	int64_t restless_until_ns;
+	int64_t soon_ns; /* when to ask again, because a death waits for the answer; 0: none does */
 	bool at_once; /* something happened in the pod after it was asked */
 	uint8_t jitter; /* see poll_pace.h */
 	unsigned fails; /* in a row */
@@ -254,18 +259,18 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 		forget(poller, key);
 		return;
 	}
+	bool askable = pod_report_url(pod, url);
+	bool bare = !askable && !pod_report_is_served(pod) && unseen_ends_possible(pod);
 	p = find(poller, key, pod);
-	if (!pod_report_url(pod, url)) {
-		/* The informer may have it again, and then the pod is the same. */
-		if (p)
-			p->askable = false;
-		return;
-	}
-	if (!p)
+	if (!p && (askable || bare))
 		p = polled_new(poller, key, pod);
 	if (!p)
 		return;
-	p->askable = true;
+	/* The informer may have it again, and then the pod is the same. */
+	p->askable = askable;
+	p->bare = bare;
+	if (!askable)
+		return;
 	if (p->occasion != occasion) {
 		p->at_once = true;
 		p->again = p->call;
@@ -282,7 +287,7 @@ static bool is_due(const struct polled *p, int64_t now_ns)
 {
 	const struct poll_pace *pace = &p->poller->pace;
 
-	if (p->at_once)
+	if (p->at_once || (p->soon_ns && now_ns >= p->soon_ns))
 		return true;
 	if (!p->asked_ns)
 		return now_ns >= p->first_ns;
@@ -294,6 +299,7 @@ static void note_asked(struct polled *p)
 	p->asked_ns = now_boottime_ns();
 	p->jitter = (uint8_t)random_between(&p->poller->seed, 0, 256);
 	p->at_once = false;
+	p->soon_ns = 0;
 }
 
 static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
@@ -310,6 +316,15 @@ static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 		else if (p->askable)
 			poller->pace.n_resting++;
 	}
+}
+
+/* A death waits for the sidecar no longer than some seconds. */
+static void ask_again_for_death(struct polled *p)
+{
+	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
+
+	if (pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod))
+		p->soon_ns = now_boottime_ns() + SOON_NS;
 }
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
@@ -368,6 +383,7 @@ static void on_answer(void *arg, const struct http_response *response)
 	if (!err.code && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
 		stir(p, false);
 	note_asked(p);
+	ask_again_for_death(p);
 	p->at_once = p->again;
 }
 
@@ -378,7 +394,10 @@ static void ask(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
 	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
-	const char *headers[] = { "Accept: application/json", p->tag ? if_none_match : NULL, NULL };
+	/* What the sidecar has said already may be of a death that the pod shows only now. */
+	bool whole = pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod);
+	const char *headers[] = { "Accept: application/json",
+				  p->tag && !whole ? if_none_match : NULL, NULL };
 	const struct http_request request = {
 		.method = "GET",
 		.url = url,
@@ -407,6 +426,18 @@ static bool may_ask(const struct sidecar_poller *poller)
 	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) && informer_synced(poller->o.failures);
 }
 
+/* Looks at a pod that nobody can be asked about. */
+static void look(struct polled *p, int64_t now_ns)
+{
+	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
+
+	if (now_ns < (p->asked_ns ? p->asked_ns + BARE_NS : p->first_ns))
+		return;
+	note_asked(p);
+	if (pod)
+		p->bare = sidecar_answer_none(&p->poller->sinks, &p->memory, p->key, pod);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct sidecar_poller *poller = arg;
@@ -427,6 +458,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 			/* Without a place it stays due. */
 			if (p->askable && !p->call && is_due(p, now) && take_place(p))
 				ask(p);
+			else if (p->bare)
+				look(p, now);
 		} else if (!wrapped) {
 			wrapped = true;
 			pos = (struct strmap_pos){ 0 };

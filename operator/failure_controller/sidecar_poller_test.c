@@ -170,6 +170,90 @@ static void a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without
 	assert_string_equal(f->tag, "");
 }
 
+#define DEAD_ID "46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63"
+#define UNMET(settled, ends) \
+	"{\"podUID\":\"u-w\",\"tag\":\"1-1\",\"failures\":[],\"unmetEnds\":{\"settled\":" settled \
+	",\"ends\":[" ends "]}}"
+#define DEAD_END \
+	"{\"containerID\":\"" DEAD_ID \
+	"\",\"endedAt\":\"2026-01-21T01:05:00.500Z\",\"class\":\"KernelOOMContainer\"," \
+	"\"confidence\":\"certain\",\"cause\":\"it reached its memory limit\"}"
+
+/* The kernel killed the container of w, whose sidecar listened only later. */
+static cJSON *dead_pod(const struct fixture *f)
+{
+	_cleanup_json_ cJSON *end = cJSON_Parse(
+		"{\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\",\"containerID\":"
+		"\"containerd://" DEAD_ID "\",\"startedAt\":\"2026-01-21T01:04:59Z\","
+		"\"finishedAt\":\"2026-01-21T01:05:00Z\"}}");
+	cJSON *pod = pod_of(f, 0), *statuses = json_get(pod, "status.containerStatuses");
+
+	json_set(cJSON_GetArrayItem(statuses, 0), "state", cJSON_Duplicate(end, true));
+	json_set_str(json_get(cJSON_GetArrayItem(statuses, 1), "state.running"), "startedAt",
+		     "2026-01-21T01:05:09Z");
+	return pod;
+}
+
+/* Shows the death to the writer and to the poller, as the manager does. */
+static cJSON *die(struct fixture *f)
+{
+	cJSON *pod = dead_pod(f);
+	_cleanup_free_ char *text = cJSON_PrintUnformatted(pod);
+
+	fake_api_lists(&f->bed.api, "/pods", text);
+	bed_start(&f->bed);
+	failure_writer_see(f->bed.writer, pod, false);
+	sidecar_poller_see(f->bed.poller, pod, false);
+	assert_true(failure_writer_awaits_sidecar(f->bed.writer, pod));
+	return pod;
+}
+
+struct death {
+	struct fixture *f;
+	const cJSON *pod;
+};
+
+static bool is_heard(void *arg)
+{
+	const struct death *d = arg;
+
+	return !failure_writer_awaits_sidecar(d->f->bed.writer, d->pod);
+}
+
+static void a_death_that_no_sidecar_saw_waits_for_what_the_node_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("false", "");
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_asked_twice, f);
+	assert_false(is_heard(&d));
+	/* The sidecar may have said it before the pod showed the death, so its whole answer is asked for. */
+	assert_string_equal(f->tag, "");
+	f->answer = UNMET("false", DEAD_END);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	/* The pod's next state does not replace what the node saw. */
+	failure_writer_see(f->bed.writer, pod, false);
+	assert_true(is_heard(&d));
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+static void a_death_of_which_the_node_kept_nothing_waits_no_longer(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("true", "");
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	failure_writer_see(f->bed.writer, pod, false);
+	assert_true(is_heard(&d));
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
 static void an_answer_of_another_pod_is_not_believed(void **state)
 {
 	struct fixture *f = *state;
@@ -373,14 +457,30 @@ static void sidecars_of_one_namespace_that_never_answer_leave_places_for_the_oth
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_process_that_died_becomes_a_failure_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without_a_tag, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_answer_of_another_pod_is_not_believed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pod_that_is_gone_or_whose_sidecar_does_not_run_is_not_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_died_becomes_a_failure_once, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without_a_tag,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_death_that_no_sidecar_saw_waits_for_what_the_node_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_death_of_which_the_node_kept_nothing_waits_no_longer, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_of_another_pod_is_not_believed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_pod_that_is_gone_or_whose_sidecar_does_not_run_is_not_asked, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_standby_asks_nobody, setup, teardown),
-		cmocka_unit_test_setup_teardown(sidecars_of_one_namespace_that_never_answer_leave_places_for_the_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			sidecars_of_one_namespace_that_never_answer_leave_places_for_the_others,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not, setup,
+			teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "operator/failures/podview.h"
 #include "operator/failures/ray_failure.h"
+#include "operator/failures/unmet_end.h"
 
 struct death {
 	const cJSON *pod;
@@ -26,6 +27,8 @@ struct death {
 	cJSON *report;	      /* the sidecar's report; NULL if no credible report exists */
 	bool provisional;     /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
+	const struct unmet_ends *unmet; /* ends of which the node agent has proof; NULL: none */
+	bool from_node; /* report is from such an end */
 	struct podview view;
 };
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 #include "operator/kube/object.h"
+
+#define EXIT_BY_SIGKILL (128 + SIGKILL)
 
 static bool has_sidecar(const cJSON *pod)
 {
@@ -71,6 +74,30 @@ static void read_report(struct death *d)
 			"the sidecar's report: the one in the termination message contradicts the kubelet's exit code";
 		cJSON_Delete(TAKE_PTR(d->report));
 	}
+}
+
+/*
+ * Takes the node agent's proof of the end, if there is any, in place of the sidecar's report. A snapshot still tells the
+ * memory and the processes.
+ */
+static void read_node(struct death *d)
+{
+	cJSON *report = death_is_reported(d) || !is_ray_container(d) ?
+				NULL :
+				unmet_ends_report(d->unmet, d->container, d->terminated);
+
+	if (!report)
+		return;
+	if (d->report && json_get(d->report, "memory")) {
+		json_set(report, "memory", cJSON_Duplicate(json_get(d->report, "memory"), true));
+		json_set(report, "processes",
+			 cJSON_Duplicate(json_get(d->report, "processes"), true));
+	}
+	cJSON_Delete(d->report);
+	d->report = report;
+	d->provisional = false;
+	d->distrust = NULL;
+	d->from_node = true;
 }
 
 static bool is_oom(int class)
@@ -294,8 +321,18 @@ static void look(struct death *d)
 		podview_not_started(d->pod, d->container, d->terminated, &d->view);
 	else if (!d->lost) {
 		read_report(d);
+		read_node(d);
 		podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
 	}
+}
+
+/* Returns whether the node agent may have proof of a SIGKILL that nobody has reported. */
+static bool may_come_from_node(const struct death *d, const struct ray_failure *f)
+{
+	return !death_is_reported(d) && !d->never_ran && !d->lost && !d->view.lost &&
+	       is_ray_container(d) && f->container_id && f->exit_code == EXIT_BY_SIGKILL &&
+	       (f->class == FAILURE_KERNEL_OOM_CONTAINER || f->class == FAILURE_KILLED) &&
+	       unmet_sidecar_was_away(d->pod, d->terminated);
 }
 
 static void fill(const struct death *d, struct ray_failure *f)
@@ -313,6 +350,8 @@ static void fill(const struct death *d, struct ray_failure *f)
 	death_set_bundle(d, f);
 	death_set_story(d, f);
 	ray_failure_sign(f);
+	f->from_node = d->from_node;
+	f->sidecar_was_away = may_come_from_node(d, f);
 }
 
 /* Returns NULL if there is no memory, which is noted. */
@@ -366,7 +405,8 @@ bool failure_supersedes(const struct ray_failure *later, const struct ray_failur
 
 /* --- The pod -------------------------------------------------------------------------------------------- */
 
-static void add_death(const cJSON *pod, const cJSON *status, bool current, int64_t now_ns, struct ray_failures *failures)
+static void add_death(const cJSON *pod, const cJSON *status, bool current,
+		      const struct unmet_ends *unmet, int64_t now_ns, struct ray_failures *failures)
 {
 	const cJSON *terminated = json_get(status, current ? "state.terminated" : "lastState.terminated");
 	bool forgotten = !current && made_up_forgotten(status);
@@ -377,6 +417,7 @@ static void add_death(const cJSON *pod, const cJSON *status, bool current, int64
 		.current = current || forgotten,
 		.forgotten = !current && made_up_end(terminated),
 		.restart = made_up_restart_of(pod, status, current),
+		.unmet = unmet,
 		.now_ns = now_ns,
 	};
 
@@ -402,7 +443,8 @@ static void add_failed_start(const cJSON *pod, const cJSON *status, int64_t now_
 		ray_failures_add(failures, failure_new(&d));
 }
 
-static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, struct ray_failures *failures)
+static void add_deaths(const cJSON *pod, const cJSON *statuses, const struct unmet_ends *unmet,
+		       int64_t now_ns, struct ray_failures *failures)
 {
 	const cJSON *status;
 
@@ -411,21 +453,29 @@ static void add_deaths(const cJSON *pod, const cJSON *statuses, int64_t now_ns, 
 
 		if (!name || strcmp(name, SIDECAR_CONTAINER) == 0)
 			continue;
-		add_death(pod, status, false, now_ns, failures);
-		add_death(pod, status, true, now_ns, failures);
+		add_death(pod, status, false, unmet, now_ns, failures);
+		add_death(pod, status, true, unmet, now_ns, failures);
 		add_failed_start(pod, status, now_ns, failures);
 	}
 }
 
-int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err)
+int failures_from_pod_and_node(const cJSON *pod, const struct unmet_ends *unmet, int64_t now_ns,
+			       struct ray_failures *failures, struct err *err)
 {
 	size_t lost = oom_count();
 
 	if (death_label(pod, "ray.io/cluster")) {
-		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), now_ns, failures);
-		add_deaths(pod, json_get(pod, "status.containerStatuses"), now_ns, failures);
+		add_deaths(pod, json_get(pod, "status.initContainerStatuses"), unmet, now_ns,
+			   failures);
+		add_deaths(pod, json_get(pod, "status.containerStatuses"), unmet, now_ns, failures);
 	}
 	return oom_count() == lost ? 0 : err_set(err, ENOMEM, "failures");
+}
+
+int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures,
+		      struct err *err)
+{
+	return failures_from_pod_and_node(pod, NULL, now_ns, failures, err);
 }
 
 /* --- A pod that is gone ---------------------------------------------------------------------------------- */

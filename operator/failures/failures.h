@@ -11,6 +11,7 @@
 
 #include "lib/err.h"
 #include "operator/failures/ray_failure.h"
+#include "operator/failures/unmet_end.h"
 
 /* The time of the death, as in spec.endedAt, for readers that see only the metadata. */
 #define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
@@ -42,6 +43,13 @@
  * says what is missing.
  */
 int failures_from_pod(const cJSON *pod, int64_t now_ns, struct ray_failures *failures, struct err *err);
+
+/*
+ * Does the same with the ends of which the node agent has proof, as the pod's sidecar reports them
+ * (failures/unmet_end.h).
+ */
+int failures_from_pod_and_node(const cJSON *pod, const struct unmet_ends *unmet, int64_t now_ns,
+			       struct ray_failures *failures, struct err *err);
 
 /*
  * Does the same for the last state of a pod that is gone. If the pod's status says that its node is

@@ -31,24 +31,33 @@ static bool is_running(const cJSON *pod, const char *container)
 	return cJSON_IsObject(json_get(status, "state.running"));
 }
 
-bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
+static int64_t port_of(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
-	int64_t port = json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort", 0);
+
+	return json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort",
+			0);
+}
+
+bool pod_report_is_served(const cJSON *pod)
+{
+	int64_t port = port_of(pod);
+
+	return port >= 1 && port <= 65535 && !json_bool(pod, "spec.hostNetwork", false);
+}
+
+bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
+{
 	const char *address = json_str(pod, "status.podIP");
+	int port = (int)port_of(pod);
 	unsigned char binary[16];
 
-	/*
-	 * In the node's network the address is that of the node, and the port may belong to any
-	 * program there.
-	 */
-	if (port < 1 || port > 65535 || !address || json_bool(pod, "spec.hostNetwork", false) ||
-	    !is_running(pod, SIDECAR_CONTAINER))
+	if (!pod_report_is_served(pod) || !address || !is_running(pod, SIDECAR_CONTAINER))
 		return false;
 	if (inet_pton(AF_INET, address, binary) == 1)
-		snprintf(url, POD_REPORT_URL_MAX, "http://%s:%d/failures", address, (int)port);
+		snprintf(url, POD_REPORT_URL_MAX, "http://%s:%d/failures", address, port);
 	else if (inet_pton(AF_INET6, address, binary) == 1)
-		snprintf(url, POD_REPORT_URL_MAX, "http://[%s]:%d/failures", address, (int)port);
+		snprintf(url, POD_REPORT_URL_MAX, "http://[%s]:%d/failures", address, port);
 	else
 		return false;
 	return true;
@@ -151,6 +160,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 	if (tag && is_word(tag, POD_REPORT_TAG_MAX - 1))
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
 	take_store(json, report);
+	unmet_ends_take(json_get(json, "unmetEnds"), &report->unmet);
 	report->n_growths = growth_take(json_get(json, "warnings"), pod, report->growths);
 	if (take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "an answer of a sidecar");
@@ -182,6 +192,7 @@ void pod_report_release(struct pod_report *report)
 {
 	ray_failures_release(&report->failures);
 	pod_ends_release(&report->ends);
+	unmet_ends_release(&report->unmet);
 }
 
 cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now_ns)

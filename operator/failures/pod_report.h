@@ -16,8 +16,9 @@
 #include "lib/err.h"
 #include "operator/failures/earlier_end.h"
 #include "operator/failures/growth.h"
+#include "operator/failures/unmet_end.h"
 
-#define POD_REPORT_MAX ((size_t)300 << 10) /* bytes of an answer; the sidecar keeps below 297 KiB */
+#define POD_REPORT_MAX ((size_t)320 << 10) /* bytes of an answer; the sidecar keeps below 309 KiB */
 #define POD_REPORT_FAILURES_MAX 64
 #define POD_REPORT_HOLDS_MAX 8
 #define POD_REPORT_TAG_MAX 64
@@ -34,6 +35,7 @@ struct pod_report {
 	struct ray_failures failures;
 	struct pod_hold holds[POD_REPORT_HOLDS_MAX]; /* the holds that have not ended */
 	size_t n_holds;
+	struct unmet_ends unmet; /* ends of which only the node agent knew */
 	struct pod_ends ends; /* ends of containers that the pod's status may no longer show */
 	unsigned refused; /* entries that are not failures, or exceed the limit */
 	struct growth growths[GROWTHS_MAX]; /* warnings of memory that grows for hours */
@@ -41,6 +43,12 @@ struct pod_report {
 	/* Why bundles do not reach the store, according to the sidecar; "": they reach it. */
 	char store_trouble[POD_REPORT_TROUBLE_MAX];
 };
+
+/*
+ * Returns whether the pod has a sidecar that the operator can ask while it runs. In the node's network the
+ * address is that of the node, and the port may belong to any program there.
+ */
+bool pod_report_is_served(const cJSON *pod);
 
 /*
  * Writes the URL of the sidecar's answer. Returns false if the pod has no running sidecar that

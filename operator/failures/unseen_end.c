@@ -121,7 +121,7 @@ static void set_verdict(const cJSON *status, const struct unseen *u, struct ray_
 	ray_failure_add_missing(
 		f,
 		"the exit codes, which may have been 0: the pod's status had forgotten these ends when an "
-		"operator looked, and the sidecar does not report them",
+		"operator looked, and no sidecar reports them",
 		"the logs of the node's kubelet and container runtime");
 }
 
@@ -157,17 +157,19 @@ static void add(const cJSON *pod, const cJSON *status, const struct unseen *u,
 /* --- When ------------------------------------------------------------------------------------- */
 
 /*
- * Returns whether a failure that the sidecar has not reported by now will not be reported any more.
+ * Returns whether a failure that the sidecar has not reported by now will not be reported any more. A pod
+ * without a sidecar has nobody who could report it.
  */
 static bool is_settled(const cJSON *pod, const cJSON *status, int64_t now_ns)
 {
+	const cJSON *sidecar = shown_status(pod, SIDECAR_CONTAINER);
 	int64_t sidecar_ns;
 
-	return now_ns - shown_oldest_start(status) >= SETTLED_NS &&
-	       end_time_parse(
-		       json_str(shown_status(pod, SIDECAR_CONTAINER), "state.running.startedAt"),
-		       &sidecar_ns) &&
-	       now_ns - sidecar_ns >= SETTLED_NS;
+	if (now_ns - shown_oldest_start(status) < SETTLED_NS)
+		return false;
+	return !sidecar ||
+	       (end_time_parse(json_str(sidecar, "state.running.startedAt"), &sidecar_ns) &&
+		now_ns - sidecar_ns >= SETTLED_NS);
 }
 
 bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known, int64_t now_ns,

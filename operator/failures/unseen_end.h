@@ -30,7 +30,7 @@ bool unseen_ends_possible(const cJSON *pod);
  * Appends a RayFailure to failures for each container with such ends: one for all of them, because
  * nothing distinguishes them. known are the ends that have a RayFailure, or will have one. Returns
  * false if it is too early to judge some of them, because the sidecar may still report them. The
- * caller asks again with the sidecar's next answer.
+ * caller asks again with the sidecar's next answer, or later if the pod has no sidecar.
  */
 bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known, int64_t now_ns,
 		      struct ray_failures *failures);

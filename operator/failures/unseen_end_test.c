@@ -166,6 +166,19 @@ static void such_a_failure_says_what_is_not_known(void **state)
 			    "1");
 }
 
+static void a_pod_without_a_sidecar_is_judged_by_its_own_times(void **state)
+{
+	_cleanup_json_ cJSON *pod = pod_with(TODAY, "05:00", FIFTH_RUNS);
+	_cleanup_strbuf_ struct strbuf early = STRBUF_INIT(4096), later = STRBUF_INIT(4096);
+
+	(void)state;
+	cJSON_DeleteItemFromArray(json_get(pod, "status.containerStatuses"), 1);
+	find(pod, NULL, 0, "30:59", &early);
+	assert_string_equal(strbuf_str(&early), "-");
+	find(pod, NULL, 0, "31:01", &later);
+	assert_string_equal(strbuf_str(&later), "3 up to 2");
+}
+
 static void a_pod_that_is_not_rays_is_not_judged(void **state)
 {
 	_cleanup_json_ cJSON *pod = pod_with(TODAY, "05:00", FIFTH_RUNS);
@@ -180,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends_that_only_the_restart_count_shows_are_one_failure),
 		cmocka_unit_test(such_a_failure_says_what_is_not_known),
+		cmocka_unit_test(a_pod_without_a_sidecar_is_judged_by_its_own_times),
 		cmocka_unit_test(a_pod_that_is_not_rays_is_not_judged),
 	};
 

@@ -38,6 +38,7 @@
 #define RESTLESS_FROM 0.7
 #define RESTLESS_AFTER_NS (600 * NS_PER_SEC)
 #define WARNING_JSON_MAX 1024
+#define UNMET_JSON_MAX (12 * 1024)
 #define SPOOL_ENTRIES_MAX 20000
 #define SPOOL_LOOK_SPACING_NS (10 * NS_PER_SEC)
 
@@ -169,8 +170,8 @@ static void add_warnings(const struct http_server *s, cJSON *json)
 }
 
 /*
- * Returns FNV-1a of the store's and the spool's state and of the warnings. These change without a
- * new failure.
+ * Returns FNV-1a of the store's and the spool's state, of the warnings and of the unmet ends. These change
+ * without a new failure.
  */
 static uint32_t digest_state(const struct http_server *s)
 {
@@ -180,6 +181,7 @@ static uint32_t digest_state(const struct http_server *s)
 
 	add_places(s, json);
 	add_warnings(s, json);
+	json_set(json, "unmetEnds", sidecar_unmet_ends(s->sidecar));
 	text = cJSON_PrintUnformatted(json);
 	for (const char *p = text; p && *p; p++)
 		digest = (digest ^ (unsigned char)*p) * 0x01000193;
@@ -229,7 +231,8 @@ static const char *make_tag(const struct http_server *s, char tag[static TAG_MAX
 static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX);
+	_cleanup_strbuf_ struct strbuf text =
+		STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX + UNMET_JSON_MAX);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
@@ -250,6 +253,7 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	json_set_str(json, "tag", tag);
 	add_places(s, json);
 	add_warnings(s, json);
+	json_set(json, "unmetEnds", sidecar_unmet_ends(s->sidecar));
 	printed = cJSON_PrintUnformatted(json);
 	strbuf_adds(&text, printed ? printed : "{}");
 	strbuf_addc(&text, '\n');

@@ -9,12 +9,16 @@
  *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "bundleIn", "heldUntil", "summary"}],
  *	 "store": {"waiting", "failing", "kind", "error"}, "spool": {"failing", "error"},
  *	 "warnings": [{"kind": "MemoryGrowing", "container", "sentence", "process", "pid", "bytes", "growthBytesPerHour", "grewSeconds",
- *	 "limitBytes", "secondsLeft"}]}
+ *	 "limitBytes", "secondsLeft"}],
+ *	 "unmetEnds": {"settled", "ends": [{"containerID", "endedAt", "class", "confidence", "cause", "memory", "evidence",
+ *	 "missing"}]}}
  * - warnings predict failures, of at most eight containers. store and spool are null if there is
  *   none.
  * - id identifies a failure among those of its container; it stays the same when the sidecar
  *   restarts. summary is the last line of a termination message; only failures that their container
  *   outlived have it. forgotten counts older failures that the list no longer has.
+ * - unmetEnds are of containers that the kernel ended before this sidecar met them, as the node agent saw it, at
+ *   most UNMET_ENDS_MAX. settled is false while the agent may still bring more.
  * - tag is also the ETag, and changes whenever the rest of the answer does. If-None-Match is
  *   honoured.
  * - Cache-Control says how soon to ask again: max-age is 10 s if the memory of a container is nearly

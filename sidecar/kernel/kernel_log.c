@@ -19,18 +19,23 @@
 #define START_SLACK_US 1000000
 
 /*
- * Converts to the clock of the kernel log. It runs like CLOCK_MONOTONIC on some machines and like
+ * The clock of the kernel log runs like CLOCK_MONOTONIC on some machines and like
  * CLOCK_MONOTONIC_RAW on others. The earlier of both makes no record look older than it is.
  */
-static int64_t to_kernel_us(int64_t boottime_ns)
+int64_t kernel_log_now_us(void)
 {
 	struct timespec monotonic, raw;
-	int64_t now;
 
 	clock_gettime(CLOCK_MONOTONIC, &monotonic);
 	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	now = MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec, raw.tv_sec * NS_PER_SEC + raw.tv_nsec);
-	return (now - MAX(now_boottime_ns() - boottime_ns, (int64_t)0)) / 1000;
+	return MIN(monotonic.tv_sec * NS_PER_SEC + monotonic.tv_nsec,
+		   raw.tv_sec * NS_PER_SEC + raw.tv_nsec) /
+	       1000;
+}
+
+static int64_t to_kernel_us(int64_t boottime_ns)
+{
+	return kernel_log_now_us() - MAX(now_boottime_ns() - boottime_ns, (int64_t)0) / 1000;
 }
 
 static bool is_own_cgroup(const char *cgroup)

@@ -49,6 +49,9 @@ void kernel_log_close(struct kernel_log *k);
 void kernel_log_look(struct kernel_log *k, int64_t ended_ns, const struct process *top, size_t n_top,
 		     struct kernel_evidence *ret_evidence);
 
+/* The present time by the kernel log's clock, in microseconds, or slightly earlier. */
+int64_t kernel_log_now_us(void);
+
 /* What would be needed to read the log after kmsg_read failed with that error. Static text. */
 const char *kernel_log_needs(int error, bool in_pod, bool restricted);
 

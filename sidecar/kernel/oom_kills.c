@@ -163,6 +163,7 @@ static void on_line(struct finder *f, size_t i, const struct kmsg_line *l)
 		break;
 	case KMSG_OOM_GROUP:
 		k->group = true;
+		memcpy(k->group_memcg, l->task_memcg, sizeof(k->group_memcg));
 		f->group_us = f->log->entries[i].time_us;
 		if (!k->task_memcg[0])
 			memcpy(k->task_memcg, l->task_memcg, sizeof(k->task_memcg));

@@ -28,6 +28,7 @@ struct oom_kill {
 	unsigned int processes; /* in the table */
 	char name[KMSG_NAME_MAX]; /* unescaped: escape it to print it */
 	char task_memcg[KMSG_PATH_MAX], oom_memcg[KMSG_PATH_MAX]; /* "" unknown */
+	char group_memcg[KMSG_PATH_MAX]; /* with group: the cgroup that was killed as a whole */
 	size_t first, killed_at, last; /* its lines in the log: begin, "Killed process", end */
 };
 

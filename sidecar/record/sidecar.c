@@ -21,6 +21,7 @@
 #include "sidecar/record/events.h"
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/listener.h"
+#include "sidecar/record/node_words.h"
 #include "sidecar/record/recovery.h"
 #include "sidecar/record/state_dir.h"
 
@@ -38,8 +39,7 @@ struct sidecar {
 	const struct record_options *options;
 	struct listener *listener;
 	struct nodes *nodes; /* NULL: there is no connection to the node agent */
-	struct kmsg_log node_log; /* lines of the kernel log that the node agent sent */
-	struct strbuf node_syslog; /* lines of the node's syslog that it sent */
+	struct node_words *words; /* what the node agent said */
 	/* Until this time the node agent watches signals; 0: there is no node agent. */
 	int64_t node_watches_until_ns;
 	struct container *containers[CONTAINERS_MAX];
@@ -149,6 +149,7 @@ static void on_attached(struct container *c, void *arg)
 	if (r->pod_terminating)
 		container_pod_terminating(c);
 	container_node_watches(c, r->node_watches_until_ns);
+	node_words_meet(r->words, container_observer(c)->kernel.cgroup);
 	if (last) {
 		container_say(c, "[afterglow] how the previous instance of this container ended:\n");
 		container_say(c, last);
@@ -215,8 +216,8 @@ static void on_connection(int connection, void *arg)
 	const struct container_callbacks callbacks = {
 		.taken = r->taken,
 		.core_stats = &r->core_stats,
-		.node_log = &r->node_log,
-		.node_syslog = &r->node_syslog,
+		.node_log = &r->words->log,
+		.node_syslog = &r->words->syslog,
 		.admits = on_hello,
 		.history = on_history,
 		.attached = on_attached,
@@ -273,14 +274,16 @@ static void on_node_other(const char *text, size_t len, void *arg)
 	char id[NODE_SIGNALS_ID_LEN + 1];
 	struct container *c;
 	struct node_signal s;
-	struct kmsg_record line;
 	int64_t watches_ns;
 
-	node_syslog_add(&r->node_syslog, text, len);
-	if (node_kernel_line_parse(text, len, &line))
-		kmsg_log_add(&r->node_log, &line);
-	if (node_signal_parse(text, len, id, &s) && (c = container_of_id(r, id)))
-		container_node_signal(c, &s);
+	node_words_take(r->words, text, len);
+	if (node_signal_parse(text, len, id, &s)) {
+		c = container_of_id(r, id);
+		if (c)
+			container_node_signal(c, &s);
+		else
+			node_words_note(r->words, id, &s);
+	}
 	if (!node_watching_parse(text, len, &watches_ns))
 		return;
 	if (r->node_watches_until_ns < now_boottime_ns())
@@ -297,8 +300,12 @@ static void listen_to_node(struct sidecar *r)
 	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .other = on_node_other, .arg = r };
 	struct err err = { 0 };
 
-	if (r->options->node_socket && nodes_new(r->base, r->options->node_socket, &callbacks, &r->nodes, &err) < 0)
+	if (!r->options->node_socket)
+		return;
+	if (nodes_new(r->base, r->options->node_socket, &callbacks, &r->nodes, &err) < 0)
 		log_warning("%s", err_text(&err));
+	else
+		node_words_await(r->words);
 }
 
 static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
@@ -406,12 +413,14 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 	struct sidecar *r = calloc(1, sizeof(*r));
 	int rc;
 
-	if (!r)
+	if (!r || !(r->words = calloc(1, sizeof(*r->words)))) {
+		free(r);
 		return err_set(err, ENOMEM, "sidecar");
+	}
 	r->base = base;
 	r->options = options;
 	r->journal.dirfd = -1;
-	strbuf_init(&r->node_syslog, NODE_SYSLOG_MAX);
+	node_words_init(r->words, options->id.pod_uid);
 	errand_set_pump(go_on_meanwhile, r);
 	/*
 	 * A launcher that reconnects before the old reports are written waits in the socket's
@@ -438,10 +447,10 @@ void sidecar_free(struct sidecar *r)
 		return;
 	errand_set_pump(NULL, NULL);
 	nodes_free(r->nodes);
-	kmsg_log_release(&r->node_log);
-	strbuf_release(&r->node_syslog);
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
+	node_words_release(r->words);
+	free(r->words);
 	addition_on_taken_back(NULL, NULL);
 	addition_finish();
 	journal_close(&r->journal);
@@ -550,6 +559,11 @@ const struct journal *sidecar_journal(const struct sidecar *r)
 bool sidecar_takes_cores(const struct sidecar *r)
 {
 	return r->options->cores != CORES_OFF;
+}
+
+cJSON *sidecar_unmet_ends(const struct sidecar *r)
+{
+	return node_words_to_json(r->words);
 }
 
 const struct core_stats *sidecar_core_stats(const struct sidecar *r)

@@ -72,6 +72,9 @@ const struct journal *sidecar_journal(const struct sidecar *r);
 bool sidecar_takes_cores(const struct sidecar *r);
 const struct core_stats *sidecar_core_stats(const struct sidecar *r);
 
+/* The ends of containers that the sidecar never met (node_words_to_json); the caller owns it. */
+cJSON *sidecar_unmet_ends(const struct sidecar *r);
+
 /* The pod's UID; NULL outside Kubernetes. */
 const char *sidecar_pod_uid(const struct sidecar *r);
 

@@ -202,6 +202,29 @@ def test_ends_that_nobody_saw_are_one_failure_that_says_so(operator, start, work
     check_nothing_new(start(), plane, api, worker, kubelet, 2)
 
 
+def test_in_a_pod_without_a_sidecar_too_ends_that_nobody_saw_are_one_failure_once(start, api, plane, kubelet):
+    made = api.create("pods", {
+        "metadata": {"name": "bare", "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo", "ray.io/group": "small",
+                                                "ray.io/node-type": "worker"}},
+        "spec": {"containers": [{"name": "ray-worker", "image": "ray:test"}]}})
+    kubelet.restart(made, 4, 7)
+    operator = start()
+    found = {f["spec"]["restartCount"]: f["spec"] for f in wait_failures(api, made, 2)}
+    assert (found[3]["class"], found[3]["exitCode"]) == ("ApplicationError", 7)
+    assert (found[2]["class"], found[2]["confidence"], "exitCode" in found[2]) == ("Unknown", "unknown", False)
+    assert "ended 3 times" in found[2]["verdict"]
+    operator.stop(signal.SIGKILL)
+    operator = start()
+    # The next operator looks within ten seconds of its start; another such pod shows that it has.
+    other = api.create("pods", {**{k: made[k] for k in ("spec",)},
+                                "metadata": {"name": "other", "labels": made["metadata"]["labels"]}})
+    kubelet.restart(other, 2, 7)
+    wait_failures(api, other, 2)
+    settle(operator, api, kubelet)
+    assert len(failures_of(api, made)) == 2
+    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create") if w["objectRef"]["name"].startswith("bare-")]) == 2
+
+
 def test_an_end_while_the_sidecar_was_away_is_recorded_once_though_it_reports_it_later(
         operator, worker, record, api, kubelet, tmp_path):
     sidecar = record(worker, "--reconnect", "1")

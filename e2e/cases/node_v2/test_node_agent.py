@@ -149,6 +149,37 @@ def test_with_systemd_coredump_a_pod_has_its_backtrace_and_coredumpctl_the_rest(
     assert "python3" not in on_node(node, "coredumpctl --no-pager list", check=False)
 
 
+@pytest.fixture
+def agent_with_log(agent):
+    """The agent that also reads the kernel log, for which it has to be privileged."""
+    install(nodeAgent__enabled="true", nodeAgent__kernelLog="true", **{"nodeAgent__nodeSelector__kubernetes\\.io/hostname": NODE})
+    agent("rollout", "status", "daemonset/afterglow-node", "--timeout=120s", timeout=130)
+
+    def reads_the_log():
+        (pod,) = agent.items("pods", "-l", "app.kubernetes.io/name=afterglow-node")
+        assert pod["spec"]["containers"][0]["securityContext"]["privileged"] is True
+        log = agent("logs", pod["metadata"]["name"])
+        assert '"error"' not in log, log
+        return "runs" in log
+    wait_for("the agent that reads the kernel log", reads_the_log)
+
+
+def test_a_container_that_is_killed_before_its_sidecar_listens_is_explained_for_certain(agent_with_log, new_cluster, go):
+    del agent_with_log
+    # tail keeps what has no line ends: the limit is reached about when the kubelet starts the sidecar, mostly before.
+    script = "[ -e /go/agent-early ] && sleep 1000; touch /go/agent-early; tail /dev/zero; sleep 1000"
+    cluster = new_cluster("agent-early", {}, head=head(script, memory="32Mi", volumes=[go.volume], volumeMounts=[go.mount]))
+    failure = cluster.wait_failure(container="ray-head", restartCount=0, timeout=120)
+    assert brief(failure) == ("KernelOOMContainer", "certain", 137, "SIGKILL"), says(failure)
+    assert failure["memory"]["limitBytes"] == 32 << 20, says(failure)
+    assert "killed by the kernel: it reached its memory limit of 32.0 MiB" in failure["verdict"], says(failure)
+    instance = failure["containerID"].partition("://")[2]
+    log = [e["text"] for e in failure["evidence"] if e["source"] == "kernel log"]
+    counters = [e["text"] for e in failure["evidence"] if "oom_group_kill" in e["text"]]
+    # Where the sidecar came in time after all, it has read the counters.
+    assert counters or any(f"{instance}.scope are going to be killed due to memory.oom.group" in text for text in log), says(failure)
+
+
 def test_removing_the_agent_gives_the_pattern_back(agent, node):
     install(nodeAgent__enabled="false")
     wait_for("its end", lambda: not agent.items("pods", "-l", "app.kubernetes.io/name=afterglow-node"))
