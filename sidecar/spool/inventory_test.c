@@ -122,6 +122,32 @@ static void what_is_no_bundle_is_none(void **state)
 	assert_int_equal(inventory_read(rootfd, "loop", 10, &inv, NULL), -ENOTDIR);
 }
 
+/*
+ * A second pruner on another machine, where locks of this one hold nothing. It does its whole work just before the first one
+ * renames its new manifest.
+ */
+static bool other_pruner_comes;
+int __real_renameat(int from, const char *old, int to, const char *new);
+int __wrap_renameat(int from, const char *old, int to, const char *new);
+int __wrap_renameat(int from, const char *old, int to, const char *new)
+{
+	if (other_pruner_comes && strcmp(new, MANIFEST_FILE) == 0) {
+		other_pruner_comes = false;
+		assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL), 0);
+	}
+	return __real_renameat(from, old, to, new);
+}
+
+static void two_pruners_take_a_core_and_nothing_more(void **state)
+{
+	(void)state;
+	other_pruner_comes = true;
+	inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL);
+	assert_false(other_pruner_comes);
+	assert_int_equal(listed(POD "/ray-worker/" FIRST), 2);
+	assert_false(exists(POD "/ray-worker/" FIRST "/core.python.7.zst"));
+}
+
 static void one_that_nobody_finished_goes_as_a_whole(void **state)
 {
 	(void)state;
@@ -295,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_bundle_is_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_that_nobody_finished_goes_as_a_whole, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(two_pruners_take_a_core_and_nothing_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_the_ceiling_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_core_goes_and_the_manifest_says_so, setup,
 						teardown),
