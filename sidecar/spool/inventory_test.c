@@ -274,12 +274,11 @@ static void links_lead_nowhere(void **state)
 
 	assert_int_equal(mkdirat(rootfd, "elsewhere", 0700), 0);
 	assert_int_equal(file_put(rootfd, "elsewhere/mine", "mine", 4, 0600, NULL), 0);
-	/* A directory of the bundle, and the name of the manifest's successor */
+	/* A directory of the bundle */
 	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text, sizeof(text) - 1, 0600, NULL), 0);
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs/raylet.out", 0), 0);
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs", AT_REMOVEDIR), 0);
 	assert_int_equal(symlinkat("../../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST "/logs"), 0);
-	assert_int_equal(symlinkat("../../../../../elsewhere/mine", rootfd, POD "/ray-worker/" FIRST "/.MANIFEST.json.partial"), 0);
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
 	assert_true(is_mine());
 	/* The manifest itself */
@@ -313,6 +312,26 @@ static void only_what_is_stale_is_cleared_away(void **state)
 	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
 }
 
+static void what_dead_nfs_clients_left_is_cleared_away(void **state)
+{
+	static const char *const left = POD "/ray-worker/" FIRST "/.nfs000000000000002a0000001b";
+	static const char *const mine[] = { "ml/.nfs", "ml/.nfs000000000000002a", "ml/.nfs000000000000002a0000001bc", "ml/.nfs-000000000000002a000001b" };
+	(void)state;
+
+	assert_int_equal(file_put(rootfd, left, "x", 1, 0600, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
+		assert_int_equal(file_put(rootfd, mine[i], "x", 1, 0600, NULL), 0);
+	/* The file was written long ago, and removed just now. */
+	assert_int_equal(utimensat(rootfd, left, (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC);
+	assert_true(exists(left));
+	inventory_remove_stale(rootfd, "", 0);
+	assert_false(exists(left));
+	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
+		assert_true(exists(mine[i]));
+	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_dropped_before_leads_nowhere_either, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(links_lead_nowhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_dead_nfs_clients_left_is_cleared_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_what_is_stale_is_cleared_away, setup,
 						teardown),
 	};
