@@ -177,6 +177,7 @@ $(BUILD)/test/sidecar/crash/crashes_test: LDFLAGS += -Wl,--wrap=elf_core_open
 $(BUILD)/test/sidecar/crash/core_stream_test: LDFLAGS += -Wl,--wrap=statvfs
 $(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--wrap=extend_commit,--wrap=extend_discard
 $(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=s3_call,--wrap=s3_start,--wrap=http_wait
+$(BUILD)/test/sidecar/spool/inventory_test: LDFLAGS += -Wl,--wrap=renameat
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
 $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
 $(BUILD)/test/sidecar/sample/processes_test: LDFLAGS += -Wl,--wrap=rootfd_open_no_fuse,--wrap=readdir

@@ -22,8 +22,8 @@ systemd-socket-activate --seqpacket --accept -l /run/systemd/coredump /lib/syste
 wait_until [ -S /run/systemd/coredump ]
 wait_until [ -S /run/systemd/journal/socket ]
 # As Debian sets it, with the number of dumps at a time
-sed -n 's/^kernel.core_pattern=//p' /50-coredump.conf >/proc/sys/kernel/core_pattern
-sed -n 's/^kernel.core_pipe_limit=//p' /50-coredump.conf >/proc/sys/kernel/core_pipe_limit
+sed -n 's/^kernel.core_pattern=//p' /usr/lib/sysctl.d/50-coredump.conf >/proc/sys/kernel/core_pattern
+sed -n 's/^kernel.core_pipe_limit=//p' /usr/lib/sysctl.d/50-coredump.conf >/proc/sys/kernel/core_pipe_limit
 before=$(cat /proc/sys/kernel/core_pattern)
 
 crash_here() {

@@ -16,6 +16,7 @@
 #                       build/arm64/sysroot (tools/sysroot.sh); the build directory is build/arm64 then. arm64-16k: the same with
 #                       pages of 16 KiB, by the kernel of build/arm64/machine-16k
 # AFTERGLOW_VM_PROGRAMS more programs to take along with their libraries, separated by blanks: their paths below build/test
+# AFTERGLOW_VM_MODULES  modules of the kernel to load, separated by blanks; with those that they need
 # AFTERGLOW_VM_FILES    more files and directories to take along, separated by blanks: their paths below this directory
 # AFTERGLOW_VM_ROOT     a directory of which all is put into the machine's root directory
 # AFTERGLOW_VM_MEMORY   in MiB (default 512)
@@ -33,16 +34,21 @@ esac
 build=${AFTERGLOW_BUILD:-build${arch:+/$arch}}
 [ "$#" -gt 0 ] || set -- sh -c 'echo "hello from Linux $(uname -r)"; cat /sys/fs/cgroup/cgroup.controllers'
 
-# The kernel: unpacked, not installed.
+# The kernel: unpacked, not installed. Its modules are beside it, below a name that the search for kernels does not find.
 fetch_kernel() {
 	local package=$1 download
 	download=$(mktemp -d "$cache/download.XXXXXX")
 	echo "vm.sh: fetching $package" >&2
 	(cd "$download" && apt-get -o APT::Sandbox::User=root download -q "$package" >&2)
-	dpkg-deb --fsys-tarfile "$download"/*.deb | tar -x -C "$download" --wildcards './boot/vmlinuz-*'
+	dpkg-deb --fsys-tarfile "$download"/*.deb | tar -x -C "$download" --wildcards './boot/vmlinuz-*' './lib/modules/*'
+	busybox depmod -b "$download" "$(basename "$download"/lib/modules/*)"
+	rm -rf "$cache/modules-$package"
+	mv "$download"/lib/modules/* "$cache/modules-$package"
 	mv "$download"/boot/vmlinuz-* "$cache/$package"
 	rm -rf "$download"
 }
+
+newest_of_apt() { apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }'; }
 
 find_kernel() {
 	mkdir -p "$cache"
@@ -53,11 +59,25 @@ find_kernel() {
 	if [ -z "$package" ]; then
 		# What is there serves; apt is asked only the first time.
 		newest=$(find "$cache" -maxdepth 1 -name 'linux-image-6.1.*' -printf '%f\n' | sort -V | tail -n 1)
-		package=${newest:-$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }')}
+		package=${newest:-$(newest_of_apt)}
+		# A cache from before modules were kept has none, and Debian's mirrors have only the current version.
+		if [ -n "${AFTERGLOW_VM_MODULES:-}" ] && [ ! -d "$cache/modules-$package" ]; then package=$(newest_of_apt); fi
 	fi
-	[ -s "$cache/$package" ] || fetch_kernel "$package"
+	if [ ! -s "$cache/$package" ] || { [ -n "${AFTERGLOW_VM_MODULES:-}" ] && [ ! -d "$cache/modules-$package" ]; }; then fetch_kernel "$package"; fi
 	exec 8>&-
 	kernel=$cache/$package busybox=$(command -v busybox)
+}
+
+# Takes modules along, with those that they need.
+take_modules() { # MODULE...
+	local from=$cache/modules-$package release module path
+	release=${package#linux-image-}
+	mkdir -p "$root/lib/modules/$release"
+	cp "$from/modules.dep" "$root/lib/modules/$release/"
+	for module in "$@"; do
+		path=$(grep "/$module.ko:" "$from/modules.dep") || { echo "vm.sh: $package has no module $module" >&2 && exit 2; }
+		for path in ${path/:/}; do install -D "$from/$path" "$root/lib/modules/$release/$path"; done
+	done
 }
 
 # Serial lines of the command: one that the kernel's console has not.
@@ -70,6 +90,7 @@ case $arch in
 	lines=(-serial chardev:out -serial chardev:status)
 	;;
 arm64)
+	[ -z "${AFTERGLOW_VM_MODULES:-}" ] || { echo "vm.sh: no modules for $arch" >&2 && exit 2; }
 	kernel=$(echo build/arm64/machine$pages/boot/vmlinuz-*) busybox=build/arm64/machine/bin/busybox
 	machine=(qemu-system-aarch64 -machine virt -cpu max,pauth-impdef=on) console=ttyAMA0 output=ttyS0 status_line=ttyS1
 	lines=(-device pci-serial,chardev=out -device pci-serial,chardev=status)
@@ -115,6 +136,8 @@ for path in ${AFTERGLOW_VM_FILES:-}; do
 	cp -r "$path" "$root/afterglow/$path"
 done
 
+# shellcheck disable=SC2086
+if [ -n "${AFTERGLOW_VM_MODULES:-}" ]; then take_modules $AFTERGLOW_VM_MODULES; fi
 if [ -n "${AFTERGLOW_VM_ROOT:-}" ]; then cp -a "$AFTERGLOW_VM_ROOT/." "$root/"; fi
 
 cat >"$root/init" <<'END'
@@ -130,6 +153,7 @@ mount -t tmpfs tmpfs /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo '+memory +pids' >/sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up
+for module in MODULES; do modprobe "$module"; done
 stty -F /dev/OUTPUT raw -echo
 cd /afterglow
 setsid sh /command </dev/null >/dev/OUTPUT 2>&1
@@ -139,7 +163,7 @@ echo "exit $status" >/dev/STATUS
 sleep 0.2
 poweroff -f
 END
-sed -i "s,/dev/OUTPUT,/dev/$output,; s,/dev/STATUS,/dev/$status_line," "$root/init"
+sed -i "s,/dev/OUTPUT,/dev/$output,; s,/dev/STATUS,/dev/$status_line,; s,MODULES,${AFTERGLOW_VM_MODULES:-}," "$root/init"
 chmod 755 "$root/init"
 {
 	echo 'export AFTERGLOW_IN_VM=1'

@@ -5,10 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +22,6 @@
 
 #define LOCK_WITHIN_NS (2 * NS_PER_SEC)
 #define PARTIAL ".partial"
-#define NEW_MANIFEST "." MANIFEST_FILE PARTIAL
 
 /* Returns the kind of a file of a bundle, by its name: the first drop that removes it. */
 static enum drop kind_of(const char *file)
@@ -273,19 +274,39 @@ static bool split(cJSON *files, cJSON *dropped, enum drop what)
 	return any;
 }
 
+static int write_synced(int fd, const char *name, const cJSON *manifest, struct err *err)
+{
+	_cleanup_close_ int written = -1;
+
+	if (manifest_write(manifest, fd, name, err) < 0)
+		return -err->code;
+	written = openat(fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (written < 0 || fsync(written) < 0)
+		return err_set(err, errno, "write %s", name);
+	return 0;
+}
+
+/*
+ * The lock of a bundle on a file server holds only on this machine. On another one a sidecar may prune or ship the same bundle
+ * now, so the new manifest has a name that no other process has.
+ */
 static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
 {
-	_cleanup_close_ int new = -1;
+	char name[NAME_MAX];
+	uint64_t number = 0;
+	int r;
 
-	/* A file of an earlier run, or a link that somebody placed here, must not be written to. */
-	unlinkat(fd, NEW_MANIFEST, 0);
-	if (manifest_write(manifest, fd, NEW_MANIFEST, err) < 0)
-		return -err->code;
-	new = openat(fd, NEW_MANIFEST, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (new < 0 || fsync(new) < 0 || renameat(fd, NEW_MANIFEST, fd, MANIFEST_FILE) < 0)
-		return err_set(err, errno, MANIFEST_FILE);
-	fsync(fd);
-	return 0;
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
+		return err_set(err, errno, "getrandom");
+	snprintf(name, sizeof(name), "." MANIFEST_FILE ".%016" PRIx64 PARTIAL, number);
+	r = write_synced(fd, name, manifest, err);
+	if (r == 0 && renameat(fd, name, fd, MANIFEST_FILE) < 0)
+		r = err_set(err, errno, "rename to " MANIFEST_FILE);
+	if (r < 0)
+		unlinkat(fd, name, 0);
+	else
+		fsync(fd);
+	return r;
 }
 
 static void remove_files(int fd, const cJSON *dropped)
@@ -316,6 +337,7 @@ static bool is_damage(int code)
 	return code == EPROTO || code == EFBIG || code == ELOOP;
 }
 
+/* Returns 1 if there is no manifest: the writer died before the bundle was complete. */
 static int drop_files(int rootfd, const char *path, enum drop what, struct err *err)
 {
 	_cleanup_close_ int fd = dir_open_below(rootfd, path, strlen(path));
@@ -326,6 +348,8 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 		return err_set(err, -fd, "open %s", path);
 	manifest_lock(fd, LOCK_WITHIN_NS);
 	if (manifest_read(fd, &manifest, &files, err) < 0) {
+		if (err->code == ENOENT)
+			return 1;
 		if (is_damage(err->code))
 			err->code = EPROTO;
 		return err_wrap(err, "%s", path);
@@ -336,7 +360,6 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 	if (!split(files, dropped, what))
 		return 0;
 	if (exchange_manifest(fd, manifest, err) < 0) {
-		unlinkat(fd, NEW_MANIFEST, 0);
 		if (err->code != ENOSPC && err->code != EDQUOT)
 			return err_wrap(err, "%s", path);
 		err->code = 0;
@@ -373,7 +396,7 @@ static int drop_bundle(int rootfd, const char *path, struct err *err)
 int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err)
 {
 	struct err local = { 0 };
-	int rc = -ENOENT;
+	int rc = 1;
 
 	if (!err)
 		err = &local;
@@ -381,8 +404,7 @@ int inventory_drop(int rootfd, const char *path, enum drop what, struct err *err
 		return 0;
 	if (what != DROP_BUNDLE)
 		rc = drop_files(rootfd, path, what, err);
-	/* There is no manifest: the writer died before the bundle was complete, so the whole bundle is removed. */
-	return rc == -ENOENT ? drop_bundle(rootfd, path, err) : rc;
+	return rc == 1 ? drop_bundle(rootfd, path, err) : rc;
 }
 
 int inventory_drop_at_least(int rootfd, const char *path, enum drop *what, struct err *err)
@@ -433,18 +455,41 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
 	}
 }
 
+/* Whether our processes make hidden files or directories of this name. */
+static bool is_partial(const char *name)
+{
+	size_t len = strlen(name);
+
+	return name[0] == '.' && len > strlen(PARTIAL) && strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0;
+}
+
+/*
+ * Whether an NFS client of Linux makes files of this name. It renames a file that is removed while a process of its machine has it
+ * open, and removes it later. A machine that dies before leaves the file, and nothing else ever removes it.
+ */
+static bool is_nfs_leftover(const char *name)
+{
+	return strncmp(name, ".nfs", 4) == 0 && strspn(name + 4, "0123456789abcdef") == 24 && !name[4 + 24];
+}
+
+/* By the time of the last rename, too: what an NFS client has renamed may have been written long before. */
+static bool unchanged_for(const struct stat *st, int64_t age_ns)
+{
+	return now_realtime_ns() - (st->st_ctim.tv_sec * NS_PER_SEC + st->st_ctim.tv_nsec) >= age_ns;
+}
+
 static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
 {
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		size_t len = strlen(entry->d_name);
 		struct stat st;
 		DIR *sub;
 
 		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (entry->d_name[0] == '.' && len > strlen(PARTIAL) &&
-		    strcmp(entry->d_name + len - strlen(PARTIAL), PARTIAL) == 0 && older_than(&st, age_ns))
+		if (is_partial(entry->d_name) && older_than(&st, age_ns))
 			tree_remove(dirfd(dir), entry->d_name);
+		if (S_ISREG(st.st_mode) && is_nfs_leftover(entry->d_name) && unchanged_for(&st, age_ns))
+			unlinkat(dirfd(dir), entry->d_name, 0);
 		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
 		sub = open_dir(dirfd(dir), entry->d_name);

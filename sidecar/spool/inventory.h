@@ -63,7 +63,8 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
 
 /*
  * Removes what is left below `below` ("": below rootfd) of bundles that a process was writing or
- * removing when it died, if that was more than age_ns ago.
+ * removing when it died, if that was more than age_ns ago; and what NFS clients that died left of
+ * removed files.
  */
 void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns);
 

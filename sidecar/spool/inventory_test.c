@@ -122,6 +122,32 @@ static void what_is_no_bundle_is_none(void **state)
 	assert_int_equal(inventory_read(rootfd, "loop", 10, &inv, NULL), -ENOTDIR);
 }
 
+/*
+ * A second pruner on another machine, where locks of this one hold nothing. It does its whole work just before the first one
+ * renames its new manifest.
+ */
+static bool other_pruner_comes;
+int __real_renameat(int from, const char *old, int to, const char *new);
+int __wrap_renameat(int from, const char *old, int to, const char *new);
+int __wrap_renameat(int from, const char *old, int to, const char *new)
+{
+	if (other_pruner_comes && strcmp(new, MANIFEST_FILE) == 0) {
+		other_pruner_comes = false;
+		assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL), 0);
+	}
+	return __real_renameat(from, old, to, new);
+}
+
+static void two_pruners_take_a_core_and_nothing_more(void **state)
+{
+	(void)state;
+	other_pruner_comes = true;
+	inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_CORE, NULL);
+	assert_false(other_pruner_comes);
+	assert_int_equal(listed(POD "/ray-worker/" FIRST), 2);
+	assert_false(exists(POD "/ray-worker/" FIRST "/core.python.7.zst"));
+}
+
 static void one_that_nobody_finished_goes_as_a_whole(void **state)
 {
 	(void)state;
@@ -248,12 +274,11 @@ static void links_lead_nowhere(void **state)
 
 	assert_int_equal(mkdirat(rootfd, "elsewhere", 0700), 0);
 	assert_int_equal(file_put(rootfd, "elsewhere/mine", "mine", 4, 0600, NULL), 0);
-	/* A directory of the bundle, and the name of the manifest's successor */
+	/* A directory of the bundle */
 	assert_int_equal(file_put(rootfd, POD "/ray-worker/" FIRST "/MANIFEST.json", text, sizeof(text) - 1, 0600, NULL), 0);
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs/raylet.out", 0), 0);
 	assert_int_equal(unlinkat(rootfd, POD "/ray-worker/" FIRST "/logs", AT_REMOVEDIR), 0);
 	assert_int_equal(symlinkat("../../../../../elsewhere", rootfd, POD "/ray-worker/" FIRST "/logs"), 0);
-	assert_int_equal(symlinkat("../../../../../elsewhere/mine", rootfd, POD "/ray-worker/" FIRST "/.MANIFEST.json.partial"), 0);
 	assert_int_equal(inventory_drop(rootfd, POD "/ray-worker/" FIRST, DROP_FILES, NULL), 0);
 	assert_true(is_mine());
 	/* The manifest itself */
@@ -287,6 +312,26 @@ static void only_what_is_stale_is_cleared_away(void **state)
 	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
 }
 
+static void what_dead_nfs_clients_left_is_cleared_away(void **state)
+{
+	static const char *const left = POD "/ray-worker/" FIRST "/.nfs000000000000002a0000001b";
+	static const char *const mine[] = { "ml/.nfs", "ml/.nfs000000000000002a", "ml/.nfs000000000000002a0000001bc", "ml/.nfs-000000000000002a000001b" };
+	(void)state;
+
+	assert_int_equal(file_put(rootfd, left, "x", 1, 0600, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
+		assert_int_equal(file_put(rootfd, mine[i], "x", 1, 0600, NULL), 0);
+	/* The file was written long ago, and removed just now. */
+	assert_int_equal(utimensat(rootfd, left, (struct timespec[]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0), 0);
+	inventory_remove_stale(rootfd, "", 3600 * NS_PER_SEC);
+	assert_true(exists(left));
+	inventory_remove_stale(rootfd, "", 0);
+	assert_false(exists(left));
+	for (size_t i = 0; i < ARRAY_SIZE(mine); i++)
+		assert_true(exists(mine[i]));
+	assert_int_equal(listed(POD "/ray-worker/" FIRST), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_bundle_is_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_that_nobody_finished_goes_as_a_whole, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(two_pruners_take_a_core_and_nothing_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_the_ceiling_is_counted, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_core_goes_and_the_manifest_says_so, setup,
 						teardown),
@@ -310,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_dropped_before_leads_nowhere_either, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(links_lead_nowhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_dead_nfs_clients_left_is_cleared_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_what_is_stale_is_cleared_away, setup,
 						teardown),
 	};

@@ -1,0 +1,333 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The directory store on real NFS: the kernel's server in a network namespace of its own, and two nodes that mount from it. What goes
+# wrong with such a store: owners that the server squashes, a full or read-only export, a server that stops under a hard mount,
+# an export that was replaced, shippers that are killed, two nodes that ship and prune at once.
+# Only in the test machine:	AFTERGLOW_VM_ROOT=$(e2e/kernel/nfs_root.sh) AFTERGLOW_VM_MODULES='nfsd nfsv3 nfsv4 veth loop' \
+#					e2e/kernel/vm.sh e2e/kernel/nfs_test.sh
+# Plain sh. Ends with "N passed, N failed".
+[ -n "${AFTERGLOW_IN_VM:-}" ] || exit 1
+export PATH="/usr/sbin:/usr/bin:$PATH"
+build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
+work=$(mktemp -d /tmp/nfs_test.XXXXXX)
+chmod 755 "$work"
+. "$(dirname "$0")/check.sh"
+mkdir "$work/bundles" "$work/export" "$work/small" "$work/a" "$work/b"
+
+# --- The server and the second node ---
+
+# busybox would take its own programs of these names.
+ip=/bin/ip
+as_sidecar='/usr/bin/setpriv --reuid=65532 --regid=65532 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs'
+unshare -n -u sleep 100000 &
+server=$!
+unshare -n -u sleep 100000 &
+node_b=$!
+has_namespaces() { [ "$(readlink /proc/$server/ns/net)" != "$(readlink /proc/self/ns/net)" ] && [ "$(readlink /proc/$node_b/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+wait_until has_namespaces
+in_server() { nsenter -t $server -n -u "$@"; }
+in_b() { nsenter -t $node_b -n -u "$@"; }
+
+# An NFS server knows its clients by their host names.
+hostname node-a
+in_server hostname server
+in_b hostname node-b
+in_server $ip link set lo up
+in_b $ip link set lo up
+$ip link add to-server type veth peer name to-a netns $server
+$ip addr add 10.9.1.2/24 dev to-server
+$ip link set to-server up
+in_server $ip addr add 10.9.1.1/24 dev to-a
+in_server $ip link set to-a up
+in_server $ip link add to-b type veth peer name to-server netns $node_b
+in_server $ip addr add 10.9.2.1/24 dev to-b
+in_server $ip link set to-b up
+in_b $ip addr add 10.9.2.2/24 dev to-server
+in_b $ip link set to-server up
+
+truncate -s 96M "$work/disk"
+truncate -s 4M "$work/small-disk"
+mkfs.ext4 -q "$work/disk"
+mkfs.ext4 -q -O ^has_journal -m 0 "$work/small-disk"
+mount -o loop "$work/disk" "$work/export"
+mount -o loop "$work/small-disk" "$work/small"
+rmdir "$work/export/lost+found" "$work/small/lost+found"
+
+# What Debian's packages have their maintainer scripts and systemd do.
+mkdir -p /run/rpcbind /var/lib/nfs/rpc_pipefs /var/lib/nfs/nfsdcld /var/lib/nfs/sm
+ln -s /run /var/run
+touch /var/lib/nfs/etab /var/lib/nfs/rmtab /etc/exports
+echo '_rpc:x:106:65534::/run/rpcbind:/bin/false' >>/etc/passwd
+printf 'sunrpc 111/tcp portmapper\nsunrpc 111/udp portmapper\n' >/etc/services
+printf 'tcp 6 TCP\nudp 17 UDP\n' >/etc/protocols
+in_server mount -t rpc_pipefs rpc_pipefs /var/lib/nfs/rpc_pipefs
+in_server mount -t nfsd nfsd /proc/fs/nfsd
+in_server rpcbind -w
+has_rpcbind() { in_server netstat -ltn | grep -q ':111 '; }
+wait_until has_rpcbind
+in_server nfsdcld
+in_server rpc.mountd
+# After a start the server waits so long for clients that it knows; 90 s without these.
+echo 10 >/proc/fs/nfsd/nfsv4gracetime
+echo 10 >/proc/fs/nfsd/nfsv4leasetime
+start_server() { echo 4 >/proc/fs/nfsd/threads; }
+stop_server() { echo 0 >/proc/fs/nfsd/threads; }
+wait_until start_server 2>/dev/null
+
+share() { # DIRECTORY OPTIONS
+	in_server exportfs -o "no_subtree_check,sync,$2" "*:$1" || exit 1
+}
+# A directory of the sidecar's user.
+make_export() { # NAME OPTIONS
+	mkdir "$work/export/$1" "$work/a/$1"
+	chown 65532:65532 "$work/export/$1"
+	share "$work/export/$1" "$2"
+}
+mount_a() { mount.nfs "10.9.1.1:$1" "$2" -o "retry=0,$3"; }             # EXPORT DIRECTORY OPTIONS
+mount_b() { in_b mount.nfs "10.9.2.1:$1" "$2" -o "retry=0,$3"; }
+# A hard mount that asks again after two seconds, in place of a minute.
+hard=vers=4.2,hard,timeo=20
+
+# --- Bundles ---
+
+make_bundle() { # NAME BYTES: in $work/bundles, with a core of so many bytes
+	at=$work/bundles/$1
+	mkdir -p "$at"
+	echo 'it died' >"$at/report.txt"
+	head -c "$2" /dev/urandom >"$at/core.python.7.zst"
+	sum_report=$(sha256sum <"$at/report.txt") sum_core=$(sha256sum <"$at/core.python.7.zst")
+	printf '{"apiVersion":"afterglow.dev/v1alpha1","kind":"Manifest","files":[%s,%s]}' \
+		"{\"name\":\"report.txt\",\"sizeBytes\":8,\"sha256\":\"${sum_report%% *}\"}" \
+		"{\"name\":\"core.python.7.zst\",\"sizeBytes\":$2,\"sha256\":\"${sum_core%% *}\"}" >"$at/MANIFEST.json"
+	chown -R 65532:65532 "$at"
+}
+
+# Sets $code; what it printed is in $work/out.
+ship() { # NAME STORE [OPTION...]
+	name=$1 store=$2
+	shift 2
+	$as_sidecar "$build/afterglow-ship" --store "$store" --as "$name" "$@" "$work/bundles/$name" >"$work/out" 2>"$work/err"
+	code=$?
+}
+shipped() { ship "$@" && [ "$code" = 0 ] && grep -q '"result":"shipped"' "$work/out"; }
+fails() { # KIND CODE NAME STORE [OPTION...]
+	kind=$1 wanted=$2
+	shift 2
+	ship "$@"
+	[ "$code" = "$wanted" ] && grep -q "\"result\":\"failed\".*\"kind\":\"$kind\"" "$work/out"
+}
+
+# Each file that the manifest of the bundle in this directory lists is as it says.
+whole() { # DIRECTORY
+	[ -s "$1/MANIFEST.json" ] || return 1
+	tr -d ' \t\n' <"$1/MANIFEST.json" | sed 's/"dropped".*//; s/},{/}\n{/g' |
+		sed -n 's/.*{"name":"\([^"]*\)","sizeBytes":[0-9]*,"sha256":"\([0-9a-f]*\)"}.*/\2  \1/p' >"$work/sums"
+	grep -q ' report.txt$' "$work/sums" && (cd "$1" && sha256sum -c "$work/sums" >/dev/null 2>&1)
+}
+all_whole() { # DIRECTORY
+	[ -z "$(find "$1" -name '.*.partial')" ] || return 1
+	find "$1" -name MANIFEST.json >"$work/manifests"
+	while read -r manifest; do
+		whole "${manifest%/*}" || return 1
+	done <"$work/manifests"
+}
+nothing_hidden() { [ -z "$(find "$1" -name '.*')" ]; }
+# No file is there under its name unless it is whole.
+no_halves() { # NAME DIRECTORY
+	for file in report.txt core.python.7.zst MANIFEST.json; do
+		[ ! -e "$2/$1/$file" ] || cmp -s "$2/$1/$file" "$work/bundles/$1/$file" || return 1
+	done
+}
+
+begin_ship() { # NAME STORE [OPTION...]: in the background
+	name=$1 store=$2
+	shift 2
+	$as_sidecar "$build/afterglow-ship" --store "$store" --as "$name" "$@" "$work/bundles/$name" >"$work/out" 2>"$work/err" &
+	shipper=$!
+}
+under_way() { [ -e "$1/.core.python.7.zst.partial" ]; }
+printed() { grep -q "$1" "$work/out"; }
+
+# --- The ordinary way, in each version of the protocol ---
+
+make_bundle plain 2000000
+make_export plain rw,root_squash
+for version in 4.2 4.1 3; do
+	options=vers=$version,hard
+	# NFSv3's locks need a daemon of their own; a bundle needs no lock of the server.
+	[ $version != 3 ] || options=$options,nolock
+	[ $version != 4.1 ] || options=$options,nconnect=4
+	check "NFS $version: the export is mounted" mount_a "$work/export/plain" "$work/a/plain" "$options"
+	check "NFS $version: a bundle comes to the store" shipped plain "$work/a/plain"
+	check "NFS $version: it is whole" whole "$work/export/plain/plain"
+	check "NFS $version: its owner is the sidecar" test "$(stat -c %u:%g "$work/export/plain/plain/report.txt")" = 65532:65532
+	$as_sidecar "$build/afterglow-ship" --read --store "$work/a/plain" --as plain >"$work/tar" 2>"$work/err"
+	mkdir "$work/back"
+	tar -x -C "$work/back" -f "$work/tar"
+	check "NFS $version: it is read back" cmp "$(find "$work/back" -name core.python.7.zst)" "$work/bundles/plain/core.python.7.zst"
+	rm -rf "$work/back" "$work/export/plain/plain" "$work/bundles/plain/.ship"
+	umount "$work/a/plain"
+done
+
+# --- Who may write ---
+
+make_bundle owners 100000
+make_export owners rw,root_squash
+chown 1000:1000 "$work/export/owners"
+mount_a "$work/export/owners" "$work/a/owners" "$hard"
+check "a directory of another user is refused" fails permission 3 owners "$work/a/owners"
+check "with the reason" grep -q 'ermission denied' "$work/out"
+chown 0:65532 "$work/export/owners"
+chmod 2770 "$work/export/owners"
+check "the group of fsGroup is enough" wait_until shipped owners "$work/a/owners"
+check "all of it is there" whole "$work/export/owners/owners"
+make_export squash rw,all_squash
+chown 65534:65534 "$work/export/squash"
+mount_a "$work/export/squash" "$work/a/squash" "$hard"
+check "a server that squashes everybody is no hindrance" shipped owners "$work/a/squash"
+check "all of it is there, too" whole "$work/export/squash/owners"
+make_export readonly ro
+mount_a "$work/export/readonly" "$work/a/readonly" "$hard"
+check "a read-only export is named" fails read-only 3 owners "$work/a/readonly"
+
+# --- No room ---
+
+make_bundle large 5000000
+make_bundle fits 1500000
+mkdir "$work/a/small"
+chown 65532:65532 "$work/small"
+share "$work/small" rw
+mount_a "$work/small" "$work/a/small" "$hard"
+check "a full export is named" fails no-space 1 large "$work/a/small"
+check "with the room that there is" grep -q 'no room for core.python.7.zst' "$work/out"
+check "the report is there" cmp "$work/small/large/report.txt" "$work/bundles/large/report.txt"
+check "and nothing of what does not fit" nothing_hidden "$work/small"
+check "nor the manifest" test ! -e "$work/small/large/MANIFEST.json"
+# The export fills up while a file is written: statfs promised room.
+begin_ship fits "$work/a/small"
+wait_until under_way "$work/small/fits"
+kill -STOP $shipper
+head -c 4000000 /dev/zero >"$work/small/other" 2>/dev/null
+kill -CONT $shipper
+wait $shipper
+check "an export that fills up meanwhile is named" printed '"kind":"no-space"'
+check "no half file is there" no_halves fits "$work/small"
+check "nothing is left behind" nothing_hidden "$work/small"
+rm "$work/small/other"
+check "when there is room the bundle comes" shipped fits "$work/a/small"
+check "whole" whole "$work/small/fits"
+
+# --- A shipper that is killed ---
+
+make_bundle killed 6000000
+make_export main rw,root_squash
+mount_a "$work/export/main" "$work/a/main" "$hard"
+begin_ship killed "$work/a/main"
+wait_until under_way "$work/export/main/killed"
+kill -9 $shipper
+wait $shipper
+check "kill -9 leaves no half file under its name" no_halves killed "$work/export/main"
+check "the next run finishes it" shipped killed "$work/a/main"
+check "it is whole" whole "$work/export/main/killed"
+check "nothing else is left" nothing_hidden "$work/export/main"
+
+# --- A server that stops in the middle ---
+
+make_bundle stopped 6000000
+begin_ship stopped "$work/a/main" --deadline 3
+wait_until under_way "$work/export/main/stopped"
+stop_server
+check "hard mount: the result is printed although the server does not answer" wait_until printed '"kind":"deadline"'
+start_server
+wait $shipper
+check "its process ends once the server is back" test $? = 1
+check "no half file has its name" no_halves stopped "$work/export/main"
+check "the next run ships the bundle" shipped stopped "$work/a/main"
+check "it is whole" whole "$work/export/main/stopped"
+check "nothing else is left" nothing_hidden "$work/export/main"
+
+# --- An export that was replaced ---
+
+make_export replaced rw,root_squash
+mount_a "$work/export/replaced" "$work/a/replaced" "$hard"
+check "before: a bundle comes" shipped owners "$work/a/replaced"
+mv "$work/export/replaced" "$work/export/former"
+rm -rf "$work/export/former"
+mkdir "$work/export/replaced"
+chown 65532:65532 "$work/export/replaced"
+in_server exportfs -f
+check "an export that was replaced is named" fails store-missing 1 owners "$work/a/replaced"
+check "by its error" grep -q 'Stale file handle' "$work/out"
+umount -l "$work/a/replaced"
+check "it is mounted again" mount_a "$work/export/replaced" "$work/a/replaced" "$hard"
+check "and the bundle comes" shipped owners "$work/a/replaced"
+check "whole" whole "$work/export/replaced/owners"
+
+# --- Two nodes ---
+
+make_export both rw,root_squash
+mkdir "$work/b/both"
+mount_a "$work/export/both" "$work/a/both" "$hard"
+check "a second node mounts the export" mount_b "$work/export/both" "$work/b/both" "$hard"
+make_bundle both-a 200000
+make_bundle both-b 200000
+place() { echo "ml/demo/pod-$1.0/worker/2026010${2}T000000.000Z-Killed"; } # NODE DAY
+prune() { $as_sidecar "$build/afterglow-sidecar" prune --below ml/demo "$@" >>"$work/pruned" 2>&1; }
+ship_as() { # NODE DAY
+	$as_sidecar "$build/afterglow-ship" --store "$work/$1/both" --as "$(place "$1" "$2")" "$work/bundles/both-$1" >/dev/null 2>"$work/err-$1"
+}
+on_both() { # FUNCTION
+	$1 a &
+	first=$!
+	$1 b
+	second=$?
+	wait $first && [ $second = 0 ]
+}
+count() { find "$work/export/both" -name "$1" | wc -l; }
+
+ship_four() { for day in 1 2 3 4; do ship_as "$1" $day; done; }
+on_both ship_four
+check "both ship to one store" test "$(count MANIFEST.json)" = 8
+# Room for each report, and for no core.
+prune_cores() { prune --keep-bytes 150000 "$work/$1/both"; }
+on_both prune_cores
+check "both prune at once: the cores go" test "$(count 'core.*')" = 0
+check "and nothing else" test "$(count MANIFEST.json)/$(count report.txt)" = 8/8
+check "what is left is whole" all_whole "$work/export/both"
+
+ship_and_prune() {
+	for day in 5 6 7 8; do
+		ship_as "$1" $day
+		prune --keep-bundles 4 "$work/$1/both"
+	done
+}
+on_both ship_and_prune
+# A bundle that the other node took for too old meanwhile is shipped again, as the sidecar does.
+ship_newest() { ship_as "$1" 7 && ship_as "$1" 8; }
+check "each can ship what it has to" on_both ship_newest
+prune_four() { prune --keep-bundles 4 "$work/$1/both"; }
+on_both prune_four
+there() { [ -e "$work/export/both/$(place "$1" "$2")/MANIFEST.json" ]; }
+newest_are_there() { there a 7 && there a 8 && there b 7 && there b 8; }
+check "the newest of both are kept" newest_are_there
+check "and no others" test "$(count MANIFEST.json)" = 4
+check "they are whole" all_whole "$work/export/both"
+
+# Somebody reads a core on the node that removes it: the client keeps the file as .nfs... until it is closed.
+mkdir "$work/reader"
+chown 65532:65532 "$work/reader"
+$as_sidecar sh -c "exec 7<'$work/a/both/$(place a 7)/core.python.7.zst' && touch '$work/reader/open' &&
+	until [ -e '$work/reader/go' ]; do sleep 0.1; done && cat <&7 >'$work/reader/read'" &
+reader=$!
+wait_until [ -e "$work/reader/open" ]
+prune --keep-bundles 2 "$work/a/both"
+touch "$work/reader/go"
+wait $reader
+check "who reads a file that is removed on the same node reads all of it" cmp "$work/reader/read" "$work/bundles/both-a/core.python.7.zst"
+# What that left is removed when it is a day old.
+find "$work/export/both" -name '.*.partial' -exec touch -d '2020-01-01 00:00:00' {} +
+prune --keep-bundles 2 "$work/a/both"
+check "the directory that could not be removed meanwhile goes later" nothing_hidden "$work/export/both"
+check "two bundles are left" test "$(count MANIFEST.json)" = 2
+
+summary
