@@ -20,8 +20,9 @@
  */
 #define LONG_NS (10 * NS_PER_SEC)
 /*
- * 10 %, in hundredths. Page cache meets memory.high all the time, and is freed at once: the
- * processes hardly wait for that.
+ * 10 %, in hundredths, at least once, and half of it all the time. Page cache meets memory.high all
+ * the time, and is freed at once: the processes hardly wait for that. On a busy machine they wait for
+ * the processor most of the time, however much they wait for memory.
  */
 #define WAITED 1000
 /* Part of memory.high. A usage below it did not exceed that one, but that of a cgroup below. */
@@ -33,7 +34,7 @@
  */
 static bool have_waited(const struct memory *m)
 {
-	return m->psi_some >= 0 ? m->psi_some >= WAITED : at_limit_is_filled(m, m->high);
+	return m->psi_some >= 0 ? m->psi_some >= WAITED / 2 : at_limit_is_filled(m, m->high);
 }
 
 void memory_high_add(struct memory_high *h, int64_t at_ns, const struct memory *m)
@@ -59,10 +60,11 @@ void memory_high_add(struct memory_high *h, int64_t at_ns, const struct memory *
 int64_t memory_high_slowed_ns(const struct memory_high *h)
 {
 	int64_t slowed_ns = h->until_ns - h->since_ns;
+	bool waited = h->psi_some < 0 || h->psi_some >= WAITED;
 
-	return h->since_ns && slowed_ns >= LONG_NS && h->last_ns - h->until_ns <= DIP_NS ?
-		       slowed_ns :
-		       0;
+	if (!h->since_ns || !waited || slowed_ns < LONG_NS || h->last_ns - h->until_ns > DIP_NS)
+		return 0;
+	return slowed_ns;
 }
 
 /* Whether another process ended the container, and may have done so because the container hung. */

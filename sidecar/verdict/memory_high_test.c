@@ -53,6 +53,12 @@ static const struct {
 	  FAILURE_KILLED, "It was killed; for 31.0 s before, memory.high of 800.0 MiB had slowed it down, so it may have hung.",
 	  "for 31.0 s up to the last sample the kernel slowed processes down at memory.high of 800.0 MiB, 870 times, and they waited for memory "
 	  "up to 90 % of the time" },
+	{ "on a busy machine, where processes wait for the processor as well",
+	  { { 20, 500, 50, 0, 0, 0 }, { 10, 802, 40, 3, 1870, 0 }, { 8, 802, 40, 3, 600, 0 }, { 3, 802, 40, 3, 1200, 0 } }, FAILURE_KILLED,
+	  "It was killed; for 20.0 s before, memory.high of 800.0 MiB had slowed it down, so it may have hung.",
+	  "for 20.0 s up to the last sample the kernel slowed processes down at memory.high of 800.0 MiB, 63 times, and they waited for memory "
+	  "up to 19 % of the time" },
+	{ "a little waiting all the time", { { 20, 500, 50, 0, 0, 0 }, { 100, 802, 400, 300, 800, 0 } }, FAILURE_KILLED, NULL, NULL },
 	{ "page cache, which is freed at once", { { 200, 802, 400, 500, 300, 0 } }, FAILURE_KILLED, NULL, NULL },
 	{ "page cache, without pressure stall information", { { 200, 802, 400, 500, -1, 0 } }, FAILURE_KILLED, NULL, NULL },
 	{ "processes that wait for memory for another reason", { { 200, 500, 40, 0, 9000, 0 } }, FAILURE_KILLED, NULL, NULL },
