@@ -42,12 +42,12 @@ watch() {
 }
 
 # killed CGROUP...: what the kernel says that it killed in such cgroups since the command began becomes a fact. So does what it killed anywhere: of
-# some kills it leaves out the cgroup.
+# some kills it leaves out the cgroup. In a PID namespace the log numbers a neighbour otherwise than its own fact does: what tells it from ours is its cgroup.
 killed() {
 	dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' | sed -n 's|.*out of memory: Killed process \([0-9]*\) .*|anywhere \1|p' >>"$D/facts"
 	for cgroup in "$@"; do
 		dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' |
-			sed -n "s|.*oom-kill:.*task_memcg=.*$cgroup.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
+			sed -n "${numbered:+/task_memcg=.*death-$$-other/d;}s|.*oom-kill:.*task_memcg=.*$cgroup.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
 	done
 }
 
