@@ -26,8 +26,8 @@ def high_pod(name, truth, inside, end):
 DEATHS = [
     high("a leak is slowed down for 20 s, and then kill -9", signalled(9, victim="none", says=SAYS)),
     high("a leak is slowed down for 20 s, and then SIGTERM", signalled(15, victim="none", says=SAYS), outside=SLOWED + KILL.replace("-9", "-TERM")),
-    high("a leak is slowed down for 20 s, and then memory.high is raised, and kill -9 10 s later", signalled(9, victim="none", never=NOT_SLOWED),
-         LEAK.replace("300M --rate 20M", "100M --rate 20M --hold"), SLOWED + "echo max >$(cat $D/cgroup)/memory.high; sleep 10; " + KILL),
+    high("a leak is slowed down for 20 s, and then memory.high is raised, and kill -9 15 s later", signalled(9, victim="none", never=NOT_SLOWED),
+         LEAK.replace("300M --rate 20M", "100M --rate 20M --hold"), SLOWED + "echo max >$(cat $D/cgroup)/memory.high; sleep 15; " + KILL),
     high("a process that stands still below memory.high is killed with kill -9", signalled(9, victim="none", never=NOT_SLOWED),
          LEAK.replace("300M --rate 20M", "40M --hold"), "await $D/cgroup; sleep 15; " + KILL),
     high("a leak in a cgroup below is slowed down for 20 s, and then kill -9 of the command", signalled(9, victim="none", says=(r"slowed processes down at memory\.high, ",)),

@@ -11,9 +11,10 @@
 
 /*
  * A longer time without a hit, or without samples, ends the time. A process that is slowed down
- * sleeps for up to 2 s.
+ * sleeps for up to 2 s, and on a busy machine it then waits for the processor before it asks for
+ * memory again.
  */
-#define DIP_NS (4 * NS_PER_SEC)
+#define DIP_NS (8 * NS_PER_SEC)
 /*
  * A quick one does no harm, and the kernel's avg10 needs as long to show how much processes
  * waited.

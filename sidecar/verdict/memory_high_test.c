@@ -49,9 +49,9 @@ static const struct {
 	{ "in a cgroup below, while the container's own is not exceeded", { { 20, 300, 50, 0, 0, 0 }, { 21, 500, 40, 30, 9700, 0 } }, FAILURE_KILLED,
 	  "It was killed; for 20.0 s before, memory.high had slowed it down, so it may have hung.",
 	  "for 20.0 s up to the last sample the kernel slowed processes down at memory.high, 630 times, and they waited for memory up to 97 % of the time" },
-	{ "a process that sleeps for seconds between two hits", { { 20, 802, 40, 30, 9000, 0 }, { 3, 802, 40, 0, 9000, 0 }, { 10, 802, 40, 30, 9000, 0 } },
-	  FAILURE_KILLED, "It was killed; for 31.0 s before, memory.high of 800.0 MiB had slowed it down, so it may have hung.",
-	  "for 31.0 s up to the last sample the kernel slowed processes down at memory.high of 800.0 MiB, 870 times, and they waited for memory "
+	{ "a process that sleeps for seconds between two hits", { { 20, 802, 40, 30, 9000, 0 }, { 7, 802, 40, 0, 9000, 0 }, { 10, 802, 40, 30, 9000, 0 } },
+	  FAILURE_KILLED, "It was killed; for 35.0 s before, memory.high of 800.0 MiB had slowed it down, so it may have hung.",
+	  "for 35.0 s up to the last sample the kernel slowed processes down at memory.high of 800.0 MiB, 870 times, and they waited for memory "
 	  "up to 90 % of the time" },
 	{ "on a busy machine, where processes wait for the processor as well",
 	  { { 20, 500, 50, 0, 0, 0 }, { 10, 802, 40, 3, 1870, 0 }, { 8, 802, 40, 3, 600, 0 }, { 3, 802, 40, 3, 1200, 0 } }, FAILURE_KILLED,
