@@ -133,14 +133,14 @@ class Here:
 
 
 class Machine:
-    """Runs deaths in the virtual machine, which has cgroup v2."""
+    """Runs deaths in the virtual machine, which has cgroup v2, and the programs of root.sh."""
     name = "v2"
 
     def __init__(self, work, jobs):
         self.work, self.jobs = work, jobs
 
     def lacks(self, death):
-        return death.needs & {"v1", "python", "here", *PROGRAMS}
+        return death.needs & {"v1", "here", *PROGRAMS}
 
     def run(self, runs, tell):
         """All in one machine, as long as none of them harms it; then the rest in a new one."""
@@ -167,7 +167,10 @@ class Machine:
             (scripts / name).write_text(script_of(death))
             with (scripts / ("alone" if death.alone else "together")).open("a") as f:
                 f.write(f"{name} {death.ooms}\n")
-        environment = dict(os.environ, AFTERGLOW_VM_FILES=f"e2e/deaths/lib.sh e2e/deaths/all.sh {place}",
+        root = self.work / "root"
+        if not root.exists():
+            subprocess.run(["e2e/deaths/root.sh", str(root)], cwd=ROOT, check=True)
+        environment = dict(os.environ, AFTERGLOW_VM_ROOT=str(root), AFTERGLOW_VM_FILES=f"e2e/deaths/lib.sh e2e/deaths/all.sh {place}",
                            AFTERGLOW_VM_MEMORY=os.environ.get("AFTERGLOW_VM_MEMORY", "1024"),
                            AFTERGLOW_VM_TIMEOUT=os.environ.get("AFTERGLOW_VM_TIMEOUT", "3000"))
         command = ["e2e/kernel/vm.sh", "sh", "e2e/deaths/all.sh", str(place), str(self.jobs)]

@@ -584,6 +584,13 @@ static void (*const remarks[])(struct report *r) = {
 	tasks_on_head, idle_workers_too, promised_too_much, part_of_isolation, slowed_down,
 };
 
+/* A kill frees the memory, and the last sample may be from right after it. */
+static bool was_freed(const struct report *r)
+{
+	return !is_memory_death(r->verdict.class) &&
+	       (double)r->memory.usage < RELEVANT_USAGE * (double)r->memory.peak;
+}
+
 void report_diagnose(struct report *r)
 {
 	bool found = false;
@@ -593,6 +600,10 @@ void report_diagnose(struct report *r)
 	if ((!is_memory_death(r->verdict.class) && r->slowed_ns <= 0) || too_quick(r) ||
 	    r->memory.usage <= 0)
 		return;
+	if (was_freed(r)) {
+		slowed_down(r);
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(causes) && !found; i++)
 		found = causes[i](r);
 	if (!found && r->slowed_ns <= 0)

@@ -277,6 +277,20 @@ static void an_earlier_diagnosis_does_not_stay(void **state)
 	assert_string_equal(r.advice, "");
 }
 
+/* A kill frees the memory, and the last sample may be from right after it. */
+static void what_held_the_memory_is_not_taken_from_a_sample_after_the_kill(void **state)
+{
+	static const struct row killed = { .class = FAILURE_KILLED, .limit = 4 * GIB, .usage = MIB, .top = { { "sh", MIB / 2, 0, 0 } },
+					   .slowed_ns = 40 * SEC, .high = 3 * GIB };
+	struct report r = report_of(&killed);
+	(void)state;
+
+	r.memory.peak = 3 * GIB;
+	report_diagnose(&r);
+	assert_string_equal(r.diagnosis, "Above memory.high the kernel kills nothing: what asks for memory has to wait until some is freed.");
+	assert_string_equal(r.advice, "a higher memory.high");
+}
+
 static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
 {
 	(void)state;
@@ -297,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_numbers_decide_which_sentences_are_written),
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
+		cmocka_unit_test(what_held_the_memory_is_not_taken_from_a_sample_after_the_kill),
 		cmocka_unit_test(sentences_are_whole_and_advice_comes_with_a_diagnosis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,10 +50,12 @@ void memory_high_add(struct memory_high *h, int64_t at_ns, const struct memory *
 	if (!h->since_ns || at_ns - h->until_ns > DIP_NS) {
 		h->since_ns = at_ns;
 		h->hits_before = hits_before;
-		h->psi_some = -1;
+		h->psi_some = h->high = -1;
 	}
 	h->until_ns = at_ns;
-	h->high = m->high > 0 && (double)m->usage >= AT * (double)m->high ? m->high : -1;
+	/* The last sample may show the counts while the memory was freed already. */
+	if (m->high > 0 && (double)m->usage >= AT * (double)m->high)
+		h->high = m->high;
 	h->hits = m->high_hits;
 	h->psi_some = MAX(h->psi_some, m->psi_some);
 }

@@ -53,6 +53,10 @@ static const struct {
 	  FAILURE_KILLED, "It was killed; for 35.0 s before, memory.high of 800.0 MiB had slowed it down, so it may have hung.",
 	  "for 35.0 s up to the last sample the kernel slowed processes down at memory.high of 800.0 MiB, 870 times, and they waited for memory "
 	  "up to 90 % of the time" },
+	{ "a last sample right after the kill, which has freed the memory", { { 20, 500, 50, 0, 0, 0 }, { 20, 802, 40, 30, 9700, 0 }, { 1, 4, 2, 30, 9700, 0 } },
+	  FAILURE_KILLED, "It was killed; for 20.0 s before, memory.high of 800.0 MiB had slowed it down, so it may have hung.",
+	  "for 20.0 s up to the last sample the kernel slowed processes down at memory.high of 800.0 MiB, 630 times, and they waited for memory "
+	  "up to 97 % of the time" },
 	{ "on a busy machine, where processes wait for the processor as well",
 	  { { 20, 500, 50, 0, 0, 0 }, { 10, 802, 40, 3, 1870, 0 }, { 8, 802, 40, 3, 600, 0 }, { 3, 802, 40, 3, 1200, 0 } }, FAILURE_KILLED,
 	  "It was killed; for 20.0 s before, memory.high of 800.0 MiB had slowed it down, so it may have hung.",
