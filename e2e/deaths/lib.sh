@@ -12,7 +12,7 @@ fi
 # The whole death in a PID namespace, as in a pod: the kernel's log has other PIDs than the sidecar sees.
 if grep -q '^own_pids$' "$D/script" && [ -z "$numbered" ]; then
 	export numbered=1
-	exec unshare -fp --mount-proc --kill-child sh "$D/script"
+	exec /usr/bin/unshare -fp --mount-proc --kill-child sh "$D/script"
 fi
 own_pids() { :; }
 # Most deaths dump no core: the cores are tested elsewhere.
@@ -130,7 +130,7 @@ kill_all() {
 as_nobody() {
 	chmod 711 "${D%/*}"
 	chmod 777 "$D"
-	within="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	within="/usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups"
 }
 
 # flood: uses up the ten reports of OOM kills that the kernel prints in five seconds.

@@ -6,7 +6,7 @@
 #	e2e/deaths/root.sh DIRECTORY
 set -euo pipefail
 root=$1
-# busybox leaves alone what is in /bin already.
+# busybox leaves alone what is in /bin already. Its shell prefers itself to that, but not to a path such as /usr/bin/unshare.
 mkdir -p "$root/bin" "$root/usr/bin" "$root/usr/lib"
 
 libraries() { # PROGRAM...
@@ -19,6 +19,7 @@ libraries() { # PROGRAM...
 for name in unshare setpriv setsid prlimit timeout chroot nice nohup xargs bash make; do
 	program=$(command -v "$name") || continue
 	cp -L "$program" "$root/bin/$name"
+	cp -L "$program" "$root/usr/bin/$name"
 	libraries "$program"
 done
 

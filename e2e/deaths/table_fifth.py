@@ -117,7 +117,7 @@ MOMENTS = [
           exits(0, "KernelOOMProcess", told=True, lives=LIVES, never=("memory limit of 300.0 MiB", *NOT_KILLED), victim="fact"), memory="300Mi", ooms=1, options="--oom-group",
           inside=LIB + "c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; " + SELF + "hog 100M --rate 100M'; sleep 8; exit 0"),
     Death("a child is OOM-killed, its own children wanted to die with it, and the shell passes 137 on", oom(*BOTH, signal=0, victim="fact", lives=LIVES), memory="64Mi", ooms=1,
-          inside="sh -c 'setpriv --pdeathsig KILL sleep 60 & exec hog 300M --rate 200M' & echo victim $! >>$D/facts; wait $!; exit $?"),
+          inside="sh -c '/usr/bin/setpriv --pdeathsig KILL sleep 60 & exec hog 300M --rate 200M' & echo victim $! >>$D/facts; wait $!; exit $?"),
     Death("a tracer whose program is OOM-killed, and which ends as that did",
           Truth(137, frozenset({*BOTH, "Killed"}), signal=-1, honest=frozenset({"KernelOOMPod"}), lives=frozenset(LIVES)), memory="64Mi", ooms=1,
           needs=frozenset({"strace"}), argv=("strace", "-f", "-o", "/dev/null", *LEAK.split())),
