@@ -38,7 +38,7 @@ watch() {
 	$within sh -c 'echo $$ >"$D/exec"; exec "$@"' watch "$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" \
 		>"$D/out" 2>"$D/err" </dev/null
 	echo $? >"$D/code"
-	killed "afterglow-$(cat "$D/exec")-" "death-$$"
+	killed "afterglow-$(cat "$D/exec")-" "death-$$[-/,]"
 }
 
 # killed CGROUP...: what the kernel says that it killed in such cgroups since the command began becomes a fact. So does what it killed anywhere: of
