@@ -32,6 +32,9 @@ const char *confidence_name(enum confidence c);
 /* Returns the confidence of that name, or -1. */
 int confidence_from_name(const char *name);
 
+/* The source of a piece of evidence: memory.high slowed the container down until its end. By it the operator recognizes that. */
+#define EVIDENCE_MEMORY_HIGH "memory.high"
+
 /*
  * Returns the class of a death by this signal if nothing else is known; FAILURE_UNKNOWN for a
  * signal that ends no process.

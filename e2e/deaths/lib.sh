@@ -12,7 +12,7 @@ fi
 # The whole death in a PID namespace, as in a pod: the kernel's log has other PIDs than the sidecar sees.
 if grep -q '^own_pids$' "$D/script" && [ -z "$numbered" ]; then
 	export numbered=1
-	exec unshare -fp --mount-proc --kill-child sh "$D/script"
+	exec /usr/bin/unshare -fp --mount-proc --kill-child sh "$D/script"
 fi
 own_pids() { :; }
 # Most deaths dump no core: the cores are tested elsewhere.
@@ -38,16 +38,16 @@ watch() {
 	$within sh -c 'echo $$ >"$D/exec"; exec "$@"' watch "$tools/afterglow-sidecar" exec --store "$D/store" --name death --kernel-log "$LOG" "$@" \
 		>"$D/out" 2>"$D/err" </dev/null
 	echo $? >"$D/code"
-	killed "afterglow-$(cat "$D/exec")-" "death-$$"
+	killed "afterglow-$(cat "$D/exec")-" "death-$$[-/,]"
 }
 
 # killed CGROUP...: what the kernel says that it killed in such cgroups since the command began becomes a fact. So does what it killed anywhere: of
-# some kills it leaves out the cgroup.
+# some kills it leaves out the cgroup. In a PID namespace the log numbers a neighbour otherwise than its own fact does: what tells it from ours is its cgroup.
 killed() {
 	dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' | sed -n 's|.*out of memory: Killed process \([0-9]*\) .*|anywhere \1|p' >>"$D/facts"
 	for cgroup in "$@"; do
 		dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' |
-			sed -n "s|.*oom-kill:.*task_memcg=.*$cgroup.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
+			sed -n "${numbered:+/task_memcg=.*death-$$-other/d;}s|.*oom-kill:.*task_memcg=.*$cgroup.*,pid=\([0-9]*\),.*|killed \1|p" >>"$D/facts"
 	done
 }
 
@@ -130,7 +130,7 @@ kill_all() {
 as_nobody() {
 	chmod 711 "${D%/*}"
 	chmod 777 "$D"
-	within="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	within="/usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups"
 }
 
 # flood: uses up the ten reports of OOM kills that the kernel prints in five seconds.

@@ -133,37 +133,57 @@ class Here:
 
 
 class Machine:
-    """Runs deaths in the virtual machine, which has cgroup v2."""
+    """Runs deaths in the virtual machine, which has cgroup v2, and the programs of root.sh."""
     name = "v2"
 
     def __init__(self, work, jobs):
         self.work, self.jobs = work, jobs
 
     def lacks(self, death):
-        return death.needs & {"v1", "python", "here", *PROGRAMS}
+        return death.needs & {"v1", "here", *PROGRAMS}
 
     def run(self, runs, tell):
+        """All in one machine, as long as none of them harms it; then the rest in a new one."""
+        while runs:
+            begun = self.boot(runs, tell)
+            rest = [r for r in runs if r not in begun]
+            if len(rest) == len(runs):
+                print("the machine did not come up", file=sys.stderr)
+                for death, log in rest:
+                    tell(death, log, Outcome())
+                return
+            runs = rest
+
+    def boot(self, runs, tell):
+        """Boots a machine, and returns which of them began in it. One that left nothing behind may have ended the machine."""
         # A directory of its own, as machines may run side by side.
         place = BUILD / f"deaths.{os.getpid()}"
         scripts = ROOT / place
         scripts.mkdir(parents=True, exist_ok=True)
-        by_slug = {}
+        by_slug, begun = {}, []
         for death, log in runs:
             name = slug(death, log)
             by_slug[name] = (death, log)
             (scripts / name).write_text(script_of(death))
             with (scripts / ("alone" if death.alone else "together")).open("a") as f:
                 f.write(f"{name} {death.ooms}\n")
-        environment = dict(os.environ, AFTERGLOW_VM_FILES=f"e2e/deaths/lib.sh e2e/deaths/all.sh {place}",
+        root = self.work / "root"
+        if not root.exists():
+            subprocess.run(["e2e/deaths/root.sh", str(root)], cwd=ROOT, check=True)
+        environment = dict(os.environ, AFTERGLOW_VM_ROOT=str(root), AFTERGLOW_VM_FILES=f"e2e/deaths/lib.sh e2e/deaths/all.sh {place}",
                            AFTERGLOW_VM_MEMORY=os.environ.get("AFTERGLOW_VM_MEMORY", "1024"),
                            AFTERGLOW_VM_TIMEOUT=os.environ.get("AFTERGLOW_VM_TIMEOUT", "3000"))
         command = ["e2e/kernel/vm.sh", "sh", "e2e/deaths/all.sh", str(place), str(self.jobs)]
         with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace") as process:
             for line in process.stdout:
-                if not line.startswith("RESULT "):
+                word, _, rest = line.partition(" ")
+                if word == "BEGIN":
+                    begun.append(by_slug[rest.strip()])
+                    continue
+                if word != "RESULT":
                     print(line, end="", file=sys.stderr)
                     continue
-                _, name, data = line.split(" ", 2)
+                name, data = rest.split(" ", 1)
                 directory = self.work / name
                 directory.mkdir()
                 with tarfile.open(fileobj=io.BytesIO(base64.b64decode(data))) as archive:
@@ -171,8 +191,10 @@ class Machine:
                 death, log = by_slug.pop(name)
                 tell(death, log, read_outcome(directory))
         for death, log in by_slug.values():
-            tell(death, log, Outcome())
+            if (death, log) in begun:
+                tell(death, log, Outcome())
         shutil.rmtree(scripts, ignore_errors=True)
+        return begun
 
 
 class Table:
@@ -220,6 +242,7 @@ class Table:
 def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only deaths with such a name; * and ? as in a shell")
+    parser.add_argument("--table", action="append", choices=deaths.BY_TABLE, metavar="TABLE", help="only those of table_TABLE.py; may be repeated")
     parser.add_argument("--vm", action="store_true", help="in the virtual machine, with cgroup v2")
     parser.add_argument("--log", choices=("auto", "off", "both"), default="both", help="whether the kernel log is read")
     parser.add_argument("--results", type=Path, metavar="FILE", help="append each score to it, and leave out what is right or honest in it")
@@ -234,7 +257,8 @@ def options():
 
 def main():
     o = options()
-    chosen = [d for d in deaths.ALL if not o.names or any(fnmatch.fnmatch(d.name, f"*{n}*") for n in o.names)]
+    tables = [d for name in o.table or deaths.BY_TABLE for d in deaths.BY_TABLE[name]]
+    chosen = [d for d in tables if not o.names or any(fnmatch.fnmatch(d.name, f"*{n}*") for n in o.names)]
     if o.list:
         print("\n".join(d.name for d in chosen))
         return 0

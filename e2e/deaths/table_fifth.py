@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """OOM kills that samples, counters and the log show in a misleading way: memory that a fork shares, memory that no process
 holds, PIDs that the log and the sidecar number differently, limits that are met or changed at the last moment."""
-from common import BOTH, HERE, HONEST, JOIN, LEAK, LIB, LIVES, NOT_KILLED, PYTHON, SELF, V1
+from common import BOTH, HONEST, JOIN, LEAK, LIB, LIVES, NOT_KILLED, PYTHON, SELF, V1
 from truth import Death, Truth, exits, oom, signalled
 
 # Nobody holds more than all of the memory.
@@ -22,7 +22,7 @@ def numbered(name, truth, inside="", argv=(), **more):
     """As in a pod, the kernel log has the PIDs of the node, which the sidecar does not know."""
     more.setdefault("memory", "64Mi")
     before = "own_pids\n" + more.pop("before", "")
-    return Death(f"in a PID namespace: {name}", truth, inside=inside, argv=argv, before=before, needs=HERE, alone=True, **more)
+    return Death(f"in a PID namespace: {name}", truth, inside=inside, argv=argv, before=before, alone=True, **more)
 
 
 SHARED = [
@@ -117,7 +117,7 @@ MOMENTS = [
           exits(0, "KernelOOMProcess", told=True, lives=LIVES, never=("memory limit of 300.0 MiB", *NOT_KILLED), victim="fact"), memory="300Mi", ooms=1, options="--oom-group",
           inside=LIB + "c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; " + SELF + "hog 100M --rate 100M'; sleep 8; exit 0"),
     Death("a child is OOM-killed, its own children wanted to die with it, and the shell passes 137 on", oom(*BOTH, signal=0, victim="fact", lives=LIVES), memory="64Mi", ooms=1,
-          needs=HERE, inside="sh -c 'setpriv --pdeathsig KILL sleep 60 & exec hog 300M --rate 200M' & echo victim $! >>$D/facts; wait $!; exit $?"),
+          inside="sh -c '/usr/bin/setpriv --pdeathsig KILL sleep 60 & exec hog 300M --rate 200M' & echo victim $! >>$D/facts; wait $!; exit $?"),
     Death("a tracer whose program is OOM-killed, and which ends as that did",
           Truth(137, frozenset({*BOTH, "Killed"}), signal=-1, honest=frozenset({"KernelOOMPod"}), lives=frozenset(LIVES)), memory="64Mi", ooms=1,
           needs=frozenset({"strace"}), argv=("strace", "-f", "-o", "/dev/null", *LEAK.split())),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals that arrive in roundabout ways, SIGKILL by the kernel for other reasons than memory, files that look like cores,
 runtimes of other languages, ordinary users, and tools that pass an end on."""
-from common import ASKED, HERE, HONEST, LIVES, LOOP, PYTHON, asked, passed_on, python
+from common import ASKED, HONEST, LIVES, LOOP, PYTHON, asked, passed_on, python
 from truth import Death, exits, oom, signalled
 
 JAVA, NODE, GCORE = frozenset({"java"}), frozenset({"node"}), frozenset({"gcore"})
@@ -27,7 +27,7 @@ def node(name, truth, code, options=(), **more):
 
 
 def of_nobody(name, truth, inside="", argv=(), before="", **more):
-    return Death(f"an ordinary user: {name}", truth, inside=inside, argv=argv, before=before + "as_nobody", needs=HERE, **more)
+    return Death(f"an ordinary user: {name}", truth, inside=inside, argv=argv, before=before + "as_nobody", **more)
 
 
 SIGNALS = [
@@ -39,7 +39,7 @@ SIGNALS = [
     Death("the launcher is stopped while a child is OOM-killed, and exit 3 at once", exits(3, honest=HONEST, lives=LIVES, victim="fact"), memory="64Mi", ooms=1,
           inside="echo $PPID >$D/pid; kill -STOP $PPID; hog 300M --rate 200M & echo victim $! >>$D/facts; wait $!; exit 3",
           outside="await $D/pid; sleep 4; kill -CONT $(cat $D/pid)"),
-    Death("kill -9 of its own process group", signalled(9, victim="none"), memory="64Mi", needs=HERE, argv=("setsid", "-w", "sh", "-c", "sleep 60 & kill -9 0")),
+    Death("kill -9 of its own process group", signalled(9, victim="none"), memory="64Mi", argv=("setsid", "-w", "sh", "-c", "sleep 60 & kill -9 0")),
     Death("SIGKILL by the hard limit on CPU time, which nobody sent", signalled(9, victim="none", never=NOBODY), inside="ulimit -t 1; exec die spin", memory="64Mi"),
     Death("SIGKILL of a child by its hard limit on CPU time, and the shell passes 137 on", passed_on(137, "Killed", victim="none", never=NOBODY), memory="64Mi",
           inside="(ulimit -t 1; exec die spin); exit $?"),
@@ -50,9 +50,9 @@ SIGNALS = [
     Death("file size of a child, and the shell passes 153 on", passed_on(153, "Signaled"), inside="(ulimit -f 10; exec dd if=/dev/zero of=$D/f bs=1k count=1000); exit $?"),
     Death("SIGTERM near the limit, and kill -9 2 s later, as by earlyoom", signalled(9, victim="none"), memory="64Mi", inside="trap '' TERM; echo $$ >$D/pid; exec hog 61M --hold",
           outside="await $D/pid; sleep 2; kill $(cat $D/pid); sleep 2; kill -9 $(cat $D/pid)"),
-    Death("timeout --preserve-status of a command that ends by SIGINT", passed_on(130, "Interrupted"), needs=HERE,
+    Death("timeout --preserve-status of a command that ends by SIGINT", passed_on(130, "Interrupted"),
           argv=("timeout", "-s", "INT", "--preserve-status", "1", "sleep", "60")),
-    Death("timeout of a command that ends by SIGSEGV, and exit 124", exits(124), needs=HERE, argv=("timeout", "-s", "SEGV", "1", "sleep", "60")),
+    Death("timeout of a command that ends by SIGSEGV, and exit 124", exits(124), argv=("timeout", "-s", "SEGV", "1", "sleep", "60")),
     Death("a pipeline whose last command crashes", passed_on(139, "Segfault"), inside="echo x | probe fault segv"),
     Death("a pipeline whose first command is OOM-killed, which nobody looks at, and exit 0", exits(0, "KernelOOMProcess", told=True, lives=LIVES,
           never=(r"^Container \S+ was killed",)), memory="64Mi", ooms=1, inside="hog 300M --rate 200M | cat"),
@@ -68,7 +68,7 @@ LIMITS = [
           inside="dd if=/dev/zero of=$D/small/f bs=64k count=100; sleep 2; exec die assert"),
     Death("a full disk that is empty again, and exit 3 for other reasons", exits(3, honest={"DiskFull"}), before="small size=1m",
           inside="dd if=/dev/zero of=$D/small/f bs=64k count=100; rm $D/small/f; exit 3"),
-    Death("processes of a user, and exit 1", exits(1, "ApplicationError", "ProcessLimit"), needs=HERE,
+    Death("processes of a user, and exit 1", exits(1, "ApplicationError", "ProcessLimit"),
           argv=("setpriv", "--reuid", "65533", "--clear-groups", "prlimit", "--nproc=1", "die", "forks", "50")),
     Death("a full disk under a file that is only written by write, and a crash for it", signalled(11, "Segfault", "DiskFull"), before="small size=1m",
           inside="dd if=/dev/zero of=$D/small/f bs=64k count=100 || exec probe fault segv"),
@@ -76,9 +76,9 @@ LIMITS = [
           before="printf '#!/bin/sh\\r\\nexit 0\\r\\n' >$D/script.x; chmod +x $D/script.x"),
     Death("a script without a first line that names its interpreter", exits(126, "CommandNotExecutable"), argv=("$D/script.x",),
           before="printf 'exit 0\\n' >$D/script.x; chmod +x $D/script.x"),
-    Death("chroot into a directory without the command", exits(127, "CommandNotFound", "ApplicationError"), needs=HERE, argv=("chroot", "$D", "/bin/none")),
-    Death("chroot into no directory, and exit 125", exits(125), needs=HERE, argv=("chroot", "/no/such", "/bin/none")),
-    Death("nice of a file that is not executable", exits(126, "CommandNotExecutable", "ApplicationError"), needs=HERE, before="echo echo >$D/plain", argv=("nice", "$D/plain")),
+    Death("chroot into a directory without the command", exits(127, "CommandNotFound", "ApplicationError"), argv=("chroot", "$D", "/bin/none")),
+    Death("chroot into no directory, and exit 125", exits(125), argv=("chroot", "/no/such", "/bin/none")),
+    Death("nice of a file that is not executable", exits(126, "CommandNotExecutable", "ApplicationError"), before="echo echo >$D/plain", argv=("nice", "$D/plain")),
     Death("xargs of a command that fails, and exit 123", exits(123), inside="echo 1 | xargs false"),
     Death("xargs of a command that is not there", exits(127, "CommandNotFound", "ApplicationError"), inside="echo 1 | xargs no-such-command"),
 ]
@@ -89,11 +89,11 @@ FILES = [
           inside="sleep 60 & p=$!; sleep 1; gcore -o gcore $p; mv gcore.$p core; sleep 13; kill $p; exit 0"),
     Death("a core of a process that lives on, as gcore makes it, and exit 3", exits(3), needs=GCORE, before=CORES,
           inside="sleep 60 & p=$!; sleep 1; gcore -o gcore $p; mv gcore.$p core; sleep 1; kill $p; exit 3"),
-    Death("a core of an earlier crash that is copied, and exit 0", exits(0, lives_honest={"Segfault", "Abort"}), needs=HERE,
+    Death("a core of an earlier crash that is copied, and exit 0", exits(0, lives_honest={"Segfault", "Abort"}),
           before="ulimit -c unlimited; mkdir $D/old; (cd $D/old; die assert); mv $D/old/core $D/earlier; cd $D", inside="sleep 1; cp earlier core; sleep 13; exit 0"),
-    Death("a core of an earlier crash that is copied, and exit 3", exits(3, honest={"Abort"}), needs=HERE,
+    Death("a core of an earlier crash that is copied, and exit 3", exits(3, honest={"Abort"}),
           before="ulimit -c unlimited; mkdir $D/old; (cd $D/old; die assert); mv $D/old/core $D/earlier; cd $D", inside="sleep 1; cp earlier core; sleep 1; exit 3"),
-    Death("a core of a child that crashed, and exit 0 after 13 s", exits(0, lives={"Abort"}), needs=HERE, before=CORES, inside="die assert; sleep 13; exit 0"),
+    Death("a core of a child that crashed, and exit 0 after 13 s", exits(0, lives={"Abort"}), before=CORES, inside="die assert; sleep 13; exit 0"),
 ]
 
 RUNTIMES = [

@@ -29,6 +29,7 @@ class Truth:
     signal: int = 0             # which ended the command itself; 0: it exited; -1: either, as programs differ
     honest: frozenset = frozenset()  # of the end: not what happened, but a likely story where not all can be seen
     never: tuple = ()           # patterns: a report that says this contradicts what happened
+    says: tuple = ()            # patterns: the report of the end lacks something without them
     lives: frozenset = frozenset()   # told while the container lived on: these are right
     lives_honest: frozenset = frozenset()  # and these are honest
     told: bool = False          # something has to be told though the command exits with 0
@@ -80,7 +81,7 @@ def oom(*classes, exit=137, signal=9, honest=(), never=(), **more):
 
 
 def _sets(more):
-    return {k: frozenset(v) if k in ("honest", "lives", "lives_honest") else tuple(v) if k == "never" else v for k, v in more.items()}
+    return {k: frozenset(v) if k in ("honest", "lives", "lives_honest") else tuple(v) if k in ("never", "says") else v for k, v in more.items()}
 
 
 def judge(death, outcome):
@@ -146,6 +147,10 @@ def _judge_end(truth, report, facts):
     signals = {truth.signal} if truth.signal > 0 else {0, by_code}
     if _signal_number(report["signal"]) not in signals:
         return WRONG_AND_CERTAIN, f"signal {report['signal']}"
+    texts = _texts_of(report)
+    lacks = [p for p in truth.says if not any(re.search(p, text) for text in texts)]
+    if lacks:
+        return WRONG, f"{named}, and does not say \"{lacks[0]}\""
     return _judge_class(report, truth.classes, truth.honest, truth, facts, named)
 
 
@@ -173,8 +178,12 @@ def _judge_class(report, classes, honest, truth, facts, named):
     return HONEST, named
 
 
+def _texts_of(report):
+    return [report["sentence"], report["diagnosis"] or "", *(e["text"] for e in report["evidence"])]
+
+
 def _contradiction(report, truth, facts):
-    texts = [report["sentence"], report["diagnosis"] or "", *(e["text"] for e in report["evidence"])]
+    texts = _texts_of(report)
     for pattern in truth.never:
         for text in texts:
             found = re.search(pattern, text)

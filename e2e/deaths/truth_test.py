@@ -47,6 +47,11 @@ class JudgeTest(unittest.TestCase):
         text = "Container death was killed by the kernel: it reached its memory limit of 64.0 MiB."
         self.assertEqual(RIGHT, score(death, {"killed": ["5", "7"]}, report("KernelOOMContainer", sentence=text)))
 
+    def test_a_report_without_what_makes_the_story_right_is_wrong(self):
+        death = Death("kill -9 of what hung", signalled(9, says=("memory.high",)))
+        self.assertEqual(WRONG, score(death, {}, report("Killed", sentence="Container death was killed with SIGKILL.")))
+        self.assertEqual(RIGHT, score(death, {}, report("Killed", sentence="Container death was killed with SIGKILL; memory.high had slowed it down.")))
+
     def test_a_bundle_for_which_the_machine_was_too_slow_is_no_verdict(self):
         for said in "no bundle: ", "the bundle was not written: ":
             slow = Outcome(code=137, text=f"error death: {said}/tmp/d/store does not answer: Connection timed out")

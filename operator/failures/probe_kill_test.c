@@ -100,6 +100,26 @@ static void the_events_decide(void **state)
 	}
 }
 
+static void what_memory_high_slowed_down_is_why_the_probe_failed(void **state)
+{
+	static const struct {
+		const char *source;
+		bool slowed;
+	} cases[] = { { "memory.high", true }, { "memory.events", false }, { NULL, false } };
+	_cleanup_json_ cJSON *events = json_of(EVENT("Killing", "u1", "ray-worker", "01:04:30", "01:04:30", LIVENESS));
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ray_failure *failure = failure_of_yaml(FAILURE("Killed", "137"));
+
+		ray_failure_add_evidence(failure, cases[i].source, "for 40 s up to the last sample");
+		assert_true(probe_kill_refine(failure, events));
+		assert_non_null(strstr(failure->verdict, "liveness probe failed"));
+		assert_int_equal(strstr(failure->verdict, "memory.high had slowed it down") != NULL, cases[i].slowed);
+		ray_failure_free(failure);
+	}
+}
+
 /* The list comes from the pod, where anybody can write anything. */
 static void gaps_without_a_name_are_left_alone(void **state)
 {
@@ -140,6 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_events_decide),
+		cmocka_unit_test(what_memory_high_slowed_down_is_why_the_probe_failed),
 		cmocka_unit_test(gaps_without_a_name_are_left_alone),
 		cmocka_unit_test(what_is_explained_needs_no_events),
 	};

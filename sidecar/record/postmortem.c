@@ -27,6 +27,7 @@
 #include "sidecar/store/bundle.h"
 #include "sidecar/verdict/at_limit.h"
 #include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/memory_high.h"
 #include "sidecar/verdict/oom_cause.h"
 
 #define SAMPLES_FILE_MAX (4 << 20)
@@ -275,8 +276,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	classify(&seen, &r.verdict);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);
-	if (r.verdict.class != FAILURE_COMPLETED)
+	if (r.verdict.class != FAILURE_COMPLETED) {
 		at_limit_of_history(o->history, &r.verdict);
+		r.slowed_ns = memory_high_of_history(o->history, &r.verdict);
+	}
 
 	r.id.container = container;
 	r.container_lives = e->container_lives;

@@ -567,18 +567,46 @@ static void part_of_isolation(struct report *r)
 		ADVISE(r, "%s%s", r->advice[0] ? "; or " : "", advice);
 }
 
-static void (*const remarks[])(struct report *r) = { tasks_on_head, idle_workers_too, promised_too_much, part_of_isolation };
+static void slowed_down(struct report *r)
+{
+	if (r->slowed_ns <= 0)
+		return;
+	SAY(r, "%sAbove memory.high the kernel kills nothing: what asks for memory has to wait until "
+	       "some is freed.", r->diagnosis[0] ? " " : "");
+	if (r->memory.high <= 0)
+		return;
+	ADVISE(r, r->advice[0] ? "; or " : "");
+	ADVISE(r, r->id.pod ? "a memory request that equals the limit, for which the kubelet sets no memory.high" :
+			      "a higher memory.high");
+}
+
+static void (*const remarks[])(struct report *r) = {
+	tasks_on_head, idle_workers_too, promised_too_much, part_of_isolation, slowed_down,
+};
+
+/* A kill frees the memory, and the last sample may be from right after it. */
+static bool was_freed(const struct report *r)
+{
+	return !is_memory_death(r->verdict.class) &&
+	       (double)r->memory.usage < RELEVANT_USAGE * (double)r->memory.peak;
+}
 
 void report_diagnose(struct report *r)
 {
 	bool found = false;
 
 	r->diagnosis[0] = r->advice[0] = '\0';
-	if (!is_memory_death(r->verdict.class) || too_quick(r) || r->memory.usage <= 0)
+	/* Who filled the memory matters, too, where that made the container hang. */
+	if ((!is_memory_death(r->verdict.class) && r->slowed_ns <= 0) || too_quick(r) ||
+	    r->memory.usage <= 0)
 		return;
+	if (was_freed(r)) {
+		slowed_down(r);
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(causes) && !found; i++)
 		found = causes[i](r);
-	if (!found)
+	if (!found && r->slowed_ns <= 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(remarks); i++)
 		remarks[i](r);

@@ -33,6 +33,8 @@ static const struct row {
 	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: unknown */
 	int64_t file, kernel;
 	bool of_part;
+	int64_t slowed_ns, high; /* 0: memory.high had not slowed it down; memory.high is not known */
+	const char *pod;
 } rows[] = {
 	/* --- One process --- */
 	{ "one task that grew", OOM, FULL_4G, -1, { { "ray::leak", 3600 * MIB, 800 * MIB, 0 }, { "raylet", 40 * MIB, 0, 0 } },
@@ -176,6 +178,21 @@ static const struct row {
 	{ "the same while a task is the cause", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "Ray was promised 2.0 GiB for tasks and 3.0 GiB for objects",
 	  "a limit of 5.0 GiB or more; object-store-memory: \"1288490189\"", .memory = 2 * GIB, .object_store = 3 * GIB },
+	/* --- memory.high --- */
+	{ "kill -9 of what memory.high had slowed down", FAILURE_KILLED, 4 * GIB, 3 * GIB, 0, { { "ray::leak", 2900 * MIB, 0, 0 } },
+	  "One process, ray::leak, held 94 % of the memory and had not grown for 50.0 s, in which there was hardly any room: whether it is a leak "
+	  "is not known; not parallelism. Above memory.high the kernel kills nothing: what asks for memory has to wait until some is freed.",
+	  "a memory request that equals the limit, for which the kubelet sets no memory.high", .slowed_ns = 40 * SEC, .high = 3 * GIB, .pod = "demo",
+	  .trend = { 100 * SEC, GIB, 3 * GIB, 50 * SEC, 45 * SEC, 300 * SEC } },
+	{ "the same outside Kubernetes", FAILURE_TERMINATED, 4 * GIB, 3 * GIB, 0, { { "ray::leak", 2900 * MIB, 0, 0 } },
+	  "Above memory.high the kernel kills nothing", "a higher memory.high", .slowed_ns = 40 * SEC, .high = 3 * GIB },
+	{ "the memory.high of a cgroup below", FAILURE_KILLED, 4 * GIB, 3 * GIB, 0, { { "ray::leak", 2900 * MIB, 0, 0 } },
+	  "One process, ray::leak, held 94 %", NULL, .slowed_ns = 40 * SEC, .pod = "demo" },
+	{ "an OOM kill after memory.high had slowed it down", OOM, FULL_4G, 0, { { "ray::leak", 3600 * MIB, 5 * MIB, 0 } },
+	  "not parallelism. Above memory.high the kernel kills nothing", "and a limit of 5.0 GiB or more; or a memory request that equals the limit",
+	  .slowed_ns = 40 * SEC, .high = 3 * GIB, .pod = "demo" },
+	{ "memory.high, and nothing that stands out", FAILURE_KILLED, 4 * GIB, 3 * GIB, 0, { { NULL, 0, 0, 0 } }, "Above memory.high the kernel kills",
+	  "a higher memory.high", .slowed_ns = 40 * SEC, .high = 3 * GIB },
 	/* --- No diagnosis --- */
 	{ "no processes were seen", OOM, FULL_4G, 0, { { NULL, 0, 0, 0 } }, NULL, NULL },
 	{ "no sample", OOM, -1, -1, -1, { { "ray::leak", GIB, 0, 0 } }, NULL, NULL },
@@ -192,7 +209,8 @@ static int64_t known(int64_t value)
 static struct report report_of(const struct row *row)
 {
 	struct report r = {
-		.id.container = row->container ? row->container : "ray-worker",
+		.id = { .container = row->container ? row->container : "ray-worker", .pod = row->pod },
+		.slowed_ns = row->slowed_ns,
 		.verdict.class = row->class,
 		.sample_age_ns = 25 * NS_PER_MS,
 		.memory_of_part = row->of_part,
@@ -208,6 +226,7 @@ static struct report report_of(const struct row *row)
 	r.memory.shmem = row->shmem;
 	r.memory.file = row->file;
 	r.memory.kernel = row->kernel;
+	r.memory.high = known(row->high);
 	for (size_t i = 0; i < ARRAY_SIZE(row->top) && row->top[i].name; i++)
 		for (int copy = 0; copy < MAX(row->top[i].count, 1); copy++) {
 			struct process p = { .rss = row->top[i].own, .growth = row->top[i].growth };
@@ -258,6 +277,20 @@ static void an_earlier_diagnosis_does_not_stay(void **state)
 	assert_string_equal(r.advice, "");
 }
 
+/* A kill frees the memory, and the last sample may be from right after it. */
+static void what_held_the_memory_is_not_taken_from_a_sample_after_the_kill(void **state)
+{
+	static const struct row killed = { .class = FAILURE_KILLED, .limit = 4 * GIB, .usage = MIB, .top = { { "sh", MIB / 2, 0, 0 } },
+					   .slowed_ns = 40 * SEC, .high = 3 * GIB };
+	struct report r = report_of(&killed);
+	(void)state;
+
+	r.memory.peak = 3 * GIB;
+	report_diagnose(&r);
+	assert_string_equal(r.diagnosis, "Above memory.high the kernel kills nothing: what asks for memory has to wait until some is freed.");
+	assert_string_equal(r.advice, "a higher memory.high");
+}
+
 static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
 {
 	(void)state;
@@ -278,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_numbers_decide_which_sentences_are_written),
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
+		cmocka_unit_test(what_held_the_memory_is_not_taken_from_a_sample_after_the_kill),
 		cmocka_unit_test(sentences_are_whole_and_advice_comes_with_a_diagnosis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

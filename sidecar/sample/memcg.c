@@ -25,6 +25,11 @@ static void parse_limit(const char *text, struct memory *m)
 	m->limit = m->own_limit = memcg_parse_value(text);
 }
 
+static void parse_high(const char *text, struct memory *m)
+{
+	m->high = memcg_parse_value(text);
+}
+
 static void parse_peak(const char *text, struct memory *m)
 {
 	m->peak = memcg_parse_value(text);
@@ -66,7 +71,7 @@ static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
 	{ "memory.current", parse_usage },	{ "memory.max", parse_limit },
 	{ "memory.peak", parse_peak },		{ "memory.stat", memcg_parse_v2_stat },
 	{ "memory.events", memcg_parse_v2_events }, { "memory.swap.current", parse_swap },
-	{ "memory.pressure", memcg_parse_v2_pressure },
+	{ "memory.pressure", memcg_parse_v2_pressure }, { "memory.high", parse_high },
 };
 
 /*
@@ -74,7 +79,7 @@ static const struct counter_file v2_files[MEMCG_FILES_MAX] = {
  * be far below a peak at the limit, as if much had been freed. The counts of OOM kills are read
  * after both, so they show what may have freed memory.
  */
-static const unsigned char reading_order[MEMCG_FILES_MAX] = { 2, 0, 1, 3, 4, 5, 6 };
+static const unsigned char reading_order[MEMCG_FILES_MAX] = { 2, 0, 1, 3, 4, 5, 6, 7 };
 
 static const struct counter_file *files_of(int version)
 {
@@ -203,6 +208,7 @@ void memcg_parse_v2_events(const char *text, struct memory *m)
 		KEY("oom_kill", oom_kill),
 		KEY("oom_group_kill", oom_group_kill),
 		KEY("max", limit_hits),
+		KEY("high", high_hits),
 	};
 
 	parse_keys(text, keys, ARRAY_SIZE(keys), m);

@@ -34,6 +34,9 @@ struct memory {
 	int64_t limit_hits; /* times usage met the limit: v1 failcnt, v2 "max" */
 	/* v2: times this cgroup, or one below it, met its own limit even after reclaim. A limit above does not count here. */
 	int64_t oom;
+	/* v2: above this usage the kernel does not kill processes, but slows them down until pages are freed; -1 also for none. */
+	int64_t high;
+	int64_t high_hits; /* v2: times processes of this cgroup, or of one below it, were slowed down for it */
 	int64_t kernel; /* slab, page tables, kernel stacks, socket buffers */
 	int64_t swap; /* bytes swapped out, not part of usage */
 	/* v2: part of the last 10 s in which some, or all, tasks waited for memory; hundredths of a percent. */
@@ -42,7 +45,7 @@ struct memory {
 
 #define MEMORY_ABSENT                                                                                        \
 	((struct memory){ .limit = -1, .own_limit = -1, .usage = -1, .peak = -1, .anon = -1, .file = -1,    \
-			  .shmem = -1, .oom = -1,                                                              \
+			  .shmem = -1, .oom = -1, .high = -1, .high_hits = -1,                                 \
 			  .inactive_file = -1, .active_file = -1, .oom_kill = -1, .oom_group_kill = -1,      \
 			  .limit_hits = -1, .kernel = -1, .swap = -1, .psi_some = -1, .psi_full = -1 })
 
@@ -60,7 +63,7 @@ static inline int64_t memory_ray(const struct memory *m)
 	return memory_kubelet(m) >= 0 && m->active_file >= 0 ? MAX(memory_kubelet(m) - m->active_file, 0) : -1;
 }
 
-#define MEMCG_FILES_MAX 7
+#define MEMCG_FILES_MAX 8
 #define MEMCG_PATH_MAX 512
 
 /* The place of a memory cgroup in a file tree, and what is visible of its hierarchy there. */

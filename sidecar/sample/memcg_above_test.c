@@ -32,7 +32,7 @@ static void put_v2(const struct tree *t, const char *cgroup, const char *usage, 
 	snprintf(path, sizeof(path), "%s/memory.max", cgroup);
 	put(t, path, limit);
 	snprintf(path, sizeof(path), "%s/memory.events", cgroup);
-	snprintf(text, sizeof(text), "max %d\noom_kill %d\noom_group_kill 0\n", kills + 10, kills);
+	snprintf(text, sizeof(text), "high %d\nmax %d\noom_kill %d\noom_group_kill 0\n", kills + 20, kills + 10, kills);
 	put(t, path, text);
 }
 
@@ -65,12 +65,15 @@ static void slurms_limit_of_the_job_is_the_limit_of_its_task(void **state)
 	put_v2(t, "cg/slurm/job_1", "900\n", "1000\n", 8);
 	put_v2(t, "cg/slurm/job_1/step_0", "800\n", "2000\n", 7);
 	put_v2(t, TASK, "700\n", "max\n", 3);
+	put(t, TASK "/memory.high", "720\n");
 	begin(t, "0::/slurm/job_1/step_0/user/task_0\n", V2_HOST);
 	read_at(t, NS_PER_SEC);
 	assert_int_equal(t->memory.limit, 1000);
 	assert_int_equal(t->memory.usage, 900);
 	assert_int_equal(t->memory.limit_hits, 18);
 	assert_int_equal(t->memory.oom_kill, 3); /* the container's own count */
+	assert_int_equal(t->memory.high_hits, 23);
+	assert_int_equal(t->memory.high, -1); /* it would be held against another cgroup's usage */
 	assert_string_equal(memcg_above_name(&t->above), "/slurm/job_1");
 	/* The limit is raised. A second later the new one is used. */
 	put_v2(t, "cg/slurm/job_1", "900\n", "5000\n", 8);
@@ -81,6 +84,7 @@ static void slurms_limit_of_the_job_is_the_limit_of_its_task(void **state)
 	put_v2(t, TASK, "700\n", "750\n", 3);
 	read_at(t, 5 * NS_PER_SEC);
 	assert_int_equal(t->memory.limit, 750);
+	assert_int_equal(t->memory.high, 720);
 	assert_int_equal(t->memory.usage, 700);
 	assert_null(memcg_above_name(&t->above));
 }

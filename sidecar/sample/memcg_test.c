@@ -390,7 +390,8 @@ static void oom_counters_are_read_and_stay_absent_on_old_kernels(void **state)
 	m = MEMORY_ABSENT;
 	memcg_parse_v1_oom_control("oom_kill_disable 0\nunder_oom 0\n", &m); /* before Linux 4.13 */
 	assert_int_equal(m.oom_kill, -1);
-	memcg_parse_v2_events("low 0\nhigh 0\nmax 41\noom 2\noom_kill 1\noom_group_kill 1\n", &m);
+	memcg_parse_v2_events("low 0\nhigh 17\nmax 41\noom 2\noom_kill 1\noom_group_kill 1\n", &m);
+	assert_int_equal(m.high_hits, 17);
 	assert_int_equal(m.oom_kill, 1);
 	assert_int_equal(m.oom_group_kill, 1);
 	assert_int_equal(m.limit_hits, 41);
@@ -501,6 +502,7 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	fake_root_put(t, "cg/memory.stat", "anon 500\n");
 	fake_root_put(t, "cg/memory.events", "max 1\noom_kill 0\n");
 	fake_root_put(t, "cg/memory.swap.current", "70\n");
+	fake_root_put(t, "cg/memory.high", "850\n");
 	fake_root_put(t, "cg/memory.pressure", "some avg10=2.50 avg60=0.00 avg300=0.00 total=0\n");
 	assert_int_equal(open_of(&m, t->fd, 7, &err), 0);
 	assert_int_equal(m.version, 2);
@@ -513,11 +515,15 @@ static void a_cgroup_is_read_through_the_root_descriptor(void **state)
 	assert_int_equal(memory.shmem, -1);
 	assert_int_equal(memory.oom_kill, 0);
 	assert_int_equal(memory.swap, 70);
+	assert_int_equal(memory.high, 850);
 	assert_int_equal(memory.psi_some, 250);
 	assert_int_equal(memory.psi_full, -1);
 	fake_root_put(t, "cg/memory.events", "max 9\noom_kill 2\n");
+	fake_root_put(t, "cg/memory.high", "max\n");
 	assert_int_equal(memcg_read(&m, &memory, &err), 0);
 	assert_int_equal(memory.oom_kill, 2);
+	assert_int_equal(memory.high, -1);
+	assert_int_equal(memory.high_hits, -1);
 	memcg_close(&m);
 	memcg_close(&m); /* closing it twice does no harm */
 }

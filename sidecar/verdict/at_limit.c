@@ -8,9 +8,9 @@
 
 #include "lib/units.h"
 
-#define AT 0.97 /* part of the limit; the kernel reclaims some pages at a time */
+#define AT 0.97 /* part of the bound; the kernel reclaims some pages at a time */
 /*
- * The part of the limit that processes hold at least. The rest is page cache, which includes the
+ * The part of the bound that processes hold at least. The rest is page cache, which includes the
  * code of the programs. A larger cache fills any limit and does no harm.
  */
 #define HELD 0.85
@@ -18,11 +18,15 @@
 #define LONG_NS (30 * NS_PER_SEC)
 #define WAITED 1000 /* 10 %, in hundredths: processes wait for memory now and then on any busy machine */
 
+bool at_limit_is_filled(const struct memory *m, int64_t bound)
+{
+	return bound > 0 && m->file >= 0 && (double)m->usage >= AT * (double)bound &&
+	       (double)(m->usage - m->file) >= HELD * (double)bound;
+}
+
 bool at_limit_is_met(const struct memory *m)
 {
-	double limit = (double)m->limit;
-
-	return m->limit > 0 && m->file >= 0 && (double)m->usage >= AT * limit && (double)(m->usage - m->file) >= HELD * limit;
+	return at_limit_is_filled(m, m->limit);
 }
 
 void at_limit_add(struct at_limit *a, int64_t at_ns, const struct memory *m)

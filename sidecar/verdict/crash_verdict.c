@@ -44,6 +44,16 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 		verdict_add_missing(v, "the whole core", "a higher core limit (recording.coreDumpLimit, ulimit -c), or a disk that it fits on");
 }
 
+/*
+ * PIDs grow, and the launcher is the first process of its container. So a core with a lower PID was
+ * copied from elsewhere, unless PIDs began anew meanwhile, or the process has a PID namespace of its
+ * own.
+ */
+static bool may_be_of_another(const struct observation *o)
+{
+	return !o->core_is_old && o->crash->pid > 0 && o->crash->pid <= o->launcher_pid && !o->ray;
+}
+
 void crash_verdict(const struct observation *o, struct verdict *v)
 {
 	const struct crash_info *c = o->crash;
@@ -55,15 +65,19 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 	/* The core is a file of the container, and a process that can dump core can also write such a file. */
 	if (v->class == FAILURE_UNKNOWN)
 		v->confidence = CONFIDENCE_UNKNOWN;
-	else if (c->by_debugger)
+	else if (c->by_debugger || may_be_of_another(o))
 		v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s %s%s %s%s%s.",
 		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container, c->by_debugger ? "most likely " : "",
 		 v->class == FAILURE_SIGNALED ? "was ended by" : "crashed with", signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
 		 o->core_is_old	   ? ", before this start of the container" :
+		 may_be_of_another(o) ? ", perhaps before this start of the container" :
 		 o->container_over ? ", shortly before its end" :
 				     "; the container lives on");
 	crash_evidence(o, v);
+	if (may_be_of_another(o))
+		verdict_add_missing(v, "whether the process was one of this container",
+				    "a core that was not copied: its PID is not above the launcher's");
 	if (c->by_debugger)
 		verdict_add_missing(v, "whether that signal ended it", "a core that the kernel wrote, and not a debugger");
 }

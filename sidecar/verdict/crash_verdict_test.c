@@ -71,6 +71,36 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	assert_non_null(strstr(v.sentence, "before this start of the container"));
 }
 
+/* A copy of a core has the time of the copy. Only the PID in it may show that the process was not of this container. */
+static void a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_container(void **state)
+{
+	static const struct {
+		pid_t launcher;
+		bool old, certain;
+	} cases[] = {
+		{ 700, false, false },
+		{ 162, false, false }, /* that PID was given out twice */
+		{ 161, false, true },
+		{ 1, false, true }, /* a PID namespace of its own */
+		{ 0, false, true },
+		{ 700, true, true }, /* the report says that it is from before */
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct observation o = lives;
+		struct verdict v;
+
+		o.launcher_pid = cases[i].launcher;
+		o.core_is_old = cases[i].old;
+		classify(&o, &v);
+		assert_int_equal(v.class, FAILURE_SEGFAULT);
+		assert_int_equal(v.confidence == CONFIDENCE_CERTAIN, cases[i].certain);
+		assert_int_equal(strstr(v.sentence, "perhaps before this start of the container") != NULL, !cases[i].certain);
+		assert_int_equal(needs(&v, "whether the process was one of this container") != NULL, !cases[i].certain);
+	}
+}
+
 /* A process at a breakpoint has SIGTRAP. It may go on, or the debugger ends it. */
 static void the_core_of_a_debugger_proves_no_crash(void **state)
 {
@@ -227,6 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
+		cmocka_unit_test(a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_container),
 		cmocka_unit_test(the_core_of_a_debugger_proves_no_crash),
 		cmocka_unit_test(what_is_not_in_a_core_from_the_node_is_said_beside_it),
 		cmocka_unit_test(with_rays_line_for_the_same_worker_it_is_one_failure),

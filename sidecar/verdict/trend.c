@@ -61,7 +61,7 @@ void trend_result(const struct trend_state *t, struct trend *ret_trend)
 /* Whether nothing could grow then: no room was left, or processes waited for memory. */
 static bool is_full(const struct memory *m)
 {
-	return at_limit_is_met(m) || m->psi_some >= WAITED;
+	return at_limit_is_met(m) || at_limit_is_filled(m, m->high) || m->psi_some >= WAITED;
 }
 
 static void add_sample(const struct sample *s, void *arg)

@@ -75,13 +75,14 @@ static void only_the_process_asked_for_counts(void **state)
 	history_free(h);
 }
 
-/* A process grows by 2 MiB/s up to grows_s, and stays the same until ends_s. The memory of 400 MiB is at its limit from full_s on. */
-static void add_stalled(struct history *h, int grows_s, int full_s, int ends_s, int64_t psi_some)
+/* A process grows by 2 MiB/s up to grows_s, and stays the same until ends_s. From full_s on the usage is 400 MiB. */
+static void add_stalled(struct history *h, int grows_s, int full_s, int ends_s, int64_t psi_some, int64_t limit, int64_t high)
 {
 	for (int second = 1; second <= ends_s; second++) {
 		struct sample s = { .at_ns = second * NS_PER_SEC, .memory = MEMORY_ABSENT, .n_top = 1 };
 
-		s.memory.limit = 400 * MIB;
+		s.memory.limit = limit * MIB;
+		s.memory.high = high < 0 ? -1 : high * MIB;
 		s.memory.file = 0;
 		s.memory.usage = second < full_s ? 100 * MIB : 400 * MIB;
 		s.memory.psi_some = psi_some;
@@ -95,14 +96,16 @@ static void a_process_that_finds_no_room_is_told_from_one_that_needs_no_more(voi
 {
 	static const struct {
 		int grows_s, full_s, ends_s;
-		int64_t psi_some;
+		int64_t psi_some, limit, high;
 		bool full;
 	} cases[] = {
-		{ 20, 20, 40, -1, true }, /* the memory stayed at its limit */
-		{ 20, 100, 40, -1, false }, /* there was room */
-		{ 20, 39, 40, -1, false }, /* another process filled it at the end */
-		{ 20, 100, 40, 5000, true }, /* memory.high slowed it down */
-		{ 40, 10, 40, -1, false }, /* it grew all the time */
+		{ 20, 20, 40, -1, 400, -1, true }, /* the memory stayed at its limit */
+		{ 20, 100, 40, -1, 400, -1, false }, /* there was room */
+		{ 20, 39, 40, -1, 400, -1, false }, /* another process filled it at the end */
+		{ 20, 100, 40, 5000, 400, -1, true }, /* memory.high slowed it down */
+		{ 20, 20, 40, -1, 900, 400, true }, /* so it did where the kernel does not measure pressure */
+		{ 20, 20, 40, -1, 900, 800, false }, /* it is far below memory.high */
+		{ 40, 10, 40, -1, 400, -1, false }, /* it grew all the time */
 	};
 	(void)state;
 
@@ -110,7 +113,8 @@ static void a_process_that_finds_no_room_is_told_from_one_that_needs_no_more(voi
 		struct history *h = history_new();
 		struct trend t;
 
-		add_stalled(h, cases[i].grows_s, cases[i].full_s, cases[i].ends_s, cases[i].psi_some);
+		add_stalled(h, cases[i].grows_s, cases[i].full_s, cases[i].ends_s, cases[i].psi_some, cases[i].limit,
+			    cases[i].high);
 		trend_of_process(h, 3, &t);
 		assert_true(t.full_ns <= t.flat_ns);
 		if ((t.full_ns > 10 * NS_PER_SEC) != cases[i].full)
