@@ -116,11 +116,12 @@ void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pi
 	if (!can_move_away(w) || (w->followed_ns && now_ns - w->followed_ns < FOLLOW_SPACING_NS))
 		return;
 	w->followed_ns = now_ns;
-	if (w->command > 0)
-		memcg_tree_follow(&w->tree, w->command, now_ns);
+	/* Where others are, such as the launcher, does not tell where the command may be killed. */
+	if (w->command > 0 && memcg_tree_follow(&w->tree, w->command))
+		w->tree.followed_ns = now_ns;
 	for (size_t i = 0; i < n; i++)
 		if (pids[i] != w->command)
-			memcg_tree_follow(&w->tree, pids[i], now_ns);
+			memcg_tree_follow(&w->tree, pids[i]);
 }
 
 int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory)

@@ -45,6 +45,14 @@ static void make_cgroup(const char *name, const char *limit)
 	put(path, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
 }
 
+static void mkdir_below(const char *name)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -97,11 +105,50 @@ static void a_directory_without_counters_is_none(void **state)
 	close(handed.fd);
 }
 
+static void make_process(const char *pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "proc/%s", pid);
+	mkdir_below(path);
+	snprintf(path, sizeof(path), "proc/%s/cgroup", pid);
+	put(path, "4:memory:/c\n");
+	snprintf(path, sizeof(path), "proc/%s/mountinfo", pid);
+	put(path, "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n");
+}
+
+static void that_the_launcher_was_seen_does_not_tell_where_the_command_is(void **state)
+{
+	const struct handed_cgroup none = { .fd = -1 };
+	const pid_t launcher = 7;
+	struct memcg own = { .version = 0 };
+	struct cgroup_watch w;
+	int root;
+	(void)state;
+
+	mkdir_below("proc");
+	mkdir_below("cg");
+	make_cgroup("cg/c", "4194304\n");
+	make_process("7");
+	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(cgroup_watch_open(&w, &own, root, launcher, &none, NULL), 0);
+	w.command = 8; /* it is being started */
+	cgroup_watch_follow(&w, NS_PER_SEC, &launcher, 1);
+	assert_non_null(memcg_tree_unseen(&w.tree, NS_PER_SEC + NS_PER_MS));
+	make_process("8");
+	cgroup_watch_follow(&w, 2 * NS_PER_SEC, &launcher, 1);
+	assert_null(memcg_tree_unseen(&w.tree, 2 * NS_PER_SEC + NS_PER_MS));
+	memcg_close(&own);
+	cgroup_watch_close(&w);
+	close(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_a_launcher_hands_over_is_read_without_the_containers_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_directory_without_counters_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(that_the_launcher_was_seen_does_not_tell_where_the_command_is, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,18 +338,16 @@ static void go_to(struct memcg_tree *t, pid_t pid)
 	add_limits_above(t, &place);
 }
 
-void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns)
+bool memcg_tree_follow(struct memcg_tree *t, pid_t pid)
 {
 	enum memcg_move move = MEMCG_MOVE_UNKNOWN;
 
 	/* The walk finds the cgroups below. */
 	if (t->place.version)
 		move = memcg_follow_look(&t->follow, t->root_fd, pid, &t->place, t->walks);
-	if (move == MEMCG_MOVE_UNKNOWN)
-		return;
-	t->followed_ns = now_ns;
 	if (move == MEMCG_MOVE_NEW)
 		go_to(t, pid);
+	return move == MEMCG_MOVE_NONE;
 }
 
 /* --- Results --- */

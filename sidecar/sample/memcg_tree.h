@@ -43,7 +43,7 @@ struct memcg_tree {
 	struct memcg_node gone;
 	int64_t walked_ns, walk_took_ns;
 	struct memcg_follow follow;
-	int64_t followed_ns; /* the last look at where the command is */
+	int64_t followed_ns; /* when the command was last found in a cgroup that is watched; set by the owner */
 	int64_t lost_ns; /* since when cgroups that are gone may have counted more kills; 0: none */
 	bool walks; /* set by the owner: only the container uses its cgroup, and so the cgroups below */
 	bool changed; /* a walk is due */
@@ -67,9 +67,10 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now);
 
 /*
  * Follows a process of the container: if it was moved to a cgroup that is not below the
- * container's, watches that cgroup too.
+ * container's, watches that cgroup too. Returns whether it was watched before already: what a new one
+ * counted until now is not known to be of the process.
  */
-void memcg_tree_follow(struct memcg_tree *t, pid_t pid, int64_t now_ns);
+bool memcg_tree_follow(struct memcg_tree *t, pid_t pid);
 
 /* The number of OOM kills that the container's own counter does not show. */
 int64_t memcg_tree_kills(const struct memcg_tree *t);

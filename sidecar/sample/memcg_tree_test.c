@@ -400,10 +400,11 @@ static void a_process_that_was_moved_is_followed(void **state)
 	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n");
 	look(t, T0);
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0), "moved to one just before"));
-	memcg_tree_follow(&t->t, 8, T0);
-	memcg_tree_follow(&t->t, 8, T0 + 1); /* the second time it is known */
-	memcg_tree_follow(&t->t, 99, T0 + 2); /* this process has ended */
+	assert_false(memcg_tree_follow(&t->t, 8)); /* it may have been killed there before */
+	assert_true(memcg_tree_follow(&t->t, 8)); /* the second time it is known */
+	assert_false(memcg_tree_follow(&t->t, 99)); /* this process has ended */
 	assert_int_equal(t->t.n_nodes, 1);
+	t->t.followed_ns = T0;
 	assert_null(memcg_tree_unseen(&t->t, T0 + NS_PER_MS));
 	/* What it counted before concerns other processes */
 	assert_int_equal(memcg_tree_kills(&t->t), 0);
@@ -424,7 +425,7 @@ static void a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known(void *
 	put_v2(t, "cg/ray-node_1/user/workers", 0, 3, "700\n", "max\n");
 	put(t, "proc/8/cgroup", "0::/ray-node_1/user/workers\n");
 	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
-	memcg_tree_follow(&t->t, 8, T0);
+	memcg_tree_follow(&t->t, 8);
 	look(t, T0);
 	/* Of the two cgroups above, only the one with a limit is added. */
 	assert_int_equal(t->t.n_nodes, 2);
@@ -440,7 +441,7 @@ static void a_limit_above_the_cgroup_that_a_process_was_moved_to_is_known(void *
 	/* When a process is moved into it, its counts are used. */
 	put(t, "proc/9/cgroup", "0::/ray-node_1/user\n");
 	put(t, "proc/9/mountinfo", "30 1 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
-	memcg_tree_follow(&t->t, 9, T0 + 2 * NS_PER_MS);
+	memcg_tree_follow(&t->t, 9);
 	assert_int_equal(t->t.n_nodes, 2);
 }
 
@@ -454,8 +455,8 @@ static void in_a_shared_cgroup_only_those_of_its_processes_count(void **state)
 	put_v1(t, "cg/job/c/ours", 1, "5\n", "900\n", "900\n");
 	put(t, "proc/8/cgroup", "4:memory:/job/c/ours\n");
 	put(t, "proc/8/mountinfo", "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n");
-	memcg_tree_follow(&t->t, 7, T0);
-	memcg_tree_follow(&t->t, 8, T0);
+	memcg_tree_follow(&t->t, 7);
+	memcg_tree_follow(&t->t, 8);
 	look(t, T0);
 	assert_int_equal(t->t.n_nodes, 1);
 	assert_int_equal(memcg_tree_kills(&t->t), 0);
@@ -473,7 +474,7 @@ static void a_process_that_went_where_nothing_is_seen_leaves_doubt(void **state)
 	put(t, "proc/8/cgroup", "0::/../../elsewhere\n");
 	put(t, "proc/8/mountinfo", "30 1 0:26 /job /cg rw - cgroup2 cgroup2 rw\n");
 	look(t, T0);
-	memcg_tree_follow(&t->t, 8, T0);
+	memcg_tree_follow(&t->t, 8);
 	assert_non_null(strstr(memcg_tree_unseen(&t->t, T0), "cannot be seen from here"));
 }
 
