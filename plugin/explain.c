@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains exit codes and classes, from two tables and the rule for signals. */
+/* Explains exit codes, classes and the reasons of a container's status, from tables and the rule for signals. */
 #include "plugin/explain.h"
 
 #include <ctype.h>
@@ -21,6 +21,14 @@ static const struct {
 #define EXIT_CODE(code, what, who, next) { code, what, who, next },
 #include "plugin/exit_codes.def"
 #undef EXIT_CODE
+};
+
+static const struct {
+	const char *reason, *what, *who, *next;
+} reasons[] = {
+#define STATUS_REASON(reason, what, who, next) { #reason, what, who, next },
+#include "plugin/status_reasons.def"
+#undef STATUS_REASON
 };
 
 static const char *const advice[FAILURE_CLASS_COUNT] = {
@@ -61,12 +69,11 @@ static void add_part(struct strbuf *out, const char *heading, const char *text)
 	add_wrapped(out, text, 4);
 }
 
-static void explain_table_row(size_t row, struct strbuf *out)
+static void add_parts(struct strbuf *out, const char *what, const char *who, const char *next)
 {
-	strbuf_addf(out, "Exit code %d\n", codes[row].code);
-	add_wrapped(out, codes[row].what, 4);
-	add_part(out, "Who or what does that", codes[row].who);
-	add_part(out, "What to look at", codes[row].next);
+	add_wrapped(out, what, 4);
+	add_part(out, "Who or what does that", who);
+	add_part(out, "What to look at", next);
 }
 
 static void explain_rule(int code, struct strbuf *out)
@@ -92,7 +99,8 @@ static int explain_code(int code, struct strbuf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		if (codes[i].code == code) {
-			explain_table_row(i, out);
+			strbuf_addf(out, "Exit code %d\n", code);
+			add_parts(out, codes[i].what, codes[i].who, codes[i].next);
 			return 0;
 		}
 	explain_rule(code, out);
@@ -113,6 +121,13 @@ static int explain_class(enum failure_class class, struct strbuf *out)
 	return 0;
 }
 
+static int explain_reason(size_t i, struct strbuf *out)
+{
+	strbuf_addf(out, "%s\n", reasons[i].reason);
+	add_parts(out, reasons[i].what, reasons[i].who, reasons[i].next);
+	return 0;
+}
+
 int explain(const char *what, struct strbuf *out, struct err *err)
 {
 	char *end;
@@ -123,8 +138,11 @@ int explain(const char *what, struct strbuf *out, struct err *err)
 	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
 		if (strcasecmp(failure_class_name(class), what) == 0)
 			return explain_class(class, out);
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (strcasecmp(reasons[i].reason, what) == 0)
+			return explain_reason(i, out);
 	return err_set(
 		err, EINVAL,
-		"explain: \"%.60s\" must be an exit code from 0 to 255, or a class such as KernelOOMContainer",
+		"explain: \"%.60s\" must be an exit code from 0 to 255, a class such as KernelOOMContainer, or a reason such as OOMKilled",
 		what);
 }

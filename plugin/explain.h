@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains an exit code or a class of failures to a person who sees it for the first time. Pure. */
+/* Explains an exit code, a class of failures or a reason to a person who sees it for the first time. Pure. */
 #ifndef AFTERGLOW_PLUGIN_EXPLAIN_H
 #define AFTERGLOW_PLUGIN_EXPLAIN_H
 
@@ -7,8 +7,8 @@
 #include "lib/strbuf.h"
 
 /*
- * Appends the explanation. what is an exit code from 0 to 255, or the name of a class, in upper or
- * lower case. Returns -EINVAL if it is neither; then err lists the valid values.
+ * Appends the explanation. what is an exit code from 0 to 255, the name of a class, or the reason in a
+ * container's status, in upper or lower case. Returns -EINVAL if it is none; then err lists the valid values.
  */
 int explain(const char *what, struct strbuf *out, struct err *err);
 

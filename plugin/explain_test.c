@@ -55,6 +55,28 @@ static void a_class_may_be_written_in_any_case(void **state)
 	has(&out, "--class KernelOOMContainer");
 }
 
+static void the_words_of_kubectl_are_explained(void **state)
+{
+	static const struct {
+		const char *reason, *part;
+	} rows[] = {
+		{ "OOMKilled", "survived" },
+		{ "oomkilled", "OOMKilled\n" },
+		{ "Error", "another exit code than 0" },
+		{ "CrashLoopBackOff", "doubles" },
+		{ "ContainerStatusUnknown", "SIGKILL" },
+		{ "Evicted", "--class Evicted" },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
+
+		assert_int_equal(explain(rows[i].reason, &out, NULL), 0);
+		has(&out, rows[i].part);
+	}
+}
+
 static void what_is_neither_gets_an_error_that_says_what_would_be_right(void **state)
 {
 	static const char *const rows[] = { "", "256", "-1", "137x", "OOM", "99999999999999999999" };
@@ -87,6 +109,7 @@ int main(void)
 		cmocka_unit_test(each_exit_code_and_each_class_has_an_explanation),
 		cmocka_unit_test(codes_of_signals_name_the_signal),
 		cmocka_unit_test(a_class_may_be_written_in_any_case),
+		cmocka_unit_test(the_words_of_kubectl_are_explained),
 		cmocka_unit_test(what_is_neither_gets_an_error_that_says_what_would_be_right),
 		cmocka_unit_test(no_line_is_longer_than_a_hundred_columns),
 	};
