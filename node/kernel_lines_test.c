@@ -100,6 +100,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	kernel_lines_stop();
+	backlog_release(&node.backlog);
 	process_table_free(node.processes);
 	close(log_end);
 	return pod_teardown(state);
@@ -337,6 +338,7 @@ static void a_sidecar_that_never_reads_holds_up_nobody_and_what_it_has_is_whole(
 	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, pod_volume);
 	assert_int_equal(unlink(path), 0);
 	say_small_report();
+	assert_true(node.backlog.bytes > 0); /* the proof is kept for the next one */
 }
 
 /* Sends messages of one length until the socket takes no more. */
