@@ -109,7 +109,10 @@ static void set_sender(struct ray_failure *f, const char *what, const cJSON *eve
 	f->ended_by = by;
 }
 
-/* Whether the sidecar says that the container may have hung for memory.high, which explains a probe that fails. */
+/*
+ * Whether the sidecar says that memory.high had slowed the container down. A container that hangs
+ * fails its probe.
+ */
 static bool was_slowed_down(const struct ray_failure *f)
 {
 	for (size_t i = 0; i < f->evidence.n; i++)
@@ -128,7 +131,7 @@ static void become(struct ray_failure *f, const char *what, const cJSON *event)
 	ray_failure_add_evidence(f, "pod event", text);
 	snprintf(text, sizeof(text), "Container %.63s of %.253s was most likely killed by the kubelet: an Event says that its %s failed%s",
 		 f->container, pod ? pod : "?", what,
-		 was_slowed_down(f) ? ", and its sidecar that memory.high had slowed it down" : "");
+		 was_slowed_down(f) ? ", and its sidecar says that memory.high had slowed it down" : "");
 	ray_failure_set(&f->verdict, text);
 	f->class = strcmp(what, POST_START) == 0 ? FAILURE_START_FAILURE : FAILURE_PROBE_KILLED;
 	/* Anybody who may create Events in the namespace can forge one of the kubelet's. */
