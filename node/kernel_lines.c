@@ -93,7 +93,8 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 
 	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
 	if (!strbuf_failed(&message))
-		outbox_add_once(&lines.outbox, part_of(l), is_proof(l), pod_uid, strbuf_str(&message));
+		outbox_add_once(&lines.outbox, part_of(l), is_proof(l), pod_uid,
+				strbuf_str(&message));
 }
 
 /*

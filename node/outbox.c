@@ -53,7 +53,8 @@ void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char 
 		const char *message)
 {
 	const char marks[] = { (char)('0' + part), proof ? PROOF : NEWS };
-	size_t before = o->messages.len, len = sizeof(marks) + strlen(pod_uid) + strlen(message) + 2;
+	size_t before = o->messages.len,
+	       len = sizeof(marks) + strlen(pod_uid) + strlen(message) + 2;
 	size_t room = OUTBOX_BYTES_MAX - (part == OUTBOX_NEEDED ? 0 : OUTBOX_RESERVE);
 
 	if (before + len > room) {

@@ -46,7 +46,8 @@ void outbox_release(struct outbox *o);
  * proof: the message proves how a container ended. If the pod's sidecar does not listen, it goes to
  * the node's backlog.
  */
-void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid, const char *message);
+void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
+		const char *message);
 /* Adds the message, unless the batch has the same message to the same pod already. */
 void outbox_add_once(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
 		     const char *message);

@@ -154,7 +154,8 @@ size_t sidecar_link_room(int fd)
 	int room = 0, unread = 0;
 
 	/* It is SIOCOUTQ: what the kernel counts for the messages that have not been read. */
-	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 || ioctl(fd, TIOCOUTQ, &unread) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 ||
+	    ioctl(fd, TIOCOUTQ, &unread) < 0)
 		return 0;
 	return (size_t)MAX(room - unread, 0);
 }

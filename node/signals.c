@@ -96,7 +96,8 @@ static void handle(const struct signal_record *record)
 	/* The signals of one pod may not fill the outbox for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
 		flush();
-	outbox_add(&signals.outbox, OUTBOX_NEEDED, is_proof(record, inner), pod.pod_uid, strbuf_str(&message));
+	outbox_add(&signals.outbox, OUTBOX_NEEDED, is_proof(record, inner), pod.pod_uid,
+		   strbuf_str(&message));
 }
 
 static void read_buffers(void)

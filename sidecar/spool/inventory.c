@@ -460,7 +460,8 @@ static bool is_partial(const char *name)
 {
 	size_t len = strlen(name);
 
-	return name[0] == '.' && len > strlen(PARTIAL) && strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0;
+	return name[0] == '.' && len > strlen(PARTIAL) &&
+	       strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0;
 }
 
 /*
@@ -470,7 +471,8 @@ static bool is_partial(const char *name)
  */
 static bool is_nfs_leftover(const char *name)
 {
-	return strncmp(name, ".nfs", 4) == 0 && strspn(name + 4, "0123456789abcdef") == 24 && !name[4 + 24];
+	return strncmp(name, ".nfs", 4) == 0 && strspn(name + 4, "0123456789abcdef") == 24 &&
+	       !name[4 + 24];
 }
 
 /*
@@ -479,7 +481,8 @@ static bool is_nfs_leftover(const char *name)
  */
 static bool unchanged_for(const struct stat *st, int64_t age_ns)
 {
-	return now_realtime_ns() - (st->st_ctim.tv_sec * NS_PER_SEC + st->st_ctim.tv_nsec) >= age_ns;
+	return now_realtime_ns() - (st->st_ctim.tv_sec * NS_PER_SEC + st->st_ctim.tv_nsec) >=
+	       age_ns;
 }
 
 static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
@@ -492,7 +495,8 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
 			continue;
 		if (is_partial(entry->d_name) && older_than(&st, age_ns))
 			tree_remove(dirfd(dir), entry->d_name);
-		if (S_ISREG(st.st_mode) && is_nfs_leftover(entry->d_name) && unchanged_for(&st, age_ns))
+		if (S_ISREG(st.st_mode) && is_nfs_leftover(entry->d_name) &&
+		    unchanged_for(&st, age_ns))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
