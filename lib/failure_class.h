@@ -32,7 +32,10 @@ const char *confidence_name(enum confidence c);
 /* Returns the confidence of that name, or -1. */
 int confidence_from_name(const char *name);
 
-/* The source of a piece of evidence: memory.high slowed the container down until its end. By it the operator recognizes that. */
+/*
+ * The source of evidence that memory.high slowed the container down until its end. The operator
+ * recognizes such evidence by it.
+ */
 #define EVIDENCE_MEMORY_HIGH "memory.high"
 
 /*

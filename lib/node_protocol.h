@@ -32,8 +32,9 @@
  *   watching SECONDS
  *	for this time, unless the message comes again, the node sees such signals, and sends their messages within milliseconds.
  *
- * What proves the end of a container ("oom", "signal" with a SIGKILL to its first process, the "kernel" lines of an OOM kill) the node
- * keeps while no sidecar listens. It comes before anything else then, and may be of a container that the sidecar never met.
+ * While no sidecar listens, the node keeps the messages that prove how a container ended: "oom",
+ * "signal" with a SIGKILL to its first process, and the "kernel" lines of an OOM kill. It sends them
+ * before anything else once the sidecar listens. The sidecar may never have met the container.
  *
  * sidecar -> node
  *   take

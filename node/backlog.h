@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps messages that prove how a container ended, for pods whose sidecar does not listen: it has not
- * started yet, or is being restarted. A sidecar gets them, in their order, as soon as it listens. What
- * a pod can make the agent keep is bounded, and so is the time. Pure: time is an argument.
+ * Keeps messages that prove how a container ended, for pods whose sidecar does not listen: it has
+ * not started yet, or is being restarted. A sidecar gets them, in their order, as soon as it
+ * listens. What a pod can make the agent keep is bounded, and so is the time. Pure: time is an
+ * argument.
  */
 #ifndef AFTERGLOW_NODE_BACKLOG_H
 #define AFTERGLOW_NODE_BACKLOG_H
@@ -13,7 +14,10 @@
 
 #include "node/pod_of_process.h"
 
-/* Bytes with all overhead. If there is no room, the oldest messages of the pod, or of all, are dropped. */
+/*
+ * Bytes with all overhead. If there is no room, the oldest messages of the pod, or of all pods, are
+ * dropped.
+ */
 #define BACKLOG_POD_MAX (16 * 1024)
 #define BACKLOG_MAX (128 * 1024)
 #define BACKLOG_KEPT_NS ((int64_t)600 * 1000000000)

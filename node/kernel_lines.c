@@ -32,7 +32,7 @@ static struct {
 	struct oom_report report;
 } lines;
 
-/* The verdict rests on the needed lines. The table of processes has the most. */
+/* The verdict rests on the needed lines. Most lines of a report are the table of processes. */
 static enum outbox_part part_of(const struct kernel_line *l)
 {
 	switch (l->kind) {
@@ -42,7 +42,10 @@ static enum outbox_part part_of(const struct kernel_line *l)
 	case KERNEL_LINE_OOM_ROW:
 		return OUTBOX_TABLE;
 	case KERNEL_LINE_PROCESS:
-		/* Of a whole group that the kernel ends each process has such a line, behind the report. */
+		/*
+		 * If the kernel kills a whole group, it writes such a line for each process after
+		 * the report.
+		 */
 		return l->ends_oom && !lines.report.began_us ? OUTBOX_REST : OUTBOX_NEEDED;
 	case KERNEL_LINE_OTHER:
 	case KERNEL_LINE_OOM_BEGIN:
@@ -57,8 +60,8 @@ static enum outbox_part part_of(const struct kernel_line *l)
 }
 
 /*
- * Whether the line tells which container the OOM killer ended, and which limit was met. The rest of a
- * report would fill the backlog.
+ * Whether the line tells which container the OOM killer ended, and which limit was met. The rest of
+ * a report would fill the backlog.
  */
 static bool is_proof(const struct kernel_line *l)
 {
@@ -90,7 +93,8 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 
 	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
 	if (!strbuf_failed(&message))
-		outbox_add_once(&lines.outbox, part_of(l), is_proof(l), pod_uid, strbuf_str(&message));
+		outbox_add_once(&lines.outbox, part_of(l), is_proof(l), pod_uid,
+				strbuf_str(&message));
 }
 
 /*

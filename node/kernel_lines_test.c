@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of the way from the kernel log to a sidecar, through the real socket: what a sidecar gets that reads late, or that goes
- * away. The log is a socket with a record in each message, as each read(2) of /dev/kmsg gives one.
+ * Tests of the way from the kernel log to a sidecar, through the real socket: what a sidecar gets
+ * that reads late, or that goes away. The log is a socket with a record in each message, as each
+ * read(2) of /dev/kmsg gives one.
  */
 #include "node/kernel_lines.h"
 

@@ -22,7 +22,10 @@
 #include "node/kernel_line.h"
 
 #define OOM_REPORT_MAX (256 * 1024) /* bytes; of about 2,000 processes */
-/* Rows for a pod: with names of common length a whole report fits into the buffer of the socket (outbox.h). */
+/*
+ * Rows for a pod: with names of common length a whole report fits into the buffer of the socket
+ * (outbox.h).
+ */
 #define OOM_REPORT_ROWS_MAX 384
 
 struct oom_report {

@@ -53,7 +53,8 @@ void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char 
 		const char *message)
 {
 	const char marks[] = { (char)('0' + part), proof ? PROOF : NEWS };
-	size_t before = o->messages.len, len = sizeof(marks) + strlen(pod_uid) + strlen(message) + 2;
+	size_t before = o->messages.len,
+	       len = sizeof(marks) + strlen(pod_uid) + strlen(message) + 2;
 	size_t room = OUTBOX_BYTES_MAX - (part == OUTBOX_NEEDED ? 0 : OUTBOX_RESERVE);
 
 	if (before + len > room) {
@@ -93,7 +94,10 @@ static int connect_pod(const struct node *n, const char *pod_uid, int *ret_fd, s
 	return sidecar_link_open(pods, n->options->proc, pod_uid, 0, ret_fd, err);
 }
 
-/* Returns the first of the parts that do not fit into the socket's buffer together with those before them. */
+/*
+ * Returns the first of the parts that do not fit into the socket's buffer together with those
+ * before them.
+ */
 static enum outbox_part first_left_out(const struct outbox *o, int fd, const struct entry *first,
 				       const char *end)
 {
@@ -123,8 +127,8 @@ static bool send_kept(const char *message, void *arg)
 }
 
 /*
- * Connects to the pod's sidecar, and sends what waits for it: that came before whatever the caller
- * sends, and the sidecar reads the kernel's lines in their order.
+ * Connects to the pod's sidecar, and sends the backlog first: its messages are older than those of
+ * the caller, and the sidecar reads the kernel's lines in their order.
  */
 static int reach(struct node *n, const char *pod_uid, int *ret_fd)
 {
@@ -138,7 +142,7 @@ static int reach(struct node *n, const char *pod_uid, int *ret_fd)
 	return rc;
 }
 
-/* The message is for a sidecar that cannot be reached; rc: the reason. */
+/* Keeps or drops the message, whose sidecar cannot be reached for the reason rc. */
 static void keep_or_drop(struct outbox *o, struct node *n, const struct entry *e, int rc)
 {
 	if (rc == -ECONNREFUSED && e->proof)
@@ -147,7 +151,10 @@ static void keep_or_drop(struct outbox *o, struct node *n, const struct entry *e
 		o->dropped++;
 }
 
-/* Sends all messages to the pod of the first one, and marks them as processed, so that they are not sent twice. */
+/*
+ * Sends all messages to the pod of the first one, and marks them as processed, so that they are not
+ * sent twice.
+ */
 static void send_to_pod(struct outbox *o, struct node *n, const struct entry *first,
 			const char *end)
 {

@@ -32,22 +32,28 @@ enum outbox_part {
 };
 
 struct outbox {
-	struct strbuf messages; /* each is "PART PROOF POD_UID\0MESSAGE\0", the first two are a character each */
-	enum outbox_part cut; /* messages of it, or of less important parts, found no room in the batch */
+	/* Each is "PART PROOF POD_UID\0MESSAGE\0"; the first two are a character each. */
+	struct strbuf messages;
+	/* Messages of this part, or of less important ones, found no room in the batch. */
+	enum outbox_part cut;
 	uint64_t sent, dropped; /* messages */
-	uint64_t logged; /* how many of the dropped ones the log has */
+	uint64_t logged; /* how many of the dropped messages were logged */
 };
 
 void outbox_init(struct outbox *o);
 void outbox_release(struct outbox *o);
-/* proof: the message proves how a container ended. If the pod's sidecar does not listen, it goes to the node's backlog. */
-void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid, const char *message);
+/*
+ * proof: the message proves how a container ended. If the pod's sidecar does not listen, it goes to
+ * the node's backlog.
+ */
+void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
+		const char *message);
 /* Adds the message, unless the batch has the same message to the same pod already. */
 void outbox_add_once(struct outbox *o, enum outbox_part part, bool proof, const char *pod_uid,
 		     const char *message);
 /* Sends the batch and empties it. Messages to a pod without a sidecar are not counted as dropped. */
 void outbox_flush(struct outbox *o, struct node *n);
-/* Does the same, and logs if messages were dropped. what: what they are about, such as "signals". */
+/* Flushes, and logs if messages were dropped. what says what they are about, such as "signals". */
 void outbox_flush_logged(struct outbox *o, struct node *n, const char *what);
 
 /* Sends the node's backlog to the sidecars that listen by now. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pod with a sidecar's socket, for tests: a kubelet's directory and a procfs in which this process is the sidecar. */
+/*
+ * A pod with a sidecar's socket, for tests: a kubelet's directory and a procfs in which this
+ * process is the sidecar.
+ */
 #ifndef AFTERGLOW_NODE_POD_TESTING_H
 #define AFTERGLOW_NODE_POD_TESTING_H
 

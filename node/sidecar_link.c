@@ -15,11 +15,15 @@
 #include "lib/fileio.h"
 #include "node/pod_of_process.h"
 
-/* Bytes: more than the kernel gives, which is twice net.core.wmem_max: some 450 messages that the sidecar has not read yet. */
+/*
+ * Bytes. The kernel gives less, twice net.core.wmem_max: room for some 450 messages that the
+ * sidecar has not read yet.
+ */
 #define SEND_BUFFER (1024 * 1024)
 /*
- * The kernel counts for a message its struct sk_buff and a block of memory with the text and a struct skb_shared_info, each in whole
- * cache lines. The block has a power of two in bytes; from Linux 6.3 on it may have somewhat more than 512 in place of them.
+ * The kernel counts for a message its struct sk_buff and a block of memory with the text and a
+ * struct skb_shared_info, each in whole cache lines. The block has a power of two in bytes; from
+ * Linux 6.3 on it may have somewhat more than 512 in place of them.
  */
 #define SK_BUFF 256
 #define SHARED_INFO 320
@@ -43,7 +47,10 @@ static int find_socket(const char *pods, const char *pod_uid, struct err *err)
 	if (directory < 0)
 		return err_set(err, -directory, "%s/%s", pods, path);
 	file = openat(directory, NODE_SOCKET_NAME, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	/* The kubelet makes the volume before it starts any container, and the sidecar makes the socket. */
+	/*
+	 * The kubelet makes the volume before it starts any container, and the sidecar makes the
+	 * socket.
+	 */
 	if (file < 0)
 		return err_set(err, errno == ENOENT ? ECONNREFUSED : errno,
 			       "%s/%s/" NODE_SOCKET_NAME, pods, path);
@@ -147,7 +154,8 @@ size_t sidecar_link_room(int fd)
 	int room = 0, unread = 0;
 
 	/* It is SIOCOUTQ: what the kernel counts for the messages that have not been read. */
-	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 || ioctl(fd, TIOCOUTQ, &unread) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) < 0 ||
+	    ioctl(fd, TIOCOUTQ, &unread) < 0)
 		return 0;
 	return (size_t)MAX(room - unread, 0);
 }

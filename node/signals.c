@@ -71,7 +71,10 @@ static void flush(void)
 	outbox_flush_logged(&signals.outbox, signals.node, "signals");
 }
 
-/* Whether it proves how a container ended: the OOM killer took a process of it, or something else its first process. */
+/*
+ * Whether the record proves how a container ended: the OOM killer took one of its processes, or a
+ * process sent its first process a SIGKILL.
+ */
 static bool is_proof(const struct signal_record *record, pid_t inner)
 {
 	return record->kind == RECORD_OOM_VICTIM || (record->signal == SIGKILL && inner == 1);
@@ -93,7 +96,8 @@ static void handle(const struct signal_record *record)
 	/* The signals of one pod may not fill the outbox for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
 		flush();
-	outbox_add(&signals.outbox, OUTBOX_NEEDED, is_proof(record, inner), pod.pod_uid, strbuf_str(&message));
+	outbox_add(&signals.outbox, OUTBOX_NEEDED, is_proof(record, inner), pod.pod_uid,
+		   strbuf_str(&message));
 }
 
 static void read_buffers(void)

@@ -5,7 +5,7 @@
 scripts=$1 jobs=$2
 mkdir -p /tmp/deaths
 
-# say COMMAND [ARG...]: it prints a whole line, though others print at the same time.
+# say COMMAND [ARG...]: runs COMMAND, which prints a line, so that no other output comes between.
 say() {
 	until mkdir /tmp/deaths/says 2>/dev/null; do sleep 0.1; done
 	"$@"

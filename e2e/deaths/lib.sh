@@ -41,8 +41,9 @@ watch() {
 	killed "afterglow-$(cat "$D/exec")-" "death-$$[-/,]"
 }
 
-# killed CGROUP...: what the kernel says that it killed in such cgroups since the command began becomes a fact. So does what it killed anywhere: of
-# some kills it leaves out the cgroup. In a PID namespace the log numbers a neighbour otherwise than its own fact does: what tells it from ours is its cgroup.
+# killed CGROUP...: each process that the kernel killed in such cgroups since the command began becomes a fact. So does each that it killed
+# anywhere, because for some kills it leaves out the cgroup. In a PID namespace a neighbour's PID in the log is not the one in its own fact, so
+# its cgroup distinguishes it from ours.
 killed() {
 	dmesg | tr -d '[' | awk -v began="$began" '$1 + 0 >= began' | sed -n 's|.*out of memory: Killed process \([0-9]*\) .*|anywhere \1|p' >>"$D/facts"
 	for cgroup in "$@"; do

@@ -6,7 +6,7 @@
 #	e2e/deaths/root.sh DIRECTORY
 set -euo pipefail
 root=$1
-# busybox leaves alone what is in /bin already. Its shell prefers itself to that, but not to a path such as /usr/bin/unshare.
+# busybox leaves files alone that are in /bin already. Its shell prefers its own programs to these, unless a path is given, such as /usr/bin/unshare.
 mkdir -p "$root/bin" "$root/usr/bin" "$root/usr/lib"
 
 libraries() { # PROGRAM...

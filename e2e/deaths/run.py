@@ -143,7 +143,7 @@ class Machine:
         return death.needs & {"v1", "here", *PROGRAMS}
 
     def run(self, runs, tell):
-        """All in one machine, as long as none of them harms it; then the rest in a new one."""
+        """Runs all deaths in one machine. When one of them ends the machine, the rest run in a new one."""
         while runs:
             begun = self.boot(runs, tell)
             rest = [r for r in runs if r not in begun]
@@ -155,7 +155,7 @@ class Machine:
             runs = rest
 
     def boot(self, runs, tell):
-        """Boots a machine, and returns which of them began in it. One that left nothing behind may have ended the machine."""
+        """Boots a machine, and returns the deaths that began in it. One that left no result may have ended the machine."""
         # A directory of its own, as machines may run side by side.
         place = BUILD / f"deaths.{os.getpid()}"
         scripts = ROOT / place

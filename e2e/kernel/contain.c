@@ -64,7 +64,10 @@ static void drop_capabilities(void)
 	check(prctl(PR_CAPBSET_READ, 0, 0, 0, 0) == 0 ? 0 : -1, "drop capabilities");
 }
 
-/* Passes SIGTERM on, also one that came before this began to wait: the caller has blocked both signals. */
+/*
+ * Passes SIGTERM on, also one that came before this began to wait: the caller has blocked both
+ * signals.
+ */
 static int wait_for(pid_t pid, const sigset_t *signals)
 {
 	int signo, status;

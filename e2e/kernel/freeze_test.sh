@@ -130,8 +130,8 @@ fuse() {
 	umount "$work/dead"
 }
 
-# The container puts it over its own /proc. A sidecar that starts anew meets it there: it could not list processes, nor find the
-# cgroup by a path, and goes on with what the launcher sends.
+# The container mounts a FUSE server that does not answer over its own /proc, and the sidecar is restarted. The new sidecar cannot list
+# processes there, nor find the cgroup by a path, and goes on with what the launcher sends.
 proc() {
 	"$here/dead_fuse.py" "$work/dead" >"$work/helper" 2>&1 &
 	helper=$!

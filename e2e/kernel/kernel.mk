@@ -121,12 +121,12 @@ kernel-tests-vm-cores: kernel-programs
 	@echo "== the same before Debian's systemd-coredump"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
 
-# The same for arm64, in a machine of that kind; only make test-arm64 runs them. Suites that need python3 are not among them,
-# because the machine has none. It is emulated as that of cgroup v2 is, and as fast.
+# The same tests for arm64, in an emulated arm64 machine; only make test-arm64 runs them. Tests that need python3 are not among them,
+# because the machine has none. They take as long as in the machine with cgroup v2.
 ARM64_VM := AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh
 # Linux 6.12 with pages of 16 KiB. Debian has no kernel with pages of 64 KiB.
 ARM64_16K_VM := AFTERGLOW_VM_ARCH=arm64-16k e2e/kernel/vm.sh
-# Unit tests that an emulator of programs alone cannot run, but for three of the operator: one needs bash, and two are as slow here as there.
+# The unit tests that an emulator of single programs cannot run, except three of the operator: one needs bash, and two are too slow here, too.
 ARM64_UNIT_TESTS := $(filter-out operator/injection/% operator/webhook/%,$(NEED_OWN_KERNEL))
 .PHONY: arm64-unit-tests arm64-kernel-tests arm64-kernel-tests-oom arm64-kernel-tests-cores arm64-kernel-tests-16k
 arm64-unit-tests:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Containers that the kernel kills as a whole while no sidecar listens: before its first start, and while it is being restarted. The node
-# agent keeps what it saw, and the sidecar says it at /failures as soon as it listens. Only in the test machine (vm.sh): memory.oom.group
+# agent keeps what it saw, and the sidecar reports it at /failures as soon as it listens. Only in the test machine (vm.sh): memory.oom.group
 # is of cgroup v2, and busybox's wget asks. Plain sh, as root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch node=$build/afterglow-node

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Real OOM kills that did not end the command, or were not its own: a child of it, a neighbour in the same memory
-# cgroup, a limit above. No report may be certain of the wrong story, with the kernel log or without.
+# cgroup, a limit above. No report may be certain of the wrong explanation, with the kernel log or without.
 # Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog

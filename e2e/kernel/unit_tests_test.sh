@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# unit_tests_test.sh NAME...: runs unit tests on this machine's kernel: those that an emulator of programs alone cannot run (NEED_OWN_KERNEL
+# unit_tests_test.sh NAME...: runs unit tests on this machine's kernel: those that an emulator of single programs cannot run (NEED_OWN_KERNEL
 # in the Makefile). NAME is a path below build/test. Plain sh. Ends with "N passed, N failed".
 build=${AFTERGLOW_BUILD:-build}
 . "$(dirname "$0")/check.sh"

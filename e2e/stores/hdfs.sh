@@ -4,7 +4,7 @@
 # start prints DIR/env: WEBHDFS (HOST:PORT), WEBHDFSS (the same with TLS, if asked for), HDFS_USER (may write to
 # /failures), HDFS_SUPERUSER. httpfs starts an HttpFS gateway before a started one and prints its HOST:PORT. Started again on the same DIR it has the same ports and what was written before.
 # AFTERGLOW_STORE_ADDRESS: listens there (127.0.0.1). HDFS_CERT and HDFS_KEY, PEM files: WebHDFS with TLS, too. HDFS_KDC, the DIR of a
-# started kdc.sh: all of it with Kerberos, and DIR/hdfs.keytab has the superuser's key; HDFS_TOKEN_MS is then for how long a delegation token is valid.
+# started kdc.sh: all servers want Kerberos, DIR/hdfs.keytab has the superuser's key, and delegation tokens are valid for HDFS_TOKEN_MS.
 set -euo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"

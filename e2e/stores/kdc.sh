@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # kdc.sh build | start DIR | stop DIR | admin DIR QUERY: a real KDC of MIT Kerberos for the realm AFTERGLOW.TEST, with its data below DIR.
-# start prints DIR/env: KRB5_CONFIG and KDC (HOST:PORT). admin does what the query says in the language of kadmin, also while it runs. DIR/kdc.log
-# has a line for each ticket. Started again on the same DIR it has the same port and the same principals.
+# start prints DIR/env: KRB5_CONFIG and KDC (HOST:PORT). admin runs a query of kadmin, also while the KDC runs. DIR/kdc.log
+# has a line for each ticket. A KDC that is started again on the same DIR has the same port and the same principals.
 set -euo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"

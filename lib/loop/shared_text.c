@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shares renderings of a text among the answers that have it. */
+/* Shares the renderings of a text among the answers that contain it. */
 #include "lib/loop/shared_text.h"
 
 #include <errno.h>

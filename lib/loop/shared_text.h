@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of an HTTP resource such as /metrics. Each answer has a reference to a rendering of it, so
- * that many clients which do not read their answers cost the memory of a few renderings.
+ * The text of an HTTP resource such as /metrics. Each answer has a reference to a rendering of it,
+ * so that many clients which do not read their answers cost the memory of a few renderings.
  *
  * A request gets a new rendering if nobody reads an older one. Otherwise it may get the newest one:
  * while that is younger than a second, or while SHARED_TEXT_MAX renderings are being read, and the
@@ -28,13 +28,13 @@ typedef void (*shared_text_fn)(void *arg, struct strbuf *out);
 
 /* Returns NULL if there is no memory. max is in bytes. */
 struct shared_text *shared_text_new(size_t max, shared_text_fn render, void *arg);
-/* What is still being read stays until it is read. NULL is allowed. */
+/* Renderings that are still being read stay until they are read. NULL is allowed. */
 void shared_text_free(struct shared_text *text);
 
 /*
- * Appends the text, by reference, to the body of an answer to the connection fd. fd is watched until
- * that part of the body has been sent or freed. now_ns is boot time. Returns 0, or -ENOMEM if there
- * is no text, because it has more than max bytes or because there is no memory.
+ * Appends the text, by reference, to the body of an answer to the connection fd. fd is watched
+ * until that part of the body has been sent or freed. now_ns is boot time. Returns 0, or -ENOMEM if
+ * there is no text, because it has more than max bytes or because there is no memory.
  */
 int shared_text_add(struct shared_text *text, int fd, int64_t now_ns, struct evbuffer *body);
 

@@ -202,7 +202,7 @@ bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJ
 	return false;
 }
 
-/* Takes failure, which has what the sidecar says. */
+/* Takes over failure, which was made from the pod and what its sidecar says. */
 static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_failure *failure,
 		 bool settled)
 {
@@ -225,7 +225,7 @@ void failure_writer_hear(struct failure_writer *writer, const cJSON *pod,
 
 	if (!failure_writer_awaits_sidecar(writer, pod))
 		return;
-	/* Without memory, the answer to the next question is heard. */
+	/* If there is no memory, the poller asks again, and the next answer is taken. */
 	if (failures_from_pod_and_node(pod, unmet, now_realtime_ns(), &failures, NULL) == 0)
 		for (size_t i = 0; i < failures.n; i++)
 			hear(writer, pod, TAKE_PTR(failures.list[i]), unmet->settled);

@@ -45,7 +45,7 @@ struct pending_failure {
 	/* The following members belong to the caller; they start zeroed. */
 	struct failure_writer *writer;
 	bool undecided; /* its class may still change */
-	bool heard; /* the pod's sidecar has nothing more to say of it */
+	bool heard; /* the pod's sidecar will report nothing more about it */
 	bool seen_undeleted; /* the pod was not being deleted when it was first seen dead */
 	bool taken; /* the writer has begun with it, so it does not change any more */
 	bool owner_asked, inquired; /* failure_owners_ask and inquiries_start were called */

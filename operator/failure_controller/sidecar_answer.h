@@ -64,8 +64,8 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *memor
 			const cJSON *pod, const char *text, size_t len,
 			struct answer_result *ret_result, struct err *err);
 /*
- * Call this from time to time for a pod without a sidecar that can be asked: it finds the ends that only
- * the restart count shows. Returns false when there is nothing more to find.
+ * Call this from time to time for a pod without a sidecar that can be asked: it finds the ends that
+ * only the restart count shows. Returns false when there is nothing more to find.
  */
 bool sidecar_answer_none(struct answer_sinks *sinks, struct sidecar_memory *memory, const char *key,
 			 const cJSON *pod);

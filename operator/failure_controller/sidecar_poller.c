@@ -44,7 +44,11 @@ struct polled {
 	const char *key; /* "namespace/name" of the pod; the map owns it */
 	char uid[UID_DIGEST + 1]; /* of its uid */
 	bool askable; /* the sidecar runs and has an address */
-	bool bare; /* the pod has no sidecar that could be asked, and ends that only its restart count may show */
+	/*
+	 * The pod has no sidecar that could be asked, and its restart count may show ends that
+	 * nobody saw.
+	 */
+	bool bare;
 	char *tag; /* of the last accepted answer; NULL: none */
 	uint64_t occasion;
 	struct restless_cluster *cluster; /* NULL: the pod belongs to none */
@@ -318,7 +322,7 @@ static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 	}
 }
 
-/* A death waits for the sidecar no longer than some seconds. */
+/* A death waits for its sidecar only for some seconds, so the next question must come soon. */
 static void ask_again_for_death(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
@@ -394,7 +398,10 @@ static void ask(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
 	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
-	/* What the sidecar has said already may be of a death that the pod shows only now. */
+	/*
+	 * An earlier answer may be about a death that the pod shows only now, so all of it is asked
+	 * for.
+	 */
 	bool whole = pod && failure_writer_awaits_sidecar(p->poller->o.writer, pod);
 	const char *headers[] = { "Accept: application/json",
 				  p->tag && !whole ? if_none_match : NULL, NULL };
@@ -426,7 +433,7 @@ static bool may_ask(const struct sidecar_poller *poller)
 	return poller->o.may_write(poller->o.arg) && informer_synced(poller->o.pods) && informer_synced(poller->o.failures);
 }
 
-/* Looks at a pod that nobody can be asked about. */
+/* Looks at a pod without a sidecar. */
 static void look(struct polled *p, int64_t now_ns)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);

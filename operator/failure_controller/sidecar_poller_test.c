@@ -230,7 +230,10 @@ static void a_death_that_no_sidecar_saw_waits_for_what_the_node_kept(void **stat
 	d.pod = pod = die(f);
 	fake_api_turn(&f->bed.api, is_asked_twice, f);
 	assert_false(is_heard(&d));
-	/* The sidecar may have said it before the pod showed the death, so its whole answer is asked for. */
+	/*
+	 * The sidecar may have said it before the pod showed the death, so its whole answer is
+	 * asked for.
+	 */
 	assert_string_equal(f->tag, "");
 	f->answer = UNMET("false", DEAD_END);
 	fake_api_turn(&f->bed.api, is_heard, &d);

@@ -77,8 +77,8 @@ static void read_report(struct death *d)
 }
 
 /*
- * Takes the node agent's proof of the end, if there is any, in place of the sidecar's report. A snapshot still tells the
- * memory and the processes.
+ * If the node agent has proof of the end, takes it in place of the sidecar's report. If the sidecar
+ * left a snapshot, memory and processes still come from that.
  */
 static void read_node(struct death *d)
 {

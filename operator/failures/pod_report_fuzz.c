@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: any bytes as a sidecar's answer. Each RayFailure from it must be about this pod, and
- * must be printable as JSON. What it says of the end that the pod's status shows must not change whose end it was.
+ * must be printable as JSON. What it says of the end that the pod's status shows must not change
+ * whose end it was.
  */
 #include <stdint.h>
 #include <stdlib.h>

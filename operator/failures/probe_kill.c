@@ -109,11 +109,15 @@ static void set_sender(struct ray_failure *f, const char *what, const cJSON *eve
 	f->ended_by = by;
 }
 
-/* Whether the sidecar says that the container may have hung for memory.high, which explains a probe that fails. */
+/*
+ * Whether the sidecar says that memory.high had slowed the container down. A container that hangs
+ * fails its probe.
+ */
 static bool was_slowed_down(const struct ray_failure *f)
 {
 	for (size_t i = 0; i < f->evidence.n; i++)
-		if (f->evidence.list[i].subject && strcmp(f->evidence.list[i].subject, EVIDENCE_MEMORY_HIGH) == 0)
+		if (f->evidence.list[i].subject &&
+		    strcmp(f->evidence.list[i].subject, EVIDENCE_MEMORY_HIGH) == 0)
 			return true;
 	return false;
 }
@@ -126,9 +130,12 @@ static void become(struct ray_failure *f, const char *what, const cJSON *event)
 	text_tame(json_str(event, "message"), tame, sizeof(tame));
 	snprintf(text, sizeof(text), "Killing: %s", tame);
 	ray_failure_add_evidence(f, "pod event", text);
-	snprintf(text, sizeof(text), "Container %.63s of %.253s was most likely killed by the kubelet: an Event says that its %s failed%s",
-		 f->container, pod ? pod : "?", what,
-		 was_slowed_down(f) ? ", and its sidecar that memory.high had slowed it down" : "");
+	snprintf(
+		text, sizeof(text),
+		"Container %.63s of %.253s was most likely killed by the kubelet: an Event says that its %s failed%s",
+		f->container, pod ? pod : "?", what,
+		was_slowed_down(f) ? ", and its sidecar says that memory.high had slowed it down" :
+				     "");
 	ray_failure_set(&f->verdict, text);
 	f->class = strcmp(what, POST_START) == 0 ? FAILURE_START_FAILURE : FAILURE_PROBE_KILLED;
 	/* Anybody who may create Events in the namespace can forge one of the kubelet's. */

@@ -87,9 +87,9 @@ struct ray_failure {
 	struct ray_failure_notes evidence, missing;
 	char *bundle;
 	/*
-	 * Both are about an end that no sidecar saw (unmet_end.h), and neither is written.
-	 * sidecar_was_away: the node agent may have proof of the end, and the sidecar pass it on;
-	 * from_node: it has.
+	 * These two are about an end that no sidecar saw (unmet_end.h). They are not written.
+	 * sidecar_was_away: the node agent may have proof of the end, which the sidecar may still
+	 * report. from_node: the failure was made from such proof.
 	 */
 	bool sidecar_was_away, from_node;
 	char *signature; /* the sidecar's; ray_failure_sign replaces it unless it is good */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes a sidecar's word on the ends of containers that it never met. */
+/* Makes reports from what a sidecar says of containers that it never met. */
 #include "operator/failures/unmet_end.h"
 
 #include <signal.h>
@@ -21,8 +21,8 @@
 #define EXIT_BY_SIGKILL (128 + SIGKILL)
 #define CAUSE_MAX 200
 /*
- * The kill and the end that the kubelet saw are one event only if they are no further apart. A process gives its memory
- * back before it ends, and the kernel log has a clock of its own.
+ * The kill and the end that the kubelet saw are one event only if they are no further apart. A
+ * process gives its memory back before it ends, and the kernel log has a clock of its own.
  */
 #define SAME_NS (30 * NS_PER_SEC)
 /* A sidecar listens this long after its start at the latest, on a busy node. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. A container that the kernel kills as a whole before its sidecar listens leaves no report: the
- * sidecar never met it. The node agent saw the end, and brings what it saw to the sidecar as soon as that listens. So
- * the RayFailure of such an end waits a little for the sidecar's answer, which has these ends by container ID.
+ * Theory of operation. A container that the kernel kills as a whole before its sidecar listens
+ * leaves no report: the sidecar never met it. The node agent saw the end, and brings what it saw to
+ * the sidecar as soon as the sidecar listens. So the RayFailure of such an end waits some seconds
+ * for the sidecar's answer, which has these ends by container ID.
  *
- * The answer is as hostile as a termination message: the Ray container can pose as the sidecar. So an end counts only
- * for a container of this pod which, by the kubelet, ended with exit code 137 about then, and only with the classes of
- * an OOM kill. Pure.
+ * The answer is as hostile as a termination message: the Ray container can pose as the sidecar. So
+ * an end counts only for a container of this pod which, by the kubelet, ended with exit code 137
+ * about then, and only with the classes of an OOM kill. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_UNMET_END_H
 #define AFTERGLOW_OPERATOR_FAILURES_UNMET_END_H
@@ -24,7 +25,8 @@ struct unmet_ends {
 		cJSON *entry; /* as the sidecar sent it */
 	} list[UNMET_ENDS_MAX];
 	size_t n;
-	bool settled; /* the sidecar will not report further ends of containers that have ended by now */
+	/* the sidecar will not report further ends of containers that have ended by now */
+	bool settled;
 };
 
 /* Takes the member "unmetEnds" of an answer; NULL: the sidecar is older and does not have it. */
@@ -32,15 +34,15 @@ void unmet_ends_take(const cJSON *json, struct unmet_ends *ret_ends);
 void unmet_ends_release(struct unmet_ends *ends);
 
 /*
- * Makes a report, as termination_take does, of the end with that ContainerStateTerminated; the caller owns it. NULL: the
- * sidecar reports no such end. ends may be NULL.
+ * Makes a report, as termination_take does, of the end that terminated (a ContainerStateTerminated)
+ * describes; the caller owns it. Returns NULL if the sidecar reports no such end. ends may be NULL.
  */
 cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
 			 const cJSON *terminated);
 
 /*
- * Returns whether a sidecar can be asked soon which did not listen when the container ended, so that the node agent may
- * have kept what it saw of the end.
+ * Returns whether the sidecar did not listen when the container ended, and can be asked soon. Then
+ * the node agent may have kept what it saw of the end.
  */
 bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated);
 

@@ -70,7 +70,10 @@ static struct ray_failure *only_failure(const cJSON *pod, const char *unmet_yaml
 	return failure;
 }
 
-/* Says what became of it: its class and confidence, whether the node knew it, and whether it waits for the sidecar. */
+/*
+ * Says what became of it: its class and confidence, whether the node knew it, and whether it waits
+ * for the sidecar.
+ */
 static void describe(const struct row *r, char *out, size_t size)
 {
 	_cleanup_json_ cJSON *pod = pod_of(r);

@@ -157,8 +157,8 @@ static void add(const cJSON *pod, const cJSON *status, const struct unseen *u,
 /* --- When ------------------------------------------------------------------------------------- */
 
 /*
- * Returns whether a failure that the sidecar has not reported by now will not be reported any more. A pod
- * without a sidecar has nobody who could report it.
+ * Returns whether a failure that the sidecar has not reported by now will not be reported any
+ * more. In a pod without a sidecar nothing reports it.
  */
 static bool is_settled(const cJSON *pod, const cJSON *status, int64_t now_ns)
 {

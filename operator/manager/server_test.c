@@ -327,7 +327,7 @@ static void whoever_opens_many_connections_ends_none_of_another_address(void **s
 	stop(&l, fds, ARRAY_SIZE(fds));
 }
 
-/* --- Clients that do not read their answers ----------------------------------------------------------- */
+/* --- Clients that do not read their answers --------------------------------------------------- */
 
 #define LARGE_TEXT ((size_t)2 << 20)
 
@@ -377,7 +377,10 @@ static int ask_without_reading(uint16_t port)
 	return ask_over(fd, "127.0.0.1", port, GET_METRICS);
 }
 
-/* Reads the answer to the end of the text, and returns the number of its rendering, 0 if it ends before. */
+/*
+ * Reads the answer to the end of the text, and returns the number of its rendering, 0 if it ends
+ * before.
+ */
 static unsigned int read_rendering(struct event_base *base, int fd)
 {
 	static const char mark[] = "\nafterglow_rendering ";
@@ -440,7 +443,10 @@ static void many_answers_that_nobody_reads_cost_the_memory_of_few(void **state)
 #else
 	(void)grown;
 #endif
-	/* Whoever reads gets a whole answer. It is no older than the time for which others may read. */
+	/*
+	 * Whoever reads gets a whole answer. It is no older than the time for which others may
+	 * read.
+	 */
 	int prometheus = ask_from("127.0.0.2", l.port, GET_METRICS);
 	unsigned int got = read_rendering(l.base, prometheus);
 	assert_in_range(got, 1, n_renderings);

@@ -170,8 +170,8 @@ static void add_warnings(const struct http_server *s, cJSON *json)
 }
 
 /*
- * Returns FNV-1a of the store's and the spool's state, of the warnings and of the unmet ends. These change
- * without a new failure.
+ * Returns FNV-1a of the store's and the spool's state, of the warnings and of the unmet ends. These
+ * change without a new failure.
  */
 static uint32_t digest_state(const struct http_server *s)
 {

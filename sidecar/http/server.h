@@ -17,8 +17,9 @@
  * - id identifies a failure among those of its container; it stays the same when the sidecar
  *   restarts. summary is the last line of a termination message; only failures that their container
  *   outlived have it. forgotten counts older failures that the list no longer has.
- * - unmetEnds are of containers that the kernel ended before this sidecar met them, as the node agent saw it, at
- *   most UNMET_ENDS_MAX. settled is false while the agent may still bring more.
+ * - unmetEnds are the ends of containers that the kernel killed before this sidecar met them, as the
+ *   node agent saw them, at most UNMET_ENDS_MAX. settled is false while the agent may still bring
+ *   more.
  * - tag is also the ETag, and changes whenever the rest of the answer does. If-None-Match is
  *   honoured.
  * - Cache-Control says how soon to ask again: max-age is 10 s if the memory of a container is nearly

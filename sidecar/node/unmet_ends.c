@@ -16,8 +16,9 @@
 /* --- What came from the node ------------------------------------------------------------------ */
 
 /*
- * Finds the container's ID in the path of its own cgroup: ".../cri-containerd-ID.scope" or ".../ID". Returns
- * NULL for a cgroup below, which a container that may make cgroups can name as it likes.
+ * Finds the container's ID in the path of its own cgroup: ".../cri-containerd-ID.scope" or
+ * ".../ID". Returns NULL for a cgroup below, which a container that may make cgroups can name as it
+ * likes.
  */
 static const char *id_at_end(const char *cgroup, char ret_id[static NODE_SIGNALS_ID_LEN + 1])
 {
@@ -125,8 +126,9 @@ static bool is_below(const char *path, const char *cgroup)
 }
 
 /*
- * Sets the class by the limit that was met. Returns false if the report does not say that for certain: the kernel
- * leaves most of a report out when there are many, and then the line about the group may stand behind that of another.
+ * Sets the class by the limit that was met. Returns false if the report does not prove the limit:
+ * when there are many reports, the kernel leaves most lines out, and then the line about the group
+ * may follow the line about the limit of another report.
  */
 static bool set_class(const struct judging *j, const struct oom_kill *k, struct unmet_end *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target: any lines as messages of the node agent. Each end that follows must be of a container
- * by its whole ID, and be printable as JSON.
+ * libFuzzer target: any lines as messages of the node agent. Each end that follows must be of a
+ * container by its whole ID, and be printable as JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -116,7 +116,10 @@ void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pi
 	if (!can_move_away(w) || (w->followed_ns && now_ns - w->followed_ns < FOLLOW_SPACING_NS))
 		return;
 	w->followed_ns = now_ns;
-	/* Where others are, such as the launcher, does not tell where the command may be killed. */
+	/*
+	 * Other processes, such as the launcher, do not show in which cgroup the command may be
+	 * killed.
+	 */
 	if (w->command > 0 && memcg_tree_follow(&w->tree, w->command))
 		w->tree.followed_ns = now_ns;
 	for (size_t i = 0; i < n; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps what the node agent said about the pod as a whole and about containers that this sidecar never
- * met: lines of the kernel log and of the node's syslog, and proof of ends (node/unmet_ends.h).
+ * Keeps what the node agent said about the pod as a whole and about containers that this sidecar
+ * never met: lines of the kernel log and of the node's syslog, and proof of ends
+ * (node/unmet_ends.h).
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_NODE_WORDS_H
 #define AFTERGLOW_SIDECAR_RECORD_NODE_WORDS_H
@@ -18,7 +19,11 @@ struct node_words {
 	const char *pod_uid; /* NULL outside Kubernetes; not owned */
 	struct unmet_ends unmet;
 	cJSON *ends; /* what follows from unmet and log; NULL: not judged yet */
-	int64_t awaited_until_ns; /* CLOCK_BOOTTIME: until then the agent may bring what it has kept; 0: it has, or there is none */
+	/*
+	 * CLOCK_BOOTTIME. Until then the agent may bring what it kept; 0: it has, or there is no
+	 * agent.
+	 */
+	int64_t awaited_until_ns;
 };
 
 void node_words_init(struct node_words *w, const char *pod_uid);

@@ -571,8 +571,8 @@ static void slowed_down(struct report *r)
 {
 	if (r->slowed_ns <= 0)
 		return;
-	SAY(r, "%sAbove memory.high the kernel kills nothing: what asks for memory has to wait until "
-	       "some is freed.", r->diagnosis[0] ? " " : "");
+	SAY(r, "%sAbove memory.high the kernel kills nothing: processes that ask for memory have to "
+	       "wait until some is freed.", r->diagnosis[0] ? " " : "");
 	if (r->memory.high <= 0)
 		return;
 	ADVISE(r, r->advice[0] ? "; or " : "");
@@ -596,7 +596,10 @@ void report_diagnose(struct report *r)
 	bool found = false;
 
 	r->diagnosis[0] = r->advice[0] = '\0';
-	/* Who filled the memory matters, too, where that made the container hang. */
+	/*
+	 * The diagnosis of a container that memory.high slowed down names what filled the memory,
+	 * too.
+	 */
 	if ((!is_memory_death(r->verdict.class) && r->slowed_ns <= 0) || too_quick(r) ||
 	    r->memory.usage <= 0)
 		return;

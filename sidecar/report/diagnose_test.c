@@ -33,7 +33,8 @@ static const struct row {
 	int64_t cpus, object_store, memory, shm_used, shmem_at_start; /* 0: unknown */
 	int64_t file, kernel;
 	bool of_part;
-	int64_t slowed_ns, high; /* 0: memory.high had not slowed it down; memory.high is not known */
+	/* 0: memory.high had not slowed it down; memory.high is not known */
+	int64_t slowed_ns, high;
 	const char *pod;
 } rows[] = {
 	/* --- One process --- */
@@ -181,7 +182,7 @@ static const struct row {
 	/* --- memory.high --- */
 	{ "kill -9 of what memory.high had slowed down", FAILURE_KILLED, 4 * GIB, 3 * GIB, 0, { { "ray::leak", 2900 * MIB, 0, 0 } },
 	  "One process, ray::leak, held 94 % of the memory and had not grown for 50.0 s, in which there was hardly any room: whether it is a leak "
-	  "is not known; not parallelism. Above memory.high the kernel kills nothing: what asks for memory has to wait until some is freed.",
+	  "is not known; not parallelism. Above memory.high the kernel kills nothing: processes that ask for memory have to wait until some is freed.",
 	  "a memory request that equals the limit, for which the kubelet sets no memory.high", .slowed_ns = 40 * SEC, .high = 3 * GIB, .pod = "demo",
 	  .trend = { 100 * SEC, GIB, 3 * GIB, 50 * SEC, 45 * SEC, 300 * SEC } },
 	{ "the same outside Kubernetes", FAILURE_TERMINATED, 4 * GIB, 3 * GIB, 0, { { "ray::leak", 2900 * MIB, 0, 0 } },
@@ -287,7 +288,7 @@ static void what_held_the_memory_is_not_taken_from_a_sample_after_the_kill(void 
 
 	r.memory.peak = 3 * GIB;
 	report_diagnose(&r);
-	assert_string_equal(r.diagnosis, "Above memory.high the kernel kills nothing: what asks for memory has to wait until some is freed.");
+	assert_string_equal(r.diagnosis, "Above memory.high the kernel kills nothing: processes that ask for memory have to wait until some is freed.");
 	assert_string_equal(r.advice, "a higher memory.high");
 }
 

@@ -55,7 +55,8 @@ struct report {
 	struct components components; /* all processes at that sample, by what they are */
 	struct ray_node node;
 	struct trend trend; /* of top[0] */
-	int64_t slowed_ns; /* for so long until the end memory.high had slowed the container down; 0: it had not */
+	/* for how long before the end memory.high had slowed the container down */
+	int64_t slowed_ns;
 	double warn_at; /* fraction of the limit at which snapshots began, 0: none */
 	int64_t shmem_at_start; /* bytes of shared memory when the container started; -1: not known */
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells whether a file lies on a FUSE server, without asking that server: it may not answer, and
- * then whoever asked hangs. fstat(2) and fstatfs(2) ask.
+ * Tells whether a file lies on a FUSE server, without asking that server: if it does not answer,
+ * whoever asked hangs. fstat(2) and fstatfs(2) ask it.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_FUSE_H
 #define AFTERGLOW_SIDECAR_SAMPLE_FUSE_H
@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* Reads the type of the file and its device, which the kernel knows. fd may be an O_PATH descriptor. */
+/*
+ * Reads the type of the file and its device, which the kernel knows. fd may be an O_PATH
+ * descriptor.
+ */
 bool fuse_look(int fd, struct statx *ret_st);
 
 /*

@@ -34,9 +34,16 @@ struct memory {
 	int64_t limit_hits; /* times usage met the limit: v1 failcnt, v2 "max" */
 	/* v2: times this cgroup, or one below it, met its own limit even after reclaim. A limit above does not count here. */
 	int64_t oom;
-	/* v2: above this usage the kernel does not kill processes, but slows them down until pages are freed; -1 also for none. */
+	/*
+	 * v2: above this usage the kernel slows processes down until pages are freed, and kills
+	 * none; -1 also for none.
+	 */
 	int64_t high;
-	int64_t high_hits; /* v2: times processes of this cgroup, or of one below it, were slowed down for it */
+	/*
+	 * v2: how often processes of this cgroup, or of one below it, were slowed down by
+	 * memory.high.
+	 */
+	int64_t high_hits;
 	int64_t kernel; /* slab, page tables, kernel stacks, socket buffers */
 	int64_t swap; /* bytes swapped out, not part of usage */
 	/* v2: part of the last 10 s in which some, or all, tasks waited for memory; hundredths of a percent. */

@@ -108,7 +108,7 @@ void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *mem
 	*memory = above;
 	memory->own_limit = own.own_limit;
 	memory->oom = own.oom;
-	/* Its usage is not known any more, and so is its relation to memory.high. */
+	/* memory.high of the container must not be compared with the usage of another cgroup. */
 	memory->high = -1;
 	memory->high_hits = own.high_hits;
 	memory->oom_kill = own.oom_kill;

@@ -27,9 +27,9 @@ void memcg_above_init(struct memcg_above *a, int root_fd, const struct memcg_pla
 void memcg_above_close(struct memcg_above *a);
 
 /*
- * Corrects *memory, the counters of the container's own cgroup: if a limit above is lower than its own limit, the counters of the
- * cgroup with that limit replace them, except own_limit, the OOM kills, high_hits and the pressure; high is absent then. Reads the
- * limits once a second.
+ * Corrects *memory, the counters of the container's own cgroup: if a limit above is lower than its
+ * own limit, the counters of the cgroup with that limit replace them, except own_limit, the OOM
+ * kills, high_hits and the pressure. high is -1 then. Reads the limits once a second.
  */
 void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *memory);
 

@@ -43,7 +43,8 @@ struct memcg_tree {
 	struct memcg_node gone;
 	int64_t walked_ns, walk_took_ns;
 	struct memcg_follow follow;
-	int64_t followed_ns; /* when the command was last found in a cgroup that is watched; set by the owner */
+	/* when the command was last found in a cgroup that is watched; set by the owner */
+	int64_t followed_ns;
 	int64_t lost_ns; /* since when cgroups that are gone may have counted more kills; 0: none */
 	bool walks; /* set by the owner: only the container uses its cgroup, and so the cgroups below */
 	bool changed; /* a walk is due */
@@ -67,8 +68,8 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now);
 
 /*
  * Follows a process of the container: if it was moved to a cgroup that is not below the
- * container's, watches that cgroup too. Returns whether it was watched before already: what a new one
- * counted until now is not known to be of the process.
+ * container's, watches that cgroup too. Returns whether that cgroup was watched before: the kills
+ * that a new one has counted until now may not concern the process.
  */
 bool memcg_tree_follow(struct memcg_tree *t, pid_t pid);
 

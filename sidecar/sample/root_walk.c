@@ -127,7 +127,10 @@ static int open_last(const struct walk *w, const char *name, int path_fd, mode_t
 	return w->no_fuse ? open_again(path_fd, mode, flags) : open_at(here(w), name, flags);
 }
 
-/* Sets the type of the file. no_fuse: without asking its server, and only if that is not a FUSE server. */
+/*
+ * Sets the type of the file. no_fuse: without asking its server, and only if that is not a FUSE
+ * server.
+ */
 static int look_at(struct walk *w, int fd, mode_t *ret_mode)
 {
 	struct statx stx;

@@ -19,9 +19,9 @@
 
 /*
  * Opens path; flags as in open(2). Follows at most links_max symbolic links, and none on procfs,
- * because most of those are magic; otherwise -ELOOP. With no_fuse, a path that leads onto a FUSE server
- * is refused with -EREMOTE before that server is asked. The caller closes the result; a negative
- * errno on failure.
+ * because most of those are magic; otherwise -ELOOP. With no_fuse, a path that leads onto a FUSE
+ * server is refused with -EREMOTE before that server is asked. The caller closes the result; a
+ * negative errno on failure.
  */
 int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max, bool no_fuse);
 

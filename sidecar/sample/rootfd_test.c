@@ -359,7 +359,7 @@ static void without_openat2_files_are_read_and_the_root_is_not_left(void **state
 	}
 }
 
-/* --- A FUSE server that does not answer ----------------------------------------------------------------- */
+/* --- A FUSE server that does not answer ------------------------------------------------------- */
 
 #define NO_FUSE 77
 

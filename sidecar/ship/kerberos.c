@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gets tickets with libkrb5. The clock of this machine may be wrong: libkrb5 then goes by the KDC's (kdc_timesync). */
+/*
+ * Gets tickets with libkrb5. The clock of this machine may be wrong: libkrb5 then goes by the KDC's
+ * (kdc_timesync).
+ */
 #include "sidecar/ship/kerberos.h"
 
 #include <krb5.h>
@@ -137,7 +140,7 @@ const char *kerberos_principal(const struct kerberos *k)
 
 /* --- Tickets --- */
 
-/* The ticket that gets others, into a cache in memory. */
+/* Gets the ticket with which further tickets are requested, into a cache in memory. */
 static krb5_error_code log_in(struct kerberos *k, krb5_ccache cache)
 {
 	krb5_creds ticket = { 0 };
@@ -177,7 +180,10 @@ static krb5_error_code get_ticket(struct kerberos *k, krb5_ccache cache, const c
 	return code;
 }
 
-/* As a GSS-API library makes it: with a key for this session and a sequence number, though nothing follows. */
+/*
+ * Makes the AP-REQ as a GSS-API library does: with a key for this session and a sequence number,
+ * though no message uses them.
+ */
 static krb5_error_code make_request(struct kerberos *k, krb5_creds *ticket, krb5_data *ret_request)
 {
 	krb5_data checksum = { .data = (char *)negotiate_checksum,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proves our identity to HTTP servers by Kerberos: gets tickets from a KDC with the keytab of a Secret. Tickets stay in this
- * process's memory. Everything about Kerberos comes from the Secret; neither the environment nor a krb5.conf of the machine counts.
+ * Proves our identity to HTTP servers by Kerberos: gets tickets from a KDC with the keytab of a
+ * Secret, and keeps them in memory. Neither the environment nor a krb5.conf of the machine counts.
  * Asking a KDC blocks, for up to half a minute if it does not answer.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_KERBEROS_H
@@ -13,8 +13,9 @@
 struct kerberos;
 
 /*
- * Reads krb5.conf and the keytab, and chooses the principal: that of the Secret, or else the keytab's first. credentials, with a
- * keytab, must outlive it. The caller frees *ret_kerberos with kerberos_free. Returns 0, or -1 with fault.
+ * Reads krb5.conf and the keytab, and chooses the principal: that of the Secret, or else the
+ * keytab's first. credentials must have a keytab and outlive *ret_kerberos, which the caller frees
+ * with kerberos_free. Returns 0, or -1 with fault.
  */
 int kerberos_new(const struct credentials *credentials, struct kerberos **ret_kerberos,
 		 struct fault *fault);
@@ -25,8 +26,9 @@ void kerberos_free(struct kerberos *k);
 const char *kerberos_principal(const struct kerberos *k);
 
 /*
- * Appends "Authorization: Negotiate ..." for a server to header, which has room for NEGOTIATE_HEADER_MAX. host is HOST[:PORT].
- * Gets new tickets each time, so none is ever too old. The header is for one request: a server refuses it the second time.
+ * Appends "Authorization: Negotiate ..." for a server to header, which has room for
+ * NEGOTIATE_HEADER_MAX. host is HOST[:PORT]. Gets new tickets each time, so none has expired. The
+ * header is for one request: a server refuses it the second time.
  */
 int kerberos_authorize(struct kerberos *k, const char *host, struct strbuf *header,
 		       struct fault *fault);

@@ -23,7 +23,7 @@ static const struct {
 	{ ENOMEM, FAULT_MEMORY, "out of memory" },
 	{ KRB5_KDC_UNREACH, FAULT_NETWORK, "no KDC of this realm answers" },
 	{ KRB5KDC_ERR_SVC_UNAVAILABLE, FAULT_NETWORK, "the KDC is not available" },
-	/* DNS may only be down. */
+	/* DNS may only be down, so another attempt may help. */
 	{ KRB5_REALM_UNKNOWN, FAULT_NETWORK,
 	  "krb5.conf names no KDC of this realm, and DNS does not either" },
 	{ KRB5_REALM_CANT_RESOLVE, FAULT_NETWORK,
@@ -37,7 +37,7 @@ static const struct {
 	{ KRB5KDC_ERR_C_PRINCIPAL_UNKNOWN, FAULT_CREDENTIALS,
 	  "the KDC does not know this principal" },
 	{ KRB5KDC_ERR_S_PRINCIPAL_UNKNOWN, FAULT_CREDENTIALS,
-	  "the KDC does not know the service: the store's URL must have the NameNode's name in the KDC, and rdns = false in krb5.conf may help" },
+	  "the KDC does not know the service: the store's URL must name the NameNode as the KDC does, and rdns = false in krb5.conf may help" },
 	{ KRB5KDC_ERR_PREAUTH_FAILED, FAULT_CREDENTIALS, key_sentence },
 	{ KRB5KRB_AP_ERR_BAD_INTEGRITY, FAULT_CREDENTIALS, key_sentence },
 	{ KRB5KDC_ERR_NAME_EXP, FAULT_CREDENTIALS, "the principal has expired" },

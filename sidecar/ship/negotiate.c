@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encloses an AP-REQ in the frames of GSS-API and SPNEGO, from the inside out, and encodes the result. */
+/*
+ * Encloses an AP-REQ in the frames of GSS-API and SPNEGO, from the inside out, and encodes the
+ * result.
+ */
 #include "sidecar/ship/negotiate.h"
 
 #include <assert.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the frames around an AP-REQ. Hadoop's servers read them in e2e/cases/stores/test_hdfs_kerberos.py. */
+/*
+ * Tests of the frames around an AP-REQ. Hadoop's servers read them in
+ * e2e/cases/stores/test_hdfs_kerberos.py.
+ */
 #include "sidecar/ship/negotiate.h"
 
 #include <setjmp.h>
@@ -33,7 +36,10 @@ static size_t token_of(size_t len)
 	       (strlen(text) > 2 && text[strlen(text) - 2] == '=');
 }
 
-/* Reads a tag that must come next, and returns where its content begins. *end becomes the content's end. */
+/*
+ * Reads a tag that must come next, and returns where its content begins. *end becomes the content's
+ * end.
+ */
 static size_t enter(size_t at, unsigned char tag, size_t *end)
 {
 	size_t len = token[at + 1], n = 2;

@@ -6,8 +6,8 @@
  * older file of its name. A later run identifies the content by the attribute; where HDFS has
  * attributes turned off, the state file decides.
  *
- * The query has our identity (webhdfs_identity.h). We make requests for the NameNode only; a DataNode gets
- * the URL that the NameNode gave.
+ * The query has our identity (webhdfs_identity.h). We make requests for the NameNode only; a
+ * DataNode gets the URL that the NameNode gave.
  */
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +71,8 @@ static int ask_once(struct webhdfs *w, const char *method, const char *path, con
 
 /*
  * Sends a request. query is "GETFILESTATUS" or more, encoded. Returns 0 if an answer came, whatever
- * its status. If a token that we got ourselves has expired, the request is sent once more with another one.
+ * its status. If a token that we got ourselves has expired, the request is sent once more with
+ * another one.
  */
 static int ask(struct webhdfs *w, const char *method, const char *path, const char *query,
 	       struct http_transfer **ret_transfer, struct fault *fault)

@@ -39,7 +39,9 @@ static const struct {
 	{ "MaxDirectoryItemsExceededException", FAULT_NO_SPACE, "the directory has as many files as HDFS allows" },
 };
 
-/* A message has "is expired" only after all that is known of a token: its owner, renewer and dates. */
+/*
+ * A message has "is expired" only after all that is known of a token: its owner, renewer and dates.
+ */
 struct exception {
 	char name[64], message[1024];
 };
@@ -101,7 +103,7 @@ static void by_status(const struct http_answer *a, const struct exception *e, st
 
 	if (a->status == 401)
 		fault_set(fault, FAULT_CREDENTIALS,
-			  "it wants proof of who we are: give a keytab or a delegation-token");
+			  "it wants proof of who we are: the credentials need a keytab or a delegation-token");
 	else if (a->status >= 300 && a->status < 400)
 		fault_set(fault, FAULT_REDIRECT, "it redirects to %.*s, which is not followed", shown(location), location);
 	else if (*e->name)
@@ -144,7 +146,10 @@ bool webhdfs_token_refused(const struct http_answer *answer)
 	       (by_message(&e, &fault) && fault.kind == FAULT_EXPIRED);
 }
 
-/* Kerberos allows 300 s between a ticket's sender and its receiver; a date has whole seconds, and comes a little later. */
+/*
+ * Kerberos allows 300 s between the clocks of sender and receiver. The Date of an answer has whole
+ * seconds, and the answer takes a moment.
+ */
 #define CLOCK_OFF_MAX_S 290
 
 int webhdfs_ticket_fault(const struct http_answer *answer, const char *host, const char *principal,

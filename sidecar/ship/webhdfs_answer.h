@@ -18,8 +18,9 @@ int webhdfs_fault(const struct http_answer *answer, const char *host, struct fau
 void webhdfs_exception(const struct http_answer *answer, char name[static 64]);
 
 /*
- * Sets the fault of an answer to a request with a ticket of Kerberos. HDFS does not say why it refuses a ticket, but its clock
- * may show the reason. host and principal are named in the text. Returns -1.
+ * Sets the fault of an answer to a request with a ticket of Kerberos. HDFS does not say why it
+ * refuses a ticket, but its clock may show the reason. host and principal are named in the text.
+ * Returns -1.
  */
 int webhdfs_ticket_fault(const struct http_answer *answer, const char *host, const char *principal,
 			 struct fault *fault);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the identity with which requests to HDFS are made. It uses the first of these that exists:
- *   the keytab of the Secret: Kerberos proves who we are to the NameNode once, which gives us a delegation token
+ * Chooses the identity with which requests to HDFS are made. It uses the first of these that
+ * exists:
+ *   the keytab of the Secret, with which Kerberos proves our identity to the NameNode. The NameNode
+ *   then gives us a delegation token
  *   the delegation token of the Secret
  *   the user's name, which an HDFS without Kerberos believes
  *
- * One proof for each token, as Hadoop's own clients do: the token is what the NameNode's redirects to DataNodes contain, a
- * proof with each request would cost two more messages with a KDC, and what a server gets is of use at this HDFS alone.
- * Each run has a token of its own, and cancels it at its end.
+ * As in Hadoop's own clients, Kerberos is used only to get a token: the NameNode's redirects to
+ * DataNodes contain the token, a ticket for each request would cost two more messages to a KDC, and
+ * a server can use the token at this HDFS alone. Each run has a token of its own, and cancels it at
+ * its end.
  */
 #ifndef AFTERGLOW_SIDECAR_SHIP_WEBHDFS_IDENTITY_H
 #define AFTERGLOW_SIDECAR_SHIP_WEBHDFS_IDENTITY_H
@@ -21,21 +24,35 @@ struct webhdfs_identity {
 	const struct ship_options *options;
 	struct credentials credentials;
 	struct kerberos *kerberos; /* NULL: there is no keytab */
-	char *token; /* by Kerberos; NULL: there is none yet, or no longer */
+	char *token; /* got by Kerberos; NULL: there is none yet, or it was dropped */
 };
 
-/* Reads the Secret and chooses the identity; asks nobody. options must outlive it. The caller releases it, also after a failure. */
+/*
+ * Reads the Secret and chooses the identity, without the network. options must outlive it. The
+ * caller releases it, also after a failure.
+ */
 int webhdfs_identity_open(struct webhdfs_identity *id, const struct ship_options *options,
 			  struct fault *fault);
 void webhdfs_identity_release(struct webhdfs_identity *id);
 
-/* To be called before each request to the NameNode: gets a token if there is a keytab and no token, else does nothing. */
+/*
+ * To be called before each request to the NameNode: gets a token if there is a keytab and no token,
+ * else does nothing.
+ */
 int webhdfs_identity_renew(struct webhdfs_identity *id, struct http *http, struct fault *fault);
-/* Appends the identity to the URL of a request: "&delegation=..." or "&user.name=...", or nothing. */
+/*
+ * Appends the identity to the URL of a request: "&delegation=..." or "&user.name=...", or nothing.
+ */
 void webhdfs_identity_add(const struct webhdfs_identity *id, struct strbuf *url);
-/* To be called when HDFS refused the token. Returns whether the next webhdfs_identity_renew gets another one. */
+/*
+ * To be called when HDFS refused the token. Returns whether the next webhdfs_identity_renew gets
+ * another one.
+ */
 bool webhdfs_identity_drop(struct webhdfs_identity *id);
-/* Cancels the token, so that the NameNode need not remember it until it expires. Failing to do so is no fault. */
+/*
+ * Cancels the token, so that the NameNode need not remember it until it expires. Failing to do so
+ * is no fault.
+ */
 void webhdfs_identity_end(struct webhdfs_identity *id, struct http *http);
 
 #endif

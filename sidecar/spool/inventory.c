@@ -287,8 +287,8 @@ static int write_synced(int fd, const char *name, const cJSON *manifest, struct 
 }
 
 /*
- * The lock of a bundle on a file server holds only on this machine. On another one a sidecar may prune or ship the same bundle
- * now, so the new manifest has a name that no other process has.
+ * The lock of a bundle on a file server holds only on this machine. On another one a sidecar may
+ * prune or ship the same bundle now, so the new manifest has a name that no other process has.
  */
 static int exchange_manifest(int fd, const cJSON *manifest, struct err *err)
 {
@@ -460,22 +460,29 @@ static bool is_partial(const char *name)
 {
 	size_t len = strlen(name);
 
-	return name[0] == '.' && len > strlen(PARTIAL) && strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0;
+	return name[0] == '.' && len > strlen(PARTIAL) &&
+	       strcmp(name + len - strlen(PARTIAL), PARTIAL) == 0;
 }
 
 /*
- * Whether an NFS client of Linux makes files of this name. It renames a file that is removed while a process of its machine has it
- * open, and removes it later. A machine that dies before leaves the file, and nothing else ever removes it.
+ * Whether an NFS client of Linux makes files of this name. It renames a file that is removed while
+ * a process of its machine has it open, and removes it later. A machine that dies before leaves the
+ * file, and nothing else ever removes it.
  */
 static bool is_nfs_leftover(const char *name)
 {
-	return strncmp(name, ".nfs", 4) == 0 && strspn(name + 4, "0123456789abcdef") == 24 && !name[4 + 24];
+	return strncmp(name, ".nfs", 4) == 0 && strspn(name + 4, "0123456789abcdef") == 24 &&
+	       !name[4 + 24];
 }
 
-/* By the time of the last rename, too: what an NFS client has renamed may have been written long before. */
+/*
+ * The time of the last rename counts, too: an NFS client may rename a file that was written long
+ * before.
+ */
 static bool unchanged_for(const struct stat *st, int64_t age_ns)
 {
-	return now_realtime_ns() - (st->st_ctim.tv_sec * NS_PER_SEC + st->st_ctim.tv_nsec) >= age_ns;
+	return now_realtime_ns() - (st->st_ctim.tv_sec * NS_PER_SEC + st->st_ctim.tv_nsec) >=
+	       age_ns;
 }
 
 static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
@@ -488,7 +495,8 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
 			continue;
 		if (is_partial(entry->d_name) && older_than(&st, age_ns))
 			tree_remove(dirfd(dir), entry->d_name);
-		if (S_ISREG(st.st_mode) && is_nfs_leftover(entry->d_name) && unchanged_for(&st, age_ns))
+		if (S_ISREG(st.st_mode) && is_nfs_leftover(entry->d_name) &&
+		    unchanged_for(&st, age_ns))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;

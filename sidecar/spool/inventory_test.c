@@ -123,8 +123,8 @@ static void what_is_no_bundle_is_none(void **state)
 }
 
 /*
- * A second pruner on another machine, where locks of this one hold nothing. It does its whole work just before the first one
- * renames its new manifest.
+ * A second pruner on another machine, where locks of this one hold nothing. It does its whole work
+ * just before the first one renames its new manifest.
  */
 static bool other_pruner_comes;
 int __real_renameat(int from, const char *old, int to, const char *new);

@@ -21,7 +21,10 @@ struct at_limit {
 	int64_t psi_some; /* the largest value in that time, hundredths of a percent; -1: not known */
 };
 
-/* Whether the processes hold about as much as `bound` bytes, whatever page cache there is besides. A bound of -1 is never filled. */
+/*
+ * Whether the processes hold about `bound` bytes; page cache does not count. A bound of -1 is never
+ * filled.
+ */
 bool at_limit_is_filled(const struct memory *m, int64_t bound);
 
 /* Whether the processes hold about as much as the limit allows, so that none of them can grow. */

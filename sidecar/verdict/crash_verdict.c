@@ -45,9 +45,9 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 }
 
 /*
- * PIDs grow, and the launcher is the first process of its container. So a core with a lower PID was
- * copied from elsewhere, unless PIDs began anew meanwhile, or the process has a PID namespace of its
- * own.
+ * PIDs grow, and the launcher is the first process of its container. So a core with a lower PID is
+ * a copy of another core, unless PIDs began anew meanwhile, or the process has a PID namespace of
+ * its own.
  */
 static bool may_be_of_another(const struct observation *o)
 {
@@ -77,7 +77,7 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 	crash_evidence(o, v);
 	if (may_be_of_another(o))
 		verdict_add_missing(v, "whether the process was one of this container",
-				    "a core that was not copied: its PID is not above the launcher's");
+				    "a core with a PID above the launcher's: this one may be a copy from before");
 	if (c->by_debugger)
 		verdict_add_missing(v, "whether that signal ended it", "a core that the kernel wrote, and not a debugger");
 }

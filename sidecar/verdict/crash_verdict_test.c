@@ -71,7 +71,10 @@ static void a_process_that_dumps_while_its_container_lives_has_a_class_of_its_ow
 	assert_non_null(strstr(v.sentence, "before this start of the container"));
 }
 
-/* A copy of a core has the time of the copy. Only the PID in it may show that the process was not of this container. */
+/*
+ * A copy of a core has the time of the copy. Only the PID in it may show that the process was not
+ * of this container.
+ */
 static void a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_container(void **state)
 {
 	static const struct {

@@ -10,23 +10,23 @@
 #include "sidecar/verdict/at_limit.h"
 
 /*
- * A longer time without a hit, or without samples, ends the time. A process that is slowed down
+ * A longer time without a hit, or without samples, ends the period. A process that is slowed down
  * sleeps for up to 2 s, and on a busy machine it then waits for the processor before it asks for
  * memory again.
  */
 #define DIP_NS (8 * NS_PER_SEC)
 /*
- * A quick one does no harm, and the kernel's avg10 needs as long to show how much processes
+ * A shorter period does no harm, and the kernel's avg10 needs this long to show how much processes
  * waited.
  */
 #define LONG_NS (10 * NS_PER_SEC)
 /*
  * 10 %, in hundredths, at least once, and half of it all the time. Page cache meets memory.high all
- * the time, and is freed at once: the processes hardly wait for that. On a busy machine they wait for
- * the processor most of the time, however much they wait for memory.
+ * the time, and is freed at once: the processes hardly wait for that. On a busy machine they wait
+ * for the processor most of the time, however much they wait for memory.
  */
 #define WAITED 1000
-/* Part of memory.high. A usage below it did not exceed that one, but that of a cgroup below. */
+/* Part of memory.high. With less usage, it was a cgroup below that exceeded its own memory.high. */
 #define AT 0.97
 
 /*

@@ -16,13 +16,14 @@
 
 /* Must be initialized to { 0 }. The samples are added from the oldest to the newest. */
 struct memory_high {
-	/* The latest time in which it slowed the container down, CLOCK_BOOTTIME; 0: never. */
+	/* The latest period in which it slowed the container down, CLOCK_BOOTTIME; 0: never. */
 	int64_t since_ns, until_ns;
 	int64_t last_ns; /* the last sample */
 	int64_t high; /* bytes; -1: not known, or it is that of a cgroup below the container's */
 	int64_t hits_before, hits; /* high_hits before since_ns, and at until_ns */
 	int64_t hits_last; /* at the last sample */
-	int64_t psi_some; /* the largest value in that time, hundredths of a percent; -1: not known */
+	/* the largest value in that period, hundredths of a percent; -1: not known */
+	int64_t psi_some;
 };
 
 void memory_high_add(struct memory_high *h, int64_t at_ns, const struct memory *m);
@@ -34,9 +35,9 @@ void memory_high_add(struct memory_high *h, int64_t at_ns, const struct memory *
 int64_t memory_high_slowed_ns(const struct memory_high *h);
 
 /*
- * Adds a line of evidence if the container was slowed down until the last sample. If somebody
- * outside then ended it, the sentence says so too, because what hangs is what probes and people
- * end.
+ * Adds a line of evidence if the container was slowed down until the last sample. If it was then
+ * killed or asked to stop, the sentence says so, too, because probes and people end containers that
+ * hang.
  */
 void memory_high_evidence(const struct memory_high *h, struct verdict *v);
 

@@ -443,7 +443,7 @@ static void an_oom_kill_of_raylet_keeps_its_class(void **state)
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.process.name, "raylet");
 	assert_int_equal(v.process.signal, SIGKILL);
-	/* If the kernel log says that raylet was killed, no other story fits. */
+	/* If the kernel log says that raylet was killed, no other explanation fits. */
 	w.o.kernel = (struct kernel_evidence){ .oom = true, .by_cgroup = true, .pid = 4711, .name = "raylet", .kills = 1,
 					       .where = OOM_WHERE_CONTAINER, .age_ns = 4 * NS_PER_SEC };
 	classify(&w.o, &v);

@@ -75,7 +75,10 @@ static void only_the_process_asked_for_counts(void **state)
 	history_free(h);
 }
 
-/* A process grows by 2 MiB/s up to grows_s, and stays the same until ends_s. From full_s on the usage is 400 MiB. */
+/*
+ * A process grows by 2 MiB/s up to grows_s, and stays the same until ends_s. From full_s on the
+ * usage is 400 MiB.
+ */
 static void add_stalled(struct history *h, int grows_s, int full_s, int ends_s, int64_t psi_some, int64_t limit, int64_t high)
 {
 	for (int second = 1; second <= ends_s; second++) {
@@ -103,7 +106,8 @@ static void a_process_that_finds_no_room_is_told_from_one_that_needs_no_more(voi
 		{ 20, 100, 40, -1, 400, -1, false }, /* there was room */
 		{ 20, 39, 40, -1, 400, -1, false }, /* another process filled it at the end */
 		{ 20, 100, 40, 5000, 400, -1, true }, /* memory.high slowed it down */
-		{ 20, 20, 40, -1, 900, 400, true }, /* so it did where the kernel does not measure pressure */
+		/* so it did where the kernel does not measure pressure */
+		{ 20, 20, 40, -1, 900, 400, true },
 		{ 20, 20, 40, -1, 900, 800, false }, /* it is far below memory.high */
 		{ 40, 10, 40, -1, 400, -1, false }, /* it grew all the time */
 	};

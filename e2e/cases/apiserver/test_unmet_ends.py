@@ -35,7 +35,7 @@ def sidecar(worker, tmp_path):
 
 
 class Node:
-    """Plays the node agent, which has kept what it saw."""
+    """Plays a node agent that has kept proof of an end."""
 
     def __init__(self, path):
         self.path = path

@@ -21,12 +21,12 @@ from stores.test_tls import certificates  # noqa: F401 # pylint: disable=unused-
 pytestmark = pytest.mark.xdist_group("kerberos")
 
 TICKET = "Authorization"
-# A delegation token lives so long that a run begins and ends within it, except for the one that is slow on purpose.
+# For how long a delegation token is valid: every run ends sooner, except the one that is slow on purpose.
 TOKEN_S = 8
 
 
 class Kdc(Server):
-    """A KDC, and the Secrets of those whom it knows."""
+    """A KDC, and Secrets for its principals."""
 
     def __init__(self, directory):
         super().__init__("kdc.sh", directory)
@@ -243,7 +243,7 @@ def test_of_several_principals_the_secret_names_one(kdc, secured, place, tmp_pat
 @pytest.mark.parametrize("offset", ["-20m", "+20m"])
 def test_a_wrong_clock(kdc, store, secret, bundle, offset):
     env = {"LD_PRELOAD": FAKETIME, "FAKETIME": offset, "DONT_FAKE_MONOTONIC": "1"}
-    # The KDC's time is taken for ours, unless the Secret forbids it.
+    # libkrb5 takes the time from the KDC, unless krb5.conf forbids it.
     shipped(store, bundle, env=env)
     check_whole(store, bundle)
     replace(secret, "krb5.conf", kdc.conf.read_text().replace("[libdefaults]", "[libdefaults]\nkdc_timesync = 0"))
