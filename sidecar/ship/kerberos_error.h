@@ -9,7 +9,7 @@
 
 /*
  * Sets the fault of a krb5_error_code. text: the library's own words, which may contain words of the KDC; they are shown,
- * printable, if the code is not one that we know. The caller puts before it whose ticket it is about. Returns -1.
+ * printable, if we have no sentence for the code. The caller puts before it whose ticket it is about. Returns -1.
  */
 int kerberos_fault(int32_t code, const char *text, struct fault *fault);
 
