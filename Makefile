@@ -128,7 +128,7 @@ $(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.
 # It looks up names, and the linker warns: what nsswitch.conf adds to files and DNS comes from the machine's own glibc.
 $(BUILD)/afterglow-operator: LDFLAGS += -Wl,--no-warnings
 # Of an uploader by hand names are all it has: glibc stays shared.
-$(BUILD)/afterglow-ship: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a $(BUILD)/static/libkrb5.a
+$(BUILD)/afterglow-ship: $(call objects,lib/static/no_plugins.c) $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a $(BUILD)/static/libkrb5.a
 $(BUILD)/afterglow-ship: SHIP_LIBS := -L$(BUILD)/static $(PACK_RELOCS) -Wl,--gc-sections,-Bstatic $(SHIP_LIBS) -Wl,-Bdynamic -lresolv
 endif
 

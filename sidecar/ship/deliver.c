@@ -145,7 +145,6 @@ static int send_once(struct delivery *d, const struct item *item, bool again, st
 {
 	enum look look = LOOK_MISSING;
 
-	progress_begin(&d->progress, item->name, item->size);
 	if (is_worth_asking(d, item, again) && d->store->ops->look(d->store, item, &look, fault) < 0)
 		return -1;
 	if (look == LOOK_UNKNOWN && state_was_sent(&d->state, item->name, item->sha256))
@@ -185,6 +184,7 @@ static int send_item(struct delivery *d, const struct item *item, struct fault *
 	bool again = false;
 
 	d->progress.kept = 0;
+	progress_begin(&d->progress, item->name, item->size);
 	for (; send_once(d, item, again, fault) < 0; again = true) {
 		int64_t wait = retry_next(&retry, fault, d->progress.kept, now_boottime_ns(), d->context.deadline_ns,
 					  any_number());
@@ -192,6 +192,8 @@ static int send_item(struct delivery *d, const struct item *item, struct fault *
 		if (wait < 0)
 			return fault_wrap(fault, "%s", item->name);
 		log_info("%s: %s; trying again in %.1f s", item->name, fault->text, (double)wait / 1000);
+		/* A KDC that does not answer blocks each try, and nothing is printed meanwhile. */
+		progress_alive(&d->progress);
 		pause_ms(wait);
 	}
 	note_sent(d, item);

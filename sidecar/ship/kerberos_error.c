@@ -18,11 +18,13 @@ static const char key_sentence[] =
 static const struct {
 	krb5_error_code code;
 	enum fault_kind kind;
-	const char *sentence;
+	const char *sentence; /* NULL: the library's own words are used */
 } rows[] = {
 	{ ENOMEM, FAULT_MEMORY, "out of memory" },
 	{ KRB5_KDC_UNREACH, FAULT_NETWORK, "no KDC of this realm answers" },
 	{ KRB5KDC_ERR_SVC_UNAVAILABLE, FAULT_NETWORK, "the KDC is not available" },
+	/* A KDC says no more than this while its database, such as an LDAP server, is down. */
+	{ KRB5KRB_ERR_GENERIC, FAULT_SERVER, NULL },
 	/* DNS may only be down, so another attempt may help. */
 	{ KRB5_REALM_UNKNOWN, FAULT_NETWORK,
 	  "krb5.conf names no KDC of this realm, and DNS does not either" },
@@ -56,11 +58,17 @@ static const struct {
 
 int kerberos_fault(int32_t code, const char *text, struct fault *fault)
 {
+	enum fault_kind kind = FAULT_CREDENTIALS;
 	char shown[SHOWN_MAX];
+	size_t i = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].code == code)
+	while (i < ARRAY_SIZE(rows) && rows[i].code != code)
+		i++;
+	if (i < ARRAY_SIZE(rows)) {
+		if (rows[i].sentence)
 			return fault_set(fault, rows[i].kind, "%s", rows[i].sentence);
+		kind = rows[i].kind;
+	}
 	copy_printable(shown, sizeof(shown), text, strlen(text));
-	return fault_set(fault, FAULT_CREDENTIALS, "%s", shown);
+	return fault_set(fault, kind, "%s", shown);
 }

@@ -35,7 +35,7 @@ static void each_error_has_its_kind_and_a_sentence(void **state)
 		{ KRB5KDC_ERR_POLICY, "x", FAULT_PERMISSION, "policy" },
 		{ ENOMEM, "x", FAULT_MEMORY, "memory" },
 		/* Others have the library's own words, which may hold words of the KDC. */
-		{ KRB5KRB_ERR_GENERIC, "KDC returned error string: boo", FAULT_CREDENTIALS,
+		{ KRB5KRB_ERR_GENERIC, "KDC returned error string: boo", FAULT_SERVER,
 		  "error string: boo" },
 		{ 7, "two\nlines \x1b[31m\xff", FAULT_CREDENTIALS, "two?lines ?[31m?" },
 		{ 7, "", FAULT_CREDENTIALS, "" },

@@ -7,12 +7,14 @@ import os
 import re
 import socket
 import subprocess
+import sys
+import textwrap
 
 import pytest
 
 from conftest import wait_for
 from stores.conftest import Server
-from stores.shipping import LAUNCHERS, MIB, HdfsStore, Store, check_whole, failed, read_back, read_env, ship, shipped, write_credentials
+from stores.shipping import MIB, ROOT, HdfsStore, Store, check_whole, failed, read_back, read_env, ship, shipped, write_credentials
 from stores.stand_in import StandIn
 from stores.test_s3 import FAKETIME
 from stores.test_tls import certificates  # noqa: F401 # pylint: disable=unused-import
@@ -113,13 +115,20 @@ def kerberos_store(secured, kdc, secret, place):
 
 
 def test_a_keytab_ships_and_reads_back_and_leaves_nothing_behind(store, large):
-    before = store.tokens()
     outcome = shipped(store, large)
     done, files = read_back(store)
     assert files == large.files, done.stderr
-    assert store.tokens() <= before  # each run cancelled its own
     check_whole(store, large)
     said = outcome.stderr + str(outcome.lines) + done.stderr.decode()
+
+    def leaves_nothing():
+        """A token that expires before its run ends cannot be cancelled, and here tokens are short-lived."""
+        before = store.tokens()
+        shipped(store, large)
+        read_back(store)
+        return store.tokens() <= before
+
+    wait_for("runs that cancel their tokens", leaves_nothing)
     assert "Negotiate" not in said and "delegation=" not in said
     assert "in plain text" in said
 
@@ -263,10 +272,17 @@ def test_the_kdc_is_down_and_comes_back(kdc, store, bundle):
     check_whole(store, bundle)
 
 
-def test_a_kdc_that_is_silent_ends_with_the_deadline(kdc, store, secret, bundle):
+@contextlib.contextmanager
+def silent_kdc(kdc, secret):
+    """A KDC that takes requests and answers none."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         udp.bind(tcp.getsockname())
         replace(secret, "krb5.conf", kdc.conf.read_text().replace(read_env(kdc.directory)["KDC"], f"127.0.0.1:{tcp.getsockname()[1]}"))
+        yield
+
+
+def test_a_kdc_that_is_silent_ends_with_the_deadline(kdc, store, secret, bundle):
+    with silent_kdc(kdc, secret):
         outcome = failed(store, bundle, "--deadline", "1")
     assert outcome.code == 1 and outcome.result["kind"] in ("deadline", "network"), outcome
 
@@ -321,6 +337,50 @@ def test_a_ticket_goes_to_the_namenode_alone_and_a_token_in_its_place_to_the_res
         assert len({request.headers[TICKET] for request in with_ticket}) == 2
         assert all("delegation=KAAEdG9rZW4" in request.path for request in asked if request not in with_ticket)
         assert len(datanode.requests["PUT"]) == 2 and all(TICKET not in request.headers for request in datanode.requests["PUT"])
+
+
+def refused(secret, bundle, *args):
+    """What comes out at a NameNode that accepts no ticket."""
+    with contextlib.closing(StandIn()) as namenode:
+        namenode.answers["GET"] = [(401, {}, "<html>")]
+        return failed(Store("--store", f"webhdfs://{namenode.address}/f", "--credentials", str(secret)), bundle, *args)
+
+
+def logged_in(outcome):
+    """The KDC knew us. Whether it knows the service, too, depends on the cases that ran before."""
+    return re.search(r"does not accept the Kerberos ticket of ray@|ray@\S+ for the service .* does not know the service", outcome.result["error"])
+
+
+def test_the_krb5_conf_of_the_documents(kdc, secret, bundle):
+    lines = (ROOT / "docs" / "stores.md").read_text().splitlines()
+    start = lines.index("    [libdefaults]")
+    text = textwrap.dedent("\n".join(lines[start : lines.index("", start)]))
+    text = text.replace("EXAMPLE.COM", "AFTERGLOW.TEST").replace("kdc.example.com", read_env(kdc.directory)["KDC"])
+    replace(secret, "krb5.conf", text + "\n")
+    outcome = refused(secret, bundle)
+    assert logged_in(outcome), outcome
+
+
+def test_a_library_that_krb5_conf_names_is_not_loaded(kdc, secret, tmp_path, bundle):
+    marker, source, library = tmp_path / "loaded", tmp_path / "plugin.c", secret / "plugin.so"
+    source.write_text(f'#include <fcntl.h>\n__attribute__((constructor)) static void load(void) {{ open("{marker}", O_CREAT | O_WRONLY, 0600); }}\n')
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL('{library}')"], check=True)
+    marker.unlink()  # so it leaves one when it is loaded
+    plugins = "".join(f"{name} = {{\nmodule = x:{library}\n}}\n" for name in ("clpreauth", "hostrealm"))
+    replace(secret, "krb5.conf", f"{kdc.conf.read_text()}\n[plugins]\n{plugins}")
+    outcome = refused(secret, bundle)
+    assert logged_in(outcome), outcome
+    assert not marker.exists()
+
+
+@pytest.mark.long
+def test_a_run_that_waits_for_a_silent_kdc_gives_signs_of_life(kdc, secret, bundle):
+    """The sidecar ends a run that prints nothing for two minutes, and then does not know why it failed."""
+    with silent_kdc(kdc, secret):
+        outcome = refused(secret, bundle, "--deadline", "60")
+    assert outcome.code == 1 and outcome.result["kind"] in ("deadline", "network"), outcome
+    assert any("file" in line for line in outcome.lines), outcome
 
 
 def test_httpfs_wants_a_ticket_too(secured, kdc, secret, place, bundle):
