@@ -141,8 +141,8 @@ cJSON *crd_patch(const cJSON *live, const cJSON *wanted)
 }
 
 /*
- * The API server owns fields of the status, and Helm's name is the same for all releases. Programs with
- * Helm inside, such as Flux, have names of their own; what they install has the chart's label from them.
+ * The API server owns fields of the status, and Helm's name is the same for all releases. Programs
+ * with Helm inside, such as Flux, have names of their own; they also write the chart's label.
  */
 static bool is_of_a_release(const cJSON *owner, const char *manager)
 {

@@ -35,8 +35,8 @@ cJSON *crd_patch(const cJSON *live, const cJSON *wanted);
  * Returns who wrote live's versions last, by name of the field manager, if that was neither this
  * program nor one that installs releases of the chart, such as Helm and Flux: somebody has changed
  * them by hand. Otherwise NULL. The patch of crd_patch replaces such a change all the same: the
- * operator writes what the chart's schema accepts, and the API server would drop fields that another
- * schema lacks. The result is live's.
+ * operator writes what the chart's schema accepts, and with another schema the API server would
+ * drop fields. The result is live's.
  */
 const char *crd_changed_by(const cJSON *live);
 
