@@ -179,7 +179,7 @@ $(BUILD)/test/sidecar/crash/addition_test: LDFLAGS += -Wl,--wrap=extend_begin,--
 $(BUILD)/test/sidecar/ship/s3_multipart_test: LDFLAGS += -Wl,--wrap=s3_call,--wrap=s3_start,--wrap=http_wait
 $(BUILD)/test/sidecar/spool/inventory_test: LDFLAGS += -Wl,--wrap=renameat
 $(BUILD)/test/sidecar/spool/shipper_test: LDFLAGS += -Wl,--wrap=ship_look
-$(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
+$(BUILD)/test/operator/webhook/cluster_admission_test $(BUILD)/test/operator/raycluster/plan_scale_test: LDFLAGS += -Wl,--wrap=strcmp,--wrap=cJSON_GetObjectItemCaseSensitive
 $(BUILD)/test/sidecar/sample/processes_test: LDFLAGS += -Wl,--wrap=rootfd_open_no_fuse,--wrap=readdir
 $(BUILD)/test/sidecar/sample/memcg_search_test $(BUILD)/test/sidecar/sample/memcg_tree_test: LDFLAGS += -Wl,--wrap=readdir
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit

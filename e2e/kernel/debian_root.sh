@@ -13,6 +13,7 @@ root=$cache/$name-root-$({ cat "$0" && echo "$packages $files"; } | sha256sum | 
 if [ ! -e "$root/.whole" ]; then
 	work=$(mktemp -d "$cache/$name.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
+	"$(dirname "$0")/../../tools/apt-update.sh"
 	# shellcheck disable=SC2086
 	(cd "$work" && apt-get -o APT::Sandbox::User=root download -q $packages >&2)
 	for package in "$work"/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work"; done

@@ -48,7 +48,11 @@ fetch_kernel() {
 	rm -rf "$download"
 }
 
-newest_of_apt() { apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }'; }
+newest_of_apt() {
+	tools/apt-update.sh
+	# All of the output is read: apt-cache would fail with a pipe that is closed.
+	apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ && !n++ { print $2 }'
+}
 
 find_kernel() {
 	mkdir -p "$cache"
@@ -63,6 +67,7 @@ find_kernel() {
 		# A cache from before modules were kept has none, and Debian's mirrors have only the current version.
 		if [ -n "${AFTERGLOW_VM_MODULES:-}" ] && [ ! -d "$cache/modules-$package" ]; then package=$(newest_of_apt); fi
 	fi
+	[ -n "$package" ] || { echo "vm.sh: apt knows no kernel (linux-image-cloud-amd64)" >&2 && exit 2; }
 	if [ ! -s "$cache/$package" ] || { [ -n "${AFTERGLOW_VM_MODULES:-}" ] && [ ! -d "$cache/modules-$package" ]; }; then fetch_kernel "$package"; fi
 	exec 8>&-
 	kernel=$cache/$package busybox=$(command -v busybox)

@@ -140,11 +140,16 @@ cJSON *crd_patch(const cJSON *live, const cJSON *wanted)
 	return oom_count() == lost ? TAKE_PTR(patch) : NULL;
 }
 
-/* The API server owns fields of the status, and Helm's name is the same for all releases. */
-static bool is_of_a_release(const char *manager)
+/*
+ * The API server owns fields of the status, and Helm's name is the same for all releases. Programs
+ * with Helm inside, such as Flux, have names of their own; they also write the chart's label.
+ */
+static bool is_of_a_release(const cJSON *owner, const char *manager)
 {
 	return strcmp(manager, CLIENT_FIELD_MANAGER) == 0 || strcmp(manager, "helm") == 0 ||
-	       strcmp(manager, "kube-apiserver") == 0;
+	       strcmp(manager, "kube-apiserver") == 0 ||
+	       cJSON_GetObjectItemCaseSensitive(json_get(owner, "fieldsV1.f:metadata.f:labels"),
+						"f:" CHART_LABEL);
 }
 
 const char *crd_changed_by(const cJSON *live)
@@ -154,7 +159,7 @@ const char *crd_changed_by(const cJSON *live)
 	cJSON_ArrayForEach(owner, json_get(live, "metadata.managedFields")) {
 		const char *manager = json_str(owner, "manager");
 
-		if (manager && !is_of_a_release(manager) &&
+		if (manager && !is_of_a_release(owner, manager) &&
 		    json_get(owner, "fieldsV1.f:spec.f:versions"))
 			return manager;
 	}

@@ -32,9 +32,10 @@ enum crd_step crd_plan(const cJSON *live, const cJSON *wanted);
 cJSON *crd_patch(const cJSON *live, const cJSON *wanted);
 
 /*
- * If somebody other than Helm or this program wrote live's versions last, returns the name of that
- * field manager, which live owns; otherwise NULL. The patch of crd_patch replaces such a change all
- * the same: the operator writes what the chart's schema accepts, and the API server would drop
+ * Returns who wrote live's versions last, by name of the field manager, if that was neither this
+ * program nor one that installs releases of the chart, such as Helm and Flux: somebody has changed
+ * them by hand. Otherwise NULL. The result is live's. The patch of crd_patch replaces such a change
+ * all the same: the operator writes what the chart's schema accepts, and the API server would drop
  * fields that another schema lacks.
  */
 const char *crd_changed_by(const cJSON *live);

@@ -190,13 +190,17 @@ static void whoever_changed_the_versions_by_hand_is_named(void **state)
 {
 	static const struct {
 		const char *manager, *field, *expected;
+		bool labels; /* it also wrote the chart's label */
 	} rows[] = {
-		{ "helm", "f:versions", NULL },
-		{ "afterglow", "f:versions", NULL },
-		{ "kube-apiserver", "f:versions", NULL },
-		{ "kubectl-patch", "f:conversion", NULL },
-		{ "kubectl-patch", "f:versions", "kubectl-patch" },
-		{ "helm-of-somebody", "f:versions", "helm-of-somebody" },
+		{ "helm", "f:versions", NULL, false },
+		{ "afterglow", "f:versions", NULL, false },
+		{ "kube-apiserver", "f:versions", NULL, false },
+		{ "kubectl-patch", "f:conversion", NULL, false },
+		{ "kubectl-patch", "f:versions", "kubectl-patch", false },
+		{ "helm-of-somebody", "f:versions", "helm-of-somebody", false },
+		/* Flux, and Terraform's provider for Helm */
+		{ "helm-controller", "f:versions", NULL, true },
+		{ "terraform-provider-helm_v2.17.0_x5", "f:versions", NULL, true },
 	};
 	_cleanup_json_ cJSON *none = crd("afterglow-0.2.0", "0.2.0", "a");
 	(void)state;
@@ -211,6 +215,9 @@ static void whoever_changed_the_versions_by_hand_is_named(void **state)
 		cJSON *owner = cJSON_GetArrayItem(json_get(live, "metadata.managedFields"), 1);
 		cJSON *fields = json_object_at(json_object_at(owner, "fieldsV1"), "f:spec");
 		json_object_at(fields, rows[i].field);
+		fields = json_object_at(json_object_at(json_get(owner, "fieldsV1"), "f:metadata"),
+					"f:labels");
+		json_object_at(fields, rows[i].labels ? "f:helm.sh/chart" : "f:app");
 		changed_by = crd_changed_by(live);
 		if (rows[i].expected)
 			assert_string_equal(changed_by, rows[i].expected);

@@ -109,6 +109,16 @@ static void on_died(const struct ray_finding *finding, void *arg)
 	*(struct ray_finding *)arg = *finding;
 }
 
+/* Returns when the child that reads the logs has answered: seen from an hour later, one that has not hangs. */
+static void poll_at(struct ray_watch *w, const struct observer *o, int64_t now_ns,
+		    const struct ray_watch_callbacks *callbacks)
+{
+	ray_watch_poll(w, &o->last, now_ns, callbacks);
+	for (int i = 0; ray_watch_hangs(w, now_ns + 3600 * NS_PER_SEC) && i < 60000;
+	     i++, usleep(1000))
+		ray_watch_poll(w, &o->last, now_ns, callbacks);
+}
+
 static void a_dead_workers_own_words_come_with_its_crash(void **state)
 {
 	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
@@ -117,12 +127,12 @@ static void a_dead_workers_own_words_come_with_its_crash(void **state)
 	const struct ray_watch_callbacks callbacks = { .died = on_died, .arg = &finding };
 	(void)state;
 
-	ray_watch_poll(w, &o.last, START, &callbacks);
+	poll_at(w, &o, START, &callbacks);
 	put("worker-0e5f-01000000-458.err", ":task_name:train\n" OUT_OF_MEMORY, 1);
 	put("worker-2222-01000000-459.err", "RuntimeError: CUDA error: unspecified launch failure\n", 1);
 	put("events/event_RAYLET.log", CRASH, 0);
 	for (int i = 1; i < 4; i++)
-		ray_watch_poll(w, &o.last, START + i * NS_PER_SEC, &callbacks);
+		poll_at(w, &o, START + i * NS_PER_SEC, &callbacks);
 	assert_int_equal(finding.event.pid, 458);
 	assert_int_equal(finding.gpu.kind, GPU_ERROR_OUT_OF_MEMORY);
 	assert_string_equal(finding.gpu.file, "worker-0e5f-01000000-458.err");
