@@ -27,6 +27,9 @@ struct cgroup_watch {
 	struct memcg_above above;
 	pid_t command; /* as the container's /proc numbers it, 0 unknown; set by the owner */
 	int64_t followed_ns;
+	int64_t kills; /* OOM kills that the container's cgroups count, as last read */
+	/* When the command was last found: kills, and the OOM kills on the whole machine (-1: not known). */
+	int64_t kills_then, machine_kills_then;
 	bool made; /* the container's cgroup is the one that was made for it, wherever its launcher is */
 	struct cgroup_limit limit; /* the latest result of cgroup_watch_limit */
 };

@@ -44,6 +44,11 @@ struct memcg_tree {
 	int64_t walked_ns, walk_took_ns;
 	struct memcg_follow follow;
 	int64_t followed_ns; /* when the command was last found in a cgroup that is watched; set by the owner */
+	/*
+	 * Set by the owner: since then the machine has counted OOM kills, and the container's cgroups
+	 * none.
+	 */
+	bool killed_elsewhere;
 	int64_t lost_ns; /* since when cgroups that are gone may have counted more kills; 0: none */
 	bool walks; /* set by the owner: only the container uses its cgroup, and so the cgroups below */
 	bool changed; /* a walk is due */
