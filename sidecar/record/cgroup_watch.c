@@ -152,6 +152,15 @@ void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pi
 			memcg_tree_follow(&w->tree, pids[i]);
 }
 
+const char *cgroup_watch_unseen(const struct cgroup_watch *w, int64_t ended_ns, bool of_command)
+{
+	const char *unseen = memcg_tree_unseen(&w->tree, ended_ns);
+
+	if (unseen || of_command || !can_move_away(w))
+		return unseen;
+	return "OOM kills in another memory cgroup, if the process was moved to one";
+}
+
 int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory)
 {
 	/* Memory that the kernel can reclaim at once does not count. */

@@ -57,6 +57,12 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
 void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pids, size_t n);
 
 /*
+ * A noun phrase for the OOM kills that may be missing from the counts, as memcg_tree_unseen; NULL:
+ * none. of_command: it was the command that ended; only of the command is it known where it was.
+ */
+const char *cgroup_watch_unseen(const struct cgroup_watch *w, int64_t ended_ns, bool of_command);
+
+/*
  * Bytes that are free below the nearest limit: the container's own (in memory) or that of a cgroup
  * below. -1: there is no limit.
  */

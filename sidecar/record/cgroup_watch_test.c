@@ -88,7 +88,7 @@ static void what_a_launcher_hands_over_is_read_without_the_containers_files(void
 	assert_int_equal(m.oom_kill, 6);
 	assert_int_equal(cgroup_watch_headroom(&w, &m), 2097152);
 	assert_string_equal(memcg_tree_name(&w.tree, memcg_tree_tightest(&w.tree)), "ray-node_1");
-	assert_null(memcg_tree_unseen(&w.tree, NS_PER_SEC));
+	assert_null(cgroup_watch_unseen(&w, NS_PER_SEC, false));
 	memcg_close(&own);
 	cgroup_watch_close(&w);
 	close(handed.fd);
@@ -191,8 +191,9 @@ static void a_kill_that_no_cgroup_of_the_container_counts_leaves_doubt(void **st
 			    "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
 		assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
 		assert_int_equal(m.oom_kill, cases[i].at_home ? 4 : 3);
-		assert_int_equal(memcg_tree_unseen(&w.tree, NS_PER_SEC + NS_PER_MS) != NULL,
+		assert_int_equal(cgroup_watch_unseen(&w, NS_PER_SEC + NS_PER_MS, true) != NULL,
 				 cases[i].doubt);
+		assert_non_null(cgroup_watch_unseen(&w, NS_PER_SEC + NS_PER_MS, false));
 		memcg_close(&own);
 		cgroup_watch_close(&w);
 	}
