@@ -10,6 +10,7 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/sample/memcg_search.h"
+#include "sidecar/sample/vm_events.h"
 
 #define MOUNTINFO_MAX (1 << 20)
 #define FOLLOW_SPACING_NS (100 * NS_PER_MS)
@@ -91,6 +92,31 @@ void cgroup_watch_close(struct cgroup_watch *w)
 	memcg_above_close(&w->above);
 }
 
+/*
+ * Whether there were OOM kills since the command was last found, and none that the container's
+ * cgroups count: then one may have taken the command in a cgroup to which it had just moved.
+ */
+static bool killed_elsewhere(const struct cgroup_watch *w)
+{
+	int64_t now = vm_events_oom_kills();
+
+	return w->kills == w->kills_then &&
+	       (now < 0 || w->machine_kills_then < 0 || now > w->machine_kills_then);
+}
+
+static void follow_command(struct cgroup_watch *w, int64_t now_ns)
+{
+	int64_t machine_kills = vm_events_oom_kills();
+
+	/* Where others are, such as the launcher, does not tell where the command may be killed. */
+	if (!memcg_tree_follow(&w->tree, w->command))
+		return;
+	w->tree.followed_ns = now_ns;
+	w->tree.killed_elsewhere = false;
+	w->kills_then = w->kills;
+	w->machine_kills_then = machine_kills;
+}
+
 int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory)
 {
 	struct memory memory;
@@ -106,6 +132,9 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
 		return r;
 	if (memory.oom_kill >= 0)
 		memory.oom_kill += memcg_tree_kills(&w->tree);
+	w->kills = memory.oom_kill;
+	if (at_end && can_move_away(w) && w->tree.followed_ns)
+		w->tree.killed_elsewhere = killed_elsewhere(w);
 	memcg_above_apply(&w->above, now_ns, &memory);
 	*ret_memory = memory;
 	return 0;
@@ -116,15 +145,20 @@ void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pi
 	if (!can_move_away(w) || (w->followed_ns && now_ns - w->followed_ns < FOLLOW_SPACING_NS))
 		return;
 	w->followed_ns = now_ns;
-	/*
-	 * Other processes, such as the launcher, do not show in which cgroup the command may be
-	 * killed.
-	 */
-	if (w->command > 0 && memcg_tree_follow(&w->tree, w->command))
-		w->tree.followed_ns = now_ns;
+	if (w->command > 0)
+		follow_command(w, now_ns);
 	for (size_t i = 0; i < n; i++)
 		if (pids[i] != w->command)
 			memcg_tree_follow(&w->tree, pids[i]);
+}
+
+const char *cgroup_watch_unseen(const struct cgroup_watch *w, int64_t ended_ns, bool of_command)
+{
+	const char *unseen = memcg_tree_unseen(&w->tree, ended_ns);
+
+	if (unseen || of_command || !can_move_away(w))
+		return unseen;
+	return "OOM kills in another memory cgroup, if the process was moved to one";
 }
 
 int64_t cgroup_watch_headroom(const struct cgroup_watch *w, const struct memory *memory)

@@ -27,6 +27,9 @@ struct cgroup_watch {
 	struct memcg_above above;
 	pid_t command; /* as the container's /proc numbers it, 0 unknown; set by the owner */
 	int64_t followed_ns;
+	int64_t kills; /* OOM kills that the container's cgroups count, as last read */
+	/* When the command was last found: kills, and the OOM kills on the whole machine (-1: not known). */
+	int64_t kills_then, machine_kills_then;
 	bool made; /* the container's cgroup is the one that was made for it, wherever its launcher is */
 	struct cgroup_limit limit; /* the latest result of cgroup_watch_limit */
 };
@@ -52,6 +55,12 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
  * processes cannot be moved away, or if the last search was a short time ago.
  */
 void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pids, size_t n);
+
+/*
+ * A noun phrase for the OOM kills that may be missing from the counts, as memcg_tree_unseen; NULL:
+ * none. of_command: it was the command that ended; only of the command is it known where it was.
+ */
+const char *cgroup_watch_unseen(const struct cgroup_watch *w, int64_t ended_ns, bool of_command);
 
 /*
  * Bytes that are free below the nearest limit: the container's own (in memory) or that of a cgroup

@@ -88,7 +88,7 @@ static void what_a_launcher_hands_over_is_read_without_the_containers_files(void
 	assert_int_equal(m.oom_kill, 6);
 	assert_int_equal(cgroup_watch_headroom(&w, &m), 2097152);
 	assert_string_equal(memcg_tree_name(&w.tree, memcg_tree_tightest(&w.tree)), "ray-node_1");
-	assert_null(memcg_tree_unseen(&w.tree, NS_PER_SEC));
+	assert_null(cgroup_watch_unseen(&w, NS_PER_SEC, false));
 	memcg_close(&own);
 	cgroup_watch_close(&w);
 	close(handed.fd);
@@ -143,12 +143,77 @@ static void that_the_launcher_was_seen_does_not_tell_where_the_command_is(void *
 	close(root);
 }
 
+static int64_t machine_kills;
+
+int64_t __wrap_vm_events_oom_kills(void);
+int64_t __wrap_vm_events_oom_kills(void)
+{
+	return machine_kills;
+}
+
+/*
+ * A command may be moved after it was found, and fill its new cgroup at once. No counter that is
+ * watched shows that.
+ */
+static void a_kill_that_no_cgroup_of_the_container_counts_leaves_doubt(void **state)
+{
+	static const struct {
+		int64_t before, after;
+		bool at_home, doubt;
+	} cases[] = {
+		{ 40, 40, false, false }, { 40, 41, false, true }, { 40, 41, true, false },
+		{ 40, -1, false, true },  { -1, 40, false, true },
+	};
+	const struct handed_cgroup none = { .fd = -1 };
+	int root;
+	(void)state;
+
+	mkdir_below("proc");
+	mkdir_below("cg");
+	make_cgroup("cg/c", "4194304\n");
+	make_process("7");
+	make_process("8");
+	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct memcg own = { .version = 0 };
+		struct cgroup_watch w;
+		struct memory m;
+
+		put("cg/c/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+		assert_int_equal(cgroup_watch_open(&w, &own, root, 7, &none, NULL), 0);
+		w.command = 8;
+		machine_kills = cases[i].before;
+		assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, false, &m), 0);
+		cgroup_watch_follow(&w, NS_PER_SEC, NULL, 0);
+		machine_kills = cases[i].after;
+		if (cases[i].at_home)
+			put("cg/c/memory.oom_control",
+			    "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
+		assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
+		assert_int_equal(m.oom_kill, cases[i].at_home ? 4 : 3);
+		assert_int_equal(cgroup_watch_unseen(&w, NS_PER_SEC + NS_PER_MS, true) != NULL,
+				 cases[i].doubt);
+		assert_non_null(cgroup_watch_unseen(&w, NS_PER_SEC + NS_PER_MS, false));
+		memcg_close(&own);
+		cgroup_watch_close(&w);
+	}
+	close(root);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_a_launcher_hands_over_is_read_without_the_containers_files, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_directory_without_counters_is_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(that_the_launcher_was_seen_does_not_tell_where_the_command_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			what_a_launcher_hands_over_is_read_without_the_containers_files, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(a_directory_without_counters_is_none, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			that_the_launcher_was_seen_does_not_tell_where_the_command_is, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_kill_that_no_cgroup_of_the_container_counts_leaves_doubt, setup,
+			teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,19 @@ static bool is_of_another_clock(int64_t unix_ns)
 	return unix_ns > now_realtime_ns() + FILE_AHEAD_NS;
 }
 
+/*
+ * Returns whether the process of the core's PID is older than the core, and lives on. One of which
+ * the kernel writes a core ends.
+ */
+static bool pid_lives(const struct container *c, const struct crash *crash)
+{
+	const struct note *note = crash_note(crash);
+
+	return !note->old && c->observer.table &&
+	       process_table_lives_since(c->observer.table, crash_info(crash)->pid,
+					 to_boottime_ns(crash_unix_ns(crash)));
+}
+
 /* --- Reports of processes --- */
 
 static void report_process(struct container *c, struct crash *crash)
@@ -77,13 +90,16 @@ static void report_process(struct container *c, struct crash *crash)
 	struct ending e = {
 		.container_lives = true,
 		.started_ns = c->hello.started_ns,
-		.ended_ns = note->old || (dumped_ns > c->hello.started_ns && dumped_ns <= now) ? dumped_ns : note->seen_ns,
+		.ended_ns = note->old || (dumped_ns > c->hello.started_ns && dumped_ns <= now) ?
+				    dumped_ns :
+				    note->seen_ns,
 		.after = c->observer.last.memory,
 		.after_known = true,
 		.ray = note->ray_reported ? &note->finding : NULL,
 		.crash = crash_info(crash),
 		.backtrace = crash_backtrace(crash),
 		.core_is_old = note->old,
+		.core_pid_lives = pid_lives(c, crash),
 		.container_over = container_is_over(c),
 	};
 	struct report r;
@@ -171,8 +187,7 @@ static bool lives_on(const struct container *c, const struct crash *crash)
 {
 	const struct note *note = crash_note(crash);
 
-	return crash_info(crash)->by_debugger && !note->old && !note->ray_reported && c->observer.table &&
-	       process_table_lives_since(c->observer.table, crash_info(crash)->pid, to_boottime_ns(crash_unix_ns(crash)));
+	return crash_info(crash)->by_debugger && !note->ray_reported && pid_lives(c, crash);
 }
 
 static void settle(struct container *c, struct crash *crash)

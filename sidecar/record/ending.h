@@ -38,6 +38,7 @@ struct ending {
 	const char *core_needs; /* without crash: what a core would need; outlives the report */
 	bool container_over; /* with crash and container_lives: the container has ended since */
 	bool core_is_old; /* the core is from an earlier start of the container */
+	bool core_pid_lives; /* the process of the core's PID is older than the core, and lives on */
 	/* With container_lives: the process of Ray's own that has ended; NULL: none. */
 	const struct ray_process_end *process;
 	int64_t process_oom_ns; /* the OOM killer's last visit that the container outlived; 0: none */

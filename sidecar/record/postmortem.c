@@ -224,7 +224,9 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ran_ns = e->ended_ns - e->started_ns,
 		.cgroup_version = o->memcg.version,
 		.cgroup_shared = o->cgroup_shared,
-		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen : memcg_tree_unseen(&o->cgroups.tree, e->ended_ns),
+		.cgroup_unseen = o->cgroup_unseen ? o->cgroup_unseen :
+						    cgroup_watch_unseen(&o->cgroups, e->ended_ns,
+									!e->process && !e->ray),
 		.cgroup_limit = limit,
 		.isolation = cgroup_watch_isolation(&o->cgroups, &isolation) ? &isolation : NULL,
 		.isolation_logged = ray_watch_isolation(o->ray, e->ended_ns),
@@ -233,13 +235,17 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.after_known = e->after_known,
 		.last = last.memory,
 		/* The cgroup is as old as the container, unless other containers used it before. */
-		.peak_met_age_ns = o->limit_met_ns ? e->ended_ns - MAX(o->limit_met_ns, o->cgroup_shared ? 0 : e->started_ns) : -1,
+		.peak_met_age_ns = o->limit_met_ns ?
+					   e->ended_ns - MAX(o->limit_met_ns,
+							     o->cgroup_shared ? 0 : e->started_ns) :
+					   -1,
 		.least_usage = o->least_usage,
 		.oom_age_ns = o->oom_seen_ns ? MAX(e->ended_ns - o->oom_seen_ns, 0) : -1,
 		.oom_span_ns = o->oom_seen_ns ? MAX(o->oom_last_ns - o->oom_seen_ns, 0) : 0,
 		.limits_before = o->limits,
 		.limits = e->limits,
-		.group_unsurvived = !e->container_lives && !e->status_known && !e->gap && o->group_seen_ns,
+		.group_unsurvived =
+			!e->container_lives && !e->status_known && !e->gap && o->group_seen_ns,
 		.group_ended_by_us = e->group_ended_by_us,
 		.pod_terminating = e->pod_terminating,
 		.asked = e->asked,
@@ -247,12 +253,14 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.crash = e->crash,
 		.core_needs = e->core_needs,
 		.core_is_old = e->core_is_old,
+		.core_pid_lives = e->core_pid_lives,
 		.container_over = e->container_over,
 		.ended_ns = e->ended_ns,
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
 		.process_words = ray_watch_process_words(o->ray),
-		.ray_start = process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
+		.ray_start =
+			process_watch_lived_until(&o->processes, RAY_PROCESS_START, e->ended_ns),
 		.process = e->process,
 		.process_oom_ns = e->process_oom_ns,
 		.process_oom_reported = e->process_oom_reported,

@@ -45,6 +45,11 @@ struct memcg_tree {
 	struct memcg_follow follow;
 	/* when the command was last found in a cgroup that is watched; set by the owner */
 	int64_t followed_ns;
+	/*
+	 * Set by the owner: since then the machine has counted OOM kills, and the container's cgroups
+	 * none.
+	 */
+	bool killed_elsewhere;
 	int64_t lost_ns; /* since when cgroups that are gone may have counted more kills; 0: none */
 	bool walks; /* set by the owner: only the container uses its cgroup, and so the cgroups below */
 	bool changed; /* a walk is due */

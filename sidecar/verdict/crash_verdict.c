@@ -45,13 +45,16 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 }
 
 /*
- * PIDs grow, and the launcher is the first process of its container. So a core with a lower PID is
- * a copy of another core, unless PIDs began anew meanwhile, or the process has a PID namespace of
- * its own.
+ * PIDs grow, and the launcher is the first process of its container. So a core with a lower PID was
+ * copied from elsewhere, unless PIDs began anew meanwhile, or the process has a PID namespace of its
+ * own. The same holds for a core with the PID of a process that lives on: in a PID namespace, an
+ * earlier start of the container gave the same PIDs.
  */
 static bool may_be_of_another(const struct observation *o)
 {
-	return !o->core_is_old && o->crash->pid > 0 && o->crash->pid <= o->launcher_pid && !o->ray;
+	bool came_before = o->crash->pid > 0 && o->crash->pid <= o->launcher_pid;
+
+	return !o->core_is_old && !o->ray && (came_before || o->core_pid_lives);
 }
 
 void crash_verdict(const struct observation *o, struct verdict *v)
@@ -76,8 +79,11 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 				     "; the container lives on");
 	crash_evidence(o, v);
 	if (may_be_of_another(o))
-		verdict_add_missing(v, "whether the process was one of this container",
-				    "a core with a PID above the launcher's: this one may be a copy from before");
+		verdict_add_missing(
+			v, "whether the process was one of this container",
+			o->core_pid_lives ?
+				"a core that was not copied: the process of its PID lives on" :
+				"a core that was not copied: its PID is not above the launcher's");
 	if (c->by_debugger)
 		verdict_add_missing(v, "whether that signal ended it", "a core that the kernel wrote, and not a debugger");
 }

@@ -79,14 +79,15 @@ static void a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_co
 {
 	static const struct {
 		pid_t launcher;
-		bool old, certain;
+		bool old, lives, certain;
 	} cases[] = {
-		{ 700, false, false },
-		{ 162, false, false }, /* that PID was given out twice */
-		{ 161, false, true },
-		{ 1, false, true }, /* a PID namespace of its own */
-		{ 0, false, true },
-		{ 700, true, true }, /* the report says that it is from before */
+		{ 700, false, false, false },
+		{ 162, false, false, false }, /* that PID was given out twice */
+		{ 161, false, false, true },
+		{ 1, false, false, true }, /* a PID namespace of its own */
+		{ 1, false, true, false }, /* the same PID of an earlier start */
+		{ 0, false, false, true },
+		{ 700, true, false, true }, /* the report says that it is from before */
 	};
 	(void)state;
 
@@ -96,6 +97,7 @@ static void a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_co
 
 		o.launcher_pid = cases[i].launcher;
 		o.core_is_old = cases[i].old;
+		o.core_pid_lives = cases[i].lives;
 		classify(&o, &v);
 		assert_int_equal(v.class, FAILURE_SEGFAULT);
 		assert_int_equal(v.confidence == CONFIDENCE_CERTAIN, cases[i].certain);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what the kernel counts for the whole machine; /proc/vmstat is the same in all containers. */
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_VM_EVENTS_H
+#define AFTERGLOW_SIDECAR_SAMPLE_VM_EVENTS_H
+
+#include <stdint.h>
+
+/* Returns oom_kill of /proc/vmstat; -1 if there is none (it needs Linux 4.13). Pure. */
+int64_t vm_events_parse_oom_kills(const char *vmstat);
+
+/*
+ * Returns how many processes the OOM killer has killed on this machine, in any memory cgroup; -1:
+ * not known. The kernel counts before it sends the signal.
+ */
+int64_t vm_events_oom_kills(void);
+
+#endif
