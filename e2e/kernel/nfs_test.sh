@@ -282,6 +282,63 @@ check "soft mount: the next run ships the bundle" wait_until shipped halfway "$w
 check "it is whole" whole "$work/export/soft/halfway"
 check "nothing else is left" nothing_hidden "$work/export/soft"
 
+# --- The sidecar on a hard mount whose network is cut ---
+
+# A launcher obeys no process of another user that it sees.
+launch="$as_sidecar $build/afterglow-launch --socket $work/cut/s"
+start_sidecar() {
+	rm -f "$work/cut/s"
+	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER=demo $as_sidecar "$build/afterglow-sidecar" \
+		--socket "$work/cut/s" --spool "$work/cut/spool" --store "$work/a/cut" --kernel-log off --grace 2 --reconnect 1 \
+		--http 127.0.0.1:9095 >>"$work/cut/log" 2>>"$work/err" &
+	sidecar=$!
+	wait_until [ -S "$work/cut/s" ]
+}
+dies() { $launch --name "$1" -- "$build/test/probe" exit 9 2>>"$work/err"; }
+# busybox's wget looks for services in libraries that are not here.
+get() { printf 'GET %s HTTP/1.0\r\n\r\n' "$1" | nc 127.0.0.1 9095 2>/dev/null; }
+healthy() { get /healthz | grep -q '^ok'; }
+told() { get /failures | grep -q "\"container\":[[:space:]]*\"$1\""; }
+samples() { get /metrics | sed -n 's/^afterglow_container_samples_total{container="living"} //p'; }
+has_samples() { [ "$(samples)" -gt "$1" ] 2>/dev/null; }
+arrived() { [ -n "$(find "$work/export/cut" -path "*/$1/*/MANIFEST.json")" ]; }
+waits() { [ -n "$(find "$work/cut/spool" -path "*/$1/*/MANIFEST.json")" ]; }
+shipper_is_stuck() { for pid in $(pidof afterglow-ship); do grep -qs '^State:.D' "/proc/$pid/status" && return; done; return 1; }
+
+mkdir -p "$work/cut/spool" /sys/fs/cgroup/living
+chown 65532:65532 "$work/cut" "$work/cut/spool"
+make_export cut rw,root_squash
+mount_a "$work/export/cut" "$work/a/cut" "$hard"
+: >"$work/err"
+start_sidecar
+"$build/test/contain" --cgroup /sys/fs/cgroup/living --memory own $launch --name living -- \
+	sh -c "until [ -e '$work/leave' ]; do sleep 0.2; done; exit 3" 2>>"$work/err" &
+living=$!
+check "the sidecar samples a container" wait_until has_samples 0
+dies one
+check "the sidecar ships a death" wait_until arrived one
+cut_network
+dies two
+check "network cut: the next death has its verdict" wait_until told two
+check "its shipper waits in the kernel" wait_until shipper_is_stuck
+check "/healthz answers" wait_until healthy
+check "samples go on" wait_until has_samples "$(samples)"
+touch "$work/leave"
+wait $living
+check "a death beside a stuck shipper has its verdict" wait_until told living
+kill $sidecar
+check "SIGTERM ends the sidecar although the server does not answer" wait_until has_ended $sidecar
+wait $sidecar
+check "what did not come to the store is kept" waits two
+check "all of it" waits living
+mend_network
+start_sidecar
+check "the next sidecar ships it when the network is back" wait_until arrived two
+check "and what came after it" wait_until arrived living
+check "all bundles are whole" wait_until all_whole "$work/export/cut"
+kill $sidecar
+wait $sidecar
+
 # --- An export that was replaced ---
 
 make_export replaced rw,root_squash
