@@ -301,7 +301,8 @@ healthy() { get /healthz | grep -q '^ok'; }
 told() { get /failures | grep -q "\"container\":[[:space:]]*\"$1\""; }
 samples() { get /metrics | sed -n 's/^afterglow_container_samples_total{container="living"} //p'; }
 has_samples() { [ "$(samples)" -gt "$1" ] 2>/dev/null; }
-arrived() { [ -n "$(find "$work/export/cut" -path "*/$1/*/MANIFEST.json")" ]; }
+# It walks while others rename.
+arrived() { [ -n "$(find "$work/export/cut" -path "*/$1/*/MANIFEST.json" 2>/dev/null)" ]; }
 waits() { [ -n "$(find "$work/cut/spool" -path "*/$1/*/MANIFEST.json")" ]; }
 shipper_is_stuck() { for pid in $(pidof afterglow-ship); do grep -qs '^State:.D' "/proc/$pid/status" && return; done; return 1; }
 
