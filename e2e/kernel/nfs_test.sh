@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The directory store on real NFS: the kernel's server in a network namespace of its own, and two nodes that mount from it. What goes
-# wrong with such a store: owners that the server squashes, a full or read-only export, a server that stops under a hard mount,
-# an export that was replaced, shippers that are killed, two nodes that ship and prune at once.
+# wrong with such a store: owners that the server squashes, a full or read-only export, a server that stops, a network that is cut
+# under a soft mount, and under a sidecar on a hard one, an export that was replaced, shippers that are killed, two nodes that ship
+# and prune at once.
 # Only in the test machine:	AFTERGLOW_VM_ROOT=$(e2e/kernel/nfs_root.sh) AFTERGLOW_VM_MODULES='nfsd nfsv3 nfsv4 veth loop' \
 #					e2e/kernel/vm.sh e2e/kernel/nfs_test.sh
 # Plain sh. Ends with "N passed, N failed".
@@ -164,6 +165,7 @@ stop_under_way() { # EXPORT NAME STORE [OPTION...]
 	return 1
 }
 printed() { grep -q "$1" "$work/out"; }
+has_ended() { ! grep -qs '^State:.[^Z]' "/proc/$1/status"; }
 
 # --- The ordinary way, in each version of the protocol ---
 
@@ -203,6 +205,7 @@ chown 65534:65534 "$work/export/squash"
 mount_a "$work/export/squash" "$work/a/squash" "$hard"
 check "a server that squashes everybody is no hindrance" shipped owners "$work/a/squash"
 check "all of it is there, too" whole "$work/export/squash/owners"
+check "it belongs to whom the server takes for everybody" test "$(stat -c %u:%g "$work/export/squash/owners/report.txt")" = 65534:65534
 make_export readonly ro
 mount_a "$work/export/readonly" "$work/a/readonly" "$hard"
 check "a read-only export is named" fails read-only 3 owners "$work/a/readonly"
@@ -259,6 +262,97 @@ check "no half file has its name" no_halves stopped "$work/export/main"
 check "the next run ships the bundle" shipped stopped "$work/a/main"
 check "it is whole" whole "$work/export/main/stopped"
 check "nothing else is left" nothing_hidden "$work/export/main"
+
+# --- A soft mount whose network is cut ---
+
+# The client still has a route and sends, as it does when something between it and the server breaks.
+cut_network() { in_server $ip link set to-a down; }
+mend_network() { in_server $ip link set to-a up; }
+make_export soft rw,root_squash
+# The client gives up after a second. On a slow machine it may do so although the server answers, hence the second tries.
+mount_soft() { mount_a "$work/export/soft" "$work/a/soft" vers=4.2,soft,timeo=10,retrans=0; }
+check "soft mount: the export is mounted" wait_until mount_soft
+check "soft mount: a bundle comes" wait_until shipped owners "$work/a/soft"
+cut_network
+check "soft mount: no answer is an error of its own, and no missing directory" fails io 1 fits "$work/a/soft"
+check "by its words" grep -q '"retry":true.*Input/output error' "$work/out"
+mend_network
+check "soft mount: the bundle comes once the server answers" wait_until shipped fits "$work/a/soft"
+make_bundle halfway 6000000
+began_or_ended() { under_way "$work/export/soft/halfway" || has_ended $shipper; }
+until_halfway() {
+	begin_ship halfway "$work/a/soft"
+	wait_until began_or_ended
+	kill -STOP $shipper && under_way "$work/export/soft/halfway"
+}
+check "soft mount: a large file is on its way" wait_until until_halfway
+cut_network
+kill -CONT $shipper
+wait $shipper
+check "soft mount: a cut in the middle of a file is named" printed '"retry":true.*"kind":"io"'
+check "soft mount: no half file has its name" no_halves halfway "$work/export/soft"
+mend_network
+check "soft mount: the next run ships the bundle" wait_until shipped halfway "$work/a/soft"
+check "it is whole" whole "$work/export/soft/halfway"
+check "nothing else is left" nothing_hidden "$work/export/soft"
+
+# --- The sidecar on a hard mount whose network is cut ---
+
+# A launcher obeys no process of another user that it sees.
+launch="$as_sidecar $build/afterglow-launch --socket $work/cut/s"
+start_sidecar() {
+	rm -f "$work/cut/s"
+	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER=demo $as_sidecar "$build/afterglow-sidecar" \
+		--socket "$work/cut/s" --spool "$work/cut/spool" --store "$work/a/cut" --kernel-log off --grace 2 --reconnect 1 \
+		--http 127.0.0.1:9095 >>"$work/cut/log" 2>>"$work/err" &
+	sidecar=$!
+	wait_until [ -S "$work/cut/s" ]
+}
+dies() { $launch --name "$1" -- "$build/test/probe" exit 9 2>>"$work/err"; }
+# busybox's wget looks for services in libraries that are not here.
+get() { printf 'GET %s HTTP/1.0\r\n\r\n' "$1" | nc 127.0.0.1 9095 2>/dev/null; }
+healthy() { get /healthz | grep -q '^ok'; }
+told() { get /failures | grep -q "\"container\":[[:space:]]*\"$1\""; }
+samples() { get /metrics | sed -n 's/^afterglow_container_samples_total{container="living"} //p'; }
+has_samples() { [ "$(samples)" -gt "$1" ] 2>/dev/null; }
+# It walks while others rename.
+arrived() { [ -n "$(find "$work/export/cut" -path "*/$1/*/MANIFEST.json" 2>/dev/null)" ]; }
+waits() { [ -n "$(find "$work/cut/spool" -path "*/$1/*/MANIFEST.json")" ]; }
+shipper_is_stuck() { for pid in $(pidof afterglow-ship); do grep -qs '^State:.D' "/proc/$pid/status" && return; done; return 1; }
+
+mkdir -p "$work/cut/spool" /sys/fs/cgroup/living
+chown 65532:65532 "$work/cut" "$work/cut/spool"
+make_export cut rw,root_squash
+mount_a "$work/export/cut" "$work/a/cut" "$hard"
+: >"$work/err"
+start_sidecar
+"$build/test/contain" --cgroup /sys/fs/cgroup/living --memory own $launch --name living -- \
+	sh -c "until [ -e '$work/leave' ]; do sleep 0.2; done; exit 3" 2>>"$work/err" &
+living=$!
+check "the sidecar samples a container" wait_until has_samples 0
+dies one
+check "the sidecar ships a death" wait_until arrived one
+cut_network
+dies two
+check "network cut: the next death has its verdict" wait_until told two
+check "its shipper waits in the kernel" wait_until shipper_is_stuck
+check "/healthz answers" wait_until healthy
+check "samples go on" wait_until has_samples "$(samples)"
+touch "$work/leave"
+wait $living
+check "a death beside a stuck shipper has its verdict" wait_until told living
+kill $sidecar
+check "SIGTERM ends the sidecar although the server does not answer" wait_until has_ended $sidecar
+wait $sidecar
+check "what did not come to the store is kept" waits two
+check "all of it" waits living
+mend_network
+start_sidecar
+check "the next sidecar ships it when the network is back" wait_until arrived two
+check "and what came after it" wait_until arrived living
+check "all bundles are whole" wait_until all_whole "$work/export/cut"
+kill $sidecar
+wait $sidecar
 
 # --- An export that was replaced ---
 

@@ -70,14 +70,30 @@ static int fail(struct fault *fault, int code, const struct directory *d, const 
 
 /* --- Directories --- */
 
+/*
+ * When an NFS client cannot check the root of a mount, open(2) fails with ESTALE, whatever the
+ * reason is: the server may have replaced the directory, or a soft mount got no answer from it. A
+ * lookup in the directory fails with the reason itself.
+ */
+static int reason_of_stale(const char *path)
+{
+	char name[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(name, sizeof(name), "%s/.afterglow", path) >= (int)sizeof(name))
+		return ESTALE;
+	return lstat(name, &st) < 0 && errno != ENOENT ? errno : ESTALE;
+}
+
 static int open_root(const struct directory *d, int *ret_fd, struct fault *fault)
 {
 	const char *path = d->store.context->options->store.path;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int code = fd < 0 && errno == ESTALE ? reason_of_stale(path) : errno;
 
 	if (fd < 0)
-		return fault_set(fault, errno == ENOTDIR ? FAULT_OCCUPIED : kind_of(errno), "the store's directory %s: %s", path,
-				 strerror(errno));
+		return fault_set(fault, kind_of(code), "the store's directory %s: %s", path,
+				 strerror(code));
 	*ret_fd = fd;
 	return 0;
 }
