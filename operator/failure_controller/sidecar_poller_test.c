@@ -6,6 +6,7 @@
 #include "operator/failure_controller/sidecar_poller.h"
 
 #include "lib/units.h"
+#include "operator/failure_controller/pending_failures.h"
 #include "operator/manager/testing.h"
 
 #define FAILURE(id, class)                                                                                               \
@@ -21,6 +22,7 @@ struct fixture {
 	/* The number of questions, and of those that had the current tag */
 	unsigned asked, unchanged;
 	char tag[64]; /* of the last question; "" for none */
+	int restarts; /* as in pod_of */
 };
 
 static void on_question(struct evhttp_request *request, void *arg)
@@ -254,6 +256,93 @@ static void a_death_of_which_the_node_kept_nothing_waits_no_longer(void **state)
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
 }
 
+static bool is_asked_four_times(void *arg)
+{
+	return ((struct fixture *)arg)->asked >= 4;
+}
+
+static void a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_json_ cJSON *pod = NULL;
+	bool heard = true;
+
+	f->answer = NULL;
+	pod = die(f);
+	fake_api_turn(&f->bed.api, is_asked_four_times, f);
+	assert_true(failure_writer_awaits_sidecar(f->bed.writer, pod));
+	sidecar_poller_growing(f->bed.poller, "ml/w", &heard);
+	assert_false(heard);
+}
+
+static void set_time(cJSON *json, const char *name, int seconds_ago)
+{
+	char text[TIME_TEXT_MAX];
+
+	json_set_str(json, name, time_format(now_realtime_ns() - seconds_ago * NS_PER_SEC, text));
+}
+
+/* The pod w, of whose container the status has forgotten two ends. */
+static void list_restarted_pod(struct fixture *f)
+{
+	_cleanup_json_ cJSON *pod = pod_of(f, 3), *end = cJSON_Parse("{\"terminated\":{\"exitCode\":1}}");
+	cJSON *statuses = json_get(pod, "status.containerStatuses"), *ray = cJSON_GetArrayItem(statuses, 0);
+	_cleanup_free_ char *text = NULL;
+
+	set_time(json_get(pod, "metadata"), "creationTimestamp", 1000);
+	set_time(json_get(cJSON_GetArrayItem(statuses, 1), "state.running"), "startedAt", 990);
+	set_time(json_get(end, "terminated"), "startedAt", 300);
+	set_time(json_get(end, "terminated"), "finishedAt", 200);
+	set_time(json_get(ray, "state.running"), "startedAt", 200);
+	json_set(ray, "lastState", cJSON_Duplicate(end, true));
+	text = cJSON_PrintUnformatted(pod);
+	fake_api_lists(&f->bed.api, "/pods", text);
+	bed_start(&f->bed);
+}
+
+/* As many RayFailures wait to be written as a namespace may have. */
+static void fill_namespace(struct fixture *f)
+{
+	for (int i = 0; i < PENDING_NAMESPACE_MAX; i++) {
+		struct ray_failure *failure = ray_failure_new();
+		char name[32];
+
+		snprintf(name, sizeof(name), "full-%d", i);
+		ray_failure_set(&failure->namespace, "ml");
+		ray_failure_set(&failure->name, name);
+		assert_true(failure_writer_add(f->bed.writer, failure));
+	}
+}
+
+/* The pod is asked again after each answer. */
+static bool is_full_again(void *arg)
+{
+	struct fixture *f = arg;
+
+	if (f->asked) {
+		f->restarts++;
+		f->asked = 0;
+		stir(f, f->restarts);
+	}
+	return failure_writer_n_pending(f->bed.writer) == PENDING_NAMESPACE_MAX;
+}
+
+static void ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room(void **state)
+{
+	struct fixture *f = *state;
+
+	f->answer = ANSWER("1-1", "");
+	list_restarted_pod(f);
+	fill_namespace(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+	fake_api_idle(&f->bed.api);
+	failure_writer_written(f->bed.writer, "ml/full-0");
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), PENDING_NAMESPACE_MAX - 1);
+	f->restarts = 1;
+	fake_api_turn(&f->bed.api, is_full_again, f);
+}
+
 static void an_answer_of_another_pod_is_not_believed(void **state)
 {
 	struct fixture *f = *state;
@@ -466,6 +555,12 @@ int main(void)
 			a_death_that_no_sidecar_saw_waits_for_what_the_node_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_death_of_which_the_node_kept_nothing_waits_no_longer, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room,
+			setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_of_another_pod_is_not_believed, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
