@@ -71,10 +71,13 @@ static void flush(void)
 	outbox_flush_logged(&signals.outbox, signals.node, "signals");
 }
 
-/* Whether it proves how a container ended: the OOM killer took a process of it, or something else its first process. */
+/*
+ * Whether it proves how a container ended: the OOM killer, or something else, killed its first process. The records of all
+ * processes of a large container would push the proof out of the backlog.
+ */
 static bool is_proof(const struct signal_record *record, pid_t inner)
 {
-	return record->kind == RECORD_OOM_VICTIM || (record->signal == SIGKILL && inner == 1);
+	return record->signal == SIGKILL && inner == 1;
 }
 
 static void handle(const struct signal_record *record)
