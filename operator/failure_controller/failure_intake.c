@@ -202,6 +202,12 @@ bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJ
 	return false;
 }
 
+/* Returns whether the rest of what the node agent kept may be on its way, and make the end certain. */
+static bool may_become_certain(const struct ray_failure *failure, bool settled)
+{
+	return !settled && failure->from_node && failure->confidence != CONFIDENCE_CERTAIN;
+}
+
 /* Takes failure, which has what the sidecar says. */
 static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_failure *failure,
 		 bool settled)
@@ -209,7 +215,7 @@ static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_fai
 	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_failure *p = key ? pending_failures_get(&writer->pending, key) : NULL;
 
-	if (!p || !awaits_sidecar(p)) {
+	if (!p || !awaits_sidecar(p) || may_become_certain(failure, settled)) {
 		ray_failure_free(failure);
 		return;
 	}

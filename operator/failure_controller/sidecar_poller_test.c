@@ -176,10 +176,10 @@ static void a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without
 #define UNMET(settled, ends) \
 	"{\"podUID\":\"u-w\",\"tag\":\"1-1\",\"failures\":[],\"unmetEnds\":{\"settled\":" settled \
 	",\"ends\":[" ends "]}}"
-#define DEAD_END \
+#define DEAD_END(confidence) \
 	"{\"containerID\":\"" DEAD_ID \
 	"\",\"endedAt\":\"2026-01-21T01:05:00.500Z\",\"class\":\"KernelOOMContainer\"," \
-	"\"confidence\":\"certain\",\"cause\":\"it reached its memory limit\"}"
+	"\"confidence\":\"" confidence "\",\"cause\":\"it reached its memory limit\"}"
 
 /* The kernel killed the container of w, whose sidecar listened only later. */
 static cJSON *dead_pod(const struct fixture *f)
@@ -234,11 +234,28 @@ static void a_death_that_no_sidecar_saw_waits_for_what_the_node_kept(void **stat
 	assert_false(is_heard(&d));
 	/* The sidecar may have said it before the pod showed the death, so its whole answer is asked for. */
 	assert_string_equal(f->tag, "");
-	f->answer = UNMET("false", DEAD_END);
+	/* Of what the agent kept, the sidecar has read a part. */
+	f->answer = UNMET("false", DEAD_END("likely"));
+	f->asked = 0;
+	fake_api_turn(&f->bed.api, is_asked_twice, f);
+	assert_false(is_heard(&d));
+	f->answer = UNMET("false", DEAD_END("certain"));
 	fake_api_turn(&f->bed.api, is_heard, &d);
 	/* The pod's next state does not replace what the node saw. */
 	failure_writer_see(f->bed.writer, pod, false);
 	assert_true(is_heard(&d));
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+static void a_likely_end_is_heard_when_the_sidecar_expects_no_more(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("true", DEAD_END("likely"));
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
 }
 
@@ -553,6 +570,8 @@ int main(void)
 			setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_death_that_no_sidecar_saw_waits_for_what_the_node_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_likely_end_is_heard_when_the_sidecar_expects_no_more, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_death_of_which_the_node_kept_nothing_waits_no_longer, setup, teardown),
 		cmocka_unit_test_setup_teardown(
