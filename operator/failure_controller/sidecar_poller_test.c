@@ -278,7 +278,8 @@ static bool is_asked_four_times(void *arg)
 	return ((struct fixture *)arg)->asked >= 4;
 }
 
-static void a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon(void **state)
+static void
+a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon(void **state)
 {
 	struct fixture *f = *state;
 	_cleanup_json_ cJSON *pod = NULL;
@@ -302,8 +303,10 @@ static void set_time(cJSON *json, const char *name, int seconds_ago)
 /* The pod w, of whose container the status has forgotten two ends. */
 static void list_restarted_pod(struct fixture *f)
 {
-	_cleanup_json_ cJSON *pod = pod_of(f, 3), *end = cJSON_Parse("{\"terminated\":{\"exitCode\":1}}");
-	cJSON *statuses = json_get(pod, "status.containerStatuses"), *ray = cJSON_GetArrayItem(statuses, 0);
+	_cleanup_json_ cJSON *pod = pod_of(f, 3),
+			     *end = cJSON_Parse("{\"terminated\":{\"exitCode\":1}}");
+	cJSON *statuses = json_get(pod, "status.containerStatuses"),
+	      *ray = cJSON_GetArrayItem(statuses, 0);
 	_cleanup_free_ char *text = NULL;
 
 	set_time(json_get(pod, "metadata"), "creationTimestamp", 1000);
@@ -344,7 +347,8 @@ static bool is_full_again(void *arg)
 	return failure_writer_n_pending(f->bed.writer) == PENDING_NAMESPACE_MAX;
 }
 
-static void ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room(void **state)
+static void
+ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room(void **state)
 {
 	struct fixture *f = *state;
 

@@ -256,11 +256,14 @@ static void a_process_that_has_a_pid_here_is_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_node_offers_a_core_and_hands_it_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_not_about_cores_is_over_with_its_connection, setup,
+		cmocka_unit_test_setup_teardown(the_node_offers_a_core_and_hands_it_over, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(who_does_not_greet_first_is_dropped, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_that_has_a_pid_here_is_dropped, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_about_cores_is_over_with_its_connection,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(who_does_not_greet_first_is_dropped, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_has_a_pid_here_is_dropped, setup,
+						teardown),
 	};
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

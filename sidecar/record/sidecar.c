@@ -304,7 +304,11 @@ static void on_node_over(void *arg)
 /* If this fails, the sidecar works as it does on a node without an agent. */
 static void listen_to_node(struct sidecar *r)
 {
-	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .other = on_node_other, .other_over = on_node_over, .arg = r };
+	const struct nodes_callbacks callbacks = { .offer = on_node_offer,
+						   .core = on_node_core,
+						   .other = on_node_other,
+						   .other_over = on_node_over,
+						   .arg = r };
 	struct err err = { 0 };
 
 	if (!r->options->node_socket)
