@@ -6,7 +6,7 @@
 #include "operator/failure_controller/sidecar_poller.h"
 
 #include "lib/units.h"
-#include "operator/failure_controller/pending_failures.h"
+#include "operator/failure_controller/failure_intake.h"
 #include "operator/manager/testing.h"
 
 #define FAILURE(id, class)                                                                                               \
@@ -256,6 +256,48 @@ static void a_likely_end_is_heard_when_the_sidecar_expects_no_more(void **state)
 	f->answer = UNMET("true", DEAD_END("likely"));
 	d.pod = pod = die(f);
 	fake_api_turn(&f->bed.api, is_heard, &d);
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+/* Returns whether the only failure that waits is what the node saw. */
+static bool is_from_node(const struct fixture *f)
+{
+	struct strmap_pos pos = { 0 };
+	void *value = NULL;
+
+	assert_true(strmap_next(&f->bed.writer->pending.all, &pos, NULL, &value));
+	return ((const struct pending_failure *)value)->failure->from_node;
+}
+
+static void the_end_of_the_pod_does_not_replace_what_the_node_saw(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("true", DEAD_END("likely"));
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	assert_true(is_from_node(f));
+	json_set_str(json_get(pod, "status"), "phase", "Failed");
+	failure_writer_see(f->bed.writer, pod, false);
+	assert_true(is_from_node(f));
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+static void an_eviction_replaces_what_the_node_saw(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("true", DEAD_END("likely"));
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	json_set_str(json_get(pod, "status"), "phase", "Failed");
+	json_set_str(json_get(pod, "status"), "reason", "Evicted");
+	failure_writer_see(f->bed.writer, pod, false);
+	assert_false(is_from_node(f));
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
 }
 
@@ -576,6 +618,10 @@ int main(void)
 			a_death_that_no_sidecar_saw_waits_for_what_the_node_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_likely_end_is_heard_when_the_sidecar_expects_no_more, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_end_of_the_pod_does_not_replace_what_the_node_saw, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_eviction_replaces_what_the_node_saw, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(
 			a_death_of_which_the_node_kept_nothing_waits_no_longer, setup, teardown),
 		cmocka_unit_test_setup_teardown(
