@@ -61,7 +61,7 @@ static enum outbox_part part_of(const struct kernel_line *l)
 
 /*
  * Whether the line tells which container the OOM killer ended, and which limit was met. The rest of
- * a report would fill the backlog.
+ * a report would fill the backlog, and so would the further processes of a group that the kernel ended.
  */
 static bool is_proof(const struct kernel_line *l)
 {
@@ -75,7 +75,7 @@ static bool is_proof(const struct kernel_line *l)
 	case KERNEL_LINE_OOM_MEMORY:
 		return l->len > strlen(usage) && memcmp(l->text, usage, strlen(usage)) == 0;
 	case KERNEL_LINE_PROCESS:
-		return l->ends_oom;
+		return l->ends_oom && part_of(l) == OUTBOX_NEEDED;
 	case KERNEL_LINE_OTHER:
 	case KERNEL_LINE_OOM_INVOKER:
 	case KERNEL_LINE_OOM_CGROUP:

@@ -103,6 +103,7 @@ static int tear_down(void **state)
 	kernel_lines_stop();
 	backlog_release(&node.backlog);
 	process_table_free(node.processes);
+	backlog_release(&node.backlog);
 	close(log_end);
 	return pod_teardown(state);
 }
@@ -246,22 +247,14 @@ a_sidecar_that_reads_late_gets_the_whole_of_a_report_that_fits_and_the_verdict_o
 	}
 }
 
-static void what_the_kernel_says_of_a_whole_group_takes_no_room_of_the_report(void **state)
+/* The lines of a group that the kernel ended, behind the report. The table of processes does not have them yet. */
+static void say_group(unsigned int n)
 {
-	struct seen s;
-
-	(void)state;
-	say(BEGIN);
-	say_memory(45, 40);
-	say_rows(300, "x");
-	say(LIMIT);
-	say(KILLED);
 	say("Tasks in " CGROUP "/" POD_CONTAINER
 	    " are going to be killed due to memory.oom.group set");
-	for (unsigned int i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		char text[256], path[256];
 
-		/* The table of processes does not have them yet. */
 		snprintf(path, sizeof(path), "%s/%u", pod_proc, 4200000 + i);
 		assert_int_equal(dir_make_all(path, 0755, NULL), 0);
 		snprintf(path, sizeof(path), "%s/%u/cgroup", pod_proc, 4200000 + i);
@@ -274,12 +267,60 @@ static void what_the_kernel_says_of_a_whole_group_takes_no_room_of_the_report(vo
 			4200000 + i);
 		say(text);
 	}
+}
+
+static void what_the_kernel_says_of_a_whole_group_takes_no_room_of_the_report(void **state)
+{
+	struct seen s;
+
+	(void)state;
+	say(BEGIN);
+	say_memory(45, 40);
+	say_rows(300, "x");
+	say(LIMIT);
+	say(KILLED);
+	say_group(300);
 	agent_reads();
 	s = sidecar_reads();
 	assert_true(s.begin && s.limit && s.killed);
 	assert_int_equal(s.memory, 45);
 	assert_int_equal(s.rows, 300);
 	assert_in_range(s.kills, 1, 300);
+}
+
+struct kept {
+	bool limit, killed, group;
+	unsigned int kills;
+};
+
+static bool take_kept(const char *message, void *arg)
+{
+	struct kept *k = arg;
+
+	k->limit = k->limit || strstr(message, LIMIT);
+	k->killed = k->killed || strstr(message, KILLED);
+	k->group = k->group || strstr(message, "Tasks in " CGROUP "/" POD_CONTAINER);
+	k->kills += strstr(message, "Killed process 42") != NULL;
+	return true;
+}
+
+static void the_processes_of_a_large_group_do_not_push_out_the_proof_that_is_kept(void **state)
+{
+	struct kept k = { 0 };
+	char path[300];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/" NODE_SOCKET_NAME, pod_volume);
+	assert_int_equal(unlink(path), 0);
+	say(BEGIN);
+	say(LIMIT);
+	say(KILLED);
+	say_group(300);
+	agent_reads();
+	backlog_send(&node.backlog, POD_UID, take_kept, &k);
+	assert_true(k.limit && k.killed && k.group);
+	assert_int_equal(k.kills, 0);
+	assert_null(node.backlog.first);
 }
 
 static void say_small_report(void)
@@ -379,6 +420,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_the_kernel_says_of_a_whole_group_takes_no_room_of_the_report, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_processes_of_a_large_group_do_not_push_out_the_proof_that_is_kept,
+			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_sidecar_that_goes_away_in_the_middle_does_no_harm_to_the_next_one, set_up,
 			tear_down),

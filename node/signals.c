@@ -72,12 +72,13 @@ static void flush(void)
 }
 
 /*
- * Whether the record proves how a container ended: the OOM killer took one of its processes, or a
- * process sent its first process a SIGKILL.
+ * Whether the record proves how a container ended: the OOM killer, or a SIGKILL of another process,
+ * took its first process. The records of all processes of a large container would push the proof out
+ * of the backlog.
  */
 static bool is_proof(const struct signal_record *record, pid_t inner)
 {
-	return record->kind == RECORD_OOM_VICTIM || (record->signal == SIGKILL && inner == 1);
+	return record->signal == SIGKILL && inner == 1;
 }
 
 static void handle(const struct signal_record *record)

@@ -137,6 +137,18 @@ dies_early "the pod's limit"
 check "the pod's limit: certain, and the pod's" end_is "\"containerID\":\"$id\".*\"class\":\"KernelOOMPod\",\"confidence\":\"certain\""
 end_pod
 
+# The agent has seen its processes, and the kernel writes a line and a record for each that it kills.
+make_pod
+set_limit "$ray" 64M
+start_ray "for i in \$(seq 150); do sleep 60 & done; echo >$work/many; until [ -e $work/go ]; do sleep 0.2; done; $hog 200M"
+wait_until [ -e "$work/many" ]
+sleep 5
+touch "$work/go"
+dies_early "many processes"
+check "many processes: certain" end_is "\"containerID\":\"$id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
+check "many processes: the record of the first is there" end_is "the OOM killer took the container's first process"
+end_pod
+
 # What a container below its own cgroup does to itself is not the container's limit.
 make_pod
 start_ray "until [ -e $work/go ]; do sleep 0.2; done; sleep 60"

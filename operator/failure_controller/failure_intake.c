@@ -38,14 +38,23 @@ void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_fa
 /* --- Waiting failures ------------------------------------------------------------------------- */
 
 /*
+ * Returns whether the node agent's proof says more than the pod's status, which may have a better reason only if
+ * something happened to the pod.
+ */
+static bool is_explained(const struct ray_failure *waiting, const struct ray_failure *later)
+{
+	return waiting->from_node && !later->from_node &&
+	       (later->class == FAILURE_KERNEL_OOM_CONTAINER || later->class == FAILURE_KILLED);
+}
+
+/*
  * Replaces a waiting failure by `failure`, which has the pod's present status, if that is better.
  * Takes failure.
  */
 static void look_again(struct failure_writer *writer, struct pending_failure *p,
 		       struct ray_failure *failure, bool open, bool deleted)
 {
-	bool explained = p->failure->from_node && failure->sidecar_was_away;
-	bool better = !p->taken && p->undecided && !explained &&
+	bool better = !p->taken && p->undecided && !is_explained(p->failure, failure) &&
 		      (!deleted || !p->seen_undeleted || failure_supersedes(failure, p->failure));
 
 	if (better)
@@ -202,6 +211,12 @@ bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJ
 	return false;
 }
 
+/* Returns whether the rest of what the node agent kept may be on its way, and make the end certain. */
+static bool may_become_certain(const struct ray_failure *failure, bool settled)
+{
+	return !settled && failure->from_node && failure->confidence != CONFIDENCE_CERTAIN;
+}
+
 /* Takes over failure, which was made from the pod and what its sidecar says. */
 static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_failure *failure,
 		 bool settled)
@@ -209,7 +224,7 @@ static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_fai
 	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_failure *p = key ? pending_failures_get(&writer->pending, key) : NULL;
 
-	if (!p || !awaits_sidecar(p)) {
+	if (!p || !awaits_sidecar(p) || may_become_certain(failure, settled)) {
 		ray_failure_free(failure);
 		return;
 	}

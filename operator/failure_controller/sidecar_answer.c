@@ -222,7 +222,8 @@ static bool take_failure(const struct answer_sinks *sinks, struct ray_failure *f
 
 /*
  * Returns whether all failures were taken that are valid. Those that were too many may be taken
- * later.
+ * later: the sidecar reports its own again, and ends that only the restart count shows are searched
+ * for again.
  */
 static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memory *m,
 			  const char *key, struct pod_report *report, struct answer_result *result)
@@ -249,7 +250,9 @@ static bool take_failures(const struct answer_sinks *sinks, struct sidecar_memor
 				    "the rate limit)",
 				    key, lost);
 	}
-	return lost == report->refused && !later;
+	bool all = lost == report->refused && !later;
+	m->unseen_settled = m->unseen_settled && all;
+	return all;
 }
 
 /* --- Growing memory --------------------------------------------------------------------------- */
@@ -323,9 +326,7 @@ bool sidecar_answer_none(struct answer_sinks *sinks, struct sidecar_memory *m, c
 	if (m->unseen_settled)
 		return false;
 	find_missed(sinks, m, pod, &report);
-	/* Those that were not taken are found again. */
-	if (!take_failures(sinks, m, key, &report, &result))
-		m->unseen_settled = false;
+	take_failures(sinks, m, key, &report, &result);
 	pod_report_release(&report);
 	return !m->unseen_settled;
 }

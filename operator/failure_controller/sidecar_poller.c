@@ -381,7 +381,8 @@ static void on_answer(void *arg, const struct http_response *response)
 	leave_place(p);
 	result = judge(p, response, &err);
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
-	p->fails = err.code ? p->fails + 1 : 0;
+	/* A sidecar that is asked each second for a death may be just starting: that counts once. */
+	p->fails = err.code ? p->fails + (p->soon_ns == 0) : 0;
 	if (p->fails == UNREACHABLE)
 		sidecar_answer_lost(&poller->sinks, &p->memory, pod_of(p), &err);
 	if (!err.code && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)

@@ -6,6 +6,7 @@
 #include "operator/failure_controller/sidecar_poller.h"
 
 #include "lib/units.h"
+#include "operator/failure_controller/failure_intake.h"
 #include "operator/manager/testing.h"
 
 #define FAILURE(id, class)                                                                                               \
@@ -21,6 +22,7 @@ struct fixture {
 	/* The number of questions, and of those that had the current tag */
 	unsigned asked, unchanged;
 	char tag[64]; /* of the last question; "" for none */
+	int restarts; /* as in pod_of */
 };
 
 static void on_question(struct evhttp_request *request, void *arg)
@@ -174,10 +176,10 @@ static void a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without
 #define UNMET(settled, ends) \
 	"{\"podUID\":\"u-w\",\"tag\":\"1-1\",\"failures\":[],\"unmetEnds\":{\"settled\":" settled \
 	",\"ends\":[" ends "]}}"
-#define DEAD_END \
+#define DEAD_END(confidence) \
 	"{\"containerID\":\"" DEAD_ID \
 	"\",\"endedAt\":\"2026-01-21T01:05:00.500Z\",\"class\":\"KernelOOMContainer\"," \
-	"\"confidence\":\"certain\",\"cause\":\"it reached its memory limit\"}"
+	"\"confidence\":\"" confidence "\",\"cause\":\"it reached its memory limit\"}"
 
 /* The kernel killed the container of w, whose sidecar listened only later. */
 static cJSON *dead_pod(const struct fixture *f)
@@ -235,11 +237,70 @@ static void a_death_that_no_sidecar_saw_waits_for_what_the_node_kept(void **stat
 	 * asked for.
 	 */
 	assert_string_equal(f->tag, "");
-	f->answer = UNMET("false", DEAD_END);
+	/* Of what the agent kept, the sidecar has read a part. */
+	f->answer = UNMET("false", DEAD_END("likely"));
+	f->asked = 0;
+	fake_api_turn(&f->bed.api, is_asked_twice, f);
+	assert_false(is_heard(&d));
+	f->answer = UNMET("false", DEAD_END("certain"));
 	fake_api_turn(&f->bed.api, is_heard, &d);
 	/* The pod's next state does not replace what the node saw. */
 	failure_writer_see(f->bed.writer, pod, false);
 	assert_true(is_heard(&d));
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+static void a_likely_end_is_heard_when_the_sidecar_expects_no_more(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("true", DEAD_END("likely"));
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+/* Returns whether the only failure that waits is what the node saw. */
+static bool is_from_node(const struct fixture *f)
+{
+	struct strmap_pos pos = { 0 };
+	void *value = NULL;
+
+	assert_true(strmap_next(&f->bed.writer->pending.all, &pos, NULL, &value));
+	return ((const struct pending_failure *)value)->failure->from_node;
+}
+
+static void the_end_of_the_pod_does_not_replace_what_the_node_saw(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("true", DEAD_END("likely"));
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	assert_true(is_from_node(f));
+	json_set_str(json_get(pod, "status"), "phase", "Failed");
+	failure_writer_see(f->bed.writer, pod, false);
+	assert_true(is_from_node(f));
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+static void an_eviction_replaces_what_the_node_saw(void **state)
+{
+	struct fixture *f = *state;
+	struct death d = { .f = f };
+	_cleanup_json_ cJSON *pod = NULL;
+
+	f->answer = UNMET("true", DEAD_END("likely"));
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	json_set_str(json_get(pod, "status"), "phase", "Failed");
+	json_set_str(json_get(pod, "status"), "reason", "Evicted");
+	failure_writer_see(f->bed.writer, pod, false);
+	assert_false(is_from_node(f));
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
 }
 
@@ -255,6 +316,97 @@ static void a_death_of_which_the_node_kept_nothing_waits_no_longer(void **state)
 	failure_writer_see(f->bed.writer, pod, false);
 	assert_true(is_heard(&d));
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
+}
+
+static bool is_asked_four_times(void *arg)
+{
+	return ((struct fixture *)arg)->asked >= 4;
+}
+
+static void
+a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_json_ cJSON *pod = NULL;
+	bool heard = true;
+
+	f->answer = NULL;
+	pod = die(f);
+	fake_api_turn(&f->bed.api, is_asked_four_times, f);
+	assert_true(failure_writer_awaits_sidecar(f->bed.writer, pod));
+	sidecar_poller_growing(f->bed.poller, "ml/w", &heard);
+	assert_false(heard);
+}
+
+static void set_time(cJSON *json, const char *name, int seconds_ago)
+{
+	char text[TIME_TEXT_MAX];
+
+	json_set_str(json, name, time_format(now_realtime_ns() - seconds_ago * NS_PER_SEC, text));
+}
+
+/* The pod w, of whose container the status has forgotten two ends. */
+static void list_restarted_pod(struct fixture *f)
+{
+	_cleanup_json_ cJSON *pod = pod_of(f, 3),
+			     *end = cJSON_Parse("{\"terminated\":{\"exitCode\":1}}");
+	cJSON *statuses = json_get(pod, "status.containerStatuses"),
+	      *ray = cJSON_GetArrayItem(statuses, 0);
+	_cleanup_free_ char *text = NULL;
+
+	set_time(json_get(pod, "metadata"), "creationTimestamp", 1000);
+	set_time(json_get(cJSON_GetArrayItem(statuses, 1), "state.running"), "startedAt", 990);
+	set_time(json_get(end, "terminated"), "startedAt", 300);
+	set_time(json_get(end, "terminated"), "finishedAt", 200);
+	set_time(json_get(ray, "state.running"), "startedAt", 200);
+	json_set(ray, "lastState", cJSON_Duplicate(end, true));
+	text = cJSON_PrintUnformatted(pod);
+	fake_api_lists(&f->bed.api, "/pods", text);
+	bed_start(&f->bed);
+}
+
+/* As many RayFailures wait to be written as a namespace may have. */
+static void fill_namespace(struct fixture *f)
+{
+	for (int i = 0; i < PENDING_NAMESPACE_MAX; i++) {
+		struct ray_failure *failure = ray_failure_new();
+		char name[32];
+
+		snprintf(name, sizeof(name), "full-%d", i);
+		ray_failure_set(&failure->namespace, "ml");
+		ray_failure_set(&failure->name, name);
+		assert_true(failure_writer_add(f->bed.writer, failure));
+	}
+}
+
+/* The pod is asked again after each answer. */
+static bool is_full_again(void *arg)
+{
+	struct fixture *f = arg;
+
+	if (f->asked) {
+		f->restarts++;
+		f->asked = 0;
+		stir(f, f->restarts);
+	}
+	return failure_writer_n_pending(f->bed.writer) == PENDING_NAMESPACE_MAX;
+}
+
+static void
+ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room(void **state)
+{
+	struct fixture *f = *state;
+
+	f->answer = ANSWER("1-1", "");
+	list_restarted_pod(f);
+	fill_namespace(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+	fake_api_idle(&f->bed.api);
+	failure_writer_written(f->bed.writer, "ml/full-0");
+	assert_int_equal(failure_writer_n_pending(f->bed.writer), PENDING_NAMESPACE_MAX - 1);
+	f->restarts = 1;
+	fake_api_turn(&f->bed.api, is_full_again, f);
 }
 
 static void an_answer_of_another_pod_is_not_believed(void **state)
@@ -468,7 +620,19 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_death_that_no_sidecar_saw_waits_for_what_the_node_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(
+			a_likely_end_is_heard_when_the_sidecar_expects_no_more, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_end_of_the_pod_does_not_replace_what_the_node_saw, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_eviction_replaces_what_the_node_saw, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
 			a_death_of_which_the_node_kept_nothing_waits_no_longer, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_sidecar_that_is_asked_each_second_for_a_death_is_not_called_unreachable_so_soon,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			ends_that_only_the_restart_count_shows_are_found_again_when_there_was_no_room,
+			setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_of_another_pod_is_not_believed, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(

@@ -17,6 +17,7 @@ struct node_connection {
 	struct event *readable; /* NULL: the place is free */
 	bool greeted;
 	bool taking; /* the offer was accepted with "take" */
+	bool brought; /* messages that are not about cores */
 	struct node_message offer;
 };
 
@@ -29,11 +30,15 @@ struct nodes {
 
 static void drop(struct node_connection *c)
 {
+	bool brought = c->brought;
+
 	if (!c->readable)
 		return;
 	event_free(c->readable);
 	discard_connection(c->fd);
 	*c = (struct node_connection){ .owner = c->owner, .fd = -1 };
+	if (brought && c->owner->callbacks.other_over)
+		c->owner->callbacks.other_over(c->owner->callbacks.arg);
 }
 
 static void answer_offer(struct node_connection *c, const struct node_message *m)
@@ -55,9 +60,10 @@ static bool take_message(struct node_connection *c, const struct node_message *m
 		return false;
 	else if (m->verb == NODE_OFFER)
 		answer_offer(c, m);
-	else if (m->verb == NODE_OTHER && c->owner->callbacks.other)
+	else if (m->verb == NODE_OTHER && c->owner->callbacks.other) {
+		c->brought = true;
 		c->owner->callbacks.other(text, len, c->owner->callbacks.arg);
-	else if (m->verb == NODE_CORE && c->taking && *fd >= 0) {
+	} else if (m->verb == NODE_CORE && c->taking && *fd >= 0) {
 		c->taking = false;
 		c->owner->callbacks.core(&c->offer, TAKE_FD(*fd), c->owner->callbacks.arg);
 	}

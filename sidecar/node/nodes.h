@@ -22,6 +22,8 @@ struct nodes_callbacks {
 	void (*core)(const struct node_message *offer, int fd, void *arg);
 	/* Gets every message that is not about cores. May be NULL. */
 	void (*other)(const char *text, size_t len, void *arg);
+	/* A connection that brought such messages has ended, so they were all that it brings. May be NULL. */
+	void (*other_over)(void *arg);
 	void *arg;
 };
 

@@ -30,6 +30,7 @@
 static char directory[64];
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
 static pid_t listener;
+static int brought[2]; /* the listener writes what it gets here */
 
 static int on_offer(const struct node_message *offer, void *arg, struct err *err)
 {
@@ -45,9 +46,23 @@ static void on_core(const struct node_message *offer, int fd, void *arg)
 	close(fd);
 }
 
+static void on_other(const char *text, size_t len, void *arg)
+{
+	(void)arg;
+	fd_write_all(brought[1], text, len, NULL);
+}
+
+static void on_other_over(void *arg)
+{
+	(void)arg;
+	fd_write_all(brought[1], ";", 1, NULL);
+}
+
 static void listen_for_ever(int ready)
 {
-	const struct nodes_callbacks callbacks = { .offer = on_offer, .core = on_core };
+	const struct nodes_callbacks callbacks = {
+		.offer = on_offer, .core = on_core, .other = on_other, .other_over = on_other_over
+	};
 	struct event_base *base = event_base_new();
 	struct nodes *nodes;
 
@@ -89,6 +104,7 @@ static int setup(void **state)
 	(void)state;
 	snprintf(directory, sizeof(directory), "/tmp/nodes_test.XXXXXX");
 	assert_non_null(mkdtemp(directory));
+	assert_int_equal(pipe(brought), 0);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/node.sock", directory);
 	return 0;
 }
@@ -103,6 +119,8 @@ static int teardown(void **state)
 			;
 	}
 	listener = 0;
+	close(brought[0]);
+	close(brought[1]);
 	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
 }
 
@@ -169,6 +187,40 @@ static void the_node_offers_a_core_and_hands_it_over(void **state)
 	close(fd);
 }
 
+static void what_is_not_about_cores_is_over_with_its_connection(void **state)
+{
+	static const char expected[] = "abc;d;";
+	char text[16] = "";
+	size_t n = 0;
+	int fd, other;
+
+	(void)state;
+	start_listener(true);
+	if (!listener)
+		skip();
+	fd = connect_here();
+	say(fd, "node 1");
+	say(fd, "a");
+	say(fd, "b");
+	/* It brings nothing. The answer shows that its messages were read. */
+	other = connect_here();
+	say(other, "node 1");
+	say(other, "offer " ID " 43 11 x");
+	assert_string_equal(answer(other), "refuse PID 43: Device or resource busy");
+	close(other);
+	say(fd, "c");
+	close(fd);
+	while (n < 4 && read(brought[0], text + n, 1) == 1)
+		n++;
+	fd = connect_here();
+	say(fd, "node 1");
+	say(fd, "d");
+	close(fd);
+	while (n < strlen(expected) && read(brought[0], text + n, 1) == 1)
+		n++;
+	assert_string_equal(text, expected);
+}
+
 static void who_does_not_greet_first_is_dropped(void **state)
 {
 	int fd;
@@ -204,9 +256,14 @@ static void a_process_that_has_a_pid_here_is_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_node_offers_a_core_and_hands_it_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_does_not_greet_first_is_dropped, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_that_has_a_pid_here_is_dropped, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_node_offers_a_core_and_hands_it_over, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_about_cores_is_over_with_its_connection,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(who_does_not_greet_first_is_dropped, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_process_that_has_a_pid_here_is_dropped, setup,
+						teardown),
 	};
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -36,13 +36,16 @@ void node_words_take(struct node_words *w, const char *text, size_t len)
 {
 	struct kmsg_record line;
 
-	/* What the agent kept comes before anything else, by one connection. */
-	w->awaited_until_ns = 0;
 	node_syslog_add(&w->syslog, text, len);
 	if (!node_kernel_line_parse(text, len, &line))
 		return;
 	kmsg_log_add(&w->log, &line);
 	judge_anew(w);
+}
+
+void node_words_settle(struct node_words *w)
+{
+	w->awaited_until_ns = 0;
 }
 
 void node_words_note(struct node_words *w, const char *container_id, const struct node_signal *s)

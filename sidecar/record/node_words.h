@@ -33,6 +33,11 @@ void node_words_release(struct node_words *w);
 void node_words_await(struct node_words *w);
 /* Takes any message of the agent, of which it keeps lines of the logs. */
 void node_words_take(struct node_words *w, const char *text, size_t len);
+/*
+ * To be called when a connection has ended by which the agent brought such messages: what it kept comes before
+ * anything else, by one connection.
+ */
+void node_words_settle(struct node_words *w);
 /* Takes a signal to a process of a container whose launcher is not connected. */
 void node_words_note(struct node_words *w, const char *container_id, const struct node_signal *s);
 /* Notes that the launcher of the container in that cgroup has said hello. */

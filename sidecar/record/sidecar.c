@@ -294,10 +294,21 @@ static void on_node_other(const char *text, size_t len, void *arg)
 			container_node_watches(r->containers[i], r->node_watches_until_ns);
 }
 
+static void on_node_over(void *arg)
+{
+	struct sidecar *r = arg;
+
+	node_words_settle(r->words);
+}
+
 /* If this fails, the sidecar works as it does on a node without an agent. */
 static void listen_to_node(struct sidecar *r)
 {
-	const struct nodes_callbacks callbacks = { .offer = on_node_offer, .core = on_node_core, .other = on_node_other, .arg = r };
+	const struct nodes_callbacks callbacks = { .offer = on_node_offer,
+						   .core = on_node_core,
+						   .other = on_node_other,
+						   .other_over = on_node_over,
+						   .arg = r };
 	struct err err = { 0 };
 
 	if (!r->options->node_socket)
