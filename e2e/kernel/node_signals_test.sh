@@ -203,15 +203,22 @@ end_pod "a child is killed"
 check "a child is killed: the command's exit code is its own" says 'class ApplicationError'
 check "a child is killed: nobody killed the command" silent 'was killed with SIGKILL'
 
+# On a busy machine the agent may bring the kernel's lines later than a sidecar waits for them.
+has_lines() { says 'kernel log: Memory cgroup out of memory: Killed process\|Memory cgroup out of memory: Killed process'; }
 oom_spares_us
-start_ray "until [ -e $work/limited ]; do sleep 0.2; done; exec sh -c '$as_victim $hog 200M --rate 20M'"
-set_limit "$ray" 24M
-touch "$work/limited"
-end_pod "the OOM killer"
+for tries in 1 2 3 4 5; do
+	rm -f "$work/limited"
+	start_ray "until [ -e $work/limited ]; do sleep 0.2; done; exec sh -c '$as_victim $hog 200M --rate 20M'"
+	set_limit "$ray" 24M
+	touch "$work/limited"
+	end_pod "the OOM killer"
+	if has_lines; then break; fi
+done
+say_tries "the OOM killer's lines" "$tries"
 oom_spares_nobody
 check "the OOM killer: its class" says 'class KernelOOMContainer'
 check "the OOM killer: proof without the kernel log" says 'node agent: the OOM killer took the command (PID [0-9]*)\|the OOM killer took the command (PID [0-9]*)'
-check "the OOM killer: the agent brings the kernel's lines" says 'kernel log: Memory cgroup out of memory: Killed process\|Memory cgroup out of memory: Killed process'
+check "the OOM killer: the agent brings the kernel's lines" has_lines
 check "the OOM killer: they are in the bundle" bundle_has kernel.log 'Memory cgroup out of memory: Killed process'
 
 find_crash_words

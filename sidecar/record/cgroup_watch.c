@@ -58,7 +58,7 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	struct memcg_place process, place;
 	int r;
 
-	*w = (struct cgroup_watch){ .command = 0 };
+	*w = (struct cgroup_watch){ .machine_kills_then = -1 };
 	if (handed && handed->fd >= 0 && open_handed(w, own, handed))
 		return 0;
 	r = memcg_place_of(root_fd, launcher, &process, err);
@@ -82,6 +82,7 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	if (r < 0 || !place.own)
 		return r;
 	memcg_tree_init(&w->tree, root_fd, &place);
+	w->tree.killed_elsewhere = true; /* until the command has been found */
 	memcg_above_init(&w->above, root_fd, &place);
 	return 0;
 }
@@ -104,14 +105,13 @@ static bool killed_elsewhere(const struct cgroup_watch *w)
 	       (now < 0 || w->machine_kills_then < 0 || now > w->machine_kills_then);
 }
 
-static void follow_command(struct cgroup_watch *w, int64_t now_ns)
+static void follow_command(struct cgroup_watch *w)
 {
 	int64_t machine_kills = vm_events_oom_kills();
 
 	/* Where others are, such as the launcher, does not tell where the command may be killed. */
 	if (!memcg_tree_follow(&w->tree, w->command))
 		return;
-	w->tree.followed_ns = now_ns;
 	w->tree.killed_elsewhere = false;
 	w->kills_then = w->kills;
 	w->machine_kills_then = machine_kills;
@@ -133,7 +133,7 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
 	if (memory.oom_kill >= 0)
 		memory.oom_kill += memcg_tree_kills(&w->tree);
 	w->kills = memory.oom_kill;
-	if (at_end && can_move_away(w) && w->tree.followed_ns)
+	if (at_end && can_move_away(w))
 		w->tree.killed_elsewhere = killed_elsewhere(w);
 	memcg_above_apply(&w->above, now_ns, &memory);
 	*ret_memory = memory;
@@ -146,7 +146,7 @@ void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pi
 		return;
 	w->followed_ns = now_ns;
 	if (w->command > 0)
-		follow_command(w, now_ns);
+		follow_command(w);
 	for (size_t i = 0; i < n; i++)
 		if (pids[i] != w->command)
 			memcg_tree_follow(&w->tree, pids[i]);

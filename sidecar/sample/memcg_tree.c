@@ -19,11 +19,6 @@
 #define WALK_SHARE 50 /* walks take at most 1/WALK_SHARE of the time */
 #define ALMOST_NEVER_NS (10 * NS_PER_SEC) /* between walks for which there is no reason */
 #define LOST_MATTERS_NS (10 * NS_PER_SEC) /* an OOM kill older than this does not explain an end */
-/*
- * In so short a time a process hardly fills the cgroup to which it was moved; if it does, the machine
- * counts an OOM kill (killed_elsewhere).
- */
-#define FOLLOW_STALE_NS (250 * NS_PER_MS)
 
 /*
  * Returns whether we have to sum up, because the container's own counter leaves out what happens
@@ -470,7 +465,7 @@ const char *memcg_tree_unseen(const struct memcg_tree *t, int64_t ended_ns)
 		return "OOM kills in a memory cgroup below that was removed";
 	if (t->too_many && sums(t))
 		return "OOM kills in memory cgroups below: there are too many cgroups";
-	if (elsewhere && (t->killed_elsewhere || ended_ns - t->followed_ns > FOLLOW_STALE_NS))
+	if (elsewhere && t->killed_elsewhere)
 		return "OOM kills in another memory cgroup, if the process was moved to one just before";
 	return NULL;
 }

@@ -43,11 +43,9 @@ struct memcg_tree {
 	struct memcg_node gone;
 	int64_t walked_ns, walk_took_ns;
 	struct memcg_follow follow;
-	/* when the command was last found in a cgroup that is watched; set by the owner */
-	int64_t followed_ns;
 	/*
-	 * Set by the owner: since then the machine has counted OOM kills, and the container's cgroups
-	 * none.
+	 * Set by the owner: the container's cgroups count no OOM kill since the command was last found in
+	 * one of them, and the machine may have counted one.
 	 */
 	bool killed_elsewhere;
 	int64_t lost_ns; /* since when cgroups that are gone may have counted more kills; 0: none */
