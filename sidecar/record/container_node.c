@@ -4,6 +4,7 @@
  * the senders of signals.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -134,18 +135,34 @@ static bool is_vital(const struct container *c, const struct node_signal *s)
 	return s->target > 0 && (s->target == c->hello.command || s->target == c->hello.launcher);
 }
 
-/* Returns whether the agent has reported the signal that ended the container. */
-static bool has_sender(const struct container *c)
+static bool has_signal(const struct container *c, pid_t target, bool passed_on)
 {
 	const struct node_signals *all = &c->observer.signals;
-	const struct ending *e = &c->ending;
-	pid_t target = e->status_known ? c->hello.command : c->hello.launcher;
 
-	for (size_t i = 0; i < MIN(all->n_vital, (size_t)NODE_SIGNALS_VITAL_MAX); i++)
+	for (size_t i = 0; i < MIN(all->n_vital, (size_t)NODE_SIGNALS_VITAL_MAX); i++) {
+		const struct node_signal *s = &all->vital[i];
+		/* Nobody can pass a SIGKILL on. */
+		bool passes = s->sender_own == c->hello.launcher && s->signal != SIGKILL;
+
 		/* After an OOM kill, lines of the kernel log may still follow. */
-		if (all->vital[i].target == target && !all->vital[i].oom && e->ended_ns - all->vital[i].at_ns < NS_PER_SEC)
+		if (s->target == target && !s->oom && passes == passed_on &&
+		    c->ending.ended_ns - s->at_ns < NS_PER_SEC)
 			return true;
+	}
 	return false;
+}
+
+/*
+ * Returns whether the agent has reported the signal that ended the container. If the launcher passed
+ * the signal on, the one that it got counts. The agent may report that one later, because the
+ * kernel keeps a buffer of records for each processor.
+ */
+static bool has_sender(const struct container *c)
+{
+	if (!c->ending.status_known)
+		return has_signal(c, c->hello.launcher, false);
+	return has_signal(c, c->hello.command, false) ||
+	       (has_signal(c, c->hello.command, true) && has_signal(c, c->hello.launcher, false));
 }
 
 static bool has_oom(const struct container *c)

@@ -110,7 +110,10 @@ static const struct node_signal *find(const struct observation *o, pid_t target,
 	return found;
 }
 
-/* If the launcher forwarded the signal, returns the signal that the launcher had received; else s. */
+/*
+ * If the launcher forwarded the signal, returns the signal that the launcher had received, or NULL if it is
+ * not known; else s.
+ */
 static const struct node_signal *origin(const struct observation *o, const struct node_signal *s)
 {
 	const struct node_signal *before;
@@ -118,7 +121,9 @@ static const struct node_signal *origin(const struct observation *o, const struc
 	if (!s || o->launcher_pid <= 0 || s->place != NODE_SIGNAL_SAME || s->sender_own != o->launcher_pid || s->target == o->launcher_pid)
 		return s;
 	before = find(o, o->launcher_pid, s->signal, s->at_ns);
-	return before && s->at_ns - before->at_ns <= FORWARDS_WITHIN_NS ? before : s;
+	if (before && s->at_ns - before->at_ns <= FORWARDS_WITHIN_NS)
+		return before;
+	return s->signal == o->asked.signal ? NULL : s;
 }
 
 unsigned int sender_oom_others(const struct observation *o)
