@@ -105,6 +105,15 @@ static void a_directory_without_counters_is_none(void **state)
 	close(handed.fd);
 }
 
+static void make_alive(const char *pid, char process_state)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "proc/%s/stat", pid);
+	snprintf(text, sizeof(text), "%s (sh) %c 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 100 1000 10 0\n", pid, process_state);
+	put(path, text);
+}
+
 static void make_process(const char *pid)
 {
 	char path[64];
@@ -115,6 +124,7 @@ static void make_process(const char *pid)
 	put(path, "4:memory:/c\n");
 	snprintf(path, sizeof(path), "proc/%s/mountinfo", pid);
 	put(path, "30 1 0:26 / /cg rw - cgroup cgroup rw,memory\n");
+	make_alive(pid, 'S');
 }
 
 static void that_the_launcher_was_seen_does_not_tell_where_the_command_is(void **state)
@@ -136,7 +146,11 @@ static void that_the_launcher_was_seen_does_not_tell_where_the_command_is(void *
 	cgroup_watch_follow(&w, NS_PER_SEC, &launcher, 1);
 	assert_non_null(memcg_tree_unseen(&w.tree, NS_PER_SEC + NS_PER_MS));
 	make_process("8");
+	make_alive("8", 'Z');
 	cgroup_watch_follow(&w, 2 * NS_PER_SEC, &launcher, 1);
+	assert_non_null(memcg_tree_unseen(&w.tree, 2 * NS_PER_SEC + NS_PER_MS));
+	make_alive("8", 'S');
+	cgroup_watch_follow(&w, 3 * NS_PER_SEC, &launcher, 1);
 	assert_null(memcg_tree_unseen(&w.tree, 2 * NS_PER_SEC + NS_PER_MS));
 	memcg_close(&own);
 	cgroup_watch_close(&w);
