@@ -140,7 +140,7 @@ exec "$hog" 200M --rate 200M' --memory-max 24Mi --kernel-log $log
 	mkdir -p "$around/scope"
 	set_limit "$around/scope" 24M
 	watched 'join "$around/scope"
-exec "$hog" 200M --rate 100M' --kernel-log $log
+exec "$hog" 200M --rate 20M' --kernel-log $log
 	check "v$version, log $log: a command that moved away is followed" says 'class KernelOOMContainer'
 	check "v$version, log $log: whose limit it was" says 'afterglow-cgroups-[0-9]*/scope.* reached its memory limit of 24.0 MiB'
 	check "v$version, log $log: and it was the OOM killer" silent 'not by the OOM killer'

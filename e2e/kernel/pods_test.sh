@@ -164,7 +164,7 @@ hand_down "$around/ray-node_0a1b/user"
 mkdir "$around/ray-node_0a1b/user/workers"
 start_sidecar --pid
 run_ray "echo 0 >$around/ray-node_0a1b/user/workers/cgroup.procs
-exec sh -c '$as_victim $hog 200M --rate 50M'" --memory host --pid
+exec sh -c '$as_victim $hog 200M --rate 20M'" --memory host --pid
 check "v$version, isolation outside of the pod: an OOM kill is seen" says 'class KernelOOM'
 check "v$version, isolation outside of the pod: its limit is told" says 'reached its memory limit of 24.0 MiB'
 
