@@ -149,6 +149,7 @@ begin_ship() { # NAME STORE [OPTION...]: in the background
 has_stopped_or_ended() { ! grep -qs '^State:.[^TZ]' "/proc/$shipper/status"; }
 is_unfinished() { [ "$(stat -c %s "$1" 2>/dev/null || echo "$2")" -lt "$2" ]; } # FILE BYTES
 # Begins to ship and stops the shipper while it writes the core. One that was quicker than our look begins again.
+under_way() { [ -e "$1/.core.python.7.zst.partial" ]; }
 stop_under_way() { # EXPORT NAME STORE [OPTION...]
 	partial=$1/$2/.core.python.7.zst.partial
 	shift
