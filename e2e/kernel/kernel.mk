@@ -105,12 +105,15 @@ kernel-tests-vm: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_signals_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_early_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
-	@echo "== a store on a real NFS server"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_MODULES='nfsd nfsv3 nfsv4 veth loop' AFTERGLOW_VM_ROOT=$$(e2e/kernel/nfs_root.sh) \
-		e2e/kernel/vm.sh e2e/kernel/nfs_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
+
+# By hand, because it takes minutes on a busy machine: a store on a real NFS server.
+.PHONY: nfs-test
+nfs-test: kernel-programs
+	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_MODULES='nfsd nfsv3 nfsv4 veth loop' AFTERGLOW_VM_ROOT=$$(e2e/kernel/nfs_root.sh) \
+		e2e/kernel/vm.sh e2e/kernel/nfs_test.sh
 
 # As long as all the others.
 kernel-tests-vm-cores: kernel-programs
