@@ -10,12 +10,10 @@
 #include "lib/fileio.h"
 #include "lib/units.h"
 #include "sidecar/sample/memcg_search.h"
-#include "sidecar/sample/proc_parse.h"
-#include "sidecar/sample/rootfd.h"
+#include "sidecar/sample/proc_stat.h"
 #include "sidecar/sample/vm_events.h"
 
 #define MOUNTINFO_MAX (1 << 20)
-#define STAT_MAX 4096
 #define FOLLOW_SPACING_NS (100 * NS_PER_MS)
 /*
  * A command that moves itself to another cgroup does so at its start, as systemd-run --scope does.
@@ -108,15 +106,6 @@ static bool killed_elsewhere(const struct cgroup_watch *w)
 	       (now < 0 || w->machine_kills_then < 0 || now > w->machine_kills_then);
 }
 
-static bool is_dying(int root_fd, pid_t pid)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
-	char path[32];
-
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	return rootfd_read(root_fd, path, &text, NULL) < 0 || proc_parse_dying(strbuf_str(&text));
-}
-
 static void follow_command(struct cgroup_watch *w)
 {
 	int64_t machine_kills = vm_events_oom_kills();
@@ -125,7 +114,7 @@ static void follow_command(struct cgroup_watch *w)
 	if (!memcg_tree_follow(&w->tree, w->command))
 		return;
 	/* A zombie of cgroup v2 shows the cgroup where it was killed, and the machine has counted that kill. */
-	if (is_dying(w->tree.root_fd, w->command))
+	if (proc_stat_gone(w->tree.root_fd, w->command))
 		return;
 	w->tree.killed_elsewhere = false;
 	w->kills_then = w->kills;

@@ -8,14 +8,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/sample/components.h"
-#include "sidecar/sample/rootfd.h"
+#include "sidecar/sample/proc_parse.h"
+#include "sidecar/sample/proc_stat.h"
 
 /* A launcher reports a process that is gone within this time, or never. */
 #define REPORTED_WITHIN_NS (2 * NS_PER_SEC)
-#define STAT_MAX 1024
 /* Of supervisors and drivers together; the other places are for the processes of the node. */
 #define JOBS_MAX 12
 #define ANCESTORS_MAX 3 /* how far a driver is from its job's supervisor: a shell is between them */
@@ -115,13 +114,10 @@ struct look {
 
 static bool read_stat(int root_fd, pid_t pid, pid_t *ret_parent, unsigned long long *ret_start)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
-	char path[40], name[PROCESS_NAME_MAX];
+	char text[PROC_STAT_MAX], name[PROCESS_NAME_MAX];
 
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	return rootfd_read_no_fuse(root_fd, path, &text, NULL) >= 0 &&
-	       proc_parse_stat(strbuf_str(&text), ret_parent, name) &&
-	       proc_parse_start(strbuf_str(&text), ret_start);
+	return proc_stat_read(root_fd, pid, text) && proc_parse_stat(text, ret_parent, name) &&
+	       proc_parse_start(text, ret_start);
 }
 
 static bool is_of_job(const struct look *l, pid_t parent)

@@ -14,7 +14,7 @@
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/ray/ray_logs.h"
 #include "sidecar/record/gpu_words.h"
-#include "sidecar/sample/proc_parse.h"
+#include "sidecar/sample/proc_stat.h"
 #include "sidecar/sample/rootfd.h"
 
 /* A little less than the 1 s of the sampler at rest, so that no turn is missed. */
@@ -27,7 +27,6 @@
 #define LOOKUPS_MAX 4 /* lookups of a dead worker's files in one turn */
 #define WORKER_LOG_MAX (16 * 1024)
 #define COMMAND_LINE_MAX (32 * 1024)
-#define STAT_MAX 1024 /* 52 numbers and a name of 15 bytes */
 
 struct question {
 	int64_t now_ns;
@@ -82,19 +81,6 @@ static void look_into(const char *name, void *arg)
 		memcpy(e->task, task, sizeof(task));
 }
 
-/*
- * Returns whether the process is dead, or exiting: a large process has to free its memory first,
- * and raylet reaps it only when it has time.
- */
-static bool is_gone(int root_fd, pid_t pid)
-{
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
-	char path[40];
-
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	return rootfd_read(root_fd, path, &text, NULL) < 0 || proc_parse_dying(strbuf_str(&text));
-}
-
 /* Reads what the dead worker's own files show. */
 static void look_up(struct child *c, struct ray_finding *finding)
 {
@@ -102,7 +88,7 @@ static void look_up(struct child *c, struct ray_finding *finding)
 
 	if (!finding->event.pid)
 		return;
-	finding->gone = is_gone(c->root_fd, finding->event.pid);
+	finding->gone = proc_stat_gone(c->root_fd, finding->event.pid);
 	if (c->lookups++ < LOOKUPS_MAX && l.dir_fd >= 0)
 		ray_files_of_pid(l.dir_fd, finding->event.pid, look_into, &l);
 }
