@@ -149,7 +149,6 @@ begin_ship() { # NAME STORE [OPTION...]: in the background
 has_stopped_or_ended() { ! grep -qs '^State:.[^TZ]' "/proc/$shipper/status"; }
 is_unfinished() { [ "$(stat -c %s "$1" 2>/dev/null || echo "$2")" -lt "$2" ]; } # FILE BYTES
 # Begins to ship and stops the shipper while it writes the core. One that was quicker than our look begins again.
-under_way() { [ -e "$1/.core.python.7.zst.partial" ]; }
 stop_under_way() { # EXPORT NAME STORE [OPTION...]
 	partial=$1/$2/.core.python.7.zst.partial
 	shift
@@ -280,13 +279,7 @@ check "by its words" grep -q '"retry":true.*Input/output error' "$work/out"
 mend_network
 check "soft mount: the bundle comes once the server answers" wait_until shipped fits "$work/a/soft"
 make_bundle halfway 6000000
-began_or_ended() { under_way "$work/export/soft/halfway" || has_ended $shipper; }
-until_halfway() {
-	begin_ship halfway "$work/a/soft"
-	wait_until began_or_ended
-	kill -STOP $shipper && under_way "$work/export/soft/halfway"
-}
-check "soft mount: a large file is on its way" wait_until until_halfway
+check "soft mount: a shipper is stopped in the middle" stop_under_way "$work/export/soft" halfway "$work/a/soft"
 cut_network
 kill -CONT $shipper
 wait $shipper
@@ -313,7 +306,7 @@ dies() { $launch --name "$1" -- "$build/test/probe" exit 9 2>>"$work/err"; }
 # busybox's wget looks for services in libraries that are not here.
 get() { printf 'GET %s HTTP/1.0\r\n\r\n' "$1" | nc 127.0.0.1 9095 2>/dev/null; }
 healthy() { get /healthz | grep -q '^ok'; }
-told() { get /failures | grep -q "\"container\":[[:space:]]*\"$1\""; }
+has_failure() { get /failures | grep -q "\"container\":[[:space:]]*\"$1\""; }
 samples() { get /metrics | sed -n 's/^afterglow_container_samples_total{container="living"} //p'; }
 has_samples() { [ "$(samples)" -gt "$1" ] 2>/dev/null; }
 # It walks while others rename.
@@ -335,13 +328,13 @@ dies one
 check "the sidecar ships a death" wait_until arrived one
 cut_network
 dies two
-check "network cut: the next death has its verdict" wait_until told two
+check "network cut: the next death has its verdict" wait_until has_failure two
 check "its shipper waits in the kernel" wait_until shipper_is_stuck
 check "/healthz answers" wait_until healthy
 check "samples go on" wait_until has_samples "$(samples)"
 touch "$work/leave"
 wait $living
-check "a death beside a stuck shipper has its verdict" wait_until told living
+check "a death beside a stuck shipper has its verdict" wait_until has_failure living
 kill $sidecar
 check "SIGTERM ends the sidecar although the server does not answer" wait_until has_ended $sidecar
 wait $sidecar
