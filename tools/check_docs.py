@@ -3,7 +3,7 @@
 """check_docs.py [FOLDER]: whether what the documents name is there.
 
 Of every *.md below FOLDER (default: this repository) it checks
-- relative links, with their anchors,
+- relative links, with their anchors, and files of the repository: `sidecar/verdict/classify.h`,
 - options: `--spool-max`, and those after a program's name as in `afterglow-ship --as PATH`,
 - values of the chart and fields of policies: `store.type`, `webhook.enabled=false`, and what follows --set,
 - metrics (`afterglow_spool_bytes`) and make's targets (`make demo`),
@@ -46,6 +46,8 @@ FORMER_NAMES = {"--wait-recorder", "afterglow_recorders", "afterglow_recorder_po
 CGROUP_FILE = re.compile(r"memory\.(events|max|high|low|min|current|peak|stat|oom|oom_control|pressure|limit_in_bytes|usage_in_bytes)\b")
 SOURCE_FILE = re.compile(r"\.(c|h|py|sh|md|go|def|json|yaml|tpl)$")
 SKIPPED_FOLDERS = {"build", "node_modules"}
+# A path from the root of the repository.
+REPOSITORY_PATH = re.compile(r"(bench|charts|crds|docs|e2e|images|lib|monitoring|node|operator|plugin|sidecar|tools)/[\w./-]+")
 
 
 def read(root, path):
@@ -234,6 +236,8 @@ class Checker:
     def check_span(self, place, span):
         if span in FORMER_NAMES and str(place).startswith(CHANGELOG):
             return
+        if REPOSITORY_PATH.fullmatch(span) and not (self.root / span).exists():
+            self.wrong(place, f"`{span}`: there is no such file")
         program = re.match(r"(?:\S*/)?(afterglow-[a-z]+)\b", span)
         if program and program[1] in self.options or span.startswith("--"):
             # What comes behind -- is another's command.

@@ -26,10 +26,12 @@ RIGHT = ["[a](docs/other.md)", "[a](docs/other.md#a-heading-with-code)", "[a](do
          "`[a](none.md)`", "`--spool-max 1Gi`", "`afterglow-sidecar exec --spool-max 1 -- ls --all`", "`--memory`", "`store.type`", "`store.keep.*`",
          "`store.type=s3`", "`resources.limits`", "`recording.enabled`", "`manageRayClusters=true`", "`spec.suspend`", "`memory.events`",
          "helm install --set store.keep.days=3", "`afterglow_pods{a=\"b\"}`", "`make demo`",
+         "`sidecar/record/hooks.h`", "`sidecar/record/`", "`plugin`", "`other/folder`", "`node/REASON in words`",
          "    $ afterglow-sidecar exec --spool-max 1 -- ls --all", "    kubectl afterglow show POD --namespace ml   # not --this",
          "    make all demo", "    make X=1 tea", "    kubectl delete --cascade", "`kubectl afterglow list`"]
 WRONG = ["[a](docs/none.md)", "[a](docs/other.md#none)", "[a](#none)", "`--spool-min`", "`afterglow-sidecar --memory`", "`store.typo`", "`store.keep.weeks`",
          "`recording.disabled`", "`manageRayCluster=true`", "helm install --set store.typo=1", "`afterglow_nodes`", "`make tea`",
+         "`sidecar/record/hook.h`", "`operator/none`",
          "    afterglow-sidecar exec --memory 1", "    kubectl afterglow shwo POD", "    kubectl afterglow show POD \\\n    --space ml",
          "```\nmake tea\n```", "`kubectl afterglow lits`"]
 
