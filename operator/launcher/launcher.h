@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The launcher's program files, one for each kind of machine, which go into
- * ConfigMaps. They are mapped and not read, because their 110 KiB each are needed
+ * ConfigMaps. They are mapped and not read, because their 120 kB each are needed
  * in memory only while a ConfigMap is written. The files come with the image, or
  * from a build, which writes a new file each time. A file that is shortened while
  * it is mapped would end the operator with SIGBUS.
