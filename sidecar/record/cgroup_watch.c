@@ -59,7 +59,7 @@ int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pi
 	struct memcg_place process, place;
 	int r;
 
-	*w = (struct cgroup_watch){ .machine_kills_then = -1 };
+	*w = (struct cgroup_watch){ .kills_then = -1, .machine_kills_then = -1 };
 	if (handed && handed->fd >= 0 && open_handed(w, own, handed))
 		return 0;
 	r = memcg_place_of(root_fd, launcher, &process, err);
@@ -137,11 +137,20 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
 	if (memory.oom_kill >= 0)
 		memory.oom_kill += memcg_tree_kills(&w->tree);
 	w->kills = memory.oom_kill;
+	if (w->kills_then < 0)
+		w->kills_then = w->kills;
 	if (at_end && can_move_away(w))
 		w->tree.killed_elsewhere = killed_elsewhere(w);
 	memcg_above_apply(&w->above, now_ns, &memory);
 	*ret_memory = memory;
 	return 0;
+}
+
+void cgroup_watch_find(struct cgroup_watch *w, pid_t command)
+{
+	w->command = command;
+	if (can_move_away(w) && command > 0)
+		follow_command(w);
 }
 
 void cgroup_watch_follow(struct cgroup_watch *w, int64_t now_ns, const pid_t *pids, size_t n)

@@ -25,7 +25,7 @@ struct handed_cgroup {
 struct cgroup_watch {
 	struct memcg_tree tree;
 	struct memcg_above above;
-	pid_t command; /* as the container's /proc numbers it, 0 unknown; set by the owner */
+	pid_t command; /* as the container's /proc numbers it, 0 unknown */
 	int64_t followed_ns;
 	int64_t kills; /* OOM kills that the container's cgroups count, as last read */
 	/* When the command was last found: kills, and the OOM kills on the whole machine (-1: not known). */
@@ -49,6 +49,9 @@ void cgroup_watch_close(struct cgroup_watch *w);
  * read a moment ago.
  */
 int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory);
+
+/* Says which process the command is (as the container's /proc numbers it), and finds its cgroup at once. */
+void cgroup_watch_find(struct cgroup_watch *w, pid_t command);
 
 /*
  * Finds out in which cgroups the command and the n largest processes are now. Does nothing if

@@ -176,7 +176,8 @@ bool container_attach(struct container *c, struct received *hello)
 	c->observer.kernel.shared |= !is_alone(c);
 	c->observer.kernel.node = c->callbacks.node_log;
 	c->observer.kernel.node_syslog = c->callbacks.node_syslog;
-	c->observer.command = c->observer.cgroups.command = c->hello.command;
+	c->observer.command = c->hello.command;
+	cgroup_watch_find(&c->observer.cgroups, c->hello.command);
 	c->observer.launcher = c->hello.launcher;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
