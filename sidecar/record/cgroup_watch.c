@@ -94,6 +94,12 @@ void cgroup_watch_close(struct cgroup_watch *w)
 	memcg_above_close(&w->above);
 }
 
+void cgroup_watch_look_below(struct cgroup_watch *w)
+{
+	w->tree.walks = true;
+	w->kills_then = -1;
+}
+
 /*
  * Whether there were OOM kills since the command was last found, and none that the container's
  * cgroups count: then one may have taken the command in a cgroup to which it had just moved.

@@ -28,7 +28,9 @@ struct cgroup_watch {
 	pid_t command; /* as the container's /proc numbers it, 0 unknown */
 	int64_t followed_ns;
 	int64_t kills; /* OOM kills that the container's cgroups count, as last read */
-	/* When the command was last found: kills, and the OOM kills on the whole machine (-1: not known). */
+	/*
+	 * When the command was last found, or at first: kills, and the OOM kills on the whole machine (-1: not known).
+	 */
 	int64_t kills_then, machine_kills_then;
 	bool made; /* the container's cgroup is the one that was made for it, wherever its launcher is */
 	struct cgroup_limit limit; /* the latest result of cgroup_watch_limit */
@@ -43,6 +45,9 @@ struct cgroup_watch {
 int cgroup_watch_open(struct cgroup_watch *w, struct memcg *own, int root_fd, pid_t launcher, const struct handed_cgroup *handed,
 		      struct err *err);
 void cgroup_watch_close(struct cgroup_watch *w);
+
+/* Says that the cgroups below are the container's, too; the next reading counts what they count. */
+void cgroup_watch_look_below(struct cgroup_watch *w);
 
 /*
  * Like memcg_read of own. at_end: the container is dying, so everything is read now, even if it was

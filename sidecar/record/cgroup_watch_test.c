@@ -79,7 +79,7 @@ static void what_a_launcher_hands_over_is_read_without_the_containers_files(void
 	handed.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(cgroup_watch_open(&w, &own, -1, 7, &handed, NULL), 0);
 	assert_true(own.own);
-	w.tree.walks = true;
+	cgroup_watch_look_below(&w);
 	assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
 	assert_int_equal(m.limit, 4194304);
 	/*

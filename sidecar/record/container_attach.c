@@ -177,7 +177,6 @@ bool container_attach(struct container *c, struct received *hello)
 	c->observer.kernel.node = c->callbacks.node_log;
 	c->observer.kernel.node_syslog = c->callbacks.node_syslog;
 	c->observer.command = c->hello.command;
-	cgroup_watch_find(&c->observer.cgroups, c->hello.command);
 	c->observer.launcher = c->hello.launcher;
 	c->observer.collect = c->options->collect;
 	c->hooks = hooks_new(c->base, c->fd, &c->options->hooks,
@@ -187,6 +186,8 @@ bool container_attach(struct container *c, struct received *hello)
 	c->observer.growth = &c->memory;
 	container_watch_crashes(c);
 	take_history(c);
+	/* Only now it is known whether the cgroups below are the container's own. */
+	cgroup_watch_find(&c->observer.cgroups, c->hello.command);
 	emit_attached(c);
 	c->callbacks.attached(c, c->callbacks.arg);
 	return true;

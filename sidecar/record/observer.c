@@ -75,7 +75,7 @@ void observer_close(struct observer *o)
 
 void observer_look_below(struct observer *o)
 {
-	o->cgroups.tree.walks = true;
+	cgroup_watch_look_below(&o->cgroups);
 	if (o->memcg.version)
 		observer_read_memory(o, now_boottime_ns(), true, &o->baseline);
 }
