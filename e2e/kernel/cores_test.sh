@@ -312,7 +312,7 @@ printf '#!/bin/sh\nsleep $(cat %s/takes)\nexec %s "$@"\n' "$work" "$build/afterg
 chmod +x "$work/bin/afterglow-unwind"
 start_slow_sidecar() {
 	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER='' "$work/bin/afterglow-sidecar" --socket "$work/sock" \
-		--spool "$work/spool" --store "$work/kept" --cores summary --reconnect 1 >>"$work/err" 2>&1 &
+		--spool "$work/spool" --store "$work/kept" --cores summary --full-bundles 0 --reconnect 1 >>"$work/err" 2>&1 &
 	sidecar_pid=$!
 	wait_until test -S "$work/sock"
 }
