@@ -109,7 +109,7 @@ $(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib
 	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
 		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s $(INPUTS) -o $@ $(NODE) $(NODE_LIB) node/main.c
 
-# The sidecar is in every Ray pod. Static it needs a third less memory, the operator half: of a shared library more is mapped
+# The sidecar is in every Ray pod. Static it needs a quarter less memory, the operator half: of a shared library more is mapped
 # than used, and Debian's libcurl brings thirty.
 # Sanitizers are shared libraries; and what has to replace a function of libc, or watch it, takes the program in shared/.
 # What went into a program, for the list of parts in a release (tools/sbom.py).

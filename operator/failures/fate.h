@@ -4,7 +4,7 @@
  * say that: the Node's taints and conditions (node_mark.h), Events (claim.h, probe_kill.h), the RayCluster and its RayJob. fate_next
  * names the objects to read next. fate_refine draws the conclusion from those that were read: who ended it, the class (NodeShutdown
  * for a deletion that emptied a node, ProbeKilled), the sentence, the evidence, and what is missing. A conclusion from Events or
- * from a tenant's objects is likely at best. Pure: operator/inquiry.h does the reading.
+ * from a tenant's objects is likely at best. Pure: operator/failure_controller/inquiry.h does the reading.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_FATE_H
 #define AFTERGLOW_OPERATOR_FAILURES_FATE_H

@@ -2,7 +2,7 @@
 /*
  * Refines the failure of a worker before it is written, when the end of its head is already known.
  * The verdict becomes likely at best; an end with nothing but exit code 1 becomes GCSLost. A head's
- * end that becomes known later changes only the status (operator/incidents.h), because spec is
+ * end that becomes known later changes only the status (operator/failure_controller/incident_writer.h), because spec is
  * written once. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_LOST_HEAD_H

@@ -2,7 +2,7 @@
 /*
  * Keeps the facts by which a failure is joined with others in an annotation of its RayFailure,
  * because the operator watches only the metadata: a large cluster has many RayFailures. Also names
- * the marks that operator/incidents.h leaves in the metadata. Pure.
+ * the marks that operator/failure_controller/incident_writer.h leaves in the metadata. Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_STORY_H
 #define AFTERGLOW_OPERATOR_FAILURES_STORY_H

@@ -10,10 +10,10 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/oom.h"
+#include "lib/termination_mark.h"
 #include "lib/units.h"
 #include "operator/failures/signature.h"
 
-#define MARK "#afterglow/1 "
 /*
  * cJSON prints 15 digits; a larger number would get an exponent, which the CRD does not take for an
  * integer.
@@ -201,9 +201,10 @@ static const char *find_line(const char *text, size_t len, size_t *ret_len)
 		const char *next = memchr(line, '\n', (size_t)(end - line));
 		size_t line_len = (size_t)((next ? next : end) - line);
 
-		if (line_len > strlen(MARK) && memcmp(line, MARK, strlen(MARK)) == 0) {
-			found = line + strlen(MARK);
-			*ret_len = line_len - strlen(MARK);
+		if (line_len > strlen(TERMINATION_MARK) &&
+		    memcmp(line, TERMINATION_MARK, strlen(TERMINATION_MARK)) == 0) {
+			found = line + strlen(TERMINATION_MARK);
+			*ret_len = line_len - strlen(TERMINATION_MARK);
 		}
 		if (!next)
 			break;

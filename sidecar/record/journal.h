@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the failures of this pod so far, in short form, and the last report of each of its
- * containers. Both are in the spool, so that they survive the sidecar.
+ * containers. Both are in files, so that they survive the sidecar.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
 #define AFTERGLOW_SIDECAR_RECORD_JOURNAL_H

@@ -105,7 +105,6 @@ void report_process_table(const struct process *top, size_t n, const char *inden
  * which has no class and no end.
  */
 #define TERMINATION_MESSAGE_MAX 4096 /* the kubelet's own limit per container */
-#define TERMINATION_MARK "#afterglow/1 "
 void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out);
 
 /*

@@ -13,6 +13,7 @@
 
 #include "lib/fileio.h"
 #include "lib/json.h"
+#include "lib/termination_mark.h"
 #include "lib/units.h"
 #include "sidecar/report/diagnose.h"
 #include "sidecar/verdict/classify.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/termination_mark.h"
 #include "lib/units.h"
 #include "lib/utf8.h"
 #include "sidecar/report/report_json.h"
