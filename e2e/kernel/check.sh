@@ -38,11 +38,15 @@ check() { # SENTENCE CONDITION...
 }
 
 wait_until() { # at most three minutes for a condition: of a machine that does a good deal else
-	for _ in $(seq 3600); do
-		if "$@"; then return 0; fi
+	# shellcheck disable=SC3043
+	local wait_now wait_end # a condition may wait itself
+	read -r wait_now _ </proc/uptime
+	wait_end=$((${wait_now%.*} + 180))
+	until "$@"; do
+		read -r wait_now _ </proc/uptime
+		[ "${wait_now%.*}" -lt $wait_end ] || return 1
 		sleep 0.05
 	done
-	return 1
 }
 
 # While a process that the kernel has killed still gives its memory back, the kernel may take another one of a full memory cgroup:
