@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests on a real kernel. Included by the Makefile.
 KERNEL_TEST_TOOLS := $(BUILD)/test/hog $(BUILD)/test/probe $(BUILD)/test/contain
-KERNEL_TESTS := $(patsubst e2e/kernel/%.c,$(BUILD)/test/%,$(wildcard e2e/kernel/launch_test.c e2e/kernel/oom_loop.c))
-KERNEL_TESTS += $(BUILD)/test/recovery_loop
+KERNEL_TESTS := $(BUILD)/test/oom_loop $(BUILD)/test/recovery_loop
+# The launcher's tests are a program for each topic. The command line may say which: make launch-test LAUNCH_TOPICS=hooks
+LAUNCH_TOPICS := $(patsubst e2e/kernel/launch_%_test.c,%,$(wildcard e2e/kernel/launch_*_test.c))
+LAUNCH_TESTS := $(LAUNCH_TOPICS:%=$(BUILD)/test/launch_%_test)
 
 # What dies in the tests is static: its memory is its own, and it runs in any machine.
 $(KERNEL_TEST_TOOLS): $(BUILD)/test/%: e2e/kernel/%.c Makefile | $(SYSROOT)
@@ -24,11 +26,17 @@ $(KERNEL_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(call objects,$(L
 # Makes memory cgroups itself.
 $(BUILD)/test/recovery_loop: $(call objects,sidecar/memcg_make.c $(call modules,sidecar/sample))
 
-.PHONY: kernel-programs launch-test oom-loop kernel-tests kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
-kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/afterglow-node $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS)
+$(LAUNCH_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(BUILD)/obj/e2e/kernel/launch_testing.o
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka
 
-launch-test: kernel-programs
-	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/launch_test
+.PHONY: kernel-programs launch-test oom-loop kernel-tests kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
+kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/afterglow-node $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS) $(LAUNCH_TESTS)
+
+# Builds no more than these tests need.
+launch-test: $(LAUNCH_TESTS) $(BUILD)/test/probe $(BUILD)/afterglow-launch
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/launch_test.sh $(LAUNCH_TOPICS)
 
 # The launcher that ships is static; this one is the same source where sanitizers can be linked.
 SANITIZED := build/address-undefined
@@ -42,7 +50,8 @@ $(SANITIZED)/test/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) M
 .PHONY: kernel-tests-sanitized
 kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
 	+@$(MAKE) --no-print-directory SANITIZE=address,undefined kernel-programs
-	$(Q)AFTERGLOW_LAUNCH=$(SANITIZED)/test/afterglow-launch ASAN_OPTIONS=detect_leaks=0 $(BUILD)/test/launch_test
+	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_LAUNCH=$(SANITIZED)/test/afterglow-launch ASAN_OPTIONS=detect_leaks=0 \
+		e2e/kernel/launch_test.sh $(LAUNCH_TOPICS)
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0:disable_coredump=0 e2e/kernel/cores_test.sh
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) e2e/kernel/unwind_test.py Native Python Damaged
@@ -56,7 +65,7 @@ RECOVERY_LOOP ?= 20
 RECOVERY_LOOP_V2 ?= 8
 kernel-tests: kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
 
-kernel-tests-here: launch-test
+kernel-tests-here: kernel-programs launch-test
 	@echo "== backtraces, beside gdb's and eu-stack's"
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/unwind_test.py
 	@echo "== cores"
@@ -95,7 +104,7 @@ kernel-tests-oom: kernel-programs
 
 kernel-tests-vm: kernel-programs
 	@echo "== cgroup v2, in a virtual machine"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/launch_test
+	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/launch_test.sh $(LAUNCH_TOPICS)
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/late_test.sh
 	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
@@ -136,7 +145,7 @@ arm64-unit-tests:
 	$(Q)AFTERGLOW_VM_PROGRAMS="$(ARM64_UNIT_TESTS)" AFTERGLOW_VM_FILES=sidecar/pack/testdata/fuzz $(ARM64_VM) \
 		e2e/kernel/unit_tests_test.sh $(ARM64_UNIT_TESTS)
 arm64-kernel-tests:
-	$(Q)$(ARM64_VM) build/test/launch_test
+	$(Q)$(ARM64_VM) e2e/kernel/launch_test.sh $(LAUNCH_TOPICS)
 	$(Q)$(ARM64_VM) e2e/kernel/exec_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/late_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/leave_test.sh
