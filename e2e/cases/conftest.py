@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases share: kubectl as a function, waiting, and namespaces that are removed at the end."""
+"""The cases share these: kubectl as a function, waiting, and namespaces that are removed at the end."""
 
 import ctypes
 import http.client
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items):
 
 
 def die_with_parent():
-    """For a child of the tests, before it becomes a program: however they end, it does not outlive them."""
+    """Sees to it that a child of the tests does not outlive them, however they end. The child calls it before it becomes a program."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -87,8 +87,8 @@ class Kubectl:
 
 def wait_for(what, condition, timeout=60, interval=0.3):
     """
-    Calls condition until it returns something true, which is returned. An exception counts as not yet. timeout: of a quiet
-    machine.
+    Calls condition until it returns something true, which is returned. An exception counts as not yet. timeout: seconds
+    on a quiet machine.
     """
     timeout *= PATIENCE
     deadline = time.monotonic() + timeout

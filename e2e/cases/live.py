@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What suites on a real cluster share: the chart's installation, Ray clusters to look after, bundles."""
+"""Suites on a real cluster share these: the chart's installation, Ray clusters to look after, bundles."""
 
 import copy
 import hashlib
@@ -45,7 +45,7 @@ def install(**values):
 
 
 def restart_operators(kubectl):
-    """An image of the same name may have been loaded since the operator started."""
+    """Restarts the operators, because an image of the same name may have been loaded since they started."""
     kubectl("--namespace", SYSTEM, "rollout", "restart", "deployment/afterglow-operator")
     kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=300s", timeout=320)
     wait_for_operators()
@@ -78,7 +78,7 @@ def container(name, memory, **extra):
 
 
 def placed():
-    """More of a pod's spec: on the node under test."""
+    """Returns what puts a pod on the node under test, as a part of its spec."""
     if not NODE:
         return {}
     return {"nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [{"effect": "NoSchedule", "operator": "Exists"}]}
@@ -86,7 +86,7 @@ def placed():
 
 def template(container_, more=None):
     """
-    A group's template of a container, in which annotations, volumes, neighbours (further containers) and pod (more of the
+    Returns a group's template of a container, in which annotations, volumes, neighbours (further containers) and pod (more of the
     pod's spec) are the template's.
     """
     return {"metadata": {"annotations": copy.deepcopy(container_.pop("annotations", {}))},
@@ -96,7 +96,7 @@ def template(container_, more=None):
 
 def ray_cluster(name, namespace, workers, annotations=None, head=None):
     """
-    A RayCluster as a user of KubeRay writes it. workers: group name to its template's container, as template() takes it. head:
+    Returns a RayCluster as a user of KubeRay writes it. workers: group name to its template's container, as template() takes it. head:
     such a container, with a command of its own, which runs in place of Ray's head.
     """
     groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
@@ -142,7 +142,7 @@ class RayCluster:
         return json.loads(found[-1])
 
     def nodes(self):
-        """The living Ray nodes: a list of their resources, with the address as NodeManagerAddress."""
+        """Returns a list with the resources of each living Ray node, and its address as NodeManagerAddress."""
         return self.python("import ray\nray.init(address='auto', log_to_driver=False, logging_level='error')\n"
                            "answer([n for n in ray.nodes() if n['Alive']])")
 
@@ -173,7 +173,7 @@ def container_status(pod, name):
 
 
 def check_bundle(directory):
-    """A bundle whose manifest, which comes last, lists all of its files, right in size and digest. Returns report.json."""
+    """Checks that the manifest of the bundle, which comes last, lists all of its files with their sizes and digests. Returns report.json."""
     def listed():
         files = json.loads((directory / "MANIFEST.json").read_text())["files"]
         # A core has a hidden name while it is being added; then the manifest follows it.
@@ -194,7 +194,7 @@ def check_bundle(directory):
 
 @pytest.fixture(name="volume", scope="module")
 def claimed_volume(k, namespace):
-    """The directory behind the claim of the module's namespace."""
+    """Returns the directory behind the claim of the module's namespace."""
     with claimed_directory(k, namespace) as directory:
         yield directory
 

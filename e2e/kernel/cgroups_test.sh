@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Limits and OOM kills that are not those of the container's own memory cgroup: below it, above it, in one that the command
-# moved to. With real kills, each with the kernel log and without.
+# The kernel kills for the limit of another memory cgroup than the container's own: of one below it, of one above it, of one that the
+# command moved to. The kills are real, each with the kernel log and without.
 # Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar hog=$build/test/hog
@@ -9,26 +9,19 @@ ulimit -c 0
 work=$(mktemp -d /tmp/cgroups_test.XXXXXX)
 store=$work/store
 . "$(dirname "$0")/check.sh"
-find_memory_cgroups
-around=$memory/afterglow-cgroups-$$
+trap end_cgroups EXIT
+begin_cgroups cgroups
+mkdir "$around/in"
 
-# What the last command left in its cgroup.
+# Removes what the last command left in its cgroup.
 clean() { wait_until remove_tree "$around"/in/*-*; }
-finish() {
-	wait_until remove_tree "$around"
-	rm -rf "$work"
-	[ "$failed" = 0 ] || exit 1
-	exit
-}
-trap finish EXIT
 
-# What a command below calls.
-limit_functions >"$work/lib"
+# The commands below call these functions.
 cat >>"$work/lib" <<END
 memory=$memory around=$around hog=$hog
 own() { sed -n 's/^[0-9]*:memory:\\(.*\\)/\\1/p; s/^0::\\(.*\\)/\\1/p' /proc/self/cgroup | head -n 1; }
 join() { echo 0 >"\$1/cgroup.procs"; } # also of a subshell, whose PID \$\$ is not
-# As raylet does it, with what is left for the user's processes as \$1.
+# Makes cgroups as raylet does. \$1 is the limit of the user's processes; empty: they have none.
 isolate() {
 	cgroup=\$memory\$(own)
 	node=\$cgroup/ray-node_0a1b
@@ -54,8 +47,8 @@ watched() { # SCRIPT ARG... of exec: the script runs as the command
 	code=$?
 }
 
-# The same, for a script whose last line but one is $alive. False if it did not get there: the launcher and the script are in the full
-# cgroup, too, and after the process that is to be killed the kernel may take them.
+# Does the same with a script whose last line but one is $alive. Fails if the script did not get there: the launcher and the script are in
+# the full cgroup, too, and after the process that is to be killed the kernel may take them.
 alive=": >$work/alive"
 outlives() { # SCRIPT ARG... of exec
 	rm -rf "$work/alive" "$store"
@@ -64,11 +57,7 @@ outlives() { # SCRIPT ARG... of exec
 	[ -e "$work/alive" ]
 }
 
-mkdir "$around"
-hand_down "$around"
-mkdir "$around/in"
-
-# The whole container ends with one of its processes, but not for a limit below, which the others do not share
+# The whole container ends with one of its processes, but not for a limit below, which the others do not share.
 until_undisturbed outlives 'isolate 24M
 (join "$node/user/workers"; exec "$hog" 200M --rate 200M)
 sleep 2
@@ -77,7 +66,7 @@ exit 7' --memory-max 300Mi --oom-group --kernel-log off
 check "v$version: with --oom-group an OOM kill at a limit below leaves the command alone" test "$code" = 7
 clean
 
-# The peak of the cgroup of the victim is at its limit, too, but of long before. On v2 the kernel ends them all by itself
+# The victim's cgroup has reached its own limit as well, but long before. On v2 the kernel ends all processes by itself.
 if [ "$version" = 1 ]; then
 	watched 'cgroup=$memory$(own)
 mkdir "$cgroup/small"
@@ -93,7 +82,7 @@ exit 7' --memory-max 96Mi --oom-group --kernel-log off
 	clean
 fi
 
-# A limit below the container's, as Ray's resource isolation sets one
+# The limit is that of a cgroup below the container's, as Ray's resource isolation sets one.
 for log in auto off; do
 	# The counters do not say who was taken.
 	sure='\(certain\|likely\)'
@@ -128,7 +117,7 @@ exec "$hog" 200M --rate 200M' --memory-max 300Mi --kernel-log $log
 		says 'its sub-cgroup "small" reached its memory limit of 24.0 MiB'
 	clean
 
-	# The container's own limit, met from below
+	# A process in a cgroup below meets the container's own limit.
 	watched 'isolate
 join "$node/user/workers"
 exec "$hog" 200M --rate 200M' --memory-max 24Mi --kernel-log $log
@@ -136,7 +125,7 @@ exec "$hog" 200M --rate 200M' --memory-max 24Mi --kernel-log $log
 	check "v$version, log $log: is the container's" says 'it reached its memory limit of 24.0 MiB'
 	clean
 
-	# A command that moved away, as systemd-run --scope has it
+	# The command moves to a cgroup elsewhere, as systemd-run --scope has it.
 	mkdir -p "$around/scope"
 	set_limit "$around/scope" 24M
 	watched 'join "$around/scope"
@@ -146,14 +135,14 @@ exec "$hog" 200M --rate 20M' --kernel-log $log
 	check "v$version, log $log: and it was the OOM killer" silent 'not by the OOM killer'
 	rmdir "$around/scope"
 
-	# kill -9 with cgroups around that did nothing
+	# The command is killed with kill -9, and the cgroups below it had nothing to do with that.
 	watched 'isolate 24M
 kill -9 $$' --memory-max 300Mi --kernel-log $log
 	check "v$version, log $log: kill -9 is no OOM kill" says 'class Killed'
 	clean
 done
 
-# A cgroup that was removed with its count, as systemd does with a scope: nobody can say any more, so nobody does
+# A cgroup is removed, and its count of OOM kills with it, as systemd does with a scope: no report can be certain that there was none.
 watched 'isolate 24M
 (join "$node/user/workers"; exec "$hog" 200M --rate 400M)
 rmdir "$node/user/workers"
@@ -161,7 +150,7 @@ kill -9 $$' --memory-max 300Mi --kernel-log off
 check "v$version: a removed cgroup below rules nothing out" silent 'class Killed, certain'
 clean
 
-# A limit above the leaf, as Slurm sets one for the job
+# The limit is that of a cgroup above the container's, as Slurm sets one for the job.
 set_limit "$around/in" 24M
 [ $version = 1 ] || hand_down "$around/in"
 mkdir -p "$around/in/task"

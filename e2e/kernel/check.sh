@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the scripts beside it share; sourced, plain sh. check counts, summary says "N passed, N failed".
-passed=0 failed=0
+passed=0 failed=0 around=''
 # A signal ends a script with its trap on EXIT, which dash would not do by itself.
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -133,6 +133,34 @@ remove_tree() { # DIRECTORY...; false while there are processes
 		[ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} \; 2>/dev/null
 		[ ! -d "$directory" ] || return 1
 	done
+}
+
+# Makes the cgroup $around, which is the script's own, and $work/lib with functions for the shells that it starts. The script's trap on
+# EXIT ends with end_cgroups.
+begin_cgroups() { # NAME
+	find_memory_cgroups
+	around=$memory/afterglow-$1-$$
+	limit_functions >"$work/lib"
+	. "$work/lib"
+	mkdir "$around"
+	hand_down "$around"
+}
+
+# Kills what runs in $around and below it, and removes these cgroups. False while there are processes.
+clear_cgroups() {
+	find "$around" -name cgroup.procs -exec cat {} + 2>/dev/null | while read -r pid; do
+		# 0 stands for a process that this PID namespace does not show, and to kill it would be to kill us.
+		[ "$pid" = 0 ] || kill -9 "$pid" 2>/dev/null
+	done
+	remove_tree "$around"
+}
+# Leaves nothing of the script behind, and exits. What the script started outside of $around has to be over, or killed.
+end_cgroups() {
+	wait_until clear_cgroups
+	wait
+	rm -rf "$work"
+	[ "$failed" = 0 ] || exit 1
+	exit
 }
 
 # Makes the cgroup $around, with a limit and without swap on v2. Then $inside is a cgroup that may hold processes, the same one

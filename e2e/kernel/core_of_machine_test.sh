@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A core as this machine's kernel writes it, and its backtrace: the registers and notes that an architecture's kernel puts there, and
-# what afterglow-pack keeps of it. Without time limits, so it can run in an emulated machine:
+# The backtrace of a core is complete with the registers and notes that the kernel of this architecture writes into it, and afterglow-pack
+# makes a summary of it. The test has no time limits, so it can run in an emulated machine:
 #	AFTERGLOW_VM_ARCH=arm64 e2e/kernel/vm.sh e2e/kernel/core_of_machine_test.sh
 # Plain sh. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
@@ -18,7 +18,7 @@ frames_are_there() { # FILE: of the thread that crashed, and of the three that w
 	grep -q 'SIGSEGV' "$1" && grep -q ' in deref_null' "$1" && grep -q ' in main' "$1" && [ "$(grep -c '^Thread ' "$1")" = 4 ]
 }
 "$build/afterglow-unwind" --core core >backtrace 2>err
-check "the backtrace of all threads" frames_are_there backtrace
+check "the backtrace has all threads" frames_are_there backtrace
 "$build/afterglow-pack" --mode summary --core-fd 5 --out-fd 6 5<core 6>packed.zst >said 2>>err
 check "a summary is made of it" [ -s packed.zst ]
 [ "$failed" = 0 ] || head -n 40 backtrace err

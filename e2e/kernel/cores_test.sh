@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Cores, from the kernel to the bundle: of the command, of processes far below it, cut ones, forged ones, ones that were
-# there before; with the sidecar killed in the middle. In the test machine also every kind of core pattern.
+# Cores come from the kernel into the bundle: those of the command and of processes far below it, cores that were cut, that were there
+# before, and that somebody forged; also when the sidecar is killed in the middle. The test machine has every kind of core pattern as well.
 # Plain sh. Ends with "N passed, N failed".
 
 # Its mounts are its own: a sidecar of another suite would take a disk that is full here for one of its container.
@@ -9,7 +9,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch crash=$build/test/crash
-# Hard and soft, as in a container: the launcher raises the soft one.
+# A container has both limits, a hard and a soft one: the launcher raises the soft one.
 ulimit -S -c 0
 work=$(mktemp -d /tmp/cores_test.XXXXXX)
 store=$work/store
@@ -17,7 +17,7 @@ mkdir "$work/t" "$work/cwd" "$work/deep" "$work/small" "$work/volume"
 export TMPDIR="$work/t"
 . "$here/check.sh"
 sidecar_pid=
-# In a directory until the launcher has seen it there.
+# With this option a crash waits in its directory until the launcher has seen it there.
 there='--open-by afterglow-launc'
 large=200
 [ -z "${AFTERGLOW_IN_VM:-}" ] || large=40 # the test machine is emulated
@@ -48,7 +48,7 @@ esac
 cd "$work/cwd" || exit 1
 
 says() { grep -q -e "$1" "$work/err"; }
-# A sentence of the report, however it was folded.
+# Looks for a sentence of the report, whose lines were folded.
 tells() { tr -s ' \n' ' ' <"$work/err" | grep -q -F -e "$1"; }
 # A slow machine may need longer than the report can wait: then the report says that, and the backtrace is added.
 names() { tells "$1" || { tells "backtrace (needs more time" && has_backtrace "$(bundle)"; }; }
@@ -63,7 +63,7 @@ whole() {
 	[ "$(wc -l <"$work/sums")" = "$(find "$1" -type f ! -name MANIFEST.json ! -name '.*' | wc -l)" ] &&
 		(cd "$1" && sha256sum -c "$work/sums" >/dev/null 2>&1)
 }
-# A debugger opens it and finds the function; where there is none, it is a zstd file.
+# A debugger opens the core and finds the function; where there is no debugger, the core is a zstd file.
 opens() { # BUNDLE
 	core=$(core_in "$1")
 	[ -s "$core" ] || return 1
@@ -73,8 +73,8 @@ opens() { # BUNDLE
 	fi
 	zstd -qdf "$core" -o "$work/unpacked" && gdb -nx -batch -ex bt "$crash" "$work/unpacked" 2>/dev/null | grep -q 'deref_null'
 }
-# await CORES [DIRECTORY], in the container: until so many are kept, and none is left in DIRECTORY; at most two minutes. Then
-# a moment for what should not happen.
+# await CORES [DIRECTORY] runs in the container. It waits until so many cores are kept and DIRECTORY has none any more, at most two
+# minutes, and a second longer for what should not happen.
 cat >"$work/await" <<END
 kept() { find "$work/store" -name '.*' -prune -o -name 'core.*.zst' -print 2>/dev/null | wc -l; }
 n=0
@@ -85,13 +85,13 @@ done
 sleep 1
 END
 
-# The launcher alone can remove a file, and on a slow machine the report may take longer than the launcher stays: there, more tries.
+# The launcher alone can remove a file, and on a slow machine the report may take longer than the launcher stays: then we try again.
 removes_its_core() { # COMMAND...
 	rm -rf "$store" core*
 	"$@"
 	[ -n "${AFTERGLOW_IN_VM:-}" ] || [ -z "$(find . -name 'core*')" ]
 }
-# The command itself
+# The command itself crashes.
 for mode in summary full; do
 	until_undisturbed removes_its_core run --cores "$mode" -- "$crash" --threads 3 --memory 4
 	check "$mode: the exit code stays" test "$code" = 139
@@ -107,14 +107,14 @@ full=$(summary_of "$(bundle)")
 run --cores summary -- "$crash" --threads 3 --memory 4
 check "a summary leaves the heap out" test "$(summary_of "$(bundle)")" -lt "$((full / 2))"
 
-# Far below, elsewhere; the container goes on
+# A process far below the command crashes in another directory, and the container goes on.
 rm -rf "$store" core*
 run -- sh -c "sh -c 'sh -c \"$crash --in $work/deep $there; true\"; true'; sh $work/await 1 $work/deep; exit 3"
 check "a process far below: its report" test -n "$(bundle_of -Segfault)"
 check "a process far below: its backtrace" has_backtrace "$(bundle_of -Segfault)"
 check "a process far below: its core" opens "$(bundle_of -Segfault)"
 check "the container's own end is another report" test -n "$(bundle_of -ApplicationError)"
-check "without that core" test -z "$(core_in "$(bundle_of -ApplicationError)")"
+check "that report has no core" test -z "$(core_in "$(bundle_of -ApplicationError)")"
 
 check "a core that only we asked for does not stay" test -z "$(find "$work/deep" -name 'core*')"
 rm -rf "$store" core*
@@ -123,18 +123,18 @@ rm -rf "$store" core*
 	run -- sh -c "$crash --in $work/deep $there; sh $work/await 1; exit 3"
 )
 check "one that would have been written without us stays" test -n "$(find "$work/deep" -name 'core*')"
-check "and is kept as well" opens "$(bundle_of -Segfault)"
+check "the core is kept as well" opens "$(bundle_of -Segfault)"
 
-# What follows a crash at once is explained by it
+# A crash explains the end of the container that follows it at once.
 rm -rf "$store" core*
 run -- sh -c "$crash --after 300; exit 1"
 check "a crash just before the end is the end's" test "$(bundles "$store" | wc -l)" = 1
-check "and its evidence" names "core: SIGSEGV at address 0x0 in deref_null"
+check "the report of the end names the crash" names "core: SIGSEGV at address 0x0 in deref_null"
 rm -rf "$store" core*
 run -- sh -c "$crash --after 300; exit 139"
 check "a shell's word for it too" names "crashed with SIGSEGV in deref_null (crash)"
 
-# A core that was written before the clock was set back
+# A core was written before the clock was set back.
 rm -rf "$store" core*
 (
 	ulimit -S -c unlimited
@@ -144,17 +144,17 @@ touch -d "@$(($(date +%s) + 86400))" core*
 run -- sh -c 'sleep 2; exit 3'
 names_no_crash() { ! names SIGSEGV; }
 check "a core of tomorrow is no crash of this container" names_no_crash
-check "and has no report" test -z "$(bundle_of -Segfault)"
-check "and stays" test -n "$(find . -name 'core*')"
+check "the container has no report of it" test -z "$(bundle_of -Segfault)"
+check "the core of tomorrow stays" test -n "$(find . -name 'core*')"
 
-# Two that write the same file, one after the other
+# Two processes crash one after the other, and their cores have the same name.
 rm -rf "$store" core* "$work/deep/core"*
 run -- sh -c "for n in 1 2; do $crash --in $work/deep $there; sh $work/await \$n $work/deep; done"
 check "two cores under one name are two reports" test "$(bundles "$store" | wc -l)" = 2
 check "the first core is whole" opens "$(bundles "$store" | head -n 1)"
 check "the second core is whole" opens "$(bundles "$store" | tail -n 1)"
 
-# Ray tells of the same worker later, on a busy machine by seconds: one failure. Its logs are where Ray has them, in a mount of our own.
+# Ray reports the same worker some seconds after its core came: that is one failure. Ray's logs are in a mount of our own.
 cat >"$work/ray" <<'END'
 mount -t tmpfs tmpfs /tmp/ray && mkdir -p /tmp/ray/session_x/logs/events && ln -s session_x /tmp/ray/session_latest || exit 1
 : >/tmp/ray/session_x/logs/events/event_RAYLET.log
@@ -176,11 +176,11 @@ unshare -m sh "$work/ray" "$sidecar" exec --store "$store" --name case -- sh "$w
 	>"$work/out" 2>"$work/err"
 rmdir /tmp/ray 2>/dev/null
 check "a worker that Ray tells of: one failure, Ray's" test "$(bundles "$store" | grep -c -e -WorkerCrash -e -Segfault)" = 1
-check "with what the core tells" tells "died of SIGSEGV in deref_null (crash); the container lives on"
-check "with its backtrace" has_backtrace "$(bundle_of -WorkerCrash)"
-check "and its core" opens "$(bundle_of -WorkerCrash)"
+check "its sentence has what the core tells" tells "died of SIGSEGV in deref_null (crash); the container lives on"
+check "its bundle has the backtrace" has_backtrace "$(bundle_of -WorkerCrash)"
+check "its bundle has the core" opens "$(bundle_of -WorkerCrash)"
 
-# None, and why
+# No core is written, and the report says why.
 rm -rf "$store" core*
 run --cores off -- "$crash"
 check "off: no core is written" test -z "$(find . -name 'core*')"
@@ -188,11 +188,11 @@ check "off: the report says how to have one" tells "needs --cores summary or ful
 run -- sh -c "ulimit -c 0; exec $crash"
 check "without a core limit the report says so" tells "ulimit -c"
 
-# Cut
+# A core is cut.
 run -- sh -c "ulimit -c 128; exec $crash --memory 8"
 check "a core cut by the limit is said to be cut" tells "the whole core (needs a higher core limit"
-check "and kept as far as it goes" test -s "$(core_in "$(bundle)")"
-# What is dumped is bounded, whatever the runtime's limit was; a limit that somebody chose stays.
+check "a core that was cut is kept as far as it goes" test -s "$(core_in "$(bundle)")"
+# The launcher bounds the size of a core, whatever the runtime's limit was; a limit that somebody chose stays.
 rm -f core*
 for limit in 0 unlimited; do
 	(
@@ -222,7 +222,7 @@ if mount -t tmpfs -o size=2m tmpfs "$work/small"; then
 	umount "$work/small"
 fi
 
-# Forged: names that are no core, and files that say what they are not
+# The container forges cores: other things have the name of a core, and files claim to be one.
 rm -rf "$store" core*
 for forged in "echo text >core" "ln -s /etc/passwd core" "mkfifo core" "mkdir core" \
 	"head -c 100000 /dev/zero >core" "printf '\\177ELF\\002\\001\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\004\\0' >core" \
@@ -234,7 +234,7 @@ for forged in "echo text >core" "ln -s /etc/passwd core" "mkfifo core" "mkdir co
 done
 rm -rf core
 
-# As in a pod: a sidecar that is killed, containers that start again
+# As in a pod, the sidecar is killed, and containers start again.
 start_sidecar() {
 	AFTERGLOW_CLUSTER='' "$sidecar" --socket "$work/sock" --spool "$work/spool" --cores full --reconnect 5 >>"$work/err" 2>&1 &
 	sidecar_pid=$!
@@ -273,17 +273,17 @@ say_tries 'killing the sidecar in the middle of a core' "$tries"
 start_sidecar
 check "a sidecar killed while it kept a core: the next keeps it" wait_until all_have_cores
 check "(it was killed before it had kept it)" test -z "$killed_without"
-check "and it is one report" test "$(reports_in_spool)" = 1
-check "and a whole bundle" whole "$(bundles "$work/spool" | head -n 1)"
+check "both tries make one report" test "$(reports_in_spool)" = 1
+check "the bundle is whole" whole "$(bundles "$work/spool" | head -n 1)"
 check "a debugger opens what was kept at the second try" opens "$(bundles "$work/spool" | head -n 1)"
-# Another start of the container: the core is there still, and was dealt with.
+# The container starts again, and a core that was dealt with before is still there.
 kill -TERM "$launcher"
 wait "$launcher" 2>/dev/null
 before=$(reports_in_spool)
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 3) 2>/dev/null
 check "a core that was dealt with is not told of again" test "$(bundles "$work/spool" | grep -c -e -Segfault)" = 1
 stop_sidecar TERM
-# Nobody was there when it was written.
+# A core is written while no sidecar runs.
 rm -f "$work/volume"/core*
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- "$crash") 2>/dev/null
 sleep 2.2
@@ -299,13 +299,13 @@ END
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sh "$work/await_two") 2>/dev/null
 two_segfaults() { [ "$(bundles "$work/spool" | grep -c -e -Segfault)" = 2 ]; }
 check "a core that was there before the container started is told of" wait_until two_segfaults
-check "as what it is" wait_until tells "before this start of the container"
+check "its report says when it was written" wait_until tells "before this start of the container"
 (cd "$work/volume" && exec "$launch" --cores --socket "$work/sock" --name main -- sleep 4) 2>/dev/null
-check "once" two_segfaults
+check "it is told of once" two_segfaults
 stop_sidecar TERM
 store=$work/store
 
-# A backtrace that comes when all else is kept and shipped
+# A backtrace is ready when all else is kept and shipped.
 mkdir "$work/bin" && rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$work/kept"
 cp "$sidecar" "$build/afterglow-pack" "$build/afterglow-ship" "$work/bin"
 printf '#!/bin/sh\nsleep $(cat %s/takes)\nexec %s "$@"\n' "$work" "$build/afterglow-unwind" >"$work/bin/afterglow-unwind"
@@ -323,7 +323,7 @@ kept_with_backtrace() { is_kept "$1" && has_backtrace "$(kept_of "$1")"; }
 all_shipped() { [ -z "$(bundles "$work/spool")" ]; }
 start_slow_sidecar
 echo 3 >"$work/takes"
-# It waits for a few seconds only, which a busy machine may need for the rest: then another one does.
+# A report waits only a few seconds for the backtrace, and a busy machine may need them for the rest: then we try with another report.
 waits_for_backtrace() {
 	patient=patient$((${patient#patient} + 1))
 	crashes_slowly "$patient"
@@ -333,21 +333,21 @@ waits_for_backtrace() {
 patient=patient0
 until_undisturbed waits_for_backtrace
 check "a report waits three seconds for its backtrace" is_kept "$patient"
-check "and has it" grep -q deref_null "$(kept_of "$patient")/report.txt"
+check "the report that waited has the backtrace" grep -q deref_null "$(kept_of "$patient")/report.txt"
 echo 12 >"$work/takes"
 crashes_slowly slow
 check "a backtrace that comes last is shipped as well" wait_until kept_with_backtrace slow 2>/dev/null
-check "with all else" whole "$(kept_of slow)"
-check "and nothing stays in the spool" wait_until all_shipped
+check "the bundle is whole with it" whole "$(kept_of slow)"
+check "nothing stays in the spool" wait_until all_shipped
 crashes_slowly never
 check "a sidecar killed before it came: the report is shipped" wait_until is_kept never
 stop_sidecar 9
 start_slow_sidecar
-check "and its bundle does not wait for it for ever" wait_until all_shipped
+check "its bundle does not wait for the backtrace for ever" wait_until all_shipped
 stop_sidecar TERM
 rm -f core*
 
-# Its children killed at every stage: no report is lost, and no bundle torn
+# The sidecar's children are killed at every stage, and no report is lost, and no bundle torn.
 if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 	rm -rf "$work/spool" "$work/kept" && mkdir "$work/spool" "$work/kept"
 	"$sidecar" --socket "$work/sock" --spool "$work/spool" --store "$work/kept" --cores full --full-bundles 0 >>"$work/err" 2>&1 &
@@ -358,7 +358,7 @@ if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 		while [ -d "/proc/$sidecar_pid" ]; do
 			for pid in $(cat "/proc/$sidecar_pid/task/$sidecar_pid/children" 2>/dev/null); do
 				n=$((n + 1))
-				# Now the first that is seen, now one that has worked for a while
+				# Sometimes we kill the first child that we see, and sometimes one that has worked for a while.
 				[ $((n % 5)) -lt 3 ] || { kill -9 "$pid" 2>/dev/null && echo "$pid" >>"$work/killed"; }
 			done
 			sleep "0.00$((n % 7 + 1))"
@@ -386,7 +386,7 @@ if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 	stop_sidecar TERM
 fi
 
-# Every kind of pattern, where the node is ours
+# Where the node is ours we can set every kind of core pattern.
 if [ -n "${AFTERGLOW_IN_VM:-}" ]; then
 	mkdir -p /cores/crash "$work/cwd/sub"
 	for row in core:0 core:1 core.%e.%p.%s.%t:0 'a%%b.%P.%u.%h.%E':0 sub/core.%p:0 /cores/core:1 /cores/%e.%p.%i.%I.%s.%c:0 \

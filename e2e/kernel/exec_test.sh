@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# `afterglow-sidecar exec` when things go wrong around it: killed, a full disk, no
-# launcher. Whatever happens, the command runs and its exit code is the answer.
+# Things go wrong around `afterglow-sidecar exec`: it is killed, the disk is full, it has no launcher. Whatever happens, the command runs,
+# and its exit code is the answer.
 # Plain sh: runs in the test machine too. Ends with "N passed, N failed".
 
 # Its mounts are its own: a sidecar of another suite would take a disk that is full here for one of its container.
@@ -11,7 +11,7 @@ sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
 ulimit -c 0
 work=$(mktemp -d /tmp/exec_test.XXXXXX)
 store=$work/store
-# Apart from others' runs; short, as it becomes part of a socket's path.
+# Other runs have theirs elsewhere. It is short, as it becomes part of a socket's path.
 mkdir "$work/t"
 export TMPDIR="$work/t"
 . "$(dirname "$0")/check.sh"
@@ -43,10 +43,10 @@ whole_bundles() {
 	done
 }
 
-# A command of the shell that prints the directory of the memory cgroup that it runs in.
+# This command of a shell prints the directory of the memory cgroup that it runs in.
 own_memory_cgroup='if [ -d /sys/fs/cgroup/memory ]; then sed -n "s|^[0-9]*:memory:|/sys/fs/cgroup/memory|p" /proc/self/cgroup
 else sed -n "s|^0::|/sys/fs/cgroup|p" /proc/self/cgroup; fi'
-# afterglow-PID-NUMBER: those whose process is gone, and not below one of kernel_log_test.sh.
+# Lists cgroups named afterglow-PID-NUMBER whose process is gone, without those that kernel_log_test.sh made.
 memory_cgroups() {
 	find "$(sh -c "$own_memory_cgroup")" -maxdepth 2 -type d -name 'afterglow-[0-9]*' ! -path '*/afterglow-test-*' 2>/dev/null | sort -u |
 		while read -r dir; do
@@ -54,14 +54,14 @@ memory_cgroups() {
 			kill -0 "${owner%%-*}" 2>/dev/null || echo "$dir"
 		done
 }
-# Others on this machine may have theirs.
+# Other runs on this machine may have made theirs.
 before=$(memory_cgroups)
 new_memory_cgroups() { memory_cgroups | grep -vxF -e "${before:-none}"; }
 
 # Ends when CONDITION holds, however slow the machine is.
 until_() { echo "n=0; until $1 || [ \$n = 300 ]; do sleep 0.1; n=\$((n + 1)); done"; } # CONDITION
 
-# Its ordinary life
+# Nothing goes wrong.
 for n in 0 1 3 77 126 127 128 137 255; do
 	run -- "$probe" exit "$n"
 	check "exit $n passes through" gives "$n"
@@ -88,23 +88,23 @@ if (printf 77 >/proc/self/oom_score_adj) 2>/dev/null; then
 	run -- sh -c 'cat /proc/self/oom_score_adj /proc/$PPID/oom_score_adj | tr "\n" " "'
 	check "where the command has our limit, the OOM killer does not take us" test "$(cat "$work/out")" = "77 $score "
 	run --memory-max 24Mi -- sh -c 'cat /proc/self/oom_score_adj /proc/$PPID/oom_score_adj | tr "\n" " "'
-	check "with one, their scores stay as they are" test "$(cat "$work/out")" = "77 77 "
+	check "where the command has a limit of its own, their scores stay as they are" test "$(cat "$work/out")" = "77 77 "
 	printf %s "$own_score" >/proc/self/oom_score_adj
 else
 	echo "not here: the OOM score $own_score cannot be lowered to 77, so no score is checked"
 fi
 run --memory-max 24Mi -- "$probe" fds
-check "nor with a memory cgroup" test "$(cat "$work/out")" = "$bare"
+check "no descriptor leaks into a command with a memory limit" test "$(cat "$work/out")" = "$bare"
 run -- "$probe" args '' 'a b' --store
 check "arguments pass" test "$(cat "$work/out")" = "$(printf '<>\n<a b>\n<--store>')"
 check "no memory cgroup is left behind" test -z "$(new_memory_cgroups)"
 run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below/further\""
 check "a command may make cgroups in its own" gives 0
-check "and none of them is left behind" test -z "$(new_memory_cgroups)"
+check "no memory cgroup of theirs is left behind" test -z "$(new_memory_cgroups)"
 run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below\"; setsid $probe sleep 600000 >/dev/null 2>&1 & echo \$!; exit 3"
 check "a process that outlives the command lives on" kill "$(cat "$work/out")"
-check "and no memory cgroup is left behind for it" test -z "$(new_memory_cgroups)"
-check "which is said" says 'outlive the command'
+check "no memory cgroup is left behind for it" test -z "$(new_memory_cgroups)"
+check "the report says that processes outlive the command" says 'outlive the command'
 setsid "$sidecar" exec --store "$store" --name case -- sh -c 'kill -9 0' >"$work/out" 2>"$work/err"
 check "a command that kills all of its process group leaves no socket behind" is_empty "$TMPDIR"
 here=$(sh -c "$own_memory_cgroup")
@@ -112,16 +112,16 @@ sh -c 'mkdir "$0/afterglow-$$-0" && echo "$0/afterglow-$$-0" && exec "$@"' "${he
 	--memory-max 24Mi -- sh -c 'exit 7' >"$work/out" 2>"$work/err"
 code=$?
 check "a cgroup that another left behind under our name keeps no command from its start" gives 7
-check "and stays" rmdir "$(cat "$work/out")"
-# Nobody is left to remove it.
+check "that cgroup stays" rmdir "$(cat "$work/out")"
+# No process is left that would remove it.
 setsid "$sidecar" exec --store "$store" --name case --memory-max 24Mi -- sh -c 'kill -9 0' >"$work/out" 2>"$work/err"
 left=$(new_memory_cgroups)
 check "a command that kills all of its process group leaves its memory cgroup behind" test -n "$left"
 run --memory-max 24Mi -- "$probe" exit 0
-check "which may belong to somebody whose PIDs are not ours, as long as it is young" test "$(new_memory_cgroups)" = "$left"
+check "exec leaves a young cgroup alone, as it may belong to somebody whose PIDs are not ours" test "$(new_memory_cgroups)" = "$left"
 echo "$left" | while read -r cgroup; do touch -m -d "@$(($(date +%s) - 90))" "$cgroup"; done
 run --memory-max 24Mi -- "$probe" exit 0
-check "and which a later exec removes" test -z "$(new_memory_cgroups)"
+check "exec removes that cgroup when it is older" test -z "$(new_memory_cgroups)"
 mkdir "$work/b"
 cp "$sidecar" "$work/b/"
 printf '#!/bin/sh\nkill -9 $$\n' >"$work/b/afterglow-launch"
@@ -129,9 +129,9 @@ chmod 755 "$work/b/afterglow-launch"
 "$work/b/afterglow-sidecar" exec --store "$store" --name case -- "$probe" exit 0 >"$work/out" 2>"$work/err"
 code=$?
 check "a launcher that is killed before it is one gives 137" gives 137
-check "and that is said" says 'the command was not started: its launcher was ended by SIGKILL'
+check "the report says that the command was not started" says 'the command was not started: its launcher was ended by SIGKILL'
 
-# Each way to die has its class
+# Each way to die has its class.
 reports() { # CLASS CODE COMMAND...: that the report of the command has the class and the code is kept
 	class=$1 expected=$2
 	shift 2
@@ -145,24 +145,24 @@ has_confidence() { grep -q "\"confidence\":[[:space:]]*\"$1\"" "$(bundle)/report
 reports CommandNotExecutable 126 -- sh -c /
 check "whose word 126 is, only the launcher knows" has_confidence likely
 reports CommandNotFound 127 -- sh -c /no/such/command
-check "nor is 127 of a shell proof" has_confidence likely
+check "127 of a shell is no proof, either" has_confidence likely
 reports CommandNotExecutable 126 -- /
 check "126 of the launcher's own exec is" has_confidence certain
-check "and the errno's words are said" tells 'could not start its command /: Permission denied'
+check "the report has the errno's words" tells 'could not start its command /: Permission denied'
 reports CommandNotFound 127 -- /no/such/command
 check "127 of the launcher's own exec is" has_confidence certain
-check "and the command is named" tells 'could not start its command /no/such/command: No such file or directory'
+check "the report names the command" tells 'could not start its command /no/such/command: No such file or directory'
 printf '#!/no/such/interpreter\n' >"$work/script"
 chmod 755 "$work/script"
 reports CommandNotExecutable 127 -- "$work/script"
 check "a script without its interpreter is said to be there" tells 'the file is there, but not the'
-# As with a library that is missing: the loader runs, and ends with 127. Static programs need neither.
+# When a library is missing, the loader runs and ends with 127. Static programs need neither.
 if LD_PRELOAD='' true && ldd "$(command -v true)" 2>/dev/null | grep -q libc; then
 	cp "$(command -v true)" "$work/lacks"
 	sed -i 's/libc\.so\.6/libx.so.6/g' "$work/lacks"
 	reports CommandNotFound 127 -- "$work/lacks"
 	check "a missing library is no proof of a missing command" has_confidence likely
-	check "and the sentence tells so" tells 'a library is missing'
+	check "the sentence names a missing library" tells 'a library is missing'
 fi
 for n in 1 3 10 12 13 14 24 25 26 27 29 30 31 34 40 64; do
 	reports Signaled $((128 + n)) -- "$probe" signal "$n"
@@ -175,7 +175,7 @@ check "a limit of CPU time is named" tells 'limit of CPU time'
 for row in 129:Signaled 130:Interrupted 137:Killed 139:Segfault 141:Signaled 143:Terminated; do
 	reports "${row#*:}" "${row%:*}" -- "$probe" exit "${row%:*}"
 	check "exit ${row%:*} without a signal is not certain" has_confidence likely
-	check "and is told as an exit code" tells "ended with exit code ${row%:*}, most likely that of a shell"
+	check "exit ${row%:*} without a signal is told as an exit code" tells "ended with exit code ${row%:*}, most likely that of a shell"
 done
 for row in 2:Interrupted 4:IllegalInstruction 5:Trap 6:Abort 7:BusError 8:ArithmeticError 9:Killed 11:Segfault 15:Terminated; do
 	reports "${row#*:}" $((128 + ${row%:*})) -- "$probe" signal "${row%:*}"
@@ -203,8 +203,8 @@ check "without openat2 a crash is reported as one" has_class Segfault
 as_on_4_18 -- sh -c 'kill -9 $PPID; sleep 1'
 check "without pidfds a launcher that is killed is reported" has_class Killed
 oom_spares_us
-# It is said to have lived on after five seconds. While the victim's memory is not free yet no process can be made: what waits for
-# the report runs before, and makes its own only two seconds later.
+# The report says after five seconds that the container lived on. No process can be made while the victim's memory is not free yet: so
+# the loop that waits for the report begins before, and makes its own processes only two seconds later.
 outlives_its_child() {
 	rm -rf "$store"/local/case/*-KernelOOMProcess
 	run --memory-max 24Mi -- sh -c "{ sleep 2; $(until_ "find '$store/local/case' -name '*-KernelOOMProcess' | grep -q .") } &
@@ -218,7 +218,7 @@ check "KernelOOMProcess: a success it is all the same" gives 0
 
 mkdir "$work/tiny"
 if mount -t tmpfs -o size=1m tmpfs "$work/tiny"; then
-	# Other suites on this machine have full ones as well, which a container would not see.
+	# Other suites on this machine have full disks as well, which a container would not see.
 	cat >"$work/apart" <<-END
 		#!/bin/sh
 		[ "\$1" = --apart ] || exec unshare -m "\$0" --apart "\$@"
@@ -251,7 +251,7 @@ if [ ! -d "$pids" ]; then
 	echo +pids >"$pids/cgroup.subtree_control"
 fi
 if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max"; then
-	# As a container is: launcher and command are in it, the sidecar too.
+	# Launcher, command and sidecar are in this cgroup, as those of a container are.
 	run_limited() { # SECONDS before it meets the limit
 		sh -c "echo \$\$ >$pids/afterglow-test-$$/cgroup.procs && exec \"\$@\"" limited "$sidecar" exec --store "$store" --name case \
 			-- sh -c "sleep $1; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; exit 2" >"$work/out" 2>"$work/err"
@@ -270,7 +270,7 @@ if mkdir "$pids/afterglow-test-$$" && echo 10 >"$pids/afterglow-test-$$/pids.max
 	wait_until rmdir "$pids/afterglow-test-$$" 2>/dev/null
 fi
 
-# Hooks, hold
+# Hooks run at a threshold and at death, and a failure is held.
 shows() { grep -q "$2" "$(bundle)"/hooks/$1; } # FILE TEXT
 run --memory-max 256Mi --warn-at 0.3 --hook-headroom 1Mi --hook-timeout 60 \
 	--hook-at-threshold 'tr "\\0" " " </proc/$AFTERGLOW_PID/cmdline; touch '"$work/hooked" \
@@ -280,26 +280,26 @@ check "it sees the largest process while it lives" shows '1-tr.txt' '^.*hog 120M
 run --memory-max 256Mi --warn-at 0.3 --hook-headroom 250Mi --hook-at-threshold 'echo run' \
 	-- sh -c "'$hog' 200M --hold & $(until_ "grep -q 'of its memory limit' '$work/err'"); sleep 0.5; kill \$!; exit 3"
 check "without headroom it is not run" shows '1-echo.txt' 'not run: only [0-9.]* MiB were left'
-check "and the report says so" says 'hook would have shown'
+check "the report says that a hook would have shown more" says 'hook would have shown'
 run --hook-at-death 'echo $AFTERGLOW_REASON' --hook-at-death 'sleep 600' --hook-at-death yes --hook-timeout 15 -- "$probe" exit 9
 check "hooks at death do not change the exit code" gives 9
 check "they know the class" shows '1-echo.txt' '^ApplicationError$'
 check "one that takes too long is ended" shows '2-sleep.txt' 'ended by us after'
-check "and the report says so" says 'hook-timeout'
+check "the report names --hook-timeout" says 'hook-timeout'
 check "one that says too much is cut" shows '3-yes.txt' 'the output below is its beginning'
-check "at its 64 KiB" test "$(wc -c <"$(bundle)/hooks/3-yes.txt")" -lt 66000
+check "the output is cut at its 64 KiB" test "$(wc -c <"$(bundle)/hooks/3-yes.txt")" -lt 66000
 check "a bundle with hooks is whole" whole_bundles "$store"
 run --hook-at-death 'echo $AFTERGLOW_REASON' -- "$probe" exit 0
 check "a success runs no hook" no_bundle
 run --hook-at-death 'echo first' --hook-at-death 'kill -9 $PPID' --hook-at-death 'echo never' -- "$probe" exit 9
 check "a launcher that dies under a hook takes no report with it" has_class ApplicationError
-check "nor what was said before" shows '1-echo.txt' '^first$'
-check "and the report says so" says 'the end of a hook'
+check "what the hook before it said is kept" shows '1-echo.txt' '^first$'
+check "the report says that a hook ended the launcher" says 'the end of a hook'
 begin=$(date +%s)
 run --hold-on-failure 2 -- "$probe" exit 9
 check "a failure is held as long as asked" test $(($(date +%s) - begin)) -ge 2
-check "and its exit code stays" gives 9
-check "and it says how to end that" says 'held until .*afterglow-launch --release [0-9]'
+check "a failure that is held keeps its exit code" gives 9
+check "it says how to end the hold" says 'held until .*afterglow-launch --release [0-9]'
 "$sidecar" exec --store "$store" --name case --hold-on-failure 300 -- "$probe" exit 9 2>"$work/err" &
 pid=$!
 wait_until says 'held until'
@@ -308,11 +308,11 @@ begin=$(date +%s)
 wait "$pid"
 code=$?
 check "the release ends the hold" test $(($(date +%s) - begin)) -lt 200
-check "with the command's exit code" gives 9
+check "the exit code stays the command's" gives 9
 run --hold-on-failure 60 -- "$probe" exit 0
 check "a success is not held" gives 0
 
-# Killed in the middle
+# The sidecar is killed in the middle of its work.
 : >"$work/err"
 "$sidecar" exec --store "$store" --name killed -- sh -c "touch $work/begun; sleep 1; echo done >$work/witness" 2>"$work/err" &
 pid=$!
@@ -343,9 +343,9 @@ kill -TERM "$pid"
 wait "$pid"
 code=$?
 check "SIGTERM reaches the command" gives 143
-check "and is reported as that" has_class Terminated
+check "the report of SIGTERM has its class" has_class Terminated
 
-# Stores that cannot be written
+# Stores cannot be written.
 mkdir "$work/small"
 for size in 4k 8k 16k; do
 	mount -t tmpfs -o "size=$size" tmpfs "$work/small" || break
@@ -367,17 +367,17 @@ for place in "$work/file" "$work/file/below" /proc/nowhere; do
 	check "a store at $place still gives the verdict" says 'SIGKILL'
 done
 
-# Its own needs
+# exec lacks something that it needs itself.
 mkdir "$work/alone"
 cp "$sidecar" "$work/alone/afterglow-sidecar"
 "$work/alone/afterglow-sidecar" exec -- "$probe" exit 0 2>"$work/err"
 code=$?
 check "without the launcher beside it: 125" gives 125
-check "and it says what is missing" says 'afterglow-launch'
+check "without the launcher it says what is missing" says 'afterglow-launch'
 TMPDIR=/no/such "$sidecar" exec --store "$store" -- "$probe" exit 5 2>"$work/err"
 code=$?
 check "without a place for its socket: 125" gives 125
-check "and it says so" says /no/such
+check "without a place for its socket it says which one" says /no/such
 "$sidecar" exec --memory-max 1Ki -- "$probe" exit 0 2>"$work/err"
 code=$?
 check "a limit too small for anything is a usage error" gives 2
@@ -387,7 +387,7 @@ check "a closed stderr does not change the exit code" gives 137
 "$sidecar" exec --store "$store" --name '../../up' -- "$probe" exit 3 2>"$work/err"
 check "a name cannot leave the store" is_empty "$work/up"
 
-# Ray's own processes, played by others with their command lines: `ray start` ends with 1 a second after a child of it.
+# Other programs play Ray's own processes, with their command lines: `ray start` ends with 1 a second after a child of it.
 fake_ray() {
 	mkdir -p "$work/ray/bin" "$work/ray/core/raylet"
 	cp "$probe" "$work/ray/core/raylet/raylet"
@@ -421,7 +421,7 @@ if command -v python3 >/dev/null; then
 	check "kill -9 of raylet does not change the exit code" gives 1
 	check "it is the cause of the container's end" has_class RayletFailed
 	check "the report says how it ended, and that \`ray start\` followed" tells 'raylet was killed with SIGKILL.*`ray start` then'
-	check "and names it" grep -q '"name":[[:space:]]*"raylet"' "$(bundle)/report.json"
+	check "the report names raylet" grep -q '"name":[[:space:]]*"raylet"' "$(bundle)/report.json"
 	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" stay
 	check "a container that goes on without raylet ends as it would" gives 0
 	check "that raylet is gone is said while it runs" says 'raylet (PID [0-9]*) was killed with SIGKILL'

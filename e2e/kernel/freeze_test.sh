@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Whatever hangs around the sidecar, it goes on: a FUSE server that does not answer, below the container's /tmp/ray and where files
-# are collected, or over its /proc; a frozen disk under the spool; a stdout that nobody reads; received sockets whose close sleeps. Under each of them
-# a container fills its memory and the OOM killer ends it: the death is classified, told in the termination message and by
-# /failures, and /healthz answers. Needs root, python3 and /dev/fuse. Ends with "N passed, N failed".
+# The sidecar goes on whatever hangs around it: a FUSE server does not answer, below the container's /tmp/ray and where files are
+# collected, or over its /proc; the disk under the spool is frozen; nobody reads stdout; the close of received sockets sleeps. Meanwhile
+# a container fills its memory and the OOM killer ends it: the death is classified, the termination message and /failures have it, and
+# /healthz answers. Needs root, python3 and /dev/fuse. Ends with "N passed, N failed".
 #
 # FREEZE_SIDECAR        another sidecar
 # FREEZE_BUNDLES        a directory for bench/freeze.sh: samples of the bundles, and how long each answer of /healthz took
@@ -13,7 +13,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
-# Not below /tmp, which the container has for itself.
+# It is not below /tmp, which the container has for itself.
 work=$(mktemp -d /var/tmp/freeze_test.XXXXXX)
 sidecar_pid='' container='' helper='' reader='' frozen=''
 . "$here/check.sh"
@@ -48,10 +48,10 @@ wait_until() { # at most three minutes, which is for ever here
 get() { curl -sS --max-time 10 "http://127.0.0.1:$port$1"; }
 listens() { [ -S "$work/s" ] && healthy; }
 healthy() { get /healthz >/dev/null 2>&1; }
-told() { get /failures >"$work/failures" 2>/dev/null && grep -q "$1" "$work/failures"; }
-noted() { grep -qs "$1" "$work/termination"; }
-# No path of ours goes by the dead one.
-kept() { grep -qs "$1" "$work"/{spool,memory,store}/ml/*/*/*/*/report.json; }
+failures_have() { get /failures >"$work/failures" 2>/dev/null && grep -q "$1" "$work/failures"; }
+message_has() { grep -qs "$1" "$work/termination"; }
+# None of these paths leads through the mount that does not answer.
+report_has() { grep -qs "$1" "$work"/{spool,memory,store}/ml/*/*/*/*/report.json; }
 
 start_sidecar() { # ARG...: with $out as its stdout
 	port=$(free_port)
@@ -68,7 +68,7 @@ stop_sidecar() {
 	sidecar_pid=''
 }
 
-# A container with a memory limit of its own; BEFORE runs in it first, as root of its own mounts.
+# Starts a container with a memory limit of its own. BEFORE runs in it first, as root of its own mounts.
 start_container() { # BEFORE [FIRST]: FIRST is what its command does first, as $as_victim
 	: >"$work/termination"
 	"$work/afterglow-sidecar" exec --memory-max 64Mi --store "$work/outer" -- \
@@ -78,7 +78,7 @@ start_container() { # BEFORE [FIRST]: FIRST is what its command does first, as $
 	container=$!
 }
 
-# How long each answer of /healthz takes, in seconds, until the file is gone that it is told of by.
+# Writes how long each answer of /healthz takes, in seconds, until FILE is gone.
 ask_for_health() { # FILE
 	while [ -e "$1" ]; do
 		curl -s -o /dev/null -w '%{time_total}\n' --max-time 20 "http://127.0.0.1:$port/healthz" >>"$1.health"
@@ -86,7 +86,7 @@ ask_for_health() { # FILE
 	done
 }
 
-# The end of it, and what is told of it.
+# Waits for the container's end, and checks what says how it ended.
 end_of_container() { # FAULT
 	local asking=
 	if [ -n "${FREEZE_BUNDLES:-}" ]; then
@@ -98,9 +98,9 @@ end_of_container() { # FAULT
 	check "$1: the exit code is the container's own" test $? = 137
 	container=''
 	check "$1: /healthz answers" wait_until healthy
-	check "$1: /failures has the death, and what ended it" wait_until told '"class":[[:space:]]*"KernelOOMContainer"'
-	check "$1: so does the termination message" wait_until noted '"class":"KernelOOMContainer"'
-	check "$1: the bundle says it too" wait_until kept 'KernelOOMContainer'
+	check "$1: /failures has the death, and what ended it" wait_until failures_have '"class":[[:space:]]*"KernelOOMContainer"'
+	check "$1: so does the termination message" wait_until message_has '"class":"KernelOOMContainer"'
+	check "$1: the bundle says it too" wait_until report_has 'KernelOOMContainer'
 	[ -z "$asking" ] || { rm "$FREEZE_BUNDLES/$1" && wait "$asking"; }
 	[ -z "${FREEZE_BUNDLES:-}" ] || find "$work"/{spool,memory,store} -name samples.jsonl -exec cp {} "$FREEZE_BUNDLES/$1.jsonl" \; 2>/dev/null
 }
@@ -121,8 +121,8 @@ fuse() {
 	start_sidecar --collect '/tmp/out/*.prof' --collect '/tmp/out/deep/*'
 	start_container "mount --bind '$work/dead' /tmp/ray && mount --bind '$work/dead' /tmp/out;"
 	end_of_container fuse
-	check "fuse: the report says which files did not answer" wait_until kept 'files that were to be collected'
-	check "fuse: and that the logs did not" wait_until kept '/tmp/ray'
+	check "fuse: the report says which files did not answer" wait_until report_has 'files that were to be collected'
+	check "fuse: and that the logs did not" wait_until report_has '/tmp/ray'
 	stop_sidecar
 	kill -9 "$helper"
 	wait "$helper" 2>/dev/null
@@ -148,7 +148,7 @@ proc() {
 	check "proc: the exit code is the container's own" test $? = 137
 	container=''
 	check "proc: /healthz answers" wait_until healthy
-	check "proc: /failures has the death" wait_until told '"exitCode":[[:space:]]*137'
+	check "proc: /failures has the death" wait_until failures_have '"exitCode":[[:space:]]*137'
 	stop_sidecar
 	kill -9 "$helper"
 	wait "$helper" 2>/dev/null
@@ -156,7 +156,7 @@ proc() {
 	umount "$work/dead"
 }
 
-# The last place for bundles is in memory, as in a pod.
+# Bundles that the spool does not take go to a directory in memory, as in a pod.
 disk() {
 	truncate -s 64M "$work/image"
 	mkfs.ext4 -q "$work/image" && mount -o loop "$work/image" "$work/disk"
@@ -177,7 +177,7 @@ stdout() {
 	sleep 3600 <"$work/pipe" &
 	reader=$!
 	exec 7>"$work/pipe"
-	# Full: nobody takes a byte any more.
+	# The pipe is full, so the sidecar cannot write a byte any more.
 	timeout 3 dd if=/dev/zero of="$work/pipe" bs=64k count=1 2>/dev/null
 	timeout 3 dd if=/dev/zero of="$work/pipe" oflag=nonblock bs=1 count=65536 2>/dev/null
 	out=$work/pipe start_sidecar

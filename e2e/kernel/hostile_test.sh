@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A Ray container that does its worst against the sidecar beside it: logs that are pipes, devices, links or one line of
-# 10 GB, thousands of processes, a flood of connections and forged messages. It may spoil its own report. The
-# sidecar lives, stays small, tells nothing of its own, and explains the next honest death. Ends with "N passed, N failed".
+# A Ray container does its worst against the sidecar beside it: its logs are pipes, devices, links or one line of 10 GB, it has thousands
+# of processes, and floods the sidecar with connections and forged messages. It may spoil its own report. The sidecar lives, stays small,
+# gives away none of its secrets, and explains the next honest death. Ends with "N passed, N failed".
 #
 # HOSTILE_PROCESSES     default 3000; 100000 wants a pid_max above that
 set -uo pipefail
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 processes=${HOSTILE_PROCESSES:-3000}
-# Not below /tmp, which the container has for itself.
+# It is not below /tmp, which the container has for itself.
 work=$(mktemp -d /var/tmp/hostile_test.XXXXXX)
 sidecar='' container=''
 . "$(dirname "$0")/check.sh"
@@ -116,19 +116,20 @@ cp "$build/afterglow-sidecar" "$build/afterglow-launch" "$build/test/probe" "$wo
 setpriv --reuid=65532 --regid=65532 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs \
 	"$work/afterglow-sidecar" --socket "$work/run/s" --spool "$work/spool" --kernel-log off >"$work/log" 2>"$work/err" &
 sidecar=$!
-for _ in $(seq 600); do [ -S "$work/run/s" ] && break; sleep 0.05; done
+wait_until [ -S "$work/run/s" ]
 
 in_container() { # a container's mounts and processes, as far as this matters here; the tree itself may lie below /tmp
 	unshare --mount --pid --fork --mount-proc sh -c "cd / && mount -t tmpfs -o size=64m tmpfs /tmp && $*"
 }
+run_container() { # NAME SCRIPT: sets $code; what the script prints is in $work/NAME.out
+	in_container "$2" >"$work/$1.out" 2>"$work/err" &
+	container=$!
+	wait "$container"
+	code=$?
+	container=''
+}
 launch="$work/afterglow-launch --socket $work/run/s"
 reports() { grep -c "\"event\":\"ended\".*\"container\":\"$1\"\|\"container\":\"$1\".*\"event\":\"ended\"" "$work/log"; }
-until_true() { # SECONDS CONDITION...
-	local rounds=$(($1 * 10))
-	shift
-	for _ in $(seq "$rounds"); do "$@" && return; sleep 0.1; done
-	return 1
-}
 ended() { [ "$(reports "$1")" -ge 1 ]; }
 lives() { kill -0 "$sidecar" 2>/dev/null; }
 peak_kb() { sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$sidecar/status"; }
@@ -137,24 +138,15 @@ nothing_told() { ! grep -raq of-the-sidecar-alone "$work/spool" "$work/log"; }
 nothing_beside() { [ -z "$(find "$work" -newer "$work/log-begin" -name x -print -quit)" ]; }
 touch "$work/log-begin"
 
-in_container "sh $work/logs.sh; $launch --name logs -- sh -c 'sleep 3; kill -SEGV \$\$'" 2>"$work/err" &
-container=$!
-wait "$container"
-container=''
-check "a death beside hostile logs is reported" until_true 90 ended logs
+run_container logs "sh $work/logs.sh; $launch --name logs -- sh -c 'sleep 3; kill -SEGV \$\$'"
+check "a death beside hostile logs is reported" wait_until ended logs
 check "what its logs lead to is not told" nothing_told
 
-in_container "$launch --name crowd -- sh -c 'python3 $work/crowd.py $processes; sleep 3; kill -SEGV \$\$'" >"$work/crowd.out" 2>"$work/err" &
-container=$!
-wait "$container"
-container=''
+run_container crowd "$launch --name crowd -- sh -c 'python3 $work/crowd.py $processes; sleep 3; kill -SEGV \$\$'"
 check "the crowd was there" grep -q crowded "$work/crowd.out"
-check "a death in a crowd is reported" until_true 120 ended crowd
+check "a death in a crowd is reported" wait_until ended crowd
 
-in_container "$launch --name flood -- sh -c 'python3 $work/flood.py $work/run/s; sleep 1; kill -SEGV \$\$'" >"$work/flood.out" 2>"$work/err" &
-container=$!
-wait "$container"
-container=''
+run_container flood "$launch --name flood -- sh -c 'python3 $work/flood.py $work/run/s; sleep 1; kill -SEGV \$\$'"
 check "the flood was there" grep -q flooded "$work/flood.out"
 check "nothing was written beside the spool" nothing_beside
 
@@ -169,24 +161,20 @@ done
 wait "$container"
 container=''
 check "who says hello and hangs up was there ($(cat "$work/again.out"))" grep -q 'again [1-9][0-9]' "$work/again.out"
-check "and leaves a bounded number of files ($most)" test "$most" -le 64
-check "its death is reported" until_true 120 ended again
+check "it leaves a bounded number of files ($most)" test "$most" -le 64
+check "its death is reported" wait_until ended again
 
-in_container "$launch --wait-sidecar 60 --name honest -- $work/probe fault segv" 2>"$work/err" &
-container=$!
-wait "$container"
-check "a segfault has its exit code" test $? = 139
-container=''
-check "the next honest death is reported" until_true 90 ended honest
-check "as what it was" grep -rq '"class":[[:space:]]*"Segfault"' "$work"/spool/*/*/*/honest/*/report.json
+run_container honest "$launch --wait-sidecar 60 --name honest -- $work/probe fault segv"
+check "a segfault has its exit code" test "$code" = 139
+check "the next honest death is reported" wait_until ended honest
+# The end is logged before the report is written.
+honest_is_a_segfault() { grep -qs '"class":[[:space:]]*"Segfault"' "$work"/spool/*/*/*/honest/*/report.json; }
+check "its report says what it was" wait_until honest_is_a_segfault
 
-in_container "$launch --name names -- sh -c 'python3 $work/many.py $work/run/s; kill -SEGV \$\$'" >"$work/many.out" 2>"$work/err" &
-container=$!
-wait "$container"
-container=''
-check "who has many names and shows 12000 processes for each was there" grep -q 'many 31' "$work/many.out"
-check "its death is reported" until_true 120 ended names
+run_container names "$launch --name names -- sh -c 'python3 $work/many.py $work/run/s; kill -SEGV \$\$'"
+check "who has many names and shows 12000 processes for each was there" grep -q 'many 31' "$work/names.out"
+check "its death is reported" wait_until ended names
 check "the sidecar lives" lives
-check "and has never been large ($(peak_kb) kB)" small
+check "the sidecar has never been large ($(peak_kb) kB)" small
 check "it has told nothing of its own" nothing_told
 summary

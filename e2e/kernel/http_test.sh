@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The sidecar's HTTP while a container fills its memory and dies: read by curl,
-# judged by promtool. Ends with "N passed, N failed".
+# A container fills its memory and dies, and curl reads what the sidecar serves by HTTP. promtool judges the metrics.
+# Ends with "N passed, N failed".
 #
 # PROMTOOL              default: that on the PATH, else that of tools/prometheus.sh
 # AFTERGLOW_CACHE       default ~/.cache/afterglow
@@ -31,17 +31,14 @@ port=$(free_port)
 POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 "$build/afterglow-sidecar" --socket "$work/s" --spool "$work/spool" \
 	--store "$work/store" --http "127.0.0.1:$port" >"$work/log" 2>&1 &
 sidecar=$!
-for _ in $(seq 600); do [ -S "$work/s" ] && break; sleep 0.05; done
-# It lives until its metrics were seen.
+wait_until [ -S "$work/s" ]
+# The container lives until we have seen its metrics.
 "$build/afterglow-launch" --name ray-worker --socket "$work/s" -- \
 	sh -c "'$build/test/hog' 40M --hold & until [ -e '$work/seen' ]; do sleep 0.1; done; kill \$!; kill -SEGV \$\$" 2>/dev/null &
 launcher=$!
 
-for _ in $(seq 600); do
-	get /metrics >"$work/running"
-	has running 'samples_total\{container="ray-worker"\} [1-9]' && break
-	sleep 0.1
-done
+is_sampled() { get /metrics >"$work/running" && has running 'samples_total\{container="ray-worker"\} [1-9]'; }
+wait_until is_sampled
 check "promtool has nothing to say of a running container" judged running
 check "its memory is there" has running '^afterglow_container_memory_bytes\{container="ray-worker",kind="usage"\} [1-9]'
 check "its samples are counted" has running '^afterglow_container_samples_total\{container="ray-worker"\} [1-9]'
@@ -60,7 +57,7 @@ check "failures are JSON" whole_json failures
 check "its failure is listed" has failures '"class":"Segfault"'
 check "it is healthy" test "$(get /healthz | head -n 1)" = ok
 
-# A core, as far as this machine writes any into a file
+# Metrics count a core, if this machine writes cores into files.
 case $(cat /proc/sys/kernel/core_pattern) in
 '|'* | '@'* | /*) written=0 ;;
 *) written=1 ;;
@@ -68,15 +65,12 @@ esac
 mkdir "$work/cwd"
 (cd "$work/cwd" && ulimit -S -c 0 && exec "$build/afterglow-launch" --cores --name ray-crash --socket "$work/s" -- \
 	"$build/test/crash" --after 300 2>/dev/null)
-for _ in $(seq 600); do
-	get /metrics >"$work/crashed"
-	if [ "$written" = 0 ] || has crashed '^afterglow_cores_packed_total 1$'; then break; fi
-	sleep 0.1
-done
+is_packed() { get /metrics >"$work/crashed" && { [ "$written" = 0 ] || has crashed '^afterglow_cores_packed_total 1$'; }; }
+wait_until is_packed
 check "promtool has nothing to say of cores" judged crashed
 check "a core is counted" has crashed "^afterglow_cores_captured_total $written\$"
-check "and what it takes" has crashed "^afterglow_cores_packed_bytes_total $([ "$written" = 0 ] && echo 0 || echo '[1-9][0-9]*')\$"
-check "and its backtrace" has crashed "^afterglow_backtraces_total\{result=\"made\"\} $written\$"
-check "none was dropped" has crashed '^afterglow_cores_dropped_total\{reason="no_room"\} 0$'
+check "the bytes of the core are counted" has crashed "^afterglow_cores_packed_bytes_total $([ "$written" = 0 ] && echo 0 || echo '[1-9][0-9]*')\$"
+check "the backtrace of the core is counted" has crashed "^afterglow_backtraces_total\{result=\"made\"\} $written\$"
+check "no core was dropped" has crashed '^afterglow_cores_dropped_total\{reason="no_room"\} 0$'
 
 summary

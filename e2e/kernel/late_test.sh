@@ -49,7 +49,7 @@ end() { # CLASS CODE
 	sidecar_pid=''
 }
 
-# False if it does not, perhaps because the kernel took its launcher, too.
+# Fails if the container is gone, perhaps because the kernel took its launcher, too.
 is_there() { kill -0 "$container" || { wait "$container"; return 1; }; }
 waits_for_its_sidecar() { # COMMAND...
 	begin

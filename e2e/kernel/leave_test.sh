@@ -34,7 +34,7 @@ is_left() { # WHEN CODE
 	ends_after "$1" "$2"
 	check "--leave-after $1: the sidecar ends behind exit $2" wait_until gone
 	wait "$pid"
-	check "--leave-after $1: and with success" test $? = 0
+	check "--leave-after $1: the sidecar ends with success" test $? = 0
 	pid=''
 }
 
@@ -47,7 +47,7 @@ stays() { # WHEN CODE
 	pid=''
 }
 
-# A container that takes its time after SIGTERM: for a checkpoint, or in a preStop hook.
+# A container takes its time after SIGTERM: for a checkpoint, or in a preStop hook.
 outlives_the_grace() {
 	rm -rf "$work/spool" "$work/store" "$work/s"
 	mkdir "$work/spool" "$work/store"
@@ -63,10 +63,10 @@ outlives_the_grace() {
 	kill -9 "$(cat "$work/command")"
 	wait "$launcher"
 	check "it reports how that container ended" wait_until bundled
-	check "as a kill, in a pod that is being deleted" grep -q '"class":[[:space:]]*"PodDeleted"' "$work"/store/ml/*/*/leave/*/report.json
-	check "and ends behind it" wait_until gone
+	check "the report has the class of a pod that is being deleted" grep -q '"class":[[:space:]]*"PodDeleted"' "$work"/store/ml/*/*/leave/*/report.json
+	check "the sidecar ends behind the container" wait_until gone
 	wait "$pid"
-	check "with success" test $? = 0
+	check "the sidecar ends with success" test $? = 0
 	pid=''
 }
 

@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The directory store on real NFS: the kernel's server in a network namespace of its own, and two nodes that mount from it. What goes
-# wrong with such a store: owners that the server squashes, a full or read-only export, a server that stops, a network that is cut
-# under a soft mount, and under a sidecar on a hard one, an export that was replaced, shippers that are killed, two nodes that ship
-# and prune at once.
-# Only in the test machine:	AFTERGLOW_VM_ROOT=$(e2e/kernel/nfs_root.sh) AFTERGLOW_VM_MODULES='nfsd nfsv3 nfsv4 veth loop' \
+# The directory store is on real NFS: the kernel's server has a network namespace of its own, and two nodes mount from it. Such a store
+# has faults of its own: the server squashes owners, the export is full, read-only or was replaced, the server stops, the network is cut
+# under a soft mount, and under a sidecar on a hard one, shippers are killed, and two nodes ship and prune at once.
+# Runs only in the test machine:	AFTERGLOW_VM_ROOT=$(e2e/kernel/nfs_root.sh) AFTERGLOW_VM_MODULES='nfsd nfsv3 nfsv4 veth loop' \
 #					e2e/kernel/vm.sh e2e/kernel/nfs_test.sh
 # Plain sh. Ends with "N passed, N failed".
 [ -n "${AFTERGLOW_IN_VM:-}" ] || exit 1
@@ -54,7 +53,7 @@ mount -o loop "$work/disk" "$work/export"
 mount -o loop "$work/small-disk" "$work/small"
 rmdir "$work/export/lost+found" "$work/small/lost+found"
 
-# What Debian's packages have their maintainer scripts and systemd do.
+# In Debian, maintainer scripts and systemd do this.
 mkdir -p /run/rpcbind /var/lib/nfs/rpc_pipefs /var/lib/nfs/nfsdcld /var/lib/nfs/sm
 ln -s /run /var/run
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab /etc/exports
@@ -78,7 +77,7 @@ wait_until start_server 2>/dev/null
 share() { # DIRECTORY OPTIONS
 	in_server exportfs -o "no_subtree_check,sync,$2" "*:$1" || exit 1
 }
-# A directory of the sidecar's user.
+# Shares a directory that belongs to the sidecar's user.
 make_export() { # NAME OPTIONS
 	mkdir "$work/export/$1" "$work/a/$1"
 	chown 65532:65532 "$work/export/$1"
@@ -86,7 +85,7 @@ make_export() { # NAME OPTIONS
 }
 mount_a() { mount.nfs "10.9.1.1:$1" "$2" -o "retry=0,$3"; }             # EXPORT DIRECTORY OPTIONS
 mount_b() { in_b mount.nfs "10.9.2.1:$1" "$2" -o "retry=0,$3"; }
-# A hard mount that asks again after two seconds, in place of a minute.
+# A hard mount with these options asks the server again after two seconds, in place of a minute.
 hard=vers=4.2,hard,timeo=20
 
 # --- Bundles ---
@@ -118,7 +117,7 @@ fails() { # KIND CODE NAME STORE [OPTION...]
 	[ "$code" = "$wanted" ] && grep -q "\"result\":\"failed\".*\"kind\":\"$kind\"" "$work/out"
 }
 
-# Each file that the manifest of the bundle in this directory lists is as it says.
+# Checks that each file is as the manifest of the bundle in this directory says.
 whole() { # DIRECTORY
 	[ -s "$1/MANIFEST.json" ] || return 1
 	tr -d ' \t\n' <"$1/MANIFEST.json" | sed 's/"dropped".*//; s/},{/}\n{/g' |
@@ -133,7 +132,7 @@ all_whole() { # DIRECTORY
 	done <"$work/manifests"
 }
 nothing_hidden() { [ -z "$(find "$1" -name '.*')" ]; }
-# No file is there under its name unless it is whole.
+# Checks that no file has its final name unless it is whole.
 no_halves() { # NAME DIRECTORY
 	for file in report.txt core.python.7.zst MANIFEST.json; do
 		[ ! -e "$2/$1/$file" ] || cmp -s "$2/$1/$file" "$work/bundles/$1/$file" || return 1
@@ -167,7 +166,7 @@ stop_under_way() { # EXPORT NAME STORE [OPTION...]
 printed() { grep -q "$1" "$work/out"; }
 has_ended() { ! grep -qs '^State:.[^Z]' "/proc/$1/status"; }
 
-# --- The ordinary way, in each version of the protocol ---
+# --- A bundle comes to the store in each version of the protocol ---
 
 make_bundle plain 2000000
 make_export plain rw,root_squash
@@ -188,29 +187,29 @@ for version in 4.2 4.1 3; do
 	umount "$work/a/plain"
 done
 
-# --- Who may write ---
+# --- The server decides who may write ---
 
 make_bundle owners 100000
 make_export owners rw,root_squash
 chown 1000:1000 "$work/export/owners"
 mount_a "$work/export/owners" "$work/a/owners" "$hard"
 check "a directory of another user is refused" fails permission 3 owners "$work/a/owners"
-check "with the reason" grep -q 'ermission denied' "$work/out"
+check "the reason is printed" grep -q 'ermission denied' "$work/out"
 chown 0:65532 "$work/export/owners"
 chmod 2770 "$work/export/owners"
 check "the group of fsGroup is enough" wait_until shipped owners "$work/a/owners"
-check "all of it is there" whole "$work/export/owners/owners"
+check "the bundle of the group is whole" whole "$work/export/owners/owners"
 make_export squash rw,all_squash
 chown 65534:65534 "$work/export/squash"
 mount_a "$work/export/squash" "$work/a/squash" "$hard"
 check "a server that squashes everybody is no hindrance" shipped owners "$work/a/squash"
-check "all of it is there, too" whole "$work/export/squash/owners"
+check "the squashed bundle is whole" whole "$work/export/squash/owners"
 check "it belongs to whom the server takes for everybody" test "$(stat -c %u:%g "$work/export/squash/owners/report.txt")" = 65534:65534
 make_export readonly ro
 mount_a "$work/export/readonly" "$work/a/readonly" "$hard"
 check "a read-only export is named" fails read-only 3 owners "$work/a/readonly"
 
-# --- No room ---
+# --- The export is full ---
 
 make_bundle large 5000000
 make_bundle fits 1500000
@@ -219,10 +218,10 @@ chown 65532:65532 "$work/small"
 share "$work/small" rw
 mount_a "$work/small" "$work/a/small" "$hard"
 check "a full export is named" fails no-space 1 large "$work/a/small"
-check "with the room that there is" grep -q 'no room for core.python.7.zst' "$work/out"
+check "the room that there is is printed" grep -q 'no room for core.python.7.zst' "$work/out"
 check "the report is there" cmp "$work/small/large/report.txt" "$work/bundles/large/report.txt"
-check "and nothing of what does not fit" nothing_hidden "$work/small"
-check "nor the manifest" test ! -e "$work/small/large/MANIFEST.json"
+check "nothing is left of what does not fit" nothing_hidden "$work/small"
+check "the manifest is not there" test ! -e "$work/small/large/MANIFEST.json"
 # The export fills up while a file is written: statfs promised room.
 check "a shipper is stopped in the middle" stop_under_way "$work/small" fits "$work/a/small"
 head -c 4000000 /dev/zero >"$work/small/other" 2>/dev/null
@@ -233,9 +232,9 @@ check "no half file is there" no_halves fits "$work/small"
 check "nothing is left behind" nothing_hidden "$work/small"
 rm "$work/small/other"
 check "when there is room the bundle comes" shipped fits "$work/a/small"
-check "whole" whole "$work/small/fits"
+check "the bundle is whole" whole "$work/small/fits"
 
-# --- A shipper that is killed ---
+# --- A shipper is killed ---
 
 make_bundle killed 6000000
 make_export main rw,root_squash
@@ -248,7 +247,7 @@ check "the next run finishes it" shipped killed "$work/a/main"
 check "it is whole" whole "$work/export/main/killed"
 check "nothing else is left" nothing_hidden "$work/export/main"
 
-# --- A server that stops in the middle ---
+# --- The server stops while a bundle is shipped ---
 
 make_bundle stopped 6000000
 check "a shipper is stopped in the middle" stop_under_way "$work/export/main" stopped "$work/a/main" --deadline 3
@@ -263,7 +262,7 @@ check "the next run ships the bundle" shipped stopped "$work/a/main"
 check "it is whole" whole "$work/export/main/stopped"
 check "nothing else is left" nothing_hidden "$work/export/main"
 
-# --- A soft mount whose network is cut ---
+# --- The network is cut under a soft mount ---
 
 # The client still has a route and sends, as it does when something between it and the server breaks.
 cut_network() { in_server $ip link set to-a down; }
@@ -275,7 +274,7 @@ check "soft mount: the export is mounted" wait_until mount_soft
 check "soft mount: a bundle comes" wait_until shipped owners "$work/a/soft"
 cut_network
 check "soft mount: no answer is an error of its own, and no missing directory" fails io 1 fits "$work/a/soft"
-check "by its words" grep -q '"retry":true.*Input/output error' "$work/out"
+check "the words of the error are printed" grep -q '"retry":true.*Input/output error' "$work/out"
 mend_network
 check "soft mount: the bundle comes once the server answers" wait_until shipped fits "$work/a/soft"
 make_bundle halfway 6000000
@@ -290,7 +289,7 @@ check "soft mount: the next run ships the bundle" wait_until shipped halfway "$w
 check "it is whole" whole "$work/export/soft/halfway"
 check "nothing else is left" nothing_hidden "$work/export/soft"
 
-# --- The sidecar on a hard mount whose network is cut ---
+# --- The network is cut under a sidecar whose store is a hard mount ---
 
 # A launcher obeys no process of another user that it sees.
 launch="$as_sidecar $build/afterglow-launch --socket $work/cut/s"
@@ -309,7 +308,7 @@ healthy() { get /healthz | grep -q '^ok'; }
 has_failure() { get /failures | grep -q "\"container\":[[:space:]]*\"$1\""; }
 samples() { get /metrics | sed -n 's/^afterglow_container_samples_total{container="living"} //p'; }
 has_samples() { [ "$(samples)" -gt "$1" ] 2>/dev/null; }
-# It walks while others rename.
+# find complains of what is renamed while it walks.
 arrived() { [ -n "$(find "$work/export/cut" -path "*/$1/*/MANIFEST.json" 2>/dev/null)" ]; }
 waits() { [ -n "$(find "$work/cut/spool" -path "*/$1/*/MANIFEST.json")" ]; }
 shipper_is_stuck() { for pid in $(pidof afterglow-ship); do grep -qs '^State:.D' "/proc/$pid/status" && return; done; return 1; }
@@ -339,16 +338,16 @@ kill $sidecar
 check "SIGTERM ends the sidecar although the server does not answer" wait_until has_ended $sidecar
 wait $sidecar
 check "what did not come to the store is kept" waits two
-check "all of it" waits living
+check "the other bundle is kept, too" waits living
 mend_network
 start_sidecar
 check "the next sidecar ships it when the network is back" wait_until arrived two
-check "and what came after it" wait_until arrived living
+check "the sidecar ships what came after it" wait_until arrived living
 check "all bundles are whole" wait_until all_whole "$work/export/cut"
 kill $sidecar
 wait $sidecar
 
-# --- An export that was replaced ---
+# --- The export is replaced by another directory of its name ---
 
 make_export replaced rw,root_squash
 mount_a "$work/export/replaced" "$work/a/replaced" "$hard"
@@ -359,13 +358,13 @@ mkdir "$work/export/replaced"
 chown 65532:65532 "$work/export/replaced"
 in_server exportfs -f
 check "an export that was replaced is named" fails store-missing 1 owners "$work/a/replaced"
-check "by its error" grep -q 'Stale file handle' "$work/out"
+check "the error is printed" grep -q 'Stale file handle' "$work/out"
 umount -l "$work/a/replaced"
 check "it is mounted again" mount_a "$work/export/replaced" "$work/a/replaced" "$hard"
-check "and the bundle comes" shipped owners "$work/a/replaced"
-check "whole" whole "$work/export/replaced/owners"
+check "the bundle comes to the new export" shipped owners "$work/a/replaced"
+check "the bundle on the new export is whole" whole "$work/export/replaced/owners"
 
-# --- Two nodes ---
+# --- Two nodes ship and prune at once ---
 
 make_export both rw,root_squash
 mkdir "$work/b/both"
@@ -390,11 +389,11 @@ count() { find "$work/export/both" -name "$1" | wc -l; }
 ship_four() { for day in 1 2 3 4; do ship_as "$1" $day; done; }
 on_both ship_four
 check "both ship to one store" test "$(count MANIFEST.json)" = 8
-# Room for each report, and for no core.
+# There is room for each report, and for no core.
 prune_cores() { prune --keep-bytes 150000 "$work/$1/both"; }
 on_both prune_cores
 check "both prune at once: the cores go" test "$(count 'core.*')" = 0
-check "and nothing else" test "$(count MANIFEST.json)/$(count report.txt)" = 8/8
+check "pruning removes nothing else" test "$(count MANIFEST.json)/$(count report.txt)" = 8/8
 check "what is left is whole" all_whole "$work/export/both"
 
 ship_and_prune() {
@@ -412,7 +411,7 @@ on_both prune_four
 there() { [ -e "$work/export/both/$(place "$1" "$2")/MANIFEST.json" ]; }
 newest_are_there() { there a 7 && there a 8 && there b 7 && there b 8; }
 check "the newest of both are kept" newest_are_there
-check "and no others" test "$(count MANIFEST.json)" = 4
+check "no other bundle is left" test "$(count MANIFEST.json)" = 4
 check "they are whole" all_whole "$work/export/both"
 
 # Somebody reads a core on the node that removes it: the client keeps the file as .nfs... until it is closed.
@@ -426,7 +425,7 @@ prune --keep-bundles 2 "$work/a/both"
 touch "$work/reader/go"
 wait $reader
 check "who reads a file that is removed on the same node reads all of it" cmp "$work/reader/read" "$work/bundles/both-a/core.python.7.zst"
-# What that left is removed when it is a day old. The client does not wait for its own removal of the file.
+# The leftovers of that are removed when they are a day old. The client does not wait for its own removal of the file.
 remove_leftovers() {
 	find "$work/export/both" -name '.*.partial' -exec touch -d '2020-01-01 00:00:00' {} +
 	prune --keep-bundles 2 "$work/a/both"

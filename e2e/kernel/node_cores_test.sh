@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Cores by way of the node agent, on a node of its own: those of a pod come to its sidecar, all others go where they went before,
-# also while the agent is killed at random moments. core_pattern is the whole machine's, so this runs in the test machine only:
+# The node agent hands the cores of a pod to its sidecar, and all other cores go where they went before, also while the agent is killed at
+# random moments. core_pattern is the whole machine's, so this runs in the test machine only:
 #	e2e/kernel/vm.sh e2e/kernel/node_cores_test.sh
 # NODE_KILLS: how often the agent is killed (default 20). Plain sh. Ends with "N passed, N failed".
 if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
@@ -32,7 +32,7 @@ finish() {
 trap finish EXIT
 
 start_agent() { # OPTION...
-	# Here, not in the child that becomes the agent: what the agent before said is no longer there when somebody looks.
+	# We empty the file here, and not in the child that becomes the agent: so nobody finds there what the agent before this one said.
 	: >"$work/err"
 	"$node" --kubelet "$work/kubelet" "$@" >"$work/err" 2>&1 &
 	agent=$!
@@ -52,7 +52,7 @@ kill_agent() {
 }
 pattern_is() { [ "$(cat $pattern)" = "$1" ]; }
 
-# What was there before: a program that keeps what it gets, under a name that says which core it is.
+# Before the agent, a program gets all cores. It keeps each under a name that says which core it is.
 mkdir "$work/kept"
 chmod 777 "$work/kept"
 cat >"$work/keep" <<END
@@ -64,7 +64,7 @@ printf '%s\n' "\$@" >$work/kept/\$1.args
 END
 chmod 755 "$work/keep"
 pipe="|$work/keep %P %s %e end"
-# Bit by bit: a core that was cut says so when it is packed.
+# afterglow-pack reads all of the core, and says whether it was cut.
 is_whole() { # FILE
 	[ -s "$1" ] && "$build/afterglow-pack" --mode full --core-fd 5 --out-fd 6 5<"$1" 6<>"$work/packed" | grep -q '"complete":true'
 }
@@ -79,47 +79,47 @@ count_kept() { find "$work/kept" -name '*.core' ! -name '.*' | wc -l; }
 mark() { kept_so_far=$(count_kept); }
 one_more() { [ "$(count_kept)" -gt "$kept_so_far" ]; }
 
-# As a container with drop: [ALL]
+# The agent runs as in a container with drop: [ALL].
 echo "$pipe" >$pattern
 "$contain" --no-capabilities "$node" --kubelet "$work/kubelet" >"$work/err" 2>&1 &
 agent=$!
 check "the agent needs no capability" wait_until took_over
 stop_agent
-check "and none to give the pattern back" pattern_is "$pipe"
+check "it needs none to give the pattern back" pattern_is "$pipe"
 
-# Nobody but the agent, and what it does to the pattern
+# The agent takes the pattern over, and gives it back. No pod is there yet.
 echo "$pipe" >$pattern
 start_agent
 check "the agent takes the pattern over" wait_until took_over
 check "what was there before stands in the pattern" pattern_is "|$handler %P %s %c %d $pipe"
 crash_here
 check "a foreign core reaches the program from before" wait_kept
-check "and is whole" is_whole "$work/kept/$dead.core"
+check "the foreign core is whole" is_whole "$work/kept/$dead.core"
 check "its arguments are the kernel's" test "$(tr '\n' ' ' <"$work/kept/$dead.args")" = "$dead 11 crash end "
 cp "$work/kept/$dead.env" "$work/env"
 stop_agent
 check "SIGTERM gives the pattern back" pattern_is "$pipe"
 crash_here
 wait_kept
-check "its environment was that of the kernel" cmp "$work/env" "$work/kept/$dead.env"
+check "the environment of the program was that of the kernel" cmp "$work/env" "$work/kept/$dead.env"
 start_agent
 wait_until took_over
 kill_agent
-check "kill -9 leaves it" is_ours
+check "kill -9 leaves the pattern as it is" is_ours
 crash_here
-check "and a foreign core still gets through" wait_kept
-check "whole" is_whole "$work/kept/$dead.core"
+check "after kill -9 a foreign core still gets through" wait_kept
+check "that core is whole" is_whole "$work/kept/$dead.core"
 start_agent
 check "the next agent goes on" wait_until took_over
-check "and does not stand before itself" pattern_is "|$handler %P %s %c %d $pipe"
+check "the next agent does not stand before itself" pattern_is "|$handler %P %s %c %d $pipe"
 kill_agent
 check "restore gives the pattern back without an agent" "$node" restore
 check "the pattern is as it was" pattern_is "$pipe"
 echo core >$pattern
 check "restore leaves what is not ours" "$node" restore
-check "as it is" pattern_is core
+check "the pattern stays as it is" pattern_is core
 
-# What cannot be kept
+# The agent leaves a pattern alone that it cannot keep.
 for value in 'a core' "|/bin/false $(printf '%080d' 1)" '@/run/socket' '@@/run/systemd/coredump-kernel'; do
 	echo "$value" >$pattern
 	start_agent
@@ -127,17 +127,17 @@ for value in 'a core' "|/bin/false $(printf '%080d' 1)" '@/run/socket' '@@/run/s
 	check "\"$value\" stands as before" pattern_is "$value"
 	[ "$value" = '@@/run/systemd/coredump-kernel' ] || stop_agent
 done
-# The way out of the last one, while the agent runs
+# The last of these patterns is replaced while the agent runs.
 echo "$pipe" >$pattern
 check "a pattern that can be kept is taken over in its place" wait_until took_over
-check "with what is there now" pattern_is "|$handler %P %s %c %d $pipe"
+check "the pattern that is there now is kept" pattern_is "|$handler %P %s %c %d $pipe"
 stop_agent
-check "and is given back" pattern_is "$pipe"
+check "the pattern is given back" pattern_is "$pipe"
 mkdir "$work/noexec"
 mount -t tmpfs -o noexec,mode=755 tmpfs "$work/noexec"
 start_agent --directory "$work/noexec"
 check "no program is put where none may run" wait_until agent_says 'mounted noexec'
-check "and the pattern stays" pattern_is "$pipe"
+check "the pattern stays when no program can run" pattern_is "$pipe"
 stop_agent
 umount "$work/noexec"
 mkdir -m 777 "$work/open"
@@ -145,17 +145,17 @@ start_agent --directory "$work/open"
 check "no program is put where others may write" wait_until agent_says 'may be written by others'
 check "the pattern stays then, too" pattern_is "$pipe"
 stop_agent
-# What the agent takes for the node's directory is another one: the kernel finds no program there.
+# The agent puts its program into a directory that is not the node's: the kernel finds no program there.
 rm -f $handler
 mkdir -p "$work/root/var/lib/afterglow" "$work/root/proc/sys/kernel"
 chmod 755 "$work/root" "$work/root/var" "$work/root/var/lib"
 mount --bind /proc/sys/kernel "$work/root/proc/sys/kernel"
 start_agent --root "$work/root"
 check "a program that the kernel cannot run is found out" wait_until agent_says 'does not run'
-check "and cores go where they went" pattern_is "$pipe"
+check "cores go where they went when the program does not run" pattern_is "$pipe"
 stop_agent
 umount "$work/root/proc/sys/kernel"
-# By hand, as the kernel would, of a process that is there: the very bytes.
+# We start the handler by hand, as the kernel does, for a process that is there: it passes on the very bytes.
 start_agent
 wait_until took_over
 head -c 3000000 /dev/urandom >"$work/bytes"
@@ -165,7 +165,7 @@ check "each byte is passed on" cmp "$work/bytes" "$work/kept/999999.core"
 check "nothing is passed on for a process that is gone" test ! -e "$work/kept/999998.core"
 check "garbage from the kernel is no core" test "$("$handler" x y z </dev/null; echo $?)" = 2
 
-# Files, as the kernel writes them: the same crashes, with the agent and without
+# The agent writes files as the kernel does: the same crashes leave the same files with the agent and without.
 printf 'ray:x:1000:1000:ray:/:/bin/sh\n' >>/etc/passwd
 printf 'ray:x:1000:\n' >>/etc/group
 as_ray() { su ray -c "$1" 2>/dev/null; }
@@ -186,7 +186,7 @@ crashes_in() { # DIRECTORY PATTERN-IS-RELATIVE: several crashes, and what lies t
 	(cd "$1/closed" && as_ray "exec $crash")
 	return 0
 }
-# All files of a core are there when its writer has ended; of the kernel's own before the process has.
+# Our handler has written a core when it has ended. The kernel writes its own before the process ends.
 quiet() { ! grep -q -a "^$handler" /proc/[0-9]*/cmdline 2>/dev/null; }
 stop_agent
 for value in core core.%p 'x.%e.%s'; do
@@ -210,7 +210,7 @@ for value in core core.%p 'x.%e.%s'; do
 	done
 done
 echo 0 >/proc/sys/kernel/core_uses_pid
-# In another root directory, as a container's
+# A process crashes in another root directory, as a container has.
 mkdir -p "$work/jail/bin" "$work/jail/dumps"
 chmod 777 "$work/jail/dumps"
 cp "$crash" "$work/jail/bin/"
@@ -222,16 +222,16 @@ start_agent
 wait_until took_over
 chroot "$work/jail" /bin/crash 2>/dev/null
 check "an absolute pattern counts from the root of the process" wait_until is_whole "$work/jail/dumps/core.crash"
-check "and nowhere else" test ! -e /dumps
+check "the core is nowhere else" test ! -e /dumps
 stop_agent
 
-# A pod
+# Processes of a pod crash.
 echo "$pipe" >$pattern
 for group in /sys/fs/cgroup /sys/fs/cgroup/kubepods /sys/fs/cgroup/kubepods/burstable $pod; do
 	mkdir -p "$group"
 	echo +memory >"$group/cgroup.subtree_control"
 done
-# By hand as well, of a user's process that works in a directory of memory: what is in there counts for whoever wrote it.
+# We start the handler by hand again, for a user's process that works in a directory in memory: a file counts there for whoever wrote it.
 memory=$pod/c$(printf '%063d' 7)
 mkdir -p "$memory" "$work/memory"
 mount -t tmpfs tmpfs "$work/memory"
@@ -241,17 +241,17 @@ works=$!
 works_there() { [ "$(readlink "/proc/$works/cwd")" = "$work/memory" ] && grep -q '^Uid:.1000' "/proc/$works/status"; }
 wait_until works_there
 echo 3000000 >"$memory/memory.max"
-# There is but one that the kernel may take.
+# The kernel may take no process but the handler.
 echo -1000 >"/proc/$works/oom_score_adj"
 head -c 20000000 /dev/urandom | "$handler" $works 11 18446744073709551615 1 core.big
 check "the kernel ends the program that has no memory left to write to" test $? = 137
-check "and no other process" kill -0 $works
+check "the kernel ends no other process" kill -0 $works
 rm -f "$work/memory/core.big"
 echo max >"$memory/memory.max"
 head -c 20000000 /dev/urandom | "$handler" $works 11 18446744073709551615 1 core.test
 check "the core of a pod's process is in memory" test -s "$work/memory/core.test"
 check "it belongs to the user" test "$(stat -c %u "$work/memory/core.test")" = 1000
-check "and counts for its container" test "$(cat "$memory/memory.current")" -gt 20000000
+check "the core counts for its container" test "$(cat "$memory/memory.current")" -gt 20000000
 kill $works
 wait $works
 umount "$work/memory"
@@ -276,29 +276,29 @@ wait_until took_over
 mark
 run_ray "$crash"
 check "a crash in the pod: its backtrace is in the bundle" wait_until backtrace_of deref_null
-check "and its core" wait_until sh -c "find $work/store -name 'core.crash.*.zst' | grep -q ."
+check "the core of the pod is in the bundle" wait_until sh -c "find $work/store -name 'core.crash.*.zst' | grep -q ."
 check "the program from before got none" test "$(count_kept)" = "$kept_so_far"
 kill_agent
 rm -rf "$work/store"/*
 run_ray sh -c "$crash --threads 3 --memory 100; sleep 2; exit 3"
 check "a worker's crash while the agent is dead" wait_until backtrace_of deref_null
 rm -rf "$work/store"/*
-# Not the Ray container's, though of the same pod
+# A process of another container of the pod crashes.
 mark
 "$contain" --cgroup "$side" --pid "$crash" 2>/dev/null
 check "a core of another container of the pod goes where it went" wait_until one_more
-# Who else connects to the socket
+# Another user connects to the agent's socket.
 said() { grep -q -e "$1" "$work/sidecar"; }
 "$contain" --pid sh -c "mount --bind $volume $work/node && exec su ray -c '$launch --socket $work/node/node.sock --name x -- sleep 1'" >/dev/null 2>&1
 check "another user is not the node" wait_until said 'does not come from the node'
-# The sidecar's end
+# The sidecar ends.
 kill -9 "$sidecar_pid"
 for pid in $(cat "$side/cgroup.procs"); do kill -9 "$pid"; done
 sidecar_pid=''
 mark
 "$contain" --cgroup "$ray" --pid "$crash" 2>/dev/null
 check "without a sidecar the pod's core goes where it went" wait_until one_more
-# What a hostile directory holds
+# A hostile pod puts a link in the place of the directory.
 rm -rf "$volume"
 mark
 mkdir "$work/trap"
@@ -307,7 +307,7 @@ ln -s "$work/trap" "$volume"
 check "a link in its place is not followed" wait_until one_more
 rm "$volume"
 
-# Agents that are killed at random moments: no core is lost, and the pattern is always one of the two
+# Agents are killed at random moments: no core is lost, and the pattern is always one of the two.
 lost=0 wrong=0 kills=${NODE_KILLS:-20}
 for i in $(seq "$kills"); do
 	start_agent
@@ -326,5 +326,5 @@ check "the pattern was never another" test $wrong = 0
 start_agent
 wait_until took_over
 stop_agent
-check "and is the one from before in the end" pattern_is "$pipe"
+check "the pattern is the one from before in the end" pattern_is "$pipe"
 summary

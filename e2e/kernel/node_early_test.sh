@@ -1,106 +1,54 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Containers that the kernel kills as a whole while no sidecar listens: before its first start, and while it is being restarted. The node
-# agent keeps what it saw, and the sidecar reports it at /failures as soon as it listens. Only in the test machine (vm.sh): memory.oom.group
-# is of cgroup v2, and busybox's wget asks. Plain sh, as root. Ends with "N passed, N failed".
+# The kernel kills containers as a whole while no sidecar listens: before its first start, and while it is being restarted. The node agent
+# keeps what it saw, and the sidecar reports it at /failures as soon as it listens. Runs only in the test machine (vm.sh), because
+# memory.oom.group is a file of cgroup v2, and busybox's wget reads /failures. Plain sh, as root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
-sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch node=$build/afterglow-node
-contain=$build/test/contain hog=$build/test/hog
+hog=$build/test/hog
 port=18095
 ulimit -c 0
 work=$(mktemp -d /tmp/node_early.XXXXXX)
 . "$(dirname "$0")/check.sh"
-find_memory_cgroups
+. "$(dirname "$0")/agent.sh"
+trap end_node EXIT
+begin_node early
 if [ "$version" != 2 ]; then
 	echo "not here: this machine has cgroup v1, which kills no container as a whole"
 	exit 1
 fi
-around=$memory/afterglow-early-$$
-instance=afterglow-test-$$
-tracing=/sys/kernel/tracing
-[ -d $tracing/instances ] || mount -t tracefs tracefs $tracing
-agent='' side_pid='' ray_pid=''
 
-finish() {
-	# shellcheck disable=SC2086
-	[ -z "$agent$side_pid$ray_pid" ] || kill -9 $agent $side_pid $ray_pid 2>/dev/null
-	wait
-	rmdir "$tracing/instances/$instance" 2>/dev/null
-	wait_until remove_tree "$around"
-	rm -rf "$work"
-	[ "$failed" = 0 ] || exit 1
-	exit
-}
-trap finish EXIT
-
-limit_functions >"$work/lib"
-. "$work/lib"
-mkdir -p "$around/kubepods/burstable" "$work/var/log"
-for part in "$around" "$around/kubepods" "$around/kubepods/burstable"; do hand_down "$part"; done
-
-# It reads the kernel log last of all.
-reads_the_log() { ls -l "/proc/$agent/fd" | grep -q /dev/kmsg; }
-start_agent() {
-	"$node" --cores off --syslog off --root "$work" --kubelet /kubelet --instance "$instance" >>"$work/agent" 2>&1 &
-	agent=$!
-	wait_until reads_the_log
-}
-
-stop_agent() {
-	kill -9 $agent
-	wait $agent 2>/dev/null
-	agent=''
-}
-
-# A pod with the kubelet's directory for the socket, which is there before any container starts.
-number=0
 make_pod() {
-	number=$((number + 1))
-	uid=$(printf '%08d-1111-1111-1111-%012d' $$ $number)
-	pod=$around/kubepods/burstable/pod$uid
-	id=a$(printf '%063d' "$number")
-	ray=$pod/$id side=$pod/b$(printf '%063d' "$number")
-	mkdir "$pod"
-	hand_down "$pod"
-	mkdir "$ray" "$side"
+	add_pod
+	container_id=$(id a)
 	echo 1 >"$ray/memory.oom.group"
-	volume=$work/kubelet/pods/$uid/volumes/kubernetes.io~empty-dir/afterglow-node
-	mkdir -p "$volume"
-	# A socket's path is short.
-	ln -s "$volume" "$work/node$number"
 }
 
-# Its processes stay alive until $work/go is there: so the agent may have looked at them, or not.
 start_ray() { # SCRIPT
 	rm -f "$work/go" "$work/ready"
-	printf 'echo >%s/ready\n%s\n' "$work" "$1" >"$work/command"
-	"$contain" --cgroup "$ray" --memory own --pid "$launch" --socket "$work/socket$number" --name ray-head -- sh "$work/command" \
-		>"$work/out" 2>&1 &
-	ray_pid=$!
+	begin_ray ray-head "echo >$work/ready; $1"
 	wait_until [ -e "$work/ready" ]
 }
 end_ray() {
 	wait $ray_pid
 	code=$?
-	ray_pid=''
 }
 
 start_sidecar() {
-	POD_NAMESPACE=ml POD_NAME=w POD_UID=$uid "$contain" --cgroup "$side" --memory own --pid "$sidecar" --socket "$work/socket$number" \
-		--node-socket "$work/node$number/node.sock" --spool "$work/spool$number" --kernel-log off --grace 1 --http "127.0.0.1:$port" \
-		--reconnect 1 >"$work/err" 2>&1 &
+	{
+		export POD_NAMESPACE=ml POD_NAME=w POD_UID="$uid"
+		run_sidecar "$side" "$number" --http "127.0.0.1:$port" --reconnect 1
+	} >"$work/err" 2>&1 &
 	side_pid=$!
 }
 stop_sidecar() {
 	# shellcheck disable=SC2046
 	kill -9 $(cat "$side/cgroup.procs") 2>/dev/null
 	wait $side_pid 2>/dev/null
-	side_pid=''
 }
 
 answers() { wget -q -O "$work/answer" "http://127.0.0.1:$port/failures" 2>/dev/null && grep -q "$1" "$work/answer"; }
 settled() { answers '"unmetEnds":{"settled":true'; }
-end_is() { # PATTERN: of the only end
+end_is() { # PATTERN: what the answer says of the only end
 	sed 's/.*"unmetEnds"//' "$work/answer" | grep -q "$1"
 }
 no_end() { end_is '"ends":\[\]'; }
@@ -117,41 +65,41 @@ dies_early() { # SENTENCE: the container dies without a sidecar, which starts th
 	cat "$work/agent" "$work/answer" >"$work/err"
 }
 
-start_agent
+start_agent --syslog off
 
 # As the kubelet does it: the container ends before the agent can have looked at its processes.
 make_pod
 set_limit "$ray" 24M
 start_ray "$hog 200M & $hog 200M; sleep 60"
 dies_early "its own limit"
-check "its own limit: the container is named by its ID" end_is "\"containerID\":\"$id\""
-check "its own limit: certain" end_is '"class":"KernelOOMContainer","confidence":"certain"'
+check "its own limit: the container is named by its ID" end_is "\"containerID\":\"$container_id\""
+check "its own limit: the class is certain" end_is '"class":"KernelOOMContainer","confidence":"certain"'
 check "its own limit: the limit is known" end_is '"cause":"it reached its memory limit of 24.0 MiB","memory":{"limitBytes":25165824}'
-check "its own limit: the kernel's line is the evidence" end_is "Tasks in [^\"]*/$id are going to be killed due to memory.oom.group set"
+check "its own limit: the kernel's line is the evidence" end_is "Tasks in [^\"]*/$container_id are going to be killed due to memory.oom.group set"
 end_pod
 
 make_pod
 set_limit "$pod" 24M
 start_ray "$hog 200M"
 dies_early "the pod's limit"
-check "the pod's limit: certain, and the pod's" end_is "\"containerID\":\"$id\".*\"class\":\"KernelOOMPod\",\"confidence\":\"certain\""
+check "the pod's limit: the class is certain, and says that it was the pod's" end_is "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMPod\",\"confidence\":\"certain\""
 end_pod
 
 # The agent has seen its processes, and the kernel writes a line and a record for each that it kills.
 make_pod
 set_limit "$ray" 64M
-start_ray "for i in \$(seq 150); do sleep 60 & done; echo >$work/many; until [ -e $work/go ]; do sleep 0.2; done; $hog 200M"
+start_ray "for i in \$(seq 150); do sleep 60 & done; echo >$work/many; $await_go; $hog 200M"
 wait_until [ -e "$work/many" ]
 sleep 5
 touch "$work/go"
 dies_early "many processes"
-check "many processes: certain" end_is "\"containerID\":\"$id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
+check "many processes: certain" end_is "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
 check "many processes: the record of the first is there" end_is "the OOM killer took the container's first process"
 end_pod
 
 # What a container below its own cgroup does to itself is not the container's limit.
 make_pod
-start_ray "until [ -e $work/go ]; do sleep 0.2; done; sleep 60"
+start_ray "$await_go; sleep 60"
 hand_down "$ray" 2>/dev/null
 launcher=$(head -n 1 "$ray/cgroup.procs")
 kill -9 "$launcher"
@@ -159,13 +107,13 @@ dies_early "a SIGKILL"
 check "a SIGKILL: nobody says that it was an OOM kill" no_end
 end_pod
 
-# The agent's memory is its own.
+# An agent that starts again knows nothing of what the one before it saw.
 make_pod
 set_limit "$ray" 24M
 start_ray "$hog 200M"
 end_ray
-stop_agent
-start_agent
+kill_agent
+start_agent --syslog off
 start_sidecar
 check "an agent that was killed meanwhile: the sidecar waits no longer" wait_until settled
 check "an agent that was killed meanwhile: nothing is claimed" no_end
@@ -177,15 +125,15 @@ set_limit "$ray" 24M
 start_ray "$hog 200M"
 end_ray
 wait_until remove_tree "$ray"
-first=$id
-id=c$(printf '%063d' "$number")
-ray=$pod/$id
+first=$container_id
+container_id=$(id c)
+ray=$pod/$container_id
 mkdir "$ray"
 echo 1 >"$ray/memory.oom.group"
 start_ray "exit 137"
 dies_early "an instance that ends by itself after one that was killed"
 check "two instances: the first is named" end_is "\"containerID\":\"$first\""
-check "two instances: the second is not" sh -c "! sed 's/.*\"unmetEnds\"//' $work/answer | grep -q $id"
+check "two instances: the second is not" sh -c "! sed 's/.*\"unmetEnds\"//' $work/answer | grep -q $container_id"
 end_pod
 
 # The sidecar has met the container, and is killed before it.
@@ -193,21 +141,21 @@ make_pod
 set_limit "$ray" 24M
 start_sidecar
 wait_until grep -q 'the node agent sees' "$work/err" || wait_until answers failures
-start_ray "until [ -e $work/go ]; do sleep 0.2; done; $hog 200M"
+start_ray "$await_go; $hog 200M"
 check "a sidecar that is killed: it had met the container" wait_until grep -q '"event":"attached"' "$work/err"
 stop_sidecar
 touch "$work/go"
 dies_early "a sidecar that is killed before its container"
 check "a sidecar that is killed before its container: certain" \
-	end_is "\"containerID\":\"$id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
+	end_is "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
 end_pod
 
-# Who listens sees the end itself, and the node has nothing to add.
+# A sidecar that listens sees the end itself, and the agent has nothing to add.
 make_pod
 set_limit "$ray" 24M
 start_sidecar
 wait_until answers failures
-start_ray "until [ -e $work/go ]; do sleep 0.2; done; $hog 200M"
+start_ray "$await_go; $hog 200M"
 check "a sidecar that listens: it has met the container" wait_until grep -q '"event":"attached"' "$work/err"
 touch "$work/go"
 end_ray
@@ -215,7 +163,7 @@ check "a sidecar that listens: it reports the end" wait_until answers '"class":"
 check "a sidecar that listens: no unmet end" no_end
 end_pod
 
-# Pods whose sidecar never comes.
+# Sidecars of some pods never come, and the agent does not keep the ends of their containers for ever.
 resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$agent/status"; }
 before=$(resident)
 rounds=0

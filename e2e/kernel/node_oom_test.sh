@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The node itself runs out of memory. Only in the test machine (vm.sh), where there is nobody else.
+# The node itself runs out of memory. Runs only in the test machine (vm.sh), where nothing else runs.
 # Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 . "$(dirname "$0")/check.sh"

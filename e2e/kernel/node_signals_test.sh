@@ -1,75 +1,34 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Who killed it: afterglow-node reads the kernel's signals, and the report of a container names the sender. Signals from the node, from
-# the container itself, from its pod and from another one; to the command, to process 1, to a child; an OOM kill without the kernel log;
-# a storm of signals elsewhere; an agent that is killed and started again. Plain sh: runs in the test machine too. As root.
-# Ends with "N passed, N failed".
+# afterglow-node sees the signals that the kernel delivers, and the report of a container names the sender. Signals come from the node,
+# from the container itself, from its pod and from another one, and go to the command, to process 1 and to a child. The OOM killer kills
+# where the kernel log cannot be read, a storm of signals goes on elsewhere, and the agent is killed and started again.
+# Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
-sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch node=$build/afterglow-node
-contain=$build/test/contain hog=$build/test/hog probe=$build/test/probe
+hog=$build/test/hog probe=$build/test/probe
 ulimit -c 0
 work=$(mktemp -d /tmp/node_signals.XXXXXX)
 . "$(dirname "$0")/check.sh"
-find_memory_cgroups
-around=$memory/afterglow-signals-$$
-instance=afterglow-test-$$
-tracing=/sys/kernel/tracing
-mounted=
-[ -d $tracing/instances ] || { mount -t tracefs tracefs $tracing && mounted=yes; }
-agent='' side_pid='' marker_pid='' storm=''
-
+. "$(dirname "$0")/agent.sh"
+storm=''
 finish() {
-	# shellcheck disable=SC2086
-	[ -z "$agent$side_pid$marker_pid$storm" ] || kill $agent $side_pid $marker_pid $storm 2>/dev/null
-	wait
-	rmdir "$tracing/instances/$instance" 2>/dev/null
-	[ -z "$mounted" ] || umount $tracing
-	wait_until remove_tree "$around"
-	rm -rf "$work"
-	[ "$failed" = 0 ] || exit 1
-	exit
+	# It ignores SIGTERM.
+	[ -z "$storm" ] || kill -HUP $storm 2>/dev/null
+	end_node
 }
 trap finish EXIT
-
-limit_functions >"$work/lib"
-. "$work/lib"
-mkdir "$around" "$around/kubepods" "$around/kubepods/burstable"
-for part in "$around" "$around/kubepods" "$around/kubepods/burstable"; do hand_down "$part"; done
-
-id() { printf '%s%s' "$1" "$(printf '%063d' "$number")"; }
-number=0
-make_pod() {
-	number=$((number + 1))
-	uid=$(printf '%08d-1111-1111-1111-%012d' $$ $number)
-	pod=$around/kubepods/burstable/pod$uid
-	ray=$pod/$(id a) side=$pod/$(id b) third=$pod/$(id c)
-	mkdir "$pod"
-	hand_down "$pod"
-	mkdir "$ray" "$side" "$third"
-	make_places "$uid" "$number"
-	store=$work/store$number
-}
-make_places() { # UID NAME
-	volume=$work/kubelet/pods/$1/volumes/kubernetes.io~empty-dir/afterglow-node
-	mkdir -p "$volume" "$work/store$2"
-	ln -s "$volume" "$work/node$2"
-}
-
-mkdir -p "$work/var/log"
+begin_node signals
 : >"$work/var/log/syslog"
-start_agent() {
-	"$node" --cores off --root "$work" --kubelet /kubelet --instance "$instance" >>"$work/agent" 2>&1 &
-	agent=$!
-	wait_until [ -d "$tracing/instances/$instance" ]
+
+make_pod() {
+	add_pod
+	third=$pod/$(id c) store=$work/store$number
+	mkdir "$third" "$store"
 }
 
-run_sidecar() { # CGROUP NAME
-	exec "$contain" --cgroup "$1" --memory own --pid "$sidecar" --socket "$work/socket$2" --node-socket "$work/node$2/node.sock" \
-		--store "$work/store$2" --spool "$work/spool$2" --kernel-log off --grace 1
-}
 start_sidecar() {
 	rm -f "$work/err"
-	run_sidecar "$side" "$number" >"$work/err" 2>&1 &
+	run_sidecar "$side" "$number" --store "$store" >"$work/err" 2>&1 &
 	side_pid=$!
 	wait_until [ -S "$work/socket$number" ] || exit 1
 }
@@ -82,7 +41,7 @@ wait_for_a_look() {
 	mkdir "$marker"
 	hand_down "$marker"
 	mkdir "$marker/$(id e)"
-	make_places "$marker_uid" "${number}m"
+	add_volume "$marker_uid" "${number}m"
 	# The shell goes on before the process in the background has emptied the file of what the one before it wrote.
 	rm -f "$work/marker"
 	run_sidecar "$marker/$(id e)" "${number}m" >"$work/marker" 2>&1 &
@@ -90,7 +49,6 @@ wait_for_a_look() {
 	wait_until grep -qs 'the node agent sees' "$work/marker" || exit 1
 	kill $marker_pid
 	wait $marker_pid 2>/dev/null
-	marker_pid=
 	wait_until remove_tree "$marker"
 }
 
@@ -98,15 +56,12 @@ attached() { grep -q '"event":"attached"' "$work/err"; }
 reported() { grep -q '"event":"ended"' "$work/err"; }
 said_all() { grep -q '^ *bundle' "$work/err"; }
 
-# The container with its command, a line of sh; $command_pid and $launch_pid are those on the node.
+# Starts the Ray container, whose command is a line of sh. Sets $command_pid and $launch_pid, which are PIDs of the node.
 start_ray() { # SCRIPT
 	rm -f "$work/go" "$work/over"
 	make_pod
 	start_sidecar
-	printf '. %s/lib\necho ready >%s/ready%s\n%s\n' "$work" "$work" "$number" "$1" >"$work/command"
-	"$contain" --cgroup "$ray" --memory own --pid "$launch" --socket "$work/socket$number" --name ray-worker -- sh "$work/command" \
-		>"$work/out" 2>&1 &
-	ray_pid=$!
+	begin_ray ray-worker ". $work/lib; echo ready >$work/ready$number; $1"
 	wait_until [ -e "$work/ready$number" ] && wait_until attached || exit 1
 	# What dies before the agent has looked at it is unknown to the agent: on cgroup v1 it shows no cgroup any more.
 	if [ -n "$agent" ]; then
@@ -117,8 +72,7 @@ start_ray() { # SCRIPT
 	command_pid=$(pid_of sh)
 	: >"$work/go"
 }
-# What a script of the container does before it dies, and a sender after its signal: one that ends may have gone before the agent looks.
-await_go="until [ -e $work/go ]; do sleep 0.2; done"
+# A sender stays after its signal, because one that ends may have gone before the agent looks.
 stay="until [ -e $work/over ]; do sleep 0.2; done"
 pid_of() { # COMM, in the container
 	while read -r pid; do [ "$(cat "/proc/$pid/comm")" != "$1" ] || echo "$pid"; done <"$ray/cgroup.procs" | head -n 1
@@ -131,7 +85,6 @@ end_pod() {
 	wait $ray_pid 2>/dev/null
 	kill $side_pid
 	wait $side_pid 2>/dev/null
-	side_pid=
 	wait_until remove_tree "$pod"
 }
 
@@ -216,8 +169,8 @@ for tries in 1 2 3 4 5; do
 done
 say_tries "the OOM killer's lines" "$tries"
 oom_spares_nobody
-check "the OOM killer: its class" says 'class KernelOOMContainer'
-check "the OOM killer: proof without the kernel log" says 'node agent: the OOM killer took the command (PID [0-9]*)\|the OOM killer took the command (PID [0-9]*)'
+check "the OOM killer: the class says so" says 'class KernelOOMContainer'
+check "the OOM killer: the agent proves it without the kernel log" says 'node agent: the OOM killer took the command (PID [0-9]*)\|the OOM killer took the command (PID [0-9]*)'
 check "the OOM killer: the agent brings the kernel's lines" has_lines
 check "the OOM killer: they are in the bundle" bundle_has kernel.log 'Memory cgroup out of memory: Killed process'
 
@@ -227,7 +180,7 @@ end_pod "a segfault"
 check "a segfault: its class" says 'class Segfault'
 check "a segfault: the kernel's line of it" says "$segfault"
 
-# A line that the kubelet would write, and one of another pod.
+# The syslog file has a line of the kubelet about this pod, one about another pod, and one of another program.
 start_ray "$idle"
 echo "Nov 22 15:00:01 n kubelet[812]: \"Probe failed\" podUID=\"$uid\" probe 77" >>"$work/var/log/syslog"
 echo "Nov 22 15:00:01 n kubelet[812]: \"Probe failed\" podUID=\"of another\" probe 78" >>"$work/var/log/syslog"
@@ -238,7 +191,7 @@ end_pod "a syslog"
 check "a syslog: the line that names the pod is in the bundle" bundle_has syslog.log 'probe 77'
 check "a syslog: others are not" not bundle_has syslog.log 'probe 7[89]'
 
-# As many signals as two shells can send to processes that ignore them.
+# A shell sends as many signals as it can to a process that ignores them.
 cat >"$work/storm" <<-END
 	trap '' TERM
 	(trap '' TERM; exec sleep 1000) &
@@ -259,18 +212,15 @@ end_pod "a storm of signals elsewhere"
 check "a storm of signals elsewhere: certain" says 'class Killed, certain'
 check "a storm of signals elsewhere: named" says 'SIGKILL from node_signals_te (PID [0-9]*) on the node'
 
-kill -9 $agent
-wait $agent 2>/dev/null
+kill_agent
 check "an agent that is killed leaves its instance behind" [ -d "$tracing/instances/$instance" ]
 start_agent
 start_ray "$idle"
 kill -9 "$command_pid"
 end_pod "the agent after it"
-check "the agent after it: certain" says 'class Killed, certain'
-check "the agent after it: named" says 'SIGKILL from node_signals_te (PID [0-9]*) on the node'
+check "the agent after it: the class is certain" says 'class Killed, certain'
+check "the agent after it: the sender is named" says 'SIGKILL from node_signals_te (PID [0-9]*) on the node'
 
-kill $agent
-wait $agent
-agent=
+stop_agent
 check "an agent that is stopped removes its instance" [ ! -d "$tracing/instances/$instance" ]
 summary

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The node agent before Debian's own systemd-coredump: a pod's crash comes to its sidecar, and coredumpctl has every other one.
-# Only in the test machine:	AFTERGLOW_VM_ROOT=$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
+# The node agent stands before Debian's own systemd-coredump: a pod's crash comes to its sidecar, and coredumpctl has every other one.
+# Runs only in the test machine:	AFTERGLOW_VM_ROOT=$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
 # Plain sh. Ends with "N passed, N failed".
 [ -n "${AFTERGLOW_IN_VM:-}" ] || exit 1
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
@@ -14,14 +14,14 @@ pod=/sys/fs/cgroup/kubepods/burstable/pod$uid
 ray=$pod/a$(printf '%063d' 7) side=$pod/b$(printf '%063d' 7)
 volume=$work/kubelet/pods/$uid/volumes/kubernetes.io~empty-dir/afterglow-node
 
-# What systemd would start
+# systemd would start these.
 echo 0123456789abcdef0123456789abcdef >/etc/machine-id
 mkdir -p /run/systemd/journal /run/log/journal/0123456789abcdef0123456789abcdef /var/lib/systemd/coredump /var/log /var/tmp
 /lib/systemd/systemd-journald >"$work/journald" 2>&1 &
 systemd-socket-activate --seqpacket --accept -l /run/systemd/coredump /lib/systemd/systemd-coredump >"$work/socket" 2>&1 &
 wait_until [ -S /run/systemd/coredump ]
 wait_until [ -S /run/systemd/journal/socket ]
-# As Debian sets it, with the number of dumps at a time
+# Debian sets the pattern, and how many dumps there may be at a time.
 sed -n 's/^kernel.core_pattern=//p' /usr/lib/sysctl.d/50-coredump.conf >/proc/sys/kernel/core_pattern
 sed -n 's/^kernel.core_pipe_limit=//p' /usr/lib/sysctl.d/50-coredump.conf >/proc/sys/kernel/core_pipe_limit
 before=$(cat /proc/sys/kernel/core_pattern)
@@ -43,8 +43,8 @@ took_over() { grep -q 'core_pattern was' "$work/err"; }
 check "the agent takes the pattern over" wait_until took_over
 crash_here
 check "coredumpctl lists a foreign crash with it" wait_until listed "$dead"
-check "and its core is stored" wait_until stored "$dead"
-check "as it is without the agent" sh -c "coredumpctl info --no-pager $dead | grep -q 'Signal: 11 (SEGV)'"
+check "the core of that crash is stored" wait_until stored "$dead"
+check "coredumpctl says of it what it says without the agent" sh -c "coredumpctl info --no-pager $dead | grep -q 'Signal: 11 (SEGV)'"
 
 for group in /sys/fs/cgroup /sys/fs/cgroup/kubepods /sys/fs/cgroup/kubepods/burstable $pod; do
 	mkdir -p "$group"
@@ -60,7 +60,7 @@ stored_so_far=$(count_stored)
 "$contain" --cgroup "$ray" --pid "$launch" --socket "$work/socket" --name ray-worker --cores -- "$crash" >/dev/null 2>&1
 has_backtrace() { grep -q deref_null $(find "$work/store" -name backtrace.txt) /dev/null; }
 check "a crash in the pod: its backtrace is in the bundle" wait_until has_backtrace
-check "and systemd-coredump stores none of it" test "$(count_stored)" = "$stored_so_far"
+check "systemd-coredump stores no core of the pod" test "$(count_stored)" = "$stored_so_far"
 
 # The machine keeps no syslog file: its journal has the lines. The kernel's own log is one of journald's sources.
 journal_says() {

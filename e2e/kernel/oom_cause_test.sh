@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Real OOM kills that did not end the command, or were not its own: a child of it, a neighbour in the same memory
-# cgroup, a limit above. No report may be certain of the wrong explanation, with the kernel log or without.
+# The OOM killer kills, and the command does not end by that, or is not the one: a child of it is killed, a neighbour in the same memory
+# cgroup, or the limit is one above. No report may be certain of the wrong explanation, with the kernel log or without.
 # Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar probe=$build/test/probe hog=$build/test/hog
@@ -26,16 +26,17 @@ finish() {
 trap finish EXIT
 
 is() { says "class $1, $2"; } # CLASS CONFIDENCE
-# A shell says by $alive that it was not taken after the hog, just before its end.
+# A shell makes this file just before its end, which shows that the kernel did not take it after the hog.
 alive=": >$work/alive;"
-# Whether it did.
+# Runs a command, and says whether its shell made that file.
 lives() { # COMMAND...
 	rm -f "$work/alive" "$work/child"
 	"$@"
 	[ -e "$work/alive" ]
 }
-# A command that ends two seconds after the hog, by the files $taken and $alive, and is reported within five: after that a child's OOM
-# kill is a report of its own. What it waits for runs before, for as long as the file says: how long the hog takes differs by seconds.
+# Says whether the command ended two seconds after the hog, by the times of its files, and was reported within five: after that a child's
+# OOM kill has a report of its own. The command's sleep begins before the hog, for as many seconds as the file says, because how long the
+# hog takes differs by seconds.
 taken=": >$work/taken"
 pause="sleep \$(cat $work/seconds)"
 echo 3 >"$work/seconds"
@@ -52,10 +53,10 @@ lives_in_time() { # COMMAND...
 }
 # Without the log the sidecar knows the name of what it has seen only, and on a busy machine the hog is quicker.
 sees_hog() { "$@" && says ' hog'; } # COMMAND...
-# Whether the log says which cgroup the killed process was in. The kernel prints 10 whole reports in 5 s, those of somebody else among
+# Says whether the log tells which cgroup the killed process was in. The kernel prints 10 whole reports in 5 s, those of somebody else among
 # them; of the others there is only a line without a cgroup.
 has_kernel_log() { "$@" && says 'kernel log: Memory cgroup out of memory: Killed process'; } # COMMAND...
-# Whether nobody but the command was taken, and the kernel printed its whole report if it is asked for.
+# Says whether the kernel took the command alone, and, with the log, whether it printed its whole report.
 only_command() { # LOG ARG...
 	log=$1
 	shift
@@ -88,7 +89,7 @@ for log in auto off; do
 	check "log $log: a child that was taken is told of though the command ended well" says \
 		'The kernel killed .*hog.* in container case shortly before its end: it reached its memory limit of 24.0 MiB'
 
-	# The command itself is taken
+	# The kernel takes the command itself.
 	until_undisturbed sees_hog only_command $log --memory-max 48Mi -- sh -c "$as_victim $hog 300M --rate 200M"
 	# Without the log it may have been a child that began and ended between two samples.
 	check "log $log: a command that is taken itself" is KernelOOMContainer "$([ "$log" = off ] && echo likely || echo certain)"
@@ -97,7 +98,7 @@ done
 until_undisturbed has_kernel_log lives run --memory-max 24Mi -- sh -c "$leak; $alive kill -9 \$\$"
 check "the log tells that kill -9 at once was not the OOM killer" is Killed likely
 
-# A limit above, and no log to say so: KernelOOMPod or KernelOOMNode, likely
+# The limit is one above, and no log says so: the class is KernelOOMPod or KernelOOMNode, likely.
 make_around 64M
 below_limit() {
 	sh "$work/inside" "$sidecar" exec --kernel-log off --store "$store" --name case --memory-max 300Mi -- \
@@ -106,10 +107,10 @@ below_limit() {
 }
 until_undisturbed below_limit
 check "a limit above is not taken for its own" silent '\(: \|likely \)it reached its memory limit'
-check "and nothing about it is certain" says 'class KernelOOM\(Pod\|Node\), likely'
+check "no part of that is certain" says 'class KernelOOM\(Pod\|Node\), likely'
 check "the limit around it is named" says 'most likely \(killed by the kernel: \)\?the cgroup [^ ]*afterglow-test-cause-[0-9]* around it reached its memory limit of 64.0 MiB'
 
-# A neighbour in the same cgroup is taken
+# The kernel takes a neighbour in the same cgroup.
 kills() { sed -n 's/^oom_kill //p' "$inside/memory.oom_control" "$inside/memory.events" 2>/dev/null; }
 neighbour() { # is taken at once
 	neighbours=$(kills)
@@ -152,8 +153,8 @@ done
 say_tries 'the log of a neighbour' "$round"
 check "the log tells that the neighbour was taken, and not the command" is Killed likely
 
-# In the same cgroup, our own process is taken, and the log says so. The command lives until it is told of, at most two
-# minutes. What waits for that runs before the hog does, as above.
+# In the same cgroup the kernel takes a process of ours, and the log says so. The command lives until that is reported, at most two
+# minutes. The loop that waits for the report begins before the hog, as above.
 cat >"$work/ours" <<END
 {
 	sleep 2

@@ -1,38 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Deaths in pods of every shape that hides or moves a container's memory: privileged with the host's cgroup namespace, with a shared
-# PID namespace, with a limit on the pod alone, with Ray's resource isolation. The sidecar is a container of its own beside it, with
-# namespaces as a runtime makes them (contain.c), so it sees cgroups as a real one does. Without the kernel log. And pods with the
-# network of their node, which they share with other pods.
+# Containers die in pods of every shape that hides or moves a container's memory: privileged with the host's cgroup namespace, with a
+# shared PID namespace, with a limit on the pod alone, with Ray's resource isolation. The sidecar is a container of its own beside it,
+# with namespaces as a runtime makes them (contain.c), so it sees cgroups as a real one does. It does not read the kernel log. Some pods
+# have the network of their node, which they share with other pods.
 # Plain sh: runs in the test machine too. As root. Ends with "N passed, N failed".
 build=$(cd "${AFTERGLOW_BUILD:-build}" && pwd)
 sidecar=$build/afterglow-sidecar launch=$build/afterglow-launch hog=$build/test/hog contain=$build/test/contain
 ulimit -c 0
 work=$(mktemp -d /tmp/pods_test.XXXXXX)
 . "$(dirname "$0")/check.sh"
-find_memory_cgroups
-around=$memory/afterglow-pods-$$
-started=
-neighbour=
-
-finish() {
-	# shellcheck disable=SC2086
-	[ -z "$started$neighbour" ] || kill $started $neighbour 2>/dev/null
-	wait
-	wait_until remove_tree "$around"
-	rm -rf "$work"
-	[ "$failed" = 0 ] || exit 1
-	exit
-}
-trap finish EXIT
-
-# What commands below call.
-limit_functions >"$work/lib"
+trap end_cgroups EXIT
+begin_cgroups pods
 echo "hog=$hog" >>"$work/lib"
-. "$work/lib"
 
-# Names as the runtimes make them: with systemd's driver, and without.
-id() { printf '%s%s' "$1" "$(printf '%063d' 7)"; }
+# Cgroups have the names that runtimes give them, with systemd's driver or without.
+id() { printf '%s%063d' "$1" "$number"; }
 number=0
 make_pod() { # systemd|plain
 	number=$((number + 1))
@@ -56,7 +39,7 @@ start_sidecar() { # OPTION... of contain
 	wait_until [ -S "$work/socket$number" ] || exit 1
 }
 
-# The container, whose command is a script. The options are those of contain.
+# Runs the Ray container, whose command is a script. The options are those of contain.
 run_ray() { # SCRIPT OPTION...
 	begin_ray "$@"
 	end_ray
@@ -73,7 +56,6 @@ end_ray() {
 	check "a report came" wait_until reported
 	kill $started
 	wait $started
-	started=
 	wait_until remove_tree "$pod"
 }
 http=
@@ -90,9 +72,6 @@ set_limit "$node/user" 24M
 echo 0 >"$node/user/workers/cgroup.procs"
 '
 
-mkdir "$around"
-hand_down "$around"
-
 # On v1 no container sees more than its own cgroup, unless the whole hierarchy is mounted into it.
 for driver in systemd plain; do
 	for sees in own host; do
@@ -107,7 +86,7 @@ for driver in systemd plain; do
 	done
 done
 
-# The sidecar is in the full cgroup, too. False if the kernel took it after the hog.
+# The sidecar is in the full cgroup, too. Fails if the kernel took it after the hog.
 with_a_limit_on_the_pod() {
 	make_pod systemd
 	set_limit "$pod" 24M
@@ -117,7 +96,6 @@ with_a_limit_on_the_pod() {
 	sleep 0.5
 	kill -0 $started 2>/dev/null && return
 	wait $started
-	started=
 	wait_until remove_tree "$pod"
 	false
 }
@@ -136,7 +114,7 @@ for sees in own host; do
 	end_ray
 	check "$shape, a limit on the pod alone: the OOM kill is seen" says 'class KernelOOM'
 	check "$shape, a limit on the pod alone: nobody says that it was not" silent 'not by the OOM killer\|not the OOM killer'
-	# Of v2 a container that sees its own cgroup sees no limit above, and v1 has it in memory.stat.
+	# On v2 a container that sees its own cgroup alone sees no limit above. On v1 memory.stat has that limit.
 	[ "$version$sees" = 2own ] || check "$shape, a limit on the pod alone: it is told" says 'memory limit of 24.0 MiB'
 
 	until_undisturbed with_a_command_that_kills_itself
@@ -202,7 +180,6 @@ check "v$version, hostNetwork: the second one finds it taken" says 'metrics and 
 check "v$version, hostNetwork: and reports all the same" says 'class KernelOOMContainer'
 kill $neighbour
 wait $neighbour
-neighbour=
 wait_until remove_tree "$first"
 
 summary

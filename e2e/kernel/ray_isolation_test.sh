@@ -19,7 +19,7 @@ began=$(cut -d. -f1 /proc/uptime)
 since() { echo "$(($(cut -d. -f1 /proc/uptime) - began)) s: $*"; }
 
 pod=/sys/fs/cgroup/pod
-# Named as a runtime does, so that the kernel log tells it from other containers'.
+# The cgroup has a name as a runtime gives it, so that the kernel log tells it from other containers'.
 ray=$pod/cri-containerd-$(printf '%064d' 7).scope
 mkdir $pod $ray $pod/side
 echo '+cpu +memory +pids' >$pod/cgroup.subtree_control
@@ -96,7 +96,7 @@ write_ports() {
 	done
 }
 started() { grep -q 'Ray runtime started' $work/out; }
-# A process of the container beside Ray, as `kubectl exec` starts it.
+# Starts a process in the container beside Ray, as `kubectl exec` does.
 inside() { # COMMAND...
 	sh -c 'echo $$ >"$0/user/non-ray/cgroup.procs" && exec "$@"' "$(node)" \
 		nsenter -t "$(pgrep -x raylet)" -m -p -C chroot $root sh -c ". $work/environment; $*"
@@ -115,7 +115,7 @@ since "Ray is up"
 check "no process is left in the container's own cgroup" [ -z "$(cat $ray/cgroup.procs)" ]
 check "the user's processes have a limit of their own" [ "$(cat "$(node)/user/memory.max")" = "$(cat $ray/memory.max)" ]
 
-# The kernel's kill: with as little reserved memory as here, the container's limit is met first.
+# The kernel kills first: with as little reserved memory as here, the container's limit is met first.
 inside timeout 300 python3 $work/leak.py >$work/leak 2>&1
 since "the task is over: $(tail -n 1 $work/leak)"
 check "the kernel killed the task" grep -q 'the task failed: WorkerCrashedError' $work/leak
@@ -124,7 +124,7 @@ check "it names the task" \
 	says 'The kernel killed ray::leak (PID [0-9]*) in container ray-head: it reached its memory limit of 1.6 GiB; the container lives on'
 check "the kernel log has it, too" says 'kernel log: Memory cgroup out of memory: Killed process [0-9]* (ray::leak)'
 
-# Ray's kill: once the container may use more, the user's processes reach the memory.high of their cgroup first.
+# Then Ray kills: once the container may use more, the user's processes reach the memory.high of their cgroup first.
 echo 2600M >$ray/memory.max
 inside timeout 300 python3 $work/leak.py >$work/leak 2>&1
 since "the second task is over: $(tail -n 1 $work/leak)"
@@ -146,7 +146,7 @@ check "kill -9 of raylet does not change the exit code" [ $code = 1 ]
 check "the end is reported" wait_until says '"event":"ended"'
 check "raylet is the cause of the container's end" says 'class RayletFailed'
 check "it says that raylet was killed" says 'raylet was killed with SIGKILL'
-check "and not by the kernel" silent 'raylet was killed with SIGKILL, most likely'
+check "the report does not blame the kernel" silent 'raylet was killed with SIGKILL, most likely'
 kill $watcher
 wait $watcher
 [ "$failed" = 0 ] || cat $work/err

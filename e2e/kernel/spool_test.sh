@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The way of a bundle from the spool to a store that is a directory, when the store is not there, read-only, removed, or
-# down for longer than the pod lives; and what is kept when there is no room, or when a container dies again and again.
-# Each ends with every report present and whole. Ends with "N passed, N failed".
+# Bundles go from the spool to a store that is a directory, although the store is not there, read-only, removed, or down for longer than
+# the pod lives; or there is no room, or a container dies again and again. In the end every report is there and whole.
+# Ends with "N passed, N failed".
 
 # Its mounts are its own: a sidecar of another suite would take a disk that is full here for one of its container.
 [ -n "${AFTERGLOW_OWN_MOUNTS:-}${AFTERGLOW_IN_VM:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
@@ -20,7 +20,7 @@ finish() {
 }
 trap finish EXIT
 
-# start CASE [OPTION...]: a sidecar with a spool and a store of its own; again: with those that are there.
+# start CASE [OPTION...] starts a sidecar with a spool and a store of its own; a second sidecar of the case finds both as they are.
 start() {
 	at=$work/$1
 	shift
@@ -29,10 +29,10 @@ start() {
 	POD_NAMESPACE=ml POD_NAME=pod POD_UID=0123456789 AFTERGLOW_CLUSTER=demo "$build/afterglow-sidecar" --socket "$at/s" \
 		--spool "$at/spool" --kernel-log off --grace 60 --reconnect 1 "$@" >>"$at/log" 2>>"$at/err" &
 	sidecar=$!
-	until [ -S "$at/s" ]; do sleep 0.05; done
+	wait_until [ -S "$at/s" ]
 }
 
-# What the kubelet does to a pod; $took is in seconds.
+# Ends the sidecar as the kubelet does. $took is in seconds.
 stop() {
 	local began=$SECONDS
 	kill -TERM "$sidecar"
@@ -50,10 +50,10 @@ bundles() { find "$1" -name MANIFEST.json 2>/dev/null | wc -l; }
 has() { [ "$(bundles "$at/$1")" = "$2" ]; }
 has_pages() { [ "$(find "$at/store" -name report.html | wc -l)" = "$1" ]; }
 says() { grep -rqs "$2" "$at/$1"; }
-# The same, and if none says it, what each of them is.
+# Asks the same, and prints what each report is if none of them says it.
 one_says() { says "$1" "$2" || { grep -rhE '^  (when|class|repeated|signature) ' "$at/$1" --include=report.txt | sed 's/^/     /' && false; }; }
 
-# Every bundle's manifest lists what is there, as it is, with a report among it; nothing half-written is to be seen.
+# Checks that every bundle's manifest lists what is there, as it is, with a report among it, and that nothing half-written is to be seen.
 whole() {
 	local manifest
 	[ -z "$(find "$1" -name '.*.partial')" ] || return 1
@@ -71,12 +71,12 @@ END
 	done <"$work/manifests"
 }
 
-# The ordinary way
+# Nothing goes wrong.
 start plain --store "$work/plain/store"
 mkdir "$at/store"
 dies ray-worker 9
 check "a bundle comes to the store" wait_until has store 1
-check "and leaves the spool" wait_until has spool 0
+check "the bundle leaves the spool" wait_until has spool 0
 check "it is whole" whole "$at/store"
 check "its report names the store" says store/ml "bundle     $at/store/ml/demo/"
 check "what is said of it says that it is on its way" says log 'still in this pod, on its way there'
@@ -84,7 +84,7 @@ check "that it has come is an event" wait_until says log '"event":"shipped"'
 stop
 check "with nothing left to do the pod goes at once ($took s)" test "$took" -lt 50
 
-# A store that is not there when the pod dies, and is when the next sidecar starts
+# The store is not there when the pod dies, and is when the next sidecar starts.
 start down --store "$work/down/store" --grace 3
 dies ray-worker 9
 check "without a store the bundle stays" wait_until says log '"kind":"store-missing"'
@@ -99,7 +99,7 @@ check "it is whole there" whole "$at/store"
 check "it left the spool" wait_until has spool 0
 stop
 
-# Removed under us, and back before the end of the pod
+# The store is removed, and comes back before the end of the pod.
 start removed --store "$work/removed/store"
 mkdir "$at/store"
 dies one 9
@@ -113,7 +113,7 @@ check "it is shipped before the pod goes" has store 2
 check "both are whole" whole "$at/store"
 check "the spool is empty" has spool 0
 
-# Read-only
+# The store is read-only.
 mkdir -p "$work/readonly/store"
 mount -t tmpfs -o ro tmpfs "$work/readonly/store"
 start readonly --store "$work/readonly/store"
@@ -126,9 +126,9 @@ mount -o remount,rw "$work/readonly/store"
 start readonly --store "$work/readonly/store"
 check "when it is mended it is shipped" wait_until has store 1
 stop
-check "whole" whole "$at/store"
+check "the bundle is whole" whole "$at/store"
 
-# A store with room for less than a bundle
+# The store has room for less than a bundle.
 mkdir -p "$work/full/store"
 mount -t tmpfs -o size=16k tmpfs "$work/full/store"
 start full --store "$work/full/store"
@@ -137,20 +137,20 @@ check "a full store is named" wait_until says log '"kind":"no-space"'
 mount -o remount,size=8m "$work/full/store"
 stop
 check "when there is room it is shipped" has store 1
-check "whole" whole "$at/store"
+check "the bundle is whole" whole "$at/store"
 
-# No room in the pod
+# The pod has no room for a bundle.
 mkdir -p "$work/tight/spool" "$work/tight/store"
 mount -t tmpfs -o size=1m tmpfs "$work/tight/spool"
 start tight --store "$work/tight/store"
 dies ray-worker 9
 check "with no room for a bundle there is a report" wait_until has store 1
-check "which says what is missing" says store/ml 'all but this report'
-check "and is whole" whole "$at/store"
+check "the report says what is missing" says store/ml 'all but this report'
+check "the report is whole" whole "$at/store"
 check "it holds nothing else" test "$(find "$at/store" -type f | wc -l)" = 3
 stop
 
-# A spool that cannot be written: everything is told all the same, and with a place in memory the bundle comes to the store
+# The spool cannot be written: the failure is reported all the same, and with a directory in memory its bundle comes to the store.
 port=$(free_port)
 answers() { curl -s "http://127.0.0.1:$port$1" >"$at/got" && grep -q -e "$2" "$at/got"; } # PATH PATTERN
 ro_spool() { # CASE: with a bundle in it that was not shipped
@@ -166,16 +166,16 @@ start rospool --http "127.0.0.1:$port"
 mount -o remount,ro "$work/rospool/spool"
 "$build/afterglow-launch" --name ray-worker --socket "$at/s" -- "$probe" exit 7 2>"$at/stderr"
 check "a read-only spool: the death is on the container's stderr" says stderr 'ended with exit code 7'
-check "and on stdout" says log 'ended with exit code 7'
+check "the death is on the sidecar's stdout, too" says log 'ended with exit code 7'
 check "it is a failure" wait_until answers /failures '"container":"ray-worker"'
-check "which has its class and no bundle" grep -qE '"exitCode":7.*"bundleIn":"nowhere"' "$at/got"
-check "and which says why" grep -q '"spool":{"failing":true,"error":"[^"]*Read-only' "$at/got"
+check "the failure has its class and no bundle" grep -qE '"exitCode":7.*"bundleIn":"nowhere"' "$at/got"
+check "the failure says why it has no bundle" grep -q '"spool":{"failing":true,"error":"[^"]*Read-only' "$at/got"
 check "the health says it" answers /healthz 'the spool cannot be written: .*Read-only'
 check "a metric says it" answers /metrics '^afterglow_spool_failing 1$'
 mount -o remount,rw "$work/rospool/spool"
 dies ray-worker 8
 check "once it is mended, bundles are there again" wait_until has spool 2
-check "and all is well" answers /healthz '^ok$'
+check "once it is mended, the health says so" answers /healthz '^ok$'
 stop
 umount "$work/rospool/spool"
 
@@ -185,23 +185,23 @@ start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --
 mount -o remount,ro "$work/aside/spool"
 dies ray-worker 9
 check "with a place in memory its bundle comes to the store" wait_until has store 1
-check "whole, with its page" whole "$at/store"
-check "all of it" has_pages 1
+check "the bundle is whole" whole "$at/store"
+check "the bundle has its page" has_pages 1
 check "nothing stays behind" wait_until test -z "$(find "$at/memory" -name MANIFEST.json)"
 check "it is said all the same" answers /metrics '^afterglow_spool_failing 1$'
 stop
-# So from the beginning: what survives the sidecar is in memory too.
+# The spool cannot be written from the beginning: the directory in memory also keeps what the next sidecar needs.
 start aside --store "$work/nostore" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port" --grace 2
 dies late 9
 stop
 start aside --store "$work/aside/store" --spool-fallback "$work/aside/memory" --http "127.0.0.1:$port"
 check "what waited in memory is shipped by the next sidecar" wait_until has store 2
-check "which knows of the failure" answers /failures '"container":"late"'
+check "the next sidecar knows of the failure" answers /failures '"container":"late"'
 stop
-check "whole" whole "$at/store"
+check "both bundles are whole" whole "$at/store"
 umount "$work/aside/spool"
 
-# A container that dies again and again, of a signal as a shell tells it: equal ones are one crash
+# A container dies again and again with the exit code of a shell whose command died by a signal: equal ends are one crash.
 start loop --store "$work/loop/store" --http "127.0.0.1:${port:=$(free_port)}"
 mkdir "$at/store"
 for _ in $(seq 40); do dies ray-worker 139; done
@@ -220,23 +220,23 @@ dies ray-worker 7
 check "another exit is another crash" wait_until has_pages 2
 for _ in 1 2 3; do dies ray-worker 7; done
 check "of ends that only look alike every report is kept" wait_until has store 16
-check "and says that it does not know more" one_says store/ml 'it ended like this for the 4th time since .*, perhaps of'
+check "the report of such an end says that it does not know more" one_says store/ml 'it ended like this for the 4th time since .*, perhaps of'
 stop
 start loop --store "$work/loop/store"
 dies ray-worker 139
 stop
 check "the next sidecar goes on counting" has_pages 2
 
-# More deaths than the spool may hold
+# There are more deaths than the spool may hold.
 start many --spool-bundles 3
 for n in 1 2 3 4 5; do dies "c$n" 9; sleep 0.1; done
-check "the oldest go" wait_until has spool 3
+check "the oldest bundles go" wait_until has spool 3
 dies c6 9
 check "the next report says so" wait_until says spool/ml 'dropped    1 bundle of earlier failures'
 check "the rest is whole" wait_until whole "$at/spool" # the oldest is on its way out
 stop
 
-# Old bundles of a claim
+# The store has bundles of the cluster that are older.
 start kept --store "$work/kept/store" --keep-bundles 2
 mkdir -p "$at/store/ml/demo/old.0/c/20200101T000000.000Z-Killed" "$at/store/ml/other/old.0/c/20200101T000000.000Z-Killed"
 echo '{"files":[]}' | tee "$at/store/ml/demo/old.0/c/20200101T000000.000Z-Killed/MANIFEST.json" \

@@ -135,7 +135,7 @@ for program in ${AFTERGLOW_VM_PROGRAMS:-}; do
 	take "$build/test/$program" "afterglow/build/test/$program"
 done
 mkdir -p "$root/afterglow/e2e/kernel"
-cp e2e/kernel/check.sh e2e/kernel/*_test.sh "$root/afterglow/e2e/kernel/"
+cp e2e/kernel/check.sh e2e/kernel/agent.sh e2e/kernel/*_test.sh "$root/afterglow/e2e/kernel/"
 for path in ${AFTERGLOW_VM_FILES:-}; do
 	mkdir -p "$root/afterglow/$(dirname "$path")"
 	cp -r "$path" "$root/afterglow/$path"

@@ -32,7 +32,17 @@ static cJSON *cluster_of(const char *name)
 /* arg is the only cluster that exists. */
 static const cJSON *find_cluster(void *arg, const char *key)
 {
-	return strcmp(key, "ml/train-abc") == 0 ? *(cJSON *const *)arg : NULL;
+	return strcmp(key, "ml/train-abc") == 0 ? *(const cJSON *const *)arg : NULL;
+}
+
+/* *cluster is the only cluster that exists; NULL: there is none. The caller frees the owners. */
+static struct failure_owners *owners_beside(const cJSON **cluster)
+{
+	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = cluster };
+	struct failure_owners *owners = NULL;
+
+	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
+	return owners;
 }
 
 static struct ray_failure *failure_of(const char *owner)
@@ -61,11 +71,9 @@ static void an_owner_is_known_while_its_cluster_is_there_and_for_an_hour_afterwa
 {
 	_cleanup_json_ cJSON *cluster = cluster_of("train-abc");
 	const cJSON *there = cluster;
-	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &there };
-	struct failure_owners *owners = NULL;
+	struct failure_owners *owners = owners_beside(&there);
 
 	(void)state;
-	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
 	owner_is(owners, "", 1, "RayJob/train", "u-1");
 	there = NULL;
 	owner_is(owners, "", 1, NULL, NULL);
@@ -79,11 +87,9 @@ static void the_pods_annotation_comes_first_and_gets_a_uid_if_it_is_the_same(voi
 {
 	_cleanup_json_ cJSON *cluster = cluster_of("train-abc");
 	const cJSON *there = cluster;
-	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &there };
-	struct failure_owners *owners = NULL;
+	struct failure_owners *owners = owners_beside(&there);
 
 	(void)state;
-	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
 	owner_is(owners, ", owner: {kind: RayJob, name: train}", 1, "RayJob/train", "u-1");
 	owner_is(owners, ", owner: {kind: RayService, name: other}", 1, "RayService/other", NULL);
 	owner_is(owners, ", owner: {kind: Nonsense, name: other}", 1, "RayJob/train", "u-1");
@@ -92,12 +98,10 @@ static void the_pods_annotation_comes_first_and_gets_a_uid_if_it_is_the_same(voi
 
 static void clusters_that_come_and_go_take_bounded_room(void **state)
 {
-	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &(cJSON *){ NULL } };
 	_cleanup_json_ cJSON *last = cluster_of("train-abc"), *nameless = json_of("metadata: {namespace: ml}");
-	struct failure_owners *owners = NULL;
+	struct failure_owners *owners = owners_beside(&(const cJSON *){ NULL });
 
 	(void)state;
-	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
 	failure_owners_cluster_gone(owners, nameless, 0);
 	failure_owners_cluster_gone(owners, last, 0);
 	for (int i = 0; i < 1999; i++) {
@@ -124,12 +128,10 @@ static void never(void *arg)
 
 static void without_a_client_or_a_rayjob_nobody_is_asked(void **state)
 {
-	struct failure_owners_options options = { .find_cluster = find_cluster, .arg = &(cJSON *){ NULL } };
 	struct ray_failure *job = failure_of(", owner: {kind: RayJob, name: train}");
-	struct failure_owners *owners = NULL;
+	struct failure_owners *owners = owners_beside(&(const cJSON *){ NULL });
 
 	(void)state;
-	assert_int_equal(failure_owners_new(&options, &owners, NULL), 0);
 	assert_false(failure_owners_ask(owners, job, 0, never, NULL));
 	ray_failure_free(job);
 	failure_owners_free(owners);

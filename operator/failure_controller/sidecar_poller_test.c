@@ -38,18 +38,21 @@ static void on_question(struct evhttp_request *request, void *arg)
 	fake_api_send(request, same ? 304 : f->answer ? 200 : 500, same ? "" : f->answer ? f->answer : "");
 }
 
-static void start_sidecar(struct fixture *f)
+/* Returns the port that this server listens on. */
+static uint16_t serve(struct evhttp *http, void (*answer)(struct evhttp_request *, void *),
+		      void *arg)
 {
 	struct sockaddr_in address;
 	socklen_t len = sizeof(address);
 	struct evhttp_bound_socket *bound;
 
-	f->sidecar = evhttp_new(f->bed.api.server.base);
-	evhttp_set_gencb(f->sidecar, on_question, f);
-	bound = evhttp_bind_socket_with_handle(f->sidecar, "127.0.0.1", 0);
+	evhttp_set_gencb(http, answer, arg);
+	bound = evhttp_bind_socket_with_handle(http, "127.0.0.1", 0);
 	assert_non_null(bound);
-	assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len), 0);
-	f->port = ntohs(address.sin_port);
+	assert_int_equal(
+		getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len),
+		0);
+	return ntohs(address.sin_port);
 }
 
 static int setup(void **state)
@@ -57,7 +60,8 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	bed_init(&f->bed);
-	start_sidecar(f);
+	f->sidecar = evhttp_new(f->bed.api.server.base);
+	f->port = serve(f->sidecar, on_question, f);
 	*state = f;
 	return 0;
 }
@@ -115,6 +119,21 @@ static bool is_asked_once(void *arg)
 	return ((struct fixture *)arg)->asked >= 1;
 }
 
+/* Something ends in the pod again, and the sidecar is asked once more. */
+static void ask_again(struct fixture *f, int restarts)
+{
+	f->asked = 0;
+	stir(f, restarts);
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+}
+
+/* Runs the operator for two of its ticks. */
+static void run_ticks(struct fixture *f)
+{
+	event_base_loopexit(f->bed.api.server.base, &(struct timeval){ .tv_usec = 600000 });
+	event_base_dispatch(f->bed.api.server.base);
+}
+
 static bool is_asked_twice(void *arg)
 {
 	return ((struct fixture *)arg)->asked >= 2;
@@ -166,9 +185,7 @@ static void a_pod_that_tells_of_more_failures_than_it_may_is_asked_again_without
 	fake_api_turn(&f->bed.api, is_asked_twice, f);
 	fake_api_idle(&f->bed.api);
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 64);
-	f->asked = 0;
-	stir(f, 3);
-	fake_api_turn(&f->bed.api, is_asked_once, f);
+	ask_again(f, 3);
 	assert_string_equal(f->tag, "");
 }
 
@@ -222,6 +239,18 @@ static bool is_heard(void *arg)
 	return !failure_writer_awaits_sidecar(d->f->bed.writer, d->pod);
 }
 
+/* The pod dies, and the operator asks its sidecar until this answer is enough for it. */
+static cJSON *die_and_be_heard(struct fixture *f, const char *answer)
+{
+	struct death d = { .f = f };
+	cJSON *pod;
+
+	f->answer = answer;
+	d.pod = pod = die(f);
+	fake_api_turn(&f->bed.api, is_heard, &d);
+	return pod;
+}
+
 static void a_death_that_no_sidecar_saw_waits_for_what_the_node_kept(void **state)
 {
 	struct fixture *f = *state;
@@ -253,12 +282,8 @@ static void a_death_that_no_sidecar_saw_waits_for_what_the_node_kept(void **stat
 static void a_likely_end_is_heard_when_the_sidecar_expects_no_more(void **state)
 {
 	struct fixture *f = *state;
-	struct death d = { .f = f };
-	_cleanup_json_ cJSON *pod = NULL;
+	_cleanup_json_ cJSON *pod = die_and_be_heard(f, UNMET("true", DEAD_END("likely")));
 
-	f->answer = UNMET("true", DEAD_END("likely"));
-	d.pod = pod = die(f);
-	fake_api_turn(&f->bed.api, is_heard, &d);
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
 }
 
@@ -275,12 +300,8 @@ static bool is_from_node(const struct fixture *f)
 static void the_end_of_the_pod_does_not_replace_what_the_node_saw(void **state)
 {
 	struct fixture *f = *state;
-	struct death d = { .f = f };
-	_cleanup_json_ cJSON *pod = NULL;
+	_cleanup_json_ cJSON *pod = die_and_be_heard(f, UNMET("true", DEAD_END("likely")));
 
-	f->answer = UNMET("true", DEAD_END("likely"));
-	d.pod = pod = die(f);
-	fake_api_turn(&f->bed.api, is_heard, &d);
 	assert_true(is_from_node(f));
 	json_set_str(json_get(pod, "status"), "phase", "Failed");
 	failure_writer_see(f->bed.writer, pod, false);
@@ -291,12 +312,8 @@ static void the_end_of_the_pod_does_not_replace_what_the_node_saw(void **state)
 static void an_eviction_replaces_what_the_node_saw(void **state)
 {
 	struct fixture *f = *state;
-	struct death d = { .f = f };
-	_cleanup_json_ cJSON *pod = NULL;
+	_cleanup_json_ cJSON *pod = die_and_be_heard(f, UNMET("true", DEAD_END("likely")));
 
-	f->answer = UNMET("true", DEAD_END("likely"));
-	d.pod = pod = die(f);
-	fake_api_turn(&f->bed.api, is_heard, &d);
 	json_set_str(json_get(pod, "status"), "phase", "Failed");
 	json_set_str(json_get(pod, "status"), "reason", "Evicted");
 	failure_writer_see(f->bed.writer, pod, false);
@@ -307,14 +324,10 @@ static void an_eviction_replaces_what_the_node_saw(void **state)
 static void a_death_of_which_the_node_kept_nothing_waits_no_longer(void **state)
 {
 	struct fixture *f = *state;
-	struct death d = { .f = f };
-	_cleanup_json_ cJSON *pod = NULL;
+	_cleanup_json_ cJSON *pod = die_and_be_heard(f, UNMET("true", ""));
 
-	f->answer = UNMET("true", "");
-	d.pod = pod = die(f);
-	fake_api_turn(&f->bed.api, is_heard, &d);
 	failure_writer_see(f->bed.writer, pod, false);
-	assert_true(is_heard(&d));
+	assert_false(failure_writer_awaits_sidecar(f->bed.writer, pod));
 	assert_int_equal(failure_writer_n_pending(f->bed.writer), 1);
 }
 
@@ -439,9 +452,7 @@ static void a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod(vo
 	sidecar_poller_growing(f->bed.poller, "ml/w", &heard);
 	assert_false(heard);
 	for (int i = 2; i <= 3; i++) {
-		f->asked = 0;
-		stir(f, i);
-		fake_api_turn(&f->bed.api, is_asked_once, f);
+		ask_again(f, i);
 		fake_api_idle(&f->bed.api);
 	}
 	fake_api_turn(&f->bed.api, has_event, f);
@@ -464,8 +475,7 @@ static void a_pod_that_is_gone_or_whose_sidecar_does_not_run_is_not_asked(void *
 	cJSON_DeleteItemFromObject(cJSON_GetArrayItem(json_get(stopped, "status.containerStatuses"), 1), "state");
 	sidecar_poller_see(f->bed.poller, stopped, false);
 	fake_api_idle(&f->bed.api);
-	event_base_loopexit(f->bed.api.server.base, &(struct timeval){ .tv_usec = 600000 });
-	event_base_dispatch(f->bed.api.server.base);
+	run_ticks(f);
 	assert_int_equal(f->asked, 0);
 }
 
@@ -477,8 +487,7 @@ static void a_standby_asks_nobody(void **state)
 	start(f);
 	f->bed.allowed = false;
 	stir(f, 1);
-	event_base_loopexit(f->bed.api.server.base, &(struct timeval){ .tv_usec = 600000 });
-	event_base_dispatch(f->bed.api.server.base);
+	run_ticks(f);
 	assert_int_equal(f->asked, 0);
 	f->bed.allowed = true;
 	fake_api_turn(&f->bed.api, is_asked_once, f);
@@ -586,25 +595,16 @@ static void sidecars_of_one_namespace_that_never_answer_leave_places_for_the_oth
 {
 	struct fixture *f = *state;
 	struct silent silent = { .http = evhttp_new(f->bed.api.server.base) };
-	struct evhttp_bound_socket *bound;
-	struct sockaddr_in address;
-	socklen_t len = sizeof(address);
+	uint16_t port = serve(silent.http, on_silence, &silent);
 
-	evhttp_set_gencb(silent.http, on_silence, &silent);
-	bound = evhttp_bind_socket_with_handle(silent.http, "127.0.0.1", 0);
-	assert_int_equal(getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len), 0);
 	f->answer = ANSWER("1-1", "");
-	list_pods(f, ntohs(address.sin_port));
+	list_pods(f, port);
 	bed_start(&f->bed);
-	stir_hostile_pods(f, ntohs(address.sin_port));
+	stir_hostile_pods(f, port);
 	fake_api_turn(&f->bed.api, has_its_places, &silent);
-	for (int i = 1; i <= 3; i++) {
-		f->asked = 0;
-		stir(f, i);
-		fake_api_turn(&f->bed.api, is_asked_once, f);
-	}
-	event_base_loopexit(f->bed.api.server.base, &(struct timeval){ .tv_usec = 600000 });
-	event_base_dispatch(f->bed.api.server.base);
+	for (int i = 1; i <= 3; i++)
+		ask_again(f, i);
+	run_ticks(f);
 	assert_int_equal(silent.most, PLACES_EACH);
 	evhttp_free(silent.http);
 }

@@ -45,16 +45,34 @@ static void put(const char *name, const char *text, mode_t mode)
 	assert_int_equal(chmod(path, mode), 0);
 }
 
-static void each_is_a_file_and_blanks_around_it_are_dropped(void **state)
+/* The caller releases them. */
+static struct credentials read_all(void)
 {
 	struct credentials c;
 	struct fault fault;
+
+	assert_int_equal(credentials_read(dir, &c, &fault), 0);
+	return c;
+}
+
+static bool are_open_to_all(void)
+{
+	struct credentials c = read_all();
+	bool open = c.open_to_all;
+
+	credentials_release(&c);
+	return open;
+}
+
+static void each_is_a_file_and_blanks_around_it_are_dropped(void **state)
+{
+	struct credentials c;
 	(void)state;
 
 	put("access-key-id", "  AK\r\n", 0400);
 	put("secret-access-key", "se/cr+et", 0440);
 	put("ca.crt", "x", 0444);
-	assert_int_equal(credentials_read(dir, &c, &fault), 0);
+	c = read_all();
 	assert_string_equal(c.access_key_id, "AK");
 	assert_string_equal(c.secret_access_key, "se/cr+et");
 	assert_null(c.session_token);
@@ -64,33 +82,26 @@ static void each_is_a_file_and_blanks_around_it_are_dropped(void **state)
 	assert_false(c.open_to_all);
 	credentials_release(&c);
 	put("secret-access-key", "x", 0444);
-	assert_int_equal(credentials_read(dir, &c, &fault), 0);
-	assert_true(c.open_to_all);
-	credentials_release(&c);
+	assert_true(are_open_to_all());
 }
 
 static void a_keytab_is_a_path_and_a_secret(void **state)
 {
 	struct credentials c;
-	struct fault fault;
 	(void)state;
 
 	put("keytab", "\005\002 any bytes", 0400);
 	put("krb5.conf", "[libdefaults]\n", 0444);
 	put("principal", "ray/failures@EXAMPLE.COM\n", 0444);
-	assert_int_equal(credentials_read(dir, &c, &fault), 0);
+	c = read_all();
 	assert_non_null(strstr(c.keytab, "/keytab"));
 	assert_non_null(strstr(c.krb5_conf, "/krb5.conf"));
 	assert_string_equal(c.principal, "ray/failures@EXAMPLE.COM");
 	credentials_release(&c);
 	put("principal", "ray", 0400);
-	assert_int_equal(credentials_read(dir, &c, &fault), 0);
-	assert_false(c.open_to_all);
-	credentials_release(&c);
+	assert_false(are_open_to_all());
 	put("keytab", "x", 0444);
-	assert_int_equal(credentials_read(dir, &c, &fault), 0);
-	assert_true(c.open_to_all);
-	credentials_release(&c);
+	assert_true(are_open_to_all());
 }
 
 static void what_is_no_credential_is_named_and_not_shown(void **state)

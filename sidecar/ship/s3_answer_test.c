@@ -2,41 +2,31 @@
 /* Tests of S3's answers and URLs. */
 #include "sidecar/ship/s3_answer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "sidecar/ship/answer_testing.h"
 #include "sidecar/ship/s3.h"
 
 static const struct s3_place place = { .bucket = "b", .region = "eu-1", .endpoint = "https://s3" };
 
-static struct http_answer answer_of(int status, const char *body)
+static int explain(const struct http_answer *answer, struct fault *fault)
 {
-	struct http_answer a = { .status = status, .length = -1, .body = STRBUF_INIT(1 << 20) };
-
-	strbuf_adds(&a.body, body);
-	return a;
+	return s3_fault(answer, &place, fault);
 }
 
 #define ERROR(code) "<?xml version=\"1.0\"?><Error><Code>" code "</Code><Message>m</Message></Error>"
 
 static void errors_are_explained_in_sentences(void **state)
 {
-	static const struct {
-		int status;
-		const char *body;
-		int64_t clock_off_s;
-		enum fault_kind kind;
-		const char *says;
-	} rows[] = {
-		{ 403, ERROR("InvalidAccessKeyId"), 0, FAULT_CREDENTIALS, "does not know the access key id" },
-		{ 403, ERROR("SignatureDoesNotMatch"), 0, FAULT_CREDENTIALS, "secret access key does not belong" },
-		{ 403, ERROR("SignatureDoesNotMatch"), 3598, FAULT_CLOCK, "clock is 1 h 0 min ahead of the store's" },
-		{ 403, ERROR("RequestTimeTooSkewed"), -3689, FAULT_CLOCK, "clock is 1 h 1 min behind the store's" },
+	static const struct fault_row rows[] = {
+		{ 403, ERROR("InvalidAccessKeyId"), 0, FAULT_CREDENTIALS,
+		  "does not know the access key id" },
+		{ 403, ERROR("SignatureDoesNotMatch"), 0, FAULT_CREDENTIALS,
+		  "secret access key does not belong" },
+		{ 403, ERROR("SignatureDoesNotMatch"), 3598, FAULT_CLOCK,
+		  "clock is 1 h 0 min ahead of the store's" },
+		{ 403, ERROR("RequestTimeTooSkewed"), -3689, FAULT_CLOCK,
+		  "clock is 1 h 1 min behind the store's" },
 		{ 403, ERROR("RequestTimeTooSkewed"), 0, FAULT_CLOCK, "clock differs too much" },
 		{ 400, ERROR("ExpiredToken"), 0, FAULT_EXPIRED, "has expired" },
 		{ 403, ERROR("AccessDenied"), 0, FAULT_PERMISSION, "may not" },
@@ -47,27 +37,22 @@ static void errors_are_explained_in_sentences(void **state)
 		{ 429, "", 0, FAULT_SERVER, "status 429" },
 		{ 507, "", 0, FAULT_NO_SPACE, "status 507" },
 		{ 401, "", 0, FAULT_CREDENTIALS, "status 401" },
-		{ 301, "<Error><Code>PermanentRedirect</Code><Region>us-2</Region></Error>", 0, FAULT_REDIRECT, "region us-2, not eu-1" },
-		{ 400, "<Error><Code>AuthorizationHeaderMalformed</Code><Region>us-2</Region></Error>", 0, FAULT_REDIRECT, "us-2" },
+		{ 301, "<Error><Code>PermanentRedirect</Code><Region>us-2</Region></Error>", 0,
+		  FAULT_REDIRECT, "region us-2, not eu-1" },
+		{ 400,
+		  "<Error><Code>AuthorizationHeaderMalformed</Code><Region>us-2</Region></Error>",
+		  0, FAULT_REDIRECT, "us-2" },
 		{ 307, "", 0, FAULT_REDIRECT, "not followed" },
 		{ 400, ERROR("Strange"), 0, FAULT_PROTOCOL, "Strange: m" },
 		{ 400, "<html>", 0, FAULT_PROTOCOL, "is it an S3 server?" },
 		{ 200, ERROR("InternalError"), 0, FAULT_SERVER, "internal error" },
-		{ 403, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code></Error></ErrorResponse>", 0, FAULT_CREDENTIALS,
-		  "web identity token is not accepted" },
+		{ 403,
+		  "<ErrorResponse><Error><Code>InvalidIdentityToken</Code></Error></ErrorResponse>",
+		  0, FAULT_CREDENTIALS, "web identity token is not accepted" },
 	};
 	(void)state;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct http_answer a = answer_of(rows[i].status, rows[i].body);
-		struct fault fault = { 0 };
-
-		a.clock_off_s = rows[i].clock_off_s;
-		assert_int_equal(s3_fault(&a, &place, &fault), -1);
-		if (fault.kind != rows[i].kind || !strstr(fault.text, rows[i].says))
-			fail_msg("row %zu: %s: %s", i, fault_kind_name(fault.kind), fault.text);
-		strbuf_release(&a.body);
-	}
+	check_faults(rows, ARRAY_SIZE(rows), explain);
 }
 
 static void what_a_server_says_cannot_fake_a_line_of_a_log(void **state)

@@ -2,87 +2,73 @@
 /* Tests of WebHDFS's answers. */
 #include "sidecar/ship/webhdfs_answer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "sidecar/ship/answer_testing.h"
 
-static struct http_answer answer_of(int status, const char *body)
+#define REMOTE(name, message) \
+	"{\"RemoteException\":{\"exception\":\"" name "\",\"message\":\"" message "\"}}"
+
+static int explain(const struct http_answer *answer, struct fault *fault)
 {
-	struct http_answer a = { .status = status, .length = -1, .body = STRBUF_INIT(1 << 20) };
-
-	strbuf_adds(&a.body, body);
-	return a;
+	return webhdfs_fault(answer, "nn", fault);
 }
-
-#define REMOTE(name, message) "{\"RemoteException\":{\"exception\":\"" name "\",\"message\":\"" message "\"}}"
 
 static void exceptions_are_explained_in_sentences(void **state)
 {
-	static const struct {
-		int status;
-		const char *body;
-		enum fault_kind kind;
-		const char *says;
-	} rows[] = {
+	static const struct fault_row rows[] = {
 		{ 403, REMOTE("AccessControlException", "Permission denied: user=x\\n\\tat java"),
-		  FAULT_PERMISSION, "user=x" },
-		{ 403, REMOTE("SafeModeException", "x"), FAULT_SERVER, "safe mode" },
-		{ 403, REMOTE("StandbyException", "x"), FAULT_SERVER, "standby" },
-		{ 403, REMOTE("RetriableException", "x"), FAULT_SERVER, "starting" },
-		{ 403, REMOTE("DSQuotaExceededException", "x"), FAULT_NO_SPACE, "quota of space" },
-		{ 403, REMOTE("NSQuotaExceededException", "x"), FAULT_NO_SPACE, "quota of names" },
+		  0, FAULT_PERMISSION, "user=x" },
+		{ 403, REMOTE("SafeModeException", "x"), 0, FAULT_SERVER, "safe mode" },
+		{ 403, REMOTE("StandbyException", "x"), 0, FAULT_SERVER, "standby" },
+		{ 403, REMOTE("RetriableException", "x"), 0, FAULT_SERVER, "starting" },
+		{ 403, REMOTE("DSQuotaExceededException", "x"), 0, FAULT_NO_SPACE,
+		  "quota of space" },
+		{ 403, REMOTE("NSQuotaExceededException", "x"), 0, FAULT_NO_SPACE,
+		  "quota of names" },
 		{ 403,
 		  REMOTE("IOException",
 			 "File /x could only be written to 0 of the 1 minReplication nodes."),
-		  FAULT_NO_SPACE, "no DataNode has room" },
-		{ 403, REMOTE("InvalidToken", "token (x) is expired, current time"), FAULT_EXPIRED,
-		  "has expired" },
-		{ 403, REMOTE("InvalidToken", "token (x) can't be found in cache"), FAULT_EXPIRED,
-		  "not known" },
+		  0, FAULT_NO_SPACE, "no DataNode has room" },
+		{ 403, REMOTE("InvalidToken", "token (x) is expired, current time"), 0,
+		  FAULT_EXPIRED, "has expired" },
+		{ 403, REMOTE("InvalidToken", "token (x) can't be found in cache"), 0,
+		  FAULT_EXPIRED, "not known" },
 		{ 403,
 		  REMOTE("InvalidToken",
 			 "token (token for ray-failures: HDFS_DELEGATION_TOKEN owner=ray-failures/namespace.example.com@HADOOP.EXAMPLE.COM, "
 			 "renewer=ray-failures, realUser=, issueDate=1795431475177, maxDate=1796036275177, sequenceNumber=1234, masterKeyId=12) "
 			 "is expired, current time: 2026-11-23 11:08:36,953+0000 expected renewal time: 2026-11-23 11:08:30,953+0000"),
-		  FAULT_EXPIRED, "has expired" },
-		{ 403, REMOTE("SecurityException", "Failed to obtain user group information"),
+		  0, FAULT_EXPIRED, "has expired" },
+		{ 403, REMOTE("SecurityException", "Failed to obtain user group information"), 0,
 		  FAULT_CREDENTIALS, "Failed to" },
-		{ 403, REMOTE("ParentNotDirectoryException", "x"), FAULT_OCCUPIED,
+		{ 403, REMOTE("ParentNotDirectoryException", "x"), 0, FAULT_OCCUPIED,
 		  "a file is where" },
-		{ 401, "<html>", FAULT_CREDENTIALS, "delegation-token" },
-		{ 500, REMOTE("NullPointerException", "x"), FAULT_SERVER, "NullPointerException" },
-		{ 400, REMOTE("IllegalArgumentException", "bad op"), FAULT_PROTOCOL, "bad op" },
-		{ 503, "", FAULT_SERVER, "status 503" },
-		{ 404, "<html>", FAULT_PROTOCOL, "NameNode" },
-		{ 307, "", FAULT_REDIRECT, "not followed" },
-		{ 403, "{\"RemoteException\":7}", FAULT_PROTOCOL, "status 403" },
+		{ 401, "<html>", 0, FAULT_CREDENTIALS, "delegation-token" },
+		{ 500, REMOTE("NullPointerException", "x"), 0, FAULT_SERVER,
+		  "NullPointerException" },
+		{ 400, REMOTE("IllegalArgumentException", "bad op"), 0, FAULT_PROTOCOL, "bad op" },
+		{ 503, "", 0, FAULT_SERVER, "status 503" },
+		{ 404, "<html>", 0, FAULT_PROTOCOL, "NameNode" },
+		{ 307, "", 0, FAULT_REDIRECT, "not followed" },
+		{ 403, "{\"RemoteException\":7}", 0, FAULT_PROTOCOL, "status 403" },
 	};
 	(void)state;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct http_answer a = answer_of(rows[i].status, rows[i].body);
-		struct fault fault = { 0 };
+	check_faults(rows, ARRAY_SIZE(rows), explain);
+}
 
-		assert_int_equal(webhdfs_fault(&a, "nn", &fault), -1);
-		if (fault.kind != rows[i].kind || !strstr(fault.text, rows[i].says) || strpbrk(fault.text, "\n\t"))
-			fail_msg("row %zu: %s: %s", i, fault_kind_name(fault.kind), fault.text);
-		strbuf_release(&a.body);
-	}
+static int explain_ticket(const struct http_answer *answer, struct fault *fault)
+{
+	int r = webhdfs_ticket_fault(answer, "nn", "ray@X", fault);
+
+	assert_non_null(strstr(fault->text, "HDFS at nn"));
+	return r;
 }
 
 static void a_refused_ticket_is_explained_by_the_clock_or_by_the_servers_log(void **state)
 {
-	static const struct {
-		int status;
-		const char *body;
-		int64_t clock_off_s;
-		enum fault_kind kind;
-		const char *says;
-	} rows[] = {
+	static const struct fault_row rows[] = {
 		{ 401, "<html>", 0, FAULT_CREDENTIALS, "ticket of ray@X" },
 		{ 403, "GSSException: Checksum failed", 30, FAULT_CREDENTIALS, "its log says why" },
 		{ 403, "<html>", 301, FAULT_CLOCK, "differ by 301 s" },
@@ -95,17 +81,7 @@ static void a_refused_ticket_is_explained_by_the_clock_or_by_the_servers_log(voi
 	};
 	(void)state;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct http_answer a = answer_of(rows[i].status, rows[i].body);
-		struct fault fault = { 0 };
-
-		a.clock_off_s = rows[i].clock_off_s;
-		assert_int_equal(webhdfs_ticket_fault(&a, "nn", "ray@X", &fault), -1);
-		if (fault.kind != rows[i].kind || !strstr(fault.text, rows[i].says) ||
-		    !strstr(fault.text, "HDFS at nn"))
-			fail_msg("row %zu: %s: %s", i, fault_kind_name(fault.kind), fault.text);
-		strbuf_release(&a.body);
-	}
+	check_faults(rows, ARRAY_SIZE(rows), explain_ticket);
 }
 
 static void only_a_token_that_is_not_valid_is_refused(void **state)

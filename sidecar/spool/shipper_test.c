@@ -405,12 +405,12 @@ static void what_comes_while_it_looks_is_shipped_too(void **state)
 	assert_false(in_spool("first"));
 }
 
-static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
+/* Begins to add a core to the bundle "first", and lets the shipper ship it. */
+static struct extension *ship_while_added_to(void)
 {
 	char path[256];
 	struct extension *e;
 	int fd;
-	(void)state;
 
 	mode("ok");
 	make_bundle("first");
@@ -418,6 +418,14 @@ static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
 	assert_int_equal(extend_begin(path, "core.x.1.zst", &e, &fd, NULL), 0);
 	shipper_kick(shipper);
 	run(20);
+	return e;
+}
+
+static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
+{
+	struct extension *e = ship_while_added_to();
+	(void)state;
+
 	assert_int_equal(n_shipped, 1);
 	assert_true(in_spool("first"));
 	/* There is nothing new, so it is not shipped again. */
@@ -433,17 +441,9 @@ static void what_is_being_added_to_stays_and_is_shipped_again(void **state)
 
 static void an_addition_that_comes_to_nothing_does_not_keep_it(void **state)
 {
-	char path[256];
-	struct extension *e;
-	int fd;
+	struct extension *e = ship_while_added_to();
 	(void)state;
 
-	mode("ok");
-	make_bundle("first");
-	snprintf(path, sizeof(path), "%s/ml/demo/pod.1/ray-worker/first", spool);
-	assert_int_equal(extend_begin(path, "core.x.1.zst", &e, &fd, NULL), 0);
-	shipper_kick(shipper);
-	run(20);
 	extend_abort(e);
 	shipper_kick(shipper);
 	run(20);

@@ -23,7 +23,7 @@ GROUPS = {
 
 
 class ApiError(AssertionError):
-    """An answer other than a success."""
+    """The API server answered with an error."""
 
     def __init__(self, method, path, status, text):
         super().__init__(f"{method} {path}: {status} {text}")
@@ -88,12 +88,12 @@ class Api:
         return self.request("POST", self.path(plural, subresource_of, subresource), body)
 
     def new_token(self, account, **spec):
-        """A token of the service account."""
+        """Returns a token of the service account."""
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return self.create("serviceaccounts", body, account, "token")["status"]["token"]
 
     def patch(self, plural, name, body, subresource=None):
-        """A JSON merge patch: null removes, lists are replaced."""
+        """Sends a JSON merge patch: null removes a member, and a list is replaced as a whole."""
         return self.request("PATCH", self.path(plural, name, subresource), body, "application/merge-patch+json")
 
     def delete(self, plural, name, **options):

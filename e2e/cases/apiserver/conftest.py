@@ -65,7 +65,7 @@ def new_namespace(plane, words):
 
 
 def empty(api):
-    """No operator is left to answer its finalizers, and a cluster that stays would keep its CRD from being deleted."""
+    """Deletes what no operator is left to finalize: a cluster that stays would keep its CRD from being deleted."""
     for plural in ("rayclusters", "pods"):
         api.request("DELETE", api.path(plural))
     for cluster in api.items("rayclusters"):
@@ -141,7 +141,7 @@ class Operator(Daemon):
             raise AssertionError(f"{path}: {error}") from error
 
     def metric(self, name, **labels):
-        """The sum over all series that have these labels."""
+        """Returns the sum over all series that have these labels."""
         total = 0.0
         for line in self.http("/metrics")[1].splitlines():
             found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
@@ -208,7 +208,7 @@ def group(name, replicas=1, **more):
 
 
 def ray_cluster(name, *groups, **more):
-    """A RayCluster as a user of KubeRay writes it."""
+    """Returns a RayCluster as a user of KubeRay writes it."""
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name},
             "spec": {"rayVersion": "2.46.0",
                      "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"}, "template": {"spec": {"containers": [{
@@ -263,7 +263,7 @@ class RayCluster:
         return self.api.patch("rayclusters", self.name, {"spec": spec})
 
     def scale(self, **replicas):
-        """Each group by its name."""
+        """Sets the replicas of groups by their names."""
         groups = self.get()["spec"]["workerGroupSpecs"]
         for g in groups:
             g["replicas"] = replicas.get(g["groupName"].replace("-", "_"), g["replicas"])
@@ -287,6 +287,24 @@ def make(api):
         api.create("rayclusters", ray_cluster(name, *groups, **more))
         return RayCluster(api, name)
     return create
+
+
+@pytest.fixture
+def worker(operator, make):
+    """The one worker of a cluster that the operator made."""
+    assert operator.running()
+    _, (pod,) = make("demo", group("small", 1)).wait_pods(1, 1)
+    return pod
+
+
+def failures_of(api, pod):
+    return [f for f in api.items("rayfailures") if f["spec"]["pod"] == pod["metadata"]["name"]]
+
+
+def failures_written(plane, api, pod):
+    """Returns how many RayFailures of the pod the API server has noted as created."""
+    return len([w for w in plane.writes(api.namespace, "rayfailures", "create")
+                if w["objectRef"]["name"].startswith(pod["metadata"]["name"] + "-")])
 
 
 def settle(operator, api, kubelet):
@@ -314,5 +332,5 @@ def settle(operator, api, kubelet):
     api.delete("pods", name)
 
 
-__all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "Operators", "RayCluster", "empty", "group", "install_crds", "kubeconfig_of",
-           "new_namespace", "ray_cluster", "settle"]
+__all__ = ["BUILD", "IMAGE", "ROOT", "Operator", "Operators", "RayCluster", "empty", "failures_of", "failures_written", "group",
+           "install_crds", "kubeconfig_of", "new_namespace", "ray_cluster", "settle"]

@@ -29,7 +29,7 @@ AUDIT_POLICY = {
 
 def free_port():
     """
-    A port below the range from which the kernel gives ports to clients, so that it is still free after a restart; and not one that
+    Returns a port below the range from which the kernel gives ports to clients, so that it is still free after a restart; and not one that
     a worker beside this one may take.
     """
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 6
@@ -44,7 +44,7 @@ def free_port():
 
 
 def programs():
-    """The directory that e2e/cluster/build.sh prints."""
+    """Returns the directory that e2e/cluster/build.sh prints."""
     result = subprocess.run([CLUSTER / "build.sh"], capture_output=True, text=True, check=True)
     return pathlib.Path(result.stdout.splitlines()[-1])
 
@@ -123,7 +123,7 @@ class ControlPlane:
                             "--unsafe-no-fsync", "--log-level", "warn"], self.file("etcd.log"))
 
     def api_server_command(self, port, *more, etcd_port=None):
-        """The command that starts an API server. If a flag is given twice, the last counts."""
+        """Returns the command that starts an API server. If a flag is given twice, the last counts."""
         return [
             self.bin / "kube-apiserver", "--etcd-servers", f"http://127.0.0.1:{etcd_port or self.etcd_port}",
             "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port,
@@ -143,7 +143,7 @@ class ControlPlane:
 
     @contextlib.contextmanager
     def another_api_server(self, *more, etcd_port=None, ready_ca=None, name=None):
-        """A second one on the same etcd, or by way of another port; gives an Api of it. name: what its certificate says."""
+        """Starts a second API server on the same etcd, or by way of another port, and gives an Api of it. name: what its certificate says."""
         port = free_port()
         server = Daemon(self.api_server_command(port, *more, etcd_port=etcd_port), self.file(f"api-server-{port}.log"))
         api = Api(port, ready_ca or self.file("ca.crt"), self.file("test.crt"), self.file("test.key"))
@@ -163,7 +163,7 @@ class ControlPlane:
 
     @contextlib.contextmanager
     def controllers(self, *args):
-        """Kubernetes' own kube-controller-manager, while it is needed."""
+        """Runs Kubernetes' own kube-controller-manager, while it is needed."""
         manager = Daemon([self.bin / "kube-controller-manager", "--kubeconfig", self.kubeconfig("test"), "--leader-elect=false",
                           "--secure-port", "0", *args], self.file("controllers.log"))
         try:
@@ -194,7 +194,7 @@ class ControlPlane:
         self.start_api_server()
 
     def stop(self):
-        """All are only for the tests: nothing of them is to be kept."""
+        """Kills all of them, as nothing of them is to be kept."""
         for daemon in (self.api_server, self.etcd):
             if daemon:
                 daemon.stop(signal.SIGKILL)
@@ -215,7 +215,7 @@ class ControlPlane:
         return result.stdout
 
     def kubeconfig(self, user, port=None, credentials=None):
-        """The path of a kubeconfig for the user's certificate (or other credentials)."""
+        """Returns the path of a kubeconfig with the user's certificate, or with other credentials."""
         credentials = credentials or {"client-certificate": str(self.file(f"{user}.crt")),
                                       "client-key": str(self.file(f"{user}.key"))}
         path = self.file(f"{user}-{port or self.port}.kubeconfig")
@@ -229,7 +229,7 @@ class ControlPlane:
         return path
 
     def audited(self):
-        """All that the API server has noted. Cases that wait ask several times a second, so what is known is not read again."""
+        """Returns all that the API server has noted. Cases that wait ask several times a second, so what is known is not read again."""
         with open(self.file("audit.log"), "rb") as log:
             log.seek(self.audit_read)
             text = log.read()
@@ -239,7 +239,7 @@ class ControlPlane:
         return self.audit_events
 
     def writes(self, namespace, plural=None, verb=None, user="operator"):
-        """The writes that succeeded, in their order, as the API server noted them."""
+        """Returns the writes that succeeded, in their order, as the API server noted them."""
         found = []
         for event in self.audited():
             what = event.get("objectRef", {})

@@ -19,13 +19,13 @@ def container_id(pod, name, restart):
 
 
 def running(pod, name, restart=0):
-    """The status of a container that is running and ready."""
+    """Returns the status of a container that is running and ready."""
     return {"name": name, "image": "image", "imageID": "image", "containerID": container_id(pod, name, restart),
             "ready": True, "started": True, "restartCount": restart, "state": {"running": {"startedAt": NOW}}}
 
 
 def ended(pod, name, restart, exit_code, **more):
-    """The state of a container that has ended."""
+    """Returns the state of a container that has ended."""
     return {"terminated": {"exitCode": exit_code, "reason": "Error", "startedAt": NOW, "finishedAt": ENDED,
                            "containerID": container_id(pod, name, restart), **more}}
 
@@ -56,9 +56,13 @@ class Kubelet:
         return self.say(pod, "Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
 
     def run_at(self, pod, address, restarts=0):
-        """All containers run, and the pod has that address. The sidecar's restarts make the operator look at once."""
+        """Sets that all containers run, and that the pod has this address. The sidecar's restarts make the operator look at once."""
         states = [running(pod, c["name"], restarts if c["name"] == "afterglow" else 0) for c in pod["spec"]["containers"]]
-        body = status("Running", states, True)
+        return self.say_at(pod, address, states)
+
+    def say_at(self, pod, address, containers, ready=True):
+        """Sets that the pod runs at this address, and the states of its containers."""
+        body = status("Running", containers, ready)
         body["status"].update(podIP=address, podIPs=[{"ip": address}])
         return self.api.patch("pods", pod["metadata"]["name"], body, "status")
 
@@ -67,7 +71,7 @@ class Kubelet:
             self.run(pod)
 
     def end(self, pod, exit_code, **more):
-        """The Ray container ended and is not started again: the pod failed."""
+        """Sets that the Ray container ended and is not started again: the pod failed."""
         names = [c["name"] for c in pod["spec"]["containers"]]
         states = [{**running(pod, names[0]), "ready": False, "started": False,
                    "state": ended(pod, names[0], 0, exit_code, **more)}]
@@ -76,19 +80,19 @@ class Kubelet:
         return self.say(pod, "Failed", states, False)
 
     def ending(self, pod, exit_code, **more):
-        """The Ray container ended; the others still run, and what becomes of the pod is not said yet."""
+        """Sets that the Ray container ended. The others still run, and the status does not say yet what becomes of the pod."""
         names = [c["name"] for c in pod["spec"]["containers"]]
         ray = {**running(pod, names[0]), "ready": False, "started": False, "state": ended(pod, names[0], 0, exit_code, **more)}
         return self.say(pod, "Running", [ray] + [running(pod, n) for n in names[1:]], False)
 
     def evicted(self, pod, exit_code, **more):
-        """All containers have ended, and the pod's status says why."""
+        """Sets that the node evicted the pod: all containers have ended, and the pod's status says why."""
         self.api.patch("pods", pod["metadata"]["name"], {"status": {
             "reason": "Evicted", "message": "The node was low on resource: memory."}}, "status")
         return self.end(pod, exit_code, **more)
 
     def restart(self, pod, restart, exit_code, **more):
-        """The Ray container ended and was started again, for the restart-th time."""
+        """Sets that the Ray container ended and was started again, for the restart-th time."""
         names = [c["name"] for c in pod["spec"]["containers"]]
         ray = {**running(pod, names[0], restart), "lastState": ended(pod, names[0], restart - 1, exit_code, **more)}
         return self.say(pod, "Running", [ray] + [running(pod, n) for n in names[1:]], True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What an operator makes of e2e/kuberay/clusters.yaml on a real kube-apiserver, as facts: a place in the world after each step,
+Writes down what an operator makes of e2e/kuberay/clusters.yaml on a real kube-apiserver, as facts: a place in the world after each step,
 and what stands there. Names, uids, addresses and times are masked, so that the facts of two operators can be compared.
 """
 
@@ -151,7 +151,7 @@ class Play:
         return True
 
     def change(self, changes):
-        """Sets places, where POD is a worker of the cluster's; or deletes it."""
+        """Sets places of clusters, where POD stands for a worker of the cluster, or deletes a cluster."""
         for name, places in changes.items():
             if places == "deleted":
                 self.api.delete("rayclusters", name)
@@ -175,7 +175,7 @@ class Play:
         return {f"{e['type']} {e['reason']}" for e in self.api.items("events") if e["regarding"].get("name") == name}
 
     def answer(self, name):
-        """How the operator takes what it should refuse."""
+        """Returns who refused the cluster that should be refused."""
         if name in self.rejected:
             return {"refused by": "the API server"}
         events = [e for e in self.api.items("events") if e["regarding"].get("name") == name and e["type"] == "Warning"]
@@ -249,7 +249,7 @@ def without_status(pod):
 
 JOBS = {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name", "selector"}
 def without_script(job):
-    """A script is not what two operators can be compared by."""
+    """Leaves a script out, because two operators cannot be compared by it."""
     job = copy.deepcopy(without_status(job))
     for item in job["spec"]["template"]["spec"]["containers"]:
         item["args"] = []
@@ -305,7 +305,7 @@ class Mask:
 
 
 def container(spec):
-    """With one argv, whatever it is started by: ours are started by the launcher."""
+    """Gives a container one argv, whatever program starts it: ours are started by the launcher."""
     if spec["name"] == "wait-gcs-ready":
         return {"name": spec["name"]}
     spec = dict(spec)
@@ -321,7 +321,7 @@ def container(spec):
 
 
 def ray_start(text):
-    """A generated `ray start`, by its options."""
+    """Splits a generated `ray start` into its options."""
     if not isinstance(text, str) or not re.search(r"ray start .* --[a-z-]+.* $", text):
         return text
     head, *options = re.split(r"(?<= )(?= --)|(?<=--head )", text)
@@ -332,7 +332,7 @@ def ray_start(text):
 
 
 def key_of(items):
-    """The member that tells the items of a list apart; None: their index does."""
+    """Returns the member that tells the items of a list apart; None: their index does."""
     for key in ("name", "mountPath", "type", "containerPort"):
         keys = [item.get(key) for item in items if isinstance(item, dict)]
         if len(keys) == len(items) and None not in keys and len(set(keys)) == len(keys):
@@ -359,13 +359,13 @@ def flatten(value, path):
 
 
 def in_common_order(theirs, ours):
-    """Whether what both lists have comes in the same order."""
+    """Returns whether what both lists have comes in the same order."""
     both = set(theirs.split(" ")) & set(ours.split(" "))
     return [w for w in theirs.split(" ") if w in both] == [w for w in ours.split(" ") if w in both]
 
 
 def differences(theirs, ours):
-    """(place, theirs, ours) for each place where they are not the same; None is nothing."""
+    """Returns (place, theirs, ours) for each place where they are not the same; None: nothing stands there."""
     for path in sorted(theirs.keys() | ours.keys()):
         a, b = theirs.get(path), ours.get(path)
         if path.endswith(" in order") and (a is None or b is None or in_common_order(a, b)):
@@ -399,7 +399,7 @@ class Table:
 
 
 def pack(facts):
-    """Each cluster as what is other than with the first."""
+    """Returns for each cluster what differs from the first one."""
     first, *rest = facts
     packed = {first: facts[first]}
     for name in rest:

@@ -28,7 +28,7 @@ class Request:
 
     @property
     def plural(self):
-        """"pods" of ".../namespaces/ns/pods/name/status"."""
+        """Returns "pods" for ".../namespaces/ns/pods/name/status"."""
         parts = self.path.strip("/").split("/")[2 if self.path.startswith("/api/") else 3:]
         return parts[2 if parts[0] == "namespaces" and len(parts) > 2 else 0]
 
@@ -38,12 +38,12 @@ class Request:
 
     @property
     def is_stream(self):
-        """A list that comes as a watch."""
+        """Returns whether this is a list that comes as a watch."""
         return self.query.get("sendInitialEvents") == "true"
 
     @property
     def starts_copy(self):
-        """A stream, or the first page of a list."""
+        """Returns whether this is a stream, or the first page of a list."""
         return self.method == "GET" and (self.is_stream or ("limit" in self.query and "continue" not in self.query))
 
     @property
@@ -243,7 +243,7 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def feed(self, parts, stays_open):
-        """An answer of the script's own; a watch then stays open."""
+        """Sends an answer of the script's own; a watch then stays open."""
         self.begin_stream()
         for part in parts:
             self.chunk(part)
@@ -253,7 +253,7 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
             self.chunk(b"")
 
     def stream(self, answer, rule):
-        """A watch, line by line; rule.lines may change, drop or end them."""
+        """Forwards a watch line by line; rule.lines may change, drop or end them."""
         self.begin_stream()
         # http.client's readline would wait for more than there is.
         rest = b""
@@ -283,7 +283,7 @@ class PeerHandler(http.server.BaseHTTPRequestHandler):
 
 
 def status(code, reason, message, **details):
-    """A Status as the API server writes it."""
+    """Returns a Status as the API server writes it."""
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
             "reason": reason, **({"details": details} if details else {}), "code": code}
 
@@ -302,6 +302,6 @@ CONFLICT = status(409, "Conflict", "Operation cannot be fulfilled on rayclusters
 
 
 def expired_event(version):
-    """An ERROR event in a stream."""
+    """Returns an ERROR event of a stream."""
     body = status(410, "Expired", f"too old resource version: {version} (9)")
     return json.dumps({"type": "ERROR", "object": body}).encode() + b"\n"

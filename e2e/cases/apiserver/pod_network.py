@@ -31,7 +31,7 @@ def connect(address, port, inside=()):
 
 
 def free_network():
-    """The first three bytes of a network of those for tests of networks (RFC 2544), of which this machine has no part yet."""
+    """Returns the first three bytes of a network that is meant for tests (RFC 2544) and that this machine does not use yet."""
     routes = [ipaddress.ip_network(r["dst"]) for r in json.loads(run("ip", "-json", "-4", "route", "show", "table", "all"))
               if r["dst"] != "default"]
     tests = ipaddress.ip_network("198.18.0.0/15")
@@ -98,7 +98,7 @@ class Pod:
 
 
 def allowed(program, policies, peers, ports):
-    """The flows between any two of the peers, at these ports (number, name), which the policies allow: cyclonus says so."""
+    """Returns the flows between any two of the peers, at these ports (number, name), that the policies allow, as cyclonus says."""
     flows = [(source, to, *port) for source in peers for to in peers if source is not to for port in ports]
     question = {"policies": policies, "flows": [
         {"Source": source, "Destination": to, "ResolvedPort": port, "ResolvedPortName": name, "Protocol": "TCP"} for source, to, port, name in flows]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pod's real sidecar and launcher as processes here, on an address of the loopback network of the pod's own."""
+"""Runs a pod's real sidecar and launcher as processes here, on an address of the loopback network that is the pod's own."""
 
 import json
 import os
@@ -18,7 +18,7 @@ RAYLET_LOG = ROOT / "sidecar/ray/testdata/raylet.out"
 
 
 def own_address():
-    """Nobody else's on this machine, with any luck."""
+    """Returns an address that, in all likelihood, nobody else on this machine uses."""
     return f"127.{random.randrange(1, 255)}.{random.randrange(256)}.{random.randrange(1, 255)}"
 
 

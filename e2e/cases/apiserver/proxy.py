@@ -85,7 +85,7 @@ class Proxy:
 
     def black_hole(self):
         """
-        The connections that exist go dead: nothing of the client's arrives any more, not even to be acknowledged, and
+        Lets the connections that exist go dead: nothing of the client's arrives any more, not even to be acknowledged, and
         nothing is sent to it; new ones work. The filter ("ret 0", sock_filter of linux/filter.h) drops all packets
         before TCP sees them.
         """

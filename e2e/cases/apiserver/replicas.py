@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two replicas of the operator, of which the first is about to meet its end."""
+"""Runs two replicas of the operator, of which the first is about to end."""
 
 import contextlib
 import signal
@@ -52,7 +52,7 @@ class Replicas:
 
 @contextlib.contextmanager
 def doomed_leaders(plane, new_directory):
-    """By name: a leader that was killed, one that stands still, and one that is cut off, each with a standby."""
+    """Gives by name a leader that was killed, one that stands still, and one that is cut off, each with a standby."""
     with contextlib.ExitStack() as stack:
         proxy = Proxy(plane.port)
         stack.callback(proxy.close)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-All of KubeRay's sample manifests on a real API server, with KubeRay's own operator as a process: what becomes of each, as
+Runs all of KubeRay's sample manifests on a real API server, with KubeRay's own operator as a process, and writes down what becomes of each:
 status, pods and writes. Names, addresses and times are masked, so that two runs can be compared.
 """
 
@@ -35,7 +35,7 @@ UNCOUNTED = ("events", "leases")
 
 
 def build():
-    """The directory with KubeRay's operator, CRDs and samples."""
+    """Returns the directory with KubeRay's operator, CRDs and samples."""
     result = subprocess.run([ROOT / "bench/operator/kuberay/build.sh", ROOT / "e2e/kuberay"], capture_output=True, text=True,
                             check=False)
     assert result.returncode == 0, result.stderr
@@ -43,7 +43,7 @@ def build():
 
 
 def read(folder):
-    """The manifests of KubeRay's kinds, by a name that tells file and document, which is their object's name too."""
+    """Returns the manifests of KubeRay's kinds by a name that tells file and document; their objects have that name, too."""
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("*.yaml")):
         documents = [d for d in yaml.safe_load_all(path.read_text(encoding="utf-8")) if d]
@@ -63,14 +63,14 @@ def read(folder):
 
 
 def short_name(path):
-    """A RayService's name may have 47 characters. The last ones of a path tell samples apart."""
+    """Returns the end of a path, which tells samples apart: a RayService's name may have 47 characters."""
     words = re.sub("[^a-z0-9]+", "-", str(path).lower().removesuffix(".yaml").removeprefix("ray-"))
     return "s-" + words[-40:].strip("-")
 
 
 @contextlib.contextmanager
 def kuberay(plane, program, namespace):
-    """KubeRay's operator, for one namespace."""
+    """Runs KubeRay's operator for one namespace."""
     daemon = Daemon([program / "kuberay-operator", "--watch-namespace", namespace, "--leader-election-namespace", "default",
                      "--qps", "10000", "--burst", "10000", "--reconcile-concurrency", "8",
                      "--metrics-addr", f"127.0.0.1:{free_port()}", "--health-probe-bind-address", f"127.0.0.1:{free_port()}"],
@@ -145,7 +145,7 @@ class Run:
 
 
 def differences(one, other):
-    """(sample, what, then, now) for each sample that came out otherwise in another run."""
+    """Returns (sample, what, then, now) for each sample that came out otherwise in another run."""
     for name in sorted(one.statuses.keys() | other.statuses.keys()):
         for what in ("pods", "statuses"):
             then, now = getattr(one, what).get(name), getattr(other, what).get(name)
@@ -154,7 +154,7 @@ def differences(one, other):
 
 
 def more_writes(one, other):
-    """The writes of which the other run has more, as (what, then, now)."""
+    """Returns the writes of which the other run has more, as (what, then, now)."""
     return [(what, one.writes[what], count) for what, count in sorted(other.writes.items())
             if count > (one.writes[what] * STATUS_SLACK if what[2] == "status" else one.writes[what])]
 
@@ -165,7 +165,7 @@ def short(write):
 
 
 def root_of(an_object, objects):
-    """The name of the RayJob, RayService or RayCluster that somebody made by hand."""
+    """Returns the name of the RayJob, RayService or RayCluster that somebody made by hand."""
     owner = next((o for o in an_object["metadata"].get("ownerReferences", []) if o["kind"] in PLURALS), None)
     if not owner:
         return an_object["metadata"]["name"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Ten thousand reconciles and fifty restarts of the API server, and the operator has the memory that it had. Run by
-make soak, not with the others: it takes a quarter of an hour. SOAK_RECONCILES and SOAK_RESTARTS make it another.
+After ten thousand reconciles and fifty restarts of the API server the operator has the memory that it had before. Only make soak runs
+this, because it takes a quarter of an hour. SOAK_RECONCILES and SOAK_RESTARTS set other numbers.
 """
 
 import os
@@ -33,7 +33,7 @@ def reconciles(operator):
 
 
 def touch_until(operator, clusters, count):
-    """Changes that mean nothing, each of which is looked at, until so many reconciles have been."""
+    """Makes changes that mean nothing, until the operator has reconciled so often."""
     n = 0
     while reconciles(operator) < count:
         for cluster in clusters:
@@ -43,7 +43,7 @@ def touch_until(operator, clusters, count):
 
 
 def live(cluster, kubelet):
-    """One more worker and one less; a worker that dies, whose record is read and deleted."""
+    """Adds a worker and takes it away; then a worker dies, and its RayFailure is read and deleted."""
     cluster.scale(small=2)
     cluster.wait_pods(1, 2)
     kubelet.run_all(f"ray.io/cluster={cluster.name}")

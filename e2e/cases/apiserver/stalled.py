@@ -19,7 +19,7 @@ def ptrace(request, pid):
 
 @contextlib.contextmanager
 def main_thread(pid):
-    """The thread whose ID is the process's own. A signal would stop them all; a tracer stops this one."""
+    """Stops the thread whose ID is the process's own. A signal would stop all threads; a tracer stops this one."""
     ptrace(SEIZE, pid)
     ptrace(INTERRUPT, pid)
     os.waitpid(pid, WALL)

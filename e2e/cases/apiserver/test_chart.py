@@ -25,7 +25,7 @@ def template(plane, *args, chart=ROOT / "charts/afterglow"):
 
 
 def rendered(plane, *values, namespace="afterglow-system"):
-    """The objects of `helm template`, which sees no cluster, in their order."""
+    """Returns the objects of `helm template`, which sees no cluster, in their order."""
     result = template(plane, "--namespace", namespace, *(part for value in values for part in ("--set", value)))
     assert result.returncode == 0, result.stderr
     return [o for o in yaml.safe_load_all(result.stdout) if o]
@@ -67,7 +67,7 @@ def rendered_chart(request, plane, api):
 
 
 def may(plane, api, chart, verb, what):
-    """Whether the operator may do that in the namespace: "yes" or "no"."""
+    """Returns whether the operator may do that in the namespace: "yes" or "no"."""
     account = f"system:serviceaccount:{api.namespace}:{chart['ServiceAccount']['metadata']['name']}"
     result = subprocess.run([plane.bin / "kubectl", "--kubeconfig", plane.kubeconfig("test"), "auth", "can-i", verb, what,
                              "--as", account, "--namespace", api.namespace], capture_output=True, text=True, check=False)
@@ -385,7 +385,7 @@ def test_failures_are_exported_where_the_values_say_so_and_credentials_stay_in_t
 
 
 def test_the_operator_logs_json_and_keeps_to_a_rate_if_values_say_so(plane, start, make):
-    """That the rate is kept is shown with a clock of its own, in operator/kube/rate_limit_test.c."""
+    """operator/kube/rate_limit_test.c shows, with a clock of its own, that the operator keeps the rate."""
     args = operator_of(rendered(plane, "logFormat=json", "logLevel=debug", "qps=20", "burst=3"))["args"]
     at = [args.index(option) for option in ("--log-level", "--log-format", "--qps", "--burst")]
     given = [part for n in at for part in args[n:n + 2]]

@@ -51,7 +51,7 @@ def kinds_of_others(plane):
 
 
 def dry_run(plane, objects, directory):
-    """What the API server says of the objects, which it does not store."""
+    """Returns what the API server says of the objects, which it does not store."""
     path = directory / "objects.yaml"
     path.write_text(yaml.safe_dump_all(objects))
     return subprocess.run([plane.bin / "kubectl", "--kubeconfig", plane.kubeconfig("test"), "apply", "--server-side", "--force-conflicts",
@@ -67,7 +67,7 @@ def test_the_api_server_knows_each_field_that_is_rendered(plane, api, sets, tmp_
 
 
 def misspelt(o):
-    """A copy of the object with a field, as deep as its kind allows, that nobody knows."""
+    """Returns a copy of the object with a field, as deep as its kind allows, that the API server does not know."""
     wrong = copy.deepcopy(o)
     spec = wrong.get("spec", wrong)
     for key in ("template", "spec", "containers", "podMetricsEndpoints", "endpoints", "groups", "rules", "ingress", "webhooks", "versions"):
@@ -78,7 +78,7 @@ def misspelt(o):
 
 
 def test_a_field_that_is_misspelt_is_refused_in_each_kind(plane, api, tmp_path):
-    """Without this the other test might pass because nobody looks."""
+    """Without this the other test might pass because nothing is validated."""
     objects = [*rendered(plane, *SETS["everything beside KubeRay"], namespace=api.namespace),
                only(rendered(plane, "nodeAgent.enabled=true", namespace=api.namespace), "DaemonSet")]
     each = list({o["kind"]: o for o in objects}.values())
@@ -89,7 +89,7 @@ def test_a_field_that_is_misspelt_is_refused_in_each_kind(plane, api, tmp_path):
 
 
 def test_kube_score_finds_nothing_critical(plane):
-    """What it is not asked, and why, stands in the script."""
+    """tools/chart_score.sh says which checks are left out, and why."""
     def score(*values):
         return subprocess.run([ROOT / "tools/chart_score.sh", *values], capture_output=True, text=True, check=False, env={
             **os.environ, "KUBE_SCORE": program, "PATH": f"{plane.bin}:{os.environ['PATH']}"})

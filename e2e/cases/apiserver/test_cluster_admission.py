@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the webhook does to KubeRay's own samples, seen by the tools that compare objects and by KubeRay's own code."""
+"""Tools that compare objects, and KubeRay's own code, see what the webhook does to KubeRay's samples."""
 
 import copy
 import json
@@ -35,7 +35,7 @@ class Lines:
 
 @pytest.fixture(scope="module")
 def kuberay():
-    """What is built of KubeRay, with its samples."""
+    """Returns the directory with the programs that are built of KubeRay, and its samples."""
     return build()
 
 
@@ -46,7 +46,7 @@ def admit():
     lines = Lines(program)
 
     def admitted(objects, olds=None):
-        """The objects that stand after the request."""
+        """Returns the objects that stand after the request."""
         inputs = [{"object": o, "old": old} for o, old in zip(objects, olds or [None] * len(objects))]
         return [answer["object"] or o for answer, o in zip(lines(inputs), objects)]
 
@@ -70,7 +70,7 @@ def validate(kuberay):
 
 @pytest.fixture(scope="module")
 def samples(kuberay):
-    """The RayClusters of KubeRay's samples, and those of its RayJobs and RayServices as if they were written directly."""
+    """Returns the RayClusters of KubeRay's samples, and those of its RayJobs and RayServices as if they were written directly."""
     clusters = []
     for path in sorted((kuberay / "samples").glob("**/*.yaml")):
         for doc in yaml.safe_load_all(path.read_text()):
@@ -88,7 +88,7 @@ def cluster_spec(doc):
 
 
 def tracked(objects):
-    """As Argo CD writes them."""
+    """Returns the objects as Argo CD writes them."""
     objects = copy.deepcopy(objects)
     for o in objects:
         o["metadata"].setdefault("annotations", {})["argocd.argoproj.io/tracking-id"] = "app:ray.io/RayCluster:default/" + o["metadata"]["name"]
@@ -96,7 +96,7 @@ def tracked(objects):
 
 
 def applied(manifest):
-    """As kubectl apply sends them."""
+    """Returns the objects as kubectl apply sends them."""
     manifest = copy.deepcopy(manifest)
     manifest["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(manifest)
     return manifest

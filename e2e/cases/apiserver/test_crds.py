@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CRDs against the table they are made from, and against the structural schema's own rules."""
+"""The CRDs agree with the table that they are made from, and keep the rules of structural schemas."""
 import json
 import pathlib
 import re
@@ -95,7 +95,7 @@ def test_a_cluster_written_for_kuberay_uses_known_members_only():
 # --- Policies --------------------------------------------------------------------------------------------------
 
 def policy_keys():
-    """The rows of operator/policy/policy_keys.def that policy objects have, by their field."""
+    """Returns the rows of operator/policy/policy_keys.def that policy objects have, by their field."""
     table = (ROOT / "operator/policy/policy_keys.def").read_text()
     text = r'"((?:[^"\\]|\\.)*)"'
     keys = re.findall(rf'^POLICY_KEY\((\w+), (\w+|"\w+"), (NULL|"[\w.]+"), (\w+), ([\w.]+), ([\d.]+), ([\d.]+),\n\t{text}\)$', table, re.M)
@@ -108,7 +108,7 @@ def policy_keys():
 
 
 def leaves(node, path, known):
-    """The fields of a schema that the table speaks of, or should."""
+    """Returns the fields of a schema that the table has or should have."""
     for name, child in node.get("properties", {}).items():
         field = f"{path}.{name}" if path else name
         if "properties" in child and field not in known:
@@ -178,7 +178,7 @@ NOT_OF_THE_CHART = {"recordingEnabled"}
 
 
 def chart_value(root, field):
-    """The schema of a value of the chart; None: the chart has none of that name."""
+    """Returns the schema of a value of the chart; None: the chart has none of that name."""
     node = root
     for name in field.split("."):
         node = node.get("properties", {}).get(name)

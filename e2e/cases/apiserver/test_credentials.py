@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to the API server, and to prove who one is, as kubeconfigs have them."""
+"""The operator reaches the API server, and proves who it is, in each way that kubeconfigs have."""
 
 import base64
 import http.server

@@ -66,7 +66,7 @@ def told(api, reason):
 
 
 def counted(notes):
-    """The number of pods that the notes of the Events mention."""
+    """Returns the number of pods that the notes of the Events mention."""
     return sum(int(re.match(r"\w+ (\d+) worker Pods of group small: ", n)[1]) if " Pods " in n else 1 for n in notes)
 
 

@@ -37,7 +37,7 @@ class Collector(Daemon):
         super().__init__([program, "--config", f"file:{config}"], directory / "collector.log")
 
     def records(self):
-        """(attributes of the resource, the record, its attributes) of each record, in their order."""
+        """Returns (attributes of the resource, the record, its attributes) of each record, in their order."""
         found = []
         for line in self.text().splitlines(keepends=True):
             if not line.startswith('{"resourceLogs"') or not line.endswith("\n"):
@@ -49,7 +49,7 @@ class Collector(Daemon):
         return found
 
     def wait_records(self, *names):
-        """Those of these RayFailures."""
+        """Waits for the records of these RayFailures, and returns them."""
         def find():
             if not self.running():
                 pytest.fail(f"the collector has ended: {self.text()}")  # nothing to wait for
@@ -76,7 +76,7 @@ def collect(program, tmp_path):
 
 
 def kill(cluster, kubelet, worker, restart=1):
-    """The worker's container is OOM-killed; the names of all RayFailures then."""
+    """Sets that the worker's container was OOM-killed, and returns the names of all RayFailures after that."""
     kubelet.restart(worker, restart, 137, **OOM)
     return [f["metadata"]["name"] for f in cluster.wait_failures(restart)]
 

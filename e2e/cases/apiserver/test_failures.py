@@ -13,7 +13,7 @@ OOM = {"reason": "OOMKilled"}
 
 
 def message(**report):
-    """A termination message as the sidecar writes it."""
+    """Returns a termination message as the sidecar writes it."""
     return "The kernel ended it.\n#afterglow/1 " + json.dumps(report)
 
 

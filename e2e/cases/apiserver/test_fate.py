@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who ended a pod: marks of its node, evictions, Events of KubeRay and of others, RayJobs; and what a tenant can forge."""
+"""A RayFailure says who ended the pod, by marks of its node, evictions, Events of KubeRay and of others, and RayJobs; and a tenant can forge
+little of that."""
 
 import datetime
 import time
@@ -50,7 +51,7 @@ def evict(api, made):
 
 
 def event(api, involved, reason, message, component):
-    """An Event as the client library of Go writes it."""
+    """Writes an Event as the client library of Go does."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     api.request("POST", f"/api/v1/namespaces/{api.namespace}/events", {
         "metadata": {"name": f"e-{uuid.uuid4().hex[:10]}"}, "reason": reason, "message": message, "type": "Normal", "count": 1,
@@ -109,7 +110,7 @@ def test_beside_kuberay_a_deletion_on_a_node_that_stays_is_not_recorded(start, a
 
 
 def deletion(start, api, kubelet, node, say=lambda made: None):
-    """The RayFailure of a pod that is deleted while an operator looks that records it; say writes what others would."""
+    """Returns the RayFailure of a pod that is deleted while an operator that records such ends looks; say writes what others would."""
     start("--record-deletions", manage=False)
     made = pod_on(api, kubelet, node)
     say(made)

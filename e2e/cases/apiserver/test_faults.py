@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The faults of docs/faults.md that other files do not show: each against the real API server, with a peer before it where
-the server cannot be made to fail by itself.
+The operator meets the faults of docs/faults.md that other files do not show: each with the real API server, and with a peer before it
+where the server cannot be made to fail by itself.
 """
 
 import base64
@@ -59,7 +59,7 @@ def resumes(plural):
 
 
 def break_watch(peer, plural):
-    """The next watch of this kind meets a version that is gone; the one that runs ends now."""
+    """Ends the watch of this kind. The next one meets a version that is gone."""
     rule = peer.rule(resumes(plural), lines=gone_at_once())
     peer.cut()
     return rule
@@ -129,7 +129,7 @@ def test_a_version_that_is_gone_costs_one_list_and_the_copy_serves_meanwhile(sta
     counts = []
 
     def watch_counts(line):
-        """The copy is looked at while the new one is being read."""
+        """Notes how many pods the operator knows while it reads the list anew."""
         counts.append(objects(operator, "pods"))
         return line
     peer.rule(lambda r: r.plural == "pods" and r.is_stream, lines=watch_counts)
@@ -265,7 +265,7 @@ def test_a_stream_cut_before_its_end_is_thrown_away_and_the_old_copy_serves(star
 
 
 def gap(peer, meets):
-    """The seconds between the first of these requests that was refused and the next."""
+    """Returns the seconds between the first of these requests that was refused and the next."""
     seen = peer.seen(meets)
     refused = next(i for i, r in enumerate(seen) if r.status == 429)
     return seen[refused + 1].at - seen[refused].at
@@ -522,7 +522,7 @@ def test_conflicts_are_tried_again_ever_more_slowly_until_they_end(start, peer, 
 
 
 def many_pods(pod, count):
-    """Pages of a list as the real server writes them, of copies of a real pod."""
+    """Makes pages of a list as the real server writes them, with copies of a real pod."""
     text = json.dumps(pod, separators=(",", ":"))
     name, uid, version = (pod["metadata"][k] for k in ("name", "uid", "resourceVersion"))
     text = text.replace(name, "%(name)s").replace(uid, "%(uid)s").replace(f'"resourceVersion":"{version}"',
@@ -674,7 +674,7 @@ def test_the_peers_refusals_are_those_of_the_real_server(plane, api):
 
 
 def test_the_peers_429_is_that_of_the_real_server(api):
-    """Of an eviction whose budget nobody looks after: there is no controller here."""
+    """The server answers so to an eviction whose budget no controller looks after."""
     pod = {"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
     api.create("pods", pod)
     api.request("POST", f"/apis/policy/v1/namespaces/{api.namespace}/poddisruptionbudgets", {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What /healthz answers when something is wrong for long. Minutes pass at once here, as for a machine that was suspended.
+/healthz says when something is wrong for long. Minutes pass at once here, as for a machine that was suspended.
 """
 
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A hostile tenant beside a well-behaved one: what is drawn (hostile.py) must neither end the operator, nor cost it the
+A hostile tenant writes beside a well-behaved one: what is drawn (hostile.py) must neither end the operator, nor cost it the
 Lease, nor keep the other tenant's cluster from coming up. AFTERGLOW_SEED=N draws the same again.
 """
 

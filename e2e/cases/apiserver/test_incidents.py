@@ -32,7 +32,7 @@ def pod(api, kubelet, name, head=False, cluster="demo", **spec):
 
 
 def end(kubelet, made, code, seconds, **more):
-    """Its Ray container ended so many seconds after the first, ten minutes ago."""
+    """Sets that the Ray container ended so many seconds after the first one, which ended ten minutes ago."""
     minutes, seconds = divmod(600 - seconds, 60)
     kubelet.end(made, code, finishedAt=minutes_ago(minutes + seconds / 60), **more)
 
@@ -210,7 +210,7 @@ def test_a_consequence_that_somebody_removes_is_not_counted_any_more(api, kubele
 
 @pytest.fixture(name="old_crd")
 def crd_without_a_status(plane):
-    """The CRD as an Afterglow without incidents installed it."""
+    """Gives the CRD the form in which an Afterglow without incidents installed it, until the test ends."""
     api, name = plane.api(), "rayfailures.afterglow.dev"
     versions = api.get("customresourcedefinitions", name)["spec"]["versions"]
     api.patch("customresourcedefinitions", name, {"spec": {"versions": [{k: v for k, v in versions[0].items() if k != "subresources"}]}})

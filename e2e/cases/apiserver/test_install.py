@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""helm install, upgrade, rollback and uninstall, also beside other releases and KubeRay."""
+"""helm installs the chart, upgrades it, rolls it back and uninstalls it, also beside other releases and KubeRay."""
 
 import base64
 import concurrent.futures
@@ -103,12 +103,12 @@ class Helm:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == "yes"
 
     def fields(self, crd):
-        """The properties below spec that the installed CRD has."""
+        """Returns the properties below spec that the installed CRD has."""
         versions = self.api.get("customresourcedefinitions", crd)["spec"]["versions"]
         return set(versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"])
 
     def need_namespace(self, name):
-        """A case before this one, on the same control plane, may have made it."""
+        """Makes the namespace, unless a case before this one has made it on the same control plane."""
         if name not in {n["metadata"]["name"] for n in self.api.items("namespaces")}:
             self.plane.kubectl("create", "namespace", name)
 
@@ -119,7 +119,7 @@ class Helm:
         return json.loads(self.plane.kubectl("get", "mutatingwebhookconfiguration", name, "-o", "json"))
 
     def operator_config(self):
-        """The configuration that the chart gives the operator, as text."""
+        """Returns the configuration that the chart gives the operator, as text."""
         return self.plane.kubectl("get", "configmap", "afterglow", "--namespace", "afterglow-system", "-o",
                                   "jsonpath={.data.config\\.yaml}")
 
@@ -213,7 +213,7 @@ def test_an_upgrade_keeps_the_ca_that_was_filled_into_the_webhooks(helm):
 
 
 def test_a_release_of_helm_3_goes_on_with_helm_4_on_the_server_and_with_helm_3_again(helm):
-    """From one way to change objects to the other and back, over fields that the operator owns."""
+    """Helm 3 patches objects and Helm 4 applies them on the server: both go over fields that the operator owns."""
     release, helm4 = ("afterglow", "afterglow-system"), Helm(helm.plane, 4)
     helm.must_install(*release, chart=FORMER_CHART)
     helm.must_install(*release)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The same RayClusters, made by this operator, and by KubeRay's as e2e/kuberay/recorded.json has it (make kuberay-compare): every
+This operator makes the same RayClusters as KubeRay's did for e2e/kuberay/recorded.json (make kuberay-compare): every
 place where the two differ is a row of e2e/kuberay/differences.yaml, and every row is of use.
 """
 

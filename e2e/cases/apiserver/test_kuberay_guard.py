@@ -19,7 +19,7 @@ MANAGES = "afterglow_manages_clusters"
 
 
 def now():
-    """A MicroTime, as client-go writes it."""
+    """Returns a MicroTime as client-go writes it."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -68,20 +68,20 @@ class KubeRay:
 
 @pytest.fixture
 def kuberay(plane):
-    """Of a Lease that would live on the tests after this one would have to know."""
+    """Deletes the Lease at the end, because the tests after this one do not expect it."""
     made = KubeRay(plane)
     yield made
     made.forget()
 
 
 def others_writes(plane, namespace):
-    """What our operator wrote that is not about failures, Events, or the launchers, which are kept wherever there is Ray."""
+    """Returns what our operator wrote, without failures, Events, and the launchers, which it keeps wherever there is Ray."""
     expected = ("rayfailures", "events", "leases", "configmaps")
     return [w["objectRef"] for w in plane.writes(namespace) if w["objectRef"]["resource"] not in expected]
 
 
 def wait_looks(operator, count):
-    """Until it has read the Lease that often from now on: it reads little else again and again."""
+    """Waits until the operator has read the Lease that often from now on: it reads little else again and again."""
     def looks():
         return operator.metric("rest_client_requests_total", method="GET", code="200")
     before = looks()
@@ -167,7 +167,7 @@ def test_a_lease_that_was_given_back_delays_nothing(start, make, kuberay):
 
 
 def allowed(plane, api, rules):
-    """A service account that may do all in the namespace, and cluster-wide no more than the rules: a kubeconfig, an Api."""
+    """Makes a service account that may do all in the namespace, and cluster-wide no more than the rules. Returns a kubeconfig and an Api."""
     name = api.namespace
     account = {"kind": "ServiceAccount", "name": name, "namespace": name}
     api.create("serviceaccounts", {"metadata": {"name": name}})

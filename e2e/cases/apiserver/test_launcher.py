@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ConfigMap with the launchers in namespaces with Ray, no matter which operator makes the pods."""
+"""The operator keeps a ConfigMap with the launchers in each namespace with Ray, no matter which operator makes the pods."""
 
 import base64
 import hashlib
@@ -59,7 +59,7 @@ def items_of(pod):
 
 
 def foreign_pod(api, key=None):
-    """A Ray pod as KubeRay makes it; with a launcher, if it is given one."""
+    """Makes a Ray pod as KubeRay does; with a launcher, if it is given one."""
     spec = {"containers": [{"name": "ray-worker", "image": "ray:test"}]}
     if key:
         spec["volumes"] = [{"name": "afterglow-bin", "configMap": {

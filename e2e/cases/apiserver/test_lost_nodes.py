@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Pods on a node that stops answering. Kubernetes' own controllers judge the node and delete its pods; that its kubelet says
-nothing any more is all that is played here.
+A node stops answering, with pods on it. Kubernetes' own controllers judge the node and delete its pods; the tests only play that its
+kubelet says nothing any more.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ def nodes_with_heartbeats(plane):
 
 
 def impatient(spec):
-    """Their pods leave a node at once when it is lost, as people set it who cannot wait for five minutes."""
+    """Sets that pods leave a lost node at once, for people who cannot wait for five minutes."""
     for g in [spec["headGroupSpec"], *spec["workerGroupSpecs"]]:
         g["template"]["spec"].update(terminationGracePeriodSeconds=1, tolerations=[
             {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules and dashboards: promtool's unit tests, and a real Prometheus that scrapes a real operator and a real sidecar."""
+"""Rules and dashboards find what they look for: in promtool's unit tests, and in a real Prometheus that scrapes a real operator and a real
+sidecar."""
 
 import contextlib
 import json
@@ -41,7 +42,7 @@ def alerts():
 
 
 def queries():
-    """(dashboard, panel, query) of all dashboards."""
+    """Returns (dashboard, panel, query) of all dashboards."""
     for path in DASHBOARDS:
         for panel in json.loads(path.read_text())["panels"]:
             for target in panel["targets"]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The operator and a sidecar where nothing passes but what the chart's NetworkPolicy and those of docs/networks.md allow. Pods are network
+The operator and a sidecar work where nothing passes but what the chart's NetworkPolicy and those of docs/networks.md allow. Pods are network
 namespaces, with packet filters made from the answers of cyclonus: this shows that Afterglow needs no connection that the policies forget,
 with the API server behind a Service and the webhook called by it. It is no test of a CNI plugin.
 """
@@ -127,7 +127,7 @@ def operator_in_its_pod(plane, api, cluster, gcs, tmp_path):  # pylint: disable=
 
 
 def point_service_at(api, address):
-    """The chart's Service of the webhook, and what the endpoint slice controller makes of it."""
+    """Makes the chart's Service of the webhook, and the slice that the endpoint slice controller would make of it."""
     api.create("services", {"metadata": {"name": "afterglow-webhook"}, "spec": {"ports": [{"name": "webhook", "port": 443, "targetPort": 9443}]}})
     api.request("POST", f"/apis/discovery.k8s.io/v1/namespaces/{api.namespace}/endpointslices", {
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",

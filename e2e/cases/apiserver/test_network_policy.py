@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Which flows the chart's NetworkPolicy and those of docs/networks.md let through. Cyclonus judges, which was written to compare CNI plugins
+This shows which flows the chart's NetworkPolicy and those of docs/networks.md let through. Cyclonus judges, which was written to compare CNI plugins
 with the specification: it evaluates policies, and sends no packets (test_network_packets.py does). Nothing enforces policies in the
 clusters of the tests: of the programs that do, none is to be had with all its parts, and kube-network-policies needs the kernel's
 NFT_QUEUE besides.
@@ -39,7 +39,7 @@ class Flows:
         self.test = peer(SYSTEM, only(objects, "Pod")["metadata"]["labels"], "10.1.0.3")
 
     def answers(self, *flows):
-        """For each flow (source, destination, port's number and name, perhaps the protocol) whether it is allowed."""
+        """Returns for each flow (source, destination, port's number and name, perhaps the protocol) whether it is allowed."""
         question = {"policies": self.policies, "flows": [
             {"Source": source, "Destination": to, "ResolvedPort": port, "ResolvedPortName": name, "Protocol": (*protocol, "TCP")[0]}
             for source, to, port, name, *protocol in flows]}
@@ -52,7 +52,7 @@ class Flows:
 
 
 def peer(namespace, labels, address, **namespace_labels):
-    """A pod; Kubernetes gives each namespace a label with its name."""
+    """Returns a pod as cyclonus sees it. Kubernetes gives each namespace a label with its name."""
     return {"IP": address, "Internal": {"Namespace": namespace, "PodLabels": labels, "NamespaceLabels": {
         "kubernetes.io/metadata.name": namespace, **namespace_labels}}}
 
@@ -133,7 +133,7 @@ STORE, POD_IDENTITY = {"IP": "203.0.113.10"}, {"IP": "169.254.170.23"}
 
 
 def page_policies():
-    """The page's policies by name, and the values that it has for the chart."""
+    """Returns the page's policies by name, and the values that it has for the chart."""
     blocks = [textwrap.dedent(b) for b in re.findall(r"^(?: {4}.*\n)+", PAGE, re.M)]
     found = [yaml.safe_load(b) for b in blocks]
     policies = {o["metadata"]["name"]: o for o in found if o.get("kind") == "NetworkPolicy"}
@@ -147,7 +147,7 @@ def deny_all(namespace):
 
 
 def needed(flows):
-    """The first table of the page, with S3 and EKS Pod Identity as the store."""
+    """Returns the first table of the page, with S3 and EKS Pod Identity as the store."""
     operator, test = flows.operator, flows.test
     hook = peer(SYSTEM, {"app.kubernetes.io/name": "afterglow-crds", "app.kubernetes.io/instance": "afterglow"}, "10.1.0.15")
     sidecar, dns = (9095, "afterglow-http"), ((53, "dns", "UDP"), (53, "dns-tcp"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The owner of a failure: RayJobs and RayServices as KubeRay makes them, and pods that outlive their cluster."""
+"""A failure names its owner: of RayJobs and RayServices as KubeRay makes them, and of pods that outlive their cluster."""
 
 import signal
 
@@ -15,7 +15,7 @@ KINDS = {"rayjobs": "RayJob", "rayservices": "RayService"}
 
 
 def crd(plural):
-    """KubeRay's kind, without its schema."""
+    """Returns a CRD with KubeRay's kind, and without its schema."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {"metadata": {"name": f"{plural}.ray.io"}, "spec": {
         "group": "ray.io", "scope": "Namespaced",
@@ -40,7 +40,7 @@ def beside_kuberay(start):
 
 
 def owner(api, plural, name, cluster="train-abc", **status):
-    """A RayJob or RayService, with the RayCluster that KubeRay makes for it."""
+    """Makes a RayJob or RayService, with the RayCluster that KubeRay makes for it."""
     made = api.create(plural, {"apiVersion": "ray.io/v1", "kind": KINDS[plural], "metadata": {"name": name},
                                "spec": {"rayClusterSpec": ray_cluster("x")["spec"], "entrypoint": "python train.py"}})
     if status:
@@ -210,7 +210,7 @@ def test_without_the_right_to_read_rayjobs_only_the_submission_is_not_known(with
 
 
 def leave(api, made):
-    """Its deletion begins, and does not end before the test says so. Without a node its grace is none."""
+    """Begins to delete the pod, which stays until the test lets it go: without a node it would be gone at once."""
     api.patch("pods", made["metadata"]["name"], {"metadata": {"finalizers": ["test/slow"]}})
     api.delete("pods", made["metadata"]["name"])
 

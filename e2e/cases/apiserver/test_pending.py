@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RayFailures that the API server refuses: in the form in which the operator writes them first, or in any form."""
+"""The API server refuses RayFailures: in the form in which the operator writes them first, or in any form."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def replace_crd(api, change):
 
 
 def takes(api, name):
-    """Whether the API server has come to know, or to forget, that class."""
+    """Returns whether the API server has come to know, or to forget, that class."""
     try:
         api.request("POST", api.path("rayfailures") + "?dryRun=All", {
             "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure", "metadata": {"name": "probe"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kubectl afterglow, started by the real kubectl against a real API server with the operator's RayFailures."""
+"""The real kubectl starts kubectl afterglow, against a real API server with the operator's RayFailures."""
 
 import html
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import BUILD, IMAGE, ROOT, group
-from apiserver.kubelet import running, status
+from apiserver.kubelet import Kubelet
 from apiserver.pod_sidecar import PodSidecar
 from stores.shipping import Bundle
 
@@ -104,16 +104,13 @@ def test_who_may_not_read_failures_hears_it_from_kubernetes(plane, api, tmp_path
 # --- Pods that run -------------------------------------------------------------------------------------------
 
 def running_pod(api, name, address, port):
-    """A Ray pod of which the API server reaches the sidecar at that address: it refuses those of the loopback network."""
+    """Makes a Ray pod whose sidecar the API server reaches at that address: it refuses addresses of the loopback network."""
     sidecar = {"name": "afterglow", "image": IMAGE, "args": ["--warn-at", "0.8"],
                "ports": [{"name": "afterglow-http", "containerPort": port}]}
     api.create("pods", {"apiVersion": "v1", "kind": "Pod",
                         "metadata": {"name": name, "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": "demo"}},
                         "spec": {"containers": [{"name": "ray-worker", "image": "ray"}, sidecar]}})
-    pod = api.get("pods", name)
-    body = status("Running", [running(pod, c["name"]) for c in pod["spec"]["containers"]], True)
-    body["status"].update(podIP=address, podIPs=[{"ip": address}])
-    return api.patch("pods", name, body, "status")
+    return Kubelet(api).run_at(api.get("pods", name), address)
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces that restrict what may run in them: the real admission plugins decide."""
+"""Namespaces restrict what may run in them, and the real admission plugins decide."""
 
 import re
 import textwrap

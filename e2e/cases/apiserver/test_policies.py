@@ -44,7 +44,7 @@ def test_what_makes_sense_is_taken(api, spec):
 
 
 def examples():
-    """The manifests in docs/policies.md."""
+    """Returns the manifests in docs/policies.md."""
     blocks = re.findall(r"(?:^    .*\n)+", (ROOT / "docs/policies.md").read_text(), re.M)
     return [yaml.safe_load(textwrap.dedent(block)) for block in blocks if "apiVersion:" in block]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only the sidecar in the pod knows: processes that died while their container lives, and holds."""
+"""The operator asks the sidecar in the pod, which alone knows of holds, and of processes that died while their container lives."""
 
 import datetime
 import http.server
@@ -13,20 +13,12 @@ import time
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import RayCluster, group, settle
-from apiserver.kubelet import ended, running, status
+from apiserver.conftest import RayCluster, failures_of, failures_written, group, settle
+from apiserver.kubelet import ended, running
 from apiserver.pod_sidecar import PORT, PodSidecar, own_address
 
 POLLS = "afterglow_sidecar_polls_total"
 LEADER = "leader_election_master_status"
-
-
-@pytest.fixture
-def worker(operator, make):
-    """The one worker of a cluster that the operator made."""
-    assert operator.running()
-    _, (pod,) = make("demo", group("small", 1)).wait_pods(1, 1)
-    return pod
 
 
 @pytest.fixture
@@ -58,10 +50,6 @@ def look(kubelet):
         wait_for("the question", lambda: operator.metric(POLLS, **({"result": result} if result else {})) > before,
                  interval=0.05)
     return ask
-
-
-def failures_of(api, pod):
-    return [f for f in api.items("rayfailures") if f["spec"]["pod"] == pod["metadata"]["name"]]
 
 
 def wait_failures(api, pod, count):
@@ -131,21 +119,19 @@ def test_a_containers_end_is_recorded_once_although_both_tell_of_it(operator, wo
 
 
 def moment(text):
-    """As the kubelet has it, in whole seconds."""
+    """Returns the time as the kubelet writes it, in whole seconds."""
     return text[:19] + "Z"
 
 
 def restarted(kubelet, pod, address, end, count):
-    """That start of the Ray container is the last that ended; the next one runs. The ends before are forgotten."""
+    """Sets that the Ray container ended with this end and runs again. The status has forgotten the ends before."""
     states = [running(pod, c["name"], count if c["name"] == "ray-worker" else 0) for c in pod["spec"]["containers"]]
     # A second before its end: it was a short one.
     began = datetime.datetime.fromisoformat(end["endedAt"]) - datetime.timedelta(seconds=1)
     states[0]["lastState"] = ended(pod, "ray-worker", count - 1, end["exitCode"], finishedAt=moment(end["endedAt"]),
                                    startedAt=moment(began.isoformat()))
     states[0]["state"] = {"running": {"startedAt": moment(end["endedAt"])}}
-    body = status("Running", states, True)
-    body["status"].update(podIP=address, podIPs=[{"ip": address}])
-    kubelet.api.patch("pods", pod["metadata"]["name"], body, "status")
+    kubelet.say_at(pod, address, states)
 
 
 def check_nothing_new(operator, plane, api, worker, kubelet, count):
@@ -154,8 +140,7 @@ def check_nothing_new(operator, plane, api, worker, kubelet, count):
     settle(operator, api, kubelet)
     assert len(failures_of(api, worker)) == count
     # The API server may not have noted the last one as a success: its operator was killed as soon as it could be seen.
-    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create")
-                if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) <= count
+    assert failures_written(plane, api, worker) <= count
 
 
 def test_ends_that_the_status_has_forgotten_while_nobody_looked_are_failures_once(
@@ -189,9 +174,7 @@ def test_ends_that_nobody_saw_are_one_failure_that_says_so(operator, start, work
     # An hour ago, so that nothing can still be reported: three ends are forgotten, and the status shows the fourth.
     states = [running(worker, c["name"], 4 if c["name"] == "ray-worker" else 0) for c in worker["spec"]["containers"]]
     states[0]["lastState"] = ended(worker, "ray-worker", 3, 7)
-    body = status("Running", states, True)
-    body["status"].update(podIP=sidecar.address, podIPs=[{"ip": sidecar.address}])
-    api.patch("pods", worker["metadata"]["name"], body, "status")
+    kubelet.say_at(worker, sidecar.address, states)
     operator = start()
     found = {f["spec"]["restartCount"]: f["spec"] for f in wait_failures(api, worker, 2)}
     assert (found[3]["class"], found[3]["exitCode"]) == ("ApplicationError", 7)
@@ -222,7 +205,7 @@ def test_in_a_pod_without_a_sidecar_too_ends_that_nobody_saw_are_one_failure_onc
     wait_failures(api, other, 2)
     settle(operator, api, kubelet)
     assert len(failures_of(api, made)) == 2
-    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create") if w["objectRef"]["name"].startswith("bare-")]) == 2
+    assert failures_written(plane, api, made) == 2
 
 
 def test_an_end_while_the_sidecar_was_away_is_recorded_once_though_it_reports_it_later(
@@ -393,7 +376,7 @@ def test_what_happens_during_a_question_is_asked_for_right_after_it(operator, wo
 
 
 def growing(uid, gib_left, **more):
-    """The answer of a sidecar whose container grows by 20 MiB an hour."""
+    """Returns the answer of a sidecar whose container grows by 20 MiB an hour."""
     warning = {"kind": "MemoryGrowing", "container": "ray-worker", "sentence": "Send money.", "process": "gcs_server", "pid": 42,
                "bytes": int((2 - gib_left) * 2**30), "growthBytesPerHour": 20 * 2**20, "grewSeconds": 14400,
                "limitBytes": 2 * 2**30, "secondsLeft": int(gib_left * 1024 / 20 * 3600), **more}

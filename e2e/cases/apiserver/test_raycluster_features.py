@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a RayCluster may ask for beyond pods: the autoscaler, fault tolerance, hosts, upgrades, ingress, tokens."""
+"""A RayCluster may ask for more than pods: the autoscaler, fault tolerance, hosts, upgrades, ingress, tokens."""
 
 import base64
 import json
@@ -416,7 +416,7 @@ def test_a_head_that_dies_again_and_again_is_made_anew_more_slowly_and_it_is_sai
 
 
 def record_end(api, pod, number, lives):
-    """A RayFailure as the operator writes it: of the Ray container, or of a process in it."""
+    """Writes a RayFailure as the operator does: of the Ray container, or of a process in it."""
     story = {"ray": True, **({"lives": True} if lives else {})}
     labels = {"ray.io/cluster": "demo", "ray.io/group": "headgroup", "ray.io/node-type": "head", "afterglow.dev/class": "Segfault"}
     api.create("rayfailures", {
@@ -440,7 +440,7 @@ def test_processes_that_end_in_a_container_that_lives_are_no_crash_loop_whatever
 
 
 def never(name, replicas=1):
-    """A group with pods that only the operator restarts."""
+    """Returns a group with pods that only the operator restarts."""
     made = group(name, replicas)
     made["template"]["spec"]["restartPolicy"] = "Never"
     return made
@@ -451,7 +451,10 @@ def workers_of(cluster, name):
 
 
 def end_in_a_row(cluster, kubelet, name, times):
-    """So many of its pods die, each when the one before is replaced. A second apart: that is as fine as the API server's times."""
+    """
+    Lets so many of its pods die, each when the one before is replaced. They die a second apart, which is as fine as the API
+    server's times.
+    """
     seen = set()
     for _ in range(times):
         def another():

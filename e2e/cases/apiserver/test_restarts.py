@@ -19,7 +19,7 @@ def uids(pods):
 
 
 def created(plane, api):
-    """How often each object was created, by kind and name."""
+    """Returns how often each object was created, by kind and name."""
     return collections.Counter((w["objectRef"]["resource"], w["objectRef"].get("name"))
                                for w in plane.writes(api.namespace, verb="create"))
 

@@ -25,7 +25,7 @@ def die(kubelet, pod, when):
 
 
 def put(api, name, when):
-    """A RayFailure of another day."""
+    """Writes a RayFailure of another day."""
     api.create("rayfailures", {
         "apiVersion": "afterglow.dev/v1alpha1", "kind": "RayFailure",
         "metadata": {"name": name, "annotations": {ENDED: when} if when else {}},

@@ -12,7 +12,7 @@ from apiserver.control_plane import free_port
 
 
 def run(*args, env=None):
-    """An operator that is expected to end at once."""
+    """Runs an operator that is expected to end at once."""
     clean = {k: v for k, v in os.environ.items() if k not in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST")}
     return subprocess.run([BUILD / "afterglow-operator", "--metrics-address", "", *args], capture_output=True, text=True,
                           timeout=180, check=False, env={**clean, **(env or {})})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store needs in a Ray pod: from Helm's values to the pod that kube-apiserver accepts."""
+"""Helm's values bring into a Ray pod what its store needs, and kube-apiserver accepts the pod."""
 
 import subprocess
 

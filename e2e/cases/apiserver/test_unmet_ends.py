@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that the kernel killed before their sidecar listened: what the node agent kept reaches the RayFailure."""
+"""The kernel kills containers before their sidecar listens, and what the node agent kept of their ends reaches the RayFailures."""
 
 import datetime
 import signal
@@ -9,21 +9,14 @@ import time
 import pytest
 
 from conftest import wait_for
-from apiserver.conftest import group, settle
-from apiserver.kubelet import ended, running, status
+from apiserver.conftest import failures_of, failures_written, settle
+from apiserver.kubelet import ended, running
 from apiserver.pod_sidecar import PodSidecar
 
 # To a sidecar, the node agent is a process of root outside of its PID namespace.
 OWN_NAMESPACE = ("unshare", "--pid", "--fork", "--kill-child")
 KILLED = ("Memory cgroup out of memory: Killed process 812 (tail) total-vm:34000kB, anon-rss:31000kB, file-rss:0kB, shmem-rss:0kB, "
           "UID:0 pgtables:100kB oom_score_adj:996")
-
-
-@pytest.fixture
-def worker(operator, make):
-    assert operator.running()
-    _, (pod,) = make("demo", group("small", 1)).wait_pods(1, 1)
-    return pod
 
 
 @pytest.fixture
@@ -47,7 +40,10 @@ class Node:
                 link.send(message.encode())
 
     def kill(self, pod, container_id, limit=None):
-        """The lines of an OOM kill of the whole container, now; limit: the cgroup whose limit was met, else its own."""
+        """
+        Says what the kernel logs when it kills the whole container for lack of memory. The limit that was met is the container's own, or
+        that of its pod.
+        """
         uid = pod["metadata"]["uid"].replace("-", "_")
         around = f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice"
         own = f"{around}/cri-containerd-{container_id}.scope"
@@ -66,24 +62,18 @@ def node(tmp_path):
     return Node(tmp_path / "node.sock")
 
 
-def failures_of(api, pod):
-    return [f for f in api.items("rayfailures") if f["spec"]["pod"] == pod["metadata"]["name"]]
-
-
 def short_id(pod, restart=0):
     return ended(pod, "ray-worker", restart, 137)["terminated"]["containerID"].partition("://")[2]
 
 
 def die_early(kubelet, pod, address):
-    """The Ray container was killed before the sidecar started, and waits for its next start."""
+    """Sets that the Ray container was killed before the sidecar started, and is to start again."""
     now = datetime.datetime.now(datetime.timezone.utc)
     died, came = ((now + datetime.timedelta(seconds=s)).strftime("%Y-%m-%dT%H:%M:%SZ") for s in (0, 2))
     states = [running(pod, c["name"]) for c in pod["spec"]["containers"]]
     states[0].update(ready=False, started=False, state=ended(pod, "ray-worker", 0, 137, reason="OOMKilled", startedAt=died, finishedAt=died))
     states[1]["state"] = {"running": {"startedAt": came}}
-    body = status("Running", states, False)
-    body["status"].update(podIP=address, podIPs=[{"ip": address}])
-    kubelet.api.patch("pods", pod["metadata"]["name"], body, "status")
+    kubelet.say_at(pod, address, states, ready=False)
 
 
 def only_failure(api, pod):
@@ -111,9 +101,7 @@ def test_an_end_before_the_sidecar_listened_is_certain_by_the_nodes_proof(
     wait_for("the next operator to ask", lambda: operator.metric("afterglow_sidecar_polls_total") >= 1)
     settle(operator, api, kubelet)
     assert len(failures_of(api, worker)) == 1
-    # settle() has a RayFailure of its own written.
-    assert len([w for w in plane.writes(api.namespace, "rayfailures", "create")
-                if w["objectRef"]["name"].startswith(worker["metadata"]["name"])]) == 1
+    assert failures_written(plane, api, worker) == 1
 
 
 def test_the_pods_limit_is_told_from_the_containers(operator, worker, sidecar, node, api, kubelet):

@@ -15,7 +15,7 @@ METRIC = "afterglow_watch_unreadable_objects_total"
 
 @pytest.fixture(autouse=True)
 def deep_recursion():
-    """Python's own JSON is recursive as well."""
+    """Raises the limit of recursion, because Python's own JSON is recursive as well."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(20 * LEVELS)
     yield

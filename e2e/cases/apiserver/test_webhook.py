@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside another operator: what the webhook makes of Ray pods, asked by a real API server."""
+"""Another operator makes Ray pods, and a real API server asks the webhook about them."""
 
 import signal
 
@@ -27,7 +27,7 @@ def served(webhook):
 
 
 def ray_pod(name, cluster="demo", annotations=None, labels=None, **spec):
-    """A worker as KubeRay makes it."""
+    """Returns a worker as KubeRay makes it."""
     return {"metadata": {"name": name, "annotations": annotations or {},
                          "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": cluster, "ray.io/group": "small",
                                     "ray.io/node-type": "worker", **(labels or {})}},
@@ -179,7 +179,7 @@ def test_a_replica_that_does_not_act_serves_with_the_same_certificate(api, webho
 
 @pytest.mark.long
 def test_a_replica_is_not_ready_before_the_api_server_knows_its_ca(api, served):
-    """As after an installation anew: the Secret is still there, and the new configuration has no caBundle yet."""
+    """After a new installation the Secret may still be there, and the new configuration has no caBundle yet."""
     served.operators[0].stop(signal.SIGTERM)
     config = served.configuration()
     for hook in config["webhooks"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator as a webhook of the test's API server: as the chart sets it up, but by a URL of this machine's loopback."""
+"""Runs the operator as a webhook of the test's API server: as the chart sets it up, but by a URL of this machine's loopback."""
 
 import base64
 
@@ -12,7 +12,7 @@ HOST = "localhost"
 
 
 def configuration(name, namespace, port, timeout=3):
-    """As charts/afterglow/templates/webhook.yaml has it."""
+    """Returns the configuration as charts/afterglow/templates/webhook.yaml has it."""
     def hook(title, path, rules, **more):
         return {"name": title, "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
                 "reinvocationPolicy": "IfNeeded", "timeoutSeconds": timeout, "rules": rules,
@@ -50,7 +50,7 @@ class Webhook:
         return operator
 
     def point_at(self, operator):
-        """What a Service does when a replica is gone: the API server asks another one."""
+        """Lets the API server ask another replica, as a Service does when a replica is gone."""
         config = self.configuration()
         for hook in config["webhooks"]:
             path = hook["clientConfig"]["url"].rsplit("/mutate", 1)[1]
@@ -61,7 +61,7 @@ class Webhook:
         return self.api.get("mutatingwebhookconfigurations", self.name)
 
     def bundles(self):
-        """The caBundle of each webhook, as text."""
+        """Returns the caBundle of each webhook, as text."""
         return [base64.b64decode(h["clientConfig"].get("caBundle", "")).decode() for h in self.configuration()["webhooks"]]
 
     def wait_bundle(self):
@@ -69,7 +69,7 @@ class Webhook:
         return self.bundles()
 
     def wait_works(self, dry_pod, timeout=30):
-        """Until a pod that is not really made gets the sidecar: the API server takes up a new caBundle a little later."""
+        """Waits until a dry run of a pod gets the sidecar: the API server takes up a new caBundle a little later."""
         def works():
             pod = self.api.request("POST", self.api.path("pods") + "?dryRun=All", dry_pod)
             assert "afterglow" in [c["name"] for c in pod["spec"]["containers"]], pod["metadata"].get("annotations")

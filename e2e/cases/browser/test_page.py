@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of all failures (kubectl afterglow page) in a real browser."""
+"""A real browser shows the page of all failures (kubectl afterglow page)."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def made(tmp_path_factory):
 
 
 def shown(dom):
-    """The numbers of the failures that are not hidden, and the count that the page shows."""
+    """Returns the numbers of the failures that are not hidden, and the count that the page shows."""
     rows = re.findall(r'<details data-failure="(\d+)"([^>]*)>', dom)
     said = int(re.search(r'<span id="shown">(\d+)</span>', dom)[1])
     return {int(n) for n, rest in rows if not re.search(r'\shidden(=""|\s|$)', rest)}, said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html in a real browser: the pages of the unit test's fixtures, and one of a real death.
+"""A real browser shows report.html: the pages of the unit test's fixtures, and one of a real death.
 
 The browser has no network and no profile. Pictures and the PDF stay in build/e2e-browser, to be looked at.
 """
@@ -63,7 +63,7 @@ def browse(tmp_path):
 
 
 def pixels(png):
-    """Width, height, and rows of (r, g, b): enough of PNG for what Chromium writes (8 bits, no interlace)."""
+    """Returns width, height, and rows of (r, g, b). It reads enough of PNG for what Chromium writes (8 bits, no interlace)."""
     data = png.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     at, raw = 8, b""
@@ -106,7 +106,7 @@ def screenshot(browse, page, name, size, scheme):
 
 
 def brightness(picture):
-    """The brightness of the page's background, taken from the left margin."""
+    """Returns the brightness of the page's background, taken from the left margin."""
     _, _, _, rows = picture
     return sum(rows[200][:3]) / 3
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of store, each real and set up as a user would: a claim, an S3 server, HDFS."""
+"""Sets up each kind of store as a user would, and each is real: a claim, an S3 server, HDFS."""
 
 import contextlib
 import dataclasses
@@ -41,7 +41,7 @@ class Store:
 
 @contextlib.contextmanager
 def claimed_directory(k, namespace):
-    """The directory behind the claim of a namespace."""
+    """Returns the directory behind the claim of a namespace."""
     directory = RUN / "e2e-volumes" / namespace
     directory.mkdir(parents=True)
     os.chown(directory, SIDECAR_UID, SIDECAR_UID)
@@ -70,7 +70,7 @@ def claim(k, namespace):
 
 @contextlib.contextmanager
 def server(script):
-    """One of e2e/stores, listening where pods reach it; what it says of itself."""
+    """Runs a server of e2e/stores that listens where pods reach it, and gives what it says of itself."""
     with tempfile.TemporaryDirectory(prefix="afterglow-store-") as directory:
         command = [str(ROOT / "e2e/stores" / script)]
         end = AtTheEnd(*command, "stop", directory)

@@ -37,12 +37,12 @@ while True:
 
 
 def is_first(pid):
-    """Whether it is process 1 of its container; the sidecar has children of the same name."""
+    """Returns whether it is process 1 of its container; the sidecar has children of the same name."""
     return re.search(r"^NSpid:.*\s1$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)
 
 
 def processes_of(pod_uid, name):
-    """PIDs on this machine of the program name in that pod."""
+    """Returns the PIDs that the processes of this program in the pod have on this machine."""
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue

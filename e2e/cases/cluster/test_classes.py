@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to die that need Kubernetes: each is brought about, and its class told.
+"""Containers die in the ways that need Kubernetes, and the report of each has the right class.
 
-Plain commands in place of Ray, all pods at once. What needs no cluster (signals, limits of
+Plain commands run in place of Ray, and all pods at once. What needs no cluster (signals, limits of
 processes and memory) is in e2e/kernel/exec_test.sh; OOM kills and Ray's own are in the cases beside.
 """
 
@@ -14,7 +14,7 @@ from conftest import wait_for
 
 
 def worker(command, **extra):
-    """A container with a command of its own, which the operator leaves as it is."""
+    """Returns a container with a command of its own, which the operator leaves as it is."""
     return {**container("ray-worker", "300Mi", command=["/bin/bash", "-c", "--", command]),
             "annotations": {"ray.io/overwrite-container-cmd": "true"}, **extra}
 
@@ -56,14 +56,14 @@ def classes(new_cluster, volume):
 
 
 def pod_of(classes, group):
-    """The name of the group's pod."""
+    """Returns the name of the group's pod."""
     def find():
         return [p["metadata"]["name"] for p in classes.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group]
     return wait_for(f"a pod of group {group}", find)[0]
 
 
 def running_pod_of(classes, group):
-    """Its name, when the sidecar in it watches the container."""
+    """Returns the name of the pod, when the sidecar in it watches the container."""
     name = pod_of(classes, group)
     wait_for("the sidecar to watch it", lambda: '"attached"' in classes.k("logs", name, "-c", "afterglow", check=False))
     return name

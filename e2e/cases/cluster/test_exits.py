@@ -11,7 +11,7 @@ from conftest import wait_for
 
 
 def worker(command):
-    """A container with a command of its own, which the operator leaves as it is."""
+    """Returns a container with a command of its own, which the operator leaves as it is."""
     return {**container("ray-worker", "300Mi", command=["/bin/bash", "-c", "--", command]),
             "annotations": {"ray.io/overwrite-container-cmd": "true"}}
 
@@ -32,7 +32,7 @@ def deaths(new_cluster, volume):
 
 
 def pod_of(deaths, group):
-    """The name of the group's pod."""
+    """Returns the name of the group's pod."""
     def find():
         return [p["metadata"]["name"] for p in deaths.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group]
     return wait_for(f"a pod of group {group}", find)[0]

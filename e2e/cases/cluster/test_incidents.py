@@ -39,7 +39,7 @@ def in_head(cluster, script):
 
 
 def incident_of(cluster, first_classes, before):
-    """The first cause that came after those before, and what followed from it: of each worker one end."""
+    """Returns the first cause that came after those before, and what followed from it: one end of each worker."""
     def find():
         failures = {f["metadata"]["name"]: f for f in cluster.failures() if f["metadata"]["name"] not in before}
         (first,) = [f for f in failures.values() if f["spec"]["class"] in first_classes

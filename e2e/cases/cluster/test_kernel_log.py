@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel log, as the installed operator turns it on; and where Pod Security refuses it."""
+"""The installed operator turns the kernel log on, except where Pod Security refuses it."""
 
 import pytest
 

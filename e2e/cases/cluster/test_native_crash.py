@@ -100,7 +100,7 @@ def pod_of(cluster, group):
 
 @pytest.fixture(scope="module")
 def sysroot(crashed, extension, tmp_path_factory):
-    """What gdb wants of the container's files."""
+    """Returns a directory with what gdb needs of the container's files."""
     root = tmp_path_factory.mktemp("sysroot")
     files = [PYTHON, "/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"]
     packed = crashed.k("exec", crashed.pod_name("head"), "-c", "ray-head", "--", "bash", "-c",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods as people write them: whatever is special about them, their end is explained.
+"""Whatever is special about pods as people write them, their end is explained.
 
-Plain commands in place of Ray, all pods at once.
+Plain commands run in place of Ray, and all pods at once.
 """
 
 import json
@@ -21,7 +21,7 @@ OWN_COMMAND = {"ray.io/overwrite-container-cmd": "true", "afterglow.dev/oom-grou
 
 
 def worker(command=None, memory="100Mi", **extra):
-    """A container with a command of its own, which the operator leaves as it is."""
+    """Returns a container with a command of its own, which the operator leaves as it is."""
     return {**container("ray-worker", memory, command=command or ["/bin/bash", "-c", WATCHED_SHELL]),
             "annotations": dict(OWN_COMMAND), **extra}
 
@@ -67,7 +67,7 @@ def pods(new_cluster, volume):
 
 
 def pod_of(pods, group):
-    """The name of the group's pod."""
+    """Returns the name of the group's pod."""
     def find():
         return [p["metadata"]["name"] for p in pods.pods("worker") if p["metadata"]["labels"]["ray.io/group"] == group]
     return wait_for(f"a pod of group {group}", find)[0]
@@ -92,7 +92,7 @@ def test_an_oom_is_explained_whatever_the_pod(pods, volume, group):
 
 
 def test_where_a_program_does_not_even_fit_at_its_start_the_limit_is_named(pods, volume):
-    """Python takes 12 MiB within a few milliseconds: whoever it was, nobody may have seen it."""
+    """Python takes 12 MiB within a few milliseconds, so nobody may have seen which process it was."""
     assert "its memory limit of 12.0 MiB" in oom_of(pods, volume, "small")["verdict"]
 
 

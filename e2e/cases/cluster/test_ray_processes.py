@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray's own processes end first: which one, how, and that the container, raylet or the other nodes followed."""
+"""Ray's own processes end first: the failure says which one, how, and that the container, raylet or the other nodes followed."""
 
 import json
 
@@ -69,7 +69,7 @@ def worker(processes, group):
 
 
 def incident_of(processes, failure_class, spec):
-    """The RayFailure of that class in the container of spec, at that time, and what the operator says that it follows from."""
+    """Returns the RayFailure of that class in the container of spec, at that time, and what the operator says that it follows from."""
     found = [f for f in processes.failures() if (f["spec"]["pod"], f["spec"]["class"]) == (spec["pod"], failure_class)
              and f["spec"]["endedAt"] == spec["endedAt"]]
     assert len(found) == 1, [(f["spec"]["class"], f["spec"]["endedAt"]) for f in processes.failures()]
@@ -78,7 +78,7 @@ def incident_of(processes, failure_class, spec):
 
 def pid_of(k, pod, name, container_name="ray-worker"):
     """
-    The PID of that process of Ray's when the launcher watches it, by a pidfd. The container, or Ray in it, may only just begin.
+    Returns the PID of that process of Ray's when the launcher watches it, by a pidfd. The container, or Ray in it, may only just begin.
     Of several it is the oldest: a child has its parent's name until it runs its own program.
     """
     look = (f"P=$(pgrep -ox '{NAMES[name]}') && [ $(ps -o etimes= -p $P) -ge 6 ] && "
@@ -95,7 +95,7 @@ def signal_to(k, pod, name, number, container_name="ray-worker"):
 
 
 def oom_of(k, pod, name, container_name="ray-worker"):
-    """The kernel's OOM killer takes that process of Ray's, and no other; returns its PID."""
+    """Lets the kernel's OOM killer take that process of Ray's, and no other. Returns its PID."""
     pid = pid_of(k, pod, name, container_name)
     # Where the container ends with it, so does this.
     k.run("exec", "-i", pod, "-c", container_name, "--", "python3", "-", str(pid), stdin=FILL, check=False)
@@ -110,21 +110,21 @@ def report_of(volume, failure):
 
 
 def told_of(processes, pod, failure_class=None):
-    """The failures of that pod, the oldest first."""
+    """Returns the failures of that pod, the oldest first."""
     found = [f["spec"] for f in processes.failures() if f["spec"]["pod"] == pod]
     return sorted((spec for spec in found if failure_class in (None, spec["class"])), key=lambda spec: spec["endedAt"])
 
 
 def wait_told(processes, pod, failure_class, fits=lambda spec: True, timeout=120):
-    """The latest failure of that pod that fits."""
+    """Waits for the latest failure of that pod that fits, and returns it."""
     return wait_for(f"{failure_class} of {pod}", lambda: [
         spec for spec in told_of(processes, pod, failure_class) if fits(spec)], timeout=timeout)[-1]
 
 
 def wait_oom(processes, pod, pid, name):
     """
-    The failure by which the kernel's OOM killer took that process. The container's end is in it, unless `ray start` took more than five
-    seconds to look: then the container still lives there.
+    Returns the failure that says that the kernel's OOM killer took that process. The container's end is in it, unless `ray start`
+    took more than five seconds to look: then the container still lives there.
     """
     def find():
         named = [spec for spec in told_of(processes, pod) if spec["class"] in ("KernelOOMContainer", "KernelOOMProcess")
@@ -139,7 +139,7 @@ def wait_oom(processes, pod, pid, name):
 
 
 def ended_by(signal):
-    """The container's end; where `ray start` took its time to look, raylet's own end is a failure before it."""
+    """Fits the container's end by this signal. Where `ray start` took its time to look, raylet's own end is a failure before it."""
     return lambda spec: spec["process"].get("signal") == signal and "exitCode" in spec
 
 
@@ -230,7 +230,7 @@ def test_ray_stop_is_told_as_such_and_not_as_a_crash(k, processes, spent):
 
 
 def test_a_raylet_that_hangs_when_its_container_is_asked_to_stop_was_killed_by_ray_start(k, processes):
-    """As the kubelet asks after a failed probe: `ray start` waits a second for raylet, and kills it. The launcher says who asked."""
+    """The kubelet asks so after a failed probe: `ray start` waits a second for raylet, and kills it. The launcher says who asked."""
     settled(processes)
     pod = worker(processes, "first")
     before = told_of(processes, pod)

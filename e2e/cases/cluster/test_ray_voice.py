@@ -76,7 +76,7 @@ def deaf(new_cluster, volume):
 
 
 def events_of(k, pod, kind):
-    """The lines of one kind in the log of the pod's sidecar."""
+    """Returns the lines of one kind in the log of the pod's sidecar."""
     log = k("logs", pod, "-c", "afterglow")
     return [json.loads(line) for line in log.splitlines() if line.startswith("{") and f'"event":"{kind}"' in line]
 
@@ -197,7 +197,7 @@ def test_each_of_these_deaths_is_a_rayfailure(voice, worker, events):
 
 
 def oom_kills(k, pod):
-    """The deaths as the kernel counts them: if memory is freed slowly, it kills another process after the first."""
+    """Returns how many deaths the kernel counts: if memory is freed slowly, it kills another process after the first."""
     files = "/sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events"
     return int(k("exec", pod, "-c", "ray-worker", "--", "bash", "-c", f"cat {files} 2>/dev/null | sed -n 's/^oom_kill //p'"))
 

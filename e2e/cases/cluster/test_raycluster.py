@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters with real Ray, through what a RayCluster may ask for; the operator is restarted in the middle of it."""
+"""Clusters run real Ray with what a RayCluster may ask for, and the operator is restarted in the middle of it."""
 
 import base64
 import contextlib
@@ -75,7 +75,7 @@ def new_ray_cluster(k, namespace):
 
 
 def patch_group(k, name, **fields):
-    """As people do, with the whole list."""
+    """Patches a group as people do, with the whole list."""
     groups = k.json("raycluster", name)["spec"]["workerGroupSpecs"]
     groups[0].update(fields)
     patch(k, name, {"workerGroupSpecs": groups})
@@ -95,7 +95,7 @@ def wait_state(k, name, state):
 
 @contextlib.contextmanager
 def operator_restarted(kubectl):
-    """A rolling restart that begins now and is over at the end."""
+    """Begins a rolling restart, which is over at the end."""
     kubectl("--namespace", SYSTEM, "rollout", "restart", "deployment/afterglow-operator")
     yield
     kubectl("--namespace", SYSTEM, "rollout", "status", "deployment/afterglow-operator", "--timeout=300s", timeout=320)
@@ -152,7 +152,7 @@ def test_the_autoscaler_adds_a_worker_and_takes_it_away(make, k, kubectl, versio
 
 
 def keys_in_redis(k, options, space):
-    """As redis-cli tells them; its password comes by the environment."""
+    """Returns the keys that redis-cli prints. Its password comes by the environment."""
     host, port = options["redisAddress"].rsplit(":", 1)
     password = base64.b64decode(k.json("secret", "redis")["data"]["password"]).decode()
     result = subprocess.run(["redis-cli", "-h", host, "-p", port, "keys", f"RAY{space}@*"], capture_output=True, text=True,
@@ -171,7 +171,7 @@ def state_in_redis(k, namespace):
 
 @contextlib.contextmanager
 def state_in_rocksdb(k, namespace):
-    """On a claim of the user's: nothing here makes volumes for new ones."""
+    """Keeps the state on a claim of the user's, because nothing here makes volumes for new claims."""
     name = f"{namespace}-gcs"
     directory = RUN / "e2e-volumes" / name
     directory.mkdir(parents=True)

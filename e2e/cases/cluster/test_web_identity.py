@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """S3 without a Secret: the kubelet's token, mounted into the sidecar alone, is what STS sees, and the API server vouches for it.
-STS and S3 are stand-ins here; with real ones that verify it: e2e/cases/stores/test_federation.py."""
+STS and S3 are stand-ins here; e2e/cases/stores/test_federation.py has real ones, which verify the token."""
 
 import base64
 import contextlib
@@ -29,7 +29,7 @@ def sts_and_s3():
 
 @pytest.fixture(scope="module", name="asked")
 def what_sts_was_asked(servers, new_cluster):
-    """The form, after a container failed."""
+    """Returns the form that STS got after a container failed."""
     sts, s3 = servers
     install(store__type="s3", store__s3__bucket="failures", store__s3__endpoint=s3.url, store__s3__pathStyle="true",
             store__s3__webIdentity__roleARN=ROLE, store__s3__webIdentity__stsEndpoint=sts.url,

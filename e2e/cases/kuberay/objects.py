@@ -42,7 +42,7 @@ ray.init(log_to_driver=False, logging_level="error")
 
 
 def scripts(namespace, **files):
-    """A ConfigMap with Python files. Each begins with the prelude, except those with a name that ends in _app."""
+    """Returns a ConfigMap with Python files. Each begins with the prelude, except those with a name that ends in _app."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts", "namespace": namespace},
             "data": {f"{name}.py": text if name.endswith("_app") else PRELUDE + text for name, text in files.items()}}
 
@@ -78,7 +78,7 @@ def small_group(**pod):
 
 
 def sleeping_spec():
-    """A cluster of only a head that does not run Ray, for tests in which only the pod matters."""
+    """Returns a cluster of only a head that does not run Ray, for tests in which only the pod matters."""
     idle = {"name": "ray-head", "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", "1000"],
             "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "100Mi"}}}
     return {"headGroupSpec": {"rayStartParams": {}, "template": {
@@ -87,7 +87,7 @@ def sleeping_spec():
 
 
 def unscheduled_pod(name):
-    """A worker pod that is never scheduled, of a RayCluster that does not exist."""
+    """Returns a worker pod that is never scheduled, of a RayCluster that does not exist."""
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {
                 "ray.io/is-ray-node": "yes", "ray.io/cluster": "nobodys", "ray.io/group": "small", "ray.io/node-type": "worker"}},
             "spec": {"schedulerName": "nobody", "terminationGracePeriodSeconds": 0, "containers": [{
@@ -95,7 +95,7 @@ def unscheduled_pod(name):
 
 
 def dry_run(k, pod):
-    """The object as the API server and all webhooks would create it."""
+    """Returns the object as the API server and all webhooks would create it."""
     return yaml.safe_load(k("create", "--dry-run=server", "-o", "yaml", "-f", "-", stdin=yaml.safe_dump(pod)))
 
 
@@ -139,7 +139,7 @@ class Owner:
         return [c["metadata"]["name"] for c in self.k.items("rayclusters", "-l", f"ray.io/originated-from-cr-name={self.name}")]
 
     def pods(self, node_type=None, group_name=None):
-        """The pods of all its clusters, also of clusters that are being deleted."""
+        """Returns the pods of all its clusters, also of clusters that are being deleted."""
         found = []
         for name in self.clusters():
             selector = f"ray.io/cluster={name}" + (f",ray.io/node-type={node_type}" if node_type else "")
@@ -187,7 +187,7 @@ class Owner:
         return report
 
     def events_of(self, pod):
-        """The Events of the owner that name this pod."""
+        """Returns the Events of the owner that name this pod."""
         events = self.k.items("events", "--field-selector", f"involvedObject.kind={self.kind},involvedObject.name={self.name}")
         return [e for e in events if pod in json.dumps(e) and e.get("reportingComponent", "").startswith("afterglow")]
 
@@ -196,7 +196,7 @@ class Owner:
 
 
 def check_injected(pod):
-    """The sidecar comes last, and Ray's container is still the first."""
+    """Checks that the sidecar comes last, and that Ray's container is still the first."""
     names = [c["name"] for c in pod["spec"]["containers"]]
     assert names[-1] == SIDECAR and names.count(SIDECAR) == 1, names
     assert names[0].startswith("ray-"), names

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A RayCluster that KubeRay manages, with two groups: the autoscaler makes the worker of the first, and the worker of the
+"""KubeRay manages a RayCluster with two groups: the autoscaler makes the worker of the first, and the worker of the
 second has a command of its own."""
 
 import pytest

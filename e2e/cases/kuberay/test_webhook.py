@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """KubeRay's pods are created even if the webhook is away, is slow, has a wrong certificate, or one of its replicas is
-killed; and beside the webhooks of others."""
+killed; and the webhooks of others may stand beside it."""
 
 import os
 import signal
@@ -19,14 +19,14 @@ BURST = 80
 
 
 def scraped(kubectl):
-    """The metrics of all replicas."""
+    """Returns the metrics of all replicas."""
     pods = kubectl.items("--namespace", SYSTEM, "pods", "-l", webhooks.LABEL)
     return "\n".join(kubectl("get", "--raw", f"/api/v1/namespaces/{SYSTEM}/pods/{p['metadata']['name']}:8080/proxy/metrics")
                      for p in pods)
 
 
 def missed(kubectl, namespace):
-    """How many pods of the namespace the webhook missed: the API server did not ask it, or it did not answer in time. The
+    """Returns how many pods of the namespace the webhook missed: the API server did not ask it, or it did not answer in time. The
     leader counts them."""
     count = 0
     for line in scraped(kubectl).splitlines():
@@ -106,7 +106,7 @@ def test_a_replica_is_killed_in_the_middle_and_no_pod_is_refused(kubectl, k, kub
 
 
 def in_one_order(pod):
-    """The pod without what the API server generates, with its containers and volumes in a fixed order."""
+    """Returns the pod without what the API server generates, with its containers and volumes in a fixed order."""
     spec = dict(pod["spec"])
     for key in ("containers", "initContainers", "volumes"):
         spec[key] = sorted((item for item in spec.get(key, []) if not item["name"].startswith("kube-api-access")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A webhook that the tests serve on an address of this machine, and ways to break Afterglow's webhook."""
+"""Serves a webhook of the tests on an address of this machine, and breaks Afterglow's webhook in several ways."""
 
 import base64
 import contextlib
@@ -72,13 +72,13 @@ def server():
 
 @contextlib.contextmanager
 def silence():
-    """A port that accepts connections and never answers; yields its URL."""
+    """Opens a port that accepts connections and never answers; yields its URL."""
     with socket.create_server((ADDRESS, 0), backlog=200) as listener:
         yield f"https://{ADDRESS}:{listener.getsockname()[1]}"
 
 
 def neighbours_configuration(name, namespace, url, bundle):
-    """A configuration of the tests' webhook. API servers call webhooks in the order of the names of their configurations."""
+    """Returns a configuration of the tests' webhook. API servers call webhooks in the order of the names of their configurations."""
     return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": name},
             "webhooks": [{
                 "name": "neighbour.example.org", "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -133,7 +133,7 @@ def scale(kubectl, replicas):
 
 
 def processes(pod):
-    """The processes of this machine that belong to a pod."""
+    """Returns the processes of this machine that belong to a pod."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/cgroup"):
         try:

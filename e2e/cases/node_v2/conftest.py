@@ -70,7 +70,7 @@ class Starter:
         self.mount = {"name": "go", "mountPath": "/go"}
 
     def script(self, name, *deeds, first=""):
-        """A bash script: the first instance of the container does the first of the deeds, and so on."""
+        """Returns a bash script: the first instance of the container does the first of the deeds, and so on."""
         cases = "\n".join(f"{number}) {deed} ;;" for number, deed in enumerate(deeds))
         return (f"n=$(cat /go/{name} || echo 0); echo $((n + 1)) >/go/{name}\n{first}\n"
                 f"until [ -e /go/{name}.$n ]; do sleep 1; done\ncase $n in\n{cases}\nesac\n")

@@ -13,7 +13,7 @@ NO_PROBE = {"exec": {"command": ["true"]}, "initialDelaySeconds": 24 * 3600}
 
 
 def head(script, memory="100Mi", **extra):
-    """The head's container with a command of its own, which the operator does not change. It is a head, because workers
+    """Returns the head's container with a command of its own, which the operator does not change. It is a head, because workers
     would wait for one."""
     pod = {"automountServiceAccountToken": False, **extra.pop("pod", {})}
     return {**container("ray-head", memory, command=["/bin/bash", "-c", script]), "pod": pod,

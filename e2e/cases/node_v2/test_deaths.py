@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deaths on a node with cgroup v2, systemd and the kubelet's group kill: each is explained as it happened.
+"""Containers die on a node with cgroup v2, systemd and the kubelet's group kill, and each death is explained as it happened.
 
-Plain commands in place of Ray, in few pods: software emulation takes many seconds to start one. Each instance of a container
+Plain commands run in place of Ray, in few pods: software emulation takes many seconds to start one. Each instance of a container
 dies in a way of its own. The ways to die that do not depend on the node are in cluster/.
 """
 

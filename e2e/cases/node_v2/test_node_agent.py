@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The node agent as the chart installs it. It runs on the node in the virtual machine alone: core_pattern belongs to a kernel, and that of
+The chart installs the node agent. It runs on the node in the virtual machine alone: core_pattern belongs to a kernel, and that of
 the first node is the kernel of the machine that runs the tests.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Azure Blob Storage as tests see it: requests of our own, which are signed here once more, and a store."""
+"""Tests reach Azure Blob Storage by requests of our own, which are signed here once more, and as a store."""
 
 import base64
 import datetime
@@ -20,7 +20,7 @@ HOST = "devstoreaccount1.blob.localhost"
 
 
 def make_certificate(directory):
-    """A certificate that signs itself, for the address and for a name as real accounts have them."""
+    """Makes a certificate that signs itself, for the address and for a name as real accounts have them."""
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=azure",
          "-addext", f"subjectAltName=IP:127.0.0.1,DNS:{HOST}", "-keyout", directory / "key.pem", "-out", directory / "cert.pem"],
@@ -79,7 +79,7 @@ class AzureClient:
         return self.call("HEAD", f"/{name}")[1]
 
     def uncommitted(self, name):
-        """Sizes of the blocks of a blob that no list has named yet."""
+        """Returns the sizes of the blocks of a blob that no list has named yet."""
         try:
             text, _ = self.call("GET", f"/{name}", {"comp": "blocklist", "blocklisttype": "uncommitted"})
         except urllib.error.HTTPError as error:
@@ -88,7 +88,7 @@ class AzureClient:
         return [int(size.text) for size in xml.etree.ElementTree.fromstring(text).iter("Size")]
 
     def sas(self, permissions="rcw", hours=1, container=CONTAINER):
-        """A SAS token for a container."""
+        """Returns a SAS token for a container."""
         until = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
         fields = [permissions, "", until, f"/blob/{self.account}/{container}", "", "", "https", VERSION, "c", "", "", "", "", "", "", ""]
         values = {"sp": permissions, "se": until, "spr": "https", "sv": VERSION, "sr": "c", "sig": mac(self.key, "\n".join(fields))}
@@ -109,7 +109,7 @@ class AzureStore(Store):
                          *(["--credentials", str(credentials)] if credentials else []))
 
     def through(self, proxy):
-        """The same store with a proxy before it."""
+        """Returns the same store with a proxy before it."""
         return self.set("--azure-endpoint", f"https://{proxy.address}/{self.client.account}")
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real servers, started here and ended here."""
+"""Starts real servers, and ends them."""
 
 import itertools
 import os
@@ -50,7 +50,7 @@ def s3_server_of_all(tmp_path_factory):
 
 
 def start_azure(directory):
-    """A server of Azure Blob Storage with a container, and what makes requests to it."""
+    """Starts a server of Azure Blob Storage with a container, and returns it with a client."""
     ca = make_certificate(directory)
     env = {**os.environ, "AZURE_CERT": str(ca), "AZURE_CERT_KEY": str(directory / "key.pem")}
     server = Server("azure.sh", directory, env=env).start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles to ship, afterglow-ship to run, and the stores as tests see them; azure.py has the fourth."""
+"""Makes bundles, runs afterglow-ship, and shows the tests what the stores have; azure.py has the fourth store."""
 
 import hashlib
 import io
@@ -120,7 +120,7 @@ def kill_when(store, bundle, rate, what, condition):
 
 
 def read_back(store):
-    """afterglow-ship --read: its result, and name to content of the archive."""
+    """Runs afterglow-ship --read. Returns its result, and what the archive has, by name."""
     # A path of its own bundle is no argument then.
     done = subprocess.run([str(SHIP), "--read", *store.args], capture_output=True, timeout=300, check=False)
     if done.returncode != 0:
@@ -130,7 +130,7 @@ def read_back(store):
 
 
 def write_credentials(path, **values):
-    """A directory of credentials as a mounted Secret has them."""
+    """Writes a directory of credentials as a mounted Secret has them."""
     path.mkdir(parents=True, exist_ok=True)
     for name, value in values.items():
         file = path / name.replace("_", "-")
@@ -166,7 +166,7 @@ class DirectoryStore(Store):
         self.under = under
 
     def read(self, _bundle):
-        """Name to content of what is visible of the bundle."""
+        """Returns what is visible of the bundle: names and contents."""
         top = self.root / self.under
         return {
             str(file.relative_to(top)): file.read_bytes()
@@ -182,7 +182,7 @@ class DirectoryStore(Store):
 
 
 def unanswered(port):
-    """Connections that their client has left, and whose last request the server may yet carry out."""
+    """Returns the connections that their client has left, and whose last request the server may yet carry out."""
     rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return [row for row in rows if int(row[1].partition(":")[2], 16) == port and row[3] == CLOSE_WAIT]
 
@@ -203,7 +203,7 @@ class S3Store(Store):
                          "--credentials", str(credentials), "--as", under, "--s3-part-size", "5Mi")
 
     def through(self, proxy):
-        """The same store with a proxy before it."""
+        """Returns the same store with a proxy before it."""
         return self.set("--s3-endpoint", f"http://{proxy.address}")
 
     def read(self, _bundle):
@@ -218,7 +218,7 @@ class S3Store(Store):
         wait_for("the server to answer the dead", lambda: not unanswered(self.target[1]), interval=0.005)
 
     def uploads(self):
-        """Multipart uploads of the core that were begun and neither completed nor aborted."""
+        """Returns the multipart uploads of the core that were begun and neither completed nor aborted."""
         key = f"pre fix/{self.under}/core.python.7.zst"
         hidden = self.data / ".sgwtmp" / "multipart" / digest(key.encode())
         return [path for path in hidden.iterdir() if path.is_dir()] if hidden.exists() else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server with prepared answers, for those that our real servers cannot be made to give."""
+"""Serves prepared answers by HTTP, for those that our real servers cannot be made to give."""
 
 import collections
 import threading

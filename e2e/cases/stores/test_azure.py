@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Azure Blob Storage, on Microsoft's emulator, and with a stand-in for what that cannot be brought to say. The authority that
+"""Bundles are shipped to Azure Blob Storage: Microsoft's emulator, and a stand-in for what that cannot be brought to say. The authority that
 gives tokens is a stand-in: its form and its answers are those that Microsoft documents for the client credentials flow."""
 
 import base64
@@ -93,7 +93,7 @@ def test_a_large_core_goes_in_blocks_of_the_usual_size(azure, azure_store, tmp_p
 
 
 def test_killed_in_the_middle_it_sends_no_block_twice(azure, blockwise, crashed):
-    """Killed when three blocks are there: the next run sends the rest and not those."""
+    """The run is killed when three blocks are there, and the next one sends the rest and not those."""
     proxy = Proxy(azure.target)
     kill_when(blockwise.through(proxy), crashed, "1Mi", "blocks", lambda: len(blockwise.blocks()) >= 3)
     wait_for("the dead to be heard out", lambda: proxy.open == 0, interval=0.02)
@@ -215,7 +215,7 @@ TENANT, CLIENT = "72f988bf-86f1-41af-91ab-2d7cd011db47", "11111111-2222-3333-444
 
 
 def bearer(name="token", **claims):
-    """What Azurite believes: issuer, audience and times are looked at, the signature is not."""
+    """Returns a token that Azurite believes: it looks at issuer, audience and times, and not at the signature."""
     now = int(time.time())
     claims = {
         "aud": "https://storage.azure.com", "iss": f"https://sts.windows.net/{TENANT}/", "iat": now - 60, "nbf": now - 60,

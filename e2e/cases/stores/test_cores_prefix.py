@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cores below a prefix of their own, so that a lifecycle rule can remove them sooner: S3, Azure and HDFS, and a directory refuses it."""
+"""Cores go below a prefix of their own on S3, Azure and HDFS, so that a lifecycle rule can remove them sooner. A directory refuses that."""
 
 import json
 
@@ -33,14 +33,14 @@ def manifest_of(files):
 
 
 def without_option(store):
-    """The same store as a reader has it, who does not know of the prefix."""
+    """Returns the store as a reader has it who does not know of the prefix."""
     at = store.args.index("--cores-prefix")
     del store.args[at : at + 2]
     return store
 
 
 def check_apart(store, cores, bundle):
-    """The core is below the prefix, all else is in the bundle, and the manifest says so of each."""
+    """Checks that the core is below the prefix, that all else is in the bundle, and that the manifest says so of each."""
     there = store.read(bundle)
     assert {name: data for name, data in there.items() if name != "MANIFEST.json"} == {
         name: data for name, data in bundle.files.items() if name not in (CORE, "MANIFEST.json")

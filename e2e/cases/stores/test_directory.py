@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directory as a store, with everything that can go wrong with a directory."""
+"""The store is a directory, and everything goes wrong that can with a directory."""
 
 import errno
 import os
@@ -120,7 +120,7 @@ def test_a_directory_of_somebody_else(common_folder, place):
 
 
 def test_a_directory_that_the_kubelet_gave_to_the_sidecars_group(common_folder, place):
-    """So it does for fsGroup (docs/storage.md): the owner stays root, and what is made below belongs to the group as well."""
+    """The kubelet does that for fsGroup (docs/storage.md): the owner stays root, and what is made below belongs to the group as well."""
     store, bundle = DirectoryStore(common_folder / "store", place), Bundle(common_folder / "bundle")
     os.chown(store.root, 0, 65532)
     store.root.chmod(0o2770)
@@ -153,7 +153,7 @@ def test_what_is_not_ours_is_not_overwritten(directory_store, bundle, tmp_path, 
 
 
 def test_a_server_that_hangs_does_not_hang_the_caller(tmp_path, bundle):
-    """As an NFS server that never answers: a filesystem that is frozen blocks whoever writes, in the kernel."""
+    """A frozen filesystem blocks each writer in the kernel, as an NFS server does that never answers."""
     root = tmp_path / "frozen"
     image = tmp_path / "image"
     root.mkdir()
@@ -188,7 +188,7 @@ def faults(tmp_path_factory):
 
 
 def test_nobody_may_change_owners_or_modes(directory_store, bundle, faults):
-    """As an NFS server that squashes root."""
+    """An NFS server that squashes root does the same."""
     shipped(directory_store, bundle, env={"LD_PRELOAD": str(faults), "FAULT_OWNER": "1"})
     check_whole(directory_store, bundle)
 
@@ -200,7 +200,7 @@ KINDS = {errno.ENOSPC: {"no-space", "memory"}, errno.EIO: {"io", "memory"}, errn
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize("stays", ["0", "1"])
 def test_each_write_in_turn_fails(directory_store, tmp_path, faults, code, stays):
-    """ENOSPC and EIO at every call that writes, once or from then on: no half file, no garbage; then it goes on."""
+    """Every call that writes meets ENOSPC or EIO, once or from then on: no half file and no garbage are left, and the next run goes on."""
     base = directory_store.under
     failures = 0
     for nth in range(1, 1000):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that hold for each store: a directory, S3, Azure and HDFS."""
+"""These tests hold for each store: a directory, S3, Azure and HDFS."""
 
 import fcntl
 import os
@@ -98,7 +98,7 @@ def test_a_file_that_is_not_what_the_manifest_says_keeps_the_bundle_incomplete(s
 
 
 def test_two_at_once_are_one(store, large):
-    """Started together, whichever comes second says so, or finds everything there."""
+    """Two runs begin together, and the second one says so, or finds everything there."""
     first = subprocess.Popen(
         command(store, large), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )  # fmt: skip
@@ -146,7 +146,7 @@ ROUNDS = {"azure": 2}  # the emulator is slow
 
 
 def kill_after(store, bundle, seconds):
-    """Whether it was killed: it may have been quicker."""
+    """Returns whether the run was killed: it may have been quicker."""
     with subprocess.Popen(command(store, bundle), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             process.wait(seconds)
@@ -161,7 +161,7 @@ def kill_after(store, bundle, seconds):
 
 @pytest.mark.long
 def test_killed_at_random_moments_it_comes_to_its_end(store, tmp_path):
-    """SIGKILL, again and again: nothing visible is ever half, and the next run goes on."""
+    """Runs get SIGKILL again and again: nothing visible is ever half, and the next run goes on."""
     rng = random.Random(SEED)
     print(f"AFTERGLOW_SEED={SEED}")
     base = store.under

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Web identity with nothing stood in: an issuer of tokens, versitygw's STS and its S3, which verifies session tokens.
+"""Web identity works without stand-ins: with an issuer of tokens, versitygw's STS and its S3, which verifies session tokens.
 
 STS refuses issuers on private addresses, so all of it lives in a network namespace that has a public one of its own
 (TEST-NET-2, RFC 5737)."""
@@ -55,7 +55,7 @@ def make_certificates(d):
 
 
 def publish_issuer(d):
-    """What STS fetches to verify a token: where the keys are, and the key."""
+    """Publishes what STS fetches to verify a token: where the keys are, and the key."""
     modulus = openssl("rsa", "-in", d / "leaf.key", "-noout", "-modulus").decode().strip().split("=")[1]
     key = {"kty": "RSA", "kid": "k1", "use": "sig", "alg": "RS256", "n": encode(bytes.fromhex(modulus)), "e": "AQAB"}
     discovery = {
@@ -117,7 +117,7 @@ class Federation:
             process.wait()
 
     def iam(self, action, **parameters):
-        """A call of IAM's API as its root user."""
+        """Calls IAM's API as its root user."""
         form = urllib.parse.urlencode({"Action": action, "Version": "2010-05-08", **parameters})
         done = subprocess.run(
             [*self.inside, "curl", "-sS", "-w", "\n%{http_code}", "--aws-sigv4", "aws:amz:us-east-1:iam", "--user",
@@ -129,7 +129,7 @@ class Federation:
         return body
 
     def token(self, subject="system:serviceaccount:ml:ray", seconds=600):
-        """As the kubelet projects one."""
+        """Returns a token as the kubelet projects one."""
         now = int(time.time())
         claims = {"iss": ISSUER, "aud": "sts.amazonaws.com", "sub": subject, "iat": now - 7200, "exp": now + seconds}
         text = encode(b'{"alg":"RS256","typ":"JWT","kid":"k1"}') + "." + encode(json.dumps(claims).encode())
@@ -184,7 +184,7 @@ def a_store(federation, role, tmp_path, place):
 
 
 def test_the_role_may_come_by_option_and_then_lasting_keys_do_not_count(federation, role, tmp_path, place, bundle):
-    """As the sidecar calls it: the token alone is in the mounted volume."""
+    """The sidecar calls it so: the token alone is in the mounted volume."""
     (federation.directory / "env").write_text(f"S3_ENDPOINT=http://{S3}\nS3_BUCKET=failures\nS3_REGION=us-east-1\n")
     token = write_credentials(tmp_path / "token", web_identity_token=federation.token(), access_key_id="WRONG", secret_access_key="w")
     store = S3Store(federation.directory, token, place)
@@ -198,7 +198,7 @@ def test_the_role_may_come_by_option_and_then_lasting_keys_do_not_count(federati
 
 
 def test_a_service_accounts_token_is_enough(federation, federated, large):
-    """With the policy of docs/stores.md and no more."""
+    """The role has the policy of docs/stores.md and no more."""
     store = federated(federation.token())
     shipped(store, large, prefix=federation.inside)
     check_whole(store, large)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDFS: a real NameNode and a real DataNode, and what lies between."""
+"""Bundles are shipped to HDFS: to a real NameNode and a real DataNode, and through what lies between."""
 
 import os
 import random
@@ -21,7 +21,7 @@ def address(server):
 
 
 def admin(server, java_class, *args):
-    """A command of Hadoop's own, as its super user."""
+    """Runs a command of Hadoop's own, as its superuser."""
     directory = server.directory
     jars = subprocess.run([server.launcher[-1], "build"], capture_output=True, text=True, check=True).stdout.strip()
     return subprocess.run(
@@ -123,7 +123,7 @@ def test_down_and_back(tmp_path, large):
 
 
 def test_a_token_goes_to_the_namenode_alone(bundle, tmp_path):
-    """user.name is not sent with it, and to whom the data go decides the NameNode's URL alone."""
+    """user.name is not sent with it, and the NameNode's URL alone decides where the data go."""
     namenode, datanode = StandIn(), StandIn()
     token = write_credentials(tmp_path / "credentials", delegation_token="KAAEdG9rZW4/+")
     missing = '{"RemoteException":{"exception":"FileNotFoundException","message":"no"}}'
@@ -201,7 +201,7 @@ def times(store):
 
 @pytest.fixture(name="gateway", scope="module")
 def httpfs_before_it(hdfs_server):
-    """Hadoop's HttpFS: the same protocol, with all data through one server. Ends with the HDFS."""
+    """Starts Hadoop's HttpFS: the same protocol, with all data through one server. It ends with the HDFS."""
     done = subprocess.run([*hdfs_server.launcher, "httpfs", str(hdfs_server.directory)], capture_output=True, text=True, check=True)
     return done.stdout.strip().splitlines()[-1]
 

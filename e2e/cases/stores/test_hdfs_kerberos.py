@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDFS with Kerberos: a real KDC, a NameNode and a DataNode that want tickets, and Hadoop's gateway before them."""
+"""Bundles are shipped to HDFS with Kerberos: a real KDC gives the tickets that NameNode, DataNode and Hadoop's gateway want."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ TOKEN_S = 8
 
 
 class Kdc(Server):
-    """A KDC, and Secrets for its principals."""
+    """Runs a KDC, and makes Secrets for its principals."""
 
     def __init__(self, directory):
         super().__init__("kdc.sh", directory)
@@ -47,7 +47,7 @@ class Kdc(Server):
         return file
 
     def secret(self, directory, keytab, conf=None, **others):
-        """A Secret with a keytab, as it is mounted."""
+        """Makes a Secret with a keytab, as it is mounted."""
         write_credentials(directory, **others)
         for name, data in (("keytab", keytab.read_bytes()), ("krb5.conf", (conf or self.conf.read_text()).encode())):
             (directory / name).write_bytes(data)
@@ -55,7 +55,7 @@ class Kdc(Server):
         return directory
 
     def tickets(self, service):
-        """How often it gave a ticket for a service."""
+        """Returns how often the KDC gave a ticket for a service."""
         return len(re.findall(rf"TGS_REQ.*ISSUE.* for {re.escape(service)}@", (self.directory / "kdc.log").read_text()))
 
 
@@ -99,7 +99,7 @@ class KerberosStore(HdfsStore):
             return b'{"FileStatuses":{"FileStatus":[]}}'
 
     def tokens(self):
-        """How many delegation tokens the NameNode remembers."""
+        """Returns how many delegation tokens the NameNode remembers."""
         text = self.get(self.web.replace("/webhdfs/v1", "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem"))
         return json.loads(text)["beans"][0]["CurrentTokensCount"]
 
@@ -122,7 +122,7 @@ def test_a_keytab_ships_and_reads_back_and_leaves_nothing_behind(store, large):
     said = outcome.stderr + str(outcome.lines) + done.stderr.decode()
 
     def leaves_nothing():
-        """A token that expires before its run ends cannot be cancelled, and here tokens are short-lived."""
+        """Tries again, because here tokens are short-lived, and one that expires before its run ends cannot be cancelled."""
         before = store.tokens()
         shipped(store, large)
         read_back(store)
@@ -163,7 +163,7 @@ def test_a_delegation_token_of_the_secret(kdc, store, secured, tmp_path, bundle)
     store.set("--credentials", str(secret))
 
     def goes():
-        """A token is short-lived here, so it may expire before the run ends."""
+        """Tries again, because a token is short-lived here, and may expire before the run ends."""
         if secret.exists():
             (secret / "delegation-token").unlink()
         write_credentials(secret, delegation_token=token_of(store, secured))
@@ -274,7 +274,7 @@ def test_the_kdc_is_down_and_comes_back(kdc, store, bundle):
 
 @contextlib.contextmanager
 def silent_kdc(kdc, secret):
-    """A KDC that takes requests and answers none."""
+    """Runs a KDC that takes requests and answers none."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         udp.bind(tcp.getsockname())
         replace(secret, "krb5.conf", kdc.conf.read_text().replace(read_env(kdc.directory)["KDC"], f"127.0.0.1:{tcp.getsockname()[1]}"))
@@ -322,7 +322,7 @@ def test_a_namenode_that_gives_no_token(kdc, secured, secret, bundle, answer, ki
 
 
 def test_a_ticket_goes_to_the_namenode_alone_and_a_token_in_its_place_to_the_rest(kdc, secured, secret, bundle):
-    """And a NameNode that refuses each token it gives is asked for a second one, and for no third."""
+    """A NameNode that refuses each token that it gave is asked for a second one, and for no third."""
     with contextlib.closing(StandIn()) as namenode, contextlib.closing(StandIn()) as datanode:
         location = {"Location": f"{datanode.url}/webhdfs/v1/x?op=CREATE"}
         namenode.answers["PUT"] = [(200, {}, '{"boolean":true}'), (307, location, "")]
@@ -340,14 +340,14 @@ def test_a_ticket_goes_to_the_namenode_alone_and_a_token_in_its_place_to_the_res
 
 
 def refused(secret, bundle, *args):
-    """What comes out at a NameNode that accepts no ticket."""
+    """Returns the outcome of a run whose NameNode accepts no ticket."""
     with contextlib.closing(StandIn()) as namenode:
         namenode.answers["GET"] = [(401, {}, "<html>")]
         return failed(Store("--store", f"webhdfs://{namenode.address}/f", "--credentials", str(secret)), bundle, *args)
 
 
 def logged_in(outcome):
-    """The KDC knew us. Whether it knows the service, too, depends on the cases that ran before."""
+    """Returns whether the KDC knew us. Whether it knows the service, too, depends on the cases that ran before."""
     return re.search(r"does not accept the Kerberos ticket of ray@|ray@\S+ for the service .* does not know the service", outcome.result["error"])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys and tokens that the node gives to a pod: EKS Pod Identity (and ECS), and Google's workload identity. The answers are those
+"""The node gives keys and tokens to a pod: EKS Pod Identity (and ECS), and Google's workload identity. The answers are those
 that the vendors document; there is no such node here."""
 
 import http.server

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that hold for S3 and Azure Blob Storage alike. A stand-in gives the answers that our real servers cannot be brought to give."""
+"""These tests hold for S3 and Azure Blob Storage alike. A stand-in gives the answers that our real servers cannot be brought to give."""
 
 import pytest
 

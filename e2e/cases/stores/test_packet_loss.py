@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network namespace in which one packet of twenty is lost, in both directions."""
+"""Bundles are shipped through a network in which one packet of twenty is lost, in both directions."""
 
 import subprocess
 import uuid
@@ -56,6 +56,6 @@ def test_five_of_a_hundred_packets_lost(lossy, kind, credentials, tmp_path, larg
 
 
 def fetch(inside, store, _call, method, path, operation, user=None):
-    """HdfsStore.call inside the namespace."""
+    """Does inside the namespace what HdfsStore.call does."""
     url = f"{store.web}{path.replace(' ', '%20')}?op={operation}&user.name={user or store.superuser}"
     return subprocess.run([*inside, "curl", "-sfSL", "-X", method, url], check=True, capture_output=True).stdout

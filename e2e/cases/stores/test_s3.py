@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S3, on a real server, and with a stand-in only for what the real one cannot be brought to say."""
+"""Bundles are shipped to S3: to a real server, and to a stand-in only for what the real one cannot be brought to say."""
 
 import os
 import random
@@ -20,7 +20,7 @@ FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
 def head(store, name):
-    """The headers that a browser would get, by curl with its own signature."""
+    """Returns the headers that a browser would get, by curl with its own signature."""
     env = read_env(store.data.parents[1])
     done = subprocess.run(
         ["curl", "-sS", "--head", "--aws-sigv4", f"aws:amz:{env['S3_REGION']}:s3", "--user",
@@ -47,7 +47,7 @@ def test_the_bucket_in_the_host(s3_store, large):
 
 
 def test_killed_in_the_middle_it_sends_no_part_twice(s3_store, large):
-    """Killed when three parts are there: the next run sends the rest and not those."""
+    """The run is killed when three parts are there, and the next one sends the rest and not those."""
     proxy = Proxy(s3_store.target)
     s3_store.through(proxy)
     kill_when(s3_store, large, "8Mi", "three parts", lambda: len(parts(s3_store)) >= 3)
@@ -65,7 +65,7 @@ def test_killed_in_the_middle_it_sends_no_part_twice(s3_store, large):
 
 
 def parts(store):
-    """Files of parts of at least 5 MiB that the server has, other than those being written."""
+    """Returns the files of parts of at least 5 MiB that the server has, without those that it is writing."""
     return [part for upload in store.uploads() for part in upload.iterdir() if part.name.isdigit() and part.stat().st_size]
 
 

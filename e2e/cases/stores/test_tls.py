@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS: the store's certificate is verified, always."""
+"""The store's certificate is always verified."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service account's token for keys of an hour: what goes over the wire, and what STS may answer. With nothing stood in:
-test_federation.py."""
+"""A service account's token is exchanged for keys of an hour: this shows what goes over the wire, and what STS may answer.
+test_federation.py works without stand-ins."""
 
 import urllib.parse
 
