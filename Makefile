@@ -183,6 +183,7 @@ $(BUILD)/test/operator/webhook/cluster_admission_test $(BUILD)/test/operator/ray
 $(BUILD)/test/sidecar/sample/processes_test: LDFLAGS += -Wl,--wrap=rootfd_open_no_fuse,--wrap=readdir
 $(BUILD)/test/sidecar/sample/memcg_search_test $(BUILD)/test/sidecar/sample/memcg_tree_test: LDFLAGS += -Wl,--wrap=readdir
 $(BUILD)/test/sidecar/record/cgroup_watch_test: LDFLAGS += -Wl,--wrap=vm_events_oom_kills
+$(BUILD)/test/sidecar/record/node_words_test: LDFLAGS += -Wl,--wrap=now_boottime_ns
 $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin
 $(BUILD)/test/sidecar/record/container_attend_test: LDFLAGS += -Wl,--wrap=keeper_is_keeping,--wrap=keeper_keep,--wrap=elf_core_open

@@ -51,6 +51,7 @@ settled() { answers '"unmetEnds":{"settled":true'; }
 end_is() { # PATTERN: what the answer says of the only end
 	sed 's/.*"unmetEnds"//' "$work/answer" | grep -q "$1"
 }
+shows() { settled && end_is "$1"; }
 no_end() { end_is '"ends":\[\]'; }
 end_pod() {
 	stop_sidecar
@@ -72,17 +73,17 @@ make_pod
 set_limit "$ray" 24M
 start_ray "$hog 200M & $hog 200M; sleep 60"
 dies_early "its own limit"
-check "its own limit: the container is named by its ID" end_is "\"containerID\":\"$container_id\""
-check "its own limit: the class is certain" end_is '"class":"KernelOOMContainer","confidence":"certain"'
-check "its own limit: the limit is known" end_is '"cause":"it reached its memory limit of 24.0 MiB","memory":{"limitBytes":25165824}'
-check "its own limit: the kernel's line is the evidence" end_is "Tasks in [^\"]*/$container_id are going to be killed due to memory.oom.group set"
+check "its own limit: the container is named by its ID" wait_until shows "\"containerID\":\"$container_id\""
+check "its own limit: the class is certain" wait_until shows '"class":"KernelOOMContainer","confidence":"certain"'
+check "its own limit: the limit is known" wait_until shows '"cause":"it reached its memory limit of 24.0 MiB","memory":{"limitBytes":25165824}'
+check "its own limit: the kernel's line is the evidence" wait_until shows "Tasks in [^\"]*/$container_id are going to be killed due to memory.oom.group set"
 end_pod
 
 make_pod
 set_limit "$pod" 24M
 start_ray "$hog 200M"
 dies_early "the pod's limit"
-check "the pod's limit: the class is certain, and says that it was the pod's" end_is "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMPod\",\"confidence\":\"certain\""
+check "the pod's limit: the class is certain, and says that it was the pod's" wait_until shows "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMPod\",\"confidence\":\"certain\""
 end_pod
 
 # The agent has seen its processes, and the kernel writes a line and a record for each that it kills.
@@ -93,8 +94,8 @@ wait_until [ -e "$work/many" ]
 sleep 5
 touch "$work/go"
 dies_early "many processes"
-check "many processes: certain" end_is "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
-check "many processes: the record of the first is there" end_is "the OOM killer took the container's first process"
+check "many processes: certain" wait_until shows "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
+check "many processes: the record of the first is there" wait_until shows "the OOM killer took the container's first process"
 end_pod
 
 # What a container below its own cgroup does to itself is not the container's limit.
@@ -132,7 +133,7 @@ mkdir "$ray"
 echo 1 >"$ray/memory.oom.group"
 start_ray "exit 137"
 dies_early "an instance that ends by itself after one that was killed"
-check "two instances: the first is named" end_is "\"containerID\":\"$first\""
+check "two instances: the first is named" wait_until shows "\"containerID\":\"$first\""
 check "two instances: the second is not" sh -c "! sed 's/.*\"unmetEnds\"//' $work/answer | grep -q $container_id"
 end_pod
 
@@ -147,7 +148,7 @@ stop_sidecar
 touch "$work/go"
 dies_early "a sidecar that is killed before its container"
 check "a sidecar that is killed before its container: certain" \
-	end_is "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
+	wait_until shows "\"containerID\":\"$container_id\".*\"class\":\"KernelOOMContainer\",\"confidence\":\"certain\""
 end_pod
 
 # A sidecar that listens sees the end itself, and the agent has nothing to add.

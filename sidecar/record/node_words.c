@@ -3,11 +3,14 @@
 #include "sidecar/record/node_words.h"
 
 #include "lib/json.h"
+#include "lib/macros.h"
 #include "lib/units.h"
 #include "sidecar/kernel/kernel_log.h"
 
 /* The agent tries every two seconds whether a sidecar listens, and a busy node takes its time. */
 #define AWAITED_NS (8 * NS_PER_SEC)
+/* What the agent reads of the kernel log and of tracefs about one end comes by several connections, soon after each other. */
+#define SETTLES_NS NS_PER_SEC
 
 void node_words_init(struct node_words *w, const char *pod_uid)
 {
@@ -45,7 +48,7 @@ void node_words_take(struct node_words *w, const char *text, size_t len)
 
 void node_words_settle(struct node_words *w)
 {
-	w->awaited_until_ns = 0;
+	w->awaited_until_ns = MIN(w->awaited_until_ns, now_boottime_ns() + SETTLES_NS);
 }
 
 void node_words_note(struct node_words *w, const char *container_id, const struct node_signal *s)

@@ -20,8 +20,7 @@ struct node_words {
 	struct unmet_ends unmet;
 	cJSON *ends; /* what follows from unmet and log; NULL: not judged yet */
 	/*
-	 * CLOCK_BOOTTIME. Until then the agent may bring what it kept; 0: it has, or there is no
-	 * agent.
+	 * CLOCK_BOOTTIME. Until then the agent may bring what it kept; 0: there is no agent.
 	 */
 	int64_t awaited_until_ns;
 };
@@ -35,7 +34,7 @@ void node_words_await(struct node_words *w);
 void node_words_take(struct node_words *w, const char *text, size_t len);
 /*
  * To be called when a connection has ended by which the agent brought such messages: what it kept comes before
- * anything else, by one connection.
+ * anything else. Nothing is awaited a second later.
  */
 void node_words_settle(struct node_words *w);
 /* Takes a signal to a process of a container whose launcher is not connected. */
