@@ -312,6 +312,7 @@ endef
 define CLUSTER_SUITES
 cluster    2    cluster,oom e2e/run.sh cluster
 kuberay    2    cluster     e2e/run.sh kuberay
+cluster-v2 1    cluster     e2e/run.sh cluster-v2-part
 endef
 define STORE_SUITES
 stores     0.5  -           e2e/run.sh stores
@@ -366,7 +367,7 @@ e2e-kuberay e2e-kuberay-long: deps
 	+@e2e/run.sh $(@:e2e-%=%)
 
 # On a node as production has it (cgroup v2, systemd, group kill), in a virtual machine: its own cases, and those of the cluster that
-# the node may change. Continuous integration runs the former.
+# the node may change. Continuous integration runs a part of the former.
 e2e-v2: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh cluster-v2-long

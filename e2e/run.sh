@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-long|classes|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-long|classes|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
-#   cluster-v2  deaths and the node agent on a node with cgroup v2 and systemd, in a virtual machine; cluster-v2-long: more cases of cluster there
+#   cluster-v2  deaths and the node agent on a node with cgroup v2 and systemd, in a virtual machine; cluster-v2-part: the deaths that depend
+#             most on such a node; cluster-v2-long: also cases of cluster
 #   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
 # The last four's cluster is left running for the next run; e2e/cluster/down.sh ends it.
@@ -87,6 +88,7 @@ RAY_IMAGE=$(images/ray/name.sh)
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
 cluster-v2) paths=(e2e/cases/node_v2) ;;
+cluster-v2-part) paths=(e2e/cases/node_v2/test_deaths.py -k "not sidecar and not at_once") ;;
 cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,kernel_log,pods}.py) ;;
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
