@@ -19,7 +19,7 @@ begin_node() { # NAME
 	[ -d $tracing/instances ] || { mount -t tracefs tracefs $tracing && tracefs=mounted; }
 }
 
-# It exits.
+# Kills the agent, and ends the script as end_cgroups does.
 end_node() {
 	[ -z "$agent" ] || kill_agent
 	rmdir "$tracing/instances/$instance" 2>/dev/null
@@ -27,7 +27,7 @@ end_node() {
 	end_cgroups
 }
 
-# It opens the kernel log last of all.
+# The agent opens the kernel log last of all, so then it has started.
 reads_the_log() { ls -l "/proc/$agent/fd" 2>/dev/null | grep -q /dev/kmsg; }
 start_agent() { # OPTION...
 	"$node" --cores off --root "$work" --kubelet /kubelet --instance "$instance" "$@" >>"$work/agent" 2>&1 &

@@ -139,10 +139,11 @@ remove_tree() { # DIRECTORY...; false while there are processes
 # EXIT ends with end_cgroups.
 begin_cgroups() { # NAME
 	find_memory_cgroups
-	around=$memory/afterglow-$1-$$
 	limit_functions >"$work/lib"
 	. "$work/lib"
-	mkdir "$around"
+	# end_cgroups kills what is in $around, so that has to be ours.
+	mkdir "$memory/afterglow-$1-$$" || exit 1
+	around=$memory/afterglow-$1-$$
 	hand_down "$around"
 }
 

@@ -36,15 +36,6 @@ cp "$build/afterglow-launch" "$build/afterglow-sidecar" "$build/test/hog" "$work
 sidecar=$work/sidecar
 cp "${FREEZE_SIDECAR:-$build/afterglow-sidecar}" "$sidecar"
 
-wait_until() { # at most three minutes, which is for ever here
-	local end=$((SECONDS + 180))
-	while [ $SECONDS -lt $end ]; do
-		if "$@"; then return 0; fi
-		sleep 0.05
-	done
-	return 1
-}
-
 get() { curl -sS --max-time 10 "http://127.0.0.1:$port$1"; }
 listens() { [ -S "$work/s" ] && healthy; }
 healthy() { get /healthz >/dev/null 2>&1; }

@@ -12,7 +12,7 @@ work=$(mktemp -d /tmp/node_signals.XXXXXX)
 . "$(dirname "$0")/agent.sh"
 storm=''
 finish() {
-	# It ignores SIGTERM.
+	# The storm's shell ignores SIGTERM.
 	[ -z "$storm" ] || kill -HUP $storm 2>/dev/null
 	end_node
 }

@@ -152,9 +152,10 @@ int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t n
 	return 0;
 }
 
-void cgroup_watch_find(struct cgroup_watch *w, pid_t command)
+void cgroup_watch_find(struct cgroup_watch *w, pid_t command, int64_t kills_before)
 {
 	w->command = command;
+	w->kills_then = kills_before;
 	if (can_move_away(w) && command > 0)
 		follow_command(w);
 }

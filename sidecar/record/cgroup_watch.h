@@ -55,8 +55,12 @@ void cgroup_watch_look_below(struct cgroup_watch *w);
  */
 int cgroup_watch_read(struct cgroup_watch *w, const struct memcg *own, int64_t now_ns, bool at_end, struct memory *ret_memory);
 
-/* Says which process the command is (as the container's /proc numbers it), and finds its cgroup at once. */
-void cgroup_watch_find(struct cgroup_watch *w, pid_t command);
+/*
+ * Says which process the command is (as the container's /proc numbers it), and finds its cgroup at once.
+ * kills_before: how many OOM kills the container's cgroups counted before those that may have taken the
+ * command, which may be gone already; -1: as many as the next reading finds.
+ */
+void cgroup_watch_find(struct cgroup_watch *w, pid_t command, int64_t kills_before);
 
 /*
  * Finds out in which cgroups the command and the n largest processes are now. Does nothing if

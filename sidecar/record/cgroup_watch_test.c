@@ -143,10 +143,15 @@ static void that_the_launcher_was_seen_does_not_tell_where_the_command_is(void *
 	make_process("7");
 	root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(cgroup_watch_open(&w, &own, root, launcher, &none, NULL), 0);
-	cgroup_watch_find(&w, 8); /* it is being started */
+	cgroup_watch_find(&w, 8, -1); /* it is being started */
 	cgroup_watch_follow(&w, NS_PER_SEC, &launcher, 1);
 	assert_non_null(memcg_tree_unseen(&w.tree, NS_PER_SEC + NS_PER_MS));
-	/* The kills that its cgroup counts already are not the command's. */
+	/* Or it has ended, and the last of the kills that its cgroup counts may have been its own. */
+	cgroup_watch_find(&w, 8, 2);
+	assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
+	assert_null(cgroup_watch_unseen(&w, NS_PER_SEC + NS_PER_MS, true));
+	/* The kills before it are not the command's. */
+	cgroup_watch_find(&w, 8, 3);
 	assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, true, &m), 0);
 	assert_int_equal(m.oom_kill, 3);
 	assert_non_null(cgroup_watch_unseen(&w, NS_PER_SEC + NS_PER_MS, true));
@@ -203,7 +208,7 @@ static void a_kill_that_no_cgroup_of_the_container_counts_leaves_doubt(void **st
 		machine_kills = cases[i].before;
 		assert_int_equal(cgroup_watch_read(&w, &own, NS_PER_SEC, false, &m), 0);
 		/* It is found at once, before a first sample. */
-		cgroup_watch_find(&w, 8);
+		cgroup_watch_find(&w, 8, 3);
 		machine_kills = cases[i].after;
 		if (cases[i].at_home)
 			put("cg/c/memory.oom_control",

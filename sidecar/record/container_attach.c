@@ -186,8 +186,11 @@ bool container_attach(struct container *c, struct received *hello)
 	c->observer.growth = &c->memory;
 	container_watch_crashes(c);
 	take_history(c);
-	/* Only now it is known whether the cgroups below are the container's own. */
-	cgroup_watch_find(&c->observer.cgroups, c->hello.command);
+	/*
+	 * Only now it is known whether the cgroups below are the container's own, and which kills
+	 * came in its life.
+	 */
+	cgroup_watch_find(&c->observer.cgroups, c->hello.command, c->observer.baseline.oom_kill);
 	emit_attached(c);
 	c->callbacks.attached(c, c->callbacks.arg);
 	return true;

@@ -33,8 +33,8 @@ void node_words_await(struct node_words *w);
 /* Takes any message of the agent, of which it keeps lines of the logs. */
 void node_words_take(struct node_words *w, const char *text, size_t len);
 /*
- * To be called when a connection has ended by which the agent brought such messages: what it kept comes before
- * anything else. Nothing is awaited a second later.
+ * To be called when a connection has ended by which the agent brought such messages. What it kept comes before
+ * anything else, by this connection or within a second by others.
  */
 void node_words_settle(struct node_words *w);
 /* Takes a signal to a process of a container whose launcher is not connected. */
