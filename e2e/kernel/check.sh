@@ -37,11 +37,12 @@ check() { # SENTENCE CONDITION...
 	fi
 }
 
-wait_until() { # at most three minutes for a condition: of a machine that does a good deal else
+wait_until() { # at most three minutes for a condition: of a machine that does a good deal else; seven in an emulated one
 	# shellcheck disable=SC3043
 	local wait_now wait_end # a condition may wait itself
 	read -r wait_now _ </proc/uptime
 	wait_end=$((${wait_now%.*} + 180))
+	[ -z "${AFTERGLOW_IN_VM:-}" ] || wait_end=$((wait_end + 240))
 	until "$@"; do
 		read -r wait_now _ </proc/uptime
 		[ "${wait_now%.*}" -lt $wait_end ] || return 1
