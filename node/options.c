@@ -22,7 +22,7 @@ const char node_usage[] =
 	"                      runtime wrote them (default on)\n"
 	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
 	"  --instance NAME     the name of its instance there (default afterglow)\n"
-	"  --output FILE       of facts: write them to FILE, which is there (default: standard output)\n"
+	"  --output FILE       for facts: write them to FILE, which must exist (default: standard output)\n"
 	"  --help, --version\n"
 	"SIGTERM ends it and restores core_pattern.\n"
 	"facts prints, as JSON, the properties of the node on which reports depend.\n"

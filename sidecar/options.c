@@ -65,7 +65,7 @@ const char sidecar_usage[] =
 	"       (afterglow-sidecar prune [--keep-bytes N] [--keep-bundles N] [--keep-seconds N]\n"
 	"       [--below PATH] DIR). The sidecar runs it on its store. 0, the default, means no bound.\n"
 	"\n"
-	"Options of both:\n"
+	"Options of the sidecar and of exec:\n"
 	"  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
 	"  webhdfs://HOST:PORT/PATH, or webhdfss:// with TLS; afterglow-ship --help explains them.\n"
 	"  --credentials DIR   files with the credentials of the store (default " DEFAULT_CREDENTIALS ")\n"

@@ -213,7 +213,7 @@ cJSON *pod_store_event(const cJSON *pod, const char *trouble, int64_t now_ns)
 	char note[512 + POD_REPORT_TROUBLE_MAX];
 
 	snprintf(note, sizeof(note),
-		 "The store refuses the bundles of failures. They wait in this pod, and are lost when it goes: %s",
+		 "The bundles of failures do not reach the store. They wait in this pod, and are lost when it goes: %s",
 		 trouble);
 	return event_of_pod(pod, "Warning", "StoreFailing", "Ship", note, now_ns);
 }
