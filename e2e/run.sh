@@ -88,7 +88,7 @@ RAY_IMAGE=$(images/ray/name.sh)
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
 cluster-v2) paths=(e2e/cases/node_v2) ;;
-cluster-v2-part) paths=(e2e/cases/node_v2/test_deaths.py -k "not sidecar and not at_once") ;;
+cluster-v2-part) paths=(e2e/cases/node_v2/test_deaths.py -k "whole and not sidecar or isolation") ;;
 cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,kernel_log,pods}.py) ;;
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
