@@ -412,7 +412,7 @@ static const struct {
 	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, NULL },
 	{ "a group while a cgroup below was unseen, and the launcher lived",
 	  { SIGNALED(SIGKILL), COUNTED(0, 3, 0, 1), .processes = 3, .cgroup_unseen = "a cgroup below", LAST(GIB), NO_OOM_SEEN, VICTIM },
-	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, NULL },
+	  FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL, "was most likely killed by the kernel", { "oom_group_kill 0 -> 1" }, "a cgroup below" },
 	{ "a group of a cgroup below by its limit, and kill -9 of the launcher at once",
 	  { COUNTED(0, 2, 0, 1), .cgroup_limit = &(const struct cgroup_limit){ .place = CGROUP_LIMIT_BELOW, .name = "sub", .limit = GIB / 2, .usage = GIB / 2, .peak = GIB / 2 },
 	    LAST(GIB / 2), NO_OOM_SEEN, VICTIM }, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, 137, SIGKILL,

@@ -293,6 +293,8 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 	 * moved.
 	 */
 	c.proved = met == OWN_LIMIT_MET && !o->cgroup_shared && !o->cgroup_unseen;
+	if (met == OWN_LIMIT_MET && o->cgroup_unseen)
+		verdict_add_missing(v, o->cgroup_unseen, "the kernel's whole report of the kill, which names the cgroup whose limit was met");
 	/* The container has no limit of its own, so the limit is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
 		cause_above(o, &c);
