@@ -12,8 +12,8 @@ work=$(mktemp -d /tmp/node_signals.XXXXXX)
 . "$(dirname "$0")/agent.sh"
 storm=''
 finish() {
-	# The storm's shell ignores SIGTERM.
-	[ -z "$storm" ] || kill -HUP $storm 2>/dev/null
+	# The storm's shell ignores SIGTERM, and SIGHUP under nohup.
+	[ -z "$storm" ] || kill -USR1 $storm 2>/dev/null
 	end_node
 }
 trap finish EXIT
@@ -196,7 +196,7 @@ cat >"$work/storm" <<-END
 	trap '' TERM
 	(trap '' TERM; exec sleep 1000) &
 	child=\$!
-	trap "kill -9 \$child; exit" HUP
+	trap "kill -9 \$child; exit" USR1
 	: >$work/storming
 	while :; do kill -TERM \$child; done
 END
@@ -205,7 +205,7 @@ sh "$work/storm" &
 storm=$!
 wait_until [ -e "$work/storming" ] || exit 1
 kill -9 "$command_pid"
-kill -HUP $storm
+kill -USR1 $storm
 wait $storm 2>/dev/null
 storm=
 end_pod "a storm of signals elsewhere"
