@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands before the JSON in the last line of a termination message: the sidecar writes it, and the operator looks for it. */
+/*
+ * The mark before the JSON in the last line of a termination message: the sidecar writes it, and the
+ * operator looks for it.
+ */
 #ifndef AFTERGLOW_LIB_TERMINATION_MARK_H
 #define AFTERGLOW_LIB_TERMINATION_MARK_H
 

@@ -66,7 +66,7 @@ add_volume() { # UID NAME
 	ln -s "$volume" "$work/node$2"
 }
 
-# Becomes a sidecar, whose sockets and spool have this name.
+# Replaces this shell by a sidecar. Its sockets and its spool have this name.
 run_sidecar() { # CGROUP NAME OPTION...
 	cgroup=$1 name=$2
 	shift 2

@@ -86,8 +86,8 @@ static bool stops(pid_t pid)
 }
 
 /*
- * Keeps the traced launcher from its first connect(2) for ms, as a busy machine may. On a very slow one the command kills it
- * before it comes to that.
+ * Keeps the traced launcher from its first connect(2) for ms, as a busy machine may. On a very slow
+ * one the command kills it before it comes to that.
  */
 static void hold_at_connect(pid_t pid, long ms)
 {

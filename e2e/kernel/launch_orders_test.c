@@ -213,15 +213,23 @@ static void descriptors_sent_to_the_launcher_do_not_stay_open(void **state)
 
 /* Hold */
 
+/* Starts a container. Its command fails with exit code 8, and the sidecar hears of that. */
+static struct process start_failed(struct sidecar *s)
+{
+	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
+
+	sidecar_greet(s);
+	receive_exit(s);
+	return p;
+}
+
 static void hold_keeps_the_container_and_sigterm_ends_the_hold(void **state)
 {
 	struct sidecar s = sidecar_listen();
-	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
+	struct process p = start_failed(&s);
 	int64_t begin;
 
 	(void)state;
-	sidecar_greet(&s);
-	receive_exit(&s);
 	order(&s, "hold 60");
 	assert_false(ends_within(&p, 3000));
 	begin = now_ms();
@@ -234,11 +242,9 @@ static void hold_keeps_the_container_and_sigterm_ends_the_hold(void **state)
 static void orders_of_a_sidecar_that_left_messages_unread_are_obeyed(void **state)
 {
 	struct sidecar s = sidecar_listen();
-	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
+	struct process p = start_failed(&s);
 
 	(void)state;
-	sidecar_greet(&s);
-	receive_exit(&s);
 	order(&s, "run 1");
 	assert_true(readable_within(s.connection, PATIENCE_MS)); /* the answer, left unread */
 	kill(p.pid, SIGSTOP);
@@ -254,12 +260,10 @@ static void orders_of_a_sidecar_that_left_messages_unread_are_obeyed(void **stat
 static void a_hold_outlives_its_sidecar_and_ends_by_release(void **state)
 {
 	struct sidecar s = sidecar_listen();
-	struct process p = start(&as_pid1, "--", probe, "exit", "8", NULL);
+	struct process p = start_failed(&s);
 	int64_t asked_ms;
 
 	(void)state;
-	sidecar_greet(&s);
-	receive_exit(&s);
 	order(&s, "hold 60");
 	pause_ms(200);
 	sidecar_hang_up(&s);

@@ -2,8 +2,8 @@
 /*
  * Refines the failure of a worker before it is written, when the end of its head is already known.
  * The verdict becomes likely at best; an end with nothing but exit code 1 becomes GCSLost. A head's
- * end that becomes known later changes only the status (operator/failure_controller/incident_writer.h), because spec is
- * written once. Pure.
+ * end that becomes known later changes only the status, because spec is written once
+ * (operator/failure_controller/incident_writer.h). Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_LOST_HEAD_H
 #define AFTERGLOW_OPERATOR_FAILURES_LOST_HEAD_H

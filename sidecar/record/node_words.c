@@ -9,7 +9,10 @@
 
 /* The agent tries every two seconds whether a sidecar listens, and a busy node takes its time. */
 #define AWAITED_NS (8 * NS_PER_SEC)
-/* What the agent reads of the kernel log and of tracefs about one end comes by several connections, soon after each other. */
+/*
+ * The agent tells of one end by several connections, soon after each other: what it read of the kernel
+ * log, and of tracefs.
+ */
 #define SETTLES_NS NS_PER_SEC
 
 void node_words_init(struct node_words *w, const char *pod_uid)

@@ -19,9 +19,7 @@ struct node_words {
 	const char *pod_uid; /* NULL outside Kubernetes; not owned */
 	struct unmet_ends unmet;
 	cJSON *ends; /* what follows from unmet and log; NULL: not judged yet */
-	/*
-	 * CLOCK_BOOTTIME. Until then the agent may bring what it kept; 0: there is no agent.
-	 */
+	/* CLOCK_BOOTTIME. Until then the agent may bring what it kept; 0: there is no agent. */
 	int64_t awaited_until_ns;
 };
 

@@ -15,8 +15,8 @@
 bool proc_stat_read(int root_fd, pid_t pid, char text[static PROC_STAT_MAX]);
 
 /*
- * Returns whether the process is dead, or exiting, or cannot be read: a large process has to free its memory
- * first, and its parent reaps it only when it has time.
+ * Returns whether the process is dead, or exiting, or cannot be read: a large process has to free
+ * its memory first, and its parent reaps it only when it has time.
  */
 bool proc_stat_gone(int root_fd, pid_t pid);
 

@@ -674,7 +674,7 @@ def test_the_peers_refusals_are_those_of_the_real_server(plane, api):
 
 
 def test_the_peers_429_is_that_of_the_real_server(api):
-    """The server answers so to an eviction whose budget no controller looks after."""
+    """The server answers in this way to an eviction if no controller looks after the disruption budget."""
     pod = {"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
     api.create("pods", pod)
     api.request("POST", f"/apis/policy/v1/namespaces/{api.namespace}/poddisruptionbudgets", {
