@@ -114,7 +114,7 @@ def with_parents(keys):
 
 
 def metrics_of(root):
-    return set(re.findall(r'"(afterglow_[a-z_]+)"', read(root, "operator/manager/metrics.def") + read(root, "sidecar/http/metrics.def")))
+    return set(re.findall(r'"(afterglow_[a-z_]+)"', read(root, "operator/kube/metrics.def") + read(root, "sidecar/http/metrics.def")))
 
 
 def targets_of(root):

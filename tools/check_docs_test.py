@@ -12,7 +12,7 @@ import check_docs
 
 FILES = {
     "sidecar/options.c": '"  --spool-max SIZE  keep no more\\n"',
-    "operator/manager/metrics.def": 'METRIC(A, "gauge", "afterglow_pods", "Pods")',
+    "operator/kube/metrics.def": 'METRIC(A, "gauge", "afterglow_pods", "Pods")',
     "operator/policy/policy_keys.def": 'POLICY_KEY(RECORDING, "enabled", "recording.enabled", BOOLEAN, x, 0, 0, "true or false")',
     "charts/afterglow/values.yaml": "# top\nmanageRayClusters: false\nstore:\n  type: claim\n  keep:\n    days: 0\nresources: {}\n",
     "Makefile": ".PHONY: all demo\nall: x\n",

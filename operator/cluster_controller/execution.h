@@ -14,8 +14,8 @@
 #include "operator/cluster_controller/known_state.h"
 #include "operator/kube/client.h"
 #include "operator/kube/event_recorder.h"
+#include "operator/kube/metrics.h"
 #include "operator/kube/workqueue.h"
-#include "operator/manager/metrics.h"
 #include "operator/manager/watches.h"
 #include "operator/raycluster/plan.h"
 

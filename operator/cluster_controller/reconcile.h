@@ -16,9 +16,9 @@
 #include "operator/failure_controller/sidecar_poller.h"
 #include "operator/kube/client.h"
 #include "operator/kube/event_recorder.h"
+#include "operator/kube/metrics.h"
 #include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
-#include "operator/manager/metrics.h"
 #include "operator/manager/watches.h"
 #include "operator/policy/policies.h"
 

@@ -23,7 +23,7 @@
 
 #include "lib/err.h"
 #include "operator/export/otlp_settings.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 #define EXPORTER_HOLD_MS 5000
 /* How long the end of the process waits for the collector, at most. */

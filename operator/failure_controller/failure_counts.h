@@ -18,7 +18,7 @@
 
 #include "lib/strmap.h"
 #include "lib/units.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 #define FAILURE_COUNTS_MAX METRIC_SERIES_MAX
 /* By default, Prometheus scrapes once a minute. */

@@ -11,7 +11,7 @@
 #include "operator/failures/ray_failure.h"
 #include "operator/failures/retention.h"
 #include "operator/kube/client.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 struct failure_gc;
 

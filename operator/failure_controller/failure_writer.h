@@ -12,7 +12,7 @@
 #include "operator/failures/earlier_end.h"
 #include "operator/failures/unmet_end.h"
 #include "operator/kube/client.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 struct failure_writer;
 

@@ -14,7 +14,7 @@
 #include "operator/failures/pod_report.h"
 #include "operator/kube/event_filter.h"
 #include "operator/kube/event_recorder.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 /*
  * The results go here. The caller fills it in, except for emitted and look_at_ns, which start

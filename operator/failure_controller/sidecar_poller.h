@@ -19,7 +19,7 @@
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failures/growing.h"
 #include "operator/kube/event_recorder.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 struct sidecar_poller;
 

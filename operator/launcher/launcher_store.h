@@ -11,8 +11,8 @@
 #define AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_STORE_H
 
 #include "operator/kube/client.h"
+#include "operator/kube/metrics.h"
 #include "operator/launcher/launcher.h"
-#include "operator/manager/metrics.h"
 
 /* The most namespaces. Further ones get no launchers, and then keys are no longer removed. */
 #define LAUNCHER_STORE_PLACES_MAX 16384

@@ -13,8 +13,8 @@
 #include "operator/export/otlp_settings.h"
 #include "operator/failures/retention.h"
 #include "operator/kube/client.h"
+#include "operator/kube/metrics.h"
 #include "operator/launcher/launcher.h"
-#include "operator/manager/metrics.h"
 #include "operator/policy/policy.h"
 
 struct manager;

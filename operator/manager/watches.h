@@ -11,7 +11,7 @@
 #include "lib/strbuf.h"
 #include "operator/cache/informer.h"
 #include "operator/kube/client.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 #define CLUSTER_LABEL "ray.io/cluster"
 

@@ -8,7 +8,7 @@
 #define AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_H
 
 #include "lib/strbuf.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 #include "operator/manager/watches.h"
 #include "operator/policy/policies.h"
 

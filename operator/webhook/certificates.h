@@ -13,7 +13,7 @@
 #include <event2/event.h>
 
 #include "operator/kube/client.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 struct certificates;
 

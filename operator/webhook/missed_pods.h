@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 /*
  * The most namespaces that the metric names. Pods of further ones count under MISSED_PODS_OTHER,

@@ -9,7 +9,7 @@
 
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 struct admission;
 struct webhook;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operator's counters and gauges, and their Prometheus text. The table is metrics.def. */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_METRICS_H
-#define AFTERGLOW_OPERATOR_MANAGER_METRICS_H
+#ifndef AFTERGLOW_OPERATOR_KUBE_METRICS_H
+#define AFTERGLOW_OPERATOR_KUBE_METRICS_H
 
 #include "lib/strbuf.h"
 #include "lib/strmap.h"
 
 enum metric {
 #define METRIC(id, type, name, help) METRIC_##id,
-#include "operator/manager/metrics.def"
+#include "operator/kube/metrics.def"
 #undef METRIC
 	METRIC_COUNT
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the metrics and their text. */
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

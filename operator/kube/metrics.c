@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the operator's counters and gauges. */
-#include "operator/manager/metrics.h"
+#include "operator/kube/metrics.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@ static const struct {
 	const char *type, *name, *help;
 } table[] = {
 #define METRIC(id, type, name, help) { type, name, help },
-#include "operator/manager/metrics.def"
+#include "operator/kube/metrics.def"
 #undef METRIC
 };
 
