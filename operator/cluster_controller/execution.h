@@ -11,12 +11,12 @@
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXECUTION_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXECUTION_H
 
+#include "operator/cache/watches.h"
 #include "operator/cluster_controller/known_state.h"
 #include "operator/kube/client.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/metrics.h"
 #include "operator/kube/workqueue.h"
-#include "operator/manager/watches.h"
 #include "operator/raycluster/plan.h"
 
 /* The state that all executions share. */

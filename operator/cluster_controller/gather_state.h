@@ -3,9 +3,9 @@
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
 
+#include "operator/cache/watches.h"
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failure_controller/sidecar_poller.h"
-#include "operator/manager/watches.h"
 #include "operator/raycluster/plan.h"
 
 /* The most crashes for each group. */

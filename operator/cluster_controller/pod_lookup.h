@@ -7,9 +7,9 @@
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_POD_LOOKUP_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_POD_LOOKUP_H
 
+#include "operator/cache/watches.h"
 #include "operator/cluster_controller/expectations.h"
 #include "operator/kube/client.h"
-#include "operator/manager/watches.h"
 
 /*
  * The most pods of one lookup. Further pods are left to the next lookup, so that a cluster that has

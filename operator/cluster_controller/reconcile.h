@@ -12,6 +12,7 @@
 #ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
 #define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
 
+#include "operator/cache/watches.h"
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failure_controller/sidecar_poller.h"
 #include "operator/kube/client.h"
@@ -19,7 +20,6 @@
 #include "operator/kube/metrics.h"
 #include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
-#include "operator/manager/watches.h"
 #include "operator/policy/policies.h"
 
 struct reconciler;

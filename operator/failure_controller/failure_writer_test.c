@@ -6,9 +6,9 @@
 #include "operator/failure_controller/failure_writer.h"
 
 #include "lib/units.h"
+#include "operator/cache/watches.h"
 #include "operator/failure_controller/inquiry.h"
 #include "operator/kube/testing_api.h"
-#include "operator/manager/watches.h"
 
 #define FAILURES "/apis/afterglow.dev/v1alpha1/namespaces/ml/rayfailures"
 #define STATUS(code, reason) "{\"kind\":\"Status\",\"code\":" #code ",\"reason\":\"" reason "\",\"message\":\"no\""

@@ -7,9 +7,9 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/cache/watches.h"
 #include "operator/failures/owner.h"
 #include "operator/kube/object.h"
-#include "operator/manager/watches.h"
 
 /* Emits an Event about an object. Without a uid `kubectl describe` would not show it. */
 static void emit_about(struct event_recorder *recorder, const char *kind, const char *name, const char *uid, const cJSON *pod,

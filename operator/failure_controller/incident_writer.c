@@ -17,10 +17,10 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/cache/watches.h"
 #include "operator/failures/incident_plan.h"
 #include "operator/failures/lost_head.h"
 #include "operator/kube/workqueue.h"
-#include "operator/manager/watches.h"
 
 #define DEBOUNCE_NS (2 * NS_PER_SEC)
 /*

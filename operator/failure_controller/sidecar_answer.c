@@ -8,12 +8,12 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/cache/watches.h"
 #include "operator/failure_controller/growth_events.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/story.h"
 #include "operator/failures/unseen_end.h"
 #include "operator/kube/event.h"
-#include "operator/manager/watches.h"
 
 /* The shortest time between two Events for one cluster. */
 #define TELL_NS (3600 * NS_PER_SEC)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/units.h"
+#include "operator/cache/watches.h"
 #include "operator/failure_controller/poll_pace.h"
 #include "operator/failure_controller/restless_clusters.h"
 #include "operator/failure_controller/sidecar_answer.h"
@@ -16,7 +17,6 @@
 #include "operator/kube/http.h"
 #include "operator/kube/namespace_share.h"
 #include "operator/kube/object.h"
-#include "operator/manager/watches.h"
 
 #define TICK_MS 250
 #define FIRST_NS (10 * NS_PER_SEC)

@@ -7,6 +7,7 @@
 #ifndef AFTERGLOW_OPERATOR_MANAGER_PARTS_H
 #define AFTERGLOW_OPERATOR_MANAGER_PARTS_H
 
+#include "operator/cache/watches.h"
 #include "operator/cluster_controller/reconcile.h"
 #include "operator/export/exporter.h"
 #include "operator/failure_controller/failure_events.h"
@@ -21,7 +22,6 @@
 #include "operator/launcher/launcher_store.h"
 #include "operator/manager/kuberay_guard.h"
 #include "operator/manager/manager.h"
-#include "operator/manager/watches.h"
 #include "operator/policy/policies.h"
 #include "operator/webhook/admission.h"
 #include "operator/webhook/missed_pods.h"

@@ -6,10 +6,10 @@
 #ifndef AFTERGLOW_OPERATOR_MANAGER_TESTING_H
 #define AFTERGLOW_OPERATOR_MANAGER_TESTING_H
 
+#include "operator/cache/watches.h"
 #include "operator/failure_controller/failure_writer.h"
 #include "operator/failure_controller/sidecar_poller.h"
 #include "operator/kube/testing_api.h"
-#include "operator/manager/watches.h"
 
 struct bed {
 	struct fake_api api;

@@ -7,7 +7,7 @@
 #ifndef AFTERGLOW_OPERATOR_POLICY_POLICIES_H
 #define AFTERGLOW_OPERATOR_POLICY_POLICIES_H
 
-#include "operator/manager/watches.h"
+#include "operator/cache/watches.h"
 #include "operator/policy/policy.h"
 
 struct policies;

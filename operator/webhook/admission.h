@@ -8,8 +8,8 @@
 #define AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_H
 
 #include "lib/strbuf.h"
+#include "operator/cache/watches.h"
 #include "operator/kube/metrics.h"
-#include "operator/manager/watches.h"
 #include "operator/policy/policies.h"
 
 /* The path that the chart's MutatingWebhookConfiguration names. */

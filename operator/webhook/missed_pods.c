@@ -12,9 +12,9 @@
 #include "lib/strmap.h"
 #include "lib/units.h"
 #include "operator/cache/store.h"
+#include "operator/cache/watches.h"
 #include "operator/kube/event.h"
 #include "operator/kube/event_filter.h"
-#include "operator/manager/watches.h"
 #include "operator/webhook/missing_sidecar.h"
 
 #define PODS_MAX 100000

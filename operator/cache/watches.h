@@ -3,8 +3,8 @@
  * Keeps a live copy of each kind that the operator follows, and reports their states to the log,
  * readiness and metrics.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_WATCHES_H
-#define AFTERGLOW_OPERATOR_MANAGER_WATCHES_H
+#ifndef AFTERGLOW_OPERATOR_CACHE_WATCHES_H
+#define AFTERGLOW_OPERATOR_CACHE_WATCHES_H
 
 #include <event2/event.h>
 

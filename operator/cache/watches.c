@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches the kinds that the operator follows. */
-#include "operator/manager/watches.h"
+#include "operator/cache/watches.h"
 
 #include <errno.h>
 #include <string.h>
