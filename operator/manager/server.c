@@ -15,8 +15,8 @@
 #include "lib/loop/shared_text.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "operator/kube/listen_address.h"
 #include "operator/manager/http_connections.h"
-#include "operator/webhook/listen_address.h"
 
 /*
  * The kernel drops the probe of a kubelet that finds the queue full, and the kubelet tries again a

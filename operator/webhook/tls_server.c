@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/log.h"
-#include "operator/webhook/listen_address.h"
+#include "operator/kube/listen_address.h"
 #include "operator/webhook/tls_connections.h"
 #include "operator/webhook/tls_context.h"
 

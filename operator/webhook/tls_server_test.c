@@ -24,7 +24,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "operator/webhook/listen_address.h"
+#include "operator/kube/listen_address.h"
 #include "operator/webhook/x509.h"
 
 #define HOST "hook.ops.svc"
