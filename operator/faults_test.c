@@ -24,7 +24,7 @@
 #include "operator/failures/pod_report.h"
 #include "operator/failures/termination.h"
 #include "operator/failures/testing.h"
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_template.h"
 #include "operator/raycluster/status.h"

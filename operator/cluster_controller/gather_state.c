@@ -14,9 +14,9 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/story.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/pod_spec.h"
 
 #define KEY_MAX 512
 /* Of a cluster; each has GROWING_TEXT_MAX bytes, and a condition's message may have 32768. */

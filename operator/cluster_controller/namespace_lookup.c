@@ -10,7 +10,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/injection/pod_security.h"
-#include "operator/raycluster/store_claim.h"
+#include "operator/podspec/store_claim.h"
 
 #define CLAIM_PRESENT_NS (60 * NS_PER_SEC)
 #define CLAIM_ABSENT_NS (10 * NS_PER_SEC)

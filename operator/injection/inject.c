@@ -12,8 +12,8 @@
 #include "operator/injection/launch_command.h"
 #include "operator/injection/qos.h"
 #include "operator/injection/store_secrets.h"
-#include "operator/raycluster/pod_spec.h"
-#include "operator/raycluster/quantity.h"
+#include "operator/podspec/pod_spec.h"
+#include "operator/podspec/quantity.h"
 
 #define BIN_DIR "/afterglow/bin"
 #define RUN_DIR "/afterglow/run"

@@ -19,7 +19,7 @@
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/injection/inject_undo.h"
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/testing.h"
 
 static struct policy policy = { .sidecar_image = (char *)"img", .store.claim = (char *)"c", .recording.warn_at = 0.9 };

@@ -8,8 +8,8 @@
 #include "lib/macros.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
-#include "operator/raycluster/notes.h"
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/notes.h"
+#include "operator/podspec/pod_spec.h"
 
 const char *recording_name(enum recording recording)
 {

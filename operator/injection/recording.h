@@ -47,7 +47,7 @@ const char *recording_name(enum recording recording);
 /*
  * Puts launcher and sidecar into pod_spec, or returns why not. In that case nothing is changed,
  * except that with wait_port the Ray container's shell still waits for the head. A pod that has
- * both already stays as it is. Messages for people are added to notes (raycluster/notes.h), topic
+ * both already stays as it is. Messages for people are added to notes (podspec/notes.h), topic
  * NOTE_RECORDING.
  */
 enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request, cJSON *notes);

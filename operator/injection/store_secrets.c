@@ -3,7 +3,7 @@
 #include "operator/injection/store_secrets.h"
 
 #include "lib/json.h"
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/pod_spec.h"
 
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
 #define TOKEN_AUDIENCE "sts.amazonaws.com"

@@ -6,8 +6,8 @@
 
 #include "lib/json.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/pod_spec.h"
 
 #define SECRET_KEY "auth_token"
 #define TOKEN_VOLUME "ray-token"

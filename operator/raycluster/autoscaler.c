@@ -7,8 +7,8 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/auth.h"
-#include "operator/raycluster/pod_spec.h"
 
 #define OPTIONS "spec.autoscalerOptions"
 #define START_COMMAND "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME) --cluster-namespace $(RAY_CLUSTER_NAMESPACE)"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "lib/json.h"
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 
 #define PATH_MAX_LEN 96
 

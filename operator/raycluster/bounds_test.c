@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "operator/kube/yaml.h"
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/testing.h"
 
 #define CRD "charts/afterglow/files/crds/ray.io_rayclusters.yaml"

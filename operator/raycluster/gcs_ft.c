@@ -8,7 +8,7 @@
 
 #include "lib/json.h"
 #include "operator/kube/object.h"
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/start_params.h"
 
 #define OPTIONS "spec.gcsFaultToleranceOptions"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "operator/raycluster/autoscaler.h"
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 #include "operator/injection/launch_script.h"
 #include "operator/raycluster/pod_template.h"
 #include "operator/raycluster/service.h"

@@ -10,9 +10,9 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
-#include "operator/raycluster/notes.h"
-#include "operator/raycluster/pod_spec.h"
-#include "operator/raycluster/quantity.h"
+#include "operator/podspec/notes.h"
+#include "operator/podspec/pod_spec.h"
+#include "operator/podspec/quantity.h"
 #include "operator/raycluster/start_params.h"
 
 #define MIB ((int64_t)1 << 20)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/memory.h"
-#include "operator/raycluster/notes.h"
 #include "operator/raycluster/testing.h"
 
 #define MIB ((int64_t)1 << 20)

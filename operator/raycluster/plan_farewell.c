@@ -13,7 +13,7 @@
 
 #include "lib/json.h"
 #include "operator/kube/event.h"
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
 

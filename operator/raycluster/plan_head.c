@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
-#include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 
 /* The time after the end of the grace period. */

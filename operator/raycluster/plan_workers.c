@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/autoscaler.h"
-#include "operator/raycluster/notes.h"
 #include "operator/raycluster/pod_state.h"
 
 static int64_t desired_replicas(const cJSON *group)

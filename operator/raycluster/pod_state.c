@@ -7,8 +7,8 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/injection/inject.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/pod_spec.h"
 
 static const char *label(const cJSON *pod, const char *name)
 {

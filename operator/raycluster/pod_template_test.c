@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/pod_template.h"
 #include "operator/raycluster/testing.h"
 

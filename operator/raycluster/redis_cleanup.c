@@ -10,9 +10,9 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/pod_template.h"
 
 #define SPACE_ENV "RAY_external_storage_namespace"

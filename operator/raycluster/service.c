@@ -10,9 +10,9 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/plan.h"
-#include "operator/raycluster/pod_spec.h"
 
 #define DEFAULT_METRICS_PORT 8080
 

@@ -13,13 +13,13 @@
 
 #include "lib/json.h"
 #include "operator/kube/salvage.h"
+#include "operator/podspec/notes.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/auth.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/notes.h"
-#include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/upgrade.h"
 
 /* Leaves room for "-head-svc" and the pods' suffixes within 63 characters */

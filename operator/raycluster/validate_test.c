@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 #include "operator/raycluster/testing.h"
 #include "operator/raycluster/validate.h"
 

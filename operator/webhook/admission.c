@@ -12,7 +12,7 @@
 #include "operator/failures/owner.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/pod_security.h"
-#include "operator/raycluster/store_claim.h"
+#include "operator/podspec/store_claim.h"
 #include "operator/webhook/admission_review.h"
 #include "operator/webhook/cluster_admission.h"
 #include "operator/webhook/image_trouble.h"

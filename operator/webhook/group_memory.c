@@ -9,8 +9,8 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/memory.h"
-#include "operator/raycluster/pod_spec.h"
 #include "operator/raycluster/start_params.h"
 
 #define LIMIT_MAX ((int64_t)1 << 53) /* 8 PiB, as in memory.c; no machine has more */

@@ -9,7 +9,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
-#include "operator/raycluster/quantity.h"
+#include "operator/podspec/quantity.h"
 
 #define TAIL_MAX 3 /* bytes of the end of the text: "}}" and a NUL */
 

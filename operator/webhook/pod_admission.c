@@ -10,8 +10,8 @@
 #include "lib/oom.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
-#include "operator/raycluster/notes.h"
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/notes.h"
+#include "operator/podspec/pod_spec.h"
 
 #define MIRROR_ANNOTATION "kubernetes.io/config.mirror"
 /* The container's name becomes part of a shell command without quotes. */

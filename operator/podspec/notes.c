@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collects notes about a cluster, by topic. */
-#include "operator/raycluster/notes.h"
+#include "operator/podspec/notes.h"
 
 #include <stdarg.h>
 #include <stdio.h>

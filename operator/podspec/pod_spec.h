@@ -2,8 +2,8 @@
 /*
  * Small reads and additions on a pod spec. Additions never replace the user's values, unless noted.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_SPEC_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_SPEC_H
+#ifndef AFTERGLOW_OPERATOR_PODSPEC_POD_SPEC_H
+#define AFTERGLOW_OPERATOR_PODSPEC_POD_SPEC_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

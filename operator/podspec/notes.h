@@ -4,8 +4,8 @@
  * belongs to a topic, which is a condition of the RayCluster's status, and
  * carries a reason in CamelCase and a sentence with the numbers.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_NOTES_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_NOTES_H
+#ifndef AFTERGLOW_OPERATOR_PODSPEC_NOTES_H
+#define AFTERGLOW_OPERATOR_PODSPEC_NOTES_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads from and adds to a pod spec. */
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/pod_spec.h"
 
 #include "lib/json.h"
 

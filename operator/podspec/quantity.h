@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers back to Kubernetes quantities in their canonical form. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_QUANTITY_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_QUANTITY_H
+#ifndef AFTERGLOW_OPERATOR_PODSPEC_QUANTITY_H
+#define AFTERGLOW_OPERATOR_PODSPEC_QUANTITY_H
 
 #include <stdint.h>
 

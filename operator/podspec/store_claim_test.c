@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/units.h"
-#include "operator/raycluster/store_claim.h"
+#include "operator/podspec/store_claim.h"
 #include "operator/raycluster/testing.h"
 
 #define NOW "2026-11-21T12:00:00Z"

@@ -3,8 +3,8 @@
  * Decides whether Ray pods may mount the store's claim. A claim that never gets a volume
  * would keep them from ever being scheduled, and Ray from starting. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_STORE_CLAIM_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_STORE_CLAIM_H
+#ifndef AFTERGLOW_OPERATOR_PODSPEC_STORE_CLAIM_H
+#define AFTERGLOW_OPERATOR_PODSPEC_STORE_CLAIM_H
 
 #include <cjson/cJSON.h>
 #include <stdint.h>

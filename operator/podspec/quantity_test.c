@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of numbers as Kubernetes quantities. */
-#include "operator/raycluster/quantity.h"
+#include "operator/podspec/quantity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides whether Ray pods may mount the store's claim. */
-#include "operator/raycluster/store_claim.h"
+#include "operator/podspec/store_claim.h"
 
 #include <string.h>
 
