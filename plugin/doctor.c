@@ -11,6 +11,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "lib/strmap.h"
 #include "plugin/explain.h"
 #include "plugin/pod_sidecar.h"
@@ -202,7 +203,7 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 /* Returns whether the pod's sidecar ships to a store that is not a claim. */
 static bool ships_elsewhere(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", "afterglow"),
+	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER),
 		    *arg;
 
 	cJSON_ArrayForEach(arg, json_get(sidecar, "args")) {

@@ -5,16 +5,15 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/sidecar_names.h"
 
-#define SIDECAR "afterglow"
-#define PORT_NAME "afterglow-http"
 #define PORT_MAX 65535
 
 const cJSON *pod_sidecar(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR);
+	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
 
-	return sidecar ? sidecar : json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR);
+	return sidecar ? sidecar : json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
 }
 
 static const cJSON *argument(const cJSON *sidecar, const char *text)
@@ -41,7 +40,7 @@ bool pod_sidecar_has_flag(const cJSON *sidecar, const char *option)
 
 int pod_sidecar_port(const cJSON *sidecar)
 {
-	const cJSON *port = json_find(json_get(sidecar, "ports"), "name", PORT_NAME);
+	const cJSON *port = json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT);
 	int64_t number = json_int(port, "containerPort", 0);
 
 	return number > 0 && number <= PORT_MAX ? (int)number : 0;

@@ -8,11 +8,11 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 
 /*
  * The difference between the sidecar's time of an end and the kubelet's: the launcher may linger

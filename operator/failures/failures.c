@@ -17,6 +17,7 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/made_up_end.h"
@@ -24,7 +25,6 @@
 #include "operator/failures/signature.h"
 #include "operator/failures/story.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 #include "operator/kube/object.h"
 
 #define EXIT_BY_SIGKILL (128 + SIGKILL)

@@ -9,15 +9,14 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "lib/sidecar_names.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 #include "operator/kube/event.h"
 #include "operator/policy/policy.h"
 
-#define PORT_NAME "afterglow-http"
 #define ID_MAX 127
 /* The path where inject.c mounts it. */
 #define RELEASE "/afterglow/bin/afterglow-launch --release"
@@ -35,7 +34,7 @@ static int64_t port_of(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
 
-	return json_int(json_find(json_get(sidecar, "ports"), "name", PORT_NAME), "containerPort",
+	return json_int(json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT), "containerPort",
 			0);
 }
 

@@ -9,10 +9,10 @@
 
 #include "lib/json.h"
 #include "lib/oom.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/failures.h"
-#include "operator/injection/inject.h"
 
 #define CLOCKS_NS (60 * NS_PER_SEC)
 

@@ -7,8 +7,8 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 
 /* Adds a hint that the image has no shell, and that the webhook has put one before the command. */
 static void add_shell_hint(const cJSON *pod, const char *message, char *sentence, size_t size)

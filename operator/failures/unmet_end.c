@@ -10,13 +10,13 @@
 #include "lib/failure_class.h"
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/earlier_end.h"
 #include "operator/failures/pod_report.h"
 #include "operator/failures/podview.h"
 #include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 
 #define EXIT_BY_SIGKILL (128 + SIGKILL)
 #define CAUSE_MAX 200

@@ -7,6 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/node_protocol.h"
+#include "lib/sidecar_names.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/injection/launch_command.h"
@@ -332,7 +333,7 @@ static void add_http(cJSON *sidecar, const cJSON *pod_spec)
 	add_string(args, text);
 	port = cJSON_CreateObject();
 
-	json_set_str(port, "name", "afterglow-http");
+	json_set_str(port, "name", SIDECAR_HTTP_PORT);
 	json_set_int(port, "containerPort", HTTP_PORT);
 	json_set_str(port, "protocol", "TCP");
 	json_append(json_array_at(sidecar, "ports"), port);

@@ -17,8 +17,6 @@
 #include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 
-#define SIDECAR_CONTAINER "afterglow"
-
 struct injection {
 	const char *cluster;         /* RayCluster's name */
 	const char *wait_port;       /* wait for $FQ_RAY_IP:port before the command; NULL: no */

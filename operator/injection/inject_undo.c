@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/printable.h"
+#include "lib/sidecar_names.h"
 #include "operator/injection/inject.h"
 
 /*

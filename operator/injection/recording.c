@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/podspec/notes.h"

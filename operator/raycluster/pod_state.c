@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
-#include "operator/injection/inject.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
 

@@ -10,10 +10,10 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "lib/utf8.h"
-#include "operator/injection/inject.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/podspec/quantity.h"

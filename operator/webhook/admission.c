@@ -8,9 +8,9 @@
 
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/owner.h"
-#include "operator/injection/inject.h"
 #include "operator/injection/pod_security.h"
 #include "operator/podspec/store_claim.h"
 #include "operator/webhook/admission_review.h"

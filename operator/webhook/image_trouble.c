@@ -7,7 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "operator/injection/inject.h"
+#include "lib/sidecar_names.h"
 
 void image_trouble_release(struct image_trouble *t)
 {

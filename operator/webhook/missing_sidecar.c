@@ -6,8 +6,8 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 #include "lib/units.h"
-#include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/webhook/pod_admission.h"
 
