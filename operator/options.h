@@ -8,7 +8,7 @@
 #include "lib/err.h"
 #include "lib/log.h"
 #include "operator/export/otlp_settings.h"
-#include "operator/failures/retention.h"
+#include "operator/policy/retention.h"
 
 #define OPTIONS_LAUNCHER "/usr/libexec/afterglow/launchers"
 /*

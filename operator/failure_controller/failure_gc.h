@@ -9,9 +9,9 @@
 
 #include "operator/cache/informer.h"
 #include "operator/failures/ray_failure.h"
-#include "operator/failures/retention.h"
 #include "operator/kube/client.h"
 #include "operator/kube/metrics.h"
+#include "operator/policy/retention.h"
 
 struct failure_gc;
 

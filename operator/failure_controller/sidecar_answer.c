@@ -14,6 +14,7 @@
 #include "operator/failures/story.h"
 #include "operator/failures/unseen_end.h"
 #include "operator/kube/event.h"
+#include "operator/policy/retention.h"
 
 /* The shortest time between two Events for one cluster. */
 #define TELL_NS (3600 * NS_PER_SEC)

@@ -13,8 +13,6 @@
 #include "operator/failures/ray_failure.h"
 #include "operator/failures/unmet_end.h"
 
-/* The time of the death, as in spec.endedAt, for readers that see only the metadata. */
-#define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
 /*
  * When the pod was created, by the API server's clock: it shows whether the pod came after another
  * death.

@@ -14,6 +14,7 @@
 #include "operator/failures/failures.h"
 #include "operator/failures/signature.h"
 #include "operator/kube/object.h"
+#include "operator/policy/retention.h"
 
 #define PIDS_MAX 4194304
 

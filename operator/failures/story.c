@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
+#include "operator/policy/retention.h"
 
 /*
  * With this limit the annotation stays below Kubernetes' limit, even with JSON's quotes, escapes

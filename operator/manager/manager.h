@@ -11,11 +11,11 @@
 
 #include "lib/strbuf.h"
 #include "operator/export/otlp_settings.h"
-#include "operator/failures/retention.h"
 #include "operator/kube/client.h"
 #include "operator/kube/metrics.h"
 #include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
+#include "operator/policy/retention.h"
 
 struct manager;
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "operator/failures/retention.h"
+#include "operator/policy/retention.h"
 
 #define POLICY_HOLD_MAX_S 86400
 

@@ -12,8 +12,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
-#include "operator/failures/failures.h"
-#include "operator/failures/retention.h"
+#include "operator/policy/retention.h"
 
 #define NOW (1795224546 * NS_PER_SEC)
 #define HOUR (3600 * NS_PER_SEC)

@@ -3,8 +3,8 @@
  * Decides how long RayFailures are kept, and how many of them in a namespace. Pure: time is an
  * argument.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_RETENTION_H
-#define AFTERGLOW_OPERATOR_FAILURES_RETENTION_H
+#ifndef AFTERGLOW_OPERATOR_POLICY_RETENTION_H
+#define AFTERGLOW_OPERATOR_POLICY_RETENTION_H
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -13,6 +13,9 @@
 
 #include "lib/err.h"
 #include "lib/strmap.h"
+
+/* The time of the death on a RayFailure, as in spec.endedAt, for readers that see only the metadata. */
+#define FAILURE_ENDED_ANNOTATION "afterglow.dev/ended-at"
 
 struct retention {
 	int64_t max_age_ns; /* since the end that the RayFailure reports; 0: no limit */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides how long RayFailures are kept, and how many of them in a namespace. */
-#include "operator/failures/retention.h"
+#include "operator/policy/retention.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
-#include "operator/failures/failures.h"
 
 #define AGE_MAX_S ((int64_t)100 * 365 * 86400)
 #define KEY_MAX 512
