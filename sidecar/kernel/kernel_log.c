@@ -10,7 +10,7 @@
 
 #include "lib/fileio.h"
 #include "lib/units.h"
-#include "sidecar/ray/isolation.h"
+#include "sidecar/sample/isolation.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/rootfd.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "lib/macros.h"
-#include "sidecar/ray/isolation.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/span.h"
+#include "sidecar/sample/isolation.h"
 
 static bool has(struct span text, const char *what)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sidecar/ray/isolation.h"
+#include "sidecar/sample/isolation.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/mountinfo.h"
 

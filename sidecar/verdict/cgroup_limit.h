@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sidecar/ray/isolation.h"
+#include "sidecar/sample/isolation.h"
 
 #define CGROUP_LIMIT_NAME_MAX 128
 

@@ -7,7 +7,7 @@
 
 #include "lib/failure_class.h"
 #include "lib/macros.h"
-#include "sidecar/ray/isolation.h"
+#include "sidecar/sample/isolation.h"
 
 #define EVIDENCE_MAX 8
 #define MISSING_MAX 8

@@ -9,8 +9,8 @@
  * its reserved memory. The first releases had ray_node_ID, and "application" with one leaf and no limit. Source:
  * raylet.out of Ray 2.60, and Ray's cgroup_manager of 2025.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_ISOLATION_H
-#define AFTERGLOW_SIDECAR_RAY_ISOLATION_H
+#ifndef AFTERGLOW_SIDECAR_SAMPLE_ISOLATION_H
+#define AFTERGLOW_SIDECAR_SAMPLE_ISOLATION_H
 
 #include <stddef.h>
 #include <string.h>

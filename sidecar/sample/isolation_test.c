@@ -3,7 +3,7 @@
  * Tests of the names of the cgroups of Ray's resource isolation, and of what Ray logs about them.
  * The lines are those of Ray 2.60's raylet.
  */
-#include "sidecar/ray/isolation.h"
+#include "sidecar/sample/isolation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

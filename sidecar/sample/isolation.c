@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recognizes the memory cgroups of Ray's resource isolation. */
-#include "sidecar/ray/isolation.h"
+#include "sidecar/sample/isolation.h"
 
 #include <stdbool.h>
 #include <string.h>
