@@ -51,7 +51,7 @@ LOOP := $(call modules,lib/loop)
 # What needs libcrypto, of which static programs get the five objects with SHA-256.
 DIGEST := $(call modules,lib/digest)
 CORE := $(call modules,sidecar/core)
-SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
+SIDECAR := $(call modules,sidecar/sample sidecar/ray sidecar/crash sidecar/socket sidecar/record sidecar/verdict sidecar/report sidecar/store sidecar/spool sidecar/kernel sidecar/http sidecar/node sidecar)
 # The launcher's word for where cores go, which the sidecar puts into reports.
 SIDECAR += sidecar/launch/core_pattern.c
 # Where afterglow-ship may put cores, which the sidecar checks before there is any.
@@ -188,7 +188,7 @@ $(BUILD)/test/sidecar/record/keeping_test: LDFLAGS += -Wl,--wrap=bundle_commit
 $(BUILD)/test/sidecar/record/sidecar_test: LDFLAGS += -Wl,--wrap=bundle_begin
 $(BUILD)/test/sidecar/record/container_attend_test: LDFLAGS += -Wl,--wrap=keeper_is_keeping,--wrap=keeper_keep,--wrap=elf_core_open
 $(BUILD)/test/sidecar/record/state_dir_test: LDFLAGS += -Wl,--wrap=errand_start
-$(BUILD)/test/sidecar/record/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
+$(BUILD)/test/sidecar/socket/listener_test: LDFLAGS += -Wl,--wrap=accept4,--wrap=bind
 $(call tests_in,sidecar/pack): $(BUILD)/test/%: $(BUILD)/obj/%.o $(call objects,$(PACK) $(LIB))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -235,8 +235,8 @@ UNIT_TESTS := $(patsubst %.c,$(BUILD)/test/%,$(TESTS))
 # or starts programs of that machine; the webhook's two are too slow in the emulator.
 NEED_OWN_KERNEL := node/core_account_test operator/injection/launch_script_test operator/manager/server_test \
 	operator/webhook/certificate_plan_test operator/webhook/cluster_admission_test sidecar/crash/crashes_test \
-	sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test sidecar/record/channel_test \
-	sidecar/record/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
+	sidecar/faults_test sidecar/node/nodes_test sidecar/pack/confine_test sidecar/socket/channel_test \
+	sidecar/socket/discard_test sidecar/record/gpu_words_test sidecar/record/heartbeat_test \
 	sidecar/record/kept_report_test sidecar/record/sidecar_test sidecar/record/unread_cores_test \
 	sidecar/sample/limits_test sidecar/sample/proc_stat_test sidecar/sample/processes_test sidecar/sample/ray_node_test sidecar/sample/rootfd_test \
 	sidecar/unwind/confine_test

@@ -13,7 +13,7 @@
 
 #include "lib/units.h"
 #include "sidecar/http/server.h"
-#include "sidecar/record/channel.h"
+#include "sidecar/socket/channel.h"
 #include "sidecar/store/bundle.h"
 
 const char sidecar_usage[] =

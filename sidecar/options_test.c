@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "sidecar/record/channel.h"
+#include "sidecar/socket/channel.h"
 
 #define ARGS_MAX 8
 

@@ -7,9 +7,9 @@
 
 #include "lib/log.h"
 #include "sidecar/node/node_peer.h"
-#include "sidecar/record/channel.h"
-#include "sidecar/record/discard.h"
-#include "sidecar/record/listener.h"
+#include "sidecar/socket/channel.h"
+#include "sidecar/socket/discard.h"
+#include "sidecar/socket/listener.h"
 
 struct node_connection {
 	struct nodes *owner;

@@ -13,9 +13,9 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/discard.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/life.h"
+#include "sidecar/socket/discard.h"
 
 #define HELLO_WITHIN_S 10 /* a connection that sends no hello within this time is closed */
 /* Messages that are read in a row while another container's report is being written. */

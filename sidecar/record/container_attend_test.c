@@ -17,8 +17,8 @@
 #include "sidecar/crash/core_stats.h"
 #include "sidecar/crash/taken.h"
 #include "sidecar/launch/protocol.h"
-#include "sidecar/record/channel.h"
 #include "sidecar/sample/memcg_testing.h"
+#include "sidecar/socket/channel.h"
 
 #define PATIENCE_NS (60 * NS_PER_SEC)
 #define SLOW_US 200000 /* longer than one round of reading messages may take */

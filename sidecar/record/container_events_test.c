@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "lib/units.h"
-#include "sidecar/record/channel.h"
 #include "sidecar/sample/memcg_testing.h"
+#include "sidecar/socket/channel.h"
 
 #define STORM_S 2
 #define BURST 200 /* the looks that the budget has at first */

@@ -9,7 +9,7 @@
 #define AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
 
 #include "lib/json.h"
-#include "sidecar/record/channel.h"
+#include "sidecar/socket/channel.h"
 #include "sidecar/record/container.h"
 #include "sidecar/record/container_state.h"
 #include "sidecar/crash/core_route.h"

@@ -11,7 +11,7 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
-#include "sidecar/record/discard.h"
+#include "sidecar/socket/discard.h"
 
 bool container_has_id(const struct container *c, const char *container_id)
 {

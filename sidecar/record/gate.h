@@ -4,7 +4,7 @@
  * them. Any process of the Ray container may send any descriptor, and some block even a process
  * that only closes them: a TCP socket with SO_LINGER and unsent data, or a file of a FUSE server
  * that does not answer. The sidecar uses no descriptor that the gate has not admitted;
- * record/discard closes the others.
+ * socket/discard closes the others.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_GATE_H
 #define AFTERGLOW_SIDECAR_RECORD_GATE_H

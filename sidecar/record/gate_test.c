@@ -31,7 +31,7 @@
 
 #include "lib/log.h"
 #include "lib/macros.h"
-#include "sidecar/record/discard.h"
+#include "sidecar/socket/discard.h"
 
 #define ROOT (1 << GATE_ROOT)
 #define LOG (1 << GATE_TERMINATION_LOG)

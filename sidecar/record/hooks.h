@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 #include "lib/strbuf.h"
-#include "sidecar/record/channel.h"
+#include "sidecar/socket/channel.h"
 
 #define HOOK_COMMANDS_MAX 8 /* for each moment */
 #define HOOK_COMMAND_MAX 2048 /* bytes; the command and the script before it have to fit into a message */

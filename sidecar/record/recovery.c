@@ -14,13 +14,13 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/record/channel.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/kept_report.h"
 #include "sidecar/record/life.h"
 #include "sidecar/record/parking.h"
 #include "sidecar/record/state_dir.h"
 #include "sidecar/report/report_json.h"
+#include "sidecar/socket/channel.h"
 #include "sidecar/store/bundle.h"
 
 /* Histories take an eighth of this memory, which they share with bundles */

@@ -17,13 +17,13 @@
 #include "sidecar/crash/addition.h"
 #include "sidecar/node/nodes.h"
 #include "sidecar/record/container.h"
-#include "sidecar/record/discard.h"
 #include "sidecar/record/events.h"
 #include "sidecar/record/heartbeat.h"
-#include "sidecar/record/listener.h"
 #include "sidecar/record/node_words.h"
 #include "sidecar/record/recovery.h"
 #include "sidecar/record/state_dir.h"
+#include "sidecar/socket/discard.h"
+#include "sidecar/socket/listener.h"
 
 #define CONTAINERS_MAX 32 /* connections at a time; more are refused */
 /*

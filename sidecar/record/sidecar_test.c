@@ -28,8 +28,8 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/launch/protocol.h"
-#include "sidecar/record/channel.h"
 #include "sidecar/record/gate.h"
+#include "sidecar/socket/channel.h"
 #include "sidecar/store/bundle.h"
 
 #define PATIENCE_MS 60000

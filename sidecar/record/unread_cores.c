@@ -6,7 +6,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/record/discard.h"
+#include "sidecar/socket/discard.h"
 
 #define SPACING_NS NS_PER_SEC
 #define GIVE_UP_NS (60 * NS_PER_SEC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Closes descriptors that other processes made, without waiting. */
-#include "sidecar/record/discard.h"
+#include "sidecar/socket/discard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accepts the connections of launchers to the sidecar's socket. */
-#include "sidecar/record/listener.h"
+#include "sidecar/socket/listener.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * descriptors and parses them. The input is hostile: any process of the Ray
  * container may connect and send anything.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_CHANNEL_H
-#define AFTERGLOW_SIDECAR_RECORD_CHANNEL_H
+#ifndef AFTERGLOW_SIDECAR_SOCKET_CHANNEL_H
+#define AFTERGLOW_SIDECAR_SOCKET_CHANNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * Tests of the sidecar's end of the socket: which messages are accepted, and that no descriptor is
  * left open.
  */
-#include "sidecar/record/channel.h"
+#include "sidecar/socket/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

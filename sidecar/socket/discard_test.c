@@ -3,7 +3,7 @@
  * Tests of closing descriptors that others made. A socket that lingers would block this process for
  * an hour.
  */
-#include "sidecar/record/discard.h"
+#include "sidecar/socket/discard.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

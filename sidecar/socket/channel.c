@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Receives, parses and sends messages at the sidecar's end of the launcher's socket. */
-#include "sidecar/record/channel.h"
+#include "sidecar/socket/channel.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "lib/fileio.h"
 #include "lib/printable.h"
-#include "sidecar/record/discard.h"
+#include "sidecar/socket/discard.h"
 
 #define SENT_FDS_MAX 253 /* in one message: the kernel's SCM_MAX_FD */
 #define ERRNO_MAX 4095 /* the kernel's MAX_ERRNO */

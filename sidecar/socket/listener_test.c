@@ -3,7 +3,7 @@
  * Tests of the listener when no descriptor is free, in a directory where others can write, and in a
  * flood of connections. Linked with --wrap for accept4 and bind.
  */
-#include "sidecar/record/listener.h"
+#include "sidecar/socket/listener.h"
 
 #include <errno.h>
 #include <fcntl.h>

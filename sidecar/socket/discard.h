@@ -8,8 +8,8 @@
  * sidecar's table of descriptors (CLONE_FILES) closes them: the number is free at once, and only
  * the child sleeps.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_DISCARD_H
-#define AFTERGLOW_SIDECAR_RECORD_DISCARD_H
+#ifndef AFTERGLOW_SIDECAR_SOCKET_DISCARD_H
+#define AFTERGLOW_SIDECAR_SOCKET_DISCARD_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * connect as well, as often as it likes, and each connection costs files and time. So connections
  * are accepted at a bounded rate; the rest wait in the kernel's queue, which is bounded too.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_LISTENER_H
-#define AFTERGLOW_SIDECAR_RECORD_LISTENER_H
+#ifndef AFTERGLOW_SIDECAR_SOCKET_LISTENER_H
+#define AFTERGLOW_SIDECAR_SOCKET_LISTENER_H
 
 #include <event2/event.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * Fuzz target: any bytes as a launcher's message. An accepted message must keep the promises of
  * channel.h.
  */
-#include "sidecar/record/channel.h"
+#include "sidecar/socket/channel.h"
 
 #include <stdlib.h>
 #include <string.h>
