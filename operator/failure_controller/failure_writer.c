@@ -8,7 +8,7 @@
 #include "lib/log.h"
 #include "lib/oom.h"
 #include "lib/units.h"
-#include "operator/failure_controller/failure_intake.h"
+#include "operator/failure_controller/failure_writer_internal.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/older_crd.h"
 
@@ -43,7 +43,7 @@ int failure_writer_new(const struct failure_writer_options *options,
 	writer->o = *options;
 	workqueue_init(&writer->queue);
 	writer->wake = evtimer_new(options->base, run, writer);
-	writer->walk = evtimer_new(options->base, failure_intake_walk, writer);
+	writer->walk = evtimer_new(options->base, failure_writer_walk, writer);
 	if (!writer->wake || !writer->walk) {
 		failure_writer_free(writer);
 		return err_set(err, ENOMEM, "failure writer");
@@ -156,7 +156,7 @@ void failure_writer_removed(struct failure_writer *writer, const char *key)
 static void give_up(struct failure_writer *writer, struct pending_failure *p, const char *reason,
 		    const char *why)
 {
-	failure_intake_tell_lost(writer, p->failure, reason, why);
+	failure_writer_tell_lost(writer, p->failure, reason, why);
 	settle(writer, p);
 }
 

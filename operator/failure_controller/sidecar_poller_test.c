@@ -6,7 +6,7 @@
 #include "operator/failure_controller/sidecar_poller.h"
 
 #include "lib/units.h"
-#include "operator/failure_controller/failure_intake.h"
+#include "operator/failure_controller/failure_writer_internal.h"
 #include "operator/manager/testing.h"
 
 #define FAILURE(id, class)                                                                                               \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides which failures wait to be written. */
-#include "operator/failure_controller/failure_intake.h"
+#include "operator/failure_controller/failure_writer_internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool known(const struct failure_writer *writer, const char *key)
 }
 
 /* Reports that the failure will not be written. */
-void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
+void failure_writer_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
 			      const char *reason, const char *why)
 {
 	metrics_add(writer->o.metrics, METRIC_FAILURES_LOST, 1, "reason=\"%s\"", reason);
@@ -82,7 +82,7 @@ static void walk_again(struct failure_writer *writer)
 static void defer(struct failure_writer *writer, const struct ray_failure *failure, bool gone)
 {
 	if (gone)
-		failure_intake_tell_lost(writer, failure, "full",
+		failure_writer_tell_lost(writer, failure, "full",
 					 "too many failures of this namespace wait to be written");
 	else
 		log_warning_limited(
@@ -104,7 +104,7 @@ static struct pending_failure *add_pending(struct failure_writer *writer,
 	if (r == -ENOSPC)
 		defer(writer, failure, gone);
 	else
-		failure_intake_tell_lost(writer, failure, "memory", "there is no memory for it");
+		failure_writer_tell_lost(writer, failure, "memory", "there is no memory for it");
 	ray_failure_free(failure);
 	return NULL;
 }
@@ -258,7 +258,7 @@ static void begin_walk(struct failure_writer *writer, const struct store *pods)
 	writer->walks = true;
 }
 
-void failure_intake_walk(evutil_socket_t fd, short what, void *arg)
+void failure_writer_walk(evutil_socket_t fd, short what, void *arg)
 {
 	struct failure_writer *writer = arg;
 	const struct store *pods = informer_store(writer->o.pods);

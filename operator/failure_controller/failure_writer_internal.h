@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The common part of the failure writer's two files: failure_intake.c decides which RayFailures
- * wait to be written, and failure_writer.c writes them.
+ * The common part of the failure writer's two files: failure_writer_intake.c decides which
+ * RayFailures wait to be written, and failure_writer.c writes them.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_INTAKE_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_INTAKE_H
+#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_WRITER_INTERNAL_H
+#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_WRITER_INTERNAL_H
 
 #include <event2/event.h>
 
@@ -33,13 +33,13 @@ struct failure_writer {
 };
 
 /* Walks through the next pods; the callback of an event. */
-void failure_intake_walk(evutil_socket_t fd, short what, void *writer);
+void failure_writer_walk(evutil_socket_t fd, short what, void *writer);
 
 /*
  * Counts a RayFailure that will not be written, and calls on_lost. reason is the label of the
  * metric, why the text for the log and the Event.
  */
-void failure_intake_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
+void failure_writer_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
 			      const char *reason, const char *why);
 
 #endif
