@@ -245,11 +245,12 @@ UNIT_RUNS := $(addprefix run-,$(if $(EMULATOR),$(filter-out $(NEED_OWN_KERNEL:%=
 unit-test-programs: $(UNIT_TESTS)
 unit-tests: $(UNIT_TESTS)
 	+$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target $(if $(SANITIZE)$(ARCH),,check-docs) $(UNIT_RUNS)
-# Whether the options, values, metrics and links in the documents are there.
+# Whether the options, values, metrics and links in the documents are there, and whether no rooms include each other.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for name in failed_tests sbom macho krew release_check check_docs; do tools/$${name}_test.py; done
+	$(Q)set -e; for name in failed_tests sbom macho krew release_check check_docs rooms; do tools/$${name}_test.py; done
 	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
+	$(Q)tools/rooms.py
 $(UNIT_RUNS): run-%: %
 	$(Q)echo "== $<"; timeout 900 $(EMULATOR) $<
 

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""rooms.py [FOLDER]: which folder of the C code includes which, and how many lines of code there are.
+
+A room is a folder. Of the product's code below FOLDER (default: this repository), which is all but tests, fuzz targets and
+what only they include, it prints
+- a line for each room with the rooms that it includes; a room stands below all that it includes,
+- the knots of modules: those that include each other, by whatever way,
+- the number of lines that are neither blank nor a comment, as cloc counts C and its headers.
+
+It exits 1 if rooms include each other in a circle, if lib includes a program's room or a program another program's, if an
+included file is not there, or if there are more than LINES_MAX lines.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+LIBRARY = "lib"
+PROGRAMS = ("operator", "sidecar", "node", "plugin")
+# What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
+LINES_MAX = 88000
+
+TESTS = re.compile(r"_(test|fuzz)\.c$|testing")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
+# A comment, or a string or character in which /* is none.
+COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.S)
+
+
+def sources(root):
+    """The product's files, as {path: text}."""
+    paths = (path for top in (LIBRARY, *PROGRAMS) for path in (root / top).rglob("*"))
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted(paths)
+            if path.suffix in (".c", ".h", ".def") and not TESTS.search(path.name)}
+
+
+def room_of(path):
+    return path.rpartition("/")[0]
+
+
+def module_of(path):
+    """name.c, name.h, name.def and name_internal.h are one module."""
+    return re.sub(r"(_internal)?\.(c|h|def)$", "", path)
+
+
+def graph_of(files, part_of):
+    """{part: {part that it includes: the first file that does}}, without the part itself."""
+    graph = collections.defaultdict(dict)
+    for path, text in files.items():
+        part = part_of(path)
+        graph[part]
+        for included in INCLUDE.findall(text):
+            if part_of(included) != part:
+                graph[part].setdefault(part_of(included), path)
+    return graph
+
+
+def layers_of(graph):
+    """The parts in groups that include each other, each behind all that it includes (Tarjan's algorithm)."""
+    number, low, stack, groups = {}, {}, [], []
+
+    def visit(part):
+        number[part] = low[part] = len(number)
+        stack.append(part)
+        for other in sorted(graph.get(part, ())):
+            if other not in number:
+                visit(other)
+            if other in stack:
+                low[part] = min(low[part], low[other])
+        if low[part] == number[part]:
+            at = stack.index(part)
+            groups.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for part in sorted(graph):
+        if part not in number:
+            visit(part)
+    return groups
+
+
+def lines_of(text):
+    bare = COMMENT.sub(lambda match: match[1] or "", text)
+    return sum(1 for line in bare.splitlines() if line.strip())
+
+
+def may_include(path, included):
+    top = included.partition("/")[0]
+    return top in (LIBRARY, path.partition("/")[0])
+
+
+def mistakes_of(files, rooms, lines, root):
+    for path, text in files.items():
+        for included in INCLUDE.findall(text):
+            if not (root / included).exists():
+                yield f"{path} includes {included}, which is not there"
+            elif not may_include(path, included):
+                yield f"{path} includes {included}: {LIBRARY} includes no program, and a program no other"
+    for group in layers_of(rooms):
+        if len(group) > 1:
+            edges = [f"{room} includes {other} ({file})" for room in group for other, file in sorted(rooms[room].items()) if other in group]
+            yield "a circle of rooms: " + "; ".join(edges)
+    if lines > LINES_MAX:
+        yield f"{lines} lines of code, more than LINES_MAX of tools/rooms.py"
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve()
+    files = sources(root)
+    rooms = graph_of(files, room_of)
+    for group in layers_of(rooms):
+        for room in group:
+            print(f"{room}:", *sorted(rooms[room]))
+    for group in layers_of(graph_of(files, module_of)):
+        if len(group) > 1:
+            print(f"knot of {len(group)} modules:", *group)
+    lines = sum(lines_of(text) for path, text in files.items() if not path.endswith(".def"))
+    print(f"{lines} lines of code, at most {LINES_MAX}")
+    mistakes = list(mistakes_of(files, rooms, lines, root))
+    print(*mistakes, sep="\n", end="\n" if mistakes else "")
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""rooms.py finds a circle of rooms and an include that leads out of a program, and counts lines of code."""
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+sys.dont_write_bytecode = True
+import rooms
+
+FILES = {
+    "lib/err.h": "int err_set(void);\n",
+    "operator/kube/client.h": '#include "lib/err.h"\n',
+    "operator/cache/store.c": '#include <errno.h>\n#include "operator/kube/client.h"\n',
+    "operator/kube/client_test.c": '#include "operator/cache/store.h"\n',
+    "operator/kube/testing.h": '#include "operator/none.h"\n',
+    "operator/main.c": '#include "operator/kube/client.h"\n',
+    "sidecar/exec.c": '#include "lib/err.h"\n',
+}
+
+
+def run(files):
+    """Returns the status and what it prints."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
+        for name, text in files.items():
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return rooms.main([folder]), printed.getvalue()
+
+
+class Rooms(unittest.TestCase):
+    def test_a_house_without_mistakes_is_printed_from_the_ground_up(self):
+        self.assertEqual(run(FILES), (0, "lib:\noperator/kube: lib\noperator: operator/kube\noperator/cache: operator/kube\nsidecar: lib\n"
+                                         f"6 lines of code, at most {rooms.LINES_MAX}\n"))
+
+    def test_each_mistake_is_named_with_its_file(self):
+        table = [
+            ({"operator/kube/a.c": '#include "operator/cache/store.h"\n', "operator/cache/store.h": ""},
+             "a circle of rooms: operator/cache includes operator/kube (operator/cache/store.c); "
+             "operator/kube includes operator/cache (operator/kube/a.c)"),
+            # A circle by way of a third room.
+            ({"lib/loop/a.h": '#include "lib/digest/b.h"\n', "lib/digest/b.h": '#include "lib/err.h"\n',
+              "lib/err.h": '#  include "lib/loop/a.h"\n'},
+             "a circle of rooms: lib includes lib/loop (lib/err.h); lib/digest includes lib (lib/digest/b.h); "
+             "lib/loop includes lib/digest (lib/loop/a.h)"),
+            ({"lib/a.c": '#include "operator/kube/client.h"\n', "operator/kube/client.h": ""},
+             "lib/a.c includes operator/kube/client.h: lib includes no program, and a program no other"),
+            ({"sidecar/a.def": '#include "operator/kube/client.h"\n'},
+             "sidecar/a.def includes operator/kube/client.h: lib includes no program, and a program no other"),
+            ({"node/a.c": '#include "node/b.h"\n'}, "node/a.c includes node/b.h, which is not there"),
+        ]
+        for files, mistake in table:
+            status, printed = run({**FILES, **files})
+            self.assertEqual((status, printed.splitlines()[-1]), (1, mistake))
+
+    def test_modules_that_include_each_other_are_printed(self):
+        knot = {"node/a.h": "", "node/a.c": '#include "node/b.h"\n', "node/b.h": '#include "node/a.h"\n'}
+        self.assertIn("knot of 2 modules: node/a node/b\n", run(knot)[1])
+        one = {"node/a.c": '#include "node/a_internal.h"\n', "node/a_internal.h": '#include "node/a.h"\n', "node/a.h": ""}
+        self.assertNotIn("knot", run(one)[1])
+
+    def test_lines_of_code_are_counted_without_comments_and_blanks(self):
+        table = [
+            ("", 0), ("\n \n", 0), ("int a;\n\nint b;", 2), ("/* a\n * b\n */\nint a; /* c\n */\n// d\n", 1),
+            ('const char *a = "/*";\nint b; /* "\n*/\n', 2), ("char a = '\"'; /*\n\n*/\nchar b = '\"';", 2), ('"\\"/*"\n"*/"', 2),
+        ]
+        for text, n in table:
+            self.assertEqual(rooms.lines_of(text), n, text)
+
+    def test_more_lines_than_there_may_be_are_a_mistake(self):
+        with unittest.mock.patch.object(rooms, "LINES_MAX", 5):
+            status, printed = run(FILES)
+        self.assertEqual((status, printed.splitlines()[-1]), (1, "6 lines of code, more than LINES_MAX of tools/rooms.py"))
+
+
+if __name__ == "__main__":
+    unittest.main()
