@@ -17,7 +17,7 @@ if [ "${1:-}" = --vm ]; then
 $(sed 1d bench/sampling_age.sh)"
 fi
 [ -d "$build" ] || build=../$build
-version="v2${AFTERGLOW_IN_VM:+, emulated}" p99_aim=50
+version="v2${AFTERGLOW_IN_VM:+, in a machine of vm.sh}" p99_aim=50
 ages="kill end"
 [ -z "${AFTERGLOW_IN_VM:-}" ] || ages=end
 [ -e /sys/fs/cgroup/cgroup.controllers ] || version=v1 p99_aim=100

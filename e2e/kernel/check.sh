@@ -62,11 +62,12 @@ oom_spares_nobody() { echo "$spared" >"/proc/$$/oom_score_adj"; }
 # shellcheck disable=SC2034
 as_victim="echo 0 >/proc/self/oom_score_adj; exec"
 
-# Sets $segfault and $illegal to the kernel's words for crashes of these kinds. An arm64 kernel writes lines about crashes only if
+# Sets $segfault and $illegal to the kernel's words for crashes of these kinds. User Mode Linux writes no line about a trap. An arm64 kernel writes lines about crashes only if
 # debug.exception-trace is 1, which we set in the test machine alone.
 # shellcheck disable=SC2034
 find_crash_words() {
 	segfault='probe\[[0-9]*\]: segfault at' illegal='traps: probe\[[0-9]*\] trap invalid opcode'
+	! grep -q 'User Mode Linux' /proc/cpuinfo || illegal=
 	[ "$(uname -m)" = aarch64 ] || return 0
 	segfault='probe\[[0-9]*\]: unhandled exception: ' illegal=$segfault
 	[ -z "${AFTERGLOW_IN_VM:-}" ] || echo 1 >/proc/sys/debug/exception-trace

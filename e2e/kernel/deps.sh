@@ -5,4 +5,4 @@ set -euo pipefail
 
 "$(dirname "$0")/unwind_deps.sh"
 exec "$(dirname "$0")/../../tools/apt-install.sh" busybox-static cpio curl dpkg-dev e2fsprogs gcc libc6-dev libcjson-dev libcmocka-dev libevent-dev libssl-dev \
-	libzstd-dev make musl-tools procps python3 qemu-system-x86 zstd
+	libzstd-dev make musl-tools procps python3 zstd

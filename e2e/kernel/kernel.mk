@@ -31,7 +31,7 @@ $(LAUNCH_TESTS): $(BUILD)/test/%: $(BUILD)/obj/e2e/kernel/%.o $(BUILD)/obj/e2e/k
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka
 
-.PHONY: kernel-programs launch-test oom-loop kernel-tests kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
+.PHONY: kernel-programs launch-test oom-loop kernel-tests kernel-tests-here kernel-tests-oom
 kernel-programs: $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-ship $(BUILD)/afterglow-pack $(BUILD)/afterglow-unwind $(BUILD)/afterglow-node $(BUILD)/test/crash $(KERNEL_TEST_TOOLS) $(KERNEL_TESTS) $(LAUNCH_TESTS)
 
 # Builds no more than these tests need.
@@ -58,80 +58,59 @@ kernel-tests-sanitized: kernel-programs $(SANITIZED)/test/afterglow-launch
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/oom_loop --jobs 2 24
 	$(Q)AFTERGLOW_BUILD=$(SANITIZED) $(SANITIZED)/test/recovery_loop --jobs 2 24
 
-# On this machine's cgroup version, then on v2; both with and without the end of the whole group.
+# A test is a target, run-MACHINE-NAME: it can be run alone, and again. NAME is a script NAME_test in e2e/kernel, or a loop of deaths.
+# MACHINE is "here" for this machine's kernel, "v1" or "v2" for a machine of its own with that version of cgroups (vm.sh).
 OOM_LOOP ?= 60
-OOM_LOOP_V2 ?= 20
+OOM_LOOP_VM ?= 20
 RECOVERY_LOOP ?= 20
-RECOVERY_LOOP_V2 ?= 8
-kernel-tests: kernel-tests-here kernel-tests-oom kernel-tests-vm kernel-tests-vm-cores
+RECOVERY_LOOP_VM ?= 8
+OOM_TESTS := kernel_log oom_cause cgroups node_signals pods exec late leave oom_loop oom_group_loop recovery_loop
+HERE_TESTS := $(addprefix run-here-,launch unwind cores hostile freeze spool http)
+HERE_OOM_TESTS := $(addprefix run-here-,$(OOM_TESTS))
+# What needs python3 or the whole of bash is not for a machine.
+V1_TESTS := $(addprefix run-v1-,$(OOM_TESTS))
+V2_TESTS := $(addprefix run-v2-,$(OOM_TESTS) launch node_early node_oom)
+V2_CORE_TESTS := $(addprefix run-v2-,cores node_cores node_systemd)
+# What a loop of deaths is called with, here or in a machine.
+loop = $(BUILD)/test/$(1) $(if $(filter here,$(2)),--jobs 2 )
+LOOP_oom_loop = $(call loop,oom_loop,$(1))$(if $(filter here,$(1)),$(OOM_LOOP),$(OOM_LOOP_VM))
+LOOP_oom_group_loop = $(call loop,oom_loop,$(1))--oom-group $(if $(filter here,$(1)),$(OOM_LOOP),$(OOM_LOOP_VM))
+LOOP_recovery_loop = $(call loop,recovery_loop,$(1))$(if $(filter here,$(1)),$(RECOVERY_LOOP),$(RECOVERY_LOOP_VM))
+kernel_test = $(or $(call LOOP_$(1),$(2)),$(wildcard e2e/kernel/$(1)_test.sh e2e/kernel/$(1)_test.py),e2e/kernel/$(1)_test.sh)
 
-kernel-tests-here: kernel-programs launch-test
-	@echo "== backtraces, beside gdb's and eu-stack's"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/unwind_test.py
-	@echo "== cores"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cores_test.sh
-	@echo "== a hostile container"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/hostile_test.sh
-	@echo "== what hangs around the sidecar"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/freeze_test.sh
-	@echo "== from the spool to the store"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/spool_test.sh
-	@echo "== HTTP of the sidecar"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/http_test.sh
+KERNEL_RUNS := $(HERE_TESTS) $(HERE_OOM_TESTS) $(V1_TESTS) $(V2_TESTS) $(V2_CORE_TESTS)
+.PHONY: $(KERNEL_RUNS) kernel-tests-v1 kernel-tests-v2 kernel-tests-cores
+$(filter run-here-%,$(KERNEL_RUNS)): run-here-%: kernel-programs
+	@echo "== $*, on this machine"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(call kernel_test,$*,here)
+$(filter run-v1-%,$(KERNEL_RUNS)): run-v1-%: kernel-programs
+	@echo "== $*, on cgroup v1"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_CGROUP=v1 e2e/kernel/vm.sh $(call kernel_test,$*,v1)
+$(filter run-v2-%,$(KERNEL_RUNS)): run-v2-%: kernel-programs
+	@echo "== $*, on cgroup v2"
+	$(Q)AFTERGLOW_BUILD=$(BUILD) $(VM_$*) e2e/kernel/vm.sh $(call kernel_test,$*,v2)
+# Debian's systemd-coredump in the machine.
+VM_node_systemd = AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh)
 
-# What has the kernel write reports of OOM kills to its log; the first reads them there.
+KERNEL_SUITE = +$(Q)$(MAKE) --no-print-directory --keep-going --output-sync=target
+kernel-tests: kernel-tests-here kernel-tests-oom kernel-tests-v1 kernel-tests-v2 kernel-tests-cores
+kernel-tests-here: kernel-programs
+	$(KERNEL_SUITE) $(HERE_TESTS)
+# What has the kernel write reports of OOM kills to its log; nothing else may do so at the same time.
 kernel-tests-oom: kernel-programs
-	@echo "== what the kernel log adds"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/kernel_log_test.sh
-	@echo "== OOM kills that are another's, or another story"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/oom_cause_test.sh
-	@echo "== limits below, above and elsewhere"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/cgroups_test.sh
-	@echo "== who sent a signal, by way of the node agent"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/node_signals_test.sh
-	@echo "== pods of every shape"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/pods_test.sh
-	@echo "== exec when things go wrong around it"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/exec_test.sh
-	@echo "== a sidecar that comes late"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/late_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/leave_test.sh
-	@echo "== OOM deaths on this kernel"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 $(OOM_LOOP)
-	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/oom_loop --jobs 2 --oom-group $(OOM_LOOP)
-	@echo "== sidecars killed around deaths"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) $(BUILD)/test/recovery_loop --jobs 2 $(RECOVERY_LOOP)
-
-kernel-tests-vm: kernel-programs
-	@echo "== cgroup v2, in a virtual machine"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/launch_test.sh $(LAUNCH_TOPICS)
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/exec_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/late_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/kernel_log_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/oom_cause_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cgroups_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/pods_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_signals_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_early_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_oom_test.sh
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/recovery_loop $(RECOVERY_LOOP_V2)
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop $(OOM_LOOP_V2)
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh build/test/oom_loop --oom-group $(OOM_LOOP_V2)
+	$(KERNEL_SUITE) -j1 $(HERE_OOM_TESTS)
+kernel-tests-v1: kernel-programs
+	$(KERNEL_SUITE) $(V1_TESTS)
+kernel-tests-v2: kernel-programs
+	$(KERNEL_SUITE) $(V2_TESTS)
+kernel-tests-cores: kernel-programs
+	$(KERNEL_SUITE) $(V2_CORE_TESTS)
 
 # By hand, because it takes minutes on a busy machine: a store on a real NFS server.
 .PHONY: nfs-test
 nfs-test: kernel-programs
 	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_MODULES='nfsd nfsv3 nfsv4 veth loop' AFTERGLOW_VM_ROOT=$$(e2e/kernel/nfs_root.sh) \
 		e2e/kernel/vm.sh e2e/kernel/nfs_test.sh
-
-# As long as all the others.
-kernel-tests-vm-cores: kernel-programs
-	@echo "== cores of every pattern, in a virtual machine"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/cores_test.sh
-	@echo "== cores by way of the node agent, in a virtual machine"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) e2e/kernel/vm.sh e2e/kernel/node_cores_test.sh
-	@echo "== the same before Debian's systemd-coredump"
-	$(Q)AFTERGLOW_BUILD=$(BUILD) AFTERGLOW_VM_ROOT=$$(e2e/kernel/systemd_root.sh) e2e/kernel/vm.sh e2e/kernel/node_systemd_test.sh
 
 # The same tests for arm64, in an emulated arm64 machine; only make test-arm64 runs them. Tests that need python3 are not among them,
 # because the machine has none. They take as long as in the machine with cgroup v2.
@@ -150,15 +129,15 @@ arm64-kernel-tests:
 	$(Q)$(ARM64_VM) e2e/kernel/late_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/leave_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/node_signals_test.sh
-	$(Q)$(ARM64_VM) build/test/recovery_loop $(RECOVERY_LOOP_V2)
+	$(Q)$(ARM64_VM) build/test/recovery_loop $(RECOVERY_LOOP_VM)
 arm64-kernel-tests-oom:
 	$(Q)$(ARM64_VM) e2e/kernel/kernel_log_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/oom_cause_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/cgroups_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/pods_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/node_oom_test.sh
-	$(Q)$(ARM64_VM) build/test/oom_loop $(OOM_LOOP_V2)
-	$(Q)$(ARM64_VM) build/test/oom_loop --oom-group $(OOM_LOOP_V2)
+	$(Q)$(ARM64_VM) build/test/oom_loop $(OOM_LOOP_VM)
+	$(Q)$(ARM64_VM) build/test/oom_loop --oom-group $(OOM_LOOP_VM)
 arm64-kernel-tests-cores:
 	$(Q)$(ARM64_VM) e2e/kernel/core_of_machine_test.sh
 	$(Q)$(ARM64_VM) e2e/kernel/cores_test.sh
@@ -166,7 +145,7 @@ arm64-kernel-tests-cores:
 arm64-kernel-tests-16k:
 	$(Q)AFTERGLOW_VM_PROGRAMS=node/core_file_test $(ARM64_16K_VM) e2e/kernel/unit_tests_test.sh node/core_file_test
 	$(Q)$(ARM64_16K_VM) e2e/kernel/core_of_machine_test.sh
-	$(Q)$(ARM64_16K_VM) build/test/oom_loop $(OOM_LOOP_V2)
+	$(Q)$(ARM64_16K_VM) build/test/oom_loop $(OOM_LOOP_VM)
 
 # Not in CI, as it takes minutes and most of a processor: real Ray, on cgroup v2 under User Mode Linux.
 .PHONY: ray-isolation-test
@@ -176,7 +155,7 @@ ray-isolation-test: kernel-programs
 
 # The long one: what the claim "every OOM death is explained" rests on.
 oom-loop:
-	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_V2=200 RECOVERY_LOOP=200 RECOVERY_LOOP_V2=40
+	+@$(MAKE) --no-print-directory kernel-tests OOM_LOOP=1000 OOM_LOOP_VM=200 RECOVERY_LOOP=200 RECOVERY_LOOP_VM=40
 
 # Deaths that nobody tuned the verdicts for: e2e/deaths/README.md.
 DEATH_TOOLS := $(patsubst e2e/deaths/%.c,$(BUILD)/test/%,$(wildcard e2e/deaths/*.c))

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs COMMAND on cgroup v2 under User Mode Linux: its kernel is a process of this machine, programs run on the real processor, and
-# only system calls and page faults are slow. So real Ray starts in a minute, for which vm.sh takes longer than Ray waits. There is
-# one processor and no PSI. It wants most of a processor of this machine.
+# Runs COMMAND on cgroup v2 under User Mode Linux, as vm.sh does, but with the files of this machine: for real Ray, which is large. There
+# is one processor. It wants most of a processor of this machine.
 #
 #	e2e/kernel/uml.sh COMMAND [ARG...]
 #
@@ -18,9 +17,7 @@ if [ "$#" = 0 ]; then
 	echo "usage: uml.sh COMMAND [ARG...]" >&2
 	exit 2
 fi
-if ! command -v linux.uml >/dev/null; then
-	tools/apt-install.sh user-mode-linux >&2
-fi
+kernel=$(e2e/kernel/uml/build.sh)
 
 # Each page of a process is a mapping of this kernel's, which allows 65,530 of them by default: with so few a large process dies.
 # One run at a time, as it changes that number and puts it back.
@@ -83,9 +80,9 @@ tailer=$!
 [ "$maps" -ge 1048576 ] || set_maps 1048576
 status=0
 ulimit -c 0
-timeout -k 10 "${AFTERGLOW_VM_TIMEOUT:-1800}" linux.uml mem="${AFTERGLOW_VM_MEMORY:-1024}M" root=/dev/root rootfstype=hostfs \
-	rootflags=/ ro init="$work/init" host="$work" repository="$PWD" also="${AFTERGLOW_UML_ROOT:-}" con=null con0=null,fd:1 \
-	cgroup_no_v1=all log_buf_len=1M quiet \
+timeout -k 10 "${AFTERGLOW_VM_TIMEOUT:-1800}" "$kernel" mem="${AFTERGLOW_VM_MEMORY:-1024}M" root=/dev/root rootfstype=hostfs \
+	rootflags=/ ro init="$work/init" host="$work" repository="$PWD" also="${AFTERGLOW_UML_ROOT:-}" con=null con0=null,fd:1 seccomp=on \
+	cgroup_no_v1=all psi=1 log_buf_len=1M quiet \
 	</dev/null >"$work/console" 2>&1 8>&- &
 machine=$!
 wait "$machine" || status=$?
