@@ -16,21 +16,21 @@ define link_fuzzer
 	$(Q)$(CC) $(ALL_LDFLAGS) $(FUZZ_ENGINE) -o $@ $^ $(1)
 endef
 
-$(BUILD)/fuzz/lib/%_fuzz: $(BUILD)/obj/lib/%_fuzz.o $(call objects,$(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/lib/%_fuzz: $(BUILD)/obj/lib/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/lib.a
 	$(call link_fuzzer,$(SIDECAR_LIBS))
-$(BUILD)/fuzz/sidecar/pack/%_fuzz: $(BUILD)/obj/sidecar/pack/%_fuzz.o $(call objects,$(PACK) $(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/sidecar/pack/%_fuzz: $(BUILD)/obj/sidecar/pack/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/pack.a
 	$(call link_fuzzer,$(PACK_LIBS))
-$(BUILD)/fuzz/sidecar/%_fuzz: $(BUILD)/obj/sidecar/%_fuzz.o $(call objects,$(SIDECAR) $(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/sidecar/%_fuzz: $(BUILD)/obj/sidecar/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/sidecar.a
 	$(call link_fuzzer,$(SIDECAR_LIBS))
-$(BUILD)/fuzz/sidecar/ship/%_fuzz: $(BUILD)/obj/sidecar/ship/%_fuzz.o $(call objects,$(SHIP) $(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/sidecar/ship/%_fuzz: $(BUILD)/obj/sidecar/ship/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/ship.a
 	$(call link_fuzzer,$(SHIP_LIBS))
-$(BUILD)/fuzz/sidecar/unwind/%_fuzz: $(BUILD)/obj/sidecar/unwind/%_fuzz.o $(call objects,$(UNWIND) $(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/sidecar/unwind/%_fuzz: $(BUILD)/obj/sidecar/unwind/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/unwind.a
 	$(call link_fuzzer,$(UNWIND_LIBS))
-$(BUILD)/fuzz/node/%_fuzz: $(BUILD)/obj/node/%_fuzz.o $(call objects,$(NODE) $(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/node/%_fuzz: $(BUILD)/obj/node/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/node.a
 	$(call link_fuzzer,-lcjson -lm)
-$(BUILD)/fuzz/plugin/%_fuzz: $(BUILD)/obj/plugin/%_fuzz.o $(call objects,$(PLUGIN) $(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/plugin/%_fuzz: $(BUILD)/obj/plugin/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/plugin.a
 	$(call link_fuzzer,-lcjson -lcrypto)
-$(BUILD)/fuzz/operator/%_fuzz: $(BUILD)/obj/operator/%_fuzz.o $(call objects,$(OPERATOR) $(LIB)) $(FUZZ_MAIN)
+$(BUILD)/fuzz/operator/%_fuzz: $(BUILD)/obj/operator/%_fuzz.o $(FUZZ_MAIN) $(BUILD)/obj/operator.a
 	$(call link_fuzzer,$(OPERATOR_LIBS))
 
 # build/fuzz/DIR/NAME_fuzz to DIR/testdata/fuzz/NAME.
