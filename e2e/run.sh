@@ -11,6 +11,7 @@
 #   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
 # The last four's cluster is left running for the next run; e2e/cluster/down.sh ends it.
+# AFTERGLOW_TESTS: just these tests of the suite, a line each, as pytest names them.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
 set -euo pipefail
 
@@ -95,6 +96,7 @@ kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
 kuberay-long) paths=(e2e/cases/kuberay -m long) ;;
 *) paths=("e2e/cases/$cases") ;;
 esac
+[ -z "${AFTERGLOW_TESTS:-}" ] || mapfile -t paths <<<"$AFTERGLOW_TESTS"
 # Each worker has servers of its own; most of the time they wait for them. -n 0 for one at a time, and for -s and --pdb.
 case $suite in
 operator) workers=(-n 3 --dist loadgroup) ;;

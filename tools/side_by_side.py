@@ -9,6 +9,10 @@ the lines. A suite's output goes to build/logs/NAME.log, and is printed whole wh
 tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, and a table of
 seconds. SIGINT and SIGTERM end the suites, each by its process group.
 
+When all have ended, the tests that failed run once more, alone (tools/second_try.py says which and how); their output goes to
+build/logs/NAME.again.log. A test that passes then is flaky: it is named at the end and does not fail the run, unless more than two are.
+What a suite with failures says is printed with a bar before each line, so that only its result after the second try is counted.
+
 Exits 1 when a suite failed, or ended otherwise than with results; then that is counted as a failure of its own.
 AFTERGLOW_CORES: in place of the machine's number of cores."""
 
@@ -24,11 +28,13 @@ import time
 
 import count_results
 import failed_tests
+import second_try
 
 LOGS = pathlib.Path("build/logs")
 TELL_AFTER = 30  # seconds without a word
 LIMIT = 3000  # seconds that a suite may take: what hangs is ended
 PATIENCE = 90  # seconds that a suite has to end its servers and mounts
+FLAKY_MAX = 2  # tests that may fail at first and pass alone, in all suites together
 
 
 class Stage:
@@ -42,6 +48,8 @@ class Stage:
         self.cgroup = own_memory_cgroup() / f"suite-{self.name}"
         self.began = self.ended = self.cpu = self.pid = self.status = None
         self.passed = self.failed = 0
+        self.again = []  # the tests that ran a second time
+        self.flaky = []  # those of them that passed then
         self.told_to_end = 0  # when
 
     def start(self):
@@ -90,6 +98,32 @@ class Stage:
     def failures(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
             return failed_tests.failed(log)[:failed_tests.LINES_MAX // 2]
+
+    def may_run_again(self):
+        """Returns the tests that failed, if their failures are all that there is against this suite."""
+        if self.verdict() in ("passed", "no test ran") or self.status < 0:
+            return []
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return second_try.tests(self.command, log)
+
+    def try_again(self, tests):
+        """Runs these tests alone. Each has to pass."""
+        path = LOGS / f"{self.name}.again.log"
+        variables, command = second_try.command(self.command, tests)
+        with open(path, "wb") as log:
+            process = subprocess.Popen(["bash", "-c", enter(self.cgroup) + command], stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=subprocess.STDOUT, start_new_session=True, env=environment() | variables)
+        self.again = tests
+        return process, path
+
+    def take_second_result(self, status, path):
+        with open(path, encoding="utf-8", errors="replace") as log:
+            passed, failed, _, _ = count_results.count(log)
+        if status or failed or not passed:
+            return
+        self.flaky = self.again
+        self.passed += max(self.failed, 1)
+        self.failed = self.status = 0
 
     def verdict(self):
         if self.failed:
@@ -176,12 +210,13 @@ class Runner:
     def finish(self, stage):
         print(f"\n{'=' * 20} {stage.name} {'=' * 20}", flush=True)
         with open(stage.log, "rb") as log:
-            shutil.copyfileobj(log, sys.stdout.buffer)
+            if stage.verdict() == "passed":
+                shutil.copyfileobj(log, sys.stdout.buffer)
+            else:
+                sys.stdout.buffer.writelines(b"| " + line for line in log)
         sys.stdout.buffer.flush()
         print()
         self.tell(f"{stage.name}: {stage.verdict()}, after {stage.seconds():.0f} s")
-        if stage.verdict() not in ("passed", "failed"):
-            print("0 passed, 1 failed", flush=True)
 
     def progress(self):
         if time.monotonic() - self.told >= TELL_AFTER:
@@ -213,6 +248,41 @@ class Runner:
             time.sleep(0.1)
             self.reap()
 
+    def second_tries(self):
+        """Only if so few failed that bad luck may have been it."""
+        tests = {s.name: s.may_run_again() for s in self.stages if s.ended}
+        hopeless = any(s.verdict() != "passed" and not tests.get(s.name) for s in self.stages)
+        if hopeless or not 0 < sum(map(len, tests.values())) <= FLAKY_MAX:
+            return
+        for stage in self.stages:
+            if tests[stage.name] and not self.signal:
+                self.tell(f"{stage.name}: again, alone: {', '.join(tests[stage.name])}")
+                self.try_again(stage, tests[stage.name])
+
+    def try_again(self, stage, tests):
+        process, path = stage.try_again(tests)
+        began = time.monotonic()
+        while process.poll() is None:
+            if self.signal or time.monotonic() - began > LIMIT:
+                os.killpg(process.pid, signal.SIGTERM)
+            time.sleep(0.2)
+        with open(path, "rb") as log:
+            sys.stdout.buffer.writelines(b"| " + line for line in log)
+        sys.stdout.buffer.flush()
+        stage.take_second_result(process.returncode, path)
+
+    def results(self):
+        """Of the suites whose output was printed with a bar before each line."""
+        for s in self.stages:
+            if s.ended and (s.verdict() != "passed" or s.flaky):
+                print(f"== {s.name}{', after a second try' if s.again else ''}:")
+                print(f"{s.passed} passed, {max(s.failed, 0 if s.verdict() == 'passed' else 1)} failed", flush=True)
+        flaky = [f"{s.name}: {test}" for s in self.stages for test in s.flaky]
+        for name in flaky:
+            print(f"flaky: {name}")
+        if flaky:
+            print(f"{len(flaky)} flaky", flush=True)
+
     def failures(self):
         for s in self.stages:
             for line in s.failures() if s.ended and s.verdict() != "passed" else []:
@@ -241,6 +311,8 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, runner.interrupt)
     runner.run()
+    runner.second_tries()
+    runner.results()
     runner.failures()
     runner.table()
     if runner.signal:
