@@ -109,6 +109,17 @@ int policy_copy_block(struct policy *to, enum policy_block block, const struct p
 	return 0;
 }
 
+struct memory_modes policy_memory_modes(const struct policy *p, enum memory_mode by_default)
+{
+	enum memory_mode mode = p->memory.mode, budgets = p->memory.budgets;
+
+	if (budgets == MEMORY_MODE_UNSET)
+		budgets = mode == MEMORY_MODE_UNSET ? by_default : mode;
+	if (mode == MEMORY_MODE_UNSET)
+		mode = MEMORY_MODE_APPLY;
+	return (struct memory_modes){ .settings = mode, .budgets = MAX(budgets, mode) };
+}
+
 const char *policy_block_name(enum policy_block block)
 {
 	static const char *const names[] = {

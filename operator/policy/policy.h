@@ -25,10 +25,16 @@
 #define POLICY_ANNOTATION "afterglow.dev/policy"
 
 /*
- * Decides whether a memory budget is applied, is only compared with the cluster's values and
- * reported, or is ignored.
+ * What is done with settings of memory safety that a RayCluster leaves out: they are set, or only
+ * reported, or neither. A later mode does less than an earlier one.
  */
-enum memory_mode { MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
+enum memory_mode { MEMORY_MODE_UNSET, MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_OFF };
+
+/* The modes in force; neither is MEMORY_MODE_UNSET. */
+struct memory_modes {
+	enum memory_mode settings; /* the head's CPUs, the workers' limit, Ray's memory monitor */
+	enum memory_mode budgets;  /* memory and object-store-memory, which Ray's scheduler counts with */
+};
 
 enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
 
@@ -61,7 +67,8 @@ struct policy_store {
 };
 
 struct policy_memory {
-	enum memory_mode mode;        /* memoryMode */
+	enum memory_mode mode;        /* memoryMode, of all settings; unset: Apply for all but budgets */
+	enum memory_mode budgets;     /* memoryBudgets; unset: as mode, or the default of policy_memory_modes */
 	char *head_num_cpus;          /* headNumCPUs, "0"; NULL (key is null): all of them, as with KubeRay */
 	int64_t worker_memory_limit;  /* workerMemoryLimit, bytes for workers without one; 0: none is set */
 	double ray_memory_fraction;   /* rayMemoryFraction, ceiling of --memory as a part of the limit */
@@ -119,6 +126,12 @@ const char *policy_block_name(enum policy_block block);
  * the name of the text's file.
  */
 int policy_parse(const char *text, size_t len, const char *name, struct policy *ret_policy, struct err *err);
+
+/*
+ * Returns the modes in force. by_default is the mode of budgets where the policy says nothing about
+ * them. Budgets never do more than mode allows.
+ */
+struct memory_modes policy_memory_modes(const struct policy *p, enum memory_mode by_default);
 
 /*
  * Returns whether the sidecar asks for what the Pod Security levels baseline and restricted refuse.

@@ -30,7 +30,7 @@ static void nothing_gives_the_defaults(void **state)
 	assert_int_equal(p.recording.core_dumps, CORE_DUMPS_SUMMARY);
 	assert_true(p.recording.warn_at == 0.8 && p.memory.object_store_fraction == 0.3 && p.memory.headroom_fraction == 0.1);
 	assert_int_equal(p.memory.monitor_refresh_ms, -1);
-	assert_int_equal(p.memory.mode, MEMORY_MODE_APPLY);
+	assert_true(p.memory.mode == MEMORY_MODE_UNSET && p.memory.budgets == MEMORY_MODE_UNSET);
 	assert_true(p.redis_cleanup && p.recording.enabled);
 	assert_false(p.login_shell);
 	policy_release(&p);
@@ -41,7 +41,7 @@ static void every_key_is_read(void **state)
 	struct policy p;
 
 	(void)state;
-	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\nmemoryMode: Warn\nrecordingEnabled: false\n"
+	parse("sidecarImage: r/afterglow:1\nsidecarImagePullPolicy: Never\nstoreClaim: failures\nmemoryMode: Warn\nmemoryBudgets: Off\nrecordingEnabled: false\n"
 	      "clusterDomain: k8s.lan\nheadNumCPUs: 2\nworkerMemoryLimit: 8Gi\nrayMemoryFraction: 0.7\n"
 	      "objectStoreFraction: 0.2\nheadroom: 500Mi\nusageThreshold: 0.9\nmonitorRefreshMs: 100\n"
 	      "warnAt: 0.75\noomGroup: true\nkernelLog: true\ncoreDumps: Full\ncoreDumpLimit: 1Gi\nholdOnFailure: 600\nredisCleanup: false\nloginShell: true\n"
@@ -62,7 +62,7 @@ static void every_key_is_read(void **state)
 	assert_true(p.recording.oom_group && p.recording.kernel_log && !p.redis_cleanup && p.login_shell);
 	assert_int_equal(p.recording.core_dumps, CORE_DUMPS_FULL);
 	assert_int_equal(p.recording.core_dump_limit, INT64_C(1) << 30);
-	assert_int_equal(p.memory.mode, MEMORY_MODE_WARN);
+	assert_true(p.memory.mode == MEMORY_MODE_WARN && p.memory.budgets == MEMORY_MODE_OFF);
 	assert_false(p.recording.enabled);
 	assert_int_equal(p.recording.hold_on_failure, 600);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(p.recording.hooks, "atDeath")), 2);
@@ -216,6 +216,40 @@ static void errors_name_key_line_and_what_is_right(void **state)
 	}
 }
 
+/* A file that sets memoryMode keeps its meaning; what says nothing follows who makes the pods. */
+static void budgets_have_a_mode_of_their_own(void **state)
+{
+	static const struct {
+		const char *text;
+		enum memory_mode by_default, settings, budgets;
+	} rows[] = {
+		{ "", MEMORY_MODE_WARN, MEMORY_MODE_APPLY, MEMORY_MODE_WARN },
+		{ "", MEMORY_MODE_APPLY, MEMORY_MODE_APPLY, MEMORY_MODE_APPLY },
+		{ "memoryMode: Apply\n", MEMORY_MODE_WARN, MEMORY_MODE_APPLY, MEMORY_MODE_APPLY },
+		{ "memoryMode: Warn\n", MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_WARN },
+		{ "memoryMode: Off\n", MEMORY_MODE_WARN, MEMORY_MODE_OFF, MEMORY_MODE_OFF },
+		{ "memoryMode: null\nmemoryBudgets: ''\n", MEMORY_MODE_WARN, MEMORY_MODE_APPLY, MEMORY_MODE_WARN },
+		{ "memoryBudgets: Apply\n", MEMORY_MODE_WARN, MEMORY_MODE_APPLY, MEMORY_MODE_APPLY },
+		{ "memoryBudgets: Off\n", MEMORY_MODE_APPLY, MEMORY_MODE_APPLY, MEMORY_MODE_OFF },
+		{ "memoryMode: Apply\nmemoryBudgets: Warn\n", MEMORY_MODE_APPLY, MEMORY_MODE_APPLY, MEMORY_MODE_WARN },
+		/* The mode of all settings bounds that of budgets. */
+		{ "memoryMode: Warn\nmemoryBudgets: Apply\n", MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMORY_MODE_WARN },
+		{ "memoryMode: Off\nmemoryBudgets: Apply\n", MEMORY_MODE_APPLY, MEMORY_MODE_OFF, MEMORY_MODE_OFF },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memory_modes modes;
+		struct policy p;
+
+		parse(rows[i].text, &p);
+		modes = policy_memory_modes(&p, rows[i].by_default);
+		if (modes.settings != rows[i].settings || modes.budgets != rows[i].budgets)
+			fail_msg("row %zu: %d, %d", i, modes.settings, modes.budgets);
+		policy_release(&p);
+	}
+}
+
 static void a_copy_shares_nothing_and_a_block_is_copied_as_a_whole(void **state)
 {
 	struct policy p, other, copy;
@@ -259,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_store_is_a_url_with_what_belongs_to_it),
 		cmocka_unit_test(empty_values_are_as_absent_but_head_cpus_can_be_null),
 		cmocka_unit_test(errors_name_key_line_and_what_is_right),
+		cmocka_unit_test(budgets_have_a_mode_of_their_own),
 		cmocka_unit_test(a_copy_shares_nothing_and_a_block_is_copied_as_a_whole),
 		cmocka_unit_test(a_missing_file_is_an_error_with_its_name),
 	};

@@ -274,6 +274,7 @@ static bool set_core_dumps(const struct policy_key *key, const cJSON *value, voi
 static bool set_memory_mode(const struct policy_key *key, const cJSON *value, void *member)
 {
 	static const char *const names[] = {
+		[MEMORY_MODE_UNSET] = "", /* policy_set_key takes it for absent */
 		[MEMORY_MODE_APPLY] = "Apply",
 		[MEMORY_MODE_WARN] = "Warn",
 		[MEMORY_MODE_OFF] = "Off",

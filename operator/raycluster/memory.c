@@ -199,37 +199,24 @@ static int64_t own_shm_size(const cJSON *pod_spec, const cJSON *container)
 	return quantity_at(json_find(json_get(pod_spec, "volumes"), "name", name), "emptyDir.sizeLimit");
 }
 
-int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
-		     const struct policy *policy, cJSON *notes)
+/* Sets what is no budget: the head's CPUs, the monitor's environment, the limit. Returns the limit in force, 0 for none. */
+static int64_t apply_settings(cJSON *pod_spec, cJSON *params, const struct memory_request *req)
 {
+	const char *cpus = req->policy->memory.head_num_cpus;
 	cJSON *container = ray_container(pod_spec);
-	struct memory_wish wish = {
-		.ray_memory = param_bytes(params, "memory"),
-		.object_store = param_bytes(params, "object-store-memory"),
-		.shm_size = own_shm_size(pod_spec, container),
-		.no_shm = start_param(params, "plasma-directory") != NULL,
-	};
-	struct memory_budget budget;
 
-	if (node == RAY_HEAD && !head_only && policy->memory.head_num_cpus && !start_param(params, "num-cpus"))
-		json_set_str(params, "num-cpus", policy->memory.head_num_cpus);
-	set_monitor(container, policy);
-	wish.limit = settle_limit(container, node, policy);
-	note_object_store(container, &wish, group, notes);
-	if (!wish.limit) {
-		notes_addf(
-			notes, NOTE_MEMORY_SAFE, "NoMemoryLimit",
-			"group %s: the Ray container has no memory limit, so one task can take the node's memory: set "
-			"resources.limits.memory%s",
-			group, node == RAY_WORKER ? " (or the operator's workerMemoryLimit)" : "");
-		return 0;
-	}
-	budget = memory_divide(&wish, policy);
-	set_param_bytes(params, "memory", budget.ray_memory);
-	if (!wish.no_shm)
-		set_param_bytes(params, "object-store-memory", budget.object_store);
-	note_excess(&wish, &budget, group, notes);
-	return budget.shm_size;
+	if (req->node == RAY_HEAD && !req->keeps_cpus && cpus && !start_param(params, "num-cpus"))
+		json_set_str(params, "num-cpus", cpus);
+	set_monitor(container, req->policy);
+	return settle_limit(container, req->node, req->policy);
+}
+
+static void note_no_limit(const struct memory_request *req, cJSON *notes)
+{
+	notes_addf(notes, NOTE_MEMORY_SAFE, "NoMemoryLimit",
+		   "group %s: the Ray container has no memory limit, so one task can take the node's memory: set "
+		   "resources.limits.memory%s",
+		   req->group, req->node == RAY_WORKER ? " (or the operator's workerMemoryLimit)" : "");
 }
 
 /* Keeps KubeRay's defaults: Ray may use the whole limit, and /dev/shm has the same size. */
@@ -242,16 +229,52 @@ static int64_t leave_as_kuberay(cJSON *pod_spec, cJSON *params)
 	return limit;
 }
 
-int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
-			     const struct policy *policy, cJSON *notes)
+/* Sets memory and object-store-memory. Returns the size for /dev/shm. */
+static int64_t apply_budgets(cJSON *pod_spec, cJSON *params, int64_t limit, const struct memory_request *req, cJSON *notes)
 {
-	if (policy->memory.mode == MEMORY_MODE_APPLY)
-		return memory_apply(pod_spec, params, node, group, head_only, policy, notes);
-	if (policy->memory.mode == MEMORY_MODE_WARN) {
+	cJSON *container = ray_container(pod_spec);
+	const struct memory_wish wish = {
+		.limit = limit,
+		.ray_memory = param_bytes(params, "memory"),
+		.object_store = param_bytes(params, "object-store-memory"),
+		.shm_size = own_shm_size(pod_spec, container),
+		.no_shm = start_param(params, "plasma-directory") != NULL,
+	};
+	struct memory_budget budget;
+
+	note_object_store(container, &wish, req->group, notes);
+	if (!limit) {
+		note_no_limit(req, notes);
+		return 0;
+	}
+	if (req->keeps_memory)
+		return leave_as_kuberay(pod_spec, params);
+	budget = memory_divide(&wish, req->policy);
+	set_param_bytes(params, "memory", budget.ray_memory);
+	if (!wish.no_shm)
+		set_param_bytes(params, "object-store-memory", budget.object_store);
+	note_excess(&wish, &budget, req->group, notes);
+	return budget.shm_size;
+}
+
+int64_t memory_apply(cJSON *pod_spec, cJSON *params, const struct memory_request *req, cJSON *notes)
+{
+	return apply_budgets(pod_spec, params, apply_settings(pod_spec, params, req), req, notes);
+}
+
+int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory_request *req, cJSON *notes)
+{
+	struct memory_modes modes = policy_memory_modes(req->policy, MEMORY_MODE_APPLY);
+
+	if (modes.budgets == MEMORY_MODE_APPLY)
+		return memory_apply(pod_spec, params, req, notes);
+	if (modes.budgets == MEMORY_MODE_WARN) {
 		_cleanup_json_ cJSON *spec = cJSON_Duplicate(pod_spec, true), *copy = cJSON_Duplicate(params, true);
 
 		if (spec && copy)
-			memory_apply(spec, copy, node, group, head_only, policy, notes);
+			memory_apply(spec, copy, req, notes);
 	}
+	if (modes.settings == MEMORY_MODE_APPLY)
+		apply_settings(pod_spec, params, req);
 	return leave_as_kuberay(pod_spec, params);
 }

@@ -40,21 +40,26 @@ struct memory_budget {
 /* Divides the limit (> 0). Sizes that the user set are taken over unchanged. */
 struct memory_budget memory_divide(const struct memory_wish *wish, const struct policy *policy);
 
+struct memory_request {
+	enum ray_node node;
+	const char *group; /* its name, for the notes */
+	bool keeps_cpus;   /* nothing else could run tasks, or the author sizes the CPUs himself */
+	bool keeps_memory; /* the author sizes memory or the object store himself (own_sizing.h) */
+	const struct policy *policy;
+};
+
 /*
  * Applies the policy to one group: limit and request of the Ray container
  * (containers[0] of pod_spec), num-cpus of the head, memory and
  * object-store-memory in params, the monitor's environment, and notes.
- * head_only: the cluster has no worker groups, so its head must keep its CPUs
- * or nothing could run. Returns the size for /dev/shm in bytes, 0 for no limit.
+ * Returns the size for /dev/shm in bytes, 0 for no limit.
  */
-int64_t memory_apply(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
-		     const struct policy *policy, cJSON *notes);
+int64_t memory_apply(cJSON *pod_spec, cJSON *params, const struct memory_request *req, cJSON *notes);
 
 /*
- * Does the same under policy->memory.mode: Warn leaves everything as KubeRay has it and only adds
- * the notes; Off adds no notes either.
+ * Does the same under the policy's modes. What is not applied is as KubeRay has it; Warn adds the
+ * notes, Off adds none. Budgets are applied unless the policy says otherwise.
  */
-int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, enum ray_node node, const char *group, bool head_only,
-			     const struct policy *policy, cJSON *notes);
+int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory_request *req, cJSON *notes);
 
 #endif

@@ -59,14 +59,18 @@ static const char group_yaml[] = "{containers: [{name: r, resources: {limits: {m
 static void what_is_not_applied_is_left_as_kuberay_has_it(void **state)
 {
 	static const struct {
-		enum memory_mode mode;
+		enum memory_mode mode, budgets;
 		const char *memory /* NULL: a part of the limit */, *object_store, *num_cpus;
 		int64_t shm;
 		bool noted;
 	} rows[] = {
-		{ MEMORY_MODE_APPLY, NULL, "4000000000", "0", 0, true },
-		{ MEMORY_MODE_WARN, "4294967296", "4000000000", NULL, 4 * GIB, true },
-		{ MEMORY_MODE_OFF, "4294967296", "4000000000", NULL, 4 * GIB, false },
+		{ MEMORY_MODE_UNSET, MEMORY_MODE_UNSET, NULL, "4000000000", "0", 0, true },
+		{ MEMORY_MODE_APPLY, MEMORY_MODE_UNSET, NULL, "4000000000", "0", 0, true },
+		{ MEMORY_MODE_WARN, MEMORY_MODE_UNSET, "4294967296", "4000000000", NULL, 4 * GIB, true },
+		{ MEMORY_MODE_OFF, MEMORY_MODE_UNSET, "4294967296", "4000000000", NULL, 4 * GIB, false },
+		{ MEMORY_MODE_UNSET, MEMORY_MODE_WARN, "4294967296", "4000000000", "0", 4 * GIB, true },
+		{ MEMORY_MODE_APPLY, MEMORY_MODE_OFF, "4294967296", "4000000000", "0", 4 * GIB, false },
+		{ MEMORY_MODE_WARN, MEMORY_MODE_APPLY, "4294967296", "4000000000", NULL, 4 * GIB, true },
 	};
 	struct policy p;
 
@@ -78,7 +82,8 @@ static void what_is_not_applied_is_left_as_kuberay_has_it(void **state)
 		int64_t shm;
 
 		p.memory.mode = rows[i].mode;
-		shm = memory_apply_by_mode(spec, params, RAY_HEAD, "headgroup", false, &p, notes);
+		p.memory.budgets = rows[i].budgets;
+		shm = memory_apply_by_mode(spec, params, &(struct memory_request){ .node = RAY_HEAD, .group = "headgroup", .policy = &p }, notes);
 		if (rows[i].memory) {
 			assert_string_equal(json_str(params, "memory"), rows[i].memory);
 			assert_int_equal(shm, rows[i].shm);
@@ -125,7 +130,7 @@ static struct result apply(const char *spec, const char *params, enum ray_node n
 
 	assert_int_equal(policy_init(&p, NULL), 0);
 	p.memory.worker_memory_limit = worker_limit;
-	r.shm = memory_apply(r.spec, r.params, node, "g", false, &p, r.notes);
+	r.shm = memory_apply(r.spec, r.params, &(struct memory_request){ .node = node, .group = "g", .policy = &p }, r.notes);
 	policy_release(&p);
 	return r;
 }
@@ -222,6 +227,22 @@ static void an_object_store_that_ray_refuses_is_reported(void **state)
 	assert_string_equal(json_str(fits.params, "object-store-memory"), "104857600");
 }
 
+static void what_the_author_sizes_himself_is_as_kuberay_has_it(void **state)
+{
+	struct memory_request req = { .node = RAY_HEAD, .group = "g", .keeps_cpus = true, .keeps_memory = true };
+	_cleanup_json_ cJSON *spec = json_of(group_yaml), *params = json_of("{}"), *notes = cJSON_CreateArray();
+	struct policy p;
+
+	(void)state;
+	assert_int_equal(policy_init(&p, NULL), 0);
+	req.policy = &p;
+	assert_int_equal(memory_apply(spec, params, &req, notes), 4 * GIB);
+	assert_string_equal(json_str(params, "memory"), "4294967296");
+	assert_null(json_get(params, "object-store-memory"));
+	assert_null(json_get(params, "num-cpus"));
+	policy_release(&p);
+}
+
 static void values_that_only_the_shell_knows_are_left_alone(void **state)
 {
 	_cleanup_(result_release) struct result r =
@@ -258,6 +279,7 @@ int main(void)
 		cmocka_unit_test(the_head_gets_no_limit_but_no_cpus_either),
 		cmocka_unit_test(a_sum_over_the_limit_is_reported_with_its_numbers),
 		cmocka_unit_test(an_object_store_that_ray_refuses_is_reported),
+		cmocka_unit_test(what_the_author_sizes_himself_is_as_kuberay_has_it),
 		cmocka_unit_test(values_that_only_the_shell_knows_are_left_alone),
 		cmocka_unit_test(numbers_at_the_end_of_their_range_are_cut),
 	};

@@ -19,13 +19,13 @@
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
 #include "operator/raycluster/memory.h"
+#include "operator/raycluster/own_sizing.h"
 #include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/probes.h"
 #include "operator/raycluster/service.h"
 #include "operator/raycluster/start_params.h"
 #include "operator/raycluster/upgrade.h"
 
-#define OVERWRITE_ANNOTATION "ray.io/overwrite-container-cmd"
 #define ARGS_MAX 131072 /* MAX_ARG_STRLEN of Linux: one argument may not be longer */
 
 static void add_own_labels(cJSON *labels, const cJSON *own)
@@ -59,18 +59,9 @@ static void add_labels(const struct pod_request *req, cJSON *metadata)
 	add_own_labels(labels, json_get(req->group, "labels"));
 }
 
-static bool is_true(const cJSON *annotations, const char *name)
+static bool keeps_command(const struct pod_request *req)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, name));
-
-	return text && strcasecmp(text, "true") == 0;
-}
-
-/* The annotation on the cluster applies to all of its pods. */
-static bool overwrites_command(const struct pod_request *req)
-{
-	return is_true(json_get(req->cluster, "metadata.annotations"), OVERWRITE_ANNOTATION) ||
-	       is_true(json_get(req->group, "template.metadata.annotations"), OVERWRITE_ANNOTATION);
+	return keeps_own_command(json_get(req->cluster, "metadata.annotations"), json_get(req->group, "template.metadata.annotations"));
 }
 
 static void add_annotations(const struct pod_request *req, cJSON *metadata)
@@ -87,7 +78,7 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
 	if (req->policy_origin)
 		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION, req->policy_origin);
-	if (is_true(json_get(req->cluster, "metadata.annotations"), OVERWRITE_ANNOTATION))
+	if (keeps_own_command(json_get(req->cluster, "metadata.annotations"), NULL))
 		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }
 
@@ -117,7 +108,7 @@ static int set_command(const struct pod_request *req, cJSON *container, const ch
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ARGS_MAX);
 	cJSON *args;
 
-	if (overwrites_command(req))
+	if (keeps_command(req))
 		return 0;
 	add_joined(&sb, json_get(container, "command"));
 	add_joined(&sb, json_get(container, "args"));
@@ -202,6 +193,19 @@ static bool is_head_only(const struct pod_request *req)
 	return cJSON_GetArraySize(json_get(req->cluster, "spec.workerGroupSpecs")) == 0;
 }
 
+/* Variables that only envFrom brings are not seen here: budgets are what a cluster of ours has by default. */
+static struct memory_request memory_request_of(const struct pod_request *req, const cJSON *container)
+{
+	struct own_sizing own = own_sizing_of(container, json_get(req->group, "rayStartParams"), keeps_command(req));
+	_cleanup_(resized_groups_release) struct resized_groups resized = resized_groups_of(json_get(req->cluster, "metadata.annotations"));
+	const char *group = group_name(req->node, req->group);
+	bool is_resized = resized_groups_have(&resized, group);
+
+	return (struct memory_request){ .node = req->node, .group = group, .policy = req->policy,
+					.keeps_cpus = is_head_only(req) || own.cpus || is_resized,
+					.keeps_memory = own.memory || is_resized };
+}
+
 static void add_sidecar(const struct pod_request *req, cJSON *pod_spec, cJSON *notes)
 {
 	const struct recording_request recording = {
@@ -234,6 +238,7 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	_cleanup_free_ char *fqdn = head_fqdn(req->cluster, req->policy), *start = NULL;
 	cJSON *pod_spec = json_get(pod, "spec"), *container = ray_container(pod_spec);
 	_cleanup_json_ cJSON *params = NULL;
+	struct memory_request memory;
 	int64_t shm;
 	int r = start_params_from_group(req->group, &params, err);
 
@@ -242,8 +247,8 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	if (!fqdn)
 		return err_set(err, ENOMEM, "pod");
 	strbuf_addf(&address, "%s:%s", fqdn, head_gcs_port(req->cluster));
-	shm = memory_apply_by_mode(pod_spec, params, req->node, group_name(req->node, req->group), is_head_only(req),
-			   req->policy, notes);
+	memory = memory_request_of(req, container);
+	shm = memory_apply_by_mode(pod_spec, params, &memory, notes);
 	autoscaler_apply(req->cluster, req->node, req->policy, pod_spec, params);
 	gcs_ft_apply(req->cluster, req->node, pod, params);
 	auth_apply(req->cluster, pod_spec);

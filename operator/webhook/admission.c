@@ -183,7 +183,7 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 	struct err err = { 0 };
 	const cJSON *warning;
 
-	if (cluster_admit(&in, policy, policy->memory.mode, &out, &err) < 0) {
+	if (cluster_admit(&in, policy, &out, &err) < 0) {
 		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}

@@ -43,24 +43,42 @@ static bool is_cluster(const cJSON *object)
 	return kind && strcmp(kind, "RayCluster") == 0;
 }
 
+/* Returns whether the object's annotation has this word. */
+static bool is_annotated(const cJSON *object, const char *word)
+{
+	const cJSON *annotations = json_get(object, "metadata.annotations");
+	const char *memory = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
+
+	return memory && strcasecmp(memory, word) == 0;
+}
+
+static struct memory_modes modes_of(const cJSON *object, const struct policy *policy)
+{
+	if (is_annotated(object, "apply"))
+		return (struct memory_modes){ MEMORY_MODE_APPLY, MEMORY_MODE_APPLY };
+	if (is_annotated(object, "warn"))
+		return (struct memory_modes){ MEMORY_MODE_WARN, MEMORY_MODE_WARN };
+	return policy_memory_modes(policy, MEMORY_MODE_WARN);
+}
+
 /* A RayJob's managedBy also applies to its cluster. */
 static bool is_left_alone(const cJSON *object)
 {
 	const cJSON *annotations = json_get(object, "metadata.annotations");
-	const char *memory = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
 	const cJSON *spec = cluster_spec_of(object);
 
 	return !cJSON_IsObject(spec) || !cJSON_IsObject(json_get(object, "metadata")) ||
-	       (annotations && !cJSON_IsObject(annotations)) || (memory && strcasecmp(memory, "off") == 0) ||
+	       (annotations && !cJSON_IsObject(annotations)) || is_annotated(object, "off") ||
 	       json_get(object, "metadata.deletionTimestamp") || cluster_runs_elsewhere(spec) ||
 	       cluster_runs_elsewhere(json_get(object, "spec"));
 }
 
-static int advise(const cJSON *object, const cJSON *record_of, const struct cluster_request *req,
-		  const struct policy *policy, enum memory_mode mode, cJSON *warnings, struct err *err)
+static int advise(const cJSON *object, const cJSON *record_of, const struct cluster_request *req, const struct policy *policy,
+		  cJSON *warnings, struct err *err)
 {
 	_cleanup_(memory_record_release) struct memory_record record = { 0 };
-	struct advice_request advice = { .spec = cluster_spec_of(object), .record = &record, .mode = mode, .policy = policy };
+	struct advice_request advice = { .spec = cluster_spec_of(object), .record = &record, .policy = policy, .created = !req->old,
+					 .annotations = json_get(object, "metadata.annotations"), .modes = modes_of(object, policy) };
 	int r = is_cluster(object) ? memory_record_read(record_of, &record, err) : 0;
 
 	if (r < 0 || !advice.spec)
@@ -74,22 +92,30 @@ static int advise(const cJSON *object, const cJSON *record_of, const struct clus
  * Adds warnings. Those that the old object already caused were given before; the writes of KubeRay
  * and the autoscaler would repeat them for ever.
  */
-static int warn(const struct cluster_request *req, const struct policy *policy, enum memory_mode mode, cJSON *warnings,
-		struct err *err)
+static int warn(const struct cluster_request *req, const struct policy *policy, cJSON *warnings, struct err *err)
 {
 	_cleanup_json_ cJSON *known = cJSON_CreateArray();
 	const cJSON *record_of = req->old ? req->old : req->object;
-	int r = advise(req->object, record_of, req, policy, mode, warnings, err);
+	int r = advise(req->object, record_of, req, policy, warnings, err);
 
 	if (r < 0 || !req->old || is_left_alone(req->old))
 		return r;
-	r = advise(req->old, record_of, req, policy, mode, known, err);
+	r = advise(req->old, record_of, req, policy, known, err);
 	warnings_drop_known(warnings, known);
 	return r;
 }
 
-int cluster_admit(const struct cluster_request *request, const struct policy *policy, enum memory_mode mode,
-		  struct cluster_admission *ret, struct err *err)
+/* Sets what the modes ask for in what is new, and keeps what was set earlier whatever they are. */
+static int set_memory(const struct cluster_request *req, const struct policy *policy, cJSON **ret_object, struct err *err)
+{
+	struct memory_modes modes = modes_of(req->object, policy);
+
+	if (!is_cluster(req->object) || (!req->old && modes.settings != MEMORY_MODE_APPLY))
+		return 0;
+	return cluster_memory_set(req->old, req->object, cluster_list_keeper(req->object, req->user), policy, modes, ret_object, err);
+}
+
+int cluster_admit(const struct cluster_request *request, const struct policy *policy, struct cluster_admission *ret, struct err *err)
 {
 	_cleanup_(cluster_admission_release) struct cluster_admission admission = { 0 };
 	struct cluster_request copy = *request, *req = &copy;
@@ -99,12 +125,10 @@ int cluster_admit(const struct cluster_request *request, const struct policy *po
 	if (!cJSON_IsObject(copy.old)) /* in an AdmissionReview it may be null */
 		copy.old = NULL;
 	admission.warnings = cJSON_CreateArray();
-	if (mode != MEMORY_MODE_OFF && !is_left_alone(req->object)) {
-		if (mode == MEMORY_MODE_APPLY && is_cluster(req->object))
-			r = cluster_memory_set(req->old, req->object, cluster_list_keeper(req->object, req->user), policy,
-					       &admission.object, err);
+	if (!is_left_alone(req->object)) {
+		r = set_memory(req, policy, &admission.object, err);
 		if (r == 0)
-			r = warn(req, policy, mode, admission.warnings, err);
+			r = warn(req, policy, admission.warnings, err);
 	}
 	if (r < 0)
 		return r;

@@ -10,9 +10,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/json.h"
 #include "operator/webhook/json_patch.h"
+#include "operator/webhook/memory_advice.h"
 #include "operator/webhook/memory_record.h"
 #include "operator/webhook/warnings.h"
 
@@ -25,9 +27,11 @@ static struct cluster_admission admit(const cJSON *old, const cJSON *object, con
 {
 	struct cluster_request req = { .old = old, .object = object, .user = user };
 	struct cluster_admission admission = { 0 };
+	struct policy by_mode = *policy;
 	const cJSON *warning;
 
-	CHECK(cluster_admit(&req, policy, mode, &admission, NULL) == 0);
+	by_mode.memory.mode = mode;
+	CHECK(cluster_admit(&req, &by_mode, &admission, NULL) == 0);
 	CHECK(cJSON_GetArraySize(admission.warnings) <= WARNINGS_MAX);
 	cJSON_ArrayForEach(warning, admission.warnings)
 		CHECK(cJSON_IsString(warning) && strlen(warning->valuestring) <= WARNING_TEXT_MAX);
@@ -61,6 +65,15 @@ static bool is_same(const cJSON *a, const cJSON *b)
 	return json_patch_diff(a, b, &patch, NULL) == -E2BIG || !patch->child;
 }
 
+/* The annotation wins over the mode. */
+static bool is_annotated_apply(const cJSON *object)
+{
+	const cJSON *annotations = json_get(object, "metadata.annotations");
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
+
+	return text && strcasecmp(text, "apply") == 0;
+}
+
 static void check_create(const cJSON *object, const char *user, const struct policy *policy)
 {
 	struct cluster_admission create = admit(NULL, object, user, policy, MEMORY_MODE_APPLY), back;
@@ -89,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	policy.memory.usage_threshold = json_bool(input, "monitored", false) ? 0.8 : 0;
 	user = json_str(input, "user");
 	admission = admit(NULL, json_get(input, "object"), user, &policy, MEMORY_MODE_WARN);
-	CHECK(!admission.object);
+	CHECK(!admission.object || is_annotated_apply(json_get(input, "object")));
 	cluster_admission_release(&admission);
 	admission = admit(json_get(input, "old"), json_get(input, "object"), user, &policy, MEMORY_MODE_APPLY);
 	if (admission.object)

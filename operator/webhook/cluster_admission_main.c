@@ -11,11 +11,14 @@
 #include "lib/json.h"
 #include "operator/webhook/cluster_admission.h"
 
-static enum memory_mode mode_of(const char *name)
+/* Apply if no mode is named; "Default" is what the policy says. */
+static enum memory_mode mode_of(const char *name, enum memory_mode by_policy)
 {
-	if (name && strcmp(name, "Warn") == 0)
+	if (!name || strcmp(name, "Apply") == 0)
+		return MEMORY_MODE_APPLY;
+	if (strcmp(name, "Warn") == 0)
 		return MEMORY_MODE_WARN;
-	return name && strcmp(name, "Off") == 0 ? MEMORY_MODE_OFF : MEMORY_MODE_APPLY;
+	return strcmp(name, "Off") == 0 ? MEMORY_MODE_OFF : by_policy;
 }
 
 static int answer(const char *line, size_t len, const struct policy *policy, struct err *err)
@@ -23,6 +26,7 @@ static int answer(const char *line, size_t len, const struct policy *policy, str
 	_cleanup_(cluster_admission_release) struct cluster_admission admission = { 0 };
 	_cleanup_json_ cJSON *input = NULL, *output = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
+	struct policy by_mode = *policy;
 	struct cluster_request req;
 	int r = json_parse(line, len, &input, err);
 
@@ -30,7 +34,8 @@ static int answer(const char *line, size_t len, const struct policy *policy, str
 		return r;
 	req = (struct cluster_request){ .old = json_get(input, "old"), .object = json_get(input, "object"),
 					.user = json_str(input, "user") };
-	r = cluster_admit(&req, policy, mode_of(json_str(input, "mode")), &admission, err);
+	by_mode.memory.mode = mode_of(json_str(input, "mode"), policy->memory.mode);
+	r = cluster_admit(&req, &by_mode, &admission, err);
 	if (r < 0)
 		return r;
 	json_set(output, "object", admission.object ? TAKE_PTR(admission.object) : cJSON_CreateNull());

@@ -45,7 +45,8 @@ static struct cluster_admission admit_json(const cJSON *old, const cJSON *object
 	struct cluster_admission admission;
 	struct err err = { 0 };
 
-	if (cluster_admit(&req, &policy, mode, &admission, &err) < 0)
+	policy.memory.mode = mode;
+	if (cluster_admit(&req, &policy, &admission, &err) < 0)
 		fail_msg("%s", err.text);
 	return admission;
 }
@@ -108,6 +109,17 @@ static void expect_warning(const struct cluster_admission *admission, const char
 		if (strstr(item->valuestring, part))
 			return;
 	fail_msg("no warning has \"%s\": %s", part, cJSON_Print(admission->warnings));
+}
+
+/* Returns the number of warnings but those that say what is being set. */
+static int problems_in(const struct cluster_admission *admission)
+{
+	const cJSON *item;
+	int n = 0;
+
+	cJSON_ArrayForEach(item, admission->warnings)
+		n += !strstr(item->valuestring, " sets ");
+	return n;
 }
 
 static void create_sets_what_the_user_left_out_and_says_so(void **state)
@@ -207,6 +219,14 @@ static void a_head_that_must_run_tasks_keeps_its_cpus(void **state)
 		HEAD ", workerGroupSpecs: [{groupName: g, replicas: 2, suspend: true}]",
 		HEAD ", workerGroupSpecs: [{groupName: g, replicas: 2, numOfHosts: 0}]",
 		HEAD ", enableInTreeAutoscaling: true, workerGroupSpecs: [{groupName: g, maxReplicas: 0}]",
+		/* No task can run on workers without CPUs. */
+		HEAD ", workerGroupSpecs: [{groupName: g, replicas: 2, rayStartParams: {num-cpus: \"0\"}}]",
+		HEAD ", workerGroupSpecs: [{groupName: g, replicas: 2, resources: {cpu: \"0\"}}]",
+		/* The author sizes the CPUs himself. */
+		"headGroupSpec: {template: {spec: {containers: [{env: [{name: RAY_OVERRIDE_RESOURCES, value: \"{}\"}]}]}}}, workerGroupSpecs: [" WORKER "]",
+		"headGroupSpec: {template: {spec: {containers: [{args: [ray start --head --num-cpus=2]}]}}}, workerGroupSpecs: [" WORKER "]",
+		"headGroupSpec: {template: {metadata: {annotations: {ray.io/overwrite-container-cmd: \"true\"}}, spec: {containers: "
+		"[{command: [/start.sh]}]}}}, workerGroupSpecs: [" WORKER "]",
 		/* Tasks request these by name, and a CPU as well. */
 		"headGroupSpec: {rayStartParams: {num-gpus: \"1\"}, template: {spec: {containers: [{}]}}}, workerGroupSpecs: [" WORKER "]",
 		"headGroupSpec: {rayStartParams: {resources: \"'{\\\"a\\\": 1}'\"}, template: {spec: {containers: [{}]}}}, workerGroupSpecs: [" WORKER "]",
@@ -518,14 +538,177 @@ static void warn_changes_nothing_and_says_the_numbers(void **state)
 
 	(void)state;
 	assert_null(admission.object);
-	expect_warning(&admission, "group headgroup: memory safety would set rayStartParams.num-cpus \"0\", rayStartParams.memory "
+	expect_warning(&admission, "group headgroup: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set rayStartParams.num-cpus \"0\", rayStartParams.memory "
 				   "\"5153751040\" (4.8 GiB), rayStartParams.object-store-memory \"2576351232\" (2.4 GiB), from the limit of 8.0 GiB");
-	expect_warning(&admission, "group small: memory safety would set rayStartParams.memory \"2577399808\" (2.4 GiB)");
+	expect_warning(&admission, "would set rayStartParams.memory \"2577399808\" (2.4 GiB)");
 	cluster_admission_release(&admission);
 	admission = admit(NULL, PLAIN, MEMORY_MODE_OFF);
 	assert_null(admission.object);
 	assert_int_equal(cJSON_GetArraySize(admission.warnings), 0);
 	cluster_admission_release(&admission);
+}
+
+/* A task that asks for more than its budget would never run, so budgets are not set unless somebody asks for them. */
+static void by_default_only_the_heads_cpus_are_set_and_the_numbers_said(void **state)
+{
+	struct cluster_admission admission = admit(NULL, PLAIN, MEMORY_MODE_UNSET);
+	_cleanup_json_ cJSON *record = record_of(admission.object), *plain = json_of(PLAIN);
+
+	(void)state;
+	expect(admission.object, "spec.headGroupSpec.rayStartParams", "{num-cpus: \"0\"}");
+	assert_json(json_get(admission.object, "spec.workerGroupSpecs"), json_get(plain, "spec.workerGroupSpecs"));
+	expect(record, "head", "{limit: 8Gi, set: {rayStartParams.num-cpus: \"0\"}}");
+	assert_null(json_get(record, "workers"));
+	assert_int_equal(cJSON_GetArraySize(admission.warnings), 3);
+	expect_warning(&admission, "group headgroup: memory safety (afterglow.dev/memory: \"off\" prevents it) sets rayStartParams.num-cpus \"0\"");
+	expect_warning(&admission, "group headgroup: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set "
+				   "rayStartParams.memory \"5153751040\" (4.8 GiB)");
+	expect_warning(&admission, "group small: memory safety (afterglow.dev/memory: \"apply\" asks for it) would set "
+				   "rayStartParams.memory \"2577399808\" (2.4 GiB), rayStartParams.object-store-memory \"1287651328\" "
+				   "(1.2 GiB), from the limit of 4.0 GiB");
+	cluster_admission_release(&admission);
+}
+
+static void a_limit_that_the_policy_names_is_set_without_budgets(void **state)
+{
+	static const char unlimited[] = CLUSTER("", HEAD ", workerGroupSpecs: [{groupName: g, replicas: 1, template: {spec: {containers: [{name: w}]}}}]");
+	struct cluster_admission admission;
+
+	(void)state;
+	policy.memory.worker_memory_limit = (int64_t)2 << 30;
+	admission = admit(NULL, unlimited, MEMORY_MODE_UNSET);
+	policy.memory.worker_memory_limit = 0;
+	expect(worker(admission.object, 0), "template.spec", "{containers: [{name: w, resources: {limits: {memory: 2Gi}}}]}");
+	expect(worker(admission.object, 0), "rayStartParams", "");
+	expect_warning(&admission, "sets limits.memory \"2Gi\"");
+	cluster_admission_release(&admission);
+}
+
+static void an_annotation_overrides_the_policy(void **state)
+{
+	static const struct {
+		const char *text;
+		enum memory_mode mode;
+		bool cpus, budgets, says;
+	} rows[] = {
+		{ "apply", MEMORY_MODE_UNSET, true, true, true },   { "Apply", MEMORY_MODE_OFF, true, true, true },
+		{ "warn", MEMORY_MODE_APPLY, false, false, true },  { "off", MEMORY_MODE_APPLY, false, false, false },
+		{ "nonsense", MEMORY_MODE_UNSET, true, false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cluster_admission admission;
+		char text[1024];
+
+		snprintf(text, sizeof(text), CLUSTER(", annotations: {afterglow.dev/memory: %s}", HEAD ", workerGroupSpecs: [" WORKER "]"), rows[i].text);
+		admission = admit(NULL, text, rows[i].mode);
+		if ((json_get(admission.object, "spec.headGroupSpec.rayStartParams.num-cpus") != NULL) != rows[i].cpus ||
+		    (json_get(worker(admission.object, 0), "rayStartParams.memory") != NULL) != rows[i].budgets ||
+		    (cJSON_GetArraySize(admission.warnings) > 0) != rows[i].says)
+			fail_msg("row %zu: %s", i, cJSON_Print(admission.object));
+		cluster_admission_release(&admission);
+	}
+}
+
+/* An earlier version set budgets by default. */
+static void what_was_set_stays_whatever_the_mode_is_now(void **state)
+{
+	_cleanup_json_ cJSON *cluster = created(PLAIN), *plain = json_of(PLAIN), *scaled = NULL;
+
+	(void)state;
+	for (enum memory_mode mode = MEMORY_MODE_UNSET; mode <= MEMORY_MODE_OFF; mode++) {
+		/* A writer replaces the spec, as RayService's reconciler does. */
+		struct cluster_admission admission = admit_json(cluster, plain, mode, NULL);
+
+		assert_json(admission.object, cluster);
+		cluster_admission_release(&admission);
+		/* Another one changes a number. */
+		scaled = cJSON_Duplicate(cluster, true);
+		json_set_int((cJSON *)worker(scaled, 0), "replicas", 5);
+		admission = admit_json(cluster, scaled, mode, NULL);
+		assert_null(admission.object);
+		assert_int_equal(cJSON_GetArraySize(admission.warnings), 0);
+		cluster_admission_release(&admission);
+		/* Another limit makes them anew. */
+		cJSON_SetValuestring(json_get(cJSON_GetArrayItem(json_get(worker(scaled, 0), "template.spec.containers"), 0),
+					      "resources.limits.memory"), "8Gi");
+		admission = admit_json(cluster, scaled, mode, NULL);
+		expect(worker(admission.object, 0), "rayStartParams", "{memory: \"5153751040\", object-store-memory: \"2576351232\"}");
+		cluster_admission_release(&admission);
+		cJSON_Delete(TAKE_PTR(scaled));
+	}
+}
+
+#define SIZED(env) "{groupName: g, replicas: 1, template: {spec: {containers: [{name: w, " env "resources: {limits: {memory: 4Gi}}}]}}}"
+#define PROPORTION "env: [{name: RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION, value: \"0.6\"}], "
+
+static void what_the_author_says_in_another_way_wins(void **state)
+{
+	static const char *const groups[] = {
+		SIZED(PROPORTION),
+		SIZED("env: [{name: RAY_OVERRIDE_RESOURCES, valueFrom: {}}], "),
+		SIZED("command: [bash, -c], args: [\"ray start --memory=1000000000 --block\"], "),
+		SIZED("envFrom: [{configMapRef: {name: ray}}], "),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+		struct cluster_admission admission;
+		char text[1024];
+
+		snprintf(text, sizeof(text), CLUSTER("", HEAD ", workerGroupSpecs: [%s]"), groups[i]);
+		admission = admit(NULL, text, MEMORY_MODE_APPLY);
+		expect(admission.object, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
+		expect(worker(admission.object, 0), "rayStartParams", "");
+		if (strstr(groups[i], "envFrom"))
+			expect_warning(&admission, "group g: its envFrom may size Ray's memory, so memory safety sets no budget");
+		else
+			assert_int_equal(problems_in(&admission), 0);
+		cluster_admission_release(&admission);
+	}
+}
+
+static void what_an_update_says_in_another_way_wins_too(void **state)
+{
+	_cleanup_json_ cJSON *cluster = created(CLUSTER("", HEAD ", workerGroupSpecs: [" SIZED("") "]")), *after = NULL, *same = NULL, *record = NULL;
+	static const char said[] = CLUSTER("", HEAD ", workerGroupSpecs: [" SIZED(PROPORTION) "]");
+
+	(void)state;
+	after = updated(cluster, said);
+	record = record_of(after);
+	expect(worker(after, 0), "rayStartParams", "");
+	assert_null(json_get(record, "workers"));
+	expect(after, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
+	/* An earlier version set budgets beside the variable: the pods that run have them. */
+	cJSON_AddItemToObject(cJSON_GetArrayItem(json_get(worker(cluster, 0), "template.spec.containers"), 0), "env",
+			      json_of("[{name: RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION, value: \"0.6\"}]"));
+	same = updated(cluster, said);
+	expect(worker(same, 0), "rayStartParams", WORKER_PARAMS);
+}
+
+#define RESIZED(groups) ", annotations: {ray.io/ippr: '{\"groups\":{" groups "}}'}"
+
+/* Ray's autoscaler refuses num-cpus and memory in rayStartParams of a group that it resizes, and then scales nothing. */
+static void a_group_that_ray_resizes_is_left_alone(void **state)
+{
+	static const char both[] = CLUSTER(RESIZED("\"headgroup\":{},\"small\":{}"), HEAD ", workerGroupSpecs: [" WORKER "]");
+	static const char recreate[] = CLUSTER("", "upgradeStrategy: {type: Recreate}, " HEAD ", workerGroupSpecs: [" WORKER "]");
+	static const char recreate_both[] = CLUSTER(RESIZED("\"headgroup\":{}"), "upgradeStrategy: {type: Recreate}, " HEAD ", workerGroupSpecs: [" WORKER "]");
+	_cleanup_json_ cJSON *one = created(CLUSTER(RESIZED("\"small\":{}"), HEAD ", workerGroupSpecs: [" WORKER "]")), *two = created(both),
+			     *cluster = created(PLAIN), *after = updated(cluster, both), *restarts = created(recreate), *kept = NULL;
+
+	(void)state;
+	expect(one, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
+	expect(worker(one, 0), "rayStartParams", "");
+	expect(two, "spec.headGroupSpec.rayStartParams", "");
+	assert_null(record_of(two));
+	/* What an earlier version or an earlier annotation left there goes. */
+	expect(after, "spec.headGroupSpec.rayStartParams", "{object-store-memory: \"2576351232\"}");
+	expect(worker(after, 0), "rayStartParams", "{object-store-memory: \"1287651328\"}");
+	/* Unless that would make KubeRay restart all pods. */
+	kept = updated(restarts, recreate_both);
+	expect(kept, "spec.headGroupSpec.rayStartParams", HEAD_PARAMS);
 }
 
 static void problems_that_need_a_person_are_reported(void **state)
@@ -556,7 +739,7 @@ static void problems_that_need_a_person_are_reported(void **state)
 		snprintf(text, sizeof(text), kinds[i / ARRAY_SIZE(rows)], rows[i % ARRAY_SIZE(rows)].group);
 #pragma GCC diagnostic pop
 		admission = admit(NULL, text, MEMORY_MODE_APPLY);
-		assert_int_equal(cJSON_GetArraySize(admission.warnings), 1);
+		assert_int_equal(problems_in(&admission), 1);
 		expect_warning(&admission, rows[i % ARRAY_SIZE(rows)].want);
 		if (i >= ARRAY_SIZE(rows))
 			assert_null(admission.object);
@@ -613,7 +796,7 @@ static void lists_are_left_to_those_who_compare_them(void **state)
 			expect_warning(&admission, "so please set rayStartParams.memory \"2577399808\" (2.4 GiB)");
 		} else {
 			expect(worker(admission.object, 0), "rayStartParams", WORKER_PARAMS);
-			assert_int_equal(cJSON_GetArraySize(admission.warnings), 0);
+			assert_int_equal(problems_in(&admission), 0);
 		}
 		cluster_admission_release(&admission);
 	}
@@ -877,6 +1060,13 @@ int main(void)
 		cmocka_unit_test(on_create_the_annotation_is_what_was_set),
 		cmocka_unit_test(objects_that_are_left_alone),
 		cmocka_unit_test(warn_changes_nothing_and_says_the_numbers),
+		cmocka_unit_test(by_default_only_the_heads_cpus_are_set_and_the_numbers_said),
+		cmocka_unit_test(a_limit_that_the_policy_names_is_set_without_budgets),
+		cmocka_unit_test(an_annotation_overrides_the_policy),
+		cmocka_unit_test(what_was_set_stays_whatever_the_mode_is_now),
+		cmocka_unit_test(what_the_author_says_in_another_way_wins),
+		cmocka_unit_test(what_an_update_says_in_another_way_wins_too),
+		cmocka_unit_test(a_group_that_ray_resizes_is_left_alone),
 		cmocka_unit_test(problems_that_need_a_person_are_reported),
 		cmocka_unit_test(lists_are_left_to_those_who_compare_them),
 		cmocka_unit_test(argo_cd_may_take_over_an_object),

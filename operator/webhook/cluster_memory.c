@@ -22,8 +22,10 @@ struct step {
 struct plan {
 	const cJSON *old, *object;
 	const struct policy *policy;
+	struct memory_modes modes;
 	enum list_keeper keeper;
 	bool head_runs_tasks;
+	struct resized_groups resized;
 	/* The record of the old object, or on CREATE of the object itself */
 	struct memory_record record;
 	/* On UPDATE, the record of the object: what an earlier pass over the same request set */
@@ -40,6 +42,7 @@ static void plan_release(struct plan *plan)
 {
 	memory_record_release(&plan->record);
 	memory_record_release(&plan->own);
+	resized_groups_release(&plan->resized);
 	strmap_release(&plan->old_groups, NULL);
 	strmap_release(&plan->seen, NULL);
 	record_writer_release(&plan->writer);
@@ -79,9 +82,15 @@ static bool may_be_set(const struct plan *plan, enum ray_node node, enum group_f
 	return plan->keeper == LISTS_FREE || (node == RAY_HEAD && !group_field_in_list(field));
 }
 
+static bool is_resized(const struct plan *plan, enum ray_node node, const cJSON *group)
+{
+	return resized_groups_have(&plan->resized, group_name(node, group));
+}
+
 static struct group_context context_of(const struct plan *plan, enum ray_node node, const struct policy *policy)
 {
 	return (struct group_context){ .node = node, .head_runs_tasks = plan->head_runs_tasks,
+				       .annotations = json_get(plan->object, "metadata.annotations"),
 				       .lists = plan->keeper == LISTS_FREE, .name = "", .policy = policy };
 }
 
@@ -114,32 +123,6 @@ static void keep_standing(const cJSON *group, struct group_values *ours)
 }
 
 /*
- * Plans a group without running pods. Values of an earlier pass over the same request stay, unless
- * they no longer fit.
- */
-static void plan_new_group(const struct plan *plan, const cJSON *group, struct step *step)
-{
-	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
-	struct group_context cx = context_of(plan, step->node, plan->policy);
-	bool keep = plan->keeper != LISTS_FREE;
-
-	if (group_limit(group, NULL) < 0) {
-		step->ours = (struct group_values){ 0 };
-		return;
-	}
-	keep_standing(group, &step->ours);
-	step->want = step->ours;
-	if (step->node == RAY_WORKER && keep)
-		return;
-	keep = keep || (has_same_limit(group, &step->ours) && !has_moved(group, &step->ours));
-	if (!group_plan(group, &step->ours, &cx, &step->want, notes))
-		step->want = step->ours = (struct group_values){ 0 };
-	for (int f = 0; keep && f < GROUP_FIELD_COUNT; f++)
-		if (*step->ours.text[f])
-			memcpy(step->want.text[f], step->ours.text[f], GROUP_VALUE_MAX);
-}
-
-/*
  * Returns the other place of a field: in `resources` for one in rayStartParams, and the reverse.
  * Other fields have only one place.
  */
@@ -157,6 +140,42 @@ static enum group_field other_place(enum group_field field)
 	default:
 		return field;
 	}
+}
+
+/* Removes what the policy does not ask for, except for fields that we had set already. */
+static void drop_unasked(const struct plan *plan, const struct group_values *ours, struct group_values *want)
+{
+	for (enum group_field f = 0; f < GROUP_FIELD_COUNT; f++)
+		if (group_field_mode(f, plan->modes) != MEMORY_MODE_APPLY && !*ours->text[f] && !*ours->text[other_place(f)])
+			*want->text[f] = '\0';
+}
+
+/*
+ * Plans a group without running pods. Values of an earlier pass over the same request stay, unless
+ * they no longer fit.
+ */
+static void plan_new_group(const struct plan *plan, const cJSON *group, struct step *step)
+{
+	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
+	struct group_context cx = context_of(plan, step->node, plan->policy);
+	bool keep = plan->keeper != LISTS_FREE;
+
+	if (group_limit(group, NULL) < 0) {
+		step->ours = (struct group_values){ 0 };
+		return;
+	}
+	cx.resized = is_resized(plan, step->node, group);
+	keep_standing(group, &step->ours);
+	step->want = step->ours;
+	if (step->node == RAY_WORKER && keep)
+		return;
+	keep = keep || (has_same_limit(group, &step->ours) && !has_moved(group, &step->ours));
+	if (!group_plan(group, &step->ours, &cx, &step->want, notes))
+		step->want = step->ours = (struct group_values){ 0 };
+	drop_unasked(plan, &step->ours, &step->want);
+	for (int f = 0; keep && f < GROUP_FIELD_COUNT; f++)
+		if (*step->ours.text[f])
+			memcpy(step->want.text[f], step->ours.text[f], GROUP_VALUE_MAX);
 }
 
 /* Computes the values again from the group as it is now, but only those that had been set. */
@@ -179,6 +198,33 @@ static void recompute(const struct plan *plan, const cJSON *group, struct step *
 	step->want = want;
 }
 
+static const cJSON *old_group_of(const struct plan *plan, const struct step *step, const cJSON *group)
+{
+	return step->node == RAY_HEAD ? json_get(plan->old, "spec.headGroupSpec") : strmap_get(&plan->old_groups, name_of(group));
+}
+
+static void drop(struct group_values *want, enum group_field field)
+{
+	*want->text[field] = '\0';
+	*want->text[other_place(field)] = '\0';
+}
+
+/* Removes our values where this UPDATE says the same in another way, or has Ray resize the group. */
+static void yield_to_author(const struct plan *plan, const cJSON *group, struct step *step)
+{
+	struct own_sizing before = group_own_sizing(old_group_of(plan, step, group), json_get(plan->old, "metadata.annotations"));
+	struct own_sizing now = group_own_sizing(group, json_get(plan->object, "metadata.annotations"));
+	/* With Recreate the removal would restart all pods. */
+	bool resized = is_resized(plan, step->node, group) && plan->keeper != LISTS_RECREATE;
+
+	if (resized || (now.cpus && !before.cpus))
+		drop(&step->want, GROUP_PARAM_CPUS);
+	if (resized || (now.memory && !before.memory))
+		drop(&step->want, GROUP_PARAM_MEMORY);
+	if (now.memory && !before.memory)
+		drop(&step->want, GROUP_PARAM_STORE);
+}
+
 /*
  * Plans a group with pods. Values that had been set stay, unless the user now sets them himself or
  * the limit has changed.
@@ -192,6 +238,7 @@ static void plan_known_group(const struct plan *plan, const cJSON *group, struct
 	step->want = step->ours;
 	if (!has_same_limit(group, &step->ours) || has_moved(group, &step->ours))
 		recompute(plan, group, step);
+	yield_to_author(plan, group, step);
 	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
 		bool stands = group_field_is(group, f, step->ours.text[f]);
 
@@ -342,13 +389,15 @@ static int plan_cluster(struct plan *plan, struct err *err)
 }
 
 int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper, const struct policy *policy,
-		       cJSON **ret_object, struct err *err)
+		       struct memory_modes modes, cJSON **ret_object, struct err *err)
 {
 	_cleanup_(plan_release) struct plan plan = {
 		.old = old,
 		.object = object,
 		.policy = policy,
+		.modes = modes,
 		.keeper = keeper,
+		.resized = resized_groups_of(json_get(object, "metadata.annotations")),
 		.head_runs_tasks = cluster_head_runs_tasks(json_get(object, "spec")),
 		.writer = RECORD_WRITER_INIT,
 	};

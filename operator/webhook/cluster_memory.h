@@ -14,10 +14,11 @@
 #include "operator/webhook/cluster_origin.h"
 
 /*
- * old is NULL on CREATE. *ret_object is untouched if nothing changes. Returns 0 or -ENOMEM; cJSON's
+ * old is NULL on CREATE. The modes decide what a group without pods gets; what a group with pods
+ * has keeps its place whatever they are. *ret_object is untouched if nothing changes. Returns 0 or -ENOMEM; cJSON's
  * losses are counted by oom.h.
  */
 int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper, const struct policy *policy,
-		       cJSON **ret_object, struct err *err);
+		       struct memory_modes modes, cJSON **ret_object, struct err *err);
 
 #endif

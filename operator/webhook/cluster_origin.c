@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/json.h"
 #include "lib/macros.h"
@@ -118,11 +119,23 @@ bool cluster_runs_elsewhere(const cJSON *spec)
 	return manager && strcmp(manager, "ray.io/kuberay-operator") != 0;
 }
 
-static bool may_have_pods(const cJSON *group, bool autoscaling)
+/* Returns whether the group's pods have no CPUs, so that tasks, which want one by default, cannot run there. */
+static bool has_no_cpus(const cJSON *group)
+{
+	const char *cpus = json_str(json_get(group, "rayStartParams"), "num-cpus");
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_get(group, "resources"))
+		if (item->string && strcasecmp(item->string, "cpu") == 0)
+			cpus = cJSON_GetStringValue(item);
+	return cpus && strcmp(cpus, "0") == 0;
+}
+
+static bool may_run_tasks(const cJSON *group, bool autoscaling)
 {
 	int64_t most = json_int(group, "maxReplicas", INT32_MAX), least = json_int(group, "minReplicas", 0);
 
-	if (json_bool(group, "suspend", false) || most <= 0 || json_int(group, "numOfHosts", 1) <= 0)
+	if (json_bool(group, "suspend", false) || most <= 0 || json_int(group, "numOfHosts", 1) <= 0 || has_no_cpus(group))
 		return false;
 	return autoscaling || MAX(json_int(group, "replicas", 0), least) > 0;
 }
@@ -135,7 +148,7 @@ bool cluster_head_runs_tasks(const cJSON *spec)
 	if (!cJSON_IsArray(groups))
 		return true;
 	cJSON_ArrayForEach(group, groups)
-		if (may_have_pods(group, autoscaling))
+		if (may_run_tasks(group, autoscaling))
 			return false;
 	return true;
 }

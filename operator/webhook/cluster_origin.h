@@ -39,7 +39,7 @@ bool cluster_runs_elsewhere(const cJSON *spec);
 
 /*
  * Returns whether the cluster cannot get workers that could run tasks: it has no group, or each
- * group is suspended, may have no pods, or has none while there is no autoscaler.
+ * group is suspended, has no CPUs, may have no pods, or has none while there is no autoscaler.
  */
 bool cluster_head_runs_tasks(const cJSON *spec);
 

@@ -42,6 +42,13 @@ bool group_field_in_list(enum group_field field)
 	return fields[field].place == IN_LIMITS || fields[field].place == IN_ENV;
 }
 
+enum memory_mode group_field_mode(enum group_field field, struct memory_modes modes)
+{
+	bool is_budget = field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
+
+	return is_budget ? modes.budgets : modes.settings;
+}
+
 bool group_value_is_valid(enum group_field field, const char *text)
 {
 	int64_t bytes;
@@ -351,6 +358,13 @@ static void take_env(const cJSON *group, const struct group_values *ours, const 
 			take(want, f, json_str(container_env(container, fields[f].key), "value"));
 }
 
+struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_annotations)
+{
+	bool keeps_command = keeps_own_command(cluster_annotations, json_get(group, "template.metadata.annotations"));
+
+	return own_sizing_of(container_of(group), json_get(group, "rayStartParams"), keeps_command);
+}
+
 static struct policy policy_for(const cJSON *group, const struct group_context *cx)
 {
 	struct policy policy = *cx->policy;
@@ -364,16 +378,26 @@ static struct policy policy_for(const cJSON *group, const struct group_context *
 	return policy;
 }
 
+/* Returns whether budgets are the author's affair: he sizes the memory, or perhaps does, and they are not ours already. */
+static bool keeps_memory(struct own_sizing own, const struct group_values *ours)
+{
+	bool is_ours = ours && (*ours->text[GROUP_PARAM_MEMORY] || *ours->text[GROUP_MEMORY] || *ours->text[GROUP_PARAM_STORE]);
+
+	return own.memory || (own.unseen && !is_ours);
+}
+
 bool group_plan(const cJSON *group, const struct group_values *ours, const struct group_context *cx,
 		struct group_values *ret_want, cJSON *notes)
 {
 	_cleanup_json_ cJSON *before = NULL, *params = NULL, *pod_spec = NULL;
+	struct own_sizing own = group_own_sizing(group, cx->annotations);
 	struct policy policy = policy_for(group, cx);
 	bool by_resources = group_uses_resources(group, ours);
 	int64_t limit = group_limit(group, ours);
+	struct memory_request request = { .node = cx->node, .group = cx->name, .policy = &policy, .keeps_memory = keeps_memory(own, ours) };
 
 	*ret_want = (struct group_values){ 0 };
-	if (limit < 0 || quantity_of(json_get(container_of(group), "resources.requests.memory")) < 0 ||
+	if (cx->resized || limit < 0 || quantity_of(json_get(container_of(group), "resources.requests.memory")) < 0 ||
 	    is_contradictory(group, ours))
 		return false;
 	before = users_params(group, ours);
@@ -381,10 +405,13 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 	pod_spec = users_pod(group, ours);
 	if (!ray_container(pod_spec) || !params)
 		return false;
-	memory_apply(pod_spec, params, cx->node, cx->name, cx->head_runs_tasks || has_own_resources(group), &policy, notes);
+	request.keeps_cpus = cx->head_runs_tasks || own.cpus || has_own_resources(group);
+	memory_apply(pod_spec, params, &request, notes);
 	take_param(before, params, "num-cpus", ret_want, by_resources ? GROUP_CPUS : GROUP_PARAM_CPUS);
-	take_param(before, params, "memory", ret_want, by_resources ? GROUP_MEMORY : GROUP_PARAM_MEMORY);
-	take_param(before, params, "object-store-memory", ret_want, GROUP_PARAM_STORE);
+	if (!request.keeps_memory) {
+		take_param(before, params, "memory", ret_want, by_resources ? GROUP_MEMORY : GROUP_PARAM_MEMORY);
+		take_param(before, params, "object-store-memory", ret_want, GROUP_PARAM_STORE);
+	}
 	take_env(group, ours, ray_container(pod_spec), ret_want);
 	if (!limit)
 		take(ret_want, GROUP_LIMIT, json_str(ray_container(pod_spec), "resources.limits.memory"));

@@ -25,6 +25,7 @@
 
 #include "operator/policy/policy.h"
 #include "operator/raycluster/names.h"
+#include "operator/raycluster/own_sizing.h"
 
 enum group_field {
 	GROUP_LIMIT,         /* limits.memory of containers[0]; workers only */
@@ -55,6 +56,9 @@ const char *group_field_name(enum group_field field);
  */
 bool group_field_in_list(enum group_field field);
 
+/* Returns the mode of the field: that of budgets, or that of the other settings. */
+enum memory_mode group_field_mode(enum group_field field, struct memory_modes modes);
+
 /*
  * Returns whether memory safety could have set this text: a number in digits, for the limit a
  * quantity.
@@ -83,17 +87,22 @@ int64_t group_limit(const cJSON *group, const struct group_values *ours);
  */
 bool group_uses_resources(const cJSON *group, const struct group_values *ours);
 
+/* Returns what the group's author says about Ray's size beside rayStartParams and resources. */
+struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_annotations);
+
 struct group_context {
 	enum ray_node node;
 	bool head_runs_tasks; /* no workers could run tasks, so the head keeps its CPUs */
+	bool resized;         /* Ray resizes the group in place, so it is left alone */
 	bool lists;           /* fields in lists may be set */
 	const char *name;     /* for the notes */
+	const cJSON *annotations; /* the cluster's */
 	const struct policy *policy;
 };
 
 /*
  * Computes the values that memory safety would set in the group if the fields that ours (which may
- * be NULL) says we set were absent; "" where the user has a value. Notes of memory_apply go to
+ * be NULL) says we set were absent; "" where the user has a value, or sizes Ray in another way. Notes of memory_apply go to
  * notes. Returns false, with nothing to set, if the group is left alone.
  */
 bool group_plan(const cJSON *group, const struct group_values *ours, const struct group_context *cx,

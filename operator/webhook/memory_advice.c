@@ -13,13 +13,20 @@
 /* Bytes of one warning besides the group's name, the beginning and the numbers */
 #define FRAME_MAX 40
 
+#define WOULD_SET "memory safety (" MEMORY_ANNOTATION ": \"apply\" asks for it) would set"
+#define SETS "memory safety (" MEMORY_ANNOTATION ": \"off\" prevents it) sets"
+
+static bool is_computed(enum group_field field)
+{
+	return field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
+}
+
 /* Writes `rayStartParams.memory "2577399808" (2.4 GiB)`. */
 static void print_number(enum group_field field, const char *text, char *buf, size_t size)
 {
-	bool bytes = field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
 	char amount[SIZE_TEXT_MAX];
 
-	if (bytes)
+	if (is_computed(field))
 		snprintf(buf, size, "%s \"%s\" (%s)", group_field_name(field), text,
 			 size_format(strtoull(text, NULL, 10), amount));
 	else
@@ -41,60 +48,69 @@ static void say(const char *group, const char *lead, int64_t limit, struct strbu
 }
 
 /*
- * Adds as many warnings as the numbers need. Values that are already in the group are not
- * mentioned.
+ * Adds as many warnings as the numbers of fields in this mode need. Values that are already in the
+ * group are not mentioned.
  */
-static void say_numbers(const cJSON *group, const struct group_values *want, const char *name, const char *lead,
-			cJSON *warnings)
+static void say_numbers(const struct advice_request *req, const cJSON *group, const struct group_values *want, enum memory_mode mode,
+			const char *name, const char *lead, cJSON *warnings)
 {
 	_cleanup_strbuf_ struct strbuf numbers = STRBUF_INIT(2 * WARNING_TEXT_MAX);
 	size_t room = WARNING_TEXT_MAX - FRAME_MAX - strlen(name) - strlen(lead);
+	int64_t limit = 0;
 	char number[96];
 
 	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
-		if (!*want->text[f] || group_field_is(group, f, want->text[f]))
+		if (!*want->text[f] || group_field_mode(f, req->modes) != mode || group_field_is(group, f, want->text[f]))
 			continue;
 		print_number(f, want->text[f], number, sizeof(number));
 		if (numbers.len + strlen(number) > room)
-			say(name, lead, want->limit, &numbers, warnings);
+			say(name, lead, limit, &numbers, warnings);
+		if (is_computed(f))
+			limit = want->limit;
 		strbuf_addf(&numbers, "%s%s", numbers.len ? ", " : "", number);
 	}
-	say(name, lead, want->limit, &numbers, warnings);
+	say(name, lead, limit, &numbers, warnings);
+}
+
+static void say_notes(const struct advice_request *req, const cJSON *group, const struct group_context *cx, const cJSON *notes,
+		      cJSON *warnings)
+{
+	const cJSON *note;
+
+	if (req->modes.budgets == MEMORY_MODE_OFF)
+		return;
+	cJSON_ArrayForEach(note, notes)
+		warnings_addf(warnings, "%s", json_str(note, "text"));
+	if (req->created && req->modes.budgets == MEMORY_MODE_APPLY && group_own_sizing(group, cx->annotations).unseen)
+		warnings_addf(warnings, "group %s: its envFrom may size Ray's memory, so memory safety sets no budget", cx->name);
 }
 
 static void advise_group(const struct advice_request *req, const cJSON *group, const struct group_context *cx,
 			 const struct group_values *ours, cJSON *warnings)
 {
 	_cleanup_json_ cJSON *notes = cJSON_CreateArray();
-	const cJSON *note;
 	struct group_values want;
 	char lead[80];
 
 	if (!group_plan(group, ours, cx, &want, notes))
 		return;
-	cJSON_ArrayForEach(note, notes)
-		warnings_addf(warnings, "%s", json_str(note, "text"));
-	if (req->mode == MEMORY_MODE_WARN) {
-		say_numbers(group, &want, cx->name, "memory safety would set", warnings);
-	} else if (cx->node == RAY_WORKER && req->keeper != LISTS_FREE) {
+	say_notes(req, group, cx, notes, warnings);
+	say_numbers(req, group, &want, MEMORY_MODE_WARN, cx->name, WOULD_SET, warnings);
+	if (cx->node == RAY_WORKER && req->keeper != LISTS_FREE) {
 		snprintf(lead, sizeof(lead), "%s, so please set", list_keeper_reason(req->keeper));
-		say_numbers(group, &want, cx->name, lead, warnings);
+		say_numbers(req, group, &want, MEMORY_MODE_APPLY, cx->name, lead, warnings);
+	} else if (req->created) {
+		say_numbers(req, group, &want, MEMORY_MODE_APPLY, cx->name, SETS, warnings);
 	}
 }
 
-void memory_advise(const struct advice_request *req, cJSON *warnings)
+static void advise_workers(const struct advice_request *req, const struct resized_groups *resized, struct group_context *cx, cJSON *warnings)
 {
-	struct group_context cx = { .node = RAY_HEAD, .name = HEAD_GROUP_NAME, .policy = req->policy,
-				    .head_runs_tasks = cluster_head_runs_tasks(req->spec),
-				    .lists = req->keeper == LISTS_FREE };
 	const cJSON *groups = json_get(req->spec, "workerGroupSpecs"), *group;
 	char name[WARNING_NAME_MAX];
 
-	advise_group(req, json_get(req->spec, "headGroupSpec"), &cx, req->record->head, warnings);
 	if (!cJSON_IsArray(groups))
 		return;
-	cx.node = RAY_WORKER;
-	cx.lists = true;
 	cJSON_ArrayForEach(group, groups) {
 		const char *key = json_str(group, "groupName");
 
@@ -102,7 +118,22 @@ void memory_advise(const struct advice_request *req, cJSON *warnings)
 			continue;
 		if (warnings_full(warnings))
 			return;
-		cx.name = warning_name(key, name);
-		advise_group(req, group, &cx, memory_record_get(req->record, RAY_WORKER, key), warnings);
+		cx->name = warning_name(key, name);
+		cx->resized = resized_groups_have(resized, key);
+		advise_group(req, group, cx, memory_record_get(req->record, RAY_WORKER, key), warnings);
 	}
+}
+
+void memory_advise(const struct advice_request *req, cJSON *warnings)
+{
+	_cleanup_(resized_groups_release) struct resized_groups resized = resized_groups_of(req->annotations);
+	struct group_context cx = { .node = RAY_HEAD, .name = HEAD_GROUP_NAME, .policy = req->policy,
+				    .head_runs_tasks = cluster_head_runs_tasks(req->spec),
+				    .resized = resized_groups_have(&resized, HEAD_GROUP_NAME),
+				    .annotations = req->annotations, .lists = req->keeper == LISTS_FREE };
+
+	advise_group(req, json_get(req->spec, "headGroupSpec"), &cx, req->record->head, warnings);
+	cx.node = RAY_WORKER;
+	cx.lists = true;
+	advise_workers(req, &resized, &cx, warnings);
 }

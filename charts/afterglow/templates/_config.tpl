@@ -68,7 +68,8 @@ coreDumpLimit: {{ .Values.recording.coreDumpLimit | quote }}
 hooks: {{ .Values.recording.hooks | toJson }}
 holdOnFailure: {{ int64 .Values.recording.holdOnFailure }}
 {{- with .Values.memory }}
-memoryMode: {{ .mode | toString | replace "false" "Off" | quote }}
+memoryMode: {{ kindIs "bool" .mode | ternary "Off" .mode | default "" | quote }}
+memoryBudgets: {{ kindIs "bool" .budgets | ternary "Off" .budgets | default "" | quote }}
 headNumCPUs: {{ .headNumCPUs | toJson }}
 workerMemoryLimit: {{ .workerMemoryLimit | quote }}
 rayMemoryFraction: {{ .rayMemoryFraction }}

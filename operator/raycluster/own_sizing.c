@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds out whether a group's author says himself how large Ray is. */
+#include "operator/raycluster/own_sizing.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/oom.h"
+
+#define RESIZE_ANNOTATION "ray.io/ippr"
+#define KUBERAYS_COMMAND "KUBERAY_GEN_RAY_START_CMD"
+
+struct sizing_word {
+	const char *text;
+	bool cpus, memory;
+};
+
+/* Beginnings of variables that ray_constants.py and resource_and_label_spec.py read. */
+static const struct sizing_word variables[] = {
+	{ "RAY_OVERRIDE_RESOURCES", true, true },
+	{ "RAY_USE_MULTIPROCESSING_CPU_COUNT", true, false },
+	{ "RAY_DEFAULT_OBJECT_STORE_", false, true },
+	{ "RAY_OBJECT_STORE_MEMORY", false, true },
+	{ "RAY_DEFAULT_SYSTEM_RESERVED_MEMORY_", false, true },
+	{ "RAY_DEFAULT_MIN_SYSTEM_RESERVED_MEMORY_", false, true },
+	{ "RAY_DEFAULT_MAX_SYSTEM_RESERVED_MEMORY_", false, true },
+};
+
+/* Parts of a command. A user's own `ray start` is not given the rayStartParams at all. */
+static const struct sizing_word words[] = {
+	{ "ray start", true, true },
+	{ "--num-cpus", true, false },
+	{ "--memory", false, true },
+	{ "--object-store-memory", false, true },
+};
+
+/* With resource isolation Ray takes what is reserved from the memory for tasks. */
+static const char *const isolation_params[] = { "enable-resource-isolation", "system-reserved-memory" };
+
+static void add(struct own_sizing *own, const struct sizing_word *word)
+{
+	own->cpus |= word->cpus;
+	own->memory |= word->memory;
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+	return text && strncmp(text, start, strlen(start)) == 0;
+}
+
+static void read_env(const cJSON *container, struct own_sizing *own)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_get(container, "env"))
+		for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+			if (begins_with(json_str(item, "name"), variables[i].text))
+				add(own, &variables[i]);
+	cJSON_ArrayForEach(item, json_get(container, "envFrom")) {
+		const char *prefix = json_str(item, "prefix");
+
+		/* A variable of Ray cannot come with a prefix that is not the beginning of "RAY_", or has it. */
+		own->unseen |= !prefix || begins_with("RAY_", prefix) || begins_with(prefix, "RAY_");
+	}
+}
+
+/* Returns whether a word of the list has the text in it. */
+static bool any_has(const cJSON *list, const char *text)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list)
+		if (cJSON_IsString(item) && strstr(item->valuestring, text))
+			return true;
+	return false;
+}
+
+static bool command_has(const cJSON *container, const char *text)
+{
+	return any_has(json_get(container, "command"), text) || any_has(json_get(container, "args"), text);
+}
+
+static void read_command(const cJSON *container, bool keeps_command, struct own_sizing *own)
+{
+	if (keeps_command && !command_has(container, KUBERAYS_COMMAND))
+		own->cpus = own->memory = true;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (command_has(container, words[i].text))
+			add(own, &words[i]);
+}
+
+struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, bool keeps_command)
+{
+	struct own_sizing own = { 0 };
+
+	read_env(container, &own);
+	read_command(container, keeps_command, &own);
+	for (size_t i = 0; i < ARRAY_SIZE(isolation_params); i++)
+		own.memory |= cJSON_GetObjectItemCaseSensitive(params, isolation_params[i]) != NULL;
+	return own;
+}
+
+static const char *annotation(const cJSON *annotations, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, name));
+}
+
+bool keeps_own_command(const cJSON *cluster_annotations, const cJSON *template_annotations)
+{
+	const char *cluster = annotation(cluster_annotations, OVERWRITE_ANNOTATION);
+	const char *template = annotation(template_annotations, OVERWRITE_ANNOTATION);
+
+	return (cluster && strcasecmp(cluster, "true") == 0) || (template && strcasecmp(template, "true") == 0);
+}
+
+struct resized_groups resized_groups_of(const cJSON *cluster_annotations)
+{
+	const char *text = annotation(cluster_annotations, RESIZE_ANNOTATION);
+	struct resized_groups resized = { 0 };
+	_cleanup_json_ cJSON *json = NULL;
+	const cJSON *group;
+
+	if (!text || !*text)
+		return resized;
+	resized.all = json_parse(text, strlen(text), &json, NULL) < 0;
+	cJSON_ArrayForEach(group, json_get(json, "groups")) {
+		void *same = NULL;
+
+		if (!group->string) {
+			resized.all = true;
+		} else if (strmap_put(&resized.names, group->string, (void *)RESIZE_ANNOTATION, &same) < 0) {
+			oom_note();
+			resized.all = true;
+		}
+	}
+	return resized;
+}
+
+void resized_groups_release(struct resized_groups *resized)
+{
+	strmap_release(&resized->names, NULL);
+}
+
+bool resized_groups_have(const struct resized_groups *resized, const char *group)
+{
+	return resized->all || strmap_get(&resized->names, group);
+}
