@@ -26,6 +26,7 @@
 #include "operator/failures/story.h"
 #include "operator/failures/termination.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/pod_spec.h"
 
 #define EXIT_BY_SIGKILL (128 + SIGKILL)
 
@@ -45,10 +46,10 @@ static bool contradicts(const cJSON *report, int64_t exit_code)
 	       strcmp(class, failure_class_name(FAILURE_COMPLETED)) == 0;
 }
 
-/* The webhook puts the launcher before the command of the first container. */
+/* The webhook puts the launcher before the command of this container. */
 static bool is_ray_container(const struct death *d)
 {
-	const char *name = json_str(cJSON_GetArrayItem(json_get(d->pod, "spec.containers"), 0), "name");
+	const char *name = pod_ray_container_name(d->pod);
 
 	return name && strcmp(name, d->container) == 0;
 }

@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/policy/retention.h"
 
 /*
@@ -47,11 +48,10 @@ static void set_annotation(cJSON *failure, const cJSON *story)
 
 struct story_facts story_facts_of(const cJSON *pod, const char *container, bool is_reported)
 {
-	const char *rays = json_str(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0), "name");
+	const char *rays = pod_ray_container_name(pod);
 	const char *ft = cJSON_GetStringValue(annotation(pod, FT_ANNOTATION));
 
 	return (struct story_facts){
-		/* KubeRay and Afterglow make Ray's container the first one */
 		.is_rays = rays && strcmp(rays, container) == 0,
 		.outlives_gcs = ft && strcmp(ft, "true") == 0,
 		.is_reported = is_reported,

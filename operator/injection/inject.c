@@ -220,9 +220,9 @@ static int64_t grace(const cJSON *pod_spec)
  * Returns the limit of the disk, beyond which the kubelet evicts the pod; the sidecar warns when
  * Ray spills objects. 0: there is none.
  */
-static int64_t disk_limit(const cJSON *pod_spec)
+static int64_t disk_limit(const cJSON *ray)
 {
-	const char *limit = json_str(json_get(ray_container(pod_spec), "resources.limits"), "ephemeral-storage");
+	const char *limit = json_str(json_get(ray, "resources.limits"), "ephemeral-storage");
 	int64_t bytes = 0;
 
 	return limit && quantity_parse(limit, &bytes, NULL) >= 0 ? MAX(bytes, (int64_t)0) : 0;
@@ -243,7 +243,7 @@ static void add_sidecar_args(cJSON *sidecar, const cJSON *pod_spec, const struct
 	add_store_args(args, in);
 	add_value(args, "--leave-after", leave_after(pod_spec));
 	add_bound(args, "--grace", grace(pod_spec));
-	add_bound(args, "--disk-limit", disk_limit(pod_spec));
+	add_bound(args, "--disk-limit", disk_limit(in->ray ? in->ray : ray_container(pod_spec)));
 	if (in->oom_group)
 		add_string(args, "--oom-group");
 	snprintf(text, sizeof(text), "%g", in->policy->recording.warn_at);
@@ -452,7 +452,7 @@ static bool mounts_ours(const cJSON *containers)
 	return false;
 }
 
-bool inject_is_clear(const cJSON *pod_spec)
+bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 {
 	if (inject_is_done(pod_spec))
 		return true;
@@ -460,7 +460,7 @@ bool inject_is_clear(const cJSON *pod_spec)
 	       !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
 	       !json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER) &&
 	       !any_begins_with(json_get(pod_spec, "volumes"), "name", "afterglow-") &&
-	       !any_begins_with(json_get(ray_container(pod_spec), "volumeMounts"), "mountPath", "/afterglow");
+	       !any_begins_with(json_get(ray, "volumeMounts"), "mountPath", "/afterglow");
 }
 
 static bool wrap_command(cJSON *ray, const struct injection *in)
@@ -478,14 +478,14 @@ static bool wrap_command(cJSON *ray, const struct injection *in)
 	});
 }
 
-bool inject_wait(cJSON *pod_spec, const char *port)
+bool inject_wait(cJSON *ray, const char *port)
 {
-	return launch_command_wait(ray_container(pod_spec), port);
+	return launch_command_wait(ray, port);
 }
 
 bool inject(cJSON *pod_spec, const struct injection *in)
 {
-	cJSON *ray = ray_container(pod_spec);
+	cJSON *ray = in->ray ? in->ray : ray_container(pod_spec);
 
 	if (inject_is_done(pod_spec))
 		return true;

@@ -2,7 +2,7 @@
 /*
  * Puts the sidecar into a Ray pod: the launcher around the Ray container's command,
  * the sidecar as the last container, and their volumes. Only appends, never moves
- * containers[0], and does nothing if the sidecar is already there.
+ * a container, and does nothing if the sidecar is already there.
  *
  * Ray starts even if each of these parts is missing at run time: the ConfigMap with
  * the launcher is optional, the shell in front of it falls back to the bare command,
@@ -18,6 +18,7 @@
 #include "operator/policy/policy.h"
 
 struct injection {
+	cJSON *ray;                  /* Ray's container in the pod's spec; NULL: the first */
 	const char *cluster;         /* RayCluster's name */
 	const char *wait_port;       /* wait for $FQ_RAY_IP:port before the command; NULL: no */
 	bool oom_group;
@@ -32,10 +33,10 @@ struct injection {
 bool inject_is_done(const cJSON *pod_spec);
 
 /*
- * Returns whether the names and paths that launcher and sidecar need are free, or are used by these
- * two, and no other container mounts their volumes.
+ * Returns whether the names and paths that launcher and sidecar need are free in the pod and in its
+ * container ray, or are used by these two, and no other container mounts their volumes.
  */
-bool inject_is_clear(const cJSON *pod_spec);
+bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray);
 
 /*
  * Puts both in. Returns true without a change if inject_is_done. Returns false and changes nothing
@@ -45,10 +46,10 @@ bool inject_is_clear(const cJSON *pod_spec);
 bool inject(cJSON *pod_spec, const struct injection *in);
 
 /*
- * For a pod that gets neither launcher nor sidecar: makes its Ray container wait for
+ * For a pod that gets neither launcher nor sidecar: makes its container ray wait for
  * $FQ_RAY_IP:port before its command runs. Returns false and changes nothing if the command does
  * not use a shell, because then the image may not have a shell.
  */
-bool inject_wait(cJSON *pod_spec, const char *port);
+bool inject_wait(cJSON *ray, const char *port);
 
 #endif

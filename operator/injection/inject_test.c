@@ -141,7 +141,7 @@ static void a_pod_that_mounts_a_volume_to_come_goes_without(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
 		_cleanup_json_ cJSON *spec = json_of(specs[i]);
 
-		assert_false(inject_is_clear(spec));
+		assert_false(inject_is_clear(spec, ray_container(spec)));
 	}
 }
 
@@ -461,7 +461,7 @@ static void a_worker_without_a_sidecar_waits_for_the_head_as_well(void **state)
 	_cleanup_close_ int fd = unused_port(port);
 
 	(void)state;
-	assert_true(inject_wait(spec, port));
+	assert_true(inject_wait(ray_container(spec), port));
 	/* No container was added. */
 	assert_int_equal(cJSON_GetArraySize(json_get(spec, "containers")), 2);
 	expect_wait(at(spec, 0), fd);
@@ -477,7 +477,7 @@ static void a_command_that_is_no_shells_does_not_wait(void **state)
 
 		snprintf(yaml, sizeof(yaml), "containers: [{name: ray, image: i, %sargs: [x]}]\n", commands[i]);
 		_cleanup_json_ cJSON *spec = json_of(yaml), *before = json_of(yaml);
-		assert_false(inject_wait(spec, "6379"));
+		assert_false(inject_wait(ray_container(spec), "6379"));
 		assert_true(cJSON_Compare(spec, before, true));
 	}
 }

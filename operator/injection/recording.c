@@ -19,6 +19,7 @@ const char *recording_name(enum recording recording)
 		[RECORDING_OPTED_OUT] = "OptedOut",
 		[RECORDING_POLICY_OFF] = "PolicyOff",
 		[RECORDING_NOT_CONFIGURED] = "NotConfigured",
+		[RECORDING_NO_RAY_CONTAINER] = "NoRayContainer",
 		[RECORDING_NO_COMMAND] = "NoCommand",
 		[RECORDING_NAME_TAKEN] = "NameTaken",
 		[RECORDING_WINDOWS] = "Windows",
@@ -36,7 +37,7 @@ static bool is_for_windows(const cJSON *pod_spec)
 	return (os && strcmp(os, "windows") == 0) || (selected && strcmp(selected, "windows") == 0);
 }
 
-static enum recording refusal(const cJSON *pod_spec, const struct recording_request *r)
+static enum recording refusal(const cJSON *pod_spec, const cJSON *ray, const struct recording_request *r)
 {
 	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
 		return RECORDING_OPTED_OUT;
@@ -46,7 +47,9 @@ static enum recording refusal(const cJSON *pod_spec, const struct recording_requ
 		return RECORDING_NOT_CONFIGURED;
 	if (is_for_windows(pod_spec))
 		return RECORDING_WINDOWS;
-	return inject_is_clear(pod_spec) ? RECORDING_ON : RECORDING_NAME_TAKEN;
+	if (!ray)
+		return RECORDING_NO_RAY_CONTAINER;
+	return inject_is_clear(pod_spec, ray) ? RECORDING_ON : RECORDING_NAME_TAKEN;
 }
 
 static void note_refusal(enum recording recording, const struct recording_request *r, cJSON *notes)
@@ -54,6 +57,11 @@ static void note_refusal(enum recording recording, const struct recording_reques
 	if (recording == RECORDING_NOT_CONFIGURED)
 		notes_addf(notes, NOTE_RECORDING, "NoSidecar", "pods run without the sidecar: the operator has no %s",
 			   r->launchers ? "sidecar image" : "launcher");
+	else if (recording == RECORDING_NO_RAY_CONTAINER)
+		notes_addf(notes, NOTE_RECORDING, "NoRayContainer",
+			   "group %s: no container can be told to be Ray's, so its pods run without the sidecar; the annotation "
+			   RAY_CONTAINER_ANNOTATION " of the pod's template can name it",
+			   r->group);
 	else if (recording == RECORDING_NO_COMMAND)
 		notes_addf(notes, NOTE_RECORDING, "NoCommand",
 			   "group %s: the Ray container has no command of its own, so its pods run without the sidecar", r->group);
@@ -91,7 +99,9 @@ static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, 
 enum recording recording_apply(cJSON *pod_spec, const struct recording_request *r, cJSON *notes)
 {
 	struct policy policy = *r->policy;
+	cJSON *ray = pod_ray_container(pod_spec, r->pod_annotations);
 	struct injection in = {
+		.ray = ray,
 		.cluster = r->cluster,
 		.wait_port = r->wait_port,
 		.oom_group = inject_oom_group(r->cluster_annotations, r->pod_annotations, r->policy),
@@ -101,7 +111,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		.policy = &policy,
 		.launchers = r->launchers,
 	};
-	enum recording recording = refusal(pod_spec, r);
+	enum recording recording = refusal(pod_spec, ray, r);
 
 	if (r->kernel_log_refused) {
 		policy.recording.kernel_log = false;
@@ -115,6 +125,6 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		note_refusal(recording, r, notes);
 	/* A cluster without the sidecar still needs workers that wait for their head. */
 	if (recording != RECORDING_ON && recording != RECORDING_WINDOWS && r->wait_port)
-		inject_wait(pod_spec, r->wait_port);
+		inject_wait(ray, r->wait_port);
 	return recording;
 }

@@ -2,11 +2,94 @@
 /* Reads from and adds to a pod spec. */
 #include "operator/podspec/pod_spec.h"
 
+#include <string.h>
+
 #include "lib/json.h"
+#include "lib/macros.h"
 
 cJSON *ray_container(const cJSON *pod_spec)
 {
 	return cJSON_GetArrayItem(json_get(pod_spec, "containers"), 0);
+}
+
+static bool any_has(const cJSON *words, const char *text)
+{
+	const cJSON *word;
+
+	cJSON_ArrayForEach(word, words)
+		if (cJSON_IsString(word) && strstr(word->valuestring, text))
+			return true;
+	return false;
+}
+
+bool container_command_has(const cJSON *container, const char *text)
+{
+	return any_has(json_get(container, "command"), text) || any_has(json_get(container, "args"), text);
+}
+
+/* Returns whether `ray start` stands in one word, or in two that follow each other. */
+static bool runs_ray_start(const cJSON *container)
+{
+	static const char *const lists[] = { "command", "args" };
+	const char *before = "";
+
+	for (size_t i = 0; i < 2; i++) {
+		const cJSON *word;
+
+		cJSON_ArrayForEach(word, json_get(container, lists[i])) {
+			const char *text = cJSON_IsString(word) ? word->valuestring : "", *slash = strrchr(before, '/');
+
+			if (strstr(text, "ray start") || (strcmp(slash ? slash + 1 : before, "ray") == 0 && strcmp(text, "start") == 0))
+				return true;
+			before = text;
+		}
+	}
+	return false;
+}
+
+static bool has_start_variable(const cJSON *container)
+{
+	return container_env(container, RAY_START_VARIABLE) != NULL;
+}
+
+static bool is_kuberays_name(const char *name)
+{
+	return strcmp(name, "ray-head") == 0 || strcmp(name, "ray-worker") == 0;
+}
+
+static bool has_kuberays_name(const cJSON *container)
+{
+	const char *name = json_str(container, "name");
+
+	return name && is_kuberays_name(name);
+}
+
+cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations)
+{
+	static bool (*const signs[])(const cJSON *container) = { has_start_variable, has_kuberays_name, runs_ray_start };
+	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, RAY_CONTAINER_ANNOTATION));
+	cJSON *containers = json_get(pod_spec, "containers"), *container = name ? json_find(containers, "name", name) : NULL;
+
+	if (container)
+		return container;
+	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
+		cJSON_ArrayForEach(container, containers)
+			if (signs[i](container))
+				return container;
+	return cJSON_GetArraySize(containers) == 1 ? containers->child : NULL;
+}
+
+void pod_annotate_ray_container(cJSON *pod_annotations, const char *name)
+{
+	if (name && !is_kuberays_name(name))
+		json_set_str(pod_annotations, RAY_CONTAINER_ANNOTATION, name);
+}
+
+const char *pod_ray_container_name(const cJSON *pod)
+{
+	const cJSON *spec = json_get(pod, "spec"), *container = pod_ray_container(spec, json_get(pod, "metadata.annotations"));
+
+	return json_str(container ? container : ray_container(spec), "name");
 }
 
 cJSON *container_env(const cJSON *container, const char *name)

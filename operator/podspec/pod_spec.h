@@ -8,8 +8,32 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* Returns containers[0], where KubeRay and its tools find Ray; NULL if there is none. */
+/*
+ * Returns containers[0], where KubeRay and its tools find Ray; NULL if there is none. This is for
+ * templates: webhooks of service meshes put containers of their own in front of a pod's.
+ */
 cJSON *ray_container(const cJSON *pod_spec);
+
+/* On a pod, or its template, the name of Ray's container. */
+#define RAY_CONTAINER_ANNOTATION "afterglow.dev/ray-container"
+/* KubeRay and Afterglow give Ray's container this variable. */
+#define RAY_START_VARIABLE "KUBERAY_GEN_RAY_START_CMD"
+
+/*
+ * Returns Ray's container of a pod, wherever it stands: the annotated one, the one with
+ * RAY_START_VARIABLE, one with KubeRay's names or a command that runs `ray start`, or the only one.
+ * NULL if it cannot be told. annotations are the pod's.
+ */
+cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations);
+
+/* Returns the name of the same container of a pod from the cache, which lacks commands; by default that of the first. */
+const char *pod_ray_container_name(const cJSON *pod);
+
+/* Writes the annotation of a pod whose container of that name is Ray's, unless it is a name of KubeRay's, which tells. */
+void pod_annotate_ray_container(cJSON *pod_annotations, const char *name);
+
+/* Returns whether a word of the container's command and args has text in it. */
+bool container_command_has(const cJSON *container, const char *text);
 
 /* Returns the env entry of that name, or NULL. */
 cJSON *container_env(const cJSON *container, const char *name);

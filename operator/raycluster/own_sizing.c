@@ -8,9 +8,9 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/oom.h"
+#include "operator/podspec/pod_spec.h"
 
 #define RESIZE_ANNOTATION "ray.io/ippr"
-#define KUBERAYS_COMMAND "KUBERAY_GEN_RAY_START_CMD"
 
 struct sizing_word {
 	const char *text;
@@ -66,28 +66,12 @@ static void read_env(const cJSON *container, struct own_sizing *own)
 	}
 }
 
-/* Returns whether a word of the list has the text in it. */
-static bool any_has(const cJSON *list, const char *text)
-{
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, list)
-		if (cJSON_IsString(item) && strstr(item->valuestring, text))
-			return true;
-	return false;
-}
-
-static bool command_has(const cJSON *container, const char *text)
-{
-	return any_has(json_get(container, "command"), text) || any_has(json_get(container, "args"), text);
-}
-
 static void read_command(const cJSON *container, bool keeps_command, struct own_sizing *own)
 {
-	if (keeps_command && !command_has(container, KUBERAYS_COMMAND))
+	if (keeps_command && !container_command_has(container, RAY_START_VARIABLE))
 		own->cpus = own->memory = true;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (command_has(container, words[i].text))
+		if (container_command_has(container, words[i].text))
 			add(own, &words[i]);
 }
 

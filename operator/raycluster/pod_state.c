@@ -77,7 +77,7 @@ bool pod_is_running(const cJSON *pod)
 
 static const cJSON *ray_status(const cJSON *pod)
 {
-	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
+	const char *name = pod_ray_container_name(pod);
 
 	return name ? json_find(json_get(pod, "status.containerStatuses"), "name", name) : NULL;
 }

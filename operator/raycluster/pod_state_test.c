@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <string.h>
 
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/testing.h"
 
@@ -74,11 +76,49 @@ static void what_keeps_a_pod_from_being_ready_is_never_the_sidecar(void **state)
 	assert_null(pod_unready_container(none));
 }
 
+/* A copy of a pod has no commands, so names and the annotation tell; a mesh's proxy may be the first container. */
+static void rays_container_of_a_copy_is_told_by_its_name(void **state)
+{
+	static const struct {
+		const char *pod, *name;
+	} rows[] = {
+		{ "spec: {containers: [{name: proxy}, {name: ray-worker}, {name: afterglow}]}", "ray-worker" },
+		{ "spec: {containers: [{name: ray-head}, {name: autoscaler}]}", "ray-head" },
+		{ "metadata: {annotations: {afterglow.dev/ray-container: ml}}\nspec: {containers: [{name: proxy}, {name: ml}]}", "ml" },
+		{ "metadata: {annotations: {afterglow.dev/ray-container: gone}}\nspec: {containers: [{name: ml}, {name: afterglow}]}", "ml" },
+		{ "spec: {containers: [{name: ml}, {name: afterglow}]}", "ml" },
+		{ "spec: {containers: []}", NULL },
+		{ "spec: {containers: [7, {name: [a]}, text]}", NULL },
+		{ "{}", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = json_of(rows[i].pod);
+		const char *name = pod_ray_container_name(pod);
+
+		if (!name != !rows[i].name || (name && strcmp(name, rows[i].name) != 0))
+			fail_msg("row %zu: %s", i, name ? name : "none");
+	}
+}
+
+static void the_end_of_rays_container_counts_behind_a_proxy_too(void **state)
+{
+	static const char text[] = "spec: {restartPolicy: Never, containers: [{name: proxy}, {name: ray-worker}]}\nstatus: {phase: Running, "
+				   "containerStatuses: [{name: proxy, state: {running: {}}}, {name: ray-worker, state: {terminated: {exitCode: 1}}}]}";
+	_cleanup_json_ cJSON *pod = json_of(text);
+
+	(void)state;
+	assert_true(pod_is_dead(pod));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_is_ready_as_the_kubelet_says_but_for_the_sidecar),
 		cmocka_unit_test(what_keeps_a_pod_from_being_ready_is_never_the_sidecar),
+		cmocka_unit_test(rays_container_of_a_copy_is_told_by_its_name),
+		cmocka_unit_test(the_end_of_rays_container_counts_behind_a_proxy_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

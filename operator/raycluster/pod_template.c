@@ -78,6 +78,7 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
 	if (req->policy_origin)
 		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION, req->policy_origin);
+	pod_annotate_ray_container(json_get(metadata, "annotations"), json_str(ray_container(json_get(req->group, "template.spec")), "name"));
 	if (keeps_own_command(json_get(req->cluster, "metadata.annotations"), NULL))
 		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }
@@ -144,7 +145,7 @@ static void add_env(const struct pod_request *req, cJSON *container, const char 
 	container_env_field_default(container, "RAY_CLUSTER_NAMESPACE", "metadata.namespace");
 	container_env_field_default(container, "RAY_CLOUD_INSTANCE_ID", "metadata.name");
 	container_env_field_default(container, "RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']");
-	container_env_default(container, "KUBERAY_GEN_RAY_START_CMD", start);
+	container_env_default(container, RAY_START_VARIABLE, start);
 	container_env_default(container, "RAY_PORT", port);
 	snprintf(address, sizeof(address), "%s:%s", req->node == RAY_HEAD ? "127.0.0.1" : fqdn, port);
 	container_env_default(container, "RAY_ADDRESS", address);

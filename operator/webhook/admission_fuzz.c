@@ -15,6 +15,7 @@
 #include "operator/injection/inject.h"
 #include "operator/webhook/admission_review.h"
 #include "operator/webhook/json_patch.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/webhook/pod_admission.h"
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
@@ -99,20 +100,34 @@ static bool is_below(const char *path, const char *place)
 	return strncmp(path, place, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
+/* Returns the path within Ray's container, such as "/command"; "" if it is another place. */
+static const char *within_ray(const cJSON *pod, const char *path)
+{
+	const cJSON *ray = pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")), *container;
+	char place[64];
+	int index = 0;
+
+	cJSON_ArrayForEach(container, json_get(pod, "spec.containers")) {
+		if (container == ray)
+			break;
+		index++;
+	}
+	snprintf(place, sizeof(place), "/spec/containers/%d", index);
+	return ray && is_below(path, place) ? path + strlen(place) : "";
+}
+
 /* The command of the Ray container moves into args, so its list may get shorter. */
-static void check_operation(const cJSON *operation)
+static void check_operation(const cJSON *pod, const cJSON *operation)
 {
 	static const char *const places[] = { "/metadata/annotations", "/spec/volumes", "/spec/imagePullSecrets",
-					      "/spec/serviceAccountName", "/spec/containers/-", "/spec/containers/0/command",
-					      "/spec/containers/0/args", "/spec/containers/0/volumeMounts" };
-	const char *path = json_str(operation, "path"), *op = json_str(operation, "op");
-	bool found = false;
+					      "/spec/serviceAccountName", "/spec/containers/-" };
+	const char *path = json_str(operation, "path"), *op = json_str(operation, "op"), *rays = within_ray(pod, path);
+	bool found = is_below(rays, "/command") || is_below(rays, "/args") || is_below(rays, "/volumeMounts");
 
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		found = found || is_below(path, places[i]);
 	CHECK(found);
-	CHECK(strcmp(op, "add") == 0 || strcmp(op, "replace") == 0 ||
-	      (strcmp(op, "remove") == 0 && is_below(path, "/spec/containers/0/command")));
+	CHECK(strcmp(op, "add") == 0 || strcmp(op, "replace") == 0 || (strcmp(op, "remove") == 0 && is_below(rays, "/command")));
 }
 
 static void check_second_pass(const cJSON *pod, const struct pod_admission *in)
@@ -137,7 +152,7 @@ static void check_change(const cJSON *pod, const cJSON *changed, const struct po
 		return;
 	CHECK(r == 0);
 	cJSON_ArrayForEach(operation, patch) {
-		check_operation(operation);
+		check_operation(pod, operation);
 		apply_operation(patched, operation);
 	}
 	CHECK(json_patch_diff(changed, patched, &difference, NULL) == 0 && !difference->child);

@@ -17,6 +17,7 @@ static const char *const names[MISSING_COUNT] = {
 	[MISSING_NOTHING] = "",
 	[MISSING_OPTED_OUT] = "OptedOut",
 	[MISSING_EXCLUDED] = "Excluded",
+	[MISSING_NO_RAY_CONTAINER] = "NoRayContainer",
 	[MISSING_NO_COMMAND] = "NoCommand",
 	[MISSING_NAME_TAKEN] = "NameTaken",
 	[MISSING_WINDOWS] = "Windows",
@@ -58,7 +59,7 @@ static enum missing_sidecar by_annotation(const cJSON *pod)
 {
 	static const enum missing_sidecar annotated[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
 						     MISSING_WINDOWS, MISSING_NOT_CONFIGURED, MISSING_POLICY_OFF,
-						     MISSING_IMAGE_UNAVAILABLE };
+						     MISSING_IMAGE_UNAVAILABLE, MISSING_NO_RAY_CONTAINER };
 	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
 
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)

@@ -16,6 +16,7 @@ enum missing_sidecar {
 	MISSING_OPTED_OUT,	/* an annotation of the pod or its cluster turns it off */
 	MISSING_EXCLUDED,	/* the namespace's label turns it off */
 	/* The webhook's own reasons (injection/recording.h, pod_admission.h). */
+	MISSING_NO_RAY_CONTAINER,
 	MISSING_NO_COMMAND,
 	MISSING_NAME_TAKEN,
 	MISSING_WINDOWS,

@@ -47,6 +47,7 @@ static const struct {
 	{ RAY, AFTER, ALONE, "", true, false, "Excluded" },
 	/* The webhook wrote the reason. */
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommand'}, ", AFTER, ALONE, "", false, false, "NoCommand" },
+	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoRayContainer'}, ", AFTER, ALONE, "", false, false, "NoRayContainer" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommand, of the image'}, ", AFTER, ALONE, "", false, false, "NoCommand" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: Refused'}, ", AFTER, ALONE, "", false, false, "Refused" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: OptedOut'}, ", AFTER, ALONE, "", false, false, "OptedOut" },

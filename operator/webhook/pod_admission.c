@@ -14,7 +14,7 @@
 #include "operator/podspec/pod_spec.h"
 
 #define MIRROR_ANNOTATION "kubernetes.io/config.mirror"
-/* The container's name becomes part of a shell command without quotes. */
+/* The name of Ray's container becomes part of a shell command without quotes. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 static const char *item(const cJSON *map, const char *name)
@@ -24,17 +24,27 @@ static const char *item(const cJSON *map, const char *name)
 	return text ? text : "";
 }
 
+static bool have_names(const cJSON *containers)
+{
+	const cJSON *container;
+
+	cJSON_ArrayForEach(container, containers) {
+		const char *name = json_str(container, "name");
+
+		if (!name || !*name || name[strspn(name, NAME_LETTERS)])
+			return false;
+	}
+	return cJSON_IsArray(containers) && containers->child;
+}
+
 bool pod_admission_concerns(const cJSON *pod)
 {
-	const char *name = json_str(ray_container(json_get(pod, "spec")), "name");
-
 	/*
-	 * The API server sends a list of containers; any other client that reaches the port may
-	 * send anything.
+	 * The API server sends a list of containers with names; any other client that reaches the
+	 * port may send anything.
 	 */
-	return cJSON_IsArray(json_get(pod, "spec.containers")) &&
-	       strcmp(item(json_get(pod, "metadata.labels"), "ray.io/is-ray-node"), "yes") == 0 &&
-	       !*item(json_get(pod, "metadata.annotations"), MIRROR_ANNOTATION) && name && *name && !name[strspn(name, NAME_LETTERS)];
+	return have_names(json_get(pod, "spec.containers")) && strcmp(item(json_get(pod, "metadata.labels"), "ray.io/is-ray-node"), "yes") == 0 &&
+	       !*item(json_get(pod, "metadata.annotations"), MIRROR_ANNOTATION);
 }
 
 static void annotate(cJSON *pod, const char *name, const char *value)
@@ -54,6 +64,7 @@ static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const c
 {
 	_cleanup_free_ char *text = notes_have(notes, NOTE_RECORDING) ? notes_text(notes, NOTE_RECORDING) : NULL;
 
+	pod_annotate_ray_container(json_get(pod, "metadata.annotations"), pod_ray_container_name(pod));
 	if (text)
 		annotate(pod, SIDECAR_NOTES_ANNOTATION, text);
 	if (in->policy_origin)

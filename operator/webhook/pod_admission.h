@@ -2,7 +2,8 @@
 /*
  * Decides how the webhook changes a Ray pod that KubeRay, or anybody else, creates: it adds
  * launcher and sidecar, by the same code as for pods that the operator makes, and annotations that
- * say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's. Pure.
+ * say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's. A service
+ * mesh may have put its proxy in front of that, so Ray's is found by what it is (pod_spec.h). Pure.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H

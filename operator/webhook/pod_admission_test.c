@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/testing.h"
 #include "operator/webhook/json_patch.h"
 #include "operator/webhook/pod_admission.h"
@@ -65,6 +66,50 @@ static void a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_conta
 	assert_null(annotation(pod, SIDECAR_NOTES_ANNOTATION));
 }
 
+#define PROXY "{name: mesh-proxy, image: i, command: [proxy, sidecar], args: [--to, '6379']}"
+
+/* Istio with holdApplicationUntilProxyStarts and Linkerd with await put their container in front of all others. */
+static void rays_container_is_found_behind_the_proxy_of_a_mesh(void **state)
+{
+	static const struct {
+		const char *metadata, *containers, *ray;
+	} rows[] = {
+		{ "", PROXY ", " RAY, "ray-worker" },
+		{ "", "{name: mesh-proxy, image: i}, " RAY, "ray-worker" },
+		{ "", PROXY ", {name: ml, image: i, command: [/bin/bash, -c, --], args: [x], env: [{name: KUBERAY_GEN_RAY_START_CMD, value: ray start}]}", "ml" },
+		{ "", PROXY ", {name: ml, image: i, command: [bash, -c], args: ['ulimit -n 9; ray start --block']}", "ml" },
+		{ "", PROXY ", {name: ml, image: i, command: [/opt/bin/ray], args: [start, --block]}", "ml" },
+		{ "", PROXY ", {name: other, image: i, args: [start]}, {name: ray-head, image: i, command: [a]}", "ray-head" },
+		{ ", annotations: {afterglow.dev/ray-container: ml}", PROXY ", {name: ml, image: i, command: [a]}", "ml" },
+		{ ", annotations: {afterglow.dev/ray-container: gone}", PROXY ", " RAY, "ray-worker" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pod_admission in = { 0 };
+		char text[1024];
+		const char *reason;
+		_cleanup_json_ cJSON *pod = NULL, *before = NULL;
+		const cJSON *container;
+
+		snprintf(text, sizeof(text), WORKER("%s", "%s", ""), rows[i].metadata, rows[i].containers);
+		before = json_of(text);
+		pod = admitted(text, &in, &reason);
+		assert_string_equal(reason, "");
+		/* The operator's copies of pods have no commands. */
+		assert_int_equal(annotation(pod, "afterglow.dev/ray-container") != NULL, strncmp(rows[i].ray, "ray-", 4) != 0 || *rows[i].metadata);
+		assert_string_equal(pod_ray_container_name(pod), rows[i].ray);
+		cJSON_ArrayForEach(container, json_get(pod, "spec.containers")) {
+			const char *name = json_str(container, "name");
+			bool mounts = json_find(json_get(container, "volumeMounts"), "name", "afterglow-bin") != NULL;
+
+			if (strcmp(name, "afterglow") != 0 && mounts != (strcmp(name, rows[i].ray) == 0))
+				fail_msg("row %zu: the launcher is %sin %s", i, mounts ? "" : "not ", name);
+		}
+		assert_true(cJSON_Compare(json_get(before, "spec.containers")->child, json_get(pod, "spec.containers")->child, true));
+	}
+}
+
 /* The API server asks again when another webhook changed the pod after us. */
 static void a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar(void **state)
 {
@@ -108,6 +153,8 @@ static void pods_that_cannot_have_it_say_why(void **state)
 		const char *reason;
 	} rows[] = {
 		{ WORKER("", "{name: r, image: i}", ""), NULL, POD_ABSENCE_NONE, "NoCommand" },
+		{ WORKER("", PROXY ", {name: ray-worker, image: i}", ""), NULL, POD_ABSENCE_NONE, "NoCommand" },
+		{ WORKER("", PROXY ", {name: ml, image: i}", ""), NULL, POD_ABSENCE_NONE, "NoRayContainer" },
 		{ WORKER("", RAY, "  nodeSelector: {kubernetes.io/os: windows}\n"), NULL, POD_ABSENCE_NONE, "Windows" },
 		{ WORKER("", RAY ", {name: afterglow, image: mine}", ""), NULL, POD_ABSENCE_NONE, "NameTaken" },
 		{ WORKER("", RAY, "  initContainers: [{name: afterglow, image: mine}]\n"), NULL, POD_ABSENCE_NONE, "NameTaken" },
@@ -183,7 +230,7 @@ static void a_pod_with_resources_of_its_own_is_not_asked_for_more(void **state)
 	assert_null(json_get(cJSON_GetArrayItem(json_get(pod, "spec.containers"), 1), "resources"));
 }
 
-static void only_ray_pods_with_a_sane_container_name_concern_us(void **state)
+static void only_ray_pods_with_sane_names_of_containers_concern_us(void **state)
 {
 	static const struct {
 		const char *yaml;
@@ -194,6 +241,7 @@ static void only_ray_pods_with_a_sane_container_name_concern_us(void **state)
 		{ "metadata: {}\nspec: {containers: [{name: a}]}", false },
 		{ WORKER(", annotations: {kubernetes.io/config.mirror: x}", RAY, ""), false },
 		{ WORKER("", "{name: \"a'; rm -rf /\"}", ""), false },
+		{ WORKER("", RAY ", {name: \"a'; rm -rf /\"}", ""), false },
 		{ WORKER("", "{name: 7}", ""), false },
 		{ "metadata: {labels: {ray.io/is-ray-node: 'yes'}}\nspec: {containers: []}", false },
 		{ "metadata: {labels: {ray.io/is-ray-node: 'yes'}}\nspec: []", false },
@@ -212,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container),
+		cmocka_unit_test(rays_container_is_found_behind_the_proxy_of_a_mesh),
 		cmocka_unit_test(a_pod_that_has_the_sidecar_stays_as_it_is_also_behind_another_sidecar),
 		cmocka_unit_test(the_patch_appends_and_moves_nothing),
 		cmocka_unit_test(pods_that_cannot_have_it_say_why),
@@ -219,7 +268,7 @@ int main(void)
 		cmocka_unit_test(settings_that_the_namespace_forbids_are_left_out_and_reported),
 		cmocka_unit_test(a_guaranteed_pod_stays_guaranteed),
 		cmocka_unit_test(a_pod_with_resources_of_its_own_is_not_asked_for_more),
-		cmocka_unit_test(only_ray_pods_with_a_sane_container_name_concern_us),
+		cmocka_unit_test(only_ray_pods_with_sane_names_of_containers_concern_us),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
