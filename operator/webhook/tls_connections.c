@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "lib/macros.h"
 #include "operator/webhook/tls_server.h"
 
 /*
  * The rest of a body that is too long is read up to this limit, so that the client reads the answer
  * 413.
  */
-#define REQUEST_MAX ((size_t)16 << 20)
+#define REQUEST_MAX ((size_t)8 << 20)
 
 enum phase { HANDSHAKE, IDLE, REQUEST, ANSWER };
 
@@ -25,7 +26,8 @@ struct tls_connection {
 	struct bufferevent *bev;
 	struct event *deadline;
 	enum phase phase;
-	size_t held; /* bytes of the request so far */
+	size_t held; /* bytes of the request so far, or of the answer and what follows the request */
+	size_t answer_len; /* of which so many are the answer */
 	bool ended; /* its socket has been shut down */
 };
 
@@ -50,7 +52,7 @@ static void append_to(struct tls_connections *all, struct tls_connection *c)
 static void hold(struct tls_connection *c, size_t bytes)
 {
 	if (c->all)
-		c->all->unfinished += bytes - c->held;
+		c->all->held += bytes - c->held;
 	c->held = bytes;
 }
 
@@ -148,14 +150,33 @@ static void enter(struct tls_connection *c, enum phase phase)
 	event_add(c->deadline, &(struct timeval){ ms / 1000, ms % 1000 * 1000 });
 }
 
-void tls_connection_answering(struct tls_connection *c)
+static void end_the_biggest(struct tls_connections *all)
 {
-	hold(c, 0);
+	struct tls_connection *biggest = all->first;
+
+	for (struct tls_connection *c = all->first; c; c = c->next)
+		if (!c->ended && c->held >= biggest->held)
+			biggest = c;
+	end(biggest);
+}
+
+static void keep_bound(struct tls_connections *all)
+{
+	while (all && all->held > TLS_SERVER_HELD_MAX)
+		end_the_biggest(all);
+}
+
+void tls_connection_answering(struct tls_connection *c, size_t answer_len)
+{
+	c->answer_len = answer_len;
+	hold(c, answer_len);
 	enter(c, ANSWER);
+	keep_bound(c->all);
 }
 
 void tls_connection_answered(struct tls_connection *c)
 {
+	hold(c, c->held - MIN(c->held, c->answer_len));
 	enter(c, IDLE);
 	if (!c->all)
 		return;
@@ -171,16 +192,6 @@ static void on_ssl_info(const SSL *ssl, int where, int value)
 	(void)value;
 	if ((where & SSL_CB_HANDSHAKE_DONE) && c && c->phase == HANDSHAKE)
 		enter(c, IDLE);
-}
-
-static void end_the_biggest(struct tls_connections *all)
-{
-	struct tls_connection *biggest = all->first;
-
-	for (struct tls_connection *c = all->first; c; c = c->next)
-		if (!c->ended && c->held >= biggest->held)
-			biggest = c;
-	end(biggest);
 }
 
 /*
@@ -199,8 +210,7 @@ static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *inf
 	hold(c, c->held + info->n_added);
 	if (c->held > REQUEST_MAX)
 		end(c);
-	while (c->all->unfinished > TLS_SERVER_UNFINISHED_MAX)
-		end_the_biggest(c->all);
+	keep_bound(c->all);
 }
 
 /* --- Beginning -------------------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ struct tls_connections {
 	struct event_base *base;
 	struct tls_connection *first, *last; /* first: the connection that has been inactive for the longest time */
 	size_t n, n_ended; /* of which so many are shut down and not yet gone */
-	size_t unfinished; /* bytes of requests under way */
+	size_t held; /* bytes of requests and answers under way */
 	int step_ms, idle_ms; /* how long a step may take, and how long a connection may be idle */
 	void (*on_none)(void *arg); /* called when the last connection has ended; may be NULL */
 	void *arg;
@@ -37,10 +37,11 @@ void tls_connections_forget(struct tls_connections *all);
 /* Returns the connection of a bufferevent; NULL if it is not a TLS connection of ours. */
 struct tls_connection *tls_connection_of(struct bufferevent *bev);
 /*
- * Call this when its request is complete and being answered; and when the answer is sent, so
- * that the next request may come.
+ * Call this when its request is complete and no longer held, with the bytes of the answer that is
+ * to be sent; and when that is sent, so that the next request may come. A client that does not read
+ * its answer may be disconnected at once.
  */
-void tls_connection_answering(struct tls_connection *connection);
+void tls_connection_answering(struct tls_connection *connection, size_t answer_len);
 void tls_connection_answered(struct tls_connection *connection);
 
 #endif

@@ -73,6 +73,8 @@ static int ask_handler(const struct tls_server *server, struct evhttp_request *r
 	const char *body = len ? (const char *)evbuffer_pullup(in, -1) : "";
 	int status = body ? server->handler(server->arg, path && *path ? path : "/", type ? type : "", body, len, text) : 500;
 
+	/* libevent keeps the body until the client has read the answer. */
+	evbuffer_drain(in, len);
 	return strbuf_failed(text) || status < 200 || status > 599 ? 500 : status;
 }
 
@@ -91,7 +93,6 @@ static void on_request(struct evhttp_request *request, void *arg)
 		evhttp_connection_free(http);
 		return;
 	}
-	tls_connection_answering(connection);
 	evhttp_request_set_on_complete_cb(request, on_answered, connection);
 	int status = 405;
 	if (evhttp_request_get_command(request) == EVHTTP_REQ_POST)
@@ -100,6 +101,7 @@ static void on_request(struct evhttp_request *request, void *arg)
 		evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "POST");
 	if (status == 500)
 		strbuf_reset(&text);
+	tls_connection_answering(connection, text.len);
 	answer(server, request, status, &text);
 }
 

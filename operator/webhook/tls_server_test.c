@@ -28,6 +28,7 @@
 #include "operator/webhook/x509.h"
 
 #define HOST "hook.ops.svc"
+#define LONG_ANSWER ((size_t)6 << 20)
 
 static struct pem_pair ca, leaves[2];
 static struct event_base *base;
@@ -66,6 +67,9 @@ static int echo(void *arg, const char *path, const char *content_type, const cha
 	}
 	if (strcmp(path, "/stall") == 0)
 		usleep(500000);
+	if (strcmp(path, "/long") == 0)
+		for (size_t i = 0; i < LONG_ANSWER; i += 4096)
+			strbuf_addf(answer, "%4096s", "x");
 	if (strcmp(path, "/huge") == 0)
 		for (size_t i = 0; i <= TLS_SERVER_ANSWER_MAX; i += 4096)
 			strbuf_addf(answer, "%4096s", "x");
@@ -487,6 +491,41 @@ static void of_too_many_connections_the_oldest_go_and_a_new_one_is_served(void *
 	finish();
 }
 
+/* Asks for more than is held at once and reads no answer. */
+static void ask_much_and_never_read(struct work *w)
+{
+	enum { CLIENTS = 40 };
+	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
+	struct tls_client clients[CLIENTS], c;
+	unsigned cut = 0;
+	char buf[65536];
+
+	for (int i = 0; i < CLIENTS; i++) {
+		EXPECT(w, client_open(&clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
+		EXPECT(w, send_all(&clients[i], "POST /long HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", 45));
+	}
+	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
+	EXPECT(w, post(&c, "POST", "/", 1000, &answer) == 200);
+	client_close(&c);
+	for (int i = 0; i < CLIENTS; i++) {
+		ssize_t n;
+
+		while ((n = recv(clients[i].fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+			;
+		cut += n == 0 || errno == ECONNRESET;
+		client_close(&clients[i]);
+	}
+	EXPECT(w, cut >= CLIENTS / 2 && cut < CLIENTS);
+}
+
+static void answers_that_nobody_reads_share_a_bound(void **state)
+{
+	(void)state;
+	start();
+	do_work(ask_much_and_never_read);
+	finish();
+}
+
 /* Sends more unfinished data than is allowed at once, in requests that are each allowed. */
 static void send_much_and_never_end(struct work *w)
 {
@@ -527,7 +566,7 @@ static void unfinished_requests_share_a_bound_and_the_biggest_go(void **state)
  */
 static void pass_both_bounds_at_once(struct work *w)
 {
-	enum { CLIENTS = 4, EACH = 16 << 20, SHORT = 3000, LAST = 3900 };
+	enum { CLIENTS = 3, EACH = 8 << 20, SHORT = 3000, LAST = 3900 };
 	static const char head[] = "POST / HTTP/1.1\r\nContent-Length: 40000000\r\n\r\n", stall[] = "POST /stall HTTP/1.1\r\n"
 				   "Content-Length: 1\r\n\r\nx";
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
@@ -777,6 +816,7 @@ int main(void)
 		cmocka_unit_test(slow_clients_are_cut_off),
 		cmocka_unit_test(of_too_many_connections_the_oldest_go_and_a_new_one_is_served),
 		cmocka_unit_test(unfinished_requests_share_a_bound_and_the_biggest_go),
+		cmocka_unit_test(answers_that_nobody_reads_share_a_bound),
 		cmocka_unit_test(requests_that_pass_both_bounds_at_once_do_not_keep_it_busy_for_ever),
 		cmocka_unit_test(clients_that_vanish_do_not_end_the_program),
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
