@@ -18,6 +18,9 @@
 #include "operator/webhook/image_trouble.h"
 #include "operator/webhook/pod_admission.h"
 #include "operator/webhook/refusals.h"
+#include "operator/webhook/review_budget.h"
+#include "operator/webhook/review_outline.h"
+#include "operator/webhook/warnings.h"
 
 #define KEY_MAX 512
 
@@ -25,6 +28,7 @@ struct admission {
 	struct admission_options o;
 	struct refusals refusals;
 	struct image_trouble image_trouble;
+	struct review_budget budget;
 };
 
 int admission_new(const struct admission_options *options, struct admission **ret_admission, struct err *err)
@@ -34,6 +38,7 @@ int admission_new(const struct admission_options *options, struct admission **re
 	if (!a)
 		return err_set(err, ENOMEM, "admission");
 	a->o = *options;
+	review_budget_init(&a->budget);
 	*ret_admission = a;
 	return 0;
 }
@@ -210,25 +215,79 @@ static void drop_managed_fields(cJSON *review)
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(review, "request.object.metadata"), "managedFields");
 }
 
+/* Returns why the review is not read as a whole, for the price of an outline; NULL: it is. */
+static const char *unread_reason(struct admission *a, enum review_size size, const char *namespace)
+{
+	if (size == REVIEW_TOO_LARGE)
+		return "TooLarge";
+	return review_budget_take(&a->budget, namespace, now_boottime_ns()) ? NULL : "TooMany";
+}
+
+/* Allows the object as it is. A pod says why, and so does a warning to whoever applies it. */
+static void answer_unread(struct admission *a, bool pods, const struct admission_request *request, const char *reason,
+			  struct strbuf *answer)
+{
+	_cleanup_json_ cJSON *warnings = cJSON_CreateArray();
+	_cleanup_json_ cJSON *changed = pods ? pod_decline(request->object, reason) : NULL;
+
+	warnings_addf(warnings, "Afterglow did not read this object (%s): docs/limits.md", reason);
+	log_warning_limited("%s of namespace %s is admitted unread: %s", request->kind, request->namespace, reason);
+	count(a, pods ? "Pod" : kind_of(request), reason);
+	admission_answer(request, changed, warnings, answer);
+}
+
+/* Handles a review above the usual size. Returns 0 if it is to be read as a whole. */
+static int handle_large(struct admission *a, bool pods, enum review_size size, const char *body, size_t len,
+			struct strbuf *answer, struct err *err)
+{
+	_cleanup_json_ cJSON *outline = NULL;
+	struct admission_request request;
+	const char *reason;
+
+	if (review_outline(body, len, &outline, err) < 0 || admission_request_read(outline, &request, err) < 0)
+		return 400;
+	reason = unread_reason(a, size, request.namespace);
+	if (!reason)
+		return 0;
+	answer_unread(a, pods, &request, reason, answer);
+	return 200;
+}
+
+/* Reads the review as a whole. */
+static int handle_whole(struct admission *a, bool pods, const char *body, size_t len, struct strbuf *answer, struct err *err)
+{
+	_cleanup_json_ cJSON *review = NULL;
+	struct admission_request request;
+
+	if (json_parse(body, len, &review, err) < 0 || admission_request_read(review, &request, err) < 0)
+		return 400;
+	if (pods)
+		drop_managed_fields(review);
+	answer_review(a, pods, &request, answer);
+	return 200;
+}
+
 int admission_handle(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *answer)
 {
 	struct admission *a = arg;
-	_cleanup_json_ cJSON *review = NULL;
 	bool pods = strcmp(path, ADMISSION_PATH_PODS) == 0;
 	int64_t from = now_boottime_ns();
-	struct admission_request request;
+	enum review_size size;
 	struct err err = { 0 };
+	int status = 0;
 
 	(void)content_type;
 	if (!pods && strcmp(path, ADMISSION_PATH_RAY) != 0)
 		return 404;
-	if (json_parse(body, len, &review, &err) < 0 || admission_request_read(review, &request, &err) < 0) {
+	size = review_size(body, len);
+	if (size != REVIEW_USUAL)
+		status = handle_large(a, pods, size, body, len, answer, &err);
+	if (status == 0)
+		status = handle_whole(a, pods, body, len, answer, &err);
+	if (status != 200) {
 		log_warning_limited("a request to %s is not answered: %s", path, err_text(&err));
-		return 400;
+		return status;
 	}
-	if (pods)
-		drop_managed_fields(review);
-	answer_review(a, pods, &request, answer);
 	metrics_observe(a->o.metrics, METRIC_ADMISSION_SECONDS, (double)(now_boottime_ns() - from) / 1e9, "webhook=\"%s\"", path);
 	return answer->len ? 200 : 500;
 }

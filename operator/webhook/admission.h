@@ -38,7 +38,8 @@ void admission_see_pod(struct admission *admission, bool added, const cJSON *pod
 /*
  * Handles a request as a tls_handler_fn (tls_server.h); admission is a struct admission. The result
  * is 200 with an AdmissionReview, 404 for another path, 400 for a body that is not an
- * AdmissionReview. It never refuses an object.
+ * AdmissionReview. It never refuses an object. An object whose review would cost too much
+ * (review_budget.h) is admitted unread.
  */
 int admission_handle(void *admission, const char *path, const char *content_type, const char *body, size_t len,
 		     struct strbuf *answer);

@@ -17,6 +17,7 @@
 #include "operator/webhook/json_patch.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/webhook/pod_admission.h"
+#include "operator/webhook/review_outline.h"
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
 #define TOKEN_MAX 4096
@@ -196,6 +197,23 @@ static void admit(const struct admission_request *request, const cJSON *review, 
 	check_answer(request, changed);
 }
 
+/* What the outline has, the review has, too. */
+static void check_outline(const uint8_t *data, size_t size, const struct admission_request *request)
+{
+	_cleanup_json_ cJSON *outline = NULL, *declined = NULL;
+	const char *uid, *namespace;
+
+	if (review_outline((const char *)data, size, &outline, NULL) < 0)
+		return;
+	uid = json_str(outline, "request.uid");
+	namespace = json_str(outline, "request.namespace");
+	CHECK(!uid || strcmp(uid, request->uid) == 0);
+	CHECK(!namespace || strcmp(namespace, request->namespace) == 0);
+	declined = pod_decline(json_get(outline, "request.object"), "TooLarge");
+	if (declined)
+		check_answer(request, declined);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(policy_release) struct policy policy = { 0 };
@@ -206,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (json_parse((const char *)data, size, &review, NULL) < 0 || admission_request_read(review, &request, NULL) < 0 ||
 	    has_namesakes(review))
 		return 0;
+	check_outline(data, size, &request);
 	CHECK(policy_init(&policy, NULL) == 0);
 	options = json_get(review, "options");
 	CHECK(policy_set_string(&policy.sidecar_image, "registry/afterglow:1", NULL) == 0 &&

@@ -24,6 +24,8 @@ static const char *const names[MISSING_COUNT] = {
 	[MISSING_NOT_CONFIGURED] = "NotConfigured",
 	[MISSING_POLICY_OFF] = "PolicyOff",
 	[MISSING_IMAGE_UNAVAILABLE] = "ImageUnavailable",
+	[MISSING_TOO_LARGE] = "TooLarge",
+	[MISSING_TOO_MANY] = "TooMany",
 	[MISSING_REFUSED] = "Refused",
 	[MISSING_BEFORE_INSTALL] = "BeforeInstall",
 	[MISSING_MISSED] = "Missed",
@@ -59,7 +61,8 @@ static enum missing_sidecar by_annotation(const cJSON *pod)
 {
 	static const enum missing_sidecar annotated[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
 						     MISSING_WINDOWS, MISSING_NOT_CONFIGURED, MISSING_POLICY_OFF,
-						     MISSING_IMAGE_UNAVAILABLE, MISSING_NO_RAY_CONTAINER };
+						     MISSING_IMAGE_UNAVAILABLE, MISSING_NO_RAY_CONTAINER, MISSING_TOO_LARGE,
+						     MISSING_TOO_MANY };
 	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
 
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)

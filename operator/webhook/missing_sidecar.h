@@ -23,6 +23,8 @@ enum missing_sidecar {
 	MISSING_NOT_CONFIGURED,
 	MISSING_POLICY_OFF,
 	MISSING_IMAGE_UNAVAILABLE,
+	MISSING_TOO_LARGE,
+	MISSING_TOO_MANY,
 	MISSING_REFUSED,	/* the API server refused pods that had it; or a reason that a later version gave */
 	MISSING_BEFORE_INSTALL, /* the pod is older than the webhook, or there is no webhook */
 	MISSING_MISSED,		/* the webhook was not asked, or its answer did not come in time */

@@ -53,6 +53,8 @@ static const struct {
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: OptedOut'}, ", AFTER, ALONE, "", false, false, "OptedOut" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: Excluded'}, ", AFTER, ALONE, "", false, false, "Excluded" },
 	/* The reason is of a later version, or hostile. */
+	{ RAY "annotations: {afterglow.dev/sidecar: 'none: TooLarge'}, ", AFTER, ALONE, "", false, false, "TooLarge" },
+	{ RAY "annotations: {afterglow.dev/sidecar: 'none: TooMany'}, ", AFTER, ALONE, "", false, false, "TooMany" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NewReason'}, ", AFTER, ALONE, "", false, false, "Refused" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommandment'}, ", AFTER, ALONE, "", false, false, "Refused" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none:'}, ", AFTER, ALONE, "", false, false, "Refused" },

@@ -13,7 +13,6 @@
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 
-#define MIRROR_ANNOTATION "kubernetes.io/config.mirror"
 /* The name of Ray's container becomes part of a shell command without quotes. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
@@ -37,14 +36,19 @@ static bool have_names(const cJSON *containers)
 	return cJSON_IsArray(containers) && containers->child;
 }
 
+static bool is_ray_pod(const cJSON *pod)
+{
+	return strcmp(item(json_get(pod, "metadata.labels"), POD_RAY_LABEL), "yes") == 0 &&
+	       !*item(json_get(pod, "metadata.annotations"), POD_MIRROR_ANNOTATION);
+}
+
 bool pod_admission_concerns(const cJSON *pod)
 {
 	/*
 	 * The API server sends a list of containers with names; any other client that reaches the
 	 * port may send anything.
 	 */
-	return have_names(json_get(pod, "spec.containers")) && strcmp(item(json_get(pod, "metadata.labels"), "ray.io/is-ray-node"), "yes") == 0 &&
-	       !*item(json_get(pod, "metadata.annotations"), MIRROR_ANNOTATION);
+	return have_names(json_get(pod, "spec.containers")) && is_ray_pod(pod);
 }
 
 static void annotate(cJSON *pod, const char *name, const char *value)
@@ -130,4 +134,16 @@ int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod,
 	if (strcmp(*ret_reason, recording_name(RECORDING_OPTED_OUT)) != 0)
 		*ret_pod = TAKE_PTR(changed);
 	return 0;
+}
+
+cJSON *pod_decline(const cJSON *outline, const char *reason)
+{
+	_cleanup_json_ cJSON *pod = NULL;
+	size_t lost = oom_count();
+
+	if (!is_ray_pod(outline) || *item(json_get(outline, "metadata.annotations"), SIDECAR_ANNOTATION))
+		return NULL;
+	pod = cJSON_Duplicate(outline, true);
+	annotate_outcome(pod, reason);
+	return oom_count() == lost ? TAKE_PTR(pod) : NULL;
 }

@@ -19,6 +19,9 @@
 #define SIDECAR_ANNOTATION "afterglow.dev/sidecar"
 /* On a pod that has the sidecar: the limits of the sidecar there, in a sentence or two. */
 #define SIDECAR_NOTES_ANNOTATION "afterglow.dev/sidecar-notes"
+/* A Ray pod has this label with the value "yes"; the mirror of a static pod has this annotation. */
+#define POD_RAY_LABEL "ray.io/is-ray-node"
+#define POD_MIRROR_ANNOTATION "kubernetes.io/config.mirror"
 
 /* Why a pod goes without the sidecar that it could have. */
 enum pod_absence {
@@ -50,5 +53,12 @@ bool pod_admission_concerns(const cJSON *pod);
  * added.
  */
 int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod, const char **ret_reason, struct err *err);
+
+/*
+ * Does the same for a pod of which only an outline was read (review_outline.h), because the whole
+ * would cost too much: it gets no sidecar, and the annotation has the reason. Returns NULL for no
+ * change: it is no Ray pod, has the annotation of an earlier call, or there is no memory.
+ */
+cJSON *pod_decline(const cJSON *outline, const char *reason);
 
 #endif
