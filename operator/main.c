@@ -319,6 +319,7 @@ static int start_controller(struct program *p, struct err *err)
 		.own_namespace = own_namespace(p),
 		.namespace = p->options.namespace,
 		.manage_clusters = p->options.manage_clusters,
+		.kuberay_namespaces = p->options.kuberay_namespaces,
 		.record_deletions = p->options.record_deletions,
 		.retention = p->options.retention,
 		.otlp = &p->options.otlp,

@@ -23,6 +23,8 @@ static const char help[] =
 	"  --store-claim NAME       PersistentVolumeClaim in each namespace that keeps the bundles (storeClaim)\n"
 	"  --oom-group              on cgroup v1, end the whole container when the kernel OOM-kills a process (oomGroup)\n"
 	"  --manage-clusters[=BOOL] make the pods of RayClusters in place of KubeRay (default false)\n"
+	"  --kuberay-namespaces NS,...  with --manage-clusters: only in these namespaces a Lease of KubeRay counts, and it needs no proof\n"
+	"                           (default: in all, where its holder is proven to be KubeRay)\n"
 	"  --leader-elect[=BOOL]    of several replicas, act only while holding the Lease afterglow-operator (default false)\n"
 	"  --lease-namespace NS     the namespace of that Lease (default: the kubeconfig's or the pod's namespace)\n"
 	"  --qps N                  at most N requests a second to the API server, besides watches and the Lease (default 0: no limit)\n"
@@ -65,6 +67,7 @@ enum option_id {
 	OPT_STORE_CLAIM,
 	OPT_OOM_GROUP,
 	OPT_MANAGE_CLUSTERS,
+	OPT_KUBERAY_NAMESPACES,
 	OPT_RECORD_DELETIONS,
 	OPT_LEADER_ELECT,
 	OPT_LEASE_NAMESPACE,
@@ -100,6 +103,7 @@ static const struct option table[] = {
 	{ "store-claim", required_argument, NULL, OPT_STORE_CLAIM },
 	{ "oom-group", no_argument, NULL, OPT_OOM_GROUP },
 	{ "manage-clusters", optional_argument, NULL, OPT_MANAGE_CLUSTERS },
+	{ "kuberay-namespaces", required_argument, NULL, OPT_KUBERAY_NAMESPACES },
 	{ "record-deletions", optional_argument, NULL, OPT_RECORD_DELETIONS },
 	{ "leader-elect", optional_argument, NULL, OPT_LEADER_ELECT },
 	{ "lease-namespace", required_argument, NULL, OPT_LEASE_NAMESPACE },
@@ -182,6 +186,9 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 		return 0;
 	case OPT_NAMESPACE:
 		o->namespace = given(value);
+		return 0;
+	case OPT_KUBERAY_NAMESPACES:
+		o->kuberay_namespaces = given(value);
 		return 0;
 	case OPT_CONFIG:
 		o->config = given(value);

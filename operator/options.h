@@ -40,6 +40,7 @@ struct options {
 	bool leader_elect;
 	const char *lease_namespace; /* NULL: our own */
 	unsigned qps, burst; /* requests to the API server; qps 0: no limit */
+	const char *kuberay_namespaces; /* where KubeRay may run, "a,b"; NULL: anywhere */
 	bool manage_clusters; /* false: another operator, such as KubeRay, makes the pods of RayClusters */
 	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
 	struct retention retention; /* of RayFailures */

@@ -282,7 +282,7 @@ bool execution_may_start(struct execution *x)
 
 	skip_refused(x);
 	next = &x->plan.ops[x->at];
-	if (x->stop || x->at >= x->plan.n_ops || !e->may_write(e->arg))
+	if (x->stop || x->at >= x->plan.n_ops || !e->may_write(e->arg, x->namespace))
 		return false;
 	if (x->in_flight == 0)
 		return true;

@@ -27,7 +27,7 @@ struct executor {
 	struct metrics *metrics;
 	struct event_recorder *recorder; /* writes the plans' Events */
 	int64_t applied_ns; /* how long an object that was applied is taken to be still there */
-	bool (*may_write)(void *arg); /* asked right before each write */
+	bool (*may_write)(void *arg, const char *namespace); /* asked right before each write */
 	void *arg;
 	size_t n_writes; /* writes without an answer so far */
 	bool learns_gone; /* a pod is being removed from the copies because an answer says that it is gone */

@@ -34,9 +34,14 @@ struct fixture {
 	bool allowed, over;
 };
 
-static bool may_write(void *arg)
+static bool may_record(void *arg)
 {
 	return ((struct fixture *)arg)->allowed;
+}
+
+static bool may_write(void *arg, const char *namespace)
+{
+	return may_record(arg) && strcmp(namespace, "ns") == 0;
 }
 
 /* Does what reconcile.c does. */
@@ -72,7 +77,7 @@ static void start(struct fixture *f, const struct exchange *script, size_t n)
 	struct watches_options watches = { .base = f->server.base, .client = f->client, .on_state = on_state };
 	assert_int_equal(watches_new(&watches, &f->watches, &err), 0);
 	struct event_recorder_options recorder = {
-		.base = f->server.base, .client = f->client, .may_write = may_write, .arg = f, .interval_ms = 1
+		.base = f->server.base, .client = f->client, .may_write = may_record, .arg = f, .interval_ms = 1
 	};
 	assert_int_equal(event_recorder_new(&recorder, &f->recorder, &err), 0);
 	f->executor = (struct executor){ .client = f->client, .watches = f->watches, .known = &f->known, .metrics = &f->metrics,

@@ -35,7 +35,7 @@ struct reconciler_options {
 	const struct launchers *launchers; /* NULL: none */
 	const struct launcher_store *launcher_store; /* NULL: no cluster has to wait for them */
 	struct metrics *metrics;
-	bool (*may_write)(void *arg); /* asked right before each write */
+	bool (*may_write)(void *arg, const char *namespace); /* asked right before each write */
 	void (*on_ready)(void *arg); /* the queue has work that waited for launchers */
 	void (*on_finished)(void *arg);
 	void *arg;

@@ -46,7 +46,7 @@ struct client_call {
 	struct http_call *http_call;
 	bool tried_again; /* after a 401 */
 	bool maybe_done; /* the first try may have been executed */
-	bool exempt, throttled;
+	bool exempt, asks, throttled;
 	uint64_t generation;
 	const char *method;
 	char *path, *accept, *content_type, *body;
@@ -294,7 +294,7 @@ static int call_send(struct client_call *call, struct err *err);
 
 static bool is_write(const struct client_call *call)
 {
-	return strcmp(call->method, "GET") != 0;
+	return !call->asks && strcmp(call->method, "GET") != 0;
 }
 
 static void send_or_fail(struct client_call *call)
@@ -454,6 +454,7 @@ int client_start(struct client *client, const struct client_request *request, cl
 	call->deadline_ns = request->deadline_ns ? request->deadline_ns : CLIENT_DEADLINE_NS;
 	call->answer_max = request->answer_max ? request->answer_max : CLIENT_OBJECT_MAX;
 	call->exempt = request->exempt;
+	call->asks = request->asks;
 	call->data = request->data;
 	call->fields = request->fields;
 	call->done = done;

@@ -64,6 +64,7 @@ struct client_request {
 	int64_t deadline_ns; /* 0: CLIENT_DEADLINE_NS */
 	size_t answer_max; /* 0: CLIENT_OBJECT_MAX */
 	bool exempt; /* from the rate limit */
+	bool asks; /* a POST that changes nothing, so the fence is not asked */
 	void (*drop)(void *arg); /* called in place of done when the call is cancelled; may be NULL */
 	const char *const *fields; /* an answer that is not a Status keeps only these (projection.h); NULL: all. Must outlive the call */
 	http_data_fn data; /* gets the bytes of a stream, so that done gets none; NULL: done gets the whole answer */

@@ -9,11 +9,12 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "operator/kube/event.h"
-#include "operator/manager/kuberay_lease.h"
+#include "operator/manager/kuberay_proof.h"
 #include "operator/manager/own_lease.h"
 
 #define DEADLINE_NS (5 * NS_PER_SEC)
-#define ANSWER_MAX ((size_t)256 << 10) /* for more Leases than KUBERAY_LEASES_MAX */
+/* A tenant's Lease may have a megabyte of annotations. */
+#define ANSWER_MAX CLIENT_OBJECT_MAX
 #define PATH_MAX_LEN 1024
 /*
  * After a 403 for all namespaces, only the two scopes that we are certainly allowed to read are
@@ -34,24 +35,57 @@ struct kuberay_guard {
 	int64_t narrow_until_ns;
 	bool logged_narrow, logged_blind, in_trouble;
 	struct kuberay_sightings sightings;
+	struct kuberay_proofs proofs;
+	struct strmap namespaces; /* those with RayClusters, while questions are asked */
+	struct kuberay_question question; /* the one that `call` asks */
+	enum kuberay_verdict told;
 };
 
 static void look_at(struct kuberay_guard *g, enum scope scope);
+static void ask_next(struct kuberay_guard *g);
 
 /* --- The verdict ----------------------------------------------------------------------------- */
 
-bool kuberay_guard_allows(const struct kuberay_guard *g)
+struct believer {
+	const struct kuberay_guard *guard;
+	const char *namespace;
+};
+
+static bool believes(const void *arg, const struct kuberay_sighting *lease)
 {
-	return g->sightings.verdict == KUBERAY_ABSENT;
+	const struct believer *b = arg;
+
+	return b->guard->o.kuberay_namespaces || kuberay_proofs_serves(&b->guard->proofs, lease->namespace, b->namespace);
+}
+
+/* Returns the Lease for which the namespace (NULL: each) counts as KubeRay's. */
+static const struct kuberay_sighting *witness(const struct kuberay_guard *g, const char *namespace)
+{
+	return kuberay_witness(&g->sightings, now_boottime_ns(), believes, &(struct believer){ g, namespace });
+}
+
+static enum kuberay_verdict verdict_for(const struct kuberay_guard *g, const char *namespace)
+{
+	const struct kuberay_sighting *lease = witness(g, namespace);
+
+	if (g->sightings.verdict == KUBERAY_UNKNOWN || g->sightings.too_many)
+		return g->sightings.verdict;
+	return !lease ? KUBERAY_ABSENT : lease->runs ? KUBERAY_RUNS : KUBERAY_SUSPECTED;
+}
+
+bool kuberay_guard_allows(const struct kuberay_guard *g, const char *namespace)
+{
+	return verdict_for(g, namespace) == KUBERAY_ABSENT;
 }
 
 /* Makes "KubeRay runs in namespace ray (its Lease ... is being renewed by ...)". */
 static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 {
-	const struct kuberay_sighting *lease = kuberay_witness(&g->sightings, now_boottime_ns());
-	bool runs = g->sightings.verdict == KUBERAY_RUNS;
+	const struct kuberay_sighting *lease = witness(g, NULL);
+	enum kuberay_verdict verdict = verdict_for(g, NULL);
+	bool runs = verdict == KUBERAY_RUNS;
 
-	if (g->sightings.verdict == KUBERAY_UNKNOWN)
+	if (verdict == KUBERAY_UNKNOWN)
 		snprintf(buf, TEXT_MAX, "the Lease " KUBERAY_LEASE " of KubeRay was not read yet");
 	else if (lease && runs)
 		snprintf(buf, TEXT_MAX, "KubeRay runs in namespace %s: %s renews its Lease " KUBERAY_LEASE, lease->namespace,
@@ -62,7 +96,24 @@ static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 	else if (runs)
 		snprintf(buf, TEXT_MAX, "KubeRay seems to run: there are more than %d Leases " KUBERAY_LEASE, KUBERAY_LEASES_MAX);
 	else
-		snprintf(buf, TEXT_MAX, "no Lease " KUBERAY_LEASE " is being renewed, so KubeRay does not run");
+		snprintf(buf, TEXT_MAX, "no Lease " KUBERAY_LEASE " of KubeRay is being renewed, so KubeRay does not run");
+}
+
+/* Says why a Lease does not stop all that we manage; "" if it does, or it is not known yet. */
+static void describe_doubt(const struct kuberay_guard *g, const struct kuberay_sighting *lease, char buf[static TEXT_MAX])
+{
+	enum kuberay_standing standing = kuberay_proofs_standing(&g->proofs, lease->namespace);
+
+	*buf = '\0';
+	if (standing == KUBERAY_STRANGER)
+		snprintf(buf, TEXT_MAX, "namespace %s has a Lease " KUBERAY_LEASE " of %s, which is no pod there: it is not taken for KubeRay",
+			 lease->namespace, lease->holder);
+	else if (standing == KUBERAY_NAMESPACED)
+		snprintf(buf, TEXT_MAX, "namespace %s has a Lease " KUBERAY_LEASE " of %s, whose service account may not write RayClusters "
+			 "everywhere: only the namespaces where it may count as KubeRay's", lease->namespace, lease->holder);
+	else if (standing == KUBERAY_UNASKABLE)
+		snprintf(buf, TEXT_MAX, "namespace %s has a Lease " KUBERAY_LEASE " of %s, and the operator may not ask who that is, so it is "
+			 "taken for KubeRay (rbac.findKubeRay)", lease->namespace, lease->holder);
 }
 
 void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
@@ -70,7 +121,12 @@ void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
 	char text[TEXT_MAX];
 
 	describe(g, text);
-	strbuf_addf(out, "managing RayClusters: %s, %s\n", kuberay_guard_allows(g) ? "yes" : "no", text);
+	strbuf_addf(out, "managing RayClusters: %s, %s\n", kuberay_guard_allows(g, NULL) ? "yes" : "no", text);
+	for (size_t i = 0; i < g->sightings.n && !g->o.kuberay_namespaces; i++) {
+		describe_doubt(g, &g->sightings.leases[i], text);
+		if (*text)
+			strbuf_addf(out, "%s\n", text);
+	}
 }
 
 static void tell_event(const struct kuberay_guard *g, const char *type, const char *reason, const char *note)
@@ -80,13 +136,33 @@ static void tell_event(const struct kuberay_guard *g, const char *type, const ch
 	event_recorder_emit(g->o.recorder, event_of_object(lease, type, reason, "Manage", note, now_realtime_ns()), EVENT_COUNTED);
 }
 
+static void tell_doubts(struct kuberay_guard *g)
+{
+	char text[TEXT_MAX], note[2 * TEXT_MAX];
+
+	for (size_t i = 0; i < g->sightings.n; i++) {
+		if (!kuberay_proofs_is_news(&g->proofs, g->sightings.leases[i].namespace))
+			continue;
+		describe_doubt(g, &g->sightings.leases[i], text);
+		if (!*text)
+			continue;
+		snprintf(note, sizeof(note), "%s. If another namespace is KubeRay's, name it: --kuberay-namespaces (kubeRayNamespaces)", text);
+		log_warning_limited("%s", note);
+		tell_event(g, "Warning", "KubeRayUnproven", note);
+	}
+}
+
 /* Reports each change of the verdict once. */
-static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
+static void tell(struct kuberay_guard *g)
 {
 	char why[TEXT_MAX], note[2 * TEXT_MAX];
+	enum kuberay_verdict before = g->told;
 
+	g->told = verdict_for(g, NULL);
+	if (g->told == before)
+		return;
 	describe(g, why);
-	switch (g->sightings.verdict) {
+	switch (g->told) {
 	case KUBERAY_RUNS:
 		snprintf(
 			note, sizeof(note),
@@ -112,6 +188,9 @@ static void tell(const struct kuberay_guard *g, enum kuberay_verdict before)
 
 /* --- Looks ------------------------------------------------------------------------------------------------- */
 
+static const char *const lease_fields[] = { "items.metadata.name", "items.metadata.namespace", "items.spec.holderIdentity",
+					    "items.spec.renewTime", "items.spec.leaseDurationSeconds", NULL };
+
 static void forget_answers(struct kuberay_guard *g)
 {
 	for (size_t i = 0; i < SCOPES; i++)
@@ -123,6 +202,7 @@ static void end_look(struct kuberay_guard *g, int64_t next_ns)
 	int64_t delay = MAX(next_ns - now_boottime_ns(), NS_PER_MS);
 
 	forget_answers(g);
+	strmap_release(&g->namespaces, NULL);
 	event_add(g->timer, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
 }
 
@@ -130,9 +210,21 @@ static void fail_look(struct kuberay_guard *g, const struct err *err)
 {
 	if (!g->in_trouble)
 		log_warning("KubeRay's Lease " KUBERAY_LEASE " cannot be read: %s; until it can, RayClusters %s managed", err_text(err),
-			    kuberay_guard_allows(g) ? "stay" : "are not");
+			    kuberay_guard_allows(g, NULL) ? "stay" : "are not");
 	g->in_trouble = true;
 	end_look(g, now_boottime_ns() + KUBERAY_LOOK_NS);
+}
+
+/* Returns whether the namespace was named as KubeRay's, or none was. */
+static bool is_named(const struct kuberay_guard *g, const char *namespace)
+{
+	const char *at = g->o.kuberay_namespaces;
+	size_t len = namespace ? strlen(namespace) : 0;
+
+	for (; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+		if (strcspn(at, ",") == len && memcmp(at, namespace, len) == 0)
+			return true;
+	return !g->o.kuberay_namespaces;
 }
 
 static size_t gather(const struct kuberay_guard *g, struct kuberay_lease *leases, size_t max)
@@ -143,7 +235,7 @@ static size_t gather(const struct kuberay_guard *g, struct kuberay_lease *leases
 	for (size_t i = 0; i < SCOPES; i++)
 		cJSON_ArrayForEach(item, json_get(g->answers[i], "items")) {
 			const char *name = json_str(item, "metadata.name");
-			if (n == max || !name || strcmp(name, KUBERAY_LEASE) != 0)
+			if (n == max || !name || strcmp(name, KUBERAY_LEASE) != 0 || !is_named(g, json_str(item, "metadata.namespace")))
 				continue;
 			leases[n++] = (struct kuberay_lease){
 				.namespace = json_str(item, "metadata.namespace"),
@@ -155,20 +247,24 @@ static size_t gather(const struct kuberay_guard *g, struct kuberay_lease *leases
 	return n;
 }
 
-static void conclude(struct kuberay_guard *g)
+/* All is read: looks for the proofs, then ends the look. */
+static void see(struct kuberay_guard *g)
 {
 	struct kuberay_lease leases[KUBERAY_LEASES_MAX + 1];
-	enum kuberay_verdict before = g->sightings.verdict;
 	size_t n = gather(g, leases, ARRAY_SIZE(leases));
 
 	if (g->in_trouble)
 		log_info("KubeRay's Lease " KUBERAY_LEASE " can be read again");
 	g->in_trouble = false;
 	kuberay_saw(&g->sightings, leases, n, now_boottime_ns());
+	ask_next(g);
+}
+
+static void conclude(struct kuberay_guard *g)
+{
 	end_look(g, g->sightings.next_ns);
-	if (g->sightings.verdict == before)
-		return;
-	tell(g, before);
+	tell_doubts(g);
+	tell(g);
 	g->o.on_change(g->o.arg);
 }
 
@@ -205,7 +301,7 @@ static void on_answer(void *arg, struct client_response *response)
 		return;
 	}
 	if (g->scope == SCOPE_OWN || g->answers[SCOPE_ALL])
-		conclude(g);
+		see(g);
 	else
 		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN);
 }
@@ -226,6 +322,7 @@ static void look_at(struct kuberay_guard *g, enum scope scope)
 		.path = strbuf_str(&path),
 		.deadline_ns = DEADLINE_NS,
 		.answer_max = ANSWER_MAX,
+		.fields = lease_fields,
 		.exempt = true,
 	};
 	g->scope = scope;
@@ -243,6 +340,99 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	look_at(g, !narrow ? SCOPE_ALL : g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN);
+}
+
+/* --- Proofs ------------------------------------------------------------------------------------------------ */
+
+static void on_proof(void *arg, struct client_response *response)
+{
+	struct kuberay_guard *g = arg;
+	enum kuberay_answer answer;
+
+	g->call = NULL;
+	if (response->status == 403)
+		answer = KUBERAY_FORBIDDEN;
+	else if (response->status == 404 && g->question.pod)
+		answer = KUBERAY_NO;
+	else if (response->status / 100 != 2) {
+		fail_look(g, &response->err);
+		return;
+	} else
+		answer = g->question.pod || json_bool(response->object, "status.allowed", false) ? KUBERAY_YES : KUBERAY_NO;
+	kuberay_proofs_answer(&g->proofs, &g->question, answer, json_str(response->object, "spec.serviceAccountName"));
+	ask_next(g);
+}
+
+/* Makes the question whether the service account may write the status of RayClusters in the namespace. */
+static char *access_review(const struct kuberay_question *q)
+{
+	_cleanup_json_ cJSON *review = cJSON_CreateObject();
+	cJSON *spec, *attributes;
+	char user[2 * KUBERAY_NAME_MAX + 40];
+
+	json_set_str(review, "apiVersion", "authorization.k8s.io/v1");
+	json_set_str(review, "kind", "SubjectAccessReview");
+	spec = json_object_at(review, "spec");
+	snprintf(user, sizeof(user), "system:serviceaccount:%s:%s", q->lease, q->account);
+	json_set_str(spec, "user", user);
+	attributes = json_object_at(spec, "resourceAttributes");
+	json_set_str(attributes, "namespace", q->namespace);
+	json_set_str(attributes, "verb", "update");
+	json_set_str(attributes, "group", "ray.io");
+	json_set_str(attributes, "resource", "rayclusters");
+	json_set_str(attributes, "subresource", "status");
+	return cJSON_PrintUnformatted(review);
+}
+
+static int ask(struct kuberay_guard *g, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
+	_cleanup_free_ char *body = g->question.pod ? NULL : access_review(&g->question);
+	struct client_request request = { .method = "GET", .deadline_ns = DEADLINE_NS, .exempt = true, .asks = true };
+
+	if (g->question.pod) {
+		resource_path(resource_find("v1", "Pod"), g->question.lease, g->question.pod, NULL, &path);
+	} else {
+		strbuf_adds(&path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
+		request.method = "POST";
+		request.content_type = "application/json";
+		request.body = body;
+	}
+	if (strbuf_failed(&path) || (!g->question.pod && !body))
+		return err_set(err, ENOMEM, "who holds the Lease");
+	request.path = strbuf_str(&path);
+	return client_start(g->o.client, &request, on_proof, g, &g->call, err);
+}
+
+/* Notes in which namespaces RayClusters are, at the first question of a look. */
+static void note_namespaces(struct kuberay_guard *g)
+{
+	const struct store *clusters = watches_store(g->o.watches, WATCH_CLUSTERS);
+	struct strmap_pos pos = { 0 };
+	const char *key;
+	void *entry;
+
+	if (g->namespaces.n)
+		return;
+	while (strmap_next(&clusters->entries, &pos, &key, &entry)) {
+		char namespace[KUBERAY_NAMESPACE_MAX];
+
+		snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
+		/* Without memory the namespace is asked about at the next look, and waits. */
+		(void)strmap_put(&g->namespaces, namespace, g, &(void *){ NULL });
+	}
+}
+
+static void ask_next(struct kuberay_guard *g)
+{
+	struct err err = { 0 };
+
+	note_namespaces(g);
+	if (g->o.kuberay_namespaces ||
+	    !kuberay_proofs_next(&g->proofs, &g->sightings, &g->namespaces, now_boottime_ns(), &g->question))
+		conclude(g);
+	else if (ask(g, &err) < 0)
+		fail_look(g, &err);
 }
 
 /* --- Life -------------------------------------------------------------------------------------------------- */
@@ -269,6 +459,8 @@ void kuberay_guard_free(struct kuberay_guard *g)
 		return;
 	client_cancel(g->call);
 	forget_answers(g);
+	strmap_release(&g->namespaces, NULL);
+	kuberay_proofs_release(&g->proofs);
 	event_free(g->timer);
 	free(g);
 }

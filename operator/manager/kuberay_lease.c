@@ -107,17 +107,19 @@ void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases
 		room = see(s, &leases[i], now_ns) && room;
 	drop_deleted(s, now_ns);
 	judge(s, now_ns);
+	s->too_many = !room;
 	if (!room)
 		s->verdict = KUBERAY_RUNS;
 }
 
-const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s, int64_t now_ns)
+const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s, int64_t now_ns,
+					       kuberay_believes_fn believes, const void *arg)
 {
 	const struct kuberay_sighting *found = NULL;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct kuberay_sighting *lease = &s->leases[i];
-		if (now_ns < lease->until_ns && (!found || (lease->runs && !found->runs)))
+		if (now_ns < lease->until_ns && (!found || (lease->runs && !found->runs)) && (!believes || believes(arg, lease)))
 			found = lease;
 	}
 	return found;

@@ -29,7 +29,7 @@
  * Bounds for Leases, because everybody who may write Leases in some namespace can write such
  * Leases.
  */
-#define KUBERAY_LEASES_MAX 64
+#define KUBERAY_LEASES_MAX 256
 #define KUBERAY_DURATION_S 15 /* where the Lease has none */
 #define KUBERAY_DURATION_MAX_S 60
 #define KUBERAY_NAMESPACE_MAX 64
@@ -65,6 +65,7 @@ struct kuberay_sightings {
 	enum kuberay_verdict verdict;
 	struct kuberay_sighting leases[KUBERAY_LEASES_MAX];
 	size_t n;
+	bool too_many; /* some Leases had no room */
 	int64_t next_ns; /* when to look again */
 };
 
@@ -76,8 +77,10 @@ void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases
 
 /*
  * Returns the Lease for which the verdict is SUSPECTED or RUNS; NULL if there is none, or there are
- * too many.
+ * too many. believes (NULL: all) says which Leases count.
  */
-const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s, int64_t now_ns);
+typedef bool (*kuberay_believes_fn)(const void *arg, const struct kuberay_sighting *lease);
+const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s, int64_t now_ns,
+					       kuberay_believes_fn believes, const void *arg);
 
 #endif

@@ -38,7 +38,7 @@ static void run(const struct row *rows, size_t n)
 		size_t listed = !row->leases[0].namespace ? 0 : !row->leases[1].namespace ? 1 : 2;
 		now += row->after_s * S;
 		kuberay_saw(&s, row->leases, listed, now);
-		const struct kuberay_sighting *witness = kuberay_witness(&s, now);
+		const struct kuberay_sighting *witness = kuberay_witness(&s, now, NULL, NULL);
 		if (s.verdict != row->verdict)
 			fail_msg("row %zu: verdict %d", i, (int)s.verdict);
 		if (!!witness != !!row->witness || (witness && strcmp(witness->namespace, row->witness) != 0))
@@ -185,7 +185,7 @@ static void a_holder_is_shown_without_what_is_not_printable(void **state)
 	(void)state;
 
 	kuberay_saw(&s, &lease, 1, S);
-	assert_string_equal(kuberay_witness(&s, S)->holder, "?[31mred???");
+	assert_string_equal(kuberay_witness(&s, S, NULL, NULL)->holder, "?[31mred???");
 }
 
 static void more_leases_than_have_room_count_as_a_running_kuberay(void **state)
@@ -203,7 +203,7 @@ static void more_leases_than_have_room_count_as_a_running_kuberay(void **state)
 	assert_int_equal(s.verdict, KUBERAY_ABSENT);
 	kuberay_saw(&s, leases, ARRAY_SIZE(leases), 2 * S);
 	assert_int_equal(s.verdict, KUBERAY_RUNS);
-	assert_null(kuberay_witness(&s, 2 * S));
+	assert_null(kuberay_witness(&s, 2 * S, NULL, NULL));
 }
 
 int main(void)

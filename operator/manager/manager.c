@@ -14,6 +14,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/manager/kuberay_lease.h"
 #include "operator/manager/parts.h"
 
 /*
@@ -83,8 +84,22 @@ static void on_cluster(void *arg, const char *key)
 
 static bool may_start(struct manager *c)
 {
-	return parts_may_manage(&c->parts) && reconciler_in_flight(c->parts.reconciler) < RECONCILES_MAX &&
+	return parts_may_manage(&c->parts, NULL) && reconciler_in_flight(c->parts.reconciler) < RECONCILES_MAX &&
 	       watches_synced(c->parts.watches);
+}
+
+/* A key of a namespace that KubeRay serves waits until the guard has looked again. */
+static void start_or_defer(struct manager *c, const char *key)
+{
+	char namespace[KUBERAY_NAMESPACE_MAX];
+
+	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
+	if (parts_may_manage(&c->parts, namespace)) {
+		reconciler_start(c->parts.reconciler, key);
+		return;
+	}
+	workqueue_add_at(&c->queue, key, now_boottime_ns() + KUBERAY_LOOK_NS);
+	workqueue_done(&c->queue, key);
 }
 
 static void run(evutil_socket_t fd, short what, void *arg)
@@ -95,7 +110,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	while (may_start(c) && (key = workqueue_get(&c->queue, now_boottime_ns())))
-		reconciler_start(c->parts.reconciler, key);
+		start_or_defer(c, key);
 	int64_t next = workqueue_next_ns(&c->queue);
 	if (next <= 0 || !may_start(c))
 		return; /* the end of a reconcile, or of a list, wakes us */
@@ -274,7 +289,7 @@ void manager_metrics(void *manager, struct strbuf *out)
 	struct metrics *m = c->o.metrics;
 
 	watches_metrics(c->parts.watches, m);
-	metrics_set(m, METRIC_MANAGES, c->parts.guard && kuberay_guard_allows(c->parts.guard), "%s", "");
+	metrics_set(m, METRIC_MANAGES, c->parts.guard && kuberay_guard_allows(c->parts.guard, NULL), "%s", "");
 	metrics_set(m, METRIC_QUEUE_DEPTH, (double)c->queue.n_ready, "name=\"raycluster\"");
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
 	metrics_set(m, METRIC_THROTTLED, (double)client_throttled(c->o.client), "%s", "");

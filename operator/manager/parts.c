@@ -17,14 +17,14 @@ bool parts_may_write(void *arg)
 	return p->o.may_write(p->o.arg);
 }
 
-bool parts_may_manage(const struct parts *p)
+bool parts_may_manage(const struct parts *p, const char *namespace)
 {
-	return p->o.may_write(p->o.arg) && p->guard && kuberay_guard_allows(p->guard);
+	return p->o.may_write(p->o.arg) && p->guard && kuberay_guard_allows(p->guard, namespace);
 }
 
-static bool may_manage(void *arg)
+static bool may_manage(void *arg, const char *namespace)
 {
-	return parts_may_manage(arg);
+	return parts_may_manage(arg, namespace);
 }
 
 static void on_ready(void *arg)
@@ -360,6 +360,8 @@ static int new_guard(struct parts *p, struct err *err)
 		.recorder = p->recorder,
 		.own_namespace = p->o.settings->own_namespace,
 		.namespace = p->o.settings->namespace,
+		.kuberay_namespaces = p->o.settings->kuberay_namespaces,
+		.watches = p->watches,
 		.on_change = on_ready,
 		.arg = p,
 	};

@@ -77,8 +77,9 @@ const cJSON *parts_find_cluster(void *arg, const char *key);
 int parts_new_failure_writer(struct parts *parts, struct err *err); /* parts_failures.c */
 
 /*
- * Returns whether RayClusters are ours to manage. While they are KubeRay's, keys wait in the queue.
+ * Returns whether RayClusters of the namespace (NULL: of any) are ours to manage. While they are
+ * KubeRay's, keys wait in the queue.
  */
-bool parts_may_manage(const struct parts *parts);
+bool parts_may_manage(const struct parts *parts, const char *namespace);
 
 #endif

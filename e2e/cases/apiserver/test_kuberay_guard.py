@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""While the Lease of KubeRay's operator shows that it runs, our operator manages no RayCluster."""
+"""While the Lease of KubeRay's operator shows that it runs, our operator manages no RayCluster. A Lease of anybody else stops nothing."""
 
 import contextlib
 import datetime
@@ -11,7 +11,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.api import ApiError
-from apiserver.conftest import ROOT, Operators, RayCluster, group, new_namespace, ray_cluster
+from apiserver.conftest import ROOT, Operators, RayCluster, empty, group, new_namespace, ray_cluster
 from apiserver.control_plane import ControlPlane, Daemon, free_port
 
 LEASE = "ray-operator-leader"
@@ -23,20 +23,45 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+POD = "kuberay-operator-7d5f"
+WRITES = {"apiGroups": ["ray.io"], "resources": ["rayclusters", "rayclusters/status"], "verbs": ["get", "list", "watch", "update", "patch"]}
+
+
 class KubeRay:
-    """KubeRay's Lease in a namespace of its own, which is renewed until the test ends it."""
+    """KubeRay's Lease in a namespace of its own, which is renewed until the test ends it; its pod and its rights, unless it is a tenant's."""
 
     def __init__(self, plane, seconds=15):
+        self.plane = plane
         self.api = new_namespace(plane, "kuberay-system")
         self.seconds = seconds
         self.ended = threading.Event()
         self.thread = None
+        self.is_everywhere = True
 
     def spec(self):
-        return {"holderIdentity": "kuberay-operator-7d5f_1", "leaseDurationSeconds": self.seconds, "leaseTransitions": 0,
+        return {"holderIdentity": f"{POD}_1", "leaseDurationSeconds": self.seconds, "leaseTransitions": 0,
                 "acquireTime": now(), "renewTime": now()}
 
+    def pod(self):
+        """Makes the pod that holds the Lease."""
+        account = {"kind": "ServiceAccount", "name": "kuberay-operator", "namespace": self.api.namespace}
+        self.api.create("serviceaccounts", {"metadata": {"name": account["name"]}})
+        self.api.create("pods", {"metadata": {"name": POD}, "spec": {
+            "serviceAccountName": account["name"], "containers": [{"name": "manager", "image": "kuberay:test"}]}})
+        return account
+
+    def grant(self, account, namespace=None):
+        """Lets the service account write RayClusters: of one namespace, or of all."""
+        name = f"kuberay-{self.api.namespace}"
+        role, api = ("roles", self.plane.api().within(namespace)) if namespace else ("clusterroles", self.plane.api())
+        api.create(role, {"metadata": {"name": name}, "rules": [WRITES]})
+        api.create("rolebindings" if namespace else "clusterrolebindings", {
+            "metadata": {"name": name}, "subjects": [account],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role" if namespace else "ClusterRole", "name": name}})
+
     def take(self):
+        if self.is_everywhere:
+            self.grant(self.pod())
         self.api.create("leases", {"metadata": {"name": LEASE}, "spec": self.spec()})
         return self
 
@@ -62,6 +87,9 @@ class KubeRay:
 
     def forget(self):
         self.end()
+        for plural in ("clusterrolebindings", "clusterroles"):
+            with contextlib.suppress(ApiError):
+                self.plane.api().delete(plural, f"kuberay-{self.api.namespace}")
         with contextlib.suppress(ApiError):
             self.api.delete("leases", LEASE)
 
@@ -158,6 +186,52 @@ def test_a_stale_lease_with_a_holder_delays_the_start_by_its_duration(start, mak
     assert "KubeRay runs" not in operator.text()
 
 
+def test_a_lease_that_a_tenant_renews_stops_nothing_and_is_reported(start, api, plane, make, kuberay):
+    """The role edit suffices for the Lease, and for a pod of any name with a service account of the namespace."""
+    kuberay.is_everywhere = False
+    kuberay.run()
+    operator = start(namespace=False)
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    assert operator.metric(MANAGES) == 1
+    wait_for("the report", lambda: f"namespace {kuberay.api.namespace} has a Lease" in operator.text())
+    assert "which is no pod there: it is not taken for KubeRay" in operator.http("/readyz")[1]
+    wait_for("the Event", lambda: [e for e in plane.api().within("default").items("events")
+                                   if e["reason"] == "KubeRayUnproven" and kuberay.api.namespace in e["note"]])
+    kuberay.pod()
+    restarted = start(namespace=False)
+    wait_for("the answer", lambda: "whose service account may not write RayClusters everywhere" in restarted.http("/readyz")[1])
+    assert restarted.metric(MANAGES) == 1
+
+
+@pytest.mark.long
+def test_a_kuberay_of_one_namespace_keeps_that_namespace_alone(start, api, plane, make, kuberay):
+    kuberay.is_everywhere = False
+    kuberay.grant(kuberay.pod(), api.namespace)
+    kuberay.run()
+    elsewhere = new_namespace(plane, "elsewhere")
+    operator = start(namespace=False)
+    make("theirs", group("small", 1))
+    elsewhere.create("rayclusters", ray_cluster("ours", group("small", 1)))
+    try:
+        RayCluster(elsewhere, "ours").wait_pods(1, 1)
+        wait_looks(operator, 2)
+        assert RayCluster(api, "theirs").pods() == [] and operator.metric(MANAGES) == 1
+    finally:
+        operator.stop()
+        empty(elsewhere)
+
+
+def test_of_named_namespaces_alone_a_lease_counts_and_needs_no_proof(start, make, kuberay):
+    kuberay.is_everywhere = False
+    kuberay.run()
+    operator = start("--kuberay-namespaces", f"elsewhere,{kuberay.api.namespace}")
+    wait_for("the refusal", lambda: f"KubeRay runs in namespace {kuberay.api.namespace}" in operator.text())
+    operator.stop()
+    other = start("--kuberay-namespaces", "elsewhere")
+    make("demo", group("small", 1)).wait_pods(1, 1)
+    assert other.metric(MANAGES) == 1
+
+
 def test_a_lease_that_was_given_back_delays_nothing(start, make, kuberay):
     kuberay.take()
     kuberay.api.patch("leases", LEASE, {"spec": {"holderIdentity": ""}})
@@ -241,9 +315,10 @@ def test_the_real_kuberay_is_seen_and_its_clusters_are_left_alone(other_plane, t
                f"127.0.0.1:{free_port()}"]
     kuberay = Daemon(command, tmp_path / "kuberay.log", {**os.environ, "KUBECONFIG": str(other_plane.kubeconfig("kuberay"))})
     operators = Operators(other_plane, api.namespace, tmp_path)
+    # It writes the name of this machine, which is not a pod.
     try:
         wait_for("KubeRay", lambda: "Starting workers" in kuberay.text(), timeout=120)
-        operator = operators()
+        operator = operators("--kuberay-namespaces", home.namespace)
         wait_for("the refusal", lambda: f"KubeRay runs in namespace {home.namespace}" in operator.text())
         api.create("rayclusters", ray_cluster("demo", group("small", 1)))
         RayCluster(api, "demo").wait_pods(1, 1)
