@@ -170,7 +170,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	count(a, "Pod", reason);
 	if (*reason)
 		log_debug("a pod of %s is admitted without a new sidecar: %s", group, reason);
-	else if (!request->dry_run)
+	else if (!request->dry_run && refusals_are_evident(cluster, label(request->object, "ray.io/group")))
 		refusals_note_try(&a->refusals, group, now_boottime_ns());
 	return pod;
 }

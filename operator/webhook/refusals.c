@@ -3,8 +3,18 @@
 #include "operator/webhook/refusals.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "lib/json.h"
 #include "lib/macros.h"
+#include "operator/raycluster/names.h"
+
+/*
+ * KubeRay 1.3 to 1.7 (ray-operator/controllers/ray/utils/util.go) write the reasons
+ * FailedCreateHeadPod and FailedCreateWorkerPod, and remove the condition after a success.
+ */
+#define FAILURE_CONDITION "ReplicaFailure"
+#define FAILURE_REASON "FailedCreate"
 
 struct refusal {
 	unsigned tries; /* since a pod of the group was last seen */
@@ -14,6 +24,20 @@ struct refusal {
 void refusals_release(struct refusals *r)
 {
 	strmap_release(&r->groups, free);
+}
+
+static bool has_group(const cJSON *cluster, const char *group)
+{
+	return strcmp(group, HEAD_GROUP_NAME) == 0 || json_find(json_get(cluster, "spec.workerGroupSpecs"), "groupName", group);
+}
+
+bool refusals_are_evident(const cJSON *cluster, const char *group)
+{
+	const cJSON *condition = json_find(json_get(cluster, "status.conditions"), "type", FAILURE_CONDITION);
+	const char *status = json_str(condition, "status"), *reason = json_str(condition, "reason");
+
+	return status && strcmp(status, "True") == 0 && reason && strncmp(reason, FAILURE_REASON, strlen(FAILURE_REASON)) == 0 &&
+	       has_group(cluster, group);
 }
 
 /* Drops groups for which nobody has asked lately, so that the map has only current trouble. */

@@ -6,11 +6,15 @@
  * that was refused is requested again. So if several pods of a group in a row were requested and
  * none appeared, the next pods of that group get no sidecar. Pure: time is an argument.
  *
+ * A request proves nothing, because whoever reaches the port can send one: it counts only while the
+ * watched RayCluster shows that its pods are refused (refusals_are_evident).
+ *
  * A pod that is refused for another reason (the quota is used up in any case) loses nothing: it is refused again.
  */
 #ifndef AFTERGLOW_OPERATOR_WEBHOOK_REFUSALS_H
 #define AFTERGLOW_OPERATOR_WEBHOOK_REFUSALS_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +37,13 @@ struct refusals {
 };
 
 void refusals_release(struct refusals *r);
+
+/*
+ * Returns whether KubeRay says, in the condition ReplicaFailure of the RayCluster, that it cannot
+ * create pods, and the cluster has the group (the value of the label ray.io/group). cluster may be
+ * NULL.
+ */
+bool refusals_are_evident(const cJSON *cluster, const char *group);
 
 /*
  * Notes that a pod of the group is about to be admitted with the sidecar. Without memory, or with

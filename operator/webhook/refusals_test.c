@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "operator/raycluster/testing.h"
 #include "operator/webhook/refusals.h"
 
 #define SECOND ((int64_t)1000000000)
@@ -96,6 +97,36 @@ static void the_number_of_groups_is_bounded_and_old_ones_make_room(void **state)
 	refusals_release(&r);
 }
 
+#define CLUSTER(conditions) "spec: {workerGroupSpecs: [{groupName: small}]}\nstatus: {conditions: [" conditions "]}"
+#define REFUSED(status, reason) "{type: Provisioned}, {type: ReplicaFailure, status: '" status "', reason: " reason "}"
+
+static void only_the_condition_of_the_watched_cluster_is_evidence(void **state)
+{
+	static const struct {
+		const char *cluster, *group;
+		bool evident;
+	} rows[] = {
+		{ CLUSTER(REFUSED("True", "FailedCreateWorkerPod")), "small", true },
+		{ CLUSTER(REFUSED("True", "FailedCreateHeadPod")), "headgroup", true },
+		{ CLUSTER(REFUSED("True", "FailedCreateWorkerPod")), "invented", false },
+		{ CLUSTER(REFUSED("True", "FailedCreateWorkerPod")), "", false },
+		{ CLUSTER(REFUSED("True", "FailedDeleteWorkerPod")), "small", false },
+		{ CLUSTER(REFUSED("False", "FailedCreateWorkerPod")), "small", false },
+		{ CLUSTER(""), "small", false },
+		{ "status: 7", "headgroup", false },
+		{ "status: {conditions: {type: ReplicaFailure}}", "headgroup", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *cluster = json_of(rows[i].cluster);
+
+		if (refusals_are_evident(cluster, rows[i].group) != rows[i].evident)
+			fail_msg("row %zu", i);
+	}
+	assert_false(refusals_are_evident(NULL, "small"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +135,7 @@ int main(void)
 		cmocka_unit_test(a_pod_that_appears_ends_it),
 		cmocka_unit_test(the_sidecar_is_tried_again_after_ten_minutes_and_once_only),
 		cmocka_unit_test(tries_that_lie_far_apart_do_not_add_up),
+		cmocka_unit_test(only_the_condition_of_the_watched_cluster_is_evidence),
 		cmocka_unit_test(the_number_of_groups_is_bounded_and_old_ones_make_room),
 	};
 

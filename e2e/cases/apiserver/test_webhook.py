@@ -126,17 +126,27 @@ def test_a_namespace_that_refuses_the_sidecar_gets_the_pod_without_it(api, serve
     api.create("limitranges", {"metadata": {"name": "large-only"}, "spec": {"limits": [
         {"type": "Container", "min": {"memory": "1Gi"}}]}})
 
+    api.create("rayclusters", ray_cluster("demo", group("small")))
+
     def comes():
         try:
             return api.create("pods", ray_pod("worker"))
         except ApiError as error:
             assert error.status == 403 and "minimum memory usage per Container is 1Gi" in str(error)
+            say_refused(api, "demo", str(error))
             return None
     pod = wait_for("the pod to be let in", comes, timeout=60, interval=1)
     assert names(pod) == ["ray-worker"] and annotation(pod) == "none: Refused"
     # A group that was not refused yet is tried with it.
     with pytest.raises(ApiError, match="minimum memory usage"):
         api.create("pods", ray_pod("other", cluster="other"))
+
+
+def say_refused(api, cluster, why):
+    """Says in the RayCluster's status, as KubeRay does, that a pod was refused."""
+    api.patch("rayclusters", cluster, {"status": {"conditions": [
+        {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreateWorkerPod", "message": why[:1000],
+         "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}, "status")
 
 
 def test_an_image_that_cannot_be_pulled_leaves_the_next_pods_without_the_sidecar(api, served):

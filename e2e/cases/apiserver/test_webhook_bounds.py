@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import ssl
+import time
 
 import pytest
 
@@ -126,3 +127,14 @@ def test_a_namespace_that_sends_many_costly_pods_costs_the_loop_little_and_other
     # An unread one costs its transport, a read one some 30 ms.
     assert SANITIZED or (processor_s(operator) - before) / 60 < 0.05
     assert names(api.create("pods", ray_pod("usual"))) == ["ray-worker", "afterglow"]
+
+
+@pytest.mark.long
+def test_reviews_without_login_about_the_pods_of_others_teach_the_webhook_nothing(api, served):
+    """Whoever reaches the port may claim that pods of a group are asked for again and again, and never come."""
+    api.create("rayclusters", ray_cluster("demo", group("small")))
+    for i in range(24):
+        answer = post(served.operators[0].webhook_port, review({**ray_pod(f"forged-{i}"), "kind": "Pod"}, api.namespace))[1]
+        assert "patch" in answer["response"]
+        time.sleep(0.3)  # refusals in less than five seconds count as a burst
+    assert annotation(api.create("pods", ray_pod("real"))) == "added"
