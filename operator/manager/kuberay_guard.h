@@ -19,7 +19,7 @@
 #include "lib/strbuf.h"
 #include "operator/kube/client.h"
 #include "operator/kube/event_recorder.h"
-#include "operator/manager/watches.h"
+#include "operator/cache/watches.h"
 
 struct kuberay_guard;
 
