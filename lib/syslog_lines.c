@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lib/kernel_text.h"
 #include "lib/macros.h"
 
 #define ID_LEN 64
@@ -69,40 +70,45 @@ static const char *id_of(const char *cgroup)
 	return NULL;
 }
 
-/* Returns the last place of the key, because the name of a cgroup before it may hold anything; the end if there is none. */
-static const char *last_key(const char *line, const char *end, const char *key)
+/*
+ * Returns the part of the line that says whom it is about. The line of an OOM kill also has the
+ * container of the process that asked for memory (cpuset=). That may be another pod's, which may not
+ * read the victim's name. If the line is cut, its end is the path of the cgroup that met its limit.
+ */
+static struct kernel_span find_subject(const char *line, size_t len)
 {
-	size_t n = strlen(key);
-	const char *found = end;
+	static const char oom_kill[] = "oom-kill:constraint=", limit[] = ",oom_memcg=";
+	const char *at = memmem(line, len, oom_kill, strlen(oom_kill)), *end = line + len;
+	struct kernel_oom oom;
 
-	for (const char *p = line; (p = memmem(p, (size_t)(end - p), key, n)); p += n)
-		found = p;
-	return found;
+	if (!at)
+		return (struct kernel_span){ line, len };
+	if (kernel_oom_parse(at, (size_t)(end - at), &oom))
+		return oom.victim;
+	at = memmem(at, (size_t)(end - at), ",oom_memcg=/", strlen(limit) + 1);
+	return at ? (struct kernel_span){ at, (size_t)(end - at) } : (struct kernel_span){ end, 0 };
 }
 
 /*
- * Returns where the part of the line begins that says whom it is about. The line of an OOM kill also has the container of the process
- * that asked for memory (cpuset=). That may be another pod's, which may not read the victim's name.
+ * Returns whether the line has the path of a cgroup that leads into another pod. Behind that pod's
+ * cgroup its containers may have chosen the names.
  */
-static const char *find_subject(const char *line, size_t len)
+static bool leads_elsewhere(struct kernel_span subject, const char *pod_uid)
 {
-	static const char oom_kill[] = "oom-kill:constraint=";
-	const char *end = line + len, *victim;
-
-	if (!memmem(line, len, oom_kill, strlen(oom_kill)))
-		return line;
-	victim = last_key(line, end, ",task_memcg=");
-	return victim < end ? victim : last_key(line, end, ",oom_memcg=");
+	return kernel_path_pod(subject.at, subject.len).len > 0 &&
+	       !kernel_path_in_pod(subject.at, subject.len, pod_uid);
 }
 
 bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject *s)
 {
-	const char *id = id_of(s->cgroup), *at = find_subject(line, len);
-	size_t rest = len - (size_t)(at - line);
+	struct kernel_span subject = find_subject(line, len);
+	const char *id = id_of(s->cgroup);
 
-	return syslog_line_is_of_node(line, len) &&
-	       (has_uid(at, rest, s->pod_uid) || (s->pod && has_name(at, rest, s->pod)) ||
-		(id && memmem(at, rest, id, ID_LEN)));
+	if (!syslog_line_is_of_node(line, len) || leads_elsewhere(subject, s->pod_uid))
+		return false;
+	return has_uid(subject.at, subject.len, s->pod_uid) ||
+	       (s->pod && has_name(subject.at, subject.len, s->pod)) ||
+	       (id && memmem(subject.at, subject.len, id, ID_LEN));
 }
 
 void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max, struct strbuf *out)

@@ -13,6 +13,7 @@
 
 #define UID "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb"
 #define ID "46b3e0a4df44b752b841aecca454e6e78995d567912a84950390bae6f6777a63"
+#define FORGED "/kubepods/pod11111111-1111-1111-1111-111111111111/1/x,task_memcg=/kubepods/pod" UID "/" ID "/z"
 #define OLD "Nov 22 15:00:01 node-1 "
 #define NEW "2026-11-22T15:00:01.123456+00:00 node-1 "
 
@@ -32,6 +33,10 @@ static const struct {
 	{ OLD "kernel: [  12.3] oom-kill:constraint=CONSTRAINT_NONE,cpuset=" ID ",global_oom,task_memcg=/kubepods/pod0/1,task=secret,pid=7,uid=0", false },
 	{ OLD "kernel: [  12.3] oom-kill:constraint=CONSTRAINT_NONE,cpuset=a,task_memcg=" ID ",global_oom,task_memcg=/kubepods/pod0/1,task=secret,pid=7", false },
 	{ OLD "kernel: [  12.3] oom-kill:constraint=CONSTRAINT_NONE,cpuset=cri-containerd-" ID ".scope,mems_allow", false },
+	/* Another pod's container makes cgroups with the names of ours. */
+	{ OLD "kernel: [  12.3] oom-kill:constraint=C,cpuset=x,mems_allowed=0,oom_memcg=" FORGED ",task_memcg=" FORGED ",task=x,pid=7,uid=0", false },
+	{ OLD "kernel: [  12.3] Tasks in " FORGED " are going to be killed due to memory.oom.group set", false },
+	{ OLD "kernel: [  12.3] Memory cgroup stats for " FORGED ":", false },
 	{ OLD "kubelet[812]: \"Killing container\" pod=\"ml/ray-head-12\"", false },
 	{ OLD "kubelet[812]: \"Killing container\" pod=\"ml/my-ray-head-1\"", false },
 	{ OLD "kubelet[812]: \"Killing container\" pod=\"ml/ray-head-1-x\"", false },

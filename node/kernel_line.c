@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/kernel_text.h"
 #include "lib/macros.h"
 
 #define TEXT_MAX 1024 /* the kernel's own limit for a line */
 #define CGROUP_MAX 600
-#define COMM_SIZE 16 /* TASK_COMM_LEN: the length of a process's name with its NUL */
 
 static pid_t pid_at(const char *at)
 {
@@ -19,58 +19,6 @@ static pid_t pid_at(const char *at)
 	long pid = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : 0;
 
 	return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
-}
-
-/* Finds the last occurrence, because a process's name may contain an earlier one. */
-static const char *find_last(const char *text, const char *part)
-{
-	const char *found = NULL;
-
-	for (const char *p = text; (p = strstr(p, part)); p++)
-		found = p;
-	return found;
-}
-
-/*
- * Returns whether a process can have that name: it has up to 15 bytes, and /dev/kmsg writes some of
- * them as "\xHH".
- */
-static bool fits_name(const char *name, const char *end)
-{
-	size_t n = 0;
-
-	while (name < end) {
-		name += strncmp(name, "\\x", 2) == 0 ? 4 : 1;
-		n++;
-	}
-	return n < COMM_SIZE;
-}
-
-/* Returns the number in "NAME[123", which ends where a marker begins. */
-static pid_t pid_before(const char *text, const char *end)
-{
-	const char *p = end;
-
-	while (p > text && p[-1] >= '0' && p[-1] <= '9')
-		p--;
-	return p > text && p[-1] == '[' && fits_name(text, p - 1) ? pid_at(p) : 0;
-}
-
-/*
- * Returns the PID if text begins with "NAME[PID" and one of the markers. The pod chooses both the
- * name and the file at the end of the line, and each may look like the beginning of another
- * process's line. So the search goes past the longest possible name, and takes the last marker that
- * such a name can reach: a marker in the name comes before the true one, and the file comes later.
- */
-static pid_t pid_of_crash(const char *text, const char *const *markers, size_t n)
-{
-	pid_t pid = 0, found;
-
-	for (const char *p = text; (p = strchr(p, ']')); p++)
-		for (size_t i = 0; i < n; i++)
-			if (strncmp(p, markers[i], strlen(markers[i])) == 0 && (found = pid_before(text, p)))
-				pid = found;
-	return pid;
 }
 
 /*
@@ -99,84 +47,51 @@ static bool is_kill(const char *text, struct kernel_line *l)
 	return false;
 }
 
-/*
- * Parses "NAME[PID]: segfault at ... in FILE[...]" and "traps: NAME[PID] general protection fault
- * ... in FILE[...]".
- */
 static bool is_crash(const char *text, struct kernel_line *l)
 {
-	static const char *const faults[] = { "]: segfault at ", "]: unhandled ", "]: undefined instruction", "]: bad frame in ", "] bad frame in " };
-	static const char *const traps[] = { "] trap ", "] general protection", "] divide error", "] stack segment", "] bounds" };
+	struct kernel_span name;
 
-	l->pid = pid_of_crash(text, faults, ARRAY_SIZE(faults));
-	if (!l->pid && strncmp(text, "traps: ", 7) == 0)
-		l->pid = pid_of_crash(text + 7, traps, ARRAY_SIZE(traps));
+	l->pid = kernel_crash_parse(text, strlen(text), &name);
 	if (l->pid)
 		l->kind = KERNEL_LINE_PROCESS;
 	return l->pid != 0;
 }
 
-/*
- * Finds the pod in the path of a cgroup that follows the key and ends at the next ",KEY=". The path
- * is parsed as a line of /proc/PID/cgroup.
- */
-static bool pod_of_key(const char *text, const char *key, struct pod_of_process *ret_pod)
-{
-	const char *at = strstr(text, key), *end;
-	char line[CGROUP_MAX];
-
-	if (!at)
-		return false;
-	at += strlen(key);
-	end = strstr(at, ",task");
-	snprintf(line, sizeof(line), "0::%.*s\n", (int)(end ? end - at : (long)strlen(at)), at);
-	return pod_of_cgroups(line, ret_pod, NULL) == 0;
-}
-
-/*
- * Parses
- * "oom-kill:constraint=CONSTRAINT_MEMCG,...,oom_memcg=/a,task_memcg=/a/b,task=NAME,pid=1,uid=0".
- * The name may contain anything.
- */
-static bool is_constraint(const char *text, struct kernel_line *l)
-{
-	struct pod_of_process limit;
-	const char *pid = find_last(text, ",pid=");
-
-	if (strncmp(text, "oom-kill:constraint=", strlen("oom-kill:constraint=")) != 0)
-		return false;
-	l->kind = KERNEL_LINE_OOM_CONSTRAINT;
-	l->pid = pid ? pid_at(pid + strlen(",pid=")) : 0;
-	if (!pod_of_key(text, ",task_memcg=", &l->victim))
-		memset(&l->victim, 0, sizeof(l->victim));
-	l->within = l->victim.pod_uid[0] && pod_of_key(text, ",oom_memcg=", &limit) && strcmp(limit.pod_uid, l->victim.pod_uid) == 0;
-	return true;
-}
-
-/* Finds the pod in the text that begins with the path of a cgroup. The first pod on the path counts. */
-static struct pod_of_process pod_of_path_in(const char *text, size_t len)
+/* Finds the pod in the path of a cgroup, as in a line of /proc/PID/cgroup. */
+static struct pod_of_process pod_of_path_in(const char *path, size_t len)
 {
 	struct pod_of_process pod = { 0 };
 	char line[CGROUP_MAX];
 
-	snprintf(line, sizeof(line), "0::%.*s\n", (int)len, text);
+	snprintf(line, sizeof(line), "0::%.*s\n", (int)len, path);
 	if (pod_of_cgroups(line, &pod, NULL) < 0)
 		memset(&pod, 0, sizeof(pod));
 	return pod;
 }
 
-/* "Tasks in /a/b are going to be killed due to memory.oom.group set": the name of a cgroup may hold anything. */
+static bool is_constraint(const char *text, struct kernel_line *l)
+{
+	struct kernel_oom oom;
+	struct pod_of_process limit;
+
+	if (!kernel_oom_parse(text, strlen(text), &oom))
+		return false;
+	l->kind = KERNEL_LINE_OOM_CONSTRAINT;
+	l->pid = (pid_t)oom.pid;
+	l->victim = pod_of_path_in(oom.victim.at, oom.victim.len);
+	limit = pod_of_path_in(oom.limit.at, oom.limit.len);
+	l->within = l->victim.pod_uid[0] && strcmp(limit.pod_uid, l->victim.pod_uid) == 0;
+	return true;
+}
+
 static bool is_group(const char *text, struct kernel_line *l)
 {
-	static const char start[] = "Tasks in ",
-			  rest[] = " are going to be killed due to memory.oom.group set";
-	const char *end = find_last(text, rest);
+	struct kernel_span path;
 
-	if (strncmp(text, start, strlen(start)) != 0 || !end || end < text + strlen(start))
+	if (!kernel_oom_group_parse(text, strlen(text), &path))
 		return false;
-	text += strlen(start);
 	l->kind = KERNEL_LINE_OOM_GROUP;
-	l->victim = pod_of_path_in(text, (size_t)(end - text));
+	l->victim = pod_of_path_in(path.at, path.len);
 	return true;
 }
 
@@ -298,11 +213,20 @@ static bool is_begin(const char *text, struct kernel_line *l)
 {
 	const char *end = strstr(text, " invoked oom-killer: ");
 
-	if (!end || !fits_name(text, end))
+	if (!end || !kernel_name_fits(text, (size_t)(end - text)))
 		return false;
 	l->kind = KERNEL_LINE_OOM_BEGIN;
 	l->name_len = (size_t)(end - text);
 	return true;
+}
+
+static const char *find_last(const char *text, const char *part)
+{
+	const char *found = NULL;
+
+	for (const char *p = text; (p = strstr(p, part)); p++)
+		found = p;
+	return found;
 }
 
 /*
@@ -336,7 +260,8 @@ static void find_name(const char *text, struct kernel_line *l)
 	if (!name)
 		return;
 	name += strlen(comm);
-	for (const char *p = name; (p = strstr(p, ": ")) && fits_name(name, p); p++)
+	for (const char *p = name;
+	     (p = strstr(p, ": ")) && kernel_name_fits(name, (size_t)(p - name)); p++)
 		end = p;
 	if (!end || strstr(name, path))
 		end = name + strlen(name);
@@ -390,12 +315,15 @@ bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_lin
 	struct kernel_line l = { 0 };
 	unsigned int priority;
 	uint64_t seq;
+	char flag;
 
 	if (!text || (size_t)(text - data) >= sizeof(head))
 		return false;
 	memcpy(head, data, (size_t)(text - data));
 	head[text - data] = '\0';
-	if (sscanf(head, "%9u,%19" SCNu64 ",%18" SCNd64, &priority, &seq, &l.time_us) != 3 || priority >> 3 != 0 || l.time_us < 0)
+	if (sscanf(head, "%9u,%19" SCNu64 ",%18" SCNd64 ",%c", &priority, &seq, &l.time_us,
+		   &flag) != 4 ||
+	    priority >> 3 != 0 || l.time_us < 0 || flag != '-')
 		return false;
 	l.priority = (int)priority;
 	l.text = text + 1;

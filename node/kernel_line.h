@@ -47,8 +47,9 @@ struct kernel_line {
 };
 
 /*
- * Parses the result of one read(2) of /dev/kmsg. Returns false if it is not a record, or if the kernel
- * did not write it (programs that write to the log have another facility).
+ * Parses the result of one read(2) of /dev/kmsg. Returns false if it is not a record, if the kernel
+ * did not write it (programs that write to the log have another facility), or if it is the rest of a
+ * line that another processor's line broke in two: such a rest may begin with the name of a cgroup.
  */
 bool kernel_line_parse(const char *data, size_t len, struct kernel_line *ret_line);
 

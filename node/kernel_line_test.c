@@ -15,6 +15,8 @@
 #define UID_B "22222222-2222-2222-2222-222222222222"
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define POD_A "/kubepods/burstable/pod" UID_A
+/* A container of pod A makes a cgroup whose name has a key, and cgroups below it with pod B's names. */
+#define IN_A POD_A "/" ID_A "/x,task_memcg=/kubepods/pod" UID_B "/z"
 #define CONSTRAINT "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg="
 
 #define GROUP " are going to be killed due to memory.oom.group set"
@@ -61,9 +63,12 @@ static const struct {
 	{ "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,task_memcg=/,task=sh,pid=171,uid=0",
 	  KERNEL_LINE_OOM_CONSTRAINT, 171, "", false, false, "" },
 	/* A process's name cannot make its line appear to be of another pod or process. */
-	{ "oom-kill:constraint=CONSTRAINT_NONE,global_oom,task_memcg=/,task=a,task_memcg=" POD_A "/" ID_A ",pid=171,uid=0",
+	{ "oom-kill:constraint=CONSTRAINT_NONE,global_oom,task_memcg=/,task=,task_memcg=/ku,pid=171,uid=0",
 	  KERNEL_LINE_OOM_CONSTRAINT, 171, "", false, false, "" },
 	{ CONSTRAINT POD_A ",task_memcg=" POD_A "/" ID_A ",task=x,pid=7,u,pid=19289,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 19289, UID_A, true, false, "" },
+	/* Nor can the name of a cgroup that a container makes. */
+	{ CONSTRAINT IN_A ",task_memcg=" IN_A ",task=x,pid=7,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 7, UID_A, true, false, "" },
+	{ CONSTRAINT "/kubepods,task_memcg=" IN_A ",task=x,pid=7,uid=0", KERNEL_LINE_OOM_CONSTRAINT, 7, UID_A, false, false, "" },
 	{ "Memory cgroup out of memory: Killed process 16327 (oom1) total-vm:18736kB", KERNEL_LINE_PROCESS, 16327, "", false, true, "" },
 	{ "Out of memory: Killed process 171 (Killed process 5 () total-vm:1kB", KERNEL_LINE_PROCESS, 171, "", false, true, "" },
 	{ "Killed process 28438 (java) total-vm:20255636kB", KERNEL_LINE_PROCESS, 28438, "", false, true, "" },
@@ -168,7 +173,8 @@ static void a_name_is_hidden_whatever_it_is(void **state)
 
 static void only_the_kernels_own_records_count(void **state)
 {
-	static const char *const others[] = { "", ";", "6,1,2", "14,1,2,-;Killed process 7 (x)", "8,1,2,-;x", "x,1,2,-;x", "6,1,-2,-;x", "6,1;x" };
+	static const char *const others[] = { "", ";", "6,1,2", "14,1,2,-;Killed process 7 (x)", "8,1,2,-;x", "x,1,2,-;x", "6,1,-2,-;x", "6,1;x",
+						"6,1,2,c;Killed process 7 (x)", "6,1,2,+;x", "6,1,2;x" };
 	struct kernel_line l;
 
 	(void)state;

@@ -100,8 +100,9 @@ void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q
 		struct gpu_fault f;
 		enum gpu_whose w;
 
-		if (!kmsg_from_kernel(entry->priority) || entry->time_us < begin_us || entry->time_us < 0 || age_us > BACK_US ||
-		    age_us < -SLACK_US || !gpu_fault_parse(kmsg_text(log, i), entry->len, &f))
+		if (!kmsg_is_believed(entry) || entry->time_us < begin_us || entry->time_us < 0 ||
+		    age_us > BACK_US || age_us < -SLACK_US ||
+		    !gpu_fault_parse(kmsg_text(log, i), entry->len, &f))
 			continue;
 		w = whose(&f, q, gpus);
 		if (w != GPU_NOBODYS && is_better(&best, &f, w))

@@ -178,7 +178,7 @@ static bool find_crash(const struct kmsg_log *log, const struct kernel_question 
 
 		if (entry->time_us >= 0 && !is_recent(q, entry->time_us, CRASH_WITHIN_US))
 			break;
-		if (!kmsg_from_kernel(entry->priority) || entry->time_us < 0 ||
+		if (!kmsg_is_believed(entry) || entry->time_us < 0 ||
 		    kmsg_parse_line(kmsg_text(log, i), entry->len, &l) != KMSG_CRASH)
 			continue;
 		if (of_anyone || is_crash_of_suspect(q, &l, &by_pid)) {

@@ -4,9 +4,8 @@
 
 #include <string.h>
 
+#include "lib/kernel_text.h"
 #include "lib/macros.h"
-
-#define COMM_MAX 15 /* TASK_COMM_LEN without the NUL */
 
 /* A piece of a line. */
 struct span {
@@ -171,85 +170,50 @@ static bool parse_kill(struct span s, struct kmsg_line *l)
 	return true;
 }
 
-/*
- * Parses this line:
- *
- * oom-kill:constraint=C,nodemask=N,cpuset=P,mems_allowed=M,{global_oom|oom_memcg=P},task_memcg=P,task=T,pid=D,uid=D
- *
- * Lists of nodes contain commas, and a name may contain ",pid=". So the last pid counts, and the
- * name is what follows a ",task=" at most 15 bytes before it.
- */
+static struct span span_of(struct kernel_span s)
+{
+	return (struct span){ s.at, s.len };
+}
+
+static void copy_oom(struct kmsg_line *l, enum kmsg_kind kind, const struct kernel_oom *oom)
+{
+	l->kind = kind;
+	l->scope = oom->global ? KMSG_SCOPE_GLOBAL : KMSG_SCOPE_MEMCG;
+	l->pid = oom->pid;
+	l->uid = oom->uid;
+	COPY(l->name, span_of(oom->name));
+	COPY(l->task_memcg, span_of(oom->victim));
+	COPY(l->oom_memcg, span_of(oom->limit));
+}
+
 static bool parse_constraint(struct span s, struct kmsg_line *l)
 {
-	const char *task_memcg, *oom_memcg, *pid, *task = NULL;
-	struct span rest;
+	struct kernel_oom oom;
+	bool found = kernel_oom_parse(s.p, s.len, &oom);
 
-	if (!take(&s, "oom-kill:constraint="))
-		return false;
-	pid = find_last(s, ",pid=");
-	if (!pid)
-		return false;
-	rest = from(s, pid + strlen(",pid="));
-	if (!take_number(&rest, &l->pid))
-		return false;
-	if (take(&rest, ",uid="))
-		take_number(&rest, &l->uid);
-	s = before(s, pid);
-	rest = s;
-	while ((task = find(rest, ",task="))) {
-		rest = from(rest, task + strlen(",task="));
-		if (rest.len <= COMM_MAX)
-			break;
-	}
-	if (!task)
-		return false;
-	COPY(l->name, rest);
-	s = before(s, task);
-	task_memcg = find(s, ",task_memcg=");
-	if (!task_memcg)
-		return false;
-	COPY(l->task_memcg, from(s, task_memcg + strlen(",task_memcg=")));
-	s = before(s, task_memcg);
-	oom_memcg = find(s, ",oom_memcg=");
-	if (oom_memcg) {
-		l->scope = KMSG_SCOPE_MEMCG;
-		COPY(l->oom_memcg, from(s, oom_memcg + strlen(",oom_memcg=")));
-	} else
-		l->scope = KMSG_SCOPE_GLOBAL;
-	l->kind = KMSG_OOM_CONSTRAINT;
-	return true;
+	if (found)
+		copy_oom(l, KMSG_OOM_CONSTRAINT, &oom);
+	return found;
 }
 
-/* Parses "Task in P killed as a result of limit of P". */
 static bool parse_limit(struct span s, struct kmsg_line *l)
 {
-	static const char middle[] = " killed as a result of limit of ";
-	const char *at;
+	struct kernel_oom oom;
+	bool found = kernel_oom_limit_parse(s.p, s.len, &oom);
 
-	if (!take(&s, "Task in "))
-		return false;
-	at = find(s, middle);
-	if (!at)
-		return false;
-	l->kind = KMSG_OOM_LIMIT;
-	l->scope = KMSG_SCOPE_MEMCG;
-	COPY(l->task_memcg, before(s, at));
-	COPY(l->oom_memcg, from(s, at + strlen(middle)));
-	return true;
+	if (found)
+		copy_oom(l, KMSG_OOM_LIMIT, &oom);
+	return found;
 }
 
-/* Parses "Tasks in P are going to be killed due to memory.oom.group set". */
 static bool parse_group(struct span s, struct kmsg_line *l)
 {
-	const char *at;
+	struct kernel_span path;
 
-	if (!take(&s, "Tasks in "))
-		return false;
-	at = find_last(s, " are going to be killed due to memory.oom.group set");
-	if (!at)
+	if (!kernel_oom_group_parse(s.p, s.len, &path))
 		return false;
 	l->kind = KMSG_OOM_GROUP;
-	COPY(l->task_memcg, before(s, at));
+	COPY(l->task_memcg, span_of(path));
 	return true;
 }
 
@@ -257,7 +221,7 @@ static bool parse_invoked(struct span s, struct kmsg_line *l)
 {
 	const char *at = find(s, " invoked oom-killer: ");
 
-	if (!at)
+	if (!at || !kernel_name_fits(s.p, (size_t)(at - s.p)))
 		return false;
 	l->kind = KMSG_OOM_INVOKED;
 	COPY(l->name, before(s, at));
@@ -344,63 +308,39 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
 	return true;
 }
 
-/* Parses "NAME[PID]" at the end of s. */
-static bool parse_name_and_pid(struct span s, struct kmsg_line *l)
+/*
+ * Returns whether the text is the rest of the line about an OOM kill, which another processor's line
+ * broke in two. It may begin with the name of a cpuset, which a container may have chosen, and
+ * syslog(2) does not mark it.
+ */
+static bool is_rest_of_kill(struct span s)
 {
-	const char *bracket = find_last(s, "[");
-	struct span number;
-
-	if (!bracket || bracket == s.p)
-		return false;
-	number = from(s, bracket + 1);
-	if (!take_number(&number, &l->pid) || !take(&number, "]") || number.len)
-		return false;
-	COPY(l->name, before(s, bracket));
-	return true;
+	return find(s, ",mems_allowed=") && !take(&s, "oom-kill:constraint=");
 }
 
-/*
- * Parses the lines of x86, "x[1]: segfault at 10 ip ..." and "traps: x[1] general protection fault
- * ip:...", and of arm64, "x[1]: unhandled ...".
- */
 static bool parse_crash(struct span s, struct kmsg_line *l)
 {
-	static const char *const kinds[] = { "]: segfault at ", "]: unhandled ", "]: undefined instruction", "]: bad frame in " };
-	bool traps = take(&s, "traps: ");
+	struct kernel_span name;
+	int32_t pid = kernel_crash_parse(s.p, s.len, &name);
 
-	l->kind = KMSG_CRASH;
-	if (traps) {
-		/* Takes the first "[digits] " that follows a name of at most 15 bytes. */
-		for (size_t i = 0; i < s.len && i < COMM_MAX + 12; i++)
-			if (s.p[i] == ']' && i + 1 < s.len && s.p[i + 1] == ' ' &&
-			    parse_name_and_pid((struct span){ s.p, i + 1 }, l))
-				return true;
+	if (!pid)
 		return false;
-	}
-	/*
-	 * The first match counts: no name is long enough to contain a second one, but the file that
-	 * the line names at its end is.
-	 */
-	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
-		struct span rest = s;
-		const char *at;
-
-		while ((at = find(rest, kinds[k]))) {
-			if (parse_name_and_pid(before(s, at + 1), l))
-				return true;
-			rest = from(rest, at + 1);
-		}
-	}
-	return false;
+	l->kind = KMSG_CRASH;
+	l->pid = pid;
+	COPY(l->name, span_of(name));
+	return true;
 }
 
 enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *ret_line)
 {
 	static bool (*const parsers[])(struct span, struct kmsg_line *) = {
-		parse_constraint, parse_kill, parse_limit, parse_group, parse_invoked, parse_memory, parse_table, parse_crash,
+		/* These begin with a process's name, which may look like the beginning of any other line. */
+		parse_crash, parse_invoked, parse_constraint, parse_kill,
+		parse_limit, parse_group,   parse_memory,     parse_table,
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(parsers); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill((struct span){ text, len });
+	     i++) {
 		*ret_line = (struct kmsg_line){
 			.pid = -1, .tgid = -1, .uid = -1, .anon = -1, .file = -1, .shmem = -1, .usage = -1, .limit = -1,
 		};
@@ -444,6 +384,7 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 		return false;
 	r.priority = (int)priority;
 	r.continues = s.len > 0 && *s.p == '+';
+	r.is_rest = s.len > 0 && *s.p == 'c';
 	text = memchr(s.p, ';', s.len);
 	if (!text)
 		return false;

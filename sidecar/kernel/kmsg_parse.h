@@ -21,6 +21,11 @@ struct kmsg_record {
 	int64_t seq; /* -1: not known, as with syslog(2) */
 	int64_t time_us; /* since boot, by the kernel's own clock; -1: printk.time is off */
 	bool continues; /* the text continues that of the last record (before 4.9) */
+	/*
+	 * The text is the rest of a line that another processor's line broke in two, so it may begin with
+	 * the name of a cgroup. Before 4.9: it is that, or a beginning that the next record continues.
+	 */
+	bool is_rest;
 	const char *text;
 	size_t len;
 };

@@ -12,6 +12,8 @@
 
 #define KB ((int64_t)1024)
 #define UID_POD "/kubepods.slice/kubepods-pod94eb36cd_29e1_478b_b365_4cb5dfc7d6fb.slice"
+/* A cgroup that a container makes below its own */
+#define FORGED "/kubepods/poda/x,task_memcg=" UID_POD "/z"
 /* The sizes of a line that does not contain them. */
 #define NO_SIZES .anon = -1, .file = -1, .shmem = -1
 #define NO_MEMORY .usage = -1, .limit = -1
@@ -86,6 +88,12 @@ static const struct {
 	{ "oom-kill:constraint=C,task=x,pid=99999999999999999999,uid=0", { .kind = KMSG_OTHER, NOTHING } },
 	{ "Tasks in " UID_POD " are going to be killed due to memory.oom.group set",
 	  { .kind = KMSG_OOM_GROUP, NOTHING, .task_memcg = UID_POD } },
+	/* The name of a cpuset begins the rest of a line that another processor's line broke. */
+	{ "Memory cgroup out of memory: Killed process 5 (x) total-vm:1kB,mems_allowed=0,oom_memcg=/p,task_memcg=/p,task=x,pid=1,uid=0",
+	  { .kind = KMSG_OTHER, NOTHING } },
+	{ "oom-kill:constraint=C,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=" FORGED ",task_memcg=" FORGED ",task=x,pid=7,uid=0",
+	  { .kind = KMSG_OOM_CONSTRAINT, .scope = KMSG_SCOPE_MEMCG, .pid = 7, .uid = 0, NO_SIZES, NO_MEMORY, .name = "x",
+	    .task_memcg = FORGED, .oom_memcg = FORGED } },
 	{ "Tasks in a hurry", { .kind = KMSG_OTHER, NOTHING } },
 	/* --- The table --- */
 	{ "[ pid ]   uid  tgid total_vm      rss nr_ptes nr_pmds swapents oom_score_adj name",
@@ -101,13 +109,18 @@ static const struct {
 	{ "traps: python3[77] general protection fault ip:7f sp:7f error:0 in libc.so.6[7f+1]",
 	  { .kind = KMSG_CRASH, .pid = 77, .uid = -1, NO_SIZES, NO_MEMORY, .name = "python3" } },
 	{ "traps: a b] [9] c[78] trap invalid opcode ip:4 sp:7 error:0 in x[4+1]",
-	  { .kind = KMSG_CRASH, .pid = 9, .uid = -1, NO_SIZES, NO_MEMORY, .name = "a b] " } },
+	  { .kind = KMSG_CRASH, .pid = 78, .uid = -1, NO_SIZES, NO_MEMORY, .name = "a b] [9] c" } },
+	/* A name that begins like another line */
+	{ "Task in /[78]: segfault at 10 ip 0 sp 0 error 4 in a killed as a result of limit of /[4+1]",
+	  { .kind = KMSG_CRASH, .pid = 78, .uid = -1, NO_SIZES, NO_MEMORY, .name = "Task in /" } },
+	{ "x[78]: segfault at 10 ip 0 sp 0 error 4 in a invoked oom-killer: [4+1]",
+	  { .kind = KMSG_CRASH, .pid = 78, .uid = -1, NO_SIZES, NO_MEMORY, .name = "x" } },
 	{ "ray::x[5]: unhandled level 1 translation fault (11) at 0x00000010, esr 0x92000005, in libfoo.so[ffff+1]",
 	  { .kind = KMSG_CRASH, .pid = 5, .uid = -1, NO_SIZES, NO_MEMORY, .name = "ray::x" } },
 	{ "]: segfault at [123]: segfault at 10 ip 0", { .kind = KMSG_CRASH, .pid = 123, .uid = -1, NO_SIZES, NO_MEMORY, .name = "]: segfault at " } },
 	{ "x[1]: segfault at 10 ip 0 sp 0 error 4 in y[2]: segfault at 0[0+1]",
 	  { .kind = KMSG_CRASH, .pid = 1, .uid = -1, NO_SIZES, NO_MEMORY, .name = "x" } },
-	{ "[1]: segfault at 10", { .kind = KMSG_OTHER, NOTHING } },
+	{ "[1]: segfault at 10", { .kind = KMSG_CRASH, .pid = 1, .uid = -1, NO_SIZES, NO_MEMORY } },
 	{ "x[]: segfault at 10", { .kind = KMSG_OTHER, NOTHING } },
 	{ "x[1]: all is well", { .kind = KMSG_OTHER, NOTHING } },
 	{ "traps: ", { .kind = KMSG_OTHER, NOTHING } },
@@ -162,10 +175,10 @@ static void paths_and_names_that_are_too_long_are_left_out(void **state)
 	(void)state;
 
 	memset(text + 9, 'a', KMSG_PATH_MAX);
-	snprintf(text + 9 + KMSG_PATH_MAX, sizeof(text) - 9 - KMSG_PATH_MAX, " killed as a result of limit of /short");
+	snprintf(text + 9 + KMSG_PATH_MAX, sizeof(text) - 9 - KMSG_PATH_MAX, " killed as a result of limit of /");
 	assert_int_equal(kmsg_parse_line(text, strlen(text), &l), KMSG_OOM_LIMIT);
 	assert_string_equal(l.task_memcg, "");
-	assert_string_equal(l.oom_memcg, "/short");
+	assert_string_equal(l.oom_memcg, "/");
 }
 
 static void rows_are_read_by_their_header(void **state)

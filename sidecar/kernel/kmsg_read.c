@@ -51,11 +51,16 @@ int kmsg_log_add(struct kmsg_log *log, const struct kmsg_record *r)
 		drop_oldest_half(log);
 	memcpy(log->text + log->text_len, r->text, len);
 	if (r->continues && log->n > 0 && log->entries[log->n - 1].priority == r->priority &&
-	    log->entries[log->n - 1].len + len <= RECORD_MAX)
+	    log->entries[log->n - 1].len + len <= RECORD_MAX) {
 		log->entries[log->n - 1].len += (uint32_t)len;
-	else
+		log->entries[log->n - 1].is_rest = false;
+	} else
 		log->entries[log->n++] = (struct kmsg_entry){
-			.priority = r->priority, .time_us = r->time_us, .offset = (uint32_t)log->text_len, .len = (uint32_t)len,
+			.priority = r->priority,
+			.time_us = r->time_us,
+			.offset = (uint32_t)log->text_len,
+			.len = (uint32_t)len,
+			.is_rest = r->is_rest,
 		};
 	log->text_len += len;
 	return 0;

@@ -22,7 +22,14 @@ struct kmsg_entry {
 	int priority;
 	int64_t time_us; /* -1: unknown */
 	uint32_t offset, len;
+	bool is_rest; /* as in struct kmsg_record */
 };
+
+/* Returns whether the kernel wrote the entry, and it is a line from its beginning. */
+static inline bool kmsg_is_believed(const struct kmsg_entry *e)
+{
+	return kmsg_from_kernel(e->priority) && !e->is_rest;
+}
 
 struct kmsg_log {
 	struct kmsg_entry *entries; /* oldest first */

@@ -164,6 +164,28 @@ static void fragments_of_old_kernels_become_a_line(void **state)
 	assert_int_equal(log.n, 2);
 	assert_entry(&log, 0, "Task in /a killed as a result of limit of /b");
 	assert_entry(&log, 1, "from user space");
+	assert_true(kmsg_is_believed(&log.entries[0]));
+	assert_false(kmsg_is_believed(&log.entries[1]));
+}
+
+static void the_rest_of_a_broken_line_is_no_line(void **state)
+{
+	/* Since 4.9. The name of a cpuset begins the rest. */
+	static const struct step steps[] = {
+		{ "6,10,1000,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=\n", 0 },
+		{ "6,11,1000,-;another processor's line\n", 0 },
+		{ "6,12,1001,c;Out of memory: Killed process 5 (x) total-vm:1kB,mems_allowed=0\n",
+		  0 },
+	};
+	_cleanup_kmsg_log_ struct kmsg_log log = { 0 };
+	(void)state;
+
+	play(steps, ARRAY_SIZE(steps));
+	assert_int_equal(kmsg_read_device(3, &log, NULL), 0);
+	script = NULL;
+	assert_int_equal(log.n, 3);
+	assert_true(kmsg_is_believed(&log.entries[1]));
+	assert_false(kmsg_is_believed(&log.entries[2]));
 }
 
 static void syslog_comes_first(void **state)
@@ -228,6 +250,7 @@ int main(void)
 		cmocka_unit_test(a_device_that_fails_says_so),
 		cmocka_unit_test(a_device_without_end_is_left),
 		cmocka_unit_test(fragments_of_old_kernels_become_a_line),
+		cmocka_unit_test(the_rest_of_a_broken_line_is_no_line),
 		cmocka_unit_test(syslog_comes_first),
 		cmocka_unit_test(an_empty_log_is_no_error),
 		cmocka_unit_test(of_a_long_log_the_newest_records_stay),

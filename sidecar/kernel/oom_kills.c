@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lib/kernel_text.h"
+
 /* Rows of threads in one table: few processes go on without their first thread */
 #define THREADS_MAX 16
 /*
@@ -80,7 +82,7 @@ static bool begins_a_group(const struct finder *f, size_t i)
 	for (i++; i < f->log->n; i++) {
 		const struct kmsg_entry *e = &f->log->entries[i];
 
-		if (!kmsg_from_kernel(e->priority))
+		if (!kmsg_is_believed(e))
 			continue;
 		return kmsg_parse_line(kmsg_text(f->log, i), e->len, &next) == KMSG_OOM_GROUP;
 	}
@@ -221,7 +223,7 @@ void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_k
 		int64_t rss;
 
 		n = 1;
-		if (!kmsg_from_kernel(log->entries[i].priority))
+		if (!kmsg_is_believed(&log->entries[i]))
 			continue;
 		n = parse_joined(log, i, &line);
 		if (line.kind == KMSG_OOM_ROW && f.open) {
@@ -267,19 +269,24 @@ static const char *telling_part(const char *cgroup)
 	return strcmp(cgroup, "/") == 0 ? "" : cgroup;
 }
 
-/*
- * Returns the rest of path after the cgroup, of whose path perhaps only the end is known; NULL if
- * path is not in it.
- */
-static const char *rest_behind(const char *path, const char *cgroup)
+static bool names_pod(const char *path, const char *uid)
 {
-	const char *part = telling_part(cgroup);
+	return strlen(uid) >= TELLING_MIN && kernel_path_in_pod(path, strlen(path), uid);
+}
+
+/*
+ * Returns the rest of path after our cgroup, of whose path perhaps only the end is known; NULL if
+ * path is not in it. Another pod may make a cgroup below its own that has the name of ours.
+ */
+static const char *rest_behind(const char *path, const struct oom_self *self)
+{
+	const char *part = telling_part(self->cgroup);
 
 	if (!part[0])
 		return NULL;
-	if (part == cgroup && is_in(path, cgroup))
-		return path + strlen(cgroup);
-	if (strlen(part) < TELLING_MIN)
+	if (part == self->cgroup && is_in(path, part))
+		return path + strlen(part);
+	if (strlen(part) < TELLING_MIN || (self->pod_uid && !names_pod(path, self->pod_uid)))
 		return NULL;
 	for (const char *p = path; (p = strstr(p, part)); p++)
 		if (is_in(p, part))
@@ -305,30 +312,9 @@ static bool tail_is_nobody_elses(const char *path, const char *cgroup)
 	return (telling_part(cgroup) == cgroup && is_in(path, cgroup)) || has_id(telling_part(cgroup));
 }
 
-static bool leads_into(const char *path, const char *cgroup)
+static bool leads_into(const char *path, const struct oom_self *self)
 {
-	return rest_behind(path, cgroup) != NULL;
-}
-
-/*
- * Returns whether the path contains the pod's UID, with underscores where systemd makes the
- * cgroups.
- */
-static bool names_pod(const char *path, const char *uid)
-{
-	size_t n = strlen(uid);
-
-	if (n < TELLING_MIN)
-		return false;
-	for (; *path; path++) {
-		size_t i = 0;
-
-		while (i < n && (path[i] == uid[i] || (uid[i] == '-' && path[i] == '_')))
-			i++;
-		if (i == n)
-			return true;
-	}
-	return false;
+	return rest_behind(path, self) != NULL;
 }
 
 enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *self)
@@ -337,7 +323,7 @@ enum oom_match oom_kill_match(const struct oom_kill *k, const struct oom_self *s
 
 	if (!k->task_memcg[0])
 		return OOM_CGROUP_UNKNOWN;
-	if (leads_into(k->task_memcg, self->cgroup))
+	if (leads_into(k->task_memcg, self))
 		return tail_is_nobody_elses(k->task_memcg, self->cgroup) ? OOM_OURS : OOM_CGROUP_UNKNOWN;
 	if (!self->pod_uid)
 		return known ? OOM_NOT_OURS : OOM_CGROUP_UNKNOWN;
@@ -352,14 +338,14 @@ enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *s
 		return OOM_WHERE_NODE;
 	if (!k->oom_memcg[0])
 		return OOM_WHERE_UNKNOWN;
-	if (strcmp(k->oom_memcg, k->task_memcg) == 0 || leads_into(k->oom_memcg, self->cgroup))
+	if (strcmp(k->oom_memcg, k->task_memcg) == 0 || leads_into(k->oom_memcg, self))
 		return OOM_WHERE_CONTAINER;
 	return self->pod_uid && names_pod(k->oom_memcg, self->pod_uid) ? OOM_WHERE_POD : OOM_WHERE_ABOVE;
 }
 
 const char *oom_kill_below(const struct oom_kill *k, const struct oom_self *self)
 {
-	const char *rest = rest_behind(k->oom_memcg, self->cgroup);
+	const char *rest = rest_behind(k->oom_memcg, self);
 
 	return rest && *rest == '/' ? rest + 1 : rest;
 }

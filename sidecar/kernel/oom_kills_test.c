@@ -234,6 +234,8 @@ static const struct {
 	{ "exec, its own cgroup", "/user/afterglow-4455-0", "/user/afterglow-4455-0", { "/user/afterglow-4455-0", NULL }, OOM_OURS, OOM_WHERE_CONTAINER },
 	{ "exec, a limit above", "/user/afterglow-4455-0", "/user", { "/user/afterglow-4455-0", NULL }, OOM_OURS, OOM_WHERE_ABOVE },
 	{ "exec, another", "/user/afterglow-4455-01", "/user/afterglow-4455-01", { "/user/afterglow-4455-0", NULL }, OOM_NOT_OURS, 0 },
+	{ "v2, another pod has a cgroup with our names", "/kubepods.slice/kubepods-podaaaaaaaa_29e1_478b_b365_4cb5dfc7d6fb.slice/x" POD_SLICE SCOPE, "/kubepods.slice", { "/.." SCOPE, POD_UID }, OOM_NOT_OURS, 0 },
+	{ "v2, the same, and ours is unknown", "/kubepods.slice/kubepods-podaaaaaaaa_29e1_478b_b365_4cb5dfc7d6fb.slice/x" POD_SLICE SCOPE, "", { "/", POD_UID }, OOM_NOT_OURS, 0 },
 	{ "a short path is no tail of others", "/pod/a", "/pod/a", { "/a", NULL }, OOM_NOT_OURS, 0 },
 	{ "a short UID is no UID", "/kubepods/pod1/c", "/kubepods/pod1/c", { "/", "1" }, OOM_NOT_OURS, 0 },
 	{ "a long way up", "/a/0123456789abcdef/c", "/a", { "/../../../0123456789abcdef/c", NULL }, OOM_OURS, OOM_WHERE_ABOVE },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/kernel_text.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/kernel/oom_kills.h"
@@ -175,14 +176,25 @@ static void copy_lines(const struct judging *j, const struct oom_kill *k, struct
 			copy_line(j->log, i, e->lines[1]);
 }
 
+/*
+ * Returns whether the cgroup is right below that of the pod. A container makes cgroups only below its
+ * own, but may give them the ID of another container.
+ */
+static bool is_containers_own(const char *cgroup, const char *pod_uid)
+{
+	const char *rest = pod_uid ? kernel_path_in_pod(cgroup, strlen(cgroup), pod_uid) : NULL;
+
+	return rest && rest[0] == '/' && !strchr(rest + 1, '/');
+}
+
 static void on_kill(const struct oom_kill *k, void *arg)
 {
 	struct judging *j = arg;
 	char id[NODE_SIGNALS_ID_LEN + 1];
 	struct unmet_end *e;
 
-	if (!k->group || !id_at_end(k->group_memcg, id) || is_met(j->unmet, id) ||
-	    !(e = end_of(j, id)))
+	if (!k->group || !is_containers_own(k->group_memcg, j->pod_uid) ||
+	    !id_at_end(k->group_memcg, id) || is_met(j->unmet, id) || !(e = end_of(j, id)))
 		return;
 	if (!e->first)
 		e->killed_ns =

@@ -23,6 +23,7 @@
 #define POD PODS "/kubepods-burstable-pod" UID_OF_SYSTEMD ".slice"
 #define OWN POD "/cri-containerd-" ID ".scope"
 #define OTHER POD "/cri-containerd-" OTHER_ID ".scope"
+#define BELOW OTHER "/cri-containerd-" ID ".scope"
 #define CGROUPFS "/kubepods/burstable/pod" UID "/" ID
 
 #define BEGIN "tail invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=996"
@@ -166,6 +167,11 @@ static const struct {
 	  0 },
 	{ "a name that looks like an ID",
 	  { BEGIN, USAGE, BY(OWN "/x" ID, OWN "/x" ID), KILLED, GROUP(OWN "/x" ID) },
+	  0,
+	  NOTHING,
+	  0 },
+	{ "a cgroup below another container, with the ID of this one",
+	  { BEGIN, USAGE, BY(BELOW, BELOW), KILLED, GROUP(BELOW) },
 	  0,
 	  NOTHING,
 	  0 },

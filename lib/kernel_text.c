@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parses lines of the kernel log that hold names which a container chooses. */
+#include "lib/kernel_text.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+
+#define COMM_MAX 15 /* TASK_COMM_LEN without the NUL */
+#define UID_MIN 32 /* a static pod's UID has no dashes */
+#define UID_MAX 36
+
+/* --- Pieces of a line ------------------------------------------------------------------------- */
+
+static bool span_begins(struct kernel_span s, const char *word)
+{
+	return s.len >= strlen(word) && memcmp(s.at, word, strlen(word)) == 0;
+}
+
+static bool span_take(struct kernel_span *s, const char *word)
+{
+	if (!span_begins(*s, word))
+		return false;
+	s->at += strlen(word);
+	s->len -= strlen(word);
+	return true;
+}
+
+static const char *span_find(struct kernel_span s, const char *word)
+{
+	return memmem(s.at, s.len, word, strlen(word));
+}
+
+static const char *span_find_last(struct kernel_span s, const char *word)
+{
+	const char *found = NULL;
+
+	for (const char *p; (p = span_find(s, word)); s.len -= (size_t)(p + 1 - s.at), s.at = p + 1)
+		found = p;
+	return found;
+}
+
+static struct kernel_span span_before(struct kernel_span s, const char *at)
+{
+	return (struct kernel_span){ s.at, (size_t)(at - s.at) };
+}
+
+static struct kernel_span span_after(struct kernel_span s, const char *at, const char *word)
+{
+	at += strlen(word);
+	return (struct kernel_span){ at, s.len - (size_t)(at - s.at) };
+}
+
+/* Takes digits. Returns false if there are none, or if the number is larger than max. */
+static bool span_take_number(struct kernel_span *s, int64_t max, int64_t *ret_value)
+{
+	int64_t value = 0;
+	size_t n = 0;
+
+	for (; n < s->len && s->at[n] >= '0' && s->at[n] <= '9' && value <= max; n++)
+		value = value * 10 + (s->at[n] - '0');
+	if (n == 0 || value > max)
+		return false;
+	s->at += n;
+	s->len -= n;
+	*ret_value = value;
+	return true;
+}
+
+bool kernel_name_fits(const char *name, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; n++)
+		i += len - i >= 4 && memcmp(name + i, "\\x", 2) == 0 ? 4 : 1;
+	return n <= COMM_MAX;
+}
+
+/* --- OOM kills -------------------------------------------------------------------------------- */
+
+static bool path_is_below(struct kernel_span path, struct kernel_span cgroup)
+{
+	return path.len >= cgroup.len && memcmp(path.at, cgroup.at, cgroup.len) == 0 &&
+	       (path.len == cgroup.len || path.at[cgroup.len] == '/' || cgroup.len == 1);
+}
+
+/* Splits "PATH SEPARATOR PATH" at the first place that makes one path go on from the other. */
+static bool paths_split(struct kernel_span s, const char *separator, bool victim_first,
+			struct kernel_oom *oom)
+{
+	struct kernel_span rest = s;
+
+	if (!span_begins(s, "/"))
+		return false;
+	for (const char *at; (at = span_find(rest, separator));
+	     rest = span_after(rest, at, separator)) {
+		struct kernel_span first = span_before(s, at),
+				   second = span_after(s, at, separator);
+
+		oom->victim = victim_first ? first : second;
+		oom->limit = victim_first ? second : first;
+		if (oom->limit.len > 0 && path_is_below(oom->victim, oom->limit))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Takes ",task=NAME,pid=D,uid=D" from the end. The kernel writes the PID last, so a name that
+ * holds another one comes before it. Of several ",task=" the first one counts that leaves a name
+ * which fits: what it takes from the name of the victim's cgroup the victim's container has
+ * chosen.
+ */
+static bool victim_take(struct kernel_span *s, struct kernel_oom *oom)
+{
+	static const char task[] = ",task=", pid[] = ",pid=";
+	const char *at = span_find_last(*s, pid);
+	struct kernel_span rest;
+
+	if (!at)
+		return false;
+	rest = span_after(*s, at, pid);
+	if (!span_take_number(&rest, INT32_MAX, &oom->pid) || !span_take(&rest, ",uid=") ||
+	    !span_take_number(&rest, UINT32_MAX, &oom->uid) || rest.len > 0)
+		return false;
+	rest = *s = span_before(*s, at);
+	while ((at = span_find(rest, task))) {
+		rest = span_after(rest, at, task);
+		if (!kernel_name_fits(rest.at, rest.len))
+			continue;
+		oom->name = rest;
+		*s = span_before(*s, at);
+		return true;
+	}
+	return false;
+}
+
+bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
+{
+	static const char global[] = ",global_oom,task_memcg=", limit[] = ",oom_memcg=";
+	struct kernel_oom oom = { .pid = -1, .uid = -1 };
+	struct kernel_span s = { text, len };
+	const char *everybody, *one;
+
+	if (!span_take(&s, "oom-kill:constraint=") || !victim_take(&s, &oom))
+		return false;
+	/* Before them stands the name of a cpuset, which has no slash. */
+	everybody = span_find(s, ",global_oom,task_memcg=/");
+	one = span_find(s, ",oom_memcg=/");
+	oom.global = everybody && (!one || everybody < one);
+	if (oom.global)
+		oom.victim = span_after(s, everybody, global);
+	else if (!one || !paths_split(span_after(s, one, limit), ",task_memcg=", false, &oom))
+		return false;
+	*ret_oom = oom;
+	return true;
+}
+
+bool kernel_oom_limit_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
+{
+	struct kernel_oom oom = { .pid = -1, .uid = -1 };
+	struct kernel_span s = { text, len };
+
+	if (!span_take(&s, "Task in ") ||
+	    !paths_split(s, " killed as a result of limit of ", true, &oom))
+		return false;
+	*ret_oom = oom;
+	return true;
+}
+
+bool kernel_oom_group_parse(const char *text, size_t len, struct kernel_span *ret_path)
+{
+	static const char end[] = " are going to be killed due to memory.oom.group set";
+	struct kernel_span s = { text, len };
+
+	if (!span_take(&s, "Tasks in ") || !span_begins(s, "/") || s.len < strlen(end) ||
+	    memcmp(s.at + s.len - strlen(end), end, strlen(end)) != 0)
+		return false;
+	*ret_path = (struct kernel_span){ s.at, s.len - strlen(end) };
+	return true;
+}
+
+/* --- Crashes ---------------------------------------------------------------------------------- */
+
+/* Takes the number in "NAME[123", which ends where a marker begins. */
+static int32_t pid_before(struct kernel_span s, struct kernel_span *ret_name)
+{
+	const char *p = s.at + s.len;
+	struct kernel_span digits;
+	int64_t pid = 0;
+
+	while (p > s.at && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	digits = (struct kernel_span){ p, s.len - (size_t)(p - s.at) };
+	if (p == s.at || p[-1] != '[' || !kernel_name_fits(s.at, (size_t)(p - 1 - s.at)) ||
+	    !span_take_number(&digits, INT32_MAX, &pid))
+		return 0;
+	if (pid > 0)
+		*ret_name = span_before(s, p - 1);
+	return (int32_t)pid;
+}
+
+/*
+ * The owner of the process chooses both the name and the file at the end of the line, and each may
+ * look like the beginning of another process's line. So the last marker counts that the longest
+ * possible name can reach: a marker in the name comes before the true one, and the file comes
+ * later.
+ */
+static int32_t crash_find(struct kernel_span s, const char *const *markers, size_t n,
+			  struct kernel_span *ret_name)
+{
+	struct kernel_span rest = s;
+	int32_t pid = 0, found;
+
+	for (const char *p; (p = span_find(rest, "]")); rest = span_after(rest, p, "]"))
+		for (size_t i = 0; i < n; i++)
+			if (span_begins((struct kernel_span){ p, s.len - (size_t)(p - s.at) },
+					markers[i]) &&
+			    (found = pid_before(span_before(s, p), ret_name)))
+				pid = found;
+	return pid;
+}
+
+int32_t kernel_crash_parse(const char *text, size_t len, struct kernel_span *ret_name)
+{
+	static const char *const faults[] = { "]: segfault at ", "]: unhandled ",
+					      "]: undefined instruction", "]: bad frame in ",
+					      "] bad frame in " };
+	static const char *const traps[] = { "] trap ", "] general protection", "] divide error",
+					     "] stack segment", "] bounds" };
+	struct kernel_span s = { text, len };
+	int32_t pid = crash_find(s, faults, ARRAY_SIZE(faults), ret_name);
+
+	if (!pid && span_take(&s, "traps: "))
+		pid = crash_find(s, traps, ARRAY_SIZE(traps), ret_name);
+	return pid;
+}
+
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+/* Returns the length of the UID at the beginning of s, or 0. systemd's slices have '_' for '-'. */
+static size_t uid_len(struct kernel_span s)
+{
+	size_t n = 0;
+
+	while (n < s.len &&
+	       ((s.at[n] >= '0' && s.at[n] <= '9') || (s.at[n] >= 'a' && s.at[n] <= 'f') ||
+		s.at[n] == '-' || s.at[n] == '_'))
+		n++;
+	return n < UID_MIN || n > UID_MAX || (n < s.len && s.at[n] != '/' && s.at[n] != '.') ? 0 :
+											       n;
+}
+
+static bool uid_is(const char *at, size_t len, const char *uid)
+{
+	if (strlen(uid) != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (at[i] != uid[i] && !(at[i] == '_' && uid[i] == '-'))
+			return false;
+	return true;
+}
+
+struct kernel_span kernel_path_pod(const char *path, size_t len)
+{
+	static const char pod[] = "pod";
+	struct kernel_span s = { path, len };
+
+	for (const char *p; (p = span_find(s, pod));) {
+		s = span_after(s, p, pod);
+		if (p > path && (p[-1] == '/' || p[-1] == '-') && uid_len(s))
+			return (struct kernel_span){ s.at, uid_len(s) };
+	}
+	return (struct kernel_span){ path, 0 };
+}
+
+const char *kernel_path_in_pod(const char *path, size_t len, const char *pod_uid)
+{
+	struct kernel_span uid = kernel_path_pod(path, len);
+	const char *rest = uid.at + uid.len;
+
+	if (!uid.len || !uid_is(uid.at, uid.len, pod_uid))
+		return NULL;
+	while (rest < path + len && *rest != '/')
+		rest++;
+	return rest;
+}
