@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.."
 
 install() { # DIR
 	python3 -c 'import ensurepip, venv' 2>/dev/null || tools/apt-install.sh python3-venv
-	python3 -m venv --clear "$1" && "$1/bin/python" -m pip install --quiet --disable-pip-version-check -r e2e/requirements.txt
+	python3 -m venv --clear "$1" && "$1/bin/python" -m pip install --quiet --disable-pip-version-check \
+		--require-hashes --only-binary :all: --no-deps -r e2e/requirements.txt
 }
 
 venv=$cache/venv-$(sha256sum e2e/requirements.txt | cut -c1-16)
