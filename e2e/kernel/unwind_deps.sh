@@ -4,6 +4,6 @@
 # crashes, gdb and eu-stack to compare with. A rustc that is there already is taken.
 set -euo pipefail
 
-packages=(binutils elfutils g++ gdb python3-dev time xz-utils zstd)
+packages=(binutils elfutils g++ gdb musl-tools python3-dev time xz-utils zstd)
 command -v rustc >/dev/null || packages+=(rustc)
 exec "$(dirname "$0")/../../tools/apt-install.sh" "${packages[@]}"

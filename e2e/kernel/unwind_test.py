@@ -279,6 +279,52 @@ class Native(unittest.TestCase):
                 self.assertNotIn("orig_rax", ours.text) # which no signal frame holds
                 self.assertEqual((ours.summary["code"], ours.summary["crashedFrame"]["function"]), ("SEGV_MAPERR", "deref"))
 
+    def test_an_abort_in_the_handler_of_another_signal_is_no_fault(self):
+        for way in "watchdog", "watchdog-told", "watchdog-fault":
+            with self.subTest(way):
+                ours = Result(core_of(compile_c("debug", "-g", "-O2"), way))
+                self.assertRegex(ours.headline, r"^SIGABRT in abort_on \(debug\)")
+                self.assertEqual(ours.summary["code"], "SI_TKILL")
+                self.assertNotIn("FPE", ours.text)
+
+    def test_a_division_by_zero_whose_handler_aborts(self):
+        ours = Result(core_of(compile_c("debug", "-g", "-O2"), "divide-handled"))
+        self.assertRegex(ours.headline, r"^SIGFPE at address 0x0 in divide \(debug\)")
+
+    def library(self, way, *more):
+        """The result of loader.c with a copy of library.c that has no symbols, and the loader."""
+        program = compile_c("loader", "-g", "-O2", source="loader.c")
+        library = compile_c("library.so", "-O2", "-s", "-fPIC", "-shared", "-fomit-frame-pointer", source="library.c")
+        return Result(core_of(program, library, way, *more))
+
+    def test_an_abort_in_a_library_without_symbols_is_not_its_callers(self):
+        one, other = (self.library(way) for way in ("1", "2"))
+        for ours in one, other:
+            self.assertRegex(ours.headline, r"^SIGABRT in library\.so, thread")
+            self.assertIn("innocent", ours.names())
+        self.assertNotEqual(one.summary["crashedFrame"]["offset"], other.summary["crashedFrame"]["offset"])
+
+    def test_missing_unwind_information_is_no_corrupt_stack(self):
+        rows = [("0", "the module's file is gone", "library.so"), ("3", "it was generated at run time", "in code of no known file")]
+        for way, reason, place in rows:
+            with self.subTest(reason):
+                ours = self.library(way, "delete")
+                self.assertIn(place, ours.headline)
+                self.assertIn("no unwind information, as", ours.text)
+                self.assertIn(reason, ours.text)
+                self.assertNotIn("corrupt", ours.text)
+                self.assertIn("in innocent at ", ours.text.split("  Addresses of calls further up")[1])
+
+    def test_an_abort_without_unwind_information_names_no_one(self):
+        for kind in "-static", "-dynamic":
+            with self.subTest(kind):
+                program = compile_c("musl" + kind, "-O2", *([kind] if kind == "-static" else []), compiler="musl-gcc")
+                ours = Result(core_of(program, "abort"))
+                self.assertRegex(ours.headline, r"^SIGABRT, raised by an unknown caller, thread")
+                self.assertIsNone(ours.summary["crashedFrame"].get("function"))
+                self.assertNotIn("corrupt", ours.text)
+                self.assertIn("in give_up", ours.text.split("  Addresses of calls further up")[1])
+
     def test_the_summary_of_a_core_has_the_same_frames(self):
         program = compile_c("debug", "-g", "-O2")
         for way in "null", "threads", "nowhere", "handled", "handled-told":

@@ -2,6 +2,7 @@
 /* Finds the frame of the crashed thread that a person should look at first. */
 #include "sidecar/unwind/blame.h"
 
+#include <signal.h>
 #include <string.h>
 
 /*
@@ -9,7 +10,7 @@
  * go.
  */
 static const char *const messengers[] = {
-	"__pthread_kill_implementation", "__pthread_kill_internal", "__pthread_kill", "pthread_kill", "__GI_raise", "gsignal", "raise", "__libc_signal_restore_set",
+	"__pthread_kill_implementation", "__pthread_kill_internal", "__pthread_kill", "pthread_kill", "__GI_raise", "gsignal", "raise", "__libc_signal_restore_set", "__restore_sigs",
 	"__GI_abort", "abort", "__assert_fail", "__GI___assert_fail", "__libc_message", "__fortify_fail", "__GI___fortify_fail",
 	"__stack_chk_fail", "__chk_fail", "__GI___chk_fail", "malloc_printerr", "_int_free", "__GI___libc_free", "__libc_free",
 	"std::terminate", "std::abort", "__gnu_cxx::__verbose_terminate_handler", "__cxxabiv1::", "__cxa_throw", "__cxa_rethrow",
@@ -51,21 +52,36 @@ static void set_frame(struct symbols *symbols, const struct frame *f, struct cra
 	set_symbol(f, &found[0], crash);
 }
 
-/* Skips these functions. If there are no others, nothing is skipped. */
+/* A function without a name is a messenger only in the runtime library, where every abort goes through such functions. */
+static bool is_messenger_at(const struct symbols *symbols, const struct frame *f, const struct symbol *symbol)
+{
+	const struct module *m = modules_at(symbols->u->modules, f->exact ? f->pc : f->pc - 1);
+
+	return symbol->function[0] ? blame_is_messenger(symbol->function) : m && module_is_runtime(m);
+}
+
+/* Returns whether the process sent itself the signal, as abort() does. */
+static bool is_raised(const struct crash *crash, const struct core *core)
+{
+	return !crash->has_info || crash->info.code == SI_TKILL || crash->info.sender == core->pid;
+}
+
+/* Finds who asked for an abort, among the frames that are certain. */
 static void skip_messengers(struct symbols *symbols, const struct stack *stack, size_t first, struct crash *crash)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 
-	for (size_t i = first; i < stack->n; i++) {
+	for (size_t i = first; i <= stack->last_certain; i++) {
 		size_t n = symbols_of(symbols, &stack->frames[i], found);
 
 		for (size_t k = 0; k < n; k++)
-			if (found[k].function[0] && !blame_is_messenger(found[k].function)) {
+			if (!is_messenger_at(symbols, &stack->frames[i], &found[k])) {
 				set_symbol(&stack->frames[i], &found[k], crash);
 				return;
 			}
 	}
 	set_frame(symbols, &stack->frames[first], crash);
+	crash->caller_unknown = is_raised(crash, symbols->u->modules->core);
 }
 
 void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash)
@@ -86,5 +102,5 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		crash->jumped = true;
 		set_frame(symbols, &stack->frames[1], crash);
 	}
-	crash->truncated |= stack->cut || stack->beyond;
+	crash->truncated |= stack->cut || stack->beyond || stack->why;
 }

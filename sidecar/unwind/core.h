@@ -39,7 +39,7 @@ struct core_machine {
 struct core_segment {
 	uint64_t start, end;
 	uint64_t file_offset, file_len, promised;
-	bool executable;
+	bool readable, writable, executable;
 };
 
 /* A line of NT_FILE: addresses [start, end) hold the file from offset on. */

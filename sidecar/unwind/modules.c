@@ -219,6 +219,18 @@ struct module *modules_at(const struct modules *modules, uint64_t address)
 	return NULL;
 }
 
+bool module_is_runtime(const struct module *module)
+{
+	static const char *const names[] = {
+		"libc.so", "libc-2.", "libpthread", "ld-linux", "libc.musl-", "ld-musl-", "libstdc++.so", "libgcc_s.so", "libc++", "libunwind",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strncmp(module_name(module), names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 bool modules_is_code(const struct modules *modules, uint64_t address)
 {
 	const struct core_segment *s = core_segment_at(modules->core, address);

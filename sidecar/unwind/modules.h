@@ -77,6 +77,9 @@ int module_open_debug(const struct modules *modules, const struct module *module
 /* Reads memory from the core, or from the file where the core omits what the file has. */
 size_t modules_read(struct modules *modules, uint64_t address, void *out, size_t len);
 
+/* Whether it is a library of the runtime of C or C++. Each abort goes through these, and no user reads their lines. */
+bool module_is_runtime(const struct module *module);
+
 /* The path's last component; "[vdso]". */
 const char *module_name(const struct module *module);
 

@@ -86,12 +86,14 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 		strbuf_addf(out, " at address 0x%" PRIx64, crash->info.address);
 	if (crash->jumped)
 		strbuf_adds(out, ", where no code is, called");
-	if (crash->symbol.function[0])
+	if (crash->caller_unknown)
+		strbuf_adds(out, ", raised by an unknown caller");
+	else if (crash->symbol.function[0])
 		strbuf_addf(out, crash->jumped ? " by %s" : " in %s", crash->symbol.function);
 	else if (!m)
 		strbuf_addf(out, modules_is_code(modules, crash->pc) ? " at 0x%" PRIx64 ", in code of no known file" : " at 0x%" PRIx64 ", where no code is",
 			    crash->pc);
-	if (m) {
+	if (m && !crash->caller_unknown) {
 		path_text(module_name(m), path);
 		strbuf_addf(out, crash->symbol.function[0] ? " (%s)" : " in %s", path);
 	}
@@ -223,7 +225,7 @@ static void add_possible(struct strbuf *out, struct symbols *symbols, const stru
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 	uint64_t addresses[SCAN_FOUND_MAX];
-	size_t n = scan_stack(symbols->u->modules, stack->frames[stack->n - 1].sp, addresses);
+	size_t n = scan_stack(symbols->u->modules, stack->frames[stack->last_certain].sp, addresses);
 
 	if (n)
 		strbuf_adds(out, "  Addresses of calls further up on that stack, nearest first; some of the calls may be long over:\n");
@@ -248,13 +250,15 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 		if (i > 0 && stack->frames[i].exact && (i + 1 == stack->n || !stack->frames[i + 1].exact))
 			strbuf_adds(out, "     <signal handler called>\n");
 		number = add_frames(out, symbols, number, &stack->frames[i]);
+		if (stack->why && i == stack->last_certain)
+			strbuf_addf(out, "     (no unwind information, as %s: the callers are guesses)\n", stack->why);
 	}
 	add_outermost(out, symbols, number, stack);
 	if (stack->guessed)
 		strbuf_adds(out, "     (a jump to where no code is; the caller is the address at the top of the stack)\n");
 	if (stack->end)
 		strbuf_addf(out, "     (%s)\n", stack->end);
-	if (stack->corrupt && stack->n > 0)
+	if (stack->corrupt || stack->why)
 		add_possible(out, symbols, stack);
 	if (stack->cut)
 		strbuf_adds(out, "     (still more frames follow)\n");
@@ -333,7 +337,7 @@ static void add_crashed_frame(cJSON *summary, const struct modules *modules, con
 	const struct module *m = modules_at(modules, crash->pc);
 	char path[PATH_TEXT_MAX], id[BUILD_ID_TEXT_MAX];
 
-	if (!frame)
+	if (!frame || crash->caller_unknown)
 		return;
 	json_set_str(frame, "function", or_null(crash->symbol.function));
 	json_set_str(frame, "module", m ? path_text(m->path, path) : NULL);

@@ -14,6 +14,7 @@ struct crash {
 	bool handled; /* info and registers are those of the first fault, behind a signal handler */
 	const uint64_t *registers;
 	bool jumped; /* it jumped to an address without code; symbol and pc are those of the caller */
+	bool caller_unknown; /* it aborted, and the frames that are certain do not show for whom */
 	struct symbol symbol; /* of the frame that blame() found */
 	uint64_t pc;
 	char python[sizeof(struct python_frame) + 32]; /* "crash.py:12 in f", or "" */

@@ -287,6 +287,56 @@ static bool step_over_bad_pc(struct walk *w)
 	return true;
 }
 
+/* find: dwfl_module_eh_cfi, or dwfl_module_dwarf_cfi for .debug_frame. */
+static bool cfi_covers(Dwfl_Module *mod, Dwarf_CFI *find(Dwfl_Module *, Dwarf_Addr *), Dwarf_Addr address)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf_CFI *cfi = find(mod, &bias);
+	Dwarf_Frame *frame;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, address - bias, &frame) != 0)
+		return false;
+	free(frame);
+	return true;
+}
+
+/* Returns why the caller of a frame cannot be found, or NULL if unwind information describes it. */
+static const char *why_not_unwound(const struct unwinder *u, const struct frame *f)
+{
+	Dwarf_Addr address = f->exact ? f->pc : f->pc - 1;
+	const struct module *m = modules_at(u->modules, address);
+	Dwfl_Module *mod = m ? unwinder_module(u, address) : NULL;
+
+	if (!m)
+		return modules_is_code(u->modules, address) ? "this code belongs to no file: it was generated at run time" : NULL;
+	if (!mod)
+		return m->state == MODULE_UNUSABLE ? "the module's file is gone or is another one" : "the module cannot be read";
+	if (cfi_covers(mod, dwfl_module_eh_cfi, address) || cfi_covers(mod, dwfl_module_dwarf_cfi, address))
+		return NULL;
+	return "the module has none for this code";
+}
+
+/*
+ * Finds the frame from which on libdwfl had to follow the frame pointer, which compilers use for other
+ * values. Then an address without code at the end says nothing of the stack, and is left out.
+ */
+static void find_last_certain(struct walk *w, int error)
+{
+	struct stack *s = w->stack;
+
+	s->last_certain = s->n - 1;
+	for (size_t i = s->guessed ? 1 : 0; i < s->n && !s->why; i++) {
+		/* The first function of a thread has no caller. */
+		if (i + 1 == s->n && (error == 0 || s->beyond))
+			break;
+		s->why = why_not_unwound(w->u, &s->frames[i]);
+		if (s->why)
+			s->last_certain = i;
+	}
+	if (s->why && !s->beyond && s->n - 1 > s->last_certain && !modules_is_code(w->u->modules, s->frames[s->n - 1].pc))
+		s->n--;
+}
+
 /*
  * A healthy stack ends with a frame without a caller. A damaged one ends with an address where
  * nothing was mapped.
@@ -295,19 +345,16 @@ static void explain_end(struct walk *w, int error)
 {
 	struct stack *s = w->stack;
 	const struct frame *last = last_frame(s);
-	struct module *m = last ? modules_at(w->u->modules, last->pc) : NULL;
 
-	if (s->cut || s->end || !last || error == 0)
+	if (s->why)
+		s->end = NULL;
+	if (s->cut || s->end || s->why || error == 0)
 		return;
-	if (!m && modules_is_code(w->u->modules, last->pc))
-		s->end = "this code belongs to no file: generated at run time";
-	else if (!m) {
+	if (!modules_at(w->u->modules, last->pc)) {
 		s->corrupt = true;
 		s->end = "no code is at this address: the stack is corrupt from here on";
-	} else if (m->state == MODULE_UNUSABLE)
-		s->end = "without the module's file the frames before cannot be found";
-	else if (last->sp && core_segment_at(w->u->modules->core, last->sp) &&
-		 core_read(w->u->modules->core, last->sp, &(uint64_t){ 0 }, 8) != 8)
+	} else if (last->sp && core_segment_at(w->u->modules->core, last->sp) &&
+		   core_read(w->u->modules->core, last->sp, &(uint64_t){ 0 }, 8) != 8)
 		s->end = "the core does not hold the stack's memory from here on";
 }
 
@@ -331,6 +378,7 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 		stack_release(&stack);
 		return err_set(err, ENOMEM, "frames");
 	}
+	find_last_certain(&w, r);
 	explain_end(&w, r);
 	*ret_stack = stack;
 	return 0;
@@ -353,6 +401,32 @@ static bool has_siginfo(const struct core_siginfo *info, int final_signal)
 	       core_signal_code(info->signal, info->code);
 }
 
+/* Returns whether info tells of a signal that no trap causes, as SIGALRM. */
+static bool is_of_another_signal(const struct core_siginfo *info)
+{
+	return info->signal > 0 && info->signal < 65 && !kills(info->signal) && core_signal_code(info->signal, info->code);
+}
+
+static struct core_code code_around(struct modules *modules, uint64_t pc)
+{
+	struct core_code code;
+
+	code.n_before = modules_read(modules, pc - sizeof(code.before), code.before, sizeof(code.before));
+	code.n_at = modules_read(modules, pc, code.at, sizeof(code.at));
+	return code;
+}
+
+/*
+ * Returns whether a page fault at pc is one of memory that cannot be accessed. Otherwise it is an older
+ * one of that thread, which a handler repaired.
+ */
+static bool is_still_refused(struct core *core, const struct core_siginfo *info, uint64_t pc)
+{
+	const struct core_segment *s = info->signal == SIGSEGV && core_is_fault(info) ? core_segment_at(core, info->address) : NULL;
+
+	return !s || !s->readable || !s->writable || (info->address == pc && !s->executable);
+}
+
 /*
  * Reads what the kernel put on the stack for the handler whose trampoline has this stack pointer.
  */
@@ -363,6 +437,7 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 	size_t size = machine->context_slots * sizeof(uint64_t);
 	uint64_t slots[CORE_CONTEXT_SLOTS_MAX];
 	int final_signal = core->has_siginfo ? core->siginfo.signal : core->threads[0].signal;
+	struct core_code code;
 	uint8_t info[24];
 
 	if (core_read(core, sp + machine->context_offset, slots, size) != size)
@@ -372,10 +447,12 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 			ret->registers[machine->context_order[i]] = slots[i];
 	if (core_read(core, sp + machine->siginfo_offset, info, sizeof(info)) == sizeof(info)) {
 		core_siginfo_parse(info, &ret->info);
-		if (has_siginfo(&ret->info, final_signal))
-			return true;
+		if (has_siginfo(&ret->info, final_signal) || is_of_another_signal(&ret->info))
+			return has_siginfo(&ret->info, final_signal);
 	}
-	return core_machine_trap(machine, slots, final_signal, &ret->info);
+	code = code_around(u->modules, ret->registers[machine->pc]);
+	return core_machine_trap(machine, slots, &code, final_signal, &ret->info) &&
+	       is_still_refused(core, &ret->info, ret->registers[machine->pc]);
 }
 
 bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault)

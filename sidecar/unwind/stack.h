@@ -24,6 +24,12 @@ struct stack {
 	size_t beyond; /* the number of frames that are not in `frames` */
 	bool cut; /* there are even more frames, which were not walked */
 	bool guessed; /* frames[1] is the address at the top of the stack, because frames[0] is in no code */
+	/*
+	 * The frames up to this one are certain. Those after it were found by the frame pointer, because it
+	 * has no unwind information: `why` says why not. n - 1 and NULL: all frames are certain.
+	 */
+	size_t last_certain;
+	const char *why;
 	bool corrupt; /* it ends at an address where no code is */
 	const char *end; /* why it ends before the beginning of the thread, else NULL */
 };

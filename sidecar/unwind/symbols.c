@@ -166,18 +166,10 @@ static void drop_suffix(char *function)
 	}
 }
 
-/*
- * Returns whether to read source lines. Those of the C library do not help users, and reading them
- * (libc6-dbg unpacks to 10 MiB) takes longer than everything else.
- */
+/* Lines of the runtime do not help users, and reading them (libc6-dbg unpacks to 10 MiB) takes longer than everything else. */
 static bool is_worth_lines(const struct module *m)
 {
-	static const char *const names[] = { "libc.so.", "libc-2.", "ld-linux", "libpthread", "libc.musl-", "ld-musl-" };
-
-	for (size_t i = 0; m && i < ARRAY_SIZE(names); i++)
-		if (strncmp(module_name(m), names[i], strlen(names[i])) == 0)
-			return false;
-	return m;
+	return m && !module_is_runtime(m);
 }
 
 static size_t look_up(const struct unwinder *u, Dwarf_Addr address, struct symbol *out)

@@ -270,8 +270,10 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 /* Returns whether the verdict says only how the container ended. */
 static bool is_cause_unknown(const struct signature_cause *c)
 {
-	if (is_known(c->words) || c->xid || c->crash || is_known(c->module))
+	if (is_known(c->words) || c->xid || is_known(c->module))
 		return false;
+	if (c->crash)
+		return c->crash->unwound && !c->crash->function[0] && !c->crash->module[0] && !c->crash->python[0];
 	switch (c->class) {
 	case FAILURE_APPLICATION_ERROR:
 	case FAILURE_KILLED:

@@ -179,6 +179,19 @@ static void a_kill_by_somebody_unknown_is_weak(void **state)
 	assert_string_equal(of(&o, &v), "v1:Killed:ray-worker:SIGKILL?");
 }
 
+static void an_abort_of_an_unknown_caller_is_weak_unless_python_says_where(void **state)
+{
+	struct crash_info crash = { .known = true, .unwound = true, .signal = 6 };
+	struct observation o = ended();
+	struct verdict v = { .class = FAILURE_ABORT, .signal = 6, .exit_code = 134 };
+	(void)state;
+
+	o.crash = &crash;
+	assert_true(signature_is_weak(of(&o, &v)));
+	snprintf(crash.python, sizeof(crash.python), "crash.py:12 in f");
+	assert_false(signature_is_weak(of(&o, &v)));
+}
+
 static void what_differs_from_run_to_run_is_taken_out(void **state)
 {
 	static const struct {
@@ -284,6 +297,7 @@ int main(void)
 		cmocka_unit_test(the_process_that_ended_first_counts_and_not_what_followed),
 		cmocka_unit_test(a_worker_that_died_before_is_not_what_the_container_ends_of),
 		cmocka_unit_test(a_kill_by_somebody_unknown_is_weak),
+		cmocka_unit_test(an_abort_of_an_unknown_caller_is_weak_unless_python_says_where),
 		cmocka_unit_test(what_differs_from_run_to_run_is_taken_out),
 		cmocka_unit_test(functions_lose_what_compilers_add),
 		cmocka_unit_test(long_names_and_foreign_ones_stay_apart),

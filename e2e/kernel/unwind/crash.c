@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,6 +159,63 @@ static int handled(int told)
 	return r;
 }
 
+static void abort_on(int signo)
+{
+	(void)signo;
+	abort();
+}
+
+static void abort_on_told(int signo, siginfo_t *info, void *context)
+{
+	(void)info;
+	(void)context;
+	abort_on(signo);
+}
+
+/* A watchdog aborts in the handler of its timer. The thread waits meanwhile. */
+static int watchdog(int told)
+{
+	struct sigaction action = { .sa_handler = abort_on };
+	const struct itimerval soon = { .it_value.tv_usec = 10000 };
+
+	if (told) {
+		action.sa_sigaction = abort_on_told;
+		action.sa_flags = SA_SIGINFO;
+	}
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	for (;;)
+		pause();
+}
+
+static char *guarded;
+
+static void repair(int signo)
+{
+	(void)signo;
+	mprotect(guarded, 4096, PROT_READ | PROT_WRITE);
+}
+
+/* The thread has handled a fault before, as a garbage collector does, and computes when the timer comes. */
+static int watchdog_after_a_fault(void)
+{
+	const struct itimerval soon = { .it_value.tv_usec = 10000 };
+
+	guarded = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	signal(SIGSEGV, repair);
+	*(volatile char *)guarded = 1;
+	signal(SIGALRM, abort_on);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	for (;;)
+		STAY();
+}
+
+static int divide_handled(void)
+{
+	signal(SIGFPE, abort_on);
+	return divide(0);
+}
+
 #define SLEEPERS 7 /* main among them */
 
 static int asleep; /* or about to be: the last instructions before it cannot be seen */
@@ -219,6 +277,14 @@ int main(int argc, char **argv)
 		r = handled(0);
 	else if (strcmp(way, "handled-told") == 0)
 		r = handled(1);
+	else if (strcmp(way, "watchdog") == 0)
+		r = watchdog(0);
+	else if (strcmp(way, "watchdog-told") == 0)
+		r = watchdog(1);
+	else if (strcmp(way, "watchdog-fault") == 0)
+		r = watchdog_after_a_fault();
+	else if (strcmp(way, "divide-handled") == 0)
+		r = divide_handled();
 	else if (strcmp(way, "threads") == 0)
 		r = threads();
 	STAY();
