@@ -291,6 +291,17 @@ class Native(unittest.TestCase):
         ours = Result(core_of(compile_c("debug", "-g", "-O2"), "divide-handled"))
         self.assertRegex(ours.headline, r"^SIGFPE at address 0x0 in divide \(debug\)")
 
+    def test_what_was_refused_is_named(self):
+        rows = [("call", r"^SIGSYS for the system call memfd_create in call_refused \(refused\)", "memfd_create"),
+                ("instruction", r"^SIGILL at address 0x\w+, an AVX-512 instruction, in unknown_instruction \(refused\)", "an AVX-512 instruction"),
+                ("unreachable", r"^SIGILL at address 0x\w+, ud2, which compilers place .* in unreachable \(refused\)", None)]
+        for way, headline, refused in rows:
+            with self.subTest(way):
+                ours = Result(core_of(compile_c("refused", "-g", "-O2", source="refused.c"), way))
+                self.assertRegex(ours.headline, headline)
+                if refused:
+                    self.assertEqual(ours.summary["refused"], refused)
+
     def library(self, way, *more):
         """The result of loader.c with a copy of library.c that has no symbols, and the loader."""
         program = compile_c("loader", "-g", "-O2", source="loader.c")

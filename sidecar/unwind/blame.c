@@ -2,7 +2,9 @@
 /* Finds the frame of the crashed thread that a person should look at first. */
 #include "sidecar/unwind/blame.h"
 
+#include <elf.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -52,21 +54,27 @@ static void set_frame(struct symbols *symbols, const struct frame *f, struct cra
 	set_symbol(f, &found[0], crash);
 }
 
-/* A function without a name is a messenger only in the runtime library, where every abort goes through such functions. */
-static bool is_messenger_at(const struct symbols *symbols, const struct frame *f, const struct symbol *symbol)
+/*
+ * A function without a name is a messenger only in the runtime library, where every abort goes through
+ * such functions. For a system call that was refused, all of that library is.
+ */
+static bool is_messenger_at(const struct symbols *symbols, const struct frame *f, const struct symbol *symbol,
+			    const struct core_siginfo *info)
 {
 	const struct module *m = modules_at(symbols->u->modules, f->exact ? f->pc : f->pc - 1);
 
-	return symbol->function[0] ? blame_is_messenger(symbol->function) : m && module_is_runtime(m);
+	if (core_is_refusal(info) || !symbol->function[0])
+		return m && module_is_runtime(m);
+	return blame_is_messenger(symbol->function);
 }
 
 /* Returns whether the process sent itself the signal, as abort() does. */
 static bool is_raised(const struct crash *crash, const struct core *core)
 {
-	return !crash->has_info || crash->info.code == SI_TKILL || crash->info.sender == core->pid;
+	return !crash->has_info || crash->info.code == SI_TKILL || (crash->info.code <= 0 && crash->info.sender == core->pid);
 }
 
-/* Finds who asked for an abort, among the frames that are certain. */
+/* Finds who asked for an abort or for a system call, among the frames that are certain. */
 static void skip_messengers(struct symbols *symbols, const struct stack *stack, size_t first, struct crash *crash)
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
@@ -75,13 +83,26 @@ static void skip_messengers(struct symbols *symbols, const struct stack *stack, 
 		size_t n = symbols_of(symbols, &stack->frames[i], found);
 
 		for (size_t k = 0; k < n; k++)
-			if (!is_messenger_at(symbols, &stack->frames[i], &found[k])) {
+			if (!is_messenger_at(symbols, &stack->frames[i], &found[k], &crash->info)) {
 				set_symbol(&stack->frames[i], &found[k], crash);
 				return;
 			}
 	}
 	set_frame(symbols, &stack->frames[first], crash);
 	crash->caller_unknown = is_raised(crash, symbols->u->modules->core);
+}
+
+/* Says what the kernel or the processor refused. */
+static void name_refused(const struct unwinder *u, struct crash *crash)
+{
+	const struct core_machine *machine = u->modules->core->machine;
+	struct core_code code = unwinder_code(u, crash->registers[machine->pc]);
+	const char *name = machine->elf == EM_X86_64 ? refused_instruction(&code) : NULL;
+
+	if (core_is_refusal(&crash->info))
+		refused_system_call(machine->elf, crash->info.system_call, crash->refused);
+	else if (crash->info.signal == SIGILL && core_is_fault(&crash->info) && name)
+		snprintf(crash->refused, sizeof(crash->refused), "%s", name);
 }
 
 void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash)
@@ -94,7 +115,7 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		crash->registers = fault->registers;
 		first = fault->frame;
 	}
-	if (!core_is_fault(&crash->info) && crash->info.code <= 0)
+	if (core_is_refusal(&crash->info) || (!core_is_fault(&crash->info) && crash->info.code <= 0))
 		skip_messengers(symbols, stack, first, crash);
 	else
 		set_frame(symbols, &stack->frames[first], crash);
@@ -102,5 +123,6 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		crash->jumped = true;
 		set_frame(symbols, &stack->frames[1], crash);
 	}
+	name_refused(symbols->u, crash);
 	crash->truncated |= stack->cut || stack->beyond || stack->why;
 }

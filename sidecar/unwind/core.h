@@ -60,7 +60,10 @@ struct core_siginfo {
 	uint64_t address; /* of a fault */
 	pid_t sender; /* the process that sent the signal, if a process did */
 	uid_t sender_uid;
+	int system_call; /* the number that a seccomp filter refused; 0 as well for other signals */
 };
+
+#define CORE_SIGINFO_SIZE 32 /* bytes of siginfo_t that are read */
 
 #define CORE_CACHE_BLOCKS 64
 #define CORE_CACHE_BLOCK 4096
@@ -108,11 +111,13 @@ static inline bool core_read_u64(struct core *core, uint64_t address, uint64_t *
 	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-/* Parses the first 24 bytes of a siginfo_t. */
-void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_info);
+void core_siginfo_parse(const uint8_t data[static CORE_SIGINFO_SIZE], struct core_siginfo *ret_info);
 
 /* The kernel's name of a signal's code: "SEGV_MAPERR"; NULL: it has none. */
 const char *core_signal_code(int signal, int code);
+
+/* Whether a seccomp filter sent the signal, so that its system call means something. */
+bool core_is_refusal(const struct core_siginfo *info);
 
 /* Whether a signal of this code came from a fault, so that its address means something. */
 bool core_is_fault(const struct core_siginfo *info);

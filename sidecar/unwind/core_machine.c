@@ -148,10 +148,10 @@ const char *core_signal_code(int signal, int code)
 }
 
 /*
- * The layout is si_signo, si_errno, si_code, padding, then a union of the fault's address and of
- * the sender's pid and uid.
+ * The layout is si_signo, si_errno, si_code, padding, then a union of the fault's address, of the
+ * sender's pid and uid, and of a refused system call: its address, number and architecture.
  */
-void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_info)
+void core_siginfo_parse(const uint8_t data[static CORE_SIGINFO_SIZE], struct core_siginfo *ret_info)
 {
 	int32_t words[3], pid;
 	uint32_t uid;
@@ -162,10 +162,17 @@ void core_siginfo_parse(const uint8_t data[static 24], struct core_siginfo *ret_
 	*ret_info = (struct core_siginfo){ .signal = words[0], .code = words[2] };
 	if (core_is_fault(ret_info))
 		memcpy(&ret_info->address, data + 16, sizeof(ret_info->address));
+	else if (core_is_refusal(ret_info))
+		memcpy(&ret_info->system_call, data + 24, sizeof(ret_info->system_call));
 	else if (ret_info->code <= 0) {
 		ret_info->sender = pid;
 		ret_info->sender_uid = uid;
 	}
+}
+
+bool core_is_refusal(const struct core_siginfo *info)
+{
+	return info->signal == SIGSYS && info->code == 1; /* SYS_SECCOMP */
 }
 
 bool core_is_fault(const struct core_siginfo *info)

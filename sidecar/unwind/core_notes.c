@@ -63,7 +63,7 @@ static void take_prpsinfo(struct core *core, const struct elf_note *note)
 
 static void take_siginfo(struct core *core, const struct elf_note *note)
 {
-	uint8_t data[24];
+	uint8_t data[CORE_SIGINFO_SIZE];
 
 	if (core->has_siginfo || !read_note(core, note, data, sizeof(data)))
 		return;

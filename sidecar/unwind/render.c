@@ -57,6 +57,7 @@ static const char *meaning_of(const struct core_siginfo *info)
 		{ "ILL_ILLOPN", "the processor does not know this instruction" },
 		{ "FPE_INTDIV", "division of an integer by zero" },
 		{ "SI_KERNEL", "the kernel; on x86-64, an address that no pointer can have: the pointer was overwritten" },
+		{ "SYS_SECCOMP", "a seccomp filter refused a system call" },
 		{ "SI_TKILL", "raised by the process itself" },
 		{ "SI_USER", "sent by a process" },
 	};
@@ -84,6 +85,8 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 	strbuf_adds(out, signal_text(crash->info.signal, name));
 	if (crash->has_info && core_is_fault(&crash->info))
 		strbuf_addf(out, " at address 0x%" PRIx64, crash->info.address);
+	if (crash->refused[0])
+		strbuf_addf(out, core_is_refusal(&crash->info) ? " for the system call %s" : ", %s,", crash->refused);
 	if (crash->jumped)
 		strbuf_adds(out, ", where no code is, called");
 	if (crash->caller_unknown)
@@ -359,6 +362,7 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 		add_hex(summary, "faultAddress", crash->info.address);
 	else
 		json_set_str(summary, "faultAddress", NULL);
+	json_set_str(summary, "refused", or_null(crash->refused));
 	json_set_int(summary, "pid", core->pid);
 	json_set_int(summary, "tid", crashed_tid(core));
 	json_set_str(summary, "comm", core->command);

@@ -5,6 +5,7 @@
 
 #include "lib/strbuf.h"
 #include "sidecar/unwind/python.h"
+#include "sidecar/unwind/refused.h"
 #include "sidecar/unwind/symbols.h"
 
 /* What happened, from the core and, where a handler raised the signal again, from the frame of that handler. */
@@ -12,6 +13,7 @@ struct crash {
 	struct core_siginfo info;
 	bool has_info;
 	bool handled; /* info and registers are those of the first fault, behind a signal handler */
+	char refused[REFUSED_TEXT_MAX]; /* the system call or the kind of instruction that was refused, or "" */
 	const uint64_t *registers;
 	bool jumped; /* it jumped to an address without code; symbol and pc are those of the caller */
 	bool caller_unknown; /* it aborted, and the frames that are certain do not show for whom */

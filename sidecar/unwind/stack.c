@@ -174,6 +174,15 @@ Dwfl_Module *unwinder_module(const struct unwinder *u, uint64_t address)
 	return mod && dwfl_module_getelf(mod, &bias) ? mod : NULL;
 }
 
+struct core_code unwinder_code(const struct unwinder *u, uint64_t pc)
+{
+	struct core_code code;
+
+	code.n_before = modules_read(u->modules, pc - sizeof(code.before), code.before, sizeof(code.before));
+	code.n_at = modules_read(u->modules, pc, code.at, sizeof(code.at));
+	return code;
+}
+
 /* --- Walking --- */
 
 void stack_release(struct stack *stack)
@@ -407,15 +416,6 @@ static bool is_of_another_signal(const struct core_siginfo *info)
 	return info->signal > 0 && info->signal < 65 && !kills(info->signal) && core_signal_code(info->signal, info->code);
 }
 
-static struct core_code code_around(struct modules *modules, uint64_t pc)
-{
-	struct core_code code;
-
-	code.n_before = modules_read(modules, pc - sizeof(code.before), code.before, sizeof(code.before));
-	code.n_at = modules_read(modules, pc, code.at, sizeof(code.at));
-	return code;
-}
-
 /*
  * Returns whether a page fault at pc is one of memory that cannot be accessed. Otherwise it is an older
  * one of that thread, which a handler repaired.
@@ -438,7 +438,7 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 	uint64_t slots[CORE_CONTEXT_SLOTS_MAX];
 	int final_signal = core->has_siginfo ? core->siginfo.signal : core->threads[0].signal;
 	struct core_code code;
-	uint8_t info[24];
+	uint8_t info[CORE_SIGINFO_SIZE];
 
 	if (core_read(core, sp + machine->context_offset, slots, size) != size)
 		return false;
@@ -450,7 +450,7 @@ static bool read_signal_frame(const struct unwinder *u, uint64_t sp, struct faul
 		if (has_siginfo(&ret->info, final_signal) || is_of_another_signal(&ret->info))
 			return has_siginfo(&ret->info, final_signal);
 	}
-	code = code_around(u->modules, ret->registers[machine->pc]);
+	code = unwinder_code(u, ret->registers[machine->pc]);
 	return core_machine_trap(machine, slots, &code, final_signal, &ret->info) &&
 	       is_still_refused(core, &ret->info, ret->registers[machine->pc]);
 }

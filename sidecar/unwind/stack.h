@@ -5,6 +5,7 @@
 
 #include <elfutils/libdwfl.h>
 
+#include "sidecar/unwind/core_machine.h"
 #include "sidecar/unwind/modules.h"
 
 #define FRAMES_MAX 4096
@@ -66,6 +67,9 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
  * if a handler (Ray's, faulthandler's) raised the signal again. False: there is none.
  */
 bool unwinder_find_fault(const struct unwinder *u, const struct stack *stack, struct fault *ret_fault);
+
+/* The code on both sides of an address. */
+struct core_code unwinder_code(const struct unwinder *u, uint64_t pc);
 
 /* libdwfl's module at an address, with its file opened and checked; NULL if there is none. */
 Dwfl_Module *unwinder_module(const struct unwinder *u, uint64_t address);

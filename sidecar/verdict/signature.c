@@ -108,9 +108,11 @@ static void add_python(struct detail *d, const char *python)
 
 static void add_crash(struct detail *d, const struct signature_cause *c)
 {
-	char file[FILE_MAX];
+	char file[FILE_MAX], refused[FUNCTION_MAX];
 
 	if (c->crash && c->crash->unwound) {
+		if (c->crash->refused[0])
+			add_part(d, "%s", signature_clean_name(c->crash->refused, refused, sizeof(refused)));
 		add_frame(d, c->crash);
 		add_python(d, c->crash->python);
 	} else if (is_known(c->module)) {

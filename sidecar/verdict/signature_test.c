@@ -3,6 +3,7 @@
 #include "sidecar/verdict/signature.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,15 @@ static void a_kill_by_somebody_unknown_is_weak(void **state)
 	assert_string_equal(of(&o, &v), "v1:Killed:ray-worker:SIGKILL?");
 }
 
+static void system_calls_that_a_filter_refused_are_distinguished(void **state)
+{
+	struct crash_info crash = { .known = true, .unwound = true, .refused = "bpf", .function = "main", .module = "/x/loader" };
+	struct signature_cause c = { .class = FAILURE_SIGNALED, .who = "loader", .signal = SIGSYS, .exit_code = -1, .crash = &crash };
+	(void)state;
+
+	assert_string_equal(make(&c), "v1:Signaled:loader:SIGSYS,bpf,main@loader");
+}
+
 static void an_abort_of_an_unknown_caller_is_weak_unless_python_says_where(void **state)
 {
 	struct crash_info crash = { .known = true, .unwound = true, .signal = 6 };
@@ -297,6 +307,7 @@ int main(void)
 		cmocka_unit_test(the_process_that_ended_first_counts_and_not_what_followed),
 		cmocka_unit_test(a_worker_that_died_before_is_not_what_the_container_ends_of),
 		cmocka_unit_test(a_kill_by_somebody_unknown_is_weak),
+		cmocka_unit_test(system_calls_that_a_filter_refused_are_distinguished),
 		cmocka_unit_test(an_abort_of_an_unknown_caller_is_weak_unless_python_says_where),
 		cmocka_unit_test(what_differs_from_run_to_run_is_taken_out),
 		cmocka_unit_test(functions_lose_what_compilers_add),
