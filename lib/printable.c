@@ -2,6 +2,7 @@
 /* Makes untrusted text fit for a line, a terminal and a JSON document. */
 #include "lib/printable.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -44,4 +45,29 @@ void copy_printable(char *to, size_t size, const char *from, size_t len)
 		i += character;
 	}
 	to[n] = '\0';
+}
+
+static bool is_continuation(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+void copy_ends(char *to, size_t size, const char *from, size_t len)
+{
+	static const char gap[] = " ... ";
+	size_t room = size - sizeof(gap), head = room / 2, tail = room - head;
+
+	if (len < size) {
+		memcpy(to, from, len);
+		to[len] = '\0';
+		return;
+	}
+	while (head > 0 && is_continuation(from[head]))
+		head--;
+	while (tail > 0 && is_continuation(from[len - tail]))
+		tail--;
+	memcpy(to, from, head);
+	memcpy(to + head, gap, sizeof(gap) - 1);
+	memcpy(to + head + sizeof(gap) - 1, from + len - tail, tail);
+	to[head + sizeof(gap) - 1 + tail] = '\0';
 }

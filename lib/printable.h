@@ -12,4 +12,11 @@
  */
 void copy_printable(char *to, size_t size, const char *from, size_t len);
 
+/*
+ * Copies the len bytes, and a final NUL. If they are more than size - 1 (size is at least 16), it copies as much as fits
+ * of their beginning and, as much, of their end, with " ... " between: an error message names its cause at one of the two.
+ * UTF-8 characters stay whole.
+ */
+void copy_ends(char *to, size_t size, const char *from, size_t len);
+
 #endif

@@ -39,9 +39,33 @@ static void text_is_made_fit_for_a_line(void **state)
 	}
 }
 
+static void of_a_long_text_the_beginning_and_the_end_are_kept(void **state)
+{
+	static const struct {
+		const char *from, *expect;
+		size_t size;
+	} cases[] = {
+		{ "short", "short", 16 },
+		{ "fifteen bytes..", "fifteen bytes..", 16 },
+		{ "sixteen bytes...", "sixte ... es...", 16 },
+		{ "abcdefgh: Check failed: x", "abcde ... ed: x", 16 },
+		{ "ab\xc3\xbc" "cdefgh: Check fail\xc3\xbc" "abcdef", "ab\xc3\xbc" "c ... bcdef", 16 },
+	};
+	char out[32];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		copy_ends(out, cases[i].size, cases[i].from, strlen(cases[i].from));
+		assert_string_equal(out, cases[i].expect);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(text_is_made_fit_for_a_line) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_is_made_fit_for_a_line),
+		cmocka_unit_test(of_a_long_text_the_beginning_and_the_end_are_kept),
+	};
 
 	return cmocka_run_group_tests_name("printable", tests, NULL, NULL);
 }

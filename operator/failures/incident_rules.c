@@ -153,10 +153,11 @@ static bool is_oom_of_process_of_ray(const struct incident_death *d)
 	return d->class == FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d);
 }
 
-/* Returns whether one of Ray's own processes ended by a signal while its container lives on. */
+/* Returns whether one of Ray's own processes, or a driver, ended by a signal while its container lives on. */
 static bool may_be_oom_killed(const struct incident_death *d)
 {
-	return d->signaled && d->class != FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d);
+	return d->signaled && ((d->class != FAILURE_KERNEL_OOM_PROCESS && is_process_of_ray(d)) ||
+			       (d->class == FAILURE_RAY_JOB_FAILED && d->lives && d->ray));
 }
 
 static bool may_follow_a_process(const struct incident_death *d)

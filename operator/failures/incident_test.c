@@ -315,7 +315,7 @@ static void a_deletion_explains_what_it_deletes(void **state)
 		    { "w2", FAILURE_POD_DELETED, "w2", 5, "w1", .ended_by = "Drain/Node/n1/by hand" },
 		    { "w3", FAILURE_EVICTED, "w3", 5, .ended_by = "Drain/Node/n2/by hand" } } },
 		{ "the driver's end, and the TTL of its RayJob",
-		  { { "driver", FAILURE_RAY_PROCESS_FAILED, "head", 0, .process = "driver", .lives = true },
+		  { { "driver", FAILURE_RAY_JOB_FAILED, "head", 0, .process = "driver", .lives = true },
 		    { "w1", FAILURE_POD_DELETED, "w1", 600, "driver", .ended_by = "KubeRay/RayJob/train/its TTL is over" },
 		    { "head", FAILURE_POD_DELETED, "head", 601, "driver", .ended_by = "KubeRay/RayJob/train/its TTL is over" } } },
 	};

@@ -136,7 +136,7 @@ static void what_is_no_answer_of_this_pods_sidecar_is_refused(void **state)
 static void whatever_its_class_the_mark_says_that_the_container_lives(void **state)
 {
 	static const char *const classes[] = { "KernelOOMProcess", "RayMemoryMonitor", "FileDescriptorsExhausted", "WorkerCrash", "Segfault",
-					       "RayletFailed", "GCSFailed", "RayProcessFailed", "GCSLost", "Terminated",
+					       "RayletFailed", "GCSFailed", "RayProcessFailed", "RayJobFailed", "GCSLost", "Terminated",
 					       "CUDAOutOfMemory" };
 
 	(void)state;

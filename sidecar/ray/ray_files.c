@@ -140,8 +140,9 @@ struct newest {
 };
 
 /* Inserts the file behind newer ones. If there is no room, the oldest one is dropped. */
-static void keep_if_newer(struct newest *k, const char *name, int64_t ns)
+static void keep_if_newer(const char *name, int64_t ns, void *arg)
 {
+	struct newest *k = arg;
 	size_t at = k->n;
 
 	while (at > 0 && k->times[at - 1] < ns)
@@ -155,23 +156,58 @@ static void keep_if_newer(struct newest *k, const char *name, int64_t ns)
 	snprintf(k->names[at], sizeof(k->names[at]), "%s", name);
 }
 
-size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max)
+/* Calls fn for the regular files of such names, with the time of their last change. */
+static void each_between(int dir_fd, const char *prefix, const char *suffix, void (*fn)(const char *name, int64_t ns, void *arg), void *arg)
 {
-	struct newest kept = { .names = ret_names, .max = MIN(max, (size_t)RAY_FILES_NEWEST_MAX) };
 	DIR *dir = open_directory(dir_fd);
 	unsigned int looked = 0;
 	const struct dirent *d;
 	int64_t ns;
 
 	if (!dir)
-		return 0;
+		return;
 	for (unsigned int i = 0; i < ENTRIES_MAX && looked < RAY_FILES_LOOKED_MAX && (d = readdir(dir)); i++) {
 		if (!is_between(d->d_name, prefix, suffix))
 			continue;
 		looked++;
 		if (modified(dir_fd, d->d_name, &ns))
-			keep_if_newer(&kept, d->d_name, ns);
+			fn(d->d_name, ns, arg);
 	}
 	closedir(dir);
+}
+
+size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max)
+{
+	struct newest kept = { .names = ret_names, .max = MIN(max, (size_t)RAY_FILES_NEWEST_MAX) };
+
+	each_between(dir_fd, prefix, suffix, keep_if_newer, &kept);
 	return kept.n;
+}
+
+struct of_time {
+	int64_t from_ns, until_ns;
+	char *name;
+	size_t n;
+};
+
+static void count_if_of_time(const char *name, int64_t ns, void *arg)
+{
+	struct of_time *t = arg;
+
+	if (ns < t->from_ns || ns > t->until_ns)
+		return;
+	if (t->n++ == 0)
+		snprintf(t->name, RAY_FILE_NAME_MAX + 1, "%s", name);
+}
+
+bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_t from_ns, int64_t until_ns,
+		      char ret_name[static RAY_FILE_NAME_MAX + 1])
+{
+	char name[RAY_FILE_NAME_MAX + 1];
+	struct of_time t = { from_ns, until_ns, name, 0 };
+
+	each_between(dir_fd, prefix, suffix, count_if_of_time, &t);
+	if (t.n == 1)
+		memcpy(ret_name, name, sizeof(name));
+	return t.n == 1;
 }

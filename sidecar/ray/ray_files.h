@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -44,6 +45,12 @@ void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *
 #define RAY_FILES_LOOKED_MAX 1000
 #define RAY_FILES_NEWEST_MAX 8
 size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max);
+
+/*
+ * Finds the only such file that was modified between two times, Unix ns. False: there is none, or there are several.
+ */
+bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_t from_ns, int64_t until_ns,
+		      char ret_name[static RAY_FILE_NAME_MAX + 1]);
 
 /* Whether name is that of a log of the worker with that PID. Pure. */
 bool ray_file_is_of_pid(const char *name, pid_t pid);

@@ -2,15 +2,19 @@
 /* Reads the last lines that one of Ray's own processes wrote into its logs. */
 #include "sidecar/ray/ray_last_lines.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/macros.h"
 #include "lib/printable.h"
 #include "lib/strbuf.h"
+#include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
+#include "sidecar/ray/ray_lines.h"
 
 #define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */
+#define DRIVER_LOG_NS (2 * NS_PER_SEC) /* between a driver's start or end and the change of its log, at most */
 
 static bool is_worth(const char *line, size_t len)
 {
@@ -32,17 +36,17 @@ static bool is_worth(const char *line, size_t len)
 
 static void append(const char *file, const char *line, size_t len, char *out, size_t size)
 {
-	char clean[RAY_LAST_LINE_MAX];
+	char shortened[RAY_LAST_LINE_MAX], clean[RAY_LAST_LINE_MAX];
 	size_t n = strlen(out);
 
-	copy_printable(clean, sizeof(clean), line, len);
+	ray_line_shorten(line, len, shortened, sizeof(shortened));
 	/*
 	 * Ray's Python logs have tabs between their columns, and a line of a report may not contain
 	 * tabs.
 	 */
-	for (size_t i = 0; i < len && clean[i]; i++)
-		if (line[i] == '\t' && clean[i] == '?')
-			clean[i] = ' ';
+	for (char *tab = shortened; (tab = strchr(tab, '\t'));)
+		*tab = ' ';
+	copy_printable(clean, sizeof(clean), shortened, strlen(shortened));
 	if (n + strlen(file) + strlen(clean) + 4 <= size)
 		snprintf(out + n, size - n, "%s: %s\n", file, clean);
 }
@@ -70,15 +74,59 @@ void ray_last_lines_of(const char *file, const char *text, size_t len, char *out
 	}
 }
 
-void ray_last_lines(int dir_fd, enum ray_process_kind kind, char *out, size_t size)
+static void append_file(int dir_fd, const char *name, char *out, size_t size)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
+
+	if (ray_file_tail(dir_fd, name, TAIL_MAX, &text))
+		ray_last_lines_of(name, strbuf_str(&text), text.len, out, size);
+}
+
+void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size)
 {
 	const char *names[RAY_PROCESS_LOGS_MAX];
+	char driver[RAY_FILE_NAME_MAX + 1];
 
-	ray_process_logs(kind, names);
-	for (size_t i = 0; dir_fd >= 0 && i < RAY_PROCESS_LOGS_MAX && names[i]; i++) {
-		_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
+	if (dir_fd < 0)
+		return;
+	ray_process_logs(life->kind, names);
+	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
+		append_file(dir_fd, names[i], out, size);
+	/* The supervisor makes the file, named by the job, right before it starts the driver. */
+	if (life->kind == RAY_PROCESS_DRIVER && life->from_unix_ns > 0 &&
+	    ray_file_of_time(dir_fd, "job-driver-", ".log", life->from_unix_ns - DRIVER_LOG_NS, life->until_unix_ns + DRIVER_LOG_NS, driver))
+		append_file(dir_fd, driver, out, size);
+}
 
-		if (ray_file_tail(dir_fd, names[i], TAIL_MAX, &text))
-			ray_last_lines_of(names[i], strbuf_str(&text), text.len, out, size);
+/* Returns the length of "a.b.ValueError" at the beginning of the line, if it ends with ':' or the line; 0: it is none. */
+static size_t exception_name(const char *line, size_t len)
+{
+	static const char *const ends[] = { "Error", "Exception", "Exit", "Interrupt", "Timeout", "Warning", "Failure" };
+	size_t n = 0;
+
+	while (n < len && (isalnum((unsigned char)line[n]) || line[n] == '_' || line[n] == '.'))
+		n++;
+	if (n < len && line[n] != ':' && line[n] != '(')
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (n >= strlen(ends[i]) && memcmp(line + n - strlen(ends[i]), ends[i], strlen(ends[i])) == 0)
+			return n;
+	return 0;
+}
+
+bool ray_last_exception(const char *lines, char ret_line[static RAY_LAST_LINE_MAX])
+{
+	bool found = false;
+
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+		const char *text = memmem(lines, len, ": ", 2);
+
+		if (text && exception_name(text + 2, len - (size_t)(text + 2 - lines))) {
+			snprintf(ret_line, RAY_LAST_LINE_MAX, "%.*s", (int)(len - (size_t)(text + 2 - lines)), text + 2);
+			found = true;
+		}
+		lines += len + (lines[len] == '\n');
 	}
+	return found;
 }

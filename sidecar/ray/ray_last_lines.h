@@ -3,12 +3,15 @@
 #ifndef AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
 #define AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process.h"
 
 #define RAY_LAST_LINES_MAX 4 /* of one file */
-#define RAY_LAST_LINE_MAX 200 /* bytes */
+#define RAY_LAST_LINE_MAX RAY_LINE_TEXT_MAX
 
 /*
  * Appends the last lines of text to the string out, at most RAY_LAST_LINES_MAX, each as "FILE: LINE\n" in printable UTF-8. Leaves
@@ -16,7 +19,19 @@
  */
 void ray_last_lines_of(const char *file, const char *text, size_t len, char *out, size_t size);
 
+/* A process whose logs are read. The times are needed for a driver, whose log is found by them. */
+struct ray_process_life {
+	enum ray_process_kind kind;
+	int64_t from_unix_ns, until_unix_ns; /* its life */
+};
+
 /* Appends the last lines of the process's own logs below dir_fd (-1: there are none). */
-void ray_last_lines(int dir_fd, enum ray_process_kind kind, char *out, size_t size);
+void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size);
+
+/*
+ * Copies from lines of ray_last_lines the last that names an exception, as Python's traceback does at its end:
+ * "ValueError: x", "torch.OutOfMemoryError". False: there is none. Pure.
+ */
+bool ray_last_exception(const char *lines, char ret_line[static RAY_LAST_LINE_MAX]);
 
 #endif

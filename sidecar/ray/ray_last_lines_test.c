@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "lib/macros.h"
+
 static const char *lines(const char *text, size_t size)
 {
 	static char out[1024];
@@ -61,6 +63,43 @@ static void what_a_tenant_writes_is_printable_and_bounded(void **state)
 		assert_true((unsigned char)*p >= 0x20 || *p == '\n');
 }
 
+static void the_end_of_a_long_line_is_kept(void **state)
+{
+	char text[1000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	memcpy(text + sizeof(text) - sizeof("because the machine has become overloaded"), "because the machine has become overloaded",
+	       sizeof("because the machine has become overloaded"));
+	assert_non_null(strstr(lines(text, 1024), " ... xxx"));
+	assert_non_null(strstr(lines(text, 1024), "because the machine has become overloaded\n"));
+}
+
+static void the_exception_that_ended_a_driver_is_found(void **state)
+{
+	static const struct {
+		const char *lines, *exception;
+	} rows[] = {
+		{ "job-driver-x.log: Traceback (most recent call last):\njob-driver-x.log:   File \"a.py\", line 1, in <module>\n"
+		  "job-driver-x.log:     f()\njob-driver-x.log: ValueError: no such shard: 7\n", "ValueError: no such shard: 7" },
+		{ "d.log: torch.OutOfMemoryError: CUDA out of memory\nd.log: KeyboardInterrupt\n", "KeyboardInterrupt" },
+		{ "d.log: ray.exceptions.RayTaskError(ValueError): ray::f() (pid=1)\nd.log:   File \"a.py\"\n", "ray.exceptions.RayTaskError(ValueError): ray::f() (pid=1)" },
+		{ "d.log: an Error: of somebody\nd.log: Errors: 3\n", NULL },
+		{ "d.log: done\n", NULL },
+		{ "d.log: \n", NULL },
+		{ "no colon\n", NULL },
+		{ "", NULL },
+	};
+	char line[RAY_LAST_LINE_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(ray_last_exception(rows[i].lines, line), rows[i].exception != NULL);
+		if (rows[i].exception)
+			assert_string_equal(line, rows[i].exception);
+	}
+}
+
 static void a_process_without_logs_says_nothing(void **state)
 {
 	char out[1024] = "";
@@ -69,9 +108,9 @@ static void a_process_without_logs_says_nothing(void **state)
 	(void)state;
 	assert_true(dir >= 0);
 	/* There are no files with such names, so there are no lines. */
-	ray_last_lines(dir, RAY_PROCESS_DASHBOARD, out, sizeof(out));
+	ray_last_lines(dir, &(struct ray_process_life){ .kind = RAY_PROCESS_DASHBOARD }, out, sizeof(out));
 	assert_string_equal(out, "");
-	ray_last_lines(-1, RAY_PROCESS_RAYLET, out, sizeof(out));
+	ray_last_lines(-1, &(struct ray_process_life){ .kind = RAY_PROCESS_RAYLET }, out, sizeof(out));
 	assert_string_equal(out, "");
 	close(dir);
 }
@@ -83,6 +122,8 @@ int main(void)
 		cmocka_unit_test(dumps_of_the_state_and_blank_lines_are_left_out),
 		cmocka_unit_test(frames_of_a_stack_do_not_hide_what_it_is_about),
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
+		cmocka_unit_test(the_end_of_a_long_line_is_kept),
+		cmocka_unit_test(the_exception_that_ended_a_driver_is_found),
 		cmocka_unit_test(a_process_without_logs_says_nothing),
 	};
 

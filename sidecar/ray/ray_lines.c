@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "lib/printable.h"
+#include "sidecar/sample/isolation.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/span.h"
-#include "sidecar/sample/isolation.h"
 
 static bool has(struct span text, const char *what)
 {
@@ -349,10 +350,32 @@ static struct span line_of(struct span text, const char *mark)
 	return skip_prefix(line);
 }
 
+void ray_line_shorten(const char *line, size_t len, char *out, size_t size)
+{
+	static const char begin[] = " An unexpected system state has occurred. ", end[] = " to fix it. ";
+	char whole[RAY_RECORD_MAX];
+	size_t n = MIN(len, sizeof(whole));
+	char *from, *to;
+
+	memcpy(whole, line, n);
+	from = memmem(whole, n, begin, strlen(begin));
+	to = from ? memmem(from, n - (size_t)(from - whole), end, strlen(end)) : NULL;
+	if (to) {
+		to += strlen(end);
+		memmove(from + 1, to, n - (size_t)(to - whole));
+		n -= (size_t)(to - from) - 1;
+	}
+	copy_ends(out, size, whole, n);
+}
+
 static void parse_other(struct span text, enum ray_kind kind, struct ray_event *e, const char *mark)
 {
+	struct span line = line_of(text, mark);
+	char text_of[RAY_LINE_TEXT_MAX];
+
 	e->kind = kind;
-	COPY(line_of(text, mark), e->detail);
+	ray_line_shorten(line.at, line.len, text_of, sizeof(text_of));
+	COPY(((struct span){ text_of, strlen(text_of) }), e->detail);
 }
 
 static const char *fds_mark(struct span text)

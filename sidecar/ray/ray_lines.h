@@ -24,6 +24,9 @@
 /* Bytes of a record, which is a line and the lines that belong to it. Longer records are cut. */
 #define RAY_RECORD_MAX (16 * 1024)
 
+/* Bytes of what is kept of a line, a final NUL among them. */
+#define RAY_LINE_TEXT_MAX 400
+
 enum ray_kind {
 	RAY_NOTHING,
 	RAY_MEMORY_KILL, /* Ray's memory monitor killed a worker */
@@ -34,6 +37,7 @@ enum ray_kind {
 	RAY_PROCESS_EXITED, /* `ray start` says that a child of it did not end in order */
 	RAY_AGENT_FAILED, /* raylet says that it ends because one of its agents has ended */
 	RAY_GCS_LOST, /* raylet ends: it does not reach the GCS any more, or a GCS that knows it */
+	RAY_GAVE_UP, /* raylet or the GCS server aborts itself: "Check failed: ..." */
 	RAY_STOPPED, /* raylet or the GCS server was asked to stop with SIGTERM */
 	RAY_ISOLATION, /* raylet says something about its resource isolation; detail is a sentence of ours */
 	RAY_SUMMARY, /* how many workers were killed and crashed in the last minute */
@@ -48,7 +52,7 @@ struct ray_event {
 	char task[96]; /* "ray::leak" */
 	char held[24]; /* what Ray says the worker held: "0.71GB" */
 	char memory[80]; /* "1.42GB used / 1.46GB limit (0.972349)" */
-	char detail[200]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
+	char detail[RAY_LINE_TEXT_MAX]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
 	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
 	unsigned int killed, crashed; /* with RAY_SUMMARY */
 	enum ray_process_kind process; /* the process of Ray's own that the record is about, if it is about one */
@@ -68,6 +72,12 @@ struct ray_finding {
 
 /* Whether a line begins a new record of a Ray log, rather than continuing the previous record. */
 bool ray_line_begins_record(const char *line, size_t len);
+
+/*
+ * Copies a line of a log, shortened to size - 1 bytes: without the sentences that each failed check of Ray begins with, which
+ * are longer than its cause, and then by its middle.
+ */
+void ray_line_shorten(const char *line, size_t len, char *out, size_t size);
 
 /* Parses a record. Returns false, with kind RAY_NOTHING, if the record is not of interest. */
 bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_event);

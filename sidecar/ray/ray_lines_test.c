@@ -204,6 +204,27 @@ static void a_raylet_that_was_declared_dead_says_so(void **state)
 	assert_int_equal(e.kind, RAY_NODE_LOST);
 }
 
+#define CHECK "[2026-11-22 08:56:28,512 C 344 344] (gcs_server) grpc_server.cc:130:  An unexpected system state has occurred. You have " \
+	      "likely discovered a bug in Ray. Please report this issue at https://github.com/ray-project/ray/issues and we'll work with " \
+	      "you to fix it. Check failed: "
+
+static void the_cause_of_a_failed_check_is_kept(void **state)
+{
+	char record[2000], x[1500];
+	struct ray_event e;
+	(void)state;
+
+	e = parse(CHECK "server_ Failed to start the grpc server. The specified port is 6379.\n");
+	assert_string_equal(e.detail, "grpc_server.cc:130:  Check failed: server_ Failed to start the grpc server. The specified port is 6379.");
+	/* Of a long line, the end is kept. */
+	memset(x, 'x', sizeof(x));
+	snprintf(record, sizeof(record), CHECK "%.1400s Status not OK: IOError: the cause\n", x);
+	e = parse(record);
+	assert_int_equal(strlen(e.detail), sizeof(e.detail) - 1);
+	assert_non_null(strstr(e.detail, "Check failed: x"));
+	assert_string_equal(e.detail + strlen(e.detail) - strlen("IOError: the cause"), "IOError: the cause");
+}
+
 static void ordinary_records_say_nothing(void **state)
 {
 	static const char *const records[] = {
@@ -277,6 +298,7 @@ int main(void)
 		cmocka_unit_test(file_descriptors_in_any_log),
 		cmocka_unit_test(a_raylet_that_crashes_says_so),
 		cmocka_unit_test(a_raylet_that_was_declared_dead_says_so),
+		cmocka_unit_test(the_cause_of_a_failed_check_is_kept),
 		cmocka_unit_test(ordinary_records_say_nothing),
 		cmocka_unit_test(hostile_records_stay_within_bounds),
 		cmocka_unit_test(a_workers_own_log_names_its_task_and_signal),

@@ -389,6 +389,27 @@ static void the_newest_files_of_a_kind_come_first(void **state)
 	assert_int_equal(ray_files_newest(-1, "job-driver-", ".log", names, 3), 0);
 }
 
+static void a_file_of_a_time_is_found_only_if_no_other_fits(void **state)
+{
+	const int64_t s = NS_PER_SEC;
+	char name[RAY_FILE_NAME_MAX + 1] = "kept";
+	(void)state;
+
+	poll_once();
+	make_session("session_1");
+	add(log_at("session_1", "job-driver-a.log"), "a\n");
+	age(log_at("session_1", "job-driver-a.log"), 1000);
+	add(log_at("session_1", "job-driver-b.log"), "b\n");
+	age(log_at("session_1", "job-driver-b.log"), 2000);
+	poll_once();
+	assert_true(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 1500 * s, 2000 * s, name));
+	assert_string_equal(name, "job-driver-b.log");
+	assert_false(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 1000 * s, 2000 * s, name));
+	assert_false(ray_file_of_time(ray_logs_dir(logs), "job-driver-", ".log", 2001 * s, 3000 * s, name));
+	assert_false(ray_file_of_time(-1, "job-driver-", ".log", 0, INT64_MAX, name));
+	assert_string_equal(name, "job-driver-b.log");
+}
+
 static void a_tail_begins_with_a_whole_line(void **state)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(100);
@@ -425,6 +446,7 @@ int main(void)
 		TEST(quiet_logs_keep_no_descriptors_beyond_their_own),
 		TEST(a_workers_files_are_found_by_its_pid),
 		TEST(the_newest_files_of_a_kind_come_first),
+		TEST(a_file_of_a_time_is_found_only_if_no_other_fits),
 		TEST(a_tail_begins_with_a_whole_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

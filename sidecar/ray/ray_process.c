@@ -34,7 +34,7 @@ static const struct {
 					{ "ray_client_server.err", "ray_client_server.out" } },
 	[RAY_PROCESS_JOB_SUPERVISOR] = { "job_supervisor", "the supervisor of a Ray job", FAILURE_RAY_PROCESS_FAILED, false,
 					 false, { NULL } },
-	[RAY_PROCESS_DRIVER] = { "driver", "the driver of a Ray job", FAILURE_RAY_PROCESS_FAILED, false, false, { NULL } },
+	[RAY_PROCESS_DRIVER] = { "driver", "the driver of a Ray job", FAILURE_RAY_JOB_FAILED, false, false, { NULL } },
 	[RAY_PROCESS_START] = { "ray start", "`ray start`", FAILURE_RAY_PROCESS_FAILED, false, false, { NULL } },
 };
 

@@ -37,6 +37,7 @@ struct ray_process_end {
 	pid_t pid; /* in the container's PID namespace; 0: not known */
 	bool status_known; /* the launcher read the wait status; false: wait_status is 0 */
 	int wait_status; /* as waitpid(2) gives it */
+	int64_t started_ns; /* CLOCK_BOOTTIME; 0: not known */
 	int64_t ended_ns; /* CLOCK_BOOTTIME; when no launcher watched it, the time when it was first missed */
 };
 

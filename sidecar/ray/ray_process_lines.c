@@ -98,6 +98,23 @@ static const struct {
 	{ "GCS server received SIGTERM, shutting down", RAY_STOPPED, RAY_PROCESS_GCS_SERVER },
 };
 
+/*
+ * Parses the beginning of a record of the level "fatal", "[2026-11-22 08:56:28,512 C 344 344] (gcs_server) ", after
+ * which Ray aborts the process. Returns RAY_PROCESS_NONE for other records, and for those of workers.
+ */
+static enum ray_process_kind gave_up(const char *record, size_t len)
+{
+	const char *level = find(record, MIN(len, (size_t)40), " C "), *name = find(record, MIN(len, (size_t)80), "] (");
+	const char *end = name ? memchr(name, ')', len - (size_t)(name - record)) : NULL;
+	enum ray_process_kind kind;
+
+	if (!level || !end || record[0] != '[' || level > name)
+		return RAY_PROCESS_NONE;
+	name += strlen("] (");
+	kind = ray_process_of_type(name, (size_t)(end - name));
+	return kind == RAY_PROCESS_RAYLET || kind == RAY_PROCESS_GCS_SERVER ? kind : RAY_PROCESS_NONE;
+}
+
 bool ray_process_record_parse(const char *record, size_t len, struct ray_event *e, const char **ret_mark)
 {
 	if (parse_exits(record, len, e)) {
@@ -112,7 +129,10 @@ bool ray_process_record_parse(const char *record, size_t len, struct ray_event *
 		*ret_mark = marks[i].mark;
 		return true;
 	}
-	return false;
+	e->process = gave_up(record, len);
+	e->kind = e->process ? RAY_GAVE_UP : RAY_NOTHING;
+	*ret_mark = " C ";
+	return e->kind != RAY_NOTHING;
 }
 
 static struct ray_process_word *word_of(struct ray_process_words *w, enum ray_kind kind)
@@ -124,6 +144,8 @@ static struct ray_process_word *word_of(struct ray_process_words *w, enum ray_ki
 		return &w->agent_failed;
 	case RAY_GCS_LOST:
 		return &w->gcs_lost;
+	case RAY_GAVE_UP:
+		return &w->gave_up;
 	case RAY_STOPPED:
 		return &w->stopped;
 	default:

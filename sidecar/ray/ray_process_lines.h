@@ -26,12 +26,12 @@ struct ray_process_word {
 	enum ray_process_kind process; /* the process that ended; RAY_PROCESS_NONE if the record does not name it */
 	int returncode; /* of RAY_PROCESS_EXITED, as Python counts: -9 after SIGKILL */
 	char file[32]; /* which log says so */
-	char line[200]; /* valid UTF-8 */
+	char line[RAY_LINE_TEXT_MAX]; /* valid UTF-8 */
 };
 
 /* What Ray logged since this start of the container. */
 struct ray_process_words {
-	struct ray_process_word exited, agent_failed, gcs_lost, stopped;
+	struct ray_process_word exited, agent_failed, gcs_lost, gave_up, stopped;
 };
 
 /* Notes the event if it is about the end of one of Ray's own processes. now_ns: CLOCK_BOOTTIME. */

@@ -166,7 +166,7 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 struct words_of {
 	int logs_fd;
 	int64_t at_unix_ns;
-	enum ray_process_kind process;
+	struct ray_process_life life;
 };
 
 static void fill_gpu_words(const void *arg, void *out)
@@ -185,13 +185,33 @@ static void fill_last_lines(const void *arg, void *out)
 	const struct words_of *of = arg;
 	struct last_lines *lines = out;
 
-	ray_last_lines(of->logs_fd, of->process, lines->text, sizeof(lines->text));
+	ray_last_lines(of->logs_fd, &of->life, lines->text, sizeof(lines->text));
 }
 
 static void read_words(struct observer *o, errand_fill_fn fn, const struct words_of *of, void *out, size_t size)
 {
 	if (of->logs_fd >= 0 && !ray_watch_hangs(o->ray, now_boottime_ns()))
 		errand_call(&o->files, fn, of, out, size, WORDS_WITHIN_NS);
+}
+
+/* Reads the last lines of the process that ended first. Those of a driver hold the exception that ended it. */
+static void add_last_lines(struct observer *o, const struct ending *e, struct report *r, struct observation *seen)
+{
+	struct words_of of = { ray_watch_logs_dir(o->ray), 0, { .kind = kind_of_first(&r->verdict) } };
+
+	if (of.life.kind == RAY_PROCESS_NONE)
+		return;
+	if (e->process && e->process->started_ns) {
+		of.life.from_unix_ns = to_unix_ns(e->process->started_ns);
+		of.life.until_unix_ns = to_unix_ns(e->process->ended_ns);
+	}
+	read_words(o, fill_last_lines, &of, r->last_lines, sizeof(r->last_lines));
+	if (of.life.kind != RAY_PROCESS_DRIVER)
+		return;
+	if (ray_last_exception(r->last_lines, seen->exception))
+		verdict_add_evidence(&r->verdict, "driver's log", "%s", seen->exception);
+	else if (!r->last_lines[0])
+		verdict_add_missing(&r->verdict, "what the driver wrote", "one job at a time: Ray's logs do not say whose driver wrote them");
 }
 
 static void add_what_hangs(struct observer *o, struct verdict *v)
@@ -279,9 +299,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	seen.last_age_ns = r.sample_age_ns;
 	find_victims(o, e, &last, &seen);
 	if (!e->container_lives && !e->gap)
-		read_words(o, fill_gpu_words, &(struct words_of){ ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), 0 }, &gpu, sizeof(gpu));
+		read_words(o, fill_gpu_words, &(struct words_of){ ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), { 0 } }, &gpu, sizeof(gpu));
 	look_into_kernel_log(o, e, &last, &seen);
 	classify(&seen, &r.verdict);
+	add_last_lines(o, e, &r, &seen);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);
 	if (r.verdict.class != FAILURE_COMPLETED) {
@@ -295,9 +316,6 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.crash = *e->crash;
 		r.backtrace = e->backtrace;
 	}
-	if (kind_of_first(&r.verdict) != RAY_PROCESS_NONE)
-		read_words(o, fill_last_lines, &(struct words_of){ ray_watch_logs_dir(o->ray), 0, kind_of_first(&r.verdict) },
-			   r.last_lines, sizeof(r.last_lines));
 	add_what_hangs(o, &r.verdict);
 	r.started_unix_ns = to_unix_ns(e->started_ns) + o->unix_shift_ns;
 	r.ended_unix_ns = to_unix_ns(e->ended_ns) + o->unix_shift_ns;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/units.h"
 #include "sidecar/sample/components.h"
@@ -54,6 +55,7 @@ static void end_of(struct process_watch *w, struct watched_ray_process *p, bool 
 		.pid = p->pid,
 		.status_known = status_known,
 		.wait_status = status_known ? wait_status : 0,
+		.started_ns = (int64_t)p->start * (NS_PER_SEC / sysconf(_SC_CLK_TCK)),
 		.ended_ns = ended_ns,
 	};
 

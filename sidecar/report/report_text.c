@@ -231,7 +231,7 @@ static void add_last_lines(const struct report *r, struct strbuf *out)
 
 	for (const char *at = r->last_lines; *at;) {
 		size_t len = strcspn(at, "\n");
-		char line[256];
+		char line[512];
 
 		snprintf(line, sizeof(line), "%.*s", (int)MIN(len, sizeof(line) - 1), at);
 		add_item(out, label, line);

@@ -10,6 +10,7 @@
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/kernel/kernel_evidence.h"
 #include "sidecar/ray/gpu_lines.h"
+#include "sidecar/ray/ray_last_lines.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/sample/limits.h"
@@ -108,6 +109,7 @@ struct observation {
 	 * nothing.
 	 */
 	const struct gpu_error *gpu_error;
+	char exception[RAY_LAST_LINE_MAX]; /* the last line of a driver's traceback; "": none */
 	pid_t launcher_pid; /* numbered like command_pid; 0 unknown */
 	/*
 	 * The signals to the container that the node agent saw, in the order of their arrival;

@@ -37,6 +37,14 @@ static const struct ray_process_words *words_of(const struct observation *o)
 	return o->process_words ? o->process_words : &none;
 }
 
+/* Returns the line in which the process of this end says why it aborts itself, or NULL. */
+static const struct ray_process_word *gave_up(const struct observation *o, const struct ray_process_end *end)
+{
+	const struct ray_process_word *word = fresh(&words_of(o)->gave_up, end->ended_ns);
+
+	return word && word->process == end->kind ? word : NULL;
+}
+
 static bool ended_in_order(const struct ray_process_end *end)
 {
 	return end->status_known && ray_process_ended_in_order(end->wait_status);
@@ -96,6 +104,8 @@ static struct ray_process_cause cause_of_raylet(const struct observation *o, con
 		c.word = stopped;
 	} else if (ended_in_order(raylet))
 		c.story = WIFSIGNALED(raylet->wait_status) ? STORY_STOPPED : STORY_RAYLET_EXITED;
+	else
+		c.word = gave_up(o, raylet);
 	return c;
 }
 
@@ -120,12 +130,15 @@ static struct ray_process_cause cause_by_ends(const struct observation *o, int64
 			if (quiet.story == STORY_NONE)
 				quiet = c;
 		} else if (!ended_in_order(end) && quiet.story == STORY_NONE)
-			return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = end->kind, .end = end };
+			return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = end->kind, .end = end, .word = gave_up(o, end) };
 	}
 	return quiet;
 }
 
-/* Decides by log lines if no wait status is known: `ray start` logs those of its children. */
+/*
+ * Decides by log lines if no wait status is known: `ray start` logs those of its children. It does not log that of a GCS
+ * server that gives up at its start, but waits for it for most of a minute.
+ */
 static struct ray_process_cause cause_by_words(const struct observation *o)
 {
 	const struct ray_process_words *w = words_of(o);
@@ -139,6 +152,8 @@ static struct ray_process_cause cause_by_words(const struct observation *o)
 		return (struct ray_process_cause){ STORY_GCS_LOST, RAY_PROCESS_RAYLET, NULL, NULL, lost, NULL };
 	if (exited)
 		return (struct ray_process_cause){ STORY_PROCESS, exited->process, NULL, NULL, exited, NULL };
+	if (ray_process_gave_up(o, w->gave_up.process))
+		return (struct ray_process_cause){ STORY_PROCESS, w->gave_up.process, NULL, NULL, &w->gave_up, NULL };
 	return (struct ray_process_cause){ .story = STORY_NONE };
 }
 
@@ -167,7 +182,7 @@ bool ray_process_cause_status(const struct ray_process_cause *c, int *ret_signal
 		*ret_signal = c->crash->signal;
 		return true;
 	}
-	if (c->story != STORY_PROCESS || !c->word)
+	if (c->story != STORY_PROCESS || !c->word || c->word->returncode == 0)
 		return false;
 	if (c->word->returncode < 0)
 		*ret_signal = -c->word->returncode;
@@ -220,7 +235,23 @@ struct ray_process_cause ray_process_cause_of_process(const struct observation *
 			.end = o->process,
 			.word = stopped && stopped->process == o->process->kind ? stopped : NULL,
 		};
-	return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = o->process->kind, .end = o->process };
+	return (struct ray_process_cause){
+		.story = STORY_PROCESS,
+		.kind = o->process->kind,
+		.end = o->process,
+		.word = gave_up(o, o->process),
+	};
+}
+
+const char *ray_process_gave_up(const struct observation *o, enum ray_process_kind kind)
+{
+	const struct ray_process_word *word = &words_of(o)->gave_up;
+	static const char mark[] = "Check failed: ";
+	const char *check = strstr(word->line, mark);
+
+	if (!word->at_ns || kind == RAY_PROCESS_NONE || word->process != kind || o->ended_ns - word->at_ns > RAY_FOLLOWS_NS)
+		return NULL;
+	return check ? check + strlen(mark) : word->line;
 }
 
 /* --- The OOM killer's victim ------------------------------------------------------------------------------- */

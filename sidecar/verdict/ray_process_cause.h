@@ -8,7 +8,7 @@
  * of its agents has ended, and it kills its agents when it is asked to stop: raylet's last log
  * lines say which of the two happened. A raylet that lost the GCS logs that too; then the cause is
  * in another container. If the launcher reported no end, the log of `ray start` names the child
- * that ended.
+ * that ended, and that of the child says why it gave up.
  */
 #ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_CAUSE_H
 #define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_CAUSE_H
@@ -68,6 +68,9 @@ bool ray_process_cause_is_proved(const struct observation *o, const struct ray_p
  * that.
  */
 bool ray_process_cause_was_found_dead(const struct observation *o, const struct ray_process_cause *c);
+
+/* What raylet or the GCS server logged as it gave up before the container's end, without "Check failed: "; NULL: nothing. */
+const char *ray_process_gave_up(const struct observation *o, enum ray_process_kind kind);
 
 /*
  * The process of Ray's own that the OOM killer most likely took when the counters rose: the first

@@ -28,8 +28,8 @@ static void set_process(const struct ray_process_cause *c, struct verdict *v)
 }
 
 /*
- * Makes "was killed with SIGKILL", "crashed with SIGSEGV in f", "ended with exit code 1" or
- * "ended".
+ * Makes "was killed with SIGKILL", "crashed with SIGSEGV in f", "ended with exit code 1", "gave up"
+ * or "ended".
  */
 static const char *how_it_ended(const struct observation *o, const struct ray_process_cause *c, char how[static HOW_MAX])
 {
@@ -37,7 +37,7 @@ static const char *how_it_ended(const struct observation *o, const struct ray_pr
 	char in[HOW_MAX] = "";
 
 	if (!ray_process_cause_status(c, &signal, &code))
-		snprintf(how, HOW_MAX, "ended");
+		snprintf(how, HOW_MAX, c->word && o->process_words && c->word == &o->process_words->gave_up ? "gave up" : "ended");
 	else if (signal == SIGKILL)
 		snprintf(how, HOW_MAX, "was killed with SIGKILL");
 	else if (signal && failure_class_of_signal(signal) != FAILURE_SIGNALED && signal != SIGTERM && signal != SIGINT) {
@@ -157,11 +157,14 @@ static void process_sentence(const struct observation *o, const struct ray_proce
 
 static void lost_sentence(const struct observation *o, const struct ray_process_cause *c, struct verdict *v)
 {
-	bool refused = strstr(c->word->line, "Failed to connect to GCS") == NULL;
+	/* Ray's own words name one of the two causes, and it logs the same words for the other. */
+	bool dead = strstr(c->word->line, "consider this node to be dead") != NULL;
+	bool unknown = strstr(c->word->line, "authentication error") != NULL;
 
 	snprintf(v->sentence, sizeof(v->sentence),
-		 refused ? "Container %s most likely ended because the GCS that it reached does not know its raylet: the head was "
-			   "restarted without its state." :
+		 dead	 ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
+			   "GCS, or the head was restarted without its state." :
+		 unknown ? "Container %s most likely ended because the GCS that it reached does not know its raylet." :
 			   "Container %s most likely ended because its raylet lost the GCS of the head.",
 		 o->container);
 	verdict_add_missing(v, "what became of the GCS", "the report of the head's container");

@@ -22,7 +22,7 @@
 #define EXIT(code) ((code) << 8)
 #define CORE 0x80
 
-enum logged { LOGGED_NOTHING, LOGGED_AGENT, LOGGED_RTAGENT, LOGGED_GCS_LOST, LOGGED_REFUSED, LOGGED_STOPPED, LOGGED_RAYLET_9, LOGGED_GCS_1, LOGGED_GCS_9, LOGGED_DASHBOARD_9 };
+enum logged { LOGGED_NOTHING, LOGGED_AGENT, LOGGED_RTAGENT, LOGGED_GCS_LOST, LOGGED_REFUSED, LOGGED_STOPPED, LOGGED_RAYLET_9, LOGGED_GCS_1, LOGGED_GCS_9, LOGGED_DASHBOARD_9, LOGGED_GAVE_UP };
 
 struct row {
 	const char *name;
@@ -117,6 +117,10 @@ static const struct row rows[] = {
 	  CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
 	{ "raylet got SIGTERM, and was killed when it took too long", { { RAY_PROCESS_RAYLET, 9, 4866 }, { RAY_PROCESS_GCS_SERVER, 9, 3661 } },
 	  LOGGED_STOPPED, 1, false, FAILURE_TERMINATED, CONFIDENCE_LIKELY, "raylet", SIGKILL, -1 },
+	{ "the GCS server gave up at its start, before anybody saw it", { { RAY_PROCESS_NONE } }, LOGGED_GAVE_UP, 1, false,
+	  FAILURE_GCS_FAILED, CONFIDENCE_LIKELY, "gcs_server", 0, -1 },
+	{ "the GCS server gave up, and its end was seen", { { RAY_PROCESS_GCS_SERVER, 6, 900 } }, LOGGED_GAVE_UP, 1, false,
+	  FAILURE_GCS_FAILED, CONFIDENCE_CERTAIN, "gcs_server", SIGABRT, -1 },
 	{ "exit code 0", { { RAY_PROCESS_RAYLET, 9, 900 } }, LOGGED_NOTHING, 0, false, FAILURE_COMPLETED, CONFIDENCE_CERTAIN, "", 0, 0 },
 };
 
@@ -141,6 +145,12 @@ static void say(enum logged logged, int64_t at_ns, struct ray_process_words *w)
 		snprintf(word.line, sizeof(word.line), "%s", logged == LOGGED_REFUSED ? "GCS returned an authentication error." :
 										    "Failed to connect to GCS within 60 seconds.");
 		w->gcs_lost = word;
+		break;
+	case LOGGED_GAVE_UP:
+		word.process = RAY_PROCESS_GCS_SERVER;
+		snprintf(word.file, sizeof(word.file), "gcs_server.out");
+		snprintf(word.line, sizeof(word.line), "Check failed: server_ Failed to start the grpc server.");
+		w->gave_up = word;
 		break;
 	case LOGGED_STOPPED:
 		word.process = RAY_PROCESS_RAYLET;
@@ -763,6 +773,59 @@ static void a_gcs_server_that_ended_in_order_was_stopped(void **state)
 	assert_non_null(strstr(v.sentence, "Ray was most likely stopped in container ray-head: the GCS server got SIGTERM"));
 }
 
+static void why_a_gcs_server_gave_up_is_told(void **state)
+{
+	static const char *const names[] = { "the GCS server gave up at its start, before anybody saw it", "the GCS server gave up, and its end was seen" };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		make(row_named(names[i]), &w);
+		if (i == 0)
+			w.words.gave_up.at_ns = END - 45 * NS_PER_SEC; /* `ray start` waits for it */
+		classify(&w.o, &v);
+		assert_int_equal(v.class, FAILURE_GCS_FAILED);
+		assert_string_equal(v.evidence[v.n_evidence - 1].source, "gcs_server.out");
+		assert_string_equal(v.evidence[v.n_evidence - 1].text, "Check failed: server_ Failed to start the grpc server.");
+	}
+	make(row_named(names[0]), &w);
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "The GCS server gave up in container ray-head; `ray start` then most likely ended the container with exit code 1.");
+	w.words.gave_up.at_ns = END - 61 * NS_PER_SEC;
+	classify(&w.o, &v);
+	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
+}
+
+static void a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head(void **state)
+{
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(row_named("a restarted GCS does not know raylet, which aborts"), &w);
+	snprintf(w.words.gcs_lost.line, sizeof(w.words.gcs_lost.line),
+		 "GCS consider this node to be dead. This may happen when GCS is not backed by a DB and restarted or there is data loss in the DB.");
+	classify(&w.o, &v);
+	assert_string_equal(v.sentence, "Container ray-head most likely ended because the GCS takes its raylet for dead: raylet missed the "
+					"health checks of the GCS, or the head was restarted without its state.");
+}
+
+static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
+{
+	static const struct row failed = { "", { { RAY_PROCESS_DRIVER, EXIT(1), 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&failed, &w);
+	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
+	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_string_equal(v.process.name, "driver");
+	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
+}
+
 static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void **state)
 {
 	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
@@ -804,6 +867,9 @@ int main(void)
 		cmocka_unit_test(ray_stop_is_not_a_crash),
 		cmocka_unit_test(a_raylet_that_left_without_a_word_may_have_been_stopped_or_not),
 		cmocka_unit_test(a_gcs_server_that_ended_in_order_was_stopped),
+		cmocka_unit_test(why_a_gcs_server_gave_up_is_told),
+		cmocka_unit_test(a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head),
+		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
 		cmocka_unit_test(a_gcs_server_that_is_gone_is_reported_while_its_container_lives),
 	};
 

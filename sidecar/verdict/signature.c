@@ -9,6 +9,7 @@
 
 #include "sidecar/ray/ray_process.h"
 #include "sidecar/sample/components.h"
+#include "sidecar/verdict/ray_process_cause.h"
 #include "sidecar/verdict/signature_text.h"
 
 #define WHO_MAX 49
@@ -234,6 +235,9 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 {
 	const struct ray_finding *finding = o->ray;
 
+	c->words = ray_process_gave_up(o, ray_process_of_type(v->process.name, strlen(v->process.name)));
+	if (c->words)
+		return;
 	switch (v->class) {
 	case FAILURE_KERNEL_OOM_CONTAINER:
 	case FAILURE_KERNEL_OOM_POD:
@@ -253,6 +257,9 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 	case FAILURE_CUDA_ERROR:
 	case FAILURE_NCCL_ERROR:
 		add_gpu_words(o, c);
+		break;
+	case FAILURE_RAY_JOB_FAILED:
+		c->words = o->exception;
 		break;
 	case FAILURE_FILE_DESCRIPTORS_EXHAUSTED:
 		c->words = "EMFILE";
@@ -288,6 +295,7 @@ static bool is_cause_unknown(const struct signature_cause *c)
 	case FAILURE_RAYLET_FAILED:
 	case FAILURE_GCS_FAILED:
 	case FAILURE_RAY_PROCESS_FAILED:
+	case FAILURE_RAY_JOB_FAILED:
 		return c->signal == 0 || c->signal == SIGKILL;
 	default:
 		return false;

@@ -160,6 +160,18 @@ static void the_process_that_ended_first_counts_and_not_what_followed(void **sta
 	assert_string_equal(of(&o, &v), "v1:KernelOOMContainer:raylet:memory");
 }
 
+static void checks_that_failed_are_distinguished(void **state)
+{
+	struct ray_process_words words = { .gave_up = { .at_ns = 1, .process = RAY_PROCESS_GCS_SERVER,
+							.line = "grpc_server.cc:134:  Check failed: server_ Failed to start the grpc server." } };
+	struct observation o = ended();
+	struct verdict v = { .class = FAILURE_GCS_FAILED, .exit_code = 1, .process = { .name = "gcs_server", .exit_code = -1 } };
+	(void)state;
+
+	o.process_words = &words;
+	assert_string_equal(of(&o, &v), "v1:GCSFailed:gcs_server:server_Failed_to_start_the_grpc_server");
+}
+
 static void a_worker_that_died_before_is_not_what_the_container_ends_of(void **state)
 {
 	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .detail = "Worker exits with an exit code 3." } };
@@ -305,6 +317,7 @@ int main(void)
 		cmocka_unit_test(the_kernels_line_names_the_module_where_there_is_no_core),
 		cmocka_unit_test(limits_name_themselves),
 		cmocka_unit_test(the_process_that_ended_first_counts_and_not_what_followed),
+		cmocka_unit_test(checks_that_failed_are_distinguished),
 		cmocka_unit_test(a_worker_that_died_before_is_not_what_the_container_ends_of),
 		cmocka_unit_test(a_kill_by_somebody_unknown_is_weak),
 		cmocka_unit_test(system_calls_that_a_filter_refused_are_distinguished),

@@ -11,7 +11,7 @@
 
 #define EVIDENCE_MAX 8
 #define MISSING_MAX 8
-#define EVIDENCE_TEXT_MAX 200
+#define EVIDENCE_TEXT_MAX 440 /* a line of Ray's logs and some words of ours */
 
 struct evidence {
 	const char *source; /* "memory.events", "wait status", ...: static text */

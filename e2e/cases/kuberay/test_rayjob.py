@@ -195,7 +195,7 @@ def job_whose_driver_fails(kuberay, side):
 
 
 def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
-    failure = failing.wait_failure("RayProcessFailed", timeout=180)
+    failure = failing.wait_failure("RayJobFailed", timeout=180)
     spec = failure["spec"]
     assert spec["containerLives"] and spec["container"] == "ray-head"
     assert (spec["process"]["name"], spec["process"]["exitCode"]) == ("driver", 3)
@@ -205,4 +205,4 @@ def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
 
 def test_the_driver_is_the_first_cause_of_what_the_ttl_deletes(failing):
     wait_for("KubeRay to delete the cluster", lambda: not failing.clusters(), timeout=60)
-    assert len(one_story_of(failing, "failing", "RayProcessFailed", 2)) == 2
+    assert len(one_story_of(failing, "failing", "RayJobFailed", 2)) == 2
