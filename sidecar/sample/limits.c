@@ -4,9 +4,10 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 #include "lib/fileio.h"
 #include "lib/strbuf.h"
@@ -77,6 +78,7 @@ void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, vo
 struct look {
 	int root_fd;
 	struct disk fullest;
+	int64_t tmpfs_used;
 };
 
 bool limits_local_point(const char *mountinfo, const char *path, char *ret_point, size_t size)
@@ -103,15 +105,16 @@ bool limits_local_point(const char *mountinfo, const char *path, char *ret_point
 bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)
 {
 	_cleanup_close_ int fd = rootfd_open(root_fd, point, O_PATH, NULL);
-	struct statvfs st;
-	struct disk d = { { 0 }, 0, 0, 0, 0 };
+	struct statfs st;
+	struct disk d = { .total = 0 };
 
-	if (fd < 0 || fstatvfs(fd, &st) < 0 || st.f_blocks == 0)
+	if (fd < 0 || fstatfs(fd, &st) < 0 || st.f_blocks == 0)
 		return false;
-	d.total = (int64_t)(st.f_blocks * st.f_frsize);
-	d.available = (int64_t)(st.f_bavail * st.f_frsize);
+	d.total = (int64_t)st.f_blocks * st.f_frsize;
+	d.available = (int64_t)st.f_bavail * st.f_frsize;
 	d.inodes = (int64_t)st.f_files;
 	d.free_inodes = (int64_t)st.f_ffree;
+	d.tmpfs = st.f_type == TMPFS_MAGIC;
 	for (size_t i = 0; point[i] && i + 1 < sizeof(d.point); i++)
 		d.point[i] = point[i] > ' ' && point[i] < 0x7f ? point[i] : '?';
 	*ret_disk = d;
@@ -124,7 +127,11 @@ static void look_at(const char *point, void *arg)
 	struct disk *fullest = &look->fullest;
 	struct disk d;
 
-	if (!limits_stat_disk(look->root_fd, point, &d) || disk_is_full(fullest))
+	if (!limits_stat_disk(look->root_fd, point, &d))
+		return;
+	if (d.tmpfs)
+		look->tmpfs_used += d.total - d.available;
+	if (disk_is_full(fullest))
 		return;
 	if (!fullest->point[0] || disk_is_full(&d) ||
 	    (double)d.available / (double)d.total < (double)fullest->available / (double)fullest->total)
@@ -166,6 +173,7 @@ void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
 		return;
 	limits_each_disk(strbuf_str(&mounts), look_at, &look);
 	ret_limits->fullest = look.fullest;
+	ret_limits->tmpfs_used = look.tmpfs_used;
 	if (read_proc(root_fd, pid, "cgroup", &cgroup) < 0 ||
 	    cgroup_find("pids", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) < 0)
 		return;

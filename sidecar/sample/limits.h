@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads limits other than the memory limit, at one moment: how many processes the
- * container may have, how often it was refused one, and its fullest filesystem. Open
+ * container may have, how often it was refused one, its fullest filesystem, and what its files in memory hold. Open
  * files are missing, because the sidecar cannot read /proc/PID/fd of another user.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_LIMITS_H
@@ -17,12 +17,14 @@ struct disk {
 	char point[64]; /* its path in the container, cut and escaped; "" not known */
 	int64_t total, available; /* bytes, for an ordinary user */
 	int64_t inodes, free_inodes; /* inodes 0: the filesystem does not count them */
+	bool tmpfs;
 };
 
 struct limits {
 	int64_t processes, processes_max; /* of the pids cgroup, threads count; 0 not known, max 0: none */
 	int64_t processes_refused; /* how often that cgroup refused a fork; 0 also if that is not known */
 	struct disk fullest;
+	int64_t tmpfs_used; /* bytes of files in the container's tmpfs filesystems: /dev/shm and memory volumes; 0 not known */
 };
 
 /*

@@ -18,23 +18,46 @@
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 
+/* It needs a root of its own, with the mounts that /proc shows. The machine's own is one. */
+static void what_files_in_memory_hold_is_summed(void **state)
+{
+	int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	char path[] = "/dev/shm/limits_test.XXXXXX";
+	static const char block[65536];
+	struct limits before, after;
+	struct disk shm;
+	(void)state;
+
+	fd = mkstemp(path);
+	if (fd < 0 || !limits_stat_disk(root_fd, "/dev/shm", &shm) || !shm.tmpfs)
+		skip();
+	limits_read(root_fd, getpid(), &before);
+	for (int i = 0; i < 256; i++)
+		assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
+	limits_read(root_fd, getpid(), &after);
+	unlink(path);
+	close(fd);
+	close(root_fd);
+	assert_in_range(after.tmpfs_used - before.tmpfs_used, 8 * MIB, 64 * MIB);
+}
+
 static void a_disk_is_full_when_nothing_fits(void **state)
 {
 	static const struct {
 		struct disk d;
 		bool full;
 	} rows[] = {
-		{ { "/", 100 * GIB, 50 * GIB, 1000, 500 }, false },
-		{ { "/", 100 * GIB, 0, 1000, 500 }, true },
-		{ { "/", 100 * GIB, 15 * MIB, 1000, 500 }, true }, /* one ten-thousandth */
-		{ { "/", 100 * GIB, 16 * MIB, 1000, 500 }, false },
-		{ { "/", 100 * GIB, 50 * GIB, 1000, 0 }, true },
-		{ { "/", 100 * GIB, 50 * GIB, 0, 0 }, false }, /* btrfs does not report inodes */
-		{ { "/dev/shm", MIB, 0, 0, 0 }, true },
-		{ { "/dev/shm", MIB, 8 * KIB, 0, 0 }, false },
-		{ { "/dev/shm", 4 * KIB, 4 * KIB, 0, 0 }, false },
-		{ { "", 100 * GIB, 0, 0, 0 }, false },
-		{ { "/", 0, 0, 0, 0 }, false },
+		{ { "/", 100 * GIB, 50 * GIB, 1000, 500, false }, false },
+		{ { "/", 100 * GIB, 0, 1000, 500, false }, true },
+		{ { "/", 100 * GIB, 15 * MIB, 1000, 500, false }, true }, /* one ten-thousandth */
+		{ { "/", 100 * GIB, 16 * MIB, 1000, 500, false }, false },
+		{ { "/", 100 * GIB, 50 * GIB, 1000, 0, false }, true },
+		{ { "/", 100 * GIB, 50 * GIB, 0, 0, false }, false }, /* btrfs does not report inodes */
+		{ { "/dev/shm", MIB, 0, 0, 0, false }, true },
+		{ { "/dev/shm", MIB, 8 * KIB, 0, 0, false }, false },
+		{ { "/dev/shm", 4 * KIB, 4 * KIB, 0, 0, false }, false },
+		{ { "", 100 * GIB, 0, 0, 0, false }, false },
+		{ { "/", 0, 0, 0, 0, false }, false },
 	};
 	(void)state;
 
@@ -155,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_lies_below_the_nearest_mount_point),
+		cmocka_unit_test(what_files_in_memory_hold_is_summed),
 		cmocka_unit_test(a_disk_is_full_when_nothing_fits),
 		cmocka_unit_test(local_filesystems_of_the_container_are_looked_at),
 		cmocka_unit_test(there_may_be_very_many_of_them),

@@ -227,10 +227,45 @@ static enum own_limit own_limit_met(const struct observation *o, struct verdict 
 }
 
 /*
+ * Returns the bytes of files in memory volumes that are charged to the pod and not to this container: an
+ * earlier instance of it or another container wrote them. 0: none are known.
+ */
+static int64_t volumes_of_others(const struct observation *o)
+{
+	int64_t used = MAX(o->limits.tmpfs_used, o->limits_before.tmpfs_used);
+
+	return o->last.shmem >= 0 ? MAX(used - o->last.shmem, (int64_t)0) : 0;
+}
+
+/* The limit of a pod is at least that of its container. With what others left, that can be met. */
+static bool volumes_fill_the_pod(const struct observation *o, int64_t peak)
+{
+	int64_t others = volumes_of_others(o), limit = own_limit(o);
+
+	return o->pod && limit > 0 && peak >= 0 && (double)others >= (1 - STILL_MET) * (double)limit &&
+	       (double)(peak + others) >= STILL_MET * (double)limit;
+}
+
+static void cause_volumes(const struct observation *o, const char *own, struct verdict *v, struct oom_cause *c)
+{
+	int64_t others = volumes_of_others(o);
+	bool before = o->limits_before.tmpfs_used >= others;
+	char size[SIZE_TEXT_MAX], shmem[SIZE_TEXT_MAX];
+
+	c->class = FAILURE_KERNEL_OOM_POD;
+	verdict_add_evidence(v, "memory volumes", "%s in the container's tmpfs filesystems%s, of which the container is charged %s at most",
+			     size_format((uint64_t)MAX(o->limits.tmpfs_used, o->limits_before.tmpfs_used), size),
+			     before ? ", there at its start already" : "", size_format((uint64_t)o->last.shmem, shmem));
+	snprintf(c->clause, sizeof(c->clause), "its pod reached the pod's memory limit, with %s of files in memory volumes that %s wrote%s",
+		 size_format((uint64_t)others, size), before ? "an earlier instance or another container" : "others", own);
+	verdict_add_missing(v, "the pod's memory limit", "the node agent, or the kernel log, which names the cgroup whose limit was met");
+}
+
+/*
  * The container's own limit was not met. So the node ran out of memory, as a rule, or a limit above
  * was met, which v1 shows.
  */
-static void cause_above(const struct observation *o, struct oom_cause *c)
+static void cause_above(const struct observation *o, struct verdict *v, struct oom_cause *c)
 {
 	char limit[SIZE_TEXT_MAX], used[SIZE_TEXT_MAX], own[3 * SIZE_TEXT_MAX + 32] = "";
 	int64_t peak = MAX(o->after_known ? o->after.peak : -1, o->last.usage);
@@ -245,6 +280,10 @@ static void cause_above(const struct observation *o, struct oom_cause *c)
 		c->class = FAILURE_KERNEL_OOM_POD;
 		snprintf(c->clause, sizeof(c->clause), "%s%.80s around it reached its memory limit of %s%s", above ? "the cgroup " : "a cgroup",
 			 above ? above : "", size_format((uint64_t)o->last.limit, limit), own);
+		return;
+	}
+	if (!above && volumes_fill_the_pod(o, peak)) {
+		cause_volumes(o, own, v, c);
 		return;
 	}
 	c->class = FAILURE_KERNEL_OOM_NODE;
@@ -297,7 +336,7 @@ void oom_cause(const struct observation *o, const struct kernel_evidence *k, str
 		verdict_add_missing(v, o->cgroup_unseen, "the kernel's whole report of the kill, which names the cgroup whose limit was met");
 	/* The container has no limit of its own, so the limit is one above. */
 	if (met == OWN_LIMIT_NOT_MET || (met != OWN_LIMIT_MET && o->last.usage >= 0 && own_limit(o) < 0))
-		cause_above(o, &c);
+		cause_above(o, v, &c);
 	else if (was_met_before(o))
 		snprintf(c.clause, sizeof(c.clause), "it reached its memory limit of %s, or of %s after somebody had lowered it",
 			 size_format((uint64_t)own_limit(o), before), size_format((uint64_t)own_limit_in(o, &o->after), limit));
