@@ -23,6 +23,7 @@
 #define SURVIVED_NS NS_PER_SEC
 #define LOOK_WITHIN_NS (300 * NS_PER_MS) /* limit for a look at the container's filesystems */
 #define REMEMBER_NS (19 * NS_PER_MS) /* a little less than 20 ms */
+#define VICTIM_DIES_NS (5 * NS_PER_SEC) /* a victim frees a GiB in a tenth of a second */
 #define DWARF_PART 64 /* a process with less than 1/DWARF_PART of the memory counts as small */
 
 struct limits_of {
@@ -274,11 +275,15 @@ bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid)
 	return false;
 }
 
+/*
+ * A large victim takes longer to die than a small process that ends for another reason, perhaps because
+ * the victim is gone. So each look for a while names the largest that is gone by then.
+ */
 static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after, pid_t not_it)
 {
 	const struct process *victim = snapshot_victim(before, after, not_it);
 
-	if (!victim)
+	if (!victim || (o->victim[0] && o->oom_seen_ns && after->at_ns - o->oom_seen_ns > VICTIM_DIES_NS))
 		return;
 	o->victim_pid = victim->pid;
 	o->victim_rss = snapshot_victim_size(before, after, victim, o->command);
@@ -391,7 +396,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	if (killed || now_ns - o->remembered_ns >= REMEMBER_NS)
 		remember(o);
 	/* In a shared cgroup the victim may be a foreign process, so a process of ours that is gone proves nothing. */
-	if (killed && !o->victim[0] && !o->others_end && !o->cgroup_shared)
+	if (killed && !o->others_end && !o->cgroup_shared)
 		find_victim(o, &o->before_oom, &o->last, 0);
 	o->samples++;
 	follow(o, now_ns);
@@ -413,7 +418,7 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 {
 	struct snapshot after = { .at_ns = now_ns };
 
-	if (o->victim[0] || o->cgroup_shared || !o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
+	if (o->cgroup_shared || !o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
 		return;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
 	find_victim(o, before, &after, not_it);

@@ -323,9 +323,78 @@ static void a_kill_while_the_one_before_is_reported_is_seen(void **state)
 	assert_int_equal(fake_root_release(&root), 0);
 }
 
+static void put_process(const struct fake_root *root, int pid, const char *name, int64_t bytes)
+{
+	char path[64], text[80];
+
+	snprintf(path, sizeof(path), "proc/%d/stat", pid);
+	snprintf(text, sizeof(text), "%d (%s) S 1 1 1 0\n", pid, name);
+	fake_root_put(root, path, text);
+	snprintf(path, sizeof(path), "proc/%d/statm", pid);
+	snprintf(text, sizeof(text), "9999 %lld 0 1 0 1 0\n", (long long)(bytes / sysconf(_SC_PAGESIZE)));
+	fake_root_put(root, path, text);
+}
+
+static void remove_process(const struct fake_root *root, int pid)
+{
+	static const char *const files[] = { "stat", "statm" };
+	char path[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "proc/%d/%s", pid, files[i]);
+		assert_int_equal(unlinkat(root->fd, path, 0), 0);
+	}
+	snprintf(path, sizeof(path), "proc/%d", pid);
+	assert_int_equal(unlinkat(root->fd, path, AT_REMOVEDIR), 0);
+}
+
+/* `ray start` is killed, and its children end with it while its memory is being freed. */
+static void a_small_process_that_is_gone_first_does_not_remain_the_victim(void **state)
+{
+	static struct observer o;
+	struct fake_root root;
+	(void)state;
+
+	fake_root_init(&root);
+	fake_root_put(&root, "proc/1/cgroup", "0::/\n");
+	fake_root_put(&root, "proc/1/mountinfo", "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
+	fake_root_put(&root, "sys/fs/cgroup/memory.current", "60000000\n");
+	fake_root_put(&root, "sys/fs/cgroup/memory.max", "64000000\n");
+	put_process(&root, 10, "ray", 40 * MIB);
+	put_process(&root, 20, "dashboard", 8 * MIB);
+	put_process(&root, 30, "raylet", 6 * MIB);
+	kills_are(&root, 0);
+	assert_int_equal(observer_open(&o, dup(root.fd), 1, NULL, NULL), 0);
+	observer_sample(&o, NS_PER_SEC);
+	kills_are(&root, 1);
+	remove_process(&root, 20);
+	observer_sample(&o, 2 * NS_PER_SEC);
+	assert_string_equal(o.victim, "dashboard");
+	remove_process(&root, 10);
+	observer_sample(&o, 2 * NS_PER_SEC + 100 * NS_PER_MS);
+	assert_string_equal(o.victim, "ray");
+	assert_int_equal(o.victim_pid, 10);
+	observer_close(&o);
+	/* What ends ten seconds later did not die of it. */
+	put_process(&root, 10, "ray", 40 * MIB);
+	put_process(&root, 20, "dashboard", 8 * MIB);
+	kills_are(&root, 0);
+	assert_int_equal(observer_open(&o, dup(root.fd), 1, NULL, NULL), 0);
+	observer_sample(&o, NS_PER_SEC);
+	kills_are(&root, 1);
+	remove_process(&root, 20);
+	observer_sample(&o, 2 * NS_PER_SEC);
+	remove_process(&root, 10);
+	observer_sample(&o, 12 * NS_PER_SEC);
+	assert_string_equal(o.victim, "dashboard");
+	observer_close(&o);
+	assert_int_equal(fake_root_release(&root), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_small_process_that_is_gone_first_does_not_remain_the_victim),
 		cmocka_unit_test(the_snapshot_that_shows_the_largest_is_taken),
 		cmocka_unit_test(what_was_before_the_oom_killer_came_wins),
 		cmocka_unit_test(the_victim_is_the_largest_that_has_ended_or_has_no_memory_left),

@@ -282,12 +282,22 @@ static bool is_known_otherwise(const struct observation *o)
 	return o->victim && o->last.limit > 0 && o->victim_rss > o->last.limit / 2 && kills_counted(o) <= 1;
 }
 
+/*
+ * Returns whether the only victim is the command, the largest process: `ray start`. SIGKILL ended it, and the kernel sends
+ * its children the same signal when it is gone (PR_SET_PDEATHSIG).
+ */
+static bool command_was_taken(const struct observation *o)
+{
+	return !o->container_lives && o->status_known && WIFSIGNALED(o->wait_status) && WTERMSIG(o->wait_status) == SIGKILL &&
+	       o->command_pid > 0 && o->victim_pid == o->command_pid && kills_counted(o) == 1;
+}
+
 const struct ray_process_end *ray_process_oom_victim(const struct observation *o)
 {
 	int64_t seen_ns = o->container_lives ? o->ended_ns : o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
 	int64_t unseen_ns = !o->container_lives && o->oom_age_ns < 0 ? MAX(o->latest_age_ns, (int64_t)0) : 0;
 
-	if (kills_counted(o) == 0 || is_known_otherwise(o))
+	if (kills_counted(o) == 0 || is_known_otherwise(o) || command_was_taken(o))
 		return NULL;
 	for (size_t i = 0; i < o->n_ends; i++) {
 		const struct ray_process_end *e = &o->ends[i];

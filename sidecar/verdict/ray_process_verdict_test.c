@@ -511,6 +511,31 @@ static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_
 	}
 }
 
+/* The kernel sends the children of `ray start` SIGKILL when it is gone. */
+static void an_oom_kill_of_ray_start_is_none_of_its_children(void **state)
+{
+	static const struct row killed = { "", { { RAY_PROCESS_DASHBOARD, 9, 30 }, { RAY_PROCESS_LOG_MONITOR, 9, 20 } }, LOGGED_NOTHING, 0,
+					   false, 0, 0, NULL, 0, 0 };
+	struct verdict v;
+	struct world w;
+
+	(void)state;
+	make(&killed, &w);
+	w.o.wait_status = SIGKILL;
+	w.o.after.oom_kill = w.o.latest.oom_kill = 1;
+	w.o.oom_age_ns = 40 * NS_PER_MS;
+	w.o.last.limit = 1000;
+	w.o.victim = "python3 ray";
+	w.o.victim_pid = w.o.command_pid = 7;
+	classify(&w.o, &v);
+	assert_non_null(strstr(v.sentence, "python3 ray"));
+	assert_null(strstr(v.sentence, "dashboard"));
+	/* The samples name another process, so `timeout` may have passed on its child's signal. */
+	w.o.command_pid = 6;
+	classify(&w.o, &v);
+	assert_non_null(strstr(v.sentence, "dashboard"));
+}
+
 /*
  * The sidecar sees the kill and has the launcher end the rest by SIGKILL, so such an end after it
  * says nothing about the victim.
@@ -856,6 +881,7 @@ int main(void)
 		cmocka_unit_test(an_oom_kill_of_raylet_keeps_its_class),
 		cmocka_unit_test(the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_victim),
 		cmocka_unit_test(a_process_that_oomgroup_ended_is_not_the_oom_killers_victim),
+		cmocka_unit_test(an_oom_kill_of_ray_start_is_none_of_its_children),
 		cmocka_unit_test(an_oom_kill_of_an_agent_names_it_as_ray_does),
 		cmocka_unit_test(an_oom_kill_that_is_reported_already_is_no_certain_kill_by_somebody),
 		cmocka_unit_test(what_is_certain_does_not_lack_whether_it_was_an_earlier_oom_kill),
