@@ -100,7 +100,7 @@ static void say_to_a_stderr_that_blocks_does_not_hold_up_signals(void **state)
 	const struct how how = { .pid1 = true, .prepare = stderr_with_little_room };
 	const struct longest_say longest = longest_say('z');
 	struct sidecar s = sidecar_listen();
-	struct process p = start_waiting(&how);
+	struct process p = start(&how, "--", probe, "take", "handler", NULL);
 
 	(void)state;
 	sidecar_greet(&s);
@@ -109,7 +109,7 @@ static void say_to_a_stderr_that_blocks_does_not_hold_up_signals(void **state)
 		order(&s, longest.text);
 	wait_until_obeyed(&s);
 	kill(p.pid, SIGTERM);
-	expect_end(&s, &p, SIGTERM);
+	expect_end(&s, &p, TAKEN << 8);
 }
 
 /* Starts a process that keeps the queue of the launcher's orders full. */

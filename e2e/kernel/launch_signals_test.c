@@ -76,9 +76,117 @@ static void a_sidecar_hears_that_the_container_was_asked_to_stop_from_outside(vo
 	expect_end(&s, &p, 3 << 8);
 }
 
-static void sigterm_to_pid_1_ends_the_command_with_143(void **state)
+#define SHELL(script) { "/bin/sh", "-c", (script), NULL }
+#define TAKES(way) { "PROBE", "take", (way), NULL }
+#define LIVES_ON_MS 150
+
+/* What stands in the place of process 1, and whether it notices SIGTERM there. */
+static const struct row {
+	const char *command[5];
+	bool takes;
+} rows[] = {
+	{ SHELL("sh -c 'echo ready; sleep 0.1'; read line; exit 3"), false },
+	{ SHELL("trap 'exit 7' TERM; echo ready; read line; exit 3"), true },
+	{ SHELL("trap '' TERM; echo ready; read line; exit 3"), false },
+	{ SHELL("trap 'exit 7' TERM; trap - TERM; echo ready; read line; exit 3"), false },
+	{ SHELL("exec \"$PROBE\" take handler"), true },
+	{ SHELL("trap 'exit 7' TERM; exec \"$PROBE\" take none"), false },
+	{ SHELL("\"$PROBE\" take handler; exit 3"), false }, /* the shell drops it, its child has none */
+	{ TAKES("none"), false },
+	{ TAKES("handler"), true },
+	{ TAKES("late"), false },
+	{ TAKES("sigwait"), true }, /* as tini does */
+	{ TAKES("signalfd"), true }, /* as catatonit does */
+	{ TAKES("others"), false },
+	{ TAKES("moments"), false },
+	{ TAKES("thread"), true },
+};
+
+static struct process start_row(const struct row *row, bool bare)
 {
-	struct process p = start_waiting(&as_pid1);
+	const char *argv[ARRAY_SIZE(row->command) + 4] = { launcher, "--socket", socket_path, "--" };
+	size_t n = 4;
+
+	for (const char *const *word = row->command; *word; word++)
+		argv[n++] = strcmp(*word, "PROBE") == 0 ? probe : *word;
+	setenv("PROBE", probe, 1);
+	return start_argv(&as_pid1, bare ? argv + 4 : argv);
+}
+
+/* Returns whether the process, which is ready, takes the signal as the row says. */
+static bool behaves(struct process *p, const struct row *row, int signo)
+{
+	read_text(p->out, "ready\n");
+	kill(p->pid, signo);
+	if (row->takes)
+		return finish(p) == TAKEN;
+	if (ends_within(p, LIVES_ON_MS))
+		return finish(p) == TIMED_OUT;
+	close_input(p);
+	return finish(p) == NOT_TAKEN;
+}
+
+/* The bare command shows that the rows are the kernel's own, and not ours. */
+static void a_command_gets_sigterm_if_it_would_as_process_1(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		for (int bare = 0; bare < 2; bare++) {
+			struct process p = start_row(&rows[i], bare);
+
+			if (!behaves(&p, &rows[i], SIGTERM))
+				fail_msg("%s %s %s, %s", rows[i].command[0], rows[i].command[1], rows[i].command[2],
+					 bare ? "bare" : "with the launcher");
+		}
+}
+
+static void a_command_without_handlers_is_left_alone_by_every_signal(void **state)
+{
+	static const struct row row = { TAKES("none"), false };
+	struct process p = start_row(&row, false);
+
+	(void)state;
+	read_text(p.out, "ready\n");
+	for (int signo = 1; signo <= 64; signo++)
+		if (signo != SIGKILL && signo != SIGSTOP && !(launcher_is_dynamic && (signo == 32 || signo == 33)))
+			syscall(SYS_kill, p.pid, signo);
+	assert_false(ends_within(&p, LIVES_ON_MS));
+	close_input(&p);
+	assert_int_equal(finish(&p), NOT_TAKEN);
+}
+
+/* A process inside has no more power over process 1 than without us. */
+static void a_signal_that_a_child_sends_to_process_1_is_dropped_alike(void **state)
+{
+	static const struct row dropped = { SHELL("sh -c 'kill -TERM 1'; echo ready; read line; exit 3"), false },
+				caught = { SHELL("trap 'exit 7' TERM; sh -c 'kill -TERM 1'; sleep 60 & wait"), true };
+	struct process p;
+
+	(void)state;
+	for (int bare = 0; bare < 2; bare++) {
+		p = start_row(&dropped, bare);
+		assert_true(behaves(&p, &dropped, SIGCONT));
+		p = start_row(&caught, bare);
+		assert_int_equal(finish(&p), TAKEN);
+	}
+}
+
+static void the_command_leads_a_session_if_process_1_would(void **state)
+{
+	static const struct row row = { { "PROBE", "session", NULL }, false };
+
+	(void)state;
+	for (int bare = 0; bare < 2; bare++) {
+		struct process p = start_row(&row, bare);
+
+		assert_string_equal(read_text(p.out, NULL), "leader of its session and group\n");
+		assert_int_equal(finish(&p), 0);
+	}
+}
+
+static void sigterm_ends_the_command_of_a_launcher_that_is_not_process_1(void **state)
+{
+	struct process p = start_waiting(&usual);
 
 	(void)state;
 	read_text(p.out, "ready\n");
@@ -95,7 +203,7 @@ static bool has_blocked_signals(const struct process *p)
 	return read_proc(p->pid, "status", status, sizeof(status)) && strstr(status, all_blocked);
 }
 
-/* Until a PID 1 has blocked signals, the kernel drops them: the launcher can do nothing about it. */
+/* Until it has blocked signals, the launcher dies of them as any process, or the kernel drops them for a PID 1. */
 static void wait_for_blocked_signals(const struct process *p)
 {
 	int64_t until = now_ms() + PATIENCE_MS;
@@ -108,7 +216,7 @@ static void sigterm_at_any_moment_after_signals_were_blocked_ends_the_command(vo
 {
 	(void)state;
 	for (int i = 0; i < 60; i++) {
-		struct process p = start(&as_pid1, "--", probe, "sleep", "15000", NULL);
+		struct process p = start(&usual, "--", probe, "sleep", "15000", NULL);
 
 		wait_for_blocked_signals(&p);
 		usleep((useconds_t)(i * 10));
@@ -160,12 +268,12 @@ static void block_usr2_and_ignore_pipe(void)
 
 static void ignored_and_blocked_signals_at_the_start_do_not_change_the_result(void **state)
 {
-	static void (*const rows[])(void) = { ignore_sigchld, ignore_and_block_much };
+	static void (*const prepares[])(void) = { ignore_sigchld, ignore_and_block_much };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct how how = { .prepare = rows[i] };
-		const struct how pid1 = { .prepare = rows[i], .pid1 = true };
+	for (size_t i = 0; i < ARRAY_SIZE(prepares); i++) {
+		const struct how how = { .prepare = prepares[i] };
+		const struct how pid1 = { .prepare = prepares[i], .pid1 = true };
 		struct process p = start(&how, "--", probe, "exit", "3", NULL);
 
 		assert_int_equal(finish(&p), 3);
@@ -196,7 +304,11 @@ int main(void)
 		cmocka_unit_test(every_signal_that_can_be_caught_is_forwarded),
 		cmocka_unit_test(every_signal_that_can_be_caught_is_forwarded_by_pid_1),
 		cmocka_unit_test(a_sidecar_hears_that_the_container_was_asked_to_stop_from_outside),
-		cmocka_unit_test(sigterm_to_pid_1_ends_the_command_with_143),
+		cmocka_unit_test(a_command_gets_sigterm_if_it_would_as_process_1),
+		cmocka_unit_test(a_command_without_handlers_is_left_alone_by_every_signal),
+		cmocka_unit_test(a_signal_that_a_child_sends_to_process_1_is_dropped_alike),
+		cmocka_unit_test(the_command_leads_a_session_if_process_1_would),
+		cmocka_unit_test(sigterm_ends_the_command_of_a_launcher_that_is_not_process_1),
 		cmocka_unit_test(sigterm_at_any_moment_after_signals_were_blocked_ends_the_command),
 		cmocka_unit_test(sigterm_ends_a_wait_for_a_port),
 		cmocka_unit_test(ignored_and_blocked_signals_at_the_start_do_not_change_the_result),

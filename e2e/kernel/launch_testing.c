@@ -143,6 +143,14 @@ static void private_dev(void)
 		_exit(122);
 }
 
+/* Mounts what a container runtime mounts: a /proc that shows this PID namespace. */
+static void private_proc(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("proc", "/proc", "proc", 0, NULL) < 0)
+		_exit(119);
+}
+
 _Noreturn static void become(const struct how *how, const int fds[3], const char *const *argv)
 {
 	const struct rlimit no_core = { 0, 0 };
@@ -158,6 +166,10 @@ _Noreturn static void become(const struct how *how, const int fds[3], const char
 		syscall(SYS_rt_sigaction, i, by_default, NULL, sizeof(none));
 	setrlimit(RLIMIT_CORE, &no_core);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+	if (how->pid1) {
+		private_proc();
+		setsid();
+	}
 	if (how->termination_log)
 		private_dev();
 	for (int i = 0; i < 3; i++)

@@ -75,7 +75,7 @@ struct process {
 
 /* How a process is started; all zero is the usual way. */
 struct how {
-	bool pid1; /* in a PID namespace of its own */
+	bool pid1; /* in a PID namespace and a session of its own, with its /proc */
 	bool termination_log; /* with a /dev that has a termination-log */
 	bool bare; /* the command itself, no launcher */
 	void (*prepare)(void); /* in the child, before exec */
@@ -88,6 +88,10 @@ struct process start(const struct how *how, ...) __attribute__((sentinel));
 struct process start_argv(const struct how *how, const char *const *argv);
 /* The launcher with a command that prints "ready\n" and exits with 0 at the end of its input. */
 struct process start_waiting(const struct how *how);
+
+/* The exit codes of `probe take`: a signal came, or the end of its input. */
+#define TAKEN 7
+#define NOT_TAKEN 3
 
 void close_input(struct process *p);
 /* Returns whether the process ends within that time; finish has yet to be called. */

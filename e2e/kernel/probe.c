@@ -6,7 +6,10 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +17,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -138,6 +143,112 @@ static int deed_status(void)
 	return f ? 0 : 1;
 }
 
+#define TAKEN 7
+#define NOT_TAKEN 3
+
+static void on_signal(int signo)
+{
+	(void)signo;
+	_exit(TAKEN);
+}
+
+/* Handlers for all signals that allow one. */
+static void handle_all(void)
+{
+	for (int signo = 1; signo <= 31; signo++)
+		signal(signo, on_signal);
+}
+
+/* Waits for all signals but SIGUSR2, or for SIGUSR2 alone, as tini does: again and again. */
+static int wait_in_sigwait(bool others)
+{
+	const uint64_t usr2 = (uint64_t)1 << (SIGUSR2 - 1), set = others ? usr2 : ~usr2;
+	const struct timespec moment = { .tv_nsec = 20000000 };
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, sizeof(set));
+	puts("ready");
+	fflush(stdout);
+	while (poll(&in, 1, 0) == 0)
+		if (syscall(SYS_rt_sigtimedwait, &set, NULL, &moment, sizeof(set)) > 0)
+			return TAKEN;
+	return NOT_TAKEN;
+}
+
+static int wait_at_signalfd(void)
+{
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .events = POLLIN } };
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	fds[1].fd = signalfd(-1, &all, 0);
+	puts("ready");
+	fflush(stdout);
+	poll(fds, 2, -1);
+	return fds[1].revents ? TAKEN : NOT_TAKEN;
+}
+
+/* Blocks all signals now and then for a moment, as a shell does around fork(2). */
+static int block_for_moments(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	puts("ready");
+	fflush(stdout);
+	while (poll(&in, 1, 0) == 0) {
+		mask_all(SIG_BLOCK);
+		usleep(2000);
+		mask_all(SIG_UNBLOCK);
+		usleep(4000);
+	}
+	return NOT_TAKEN;
+}
+
+static void *take_one(void *arg)
+{
+	uint64_t all = ~(uint64_t)0;
+
+	(void)arg;
+	while (syscall(SYS_rt_sigtimedwait, &all, NULL, NULL, sizeof(all)) < 0)
+		;
+	_exit(TAKEN);
+}
+
+/* take WAY: exits with TAKEN when a signal arrives, with NOT_TAKEN at the end of its input. */
+static int deed_take(const char *way)
+{
+	pthread_t thread;
+
+	if (strcmp(way, "sigwait") == 0 || strcmp(way, "others") == 0)
+		return wait_in_sigwait(way[0] == 'o');
+	if (strcmp(way, "signalfd") == 0)
+		return wait_at_signalfd();
+	if (strcmp(way, "moments") == 0)
+		return block_for_moments();
+	if (strcmp(way, "handler") == 0)
+		handle_all();
+	if (strcmp(way, "thread") == 0) {
+		mask_all(SIG_BLOCK);
+		pthread_create(&thread, NULL, take_one, NULL);
+	}
+	puts("ready");
+	fflush(stdout);
+	wait_for_eof();
+	if (strcmp(way, "late") == 0) {
+		handle_all();
+		usleep(50000);
+	}
+	return NOT_TAKEN;
+}
+
+static int deed_session(void)
+{
+	printf("%s of its session and %s\n", getsid(0) == getpid() ? "leader" : "member",
+	       getpgrp() == getpid() ? "group" : "in a group");
+	return 0;
+}
+
 static int deed_cat(void)
 {
 	char buffer[4096];
@@ -222,6 +333,10 @@ int main(int argc, char **argv)
 		abort();
 	if (strcmp(deed, "record") == 0)
 		return deed_record((int)n);
+	if (strcmp(deed, "take") == 0)
+		return deed_take(arg);
+	if (strcmp(deed, "session") == 0)
+		return deed_session();
 	if (strcmp(deed, "fds") == 0)
 		return deed_fds();
 	if (strcmp(deed, "args") == 0)

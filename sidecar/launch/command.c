@@ -78,7 +78,26 @@ static bool tcp_accepts(const char *host, const char *port)
 	return accepted;
 }
 
-/* Runs in the child, where signals have their default effect, so that a wait can be ended. */
+static void end_wait(int signo)
+{
+	raise(signo);
+}
+
+/*
+ * The wait is ours and not the command's, so a request to stop ends it. A launcher that is process 1
+ * forwards signals only to a process that catches them. exec resets the handlers.
+ */
+static void let_signals_end_wait(void)
+{
+	const struct sigaction once = { .sa_handler = end_wait, .sa_flags = SA_RESETHAND | SA_NODEFER };
+	struct sigaction before;
+
+	for (const int *s = (const int[]){ SIGTERM, SIGINT, SIGHUP, SIGQUIT, 0 }; *s; s++)
+		if (sigaction(*s, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+			sigaction(*s, &once, NULL);
+}
+
+/* Runs in the child. */
 static void wait_for_tcp(const char *address)
 {
 	const struct timespec pause = { .tv_sec = 1 };
@@ -86,6 +105,7 @@ static void wait_for_tcp(const char *address)
 	const char *colon = strrchr(address, ':');
 	int64_t begin = now_ns(), logged = begin;
 
+	let_signals_end_wait();
 	snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
 	while (!tcp_accepts(host, colon + 1)) {
 		if (now_ns() - logged >= WAIT_TCP_REPORT_S * NS_PER_SEC) {

@@ -12,6 +12,7 @@
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/command.h"
 #include "sidecar/launch/cores.h"
+#include "sidecar/launch/forwarding.h"
 #include "sidecar/launch/hooks.h"
 #include "sidecar/launch/options.h"
 #include "sidecar/launch/speaker.h"
@@ -43,6 +44,7 @@ struct launcher {
 	struct hooks hooks;
 	struct cores cores;
 	struct watched watched;
+	struct forwarding forwarding; /* of signals to the command */
 	struct stop_signal stop; /* the container was asked to stop */
 	struct speaker speaker;
 	const sigset_t *original_mask;

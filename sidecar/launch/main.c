@@ -4,8 +4,8 @@
  * sidecar beside it look in.
  *
  * Theory of operation. The launcher is PID 1 of the container (elsewhere a
- * child subreaper). It starts the command, forwards signals, reaps, and exits
- * with the command's own code. Beside that it keeps one connection to the
+ * child subreaper). It starts the command, forwards the signals that the command
+ * would get in its place, reaps, and exits with the command's own code. Beside that it keeps one connection to the
  * sidecar's socket, over which it sends descriptors once (see protocol.h)
  * and takes a few orders. The sidecar is optional at every moment: connecting
  * never blocks, a lost connection is tried again in the background, and the
@@ -198,14 +198,15 @@ static void forward(struct launcher *l, const struct signalfd_siginfo *info)
 {
 	int signo = (int)info->ssi_signo;
 	bool from_terminal = info->ssi_code == SI_KERNEL;
+	int64_t now = now_ns();
 
-	if (stop_signal_note(&l->stop, info, now_ns()))
+	if (stop_signal_note(&l->stop, info, now))
 		stop_signal_send(&l->stop, l->socket_fd);
 	/*
 	 * A signal of the terminal goes to the whole process group, so the command has it already.
 	 */
 	if (!from_terminal)
-		kill(l->command, signo);
+		forwarding_take(&l->forwarding, signo, now);
 	else if (signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU)
 		raise(SIGSTOP);
 }
@@ -248,6 +249,8 @@ static int poll_timeout_ms(const struct launcher *l)
 		at = l->retry_at_ns;
 	if (hooks_next_ns(&l->hooks) < at)
 		at = hooks_next_ns(&l->hooks);
+	if (!l->ended && forwarding_next_ns(&l->forwarding) < at)
+		at = forwarding_next_ns(&l->forwarding);
 	if (at == INT64_MAX)
 		return -1;
 	ms = (at - now_ns()) / NS_PER_MS + 1;
@@ -336,6 +339,8 @@ static void run(struct launcher *l)
 			after_failed_poll(fds);
 		if (fds[0].revents)
 			read_signals(l);
+		if (!l->ended)
+			forwarding_look(&l->forwarding, now_ns());
 		watched_tell(&l->watched, fds + OWN_FDS, l->socket_fd);
 		hooks_kill_overdue(&l->hooks, now_ns());
 		if (fds[2].revents)
@@ -396,12 +401,31 @@ static void wait_for_go(const int go[2])
 	close(go[0]);
 }
 
+/* In a PID namespace without a /proc of its own, we would read what belongs to other processes. */
+static bool is_process_1(void)
+{
+	char own[2];
+
+	return getpid() == 1 && readlink("/proc/self", own, sizeof(own)) == 1 && own[0] == '1';
+}
+
+/*
+ * Container runtimes make process 1 the leader of a session, so the command becomes the leader of one,
+ * too: `kill 0` and setsid(2) do there what they would do without us. A terminal belongs to our session
+ * and would be out of the command's reach in another one.
+ */
+static bool command_leads_session(void)
+{
+	return getpid() == 1 && getsid(0) == 1 && !isatty(STDIN_FILENO) && !isatty(STDOUT_FILENO) && !isatty(STDERR_FILENO);
+}
+
 int main(int argc, char **argv)
 {
 	struct launcher l = { .socket_fd = -1, .cgroup_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
 	struct exec_failure *failure;
 	struct options options;
 	sigset_t all, original;
+	bool leads;
 	int go[2];
 
 	(void)argc;
@@ -431,9 +455,12 @@ int main(int argc, char **argv)
 	l.started_ns = now_ns();
 	if (pipe2(go, O_CLOEXEC) < 0)
 		go[0] = go[1] = -1;
+	leads = command_leads_session();
 	l.command = l.signal_fd < 0 ? -1 : fork();
 	if (l.command == 0) {
 		wait_for_go(go);
+		if (leads)
+			setsid();
 		command_run(&options, &original, failure);
 	}
 	if (l.command < 0) {
@@ -441,6 +468,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, PROGRAM "running without the sidecar: %s\n", strerror(errno));
 		command_run(&options, &original, NULL);
 	}
+	l.forwarding = (struct forwarding){ .command = l.command, .as_process_1 = is_process_1() };
 	connect_first(&l);
 	close_both(go);
 	if (options.cores) {

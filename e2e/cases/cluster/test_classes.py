@@ -28,12 +28,15 @@ def with_volume(command, empty_dir):
 FAILING_PROBE = {"exec": {"command": ["/bin/sh", "-c", "until [ -e /tmp/up ]; do sleep .2; done; exit 1"]},
                  "periodSeconds": 1, "failureThreshold": 1, "timeoutSeconds": 600}
 
+# Process 1 has to catch SIGTERM, or the kernel drops it.
+STOPS = "trap 'exit 143' TERM; while :; do sleep .2; done"
+
 GROUPS = {
-    "liveness": worker("touch /tmp/up; exec sleep 1000", livenessProbe=FAILING_PROBE),
+    "liveness": worker(f"touch /tmp/up; {STOPS}", livenessProbe=FAILING_PROBE),
     # Deaf to SIGTERM: SIGKILL follows when the grace has passed.
     "startup": worker("trap '' TERM; touch /tmp/up; while :; do sleep 1; done",
                       startupProbe={**FAILING_PROBE, "terminationGracePeriodSeconds": 2}),
-    "deleted": worker("exec sleep 1000"),
+    "deleted": worker(STOPS),
     "api-eviction": worker("exec sleep 1000"),
     # Looked at by the kubelet once a minute.
     "eviction": with_volume("sleep 2; head -c 40M /dev/zero >/data/large; exec sleep 1000", {"sizeLimit": "1Mi"}),

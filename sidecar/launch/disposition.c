@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Says what a signal would do to a process if it were process 1. */
+#include "sidecar/launch/disposition.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STATUS_MAX 4096 /* bytes; a process of very many groups has more, and then nobody can tell */
+/* A process may enter or leave sigwait(3) between the two files that are read. */
+#define LOOKS 3
+
+static bool is_in_set(uint64_t set, int signo)
+{
+	return set >> (signo - 1) & 1;
+}
+
+/* Reads a set of signals from a line such as "SigCgt:\t0000000180014a07". */
+static bool parse_set(const char *status, const char *name, uint64_t *ret_set)
+{
+	const char *line = strstr(status, name);
+	char *end = NULL;
+
+	if (!line || !strchr(line, '\n'))
+		return false;
+	*ret_set = strtoull(line + strlen(name), &end, 16);
+	return *end == '\n';
+}
+
+enum disposition disposition_of(const char *status, int signo)
+{
+	uint64_t blocked, ignored, caught;
+
+	if (!parse_set(status, "\nSigBlk:\t", &blocked) || !parse_set(status, "\nSigIgn:\t", &ignored) ||
+	    !parse_set(status, "\nSigCgt:\t", &caught) || is_in_set(ignored | caught, signo))
+		return DISPOSITION_TAKEN;
+	return is_in_set(blocked, signo) ? DISPOSITION_BLOCKED : DISPOSITION_DROPPED;
+}
+
+static int proc_file_open(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Returns false, and an empty text, if the file cannot be read. */
+static bool proc_file_read(pid_t pid, const char *name, char *text, size_t size)
+{
+	int fd = proc_file_open(pid, name);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[len < 0 ? 0 : len] = '\0';
+	return len >= 0;
+}
+
+/* Returns whether the set of signals at that address of the process has the signal; true if it cannot be read. */
+static bool waits_for(pid_t pid, off_t address, int signo)
+{
+	int fd = proc_file_open(pid, "mem");
+	uint64_t set;
+	bool known = fd >= 0 && pread(fd, &set, sizeof(set), address) == sizeof(set);
+
+	if (fd >= 0)
+		close(fd);
+	return !known || is_in_set(set, signo);
+}
+
+/*
+ * Returns whether the process is in sigwait(3) for the signal. That takes the permission to trace
+ * the process, which we lack if it changed its user, for example: then it may be, so this is true.
+ */
+static bool is_in_sigwait(pid_t pid, int signo)
+{
+	unsigned long long address;
+	char text[256];
+	long call;
+
+	if (!proc_file_read(pid, "syscall", text, sizeof(text)))
+		return true;
+	/* "running", or the number of the call and its arguments */
+	return sscanf(text, "%ld %llx", &call, &address) == 2 && call == SYS_rt_sigtimedwait && waits_for(pid, (off_t)address, signo);
+}
+
+enum disposition disposition_read(pid_t pid, int signo)
+{
+	enum disposition found = DISPOSITION_DROPPED;
+	char status[STATUS_MAX];
+
+	/* It continues a process that was stopped, whatever its disposition is, and harms no other. */
+	if (signo == SIGCONT)
+		return DISPOSITION_TAKEN;
+	for (int i = 0; i < LOOKS && found == DISPOSITION_DROPPED; i++) {
+		proc_file_read(pid, "status", status, sizeof(status));
+		found = disposition_of(status, signo);
+		if (found == DISPOSITION_DROPPED && is_in_sigwait(pid, signo))
+			found = DISPOSITION_TAKEN;
+	}
+	return found;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forwards signals to the command. */
+#include "sidecar/launch/forwarding.h"
+
+#include <signal.h>
+
+#include "sidecar/launch/clock.h"
+#include "sidecar/launch/disposition.h"
+
+/* A signal that is blocked at each of these looks is blocked for good, so it is forwarded. */
+#define LOOKS 5
+#define LOOK_NS (10 * NS_PER_MS)
+
+void forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
+{
+	enum disposition d = f->as_process_1 ? disposition_read(f->command, signo) : DISPOSITION_TAKEN;
+
+	if (d == DISPOSITION_BLOCKED && signo <= FORWARDING_SIGNALS) {
+		if (forwarding_next_ns(f) == INT64_MAX)
+			f->look_at_ns = now_ns + LOOK_NS;
+		f->looks_left[signo] = LOOKS;
+	} else if (d != DISPOSITION_DROPPED)
+		kill(f->command, signo);
+}
+
+int64_t forwarding_next_ns(const struct forwarding *f)
+{
+	for (int signo = 1; signo <= FORWARDING_SIGNALS; signo++)
+		if (f->looks_left[signo])
+			return f->look_at_ns;
+	return INT64_MAX;
+}
+
+void forwarding_look(struct forwarding *f, int64_t now_ns)
+{
+	if (now_ns < forwarding_next_ns(f))
+		return;
+	f->look_at_ns = now_ns + LOOK_NS;
+	for (int signo = 1; signo <= FORWARDING_SIGNALS; signo++) {
+		enum disposition d;
+
+		if (!f->looks_left[signo])
+			continue;
+		d = disposition_read(f->command, signo);
+		f->looks_left[signo] = d == DISPOSITION_BLOCKED ? f->looks_left[signo] - 1 : 0;
+		if (d == DISPOSITION_TAKEN || (d == DISPOSITION_BLOCKED && !f->looks_left[signo]))
+			kill(f->command, signo);
+	}
+}
