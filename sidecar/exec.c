@@ -282,11 +282,22 @@ static void say_what_is_not_shipped(const struct run *r)
 			record_options_bundles(&r->record_options));
 }
 
+/*
+ * Whatever outlives a launcher that was killed ends with it, as in a container: it has nobody left who watches it. Processes that
+ * the command left behind at its own end go on in its cgroup, because their limit holds only there.
+ */
+static void remove_memcg(struct run *r)
+{
+	unsigned int n_left = made_memcg_remove(&r->memcg, r->ended && WIFSIGNALED(r->status));
+
+	if (n_left)
+		fprintf(stderr, "afterglow: processes outlive the command and stay in its memory cgroup %s: %u\n", r->memcg.path, n_left);
+}
+
 int exec_run(const struct exec_options *options, struct err *err)
 {
 	struct run r = { .options = options, .record_options = options->record, .signal_fd = -1 };
 	int rc = run(&r, err);
-	unsigned int n_left;
 
 	say_unstarted(&r);
 	if (r.sidecar && sidecar_last_bundle(r.sidecar)[0])
@@ -301,9 +312,7 @@ int exec_run(const struct exec_options *options, struct err *err)
 	if (r.base)
 		event_base_free(r.base);
 	closep(&r.signal_fd);
-	n_left = made_memcg_remove(&r.memcg);
-	if (n_left)
-		fprintf(stderr, "afterglow: processes outlive the command and are in its memory cgroup no more: %u\n", n_left);
+	remove_memcg(&r);
 	if (r.directory[0])
 		rmdir(r.directory);
 	return rc;

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -148,7 +149,7 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 
 int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *err)
 {
-	char own[sizeof(m->home)];
+	char own[512];
 	struct err first = { 0 };
 	char *slash;
 	int version;
@@ -156,7 +157,6 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 	m->path[0] = '\0';
 	if (find_own(own, sizeof(own), &version, err) < 0)
 		return err_wrap(err, "finding this process's memory cgroup");
-	memcpy(m->home, own, sizeof(own));
 	if (make_in(m, own, version, limit, group, &first) == 0)
 		return 0;
 	/*
@@ -180,31 +180,39 @@ int made_memcg_join(const struct made_memcg *m, struct err *err)
 	return write_value(m->path, "cgroup.procs", "0", err);
 }
 
-/* Moves a few processes at a time; the next round moves the rest. */
-static unsigned int move_processes(const char *from, const char *to)
+/* Kills the processes of one cgroup, if asked to. Returns how many there are; further ones are left to the next round. */
+static unsigned int see_processes(const char *cgroup, bool end)
 {
 	_cleanup_strbuf_ struct strbuf list = STRBUF_INIT(PROCESSES_MAX);
 	unsigned int n = 0;
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/cgroup.procs", from);
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
 	if (file_read(AT_FDCWD, path, &list, NULL) < 0 && !list.len)
 		return 0;
-	for (char *at = list.data, *pid; (pid = strsep(&at, "\n")) && *pid;)
-		n += write_value(to, "cgroup.procs", pid, NULL) == 0;
+	for (char *at = list.data, *line; (line = strsep(&at, "\n")) && *line; n++) {
+		pid_t pid = (pid_t)strtol(line, NULL, 10);
+
+		/* 0 stands for a process that our PID namespace does not show. */
+		if (end && pid > 0)
+			kill(pid, SIGKILL);
+	}
 	return n;
 }
 
-/* Goes once through all cgroups, from the lowest up. */
-static unsigned int clear(struct made_memcg *m, bool move)
+/* Goes once through all cgroups, from the lowest up. Returns how many processes are in them. */
+static unsigned int clear(const struct made_memcg *m, bool end)
 {
-	char *const paths[] = { m->path, NULL };
+	char *const paths[] = { (char *)m->path, NULL };
 	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
 	unsigned int n = 0;
 
+	/* Of version 2, since Linux 5.14: no process escapes this by forking. */
+	if (end)
+		write_value(m->path, "cgroup.kill", "1", NULL);
 	for (FTSENT *e; tree && (e = fts_read(tree));)
 		if (e->fts_info == FTS_DP) {
-			n += move ? move_processes(e->fts_path, m->home) : 0;
+			n += see_processes(e->fts_path, end);
 			rmdir(e->fts_path);
 		}
 	if (tree)
@@ -212,16 +220,19 @@ static unsigned int clear(struct made_memcg *m, bool move)
 	return n;
 }
 
-unsigned int made_memcg_remove(struct made_memcg *m)
+unsigned int made_memcg_remove(struct made_memcg *m, bool end)
 {
 	unsigned int n = 0;
 
 	for (int i = 0; i < ROUNDS_MAX && m->path[0] && access(m->path, F_OK) == 0; i++) {
 		/* The last process may still be exiting. */
-		n += clear(m, i >= ROUNDS_MAX / 2);
+		n = clear(m, end);
 		if (access(m->path, F_OK) == 0)
 			nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
+		else
+			n = 0;
 	}
-	m->path[0] = '\0';
+	if (!n)
+		m->path[0] = '\0';
 	return n;
 }

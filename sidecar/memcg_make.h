@@ -10,7 +10,6 @@
 
 struct made_memcg {
 	char path[640]; /* "" while there is none */
-	char home[512]; /* the cgroup of the calling process */
 };
 
 /*
@@ -26,9 +25,9 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 int made_memcg_join(const struct made_memcg *m, struct err *err);
 
 /*
- * Removes the cgroup and the cgroups that the command made below it. Takes up to half a second. Processes that still live in them are
- * moved to the caller's cgroup, where the limit does not apply. Returns the number of these processes.
+ * Removes the cgroup and the cgroups that the command made below it. end: kills the processes in them first. Takes up to half a
+ * second. Returns the number of processes that still live in them: they stay where the limit holds, and m->path stays, too.
  */
-unsigned int made_memcg_remove(struct made_memcg *m);
+unsigned int made_memcg_remove(struct made_memcg *m, bool end);
 
 #endif

@@ -102,9 +102,20 @@ run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below/further\
 check "a command may make cgroups in its own" gives 0
 check "no memory cgroup of theirs is left behind" test -z "$(new_memory_cgroups)"
 run --memory-max 24Mi -- sh -c "mkdir -p \"\$($own_memory_cgroup)/below\"; setsid $probe sleep 600000 >/dev/null 2>&1 & echo \$!; exit 3"
-check "a process that outlives the command lives on" kill "$(cat "$work/out")"
+survivor=$(cat "$work/out") left=$(sed -n 's/.* stay in its memory cgroup \(.*\): [0-9]*$/\1/p' "$work/err")
+check "a process that outlives the command lives on" kill -0 "$survivor"
+check "the report says that it stays in its cgroup" grep -qx "$survivor" "$left/below/cgroup.procs" "$left/cgroup.procs" 2>/dev/null
+kill "$survivor"
+check "its cgroup can be removed when it has ended" wait_until remove_tree "$left"
+# The OOM killer takes the launcher, and the command would leak on.
+run --memory-max 48Mi -- sh -c "echo 1000 >/proc/\$PPID/oom_score_adj; echo \$\$ >$work/leaks
+	while :; do $hog 300M; done >/dev/null 2>&1"
+check "a launcher that the OOM killer takes is an OOM kill of the container" has_class KernelOOMContainer
+check "a launcher that the OOM killer takes gives 137" gives 137
+is_gone() { ! kill -0 "$1" 2>/dev/null; }
+check "the command ends with it, and leaks nowhere without a limit" wait_until is_gone "$(cat "$work/leaks")"
+kill -9 "$(cat "$work/leaks")" 2>/dev/null
 check "no memory cgroup is left behind for it" test -z "$(new_memory_cgroups)"
-check "the report says that processes outlive the command" says 'outlive the command'
 setsid "$sidecar" exec --store "$store" --name case -- sh -c 'kill -9 0' >"$work/out" 2>"$work/err"
 check "a command that kills all of its process group leaves no socket behind" is_empty "$TMPDIR"
 here=$(sh -c "$own_memory_cgroup")

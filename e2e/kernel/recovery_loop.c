@@ -303,7 +303,7 @@ static bool execute(struct run *r, struct tally *t)
 	if (ok && r->harassed)
 		harass(r, sidecar, t);
 	kill_and_reap(sidecar, ok ? SIGTERM : SIGKILL);
-	made_memcg_remove(&memcg);
+	made_memcg_remove(&memcg, true);
 	return ok;
 }
 
