@@ -180,7 +180,7 @@ _Noreturn static void run_launcher(struct run *r)
 	struct err err = { 0 };
 	char socket_fd[16];
 	const char *cores = r->options->record.cores == CORES_OFF ? NULL : "--cores";
-	const char *head[10] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd };
+	const char *head[11] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd };
 	int fd = connect_to_sidecar(r, &err);
 	size_t n_head = 5, n = 0;
 	char **argv;
@@ -192,6 +192,8 @@ _Noreturn static void run_launcher(struct run *r)
 	snprintf(socket_fd, sizeof(socket_fd), "%d", fd);
 	if (cores)
 		head[n_head++] = cores;
+	if (cores && r->options->cores_asked_for)
+		head[n_head++] = "--cores-in-memory";
 	if (r->oom_score[0]) {
 		head[n_head++] = "--oom-score-adj";
 		head[n_head++] = r->oom_score;

@@ -14,6 +14,7 @@ struct exec_options {
 	struct record_options record; /* socket_path is set by exec_run */
 	const char *name;
 	int64_t memory_max; /* bytes, 0: no cgroup of its own */
+	bool cores_asked_for; /* the user gave --cores, so they may be written into memory, too */
 	char **argv;
 };
 

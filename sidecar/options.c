@@ -207,6 +207,7 @@ static int take_cores(struct sidecar_options *o, const char *option, const char 
 {
 	if (!cores_mode_parse(value, &o->exec.record.cores))
 		return err_set(err, EINVAL, "%s takes off, summary or full, not %s", option, value);
+	o->exec.cores_asked_for = true;
 	return 0;
 }
 

@@ -31,6 +31,7 @@
 #define KUBERNETES_GRACE_S 30
 #define GRACE_RESERVE_S 5 /* reserved for the kubelet and for the end of the sidecar itself */
 #define SIDECAR_GRACE_MAX_S ((int64_t)3600) /* the largest value of its --grace */
+#define CORE_SHARE 8 /* a core may take 1/CORE_SHARE of the limit of the disk */
 #define MEMORY_LIMIT "256Mi"
 /*
  * For pods where requests must equal limits. With less, the sidecar would be too slow when it is
@@ -217,8 +218,8 @@ static int64_t grace(const cJSON *pod_spec)
 }
 
 /*
- * Returns the limit of the disk, beyond which the kubelet evicts the pod; the sidecar warns when
- * Ray spills objects. 0: there is none.
+ * Returns the container's limit of the disk, beyond which the kubelet evicts the pod; the sidecar
+ * warns when Ray spills objects. 0: there is none.
  */
 static int64_t disk_limit(const cJSON *ray)
 {
@@ -463,6 +464,17 @@ bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 	       !any_begins_with(json_get(ray, "volumeMounts"), "mountPath", "/afterglow");
 }
 
+/*
+ * Returns how large a core may be. It counts against the limit of the disk until the sidecar has kept
+ * it, and several processes may crash together.
+ */
+static int64_t core_max(const cJSON *ray, const struct policy *policy)
+{
+	int64_t share = disk_limit(ray) / CORE_SHARE, most = policy->recording.core_dump_limit;
+
+	return share > 0 && (most <= 0 || share < most) ? share : most;
+}
+
 static bool wrap_command(cJSON *ray, const struct injection *in)
 {
 	return launch_command_wrap(ray, &(struct launch_script){
@@ -474,7 +486,8 @@ static bool wrap_command(cJSON *ray, const struct injection *in)
 		.wait_port = in->wait_port,
 		.prefix = in->prefix,
 		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
-		.cores_max = in->policy->recording.core_dump_limit,
+		.cores_in_memory = in->policy->recording.core_dumps == CORE_DUMPS_FULL,
+		.cores_max = core_max(ray, in->policy),
 	});
 }
 

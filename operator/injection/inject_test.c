@@ -541,7 +541,43 @@ static void cores_are_what_the_policy_says_for_launcher_and_sidecar(void **state
 			assert_non_null(strstr(args, rows[i].args));
 		assert_int_equal(strstr(command, " --cores-max ") != NULL, rows[i].limit && rows[i].asked_for);
 		if (rows[i].limit && rows[i].asked_for)
-			assert_non_null(strstr(command, " --cores --cores-max 1073741824 "));
+			assert_non_null(strstr(command, " --cores-max 1073741824 "));
+		/* Whole cores are asked for, so they are worth the container's memory. */
+		assert_int_equal(strstr(command, " --cores-in-memory ") != NULL, rows[i].core_dumps == CORE_DUMPS_FULL);
+	}
+}
+
+static void a_core_takes_a_share_of_the_ephemeral_storage_at_most(void **state)
+{
+	static const struct {
+		const char *storage;
+		int64_t limit;
+		const char *option; /* NULL: the launcher's default */
+	} rows[] = {
+		{ "300Mi", INT64_C(4) << 30, " --cores-max 39321600 " },
+		{ "300Mi", 0, " --cores-max 39321600 " },
+		{ "300Mi", 1 << 20, " --cores-max 1048576 " },
+		{ "100Gi", INT64_C(4) << 30, " --cores-max 4294967296 " },
+		{ "0", INT64_C(4) << 30, " --cores-max 4294967296 " },
+		{ "much", 0, NULL },
+		{ NULL, 0, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct policy p = policy;
+		struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+		_cleanup_json_ cJSON *spec = spec_with("true");
+		_cleanup_free_ char *command = NULL;
+
+		p.recording.core_dump_limit = rows[i].limit;
+		if (rows[i].storage)
+			json_set_str(json_object_at(json_object_at(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "resources"), "limits"),
+				     "ephemeral-storage", rows[i].storage);
+		assert_true(inject(spec, &in));
+		command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
+		assert_int_equal(strstr(command, " --cores-max ") != NULL, rows[i].option != NULL);
+		assert_true(!rows[i].option || strstr(command, rows[i].option));
 	}
 }
 
@@ -619,6 +655,7 @@ int main(void)
 		cmocka_unit_test(a_command_that_is_no_shells_does_not_wait),
 		cmocka_unit_test(annotations_of_the_template_win),
 		cmocka_unit_test(cores_are_what_the_policy_says_for_launcher_and_sidecar),
+		cmocka_unit_test(a_core_takes_a_share_of_the_ephemeral_storage_at_most),
 		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),
 		cmocka_unit_test(hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
 	};

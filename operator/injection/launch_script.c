@@ -36,6 +36,8 @@ static void add_options(struct strbuf *sb, const struct launch_script *in)
 	strbuf_addf(sb, " --wait-sidecar %d", WAIT_SIDECAR_S);
 	if (in->cores)
 		strbuf_adds(sb, " --cores");
+	if (in->cores && in->cores_in_memory)
+		strbuf_adds(sb, " --cores-in-memory");
 	if (in->cores && in->cores_max > 0)
 		strbuf_addf(sb, " --cores-max %" PRId64, in->cores_max);
 	if (in->wait_port)

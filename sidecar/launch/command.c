@@ -16,6 +16,7 @@
 
 #include "lib/oom_score.h"
 #include "sidecar/launch/clock.h"
+#include "sidecar/launch/core_limit.h"
 
 #define WAIT_TCP_REPORT_S 10
 
@@ -31,24 +32,31 @@ static void raise_soft_limit(int resource, rlim_t to)
 
 /*
  * Sets the soft limit for cores. If it is already higher, but not unlimited, somebody chose it and
- * it stays. Unlimited is what runtimes start containers with.
+ * it stays. Unlimited is what runtimes start containers with: without us cores would be written
+ * there, too, so it is lowered, but not to 0.
  */
-static void limit_cores(rlim_t most)
+static void limit_cores(rlim_t most, bool memory)
 {
+	struct core_pattern pattern = { .target = CORE_TO_NOTHING };
+	struct core_place place;
 	struct rlimit limit;
+	rlim_t bound;
 
-	raise_soft_limit(RLIMIT_CORE, most);
+	core_pattern_read("/proc", &pattern);
+	place = core_place_find(&pattern);
+	bound = core_limit(&place, most, memory);
+	raise_soft_limit(RLIMIT_CORE, bound);
 	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
 		return;
-	limit.rlim_cur = most;
+	limit.rlim_cur = bound > 0 ? bound : most;
 	setrlimit(RLIMIT_CORE, &limit);
 }
 
-static void allow_cores(rlim_t most)
+static void allow_cores(rlim_t most, bool memory)
 {
 	int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
-	limit_cores(most);
+	limit_cores(most, memory);
 	if (fd < 0)
 		return;
 	if (write(fd, COREDUMP_FILTER, sizeof(COREDUMP_FILTER) - 1) < 0)
@@ -179,7 +187,7 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	if (o->nofile)
 		raise_soft_limit(RLIMIT_NOFILE, o->nofile);
 	if (o->cores)
-		allow_cores(o->cores_max);
+		allow_cores(o->cores_max, o->cores_in_memory);
 	if (o->wait_tcp)
 		wait_for_tcp(o->wait_tcp);
 	if (o->prefix)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sidecar/launch/core_limit.h"
 #include "sidecar/launch/protocol.h"
 
 #define WAIT_SIDECAR_MAX_S 3600
@@ -42,7 +43,9 @@ static const char usage[] =
 	"  --cores           let COMMAND write core files, without shared memory\n"
 	"                    (coredump_filter " COREDUMP_FILTER ")\n"
 	"  --cores-max N     set the soft core limit to N bytes if it is lower or unlimited\n"
-	"                    (default " CORES_MAX_DEFAULT_TEXT ")\n"
+	"                    (default " CORES_MAX_DEFAULT_TEXT "), but to no more than " CORE_LIMIT_SHARE_TEXT " of the space\n"
+	"                    that is free where the node's core pattern leads\n"
+	"  --cores-in-memory allow cores also where that is a filesystem in memory\n"
 	"  --prefix WORDS    put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"
 	"                    COMMAND runs without it if its first word is not a program in PATH\n"
 	"  --release [PID]   end the hold of this container, in which the launcher has that PID\n"
@@ -157,6 +160,8 @@ void options_parse(char **argv, struct options *o)
 							      "--wait-sidecar takes seconds from 1 to 3600, not ");
 		else if (strcmp(argv[i], "--cores") == 0)
 			o->cores = true;
+		else if (strcmp(argv[i], "--cores-in-memory") == 0)
+			o->cores_in_memory = true;
 		else if (strcmp(argv[i], "--cores-max") == 0)
 			o->cores_max = parse_number(option_value(argv, &i), LONG_MAX,
 						    "--cores-max takes a number of bytes above 0, not ");

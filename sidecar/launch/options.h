@@ -35,6 +35,7 @@ struct options {
 	const char *oom_score_adj; /* of the command; NULL: the launcher's own */
 	int self_fd; /* the descriptor from which this program was started; 0: it was started by its path */
 	bool cores;
+	bool cores_in_memory;
 	rlim_t cores_max; /* bytes */
 	char **argv;
 };
