@@ -5,6 +5,7 @@
 # AFTERGLOW_CACHE       default ~/.cache/afterglow
 
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
+make_once_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # make_once DIR COMMAND...: runs COMMAND with DIR as its last argument, which fills it, unless DIR is full already. Suites that run
 # side by side may want the same DIR: one of them makes it.
@@ -29,10 +30,8 @@ go_program() {
 }
 
 build_go_program() { # PROGRAM MODULE PACKAGE DIR
-	command -v go >/dev/null || {
-		echo "Go is not installed, and $1 is built with it: version 1.26 or newer is needed" >&2
-		return 1
-	}
+	local go
+	go=$("$make_once_dir/go.sh") || return
 	echo "building $1 into $4"
-	cd "$2" && CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$4/$1" "$3"
+	cd "$2" && PATH=$go:$PATH CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -ldflags '-s -w' -o "$4/$1" "$3"
 }

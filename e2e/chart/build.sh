@@ -13,6 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 crds() {
 	local dirs
 	cd "$here/crds"
+	PATH=$("$here/../../tools/go.sh"):$PATH
 	dirs=$(go mod download -json | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
 	ls -d "${dirs%%$'\n'*}/deploy/crds" "${dirs##*$'\n'}/example/prometheus-operator-crd"
 }

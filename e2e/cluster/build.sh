@@ -81,7 +81,7 @@ main() {
 		printf '%s\n' "$out"
 		return
 	fi
-	command -v go >/dev/null || die "Go is not installed: version 1.26 or newer is needed, and Debian 12 has none"
+	PATH=$("$here/../../tools/go.sh"):$PATH
 	mkdir -p "$out"
 	# Suites that run side by side want the same programs: the second finds them.
 	exec 8>"$out.lock"

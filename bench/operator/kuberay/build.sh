@@ -23,7 +23,7 @@ mkdir -p "$out"
 exec 8>"$out.lock"
 flock 8
 if [ ! -e "$out/complete" ]; then
-	command -v go >/dev/null || { echo "build.sh: Go is not installed" >&2; exit 1; }
+	PATH=$("${script%/*}/../../../tools/go.sh"):$PATH
 	echo "building KubeRay's operator into $out" >&2
 	build kuberay-operator $module
 	[ ! -d validate ] || build validate ./validate

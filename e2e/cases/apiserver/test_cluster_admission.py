@@ -58,7 +58,8 @@ def threeway():
     program = BUILD / "test/threeway"
     # As e2e/cluster/build.sh compiles the same packages.
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"}
-    subprocess.run(["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "."], cwd=ROOT / "e2e/kuberay/threeway",
+    go = subprocess.run([ROOT / "tools/go.sh"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    subprocess.run([f"{go}/go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "."], cwd=ROOT / "e2e/kuberay/threeway",
                    env=env, check=True, timeout=1200)
     return Lines(program)
 
