@@ -93,7 +93,7 @@ static void on_drain_over(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	log_warning("stopped after %d s: some writes, the export or a connection did not end before", DRAIN_S);
+	log_warning("stopped after %d s: some writes or a connection did not end before", DRAIN_S);
 	event_base_loopbreak(p->base);
 }
 
@@ -322,7 +322,6 @@ static int start_controller(struct program *p, struct err *err)
 		.kuberay_namespaces = p->options.kuberay_namespaces,
 		.record_deletions = p->options.record_deletions,
 		.retention = p->options.retention,
-		.otlp = &p->options.otlp,
 		.policy = &p->policy,
 		.launchers = p->launchers.n > 0 ? &p->launchers : NULL,
 		.metrics = &p->metrics,

@@ -32,12 +32,6 @@ static const char help[] =
 	"  --record-deletions[=BOOL]  also write RayFailures of class PodDeleted (default false; always with --manage-clusters)\n"
 	"  --keep-age AGE           remove RayFailures this long after the death: 720h, 30d (default 0: never)\n"
 	"  --keep-count N           keep the newest N RayFailures of each namespace (default 0: all)\n"
-	"  --otlp-endpoint URL      export RayFailures as log records to the OpenTelemetry collector at URL, such as http://HOST:4318, by\n"
-	"                           OTLP/HTTP; the operator adds /v1/logs (default \"\": nothing is exported)\n"
-	"  --otlp-headers FILE      send the headers in FILE (NAME: VALUE, one a line, at most 16) with each export, such as credentials\n"
-	"  --otlp-ca FILE           the authorities (PEM) of the collector's certificate (default: the system's)\n"
-	"  --otlp-resource-attribute NAME=VALUE  an attribute of the resource of each record, such as k8s.cluster.name=prod; may be\n"
-	"                           given 32 times\n"
 	"  --metrics-address A:P    serve /healthz, /readyz and /metrics here (default " OPTIONS_METRICS_ADDRESS
 	"; \"\": nowhere)\n"
 	"  --webhook-address A:P    serve the webhook here by HTTPS; :P means IPv4 and IPv6 (default: no webhook)\n"
@@ -78,10 +72,6 @@ enum option_id {
 	OPT_BURST,
 	OPT_KEEP_AGE,
 	OPT_KEEP_COUNT,
-	OPT_OTLP_ENDPOINT,
-	OPT_OTLP_HEADERS,
-	OPT_OTLP_CA,
-	OPT_OTLP_RESOURCE_ATTRIBUTE,
 	OPT_METRICS_ADDRESS,
 	OPT_WEBHOOK_ADDRESS,
 	OPT_WEBHOOK_SERVICE,
@@ -114,10 +104,6 @@ static const struct option table[] = {
 	{ "burst", required_argument, NULL, OPT_BURST },
 	{ "keep-age", required_argument, NULL, OPT_KEEP_AGE },
 	{ "keep-count", required_argument, NULL, OPT_KEEP_COUNT },
-	{ "otlp-endpoint", required_argument, NULL, OPT_OTLP_ENDPOINT },
-	{ "otlp-headers", required_argument, NULL, OPT_OTLP_HEADERS },
-	{ "otlp-ca", required_argument, NULL, OPT_OTLP_CA },
-	{ "otlp-resource-attribute", required_argument, NULL, OPT_OTLP_RESOURCE_ATTRIBUTE },
 	{ "metrics-address", required_argument, NULL, OPT_METRICS_ADDRESS },
 	{ "webhook-address", required_argument, NULL, OPT_WEBHOOK_ADDRESS },
 	{ "webhook-service", required_argument, NULL, OPT_WEBHOOK_SERVICE },
@@ -226,18 +212,6 @@ static int set(struct options *o, enum option_id id, const char *value, struct e
 		return r < 0 ? err_wrap(err, "--keep-age") : 0;
 	case OPT_KEEP_COUNT:
 		return count_from_text("--keep-count", value, &o->retention.max_count, err);
-	case OPT_OTLP_ENDPOINT:
-		r = otlp_settings_set_endpoint(&o->otlp, value, err);
-		return r < 0 ? err_wrap(err, "--otlp-endpoint") : 0;
-	case OPT_OTLP_HEADERS:
-		o->otlp.headers_file = given(value);
-		return 0;
-	case OPT_OTLP_CA:
-		o->otlp.ca_file = given(value);
-		return 0;
-	case OPT_OTLP_RESOURCE_ATTRIBUTE:
-		r = otlp_settings_add_attribute(&o->otlp, value, err);
-		return r < 0 ? err_wrap(err, "--otlp-resource-attribute") : 0;
 	case OPT_METRICS_ADDRESS:
 		o->metrics_address = value;
 		return 0;

@@ -7,7 +7,6 @@
 
 #include "lib/err.h"
 #include "lib/log.h"
-#include "operator/export/otlp_settings.h"
 #include "operator/policy/retention.h"
 
 #define OPTIONS_LAUNCHER "/usr/libexec/afterglow/launchers"
@@ -44,7 +43,6 @@ struct options {
 	bool manage_clusters; /* false: another operator, such as KubeRay, makes the pods of RayClusters */
 	bool record_deletions; /* RayFailures of class PodDeleted; with manage_clusters they are written in any case */
 	struct retention retention; /* of RayFailures */
-	struct otlp_settings otlp; /* where RayFailures are exported to */
 	enum log_level log_level;
 	enum log_format log_format;
 	const char *check_ready; /* if set, only asks this URL whether another operator is ready; NULL: run as the operator */

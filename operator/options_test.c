@@ -61,28 +61,6 @@ static void values_are_taken_with_and_without_an_equals_sign(void **state)
 	assert_int_equal(parse(ARGS("--upgrade-crds", ""), &o, &err), -EINVAL);
 }
 
-static void where_failures_are_exported_to(void **state)
-{
-	struct options o;
-	struct err err = { 0 };
-	(void)state;
-
-	assert_int_equal(parse(ARGS("--log-level=info"), &o, &err), 0);
-	assert_null(o.otlp.endpoint);
-	assert_int_equal(parse(ARGS("--otlp-endpoint=https://c:4318", "--otlp-headers", "/h", "--otlp-ca=/ca", "--otlp-resource-attribute=a=b",
-				    "--otlp-resource-attribute", "c=d"),
-			       &o, &err),
-			 0);
-	assert_string_equal(o.otlp.endpoint, "https://c:4318");
-	assert_string_equal(o.otlp.headers_file, "/h");
-	assert_string_equal(o.otlp.ca_file, "/ca");
-	assert_int_equal(o.otlp.n_attributes, 2);
-	assert_int_equal(parse(ARGS("--otlp-endpoint=c:4318"), &o, &err), -EINVAL);
-	assert_string_equal(err_text(&err),
-			    "--otlp-endpoint: must be http://HOST:PORT or https://HOST:PORT, perhaps with a path, of at most 512 bytes");
-	assert_int_equal(parse(ARGS("--otlp-resource-attribute=a"), &o, &err), -EINVAL);
-}
-
 static void the_webhook_needs_its_names(void **state)
 {
 	struct options o;
@@ -143,7 +121,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_taken_with_and_without_an_equals_sign),
-		cmocka_unit_test(where_failures_are_exported_to),
 		cmocka_unit_test(the_webhook_needs_its_names),
 		cmocka_unit_test(mistakes_are_named),
 	};

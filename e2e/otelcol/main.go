@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command otelcol is an OpenTelemetry collector with as few parts as the tests of the operator's export need: the collector's own
-// receiver for OTLP, and an exporter that prints each request's log records as a line of JSON.
+// Command otelcol is an OpenTelemetry collector with as few parts as docs/export.md needs: the receiver that watches objects of
+// Kubernetes, the processor that shapes their records, and an exporter that prints each batch of records as a line of JSON.
 package main
 
 import (
@@ -9,6 +9,8 @@ import (
 	"log"
 	"os"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/k8sobjectsreceiver"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
@@ -16,8 +18,8 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 )
 
 func print(_ context.Context, logs plog.Logs) error {
@@ -34,12 +36,13 @@ func newPrinter(ctx context.Context, set exporter.Settings, config component.Con
 }
 
 func factories() (otelcol.Factories, error) {
-	otlp := otlpreceiver.NewFactory()
+	objects, transform := k8sobjectsreceiver.NewFactory(), transformprocessor.NewFactory()
 	printer := exporter.NewFactory(component.MustNewType("print"), func() component.Config { return &struct{}{} },
 		exporter.WithLogs(newPrinter, component.StabilityLevelDevelopment))
 	return otelcol.Factories{
-		Receivers: map[component.Type]receiver.Factory{otlp.Type(): otlp},
-		Exporters: map[component.Type]exporter.Factory{printer.Type(): printer},
+		Receivers:  map[component.Type]receiver.Factory{objects.Type(): objects},
+		Processors: map[component.Type]processor.Factory{transform.Type(): transform},
+		Exporters:  map[component.Type]exporter.Factory{printer.Type(): printer},
 	}, nil
 }
 

@@ -93,12 +93,6 @@ static void note_written(struct failure_writer *writer, const char *key)
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
-static void tell_recorded(struct failure_writer *writer, const cJSON *object)
-{
-	if (writer->o.on_recorded && object)
-		writer->o.on_recorded(writer->o.arg, object);
-}
-
 /* Returns NULL if there is no memory. */
 static cJSON *object_of(const struct failure_writer *writer, const struct ray_failure *failure)
 {
@@ -124,20 +118,6 @@ static void settle(struct failure_writer *writer, struct pending_failure *p)
 	pending_failures_remove(&writer->pending, p);
 }
 
-/*
- * Handles a RayFailure that exists already. If our write of it got no answer, it was we who wrote
- * it.
- */
-static void settle_existing(struct failure_writer *writer, struct pending_failure *p)
-{
-	if (p->unanswered) {
-		_cleanup_json_ cJSON *object = object_of(writer, p->failure);
-
-		tell_recorded(writer, object);
-	}
-	settle(writer, p);
-}
-
 void failure_writer_written(struct failure_writer *writer, const char *key)
 {
 	struct pending_failure *p = pending_failures_get(&writer->pending, key);
@@ -145,7 +125,7 @@ void failure_writer_written(struct failure_writer *writer, const char *key)
 	/* While our own write is under way, its answer decides. */
 	if (!p || !workqueue_remove(&writer->queue, key))
 		return;
-	settle_existing(writer, p);
+	settle(writer, p);
 }
 
 void failure_writer_removed(struct failure_writer *writer, const char *key)
@@ -218,7 +198,6 @@ static void on_created(void *arg, struct client_response *response)
 	if (response->status / 100 == 2) {
 		log_info("failure %s: %s", p->key, json_str(p->object, "spec.verdict"));
 		failure_counts_add(&writer->counts, p->object, now_boottime_ns());
-		tell_recorded(writer, p->object);
 		/*
 		 * This comes before the pod is replaced, because a crash loop is recognised by its
 		 * RayFailures, and the watch may be late.
@@ -226,15 +205,13 @@ static void on_created(void *arg, struct client_response *response)
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
 		settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
-		settle_existing(writer, p);
+		settle(writer, p);
 	} else if (client_namespace_ends(response)) {
 		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->object, "spec.verdict"));
 		settle(writer, p);
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		take_invalid(writer, p, response);
 	} else {
-		/* A 5xx may come although the write was done, as with a timeout of etcd. */
-		p->unanswered |= response->maybe_done || response->status >= 500;
 		retry(writer, p, response->status, response->retry_after_ns, &response->err);
 	}
 	failure_writer_wake(writer);
@@ -321,7 +298,7 @@ static void start(struct failure_writer *writer, const char *key)
 		workqueue_forget(&writer->queue, key);
 		workqueue_done(&writer->queue, key);
 	} else if (store_has(informer_store(writer->o.known), key)) {
-		settle_existing(writer, p);
+		settle(writer, p);
 	} else if (!ask_who_ended_it(writer, p)) {
 		go_on(writer, p);
 	}

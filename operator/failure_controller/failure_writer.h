@@ -44,11 +44,6 @@ struct failure_writer_options {
 	 */
 	void (*on_written)(void *arg, const char *cluster_key);
 	/*
-	 * Called when that RayFailure was written. It is called again if only the answer to the
-	 * first write was lost. The object is valid during the call. May be NULL.
-	 */
-	void (*on_recorded)(void *arg, const cJSON *object);
-	/*
 	 * Called when the failure is not recorded: there is no room, or the API server keeps
 	 * refusing it. May be NULL.
 	 */

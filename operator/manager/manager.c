@@ -253,24 +253,15 @@ void manager_stop(struct manager *c, void (*on_idle)(void *arg), void *arg)
 	check_idle(c);
 }
 
-static void on_flushed(void *arg)
+void manager_close(struct manager *c, void (*on_closed)(void *arg), void *arg)
 {
-	struct manager *c = arg;
 	int64_t left = MAX(c->stopping_ns + CLOSE_AFTER_S * NS_PER_SEC - now_boottime_ns(), 0);
 	const struct timeval delay = { left / NS_PER_SEC, left % NS_PER_SEC / 1000 };
 
-	if (!c->parts.webhook || event_add(c->closing, &delay) < 0)
-		c->on_closed(c->on_closed_arg);
-}
-
-void manager_close(struct manager *c, void (*on_closed)(void *arg), void *arg)
-{
 	c->on_closed = on_closed;
 	c->on_closed_arg = arg;
-	if (c->parts.exporter)
-		exporter_flush(c->parts.exporter, on_flushed, c);
-	else
-		on_flushed(c);
+	if (!c->parts.webhook || event_add(c->closing, &delay) < 0)
+		on_closed(arg);
 }
 
 bool manager_ready(void *manager, struct strbuf *out)
@@ -297,6 +288,5 @@ void manager_metrics(void *manager, struct strbuf *out)
 	failure_writer_metrics(c->parts.writer);
 	sidecar_poller_metrics(c->parts.poller);
 	missed_pods_metrics(c->parts.missed);
-	exporter_metrics(c->parts.exporter);
 	metrics_render(m, out);
 }

@@ -10,7 +10,6 @@
 #include <event2/event.h>
 
 #include "lib/strbuf.h"
-#include "operator/export/otlp_settings.h"
 #include "operator/kube/client.h"
 #include "operator/kube/metrics.h"
 #include "operator/launcher/launcher.h"
@@ -28,7 +27,6 @@ struct manager_options {
 	const char *kuberay_namespaces; /* where KubeRay may run: "a,b"; NULL: anywhere, with a proof */
 	bool record_deletions; /* as in options.h */
 	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
-	const struct otlp_settings *otlp; /* the collector to which RayFailures are exported; NULL, or no endpoint: none */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none */
 	struct metrics *metrics;
@@ -63,9 +61,8 @@ void manager_stop(struct manager *manager, void (*on_idle)(void *arg), void *arg
 
 /*
  * Call this after manager_stop: serves the webhook for some more seconds, because the API server
- * may still send reviews here, and gives a collector as long to take failures that were not
- * exported yet. on_closed is called once, when the last review is answered; at once if there is
- * neither a webhook nor a collector.
+ * may still send reviews here. on_closed is called once, when the last review is answered; at once
+ * if there is no webhook.
  */
 void manager_close(struct manager *manager, void (*on_closed)(void *arg), void *arg);
 

@@ -135,26 +135,6 @@ static int new_inquiries(struct parts *p, struct err *err)
 	return inquiries_new(&options, &p->inquiries, err);
 }
 
-static const cJSON *find_failure(void *arg, const char *key)
-{
-	const struct parts *p = arg;
-
-	return store_peek(watches_store(p->watches, WATCH_FAILURES), key);
-}
-
-static int new_exporter(struct parts *p, struct err *err)
-{
-	struct exporter_options options = {
-		.base = p->o.settings->base,
-		.settings = p->o.settings->otlp,
-		.metrics = p->o.settings->metrics,
-		.find_failure = find_failure,
-		.arg = p,
-	};
-
-	return options.settings && options.settings->endpoint ? exporter_new(&options, &p->exporter, err) : 0;
-}
-
 static int new_event_recorder(struct parts *p, struct err *err)
 {
 	struct event_recorder_options options = {
@@ -376,7 +356,7 @@ int parts_init(struct parts *p, const struct parts_options *options, struct err 
 	/* Each part may use those before it. */
 	static int (*const news[])(struct parts *p, struct err *err) = {
 		new_watches, new_policies, new_failure_gc, new_event_recorder, new_failure_events, new_incidents, new_owners,
-		new_inquiries, new_exporter, parts_new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
+		new_inquiries, parts_new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
 		new_webhook,
 	};
 
@@ -403,7 +383,6 @@ void parts_release(struct parts *p)
 	watches_free(p->watches);
 	policies_free(p->policies);
 	failure_writer_free(p->writer);
-	exporter_free(p->exporter);
 	failure_owners_free(p->owners);
 	inquiries_free(p->inquiries);
 	incident_writer_free(p->incidents);

@@ -9,7 +9,6 @@
 
 #include "operator/cache/watches.h"
 #include "operator/cluster_controller/reconcile.h"
-#include "operator/export/exporter.h"
 #include "operator/failure_controller/failure_events.h"
 #include "operator/failure_controller/failure_gc.h"
 #include "operator/failure_controller/failure_owners.h"
@@ -47,7 +46,6 @@ struct parts {
 	struct failure_events *failure_events;
 	struct incident_writer *incidents;
 	struct failure_gc *gc;
-	struct exporter *exporter; /* NULL: nothing is exported */
 	struct event_recorder *recorder;
 	struct missed_pods *missed;
 	struct sidecar_poller *poller;

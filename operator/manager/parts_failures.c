@@ -49,13 +49,6 @@ static bool is_wanted(void *arg, const struct ray_failure *failure, const char *
 	return failure_gc_wants(p->gc, failure);
 }
 
-static void on_recorded(void *arg, const cJSON *object)
-{
-	const struct parts *p = arg;
-
-	exporter_add(p->exporter, object);
-}
-
 static cJSON *reconsider(void *arg, const cJSON *object)
 {
 	const struct parts *p = arg;
@@ -120,7 +113,6 @@ int parts_new_failure_writer(struct parts *p, struct err *err)
 		.wanted = is_wanted,
 		.reconsider = reconsider,
 		.on_written = on_written,
-		.on_recorded = on_recorded,
 		.on_lost = on_lost,
 		.on_older_crd = on_older_crd,
 		.arg = p,

@@ -186,3 +186,12 @@ Two operators for one namespace would do everything twice. Who may install one f
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{/*
+Values that this chart had once. Left at their defaults, as --reuse-values brings them along, they do no harm.
+*/}}
+{{- define "afterglow.refuseFormer" -}}
+{{- if (.Values.otlp).endpoint -}}
+{{- fail "otlp.endpoint is set, and the operator exports nothing any more: let the collector watch RayFailures by its receiver k8sobjects (docs/export.md), and remove otlp from the values (--set otlp=null)" -}}
+{{- end -}}
+{{- end -}}

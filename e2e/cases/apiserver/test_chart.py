@@ -363,27 +363,6 @@ def test_the_pod_takes_more_arguments_volumes_and_times(plane, tmp_path):
     assert pod["topologySpreadConstraints"][0]["topologyKey"] == "zone"
 
 
-def test_failures_are_exported_where_the_values_say_so_and_credentials_stay_in_their_secret(plane, tmp_path):
-    assert not [a for a in operator_of(rendered(plane))["args"] if "otlp" in a]
-    values = tmp_path / "values.yaml"
-    values.write_text(yaml.safe_dump({"otlp": {
-        "endpoint": "https://collector:4318", "headersSecret": "vendor", "caSecret": "corp",
-        "resourceAttributes": {"k8s.cluster.name": "prod", "deployment.environment.name": "a, b=c"}}}))
-    result = template(plane, "-f", values)
-    assert result.returncode == 0, result.stderr
-    objects = [o for o in yaml.safe_load_all(result.stdout) if o]
-    container, pod = operator_of(objects), pod_of(objects)["spec"]
-    at = container["args"].index("--otlp-endpoint")
-    assert container["args"][at:at + 10] == [
-        "--otlp-endpoint", "https://collector:4318", "--otlp-headers", "/etc/afterglow-otlp/headers/headers",
-        "--otlp-ca", "/etc/afterglow-otlp/ca/ca.crt", "--otlp-resource-attribute", "deployment.environment.name=a, b=c",
-        "--otlp-resource-attribute", "k8s.cluster.name=prod"]
-    assert {m["name"]: m["mountPath"] for m in container["volumeMounts"]} == {
-        "config": "/etc/afterglow", "otlp-headers": "/etc/afterglow-otlp/headers", "otlp-ca": "/etc/afterglow-otlp/ca"}
-    assert {v["name"]: v.get("secret", {}).get("secretName") for v in pod["volumes"]} == {
-        "config": None, "otlp-headers": "vendor", "otlp-ca": "corp"}
-
-
 def test_the_operator_logs_json_and_keeps_to_a_rate_if_values_say_so(plane, start, make):
     """operator/kube/rate_limit_test.c shows, with a clock of its own, that the operator keeps the rate."""
     args = operator_of(rendered(plane, "logFormat=json", "logLevel=debug", "qps=20", "burst=3"))["args"]
@@ -498,10 +477,18 @@ def test_the_archive_of_a_release_is_the_chart(plane, tmp_path):
     ("webhook.timeoutSeconds=31", "at '/webhook/timeoutSeconds'"),
     ("webhook.failurePolicy=Fail", "at '/webhook': additional properties 'failurePolicy' not allowed"),
     ("webhook.certManager.issuerRef.nam=x", "at '/webhook/certManager/issuerRef'"),
-    ("otlp.endpoint=collector:4317", "at '/otlp/endpoint'"),
-    ("otlp.endpoint=http://user:secret@collector", "at '/otlp/endpoint'"),
+    ("otlp=http://collector:4318", "at '/otlp'"),
     ("retention=null", "missing property 'retention'"),
 ])
 def test_a_wrong_value_is_refused_with_its_place(plane, value, place):
     result = template(plane, "--set", value)
     assert result.returncode != 0 and place in result.stderr
+
+
+def test_a_former_value_is_refused_if_it_was_in_use_and_harmless_at_its_default(plane):
+    result = template(plane, "--set", "otlp.endpoint=http://collector:4318")
+    assert result.returncode != 0 and "otlp.endpoint is set, and the operator exports nothing any more" in result.stderr
+    default = ["--set", "otlp.endpoint=", "--set-json", "otlp.resourceAttributes={}"]
+    for sets in default, ["--set", "otlp=null"]:
+        result = template(plane, *sets)
+        assert result.returncode == 0, result.stderr
