@@ -26,7 +26,7 @@ static struct observer *make_observer(void)
 	s->n_processes = 5;
 	s->n_top = 1;
 	s->top[0] = (struct process){ .pid = 113, .rss = 700 * MIB, .shared = 90 * MIB, .growth = 3 * MIB, .name = "ray::train", .command = "secret --token=x" };
-	components_add_one(&s->components, COMPONENT_TASK, "train", 610 * MIB);
+	components_add_one(&s->components, COMPONENT_TASK, "train", 610 * MIB, false);
 	s->components.rest_count = 2;
 	s->components.rest_own = 5 * MIB;
 	return o;

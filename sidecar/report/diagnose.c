@@ -190,12 +190,23 @@ static bool runs_ray(const struct report *r)
 	       components_of_kind(&r->components, COMPONENT_IDLE, NULL) > 0;
 }
 
+/* Returns whether most of the shared memory is outside of /dev/shm, where Ray keeps its objects. */
+static bool is_outside_shm(const struct report *r)
+{
+	return r->node.shm_used >= 0 && r->node.shm_used < r->memory.shmem / 2;
+}
+
 /* Without Ray there is no object store, so the shared memory belongs to something else. */
 static void shared_memory_of_others(struct report *r)
 {
-	SAY(r, "Shared memory (files in /dev/shm, memfd, shared mappings) held %s, %d %% of the memory: it belongs to no process alone.",
-	    SIZE(r->memory.shmem), percent(r, r->memory.shmem));
-	ADVISE(r, "find what writes to /dev/shm or shares memory (torch DataLoader workers, multiprocessing.shared_memory)");
+	bool outside = is_outside_shm(r);
+
+	SAY(r, "Shared memory (%smemfd, shared mappings%s) held %s, %d %% of the memory: it belongs to no process alone.",
+	    outside ? "" : "files in /dev/shm, ", outside ? ", files in other memory volumes" : "", SIZE(r->memory.shmem),
+	    percent(r, r->memory.shmem));
+	if (outside)
+		SAY(r, " /dev/shm held %s of it.", SIZE(r->node.shm_used));
+	ADVISE(r, "find what %sshares memory (torch DataLoader workers, multiprocessing.shared_memory)", outside ? "" : "writes to /dev/shm or ");
 	advise_limit(r, "; or ");
 }
 
@@ -206,7 +217,7 @@ static bool objects(struct report *r)
 
 	if (shmem < 0 || share(r, shmem) < SHMEM_DOMINANT || (share(r, shmem) < DOMINANT && shmem < most))
 		return false;
-	if (!runs_ray(r)) {
+	if (!runs_ray(r) || is_outside_shm(r)) {
 		shared_memory_of_others(r);
 		return true;
 	}
@@ -361,6 +372,21 @@ static const struct component *many_of(const struct report *r)
 	return NULL;
 }
 
+/* Children that a task has forked are counted with it: Ray knows only the task, and reserves memory for all of them. */
+static void tasks_with_children(struct report *r, const struct component *c)
+{
+	uint32_t tasks = c->count - c->children;
+
+	SAY(r, "%" PRIu32 " %s %s and the %" PRIu32 " child processes that %s forked (workers of a DataLoader or of multiprocessing, say) held %s "
+	       "together, the largest %s.", tasks, tasks == 1 ? "copy of" : "copies of", c->name, c->children, tasks == 1 ? "it" : "they",
+	    SIZE(c->own), SIZE(c->largest));
+	if (!limit_was_reached(r))
+		return;
+	ADVISE(r, "fewer child processes (num_workers); or @ray.remote(memory=%s) for %s, for each with its children; or ",
+	       PYTHON_SIZE(RESERVE * (double)c->own / tasks), task_name(c->name));
+	advise_limit(r, "");
+}
+
 static bool many_alike(struct report *r)
 {
 	const struct component *c = many_of(r);
@@ -368,6 +394,10 @@ static bool many_alike(struct report *r)
 
 	if (!c)
 		return false;
+	if (c->children > 0 && c->children < c->count) {
+		tasks_with_children(r, c);
+		return true;
+	}
 	each = c->own / c->count;
 	others = (c->own - c->largest) / (c->count - 1);
 	if ((double)c->largest >= STANDS_OUT * (double)others)
@@ -436,6 +466,38 @@ static bool idle_workers(struct report *r)
 	if (r->node.cpus >= 2000)
 		ADVISE(r, ", or fewer CPUs for Ray on this node (num-cpus, now \"%" PRId64 "\"): it keeps about one idle worker for each",
 		       r->node.cpus / 1000);
+	return true;
+}
+
+/* Each submitted job has a supervisor, an actor of Ray's own, and a driver, both on the head. */
+static bool submitted_jobs(struct report *r)
+{
+	int64_t own, drivers;
+	uint32_t jobs = components_of_kind(&r->components, COMPONENT_JOB_SUPERVISOR, &own);
+
+	components_of_kind(&r->components, COMPONENT_DRIVER, &drivers);
+	if (jobs < ALIKE_MIN || share(r, own + drivers) < DOMINANT)
+		return false;
+	SAY(r, "%" PRIu32 " submitted jobs ran on this node: their supervisors (ray::JobSupervisor) held %s and Python programs, their drivers "
+	       "among them, %s, together %d %% of the memory.", jobs, SIZE(own), SIZE(drivers), percent(r, own + drivers));
+	ADVISE(r, "fewer jobs at a time; or ray job submit --entrypoint-num-cpus 1, which starts drivers on workers");
+	advise_limit(r, "; or ");
+	return true;
+}
+
+static bool spilling(struct report *r)
+{
+	const struct component *c = NULL;
+
+	for (size_t i = 0; i < r->components.n; i++)
+		if (strcmp(r->components.list[i].name, COMPONENTS_SPILLING) == 0)
+			c = &r->components.list[i];
+	if (!c || share(r, c->own) < IDLE_DOMINANT)
+		return false;
+	SAY(r, "%" PRIu32 " of Ray's IO workers, which spill and restore objects, held %s, %d %% of the memory.", c->count, SIZE(c->own),
+	    percent(r, c->own));
+	ADVISE(r, "RAY_max_io_workers bounds their number");
+	advise_limit(r, "; or ");
 	return true;
 }
 
@@ -516,8 +578,8 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	objects,    driver_on_head, rays_own, forks_of_one, two_processes, one_process, many_alike,
-	idle_workers, many_tasks,   page_cache, kernel_memory, spread_out,
+	objects,    driver_on_head, rays_own, submitted_jobs, forks_of_one, two_processes, one_process, many_alike,
+	idle_workers, spilling, many_tasks,   page_cache, kernel_memory, spread_out,
 };
 
 /* --- Remarks --- */

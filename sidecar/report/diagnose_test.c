@@ -26,6 +26,7 @@ static const struct row {
 		const char *name;
 		int64_t own, growth;
 		int count; /* how many processes of this size; 0: one */
+		int children; /* of these, children of another */
 	} top[6];
 	const char *diagnosis, *advice; /* parts of the text; NULL: there must be none */
 	const char *container; /* NULL: ray-worker */
@@ -127,6 +128,16 @@ static const struct row {
 	{ "idle workers", OOM, FULL_4G, 0, { { "ray::IDLE", 100 * MIB, 0, 24 }, { "ray::x", GIB, 0, 0 } },
 	  "24 idle workers (ray::IDLE) held 2.3 GiB, 59 % of the memory", "a lower RAY_idle_worker_killing_memory_threshold_bytes (Ray 2.56 and newer), or fewer CPUs for Ray on this node (num-cpus, "
 	  "now \"24\")", .cpus = 24000 },
+	{ "IO workers do not wait for tasks", OOM, FULL_4G, 0, { { "ray::IDLE_SpillWorker", GIB, 0, 3 }, { "ray::x", GIB / 2, 0, 0 } },
+	  "3 of Ray's IO workers, which spill and restore objects, held 3.0 GiB, 75 % of the memory.", "RAY_max_io_workers" },
+	{ "submitted jobs", OOM, FULL_4G, 0, { { "ray::JobSupervisor", 60 * MIB, 0, 37 }, { "python3 train.py", 40 * MIB, 0, 37 } },
+	  "37 submitted jobs ran on this node: their supervisors (ray::JobSupervisor) held 2.2 GiB and Python programs, their drivers among them, "
+	  "1.4 GiB, together 90 % of the memory.", "fewer jobs at a time", .container = "ray-head" },
+	{ "a task and its children", OOM, FULL_4G, 0, { { "ray::load", 400 * MIB, 0, 9, 8 }, { "raylet", 100 * MIB, 0, 0 } },
+	  "1 copy of ray::load and the 8 child processes that it forked (workers of a DataLoader or of multiprocessing, say) held 3.5 GiB together, "
+	  "the largest 400.0 MiB.", "fewer child processes (num_workers); or @ray.remote(memory=3.9 * 1024**3) for load, for each with its children" },
+	{ "two tasks and their children", OOM, FULL_4G, 0, { { "ray::load", 400 * MIB, 0, 9, 7 } },
+	  "2 copies of ray::load and the 7 child processes that they forked", "memory=2.0 * 1024**3) for load" },
 	{ "idle workers beside a leak", OOM, FULL_4G, 0, { { "ray::x", 2500 * MIB, 0, 0 }, { "ray::IDLE", 100 * MIB, 0, 10 } },
 	  "not parallelism. 10 idle workers held 1000.0 MiB more.", "find what x keeps" },
 	{ "spread over many", OOM, FULL_4G, 0,
@@ -162,6 +173,9 @@ static const struct row {
 	{ "shared memory of an earlier container", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
 	  "2.5 GiB of it lay there when the container started", "delete the pod", .object_store = 4 * GIB, .shm_used = 3 * GIB,
 	  .shmem_at_start = 2560 * MIB },
+	{ "shared memory beside a /dev/shm that is empty", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 }, { "raylet", MIB, 0, 0 } },
+	  "Shared memory (memfd, shared mappings, files in other memory volumes) held 3.0 GiB, 75 % of the memory: it belongs to no process alone. "
+	  "/dev/shm held 8.0 KiB of it.", "find what shares memory", .object_store = GIB, .shm_used = 8192 },
 	{ "less shared memory than one process has", OOM, FULL_4G, 7 * GIB / 4, { { "ray::x", 9 * GIB / 4, 0, 0 } }, "One process, ray::x",
 	  "find" },
 	/* --- Neither processes nor objects --- */
@@ -231,10 +245,12 @@ static struct report report_of(const struct row *row)
 	for (size_t i = 0; i < ARRAY_SIZE(row->top) && row->top[i].name; i++)
 		for (int copy = 0; copy < MAX(row->top[i].count, 1); copy++) {
 			struct process p = { .rss = row->top[i].own, .growth = row->top[i].growth };
+			char label[PROCESS_NAME_MAX];
 
 			p.pid = (pid_t)r.n_processes + 1;
 			snprintf(p.name, sizeof(p.name), "%s", row->top[i].name);
-			components_add(&r.components, p.name, p.command, row->top[i].own);
+			components_add_one(&r.components, component_of(p.name, p.command, label), label, row->top[i].own,
+					   copy < row->top[i].children);
 			r.n_processes++;
 			if (r.n_top < REPORT_TOP_MAX)
 				r.top[r.n_top++] = p;

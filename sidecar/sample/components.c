@@ -18,6 +18,7 @@ const char *component_kind_name(enum component_kind kind)
 	static const char *const names[] = {
 		[COMPONENT_TASK] = "task",	     [COMPONENT_IDLE] = "idle",	    [COMPONENT_DRIVER] = "driver",
 		[COMPONENT_RAYLET] = "raylet",	     [COMPONENT_GCS] = "gcs_server", [COMPONENT_DASHBOARD] = "dashboard",
+		[COMPONENT_JOB_SUPERVISOR] = "helper",
 		[COMPONENT_HELPER] = "helper",	     [COMPONENT_OTHER] = "other",
 	};
 
@@ -34,10 +35,15 @@ static const struct {
 	enum component_kind kind;
 	const char *label;
 } rules[] = {
+	{ "ray::IDLE_SpillWorker", "", COMPONENT_HELPER, COMPONENTS_SPILLING },
+	{ "ray::IDLE_RestoreWorker", "", COMPONENT_HELPER, COMPONENTS_SPILLING },
 	{ "ray::IDLE", "", COMPONENT_IDLE, "ray::IDLE" },
-	{ "ray::SPILL_", "", COMPONENT_HELPER, "Ray's object spilling" },
-	{ "ray::RESTORE_", "", COMPONENT_HELPER, "Ray's object spilling" },
-	{ "ray::DELETE_", "", COMPONENT_HELPER, "Ray's object spilling" },
+	{ "ray::SPILL_", "", COMPONENT_HELPER, COMPONENTS_SPILLING },
+	{ "ray::RESTORE_", "", COMPONENT_HELPER, COMPONENTS_SPILLING },
+	{ "ray::DELETE_", "", COMPONENT_HELPER, COMPONENTS_SPILLING },
+	{ "ray::JobSupervisor", "", COMPONENT_JOB_SUPERVISOR, "ray::JobSupervisor" },
+	{ "ray::ServeController", "", COMPONENT_HELPER, "ray::ServeController" },
+	{ "ray::ProxyActor", "", COMPONENT_HELPER, "ray::ProxyActor" },
 	{ "ray::DashboardAgent", "", COMPONENT_DASHBOARD, "Ray's dashboard" },
 	{ "ray::RuntimeEnvAgent", "", COMPONENT_HELPER, "Ray's helpers" },
 	{ "ray::", "", COMPONENT_TASK, NULL },
@@ -55,6 +61,15 @@ static const struct {
 	{ "jupyter", "", COMPONENT_DRIVER, NULL },
 	{ "afterglow-launch", "", COMPONENT_HELPER, "afterglow-launch" },
 };
+
+/* "ray::ProxyActorOfMine" is no actor of Ray's own, "ray::ProxyActor.run" is one. */
+static bool fits(const char *name, const char *rule)
+{
+	size_t len = strlen(rule);
+	bool whole = len > strlen("ray::") && starts(rule, "ray::") && rule[len - 1] != '_';
+
+	return starts(name, rule) && (!whole || !name[len] || name[len] == '.' || name[len] == '_');
+}
 
 /*
  * Cuts "ray::Actor.method" to "ray::Actor". Names with more dots, and those of local functions,
@@ -79,7 +94,7 @@ enum component_kind component_of(const char *name, const char *command, char ret
 		kind = COMPONENT_GCS;
 	else
 		for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-			if (starts(name, rules[i].name) && strstr(command, rules[i].command)) {
+			if (fits(name, rules[i].name) && strstr(command, rules[i].command)) {
 				kind = rules[i].kind;
 				label = rules[i].label ? rules[i].label : name;
 				break;
@@ -111,17 +126,18 @@ void components_add(struct components *c, const char *name, const char *command,
 	char label[PROCESS_NAME_MAX];
 	enum component_kind kind = component_of(name, command, label);
 
-	components_add_one(c, kind, label, own);
+	components_add_one(c, kind, label, own, false);
 }
 
-void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own)
+void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own, bool is_child)
 {
-	struct component one = { .kind = kind, .count = 1, .own = MAX(own, 0), .largest = MAX(own, 0) };
+	struct component one = { .kind = kind, .count = 1, .children = is_child, .own = MAX(own, 0), .largest = MAX(own, 0) };
 	struct component *place;
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->list[i].kind == kind && strcmp(c->list[i].name, label) == 0) {
 			c->list[i].count++;
+			c->list[i].children += is_child;
 			c->list[i].own += one.own;
 			c->list[i].largest = MAX(c->list[i].largest, one.own);
 			return;

@@ -87,6 +87,15 @@ bool process_table_new_names(const struct process_table *t)
 	return t->new_names && !t->naming;
 }
 
+/* Returns whether it is the child of a task that has the task's title, as those of a DataLoader have. */
+static bool keeps_title(const struct process_table *t, const struct entry *e)
+{
+	const struct entry *parent = e->title->kind == COMPONENT_TASK ? process_lookup(t, e->ppid) : NULL;
+
+	return parent && parent->ours && parent->title->kind == COMPONENT_TASK &&
+	       strcmp(process_title_label(parent->title), process_title_label(e->title)) == 0;
+}
+
 void process_table_components(const struct process_table *t, struct components *ret_components)
 {
 	*ret_components = (struct components){ .n = 0 };
@@ -94,7 +103,7 @@ void process_table_components(const struct process_table *t, struct components *
 		const struct entry *e = &t->entries[i];
 
 		if (e->ours && !e->ended)
-			components_add_one(ret_components, e->title->kind, process_title_label(e->title), entry_own(e));
+			components_add_one(ret_components, e->title->kind, process_title_label(e->title), entry_own(e), keeps_title(t, e));
 	}
 	components_sort(ret_components);
 }

@@ -129,7 +129,8 @@ static bool introduce(const struct process_table *t, pid_t pid, ino_t inode, str
 	if (process_read(t, pid, "stat", text, sizeof(text)) <= 0 || !proc_parse_stat(text, &ppid, name))
 		return false;
 	e.ours = is_ours(t, pid, ppid);
-	e.doubtful_ppid = e.ours ? 0 : ppid;
+	e.doubtful = !e.ours;
+	e.ppid = ppid;
 	e.title = process_title_new(name, no_command);
 	if (!e.title)
 		return false;
@@ -139,8 +140,8 @@ static bool introduce(const struct process_table *t, pid_t pid, ino_t inode, str
 
 static void settle_doubt(struct process_table *t, struct entry *e)
 {
-	e->ours = is_ours(t, e->pid, e->doubtful_ppid);
-	e->doubtful_ppid = 0;
+	e->ours = is_ours(t, e->pid, e->ppid);
+	e->doubtful = false;
 	/* The names of foreign processes are not needed. */
 	if (!e->ours)
 		free(TAKE_PTR(e->title));
@@ -259,7 +260,7 @@ static struct entry *listed(struct process_table *t, pid_t pid, ino_t inode, siz
 		return add(t, at, pid, inode);
 	if (e->inode != inode)
 		return replace(t, e, inode);
-	if (e->doubtful_ppid)
+	if (e->doubtful)
 		settle_doubt(t, e);
 	return e;
 }

@@ -26,8 +26,8 @@ struct entry {
 	bool seen; /* in the sweep that is under way */
 	bool ended; /* it holds no memory any more: a zombie, if it is still listed */
 	uint8_t quiet; /* readings in a row that found it unchanged */
-	/* Not 0: the sweep that found it did not take it for ours, and it must be checked again with this parent. */
-	pid_t doubtful_ppid;
+	pid_t ppid; /* its parent when it was first seen */
+	bool doubtful; /* the sweep that found it did not take it for ours, and it must be checked again */
 	int64_t first_ns; /* when it was first seen */
 	int64_t named_ns; /* when its name was read, 0: never */
 	int64_t named_own; /* its RSS-SHR at that time, bytes */

@@ -166,6 +166,29 @@ static void growth_is_measured_over_seconds_and_titles_are_read_anew(void **stat
 	process_table_free(table);
 }
 
+/* A fork copies the title, and the tasks of one name are children of raylet. */
+static void children_that_keep_the_title_of_their_task_are_counted(void **state)
+{
+	struct tree *t = *state;
+	struct components c;
+	struct process_table *table;
+
+	put_process(t, 20, 1, 1000, 0, "raylet");
+	put_process(t, 30, 20, 1000, 0, "ray::load");
+	put_process(t, 31, 30, 1000, 0, "ray::load");
+	put_process(t, 32, 30, 1000, 0, "ray::load");
+	put_process(t, 33, 30, 1000, 0, "ray::other");
+	put_process(t, 40, 20, 1000, 0, "ray::load");
+	table = process_table_new(t->fd, 1, NULL);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	process_table_refresh_names(table, NS_PER_SEC);
+	process_table_components(table, &c);
+	assert_string_equal(c.list[0].name, "ray::load");
+	assert_int_equal(c.list[0].count, 4);
+	assert_int_equal(c.list[0].children, 2);
+	process_table_free(table);
+}
+
 static void a_title_is_read_anew_when_the_memory_has_changed(void **state)
 {
 	struct tree *t = *state;
@@ -663,6 +686,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(children_that_keep_the_title_of_their_task_are_counted,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
