@@ -138,6 +138,7 @@ static void look_at_all(struct observer *o, int64_t now_ns, const struct memory 
 	o->swept_usage = memory->usage;
 	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
 	process_table_components(o->table, &o->last.components);
+	process_table_zombies(o->table, &o->last.zombies);
 	ray_watch_node(o->ray, process_table_find(o->table, "raylet"), &o->node);
 	o->last.shm_used = o->node.shm_used;
 }

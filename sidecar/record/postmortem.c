@@ -95,6 +95,7 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->latest = o->latest_ns ? o->latest : (struct memory)MEMORY_ABSENT;
 	seen->latest_age_ns = o->latest_ns ? MAX(e->ended_ns - o->latest_ns, 0) : -1;
 	seen->processes = last->n_processes;
+	seen->zombies = last->zombies;
 	seen->command_pid = o->command;
 	seen->command_rss = observer_command_rss(o, last);
 	/* Without the launcher all other processes ended with it. */

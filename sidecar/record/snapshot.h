@@ -20,6 +20,7 @@ struct snapshot {
 	uint32_t n_processes;
 	int64_t ends; /* process_table_ends; -1: not known */
 	struct components components;
+	struct zombies zombies;
 	int64_t shm_used; /* bytes of the container's /dev/shm; -1: not known */
 };
 

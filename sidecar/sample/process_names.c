@@ -108,6 +108,38 @@ void process_table_components(const struct process_table *t, struct components *
 	components_sort(ret_components);
 }
 
+static bool is_zombie(const struct entry *e)
+{
+	return e->ours && e->ended;
+}
+
+/* The parent of more than half of them is found by a vote (Boyer and Moore), and then counted. */
+void process_table_zombies(const struct process_table *t, struct zombies *ret_zombies)
+{
+	struct zombies z = { .n = 0 };
+	const struct entry *parent;
+	uint32_t votes = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (!is_zombie(&t->entries[i]))
+			continue;
+		z.n++;
+		if (votes == 0)
+			z.parent = t->entries[i].ppid;
+		votes = z.parent == t->entries[i].ppid ? votes + 1 : votes - 1;
+	}
+	for (size_t i = 0; i < t->n && votes; i++)
+		z.of_parent += is_zombie(&t->entries[i]) && t->entries[i].ppid == z.parent;
+	if (z.of_parent <= z.n / 2)
+		z.of_parent = 0;
+	if (!z.of_parent)
+		z.parent = 0;
+	parent = z.parent ? process_lookup(t, z.parent) : NULL;
+	if (parent && parent->title)
+		memcpy(z.name, process_title_name(parent->title), strlen(process_title_name(parent->title)) + 1);
+	*ret_zombies = z;
+}
+
 void process_describe(const struct entry *e, struct process *ret_process)
 {
 	struct process p = { .pid = e->pid, .rss = e->rss, .shared = e->shared, .growth = e->growth };

@@ -98,6 +98,17 @@ bool process_table_new_names(const struct process_table *t);
 /* Sums the memory of all processes of the last sweep by component. */
 void process_table_components(const struct process_table *t, struct components *ret_components);
 
+/* Processes that have ended and whose parents have not waited for them: each counts for the limit of processes. */
+struct zombies {
+	uint32_t n;
+	uint32_t of_parent; /* how many of them are children of one process, if those are more than half; else 0 */
+	pid_t parent; /* that process; 0: there is none */
+	char name[PROCESS_NAME_MAX]; /* its name; "" when not known */
+};
+
+/* Counts those of the last sweep. */
+void process_table_zombies(const struct process_table *t, struct zombies *ret_zombies);
+
 /* The first process of that name, 0 if there is none. */
 pid_t process_table_find(const struct process_table *t, const char *name);
 

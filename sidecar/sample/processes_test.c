@@ -166,6 +166,35 @@ static void growth_is_measured_over_seconds_and_titles_are_read_anew(void **stat
 	process_table_free(table);
 }
 
+static void zombies_are_counted_with_the_parent_of_most_of_them(void **state)
+{
+	struct tree *t = *state;
+	struct zombies z;
+	struct process_table *table;
+
+	put_process(t, 20, 1, 1000, 0, "python3 supervisor.py");
+	put_process(t, 21, 1, 1000, 0, "bash");
+	for (int pid = 30; pid < 36; pid++)
+		put_process(t, pid, pid == 31 || pid == 33 ? 21 : 20, 0, 0, "");
+	table = process_table_new(t->fd, 1, NULL);
+	process_table_sweep(table, NS_PER_SEC, NULL);
+	process_table_refresh_names(table, NS_PER_SEC);
+	process_table_zombies(table, &z);
+	assert_int_equal(z.n, 6);
+	assert_int_equal(z.of_parent, 4);
+	assert_int_equal(z.parent, 20);
+	assert_string_equal(z.name, "python3 supervisor.py");
+	/* Three of six are not most. */
+	drop_process(t, 35);
+	put_process(t, 36, 21, 0, 0, "");
+	process_table_sweep(table, 2 * NS_PER_SEC, NULL);
+	process_table_zombies(table, &z);
+	assert_int_equal(z.n, 6);
+	assert_int_equal(z.of_parent, 0);
+	assert_int_equal(z.parent, 0);
+	process_table_free(table);
+}
+
 /* A fork copies the title, and the tasks of one name are children of raylet. */
 static void children_that_keep_the_title_of_their_task_are_counted(void **state)
 {
@@ -686,6 +715,7 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			growth_is_measured_over_seconds_and_titles_are_read_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(zombies_are_counted_with_the_parent_of_most_of_them, setup, teardown),
 		cmocka_unit_test_setup_teardown(children_that_keep_the_title_of_their_task_are_counted,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_title_is_read_anew_when_the_memory_has_changed,

@@ -8,6 +8,20 @@
 
 #include "lib/units.h"
 
+#define ZOMBIES_MIN 10 /* fewer explain no limit of processes */
+
+/* The table of processes does not show zombies, and the kernel counts them. */
+static void zombie_evidence(const struct zombies *z, struct verdict *v)
+{
+	if (z->n < ZOMBIES_MIN)
+		return;
+	if (z->of_parent)
+		verdict_add_evidence(v, "processes", "%" PRIu32 " zombies in the last sample, %" PRIu32 " of them children of %s (PID %d), which does not "
+				     "wait for them", z->n, z->of_parent, z->name[0] ? z->name : "a process", (int)z->parent);
+	else
+		verdict_add_evidence(v, "processes", "%" PRIu32 " zombies in the last sample", z->n);
+}
+
 static bool processes_ran_out(const struct observation *o, struct verdict *v)
 {
 	int64_t refused = o->limits.processes_refused - o->limits_before.processes_refused;
@@ -19,6 +33,7 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 		snprintf(limit, sizeof(limit), " of %" PRId64, o->limits.processes_max);
 	verdict_add_evidence(v, "pids.events", "%" PRId64 " new processes or threads were refused, %" PRId64 " were there at the end",
 			     refused, o->limits.processes);
+	zombie_evidence(&o->zombies, v);
 	v->class = FAILURE_PROCESS_LIMIT;
 	v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence),

@@ -15,6 +15,7 @@
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/sample/limits.h"
 #include "sidecar/sample/memcg.h"
+#include "sidecar/sample/processes.h"
 #include "sidecar/verdict/cgroup_limit.h"
 #include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/launcher_words.h"
@@ -67,6 +68,7 @@ struct observation {
 	int command_pid; /* as the container's /proc numbers it, like victim_pid; 0 unknown */
 	int64_t command_rss; /* bytes resident of the command in the last sample, 0 unknown or small */
 	uint32_t processes; /* in the last sample, the launcher among them; 0 unknown */
+	struct zombies zombies; /* in the last sample */
 	/* Other processes of the last sample have ended too, or the sidecar could not look. */
 	bool others_ended;
 	int64_t oom_age_ns; /* time between the OOM killer's visit, as seen by the sampler, and the death; -1: none seen */
