@@ -226,10 +226,27 @@ static void of_process(const struct observation *o, struct verdict *v)
 	append(v, "; ", text);
 }
 
+/*
+ * The sender of a SIGKILL is what the reader misses. Where the counters rule the OOM killer out, the kernel log
+ * has nothing to add, and is not missing.
+ */
+static void sender_is_missing(const struct observation *o, struct verdict *v)
+{
+	if (!o->pod || o->container_lives || o->n_signals || v->class != FAILURE_KILLED)
+		return;
+	for (unsigned int i = 0; i < v->n_missing && v->confidence == CONFIDENCE_CERTAIN; i++)
+		if (strcmp(v->missing[i].what, "kernel log") == 0) {
+			v->n_missing--;
+			memmove(&v->missing[i], &v->missing[i + 1], (v->n_missing - i) * sizeof(v->missing[0]));
+		}
+	verdict_add_missing(v, "who sent the SIGKILL", "the node agent (nodeAgent.enabled), which sees each signal that ends a process");
+}
+
 void sender_verdict(const struct observation *o, struct verdict *v)
 {
 	if (o->gap)
 		return;
+	sender_is_missing(o, v);
 	if (v->process.pid > 0 && v->process.signal > 0 && v->class != FAILURE_KERNEL_OOM_PROCESS)
 		of_process(o, v);
 	else if (!o->container_lives && v->signal > 0)

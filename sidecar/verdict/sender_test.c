@@ -117,6 +117,40 @@ static bool has_evidence(const struct verdict *v, const char *part)
 	return false;
 }
 
+static bool misses(const struct verdict *v, const char *what)
+{
+	for (unsigned int i = 0; i < v->n_missing; i++)
+		if (strcmp(v->missing[i].what, what) == 0)
+			return true;
+	return false;
+}
+
+static void who_sent_a_sigkill_is_missing_where_no_agent_watches(void **state)
+{
+	struct observation o = { .container = "c", .pod = "w1", SIGNALED(SIGKILL), COUNTED(0, false), USED(50), .kernel.needs = "CAP_SYSLOG",
+				 .command_pid = 7, .launcher_pid = 1, .ended_ns = END };
+	const struct node_signal signal = { TO(7, SIGKILL, 3), KUBELET };
+	struct verdict v;
+
+	(void)state;
+	classify(&o, &v);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_true(misses(&v, "who sent the SIGKILL") && !misses(&v, "kernel log"));
+	/* The counters are not known, so the log would help as well. */
+	o.after_known = false;
+	classify(&o, &v);
+	assert_true(misses(&v, "who sent the SIGKILL") && misses(&v, "kernel log"));
+	o.signals = &signal;
+	o.n_signals = 1;
+	classify(&o, &v);
+	assert_false(misses(&v, "who sent the SIGKILL"));
+	/* There is no agent outside of Kubernetes. */
+	o.pod = NULL;
+	o.n_signals = 0;
+	classify(&o, &v);
+	assert_false(misses(&v, "who sent the SIGKILL"));
+}
+
 static void senders_are_named_where_the_record_is_of_the_command(void **state)
 {
 	(void)state;
@@ -178,6 +212,7 @@ static void a_process_of_rays_has_its_sender_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_sent_a_sigkill_is_missing_where_no_agent_watches),
 		cmocka_unit_test(senders_are_named_where_the_record_is_of_the_command),
 		cmocka_unit_test(a_sender_is_never_the_ninth_line),
 		cmocka_unit_test(a_process_of_rays_has_its_sender_too),
