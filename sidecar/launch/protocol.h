@@ -75,7 +75,7 @@
 #define LAUNCH_NAME_MAX 63 /* a container's name is a DNS label */
 #define LAUNCH_COMMAND_MAX 200 /* bytes */
 #define LAUNCH_HOOKS_MAX 4
-#define LAUNCH_WATCHED_MAX 32
+#define LAUNCH_WATCHED_MAX 160 /* 32 of Ray's own processes, and workers */
 #define LAUNCH_HOOK_SECONDS_MAX 3600
 
 #define LAUNCH_FD_ROOT 'r'

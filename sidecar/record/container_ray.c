@@ -21,25 +21,43 @@
 /* After an orderly end, the container may end within its grace period, or Ray may be started anew. */
 #define STOPPED_NS (30 * NS_PER_SEC)
 
-static void order(pid_t pid, unsigned long long start, void *arg)
+static bool order(const struct container *c, pid_t pid, unsigned long long start)
 {
-	struct container *c = arg;
 	char text[48];
 
 	snprintf(text, sizeof(text), "%d %llu", (int)pid, start);
-	if (launch_send(c->fd, "watch", text, NULL) < 0)
+	return launch_send(c->fd, "watch", text, NULL) >= 0;
+}
+
+static void order_process(pid_t pid, unsigned long long start, void *arg)
+{
+	struct container *c = arg;
+
+	if (!order(c, pid, start))
 		process_watch_set_unwatched(&c->observer.processes, pid);
+}
+
+static void order_worker(pid_t pid, unsigned long long start, void *arg)
+{
+	struct container *c = arg;
+
+	if (!order(c, pid, start))
+		worker_watch_set_unwatched(&c->observer.workers, pid);
 }
 
 void container_ray_message(struct container *c, const struct launch_message *m)
 {
 	int64_t now = now_boottime_ns();
+	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */
+	int64_t ended_ns = m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now;
 
-	if (m->verb == LAUNCH_UNWATCHED)
+	if (m->verb == LAUNCH_UNWATCHED) {
 		process_watch_set_unwatched(&c->observer.processes, m->process);
-	else /* An impossible time is forged or wrong. Our own time is right to a millisecond. */
-		process_watch_ended(&c->observer.processes, m->process, m->status_known, m->wait_status,
-				    m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now);
+		worker_watch_set_unwatched(&c->observer.workers, m->process);
+	} else {
+		process_watch_ended(&c->observer.processes, m->process, m->status_known, m->wait_status, ended_ns);
+		worker_watch_ended(&c->observer.workers, m->process, m->status_known, m->wait_status, ended_ns);
+	}
 	/*
 	 * This may be the last that we learn before the next sidecar has to explain the container's
 	 * end.
@@ -157,7 +175,8 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	struct observer *o = &c->observer;
 	const struct ray_process_end *end;
 
-	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order, c);
+	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order_process, c);
+	worker_watch_look(&o->workers, o->root_fd, o->table, o->swept_ns, order_worker, c);
 	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_unreported(c))) {
 		bool missed = is_missed(c, end);
 

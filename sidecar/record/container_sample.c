@@ -105,7 +105,13 @@ void container_sample(struct container *c)
 	container_check_spill(c, now);
 	container_check_growth(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer.last, now,
-		       &(struct ray_watch_callbacks){ .died = container_worker_died, .node_lost = on_node_lost, .summary = on_ray_summary, .arg = c });
+		       &(struct ray_watch_callbacks){
+			       .died = container_worker_died,
+			       .node_lost = on_node_lost,
+			       .summary = on_ray_summary,
+			       .kills_are_shared = c->observer.cgroup_shared,
+			       .arg = c,
+		       });
 	container_ray_due(c, now);
 	container_crashes_due(c, now);
 	container_workers_due(c, now);

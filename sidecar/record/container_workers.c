@@ -25,6 +25,7 @@ static void report(struct container *c, const struct ray_finding *finding)
 		.after = c->observer.last.memory,
 		.after_known = true,
 		.ray = finding,
+		.process_oom_ns = c->observer.process_oom_ns,
 	};
 	bool end_reported = c->observer.end_reported;
 	struct report r;

@@ -139,12 +139,36 @@ static void a_dead_workers_own_words_come_with_its_crash(void **state)
 	ray_watch_free(w);
 }
 
+static void an_oom_kill_explains_a_workers_death_unless_it_may_be_that_of_others(void **state)
+{
+	static const bool shared[] = { false, true };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(shared); i++) {
+		struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN, .last.memory.oom_kill = 0 };
+		struct ray_watch *w = ray_watch_new(root_fd, START);
+		struct ray_finding finding = { .at_ns = 0 };
+		const struct ray_watch_callbacks callbacks = { .died = on_died, .kills_are_shared = shared[i], .arg = &finding };
+
+		put("events/event_RAYLET.log", "", 0);
+		poll_at(w, &o, START, &callbacks);
+		o.last.memory.oom_kill = 1;
+		poll_at(w, &o, START + NS_PER_SEC, &callbacks);
+		put("events/event_RAYLET.log", CRASH, 0);
+		for (int s = 2; s < 5; s++)
+			poll_at(w, &o, START + s * NS_PER_SEC, &callbacks);
+		assert_int_equal(finding.event.pid, shared[i] ? 458 : 0);
+		ray_watch_free(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(last_words_are_those_that_were_just_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(drivers_are_read_too_and_the_strongest_word_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_error_far_up_the_log_is_no_last_word, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_oom_kill_explains_a_workers_death_unless_it_may_be_that_of_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_dead_workers_own_words_come_with_its_crash, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

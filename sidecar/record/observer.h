@@ -16,6 +16,7 @@
 #include "sidecar/node/node_signals.h"
 #include "sidecar/record/memory_watch.h"
 #include "sidecar/record/process_watch.h"
+#include "sidecar/record/worker_watch.h"
 #include "sidecar/record/cgroup_watch.h"
 #include "sidecar/record/ray_watch.h"
 #include "sidecar/record/snapshot.h"
@@ -46,6 +47,7 @@ struct observer {
 	struct errand message; /* writes the termination message */
 	struct errand files; /* reads paths in the container; busy while a filesystem does not answer */
 	struct process_watch processes; /* Ray's own processes */
+	struct worker_watch workers; /* and its workers */
 	int64_t process_oom_ns; /* the last OOM kill of a process that was reported; 0: none */
 	const struct hooks *hooks; /* owned by the owner; NULL: none */
 	const struct spill_watch *spill; /* likewise */

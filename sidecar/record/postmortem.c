@@ -162,6 +162,15 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 		seen->kernel = second;
 }
 
+/* Finds how the worker ended whose death Ray logged. */
+static void find_worker_end(const struct observer *o, const struct ending *e, struct observation *seen)
+{
+	const struct worker_end *end = e->ray ? worker_watch_end_of(&o->workers, e->ray->event.pid, e->ray->at_ns) : NULL;
+
+	seen->worker_ended = end != NULL;
+	seen->worker_status = end && end->status_known ? end->wait_status : -1;
+}
+
 /* Ray's logs may be on a filesystem that does not answer. */
 
 struct words_of {
@@ -299,6 +308,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
 	seen.last_age_ns = r.sample_age_ns;
 	find_victims(o, e, &last, &seen);
+	find_worker_end(o, e, &seen);
 	if (!e->container_lives && !e->gap)
 		read_words(o, fill_gpu_words, &(struct words_of){ ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), { 0 } }, &gpu, sizeof(gpu));
 	look_into_kernel_log(o, e, &last, &seen);

@@ -18,7 +18,7 @@
 #include "sidecar/sample/history.h"
 #include "sidecar/sample/processes.h"
 
-#define PROCESS_WATCH_MAX LAUNCH_WATCHED_MAX
+#define PROCESS_WATCH_MAX 32 /* of LAUNCH_WATCHED_MAX; the rest is for workers */
 #define PROCESS_ENDS_MAX 16
 
 struct process_watch {

@@ -195,7 +195,8 @@ void ray_watch_poll(struct ray_watch *w, const struct snapshot *last, int64_t no
 	if (!w)
 		return;
 	remember_high(w, last, now_ns);
-	ray_tally_kernel(&w->tally, now_ns, last->memory.oom_kill);
+	if (!callbacks->kills_are_shared)
+		ray_tally_kernel(&w->tally, now_ns, last->memory.oom_kill);
 	w->now_ns = now_ns;
 	w->callbacks = callbacks;
 	ray_follower_poll(&w->follower, w->raylet, now_ns, on_finding, w);

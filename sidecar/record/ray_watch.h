@@ -24,6 +24,11 @@ struct ray_watch_callbacks {
 	void (*node_lost)(const struct ray_finding *finding, void *arg);
 	/* A minute in which workers died is over. */
 	void (*summary)(const struct ray_summary *s, void *arg);
+	/*
+	 * The OOM kills that the samples count may be those of other containers. So they explain no worker's death, and
+	 * nothing else reports them.
+	 */
+	bool kills_are_shared;
 	void *arg;
 };
 

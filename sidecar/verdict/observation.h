@@ -83,6 +83,12 @@ struct observation {
 	 * nothing.
 	 */
 	const struct ray_finding *ray;
+	/*
+	 * How the worker ended that ray names, as the launcher read it. worker_ended: the launcher saw its end;
+	 * worker_status: as waitpid(2) gives it, -1: not known.
+	 */
+	bool worker_ended;
+	int worker_status;
 	bool ray_seen; /* a sample shows the process that ray names */
 	struct kernel_evidence kernel; /* what the kernel log says */
 	struct limits limits_before, limits; /* before anything had happened, and right after the death */

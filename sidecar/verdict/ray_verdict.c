@@ -3,8 +3,10 @@
 #include "sidecar/verdict/ray_verdict.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
@@ -17,6 +19,40 @@
  */
 #define FULL_ENOUGH 0.7
 #define FILL_MAX 160
+#define STATUS_TEXT_MAX 80
+#define OOM_NEAR_NS (15 * NS_PER_SEC) /* raylet notices within seconds that a worker is gone */
+
+static bool knows_status(const struct observation *o)
+{
+	return o->worker_ended && o->worker_status >= 0;
+}
+
+/* Returns the signal that ended the worker, by its wait status; 0: none, or not known. */
+static int status_signal(const struct observation *o)
+{
+	return knows_status(o) && WIFSIGNALED(o->worker_status) ? WTERMSIG(o->worker_status) : 0;
+}
+
+static bool kill_was_counted(const struct observation *o)
+{
+	return o->after_known && oom_rise(o->before.oom_kill, o->after.oom_kill) > 0;
+}
+
+/* Returns whether an OOM kill of shortly before was reported, so that the counters begin after it. */
+static bool kill_was_reported(const struct observation *o)
+{
+	return o->process_oom_ns && o->ended_ns - o->process_oom_ns <= OOM_NEAR_NS;
+}
+
+/* In a cgroup that others share, the OOM killer may have killed another container's process. */
+static const char *by_oom_killer(const struct observation *o)
+{
+	bool full = o->last.limit > 0 && (double)o->last.usage >= FULL_ENOUGH * (double)o->last.limit;
+
+	if (!kill_was_counted(o) && !kill_was_reported(o))
+		return "";
+	return o->cgroup_shared && !full ? ", perhaps by the kernel's OOM killer" : ", most likely by the kernel's OOM killer";
+}
 
 static const char *source_of(const struct ray_finding *finding)
 {
@@ -113,7 +149,7 @@ static void memory_kill(const struct observation *o, struct verdict *v)
 	double user = o->isolation ? (double)o->isolation->usage / (double)o->isolation->limit : 0;
 	bool full = used >= FULL_ENOUGH || user >= FULL_ENOUGH;
 	/* When memory is short, the kernel may have killed the same worker, or another one. */
-	bool taken = o->after_known && oom_rise(o->before.oom_kill, o->after.oom_kill) > 0;
+	bool taken = kill_was_counted(o);
 
 	/* Raylet may name a worker that lives on, or another process may have that PID by now. */
 	bool named_died = e->pid > 0 && o->ray_seen && o->ray->gone;
@@ -174,24 +210,59 @@ static bool logged_exit_code(const struct ray_event *e, int *ret_code)
  */
 static void oom_killer(const struct observation *o, struct verdict *v)
 {
+	char before[DURATION_TEXT_MAX];
+
 	if (!o->after_known || o->before.oom_kill < 0)
 		return;
 	if (o->after.oom_kill > o->before.oom_kill) {
 		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
 				     o->before.oom_kill, o->after.oom_kill);
 		/* If the worker logged a signal or left a core, its end had another cause. */
-		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->logged_signal[0] && !o->crash)
+		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->logged_signal[0] && !o->crash &&
+		    (!knows_status(o) || status_signal(o) == SIGKILL))
 			v->confidence = CONFIDENCE_LIKELY;
-	} else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
+	} else if (kill_was_reported(o))
+		verdict_add_evidence(v, "OOM killer", "it took a process %s before, perhaps this one",
+				     duration_format(MAX(o->ended_ns - o->process_oom_ns, (int64_t)0), before));
+	else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
 		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
 				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
+}
+
+/* Says how the worker ended by its wait status: " was killed with SIGKILL", " ended with exit code 42". */
+static void status_text(const struct observation *o, char *how, size_t size)
+{
+	int signal = status_signal(o);
+
+	if (signal == SIGKILL)
+		snprintf(how, size, " was killed with SIGKILL%s", by_oom_killer(o));
+	else if (signal)
+		snprintf(how, size, " %s %s", signal_is_of_crash(signal) ? "crashed with" : "was ended by",
+			 signal_name(signal) ? signal_name(signal) : "a signal");
+	else
+		snprintf(how, size, " ended with exit code %d", WEXITSTATUS(o->worker_status));
+}
+
+static void add_status(const struct observation *o, struct verdict *v)
+{
+	char how[STATUS_TEXT_MAX];
+
+	if (!knows_status(o)) {
+		verdict_add_missing(v, "what ended the worker",
+				    o->worker_ended ? "Linux 6.15 or newer, where its wait status can be read after raylet has reaped it" :
+						      "a worker that lives for more than a second, and a launcher that watches it");
+		return;
+	}
+	status_text(o, how, sizeof(how));
+	verdict_add_evidence(v, "launcher", "the worker (PID %d)%s", (int)o->ray->event.pid, how);
+	v->signal = status_signal(o);
 }
 
 static void crash(const struct observation *o, struct verdict *v)
 {
 	const struct ray_event *e = &o->ray->event;
 	bool fds = e->kind == RAY_FDS_EXHAUSTED;
-	char worker[160], who[240], in[400], how[48] = " died unexpectedly";
+	char worker[160], who[240], in[400], how[STATUS_TEXT_MAX] = " died unexpectedly";
 	int code;
 	const char *logged_signal = o->ray->logged_signal[0] ? o->ray->logged_signal :
 				  o->crash && !fds	 ? signal_name(o->crash->signal) :
@@ -205,6 +276,8 @@ static void crash(const struct observation *o, struct verdict *v)
 		 worker + MIN(strlen(worker), e->task[0] ? 0 : strlen("a worker ")), o->container);
 	if (fds)
 		snprintf(how, sizeof(how), " died after open files ran out");
+	else if (knows_status(o) && !(logged_signal && signal_is_of_crash(status_signal(o))))
+		status_text(o, how, sizeof(how));
 	else if (logged_signal)
 		snprintf(how, sizeof(how), " died of %.16s", logged_signal);
 	else if (logged_exit_code(e, &code))
@@ -220,9 +293,8 @@ static void crash(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	if (o->ray->logged_signal[0])
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->logged_signal);
-	else if (!fds && !o->crash && !logged_exit_code(e, &code))
-		verdict_add_missing(v, "what ended the worker",
-				    "its wait status, which only raylet gets and does not write down");
+	if (!fds && (knows_status(o) || (!o->crash && !o->ray->logged_signal[0] && !logged_exit_code(e, &code))))
+		add_status(o, v);
 	oom_killer(o, v);
 	if (e->pid)
 		verdict_add_evidence(v, "processes", o->ray->gone ? "PID %d is gone" : "PID %d is there still, or again",

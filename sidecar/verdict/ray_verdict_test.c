@@ -3,6 +3,7 @@
 #include "sidecar/verdict/ray_verdict.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -81,6 +82,39 @@ static const struct {
 	{ "a worker of which Ray knows no exit code",
 	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458, .detail = "Worker exits with an exit code None." } },
 	  { LIVES, FULL(50), NO_OOM }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN, "died unexpectedly", { "None" }, "what ended the worker" },
+	{ "a worker that somebody killed",
+	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458, .task = "ray::f" } },
+	  { LIVES, FULL(50), NO_OOM, .worker_ended = true, .worker_status = SIGKILL }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN,
+	  "Ray worker ray::f (PID 458) in container ray-worker was killed with SIGKILL; the container lives on.",
+	  { "the worker (PID 458) was killed with SIGKILL", "not the OOM killer" }, NULL },
+	{ "a worker that SIGKILL ended while the OOM killer took a process",
+	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(99), .after_known = true, .before = { .oom_kill = 0 }, .after = { .oom_kill = 1 }, .worker_ended = true, .worker_status = SIGKILL },
+	  FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY, "was killed with SIGKILL, most likely by the kernel's OOM killer; the", { "oom_kill 0 -> 1" }, NULL },
+	{ "the same in a cgroup that others share",
+	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(20), .cgroup_shared = true, .after_known = true, .before = { .oom_kill = 0 }, .after = { .oom_kill = 1 }, .worker_ended = true,
+	    .worker_status = SIGKILL },
+	  FAILURE_WORKER_CRASH, CONFIDENCE_LIKELY, "was killed with SIGKILL, perhaps by the kernel's OOM killer; the", { "oom_kill 0 -> 1" }, NULL },
+	{ "the same, reported already, so that the counters begin after it",
+	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(50), NO_OOM, .ended_ns = 60000000000, .process_oom_ns = 53000000000, .worker_ended = true, .worker_status = SIGKILL },
+	  FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN, "was killed with SIGKILL, most likely by the kernel's OOM killer; the",
+	  { "it took a process 7.0 s before, perhaps this one" }, NULL },
+	{ "os._exit(42) while the OOM killer took another process",
+	  { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(99), .after_known = true, .before = { .oom_kill = 0 }, .after = { .oom_kill = 1 }, .worker_ended = true, .worker_status = 42 << 8 },
+	  FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN, "Ray worker (PID 458) in container ray-worker ended with exit code 42; the", { "exit code 42" }, NULL },
+	{ "a crash without a core", { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(50), NO_OOM, .worker_ended = true, .worker_status = SIGBUS }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN,
+	  "crashed with SIGBUS; the container lives on", { "crashed with SIGBUS" }, NULL },
+	{ "Ray's handler logged the first signal, and the worker ended by another",
+	  { .gone = true, .logged_signal = "SIGSEGV", .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(50), NO_OOM, .worker_ended = true, .worker_status = SIGABRT }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN,
+	  "died of SIGSEGV", { "SIGSEGV received", "crashed with SIGABRT" }, NULL },
+	{ "a kernel before 6.15", { .gone = true, .event = { RAY_WORKER_CRASH, .pid = 458 } },
+	  { LIVES, FULL(50), NO_OOM, .worker_ended = true, .worker_status = -1 }, FAILURE_WORKER_CRASH, CONFIDENCE_CERTAIN, "died unexpectedly", { NULL },
+	  "what ended the worker" },
 	{ "of nobody knows whom", { .event = { RAY_WORKER_CRASH } }, { LIVES, FULL(50) }, FAILURE_WORKER_CRASH,
 	  CONFIDENCE_LIKELY, "Ray says that its worker in container ray-worker died unexpectedly", { NULL }, "what ended the worker" },
 	{ "descriptors ran out in a worker, which died",

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import platform
 import subprocess
 
 import jsonschema
@@ -10,6 +11,8 @@ import pytest
 
 from cluster.conftest import ROOT, check_bundle, container, container_status
 from conftest import wait_for
+
+KERNEL = tuple(int(part) for part in platform.release().split(".")[:2])
 
 # Each ends in an exception, whose name is printed.
 TASK = """
@@ -130,7 +133,7 @@ def test_files_of_profilers_are_collected(events, volume):
 
 
 @pytest.mark.parametrize(("code", "task", "failure_class", "sentence"), [
-    (KILL_SELF, "ray::stop", "WorkerCrash", "died unexpectedly"),
+    (KILL_SELF, "ray::stop", "WorkerCrash", "was killed with SIGKILL" if KERNEL >= (6, 15) else "died unexpectedly"),
     (SEGFAULT, "ray::crash", "WorkerCrash", "died of SIGSEGV"),
     (EMFILE, "ray::open_files", "FileDescriptorsExhausted", "died after open files ran out"),
 ], ids=["kill -9", "segfault", "EMFILE"])

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds Ray's workers in a container, and keeps how the latest of them ended. */
+#include "sidecar/record/worker_watch.h"
+
+#include <stdlib.h>
+
+#include "lib/units.h"
+#include "sidecar/sample/components.h"
+#include "sidecar/sample/proc_parse.h"
+#include "sidecar/sample/proc_stat.h"
+
+/* A launcher reports a process that is gone within this time, or never. */
+#define REPORTED_WITHIN_NS (2 * NS_PER_SEC)
+/* Raylet notices and logs a worker's end within this time, and the log is read a second later. */
+#define LOGGED_WITHIN_NS (60 * NS_PER_SEC)
+
+static struct watched_worker *worker_find(struct worker_watch *w, pid_t pid)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->list[i].pid == pid)
+			return &w->list[i];
+	return NULL;
+}
+
+static void worker_forget(struct worker_watch *w, struct watched_worker *p)
+{
+	*p = w->list[--w->n];
+}
+
+void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns)
+{
+	struct watched_worker *p = worker_find(w, pid);
+
+	if (p)
+		worker_forget(w, p);
+	w->ends[w->n_ends++ % WORKER_ENDS_MAX] = (struct worker_end){
+		.pid = pid,
+		.status_known = status_known,
+		.wait_status = status_known ? wait_status : 0,
+		.ended_ns = ended_ns,
+	};
+}
+
+void worker_watch_set_unwatched(struct worker_watch *w, pid_t pid)
+{
+	struct watched_worker *p = worker_find(w, pid);
+
+	if (p)
+		worker_forget(w, p);
+}
+
+const struct worker_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid, int64_t at_ns)
+{
+	const struct worker_end *nearest = NULL;
+
+	for (size_t i = 0; i < WORKER_ENDS_MAX; i++) {
+		const struct worker_end *e = &w->ends[i];
+
+		if (pid <= 0 || e->pid != pid || llabs(at_ns - e->ended_ns) > LOGGED_WITHIN_NS)
+			continue;
+		if (!nearest || llabs(at_ns - e->ended_ns) < llabs(at_ns - nearest->ended_ns))
+			nearest = e;
+	}
+	return nearest;
+}
+
+/* --- New workers --- */
+
+struct worker_look {
+	struct worker_watch *w;
+	int root_fd;
+	process_watch_order_fn order;
+	void *arg;
+};
+
+static bool is_worker(const struct process *p)
+{
+	char label[PROCESS_NAME_MAX];
+	enum component_kind kind = component_of(p->name, p->command, label);
+
+	/* A name that was not read yet is the kernel's, which is cut. */
+	return (kind == COMPONENT_TASK || kind == COMPONENT_IDLE) && ray_process_of_comm(p->name) == RAY_PROCESS_NONE;
+}
+
+static void worker_look_at(const struct process *p, void *arg)
+{
+	struct worker_look *l = arg;
+	struct watched_worker *known = worker_find(l->w, p->pid), new = { .pid = p->pid, .seen = true };
+	char text[PROC_STAT_MAX];
+
+	if (known) {
+		known->seen = true;
+		return;
+	}
+	if (l->w->n == WORKER_WATCH_MAX || !is_worker(p) || !proc_stat_read(l->root_fd, p->pid, text) ||
+	    !proc_parse_start(text, &new.start))
+		return;
+	l->w->list[l->w->n++] = new;
+	l->order(new.pid, new.start, l->arg);
+}
+
+/* Forgets workers of whose end the launcher says nothing. */
+static void workers_miss(struct worker_watch *w, int64_t now_ns)
+{
+	for (size_t i = w->n; i > 0; i--) {
+		struct watched_worker *p = &w->list[i - 1];
+
+		if (p->seen) {
+			p->seen = false;
+			p->gone_ns = 0;
+		} else if (!p->gone_ns)
+			p->gone_ns = now_ns;
+		else if (now_ns - p->gone_ns >= REPORTED_WITHIN_NS)
+			worker_forget(w, p);
+	}
+}
+
+void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
+		       process_watch_order_fn order, void *arg)
+{
+	struct worker_look l = { w, root_fd, order, arg };
+
+	if (!t || swept_ns == w->looked_ns)
+		return;
+	w->looked_ns = swept_ns;
+	process_table_each(t, worker_look_at, &l);
+	workers_miss(w, swept_ns);
+}
