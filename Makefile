@@ -386,7 +386,7 @@ e2e-kuberay e2e-kuberay-long: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh $(@:e2e-%=%)
 
-# On a node as production has it (cgroup v2, systemd, group kill), in a virtual machine: its own cases, and those of the cluster that
+# On a node as production has it (cgroup v2, systemd, group kill), in User Mode Linux: its own cases, and those of the cluster that
 # the node may change. Continuous integration runs a part of the former.
 e2e-v2: deps
 	+@$(COMPILE) all
@@ -496,7 +496,7 @@ help:
 	@echo 'make e2e          tests on a real cluster with real Ray'
 	@echo 'make check        both of them, in less time than one after the other'
 	@echo 'make e2e-classes  of these, each class of death and what Ray says of it'
-	@echo 'make e2e-v2       deaths on a node with cgroup v2 and systemd, in a virtual machine'
+	@echo 'make e2e-v2       deaths on a node with cgroup v2 and systemd, in User Mode Linux'
 	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'

@@ -6,8 +6,8 @@
 #   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
-#   cluster-v2  deaths and the node agent on a node with cgroup v2 and systemd, in a virtual machine; cluster-v2-part: the deaths that depend
-#             most on such a node; cluster-v2-long: also cases of cluster
+#   cluster-v2  deaths of plain commands and of real Ray, and the node agent, on a node with cgroup v2 and systemd in User Mode Linux;
+#             cluster-v2-part: without the agent; cluster-v2-long: also cases of cluster
 #   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
 # The last four's cluster is left running for the next run; e2e/cluster/down.sh ends it.
@@ -63,8 +63,12 @@ else
 	AFTERGLOW_STORE_ADDRESS=$(. e2e/cluster/lib.sh && printf %s "$host_ip")
 	export AFTERGLOW_STORE_ADDRESS
 	images/build.sh operator sidecar
-	[[ $suite != cluster-v2* ]] || images/build.sh node
 	ray=$(images/ray/build.sh | tail -n 1)
+	if [[ $suite == cluster-v2* ]]; then
+		images/build.sh node
+		e2e/kernel/uml/build.sh
+		e2e/cluster/v2/disk.sh
+	fi
 	e2e/cluster/load-image.sh build/images/afterglow-operator.tar build/images/afterglow-sidecar.tar
 	# 450 MB. containerd is asked: the node's status lags behind.
 	e2e/cluster/load-image.sh --unless "$(images/ray/name.sh)" "$ray"

@@ -112,7 +112,7 @@ SIDECAR_IMAGE = pathlib.Path(__file__).parents[2] / "build/images/afterglow-side
 
 @pytest.fixture(scope="session", autouse=True)
 def machine():
-    """The node in a virtual machine, where it is the one under test. With AFTERGLOW_KEEP it is up already, and stays."""
+    """The node in User Mode Linux, where it is the one under test. With AFTERGLOW_KEEP it is up already, and stays."""
     if os.environ.get("AFTERGLOW_E2E_NODE") != "afterglow-v2" or os.environ.get("AFTERGLOW_KEEP"):
         yield
         return

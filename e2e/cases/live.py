@@ -96,11 +96,11 @@ def template(container_, more=None):
 
 def ray_cluster(name, namespace, workers, annotations=None, head=None):
     """
-    Returns a RayCluster as a user of KubeRay writes it. workers: group name to its template's container, as template() takes it. head:
-    such a container, with a command of its own, which runs in place of Ray's head.
+    Returns a RayCluster as a user of KubeRay writes it. workers: group name to its template's container, as template() takes it, and
+    in it rayStartParams, which are the group's. head: such a container, of a pod that is on the node under test.
     """
-    groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "2"},
-               "template": template(worker, placed())}
+    groups = [{"groupName": group, "replicas": 1, "minReplicas": 0, "maxReplicas": 3,
+               "rayStartParams": {"num-cpus": "2", **worker.pop("rayStartParams", {})}, "template": template(worker, placed())}
               for group, worker in workers.items()]
     head_template = template(head, placed()) if head else template(container("ray-head", "2500Mi"))
     return {

@@ -12,7 +12,7 @@ daemons=(kubelet kube-proxy coredns kube-scheduler kube-controller-manager
 
 kill_daemons() {
 	local name pid
-	for name in "${daemons[@]}" second-kubelet second-containerd v2-machine v2-node v2-volumes; do
+	for name in "${daemons[@]}" second-kubelet second-containerd v2-machine; do
 		if pid=$(pid_of "$name"); then kill -KILL "$pid" 2>/dev/null || true; fi
 	done
 }

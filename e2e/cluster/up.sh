@@ -59,10 +59,10 @@ remember_dirs() {
 	done >"$run/new-dirs"
 }
 
-# The kubelet sets most of these by itself; what they were is kept for down.sh.
+# The kubelet and v2/node.sh set most of these; what they were is kept for down.sh.
 remember_sysctls() {
 	local key
-	for key in vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops \
+	for key in vm.max_map_count vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops \
 		kernel.keys.root_maxkeys kernel.keys.root_maxbytes fs.inotify.max_user_instances; do
 		printf '%s %s\n' "$key" "$(sysctl -n "$key")"
 	done >"$run/sysctls"

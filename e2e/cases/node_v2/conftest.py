@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures for tests on a node like those in production, which runs in a virtual machine: cgroup v2, systemd, current
-containerd."""
+"""Fixtures for tests on a node like those in production, in User Mode Linux: cgroup v2, systemd, current containerd."""
 
 import contextlib
 import json
@@ -21,6 +20,9 @@ ROOT_POD = {
         "name": "root", "image": RAY_IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", "infinity"],
         "securityContext": {"privileged": True, "runAsUser": 0}}]},
 }
+
+# Of its pods, root may make cgroups below the container's, as Ray's resource isolation does.
+WRITABLE = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "writable"}, "handler": "writable"}
 
 # Where the runtime has put a container, by its ID, and the PID of its first process.
 LOOK = """
@@ -48,6 +50,13 @@ class Node:
 
     def look(self, container_id):
         return self.python(LOOK % container_id.partition("://")[2])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def writable(kubectl):
+    kubectl.apply(WRITABLE)
+    yield
+    kubectl("delete", "runtimeclass", "writable", "--wait=false")
 
 
 @pytest.fixture(scope="module")

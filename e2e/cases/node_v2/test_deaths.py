@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers die on a node with cgroup v2, systemd and the kubelet's group kill, and each death is explained as it happened.
 
-Plain commands run in place of Ray, in few pods: software emulation takes many seconds to start one. Each instance of a container
-dies in a way of its own. The ways to die that do not depend on the node are in cluster/.
+Plain commands run in place of Ray (test_ray.py has real Ray), in few pods: each instance of a container dies in a way of its own. The
+ways to die that do not depend on the node are in cluster/.
 """
 
 import subprocess
@@ -23,7 +23,6 @@ for pid in $(cat /sys/fs/cgroup/cgroup.procs); do echo $pid >$base/user/non-ray/
 for part in /sys/fs/cgroup $base $base/system $base/user; do echo +memory >$part/cgroup.subtree_control; done
 echo 48M >$base/user/memory.max
 """
-RUNTIME_CLASS = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "writable"}, "handler": "writable"}
 
 
 def heads(go):
@@ -42,11 +41,9 @@ def heads(go):
 
 
 @pytest.fixture(scope="module")
-def deaths(k, new_cluster, volume, node, go):
+def deaths(new_cluster, volume, node, go):
     assert volume.is_dir() and node
-    k.apply(RUNTIME_CLASS)
-    yield Deaths({name: new_cluster(name, {}, head=made) for name, made in heads(go).items()}, go)
-    k("delete", "runtimeclass", "writable", "--wait=false")
+    return Deaths({name: new_cluster(name, {}, head=made) for name, made in heads(go).items()}, go)
 
 
 @pytest.fixture(scope="module")

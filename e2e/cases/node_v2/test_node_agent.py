@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The chart installs the node agent. It runs on the node in the virtual machine alone: core_pattern belongs to a kernel, and that of
-the first node is the kernel of the machine that runs the tests.
+The chart installs the node agent. It runs on the node in User Mode Linux alone: core_pattern belongs to a kernel, and that of the
+first node is the kernel of the machine that runs the tests.
 """
 
 import json

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the disk of the node in a virtual machine, with its kernel and initramfs, and prints their directory: Debian with systemd,
-# current containerd and runc, the cluster's kubelet, and the Ray image unpacked. Two minutes; nothing when it is there already.
+# Makes the disk of the node in User Mode Linux, and prints its path: Debian with systemd, current containerd and runc, the cluster's
+# kubelet, and the Ray image unpacked. Two minutes; nothing when it is there already.
 set -euo pipefail
 # shellcheck source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -12,7 +12,7 @@ need_root
 programs=$("$v2/programs.sh")
 out=$(v2_disk_dir)
 print() {
-	printf '%s\n' "$out"
+	printf '%s\n' "$out/disk.img"
 	exit 0
 }
 [ ! -e "$out/complete" ] || print
@@ -21,7 +21,7 @@ exec 8>"$out.lock"
 flock 8
 [ ! -e "$out/complete" ] || print
 
-"$here/../../tools/apt-install.sh" busybox-static containernetworking-plugins cpio e2fsprogs mmdebstrap >&2
+"$here/../../tools/apt-install.sh" containernetworking-plugins e2fsprogs mmdebstrap >&2
 ray=$("$here/../../images/ray/build.sh" | tail -n 1)
 work=$(mktemp -d "$out/work.XXXXXX")
 containerd_pid=
@@ -34,35 +34,10 @@ root=$work/root
 
 make_debian() {
 	step "Debian with systemd"
-	mmdebstrap --quiet --variant=minbase --include=crun,dbus,iproute2,kmod,libseccomp2,mount,procps,systemd-coredump,systemd-sysv,util-linux \
+	mmdebstrap --quiet --variant=minbase --include=bindfs,crun,dbus,iproute2,libseccomp2,mount,procps,systemd-coredump,systemd-sysv,util-linux \
 		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$root"
 	rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*
-}
-
-# Unpacked, not installed.
-make_kernel() {
-	local package
-	package=$(v2_kernel)
-	step "kernel $package"
-	mkdir "$work/kernel"
-	(cd "$work" && apt-get -o APT::Sandbox::User=root download -q "$package" >/dev/null)
-	dpkg-deb --fsys-tarfile "$work"/*.deb | tar -x -C "$work/kernel"
-	mv "$work"/kernel/boot/vmlinuz-* "$out/vmlinuz"
-	cp -r "$work/kernel/lib/modules" "$root/lib/"
-	chroot "$root" depmod "${package#linux-image-}"
-}
-
-make_initramfs() {
-	local small=$work/initramfs modules
-	modules=$(cd "$root" && echo lib/modules/*)
-	mkdir -p "$small"/{bin,dev,proc,sys} "$small/$modules/kernel/drivers"
-	cp /bin/busybox "$small/bin/busybox"
-	ln -s bin "$small/sbin"
-	cp "$root/$modules"/modules.{dep,alias,builtin,order} "$small/$modules/"
-	cp -r "$root/$modules/kernel/drivers/"{virtio,block} "$small/$modules/kernel/drivers/"
-	install -m 755 "$v2/root/init" "$small/init"
-	(cd "$small" && find . | cpio --quiet -o -H newc) | gzip -1 >"$out/initramfs"
 }
 
 put_programs() {
@@ -74,7 +49,6 @@ put_programs() {
 	install -D -m 644 "$v2/root/cni.conflist" "$root/etc/cni/net.d/10-v2.conflist"
 	install -D -m 644 "$v2/root/node.sh" "$root/usr/local/lib/node.sh"
 	install -m 644 -t "$root/etc/systemd/system" "$v2/root"/*.service
-	printf '%s\n' overlay veth bridge virtio_net virtiofs >"$root/etc/modules-load.d/node.conf"
 	printf '%s\n' net.ipv4.ip_forward=1 vm.overcommit_memory=1 kernel.panic=10 kernel.panic_on_oops=1 kernel.core_pattern=core \
 		>"$root/etc/sysctl.d/node.conf"
 	echo "$v2_node" >"$root/etc/hostname"
@@ -112,8 +86,6 @@ put_images() {
 
 {
 	make_debian
-	make_kernel
-	make_initramfs
 	put_programs
 	put_images
 	step "disk"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # variables are of ../lib.sh, and for those who source this
-# What the scripts of the node in a virtual machine share: names, addresses, and where its disk is kept. Sourced after ../lib.sh.
+# What the scripts of the node in User Mode Linux share: names, addresses, and where its disk is kept. Sourced after ../lib.sh.
 
 v2=$here/v2
 v2_node=afterglow-v2
@@ -15,8 +15,7 @@ v2_pod_cidr=10.248.0.0/24
 # Both of them, for the routes of those farther away.
 v2_cidr=10.248.0.0/15
 
-# The machine's kernel. The name of the directory is a hash of all that the disk is made from.
-v2_kernel() { apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ { print $2; exit }'; }
+# The name of each directory is a hash of all that its contents are made from.
 v2_programs_dir() { printf '%s/v2-programs-%s\n' "$cache" "$(cat "$v2"/*/go.mod "$v2"/*/go.sum | sha256sum | cut -c1-16)"; }
 v2_disk_dir() {
 	printf '%s/v2-disk-%s\n' "$cache" "$({

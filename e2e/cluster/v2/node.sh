@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# node.sh up ARCHIVE...|down: a second node of the cluster in a virtual machine, as nodes are in production: cgroup v2 alone, systemd
+# node.sh up ARCHIVE|down: a second node of the cluster in User Mode Linux, as nodes are in production: cgroup v2 alone, systemd
 # and its cgroup driver, a current containerd and runc, and a kubelet that has containers die whole (memory.oom.group). It has the
-# Ray image and those in the archives. Only pods that tolerate the taint "v2" come to it.
-#   up    a new machine each time, whatever the last one left; half a minute under software emulation
+# Ray image and those in the archive. Only pods that tolerate the taint "v2" come to it.
+#   up    a new machine each time, whatever the last one left
 #   down  switches it off, as down.sh of the cluster does, too
-# The tests' volumes have the same path there. Its logs: v2/*.log in the run directory.
-# AFTERGLOW_V2_MEMORY is the machine's memory in MiB (default 3072).
+# The tests' volumes have the same path there. Its logs: v2/*.log and log/v2-machine.log (its console) in the run directory.
+# AFTERGLOW_V2_MEMORY is the machine's memory in MiB (default 6144), AFTERGLOW_V2_CPUS the number of its processors (default 1).
 set -euo pipefail
 # shellcheck source=../lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -48,7 +48,6 @@ write_kubelet_config() {
 make_share() {
 	local share=$v2_dir/share
 	mkdir -p "$share" "$run/e2e-volumes"
-	printf '%s\n' "$run/e2e-volumes" >"$share/volumes"
 	node_credentials "$share" "$v2_node" "$v2_ip"
 	cp "$run/pki/ca.crt" "$v2/containerd.toml" "$share/"
 	write_kubelet_config >"$share/kubelet.yaml"
@@ -69,24 +68,14 @@ remove_network() {
 	ip route delete "$v2_cidr" 2>/dev/null || true
 }
 
-start_share() { # NAME DIRECTORY
-	start "v2-$1" /usr/lib/qemu/virtiofsd --socket-path="$v2_dir/$1.sock" -o "source=$2" -o cache=auto
-	wait_for "v2-$1" 120 "the share $1" test -S "$v2_dir/$1.sock"
-}
-
-start_machine() {
-	local disk memory=${AFTERGLOW_V2_MEMORY:-3072}
-	disk=$1
-	qemu-img create -q -f qcow2 -b "$disk/disk.img" -F raw "$v2_dir/disk.qcow2"
-	start v2-machine qemu-system-x86_64 -accel tcg,thread=multi,tb-size=512 -cpu max -smp 1 -m "$memory" -nodefaults -no-user-config \
-		-display none -no-reboot -kernel "$disk/vmlinuz" -initrd "$disk/initramfs" \
-		-append "console=ttyS0 quiet panic=-1 no_timer_check cgroup_no_v1=all psi=1 systemd.getty_auto=no mitigations=off nowatchdog audit=0 apparmor=0" \
-		-object "memory-backend-memfd,id=memory,size=${memory}M,share=on" -numa node,memdev=memory \
-		-drive "file=$v2_dir/disk.qcow2,if=virtio,cache=unsafe" \
-		-netdev "tap,id=net,ifname=$v2_link,script=no,downscript=no" -device virtio-net-pci,netdev=net \
-		-chardev "socket,id=node,path=$v2_dir/node.sock" -device vhost-user-fs-pci,chardev=node,tag=node \
-		-chardev "socket,id=volumes,path=$v2_dir/volumes.sock" -device vhost-user-fs-pci,chardev=volumes,tag=volumes \
-		-serial "file:$v2_dir/console.log"
+# The disk is written to a file of the machine's own. Its memory is a file in /dev/shm that is as large as what it has touched.
+start_machine() { # KERNEL DISK
+	# Each page of a process is a mapping of this kernel's, which allows 65,530 of them by default. down.sh puts that back.
+	[ "$(sysctl -n vm.max_map_count)" -ge 1048576 ] || sysctl -qw vm.max_map_count=1048576
+	start v2-machine "$1" mem="${AFTERGLOW_V2_MEMORY:-6144}M" ncpus="${AFTERGLOW_V2_CPUS:-1}" seccomp=on uml_dir="$v2_dir/" umid=machine \
+		ubd0="$v2_dir/disk.cow,$2" root=/dev/ubda rootfstype=ext4 rw vec0="transport=tap,ifname=$v2_link,depth=128,gro=1" \
+		con=null con0=null,fd:1 ssl=null cgroup_no_v1=all psi=1 quiet panic=-1 systemd.getty_auto=no \
+		afterglow.node="$v2_dir/share" afterglow.volumes="$run/e2e-volumes"
 	weigh
 }
 
@@ -107,30 +96,26 @@ ready() {
 }
 
 up() {
-	local disk
+	local kernel disk
 	[ -e "$marker" ] || die "the cluster is not up"
 	[ "$#" = 1 ] || die "usage: node.sh up ARCHIVE"
-	"$here/../../tools/apt-install.sh" qemu-system-x86 qemu-utils
-	disk=$("$v2/disk.sh" | tail -n 1)
+	kernel=$("$here/../kernel/uml/build.sh")
+	disk=$("$v2/disk.sh")
 	down
 	make_share "$1"
 	make_network
-	start_share node "$v2_dir/share"
-	start_share volumes "$run/e2e-volumes"
-	start_machine "$disk"
+	start_machine "$kernel" "$disk"
 	wait_for v2-machine 300 "the node $v2_node to be ready" ready
 	step "node $v2_node is ready: $(kubectl get node "$v2_node" -o jsonpath='{.status.nodeInfo.kernelVersion}, {.status.nodeInfo.containerRuntimeVersion}')"
 }
 
 down() {
-	local daemon pid
-	for daemon in v2-machine v2-node v2-volumes; do
-		if pid=$(pid_of "$daemon"); then
-			kill -KILL "$pid" 2>/dev/null || true
-			while pid_of "$daemon" >/dev/null; do sleep 0.1; done
-		fi
-		rm -f "$run/pids/$daemon"
-	done
+	local pid
+	if pid=$(pid_of v2-machine); then
+		kill -KILL "$pid" 2>/dev/null || true
+		while pid_of v2-machine >/dev/null; do sleep 0.1; done
+	fi
+	rm -f "$run/pids/v2-machine"
 	[ ! -e "$kubeconfig" ] || kubectl delete node "$v2_node" --ignore-not-found >/dev/null || true
 	remove_network
 	rmdir "$cgroup_mount"/{,cpu/}"$cgroup/v2-machine" 2>/dev/null || true
