@@ -19,8 +19,8 @@ for file in "$root"/charts/afterglow/files/crds/*_*.yaml; do
 	crds+=("${file#*_}.${file%%_*}")
 done
 
-# State of the demo that ends with the cluster: what was loaded, the volume.
-state=$run/demo
+# State of the demo that ends with the cluster: what was loaded, the volume. The node in User Mode Linux sees it, too.
+state=$run/e2e-volumes/demo
 
 step() { printf '\n[%4d s] %s\n' "$SECONDS" "$*"; }
 note() { printf '         %s\n' "$*"; }

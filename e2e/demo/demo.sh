@@ -3,6 +3,7 @@
 # A Ray task that leaks, on a real Kubernetes, until the kernel kills its worker; then what Afterglow kept of it.
 # Needs the programs in build/ (`make demo` makes them). KUBECONFIG_DEMO=path: on that cluster instead of a local
 # one; DEMO_IMAGES=prefix: images are prefix/afterglow-operator:VERSION and so on, not localhost/...
+# AFTERGLOW_DEMO_NODE=v2: on a node with cgroup v2 in User Mode Linux, whatever this machine has.
 # Can be run again at any moment. demo-clean.sh removes all of it.
 set -euo pipefail
 # shellcheck source=steps.sh
@@ -95,6 +96,7 @@ main() {
 	remove_kuberay
 	take_tails
 	install_afterglow -f "$here/values.yaml" "${tails[@]}"
+	take_node 8>&-
 	start_ray
 	leak
 	show_all

@@ -3,6 +3,7 @@
 # Beside KubeRay: its own operator, our chart with its defaults, and a RayJob, unchanged, whose task leaks until the kernel
 # kills its worker; then what Afterglow kept of it. Needs the programs in build/ (`make demo-kuberay` makes them).
 # KUBECONFIG_DEMO=path: on that cluster, where KubeRay must run already; DEMO_IMAGES as in demo.sh.
+# AFTERGLOW_DEMO_NODE=v2: on a node with cgroup v2 in User Mode Linux, whatever this machine has.
 # Can be run again at any moment. demo-clean.sh removes all of it.
 set -euo pipefail
 # shellcheck source=steps.sh
@@ -118,6 +119,7 @@ main() {
 	make_images 8>&-
 	install_kuberay 8>&-
 	install_afterglow
+	take_node 8>&-
 	start_job
 	watch_death
 	show_all

@@ -11,6 +11,7 @@ version=$(make -s -C "$root" version)
 ray_version=$(sed -n 's/^ray==\([^ ]*\).*/\1/p' "$root/images/ray/requirements.txt")
 ray_image=$images/afterglow-ray:$ray_version
 current="starting"
+node=${AFTERGLOW_DEMO_NODE:-}
 # Helm's options for what take_tails found.
 tails=()
 said=$(mktemp)
@@ -46,6 +47,7 @@ finish() {
 	local jobs
 	mapfile -t jobs < <(jobs -p)
 	[ "${#jobs[@]}" = 0 ] || kill "${jobs[@]}" 2>/dev/null || true
+	[ "$node" != v2 ] || prefer afterglow-node afterglow-v2 2>/dev/null || true
 	if [ "$status" != 0 ]; then
 		{
 			printf '\ndemo: failed after %d s at: %s\n' "$SECONDS" "$current"
@@ -235,6 +237,23 @@ install_afterglow() {
 	kubectl -n "$system_namespace" get pods
 }
 
+# --- the node with cgroup v2 -----------------------------------------------------
+
+# prefer NODE OTHER: new pods come to the one of them; what runs stays where it is.
+prefer() {
+	kubectl taint node "$1" v2- >/dev/null 2>&1 || true
+	kubectl taint node "$2" v2=true:NoSchedule --overwrite >/dev/null
+}
+
+# With AFTERGLOW_DEMO_NODE=v2 Ray runs on a node with cgroup v2, whatever this machine has.
+take_node() {
+	[ -n "$node" ] || return 0
+	[ "$node" = v2 ] && own_cluster || die "AFTERGLOW_DEMO_NODE can be v2, on a cluster of its own"
+	begin "a node with cgroup v2 in User Mode Linux (the first time its kernel is built: seven minutes on two cores)"
+	"$root/e2e/cluster/v2/node.sh" up "$root/build/images/afterglow-sidecar.tar"
+	prefer afterglow-v2 afterglow-node
+}
+
 # --- what the node says ---------------------------------------------------------
 
 # Kubelet and containerd of our cluster write to files of their own. This is what a service manager would make of their lines.
@@ -253,7 +272,7 @@ to_syslog() {
 take_tails() {
 	own_cluster || return 0
 	: >"$state/syslog"
-	tail -q -n 0 -F "$run/log/kubelet.log" "$run/log/containerd.log" 2>/dev/null 8>&- > >(to_syslog >>"$state/syslog" 8>&-) &
+	tail -q -n 0 -F "$run"/{log,v2}/{kubelet,containerd}.log 2>/dev/null 8>&- > >(to_syslog >>"$state/syslog" 8>&-) &
 	tails=(--set recording.kernelLog.enabled=true --set "recording.syslog.path=$state/syslog")
 }
 
