@@ -9,6 +9,7 @@ v2_dir=$run/v2
 
 # A link of the cluster's network namespace with the machine, and the machine's pods behind it.
 v2_link=afg-v2
+v2_machine_link=afg-v2-machine
 v2_link_ip=10.249.0.1
 v2_ip=10.249.0.2
 v2_pod_cidr=10.248.0.0/24
