@@ -23,8 +23,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 check() { # VALUES: prints what is critical in the chart with these values
-	"$helm" template afterglow charts/afterglow --namespace afterglow-system --kube-version 1.34.0 --set "$1" >"$work/chart.yaml"
-	"$score" score --kubernetes-version v1.34 --ignore-container-cpu-limit --ignore-test "$unasked" --output-format ci \
+	"$helm" template afterglow charts/afterglow --namespace afterglow-system --kube-version 1.37.0 --set "$1" >"$work/chart.yaml"
+	"$score" score --kubernetes-version v1.37 --ignore-container-cpu-limit --ignore-test "$unasked" --output-format ci \
 		"$work/chart.yaml" >"$work/score" || true
 	grep -q '^\[OK\]' "$work/score"
 	grep '^\[CRITICAL\]' "$work/score" || true

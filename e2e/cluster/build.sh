@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the cluster's programs (kube, etcd, coredns, helm, the pause image)
-# from the Go modules here, and prints their directory. About seven minutes on
-# two cores when nothing is cached, nothing at all when they are built already.
+# Builds the cluster's programs (kube, etcd, coredns, helm, containerd, runc, the
+# pause image) from the Go modules here, and prints their directory. About nine minutes
+# on two cores when nothing is cached, nothing at all when they are built already.
 set -euo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -34,18 +34,6 @@ compile() {
 		die "building $program failed; all of it is in $log"
 	fi
 	step "$program: done, $(du -h "$out/$program" | cut -f1)"
-}
-
-# kubectl version and the API server's /version answer with these.
-kube_flags() {
-	local version minor package
-	version=$(cd "$here" && go list -m -f '{{.Version}}' k8s.io/kubernetes)
-	minor=$(cut -d. -f2 <<<"$version")
-	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-		printf -- '-X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s ' \
-			$package "$version" $package $package "$minor"
-		printf -- '-X %s.gitCommit= -X %s.gitTreeState=clean ' $package $package
-	done
 }
 
 helm_flags() {
@@ -91,13 +79,19 @@ main() {
 		return
 	fi
 	step "building into $out"
-	compile . kube . "$(kube_flags)"
+	compile . kube . "$(kube_flags "$(cd "$here" && go list -m -f '{{.Version}}' k8s.io/kubernetes)")"
 	for name in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do
 		ln -sfn kube "$out/$name"
 	done
 	compile etcd etcd .
 	compile coredns coredns .
 	compile helm helm helm.sh/helm/v3/cmd/helm "$(helm_flags)"
+	for name in containerd containerd-shim-runc-v2 ctr; do
+		GOFLAGS="$GOFLAGS -tags=no_aufs,no_btrfs,no_devmapper,no_tracing,no_zfs" \
+			compile containerd "$name" "github.com/containerd/containerd/v2/cmd/$name"
+	done
+	# It enters namespaces in C.
+	CGO_ENABLED=1 GOFLAGS="$GOFLAGS -tags=seccomp" compile runc runc github.com/opencontainers/runc
 	pause_image
 	: >"$out/complete"
 	printf '%s\n' "$out"

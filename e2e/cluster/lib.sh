@@ -33,6 +33,8 @@ cgroup_mount=/sys/fs/cgroup
 sandbox_image=localhost/afterglow-pause:1
 
 containerd_socket=$run/containerd/containerd.sock
+# A socket's path has an end, and the run directory may be long.
+shim_sockets=/run/afterglow-shims
 kubeconfig=$run/kubeconfig
 # Its presence says that the run directory is ours to empty.
 marker=$run/.afterglow-cluster
@@ -74,6 +76,17 @@ build_hash() {
 
 bin_dir() { printf '%s/kube-%s\n' "$cache" "$(build_hash)"; }
 
+# Linker flags: kubectl version and the API server's /version answer with these.
+kube_flags() { # VERSION
+	local version=$1 minor package
+	minor=$(cut -d. -f2 <<<"$version")
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		printf -- '-X %s.gitVersion=%s -X %s.gitMajor=1 -X %s.gitMinor=%s ' \
+			$package "$version" $package $package "$minor"
+		printf -- '-X %s.gitCommit= -X %s.gitTreeState=clean ' $package $package
+	done
+}
+
 boot_id() { cat /proc/sys/kernel/random/boot_id; }
 
 # A pid file holds pid, start time and boot, so that a pid that was given to
@@ -112,6 +125,14 @@ start() {
 	pid=$!
 	disown "$pid"
 	printf '%s %s %s\n' "$pid" "$(start_time "$pid")" "$(boot_id)" >"$run/pids/$name"
+}
+
+# start_containerd_of NAME CONFIG: it finds the shim by PATH, where Debian's may be, too.
+start_containerd_of() { start "$1" env PATH="$run/bin:$PATH" containerd --config "$2"; }
+
+# ctr SOCKET ARGUMENT...: the images and containers of the kubelet behind a containerd. Each call would warn of cgroup v1.
+ctr() {
+	CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1 "$run/bin/ctr" --address "$1" --namespace k8s.io "${@:2}"
 }
 
 # show_log NAME: why a daemon does not come up is in its last lines.

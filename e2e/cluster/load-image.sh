@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 need_root
-images() { ctr -a "$containerd_socket" -n k8s.io images "$@"; }
+images() { ctr "$containerd_socket" images "$@"; }
 
 unless=
 [ "${1:-}" != --unless ] || { unless=${2:-} && shift 2; }
@@ -17,6 +17,5 @@ unless=
 [ -z "$unless" ] || [ -z "$(images list --quiet "name==$unless")" ] || exit 0
 for archive; do
 	[ -r "$archive" ] || die "cannot read $archive"
-	images import \
-		--snapshotter "$(cat "$run/snapshotter")" "$archive"
+	images import --local --snapshotter "$(cat "$run/snapshotter")" "$archive"
 done

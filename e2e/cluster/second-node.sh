@@ -35,14 +35,14 @@ make_cgroup() {
 start_containerd() {
 	sed "s#\"$run/containerd/root\"#\"$dir/root\"#; s#\"$run/containerd/state\"#\"$dir/state\"#; s#$containerd_socket#$socket#
 		s#\"$run/containerd/opt\"#\"$dir/opt\"#; s#\"$run/containerd/runc\"#\"$dir/runc\"#" "$run/etc/containerd.toml" >"$dir/containerd.toml"
-	start second-containerd containerd --config "$dir/containerd.toml"
-	wait_for second-containerd 120 "the second containerd to answer" ctr -a "$socket" version
+	start_containerd_of second-containerd "$dir/containerd.toml"
+	wait_for second-containerd 120 "the second containerd to answer" ctr "$socket" version
 }
 
 # The sandbox's image, and those that are named.
 copy_images() {
-	ctr -a "$containerd_socket" -n k8s.io images export - "$sandbox_image" "$@" |
-		ctr -a "$socket" -n k8s.io images import --snapshotter "$(cat "$run/snapshotter")" - >/dev/null
+	ctr "$containerd_socket" images export - "$sandbox_image" "$@" |
+		ctr "$socket" images import --local --snapshotter "$(cat "$run/snapshotter")" - >/dev/null
 }
 
 start_kubelet() {

@@ -92,13 +92,11 @@ restore_sysctls() {
 
 # Files that the programs insist on putting outside their directories.
 remove_strays() {
-	local link dir address
+	local link dir
 	for link in /var/log/containers/*.log; do
 		[[ $(readlink "$link") == "$run"/* ]] && rm -f "$link"
 	done
-	for address in "$run"/containerd/state/io.containerd.runtime.v2.task/k8s.io/*/address; do
-		[ -r "$address" ] && rm -f "$(sed 's#^unix://##' "$address")"
-	done
+	rm -rf "$shim_sockets"
 	for link in /var/lib/cni/results/"$netns"-* /var/lib/cni/results/cni-loopback-*; do
 		grep -qsF "$run/" "$link" && rm -f "$link"
 	done

@@ -54,7 +54,7 @@ check_free() {
 remember_dirs() {
 	local dir
 	for dir in /var/lib/kubelet /var/lib/kubelet/device-plugins /var/log/containers \
-		/var/lib/cni /var/lib/cni/results /var/lib/cni/cache /run/containerd /run/containerd/s; do
+		/var/lib/cni /var/lib/cni/results /var/lib/cni/cache; do
 		if [ ! -e "$dir" ]; then printf '%s\n' "$dir"; fi
 	done >"$run/new-dirs"
 }
@@ -232,33 +232,37 @@ choose_snapshotter() {
 # its OOM score, and runc fails to start any sandbox without this.
 start_containerd() {
 	cat >"$run/etc/containerd.toml" <<-EOT
-		version = 2
+		version = 3
 		root = "$run/containerd/root"
 		state = "$run/containerd/state"
-		disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
-		  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs",
-		  "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing"]
+		disabled_plugins = ["io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs",
+		  "io.containerd.nri.v1.nri"]
 		[grpc]
 		  address = "$containerd_socket"
 		[ttrpc]
 		  address = "$containerd_socket.ttrpc"
 		[plugins."io.containerd.internal.v1.opt"]
 		  path = "$run/containerd/opt"
-		[plugins."io.containerd.grpc.v1.cri"]
-		  sandbox_image = "$sandbox_image"
+		[plugins."io.containerd.shim.v1.manager"]
+		  socket_dir = "$shim_sockets"
+		[plugins."io.containerd.cri.v1.images"]
+		  snapshotter = "$(cat "$run/snapshotter")"
+		[plugins."io.containerd.cri.v1.images".pinned_images]
+		  sandbox = "$sandbox_image"
+		[plugins."io.containerd.cri.v1.runtime"]
 		  restrict_oom_score_adj = true
 		  netns_mounts_under_state_dir = true
 		  disable_hugetlb_controller = true
 		  tolerate_missing_hugetlb_controller = true
-		[plugins."io.containerd.grpc.v1.cri".cni]
-		  bin_dir = "/usr/lib/cni"
+		[plugins."io.containerd.cri.v1.runtime".cni]
+		  bin_dirs = ["/usr/lib/cni"]
 		  conf_dir = "$run/etc/cni"
-		[plugins."io.containerd.grpc.v1.cri".containerd]
-		  snapshotter = "$(cat "$run/snapshotter")"
+		[plugins."io.containerd.cri.v1.runtime".containerd]
 		  default_runtime_name = "runc"
-		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
 		  runtime_type = "io.containerd.runc.v2"
-		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+		[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+		  BinaryName = "$run/bin/runc"
 		  Root = "$run/containerd/runc"
 	EOT
 	cat >"$run/etc/cni/10-afterglow.conflist" <<-EOT
@@ -268,7 +272,7 @@ start_containerd() {
 		    "ranges": [[{"subnet": "$pod_cidr", "gateway": "$node_ip"}]],
 		    "routes": [{"dst": "0.0.0.0/0"}]}}]}
 	EOT
-	start containerd containerd --config "$run/etc/containerd.toml"
+	start_containerd_of containerd "$run/etc/containerd.toml"
 }
 
 start_apiserver() {
@@ -439,7 +443,7 @@ bring_up() {
 	wait_for etcd 180 "etcd to answer" in_netns curl -sf http://127.0.0.1:2379/health
 	step "etcd"
 	start_apiserver
-	wait_for containerd 180 "containerd to answer" ctr -a "$containerd_socket" version
+	wait_for containerd 180 "containerd to answer" ctr "$containerd_socket" version
 	"$here/load-image.sh" "$run/bin/pause.tar" >/dev/null
 	step "containerd, snapshotter $(cat "$run/snapshotter")"
 	wait_for kube-apiserver 180 "the API server to be ready" kubectl get --raw /readyz
@@ -454,7 +458,8 @@ bring_up() {
 	wait_for kubelet 180 "the node to be ready" node_usable
 	wait_for kube-controller-manager 180 "the default service account" \
 		kubectl get serviceaccount default
-	step "node $node_name is ready: $(kubectl version -o json | sed -n 's/.*"gitVersion": "\(.*\)".*/\1/p' | tail -n 1)"
+	step "node $node_name is ready: $(kubectl get node "$node_name" -o \
+		jsonpath='Kubernetes {.status.nodeInfo.kubeletVersion}, {.status.nodeInfo.containerRuntimeVersion}, Linux {.status.nodeInfo.kernelVersion}')"
 }
 
 main() {

@@ -51,4 +51,7 @@ made_by_demo() {
 		go-template='{{with .metadata.labels}}{{index . "afterglow.dev/demo"}}{{end}}')" = true ]
 }
 
-containerd() { ctr -a "$run/containerd/containerd.sock" -n k8s.io "$@"; }
+containerd() {
+	CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1 "$run/bin/ctr" --address "$run/containerd/containerd.sock" \
+		--namespace k8s.io "$@"
+}

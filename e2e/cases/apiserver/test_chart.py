@@ -20,7 +20,7 @@ RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBi
 
 def template(plane, *args, chart=ROOT / "charts/afterglow"):
     """Runs `helm template`."""
-    return subprocess.run([plane.bin / "helm", "template", "afterglow", chart, "--kube-version", "1.34.0", *args],
+    return subprocess.run([plane.bin / "helm", "template", "afterglow", chart, "--kube-version", "1.37.0", *args],
                           capture_output=True, text=True, check=False)
 
 

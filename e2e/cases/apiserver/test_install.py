@@ -253,7 +253,7 @@ def test_what_somebody_changed_by_hand_stops_helm_4_until_it_may_force(helm):
 
 def test_helm_4_finds_no_fault_with_the_chart_and_renders_what_helm_3_does(fresh_plane):
     def output(version, command, *options):
-        result = subprocess.run([program_of(fresh_plane, version), *command, ROOT / "charts/afterglow", "--kube-version", "1.34.0",
+        result = subprocess.run([program_of(fresh_plane, version), *command, ROOT / "charts/afterglow", "--kube-version", "1.37.0",
                                  *options], capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
         return result.stdout

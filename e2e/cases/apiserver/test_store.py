@@ -14,7 +14,7 @@ S3 = {"store.type": "s3", "store.s3.bucket": "failures", "store.s3.webIdentity.r
 
 def template(plane, **values):
     sets = [part for key, value in values.items() for part in ("--set", f"{key}={value}")]
-    return subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--kube-version", "1.34.0", *sets],
+    return subprocess.run([plane.bin / "helm", "template", "afterglow", ROOT / "charts/afterglow", "--kube-version", "1.37.0", *sets],
                           capture_output=True, text=True, check=False)
 
 

@@ -9,7 +9,7 @@ set -euo pipefail
 . "$here/v2/lib.sh"
 
 need_root
-programs=$("$v2/programs.sh")
+programs=$("$here/build.sh" | tail -n 1)
 out=$(v2_disk_dir)
 print() {
 	printf '%s\n' "$out/disk.img"

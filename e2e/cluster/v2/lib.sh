@@ -16,12 +16,10 @@ v2_pod_cidr=10.248.0.0/24
 # Both of them, for the routes of those farther away.
 v2_cidr=10.248.0.0/15
 
-# The name of each directory is a hash of all that its contents are made from.
-v2_programs_dir() { printf '%s/v2-programs-%s\n' "$cache" "$(cat "$v2"/*/go.mod "$v2"/*/go.sum | sha256sum | cut -c1-16)"; }
+# The name of the directory is a hash of all that its contents are made from.
 v2_disk_dir() {
 	printf '%s/v2-disk-%s\n' "$cache" "$({
 		cat "$v2/disk.sh" "$v2"/root/*
-		v2_programs_dir
 		bin_dir
 		"$here/../../images/ray/name.sh"
 	} | sha256sum | cut -c1-16)"
