@@ -457,6 +457,14 @@ kuberay-compare: test-deps
 	+@$(COMPILE) all
 	@e2e/kuberay/compare.sh
 
+# The operator against a kube-apiserver of each older line of Kubernetes that is still maintained; they are built once. For releases.
+KUBERNETES_VERSIONS := 1.34.4 1.35.4 1.36.3
+.PHONY: test-kubernetes-versions
+test-kubernetes-versions: test-deps
+	+@$(COMPILE) all shared
+	@for version in $(KUBERNETES_VERSIONS); do \
+		echo "== Kubernetes $$version"; AFTERGLOW_KUBERNETES=$$version e2e/run.sh operator || exit; done
+
 soak: test-deps
 	+@$(COMPILE) all
 	@e2e/run.sh soak -s
@@ -502,6 +510,7 @@ help:
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'
 	@echo 'make soak         10,000 reconciles and 50 restarts of the API server, and the memory they took'
+	@echo 'make test-kubernetes-versions  the operator against the API servers of $(KUBERNETES_VERSIONS)'
 	@echo 'make man          man pages of kubectl afterglow into build/man/'
 	@echo 'make tidy         what clang-tidy finds in the sources'
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-long|classes|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
-#   operator  the operator from build/, as a process here, against a real kube-apiserver; no cluster is needed
+#   operator  the operator from build/, as a process here, against a real kube-apiserver (AFTERGLOW_KUBERNETES=1.35.4: of that version);
+#             no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
@@ -37,6 +38,7 @@ if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 	cases=apiserver
 	e2e/cluster/deps.sh
 	e2e/cluster/build.sh
+	[ -z "${AFTERGLOW_KUBERNETES:-}" ] || e2e/cluster/apiserver.sh "$AFTERGLOW_KUBERNETES"
 	# A module proxy that did not answer may do so the second time.
 	for build in otelcol/build.sh "chart/build.sh "{crds,flows,kube-score,helm4}; do
 		# shellcheck disable=SC2086 # a command and its argument

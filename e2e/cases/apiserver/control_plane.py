@@ -49,6 +49,15 @@ def programs():
     return pathlib.Path(result.stdout.splitlines()[-1])
 
 
+def api_server_program():
+    """Returns the path of kube-apiserver: the cluster's, or that of the version which AFTERGLOW_KUBERNETES names."""
+    version = os.environ.get("AFTERGLOW_KUBERNETES")
+    if not version:
+        return programs() / "kube-apiserver"
+    result = subprocess.run([CLUSTER / "apiserver.sh", version], capture_output=True, text=True, check=True)
+    return pathlib.Path(result.stdout.strip())
+
+
 class Daemon:
     """A child process with a log file, stopped by its pid."""
 
@@ -81,6 +90,7 @@ class ControlPlane:
     def __init__(self, directory):
         self.directory = directory
         self.bin = programs()
+        self.api_server_program = api_server_program()
         self.etcd_port, self.peer_port, self.port = free_port(), free_port(), free_port()
         self.etcd = self.api_server = None
         self.audit_read, self.audit_events = 0, []
@@ -125,7 +135,7 @@ class ControlPlane:
     def api_server_command(self, port, *more, etcd_port=None):
         """Returns the command that starts an API server. If a flag is given twice, the last counts."""
         return [
-            self.bin / "kube-apiserver", "--etcd-servers", f"http://127.0.0.1:{etcd_port or self.etcd_port}",
+            self.api_server_program, "--etcd-servers", f"http://127.0.0.1:{etcd_port or self.etcd_port}",
             "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1", "--secure-port", port,
             "--endpoint-reconciler-type", "none", "--authorization-mode", "RBAC",
             "--service-cluster-ip-range", "10.0.0.0/16", "--client-ca-file", self.file("ca.crt"),
