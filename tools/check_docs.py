@@ -8,7 +8,7 @@ Of every *.md below FOLDER (default: this repository) it checks
 - values of the chart and fields of policies: `store.type`, `webhook.enabled=false`, and what follows --set,
 - metrics (`afterglow_spool_bytes`) and make's targets (`make demo`),
 - in commands of code blocks and spans: options and subcommands of our programs and of `kubectl afterglow`, values after --set, and make's targets,
-and that docs/policies.md has every field of policies, and docs/limits.md the figures of the code.
+and that docs/policies.md has every field of policies, docs/limits.md the figures of the code, and docs/support.md the versions that are tested.
 
 It prints a line for each mistake, with its place, and exits 1 if there is one.
 """
@@ -30,6 +30,16 @@ HELP = {
 LIMITS_PAGE = "docs/limits.md"
 # It has all fields of policies.
 POLICY_PAGE = "docs/policies.md"
+# Its rows name versions of what the tests run: the first two numbers of those that are pinned here, and no others.
+SUPPORT_PAGE = "docs/support.md"
+PINNED = {
+    "Kubernetes": [("e2e/cluster/go.mod", r"k8s\.io/kubernetes v(\S+)"), ("Makefile", r"^KUBERNETES_VERSIONS := (.+)")],
+    "KubeRay": [("e2e/kuberay/go.mod", r"ray-project/kuberay/ray-operator v(\S+)")],
+    "Ray": [("images/ray/requirements.txt", r"^ray==(\S+)"), ("images/ray/build.sh", r"--python-version (\S+)")],
+    "container runtime": [("e2e/cluster/containerd/go.mod", r"containerd/containerd/v2 v(\S+)"),
+                          ("e2e/cluster/runc/go.mod", r"opencontainers/runc v(\S+)")],
+    "Helm": [("e2e/cluster/helm/go.mod", r"helm\.sh/helm/v3 v(\S+)"), ("e2e/chart/helm4/go.mod", r"helm\.sh/helm/v4 v(\S+)")],
+}
 # Options of others that the documents speak of by themselves.
 FOREIGN_OPTIONS = {
     "--memory", "--num-cpus", "--object-store-memory", "--redis_password", "--enable-resource-isolation",  # Ray
@@ -143,6 +153,11 @@ def figure_of(text):
     return match and int(match[1]) << {None: 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]]
 
 
+def lines_of_versions(text):
+    """The lines of releases, as in 1.37 for 1.37.2."""
+    return set(re.findall(r"(?<![\d.])\d+\.\d+", text))
+
+
 def shell_lines(text):
     """The commands of code blocks, indented or fenced, as (number of their first line, command); a \\ at the end joins lines."""
     fenced, number, joined = False, 0, ""
@@ -204,6 +219,16 @@ class Checker:
                 self.wrong(LIMITS_PAGE, f"{file} does not define {name}")
             elif figure_of(figure) is None or number_of(found[1]) != figure_of(figure):
                 self.wrong(LIMITS_PAGE, f"{name} is {found[1]} in {file}, not{figure.rstrip()}")
+
+    def check_support(self):
+        cells = dict(re.findall(r"^\| ([^|]+) \| ([^|]*) \|", read(self.root, SUPPORT_PAGE), re.M))
+        for row, places in PINNED.items():
+            pinned = {version for file, pattern in places for found in re.findall(pattern, read(self.root, file), re.M)
+                      for version in lines_of_versions(found)}
+            named = lines_of_versions(cells.get(row, ""))
+            for version in sorted(pinned ^ named):
+                self.wrong(SUPPORT_PAGE, f"{row} {version} is tested, and not named as such" if version in pinned else
+                           f"{row} {version} is named as tested, and is not in " + " or ".join(file for file, _ in places))
 
     def check_command(self, place, command):
         """A line of a code block, if it starts one of our programs, or make."""
@@ -276,6 +301,7 @@ def main(arguments):
         checker.check(path)
     checker.check_policies()
     checker.check_limits()
+    checker.check_support()
     print(*checker.mistakes, sep="\n", end="\n" if checker.mistakes else "")
     return 1 if checker.mistakes else 0
 
