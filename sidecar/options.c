@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/digest/report_mac.h"
 #include "lib/units.h"
 #include "sidecar/http/server.h"
 #include "sidecar/socket/channel.h"
@@ -424,6 +425,17 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 	return 0;
 }
 
+/* Children do not inherit the key. */
+static const char *take_report_key(void)
+{
+	static char key[REPORT_KEY_LEN + 1];
+	const char *value = environment(REPORT_KEY_VARIABLE);
+
+	snprintf(key, sizeof(key), "%s", value ? value : "");
+	unsetenv(REPORT_KEY_VARIABLE);
+	return *key ? key : NULL;
+}
+
 static void take_pod_environment(struct record_options *r)
 {
 	r->id = (struct identity){
@@ -432,6 +444,7 @@ static void take_pod_environment(struct record_options *r)
 		.pod = environment("POD_NAME"),
 		.pod_uid = environment("POD_UID"),
 		.node = environment("NODE_NAME"),
+		.report_key = take_report_key(),
 	};
 	r->store_name = environment("AFTERGLOW_STORE_NAME");
 }

@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "lib/digest/report_mac.h"
 #include "sidecar/socket/channel.h"
 
 #define ARGS_MAX 8
@@ -143,10 +145,13 @@ static void the_pod_is_taken_from_the_environment(void **state)
 	setenv("POD_NAMESPACE", "ml", 1);
 	setenv("POD_NAME", "", 1);
 	setenv("AFTERGLOW_STORE_NAME", "pvc:failures", 1);
+	setenv(REPORT_KEY_VARIABLE, "00112233445566778899aabbccddeeff", 1);
 	assert_int_equal(parse((const char *[]){ "--store", "/s", "--warn-at", "0.5", "--grace", "3", "--oom-group", NULL }, &o, NULL), 0);
 	assert_string_equal(o.exec.record.id.namespace, "ml");
 	assert_null(o.exec.record.id.pod);
 	assert_string_equal(o.exec.record.store_name, "pvc:failures");
+	assert_string_equal(o.exec.record.id.report_key, "00112233445566778899aabbccddeeff");
+	assert_null(getenv(REPORT_KEY_VARIABLE)); /* no child gets it */
 	assert_string_equal(o.exec.record.store.url, "/s");
 	assert_true(o.exec.record.warn_at == 0.5);
 	assert_int_equal(o.exec.record.grace_s, 3);

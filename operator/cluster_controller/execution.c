@@ -12,6 +12,7 @@
 #include "operator/cache/pod_fields.h"
 #include "operator/cluster_controller/op_result.h"
 #include "operator/injection/inject_undo.h"
+#include "operator/injection/report_key.h"
 #include "operator/raycluster/news.h"
 
 /* One operation of a plan, and what is needed to handle its answer. */
@@ -221,6 +222,18 @@ static void on_op_done(void *arg, struct client_response *response)
 	conclude(x);
 }
 
+/* The plan has no key, because it has to be the same each time. */
+static int create(struct client *client, const struct plan_op *op, struct step *step, struct err *err)
+{
+	char key[REPORT_KEY_LEN + 1];
+
+	if (!op_is_kind(op, "Pod"))
+		return client_create(client, op->body, NULL, on_op_done, step, err);
+	report_key_new(key);
+	report_key_annotate(op->body, key);
+	return client_create(client, op->body, pod_fields, on_op_done, step, err);
+}
+
 static int start_op(struct step *step, struct err *err)
 {
 	struct client *client = step->execution->executor->client;
@@ -234,7 +247,7 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_MERGE:
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
-		return client_create(client, op->body, op_is_kind(op, "Pod") ? pod_fields : NULL, on_op_done, step, err);
+		return create(client, op, step, err);
 	case PLAN_EVENT:
 	case PLAN_BELIEVE:
 		break; /* done without a request */

@@ -27,6 +27,9 @@ struct death {
 	cJSON *report;	      /* the sidecar's report; NULL if no credible report exists */
 	bool provisional;     /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
+	bool forged;	      /* the termination message has one that the pod's sidecar did not write for this end */
+	bool is_signed;	      /* the pod's sidecar wrote the report */
+	bool doubted;	      /* the report was certain of something without a signature */
 	const struct unmet_ends *unmet; /* ends of which the node agent has proof; NULL: none */
 	bool from_node; /* report is from such an end */
 	struct podview view;
@@ -37,6 +40,14 @@ const char *death_label(const cJSON *pod, const char *name);
 
 /* Returns whether the sidecar sent its final report of the death. */
 bool death_is_reported(const struct death *d);
+
+/*
+ * Makes a report without a signature likely at most, if it is about what only the kernel, the node
+ * or another pod could know: anything in the pod may have written it.
+ */
+void death_doubt_unsigned(struct death *d);
+/* Says so, if that happened. */
+void death_set_doubt(const struct death *d, struct ray_failure *failure);
 
 /*
  * Sets cluster, group, pod, container, node, and the owner that the pod's annotation names

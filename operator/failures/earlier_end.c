@@ -13,6 +13,8 @@
 #include "operator/failures/death.h"
 #include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
+#include "operator/injection/inject.h"
+#include "operator/injection/report_key.h"
 
 /*
  * The difference between the sidecar's time of an end and the kubelet's: the launcher may linger
@@ -68,6 +70,7 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 	death_set_bundle(d, f);
 	ray_failure_add_missing(f, "memory and processes: the pod's status had forgotten this end when an operator looked again",
 				"the bundle, where it is");
+	death_set_doubt(d, f);
 	snprintf(seed, sizeof(seed), "%.64s/%.63s/end/%.200s", uid ? uid : "", d->container, id);
 	death_set_name(d, seed, f);
 	death_set_story(d, f);
@@ -76,9 +79,10 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 
 static struct ray_failure *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
 {
-	const struct death d = { .pod = pod, .container = container, .report = report };
+	struct death d = { .pod = pod, .container = container, .report = report, .is_signed = report_key_of(pod) };
 	struct ray_failure *failure = ray_failure_new();
 
+	death_doubt_unsigned(&d);
 	if (failure)
 		fill(&d, id, failure);
 	return failure;

@@ -25,6 +25,8 @@
 #include "operator/failures/signature.h"
 #include "operator/failures/story.h"
 #include "operator/failures/termination.h"
+#include "operator/injection/inject.h"
+#include "operator/injection/report_key.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
@@ -54,11 +56,48 @@ static bool is_ray_container(const struct death *d)
 	return name && strcmp(name, d->container) == 0;
 }
 
+/*
+ * Returns whether the report is about another end: an old line, signed for an earlier instance of
+ * the container. Both times are of the node's clock, the kubelet's in whole seconds.
+ */
+static bool is_replayed(const struct death *d)
+{
+	int64_t ended_ns, started_ns;
+	const char *ended = json_str(d->report, "endedAt"), *started = json_str(d->terminated, "startedAt");
+
+	return ended && started && time_parse(ended, &ended_ns, NULL) == 0 && time_parse(started, &started_ns, NULL) == 0 &&
+	       ended_ns < started_ns - NS_PER_SEC;
+}
+
+/*
+ * Drops the report if the pod has a key and its sidecar did not sign the line: every process of the
+ * container can write the message.
+ */
+static void check_writer(struct death *d, const char *message)
+{
+	const char *key = report_key_of(d->pod), *line;
+	size_t len = 0;
+
+	line = key ? termination_line(message, strlen(message), &len) : NULL;
+	d->is_signed = line && report_mac_holds(key, REPORT_MAC_TERMINATION, line, len);
+	d->forged = key && (!d->is_signed || is_replayed(d));
+	if (d->forged)
+		cJSON_Delete(TAKE_PTR(d->report));
+}
+
 static void read_report(struct death *d)
 {
 	const char *message = json_str(d->terminated, "message");
 	struct err err = { 0 };
 	int r = message ? termination_parse(message, strlen(message), &d->report, &err) : -ENOENT;
+
+	if (r == 0)
+		check_writer(d, message);
+	if (d->forged) {
+		d->distrust = "the sidecar's report: the one in the termination message is not signed by the pod's sidecar, so "
+			      "something else in the pod wrote it, or the sidecar is older than the operator";
+		return;
+	}
 
 	if (r == -ENOENT && has_sidecar(d->pod) && !is_ray_container(d))
 		d->distrust = "the sidecar's report: the sidecar watches Ray's container, and this is another container";
@@ -99,6 +138,7 @@ static void read_node(struct death *d)
 	d->provisional = false;
 	d->distrust = NULL;
 	d->from_node = true;
+	d->is_signed = report_key_of(d->pod);
 }
 
 static bool is_oom(int class)
@@ -289,6 +329,9 @@ static void set_sidecars_gaps(const struct death *d, struct ray_failure *f)
 					 "container still ran");
 		ray_failure_add_missing(f, "the sidecar's report: only a snapshot from before the end is there",
 					"a sidecar that outlives the Ray container");
+	} else if (d->forged) {
+		ray_failure_add_evidence(f, "termination message", "its last line is not signed by the sidecar of this pod: it is not believed");
+		ray_failure_add_missing(f, d->distrust, "a look at what runs in the container, or the sidecar's image of this release");
 	} else if (d->distrust && d->view.class != FAILURE_START_FAILURE) {
 		ray_failure_add_missing(f, d->distrust, has_sidecar(d->pod) && !is_ray_container(d) ?
 					"the container's own logs" : "the Afterglow sidecar and launcher running in the pod");
@@ -298,6 +341,7 @@ static void set_sidecars_gaps(const struct death *d, struct ray_failure *f)
 static void set_gaps(const struct death *d, struct ray_failure *f)
 {
 	set_sidecars_gaps(d, f);
+	death_set_doubt(d, f);
 	if (d->lost)
 		ray_failure_add_missing(f, "the container's end: nothing on its node reported that it ended, or how",
 					"the node's kernel log and disk, if it comes back");
@@ -315,6 +359,16 @@ static void set_gaps(const struct death *d, struct ray_failure *f)
 					"the pod's events (a failed probe?) and the node's kernel log");
 }
 
+/* An OOM kill of the container is not doubted if the kubelet says the same. */
+static void doubt_unsigned(struct death *d)
+{
+	const char *class = json_str(d->report, "class");
+
+	if (death_is_reported(d) && !(class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER &&
+				      strcmp(class, failure_class_name(FAILURE_KERNEL_OOM_CONTAINER)) == 0))
+		death_doubt_unsigned(d);
+}
+
 /* Adds the sources that saw the end as evidence. */
 static void look(struct death *d)
 {
@@ -324,6 +378,7 @@ static void look(struct death *d)
 		read_report(d);
 		read_node(d);
 		podview_classify(d->pod, d->container, d->terminated, d->current, &d->view);
+		doubt_unsigned(d);
 	}
 }
 

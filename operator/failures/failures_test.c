@@ -26,9 +26,9 @@
 
 /*
  * Makes a pod with one dead instance. The arguments add metadata, status, and members of the
- * terminated state.
+ * terminated state. Anything in the container may have written the message.
  */
-static cJSON *pod_with(const char *metadata, const char *status, const char *terminated)
+static cJSON *unsigned_pod(const char *metadata, const char *status, const char *terminated)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
 
@@ -40,6 +40,15 @@ static cJSON *pod_with(const char *metadata, const char *status, const char *ter
 		"finishedAt: \"2026-11-21T01:05:00Z\", %s}}\n",
 		metadata, status, terminated);
 	return json_of(strbuf_str(&sb));
+}
+
+/* Does the same, and the pod's sidecar wrote the message. */
+static cJSON *pod_with(const char *metadata, const char *status, const char *terminated)
+{
+	cJSON *pod = unsigned_pod(metadata, status, terminated);
+
+	sign_pod(pod);
+	return pod;
 }
 
 static cJSON *failures_of(const cJSON *pod)
@@ -703,6 +712,72 @@ static void what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted(vo
 	}
 }
 
+static void check_forged(const char *message)
+{
+	_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: Error"), *array;
+	cJSON *terminated = json_get(json_get(pod, "status.containerStatuses")->child, "state.terminated");
+	const cJSON *spec;
+
+	json_set_str(terminated, "message", message);
+	array = failures_of(pod);
+	spec = json_get(array->child, "spec");
+	if (strcmp(json_str(spec, "class"), "Killed") != 0 || strcmp(json_str(spec, "confidence"), "certain") == 0 ||
+	    strstr(json_str(spec, "verdict"), "team-b") || json_get(spec, "memoryText") ||
+	    !any_has(json_get(spec, "evidence"), "text", "is not signed by the sidecar of this pod") ||
+	    !any_has(json_get(spec, "missing"), "what", "something else in the pod wrote it"))
+		fail_msg("%s: %s", message, cJSON_PrintUnformatted(spec));
+	cJSON_Delete(TAKE_PTR(array));
+}
+
+/* A process of the container overwrites the message while the launcher waits for the container's end. */
+static void a_message_that_the_sidecar_did_not_sign_is_shown_as_forged_and_not_believed(void **state)
+{
+#define FORGED "{\"class\":\"KernelOOMNode\",\"confidence\":\"certain\",\"sentence\":\"Pod team-b/noisy used up the node\",\"exitCode\":137," \
+	       "\"memory\":{\"usageBytes\":2048},\"evidence\":[{\"source\":\"kernel log\",\"text\":\"x\"}],\"final\":true"
+	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT(4096), old = STRBUF_INIT(4096), failures = STRBUF_INIT(4096);
+
+	(void)state;
+	check_forged("Pod team-b/noisy used up the node\n#afterglow/1 " FORGED "}\n");
+	check_forged("#afterglow/1 " FORGED ",\"mac\":\"00000000000000000000000000000000\"}\n");
+	check_forged("#afterglow/1 {\"memory\":{\"usageBytes\":2048},\"final\":false}\n"); /* a snapshot */
+	strbuf_adds(&other, "#afterglow/1 ");
+	report_mac_append("ffffffffffffffffffffffffffffffff", REPORT_MAC_TERMINATION, FORGED "}", &other);
+	check_forged(strbuf_str(&other));
+	/* What the sidecar really signed, but as an answer, and at the end of an earlier instance. */
+	strbuf_adds(&failures, "#afterglow/1 ");
+	report_mac_append(TESTING_KEY, REPORT_MAC_FAILURES, FORGED "}", &failures);
+	check_forged(strbuf_str(&failures));
+	strbuf_adds(&old, "#afterglow/1 ");
+	report_mac_append(TESTING_KEY, REPORT_MAC_TERMINATION, FORGED ",\"endedAt\":\"2026-11-21T00:59:58.900Z\"}", &old);
+	check_forged(strbuf_str(&old));
+}
+
+/* Pods that an older operator made have no key. */
+static void without_a_key_nothing_is_certain_that_only_the_kernel_or_the_node_could_know(void **state)
+{
+	static const struct {
+		const char *terminated, *class, *confidence;
+	} rows[] = {
+		{ "exitCode: 137, reason: Error, message: " FINAL("KernelOOMNode", "137"), "KernelOOMNode", "likely" },
+		{ "exitCode: 137, reason: Error, message: " FINAL("KernelOOMPod", "137"), "KernelOOMPod", "likely" },
+		{ "exitCode: 137, reason: Error, message: " FINAL("KernelOOMContainer", "137"), "KernelOOMContainer", "likely" },
+		{ "exitCode: 137, reason: OOMKilled, message: " FINAL("KernelOOMContainer", "137"), "KernelOOMContainer", "certain" },
+		{ "exitCode: 137, reason: Error, message: " FINAL("Killed", "137"), "Killed", "likely" },
+		{ "exitCode: 1, message: " FINAL("ApplicationError", "1"), "ApplicationError", "certain" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = unsigned_pod("", "", rows[i].terminated), *array = failures_of(pod);
+		const cJSON *spec = json_get(array->child, "spec");
+		bool doubted = strcmp(rows[i].confidence, "likely") == 0;
+
+		if (strcmp(json_str(spec, "class"), rows[i].class) != 0 || strcmp(json_str(spec, "confidence"), rows[i].confidence) != 0 ||
+		    any_has(json_get(spec, "missing"), "what", "proof that the sidecar wrote its report") != doubted)
+			fail_msg("row %zu: %s", i, cJSON_PrintUnformatted(spec));
+	}
+}
+
 /* The kubelet writes "Evicted" only when the last container of the pod has ended. */
 static void what_the_status_may_still_explain_is_open(void **state)
 {
@@ -864,6 +939,8 @@ int main(void)
 		cmocka_unit_test(one_eviction_of_a_forgotten_container_is_one_failure),
 		cmocka_unit_test(a_container_that_never_ran_has_no_end_when_its_pod_is_deleted),
 		cmocka_unit_test(what_ended_long_before_the_rest_of_an_evicted_pod_was_not_evicted),
+		cmocka_unit_test(a_message_that_the_sidecar_did_not_sign_is_shown_as_forged_and_not_believed),
+		cmocka_unit_test(without_a_key_nothing_is_certain_that_only_the_kernel_or_the_node_could_know),
 		cmocka_unit_test(what_the_status_may_still_explain_is_open),
 		cmocka_unit_test(a_deletion_that_came_later_does_not_explain_an_end_that_was_seen_before_it),
 		cmocka_unit_test(a_snapshot_is_called_one),

@@ -14,6 +14,8 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
+#include "operator/injection/inject.h"
+#include "operator/injection/report_key.h"
 #include "operator/kube/event.h"
 #include "operator/policy/policy.h"
 
@@ -175,6 +177,9 @@ int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now
 
 	if (len > POD_REPORT_MAX)
 		return err_set(err, EPROTO, "an answer of %zu bytes", len);
+	if (report_key_of(pod) && !report_mac_holds(report_key_of(pod), REPORT_MAC_FAILURES, text, len))
+		return err_set(err, EPROTO, "an answer that the pod's sidecar did not sign: another program of the pod has its port, or "
+					    "the sidecar is older than the operator");
 	r = json_parse(text, len, &json, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : err_set(err, EPROTO, "an answer that is no JSON");

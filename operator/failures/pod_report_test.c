@@ -17,6 +17,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/pod_report.h"
+#include "operator/injection/report_key.h"
 
 
 #define NOW (1795224600 * NS_PER_SEC) /* 2026-11-21T01:30:00Z */
@@ -104,6 +105,28 @@ static void the_name_is_the_same_whenever_and_another_for_another(void **state)
 	pod_report_release(&first);
 	pod_report_release(&again);
 	pod_report_release(&other);
+}
+
+/* A process of the Ray container may have taken the port before the sidecar did. */
+static void an_answer_that_the_sidecar_did_not_sign_is_refused(void **state)
+{
+	static const char key[] = "00112233445566778899aabbccddeeff";
+	_cleanup_strbuf_ struct strbuf good = STRBUF_INIT(4096), forged = STRBUF_INIT(4096), other = STRBUF_INIT(4096);
+	_cleanup_json_ cJSON *pod = json_of(POD);
+	const struct strbuf *bad[] = { &forged, &other };
+	struct pod_report report;
+	(void)state;
+
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), REPORT_KEY_ANNOTATION, key);
+	report_mac_append(key, REPORT_MAC_FAILURES, ANSWER(GOOD), &good);
+	report_mac_append(NULL, REPORT_MAC_FAILURES, ANSWER(GOOD), &forged);
+	report_mac_append(key, REPORT_MAC_TERMINATION, ANSWER(GOOD), &other);
+	strbuf_addc(&good, '\n');
+	assert_int_equal(pod_report_parse(pod, good.data, good.len, NOW, &report, NULL), 0);
+	assert_int_equal(report.failures.n, 1);
+	pod_report_release(&report);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(pod_report_parse(pod, bad[i]->data, bad[i]->len, NOW, &report, NULL), -EPROTO);
 }
 
 static void what_is_no_answer_of_this_pods_sidecar_is_refused(void **state)
@@ -362,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sidecars_answer_becomes_failures_and_holds),
 		cmocka_unit_test(the_name_is_the_same_whenever_and_another_for_another),
+		cmocka_unit_test(an_answer_that_the_sidecar_did_not_sign_is_refused),
 		cmocka_unit_test(what_is_no_answer_of_this_pods_sidecar_is_refused),
 		cmocka_unit_test(whatever_its_class_the_mark_says_that_the_container_lives),
 		cmocka_unit_test(the_process_that_ended_first_is_taken_within_bounds),

@@ -13,6 +13,8 @@
 #include "lib/units.h"
 #include "operator/failures/death.h"
 #include "operator/failures/failures.h"
+#include "operator/injection/inject.h"
+#include "operator/injection/report_key.h"
 
 #define CLOCKS_NS (60 * NS_PER_SEC)
 
@@ -95,6 +97,7 @@ static int fill(const struct death *d, const char *id, struct ray_failure *f, st
 	ray_failure_take_notes(f, d->report);
 	death_set_bundle(d, f);
 	death_set_story(d, f);
+	death_set_doubt(d, f);
 	ray_failure_sign(f);
 	return 0;
 }
@@ -103,13 +106,15 @@ int failure_of_process(const cJSON *pod, const char *container, const char *id, 
 		       struct ray_failure **ret_failure, struct err *err)
 {
 	size_t lost = oom_count();
-	const struct death d = { .pod = pod, .container = container, .now_ns = now_ns, .report = (cJSON *)report };
+	struct death d = { .pod = pod, .container = container, .now_ns = now_ns, .report = (cJSON *)report,
+			   .is_signed = report_key_of(pod) }; /* pod_report_parse has compared it */
 	struct ray_failure *failure;
 	int r;
 
 	if (!death_label(pod, "ray.io/cluster") || !json_find(json_get(pod, "spec.containers"), "name", container) ||
 	    strcmp(container, SIDECAR_CONTAINER) == 0)
 		return err_set(err, EPROTO, "a failure of a container that the pod does not have");
+	death_doubt_unsigned(&d);
 	failure = ray_failure_new();
 	r = failure ? fill(&d, id, failure, err) : 0;
 	if (r == 0 && oom_count() != lost)

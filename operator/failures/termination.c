@@ -193,7 +193,7 @@ static void take_missing(const cJSON *from, cJSON *to)
 /*
  * Finds the last line that begins with the mark, because other programs may have written below it.
  */
-static const char *find_line(const char *text, size_t len, size_t *ret_len)
+const char *termination_line(const char *text, size_t len, size_t *ret_len)
 {
 	const char *found = NULL, *line = text, *end = text + len;
 
@@ -258,7 +258,7 @@ int termination_parse(const char *text, size_t len, cJSON **ret_report, struct e
 
 	if (len > TERMINATION_MESSAGE_MAX)
 		return err_set(err, EPROTO, "a termination message of %zu bytes", len);
-	line = find_line(text, len, &line_len);
+	line = termination_line(text, len, &line_len);
 	if (!line)
 		return err_set(err, ENOENT, "no line of the sidecar in the termination message");
 	r = json_parse(line, line_len, &json, err);

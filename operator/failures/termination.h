@@ -28,6 +28,9 @@
  */
 int termination_parse(const char *text, size_t len, cJSON **ret_report, struct err *err);
 
+/* Returns the JSON of that line; NULL if there is none. */
+const char *termination_line(const char *text, size_t len, size_t *ret_len);
+
 /*
  * Does the same with the JSON of that line, whatever its origin. Returns -EPROTO if it is not an
  * object.

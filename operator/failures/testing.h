@@ -4,12 +4,15 @@
 #define AFTERGLOW_OPERATOR_FAILURES_TESTING_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/earlier_end.h"
 #include "operator/failures/ray_failure.h"
+#include "operator/failures/termination.h"
+#include "operator/injection/report_key.h"
 #include "operator/testing.h"
 
 /* Returns a time in the hour of the tests, from its minutes and seconds ("30:02"). */
@@ -125,6 +128,38 @@ static inline cJSON *json_of_failures(struct ray_failures *failures)
 		json_append(array, ray_failure_to_json(failures->list[i]));
 	ray_failures_release(failures);
 	return array;
+}
+
+#define TESTING_KEY "00112233445566778899aabbccddeeff"
+
+/* Signs the last line of a termination message, as the sidecar does. */
+static inline void sign_message(cJSON *terminated)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);
+	const char *message = json_str(terminated, "message"), *line;
+	_cleanup_free_ char *json = NULL;
+	size_t len;
+
+	line = message ? termination_line(message, strlen(message), &len) : NULL;
+	if (!line)
+		return;
+	json = strndup(line, len);
+	strbuf_add(&text, message, (size_t)(line - message));
+	report_mac_append(TESTING_KEY, REPORT_MAC_TERMINATION, json, &text);
+	strbuf_adds(&text, line + len);
+	json_set_str(terminated, "message", strbuf_str(&text));
+}
+
+/* Gives the pod a key, with which its sidecar signed the messages. */
+static inline void sign_pod(cJSON *pod)
+{
+	const cJSON *status;
+
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), REPORT_KEY_ANNOTATION, TESTING_KEY);
+	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses")) {
+		sign_message(json_get(status, "state.terminated"));
+		sign_message(json_get(status, "lastState.terminated"));
+	}
 }
 
 #endif

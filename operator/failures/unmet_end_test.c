@@ -38,6 +38,7 @@ struct row {
 static cJSON *pod_of(const struct row *r)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1 << 16);
+	cJSON *pod;
 
 	strbuf_addf(
 		&sb,
@@ -49,7 +50,9 @@ static cJSON *pod_of(const struct row *r)
 		"  - {name: afterglow, restartCount: 0, state: {%s}}\n",
 		r->metadata ? r->metadata : "", r->spec ? r->spec : PORTS,
 		r->terminated ? r->terminated : OOM, r->sidecar ? r->sidecar : STARTS_LATER);
-	return json_of(strbuf_str(&sb));
+	pod = json_of(strbuf_str(&sb));
+	sign_pod(pod);
+	return pod;
 }
 
 static struct ray_failure *only_failure(const cJSON *pod, const char *unmet_yaml)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/digest/report_mac.h"
 #include "lib/json.h"
 #include "lib/node_protocol.h"
 #include "lib/sidecar_names.h"
@@ -280,6 +281,7 @@ static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
 	container_env_field_default(sidecar, "POD_NAME", "metadata.name");
 	container_env_field_default(sidecar, "POD_UID", "metadata.uid");
 	container_env_field_default(sidecar, "NODE_NAME", "spec.nodeName");
+	container_env_field_default(sidecar, REPORT_KEY_VARIABLE, "metadata.annotations['" REPORT_KEY_ANNOTATION "']");
 	container_env_default(sidecar, "AFTERGLOW_CLUSTER", in->cluster);
 	if (in->store && !in->policy->store.url) {
 		snprintf(store, sizeof(store), "pvc:%s", in->policy->store.claim);

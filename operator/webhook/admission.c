@@ -12,6 +12,7 @@
 #include "lib/units.h"
 #include "operator/failures/owner.h"
 #include "operator/injection/pod_security.h"
+#include "operator/injection/report_key.h"
 #include "operator/podspec/store_claim.h"
 #include "operator/webhook/admission_review.h"
 #include "operator/webhook/cluster_admission.h"
@@ -148,7 +149,7 @@ static void count(struct admission *a, const char *kind, const char *outcome)
 /* Returns the changed pod, which the caller frees; NULL if the pod stays as it is. */
 static cJSON *admit_pod(struct admission *a, const struct admission_request *request)
 {
-	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX];
+	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX], key[REPORT_KEY_LEN + 1];
 	const cJSON *cluster = cached(a, WATCH_CLUSTERS, request->namespace, label(request->object, "ray.io/cluster"));
 	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launchers = a->o.launchers };
 	struct err err = { 0 };
@@ -162,6 +163,8 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
 	in.absence = absence(a, request->namespace, group);
+	report_key_new(key);
+	in.report_key = key;
 	if (pod_admit(request->object, &in, &pod, &reason, &err) < 0) {
 		log_warning("a pod of %s is admitted unchanged: %s", group, err_text(&err));
 		return NULL;

@@ -10,6 +10,7 @@
 #include "lib/oom.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
+#include "operator/injection/report_key.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 
@@ -73,6 +74,7 @@ static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const c
 		annotate(pod, SIDECAR_NOTES_ANNOTATION, text);
 	if (in->policy_origin)
 		annotate(pod, POLICY_ANNOTATION, in->policy_origin);
+	report_key_annotate(pod, in->report_key ? in->report_key : "");
 }
 
 /* If KubeRay's init container waits for the head, the launcher need not. */

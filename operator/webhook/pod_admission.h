@@ -38,6 +38,7 @@ struct pod_admission {
 	const char *store_claim_trouble; /* as in struct recording_request */
 	const char *kernel_log_refused;
 	const struct launchers *launchers; /* NULL: there are none */
+	const char *report_key;          /* for a pod that gets the sidecar (report_key.h); NULL: none */
 	enum pod_absence absence;        /* POD_ABSENCE_NONE: it is to have the sidecar */
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operator/injection/report_key.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/testing.h"
 #include "operator/webhook/json_patch.h"
@@ -50,7 +51,7 @@ static const char *annotation(const cJSON *pod, const char *name)
 
 static void a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_container(void **state)
 {
-	struct pod_admission in = { .policy_origin = "RayPolicy/a generation 3" };
+	struct pod_admission in = { .policy_origin = "RayPolicy/a generation 3", .report_key = "00112233445566778899aabbccddeeff" };
 	const char *reason;
 	_cleanup_json_ cJSON *pod = admitted(WORKER("", RAY ", {name: mine, image: i}", ""), &in, &reason);
 	const cJSON *containers = json_get(pod, "spec.containers"), *ray = containers->child;
@@ -62,6 +63,7 @@ static void a_pod_of_kuberay_gets_launcher_and_sidecar_and_keeps_its_first_conta
 	assert_string_equal(json_str(cJSON_GetArrayItem(containers, 2), "name"), "afterglow");
 	assert_string_equal(cJSON_GetArrayItem(json_get(ray, "args"), 3)->valuestring, "ulimit -n 65536; ray start --block ");
 	assert_string_equal(annotation(pod, SIDECAR_ANNOTATION), "added");
+	assert_string_equal(annotation(pod, REPORT_KEY_ANNOTATION), "00112233445566778899aabbccddeeff");
 	assert_string_equal(annotation(pod, "afterglow.dev/policy"), "RayPolicy/a generation 3");
 	assert_null(annotation(pod, SIDECAR_NOTES_ANNOTATION));
 }

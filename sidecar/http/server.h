@@ -20,6 +20,8 @@
  * - unmetEnds are the ends of containers that the kernel killed before this sidecar met them, as the
  *   node agent saw them, at most UNMET_ENDS_MAX. settled is false while the agent may still bring
  *   more.
+ * - If the pod has a key, the last member is "mac", a signature (lib/digest/report_mac.h): the Ray
+ *   container could answer at this port in place of the sidecar.
  * - tag is also the ETag, and changes whenever the rest of the answer does. If-None-Match is
  *   honoured.
  * - Cache-Control says how soon to ask again: max-age is 10 s if the memory of a container is nearly

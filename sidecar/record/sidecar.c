@@ -587,6 +587,11 @@ const char *sidecar_pod_uid(const struct sidecar *r)
 	return r->options->id.pod_uid;
 }
 
+const char *sidecar_report_key(const struct sidecar *r)
+{
+	return r->options->id.report_key;
+}
+
 void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg)
 {
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)

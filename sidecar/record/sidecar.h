@@ -77,6 +77,8 @@ cJSON *sidecar_unmet_ends(const struct sidecar *r);
 
 /* The pod's UID; NULL outside Kubernetes. */
 const char *sidecar_pod_uid(const struct sidecar *r);
+/* The key that signs what the operator reads; NULL: there is none. */
+const char *sidecar_report_key(const struct sidecar *r);
 
 /* Calls fn for each container that is watched. */
 void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const struct observer *o, void *arg), void *arg);

@@ -28,6 +28,7 @@
 struct identity {
 	const char *namespace, *cluster, *pod, *pod_uid, *node;
 	const char *container;
+	const char *report_key; /* signs what the operator reads (lib/digest/report_mac.h); NULL: nothing is signed */
 };
 
 /* What happened to this bundle and to earlier bundles. If all members are zero, there is nothing to report. */

@@ -156,7 +156,7 @@ static void hostile(struct report *r, struct history *h)
 
 	leak(r, h);
 	fill(text, sizeof(text));
-	r->id = (struct identity){ text, text, text, text, text, text };
+	r->id = (struct identity){ text, text, text, text, text, text, NULL };
 	r->n_top = REPORT_TOP_MAX;
 	for (size_t i = 0; i < REPORT_TOP_MAX; i++) {
 		fill(r->top[i].name, sizeof(r->top[i].name));

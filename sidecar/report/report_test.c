@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/fileio.h"
+#include "lib/digest/report_mac.h"
 #include "lib/json.h"
 #include "lib/termination_mark.h"
 #include "lib/units.h"
@@ -82,7 +83,7 @@ static struct report hostile_report(const char *pattern)
 	struct report r = plain_report();
 
 	fill_text(long_name, sizeof(long_name), "very-long-name.");
-	r.id = (struct identity){ long_name, long_name, long_name, long_name, long_name, long_name };
+	r.id = (struct identity){ long_name, long_name, long_name, long_name, long_name, long_name, NULL };
 	r.n_top = REPORT_TOP_MAX;
 	for (size_t i = 0; i < REPORT_TOP_MAX; i++) {
 		r.top[i] = (struct process){ .pid = INT32_MAX, .rss = (int64_t)1 << 57, .shared = (int64_t)1 << 56,
@@ -508,6 +509,8 @@ static void check_message(const struct report *r, bool final, size_t max, size_t
 	assert_int_equal(strbuf_str(&out)[out.len - 1], '\n');
 	assert_null(memchr(line, '\n', strlen(line) - 1));
 	line += strlen(TERMINATION_MARK);
+	if (r->id.report_key)
+		assert_true(report_mac_holds(r->id.report_key, REPORT_MAC_TERMINATION, line, strlen(line)));
 	assert_int_equal(json_parse(line, strlen(line), &json, NULL), 0);
 	assert_int_equal(json_bool(json, "final", !final), final);
 	assert_true(final == cJSON_IsString(json_get(json, "class")));
@@ -522,6 +525,7 @@ static void the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent(v
 
 	memcpy(named.top, hostile.top, sizeof(named.top));
 	named.n_top = REPORT_TOP_MAX;
+	named.id.report_key = hostile.id.report_key = "00112233445566778899aabbccddeeff";
 	const struct report reports[] = { plain_report(), named, empty_report(), hostile, hostile_report("caf\xc3\xa9"),
 					  hostile_report("\xf0\x9f\x94\xa5"), hostile_report("#afterglow/1 {}") };
 	(void)state;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/digest/report_mac.h"
 #include "lib/json.h"
 #include "lib/termination_mark.h"
 #include "lib/units.h"
@@ -70,7 +71,7 @@ char *report_summary(const struct report *r, size_t max)
 void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
-	const size_t frame = strlen(TERMINATION_MARK) + 1;
+	const size_t frame = strlen(TERMINATION_MARK) + 1 + (r->id.report_key ? REPORT_MAC_ROOM : 0);
 	_cleanup_free_ char *summary = max > frame ? summary_that_fits(r, final, max - frame) : NULL;
 	size_t room = max - (summary ? strlen(summary) + frame : 0);
 	char own[SIZE_TEXT_MAX];
@@ -84,6 +85,9 @@ void report_to_termination_message(const struct report *r, bool final, size_t ma
 	if (text.len > room)
 		cut_text(&text, room);
 	strbuf_add(out, strbuf_str(&text), text.len);
-	if (summary)
-		strbuf_addf(out, TERMINATION_MARK "%s\n", summary);
+	if (!summary)
+		return;
+	strbuf_adds(out, TERMINATION_MARK);
+	report_mac_append(r->id.report_key, REPORT_MAC_TERMINATION, summary, out);
+	strbuf_addc(out, '\n');
 }
