@@ -16,6 +16,11 @@
 
 #define ARCHIVE_MANIFEST "MANIFEST.json"
 #define ARCHIVE_MANIFEST_MAX ((size_t)1 << 20) /* bytes */
+/*
+ * Bytes of all files of a bundle: eight cores of 4 GiB, compressed to half. Who fills the store must
+ * not fill the disk of whoever reads it.
+ */
+#define ARCHIVE_BYTES_MAX ((int64_t)16 << 30)
 
 struct archive {
 	int dir_fd; /* owned by the caller; -1: nothing is written */
@@ -38,6 +43,7 @@ struct archive {
 	struct strbuf manifest_text;
 	cJSON *manifest;
 	size_t files; /* complete files, without the manifest */
+	int64_t bytes; /* of all files so far, that one included which is arriving */
 	bool in_file, ended;
 };
 
@@ -52,7 +58,7 @@ void archive_release(struct archive *archive);
 
 /*
  * Takes the next piece of the archive. Returns -EBADMSG if it is not the archive of a bundle, or a
- * file differs from the manifest; -EEXIST and other errors if a file cannot be written.
+ * file differs from the manifest; -EFBIG if all files have more than ARCHIVE_BYTES_MAX; -EEXIST and other errors if a file cannot be written.
  */
 int archive_feed(struct archive *archive, const void *data, size_t len, struct err *err);
 

@@ -175,6 +175,31 @@ static void refuses(const struct strbuf *tar, int code, const char *part)
 	unlinkat(dir_fd, ARCHIVE_MANIFEST, 0);
 }
 
+/* A tar header takes 8 GiB for each file. */
+static void a_bundle_that_would_fill_the_disk_is_refused_at_the_header_of_a_file(void **state)
+{
+	_cleanup_strbuf_ struct strbuf tar = STRBUF_INIT(1 << 20);
+	struct err err = { 0 };
+	struct archive a;
+	char block[TAR_BLOCK];
+	(void)state;
+
+	add_manifest(&tar, (const char *const[]){ "a", "x", "b", "x", "c", "x", NULL });
+	archive_init(&a, dir_fd);
+	assert_int_equal(archive_feed(&a, strbuf_str(&tar), tar.len, &err), 0);
+	a.bytes = ARCHIVE_BYTES_MAX - 5; /* as after other files */
+	assert_int_equal(tar_header_make("a", 5, block, NULL), 0);
+	assert_int_equal(archive_feed(&a, block, sizeof(block), &err), 0);
+	a.bytes = ARCHIVE_BYTES_MAX - 5;
+	a.in_file = false;
+	a.padding = 0;
+	assert_int_equal(tar_header_make("b", 6, block, NULL), 0);
+	assert_int_equal(archive_feed(&a, block, sizeof(block), &err), -EFBIG);
+	assert_non_null(strstr(err.text, "more than 16 GiB"));
+	archive_release(&a);
+	assert_int_equal(faccessat(dir_fd, "b", F_OK, 0), -1);
+}
+
 static void what_is_damaged_is_refused(void **state)
 {
 	_cleanup_strbuf_ struct strbuf other = STRBUF_INIT(1 << 20), foreign = STRBUF_INIT(1 << 20), broken = STRBUF_INIT(1 << 20),
@@ -218,6 +243,7 @@ int main(void)
 		IN_A_PLACE(a_single_file_is_kept_in_memory_and_the_rest_is_not_waited_for),
 		IN_A_PLACE(a_single_file_that_is_damaged_is_not_taken),
 		IN_A_PLACE(a_file_that_the_store_does_not_have_any_more_is_named),
+		IN_A_PLACE(a_bundle_that_would_fill_the_disk_is_refused_at_the_header_of_a_file),
 		IN_A_PLACE(what_is_damaged_is_refused),
 		IN_A_PLACE(what_is_there_already_is_kept),
 	};

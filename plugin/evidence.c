@@ -12,6 +12,7 @@
 #include "lib/json.h"
 #include "plugin/browser.h"
 #include "plugin/bundle.h"
+#include "plugin/foreign_page.h"
 #include "plugin/reads.h"
 
 #define REPORT "report.html"
@@ -98,7 +99,8 @@ static int write_report(const struct options *o, const struct strbuf *html, stru
 
 int evidence_report(const struct options *o, struct strbuf *out, struct err *err)
 {
-	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_MAX);
+	/* A quotation mark becomes six characters. */
+	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_MAX), page = STRBUF_INIT(6 * REPORT_MAX + 4096);
 	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
 	struct kubectl kubectl = kubectl_of(o);
 	const cJSON *failure;
@@ -106,5 +108,8 @@ int evidence_report(const struct options *o, struct strbuf *out, struct err *err
 
 	if (r == 0)
 		r = bundle_read(&kubectl, failure, pods, o->image, REPORT, &html, err);
-	return r < 0 ? r : write_report(o, &html, out, err);
+	if (r < 0)
+		return r;
+	foreign_page(json_str(failure, "metadata.name"), &html, &page);
+	return strbuf_failed(&page) ? err_set(err, EFBIG, REPORT " is too large") : write_report(o, &page, out, err);
 }

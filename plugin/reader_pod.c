@@ -13,6 +13,7 @@
 #define SIDECAR_UID 65532
 #define CLAIM_MARK "pvc:"
 #define STORE_DIR "/afterglow/store"
+#define STORE_VOLUME "afterglow-store" /* as operator/injection/inject.c calls it */
 #define CREDENTIALS_DIR "/afterglow/credentials"
 
 /* The options of the sidecar's store, and how afterglow-ship calls them. */
@@ -42,11 +43,21 @@ static const char *path_in(const char *bundle, const char *store)
 	return strncmp(bundle, store, len) == 0 && bundle[len] == '/' && bundle[len + 1] ? bundle + len + 1 : NULL;
 }
 
+/* Returns whether the pod's sidecar writes to the claim. */
+static bool has_claim(const cJSON *pod, const char *claim)
+{
+	const cJSON *volume = json_find(json_get(pod, "spec.volumes"), "name", STORE_VOLUME);
+	const char *name = json_str(volume, "persistentVolumeClaim.claimName");
+
+	return name && strcmp(name, claim) == 0;
+}
+
 /*
- * Returns a Ray pod of the namespace whose sidecar has this store. For a claim, any Ray pod with a
- * sidecar will do.
+ * Returns a Ray pod of the namespace whose sidecar has this store; claim NULL: one that is no claim.
+ * A RayFailure may have the words of a tenant, so a claim that no sidecar uses is not mounted for
+ * it.
  */
-static const cJSON *template_of(const cJSON *pods, const char *bundle, bool claim, const char **ret_store)
+static const cJSON *template_of(const cJSON *pods, const char *bundle, const char *claim, const char **ret_store)
 {
 	const cJSON *pod;
 
@@ -54,7 +65,7 @@ static const cJSON *template_of(const cJSON *pods, const char *bundle, bool clai
 		const cJSON *sidecar = pod_sidecar(pod);
 		const char *store = pod_sidecar_value(sidecar, "--store");
 
-		if (sidecar && (claim || (store && path_in(bundle, store)))) {
+		if (sidecar && (claim ? has_claim(pod, claim) : store && path_in(bundle, store))) {
 			*ret_store = store;
 			return pod;
 		}
@@ -249,14 +260,13 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 				 "%.200s (docs/storage.md)" :
 				 "the failure has no bundle in a store",
 			bundle);
-	const cJSON *template = template_of(pods, bundle, is_claim, &store), *sidecar = pod_sidecar(template);
-	if (!template && (!is_claim || !image))
-		return err_set(err, EPROTO,
-			       "no Ray pod of the namespace has a sidecar with that store%s",
-			       is_claim ? "; --image says which image reads the claim" :
-					  "; only its options say how the store is read");
 	if (is_claim && split_claim(bundle, claim, &r, err) < 0)
 		return -EPROTO;
+	const cJSON *template = template_of(pods, bundle, is_claim ? claim : NULL, &store), *sidecar = pod_sidecar(template);
+	if (!template && (!is_claim || !image))
+		return err_set(err, EPROTO, "no Ray pod of the namespace has a sidecar with that store%s",
+			       is_claim ? ". If its bundles are really on that claim, --image says which image reads it" :
+					  "; only its options say how the store is read");
 	if (!is_claim) {
 		snprintf(r.store, sizeof(r.store), "%s", store);
 		snprintf(r.path, sizeof(r.path), "%s", path_in(bundle, store));

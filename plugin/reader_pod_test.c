@@ -15,6 +15,12 @@ static const char s3_pods[] =
 	"'volumeMounts':[{'name':'afterglow-credentials','mountPath':'/afterglow/credentials'},"
 	"{'name':'afterglow-spool','mountPath':'/afterglow/spool'}]}]}}]}";
 
+static const char claim_pods[] =
+	"{'items':[{'spec':{'securityContext':{'fsGroup':7},"
+	"'volumes':[{'name':'mine','persistentVolumeClaim':{'claimName':'of-a-tenant'}},"
+	"{'name':'afterglow-store','persistentVolumeClaim':{'claimName':'ray-failures'}}],"
+	"'containers':[{'name':'ray-worker','image':'ray'},{'name':'afterglow','image':'sidecar:7','args':['--store','/afterglow/store']}]}}]}";
+
 /* Asserts that the arguments, joined by spaces, are these. */
 static void args_are(const struct reader_pod *pod, const char *wanted)
 {
@@ -28,7 +34,7 @@ static void args_are(const struct reader_pod *pod, const char *wanted)
 static void a_claim_is_mounted_and_only_to_be_read(void **state)
 {
 	_cleanup_json_ cJSON *failure = json_of("{'metadata':{'namespace':'ml'},'spec':{'bundle':'pvc:ray-failures/ml/demo/p.1/c/t-Killed'}}");
-	_cleanup_json_ cJSON *pods = json_of(s3_pods);
+	_cleanup_json_ cJSON *pods = json_of(claim_pods);
 	struct reader_pod pod;
 	(void)state;
 
@@ -102,6 +108,8 @@ static void without_a_way_to_the_bundle_it_says_what_is_missing(void **state)
 		{ "pvc:ray-failures", s3_pods, NULL, "names no bundle in a claim", -EPROTO },
 		{ "pvc:/x", s3_pods, NULL, "names no bundle in a claim", -EPROTO },
 		{ "pvc:c/x", "{'items':[]}", NULL, "--image says which", -EPROTO },
+		{ "pvc:of-a-tenant/ml/demo/p.1/c/t-Killed", claim_pods, NULL, "no Ray pod of the namespace has a sidecar with that store", -EPROTO },
+		{ "pvc:ray-failures-2/ml/x", claim_pods, NULL, "no Ray pod of the namespace", -EPROTO },
 		{ "s3://other/pre/x", s3_pods, NULL,
 		  "no Ray pod of the namespace has a sidecar with that store", -EPROTO },
 		{ "s3://failures/prefix/x", s3_pods, NULL, "no Ray pod of the namespace", -EPROTO },

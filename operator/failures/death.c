@@ -90,14 +90,32 @@ void death_set_story(const struct death *d, struct ray_failure *f)
 }
 
 /*
- * Accepts "<store>/<namespace>/<cluster>/<pod>.<uid8>/..." of this pod only, because a report could
- * name the bundle of another.
+ * Returns whether it is the name of a store: "pvc:claim", "s3://bucket/prefix" and others, or a
+ * directory.
+ */
+static bool is_store(const char *text, size_t len)
+{
+	static const char *const schemes[] = { "s3://", "azure://", "webhdfs://", "webhdfss://", "/" };
+
+	if (len > 4 && strncmp(text, "pvc:", 4) == 0)
+		return !memchr(text, '/', len);
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
+		if (len > strlen(schemes[i]) && strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Accepts "<store>/<namespace>/<cluster>/<pod>.<uid8>/<container>/<name>" of this pod only, because
+ * a report could name the bundle of another.
  */
 static bool bundle_is_ours(const struct death *d, const char *bundle)
 {
 	const char *ns = json_str(d->pod, "metadata.namespace"), *cluster = death_label(d->pod, "ray.io/cluster");
 	const char *pod = json_str(d->pod, "metadata.name"), *uid = json_str(d->pod, "metadata.uid");
+	const char *name;
 	char path[512];
+	size_t len;
 
 	if (strstr(bundle, ".."))
 		return false;
@@ -106,7 +124,14 @@ static bool bundle_is_ours(const struct death *d, const char *bundle)
 			return false;
 	snprintf(path, sizeof(path), "/%s/%s/%s.%.8s/%s/", ns ? ns : "", cluster, pod ? pod : "",
 		 uid ? uid : "", d->container);
-	return strstr(bundle, path) || (strncmp(bundle, path + 1, strlen(path + 1)) == 0);
+	name = strrchr(bundle, '/');
+	if (!name || !name[1])
+		return false;
+	len = (size_t)(name + 1 - bundle);
+	if (len == strlen(path) - 1) /* without a store */
+		return memcmp(bundle, path + 1, len) == 0;
+	return len > strlen(path) && memcmp(bundle + len - strlen(path), path, strlen(path)) == 0 &&
+	       is_store(bundle, len - strlen(path));
 }
 
 void death_set_bundle(const struct death *d, struct ray_failure *f)

@@ -70,8 +70,8 @@ static bool is_replayed(const struct death *d)
 }
 
 /*
- * Drops the report if the pod has a key and its sidecar did not sign the line: every process of the
- * container can write the message.
+ * Drops the report if the pod has a key and its sidecar did not sign the line for this end: every
+ * process of the container can write the message.
  */
 static void check_writer(struct death *d, const char *message)
 {
@@ -80,8 +80,13 @@ static void check_writer(struct death *d, const char *message)
 
 	line = key ? termination_line(message, strlen(message), &len) : NULL;
 	d->is_signed = line && report_mac_holds(key, REPORT_MAC_TERMINATION, line, len);
-	d->forged = key && (!d->is_signed || is_replayed(d));
+	d->forged = key && !d->is_signed;
 	if (d->forged)
+		d->distrust = "the sidecar's report: the one in the termination message is not signed by the pod's sidecar, so "
+			      "something else in the pod wrote it, or the sidecar is older than the operator";
+	else if (d->is_signed && is_replayed(d))
+		d->distrust = "the sidecar's report: the one in the termination message is about an end before this container's start";
+	if (d->distrust)
 		cJSON_Delete(TAKE_PTR(d->report));
 }
 
@@ -93,11 +98,8 @@ static void read_report(struct death *d)
 
 	if (r == 0)
 		check_writer(d, message);
-	if (d->forged) {
-		d->distrust = "the sidecar's report: the one in the termination message is not signed by the pod's sidecar, so "
-			      "something else in the pod wrote it, or the sidecar is older than the operator";
+	if (d->distrust)
 		return;
-	}
 
 	if (r == -ENOENT && has_sidecar(d->pod) && !is_ray_container(d))
 		d->distrust = "the sidecar's report: the sidecar watches Ray's container, and this is another container";

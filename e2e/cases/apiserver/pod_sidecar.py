@@ -42,7 +42,8 @@ class PodSidecar:
         self.starts += 1
         meta = self.pod["metadata"]
         env = {**os.environ, "POD_NAMESPACE": meta["namespace"], "POD_NAME": meta["name"], "POD_UID": meta["uid"],
-               "AFTERGLOW_CLUSTER": meta["labels"]["ray.io/cluster"], "AFTERGLOW_STORE_NAME": "pvc:ray-failures"}
+               "AFTERGLOW_CLUSTER": meta["labels"]["ray.io/cluster"], "AFTERGLOW_STORE_NAME": "pvc:ray-failures",
+               "AFTERGLOW_REPORT_KEY": meta.get("annotations", {}).get("afterglow.dev/report-key", "")}
         self.daemon = Daemon([*self.inside, BUILD / "afterglow-sidecar", "--socket", self.directory / "socket", "--spool",
                               self.directory / "spool", "--store", self.directory / "store", "--http",
                               f"{self.address}:{self.port}", *self.args], self.directory / f"sidecar-{self.starts}.log", env)

@@ -8,6 +8,7 @@ import pytest
 from conftest import wait_for
 from apiserver.api import ApiError
 from apiserver.conftest import group, settle
+from apiserver.kubelet import ENDED, NOW
 
 OOM = {"reason": "OOMKilled"}
 
@@ -19,7 +20,7 @@ def message(**report):
 
 REPORT = {
     "class": "KernelOOMContainer", "confidence": "certain", "sentence": "The container reached its memory limit",
-    "exitCode": 137, "signal": "SIGKILL", "startedAt": "2026-11-21T01:00:00.000Z", "endedAt": "2026-11-21T01:05:00.000Z",
+    "exitCode": 137, "signal": "SIGKILL", "startedAt": NOW, "endedAt": ENDED,
     "memory": {"limitBytes": 1 << 30, "usageBytes": 1 << 30, "peakBytes": 1 << 30, "anonBytes": 1 << 29,
                "fileBytes": 0, "shmemBytes": None, "sampleAgeMs": 12},
     "processes": [{"pid": 42, "name": "ray::leak", "rssBytes": 1 << 29, "sharedBytes": 4096, "growthBytesPerSecond": -5}],
@@ -159,6 +160,20 @@ def test_hostile_termination_messages_give_one_valid_failure_each(make, kubelet)
         assert spec["class"] == "KernelOOMContainer" and spec["exitCode"] == 137, (name, spec)
         assert all(ord(c) >= 32 for c in spec["verdict"]), (name, spec)
         assert "bundle" not in spec, (name, spec)
+
+
+@pytest.mark.usefixtures("operator")
+def test_a_termination_message_that_the_sidecar_did_not_write_is_shown_as_forged(make, kubelet):
+    """A process of the Ray container overwrote the last line while the launcher waited."""
+    cluster = make("demo", group("small", 1))
+    _, (worker,) = cluster.wait_pods(1, 1)
+    lie = {**REPORT, "class": "KernelOOMNode", "sentence": "Pod team-b/noisy used up the node's memory",
+           "evidence": [{"source": "kernel log", "text": "Out of memory: Killed process 7"}]}
+    kubelet.restart(worker, 1, 137, message=message(**lie), forged=True)
+    spec = cluster.wait_failures(1)[0]["spec"]
+    assert spec["class"] == "Killed" and spec["confidence"] != "certain" and "team-b" not in json.dumps(spec)
+    assert [e for e in spec["evidence"] if "is not signed by the sidecar" in e["text"]]
+    assert not [e for e in spec["evidence"] if e["source"] == "kernel log"]
 
 
 def test_a_pod_that_nobody_manages_is_recorded_and_left_alone(operator, api, kubelet, plane):

@@ -5,6 +5,7 @@ import html
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -243,7 +244,7 @@ class Store:
         self.environment = {"KUBECTL": str(script), "REAL_KUBECTL": str(plane.bin / "kubectl"), "STORE": str(self.claim),
                             "SHIP": str(BUILD.resolve() / "afterglow-ship"), "NAMESPACE": api.namespace}
         self.command = [BUILD.resolve() / "kubectl-afterglow", "bundle", "kept", directory / "out", "--kubeconfig",
-                        plane.kubeconfig("test"), "-n", api.namespace]
+                        plane.kubeconfig("test"), "-n", api.namespace, "--image", IMAGE]
 
     def start(self):
         # A session of its own: its signals are not ours.
@@ -282,6 +283,13 @@ def test_a_bundle_comes_to_a_directory_and_its_reader_goes(store, afterglow):
     assert not (store.directory / "new").exists() and not store.readers()
 
 
+def test_a_claim_that_no_sidecar_uses_is_not_mounted_for_a_failure_that_names_it(store):
+    """What a RayFailure says may be the words of a tenant, and the claim may be theirs."""
+    store.command = store.command[:-2]
+    assert "no Ray pod of the namespace has a sidecar with that store" in store.end(store.start(), 1)
+    assert not (store.directory / "claim.asked").exists()
+
+
 def test_a_damaged_bundle_is_refused_and_a_lost_file_is_named(store):
     (store.claim / PATH_IN_STORE / "core.python.7.zst").unlink()
     said = store.end(store.start(), 0)
@@ -302,12 +310,16 @@ def test_a_report_is_written_and_opened(store, tmp_path):
     store.command[1:4] = ["report", "kept"]
     said = store.end(store.start(), 0)
     (written,) = tmp_path.glob("afterglow-*/report.html")
-    assert f"The report is in {written}" in said and written.read_bytes() == page == (tmp_path / "seen").read_bytes()
+    shown = written.read_text()
+    assert f"The report is in {written}" in said and (tmp_path / "seen").read_text() == shown
+    # Whoever can write into the store may have written the page: it is in a frame without scripts, and nothing of it is outside.
+    (framed,) = re.findall(r'<iframe sandbox referrerpolicy="no-referrer" srcdoc="([^"]*)"></iframe>', shown)
+    assert html.unescape(framed) == page.decode() and shown.index("default-src 'none'") < shown.index("<iframe")
     # Nothing but the page is written, and with --no-open nothing is opened.
     (tmp_path / "seen").unlink()
     store.command += ["--no-open", "--output", tmp_path / "page.html"]
     assert f"The report is in {tmp_path}/page.html" in store.end(store.start(), 0)
-    assert (tmp_path / "page.html").read_bytes() == page and not (tmp_path / "seen").exists()
+    assert (tmp_path / "page.html").read_text() == shown and not (tmp_path / "seen").exists()
     # A damaged page is not taken.
     (store.claim / PATH_IN_STORE / "report.html").write_bytes(page.swapcase())
     assert "report.html is not what MANIFEST.json says" in store.end(store.start(), 1)

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import RayCluster, failures_of, failures_written, group, settle
-from apiserver.kubelet import ended, running
+from apiserver.kubelet import ended, running, sign
 from apiserver.pod_sidecar import PORT, PodSidecar, own_address
 
 POLLS = "afterglow_sidecar_polls_total"
@@ -375,22 +375,25 @@ def test_what_happens_during_a_question_is_asked_for_right_after_it(operator, wo
         impostor.close()
 
 
-def growing(uid, gib_left, **more):
-    """Returns the answer of a sidecar whose container grows by 20 MiB an hour."""
+def answer_of(pod, **members):
+    """Returns what the pod's sidecar answers, signed."""
+    return sign(pod, "failures", json.dumps({"podUID": pod["metadata"]["uid"], "failures": [], **members})).encode()
+
+
+def growing(pod, gib_left, **more):
+    """Returns the answer of the pod's sidecar whose container grows by 20 MiB an hour."""
     warning = {"kind": "MemoryGrowing", "container": "ray-worker", "sentence": "Send money.", "process": "gcs_server", "pid": 42,
                "bytes": int((2 - gib_left) * 2**30), "growthBytesPerHour": 20 * 2**20, "grewSeconds": 14400,
                "limitBytes": 2 * 2**30, "secondsLeft": int(gib_left * 1024 / 20 * 3600), **more}
-    return json.dumps({"podUID": uid, "failures": [], "warnings": [
-        warning, {**warning, "container": "nobody"}, {**warning, "secondsLeft": -1}, "nonsense"]}).encode()
+    return answer_of(pod, warnings=[warning, {**warning, "container": "nobody"}, {**warning, "secondsLeft": -1}, "nonsense"])
 
 
 def test_memory_that_grows_for_hours_is_one_event_of_the_cluster_and_of_what_made_it(operator, start, worker, look, api):
     api.patch("rayclusters", "demo", {"metadata": {"ownerReferences": [
         {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "train", "uid": "0b5a3c1e-5b3f-4b0e-8a54-0d6f4f0f5b11",
          "controller": True}]}})
-    uid = worker["metadata"]["uid"]
     left = itertools.count(240)
-    impostor = Impostor(lambda handler: body(handler, growing(uid, next(left) / 1024)))
+    impostor = Impostor(lambda handler: body(handler, growing(worker, next(left) / 1024)))
 
     def told():
         return {e["regarding"]["kind"]: e for e in api.items("events") if e["reason"] == "MemoryGrowing"}
@@ -451,7 +454,7 @@ def test_an_impostor_can_make_only_so_many_failures_and_only_of_its_own_pod(oper
                    "endedAt": "2026-11-21T01:00:00.000Z", "cluster": "other", "podUID": "other", "namespace": "kube-system"}
         failures = [{"id": f"lie-{next(numbers)}", "container": "ray-worker", "containerLives": True, "summary": summary}
                     for _ in range(64)]
-        body(handler, json.dumps({"podUID": worker["metadata"]["uid"], "failures": failures}).encode())
+        body(handler, answer_of(worker, failures=failures))
 
     impostor = Impostor(many)
     try:
@@ -470,11 +473,11 @@ GROWING = "afterglow.dev/MemoryGrowing"
 
 
 def test_memory_that_grows_is_a_condition_of_a_cluster_that_we_manage_as_long_as_it_grows(operator, start, worker, look, api):
-    uid, cluster = worker["metadata"]["uid"], RayCluster(api, "demo")
+    cluster = RayCluster(api, "demo")
     left, grows = itertools.count(240), [True]
 
     def answer(_handler):
-        return growing(uid, next(left) / 1024) if grows[0] else json.dumps({"podUID": uid, "failures": [], "warnings": []}).encode()
+        return growing(worker, next(left) / 1024) if grows[0] else answer_of(worker, warnings=[])
     impostor = Impostor(lambda handler: body(handler, answer(handler)))
     try:
         look(operator, worker, impostor.address, result="changed")

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shows an HTML page that a tenant may have written: the report of a bundle is a file in a store,
+ * and its place is known from words of the pod. It is put into a frame without scripts, forms,
+ * pop-ups and an origin of its own (sandbox), under a policy by which it loads nothing from
+ * anywhere, and below a line that says where it is from. Pure.
+ */
+#ifndef AFTERGLOW_PLUGIN_FOREIGN_PAGE_H
+#define AFTERGLOW_PLUGIN_FOREIGN_PAGE_H
+
+#include "lib/strbuf.h"
+
+/* Appends the page around html. name is that of the RayFailure. */
+void foreign_page(const char *name, const struct strbuf *html, struct strbuf *out);
+
+#endif
