@@ -38,6 +38,14 @@ storeCASecret: {{ .caSecret | quote }}
 {{- end }}
 spoolMax: {{ .spoolMax | quote }}
 {{- end -}}
+{{/* Of memory.mode and memory.budgets, what holds beside KubeRay (policy_memory_modes). Off without quotes is false in YAML. */}}
+{{- define "afterglow.memoryModes" -}}
+{{- $mode := kindIs "bool" .Values.memory.mode | ternary "Off" .Values.memory.mode | default "" }}
+{{- $budgets := kindIs "bool" .Values.memory.budgets | ternary "Off" .Values.memory.budgets | default $mode | default "Warn" }}
+{{- $settings := $mode | default "Apply" }}
+{{- if or (eq $settings "Off") (and (eq $settings "Warn") (eq $budgets "Apply")) }}{{ $budgets = $settings }}{{ end }}
+{{- dict "settings" $settings "budgets" $budgets | toJson }}
+{{- end -}}
 {{/* The operator's --config. Keys that are absent have the operator's own default. */}}
 {{- define "afterglow.config" -}}
 {{- if .Values.sidecar.enabled }}
