@@ -50,6 +50,13 @@ bool pod_cluster_key(const cJSON *pod, char *buf, size_t size)
 	return cluster_key(pod, buf, size);
 }
 
+bool namespace_key(const cJSON *object, char *buf, size_t size)
+{
+	const char *namespace = json_str(object, "metadata.namespace");
+
+	return namespace && snprintf(buf, size, "%s", namespace) < (int)size;
+}
+
 bool group_key(const cJSON *object, char *buf, size_t size)
 {
 	const cJSON *label = cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), "ray.io/group");
@@ -153,6 +160,19 @@ static const char *const claim_fields[] = {
 	NULL,
 };
 
+/* The fields that qos.h reads. */
+static const char *const limit_range_fields[] = {
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.namespace",
+	"metadata.uid",
+	"metadata.resourceVersion",
+	"spec.limits.type",
+	"spec.limits.maxLimitRequestRatio",
+	NULL,
+};
+
 static int new_informers(struct watches *w, struct err *err)
 {
 	const struct informer_options options[WATCH_KIND_COUNT] = {
@@ -178,6 +198,9 @@ static int new_informers(struct watches *w, struct err *err)
 				       .fields = namespace_fields },
 		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"),
 				   .fields = claim_fields },
+		[WATCH_LIMIT_RANGES] = { .resource = resource_find("v1", "LimitRange"),
+					 .index_fn = namespace_key,
+					 .fields = limit_range_fields },
 	};
 
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
@@ -188,7 +211,7 @@ static int new_informers(struct watches *w, struct err *err)
 		o.on_unreadable = on_unreadable;
 		o.arg = &w->kinds[i];
 		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .logged_status = -1,
-					      .wanted = i != WATCH_CLAIMS || w->o.admission };
+					      .wanted = i < WATCH_CLAIMS || w->o.admission };
 		int r = informer_new(w->o.base, w->o.client, &o, &w->kinds[i].informer, err);
 		if (r < 0)
 			return r;

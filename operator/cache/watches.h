@@ -28,6 +28,7 @@ enum watch_kind {
 	WATCH_CLUSTER_POLICIES,
 	WATCH_NAMESPACES,
 	WATCH_CLAIMS,
+	WATCH_LIMIT_RANGES,
 	WATCH_KIND_COUNT
 };
 
@@ -37,7 +38,7 @@ struct watches_options {
 	struct event_base *base;
 	struct client *client;
 	const char *namespace; /* NULL: all */
-	bool admission; /* also what only the webhook asks for: claims */
+	bool admission; /* also what only the webhook asks for: from WATCH_CLAIMS on */
 	bool clusters_may_lack; /* beside KubeRay, which may install its CRDs later: we are ready without RayClusters */
 	store_change_fn on_change[WATCH_KIND_COUNT];
 	void (*on_state)(void *arg); /* synced or trouble may have changed */
@@ -84,6 +85,8 @@ bool cluster_key(const cJSON *object, char *buf, size_t size);
  * label can be taken away.
  */
 bool pod_cluster_key(const cJSON *pod, char *buf, size_t size);
+/* The index of LimitRanges: writes the namespace. */
+bool namespace_key(const cJSON *object, char *buf, size_t size);
 /* The index of RayFailures: writes "namespace/cluster/group". */
 bool group_key(const cJSON *object, char *buf, size_t size);
 

@@ -361,17 +361,20 @@ static cJSON *wanted_resources(const struct policy *policy)
 
 /*
  * Adds resources. In a pod with resources of its own the sidecar has no requests, because the
- * requests of all containers together may not exceed the pod's. A Guaranteed pod stays Guaranteed.
+ * requests of all containers together may not exceed the pod's. A Guaranteed pod stays Guaranteed,
+ * and what LimitRanges say about ratios is kept, as the pod would be refused otherwise.
  */
-static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct policy *policy)
+static void add_resources(cJSON *sidecar, const cJSON *pod_spec, const struct injection *in)
 {
 	cJSON *resources;
 
 	if (qos_is_of_pod(pod_spec))
 		return;
-	resources = wanted_resources(policy);
+	resources = wanted_resources(in->policy);
 	if (qos_is_guaranteed(pod_spec))
 		qos_equalize(resources, GUARANTEED_CPU, MEMORY_LIMIT);
+	else
+		qos_keep_ratios(resources, &in->ratios, GUARANTEED_CPU, MEMORY_LIMIT);
 	json_set(sidecar, "resources", resources);
 }
 
@@ -398,7 +401,7 @@ static void add_sidecar(cJSON *pod_spec, const struct injection *in)
 	add_sidecar_args(sidecar, pod_spec, in);
 	add_http(sidecar, pod_spec);
 	add_sidecar_env(sidecar, in);
-	add_resources(sidecar, pod_spec, in->policy);
+	add_resources(sidecar, pod_spec, in);
 	add_security(sidecar, in->policy);
 	container_mount_default(sidecar, "afterglow-run", RUN_DIR, false);
 	container_mount_default(sidecar, NODE_VOLUME, NODE_DIR, false);

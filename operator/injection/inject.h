@@ -14,6 +14,7 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
+#include "operator/injection/qos.h"
 #include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"
 
@@ -25,6 +26,7 @@ struct injection {
 	bool store;                  /* the claim exists */
 	const char *prefix;          /* words before the command (--prefix); NULL: none */
 	int64_t hold_s;              /* --hold-on-failure, 0: not at all */
+	struct limit_ratios ratios;  /* of the namespace */
 	const struct policy *policy;
 	const struct launchers *launchers;
 };

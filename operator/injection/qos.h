@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Returns whether all containers and init containers of the pod have a limit of CPU and one of
@@ -22,6 +23,20 @@ bool qos_is_guaranteed(const cJSON *pod_spec);
  * then follows from these alone.
  */
 bool qos_is_of_pod(const cJSON *pod_spec);
+
+/* The largest ratios of limit and request that the LimitRanges of a namespace permit, in thousandths; 0: any. */
+struct limit_ratios {
+	int64_t cpu, memory;
+};
+
+/* Adds what one LimitRange says about containers or pods. */
+void qos_add_ratios(struct limit_ratios *ratios, const cJSON *limit_range);
+
+/*
+ * Raises requests until they are in the ratios, in place. Where there is a ratio, an absent limit is
+ * set as qos_equalize does, because the API server refuses a container without one.
+ */
+void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const char *cpu, const char *memory);
 
 /*
  * Makes requests equal to limits for CPU and memory, in place. An absent limit is set to the

@@ -63,11 +63,43 @@ static void equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback
 	}
 }
 
+static void requests_are_raised_until_they_are_in_the_ratios_of_the_namespace(void **state)
+{
+	static const struct {
+		const char *range, *before, *after;
+	} rows[] = {
+		{ "{spec: {limits: [{type: Container, maxLimitRequestRatio: {memory: '4'}}]}}", "{requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi}}",
+		  "{requests: {cpu: 10m, memory: 64Mi}, limits: {memory: 256Mi}}" },
+		/* The smallest ratio counts, also that of the whole pod, and a ratio of CPUs needs a limit. */
+		{ "{spec: {limits: [{type: Container, maxLimitRequestRatio: {memory: 4}}, {type: Pod, maxLimitRequestRatio: {memory: '1.5', cpu: '2'}}]}}",
+		  "{requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 256Mi}}",
+		  "{requests: {cpu: 50m, memory: \"178956971\"}, limits: {memory: 256Mi, cpu: 100m}}" },
+		{ "{spec: {limits: [{type: Container, maxLimitRequestRatio: {memory: '20'}}]}}", "{requests: {memory: 16Mi}, limits: {memory: 256Mi}}",
+		  "{requests: {memory: 16Mi}, limits: {memory: 256Mi}}" },
+		{ "{spec: {limits: [{type: PersistentVolumeClaim, maxLimitRequestRatio: {memory: '2'}}, 7, {type: Container}]}}", "{}", "{}" },
+		{ "{spec: {limits: [{type: Container, maxLimitRequestRatio: {memory: nonsense, cpu: -1}}]}}", "{}", "{}" },
+		{ "{spec: {limits: [{type: Container, maxLimitRequestRatio: {memory: '2'}}]}}", "{}",
+		  "{limits: {memory: 256Mi}, requests: {memory: 128Mi}}" },
+		{ "{spec: {limits: {type: Container}}}", "{}", "{}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *range = json_of(rows[i].range), *resources = json_of(rows[i].before), *want = json_of(rows[i].after);
+		struct limit_ratios ratios = { 0 };
+
+		qos_add_ratios(&ratios, range);
+		qos_keep_ratios(resources, &ratios, "100m", "256Mi");
+		assert_json(resources, want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_is_guaranteed_when_each_container_has_limits_and_requests_equal_to_them),
 		cmocka_unit_test(equalizing_keeps_limits_and_takes_the_larger_of_request_and_fallback_where_there_is_none),
+		cmocka_unit_test(requests_are_raised_until_they_are_in_the_ratios_of_the_namespace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

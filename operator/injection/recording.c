@@ -108,6 +108,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		.prefix = inject_prefix(r->cluster_annotations, r->pod_annotations),
 		.hold_s = inject_hold(r->cluster_annotations, r->pod_annotations, r->policy),
 		.store = r->policy->store.claim && !r->store_claim_trouble,
+		.ratios = r->ratios,
 		.policy = &policy,
 		.launchers = r->launchers,
 	};

@@ -15,6 +15,7 @@ static const struct resource resources[] = {
 	{ "v1", "Secret", "secrets" },
 	{ "v1", "ServiceAccount", "serviceaccounts" },
 	{ "v1", "PersistentVolumeClaim", "persistentvolumeclaims" },
+	{ "v1", "LimitRange", "limitranges" },
 	{ "batch/v1", "Job", "jobs" },
 	{ "networking.k8s.io/v1", "Ingress", "ingresses" },
 	{ "rbac.authorization.k8s.io/v1", "Role", "roles" },

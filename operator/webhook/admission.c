@@ -105,6 +105,17 @@ static const char *kernel_log_refused(const struct admission *a, const char *nam
 	return *reason ? reason : NULL;
 }
 
+static struct limit_ratios ratios_of(const struct admission *a, const char *namespace)
+{
+	const struct store *store = watches_store(a->o.watches, WATCH_LIMIT_RANGES);
+	const struct store_entry *entry = NULL;
+	struct limit_ratios ratios = { 0 };
+
+	while ((entry = store_index_next(store, namespace, entry)))
+		qos_add_ratios(&ratios, store_entry_peek(store, entry));
+	return ratios;
+}
+
 /*
  * Returns why the pod should go without the sidecar for now. A cache of pods that has lost its
  * watch shows no new pods, so it does not prove that they were refused.
@@ -162,6 +173,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 				 &in.policy_origin);
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
+	in.ratios = ratios_of(a, request->namespace);
 	in.absence = absence(a, request->namespace, group);
 	report_key_new(key);
 	in.report_key = key;

@@ -90,6 +90,7 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
 		.policy = in->policy,
 		.store_claim_trouble = in->store_claim_trouble,
 		.kernel_log_refused = in->kernel_log_refused,
+		.ratios = in->ratios,
 		.launchers = in->launchers,
 	};
 

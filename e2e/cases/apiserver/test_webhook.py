@@ -87,6 +87,27 @@ def test_a_pod_that_cannot_have_the_sidecar_comes_without_and_says_why(api, serv
     assert served.operators[0].metric("afterglow_admissions_total", outcome="NameTaken") == 1
 
 
+def test_a_limit_range_that_bounds_ratios_gets_a_sidecar_that_keeps_them(api, served):
+    api.create("limitranges", {"metadata": {"name": "ratio"}, "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "4"}}]}})
+    pod = ray_pod("bounded")
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+
+    def in_the_ratio():
+        # Until the operator has seen the LimitRange, the API server refuses the pod.
+        try:
+            made = api.request("POST", api.path("pods") + "?dryRun=All", pod)
+        except ApiError as e:
+            assert "max limit to request ratio" in str(e)
+            return None
+        return made["spec"]["containers"][1]["resources"]["requests"]["memory"] == "64Mi"
+    try:
+        wait_for("a sidecar in the ratio", in_the_ratio, interval=0.1)
+        assert names(api.create("pods", pod)) == ["ray-worker", "afterglow"]
+    finally:
+        api.delete("limitranges", "ratio")
+    assert served.operators[0].running()
+
+
 def test_another_pod_is_none_of_our_business(api, served):
     made = api.create("pods", ray_pod("other", labels={"ray.io/is-ray-node": "no"}))
     assert names(made) == ["ray-worker"] and annotation(made) is None
