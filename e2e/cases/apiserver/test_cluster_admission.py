@@ -45,9 +45,9 @@ def admit():
     subprocess.run(["make", "--no-print-directory", "-C", ROOT, program.relative_to(ROOT)], check=True, timeout=1200)
     lines = Lines(program)
 
-    def admitted(objects, olds=None):
+    def admitted(objects, olds=None, mode="Apply"):
         """Returns the objects that stand after the request."""
-        inputs = [{"object": o, "old": old} for o, old in zip(objects, olds or [None] * len(objects))]
+        inputs = [{"object": o, "old": old, "mode": mode} for o, old in zip(objects, olds or [None] * len(objects))]
         return [answer["object"] or o for answer, o in zip(lines(inputs), objects)]
 
     return admitted
@@ -112,6 +112,17 @@ def test_memory_safety_reaches_most_of_the_samples(admit, samples):
     heads = [live["spec"]["headGroupSpec"].get("rayStartParams", {}) for live in lives]
     assert sum("object-store-memory" in head for head in heads) > len(samples) * 2 / 3
     assert sum(RECORD in live["metadata"].get("annotations", {}) for live in lives) > len(samples) * 2 / 3
+
+
+def test_by_default_no_sample_gets_a_budget_and_none_that_has_one_loses_it(admit, samples):
+    def budgets(cluster):
+        groups = [cluster["spec"]["headGroupSpec"], *cluster["spec"].get("workerGroupSpecs", [])]
+        return [[(g.get(place) or {}).get(name) for place in ("rayStartParams", "resources") for name in ("memory", "object-store-memory")]
+                for g in groups]
+    lives = admit(samples, mode="Default")
+    assert lives != samples and [budgets(live) for live in lives] == [budgets(s) for s in samples]
+    earlier = admit(samples)
+    assert admit(samples, earlier, mode="Default") == earlier
 
 
 def test_kubectl_apply_of_the_same_manifest_leaves_the_live_object_as_it_is(admit, threeway, samples):

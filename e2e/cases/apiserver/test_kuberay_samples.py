@@ -107,10 +107,10 @@ def may_have_workers(spec):
     return any(spec.get("enableInTreeAutoscaling") or max(g.get("replicas", 0), g.get("minReplicas", 0)) > 0 for g in groups)
 
 
-def test_rayclusters_are_memory_safe_and_say_what_was_set(without, beside):
+def test_heads_of_rayclusters_get_no_tasks_and_say_so(without, beside):
     made_safe = [name for name, clusters in beside.clusters.items()
                  if any("afterglow.dev/memory-safety" in c["metadata"].get("annotations", {}) for c in clusters)]
-    assert len(made_safe) > 50
+    assert len(made_safe) > 40
     for name, clusters in beside.clusters.items():
         for cluster, before in zip(clusters, without.clusters[name]):
             ours = "0" if may_have_workers(cluster["spec"]) else None

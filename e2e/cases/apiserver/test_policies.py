@@ -27,6 +27,7 @@ def policy(name, **spec):
     {"memory": {}}, {"recording": {}}, {"store": {}}, {"retention": {}},
     {"memory": {"headNumCPUs": None, "workerMemoryLimit": 8589934592, "usageThreshold": None, "headroom": "500Mi"}},
     {"memory": {"headNumCPUs": 2, "headroom": "90%", "objectStoreFraction": 0, "monitorRefreshMs": 0, "mode": "Off"}},
+    {"memory": {"budgets": "Apply", "workerMemoryLimit": "8Gi"}},
     {"recording": {"resources": {"requests": {"cpu": "10m"}, "limits": {"cpu": 1, "memory": "256Mi"}}, "coreDumps": "Off", "coreDumpLimit": "4Gi",
                    "hooks": {"atDeath": ["ray memory"]}, "kernelLog": {"enabled": True}}},
     {"store": {"claim": "failures", "keep": {"days": 30, "bundles": 10, "max": "10Gi"}, "spoolMax": "1Gi"}},
@@ -59,6 +60,7 @@ def test_the_examples_of_the_documents_are_taken(api, manifest):
 NONSENSE = [
     ({}, "at least one of memory, recording, store and retention must be given"),
     ({"memory": {"mode": "apply"}}, 'spec.memory.mode: Unsupported value: "apply": supported values: "Apply", "Warn", "Off"'),
+    ({"memory": {"budgets": "apply"}}, 'spec.memory.budgets: Unsupported value: "apply": supported values: "Apply", "Warn", "Off"'),
     ({"memory": {"headNumCPUs": "1.5"}}, 'must be a whole number such as "0", or null for all of them'),
     ({"memory": {"headNumCPUs": -1}}, 'must be a whole number such as "0"'),
     ({"memory": {"workerMemoryLimit": "8 GB"}}, 'must be a quantity such as "8Gi"'),

@@ -87,6 +87,46 @@ def test_a_pod_that_cannot_have_the_sidecar_comes_without_and_says_why(api, serv
     assert served.operators[0].metric("afterglow_admissions_total", outcome="NameTaken") == 1
 
 
+def test_a_proxy_in_front_does_not_get_the_launcher(api, served):
+    pod = ray_pod("meshed")
+    pod["spec"]["containers"].insert(0, {"name": "mesh-proxy", "image": "proxy:1", "command": ["proxy"]})
+    made = api.create("pods", pod)
+    proxy, ray, sidecar = made["spec"]["containers"]
+    assert (proxy["command"], sidecar["name"], annotation(made)) == (["proxy"], "afterglow", "added")
+    assert "afterglow-bin" in [m["name"] for m in ray["volumeMounts"]]
+    del pod["spec"]["containers"][1]["command"], pod["spec"]["containers"][1]["args"]
+    pod["metadata"]["name"], pod["spec"]["containers"][1]["name"] = "nobodys", "app"
+    assert annotation(api.create("pods", pod)) == "none: NoRayContainer"
+
+
+def test_budgets_are_set_only_where_a_policy_or_an_annotation_asks_for_them(api, served):
+    assert served.operators
+
+    def params(made):
+        return {**made["spec"]["headGroupSpec"]["rayStartParams"], "worker": made["spec"]["workerGroupSpecs"][0]["rayStartParams"]}
+
+    def cluster(name, **annotations):
+        made = ray_cluster(name, group("small"))
+        made["metadata"]["annotations"] = {f"afterglow.dev/{key}": value for key, value in annotations.items()}
+        return made
+    assert params(api.create("rayclusters", cluster("plain"))) == {"dashboard-host": "0.0.0.0", "num-cpus": "0", "worker": {}}
+    assert "num-cpus" not in params(api.create("rayclusters", cluster("off", memory="off")))
+    budget = {"memory": "1288699904", "object-store-memory": "643825664"}
+    assert params(api.create("rayclusters", cluster("asked", memory="apply")))["worker"] == budget
+    api.create("raypolicies", {"apiVersion": "afterglow.dev/v1alpha1", "kind": "RayPolicy", "metadata": {"name": "budgets"},
+                               "spec": {"memory": {"budgets": "Apply"}}})
+    wait_for("the policy to hold", lambda: params(api.request(
+        "POST", api.path("rayclusters") + "?dryRun=All", cluster("dry")))["worker"] == budget, interval=0.1)
+    api.create("rayclusters", cluster("by-policy"))
+    # What was set stays with the cluster when nobody asks for it any more.
+    api.delete("raypolicies", "budgets")
+    wait_for("the policy to be gone", lambda: params(api.request(
+        "POST", api.path("rayclusters") + "?dryRun=All", cluster("dry")))["worker"] == {}, interval=0.1)
+    replaced = api.get("rayclusters", "by-policy")
+    replaced["spec"] = cluster("x")["spec"]
+    assert params(api.request("PUT", api.path("rayclusters", "by-policy"), replaced))["worker"] == budget
+
+
 def test_a_limit_range_that_bounds_ratios_gets_a_sidecar_that_keeps_them(api, served):
     api.create("limitranges", {"metadata": {"name": "ratio"}, "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "4"}}]}})
     pod = ray_pod("bounded")
