@@ -95,13 +95,15 @@ static void advise_group(const struct advice_request *req, const cJSON *group, c
 	if (!group_plan(group, ours, cx, &want, notes))
 		return;
 	say_notes(req, group, cx, notes, warnings);
-	say_numbers(req, group, &want, MEMORY_MODE_WARN, cx->name, WOULD_SET, warnings);
 	if (cx->node == RAY_WORKER && req->keeper != LISTS_FREE) {
+		say_numbers(req, group, &want, MEMORY_MODE_WARN, cx->name, "for memory safety the manifest can set", warnings);
 		snprintf(lead, sizeof(lead), "%s, so please set", list_keeper_reason(req->keeper));
 		say_numbers(req, group, &want, MEMORY_MODE_APPLY, cx->name, lead, warnings);
-	} else if (req->created) {
-		say_numbers(req, group, &want, MEMORY_MODE_APPLY, cx->name, SETS, warnings);
+		return;
 	}
+	say_numbers(req, group, &want, MEMORY_MODE_WARN, cx->name, WOULD_SET, warnings);
+	if (req->created)
+		say_numbers(req, group, &want, MEMORY_MODE_APPLY, cx->name, SETS, warnings);
 }
 
 static void advise_workers(const struct advice_request *req, const struct resized_groups *resized, struct group_context *cx, cJSON *warnings)
