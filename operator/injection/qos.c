@@ -10,7 +10,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
-#include "operator/raycluster/quantity.h"
+#include "operator/podspec/quantity.h"
 
 static const char *const counted[] = { "cpu", "memory" };
 
