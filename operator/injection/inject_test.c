@@ -409,6 +409,9 @@ static void bash_is_asked_for_only_where_the_command_does_so_too(void **state)
 		_cleanup_json_ cJSON *spec = json_of(yaml);
 		assert_true(inject(spec, &in));
 		assert_string_equal(cJSON_GetArrayItem(json_get(at(spec, 0), "command"), 0)->valuestring, rows[i].shell);
+		/* bash would run BASH_ENV; other shells do not know the option. */
+		assert_int_equal(strcmp(cJSON_GetArrayItem(json_get(at(spec, 0), "command"), 1)->valuestring, "--posix") == 0,
+				 strcmp(rows[i].shell, "/bin/bash") == 0);
 	}
 }
 

@@ -41,6 +41,9 @@ static void put_in_front(cJSON *container, const char *script)
 		json_append(args, cJSON_Duplicate(item, true));
 	command = cJSON_CreateArray();
 	add(command, bash ? "/bin/bash" : "/bin/sh");
+	/* Else bash would run the file that BASH_ENV names, once more than the command's own shell does. */
+	if (bash)
+		add(command, "--posix");
 	add(command, "-c");
 	add(command, script);
 	add(command, "afterglow"); /* becomes $0 */

@@ -12,6 +12,12 @@
  */
 #define WAIT_SIDECAR_S 10
 
+/*
+ * bash starts in POSIX mode, in which it ignores BASH_ENV (launch_command.h). An exported SHELLOPTS would
+ * hand that mode down.
+ */
+#define LEAVE_POSIX_MODE "[ -z \"$BASH_VERSION\" ] || set +o posix; "
+
 /* Adds " OPTION 'TEXT'", quoted for the shell and for Kubernetes. */
 static void add_quoted(struct strbuf *sb, const char *option, const char *text)
 {
@@ -61,7 +67,7 @@ static void add_wait(struct strbuf *sb, const char *port)
  */
 static void add_choice(struct strbuf *sb, const struct launch_script *in)
 {
-	strbuf_adds(sb, "afterglow() { exec /proc/self/fd/./3 --self-fd 3");
+	strbuf_adds(sb, LEAVE_POSIX_MODE "afterglow() { exec /proc/self/fd/./3 --self-fd 3");
 	add_options(sb, in);
 	strbuf_adds(sb, " \"$@\"; }; case ${BASH_VERSION:+$HOSTTYPE} in x86_64|aarch64) afterglow_machine=$HOSTTYPE;; "
 			"*) afterglow_machine=$$(uname -m);; esac; case $afterglow_machine in ");
@@ -98,6 +104,7 @@ char *wait_script(const char *port)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(1024);
 
+	strbuf_adds(&sb, LEAVE_POSIX_MODE);
 	add_wait(&sb, port);
 	strbuf_adds(&sb, "exec \"$@\"");
 	return strbuf_detach(&sb);

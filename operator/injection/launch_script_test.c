@@ -275,6 +275,35 @@ static void the_command_has_no_variable_and_no_descriptor_of_ours(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
+static void assert_runs_with(const char *shell, const char *command, const char *want)
+{
+	char text[1024];
+
+	run_command((struct launch_script){ 0 }, shell, command, text);
+	if (strcmp(text, want) != 0)
+		fail_msg("%s: \"%s\", not \"%s\"", shell, text, want);
+}
+
+/* With a launcher that cannot be executed, so that the shell itself runs the command. */
+static void bash_hands_down_its_options_and_runs_bash_env_once(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	write_file("afterglow-launch", launcher, 0444);
+	write_file("env", "echo \"BASH_ENV of $0\"\n", 0644);
+	snprintf(path, sizeof(path), "%s/env", dir);
+	setenv("BASH_ENV", path, 1);
+	setenv("SHELLOPTS", "pipefail", 1);
+	assert_runs_with("/bin/bash --posix", "/bin/bash -c 'echo \"$SHELLOPTS $(env | grep -c POSIX)\"' it",
+			 "BASH_ENV of it\nbraceexpand:hashall:interactive-comments:pipefail 0\n");
+	unsetenv("SHELLOPTS");
+	unsetenv("BASH_ENV");
+	snprintf(path, sizeof(path), "%s/env", dir);
+	unlink(path);
+	write_file("afterglow-launch", launcher, 0755);
+}
+
 /* The real launcher, which closes the descriptor and restores its name. */
 static void the_real_launcher_runs_under_its_name(void **state)
 {
@@ -342,6 +371,7 @@ int main(void)
 		cmocka_unit_test(without_sha256sum_the_command_runs_and_nothing_is_printed),
 		cmocka_unit_test(on_a_machine_without_a_launcher_none_is_tried),
 		cmocka_unit_test(the_command_has_no_variable_and_no_descriptor_of_ours),
+		cmocka_unit_test(bash_hands_down_its_options_and_runs_bash_env_once),
 		cmocka_unit_test(the_real_launcher_runs_under_its_name),
 	};
 

@@ -29,7 +29,7 @@ static void take_wait_away(const cJSON *cluster, cJSON *pod, const cJSON *want_c
 	cJSON *container = cJSON_GetArrayItem(json_get(pod, "spec.containers"), 0);
 	cJSON *command = json_get(container, "command"), *args = json_get(container, "args");
 	_cleanup_free_ char *wait = wait_script(head_gcs_port(cluster));
-	const char *script = cJSON_GetStringValue(cJSON_GetArrayItem(command, 2));
+	const char *script = cJSON_GetStringValue(cJSON_GetArrayItem(command, cJSON_GetArraySize(command) - 2));
 
 	assert_non_null(wait);
 	if (!script || strcmp(script, wait) != 0)

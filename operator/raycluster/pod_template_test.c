@@ -69,6 +69,14 @@ static cJSON *ray(struct world *w)
 	return cJSON_GetArrayItem(json_get(w->pod, "spec.containers"), 0);
 }
 
+/* Returns the script in front of the command: the word before its $0. */
+static const char *script(struct world *w)
+{
+	const cJSON *command = json_get(ray(w), "command");
+
+	return cJSON_GetStringValue(cJSON_GetArrayItem(command, cJSON_GetArraySize(command) - 2));
+}
+
 /* Returns the line that bash will run. */
 static const char *start_line(struct world *w)
 {
@@ -145,7 +153,7 @@ static void the_users_values_win(void **state)
 	has(start_line(w), " --memory=1000000000 ");
 	build(w, RAY_WORKER);
 	has(start_line(w), ":6380 ");
-	has(cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)),
+	has(script(w),
 	    "--wait-tcp \"$FQ_RAY_IP:6380\"");
 }
 
@@ -284,7 +292,7 @@ static void the_sidecar_can_be_switched_off(void **state)
 	build(w, RAY_WORKER);
 	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
 	assert_null(json_find(json_get(w->pod, "spec.volumes"), "name", "afterglow-bin"));
-	assert_null(strstr(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)->valuestring, "afterglow"));
+	assert_null(strstr(script(w), "afterglow"));
 	assert_int_equal(cJSON_GetArraySize(w->notes), 0);
 }
 
@@ -298,7 +306,7 @@ static void a_worker_without_a_sidecar_waits_for_the_heads_gcs(void **state)
 
 	json_set_str(json_get(w->cluster, "metadata.annotations"), "afterglow.dev/inject", "false");
 	build(w, RAY_WORKER);
-	has(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)->valuestring, "/dev/tcp/$FQ_RAY_IP/6379");
+	has(script(w), "/dev/tcp/$FQ_RAY_IP/6379");
 	build(w, RAY_HEAD);
 	assert_int_equal(cJSON_GetArraySize(json_get(ray(w), "args")), 1);
 	has_not(start_line(w), "/dev/tcp");
@@ -306,7 +314,7 @@ static void a_worker_without_a_sidecar_waits_for_the_heads_gcs(void **state)
 	w->policy.recording.enabled = false;
 	build(w, RAY_WORKER);
 	assert_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
-	has(cJSON_GetArrayItem(json_get(ray(w), "command"), 2)->valuestring, "/dev/tcp/$FQ_RAY_IP/6379");
+	has(script(w), "/dev/tcp/$FQ_RAY_IP/6379");
 }
 
 static void a_missing_claim_leaves_the_store_out_and_says_so(void **state)
