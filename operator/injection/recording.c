@@ -21,6 +21,7 @@ const char *recording_name(enum recording recording)
 		[RECORDING_NOT_CONFIGURED] = "NotConfigured",
 		[RECORDING_NO_RAY_CONTAINER] = "NoRayContainer",
 		[RECORDING_NO_COMMAND] = "NoCommand",
+		[RECORDING_PROCESS_1] = "MustBeProcess1",
 		[RECORDING_NAME_TAKEN] = "NameTaken",
 		[RECORDING_WINDOWS] = "Windows",
 	};
@@ -37,6 +38,22 @@ static bool is_for_windows(const cJSON *pod_spec)
 	return (os && strcmp(os, "windows") == 0) || (selected && strcmp(selected, "windows") == 0);
 }
 
+/*
+ * Returns whether the Ray container runs an init system that ends at once if it is not process 1, which
+ * the launcher would be: that of s6-overlay (/init), systemd, and others of the same name.
+ */
+static bool must_be_process_1(const cJSON *ray)
+{
+	static const char *const names[] = { "init", "systemd", "s6-overlay-suexec", "openrc-init", "runit-init" };
+	const char *program = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "command"), 0));
+	const char *slash = program ? strrchr(program, '/') : NULL;
+
+	for (size_t i = 0; program && i < ARRAY_SIZE(names); i++)
+		if (strcmp(slash ? slash + 1 : program, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static enum recording refusal(const cJSON *pod_spec, const cJSON *ray, const struct recording_request *r)
 {
 	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
@@ -49,6 +66,8 @@ static enum recording refusal(const cJSON *pod_spec, const cJSON *ray, const str
 		return RECORDING_WINDOWS;
 	if (!ray)
 		return RECORDING_NO_RAY_CONTAINER;
+	if (must_be_process_1(ray))
+		return RECORDING_PROCESS_1;
 	return inject_is_clear(pod_spec, ray) ? RECORDING_ON : RECORDING_NAME_TAKEN;
 }
 
@@ -65,6 +84,11 @@ static void note_refusal(enum recording recording, const struct recording_reques
 	else if (recording == RECORDING_NO_COMMAND)
 		notes_addf(notes, NOTE_RECORDING, "NoCommand",
 			   "group %s: the Ray container has no command of its own, so its pods run without the sidecar", r->group);
+	else if (recording == RECORDING_PROCESS_1)
+		notes_addf(notes, NOTE_RECORDING, "MustBeProcess1",
+			   "group %s: the Ray container's command is an init that has to be process 1, where the launcher would be, so its "
+			   "pods run without the sidecar",
+			   r->group);
 	else if (recording == RECORDING_NAME_TAKEN)
 		notes_addf(notes, NOTE_RECORDING, "NameTaken",
 			   "group %s: a container named " SIDECAR_CONTAINER ", a volume named afterglow-* or a mount below /afterglow is "

@@ -39,6 +39,7 @@ enum recording {
 	RECORDING_NOT_CONFIGURED, /* the operator has no image of the sidecar, or no launcher */
 	RECORDING_NO_RAY_CONTAINER, /* of several containers none can be told to be Ray's */
 	RECORDING_NO_COMMAND,     /* the Ray container has no command: its image's entry point is not known */
+	RECORDING_PROCESS_1,      /* its command is an init that refuses to be anything but process 1 */
 	RECORDING_NAME_TAKEN,     /* a container, volume or path of the pod has a name that the sidecar needs */
 	RECORDING_WINDOWS,        /* the sidecar is a program for Linux */
 	RECORDING_COUNT

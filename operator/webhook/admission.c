@@ -21,6 +21,7 @@
 #include "operator/webhook/refusals.h"
 #include "operator/webhook/review_budget.h"
 #include "operator/webhook/review_outline.h"
+#include "operator/webhook/shell_trouble.h"
 #include "operator/webhook/warnings.h"
 
 #define KEY_MAX 512
@@ -28,7 +29,7 @@
 struct admission {
 	struct admission_options o;
 	struct refusals refusals;
-	struct image_trouble image_trouble;
+	struct remembered image_trouble, shell_trouble;
 	struct review_budget budget;
 };
 
@@ -49,7 +50,8 @@ void admission_free(struct admission *a)
 	if (!a)
 		return;
 	refusals_release(&a->refusals);
-	image_trouble_release(&a->image_trouble);
+	remembered_release(&a->image_trouble);
+	remembered_release(&a->shell_trouble);
 	free(a);
 }
 
@@ -72,6 +74,7 @@ void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
 	char group[KEY_MAX];
 
 	image_trouble_see(&a->image_trouble, pod, now_boottime_ns());
+	shell_trouble_see(&a->shell_trouble, pod, now_boottime_ns());
 	if (added && namespace && json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
 	    group_of(namespace, pod, group))
 		refusals_note_pod(&a->refusals, group);
@@ -120,12 +123,14 @@ static struct limit_ratios ratios_of(const struct admission *a, const char *name
  * Returns why the pod should go without the sidecar for now. A cache of pods that has lost its
  * watch shows no new pods, so it does not prove that they were refused.
  */
-static enum pod_absence absence(const struct admission *a, const char *namespace, const char *group)
+static enum pod_absence absence(const struct admission *a, const char *namespace, const cJSON *pod, const char *group)
 {
 	int64_t now = now_boottime_ns();
 
 	if (image_trouble_holds(&a->image_trouble, namespace, now))
 		return POD_ABSENCE_IMAGE;
+	if (shell_trouble_holds(&a->shell_trouble, namespace, pod, now))
+		return POD_ABSENCE_NO_SHELL;
 	if (informer_synced(watches_informer(a->o.watches, WATCH_PODS)) && refusals_hold(&a->refusals, group, now))
 		return POD_ABSENCE_REFUSED;
 	return POD_ABSENCE_NONE;
@@ -174,7 +179,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
 	in.ratios = ratios_of(a, request->namespace);
-	in.absence = absence(a, request->namespace, group);
+	in.absence = absence(a, request->namespace, request->object, group);
 	report_key_new(key);
 	in.report_key = key;
 	if (pod_admit(request->object, &in, &pod, &reason, &err) < 0) {

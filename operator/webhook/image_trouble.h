@@ -11,23 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/strmap.h"
+#include "operator/webhook/remembered.h"
 
 /* After this time the sidecar is tried again. */
 #define IMAGE_TROUBLE_HOLD_NS ((int64_t)300 * 1000000000)
-#define IMAGE_TROUBLE_NAMESPACES_MAX 4096
-
-struct image_trouble {
-	struct strmap namespaces; /* namespace -> when it was last seen */
-};
-
-void image_trouble_release(struct image_trouble *t);
 
 /*
  * Call this with each state of a pod in the cache: its sidecar waits for an image in vain, or runs,
  * or shows neither.
  */
-void image_trouble_see(struct image_trouble *t, const cJSON *pod, int64_t now_ns);
-bool image_trouble_holds(const struct image_trouble *t, const char *namespace, int64_t now_ns);
+void image_trouble_see(struct remembered *namespaces, const cJSON *pod, int64_t now_ns);
+bool image_trouble_holds(const struct remembered *namespaces, const char *namespace, int64_t now_ns);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define SECOND ((int64_t)1000000000)
 
-static void see(struct image_trouble *t, const char *status, int64_t at_s)
+static void see(struct remembered *t, const char *status, int64_t at_s)
 {
 	char yaml[512];
 
@@ -25,19 +25,19 @@ static void see(struct image_trouble *t, const char *status, int64_t at_s)
 
 static void an_image_that_cannot_be_pulled_is_trouble_of_its_namespace_for_five_minutes(void **state)
 {
-	struct image_trouble t = { 0 };
+	struct remembered t = { 0 };
 
 	(void)state;
 	see(&t, "{name: afterglow, state: {waiting: {reason: ImagePullBackOff}}}", 10);
 	assert_true(image_trouble_holds(&t, "ml", 11 * SECOND));
 	assert_false(image_trouble_holds(&t, "other", 11 * SECOND));
 	assert_false(image_trouble_holds(&t, "ml", 310 * SECOND));
-	image_trouble_release(&t);
+	remembered_release(&t);
 }
 
 static void a_sidecar_that_runs_ends_it(void **state)
 {
-	struct image_trouble t = { 0 };
+	struct remembered t = { 0 };
 
 	(void)state;
 	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 10);
@@ -45,40 +45,40 @@ static void a_sidecar_that_runs_ends_it(void **state)
 	assert_true(image_trouble_holds(&t, "ml", 12 * SECOND));
 	see(&t, "{name: afterglow, state: {running: {}}}", 12);
 	assert_false(image_trouble_holds(&t, "ml", 13 * SECOND));
-	image_trouble_release(&t);
+	remembered_release(&t);
 }
 
 static void the_image_of_another_container_is_no_trouble(void **state)
 {
-	struct image_trouble t = { 0 };
+	struct remembered t = { 0 };
 
 	(void)state;
 	see(&t, "{name: mine, state: {waiting: {reason: ErrImagePull}}}", 10);
 	see(&t, "{name: afterglow, state: {waiting: {reason: CrashLoopBackOff}}}", 10);
-	assert_int_equal(t.namespaces.n, 0);
-	image_trouble_release(&t);
+	assert_int_equal(t.names.n, 0);
+	remembered_release(&t);
 }
 
 /* In a namespace that was deleted, nothing would end the trouble. */
 static void trouble_that_is_over_makes_room(void **state)
 {
-	struct image_trouble t = { 0 };
+	struct remembered t = { 0 };
 	char yaml[256];
 
 	(void)state;
-	for (int i = 0; i <= IMAGE_TROUBLE_NAMESPACES_MAX; i++) {
+	for (int i = 0; i <= REMEMBERED_MAX; i++) {
 		snprintf(yaml, sizeof(yaml), "{\"metadata\":{\"namespace\":\"n%d\"},\"status\":{\"containerStatuses\":[{\"name\":"
 			 "\"afterglow\",\"state\":{\"waiting\":{\"reason\":\"ErrImagePull\"}}}]}}", i);
 		_cleanup_json_ cJSON *pod = cJSON_Parse(yaml);
 		image_trouble_see(&t, pod, 10 * SECOND);
 	}
-	assert_int_equal(t.namespaces.n, IMAGE_TROUBLE_NAMESPACES_MAX);
+	assert_int_equal(t.names.n, REMEMBERED_MAX);
 	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 20);
 	assert_false(image_trouble_holds(&t, "ml", 21 * SECOND));
 	see(&t, "{name: afterglow, state: {waiting: {reason: ErrImagePull}}}", 400);
 	assert_true(image_trouble_holds(&t, "ml", 401 * SECOND));
-	assert_int_equal(t.namespaces.n, 1);
-	image_trouble_release(&t);
+	assert_int_equal(t.names.n, 1);
+	remembered_release(&t);
 }
 
 int main(void)

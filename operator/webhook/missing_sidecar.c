@@ -19,6 +19,7 @@ static const char *const names[MISSING_COUNT] = {
 	[MISSING_EXCLUDED] = "Excluded",
 	[MISSING_NO_RAY_CONTAINER] = "NoRayContainer",
 	[MISSING_NO_COMMAND] = "NoCommand",
+	[MISSING_MUST_BE_PROCESS_1] = "MustBeProcess1",
 	[MISSING_NAME_TAKEN] = "NameTaken",
 	[MISSING_WINDOWS] = "Windows",
 	[MISSING_NOT_CONFIGURED] = "NotConfigured",
@@ -26,6 +27,7 @@ static const char *const names[MISSING_COUNT] = {
 	[MISSING_IMAGE_UNAVAILABLE] = "ImageUnavailable",
 	[MISSING_TOO_LARGE] = "TooLarge",
 	[MISSING_TOO_MANY] = "TooMany",
+	[MISSING_NO_SHELL] = "NoShell",
 	[MISSING_REFUSED] = "Refused",
 	[MISSING_BEFORE_INSTALL] = "BeforeInstall",
 	[MISSING_MISSED] = "Missed",
@@ -62,7 +64,7 @@ static enum missing_sidecar by_annotation(const cJSON *pod)
 	static const enum missing_sidecar annotated[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
 						     MISSING_WINDOWS, MISSING_NOT_CONFIGURED, MISSING_POLICY_OFF,
 						     MISSING_IMAGE_UNAVAILABLE, MISSING_NO_RAY_CONTAINER, MISSING_TOO_LARGE,
-						     MISSING_TOO_MANY };
+						     MISSING_TOO_MANY, MISSING_NO_SHELL, MISSING_MUST_BE_PROCESS_1 };
 	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
 
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)

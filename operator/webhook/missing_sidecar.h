@@ -18,6 +18,7 @@ enum missing_sidecar {
 	/* The webhook's own reasons (injection/recording.h, pod_admission.h). */
 	MISSING_NO_RAY_CONTAINER,
 	MISSING_NO_COMMAND,
+	MISSING_MUST_BE_PROCESS_1,
 	MISSING_NAME_TAKEN,
 	MISSING_WINDOWS,
 	MISSING_NOT_CONFIGURED,
@@ -25,6 +26,7 @@ enum missing_sidecar {
 	MISSING_IMAGE_UNAVAILABLE,
 	MISSING_TOO_LARGE,
 	MISSING_TOO_MANY,
+	MISSING_NO_SHELL,
 	MISSING_REFUSED,	/* the API server refused pods that had it; or a reason that a later version gave */
 	MISSING_BEFORE_INSTALL, /* the pod is older than the webhook, or there is no webhook */
 	MISSING_MISSED,		/* the webhook was not asked, or its answer did not come in time */

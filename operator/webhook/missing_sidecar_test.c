@@ -48,6 +48,8 @@ static const struct {
 	/* The webhook wrote the reason. */
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommand'}, ", AFTER, ALONE, "", false, false, "NoCommand" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoRayContainer'}, ", AFTER, ALONE, "", false, false, "NoRayContainer" },
+	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoShell'}, ", AFTER, ALONE, "", false, false, "NoShell" },
+	{ RAY "annotations: {afterglow.dev/sidecar: 'none: MustBeProcess1'}, ", AFTER, ALONE, "", false, false, "MustBeProcess1" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: NoCommand, of the image'}, ", AFTER, ALONE, "", false, false, "NoCommand" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: Refused'}, ", AFTER, ALONE, "", false, false, "Refused" },
 	{ RAY "annotations: {afterglow.dev/sidecar: 'none: OptedOut'}, ", AFTER, ALONE, "", false, false, "OptedOut" },

@@ -103,9 +103,13 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
  */
 static const char *absence_name(const cJSON *pod, const struct pod_admission *in)
 {
+	static const char *const names[] = {
+		[POD_ABSENCE_REFUSED] = "Refused", [POD_ABSENCE_IMAGE] = "ImageUnavailable", [POD_ABSENCE_NO_SHELL] = "NoShell",
+	};
+
 	if (!inject_wanted(json_get(in->cluster, "metadata.annotations"), json_get(pod, "metadata.annotations")))
 		return NULL;
-	return in->absence == POD_ABSENCE_REFUSED ? "Refused" : in->absence == POD_ABSENCE_IMAGE ? "ImageUnavailable" : NULL;
+	return names[in->absence];
 }
 
 static const char *change(cJSON *pod, const struct pod_admission *in, cJSON *notes)

@@ -28,6 +28,7 @@ enum pod_absence {
 	POD_ABSENCE_NONE,
 	POD_ABSENCE_REFUSED, /* the API server refused the pods of this group that had it (refusals.h) */
 	POD_ABSENCE_IMAGE,   /* its image cannot be pulled in this namespace (image_trouble.h) */
+	POD_ABSENCE_NO_SHELL, /* the Ray container's image has no shell for our line (shell_trouble.h) */
 };
 
 struct pod_admission {

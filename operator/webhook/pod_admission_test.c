@@ -164,6 +164,10 @@ static void pods_that_cannot_have_it_say_why(void **state)
 		{ WORKER("", RAY, ""), &off, POD_ABSENCE_NONE, "PolicyOff" },
 		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_REFUSED, "Refused" },
 		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_IMAGE, "ImageUnavailable" },
+		{ WORKER("", RAY, ""), NULL, POD_ABSENCE_NO_SHELL, "NoShell" },
+		{ WORKER("", "{name: r, image: i, command: [/init]}", ""), NULL, POD_ABSENCE_NONE, "MustBeProcess1" },
+		{ WORKER("", "{name: r, image: i, command: [/usr/lib/systemd/systemd, --system]}", ""), NULL, POD_ABSENCE_NONE,
+		  "MustBeProcess1" },
 	};
 
 	(void)state;
