@@ -15,6 +15,7 @@
 
 #define SIGNAL_BASE 128
 #define REALTIME_MIN 32 /* the kernel's number; a C library reserves some of them */
+#define AT_ONCE_NS NS_PER_SEC /* an end so soon after the start may be a refusal to run there */
 /* Limit after an OOM kill that may be why the command ended */
 #define OOM_FOLLOWED_NS (60 * NS_PER_SEC)
 #define HOW_MAX 160
@@ -310,6 +311,14 @@ void after_oom_verdict(const struct observation *o, struct verdict *v)
 	verdict_add_missing(v, "whether it ended for that OOM kill", "the command's own log");
 }
 
+/* Some inits end at once if they are not process 1. In a container that is the launcher. */
+static void process_1_missing(const struct observation *o, struct verdict *v)
+{
+	if (v->exit_code != 0 && o->launcher_pid == 1 && o->ran_ns <= AT_ONCE_NS)
+		verdict_add_missing(v, "whether the command insists on being process 1, which the launcher is here",
+				    "a try with the annotation afterglow.dev/inject: \"false\"");
+}
+
 void exit_verdict(const struct observation *o, struct verdict *v)
 {
 	char ran[DURATION_TEXT_MAX], code[32];
@@ -338,6 +347,7 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 	}
 	v->class = v->exit_code == 0 ? FAILURE_COMPLETED : FAILURE_APPLICATION_ERROR;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s.", o->container, v->exit_code, ran);
+	process_1_missing(o, v);
 	if (failure_class_of_signal(v->exit_code - SIGNAL_BASE) == FAILURE_UNKNOWN)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
