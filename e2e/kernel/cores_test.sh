@@ -229,6 +229,13 @@ if mount -t tmpfs -o size=2m tmpfs "$work/small"; then
 	(cd "$work/small" && exec "$launch" --cores --cores-in-memory --socket "$work/none" -- "$crash") 2>/dev/null
 	check "in memory: a core is written where it was asked for" test -s "$work/small/core"
 	rm -f "$work/small"/*
+	"$launch" --cores --socket "$work/none" -- sh -c "cd $work/small; n=0
+		until grep -q '^Max core file size  *0 ' /proc/self/limits; do
+			[ \$((n += 1)) -lt 300 ] || exit 1
+			sleep 0.1
+		done; exec $crash" 2>/dev/null
+	check "in memory: a process that goes there loses its core limit" test $? = 139
+	check "in memory: a process that goes there leaves no core" is_empty "$work/small"
 	(ulimit -S -c unlimited && cd "$work/small" && exec "$launch" --cores --socket "$work/none" -- sh -c 'ulimit -S -c') >"$work/out"
 	check "in memory: where cores were written without us, they are, but bounded" test "$(cat "$work/out")" = 8388608
 	# shellcheck disable=SC2086

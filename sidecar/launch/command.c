@@ -35,16 +35,13 @@ static void raise_soft_limit(int resource, rlim_t to)
  * it stays. Unlimited is what runtimes start containers with: without us cores would be written
  * there, too, so it is lowered, but not to 0.
  */
-static void limit_cores(rlim_t most, bool memory)
+static void limit_cores(const struct options *o, struct command_report *ret_report)
 {
-	struct core_pattern pattern = { .target = CORE_TO_NOTHING };
-	struct core_place place;
+	rlim_t most = o->cores_max, bound = core_limit_here(most, o->cores_in_memory);
 	struct rlimit limit;
-	rlim_t bound;
 
-	core_pattern_read("/proc", &pattern);
-	place = core_place_find(&pattern);
-	bound = core_limit(&place, most, memory);
+	if (ret_report && !o->cores_in_memory && getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0)
+		ret_report->core_limit = bound < limit.rlim_max ? bound : limit.rlim_max;
 	raise_soft_limit(RLIMIT_CORE, bound);
 	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
 		return;
@@ -52,11 +49,11 @@ static void limit_cores(rlim_t most, bool memory)
 	setrlimit(RLIMIT_CORE, &limit);
 }
 
-static void allow_cores(rlim_t most, bool memory)
+static void allow_cores(const struct options *o, struct command_report *ret_report)
 {
 	int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
-	limit_cores(most, memory);
+	limit_cores(o, ret_report);
 	if (fd < 0)
 		return;
 	if (write(fd, COREDUMP_FILTER, sizeof(COREDUMP_FILTER) - 1) < 0)
@@ -150,9 +147,9 @@ static void exec_with_prefix(char *prefix, char **command)
 	free(argv);
 }
 
-struct exec_failure *exec_failure_new(void)
+struct command_report *command_report_new(void)
 {
-	void *shared = mmap(NULL, sizeof(struct exec_failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *shared = mmap(NULL, sizeof(struct command_report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	return shared == MAP_FAILED ? NULL : shared;
 }
@@ -177,7 +174,7 @@ static bool is_there(const char *name)
 	return false;
 }
 
-_Noreturn void command_run(const struct options *o, const sigset_t *original_mask, struct exec_failure *ret_failure)
+_Noreturn void command_run(const struct options *o, const sigset_t *original_mask, struct command_report *ret_report)
 {
 	int error;
 
@@ -187,15 +184,17 @@ _Noreturn void command_run(const struct options *o, const sigset_t *original_mas
 	if (o->nofile)
 		raise_soft_limit(RLIMIT_NOFILE, o->nofile);
 	if (o->cores)
-		allow_cores(o->cores_max, o->cores_in_memory);
+		allow_cores(o, ret_report);
 	if (o->wait_tcp)
 		wait_for_tcp(o->wait_tcp);
 	if (o->prefix)
 		exec_with_prefix(o->prefix, o->argv);
 	execvp(o->argv[0], o->argv);
 	error = errno;
-	if (ret_failure)
-		*ret_failure = (struct exec_failure){ error, is_there(o->argv[0]) };
+	if (ret_report) {
+		ret_report->error = error;
+		ret_report->there = is_there(o->argv[0]);
+	}
 	fprintf(stderr, PROGRAM "%s: %s\n", o->argv[0], strerror(error));
 	/* the exit codes that a shell uses */
 	_exit(error == ENOENT ? 127 : 126);

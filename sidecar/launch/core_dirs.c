@@ -11,16 +11,19 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "sidecar/launch/clock.h"
+#include "sidecar/launch/core_limit.h"
 
 /* A directory in which no process has worked for so long is not watched any more. */
 #define FORGET_NS (60 * NS_PER_SEC)
 #define PROCESSES_MAX 8192
 
-void core_dirs_init(struct core_dirs *d, pid_t launcher)
+void core_dirs_init(struct core_dirs *d, pid_t launcher, const volatile rlim_t *core_limit)
 {
+	d->core_limit = core_limit;
 	d->launcher = launcher;
 	d->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	for (int i = 0; i < CORE_DIRS_MAX; i++)
@@ -109,6 +112,13 @@ static struct core_dir *make_place(struct scan *s)
 	return oldest;
 }
 
+static bool is_in_memory(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && core_place_is_in_memory(&fs);
+}
+
 /* Takes fd. */
 static void add(struct scan *s, int fd)
 {
@@ -134,7 +144,8 @@ static void add(struct scan *s, int fd)
 		close(fd);
 		return;
 	}
-	*dir = (struct core_dir){ .fd = fd, .watch = watch, .dev = st.st_dev, .ino = st.st_ino, .seen_ns = s->now_ns };
+	*dir = (struct core_dir){ .fd = fd, .watch = watch, .dev = st.st_dev, .ino = st.st_ino, .seen_ns = s->now_ns,
+				  .in_memory = is_in_memory(fd) };
 	s->fn(dir, s->arg);
 }
 
@@ -190,6 +201,20 @@ static void walk(struct scan *s, int fd, const char *rest)
 }
 
 /*
+ * Takes the core limit away again from a process that went to a directory in memory: its core would
+ * count against the container's memory. Another limit than ours is somebody's choice.
+ */
+static void limit_withdraw(const struct core_dirs *d, pid_t pid)
+{
+	struct rlimit limit;
+
+	if (!d->core_limit || !*d->core_limit || prlimit(pid, RLIMIT_CORE, NULL, &limit) < 0 || limit.rlim_cur != *d->core_limit)
+		return;
+	limit.rlim_cur = 0;
+	prlimit(pid, RLIMIT_CORE, &limit, NULL);
+}
+
+/*
  * Watches the directory in which a process works. Most processes share a few directories, which
  * stat recognizes without opening them.
  */
@@ -207,10 +232,14 @@ static void scan_process(struct scan *s, pid_t pid, const char *pattern)
 		known = find_inode(s->dirs, st.st_dev, st.st_ino);
 		if (known) {
 			known->seen_ns = s->now_ns;
+			if (known->in_memory)
+				limit_withdraw(s->dirs, pid);
 			return;
 		}
 	}
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && is_in_memory(fd))
+		limit_withdraw(s->dirs, pid);
 	if (fd >= 0)
 		walk(s, fd, pattern);
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "sidecar/launch/core_pattern.h"
@@ -19,17 +20,19 @@ struct core_dir {
 	ino_t ino;
 	int64_t seen_ns; /* when a process was last found to work there */
 	int64_t keep_until_ns;
+	bool in_memory;
 };
 
 struct core_dirs {
 	int inotify_fd; /* -1: none */
 	pid_t launcher; /* 1: every process belongs to the container; else only its descendants do */
+	const volatile rlim_t *core_limit; /* what processes lose when they work in memory; NULL: not known */
 	struct core_dir list[CORE_DIRS_MAX];
 };
 
 typedef void (*core_dir_fn)(const struct core_dir *dir, void *arg);
 
-void core_dirs_init(struct core_dirs *d, pid_t launcher);
+void core_dirs_init(struct core_dirs *d, pid_t launcher, const volatile rlim_t *core_limit);
 void core_dirs_clear(struct core_dirs *d);
 
 /*

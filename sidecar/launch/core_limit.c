@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 #define TMPFS_MAGIC 0x01021994
 #define RAMFS_MAGIC 0x858458f6
@@ -17,6 +16,11 @@ static size_t directory_length(const char *pattern)
 	while (plain > 0 && pattern[plain - 1] != '/')
 		plain--;
 	return plain;
+}
+
+bool core_place_is_in_memory(const struct statfs *fs)
+{
+	return (unsigned long)fs->f_type == TMPFS_MAGIC || (unsigned long)fs->f_type == RAMFS_MAGIC;
 }
 
 struct core_place core_place_find(const struct core_pattern *pattern)
@@ -33,7 +37,7 @@ struct core_place core_place_find(const struct core_pattern *pattern)
 		return (struct core_place){ 0 };
 	return (struct core_place){
 		.known = true,
-		.in_memory = (unsigned long)fs.f_type == TMPFS_MAGIC || (unsigned long)fs.f_type == RAMFS_MAGIC,
+		.in_memory = core_place_is_in_memory(&fs),
 		.free_bytes = (unsigned long long)fs.f_bavail * (unsigned long long)fs.f_bsize,
 	};
 }
@@ -45,4 +49,14 @@ rlim_t core_limit(const struct core_place *place, rlim_t most, bool memory)
 	if (place->in_memory)
 		return memory ? most : 0;
 	return place->free_bytes / CORE_LIMIT_SHARE < most ? place->free_bytes / CORE_LIMIT_SHARE : most;
+}
+
+rlim_t core_limit_here(rlim_t most, bool memory)
+{
+	struct core_pattern pattern = { .target = CORE_TO_NOTHING };
+	struct core_place place;
+
+	core_pattern_read("/proc", &pattern);
+	place = core_place_find(&pattern);
+	return core_limit(&place, most, memory);
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 
 #include "sidecar/launch/core_pattern.h"
 
@@ -23,6 +24,9 @@ struct core_place {
 	unsigned long long free_bytes;
 };
 
+/* Returns whether that filesystem is in memory. */
+bool core_place_is_in_memory(const struct statfs *fs);
+
 /* Looks at the place to which the pattern leads from the present working directory. */
 struct core_place core_place_find(const struct core_pattern *pattern);
 
@@ -31,5 +35,8 @@ struct core_place core_place_find(const struct core_pattern *pattern);
  * may be written into memory, too. Pure.
  */
 rlim_t core_limit(const struct core_place *place, rlim_t most, bool memory);
+
+/* Does both for this machine's pattern. */
+rlim_t core_limit_here(rlim_t most, bool memory);
 
 #endif

@@ -260,7 +260,7 @@ static bool take_order(struct watch *w)
 	return true;
 }
 
-_Noreturn static void run(int socket_fd, pid_t launcher)
+_Noreturn static void run(const volatile rlim_t *core_limit, int socket_fd, pid_t launcher)
 {
 	static struct watch w;
 
@@ -269,7 +269,7 @@ _Noreturn static void run(int socket_fd, pid_t launcher)
 		_exit(0);
 	w.socket_fd = socket_fd;
 	w.loadavg_fd = -1;
-	core_dirs_init(&w.dirs, launcher);
+	core_dirs_init(&w.dirs, launcher, core_limit);
 	for (;;) {
 		struct pollfd fds[] = {
 			{ .fd = socket_fd, .events = POLLIN },
@@ -289,7 +289,7 @@ _Noreturn static void run(int socket_fd, pid_t launcher)
 	}
 }
 
-int core_watch_start(int unwanted_fd, pid_t *ret_pid)
+int core_watch_start(const volatile rlim_t *core_limit, int unwanted_fd, pid_t *ret_pid)
 {
 	pid_t pid, launcher = getpid();
 	int ends[2];
@@ -301,7 +301,7 @@ int core_watch_start(int unwanted_fd, pid_t *ret_pid)
 		close(ends[0]);
 		if (unwanted_fd >= 0)
 			close(unwanted_fd);
-		run(ends[1], launcher);
+		run(core_limit, ends[1], launcher);
 	}
 	close(ends[1]);
 	if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0) {

@@ -20,6 +20,7 @@
 #ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H
 #define AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #define CORE_AGAIN "again"
@@ -31,8 +32,9 @@
 /*
  * Starts the process as a child, which ends with its parent and closes unwanted_fd (-1: none), because
  * a directory that hangs must not keep that open. Returns its socket, which does not block; -1 if the
- * process could not be started.
+ * process could not be started. core_limit is that of struct command_report (NULL: not known): a
+ * process that has it and works in a filesystem in memory loses it.
  */
-int core_watch_start(int unwanted_fd, pid_t *ret_pid);
+int core_watch_start(const volatile rlim_t *core_limit, int unwanted_fd, pid_t *ret_pid);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sidecar/launch/clock.h"
@@ -20,12 +19,12 @@
 #define FLUSH_NS NS_PER_SEC
 #define REMOVE_NS (3 * NS_PER_SEC) /* the same for the removals at the very end, after a crash */
 
-void cores_start(struct cores *c, int socket_fd)
+void cores_start(struct cores *c, const volatile rlim_t *core_limit, int socket_fd)
 {
 	struct rlimit limit;
 
 	c->unasked = getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0;
-	c->fd = core_watch_start(socket_fd, &c->pid);
+	c->fd = core_watch_start(core_limit, socket_fd, &c->pid);
 }
 
 static void stop(struct cores *c)

@@ -7,6 +7,7 @@
 #define AFTERGLOW_SIDECAR_LAUNCH_CORES_H
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct cores {
@@ -18,9 +19,9 @@ struct cores {
 
 /*
  * Starts the search; without it, the functions below do nothing. The searching process closes
- * socket_fd; -1: none.
+ * socket_fd; -1: none. core_limit is that of struct command_report; NULL: not known.
  */
-void cores_start(struct cores *c, int socket_fd);
+void cores_start(struct cores *c, const volatile rlim_t *core_limit, int socket_fd);
 
 /*
  * To be called when cores->fd is readable: sends a core that was found to the sidecar (-1: there is

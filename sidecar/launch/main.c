@@ -110,7 +110,7 @@ static void connect_first(struct launcher *l)
 /* A sidecar that does not know the verb ignores it. */
 static void send_unstarted(const struct launcher *l)
 {
-	const struct exec_failure *f = l->exec_failure;
+	const struct command_report *f = l->report;
 	char text[32 + LAUNCH_COMMAND_MAX];
 	int len;
 
@@ -422,7 +422,7 @@ static bool command_leads_session(void)
 int main(int argc, char **argv)
 {
 	struct launcher l = { .socket_fd = -1, .cgroup_fd = -1, .cores.fd = -1, .speaker = { .fd = -1 } };
-	struct exec_failure *failure;
+	struct command_report *report;
 	struct options options;
 	sigset_t all, original;
 	bool leads;
@@ -451,7 +451,7 @@ int main(int argc, char **argv)
 	/* `afterglow-sidecar exec`, which passes a socket, knows more about our cgroup than we can see. */
 	if (!options.socket_fd)
 		l.cgroup_fd = own_cgroup_open(&l.cgroup_version);
-	l.exec_failure = failure = exec_failure_new();
+	l.report = report = command_report_new();
 	l.started_ns = now_ns();
 	if (pipe2(go, O_CLOEXEC) < 0)
 		go[0] = go[1] = -1;
@@ -461,7 +461,7 @@ int main(int argc, char **argv)
 		wait_for_go(go);
 		if (leads)
 			setsid();
-		command_run(&options, &original, failure);
+		command_run(&options, &original, report);
 	}
 	if (l.command < 0) {
 		/* Even if our own setup fails, the command has to run. */
@@ -472,7 +472,7 @@ int main(int argc, char **argv)
 	connect_first(&l);
 	close_both(go);
 	if (options.cores) {
-		cores_start(&l.cores, l.socket_fd);
+		cores_start(&l.cores, report ? &report->core_limit : NULL, l.socket_fd);
 		if (l.socket_fd >= 0)
 			cores_again(&l.cores);
 	}
