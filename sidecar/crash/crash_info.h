@@ -28,6 +28,7 @@ struct crash_info {
 	char core_file[64]; /* in the bundle; "": none is kept */
 	/* Not the kernel wrote it, but a debugger (gcore): its process may live on, although it names a signal. */
 	bool by_debugger;
+	int64_t dump_ns; /* how long the kernel wrote the core, by the file's times; 0: not known. The process ended only then */
 	bool cut; /* the core was cut: a limit or a full disk */
 	int64_t left_out; /* bytes of its memory that the node agent sent and the sidecar had no room for; 0: none, or no core is wanted */
 };

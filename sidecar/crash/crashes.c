@@ -3,9 +3,11 @@
 #include "sidecar/crash/crashes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/failure_class.h"
@@ -27,6 +29,7 @@
  */
 #define LOOKS_BURST 600
 #define LOOKS_SPACING_NS (100 * NS_PER_MS)
+#define DUMP_MAX_NS (900 * NS_PER_SEC) /* no kernel writes a core for longer: the file was changed later */
 #define LOOK_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
@@ -205,6 +208,7 @@ struct core_look {
 	struct err err; /* code 0: it is a core; else the reason why it is none */
 	struct elf_identity id;
 	bool cut, by_debugger;
+	int64_t dump_ns;
 };
 
 /*
@@ -236,6 +240,21 @@ static bool is_by_debugger(const struct elf_core *core)
 	return type == NT_PRPSINFO;
 }
 
+/*
+ * Returns how long it took to write the core. The kernel removes a file of that name before it makes its own, so the file is as old as
+ * the dump. A filesystem may not know that time, and the container may change the other one.
+ */
+static int64_t dump_time(int core_fd)
+{
+	struct statx st;
+	int64_t ns;
+
+	if (statx(core_fd, "", AT_EMPTY_PATH, STATX_BTIME | STATX_MTIME, &st) < 0 || !(st.stx_mask & STATX_BTIME))
+		return 0;
+	ns = (st.stx_mtime.tv_sec - st.stx_btime.tv_sec) * NS_PER_SEC + (int64_t)st.stx_mtime.tv_nsec - (int64_t)st.stx_btime.tv_nsec;
+	return ns > 0 && ns <= DUMP_MAX_NS ? ns : 0;
+}
+
 static void look_at_core(const void *arg, void *out)
 {
 	const int *core_fd = arg;
@@ -250,6 +269,7 @@ static void look_at_core(const void *arg, void *out)
 		err_set(&look->err, ENOEXEC, "no signal ended its process: a debugger wrote it");
 	look->cut = core.file_size < core.should_size;
 	look->by_debugger = is_by_debugger(&core);
+	look->dump_ns = look->by_debugger ? 0 : dump_time(*core_fd);
 	elf_core_close(&core);
 }
 
@@ -267,6 +287,7 @@ static void identify(struct crash *crash, const struct core_look *look, const st
 	crash->info.signal = id->signal > 0 && id->signal < 65 ? id->signal : hint->signal;
 	crash->info.cut = look->cut;
 	crash->info.by_debugger = look->by_debugger;
+	crash->info.dump_ns = look->dump_ns;
 	/*
 	 * In mode Summary only the beginning of the core is kept, so the parts that are missing
 	 * later on do not matter.

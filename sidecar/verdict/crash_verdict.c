@@ -6,6 +6,8 @@
 
 #include "lib/units.h"
 
+#define DUMP_SHOWN_NS NS_PER_SEC /* a shorter dump hardly delays the end */
+
 const char *crash_in(const struct observation *o, char *text, size_t size)
 {
 	char where[sizeof(o->crash->function) + sizeof(o->crash->module)];
@@ -19,7 +21,7 @@ const char *crash_in(const struct observation *o, char *text, size_t size)
 void crash_evidence(const struct observation *o, struct verdict *v)
 {
 	const struct crash_info *c = o->crash;
-	char size[SIZE_TEXT_MAX];
+	char size[SIZE_TEXT_MAX], took[DURATION_TEXT_MAX];
 
 	if (!c) {
 		verdict_add_missing(v, "core file and backtrace",
@@ -31,6 +33,9 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 	else
 		verdict_add_evidence(v, "core", "%s (PID %d) dumped it%s%s", c->comm[0] ? c->comm : "a process", (int)c->pid,
 				     c->signal ? " after " : "", c->signal && signal_name(c->signal) ? signal_name(c->signal) : "");
+	if (c->dump_ns >= DUMP_SHOWN_NS)
+		verdict_add_evidence(v, "core", "by the times of its file the kernel wrote it for %s: the process crashed that long before it ended",
+				     duration_format(c->dump_ns, took));
 	if (c->python[0])
 		verdict_add_evidence(v, "Python", "%s", c->python);
 	if (!c->unwound)

@@ -140,6 +140,22 @@ static void what_is_not_in_a_core_from_the_node_is_said_beside_it(void **state)
 	assert_non_null(strstr(needs(&v, "the whole core"), "core_pattern"));
 }
 
+static void a_dump_that_delayed_the_end_is_told_apart_from_the_crash(void **state)
+{
+	struct crash_info slow = segfault;
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.crash = &slow;
+	slow.dump_ns = (int64_t)999 * 1000000;
+	classify(&o, &v);
+	assert_false(has_evidence(&v, "core", "the kernel wrote it for"));
+	slow.dump_ns = (int64_t)11900 * 1000000;
+	classify(&o, &v);
+	assert_true(has_evidence(&v, "core", "the kernel wrote it for 11.9 s: the process crashed that long before it ended"));
+}
+
 static void with_rays_line_for_the_same_worker_it_is_one_failure(void **state)
 {
 	struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .pid = 162, .task = "ray::boom", .detail = "worker died" },
@@ -265,6 +281,7 @@ int main(void)
 		cmocka_unit_test(a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_container),
 		cmocka_unit_test(the_core_of_a_debugger_proves_no_crash),
 		cmocka_unit_test(what_is_not_in_a_core_from_the_node_is_said_beside_it),
+		cmocka_unit_test(a_dump_that_delayed_the_end_is_told_apart_from_the_crash),
 		cmocka_unit_test(with_rays_line_for_the_same_worker_it_is_one_failure),
 		cmocka_unit_test(the_containers_own_crash_names_its_frame),
 		cmocka_unit_test(a_core_of_the_end_is_reported_once),
