@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/injection/inject.h"
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/pod_spec.h"
 
 #define SHELL "/bin/sh"
 #define KEY_MAX 1024
