@@ -14,11 +14,7 @@
 #define CLIENT_HEADERS_MAX 64
 #define HEADER_MAX 16384 /* tokens of large clusters have a few kilobytes */
 
-/* How often a plugin is called at most, even if its credentials have expired when they arrive. */
-#define PLUGIN_PAUSE_NS (10 * NS_PER_SEC)
-
 struct client {
-	struct event_base *base;
 	struct http *http;
 	struct kubeconfig config;
 	struct endpoint endpoint;
@@ -27,11 +23,6 @@ struct client {
 	struct event *pump;
 	struct rate_limit rate;
 	uint64_t throttled;
-	struct exec_run *plugin; /* running, or NULL */
-	uint64_t generation; /* number of the plugin's last answer; 0: there is none yet */
-	int64_t plugin_ran_ns;
-	/* A 401 has shown that the plugin's last answer is not valid any more. */
-	bool plugin_wanted;
 	client_fence_fn fence;
 	void *fence_arg;
 	client_observe_fn observe;
@@ -47,7 +38,6 @@ struct client_call {
 	bool tried_again; /* after a 401 */
 	bool maybe_done; /* the first try may have been executed */
 	bool exempt, asks, throttled;
-	uint64_t generation;
 	const char *method;
 	char *path, *accept, *content_type, *body;
 	int64_t deadline_ns;
@@ -92,7 +82,6 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 		kubeconfig_release(config);
 		return err_set(err, ENOMEM, "API client");
 	}
-	client->base = base;
 	client->config = *config;
 	*config = (struct kubeconfig){ 0 };
 	client->pump = evtimer_new(base, pump, client);
@@ -113,7 +102,6 @@ void client_free(struct client *client)
 		return;
 	while (client->calls)
 		client_cancel(client->calls);
-	exec_run_cancel(client->plugin);
 	if (client->pump)
 		event_free(client->pump);
 	http_free(client->http);
@@ -216,76 +204,13 @@ static bool refresh(struct client *client, bool force)
 	return changed;
 }
 
-static void on_plugin_done(void *arg, struct exec_answer *answer, const struct err *err)
-{
-	struct client *client = arg;
-	bool changed;
-
-	client->plugin = NULL;
-	client->plugin_ran_ns = now_boottime_ns();
-	if (!err) {
-		kubeconfig_take(&client->config, answer, &changed);
-		client->generation++;
-		client->plugin_wanted = false;
-		event_active(client->pump, 0, 0);
-		return;
-	}
-	if (client->trouble)
-		client->trouble(client->arg, err);
-	/*
-	 * Only calls that wait now are failed, not those that their callbacks add. A callback may
-	 * also cancel some.
-	 */
-	size_t n = 0;
-	for (const struct client_call *call = client->waiting; call; call = call->next_waiting)
-		n++;
-	for (; n > 0 && client->waiting; n--) {
-		struct client_call *call = client->waiting;
-		wait_remove(call);
-		fail_call(call, err);
-	}
-}
-
-static bool plugin_is_due(const struct client *client)
-{
-	if (!client->config.exec)
-		return false;
-	if (client->generation == 0 || client->plugin_wanted)
-		return true;
-	return client->config.expires_ns && now_realtime_ns() >= client->config.expires_ns &&
-	       now_boottime_ns() - client->plugin_ran_ns >= PLUGIN_PAUSE_NS;
-}
-
-/* Returns whether requests can be sent; otherwise they wait for the plugin. */
-static bool credentials_ready(struct client *client)
-{
-	struct err err = { 0 };
-
-	refresh(client, false);
-	if (client->plugin)
-		return false;
-	if (!plugin_is_due(client))
-		return true;
-	if (exec_run_start(client->base, client->config.exec, on_plugin_done, client, &client->plugin, &err) < 0)
-		on_plugin_done(client, NULL, &err);
-	return false;
-}
-
 /* After a 401, or a failed handshake, returns whether another try may succeed. */
-static bool renew(struct client_call *call, int status)
+static bool renew(struct client_call *call)
 {
-	struct client *client = call->client;
-
 	if (call->tried_again)
 		return false;
 	call->tried_again = true;
-	bool changed = refresh(client, true);
-	if (!client->config.exec || status != 401)
-		return changed;
-	/* Another call's 401 may have renewed it already. */
-	if (call->generation == client->generation)
-		client->plugin_wanted = true;
-	return true;
+	return refresh(call->client, true);
 }
 
 /* --- Sending ---------------------------------------------------------------------------------------------- */
@@ -341,8 +266,9 @@ static void pump(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!client->waiting || !credentials_ready(client))
+	if (!client->waiting)
 		return;
+	refresh(client, false);
 	/* Callbacks may change the list, so each look begins at its start. */
 	while ((call = next_to_send(client, &wait_ns)))
 		send_or_fail(call);
@@ -367,7 +293,7 @@ static void on_done(void *arg, const struct http_response *http)
 	 * again.
 	 */
 	bool unproven = http->status == 401 || (http->status == 0 && http->err.code == EPROTO);
-	if (unproven && renew(call, http->status)) {
+	if (unproven && renew(call)) {
 		wait_append(call);
 		return;
 	}
@@ -398,7 +324,6 @@ static int call_send(struct client_call *call, struct err *err)
 	const char *headers[CLIENT_HEADERS_MAX + 4] = { 0 };
 	size_t n = 0;
 
-	call->generation = call->client->generation;
 	strbuf_addf(&url, "%s%s", endpoint->url ? endpoint->url : config->server, call->path);
 	strbuf_addf(&accept, "Accept: %s", call->accept ? call->accept : "application/json");
 	headers[n++] = strbuf_str(&accept);

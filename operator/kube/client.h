@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes requests to the API server: read, create, apply, delete, and raw requests for lists
- * and watches. The client adds our credentials and renews them: files every minute, a
- * plugin's answer when it expires, and both at once after a 401, after which it tries
- * the request once more. It parses the answers.
+ * and watches. The client adds our credentials and reads their files anew: every minute,
+ * and at once after a 401, after which it tries the request once more. It parses the
+ * answers.
  *
  * Requests are sent in their order, and at most as many in a second as client_set_rate
  * allows; watches do not count. Before a write is sent, the fence is asked.

@@ -412,78 +412,6 @@ static void requests_wait_for_their_turn_and_exempt_ones_pass_them(void **state)
 	fake_server_stop(&server);
 }
 
-/* Makes a client that gets its credentials from a shell script. */
-static struct client *plugin_client(struct fake_server *server, const char *script)
-{
-	struct strbuf text = STRBUF_INIT(8192);
-	struct kubeconfig config;
-	struct client *client = NULL;
-	struct err err = { 0 };
-
-	strbuf_addf(&text,
-		    "{\"current-context\":\"a\",\"contexts\":[{\"name\":\"a\",\"context\":{\"cluster\":\"b\",\"user\":\"c\"}}],"
-		    "\"clusters\":[{\"name\":\"b\",\"cluster\":{\"server\":\"%s\"}}],\"users\":[{\"name\":\"c\",\"user\":{\"exec\":{"
-		    "\"apiVersion\":\"client.authentication.k8s.io/v1\",\"command\":\"sh\",\"args\":[\"-c\",\"%s\"]}}}]}",
-		    server->url, script);
-	if (kubeconfig_parse(strbuf_str(&text), text.len, "kc", &config, &err) < 0)
-		fail_msg("%s", err_text(&err));
-	strbuf_release(&text);
-	assert_int_equal(client_new(server->base, &config, &client, &err), 0);
-	return client;
-}
-
-#define PLUGIN_ANSWER "echo '{\\\"kind\\\":\\\"ExecCredential\\\",\\\"apiVersion\\\":\\\"client.authentication.k8s.io/v1\\\"," \
-		      "\\\"status\\\":{\\\"token\\\":\\\"'$(wc -l < %s)'\\\"}}'"
-
-/* The token is the number of runs of the plugin. */
-static void a_plugin_is_called_once_for_all_and_again_after_a_401(void **state)
-{
-	static const struct exchange script[] = {
-		{ "GET", "/a", 200, "{}" }, { "GET", "/b", 200, "{}" }, { "GET", "/c", 401, "{}" },
-		{ "GET", "/c", 200, "{}" }, { "GET", "/d", 401, "{}" }, { "GET", "/d", 401, "{}" },
-	};
-	static const char *const paths[] = { "/a", "/b", "/c", "/d" };
-	static const int statuses[] = { 200, 200, 200, 401 };
-	char file[] = "/tmp/client-test-XXXXXX", command[1024];
-	_cleanup_close_ int fd = mkstemp(file);
-	struct fake_server server;
-	(void)state;
-
-	snprintf(command, sizeof(command), "echo >> %s; " PLUGIN_ANSWER, file, file);
-	fake_server_start(&server, script, ARRAY_SIZE(script));
-	struct client *client = plugin_client(&server, command);
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		struct outcome o = { 0 };
-		struct client_request request = { .method = "GET", .path = paths[i] };
-		assert_int_equal(client_start(client, &request, keep, &o, NULL, NULL), 0);
-		turn_until(server.base, &o.done);
-		assert_int_equal(o.status, statuses[i]);
-		cJSON_Delete(o.object);
-	}
-	assert_string_equal(strbuf_str(&server.tokens), "Bearer 1\nBearer 1\nBearer 1\nBearer 2\nBearer 2\nBearer 3\n");
-	client_free(client);
-	fake_server_stop(&server);
-	unlink(file);
-}
-
-static void when_the_plugin_fails_those_that_wait_hear_why(void **state)
-{
-	struct fake_server server;
-	struct outcome o[2] = { 0 };
-	struct client_request request = { .method = "GET", .path = "/a?b=c" };
-	(void)state;
-
-	fake_server_start(&server, NULL, 0);
-	struct client *client = plugin_client(&server, "exit 7");
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(client_start(client, &request, keep, &o[i], NULL, NULL), 0);
-	turn_until(server.base, &o[1].done);
-	assert_true(o[0].done);
-	assert_non_null(strstr(o[1].text, "GET /a: kc: users[0].user.exec: sh ended with exit code 7"));
-	client_free(client);
-	fake_server_stop(&server);
-}
-
 static void a_server_may_be_known_by_another_name(void **state)
 {
 	static const struct exchange script[] = { { "GET", "/api", 200, "{}" } };
@@ -522,8 +450,6 @@ int main(void)
 		cmocka_unit_test(a_write_that_is_tried_again_may_have_been_done_by_the_first_try),
 		cmocka_unit_test(a_write_that_was_let_go_does_not_leave_when_the_lease_is_lost_while_it_connects),
 		cmocka_unit_test(requests_wait_for_their_turn_and_exempt_ones_pass_them),
-		cmocka_unit_test(a_plugin_is_called_once_for_all_and_again_after_a_401),
-		cmocka_unit_test(when_the_plugin_fails_those_that_wait_hear_why),
 		cmocka_unit_test(a_server_may_be_known_by_another_name),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

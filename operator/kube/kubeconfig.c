@@ -15,6 +15,14 @@
 #define TOKEN_AGE_NS (60 * NS_PER_SEC)
 #define FILES_AGE_NS (300 * NS_PER_SEC)
 
+/* Frees a secret after it was overwritten. */
+static void secret_free(char *text)
+{
+	if (text)
+		OPENSSL_cleanse(text, strlen(text));
+	free(text);
+}
+
 void credential_release(struct credential *c)
 {
 	secret_free(c->text);
@@ -35,7 +43,6 @@ void kubeconfig_release(struct kubeconfig *k)
 	for (char **header = k->headers; header && *header; header++)
 		secret_free(*header);
 	free(k->headers);
-	exec_spec_free(k->exec);
 	*k = (struct kubeconfig){ 0 };
 }
 
@@ -150,24 +157,4 @@ int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *r
 	if (ret_changed)
 		*ret_changed = changed;
 	return r;
-}
-
-void kubeconfig_take(struct kubeconfig *k, struct exec_answer *answer, bool *ret_changed)
-{
-	struct {
-		struct credential *c;
-		char **text;
-	} pairs[] = {
-		{ &k->token, &answer->token }, { &k->certificate, &answer->certificate }, { &k->key, &answer->key },
-	};
-
-	*ret_changed = false;
-	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
-		char *old = pairs[i].c->text, *new = TAKE_PTR(*pairs[i].text);
-		if (!old != !new || (old && strcmp(old, new) != 0))
-			*ret_changed = true;
-		secret_free(old);
-		pairs[i].c->text = new;
-	}
-	k->expires_ns = answer->expires_ns;
 }

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "operator/kube/exec_plugin.h"
 
 /* Where the kubelet mounts the service account. */
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -33,8 +32,6 @@ struct kubeconfig {
 	char *proxy; /* proxy-url, NULL: as the environment says (HTTPS_PROXY) */
 	char *tls_server_name; /* the name that the server's certificate must have; NULL: the host of server */
 	char **headers; /* more of each request's, NULL-terminated, or NULL: impersonation, a password */
-	struct exec_spec *exec; /* a plugin that gives token and certificate, or NULL */
-	int64_t expires_ns; /* when its answer does, in nanoseconds since 1970; 0: never */
 	int64_t token_read_ns; /* boot time of the last look at the files */
 	int64_t files_read_ns;
 };
@@ -69,9 +66,6 @@ int kubeconfig_in_cluster(const char *host, const char *port, const char *dir, s
  * and that is an error. *ret_changed: whether any text has changed.
  */
 int kubeconfig_refresh(struct kubeconfig *k, int64_t now_ns, bool force, bool *ret_changed, struct err *err);
-
-/* Replaces the previous credentials by the plugin's answer, and empties that. */
-void kubeconfig_take(struct kubeconfig *k, struct exec_answer *answer, bool *ret_changed);
 
 /* Only for modules that read configurations: */
 

@@ -139,7 +139,7 @@ static const char *current_context(const struct sources *s)
 static int read_context(const struct sources *s, const char *name, struct kubeconfig *k, struct err *err)
 {
 	struct reader r = { 0 };
-	const cJSON *context, *cluster = NULL, *user;
+	const cJSON *context, *cluster, *user;
 	const char *cluster_name, *user_name, *namespace;
 	int rc = find_named(s, name, "contexts", "context", &r, &context, err);
 
@@ -160,7 +160,7 @@ static int read_context(const struct sources *s, const char *name, struct kubeco
 	if (rc < 0 || !user_name)
 		return rc;
 	rc = find_named(s, user_name, "users", "user", &r, &user, err);
-	return rc < 0 ? rc : read_user(&r, user, cluster, k, err);
+	return rc < 0 ? rc : read_user(&r, user, k, err);
 }
 
 static int read_sources(const struct sources *s, const char *context, struct kubeconfig *ret_config, struct err *err)

@@ -25,7 +25,7 @@ int resolve_file(const struct reader *r, const char *file, char **ret_path, stru
 int read_pem(const struct reader *r, const cJSON *obj, const char *field_data, const char *field_file,
 	     struct credential *c, struct err *err);
 
-/* Reads a whole entry of users for the given cluster (kubeconfig_user.c). */
-int read_user(const struct reader *r, const cJSON *user, const cJSON *cluster, struct kubeconfig *k, struct err *err);
+/* Reads a whole entry of users (kubeconfig_user.c). */
+int read_user(const struct reader *r, const cJSON *user, struct kubeconfig *k, struct err *err);
 
 #endif

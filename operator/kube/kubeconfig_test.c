@@ -22,8 +22,6 @@
 #define CA "    certificate-authority-data: Q0EK\n"
 #define USER "users:\n- name: u\n  user:\n    client-certificate-data: Q0VSVAo=\n    client-key-data: S0VZCg==\n"
 
-#define EXEC(fields) HEAD CLUSTER "users:\n- name: u\n  user: {exec: {apiVersion: client.authentication.k8s.io/v1, " fields "}}\n"
-
 static void inline_certificates_and_the_current_context_are_read(void **state)
 {
 	struct kubeconfig k;
@@ -87,15 +85,7 @@ static void errors_name_the_file_and_the_field(void **state)
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {client-key-data: Q0VSVAo=}\n",
 		  "kc: users[0].user.client-certificate: is missing" },
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {token: \"secret\\nX: y\"}\n", "kc: users[0].user.token: holds" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {command: aws}}\n", "kc: users[0].user.exec.apiVersion: must be" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {apiVersion: client.authentication.k8s.io/v1}}\n",
-		  "kc: users[0].user.exec.command: is missing" },
-		{ EXEC("command: x, interactiveMode: Always"), "exec.interactiveMode: Always wants a terminal" },
-		{ EXEC("command: x, args: [1]"), "exec.args: must be a list of strings" },
-		{ EXEC("command: x, env: [{name: A}]"), "exec.env: must be a list of {name, value}" },
-		{ EXEC("command: x, env: [{name: \"A=\", value: b}]"), "exec.env: must be a list of {name, value}" },
-		{ HEAD CLUSTER "users:\n- name: u\n  user: {token: secret, exec: {apiVersion: client.authentication.k8s.io/v1, command: x}}\n",
-		  "users[0].user.exec: comes without a token" },
+		{ HEAD CLUSTER "users:\n- name: u\n  user: {exec: {command: aws}}\n", "kc: users[0].user.exec: is not supported: give" },
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {auth-provider: {name: gcp}}\n", "user.auth-provider: is not supported" },
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {username: me}\n", "user.username: username and password come together" },
 		{ HEAD CLUSTER "users:\n- name: u\n  user: {as-groups: [x]}\n", "users[0].user.as: is missing" },
@@ -182,32 +172,6 @@ static void the_service_account_of_a_pod_is_found(void **state)
 	kubeconfig_release(&k);
 }
 
-static void a_plugin_is_read_with_its_arguments_and_environment(void **state)
-{
-	static const char text[] =
-		HEAD CLUSTER CA "    extensions:\n    - {name: client.authentication.k8s.io/exec, extension: {audience: me}}\n"
-		"users:\n- name: u\n  user:\n    exec:\n      apiVersion: client.authentication.k8s.io/v1beta1\n"
-		"      command: ./bin/plugin\n      args: [get, \"a b\"]\n      env: [{name: X, value: \"1=2\"}]\n"
-		"      installHint: get it\n      provideClusterInfo: true\n";
-	struct kubeconfig k;
-	struct err err = { 0 };
-	(void)state;
-
-	if (kubeconfig_parse(text, strlen(text), "/home/me/.kube/config", &k, &err) < 0)
-		fail_msg("%s", err_text(&err));
-	assert_string_equal(k.exec->where, "/home/me/.kube/config: users[0].user.exec");
-	assert_string_equal(k.exec->command, "/home/me/.kube/./bin/plugin");
-	assert_string_equal(k.exec->args[1], "a b");
-	assert_null(k.exec->args[2]);
-	assert_string_equal(k.exec->env[0], "X=1=2");
-	assert_string_equal(k.exec->hint, "get it");
-	assert_string_equal(k.exec->info,
-			    "{\"spec\":{\"interactive\":false,\"cluster\":{\"server\":\"https://10.0.0.1:6443/\","
-			    "\"certificate-authority-data\":\"Q0EK\",\"config\":{\"audience\":\"me\"}}},"
-			    "\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\"}");
-	kubeconfig_release(&k);
-}
-
 static void headers_come_of_a_password_and_of_impersonation(void **state)
 {
 	static const char *const wanted[] = { "Authorization: Basic bWU6c2VjcmV0", "Impersonate-User: jane doe",
@@ -278,7 +242,6 @@ int main(void)
 		cmocka_unit_test(errors_name_the_file_and_the_field),
 		cmocka_unit_test(files_are_relative_to_the_kubeconfig_and_read_again),
 		cmocka_unit_test(the_service_account_of_a_pod_is_found),
-		cmocka_unit_test(a_plugin_is_read_with_its_arguments_and_environment),
 		cmocka_unit_test(headers_come_of_a_password_and_of_impersonation),
 		cmocka_unit_test(of_several_files_the_first_that_says_something_wins),
 	};

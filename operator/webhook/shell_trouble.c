@@ -16,7 +16,7 @@
 /* Writes "NAMESPACE IMAGE" of the Ray container. Returns false if there is none, or it does not fit. */
 static bool image_key(const char *namespace, const cJSON *pod, char key[static KEY_MAX])
 {
-	const char *image = json_str(ray_container(json_get(pod, "spec")), "image");
+	const char *image = json_str(pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")), "image");
 
 	return namespace && image && snprintf(key, KEY_MAX, "%s %s", namespace, image) < KEY_MAX;
 }
@@ -44,7 +44,7 @@ static bool could_not_start(const cJSON *state)
 
 void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_ns)
 {
-	const cJSON *ray = ray_container(json_get(pod, "spec")), *status;
+	const cJSON *ray = pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")), *status;
 	const char *name = json_str(ray, "name");
 	char key[KEY_MAX];
 

@@ -3,7 +3,6 @@
 
 import base64
 import http.server
-import json
 import os
 import select
 import socket
@@ -37,53 +36,6 @@ def certificate(plane, name="operator"):
 def whole(plane, path, user, **cluster):
     return write_config(path, **{"current-context": "x", "contexts": context_entry(),
                                  "clusters": cluster_entry(plane, **cluster), "users": [{"name": "u", "user": user}]})
-
-
-PLUGIN = """#!/bin/sh
-echo "$KUBERNETES_EXEC_INFO" > {directory}/told
-echo ran >> {directory}/runs
-echo "words for people" >&2
-printf '{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{{"token":"%s"}}}}' \
-"$(cat {directory}/$1)"
-"""
-
-
-def test_a_plugin_gives_tokens_and_is_run_again_when_one_ends(start, plane, make, new_token, tmp_path):
-    old, end_old = new_token("old")
-    new, _ = new_token("new")
-    (tmp_path / "token").write_text(old)
-    plugin = tmp_path / "plugin"
-    plugin.write_text(PLUGIN.format(directory=tmp_path))
-    plugin.chmod(0o755)
-    config = whole(plane, tmp_path / "config", {"exec": {
-        "apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin", "args": ["token"],
-        "provideClusterInfo": True, "interactiveMode": "IfAvailable"}})
-    operator = start(kubeconfig=config)
-    cluster = make("demo", group("small", 1))
-    cluster.wait_pods(1, 1)
-    assert (tmp_path / "runs").read_text() == "ran\n"
-    told = json.loads((tmp_path / "told").read_text())
-    assert told["spec"] == {"interactive": False, "cluster": {"server": f"https://127.0.0.1:{plane.port}"}}
-    (tmp_path / "token").write_text(new)
-    end_old()
-    cluster.scale(small=3)
-    cluster.wait_pods(1, 3)
-    assert "words for people" in operator.text()
-    assert old not in operator.text() and new not in operator.text()
-
-
-def test_a_plugin_that_fails_is_named_and_tried_again(start, plane, make, new_token, tmp_path):
-    token, _ = new_token("only")
-    plugin = tmp_path / "plugin"
-    plugin.write_text(PLUGIN.format(directory=tmp_path))
-    plugin.chmod(0o755)
-    config = whole(plane, tmp_path / "config", {"exec": {
-        "apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "args": ["token"]}})
-    operator = start(kubeconfig=config, ready=False)
-    wait_for("the complaint", lambda: f"{config}: users[0].user.exec: {plugin}: status has neither" in operator.text())
-    (tmp_path / "token").write_text(token)
-    operator.wait_ready()
-    make("demo", group("small", 1)).wait_pods(1, 1)
 
 
 def test_several_files_in_kubeconfig_are_one(start, plane, make, tmp_path):
