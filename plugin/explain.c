@@ -8,11 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/exit_code.h"
 #include "lib/failure_class.h"
 #include "lib/macros.h"
 
 #define COLUMNS 100
-#define SIGNAL_BASE 128
 
 static const struct {
 	int code;
@@ -78,19 +78,18 @@ static void add_parts(struct strbuf *out, const char *what, const char *who, con
 
 static void explain_rule(int code, struct strbuf *out)
 {
-	const char *name = code > SIGNAL_BASE ? signal_name(code - SIGNAL_BASE) : NULL;
-	const char *meaning = name ? signal_meaning(code - SIGNAL_BASE) : NULL;
+	int signo = exit_code_signal(code);
+	const char *meaning = signal_meaning(signo);
 
 	strbuf_addf(out, "Exit code %d\n", code);
-	if (!name) {
+	if (!signo) {
 		add_wrapped(
 			out,
 			"The program chose this code itself. Its documentation, or the end of its log, explains it.",
 			4);
 		return;
 	}
-	strbuf_addf(out, "    %s ended the command (%d + %d).\n", name, SIGNAL_BASE,
-		    code - SIGNAL_BASE);
+	strbuf_addf(out, "    %s ended the command (128 + %d).\n", signal_name(signo), signo);
 	if (meaning)
 		strbuf_addf(out, "    A process gets it %s.\n", meaning);
 }

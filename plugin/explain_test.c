@@ -33,6 +33,8 @@ static void codes_of_signals_name_the_signal(void **state)
 		{ "137", "SIGKILL" }, { "139", "SIGSEGV" }, { "143", "SIGTERM" }, { "129", "SIGHUP" },
 		{ "141", "SIGPIPE ended the command (128 + 13)" }, { "3", "The program chose this code itself" },
 		{ "255", "The program chose this code itself" },
+		{ "168", "The program chose this code itself" }, /* hardly a real-time signal */
+		{ "147", "The program chose this code itself" }, /* SIGSTOP ends no process */
 	};
 	(void)state;
 

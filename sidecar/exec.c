@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/exit_code.h"
 #include "lib/failure_class.h"
 #include "lib/fileio.h"
 #include "lib/loop/child.h"
@@ -259,7 +260,7 @@ static int run(struct run *r, struct err *err)
 	if (r->child < 0)
 		return err_set(err, errno, "fork");
 	event_base_dispatch(r->base);
-	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
+	return WIFSIGNALED(r->status) ? EXIT_CODE_OF_SIGNAL(WTERMSIG(r->status)) : WEXITSTATUS(r->status);
 }
 
 /*

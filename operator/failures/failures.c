@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/exit_code.h"
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/sidecar_names.h"
@@ -30,7 +31,6 @@
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
-#define EXIT_BY_SIGKILL (128 + SIGKILL)
 
 static bool has_sidecar(const cJSON *pod)
 {
@@ -388,7 +388,7 @@ static void look(struct death *d)
 static bool may_come_from_node(const struct death *d, const struct ray_failure *f)
 {
 	return !death_is_reported(d) && !d->never_ran && !d->lost && !d->view.lost &&
-	       is_ray_container(d) && f->container_id && f->exit_code == EXIT_BY_SIGKILL &&
+	       is_ray_container(d) && f->container_id && f->exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL) &&
 	       (f->class == FAILURE_KERNEL_OOM_CONTAINER || f->class == FAILURE_KILLED) &&
 	       unmet_sidecar_was_away(d->pod, d->terminated);
 }

@@ -4,17 +4,12 @@
 
 #include <signal.h>
 
+#include "lib/exit_code.h"
 #include "lib/json.h"
 #include "lib/units.h"
 
 /* Allowance beyond the grace period, for a busy kubelet. */
 #define SLOW_STOP_S 30
-#define EXIT_BY(signal) (128 + (signal))
-
-static bool is_kill(int64_t exit_code)
-{
-	return exit_code == EXIT_BY(SIGKILL) || exit_code == EXIT_BY(SIGTERM);
-}
 
 int64_t pod_deletion_grace(const cJSON *pod)
 {
@@ -72,14 +67,14 @@ static int64_t kill_after(const cJSON *pod)
 
 bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
 {
-	bool tolerant = exit_code == EXIT_BY(SIGTERM) || (is_kill(exit_code) && kill_after(pod) <= 1);
+	bool tolerant = exit_code == EXIT_CODE_OF_SIGNAL(SIGTERM) || (exit_code_is_of_stop(exit_code) && kill_after(pod) <= 1);
 	int64_t lead_ns;
 
 	/* A command that could not be started did not end because of a deletion. */
-	if (exit_code == 126 || exit_code == 127)
+	if (exit_code_is_of_shell(exit_code))
 		return false;
 	if (!pod_deletion_lead(pod, terminated, &lead_ns))
-		return is_kill(exit_code) && pod_deletion_is_before(pod, NULL);
+		return exit_code_is_of_stop(exit_code) && pod_deletion_is_before(pod, NULL);
 	return lead_ns >= (tolerant ? -NS_PER_SEC : 0);
 }
 
@@ -90,7 +85,7 @@ bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_
 	if (!pod_deletion_lead(pod, terminated, &lead_ns))
 		return true;
 	/* The kubelet sends SIGKILL at the end of the grace period. */
-	if (exit_code == EXIT_BY(SIGKILL))
+	if (exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL))
 		return lead_ns < kill_after(pod) * NS_PER_SEC;
 	return lead_ns <= NS_PER_SEC;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/exit_code.h"
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/failures/made_up_end.h"
@@ -14,7 +15,6 @@
 #include "operator/failures/start_error.h"
 #include "operator/failures/termination.h"
 
-#define EXIT_SIGNAL_BASE 128
 /* The difference between the node's clock and the API server's. */
 #define CLOCKS_NS (5 * NS_PER_SEC)
 
@@ -23,29 +23,13 @@ static bool is(const char *text, const char *word)
 	return text && strcmp(text, word) == 0;
 }
 
-static bool is_kill(int64_t exit_code)
-{
-	return exit_code == EXIT_SIGNAL_BASE + SIGKILL || exit_code == EXIT_SIGNAL_BASE + SIGTERM;
-}
-
-/*
- * Returns the signal that an exit code stands for, or 0. A program that exits with 160 or more
- * hardly means a real-time signal.
- */
-static int signal_of_code(int64_t exit_code)
-{
-	int signo = exit_code > EXIT_SIGNAL_BASE && exit_code < EXIT_SIGNAL_BASE + 32 ? (int)exit_code - EXIT_SIGNAL_BASE : 0;
-
-	return failure_class_of_signal(signo) == FAILURE_UNKNOWN ? 0 : signo;
-}
-
 /*
  * Returns whether a request to stop may have caused the code. Some commands then exit with a code
  * of their own, but SIGSEGV is not a request to stop.
  */
 static bool may_be_from_outside(int64_t exit_code)
 {
-	return is_kill(exit_code) || exit_code < EXIT_SIGNAL_BASE;
+	return exit_code_is_of_stop(exit_code) || exit_code < EXIT_CODE_OF_SIGNAL(0);
 }
 
 static void decide(struct podview *v, enum failure_class class, enum confidence confidence, bool from_outside)
@@ -200,7 +184,7 @@ static bool by_oom_reason(const cJSON *terminated, int64_t exit_code, struct pod
 	if (!is_oom(terminated))
 		return false;
 	decide(v, FAILURE_KERNEL_OOM_CONTAINER, CONFIDENCE_LIKELY, false);
-	v->signal = exit_code == EXIT_SIGNAL_BASE + SIGKILL ? SIGKILL : v->signal;
+	v->signal = exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL) ? SIGKILL : v->signal;
 	return true;
 }
 
@@ -250,7 +234,7 @@ static void settle_fate(const cJSON *terminated, int64_t exit_code, struct podvi
 	 * A command with an exit code of its own may have ended by itself, and SIGKILL may have
 	 * come from the OOM killer.
 	 */
-	if (!is_kill(exit_code) || (v->oom_open && exit_code == EXIT_SIGNAL_BASE + SIGKILL))
+	if (!exit_code_is_of_stop(exit_code) || (v->oom_open && exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL)))
 		v->confidence = CONFIDENCE_LIKELY;
 }
 
@@ -268,24 +252,16 @@ static void doubt_near_deletion(const cJSON *pod, const cJSON *terminated, struc
 	snprintf(v->evidence, sizeof(v->evidence), "the pod's deletion began %" PRId64 " s after the end", -lead_ns / NS_PER_SEC);
 }
 
+/*
+ * A code alone proves neither a signal nor a missing command, because any program may exit with 127
+ * or 139.
+ */
 static void by_exit_code(int64_t exit_code, struct podview *v)
 {
-	/*
-	 * A code alone proves neither a signal nor a missing command, because any program may exit
-	 * with 127 or 139.
-	 */
-	if (exit_code == 126)
-		decide(v, FAILURE_COMMAND_NOT_EXECUTABLE, CONFIDENCE_LIKELY, false);
-	else if (exit_code == 127)
-		decide(v, FAILURE_COMMAND_NOT_FOUND, CONFIDENCE_LIKELY, false);
-	else if (exit_code > 0 && exit_code < 126)
-		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_CERTAIN, false);
-	else if (v->signal)
-		decide(v, failure_class_of_signal(v->signal), CONFIDENCE_LIKELY, false);
-	else if (exit_code > EXIT_SIGNAL_BASE && exit_code < 256) /* exit(-1) gives 255 */
-		decide(v, FAILURE_APPLICATION_ERROR, CONFIDENCE_LIKELY, false);
-	else
-		decide(v, FAILURE_UNKNOWN, CONFIDENCE_UNKNOWN, false);
+	enum failure_class class = exit_code_class(exit_code);
+	bool own = exit_code < EXIT_CODE_NOT_EXECUTABLE;
+
+	decide(v, class, class == FAILURE_UNKNOWN ? CONFIDENCE_UNKNOWN : own ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY, false);
 }
 
 static const char *fate(const struct podview *v)
@@ -353,7 +329,7 @@ void podview_classify(const cJSON *pod, const char *container, const cJSON *term
 	int64_t exit_code = json_int(terminated, "exitCode", -1);
 	struct podview v = { .lost = made_up_is_lost(terminated) };
 
-	v.signal = signal_of_code(exit_code);
+	v.signal = exit_code_signal(exit_code);
 	if (by_kubelet_reason(terminated, &v))
 		;
 	else if (current && by_fate(pod, terminated, exit_code, &v))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/exit_code.h"
 #include "lib/failure_class.h"
 #include "lib/json.h"
 #include "lib/macros.h"
@@ -18,7 +19,6 @@
 #include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
 
-#define EXIT_BY_SIGKILL (128 + SIGKILL)
 #define CAUSE_MAX 200
 /*
  * The kill and the end that the kubelet saw are one event only if they are no further apart. A
@@ -111,7 +111,7 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
 	_cleanup_json_ cJSON *json = NULL;
 	cJSON *report = NULL;
 
-	if (!entry || json_int(terminated, "exitCode", 0) != EXIT_BY_SIGKILL)
+	if (!entry || json_int(terminated, "exitCode", 0) != EXIT_CODE_OF_SIGNAL(SIGKILL))
 		return NULL;
 	json = cJSON_CreateObject();
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
@@ -122,7 +122,7 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
 	snprintf(sentence, sizeof(sentence), "Container %.63s was killed by the kernel: %s.",
 		 container, cause);
 	json_set_str(json, "sentence", sentence);
-	json_set_int(json, "exitCode", EXIT_BY_SIGKILL);
+	json_set_int(json, "exitCode", EXIT_CODE_OF_SIGNAL(SIGKILL));
 	json_set_str(json, "signal", signal_name(SIGKILL));
 	json_set(json, "final", cJSON_CreateTrue());
 	return termination_take(json, &report, NULL) == 0 ? report : NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/exit_code.h"
 #include "lib/macros.h"
 
 #define COMM_MAX 15
@@ -110,9 +111,11 @@ bool ray_process_is_of_start(enum ray_process_kind kind)
 
 bool ray_process_ended_in_order(int wait_status)
 {
+	int code = WEXITSTATUS(wait_status);
+
 	if (WIFSIGNALED(wait_status))
 		return WTERMSIG(wait_status) == SIGTERM;
-	return WEXITSTATUS(wait_status) == 0 || WEXITSTATUS(wait_status) == SIGTERM || WEXITSTATUS(wait_status) == 128 + SIGTERM;
+	return code == 0 || code == SIGTERM || code == EXIT_CODE_OF_SIGNAL(SIGTERM);
 }
 
 enum failure_class ray_process_class(enum ray_process_kind kind)

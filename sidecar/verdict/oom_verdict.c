@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/exit_code.h"
 #include "lib/units.h"
 #include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/oom_cause.h"
@@ -46,7 +47,8 @@ static bool counters_tell(const struct observation *o)
  */
 static bool shell_may_tell_late(const struct observation *o)
 {
-	return o->status_known && WIFEXITED(o->wait_status) && WEXITSTATUS(o->wait_status) == 128 + SIGKILL && o->after.oom_kill > 0;
+	return o->status_known && WIFEXITED(o->wait_status) &&
+	       WEXITSTATUS(o->wait_status) == EXIT_CODE_OF_SIGNAL(SIGKILL) && o->after.oom_kill > 0;
 }
 
 /*

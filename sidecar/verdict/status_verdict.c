@@ -7,30 +7,18 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/exit_code.h"
 #include "lib/units.h"
 #include "sidecar/verdict/crash_verdict.h"
 #include "sidecar/verdict/gap.h"
 #include "sidecar/verdict/stop_request.h"
 #include "sidecar/verdict/unstarted.h"
 
-#define SIGNAL_BASE 128
-#define REALTIME_MIN 32 /* the kernel's number; a C library reserves some of them */
 #define AT_ONCE_NS NS_PER_SEC /* an end so soon after the start may be a refusal to run there */
 /* Limit after an OOM kill that may be why the command ended */
 #define OOM_FOLLOWED_NS (60 * NS_PER_SEC)
 #define HOW_MAX 160
 #define CRASH_IN_MAX 400
-
-/*
- * Returns the signal in a shell's exit code. A program that exits with 160 or more hardly means a
- * real-time signal.
- */
-static int signal_of_code(int code)
-{
-	int signo = code - SIGNAL_BASE;
-
-	return signo < REALTIME_MIN && failure_class_of_signal(signo) != FAILURE_UNKNOWN ? signo : 0;
-}
 
 static bool is_by_wait_status(const struct observation *o)
 {
@@ -49,7 +37,7 @@ void status_read(const struct observation *o, struct verdict *v)
 		 * As a rule SIGKILL ended it, for which the kubelet gives 137. It also ends in this
 		 * way if its report could not be delivered.
 		 */
-		v->exit_code = SIGNAL_BASE + SIGKILL;
+		v->exit_code = EXIT_CODE_OF_SIGNAL(SIGKILL);
 		v->signal = SIGKILL;
 		verdict_add_evidence(v, "launcher",
 				     "it ended with the container, without a word: "
@@ -58,11 +46,11 @@ void status_read(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "wait status", "0x%x, with which no process ends", (unsigned int)o->wait_status);
 	} else if (WIFSIGNALED(o->wait_status)) {
 		v->signal = WTERMSIG(o->wait_status);
-		v->exit_code = SIGNAL_BASE + v->signal;
+		v->exit_code = EXIT_CODE_OF_SIGNAL(v->signal);
 		verdict_add_evidence(v, "wait status", "the command was ended by %s", signal_name(v->signal));
 	} else {
 		v->exit_code = WEXITSTATUS(o->wait_status);
-		v->signal = signal_of_code(v->exit_code);
+		v->signal = exit_code_signal(v->exit_code);
 		if (v->signal)
 			verdict_add_evidence(v, "wait status", "exit code %d, with which a shell reports that %s ended its command",
 					     v->exit_code, signal_name(v->signal));
@@ -270,9 +258,9 @@ static void crashed_and_asked_verdict(const struct observation *o, const char *r
 /* 126 or 127 of a command that was executed may come from a shell, or from the program itself. */
 static void shell_verdict(const struct observation *o, const char *ran, struct verdict *v)
 {
-	bool found = v->exit_code == 126;
+	bool found = v->exit_code == EXIT_CODE_NOT_EXECUTABLE;
 
-	v->class = found ? FAILURE_COMMAND_NOT_EXECUTABLE : FAILURE_COMMAND_NOT_FOUND;
+	v->class = exit_code_class(v->exit_code);
 	v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s, most likely because %s.",
 		 o->container, v->exit_code, ran,
@@ -325,7 +313,7 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 
 	v->confidence = CONFIDENCE_CERTAIN;
 	duration_format(o->ran_ns, ran);
-	if ((v->exit_code == 126 || v->exit_code == 127) && o->unstarted) {
+	if (exit_code_is_of_shell(v->exit_code) && o->unstarted) {
 		unstarted_verdict(o, v);
 		return;
 	}
@@ -336,7 +324,7 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 			asked_verdict(o, v);
 		return;
 	}
-	if (v->exit_code == 126 || v->exit_code == 127) {
+	if (exit_code_is_of_shell(v->exit_code)) {
 		shell_verdict(o, ran, v);
 		return;
 	}
@@ -348,7 +336,7 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 	v->class = v->exit_code == 0 ? FAILURE_COMPLETED : FAILURE_APPLICATION_ERROR;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s.", o->container, v->exit_code, ran);
 	process_1_missing(o, v);
-	if (failure_class_of_signal(v->exit_code - SIGNAL_BASE) == FAILURE_UNKNOWN)
+	if (failure_class_of_signal(v->exit_code - EXIT_CODE_OF_SIGNAL(0)) == FAILURE_UNKNOWN)
 		return;
 	v->confidence = CONFIDENCE_LIKELY;
 	verdict_add_missing(v, "whether the code is the command's own, or a shell's for a real-time signal",
