@@ -6,7 +6,7 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "operator/kube/listen_address.h"
+#include "lib/listen_address.h"
 
 static const char help[] =
 	"usage: afterglow-operator [OPTION]...\n"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "lib/digest/report_mac.h"
+#include "lib/listen_address.h"
 #include "lib/units.h"
-#include "sidecar/http/server.h"
 #include "sidecar/socket/channel.h"
 #include "sidecar/store/bundle.h"
 
@@ -487,7 +487,7 @@ int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, stru
 		i++;
 	o.exec.argv = argv + i;
 	if (o.command == COMMAND_RECORD) {
-		if (o.exec.record.http && !http_address_valid(o.exec.record.http))
+		if (o.exec.record.http && !listen_address_is_valid(o.exec.record.http))
 			return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", o.exec.record.http);
 		if (argv[i])
 			return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[i]);

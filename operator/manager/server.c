@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/listen_address.h"
 #include "lib/log.h"
 #include "lib/loop/shared_text.h"
 #include "lib/macros.h"
 #include "lib/units.h"
-#include "operator/kube/listen_address.h"
 #include "operator/manager/http_connections.h"
 
 /*

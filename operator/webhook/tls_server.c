@@ -10,8 +10,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "lib/listen_address.h"
 #include "lib/log.h"
-#include "operator/kube/listen_address.h"
 #include "operator/webhook/tls_connections.h"
 #include "operator/webhook/tls_context.h"
 

@@ -24,7 +24,6 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "operator/kube/listen_address.h"
 #include "operator/webhook/x509.h"
 
 #define HOST "hook.ops.svc"
@@ -790,21 +789,6 @@ static void a_wildcard_address_is_ipv4_and_ipv6(void **state)
 	}
 }
 
-static void addresses_are_right_or_wrong(void **state)
-{
-	static const char *const right[] = { ":9443", "0.0.0.0:9443", "[::]:9443", "[fe80::1]:1", "127.0.0.1:65535" };
-	static const char *const wrong[] = { "", ":", "9443", ":x", ":-1", ":+1", ": 1", ":65536", "::9443", "localhost:1", "1.2.3:4", "[::1:9443",
-					     "[]:1", "0.0.0.0:1x", "[1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd]:1" };
-	(void)state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
-		if (!listen_address_is_valid(right[i]))
-			fail_msg("%s", right[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		if (listen_address_is_valid(wrong[i]))
-			fail_msg("%s", wrong[i]);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -822,7 +806,6 @@ int main(void)
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
 		cmocka_unit_test(a_request_under_way_is_answered_while_it_stops),
 		cmocka_unit_test(a_wildcard_address_is_ipv4_and_ipv6),
-		cmocka_unit_test(addresses_are_right_or_wrong),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, make_certificates, drop_certificates);

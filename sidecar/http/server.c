@@ -20,6 +20,7 @@
 
 #include "lib/digest/report_mac.h"
 #include "lib/json.h"
+#include "lib/listen_address.h"
 #include "lib/log.h"
 #include "lib/loop/inner_loop.h"
 #include "lib/loop/shared_text.h"
@@ -542,80 +543,17 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 	event_add(s->recount, &later);
 }
 
-/* --- The address --- */
+/* --- Beginning and end --- */
 
-struct address {
-	bool any;
-	struct sockaddr_storage socket;
-	socklen_t len;
-};
-
-static bool parse_address(const char *text, struct address *ret_address)
+static int listen_at(const char *address, uint16_t *ret_port, struct err *err)
 {
-	struct address a = { .len = sizeof(a.socket) };
-	int len = (int)sizeof(a.socket);
-	char rest[2];
-	unsigned int port;
+	_cleanup_close_ int fd = -1;
 
-	if (text[0] == ':') {
-		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&a.socket;
-
-		if (sscanf(text + 1, "%5u%1s", &port, rest) != 1 || port > 65535 || text[1] < '0' || text[1] > '9')
-			return false;
-		*in6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-		a.any = true;
-		a.len = sizeof(*in6);
-	} else {
-		/* If the port is missing, libevent takes 0. */
-		if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&a.socket, &len) < 0 || !strrchr(text, ':') ||
-		    (a.socket.ss_family == AF_INET6 && !strstr(text, "]:")))
-			return false;
-		a.len = (socklen_t)len;
-	}
-	*ret_address = a;
-	return true;
-}
-
-bool http_address_valid(const char *address)
-{
-	struct address a;
-
-	return parse_address(address, &a);
-}
-
-static int listen_at(const struct address *a, const char *text, struct err *err)
-{
-	const int yes = 1, no = 0;
-	_cleanup_close_ int fd = socket(a->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return err_set(err, errno, "--http %s", text);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (a->any)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-	if (bind(fd, (const struct sockaddr *)&a->socket, a->len) < 0 || listen(fd, BACKLOG) < 0)
-		return err_set(err, errno, "--http %s", text);
+	if (listen_address_bind(address, &fd, ret_port, err) < 0)
+		return err_wrap(err, "--http");
+	if (listen(fd, BACKLOG) < 0)
+		return err_set(err, errno, "--http: %s", address);
 	return TAKE_FD(fd);
-}
-
-static int open_socket(const char *text, struct err *err)
-{
-	struct address a;
-	int fd;
-
-	if (!parse_address(text, &a))
-		return err_set(err, EINVAL, "--http takes ADDRESS:PORT or :PORT, not %.100s", text);
-	fd = listen_at(&a, text, err);
-	if (fd < 0 && a.any) {
-		/* This node has no IPv6. */
-		in_port_t port = ((struct sockaddr_in6 *)&a.socket)->sin6_port;
-
-		*(struct sockaddr_in *)&a.socket = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = port };
-		a.len = sizeof(struct sockaddr_in);
-		a.any = false;
-		fd = listen_at(&a, text, err);
-	}
-	return fd;
 }
 
 int http_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,
@@ -628,7 +566,7 @@ int http_server_new(struct event_base *base, const char *address, const struct s
 	if (!s)
 		return err_set(err, ENOMEM, "--http");
 	*s = (struct http_server){ .sidecar = sidecar, .spool = spool, .began_ns = now_realtime_ns(), .look = RECENT(SPOOL_LOOK_SPACING_NS) };
-	fd = open_socket(address, err);
+	fd = listen_at(address, &s->port, err);
 	if (fd < 0) {
 		free(s);
 		return fd;
@@ -639,7 +577,6 @@ int http_server_new(struct event_base *base, const char *address, const struct s
 		free(s);
 		return rc;
 	}
-	s->port = port_of(fd);
 	s->http = evhttp_new(inner_loop_base(s->loop));
 	s->recount = evtimer_new(inner_loop_base(s->loop), on_recount, s);
 	s->metrics = shared_text_new(METRICS_TEXT_MAX, render_metrics, s);

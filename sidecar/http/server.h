@@ -45,13 +45,7 @@
 struct http_server;
 
 /*
- * Whether address is "HOST:PORT", where HOST is an IPv4 address or an IPv6 address in brackets, or
- * ":PORT" for all addresses of both kinds.
- */
-bool http_address_valid(const char *address);
-
-/*
- * Listens on address at once; port 0 takes a free port. sidecar and spool, the path of the spool
+ * Listens on address (lib/listen_address.h) at once; port 0 takes a free port. sidecar and spool, the path of the spool
  * (NULL: there is none), must outlive the server.
  */
 int http_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,

@@ -614,19 +614,6 @@ static void it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(v
 	}
 }
 
-static void addresses_are_checked(void **state)
-{
-	static const char *const right[] = { ":9095", "0.0.0.0:9095", "127.0.0.1:1", ":0", "[::]:9095", "[::1]:80" };
-	static const char *const wrong[] = { "", ":", "9095", ":x", ":-1", ":65536", "host:80", "1.2.3.4", "::1", "[::1]", ": 80", "1.2.3.4:" };
-	(void)state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
-		assert_true(http_address_valid(right[i]));
-	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		if (http_address_valid(wrong[i]))
-			fail_msg("\"%s\" is taken", wrong[i]);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -643,7 +630,6 @@ int main(void)
 		cmocka_unit_test(without_a_descriptor_it_waits_and_does_not_spin),
 		cmocka_unit_test(
 			it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone),
-		cmocka_unit_test(addresses_are_checked),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

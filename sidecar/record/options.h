@@ -58,7 +58,7 @@ struct record_options {
 	enum leave_after leave_after; /* a pod that is not restarted ends only when all its containers have */
 	int grace_s; /* seconds to ship the spool's bundles after SIGTERM */
 	int reconnect_s; /* seconds to wait until the launchers of a previous sidecar reconnect */
-	const char *http; /* the address to serve HTTP on (http_address_valid), NULL: none */
+	const char *http; /* the address to serve HTTP on (lib/listen_address.h), NULL: none */
 	int report_fd; /* the descriptor for reports as text: 1 in a pod, 2 under exec */
 	bool events; /* write events as lines of JSON to report_fd */
 	bool say_reports; /* also print each report on the stderr of its container */

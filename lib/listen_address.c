@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses a TCP address and listens on it. */
-#include "operator/kube/listen_address.h"
+#include "lib/listen_address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

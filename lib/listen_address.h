@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses a TCP address of the command line, and listens on it. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_LISTEN_ADDRESS_H
-#define AFTERGLOW_OPERATOR_KUBE_LISTEN_ADDRESS_H
+#ifndef AFTERGLOW_LIB_LISTEN_ADDRESS_H
+#define AFTERGLOW_LIB_LISTEN_ADDRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
