@@ -14,6 +14,7 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/story.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/bounds.h"
 #include "operator/raycluster/names.h"
@@ -88,8 +89,8 @@ static const struct store_entry *next_failure(const struct watches *watches, con
 static bool died_by_itself(const cJSON *failure, const char *container)
 {
 	static const char *const others[] = { "Evicted", "Preempted", "PodDeleted", "NodeLost", "NodeShutdown", "Terminated", "GCSLost" };
-	const char *name = json_str(failure, "metadata.name"), *class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-		json_get(failure, "metadata.labels"), "afterglow.dev/class"));
+	const char *name = json_str(failure, "metadata.name"),
+		   *class = object_label(failure, "afterglow.dev/class");
 	char part[KEY_MAX];
 
 	for (size_t i = 0; class && i < ARRAY_SIZE(others); i++)

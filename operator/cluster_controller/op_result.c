@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "operator/kube/object.h"
 
 enum verdict op_result_verdict(const struct plan_op *op, const struct client_response *response)
 {
@@ -50,5 +51,5 @@ bool op_is_kind(const struct plan_op *op, const char *kind)
 
 const char *op_label(const struct plan_op *op, const char *name)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(op->body, "metadata.labels"), name));
+	return object_label(op->body, name);
 }

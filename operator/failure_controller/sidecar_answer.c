@@ -14,6 +14,7 @@
 #include "operator/failures/story.h"
 #include "operator/failures/unseen_end.h"
 #include "operator/kube/event.h"
+#include "operator/kube/object.h"
 #include "operator/policy/retention.h"
 
 /* The shortest time between two Events for one cluster. */
@@ -100,19 +101,13 @@ static bool may_tell(struct answer_sinks *sinks, const cJSON *pod, const char *w
 
 /* --- Failures --------------------------------------------------------------------------------- */
 
-static const char *annotation_of(const cJSON *failure, const char *name)
-{
-	return cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(failure, "metadata.annotations"), name));
-}
-
 /*
  * Returns how many further ends the failure stands for; 0 if there are none, or the number is
  * malformed.
  */
 static int64_t more_ends_of(const cJSON *failure)
 {
-	const char *text = annotation_of(failure, FAILURE_MORE_ENDS_ANNOTATION);
+	const char *text = object_annotation(failure, FAILURE_MORE_ENDS_ANNOTATION);
 	size_t len = text ? strlen(text) : 0;
 
 	if (len > COUNT_DIGITS_MAX || (text && strspn(text, "0123456789") != len))
@@ -145,7 +140,7 @@ static bool read_known_end(const cJSON *failure, const cJSON *pod, const char *c
 	 * way.
 	 */
 	if (!name || strncmp(name, prefix, (size_t)len) != 0 || strchr(name + len, '-') ||
-	    !end_time_parse(annotation_of(failure, FAILURE_ENDED_ANNOTATION), &ret_end->at_ns))
+	    !end_time_parse(object_annotation(failure, FAILURE_ENDED_ANNOTATION), &ret_end->at_ns))
 		return false;
 	struct story *story = story_read(failure);
 	bool is_known = is_end_in(story, pod);

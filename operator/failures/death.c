@@ -20,7 +20,7 @@
 
 const char *death_label(const cJSON *pod, const char *name)
 {
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
+	return object_label(pod, name);
 }
 
 bool death_is_reported(const struct death *d)

@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/failures/termination.h"
+#include "operator/kube/object.h"
 
 #define LABEL_VALUE_MAX 63
 #define CRON_JOB_LABEL "ray.io/cronjob-name"
@@ -66,11 +67,6 @@ static bool set(struct owner *owner, enum owner_kind kind, const char *name, con
 	return true;
 }
 
-static const char *label(const cJSON *object, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
-}
-
 static bool by_reference(const cJSON *cluster, struct owner *owner)
 {
 	const cJSON *reference;
@@ -88,7 +84,8 @@ static bool by_reference(const cJSON *cluster, struct owner *owner)
 
 static bool by_labels(const cJSON *cluster, struct owner *owner)
 {
-	const char *kind = label(cluster, "ray.io/originated-from-crd"), *name = label(cluster, "ray.io/originated-from-cr-name");
+	const char *kind = object_label(cluster, "ray.io/originated-from-crd"),
+		   *name = object_label(cluster, "ray.io/originated-from-cr-name");
 	enum owner_kind known;
 
 	return kind && kind_from_name(kind, strlen(kind), &known) && known != OWNER_RAY_CLUSTER && set(owner, known, name, NULL);
@@ -97,7 +94,7 @@ static bool by_labels(const cJSON *cluster, struct owner *owner)
 bool owner_of_cluster(const cJSON *cluster, struct owner *ret_owner)
 {
 	/* KubeRay copies the labels of the RayJob */
-	const char *cron_job = label(cluster, CRON_JOB_LABEL);
+	const char *cron_job = object_label(cluster, CRON_JOB_LABEL);
 	struct owner owner;
 
 	if (!by_reference(cluster, &owner) && !by_labels(cluster, &owner) &&

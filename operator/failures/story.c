@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/policy/retention.h"
 
@@ -30,11 +31,6 @@
 static cJSON *annotation(const cJSON *object, const char *name)
 {
 	return cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name);
-}
-
-static const char *label(const cJSON *object, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
 }
 
 static void set_annotation(cJSON *failure, const cJSON *story)
@@ -179,7 +175,8 @@ static char *copy_texts(const char *const texts[static TEXT_COUNT], const char *
 static bool read_end(const cJSON *failure, const cJSON *json, struct incident_death *death)
 {
 	const char *ended = cJSON_GetStringValue(annotation(failure, FAILURE_ENDED_ANNOTATION));
-	const char *class = label(failure, "afterglow.dev/class"), *type = label(failure, "ray.io/node-type");
+	const char *class = object_label(failure, "afterglow.dev/class"),
+		   *type = object_label(failure, "ray.io/node-type");
 	int number = class ? failure_class_from_name(class) : -1;
 
 	if (number < 0 || !ended || time_parse(ended, &death->ended_ns, NULL) < 0 || !json_str(failure, "metadata.name"))

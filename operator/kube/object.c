@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the basic form of a Kubernetes object, and computes a hash of text. */
+/* Makes the basic form of a Kubernetes object, reads what each has, and computes a hash of text. */
 #include "operator/kube/object.h"
 
 #include "lib/digest/sha256.h"
@@ -15,6 +15,18 @@ cJSON *object_new(const char *api_version, const char *kind, const char *ns, con
 	json_set_str(metadata, "namespace", ns);
 	json_set_str(metadata, "name", name);
 	return object;
+}
+
+const char *object_annotation(const cJSON *object, const char *name)
+{
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
+}
+
+const char *object_label(const cJSON *object, const char *name)
+{
+	return cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
 }
 
 void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes an empty Kubernetes object, and a hash of text. */
+/* Makes an empty Kubernetes object, reads what each has, and makes a hash of text. */
 #ifndef AFTERGLOW_OPERATOR_KUBE_OBJECT_H
 #define AFTERGLOW_OPERATOR_KUBE_OBJECT_H
 
@@ -8,6 +8,10 @@
 
 /* apiVersion, kind, metadata {namespace, name}; the caller owns it. */
 cJSON *object_new(const char *api_version, const char *kind, const char *ns, const char *name);
+
+/* Return the value of that annotation or label; NULL if there is none. */
+const char *object_annotation(const cJSON *object, const char *name);
+const char *object_label(const cJSON *object, const char *name);
 
 /*
  * Writes the first n characters (at most 64) of the lower-case hexadecimal SHA-256 of text, and a

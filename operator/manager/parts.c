@@ -7,6 +7,7 @@
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/injection/inject_annotations.h"
+#include "operator/kube/object.h"
 
 /* --- Questions of the parts to the controller ------------------------------------------------ */
 
@@ -181,8 +182,7 @@ static bool is_excluded(void *arg, const char *namespace)
 {
 	const struct parts *p = arg;
 	const cJSON *object = store_get(watches_store(p->watches, WATCH_NAMESPACES), namespace);
-	const char *word = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), INJECT_ANNOTATION));
+	const char *word = object_label(object, INJECT_ANNOTATION);
 
 	return word && (strcmp(word, "false") == 0 || strcmp(word, "disabled") == 0);
 }

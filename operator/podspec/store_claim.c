@@ -6,13 +6,9 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "operator/kube/object.h"
 
 #define ON_ITS_WAY_NS (60 * NS_PER_SEC)
-
-static const char *annotation(const cJSON *claim, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(claim, "metadata.annotations"), name));
-}
 
 /*
  * Returns whether the volume is created independently of pods: no class waits for a pod, or a
@@ -24,9 +20,9 @@ static bool is_bound_without_pods(const cJSON *claim)
 
 	if (!class || !*class)
 		return true;
-	return !annotation(claim, "volume.kubernetes.io/selected-node") &&
-	       (annotation(claim, "volume.kubernetes.io/storage-provisioner") ||
-		annotation(claim, "volume.beta.kubernetes.io/storage-provisioner"));
+	return !object_annotation(claim, "volume.kubernetes.io/selected-node") &&
+	       (object_annotation(claim, "volume.kubernetes.io/storage-provisioner") ||
+		object_annotation(claim, "volume.beta.kubernetes.io/storage-provisioner"));
 }
 
 const char *store_claim_trouble(const cJSON *claim, int64_t now_ns)

@@ -16,15 +16,9 @@
 #define NAMESPACE "ray.io/external-storage-namespace"
 #define CLAIM_NAME_MAX 300
 
-static const char *annotation(const cJSON *cluster, const char *name)
-{
-	return cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), name));
-}
-
 bool gcs_ft_enabled(const cJSON *cluster)
 {
-	const char *text = annotation(cluster, ENABLED);
+	const char *text = object_annotation(cluster, ENABLED);
 
 	return cJSON_IsObject(json_get(cluster, OPTIONS)) || (text && strcasecmp(text, "true") == 0);
 }
@@ -39,7 +33,8 @@ bool gcs_ft_is_rocksdb(const cJSON *cluster)
 /* Returns the name space of the cluster in Redis, which several clusters may share. */
 const char *gcs_ft_storage_namespace(const cJSON *cluster)
 {
-	const char *names[] = { json_str(cluster, OPTIONS ".externalStorageNamespace"), annotation(cluster, NAMESPACE) };
+	const char *names[] = { json_str(cluster, OPTIONS ".externalStorageNamespace"),
+				object_annotation(cluster, NAMESPACE) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i] && *names[i])

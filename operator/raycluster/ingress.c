@@ -63,8 +63,7 @@ static void add_path(const cJSON *cluster, const cJSON *options, cJSON *rule)
 cJSON *ingress_build(const cJSON *cluster)
 {
 	const cJSON *options = json_get(cluster, HEAD ".ingressOptions"), *tls = json_get(options, "tls");
-	const char *class = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), CLASS));
+	const char *class = object_annotation(cluster, CLASS);
 	cJSON *ingress, *spec, *rule;
 	char name[NAME_MAX_BYTES], cut[CUT_NAME_MAX];
 

@@ -9,6 +9,7 @@
 #include "lib/macros.h"
 #include "lib/strbuf.h"
 #include "operator/kube/event.h"
+#include "operator/kube/object.h"
 
 /* At most this many pods are named. */
 #define NAMED_MAX 5
@@ -36,7 +37,7 @@ static const struct row {
 
 static const char *label(const cJSON *body, const char *name)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(body, "metadata.labels"), name));
+	const char *text = object_label(body, name);
 
 	return text ? text : "";
 }

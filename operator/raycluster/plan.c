@@ -169,8 +169,7 @@ static void delete_orphans(struct planner *p)
 static void note_refused_sidecar(struct planner *p)
 {
 	for (size_t i = 0; i < p->n_pods; i++) {
-		const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
-			json_get(p->pods[i], "metadata.annotations"), INJECT_REFUSED_ANNOTATION));
+		const char *why = object_annotation(p->pods[i], INJECT_REFUSED_ANNOTATION);
 
 		if (!why || p->leaving[i])
 			continue;

@@ -13,6 +13,7 @@
 
 #include "lib/json.h"
 #include "operator/kube/event.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/notes.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"
@@ -51,8 +52,7 @@ static bool has_condition(const cJSON *job, const char *type)
 
 static int64_t patience_s(const struct planner *p)
 {
-	const char *text = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(p->in->cluster, "metadata.annotations"), DEADLINE_ANNOTATION));
+	const char *text = object_annotation(p->in->cluster, DEADLINE_ANNOTATION);
 	char *end = NULL;
 	long seconds = text ? strtol(text, &end, 10) : 0;
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/notes.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/gcs_ft.h"
@@ -81,8 +82,8 @@ static void note_autoscaler(struct planner *p)
 
 bool plan_head_is_final(const cJSON *cluster)
 {
-	const char *disabled = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), "ray.io/disable-provisioned-head-restart"));
+	const char *disabled =
+		object_annotation(cluster, "ray.io/disable-provisioned-head-restart");
 	const char *provisioned =
 		json_str(json_find(json_get(cluster, "status.conditions"), "type", "RayClusterProvisioned"), "status");
 

@@ -7,13 +7,9 @@
 #include "lib/json.h"
 #include "lib/sidecar_names.h"
 #include "lib/units.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
-
-static const char *label(const cJSON *pod, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.labels"), name));
-}
 
 static bool is(const char *text, const char *word)
 {
@@ -22,7 +18,7 @@ static bool is(const char *text, const char *word)
 
 const char *pod_label(const cJSON *pod, const char *name)
 {
-	const char *text = label(pod, name);
+	const char *text = object_label(pod, name);
 
 	return text ? text : "";
 }
@@ -40,8 +36,8 @@ bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 /* Either label may have been removed. No group of workers has this name. */
 bool pod_is_head(const cJSON *pod)
 {
-	return is(label(pod, "ray.io/node-type"), "head") ||
-	       is(label(pod, "ray.io/group"), HEAD_GROUP_NAME);
+	return is(object_label(pod, "ray.io/node-type"), "head") ||
+	       is(object_label(pod, "ray.io/group"), HEAD_GROUP_NAME);
 }
 
 const char *pod_group(const cJSON *pod)

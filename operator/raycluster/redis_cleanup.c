@@ -47,14 +47,9 @@ static const char script[] =
 	"print('storage namespace', given['storage_namespace'], 'is deleted' if done else 'is NOT deleted', flush=True)\n"
 	"sys.exit(0 if done else 1)\n";
 
-static const char *annotation(const cJSON *cluster, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), name));
-}
-
 bool redis_cleanup_wanted(const cJSON *cluster, const struct policy *policy)
 {
-	const char *own = annotation(cluster, REDIS_CLEANUP_ANNOTATION);
+	const char *own = object_annotation(cluster, REDIS_CLEANUP_ANNOTATION);
 
 	return policy->redis_cleanup && gcs_ft_enabled(cluster) && !gcs_ft_is_rocksdb(cluster) &&
 	       !(own && strcasecmp(own, "false") == 0);

@@ -205,8 +205,7 @@ static void copy_serving_ports(cJSON *ports, const cJSON *cluster)
 cJSON *serve_service_build(const cJSON *cluster)
 {
 	const char *name = json_str(cluster, "metadata.name"), *type = json_str(cluster, "spec.headGroupSpec.serviceType");
-	const char *wanted = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), "ray.io/enable-serve-service"));
+	const char *wanted = object_annotation(cluster, "ray.io/enable-serve-service");
 	_cleanup_json_ cJSON *ports = cJSON_CreateArray();
 	char own_name[300];
 	cJSON *service, *labels, *spec;

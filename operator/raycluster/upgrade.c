@@ -65,32 +65,28 @@ bool upgrade_is_recreate(const cJSON *cluster)
 
 const char *upgrade_by_creator(const cJSON *cluster)
 {
-	const char *creator = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.labels"), "ray.io/originated-from-crd"));
+	const char *creator = object_label(cluster, "ray.io/originated-from-crd");
 
 	return creator && (strcmp(creator, "RayJob") == 0 || strcmp(creator, "RayService") == 0) ? creator : NULL;
 }
 
-static const char *annotation(const cJSON *pod, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), name));
-}
-
 bool upgrade_is_ours(const cJSON *pod)
 {
-	return annotation(pod, UPGRADE_HASH_ANNOTATION) && !annotation(pod, ADOPTED_ANNOTATION);
+	return object_annotation(pod, UPGRADE_HASH_ANNOTATION) &&
+	       !object_annotation(pod, ADOPTED_ANNOTATION);
 }
 
 bool upgrade_is_unknown(const cJSON *pod)
 {
-	const char *have = annotation(pod, UPGRADE_HASH_ANNOTATION);
+	const char *have = object_annotation(pod, UPGRADE_HASH_ANNOTATION);
 
 	return !have || strncmp(have, HASHER, strlen(HASHER)) != 0;
 }
 
 bool upgrade_is_stale(const cJSON *pod, const char *hash)
 {
-	return !upgrade_is_unknown(pod) && strcmp(annotation(pod, UPGRADE_HASH_ANNOTATION), hash) != 0;
+	return !upgrade_is_unknown(pod) &&
+	       strcmp(object_annotation(pod, UPGRADE_HASH_ANNOTATION), hash) != 0;
 }
 
 void upgrade_annotate(cJSON *annotations, const char *hash)
@@ -107,9 +103,9 @@ cJSON *upgrade_adoption(const cJSON *pod, const char *hash)
 	json_set_str(metadata, "uid", json_str(pod, "metadata.uid"));
 	upgrade_annotate(annotations, hash);
 	/* The hash of a group that the spec no longer has stays as it is. */
-	if (!annotation(pod, UPGRADE_HASH_ANNOTATION))
+	if (!object_annotation(pod, UPGRADE_HASH_ANNOTATION))
 		json_set_str(annotations, ADOPTED_ANNOTATION, "true");
-	if (annotation(pod, KUBERAY_VERSION))
+	if (object_annotation(pod, KUBERAY_VERSION))
 		cJSON_DeleteItemFromObjectCaseSensitive(annotations, KUBERAY_VERSION);
 	return body;
 }

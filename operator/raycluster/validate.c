@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "operator/kube/object.h"
 #include "operator/kube/salvage.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
@@ -167,12 +168,6 @@ static void check_workers(const cJSON *groups, bool fault_tolerant, cJSON *notes
 	}
 }
 
-static const char *annotation(const cJSON *cluster, const char *name)
-{
-	return cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(cluster, "metadata.annotations"), name));
-}
-
 static bool env_is_true(const cJSON *container, const char *name)
 {
 	const char *value = json_str(container_env(container, name), "value");
@@ -194,9 +189,9 @@ static bool has_param(const cJSON *group, const char *name)
 	 */
 static void check_redis(const cJSON *cluster, const cJSON *head, const cJSON *ray, cJSON *notes)
 {
-	if (annotation(cluster, "ray.io/ft-enabled"))
+	if (object_annotation(cluster, "ray.io/ft-enabled"))
 		invalid(notes, "both the annotation ray.io/ft-enabled and spec." FT_OPTIONS " are set: use the latter");
-	if (annotation(cluster, "ray.io/external-storage-namespace"))
+	if (object_annotation(cluster, "ray.io/external-storage-namespace"))
 		invalid(notes, "both the annotation ray.io/external-storage-namespace and spec." FT_OPTIONS
 			       " are set: use " FT_OPTIONS ".externalStorageNamespace");
 	if (has_param(head, "redis-password") || container_env(ray, "REDIS_PASSWORD"))

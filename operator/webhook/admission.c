@@ -13,6 +13,7 @@
 #include "operator/failures/owner.h"
 #include "operator/injection/pod_security.h"
 #include "operator/injection/report_key.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/store_claim.h"
 #include "operator/webhook/admission_review.h"
 #include "operator/webhook/cluster_admission.h"
@@ -57,7 +58,7 @@ void admission_free(struct admission *a)
 
 static const char *label(const cJSON *object, const char *name)
 {
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
+	const char *text = object_label(object, name);
 
 	return text ? text : "";
 }

@@ -8,20 +8,11 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "operator/kube/object.h"
 
 #define ARGO_CD_USER "argocd-application-controller"
 #define OWNERS_MAX 16 /* further owner references are ignored */
 #define FIELD_MANAGERS_MAX 256
-
-static const char *annotation(const cJSON *object, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), name));
-}
-
-static const char *label(const cJSON *object, const char *name)
-{
-	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.labels"), name));
-}
 
 static bool is_kuberay_owner(const cJSON *owner)
 {
@@ -42,7 +33,7 @@ static bool is_kuberays(const cJSON *cluster)
 	const cJSON *owner;
 	int n = 0;
 
-	if (label(cluster, "ray.io/originated-from-crd"))
+	if (object_label(cluster, "ray.io/originated-from-crd"))
 		return true;
 	cJSON_ArrayForEach(owner, json_get(cluster, "metadata.ownerReferences")) {
 		if (n++ == OWNERS_MAX)
@@ -66,8 +57,10 @@ static bool ends_with(const char *text, const char *end)
  */
 static bool is_argo_cds(const cJSON *cluster, const char *user)
 {
-	return annotation(cluster, "argocd.argoproj.io/tracking-id") || label(cluster, "argocd.argoproj.io/instance") ||
-	       (label(cluster, "app.kubernetes.io/instance") && ends_with(user, ARGO_CD_USER));
+	return object_annotation(cluster, "argocd.argoproj.io/tracking-id") ||
+	       object_label(cluster, "argocd.argoproj.io/instance") ||
+	       (object_label(cluster, "app.kubernetes.io/instance") &&
+		ends_with(user, ARGO_CD_USER));
 }
 
 static bool is_applied(const cJSON *cluster)

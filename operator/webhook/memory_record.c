@@ -9,6 +9,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "operator/kube/object.h"
 #include "operator/podspec/quantity.h"
 
 #define TAIL_MAX 3 /* bytes of the end of the text: "}}" and a NUL */
@@ -86,8 +87,7 @@ static int read_workers(const cJSON *workers, struct memory_record *record, stru
 
 int memory_record_read(const cJSON *object, struct memory_record *ret_record, struct err *err)
 {
-	const char *text = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(object, "metadata.annotations"), RECORD_ANNOTATION));
+	const char *text = object_annotation(object, RECORD_ANNOTATION);
 	_cleanup_(memory_record_release) struct memory_record record = { 0 };
 	_cleanup_json_ cJSON *json = NULL;
 	size_t len = text ? strlen(text) : 0;
