@@ -21,9 +21,9 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-image-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 # With its libraries, at the paths where the loader looks for them.
-add_program() { # PROGRAM ROOT
+add_program() { # PROGRAM ROOT [MODE]
 	local library libraries
-	install -D -s --strip-program="$triple-strip" -m 755 "$build/$1" "$2/usr/bin/$1"
+	install -D -s --strip-program="$triple-strip" -m "${3:-755}" "$build/$1" "$2/usr/bin/$1"
 	libraries=$(tools/elf-libraries.sh "$triple" "$sysroot" "$build/$1")
 	for library in $libraries; do
 		install -D -m 755 "$(readlink -f "$sysroot$library")" "$2$library"
@@ -52,10 +52,9 @@ fill_operator() {
 }
 
 fill_sidecar() {
-	add_program afterglow-sidecar "$1"
-	add_program afterglow-ship "$1"
-	add_program afterglow-pack "$1"
-	add_program afterglow-unwind "$1"
+	local program
+	# The kernel opens no process to others of its user whose program's file that user may not read (lib/undumpable.h).
+	for program in sidecar ship pack unwind; do add_program "afterglow-$program" "$1" 111; done
 	install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
 	install -D -m 755 "$build/afterglow-launch" "$1/usr/bin/afterglow-launch"
 }

@@ -10,6 +10,7 @@
 
 #include "lib/log.h"
 #include "lib/outlet.h"
+#include "lib/undumpable.h"
 #include "lib/units.h"
 #include "sidecar/exec.h"
 #include "sidecar/kernel/keep_syslog.h"
@@ -183,6 +184,9 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc;
 
+	/* Beside exec runs a command of the same user with the same files. There is nothing to hide. */
+	if (argc < 2 || strcmp(argv[1], "exec") != 0)
+		undumpable_become();
 	if (argc > 2 && strcmp(argv[1], "prune") == 0 && strcmp(argv[2], "--help") == 0) {
 		fputs(sidecar_usage, stdout);
 		return 0;

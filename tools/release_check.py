@@ -19,6 +19,7 @@ import tarfile
 # What a node pulls, in MiB at most; a larger image is printed as such. The node agent's has no aim of its own.
 AIMS = {"operator": 15, "sidecar": 6, "node": None}
 ARCHITECTURES = {"amd64": 62, "arm64": 183}  # EM_X86_64, EM_AARCH64
+CLOSED = [f"usr/bin/afterglow-{name}" for name in ("sidecar", "ship", "pack", "unwind")]
 LAUNCHERS = {"x86_64": 62, "aarch64": 183}
 DARWIN = {"amd64": 0x01000007, "arm64": 0x0100000C}  # CPU_TYPE_X86_64, CPU_TYPE_ARM64
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -91,6 +92,8 @@ def check_programs(where, layer, arch):
             wanted = LAUNCHERS[base] if parent.endswith("afterglow/launchers") else ARCHITECTURES[arch]
             expect(machine in (None, wanted), f"{where}: /{member.name} is for another machine")
             expect(member.uid == member.gid == 0, f"{where}: /{member.name} does not belong to root")
+            # What a user cannot read runs as a process that nobody else of that user may look into (lib/undumpable.h).
+            expect(member.name.lstrip("./") not in CLOSED or not member.mode & 0o444, f"{where}: everybody may read /{member.name}")
 
 
 def check_manifest(layout, descriptor, image):

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import release_check
@@ -21,12 +22,16 @@ PLATFORMS = [("linux", "amd64"), ("linux", "arm64"), ("darwin", "amd64"), ("darw
 ANNOTATION = "org.opencontainers.image.ref.name"
 
 
+MODES = {f"usr/bin/afterglow-{name}": 0o111 for name in ("sidecar", "ship", "pack", "unwind")}
+
+
 def tar_of(files):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
+            member.mode = MODES.get(name, 0o755)
             archive.addfile(member, io.BytesIO(data))
     return out.getvalue()
 
@@ -147,6 +152,11 @@ class ReleaseCheck(unittest.TestCase):
                                 (sidecar.manifest("amd64", platform="arm64"), "configuration is for another machine")]:  # fmt: skip
             sidecar.manifests = [right[0], manifest]
             self.write().refused(words)
+
+    def test_nobody_reads_the_programs_of_the_sidecar(self):
+        with unittest.mock.patch.dict(MODES, {"usr/bin/afterglow-sidecar": 0o755}):
+            self.images["sidecar"] = Image("sidecar")
+        self.write().refused("everybody may read /usr/bin/afterglow-sidecar")
 
     def test_digests_and_sizes_are_those_of_the_blobs(self):
         node = self.images["node"]

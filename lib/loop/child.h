@@ -3,7 +3,8 @@
  * Runs a program that works for us: it gets a few descriptors and nothing else of
  * ours, its output is collected or passed on by lines, and it is killed when its time is over.
  * The event loop never waits for it; it dies with us. When memory runs out, the OOM killer takes it
- * before others.
+ * before others, unless we are an ordinary user's process that is not dumpable (lib/undumpable.h):
+ * then it takes the largest of the container's processes, which a child is that fills the memory.
  */
 #ifndef AFTERGLOW_LIB_LOOP_CHILD_H
 #define AFTERGLOW_LIB_LOOP_CHILD_H

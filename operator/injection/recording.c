@@ -9,6 +9,7 @@
 #include "lib/sidecar_names.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/inject_annotations.h"
+#include "operator/injection/store_secrets.h"
 #include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 
@@ -113,6 +114,11 @@ static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, 
 		notes_addf(notes, NOTE_RECORDING, "KernelLogRefused", "pods run without the kernel log: %s", r->kernel_log_refused);
 	if (r->policy->syslog && r->kernel_log_refused)
 		notes_addf(notes, NOTE_RECORDING, "SyslogRefused", "pods run without the node's syslog: %s", r->kernel_log_refused);
+	if (store_secrets_reader(pod_spec, r->policy))
+		notes_addf(notes, NOTE_RECORDING, "CredentialsWithheld",
+			   "group %s: container %s sees the sidecar's processes and may trace them, so its pods get no "
+			   "credentials of the store: bundles stay in the pod and are lost with it",
+			   r->group, store_secrets_reader(pod_spec, r->policy));
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
 			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "
@@ -142,6 +148,8 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		policy.recording.kernel_log = false;
 		policy.syslog = NULL; /* policy is a copy, so nothing is lost */
 	}
+	if (store_secrets_reader(pod_spec, r->policy))
+		policy.store.url = NULL;
 	if (recording == RECORDING_ON && !inject(pod_spec, &in))
 		recording = RECORDING_NO_COMMAND;
 	if (recording == RECORDING_ON)

@@ -2,7 +2,10 @@
 /* Adds the credentials of the store to the sidecar. */
 #include "operator/injection/store_secrets.h"
 
+#include <string.h>
+
 #include "lib/json.h"
+#include "lib/macros.h"
 #include "operator/podspec/pod_spec.h"
 
 #define CREDENTIALS_DIR "/afterglow/credentials" /* the sidecar's default */
@@ -55,6 +58,43 @@ static void add_token(cJSON *pod_spec, const struct policy *policy)
 	 */
 	if (!json_get(pod_spec, "serviceAccountName") && !json_get(pod_spec, "serviceAccount"))
 		json_set_str(pod_spec, "serviceAccountName", "default");
+}
+
+/*
+ * Runtimes take capabilities with and without "CAP_". SYS_ADMIN may give the kernel programs that read
+ * all memory.
+ */
+static bool may_trace(const cJSON *container)
+{
+	const cJSON *security = json_get(container, "securityContext"), *capability;
+
+	if (json_bool(security, "privileged", false))
+		return true;
+	cJSON_ArrayForEach(capability, json_get(security, "capabilities.add")) {
+		const char *name = cJSON_GetStringValue(capability);
+
+		name += name && strncasecmp(name, "CAP_", 4) == 0 ? 4 : 0;
+		if (name && (strcasecmp(name, "ALL") == 0 || strcasecmp(name, "SYS_PTRACE") == 0 ||
+			     strcasecmp(name, "SYS_ADMIN") == 0))
+			return true;
+	}
+	return false;
+}
+
+const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *policy)
+{
+	static const char *const lists[] = { "containers", "initContainers" };
+	const cJSON *container;
+
+	if (!policy->store.credentials_secret && !policy->store.s3_role_arn)
+		return NULL;
+	if (!json_bool(pod_spec, "shareProcessNamespace", false) && !json_bool(pod_spec, "hostPID", false))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		cJSON_ArrayForEach(container, json_get(pod_spec, lists[i]))
+			if (may_trace(container))
+				return json_str(container, "name");
+	return NULL;
 }
 
 void store_secrets_add(cJSON *pod_spec, const struct policy *policy)

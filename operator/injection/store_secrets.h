@@ -13,6 +13,13 @@
 #define STORE_SECRETS_DIR "/afterglow/store-ca"
 #define STORE_SECRETS_CA STORE_SECRETS_DIR "/ca.crt" /* for --store-ca */
 
+/*
+ * Returns the name of a container that could read the credentials, NULL if there is none: its
+ * processes see those of the sidecar, and may trace processes of others. All others are kept out by
+ * lib/undumpable.h. Of a policy without credentials nobody reads any.
+ */
+const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *policy);
+
 /* Adds the volumes to the pod. */
 void store_secrets_add(cJSON *pod_spec, const struct policy *policy);
 /* Adds their mounts to the sidecar. */

@@ -337,6 +337,45 @@ static void the_limits_of_recording_in_the_nodes_network_are_reported(void **sta
 	assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "NodeNetwork");
 }
 
+static void a_pod_whose_container_could_trace_the_sidecar_gets_no_credentials(void **state)
+{
+	static const struct {
+		const char *pod, *container;
+		bool withheld;
+	} rows[] = {
+		{ "{}", "{privileged: true}", false },
+		{ "{shareProcessNamespace: true}", "{}", false },
+		{ "{shareProcessNamespace: true}", "{capabilities: {add: [NET_ADMIN]}, runAsUser: 65532}", false },
+		{ "{shareProcessNamespace: true}", "{privileged: true}", true },
+		{ "{shareProcessNamespace: true}", "{capabilities: {add: [SYS_PTRACE]}}", true },
+		{ "{shareProcessNamespace: true}", "{capabilities: {add: [NET_ADMIN, CAP_SYS_PTRACE]}}", true },
+		{ "{hostPID: true}", "{capabilities: {add: [ALL]}}", true },
+		{ "{hostPID: true}", "{capabilities: {add: [1, null]}}", false },
+	};
+	struct world *w = *state;
+
+	policy_set_string(&w->policy.store.url, "s3://b", NULL);
+	policy_set_string(&w->policy.store.credentials_secret, "keys", NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = json_of(rows[i].pod);
+		cJSON *spec = json_get(group_of(w, RAY_WORKER), "template.spec");
+		bool has_them;
+
+		json_set(spec, "shareProcessNamespace", cJSON_Duplicate(json_get(pod, "shareProcessNamespace"), true));
+		json_set(spec, "hostPID", cJSON_Duplicate(json_get(pod, "hostPID"), true));
+		json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "securityContext", json_of(rows[i].container));
+		cJSON_Delete(w->notes);
+		w->notes = cJSON_CreateArray();
+		build(w, RAY_WORKER);
+		has_them = json_find(json_get(w->pod, "spec.volumes"), "name", "afterglow-credentials");
+		assert_int_equal(has_them, !rows[i].withheld);
+		assert_non_null(json_find(json_get(w->pod, "spec.containers"), "name", "afterglow"));
+		assert_int_equal(notes_have(w->notes, NOTE_RECORDING), rows[i].withheld);
+		if (rows[i].withheld)
+			assert_string_equal(notes_reason(w->notes, NOTE_RECORDING), "CredentialsWithheld");
+	}
+}
+
 static void without_launcher_or_image_ray_runs_bare(void **state)
 {
 	struct world *w = *state;
@@ -393,6 +432,7 @@ int main(void)
 		TEST(a_worker_without_a_sidecar_waits_for_the_heads_gcs),
 		TEST(a_missing_claim_leaves_the_store_out_and_says_so),
 		TEST(the_limits_of_recording_in_the_nodes_network_are_reported),
+		TEST(a_pod_whose_container_could_trace_the_sidecar_gets_no_credentials),
 		TEST(without_launcher_or_image_ray_runs_bare),
 		TEST(whose_policy_it_is_stands_on_the_pod_and_a_template_cannot_say_so),
 		TEST(without_recording_there_is_neither_sidecar_nor_a_word_of_it),

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/undumpable.h"
+
 /* glibc has no wrappers; libcap is not worth a dependency. */
 static int get_capabilities(struct __user_cap_data_struct data[static _LINUX_CAPABILITY_U32S_3])
 {
@@ -41,5 +43,7 @@ int keep_syslog_only(uid_t uid, struct err *err)
 	wanted[word].permitted = wanted[word].effective = now[word].permitted & bit;
 	if (set_capabilities(wanted) < 0)
 		return err_set(err, errno, "capset");
+	/* Where fs.suid_dumpable is 1, the change of the user has undone it. */
+	undumpable_become();
 	return 0;
 }

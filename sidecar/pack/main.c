@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/json.h"
+#include "lib/undumpable.h"
 #include "sidecar/pack/confine.h"
 #include "sidecar/pack/pack.h"
 #include "sidecar/pack/receive.h"
@@ -178,9 +179,11 @@ int main(int argc, char **argv)
 	struct packed packed;
 	struct received received;
 	struct err err = { 0 };
-	int code = parse_options(argv, &options);
+	int code;
 
 	(void)argc;
+	undumpable_become();
+	code = parse_options(argv, &options);
 	if (code >= 0)
 		return code;
 	if ((options.receive ? run_receive(&options, &received, &err) : run(&options, &packed, &err)) < 0) {

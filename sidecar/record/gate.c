@@ -14,7 +14,6 @@
 #include "lib/fileio.h"
 #include "sidecar/sample/fuse.h"
 
-#define FDINFO_MAX 4096
 #define KERNFS_HANDLE 0xfe /* FILEID_KERNFS: cgroupfs and sysfs */
 
 /*
@@ -32,12 +31,17 @@ static bool is_on_cgroupfs(int fd, const struct statx *st)
 
 bool fd_is_pidfd(int fd)
 {
-	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FDINFO_MAX);
-	char path[40];
+	static const char since_6_9[] = "pidfd:[";
+	char path[40], name[64];
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	/* Only a pidfd has such a line. */
-	return file_read(AT_FDCWD, path, &text, NULL) == 0 && strstr(strbuf_str(&text), "\nPid:\t");
+	/* Before Linux 5.14 a process that is not dumpable may not read its own fdinfo. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[n > 0 ? n : 0] = '\0';
+	/* The name of a file begins with a slash, also that of a memfd. */
+	return strcmp(name, "anon_inode:[pidfd]") == 0 ||
+	       strncmp(name, since_6_9, strlen(since_6_9)) == 0;
 }
 
 /* Returns whether a directory or regular file was opened in the right mode. */

@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/undumpable.h"
 #include "lib/units.h"
 #include "sidecar/ship/deliver.h"
 #include "sidecar/ship/options.h"
@@ -87,6 +87,7 @@ int main(int argc, char **argv)
 	char url[DELIVER_URL_MAX];
 
 	(void)argc;
+	undumpable_become();
 	if (ship_options_parse(argv, &options, &err) < 0) {
 		fprintf(stderr, "afterglow-ship: %s\n", err_text(&err));
 		return EXIT_USAGE;
@@ -96,13 +97,6 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	/*
-	 * Our memory holds credentials, so there must be no core of us, and no other process of the
-	 * user may read it.
-	 */
-#ifndef __SANITIZE_ADDRESS__ /* its leak check reads our memory */
-	prctl(PR_SET_DUMPABLE, 0);
-#endif
 	if (options.idle_s) {
 		signal(SIGTERM, on_term);
 		return idle(options.idle_s);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/fileio.h"
+#include "lib/undumpable.h"
 #include "sidecar/unwind/blame.h"
 #include "sidecar/unwind/confine.h"
 #include "sidecar/unwind/options.h"
@@ -251,6 +252,7 @@ int main(int argc, char **argv)
 	struct files files;
 	struct err err = { 0 };
 
+	undumpable_become();
 	/* We never ask the network for debug information, and a library must not do so either. */
 	unsetenv("DEBUGINFOD_URLS");
 	if (options_parse(argc, argv, &options) < 0)
