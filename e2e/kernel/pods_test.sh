@@ -152,6 +152,14 @@ exec sh -c '$as_victim $hog 200M --rate 20M'" --memory host --pid
 check "v$version, isolation outside of the pod: an OOM kill is seen" says 'class KernelOOM'
 check "v$version, isolation outside of the pod: its limit is told" says 'reached its memory limit of 24.0 MiB'
 
+# A privileged container may move itself to the top of the hierarchy. There the whole machine is counted, with all cgroups of others.
+make_pod systemd
+ray=$memory
+start_sidecar --pid
+run_ray "until grep -q '\"event\":\"attached\"' $work/err; do sleep 0.05; done; kill -9 \$\$" --memory host --pid
+check "v$version, at the top of the hierarchy: the machine's memory is not its own" silent 'no limit\|reached its memory limit'
+check "v$version, at the top of the hierarchy: the report says what it lacks" says 'missing memory of the container'
+
 # A sidecar that starts anew, or late, finds a container whose cgroups are out of sight: the launcher has the descriptor.
 make_pod systemd
 set_limit "$ray" 24M

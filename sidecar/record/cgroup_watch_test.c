@@ -105,6 +105,22 @@ static void a_directory_without_counters_is_none(void **state)
 	close(handed.fd);
 }
 
+static void the_machines_topmost_cgroup_is_nobodys_own(void **state)
+{
+	struct handed_cgroup handed = { .version = 1 };
+	struct memcg own = { .version = 0 };
+	struct cgroup_watch w;
+	(void)state;
+
+	make_cgroup(".", "9223372036854771712\n");
+	/* The kernel shows this file there alone. */
+	put("release_agent", "\n");
+	handed.fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(cgroup_watch_open(&w, &own, -1, 7, &handed, NULL) < 0);
+	assert_int_equal(own.version, 0);
+	close(handed.fd);
+}
+
 static void make_alive(const char *pid, char process_state)
 {
 	char path[64], text[256];
@@ -230,6 +246,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			what_a_launcher_hands_over_is_read_without_the_containers_files, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(the_machines_topmost_cgroup_is_nobodys_own, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_directory_without_counters_is_none, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(

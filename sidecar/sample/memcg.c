@@ -260,12 +260,26 @@ int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *
 	return r < 0 ? r : memcg_find_cgroup(strbuf_str(&cgroup), ret_cgroup, size, ret_version);
 }
 
+/* The topmost cgroup of a hierarchy of v1 alone has this file. That of v2 has no counters. */
+static bool is_of_machine(int root_fd, const struct memcg_place *place)
+{
+	char path[sizeof(place->path) + 64];
+	_cleanup_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/release_agent", place->path);
+	if (place->version == 1)
+		fd = rootfd_open_no_fuse(root_fd, path, O_PATH, NULL);
+	return fd >= 0;
+}
+
 int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err)
 {
 	struct memcg opened = { .version = place->version, .own = place->own };
 	const struct counter_file *files = files_of(place->version);
 
 	memcpy(opened.path, place->path, sizeof(opened.path));
+	if (is_of_machine(root_fd, place))
+		return err_set(err, ENOENT, "%s is the memory cgroup of the whole machine", place->path);
 	for (size_t i = 0; i < MEMCG_FILES_MAX; i++) {
 		char path[sizeof(opened.path) + 64];
 

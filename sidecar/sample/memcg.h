@@ -147,7 +147,10 @@ int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct
 /* Reads only the path of the process's cgroup in /proc/PID/cgroup, which is much quicker. */
 int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version);
 
-/* Opens the memory cgroup at a place. */
+/*
+ * Opens the memory cgroup at a place. -ENOENT: it is not there, or it is the topmost one, in which the
+ * whole machine is counted: a process there has no memory cgroup of its own.
+ */
 int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place, struct err *err);
 void memcg_close(struct memcg *m);
 
