@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/record/root_glob.h"
+#include "sidecar/sample/root_walk.h"
 #include "sidecar/sample/rootfd.h"
 
 #define TAIL_MAX (64 * 1024) /* bytes of one log */
@@ -168,6 +170,7 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
 struct collection {
 	struct bundle *b;
 	int root_fd;
+	bool own_root; /* as in root_walk.h: others of this machine have files in /tmp, too */
 	int64_t room;
 	struct {
 		dev_t dev;
@@ -184,6 +187,13 @@ static bool was_taken(const struct collection *c, const struct stat *st)
 		if (c->taken[i].dev == st->st_dev && c->taken[i].ino == st->st_ino)
 			return true;
 	return false;
+}
+
+/* Another user may make a hard link to a file that only we may read, where fs.protected_hardlinks is 0. */
+static bool is_wanted(const struct collection *c, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size > 0 &&
+	       (!c->own_root || (st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == 0)));
 }
 
 /*
@@ -213,14 +223,14 @@ static bool collect(const char *path, void *arg)
 	struct err err = { 0 };
 	struct stat st;
 
-	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 || was_taken(c, &st))
+	if (path_fd < 0 || fstat(path_fd, &st) < 0 || !is_wanted(c, &st) || was_taken(c, &st))
 		return true;
 	if (c->files == COLLECT_FILES_MAX || st.st_size > c->room) {
 		c->cut = true;
 		return c->files < COLLECT_FILES_MAX;
 	}
 	fd = rootfd_open(c->root_fd, path, O_RDONLY, &err);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+	if (fd < 0 || fstat(fd, &st) < 0 || !is_wanted(c, &st)) {
 		c->cut = true; /* our uid may not read it, or it was replaced */
 		return true;
 	}
@@ -240,6 +250,7 @@ void gather_collected(struct bundle *b, const struct observer *o, struct report 
 	struct collection c = {
 		.b = b,
 		.root_fd = o->root_fd,
+		.own_root = root_walk_is_own(o->root_fd),
 		.room = MIN(r->verdict.exit_code < 0 ? COLLECT_ALIVE_MAX : COLLECT_MAX, bundle_room(b)),
 	};
 

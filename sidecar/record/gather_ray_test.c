@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -111,6 +112,44 @@ static void links_out_of_the_container_fifos_and_directories_are_passed_over(voi
 	bundle_is("collected/tmp_one.prof=1 ");
 }
 
+/* As where exec runs a command beside other users of the machine, and fs.protected_symlinks is 0. */
+static void another_users_links_and_files_are_left_alone(void **state)
+{
+	static const char *const names[] = { "tmp/[!o]*.bin", "tmp/directory/*.bin", "tmp/ours.bin", "tmp/own-link.bin" };
+	char texts[ARRAY_SIZE(names)][128], expected[400], flat[64];
+	const char *patterns[ARRAY_SIZE(names) + 1] = { NULL };
+	int own = root_fd;
+	struct report r;
+	(void)state;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdirat(own, "keys", 0700), 0);
+	file("keys/id.bin", "secret");
+	file("keys/ours.bin", "2");
+	file("tmp/theirs.bin", "theirs");
+	file("tmp/ours.bin", "1");
+	assert_int_equal(linkat(own, "keys/id.bin", own, "tmp/hard.bin", 0), 0);
+	assert_int_equal(symlinkat("../keys/id.bin", own, "tmp/soft.bin"), 0);
+	assert_int_equal(symlinkat("../keys", own, "tmp/directory"), 0);
+	assert_int_equal(symlinkat("../keys/ours.bin", own, "tmp/own-link.bin"), 0);
+	assert_int_equal(fchownat(own, "tmp/theirs.bin", 1, 1, 0), 0);
+	assert_int_equal(fchownat(own, "tmp/soft.bin", 1, 1, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(fchownat(own, "tmp/directory", 1, 1, AT_SYMLINK_NOFOLLOW), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(texts[i], sizeof(texts[i]), "%s/%s", directory, names[i]);
+		patterns[i] = texts[i];
+	}
+	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	gather(patterns, &r);
+	close(root_fd);
+	root_fd = own;
+	snprintf(flat, sizeof(flat), "%s", directory + 1);
+	bundle_sanitize(flat);
+	snprintf(expected, sizeof(expected), "collected/%s_tmp_ours.bin=1 collected/%s_tmp_own-link.bin=2 ", flat, flat);
+	bundle_is(expected);
+}
+
 static void the_newest_drivers_logs_are_kept_with_names_that_are_safe(void **state)
 {
 	static const char *const dirs[] = { "tmp/ray", "tmp/ray/session_1", "tmp/ray/session_1/logs" };
@@ -147,6 +186,7 @@ int main(void)
 		TEST(a_file_that_two_patterns_name_is_there_once_and_ends_nothing),
 		TEST(paths_that_become_one_name_get_different_names),
 		TEST(the_newest_drivers_logs_are_kept_with_names_that_are_safe),
+		TEST(another_users_links_and_files_are_left_alone),
 		TEST(links_out_of_the_container_fifos_and_directories_are_passed_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

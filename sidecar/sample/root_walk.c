@@ -59,6 +59,23 @@ static bool is_on_procfs(int fd)
 	return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
 }
 
+/* No server is asked, because the root may be on one. */
+bool root_walk_is_own(int root_fd)
+{
+	struct statx a, b;
+
+	return statx(root_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &a) == 0 &&
+	       statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_INO, &b) == 0 && a.stx_ino == b.stx_ino &&
+	       a.stx_dev_major == b.stx_dev_major && a.stx_dev_minor == b.stx_dev_minor;
+}
+
+static bool is_by_stranger(int link_fd)
+{
+	struct stat st;
+
+	return fstat(link_fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != geteuid());
+}
+
 /* Puts the link's target in front of the rest of the path. */
 static int follow(struct walk *w, int link_fd)
 {
@@ -68,6 +85,8 @@ static int follow(struct walk *w, int link_fd)
 
 	if (w->links_left == 0 || is_on_procfs(link_fd))
 		return -ELOOP;
+	if (root_walk_is_own(w->root_fd) && is_by_stranger(link_fd))
+		return -EACCES;
 	w->links_left--;
 	len = readlinkat(link_fd, "", path, sizeof(path) - 1);
 	if (len <= 0)

@@ -18,6 +18,14 @@
 #define ROOT_WALK_DEPTH_MAX 128 /* directories below each other, each of which holds a descriptor during the walk */
 
 /*
+ * Returns whether that root is also ours, as where exec runs a command on a machine. Then other users
+ * of the machine may have made links in directories such as /tmp, which lead to files that we may
+ * read and they may not. So links are followed only if root or our own user made them, as the kernel
+ * does where fs.protected_symlinks is 1; the others fail with -EACCES.
+ */
+bool root_walk_is_own(int root_fd);
+
+/*
  * Opens path; flags as in open(2). Follows at most links_max symbolic links, and none on procfs,
  * because most of those are magic; otherwise -ELOOP. With no_fuse, a path that leads onto a FUSE
  * server is refused with -EREMOTE before that server is asked. The caller closes the result; a

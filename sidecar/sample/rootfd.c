@@ -35,11 +35,21 @@ static bool must_walk(int code)
 	return code == -ENOSYS || code == -EPERM || code == -EAGAIN;
 }
 
+/* The kernel does not tell who made a link, so in our own root it follows none (root_walk.h). */
+static int open_in_root(int root_fd, const char *path, int flags, unsigned long long resolve)
+{
+	int fd;
+
+	resolve |= RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+	fd = open_by_kernel(root_fd, path, flags, resolve | RESOLVE_NO_SYMLINKS);
+	return fd == -ELOOP && !root_walk_is_own(root_fd) ? open_by_kernel(root_fd, path, flags, resolve) : fd;
+}
+
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err)
 {
-	int fd = open_by_kernel(root_fd, path, flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	int fd = open_in_root(root_fd, path, flags, 0);
 
-	if (must_walk(fd))
+	if (fd == -ELOOP || must_walk(fd))
 		fd = root_walk_open(root_fd, path, flags, ROOT_WALK_LINKS_MAX, false);
 	if (fd < 0)
 		return err_set(err, -fd, "open %.200s in the container", path);
@@ -59,10 +69,9 @@ int rootfd_open_no_links(int dir_fd, const char *path, int flags)
  */
 int rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err)
 {
-	int fd = open_by_kernel(root_fd, path, flags,
-				RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
+	int fd = open_in_root(root_fd, path, flags, RESOLVE_NO_XDEV);
 
-	if (fd == -EXDEV || must_walk(fd))
+	if (fd == -EXDEV || fd == -ELOOP || must_walk(fd))
 		fd = root_walk_open(root_fd, path, flags, ROOT_WALK_LINKS_MAX, true);
 	if (fd == -EREMOTE)
 		return err_set(err, EREMOTE, "%.200s in the container leads to a FUSE server",

@@ -5,7 +5,8 @@
  * Everything below that root belongs to the user of the container and is taken
  * as hostile: symbolic links resolve inside the root and nowhere else, magic
  * links are refused, FIFOs and devices are neither waited for nor read. From Linux
- * 5.6 on, the kernel's openat2(2) does this; elsewhere sample/root_walk does.
+ * 5.6 on, the kernel's openat2(2) does this; elsewhere, and where a link is met below a root that is
+ * also ours, sample/root_walk does.
  */
 #ifndef AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
 #define AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
