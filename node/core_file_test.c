@@ -22,7 +22,6 @@
 #include <cmocka.h>
 
 #include "lib/fileio.h"
-#include "node/core_slots.h"
 
 #define PAGE_MAX 65536 /* of arm64 */
 
@@ -160,26 +159,6 @@ static void a_pid_that_another_process_took_is_noticed(void **state)
 	close(pidfd);
 }
 
-static void a_pod_has_a_few_slots_and_gets_them_back(void **state)
-{
-	char directory[] = "/tmp/core_slots_test.XXXXXX";
-	int slots[CORE_SLOTS_OF_POD];
-
-	(void)state;
-	assert_non_null(mkdtemp(directory));
-	for (size_t i = 0; i < CORE_SLOTS_OF_POD; i++) {
-		slots[i] = core_slot_take(directory, "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", NULL);
-		assert_true(slots[i] >= 0);
-	}
-	assert_int_equal(core_slot_take(directory, "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", NULL), -EBUSY);
-	close(slots[2]);
-	slots[2] = core_slot_take(directory, "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb", NULL);
-	assert_true(slots[2] >= 0);
-	for (size_t i = 0; i < CORE_SLOTS_OF_POD; i++)
-		close(slots[i]);
-	assert_true(tree_remove(AT_FDCWD, directory));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,7 +169,6 @@ int main(void)
 		cmocka_unit_test(below_a_page_there_is_no_core),
 		cmocka_unit_test(a_set_user_id_programs_core_needs_an_absolute_path),
 		cmocka_unit_test(a_pid_that_another_process_took_is_noticed),
-		cmocka_unit_test(a_pod_has_a_few_slots_and_gets_them_back),
 	};
 
 	return cmocka_run_group_tests(tests, set_page, NULL);

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@
 #define ANSWERS_MAX 16
 /* After that the rest of the core is given up, and the process ends. */
 #define READ_WITHIN_MS (120 * 1000)
+#define LOOK_EVERY_MS 1000 /* whether another pod waits for our slot */
 
 bool core_handler_is_asked(int argc, char **argv)
 {
@@ -90,20 +92,32 @@ static int offer(int link, const struct core_arguments *a, int pidfd, const stru
 	return rc < 0 ? rc : err_set(err, EPROTO, "the sidecar's answer");
 }
 
+static unsigned int pipe_limit(void)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(64);
+	int rc = file_read(AT_FDCWD, "/proc/sys/kernel/core_pipe_limit", &text, NULL);
+
+	return rc < 0 ? 0 : (unsigned int)strtoul(strbuf_str(&text), NULL, 10);
+}
+
 /*
  * Ends the dump with SIGKILL when the time is over. The sidecar reads at its own pace. While it
- * reads, the process cannot end and occupies one of the few dumps that the kernel allows at a time
- * (core_pipe_limit).
+ * reads, the process cannot end and occupies one of the few dumps that the kernel allows at a time.
  */
-static void bound_reading(int pidfd)
+static void bound_reading(int pidfd, int slot)
 {
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
-	int rc;
+	int64_t began_ns = now_boottime_ns(), age_ns = 0;
+	int rc = 0;
 
-	do
-		rc = poll(&ended, 1, READ_WITHIN_MS);
-	while (rc < 0 && errno == EINTR);
-	if (rc == 0)
+	while (rc <= 0 && age_ns < READ_WITHIN_MS * NS_PER_MS &&
+	       !(age_ns >= CORE_SLOT_CERTAIN_S * NS_PER_SEC && core_slot_is_wanted(slot))) {
+		rc = poll(&ended, 1, LOOK_EVERY_MS);
+		if (rc < 0 && errno != EINTR)
+			break;
+		age_ns = now_boottime_ns() - began_ns;
+	}
+	if (rc <= 0)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
@@ -123,7 +137,7 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, a->pid, &link, err);
 	if (rc < 0)
 		return rc;
-	slot = core_slot_take(directory, pod.pod_uid, err);
+	slot = core_slot_take(directory, pod.pod_uid, pipe_limit(), err);
 	if (slot < 0)
 		return slot;
 	/* Without a pidfd the handler could not end a sidecar that reads for too long (bound_reading). */
@@ -136,7 +150,7 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 		return rc;
 	/* The kernel waits until the last reader has closed the pipe. */
 	close(STDIN_FILENO);
-	bound_reading(pidfd);
+	bound_reading(pidfd, slot);
 	return 0;
 }
 

@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits how many cores are sent to sidecars at a time, on the node and for each pod, so that a pod
- * with a slow sidecar does not hold up the cores of others. A slot is a locked file: it is freed
- * when its holder ends, even by a signal.
+ * Limits how many cores sidecars read at a time. While a sidecar reads, the crashed process cannot
+ * end, and the kernel counts its dump: beyond kernel.core_pipe_limit the kernel drops the cores of the
+ * whole node. A sidecar may be hostile and read as slowly as it likes.
+ *
+ * So each pod has slots of its own, which no other pod can take. Where the kernel has a limit, all
+ * pods together get half of it, so that the rest is free for dumps that no pod holds up, and of that
+ * half a pod gets a quarter. A pod that finds the half taken says so, and then nobody keeps a slot for
+ * longer than CORE_SLOT_CERTAIN_S.
+ *
+ * A slot is a lock on a byte of a file that has none: it is freed when its holder ends, even by a
+ * signal.
  */
 #ifndef AFTERGLOW_NODE_CORE_SLOTS_H
 #define AFTERGLOW_NODE_CORE_SLOTS_H
 
+#include <stdbool.h>
+
 #include "lib/err.h"
 
-#define CORE_SLOTS 64 /* on the node */
-#define CORE_SLOTS_OF_POD 4
+#define CORE_SLOTS_OF_POD 4 /* at most */
+#define CORE_SLOT_CERTAIN_S 5
 
 /*
- * Takes a slot and returns its descriptor; closing it frees the slot. directory: the directory of the
- * files. -EBUSY: all slots of the pod are taken. Pods may share slots, because a pod's slots are
- * chosen by a hash of its UID.
+ * Takes a slot and returns its descriptor; closing it frees the slot. directory: where the file is.
+ * pipe_limit: kernel.core_pipe_limit, 0: the kernel has no limit. -EBUSY: all slots that the pod may
+ * have are taken.
  */
-int core_slot_take(const char *directory, const char *pod_uid, struct err *err);
+int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit, struct err *err);
+
+/* Returns whether a pod without a slot was refused since this slot was taken, because all were taken. */
+bool core_slot_is_wanted(int slot);
 
 #endif
