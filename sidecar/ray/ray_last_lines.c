@@ -82,6 +82,28 @@ static void append_file(int dir_fd, const char *name, char *out, size_t size)
 		ray_last_lines_of(name, strbuf_str(&text), text.len, out, size);
 }
 
+struct worker_lines {
+	int dir_fd;
+	pid_t pid;
+	char *out;
+	size_t size;
+};
+
+/* Reads what a worker wrote to its standard error. The name of the file has 56 digits of the worker's ID and is shortened. */
+static void append_worker(const char *name, void *arg)
+{
+	const struct worker_lines *l = arg;
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
+	size_t len = strlen(name);
+	char label[32];
+
+	if (strncmp(name, "worker-", 7) != 0 || len < 4 || strcmp(name + len - 4, ".err") != 0 ||
+	    !ray_file_tail(l->dir_fd, name, TAIL_MAX, &text))
+		return;
+	snprintf(label, sizeof(label), "worker-%d.err", (int)l->pid);
+	ray_last_lines_of(label, strbuf_str(&text), text.len, l->out, l->size);
+}
+
 void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size)
 {
 	const char *names[RAY_PROCESS_LOGS_MAX];
@@ -89,6 +111,8 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 
 	if (dir_fd < 0)
 		return;
+	if (life->kind == RAY_PROCESS_NONE && life->pid > 0)
+		ray_files_of_pid(dir_fd, life->pid, append_worker, &(struct worker_lines){ dir_fd, life->pid, out, size });
 	ray_process_logs(life->kind, names);
 	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
 		append_file(dir_fd, names[i], out, size);

@@ -6,11 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "lib/fileio.h"
 #include "lib/macros.h"
 
 static const char *lines(const char *text, size_t size)
@@ -100,6 +102,24 @@ static void the_exception_that_ended_a_driver_is_found(void **state)
 	}
 }
 
+static void a_worker_is_heard_by_its_standard_error(void **state)
+{
+	char path[] = "/tmp/ray_last_lines_test.XXXXXX", out[1024] = "";
+	int dir;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(dir >= 0);
+	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.err", "Traceback\nImportError: libfoo.so.3\n", 35, 0644, NULL), 0);
+	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.out", "hello\n", 6, 0644, NULL), 0);
+	assert_int_equal(file_put(dir, "worker-0e5f-01000000-459.err", "another\n", 8, 0644, NULL), 0);
+	ray_last_lines(dir, &(struct ray_process_life){ .pid = 458 }, out, sizeof(out));
+	assert_string_equal(out, "worker-458.err: Traceback\nworker-458.err: ImportError: libfoo.so.3\n");
+	close(dir);
+	assert_true(tree_remove(AT_FDCWD, path));
+}
+
 static void a_process_without_logs_says_nothing(void **state)
 {
 	char out[1024] = "";
@@ -124,6 +144,7 @@ int main(void)
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
 		cmocka_unit_test(the_end_of_a_long_line_is_kept),
 		cmocka_unit_test(the_exception_that_ended_a_driver_is_found),
+		cmocka_unit_test(a_worker_is_heard_by_its_standard_error),
 		cmocka_unit_test(a_process_without_logs_says_nothing),
 	};
 

@@ -204,12 +204,14 @@ static void read_words(struct observer *o, errand_fill_fn fn, const struct words
 		errand_call(&o->files, fn, of, out, size, WORDS_WITHIN_NS);
 }
 
-/* Reads the last lines of the process that ended first. Those of a driver hold the exception that ended it. */
+/* Reads the last lines of the process that ended first, or of a worker. Those of a driver hold the exception that ended it. */
 static void add_last_lines(struct observer *o, const struct ending *e, struct report *r, struct observation *seen)
 {
 	struct words_of of = { ray_watch_logs_dir(o->ray), 0, { .kind = kind_of_first(&r->verdict) } };
 
-	if (of.life.kind == RAY_PROCESS_NONE)
+	if (of.life.kind == RAY_PROCESS_NONE && e->ray && e->ray->event.kind == RAY_WORKER_CRASH)
+		of.life.pid = e->ray->event.pid;
+	if (of.life.kind == RAY_PROCESS_NONE && !of.life.pid)
 		return;
 	if (e->process && e->process->started_ns) {
 		of.life.from_unix_ns = to_unix_ns(e->process->started_ns);

@@ -14,6 +14,8 @@
 /* Raylet notices and logs a worker's end within this time, and the log is read a second later. */
 #define LOGGED_WITHIN_NS (60 * NS_PER_SEC)
 
+_Static_assert(WORKER_WATCH_MAX + PROCESS_WATCH_MAX <= LAUNCH_WATCHED_MAX, "the launcher has places for all of them");
+
 static struct watched_worker *worker_find(struct worker_watch *w, pid_t pid)
 {
 	for (size_t i = 0; i < w->n; i++)

@@ -13,7 +13,7 @@
 
 #include "sidecar/record/process_watch.h"
 
-#define WORKER_WATCH_MAX (LAUNCH_WATCHED_MAX - PROCESS_WATCH_MAX)
+#define WORKER_WATCH_MAX 128
 #define WORKER_ENDS_MAX 64
 
 struct worker_watch {
