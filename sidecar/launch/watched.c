@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ _Static_assert(sizeof(struct pidfd_info_v0) == 64, "it is part of the ioctl's nu
 /* From Linux 6.15 on; for a process that was reaped. */
 #define PIDFD_INFO_EXIT_CODE (UINT64_C(1) << 3)
 
+#define FDS_SPARE 16 /* descriptors below the limit that are not used for watching */
 #define STAT_MAX 1024 /* 52 numbers and a name of 15 bytes */
 #define STAT_START 22
 #define STAT_EXIT_CODE 52
@@ -107,6 +109,14 @@ static void forget(struct watched_process *p)
 	*p = (struct watched_process){ 0 };
 }
 
+/* The user's limit on open files may be low, and what the launcher does besides watching needs some. */
+static bool leaves_room(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur > (rlim_t)fd + FDS_SPARE;
+}
+
 static int open_watched(pid_t pid, unsigned long long start)
 {
 	struct stat_line line;
@@ -114,6 +124,10 @@ static int open_watched(pid_t pid, unsigned long long start)
 
 	if (fd < 0)
 		return -errno;
+	if (!leaves_room(fd)) {
+		close(fd);
+		return -EMFILE;
+	}
 	/*
 	 * The descriptor is of the process that has the PID now. The start time, read afterwards,
 	 * shows whether that is the wanted process.

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -250,6 +251,27 @@ static void a_flood_of_orders_takes_no_more_than_the_table(void **state)
 	assert_int_equal(open_descriptors(), before - (LAUNCH_WATCHED_MAX + 3));
 }
 
+static void watching_leaves_descriptors_for_the_rest(void **state)
+{
+	struct rlimit before, low;
+	struct watched w = { 0 };
+	int pipe_fd;
+	pid_t pid = start_child(&pipe_fd);
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = (rlim_t)pipe_fd + 8;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(order(&w, pid, start_of(pid)), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(order(&w, pid, start_of(pid)), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	watched_flush(&w, -1);
+	close(pipe_fd);
+}
+
 /* For such a process the kernel shows exit code 0, however it ended. */
 static void kill_one_of_another_group(void)
 {
@@ -331,6 +353,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_container_tells_of_all_before_it),
 		cmocka_unit_test(another_process_of_that_pid_is_not_watched),
 		cmocka_unit_test(hostile_orders_are_refused),
+		cmocka_unit_test(watching_leaves_descriptors_for_the_rest),
 		cmocka_unit_test(a_flood_of_orders_takes_no_more_than_the_table),
 		cmocka_unit_test(an_end_without_a_sidecar_is_kept_for_the_next_one),
 		cmocka_unit_test(a_status_that_the_kernel_hides_is_not_reported),

@@ -48,6 +48,14 @@ static void add_end(struct process_watch *w, const struct ray_process_end *end)
 	w->n_ends++;
 }
 
+/* Returns the start as CLOCK_BOOTTIME; 0 if /proc shows a time that no kernel can. */
+static int64_t start_ns(const struct watched_ray_process *p)
+{
+	int64_t tick_ns = NS_PER_SEC / sysconf(_SC_CLK_TCK);
+
+	return p->start < (unsigned long long)(INT64_MAX / tick_ns) ? (int64_t)p->start * tick_ns : 0;
+}
+
 static void end_of(struct process_watch *w, struct watched_ray_process *p, bool status_known, int wait_status, int64_t ended_ns)
 {
 	const struct ray_process_end end = {
@@ -55,7 +63,7 @@ static void end_of(struct process_watch *w, struct watched_ray_process *p, bool 
 		.pid = p->pid,
 		.status_known = status_known,
 		.wait_status = status_known ? wait_status : 0,
-		.started_ns = (int64_t)p->start * (NS_PER_SEC / sysconf(_SC_CLK_TCK)),
+		.started_ns = start_ns(p),
 		.ended_ns = ended_ns,
 	};
 
