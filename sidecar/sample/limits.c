@@ -35,6 +35,29 @@ int64_t limits_parse_refused(const char *events)
 	return strncmp(events, "max ", 4) == 0 && (n = memcg_parse_value(events + 4)) >= 0 ? n : 0;
 }
 
+/* Returns the value of a line "KEY VALUE"; 0 if there is none. */
+static int64_t value_of(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && line[len] == ' ')
+			return MAX(memcg_parse_value(line + len + 1), (int64_t)0);
+	}
+	return 0;
+}
+
+int64_t limits_parse_periods(const char *cpu_stat)
+{
+	return value_of(cpu_stat, "nr_periods");
+}
+
+int64_t limits_parse_throttled(const char *cpu_stat)
+{
+	return value_of(cpu_stat, "nr_throttled");
+}
+
 /* Accepts only local filesystems: statfs of a network filesystem may never return. */
 static bool is_local(const char *type)
 {
@@ -174,8 +197,13 @@ void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
 	limits_each_disk(strbuf_str(&mounts), look_at, &look);
 	ret_limits->fullest = look.fullest;
 	ret_limits->tmpfs_used = look.tmpfs_used;
-	if (read_proc(root_fd, pid, "cgroup", &cgroup) < 0 ||
-	    cgroup_find("pids", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) < 0)
+	if (read_proc(root_fd, pid, "cgroup", &cgroup) < 0)
+		return;
+	if (cgroup_find("cpu", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) >= 0) {
+		ret_limits->cpu_periods = read_number(root_fd, directory, "cpu.stat", limits_parse_periods);
+		ret_limits->cpu_throttled = read_number(root_fd, directory, "cpu.stat", limits_parse_throttled);
+	}
+	if (cgroup_find("pids", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) < 0)
 		return;
 	ret_limits->processes = read_number(root_fd, directory, "pids.current", memcg_parse_value);
 	ret_limits->processes_max = read_number(root_fd, directory, "pids.max", memcg_parse_value);

@@ -24,6 +24,11 @@ struct limits {
 	int64_t processes, processes_max; /* of the pids cgroup, threads count; 0 not known, max 0: none */
 	int64_t processes_refused; /* how often that cgroup refused a fork; 0 also if that is not known */
 	struct disk fullest;
+	/*
+	 * The periods (a tenth of a second, as a rule) in which the container ran, and those of them in which its CPU limit
+	 * stopped it; 0 not known, or there is no such limit.
+	 */
+	int64_t cpu_periods, cpu_throttled;
 	int64_t tmpfs_used; /* bytes of files in the container's tmpfs filesystems: /dev/shm and memory volumes; 0 not known */
 };
 
@@ -58,6 +63,8 @@ int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text);
 
 /* Parts of it, for the tests. */
 int64_t limits_parse_refused(const char *events);
+int64_t limits_parse_periods(const char *cpu_stat);
+int64_t limits_parse_throttled(const char *cpu_stat);
 /*
  * Calls visit for a mount point of each relevant device: local, writable, not the kernel's and not
  * ours.

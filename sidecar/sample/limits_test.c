@@ -41,6 +41,27 @@ static void what_files_in_memory_hold_is_summed(void **state)
 	assert_in_range(after.tmpfs_used - before.tmpfs_used, 8 * MIB, 64 * MIB);
 }
 
+static void the_periods_of_a_cpu_limit_are_read_on_v1_and_v2(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t periods, throttled;
+	} rows[] = {
+		{ "usage_usec 9\nuser_usec 5\nnr_periods 1200\nnr_throttled 900\nthrottled_usec 7\n", 1200, 900 },
+		{ "nr_periods 12\nnr_throttled 3\nthrottled_time 88\n", 12, 3 },
+		{ "usage_usec 9\nxnr_periods 4\nnr_throttled_ 5\n", 0, 0 },
+		{ "nr_periods -4\nnr_throttled x\n", 0, 0 },
+		{ "nr_periods", 0, 0 },
+		{ "", 0, 0 },
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(limits_parse_periods(rows[i].text), rows[i].periods);
+		assert_int_equal(limits_parse_throttled(rows[i].text), rows[i].throttled);
+	}
+}
+
 static void a_disk_is_full_when_nothing_fits(void **state)
 {
 	static const struct {
@@ -179,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_lies_below_the_nearest_mount_point),
 		cmocka_unit_test(what_files_in_memory_hold_is_summed),
+		cmocka_unit_test(the_periods_of_a_cpu_limit_are_read_on_v1_and_v2),
 		cmocka_unit_test(a_disk_is_full_when_nothing_fits),
 		cmocka_unit_test(local_filesystems_of_the_container_are_looked_at),
 		cmocka_unit_test(there_may_be_very_many_of_them),

@@ -8,6 +8,7 @@
 
 #include "lib/units.h"
 
+#define PERIODS_MIN 100 /* ten seconds, as a rule */
 #define ZOMBIES_MIN 10 /* fewer explain no limit of processes */
 
 /* The table of processes does not show zombies, and the kernel counts them. */
@@ -89,4 +90,22 @@ void limit_verdict(const struct observation *o, struct verdict *v)
 		disk_ran_full(o, v);
 	if (o->spilled && may_be_of_disk(v->class))
 		verdict_add_evidence(v, "Ray", "%s", o->spilled);
+}
+
+/* Returns whether probes or Ray's health checks that got no answer in time may have led to an end of that class. */
+static bool may_be_of_slowness(enum failure_class class)
+{
+	return class == FAILURE_TERMINATED || class == FAILURE_KILLED || class == FAILURE_POD_DELETED || class == FAILURE_RAYLET_FAILED ||
+	       class == FAILURE_GCS_FAILED || class == FAILURE_GCS_LOST || class == FAILURE_RAY_PROCESS_FAILED;
+}
+
+void limit_cpu_evidence(const struct observation *o, struct verdict *v)
+{
+	int64_t periods = o->limits.cpu_periods - o->limits_before.cpu_periods;
+	int64_t throttled = o->limits.cpu_throttled - o->limits_before.cpu_throttled;
+
+	if (periods < PERIODS_MIN || throttled < periods / 2 || throttled > periods || !may_be_of_slowness(v->class))
+		return;
+	verdict_add_evidence(v, "cpu.stat", "its CPU limit stopped it in %d %% of the periods since its start: probes and health checks may have "
+			     "got their answers late", (int)(100 * throttled / periods));
 }

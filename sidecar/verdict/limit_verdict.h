@@ -14,4 +14,10 @@
  */
 void limit_verdict(const struct observation *o, struct verdict *v);
 
+/*
+ * v is the whole verdict. If the CPU limit stopped the container most of the time, and a probe or a heartbeat that came late
+ * may have ended it, adds that as evidence.
+ */
+void limit_cpu_evidence(const struct observation *o, struct verdict *v);
+
 #endif
