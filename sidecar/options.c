@@ -105,7 +105,7 @@ const char sidecar_usage[] =
 	"                      the container, or SIGTERM, ends the hold\n"
 	"  --cores MODE        what a bundle keeps of a core besides the backtrace: summary (stacks and notes;\n"
 	"                      a debugger can open it), full, or off (cores are ignored; default\n"
-	"                      summary)\n"
+	"                      summary). exec: if given, also where cores go to a filesystem in memory\n"
 	"  --record-success    write a report for exit code 0 as well\n"
 	"  --help, --version\n";
 

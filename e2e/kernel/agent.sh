@@ -74,10 +74,11 @@ run_sidecar() { # CGROUP NAME OPTION...
 		--node-socket "$work/node$name/node.sock" --spool "$work/spool$name" --kernel-log off --grace 1 "$@"
 }
 
-# The pod's Ray container, whose command is a script. Its output is in $work/out.
+# The pod's Ray container, whose command is a script. Its output is in $work/out. With $host_pid set it has no PID namespace of its own.
 begin_ray() { # CONTAINER SCRIPT
 	printf '%s\n' "$2" >"$work/command"
-	"$contain" --cgroup "$ray" --memory own --pid "$build/afterglow-launch" --socket "$work/socket$number" --name "$1" -- \
+	# shellcheck disable=SC2046
+	"$contain" --cgroup "$ray" --memory own $([ -n "${host_pid:-}" ] || echo --pid) "$build/afterglow-launch" --socket "$work/socket$number" --name "$1" -- \
 		sh "$work/command" >"$work/out" 2>&1 &
 	ray_pid=$!
 }
