@@ -107,9 +107,9 @@ check "a process that outlives the command lives on" kill -0 "$survivor"
 check "the report says that it stays in its cgroup" grep -qx "$survivor" "$left/below/cgroup.procs" "$left/cgroup.procs" 2>/dev/null
 kill "$survivor"
 check "its cgroup can be removed when it has ended" wait_until remove_tree "$left"
-# The OOM killer takes the launcher, and the command would leak on.
+# The OOM killer takes the launcher, as no process has half of the limit for itself, and the command would leak on.
 run --memory-max 48Mi -- sh -c "echo 1000 >/proc/\$PPID/oom_score_adj; echo \$\$ >$work/leaks
-	while :; do $hog 300M; done >/dev/null 2>&1"
+	while :; do $hog 100M --children 4; done >/dev/null 2>&1"
 check "a launcher that the OOM killer takes is an OOM kill of the container" has_class KernelOOMContainer
 check "a launcher that the OOM killer takes gives 137" gives 137
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
