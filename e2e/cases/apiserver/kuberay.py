@@ -310,7 +310,7 @@ def container(spec):
         return {"name": spec["name"]}
     spec = dict(spec)
     command, args = spec.pop("command", []), spec.pop("args", [])
-    if command[3:] == ["afterglow"]:
+    if command[-1:] == ["afterglow"]:
         spec["launcher"] = "there"
         command, args = args, []
     spec["argv"] = [ray_start(word) for word in command + args]

@@ -49,7 +49,7 @@ def test_a_ray_pod_gets_the_sidecar_and_says_so(api, served):
     assert names(pod) == ["ray-worker", "afterglow"]
     assert annotation(pod) == "added"
     ray = pod["spec"]["containers"][0]
-    assert ray["args"][-1] == "ulimit -n 65536; ray start  --block " and ray["command"][:2] == ["/bin/bash", "-c"]
+    assert ray["args"][-1] == "ulimit -n 65536; ray start  --block " and ray["command"][:3] == ["/bin/bash", "--posix", "-c"]
     assert pod["status"]["qosClass"] == "Guaranteed"
     assert served.operators[0].metric("afterglow_admissions_total", kind="Pod", outcome="Changed") >= 1
 
@@ -80,6 +80,10 @@ def test_a_pod_that_cannot_have_the_sidecar_comes_without_and_says_why(api, serv
     del pod["spec"]["containers"][0]["command"]
     made = api.create("pods", pod)
     assert names(made) == ["ray-worker"] and annotation(made) == "none: NoCommand"
+    pod = ray_pod("init")
+    pod["spec"]["containers"][0]["command"] = ["/init"]
+    made = api.create("pods", pod)
+    assert made["spec"]["containers"][0]["command"] == ["/init"] and annotation(made) == "none: MustBeProcess1"
     pod = ray_pod("taken")
     pod["spec"]["containers"].append({"name": "afterglow", "image": "mine:1"})
     made = api.create("pods", pod)
@@ -221,6 +225,26 @@ def test_an_image_that_cannot_be_pulled_leaves_the_next_pods_without_the_sidecar
     statuses[1]["state"] = {"running": {}}
     api.patch("pods", "stuck", {"status": {"phase": "Running", "containerStatuses": statuses}}, "status")
     served.wait_works(ray_pod("again"))
+
+
+def test_an_image_without_a_shell_leaves_the_next_pods_as_they_are(api, served):
+    def shell_less(name):
+        pod = ray_pod(name)
+        pod["spec"]["containers"][0].update(image="app:1", command=["/app"])
+        return pod
+    pod = api.create("pods", shell_less("stuck"))
+    ended = {"reason": "StartError", "exitCode": 128, "message": "failed to create containerd task: unable to start container "
+             "process: exec: \"/bin/sh\": stat /bin/sh: no such file or directory: unknown"}
+    statuses = [{"name": n, "image": "i", "imageID": "", "ready": False, "restartCount": 0,
+                 "state": {"terminated": ended} if n == "ray-worker" else {"running": {}}} for n in names(pod)]
+    api.patch("pods", "stuck", {"status": {"phase": "Running", "containerStatuses": statuses}}, "status")
+
+    def comes_as_it_is():
+        made = api.request("POST", api.path("pods") + "?dryRun=All", shell_less("dry"))
+        return annotation(made) == "none: NoShell" and made["spec"]["containers"][0]["command"] == ["/app"]
+    wait_for("pods of that image to come as they are", comes_as_it_is, interval=0.1)
+    # Other images have theirs.
+    served.wait_works(ray_pod("other"))
 
 
 def test_pods_come_while_no_replica_is_there(api, served):
