@@ -270,9 +270,12 @@ static bool allow_none(void *arg)
 
 static void a_fenced_write_does_not_leave_and_a_read_does(void **state)
 {
-	static const struct exchange script[] = { { "GET", "/pods/x", 200, "{}" } };
+	static const struct exchange script[] = { { "GET", "/pods/x", 200, "{}" }, { "POST", "/subjectaccessreviews", 201, "{}" } };
+	const struct client_request question = { .method = "POST", .path = "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+						 .content_type = "application/json", .body = "{}", .asks = true };
 	struct fake_server server;
-	struct outcome write = { 0 }, read = { 0 };
+	struct outcome write = { 0 }, read = { 0 }, answer = { 0 };
+	struct client_call *call;
 	_cleanup_json_ cJSON *object = pod();
 	struct err err = { 0 };
 	int asked = 0;
@@ -291,8 +294,13 @@ static void a_fenced_write_does_not_leave_and_a_read_does(void **state)
 	assert_int_equal(client_get(client, resource_find("v1", "Pod"), "ns", "x", keep, &read, &err), 0);
 	turn_until(server.base, &read.done);
 	assert_int_equal(read.status, 200);
+	/* A replica that does not hold the lease asks about rights, too. */
+	assert_int_equal(client_start(client, &question, keep, &answer, &call, &err), 0);
+	turn_until(server.base, &answer.done);
+	assert_int_equal(answer.status, 201);
 	assert_int_equal(asked, 1);
 	cJSON_Delete(read.object);
+	cJSON_Delete(answer.object);
 	client_free(client);
 	fake_server_stop(&server);
 }
