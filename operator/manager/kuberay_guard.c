@@ -75,14 +75,14 @@ static enum kuberay_verdict verdict_for(const struct kuberay_guard *g, const cha
 
 bool kuberay_guard_allows(const struct kuberay_guard *g, const char *namespace)
 {
-	return verdict_for(g, namespace) == KUBERAY_ABSENT;
+	return verdict_for(g, namespace ? namespace : g->o.namespace) == KUBERAY_ABSENT;
 }
 
 /* Makes "KubeRay runs in namespace ray (its Lease ... is being renewed by ...)". */
 static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 {
-	const struct kuberay_sighting *lease = witness(g, NULL);
-	enum kuberay_verdict verdict = verdict_for(g, NULL);
+	const struct kuberay_sighting *lease = witness(g, g->o.namespace);
+	enum kuberay_verdict verdict = verdict_for(g, g->o.namespace);
 	bool runs = verdict == KUBERAY_RUNS;
 
 	if (verdict == KUBERAY_UNKNOWN)
@@ -158,7 +158,7 @@ static void tell(struct kuberay_guard *g)
 	char why[TEXT_MAX], note[2 * TEXT_MAX];
 	enum kuberay_verdict before = g->told;
 
-	g->told = verdict_for(g, NULL);
+	g->told = verdict_for(g, g->o.namespace);
 	if (g->told == before)
 		return;
 	describe(g, why);
@@ -352,7 +352,7 @@ static void on_proof(void *arg, struct client_response *response)
 	g->call = NULL;
 	if (response->status == 403)
 		answer = KUBERAY_FORBIDDEN;
-	else if (response->status == 404 && g->question.pod)
+	else if (g->question.pod && (response->status == 404 || response->status == 400))
 		answer = KUBERAY_NO;
 	else if (response->status / 100 != 2) {
 		fail_look(g, &response->err);
@@ -414,12 +414,14 @@ static void note_namespaces(struct kuberay_guard *g)
 
 	if (g->namespaces.n)
 		return;
+	if (g->o.namespace)
+		(void)strmap_put(&g->namespaces, g->o.namespace, g, NULL);
 	while (strmap_next(&clusters->entries, &pos, &key, &entry)) {
 		char namespace[KUBERAY_NAMESPACE_MAX];
 
 		snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
 		/* Without memory the namespace is asked about at the next look, and waits. */
-		(void)strmap_put(&g->namespaces, namespace, g, &(void *){ NULL });
+		(void)strmap_put(&g->namespaces, namespace, g, NULL);
 	}
 }
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A name with others would be a malformed request, which the API server answers in its own way. */
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-."
+
 enum todo { ASK_POD, ASK_EVERYWHERE, ASK_NAMESPACES, ASK_NOTHING };
 
 struct holder {
@@ -72,7 +75,7 @@ static void holder_set(struct holder *h, const char *identity)
 	snprintf(h->identity, sizeof(h->identity), "%s", identity);
 	snprintf(h->pod, sizeof(h->pod), "%.*s", end ? (int)(end - identity) : (int)strlen(identity), identity);
 	holder_reset(h);
-	if (!*h->pod)
+	if (!*h->pod || h->pod[strspn(h->pod, NAME_LETTERS)])
 		pod_missing(h);
 }
 
@@ -119,7 +122,7 @@ static void round_begin(struct kuberay_proofs *p, const struct kuberay_sightings
 /* Finds what is to be asked about the holder before the namespaces. */
 static bool holder_question(const struct holder *h, const char *lease, struct kuberay_question *ret)
 {
-	if (!*h->pod) /* nobody held the Lease so far */
+	if (!*h->identity) /* nobody held the Lease so far */
 		return false;
 	if (h->todo == ASK_POD)
 		*ret = (struct kuberay_question){ .lease = lease, .pod = h->pod };

@@ -84,7 +84,7 @@ static int clean(void **state)
 
 static void a_tenants_lease_is_not_obeyed_whatever_its_holder_is_called(void **state)
 {
-	static const char *const holders[] = { "kuberay-operator-7d5f-x_1", "own-pod_1", "own-pod", "_1", "../../x_1" };
+	static const char *const holders[] = { "kuberay-operator-7d5f-x_1", "own-pod_1", "own-pod", "_1", "../../x_1", "A b_1" };
 
 	world.pods[0] = "tenant/own-pod/default";
 	for (size_t i = 0; i < sizeof(holders) / sizeof(*holders); i++) {
@@ -103,9 +103,9 @@ static void a_tenants_lease_is_not_obeyed_whatever_its_holder_is_called(void **s
 static void a_kuberay_that_may_write_everywhere_is_obeyed_everywhere(void **state)
 {
 	(void)state;
-	world.pods[0] = "kuberay/operator-7d_x/kuberay"; /* of several underscores the last one counts */
+	world.pods[0] = "kuberay/operator-7d-x/kuberay";
 	world.rights[0] = "kuberay/kuberay/";
-	lease("kuberay", "operator-7d_x_1");
+	lease("kuberay", "operator-7d-x_1");
 	ask_all(100);
 	assert_int_equal(world.questions, 2);
 	assert_true(serves("kuberay", NULL) && serves("kuberay", "ml"));

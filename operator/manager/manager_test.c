@@ -186,6 +186,9 @@ static void until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it(v
 		 "{\"metadata\":{\"namespace\":\"ray\",\"name\":\"ray-operator-leader\",\"resourceVersion\":\"3\"},\"spec\":{\"holderIdentity\":\"x\","
 		 "\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}", time_format(now_realtime_ns(), now));
 	fake_api_lists(&f->api, "/leases", lease);
+	/* Its holder is a pod that may write RayClusters. */
+	fake_api_answers(&f->api, "GET", "/namespaces/ray/pods/x", 200, "{\"spec\":{\"serviceAccountName\":\"kuberay\"}}", 0);
+	fake_api_answers(&f->api, "POST", "/subjectaccessreviews", 201, "{\"status\":{\"allowed\":true}}", 0);
 	fake_api_lists(&f->api, "/rayclusters", CLUSTER);
 	fake_api_lists(&f->api, PODS "?", DEAD_HEAD);
 	start(f, true);
@@ -193,6 +196,23 @@ static void until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it(v
 	fake_api_idle(&f->api);
 	assert_int_equal(fake_api_count(&f->api, "POST " PODS), 0);
 	assert_int_equal(fake_api_count(&f->api, "DELETE"), 0);
+}
+
+/* A tenant renews a Lease in a namespace of its own. */
+static void a_lease_of_a_tenant_stops_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char now[TIME_TEXT_MAX], lease[512];
+
+	snprintf(lease, sizeof(lease),
+		 "{\"metadata\":{\"namespace\":\"tenant\",\"name\":\"ray-operator-leader\",\"resourceVersion\":\"3\"},\"spec\":{\"holderIdentity\":"
+		 "\"kuberay_1\",\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}", time_format(now_realtime_ns(), now));
+	fake_api_lists(&f->api, "/leases", lease);
+	fake_api_answers(&f->api, "GET", "/namespaces/tenant/pods/kuberay", 404, "{\"kind\":\"Status\",\"code\":404}", 0);
+	fake_api_lists(&f->api, "/rayclusters", CLUSTER);
+	start(f, true);
+	fake_api_turn(&f->api, has_two_pods, f);
+	assert_int_equal(fake_api_count(&f->api, "POST " PODS), 2);
 }
 
 static void who_is_asked_to_stop_says_when_no_write_is_under_way(void **state)
@@ -218,6 +238,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_dead_pod_goes_when_its_failure_is_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(pods_of_others_are_recorded_and_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_lease_of_a_tenant_stops_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_asked_to_stop_says_when_no_write_is_under_way, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,7 +120,7 @@ def test_without_kuberay_it_manages_at_once_and_says_so(start, make):
     operator = start()
     make("demo", group("small", 1)).wait_pods(1, 1)
     assert operator.metric(MANAGES) == 1
-    assert "managing RayClusters: yes, no Lease ray-operator-leader is being renewed" in operator.http("/readyz")[1]
+    assert "managing RayClusters: yes, no Lease ray-operator-leader of KubeRay is being renewed" in operator.http("/readyz")[1]
 
 
 @pytest.mark.long

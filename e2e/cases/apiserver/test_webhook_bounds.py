@@ -68,17 +68,16 @@ def dry(api, body, plural="pods"):
 @pytest.mark.long
 def test_pods_of_a_tenant_that_cost_too_much_come_unread_and_the_operator_stays_small(api, served):
     operator = served.operators[0]
-    for _ in range(3):
-        pod = dry(api, wide_pod(args=[""] * 700_000))  # 2.8 MB, as Python writes it
-        assert names(pod) == ["ray-worker"] and annotation(pod) == "none: TooLarge"
-    pod = ray_pod("volumes", volumes=[{"name": f"v{i}", "emptyDir": {}} for i in range(60_000)])
-    assert annotation(dry(api, pod)) == "none: TooLarge"
+    pod = dry(api, wide_pod(args=[""] * 700_000))  # 2.8 MB, as Python writes it
+    assert names(pod) == ["ray-worker"] and annotation(pod) == "none: TooLarge"
+    # The API server itself compares lists of names in quadratic time, but not these.
+    assert annotation(dry(api, wide_pod(env=[{"name": f"E{i}", "value": "v"} for i in range(30_000)]))) == "none: TooLarge"
     cluster = ray_cluster("wide", group("small"))
     cluster["spec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]["args"] = [""] * 200_000
     api.create("rayclusters", cluster)
     RayCluster(api, "wide").scale(small=2)
     assert operator.metric("afterglow_admissions_total", kind="RayCluster", outcome="TooLarge") >= 2
-    assert operator.metric("afterglow_admissions_total", kind="Pod", outcome="TooLarge") >= 4
+    assert operator.metric("afterglow_admissions_total", kind="Pod", outcome="TooLarge") >= 2
     assert names(api.create("pods", ray_pod("usual"))) == ["ray-worker", "afterglow"]
     assert SANITIZED or peak_kib(operator) < PEAK_MAX_KIB
 
