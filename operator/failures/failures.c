@@ -2,10 +2,10 @@
 /*
  * Makes RayFailures from a pod.
  *
- * There are two sources. The sidecar's report has the cgroup's counters, but the Ray container can
- * forge it. The pod's status cannot be forged, but it shows little. The exit code decides: a report
- * with another exit code is not believed. Who sent a SIGKILL or SIGTERM is known only from the
- * pod's status.
+ * There are two sources. The sidecar's report has the cgroup's counters, but it stands where the
+ * Ray container can write, so it is signed (lib/digest/report_mac.h). The pod's status cannot be
+ * forged, but it shows little. The exit code decides: a report with another exit code is not
+ * believed. Who sent a SIGKILL or SIGTERM is known only from the pod's status.
  */
 #include "operator/failures/failures.h"
 
