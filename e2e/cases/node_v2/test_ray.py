@@ -97,7 +97,7 @@ def test_the_dashboard_answers(ray):
 def test_a_task_that_leaks_takes_the_whole_worker_and_is_named(ray, volume):
     pod = pod_of(ray, "plain")
     assert task(ray, "plain", "leak") in ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError", "OutOfMemoryError")
-    failure = ray.wait_failure(pod=pod, restartCount=0, timeout=120)
+    failure = ray.wait_failure(pod=pod, failure_class="KernelOOMContainer", timeout=120)
     check_group_kill(ray, volume, failure, 1200 << 20)
     assert failure["processes"][0]["name"] == "ray::leak", says(failure)
     status = wait_for("the kubelet's word", lambda: container_status(ray.k.json("pod", pod), "ray-worker")["lastState"]["terminated"])
@@ -108,9 +108,8 @@ def test_kill_9_of_a_raylet_is_the_cause_of_its_containers_end(ray, volume):
     ray.wait_nodes(3, timeout=180)
     pod = pod_of(ray, "plain")
     pid = signal_to(ray.k, pod, "raylet", 9)
-    failure = ray.wait_failure(pod=pod, failure_class="RayletFailed", restartCount=1, timeout=120)
-    assert failure["process"] == {"name": "raylet", "pid": pid, "signal": "SIGKILL"}, says(failure)
-    assert (failure["exitCode"], failure["confidence"]) == (1, "certain"), says(failure)
+    failure = ray.wait_failure(pod=pod, process={"name": "raylet", "pid": pid, "signal": "SIGKILL"}, timeout=120)
+    assert (failure["class"], failure["exitCode"], failure["confidence"]) == ("RayletFailed", 1, "certain"), says(failure)
     assert bundle_of(volume, failure)["class"] == "RayletFailed"
     check_log(ray, failure)
 
@@ -133,8 +132,8 @@ def test_a_task_below_rays_resource_isolation_is_killed_alone_and_named(ray, nod
     there = node.look(container_status(ray.k.json("pod", pod), "ray-worker")["containerID"])
     assert not there["pids"], "Ray leaves no process in the container's own cgroup"
     assert task(ray, "isolated", "leak") in ("WorkerCrashedError", "OutOfMemoryError")
-    failure = ray.wait_failure(pod=pod, timeout=120)
-    assert failure["process"]["name"] == "ray::leak" and failure["containerLives"] is True, says(failure)
+    failure = ray.wait_failure(pod=pod, containerLives=True, timeout=120)
+    assert failure["process"]["name"] == "ray::leak", says(failure)
     assert failure["class"] in ("KernelOOMProcess", "RayMemoryMonitor"), says(failure)
     assert bundle_of(volume, failure)["class"] == failure["class"]
 
@@ -160,7 +159,7 @@ def test_a_head_that_runs_out_of_memory_dies_whole_and_its_workers_follow(ray, v
     ray.wait_nodes(3, timeout=240)
     head, workers = ray.pod_name("head"), [pod_of(ray, group) for group in GROUPS]
     ray.k("exec", head, "-c", "ray-head", "--", "bash", "-c", LEAK_IN_HEAD)
-    failure = ray.wait_failure(pod=head, restartCount=0, timeout=120)
+    failure = ray.wait_failure(pod=head, failure_class="KernelOOMContainer", timeout=120)
     check_group_kill(ray, volume, failure, 2000 << 20)
     for worker in workers:
         lost = ray.wait_failure(pod=worker, failure_class="GCSLost", timeout=180)
