@@ -46,9 +46,7 @@ def ray_worker(memory, **extra):
     return made
 
 
-@pytest.fixture(scope="module")
-def ray(new_cluster, volume, node):
-    assert volume.is_dir() and node
+def groups(names):
     # Where root of the container may write cgroups, Ray makes some for itself and for its users' processes.
     isolated = ray_worker("1500Mi", rayStartParams={"enable-resource-isolation": "true", "system-reserved-cpu": "0.5",
                                                     "system-reserved-memory": str(500 << 20)},
@@ -56,8 +54,17 @@ def ray(new_cluster, volume, node):
                           volumes=[{"name": "data", "emptyDir": {"sizeLimit": "1Mi"}}],
                           volumeMounts=[{"name": "data", "mountPath": "/data"}])
     isolated["env"].append({"name": "RAY_DEFAULT_MIN_SYSTEM_RESERVED_CPU_CORES", "value": "0.5"})
-    cluster = new_cluster("ray", {"plain": ray_worker("1200Mi"), "isolated": isolated}, head=container("ray-head", "2000Mi"))
-    cluster.wait_nodes(3, timeout=240)
+    made = {"plain": ray_worker("1200Mi"), "isolated": isolated}
+    return {name: made[name] for name in names}
+
+
+@pytest.fixture(scope="module")
+def ray(new_cluster, volume, node):
+    """One Ray node after the other: Ray ends where its parts do not start within half a minute, and there is one processor."""
+    assert volume.is_dir() and node
+    for count in range(len(GROUPS) + 1):
+        cluster = new_cluster("ray", groups(GROUPS[:count]), head=container("ray-head", "2000Mi"))
+        cluster.wait_nodes(count + 1, timeout=240)
     return cluster
 
 
