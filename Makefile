@@ -268,7 +268,7 @@ unit-tests: $(UNIT_TESTS)
 # Whether the options, values, metrics and links in the documents are there, and whether no rooms include each other.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms; do tools/$${name}_test.py; done
+	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go; do tools/$${name}_test.py; done
 	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 	$(Q)tools/rooms.py
 $(UNIT_RUNS): run-%: %
