@@ -33,7 +33,7 @@ POLICY_PAGE = "docs/policies.md"
 # Its rows name versions of what the tests run: the first two numbers of those that are pinned here, and no others.
 SUPPORT_PAGE = "docs/support.md"
 PINNED = {
-    "Kubernetes": [("e2e/cluster/go.mod", r"k8s\.io/kubernetes v(\S+)"), ("Makefile", r"^KUBERNETES_VERSIONS := (.+)")],
+    "Kubernetes": [("e2e/cluster/go.mod", r"k8s\.io/kubernetes v(\S+)")],
     "KubeRay": [("e2e/kuberay/go.mod", r"ray-project/kuberay/ray-operator v(\S+)")],
     "Ray": [("images/ray/requirements.txt", r"^ray==(\S+)"), ("images/ray/build.sh", r"--python-version (\S+)")],
     "container runtime": [("e2e/cluster/containerd/go.mod", r"containerd/containerd/v2 v(\S+)"),
