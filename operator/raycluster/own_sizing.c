@@ -22,7 +22,6 @@ static const struct sizing_word variables[] = {
 	{ "RAY_OVERRIDE_RESOURCES", true, true },
 	{ "RAY_USE_MULTIPROCESSING_CPU_COUNT", true, false },
 	{ "RAY_DEFAULT_OBJECT_STORE_", false, true },
-	{ "RAY_OBJECT_STORE_MEMORY", false, true },
 	{ "RAY_DEFAULT_SYSTEM_RESERVED_MEMORY_", false, true },
 	{ "RAY_DEFAULT_MIN_SYSTEM_RESERVED_MEMORY_", false, true },
 	{ "RAY_DEFAULT_MAX_SYSTEM_RESERVED_MEMORY_", false, true },
@@ -39,7 +38,7 @@ static const struct sizing_word words[] = {
 /* With resource isolation Ray takes what is reserved from the memory for tasks. */
 static const char *const isolation_params[] = { "enable-resource-isolation", "system-reserved-memory" };
 
-static void add(struct own_sizing *own, const struct sizing_word *word)
+static void add_sizing(struct own_sizing *own, const struct sizing_word *word)
 {
 	own->cpus |= word->cpus;
 	own->memory |= word->memory;
@@ -57,7 +56,7 @@ static void read_env(const cJSON *container, struct own_sizing *own)
 	cJSON_ArrayForEach(item, json_get(container, "env"))
 		for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
 			if (begins_with(json_str(item, "name"), variables[i].text))
-				add(own, &variables[i]);
+				add_sizing(own, &variables[i]);
 	cJSON_ArrayForEach(item, json_get(container, "envFrom")) {
 		const char *prefix = json_str(item, "prefix");
 
@@ -72,7 +71,7 @@ static void read_command(const cJSON *container, bool keeps_command, struct own_
 		own->cpus = own->memory = true;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (container_command_has(container, words[i].text))
-			add(own, &words[i]);
+			add_sizing(own, &words[i]);
 }
 
 struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, bool keeps_command)

@@ -204,7 +204,7 @@ static const cJSON *old_group_of(const struct plan *plan, const struct step *ste
 	return step->node == RAY_HEAD ? json_get(plan->old, "spec.headGroupSpec") : strmap_get(&plan->old_groups, name_of(group));
 }
 
-static void drop(struct group_values *want, enum group_field field)
+static void drop_value(struct group_values *want, enum group_field field)
 {
 	*want->text[field] = '\0';
 	*want->text[other_place(field)] = '\0';
@@ -219,11 +219,11 @@ static void yield_to_author(const struct plan *plan, const cJSON *group, struct 
 	bool resized = is_resized(plan, step->node, group) && plan->keeper != LISTS_RECREATE;
 
 	if (resized || (now.cpus && !before.cpus))
-		drop(&step->want, GROUP_PARAM_CPUS);
+		drop_value(&step->want, GROUP_PARAM_CPUS);
 	if (resized || (now.memory && !before.memory))
-		drop(&step->want, GROUP_PARAM_MEMORY);
+		drop_value(&step->want, GROUP_PARAM_MEMORY);
 	if (now.memory && !before.memory)
-		drop(&step->want, GROUP_PARAM_STORE);
+		drop_value(&step->want, GROUP_PARAM_STORE);
 }
 
 /*

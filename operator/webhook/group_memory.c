@@ -42,11 +42,14 @@ bool group_field_in_list(enum group_field field)
 	return fields[field].place == IN_LIMITS || fields[field].place == IN_ENV;
 }
 
+bool group_field_is_budget(enum group_field field)
+{
+	return field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
+}
+
 enum memory_mode group_field_mode(enum group_field field, struct memory_modes modes)
 {
-	bool is_budget = field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
-
-	return is_budget ? modes.budgets : modes.settings;
+	return group_field_is_budget(field) ? modes.budgets : modes.settings;
 }
 
 bool group_value_is_valid(enum group_field field, const char *text)

@@ -56,6 +56,8 @@ const char *group_field_name(enum group_field field);
  */
 bool group_field_in_list(enum group_field field);
 
+/* Returns whether it is a number of bytes that Ray's scheduler counts with. */
+bool group_field_is_budget(enum group_field field);
 /* Returns the mode of the field: that of budgets, or that of the other settings. */
 enum memory_mode group_field_mode(enum group_field field, struct memory_modes modes);
 

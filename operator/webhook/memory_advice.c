@@ -16,17 +16,12 @@
 #define WOULD_SET "memory safety (" MEMORY_ANNOTATION ": \"apply\" asks for it) would set"
 #define SETS "memory safety (" MEMORY_ANNOTATION ": \"off\" prevents it) sets"
 
-static bool is_computed(enum group_field field)
-{
-	return field == GROUP_PARAM_MEMORY || field == GROUP_PARAM_STORE || field == GROUP_MEMORY;
-}
-
 /* Writes `rayStartParams.memory "2577399808" (2.4 GiB)`. */
 static void print_number(enum group_field field, const char *text, char *buf, size_t size)
 {
 	char amount[SIZE_TEXT_MAX];
 
-	if (is_computed(field))
+	if (group_field_is_budget(field))
 		snprintf(buf, size, "%s \"%s\" (%s)", group_field_name(field), text,
 			 size_format(strtoull(text, NULL, 10), amount));
 	else
@@ -65,7 +60,7 @@ static void say_numbers(const struct advice_request *req, const cJSON *group, co
 		print_number(f, want->text[f], number, sizeof(number));
 		if (numbers.len + strlen(number) > room)
 			say(name, lead, limit, &numbers, warnings);
-		if (is_computed(f))
+		if (group_field_is_budget(f))
 			limit = want->limit;
 		strbuf_addf(&numbers, "%s%s", numbers.len ? ", " : "", number);
 	}
