@@ -210,7 +210,9 @@ static int new_informers(struct watches *w, struct err *err)
 		o.on_change = on_change;
 		o.on_unreadable = on_unreadable;
 		o.arg = &w->kinds[i];
-		w->kinds[i] = (struct watch){ .watches = w, .kind = (enum watch_kind)i, .logged_status = -1,
+		w->kinds[i] = (struct watch){ .watches = w,
+					      .kind = (enum watch_kind)i,
+					      .logged_status = -1,
 					      .wanted = i < WATCH_CLAIMS || w->o.admission };
 		int r = informer_new(w->o.base, w->o.client, &o, &w->kinds[i].informer, err);
 		if (r < 0)

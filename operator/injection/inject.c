@@ -462,7 +462,8 @@ bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 {
 	if (inject_is_done(pod_spec))
 		return true;
-	return !mounts_ours(json_get(pod_spec, "containers")) && !mounts_ours(json_get(pod_spec, "initContainers")) &&
+	return !mounts_ours(json_get(pod_spec, "containers")) &&
+	       !mounts_ours(json_get(pod_spec, "initContainers")) &&
 	       !json_find(json_get(pod_spec, "containers"), "name", SIDECAR_CONTAINER) &&
 	       !json_find(json_get(pod_spec, "initContainers"), "name", SIDECAR_CONTAINER) &&
 	       !any_begins_with(json_get(pod_spec, "volumes"), "name", "afterglow-") &&

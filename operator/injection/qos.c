@@ -67,8 +67,10 @@ static void fill_limit(cJSON *limits, const cJSON *requests, const char *name, c
 	if (quantity_parse_milli(fallback, &least, NULL) < 0)
 		least = 0;
 	if (!json_get(limits, name))
-		json_set(limits, name, quantity(requests, name) > least ? cJSON_Duplicate(json_get(requests, name), true) :
-									 cJSON_CreateString(fallback));
+		json_set(limits, name,
+			 quantity(requests, name) > least ?
+				 cJSON_Duplicate(json_get(requests, name), true) :
+				 cJSON_CreateString(fallback));
 }
 
 void qos_equalize(cJSON *resources, const char *cpu, const char *memory)
@@ -107,7 +109,8 @@ void qos_add_ratios(struct limit_ratios *ratios, const cJSON *limit_range)
 
 static void keep_ratio(cJSON *resources, const char *name, int64_t ratio, const char *fallback)
 {
-	cJSON *limits = json_object_at(resources, "limits"), *requests = json_object_at(resources, "requests");
+	cJSON *limits = json_object_at(resources, "limits"),
+	      *requests = json_object_at(resources, "requests");
 	bool is_cpu = strcmp(name, "cpu") == 0;
 	char text[QUANTITY_TEXT_MAX];
 	int64_t limit, least;
@@ -117,10 +120,13 @@ static void keep_ratio(cJSON *resources, const char *name, int64_t ratio, const 
 	least = (int64_t)ceil((double)limit * 1000 / (double)ratio);
 	if (limit <= 0 || quantity(requests, name) >= least)
 		return;
-	json_set_str(requests, name, is_cpu ? quantity_format_milli(least, text) : quantity_format_bytes((least + 999) / 1000, text));
+	json_set_str(requests, name,
+		     is_cpu ? quantity_format_milli(least, text) :
+			      quantity_format_bytes((least + 999) / 1000, text));
 }
 
-void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const char *cpu, const char *memory)
+void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const char *cpu,
+		     const char *memory)
 {
 	if (ratios->cpu)
 		keep_ratio(resources, "cpu", ratios->cpu, cpu);

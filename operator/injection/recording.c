@@ -79,8 +79,9 @@ static void note_refusal(enum recording recording, const struct recording_reques
 			   r->launchers ? "sidecar image" : "launcher");
 	else if (recording == RECORDING_NO_RAY_CONTAINER)
 		notes_addf(notes, NOTE_RECORDING, "NoRayContainer",
-			   "group %s: no container can be told to be Ray's, so its pods run without the sidecar; the annotation "
-			   RAY_CONTAINER_ANNOTATION " of the pod's template can name it",
+			   "group %s: no container can be told to be Ray's, so its pods run without the "
+			   "sidecar; the annotation " RAY_CONTAINER_ANNOTATION
+			   " of the pod's template can name it",
 			   r->group);
 	else if (recording == RECORDING_NO_COMMAND)
 		notes_addf(notes, NOTE_RECORDING, "NoCommand",

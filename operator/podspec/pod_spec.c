@@ -24,7 +24,8 @@ static bool any_has(const cJSON *words, const char *text)
 
 bool container_command_has(const cJSON *container, const char *text)
 {
-	return any_has(json_get(container, "command"), text) || any_has(json_get(container, "args"), text);
+	return any_has(json_get(container, "command"), text) ||
+	       any_has(json_get(container, "args"), text);
 }
 
 /* Returns whether `ray start` stands in one word, or in two that follow each other. */
@@ -37,9 +38,12 @@ static bool runs_ray_start(const cJSON *container)
 		const cJSON *word;
 
 		cJSON_ArrayForEach(word, json_get(container, lists[i])) {
-			const char *text = cJSON_IsString(word) ? word->valuestring : "", *slash = strrchr(before, '/');
+			const char *text = cJSON_IsString(word) ? word->valuestring : "",
+				   *slash = strrchr(before, '/');
 
-			if (strstr(text, "ray start") || (strcmp(slash ? slash + 1 : before, "ray") == 0 && strcmp(text, "start") == 0))
+			if (strstr(text, "ray start") ||
+			    (strcmp(slash ? slash + 1 : before, "ray") == 0 &&
+			     strcmp(text, "start") == 0))
 				return true;
 			before = text;
 		}
@@ -66,9 +70,12 @@ static bool has_kuberays_name(const cJSON *container)
 
 cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations)
 {
-	static bool (*const signs[])(const cJSON *container) = { has_start_variable, has_kuberays_name, runs_ray_start };
-	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, RAY_CONTAINER_ANNOTATION));
-	cJSON *containers = json_get(pod_spec, "containers"), *container = name ? json_find(containers, "name", name) : NULL;
+	static bool (*const signs[])(
+		const cJSON *container) = { has_start_variable, has_kuberays_name, runs_ray_start };
+	const char *name = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(annotations, RAY_CONTAINER_ANNOTATION));
+	cJSON *containers = json_get(pod_spec, "containers"),
+	      *container = name ? json_find(containers, "name", name) : NULL;
 
 	if (container)
 		return container;
@@ -87,7 +94,8 @@ void pod_annotate_ray_container(cJSON *pod_annotations, const char *name)
 
 const char *pod_ray_container_name(const cJSON *pod)
 {
-	const cJSON *spec = json_get(pod, "spec"), *container = pod_ray_container(spec, json_get(pod, "metadata.annotations"));
+	const cJSON *spec = json_get(pod, "spec"),
+		    *container = pod_ray_container(spec, json_get(pod, "metadata.annotations"));
 
 	return json_str(container ? container : ray_container(spec), "name");
 }

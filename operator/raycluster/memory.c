@@ -213,16 +213,19 @@ static int64_t apply_settings(cJSON *pod_spec, cJSON *params, const struct memor
 
 static void note_no_limit(const struct memory_request *req, cJSON *notes)
 {
-	notes_addf(notes, NOTE_MEMORY_SAFE, "NoMemoryLimit",
-		   "group %s: the Ray container has no memory limit, so one task can take the node's memory: set "
-		   "resources.limits.memory%s",
-		   req->group, req->node == RAY_WORKER ? " (or the operator's workerMemoryLimit)" : "");
+	notes_addf(
+		notes, NOTE_MEMORY_SAFE, "NoMemoryLimit",
+		"group %s: the Ray container has no memory limit, so one task can take the node's memory: set "
+		"resources.limits.memory%s",
+		req->group,
+		req->node == RAY_WORKER ? " (or the operator's workerMemoryLimit)" : "");
 }
 
 /* Keeps KubeRay's defaults: Ray may use the whole limit, and /dev/shm has the same size. */
 static int64_t leave_as_kuberay(cJSON *pod_spec, cJSON *params)
 {
-	int64_t limit = quantity_at(json_get(ray_container(pod_spec), "resources"), "limits.memory");
+	int64_t limit =
+		quantity_at(json_get(ray_container(pod_spec), "resources"), "limits.memory");
 
 	if (limit)
 		set_param_bytes(params, "memory", limit);
@@ -230,7 +233,8 @@ static int64_t leave_as_kuberay(cJSON *pod_spec, cJSON *params)
 }
 
 /* Sets memory and object-store-memory. Returns the size for /dev/shm. */
-static int64_t apply_budgets(cJSON *pod_spec, cJSON *params, int64_t limit, const struct memory_request *req, cJSON *notes)
+static int64_t apply_budgets(cJSON *pod_spec, cJSON *params, int64_t limit,
+			     const struct memory_request *req, cJSON *notes)
 {
 	cJSON *container = ray_container(pod_spec);
 	const struct memory_wish wish = {
@@ -262,7 +266,8 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, const struct memory_request
 	return apply_budgets(pod_spec, params, apply_settings(pod_spec, params, req), req, notes);
 }
 
-int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory_request *req, cJSON *notes)
+int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory_request *req,
+			     cJSON *notes)
 {
 	struct memory_modes modes = policy_memory_modes(req->policy, MEMORY_MODE_APPLY);
 

@@ -36,7 +36,8 @@ static const struct sizing_word words[] = {
 };
 
 /* With resource isolation Ray takes what is reserved from the memory for tasks. */
-static const char *const isolation_params[] = { "enable-resource-isolation", "system-reserved-memory" };
+static const char *const isolation_params[] = { "enable-resource-isolation",
+						"system-reserved-memory" };
 
 static void add_sizing(struct own_sizing *own, const struct sizing_word *word)
 {
@@ -61,7 +62,8 @@ static void read_env(const cJSON *container, struct own_sizing *own)
 		const char *prefix = json_str(item, "prefix");
 
 		/* A variable of Ray cannot come with a prefix that is not the beginning of "RAY_", or has it. */
-		own->unseen |= !prefix || begins_with("RAY_", prefix) || begins_with(prefix, "RAY_");
+		own->unseen |=
+			!prefix || begins_with("RAY_", prefix) || begins_with(prefix, "RAY_");
 	}
 }
 
@@ -95,7 +97,8 @@ bool keeps_own_command(const cJSON *cluster_annotations, const cJSON *template_a
 	const char *cluster = annotation(cluster_annotations, OVERWRITE_ANNOTATION);
 	const char *template = annotation(template_annotations, OVERWRITE_ANNOTATION);
 
-	return (cluster && strcasecmp(cluster, "true") == 0) || (template && strcasecmp(template, "true") == 0);
+	return (cluster && strcasecmp(cluster, "true") == 0) ||
+	       (template && strcasecmp(template, "true") == 0);
 }
 
 struct resized_groups resized_groups_of(const cJSON *cluster_annotations)
@@ -113,7 +116,8 @@ struct resized_groups resized_groups_of(const cJSON *cluster_annotations)
 
 		if (!group->string) {
 			resized.all = true;
-		} else if (strmap_put(&resized.names, group->string, (void *)RESIZE_ANNOTATION, &same) < 0) {
+		} else if (strmap_put(&resized.names, group->string, (void *)RESIZE_ANNOTATION,
+				      &same) < 0) {
 			oom_note();
 			resized.all = true;
 		}

@@ -61,7 +61,8 @@ static void add_labels(const struct pod_request *req, cJSON *metadata)
 
 static bool keeps_command(const struct pod_request *req)
 {
-	return keeps_own_command(json_get(req->cluster, "metadata.annotations"), json_get(req->group, "template.metadata.annotations"));
+	return keeps_own_command(json_get(req->cluster, "metadata.annotations"),
+				 json_get(req->group, "template.metadata.annotations"));
 }
 
 static void add_annotations(const struct pod_request *req, cJSON *metadata)
@@ -78,7 +79,9 @@ static void add_annotations(const struct pod_request *req, cJSON *metadata)
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(metadata, "annotations"), POLICY_ANNOTATION);
 	if (req->policy_origin)
 		json_set_str(json_object_at(metadata, "annotations"), POLICY_ANNOTATION, req->policy_origin);
-	pod_annotate_ray_container(json_get(metadata, "annotations"), json_str(ray_container(json_get(req->group, "template.spec")), "name"));
+	pod_annotate_ray_container(
+		json_get(metadata, "annotations"),
+		json_str(ray_container(json_get(req->group, "template.spec")), "name"));
 	if (keeps_own_command(json_get(req->cluster, "metadata.annotations"), NULL))
 		json_set_str(json_object_at(metadata, "annotations"), OVERWRITE_ANNOTATION, "true");
 }
@@ -195,14 +198,19 @@ static bool is_head_only(const struct pod_request *req)
 }
 
 /* Variables that only envFrom brings are not seen here: budgets are what a cluster of ours has by default. */
-static struct memory_request memory_request_of(const struct pod_request *req, const cJSON *container)
+static struct memory_request memory_request_of(const struct pod_request *req,
+					       const cJSON *container)
 {
-	struct own_sizing own = own_sizing_of(container, json_get(req->group, "rayStartParams"), keeps_command(req));
-	_cleanup_(resized_groups_release) struct resized_groups resized = resized_groups_of(json_get(req->cluster, "metadata.annotations"));
+	struct own_sizing own = own_sizing_of(container, json_get(req->group, "rayStartParams"),
+					      keeps_command(req));
+	_cleanup_(resized_groups_release) struct resized_groups resized =
+		resized_groups_of(json_get(req->cluster, "metadata.annotations"));
 	const char *group = group_name(req->node, req->group);
 	bool is_resized = resized_groups_have(&resized, group);
 
-	return (struct memory_request){ .node = req->node, .group = group, .policy = req->policy,
+	return (struct memory_request){ .node = req->node,
+					.group = group,
+					.policy = req->policy,
 					.keeps_cpus = is_head_only(req) || own.cpus || is_resized,
 					.keeps_memory = own.memory || is_resized };
 }

@@ -13,6 +13,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/injection/inject.h"
+#include "operator/raycluster/pod_spec.h"
 #include "operator/webhook/admission_review.h"
 #include "operator/webhook/json_patch.h"
 #include "operator/podspec/pod_spec.h"
@@ -104,7 +105,9 @@ static bool is_below(const char *path, const char *place)
 /* Returns the path within Ray's container, such as "/command"; "" if it is another place. */
 static const char *within_ray(const cJSON *pod, const char *path)
 {
-	const cJSON *ray = pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")), *container;
+	const cJSON *ray = pod_ray_container(json_get(pod, "spec"),
+					     json_get(pod, "metadata.annotations")),
+		    *container;
 	char place[64];
 	int index = 0;
 
@@ -120,15 +123,19 @@ static const char *within_ray(const cJSON *pod, const char *path)
 /* The command of the Ray container moves into args, so its list may get shorter. */
 static void check_operation(const cJSON *pod, const cJSON *operation)
 {
-	static const char *const places[] = { "/metadata/annotations", "/spec/volumes", "/spec/imagePullSecrets",
-					      "/spec/serviceAccountName", "/spec/containers/-" };
-	const char *path = json_str(operation, "path"), *op = json_str(operation, "op"), *rays = within_ray(pod, path);
-	bool found = is_below(rays, "/command") || is_below(rays, "/args") || is_below(rays, "/volumeMounts");
+	static const char *const places[] = { "/metadata/annotations", "/spec/volumes",
+					      "/spec/imagePullSecrets", "/spec/serviceAccountName",
+					      "/spec/containers/-" };
+	const char *path = json_str(operation, "path"), *op = json_str(operation, "op"),
+		   *rays = within_ray(pod, path);
+	bool found = is_below(rays, "/command") || is_below(rays, "/args") ||
+		     is_below(rays, "/volumeMounts");
 
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		found = found || is_below(path, places[i]);
 	CHECK(found);
-	CHECK(strcmp(op, "add") == 0 || strcmp(op, "replace") == 0 || (strcmp(op, "remove") == 0 && is_below(rays, "/command")));
+	CHECK(strcmp(op, "add") == 0 || strcmp(op, "replace") == 0 ||
+	      (strcmp(op, "remove") == 0 && is_below(rays, "/command")));
 }
 
 static void check_second_pass(const cJSON *pod, const struct pod_admission *in)

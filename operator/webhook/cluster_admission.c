@@ -47,7 +47,8 @@ static bool is_cluster(const cJSON *object)
 static bool is_annotated(const cJSON *object, const char *word)
 {
 	const cJSON *annotations = json_get(object, "metadata.annotations");
-	const char *memory = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
+	const char *memory = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
 
 	return memory && strcasecmp(memory, word) == 0;
 }
@@ -73,12 +74,16 @@ static bool is_left_alone(const cJSON *object)
 	       cluster_runs_elsewhere(json_get(object, "spec"));
 }
 
-static int advise(const cJSON *object, const cJSON *record_of, const struct cluster_request *req, const struct policy *policy,
-		  cJSON *warnings, struct err *err)
+static int advise(const cJSON *object, const cJSON *record_of, const struct cluster_request *req,
+		  const struct policy *policy, cJSON *warnings, struct err *err)
 {
 	_cleanup_(memory_record_release) struct memory_record record = { 0 };
-	struct advice_request advice = { .spec = cluster_spec_of(object), .record = &record, .policy = policy, .created = !req->old,
-					 .annotations = json_get(object, "metadata.annotations"), .modes = modes_of(object, policy) };
+	struct advice_request advice = { .spec = cluster_spec_of(object),
+					 .record = &record,
+					 .policy = policy,
+					 .created = !req->old,
+					 .annotations = json_get(object, "metadata.annotations"),
+					 .modes = modes_of(object, policy) };
 	int r = is_cluster(object) ? memory_record_read(record_of, &record, err) : 0;
 
 	if (r < 0 || !advice.spec)
@@ -92,7 +97,8 @@ static int advise(const cJSON *object, const cJSON *record_of, const struct clus
  * Adds warnings. Those that the old object already caused were given before; the writes of KubeRay
  * and the autoscaler would repeat them for ever.
  */
-static int warn(const struct cluster_request *req, const struct policy *policy, cJSON *warnings, struct err *err)
+static int warn(const struct cluster_request *req, const struct policy *policy, cJSON *warnings,
+		struct err *err)
 {
 	_cleanup_json_ cJSON *known = cJSON_CreateArray();
 	const cJSON *record_of = req->old ? req->old : req->object;
@@ -106,16 +112,20 @@ static int warn(const struct cluster_request *req, const struct policy *policy, 
 }
 
 /* Sets what the modes ask for in what is new, and keeps what was set earlier whatever they are. */
-static int set_memory(const struct cluster_request *req, const struct policy *policy, cJSON **ret_object, struct err *err)
+static int set_memory(const struct cluster_request *req, const struct policy *policy,
+		      cJSON **ret_object, struct err *err)
 {
 	struct memory_modes modes = modes_of(req->object, policy);
 
 	if (!is_cluster(req->object) || (!req->old && modes.settings != MEMORY_MODE_APPLY))
 		return 0;
-	return cluster_memory_set(req->old, req->object, cluster_list_keeper(req->object, req->user), policy, modes, ret_object, err);
+	return cluster_memory_set(req->old, req->object,
+				  cluster_list_keeper(req->object, req->user), policy, modes,
+				  ret_object, err);
 }
 
-int cluster_admit(const struct cluster_request *request, const struct policy *policy, struct cluster_admission *ret, struct err *err)
+int cluster_admit(const struct cluster_request *request, const struct policy *policy,
+		  struct cluster_admission *ret, struct err *err)
 {
 	_cleanup_(cluster_admission_release) struct cluster_admission admission = { 0 };
 	struct cluster_request copy = *request, *req = &copy;

@@ -69,7 +69,8 @@ static bool is_same(const cJSON *a, const cJSON *b)
 static bool is_annotated_apply(const cJSON *object)
 {
 	const cJSON *annotations = json_get(object, "metadata.annotations");
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
+	const char *text = cJSON_GetStringValue(
+		cJSON_GetObjectItemCaseSensitive(annotations, MEMORY_ANNOTATION));
 
 	return text && strcasecmp(text, "apply") == 0;
 }

@@ -90,9 +90,13 @@ static bool is_resized(const struct plan *plan, enum ray_node node, const cJSON 
 
 static struct group_context context_of(const struct plan *plan, enum ray_node node, const struct policy *policy)
 {
-	return (struct group_context){ .node = node, .head_runs_tasks = plan->head_runs_tasks,
-				       .annotations = json_get(plan->object, "metadata.annotations"),
-				       .lists = plan->keeper == LISTS_FREE, .name = "", .policy = policy };
+	return (struct group_context){ .node = node,
+				       .head_runs_tasks = plan->head_runs_tasks,
+				       .annotations =
+					       json_get(plan->object, "metadata.annotations"),
+				       .lists = plan->keeper == LISTS_FREE,
+				       .name = "",
+				       .policy = policy };
 }
 
 /* Returns whether the group's limit is the one from which our values were computed. */
@@ -144,10 +148,12 @@ static enum group_field other_place(enum group_field field)
 }
 
 /* Removes what the policy does not ask for, except for fields that we had set already. */
-static void drop_unasked(const struct plan *plan, const struct group_values *ours, struct group_values *want)
+static void drop_unasked(const struct plan *plan, const struct group_values *ours,
+			 struct group_values *want)
 {
 	for (enum group_field f = 0; f < GROUP_FIELD_COUNT; f++)
-		if (group_field_mode(f, plan->modes) != MEMORY_MODE_APPLY && !*ours->text[f] && !*ours->text[other_place(f)])
+		if (group_field_mode(f, plan->modes) != MEMORY_MODE_APPLY && !*ours->text[f] &&
+		    !*ours->text[other_place(f)])
 			*want->text[f] = '\0';
 }
 
@@ -199,9 +205,11 @@ static void recompute(const struct plan *plan, const cJSON *group, struct step *
 	step->want = want;
 }
 
-static const cJSON *old_group_of(const struct plan *plan, const struct step *step, const cJSON *group)
+static const cJSON *old_group_of(const struct plan *plan, const struct step *step,
+				 const cJSON *group)
 {
-	return step->node == RAY_HEAD ? json_get(plan->old, "spec.headGroupSpec") : strmap_get(&plan->old_groups, name_of(group));
+	return step->node == RAY_HEAD ? json_get(plan->old, "spec.headGroupSpec") :
+					strmap_get(&plan->old_groups, name_of(group));
 }
 
 static void drop_value(struct group_values *want, enum group_field field)
@@ -213,8 +221,10 @@ static void drop_value(struct group_values *want, enum group_field field)
 /* Removes our values where this UPDATE says the same in another way, or has Ray resize the group. */
 static void yield_to_author(const struct plan *plan, const cJSON *group, struct step *step)
 {
-	struct own_sizing before = group_own_sizing(old_group_of(plan, step, group), json_get(plan->old, "metadata.annotations"));
-	struct own_sizing now = group_own_sizing(group, json_get(plan->object, "metadata.annotations"));
+	struct own_sizing before = group_own_sizing(old_group_of(plan, step, group),
+						    json_get(plan->old, "metadata.annotations"));
+	struct own_sizing now =
+		group_own_sizing(group, json_get(plan->object, "metadata.annotations"));
 	/* With Recreate the removal would restart all pods. */
 	bool resized = is_resized(plan, step->node, group) && plan->keeper != LISTS_RECREATE;
 
@@ -394,8 +404,9 @@ static int plan_cluster(struct plan *plan, struct err *err)
 	return r < 0 ? r : plan_workers(plan, err);
 }
 
-int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper, const struct policy *policy,
-		       struct memory_modes modes, cJSON **ret_object, struct err *err)
+int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper,
+		       const struct policy *policy, struct memory_modes modes, cJSON **ret_object,
+		       struct err *err)
 {
 	_cleanup_(plan_release) struct plan plan = {
 		.old = old,

@@ -128,7 +128,8 @@ static bool may_run_tasks(const cJSON *group, bool autoscaling)
 {
 	int64_t most = json_int(group, "maxReplicas", INT32_MAX), least = json_int(group, "minReplicas", 0);
 
-	if (json_bool(group, "suspend", false) || most <= 0 || json_int(group, "numOfHosts", 1) <= 0 || has_no_cpus(group))
+	if (json_bool(group, "suspend", false) || most <= 0 ||
+	    json_int(group, "numOfHosts", 1) <= 0 || has_no_cpus(group))
 		return false;
 	return autoscaling || MAX(json_int(group, "replicas", 0), least) > 0;
 }

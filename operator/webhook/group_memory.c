@@ -363,7 +363,8 @@ static void take_env(const cJSON *group, const struct group_values *ours, const 
 
 struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_annotations)
 {
-	bool keeps_command = keeps_own_command(cluster_annotations, json_get(group, "template.metadata.annotations"));
+	bool keeps_command = keeps_own_command(cluster_annotations,
+					       json_get(group, "template.metadata.annotations"));
 
 	return own_sizing_of(container_of(group), json_get(group, "rayStartParams"), keeps_command);
 }
@@ -384,7 +385,8 @@ static struct policy policy_for(const cJSON *group, const struct group_context *
 /* Returns whether budgets are the author's affair: he sizes the memory, or perhaps does, and they are not ours already. */
 static bool keeps_memory(struct own_sizing own, const struct group_values *ours)
 {
-	bool is_ours = ours && (*ours->text[GROUP_PARAM_MEMORY] || *ours->text[GROUP_MEMORY] || *ours->text[GROUP_PARAM_STORE]);
+	bool is_ours = ours && (*ours->text[GROUP_PARAM_MEMORY] || *ours->text[GROUP_MEMORY] ||
+				*ours->text[GROUP_PARAM_STORE]);
 
 	return own.memory || (own.unseen && !is_ours);
 }
@@ -397,10 +399,14 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 	struct policy policy = policy_for(group, cx);
 	bool by_resources = group_uses_resources(group, ours);
 	int64_t limit = group_limit(group, ours);
-	struct memory_request request = { .node = cx->node, .group = cx->name, .policy = &policy, .keeps_memory = keeps_memory(own, ours) };
+	struct memory_request request = { .node = cx->node,
+					  .group = cx->name,
+					  .policy = &policy,
+					  .keeps_memory = keeps_memory(own, ours) };
 
 	*ret_want = (struct group_values){ 0 };
-	if (cx->resized || limit < 0 || quantity_of(json_get(container_of(group), "resources.requests.memory")) < 0 ||
+	if (cx->resized || limit < 0 ||
+	    quantity_of(json_get(container_of(group), "resources.requests.memory")) < 0 ||
 	    is_contradictory(group, ours))
 		return false;
 	before = users_params(group, ours);
@@ -412,7 +418,8 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 	memory_apply(pod_spec, params, &request, notes);
 	take_param(before, params, "num-cpus", ret_want, by_resources ? GROUP_CPUS : GROUP_PARAM_CPUS);
 	if (!request.keeps_memory) {
-		take_param(before, params, "memory", ret_want, by_resources ? GROUP_MEMORY : GROUP_PARAM_MEMORY);
+		take_param(before, params, "memory", ret_want,
+			   by_resources ? GROUP_MEMORY : GROUP_PARAM_MEMORY);
 		take_param(before, params, "object-store-memory", ret_want, GROUP_PARAM_STORE);
 	}
 	take_env(group, ours, ray_container(pod_spec), ret_want);

@@ -46,8 +46,9 @@ static void say(const char *group, const char *lead, int64_t limit, struct strbu
  * Adds as many warnings as the numbers of fields in this mode need. Values that are already in the
  * group are not mentioned.
  */
-static void say_numbers(const struct advice_request *req, const cJSON *group, const struct group_values *want, enum memory_mode mode,
-			const char *name, const char *lead, cJSON *warnings)
+static void say_numbers(const struct advice_request *req, const cJSON *group,
+			const struct group_values *want, enum memory_mode mode, const char *name,
+			const char *lead, cJSON *warnings)
 {
 	_cleanup_strbuf_ struct strbuf numbers = STRBUF_INIT(2 * WARNING_TEXT_MAX);
 	size_t room = WARNING_TEXT_MAX - FRAME_MAX - strlen(name) - strlen(lead);
@@ -55,7 +56,8 @@ static void say_numbers(const struct advice_request *req, const cJSON *group, co
 	char number[96];
 
 	for (int f = 0; f < GROUP_FIELD_COUNT; f++) {
-		if (!*want->text[f] || group_field_mode(f, req->modes) != mode || group_field_is(group, f, want->text[f]))
+		if (!*want->text[f] || group_field_mode(f, req->modes) != mode ||
+		    group_field_is(group, f, want->text[f]))
 			continue;
 		print_number(f, want->text[f], number, sizeof(number));
 		if (numbers.len + strlen(number) > room)
@@ -67,8 +69,8 @@ static void say_numbers(const struct advice_request *req, const cJSON *group, co
 	say(name, lead, limit, &numbers, warnings);
 }
 
-static void say_notes(const struct advice_request *req, const cJSON *group, const struct group_context *cx, const cJSON *notes,
-		      cJSON *warnings)
+static void say_notes(const struct advice_request *req, const cJSON *group,
+		      const struct group_context *cx, const cJSON *notes, cJSON *warnings)
 {
 	const cJSON *note;
 
@@ -76,8 +78,12 @@ static void say_notes(const struct advice_request *req, const cJSON *group, cons
 		return;
 	cJSON_ArrayForEach(note, notes)
 		warnings_addf(warnings, "%s", json_str(note, "text"));
-	if (req->created && req->modes.budgets == MEMORY_MODE_APPLY && group_own_sizing(group, cx->annotations).unseen)
-		warnings_addf(warnings, "group %s: its envFrom may size Ray's memory, so memory safety sets no budget", cx->name);
+	if (req->created && req->modes.budgets == MEMORY_MODE_APPLY &&
+	    group_own_sizing(group, cx->annotations).unseen)
+		warnings_addf(
+			warnings,
+			"group %s: its envFrom may size Ray's memory, so memory safety sets no budget",
+			cx->name);
 }
 
 static void advise_group(const struct advice_request *req, const cJSON *group, const struct group_context *cx,
@@ -91,7 +97,8 @@ static void advise_group(const struct advice_request *req, const cJSON *group, c
 		return;
 	say_notes(req, group, cx, notes, warnings);
 	if (cx->node == RAY_WORKER && req->keeper != LISTS_FREE) {
-		say_numbers(req, group, &want, MEMORY_MODE_WARN, cx->name, "for memory safety the manifest can set", warnings);
+		say_numbers(req, group, &want, MEMORY_MODE_WARN, cx->name,
+			    "for memory safety the manifest can set", warnings);
 		snprintf(lead, sizeof(lead), "%s, so please set", list_keeper_reason(req->keeper));
 		say_numbers(req, group, &want, MEMORY_MODE_APPLY, cx->name, lead, warnings);
 		return;
@@ -101,7 +108,8 @@ static void advise_group(const struct advice_request *req, const cJSON *group, c
 		say_numbers(req, group, &want, MEMORY_MODE_APPLY, cx->name, SETS, warnings);
 }
 
-static void advise_workers(const struct advice_request *req, const struct resized_groups *resized, struct group_context *cx, cJSON *warnings)
+static void advise_workers(const struct advice_request *req, const struct resized_groups *resized,
+			   struct group_context *cx, cJSON *warnings)
 {
 	const cJSON *groups = json_get(req->spec, "workerGroupSpecs"), *group;
 	char name[WARNING_NAME_MAX];
@@ -117,17 +125,22 @@ static void advise_workers(const struct advice_request *req, const struct resize
 			return;
 		cx->name = warning_name(key, name);
 		cx->resized = resized_groups_have(resized, key);
-		advise_group(req, group, cx, memory_record_get(req->record, RAY_WORKER, key), warnings);
+		advise_group(req, group, cx, memory_record_get(req->record, RAY_WORKER, key),
+			     warnings);
 	}
 }
 
 void memory_advise(const struct advice_request *req, cJSON *warnings)
 {
-	_cleanup_(resized_groups_release) struct resized_groups resized = resized_groups_of(req->annotations);
-	struct group_context cx = { .node = RAY_HEAD, .name = HEAD_GROUP_NAME, .policy = req->policy,
+	_cleanup_(resized_groups_release) struct resized_groups resized =
+		resized_groups_of(req->annotations);
+	struct group_context cx = { .node = RAY_HEAD,
+				    .name = HEAD_GROUP_NAME,
+				    .policy = req->policy,
 				    .head_runs_tasks = cluster_head_runs_tasks(req->spec),
 				    .resized = resized_groups_have(&resized, HEAD_GROUP_NAME),
-				    .annotations = req->annotations, .lists = req->keeper == LISTS_FREE };
+				    .annotations = req->annotations,
+				    .lists = req->keeper == LISTS_FREE };
 
 	advise_group(req, json_get(req->spec, "headGroupSpec"), &cx, req->record->head, warnings);
 	cx.node = RAY_WORKER;
