@@ -13,10 +13,9 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "operator/injection/inject.h"
-#include "operator/raycluster/pod_spec.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/webhook/admission_review.h"
 #include "operator/webhook/json_patch.h"
-#include "operator/podspec/pod_spec.h"
 #include "operator/webhook/pod_admission.h"
 #include "operator/webhook/review_outline.h"
 
