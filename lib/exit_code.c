@@ -21,7 +21,8 @@ bool exit_code_is_of_shell(int64_t code)
 
 bool exit_code_is_of_stop(int64_t code)
 {
-	return code == EXIT_CODE_OF_SIGNAL(LINUX_SIGKILL) || code == EXIT_CODE_OF_SIGNAL(LINUX_SIGTERM);
+	return code == EXIT_CODE_OF_SIGNAL(LINUX_SIGKILL) ||
+	       code == EXIT_CODE_OF_SIGNAL(LINUX_SIGTERM);
 }
 
 enum failure_class exit_code_class(int64_t code)
@@ -35,5 +36,7 @@ enum failure_class exit_code_class(int64_t code)
 	if (code == EXIT_CODE_NOT_FOUND)
 		return FAILURE_COMMAND_NOT_FOUND;
 	/* exit(-1) gives 255. */
-	return code > 0 && code < 256 && code != EXIT_CODE_OF_SIGNAL(0) ? FAILURE_APPLICATION_ERROR : FAILURE_UNKNOWN;
+	return code > 0 && code < 256 && code != EXIT_CODE_OF_SIGNAL(0) ?
+		       FAILURE_APPLICATION_ERROR :
+		       FAILURE_UNKNOWN;
 }

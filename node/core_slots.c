@@ -31,7 +31,10 @@ static off_t pod_offset(const char *pod_uid)
 static int lock_one(int fd, off_t at, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at + (off_t)i, .l_len = 1 };
+		struct flock lock = { .l_type = F_WRLCK,
+				      .l_whence = SEEK_SET,
+				      .l_start = at + (off_t)i,
+				      .l_len = 1 };
 
 		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
 			return (int)i;
@@ -50,7 +53,8 @@ static void say_wanted(int fd)
 		(void)!ftruncate(fd, (st.st_size + 1) % PODS_AT);
 }
 
-int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit, struct err *err)
+int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
+		   struct err *err)
 {
 	unsigned int of_all = MAX(pipe_limit / 2, 1u), of_pod = CORE_SLOTS_OF_POD;
 	_cleanup_close_ int fd = -1;

@@ -27,7 +27,8 @@
  * pipe_limit: kernel.core_pipe_limit, 0: the kernel has no limit. -EBUSY: all slots that the pod may
  * have are taken.
  */
-int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit, struct err *err);
+int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
+		   struct err *err);
 
 /* Returns whether a pod without a slot was refused since this slot was taken, because all were taken. */
 bool core_slot_is_wanted(int slot);

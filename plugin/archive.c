@@ -90,8 +90,10 @@ static int begin_file(struct archive *a, struct err *err)
 	if (a->manifest && !entry_of(a, a->name))
 		return err_set(err, EBADMSG, "%s is not in " ARCHIVE_MANIFEST, a->name);
 	if (a->size > ARCHIVE_BYTES_MAX - a->bytes)
-		return err_set(err, EFBIG, "the bundle has more than %lld GiB: fetch it with a client of the store",
-			       (long long)(ARCHIVE_BYTES_MAX >> 30));
+		return err_set(
+			err, EFBIG,
+			"the bundle has more than %lld GiB: fetch it with a client of the store",
+			(long long)(ARCHIVE_BYTES_MAX >> 30));
 	a->bytes += a->size;
 	a->left = a->size;
 	a->padding = tar_padding(a->size);

@@ -203,7 +203,8 @@ static void look_at_pods(struct report *report, const struct doctor_facts *facts
 /* Returns whether the pod's sidecar ships to a store that is not a claim. */
 static bool ships_elsewhere(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER),
+	const cJSON *sidecar =
+			    json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER),
 		    *arg;
 
 	cJSON_ArrayForEach(arg, json_get(sidecar, "args")) {

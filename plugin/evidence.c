@@ -100,7 +100,8 @@ static int write_report(const struct options *o, const struct strbuf *html, stru
 int evidence_report(const struct options *o, struct strbuf *out, struct err *err)
 {
 	/* A quotation mark becomes six characters. */
-	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_MAX), page = STRBUF_INIT(6 * REPORT_MAX + 4096);
+	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_MAX),
+				       page = STRBUF_INIT(6 * REPORT_MAX + 4096);
 	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
 	struct kubectl kubectl = kubectl_of(o);
 	const cJSON *failure;
@@ -111,5 +112,6 @@ int evidence_report(const struct options *o, struct strbuf *out, struct err *err
 	if (r < 0)
 		return r;
 	foreign_page(json_str(failure, "metadata.name"), &html, &page);
-	return strbuf_failed(&page) ? err_set(err, EFBIG, REPORT " is too large") : write_report(o, &page, out, err);
+	return strbuf_failed(&page) ? err_set(err, EFBIG, REPORT " is too large") :
+				      write_report(o, &page, out, err);
 }

@@ -11,9 +11,11 @@
 
 const cJSON *pod_sidecar(const cJSON *pod)
 {
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
+	const cJSON *sidecar =
+		json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
 
-	return sidecar ? sidecar : json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
+	return sidecar ? sidecar :
+			 json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
 }
 
 static const cJSON *argument(const cJSON *sidecar, const char *text)

@@ -57,7 +57,8 @@ static bool has_claim(const cJSON *pod, const char *claim)
  * A RayFailure may have the words of a tenant, so a claim that no sidecar uses is not mounted for
  * it.
  */
-static const cJSON *template_of(const cJSON *pods, const char *bundle, const char *claim, const char **ret_store)
+static const cJSON *template_of(const cJSON *pods, const char *bundle, const char *claim,
+				const char **ret_store)
 {
 	const cJSON *pod;
 
@@ -262,11 +263,14 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 			bundle);
 	if (is_claim && split_claim(bundle, claim, &r, err) < 0)
 		return -EPROTO;
-	const cJSON *template = template_of(pods, bundle, is_claim ? claim : NULL, &store), *sidecar = pod_sidecar(template);
+	const cJSON *template = template_of(pods, bundle, is_claim ? claim : NULL, &store),
+		    *sidecar = pod_sidecar(template);
 	if (!template && (!is_claim || !image))
-		return err_set(err, EPROTO, "no Ray pod of the namespace has a sidecar with that store%s",
-			       is_claim ? ". If its bundles are really on that claim, --image says which image reads it" :
-					  "; only its options say how the store is read");
+		return err_set(
+			err, EPROTO, "no Ray pod of the namespace has a sidecar with that store%s",
+			is_claim ?
+				". If its bundles are really on that claim, --image says which image reads it" :
+				"; only its options say how the store is read");
 	if (!is_claim) {
 		snprintf(r.store, sizeof(r.store), "%s", store);
 		snprintf(r.path, sizeof(r.path), "%s", path_in(bundle, store));

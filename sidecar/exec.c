@@ -260,7 +260,8 @@ static int run(struct run *r, struct err *err)
 	if (r->child < 0)
 		return err_set(err, errno, "fork");
 	event_base_dispatch(r->base);
-	return WIFSIGNALED(r->status) ? EXIT_CODE_OF_SIGNAL(WTERMSIG(r->status)) : WEXITSTATUS(r->status);
+	return WIFSIGNALED(r->status) ? EXIT_CODE_OF_SIGNAL(WTERMSIG(r->status)) :
+					WEXITSTATUS(r->status);
 }
 
 /*
@@ -294,7 +295,9 @@ static void remove_memcg(struct run *r)
 	unsigned int n_left = made_memcg_remove(&r->memcg, r->ended && WIFSIGNALED(r->status));
 
 	if (n_left)
-		fprintf(stderr, "afterglow: processes outlive the command and stay in its memory cgroup %s: %u\n", r->memcg.path, n_left);
+		fprintf(stderr,
+			"afterglow: processes outlive the command and stay in its memory cgroup %s: %u\n",
+			r->memcg.path, n_left);
 }
 
 int exec_run(const struct exec_options *options, struct err *err)

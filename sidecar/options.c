@@ -69,7 +69,8 @@ const char sidecar_usage[] =
 	"Options of the sidecar and of exec:\n"
 	"  A store is a directory (file:///DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
 	"  webhdfs://HOST:PORT/PATH, or webhdfss:// with TLS; afterglow-ship --help explains them.\n"
-	"  --credentials DIR   files with the credentials of the store (default " DEFAULT_CREDENTIALS ")\n"
+	"  --credentials DIR   files with the credentials of the store (default " DEFAULT_CREDENTIALS
+	")\n"
 	"  --store-ca FILE     accept only certificates of the store that these authorities signed (PEM)\n"
 	"  --store-s3-endpoint URL, --store-s3-region REGION, --store-s3-path-style\n"
 	"                      for an S3 that is not AWS\n"

@@ -28,7 +28,8 @@ static void keyed_begin(struct sha256 *s, const char *key, unsigned char pad)
 	sha256_add(s, block, sizeof(block));
 }
 
-static void mac_compute(const char *key, const char *kind, const char *text, size_t len, char ret_mac[static SHA256_TEXT_MAX])
+static void mac_compute(const char *key, const char *kind, const char *text, size_t len,
+			char ret_mac[static SHA256_TEXT_MAX])
 {
 	unsigned char inner[SHA256_BYTES];
 	struct sha256 s;
@@ -38,7 +39,8 @@ static void mac_compute(const char *key, const char *kind, const char *text, siz
 	sha256_add(&s, text, len);
 	sha256_end(&s, ret_mac);
 	for (size_t i = 0; i < sizeof(inner); i++)
-		inner[i] = (unsigned char)(hex_digit(ret_mac[2 * i]) << 4 | hex_digit(ret_mac[2 * i + 1]));
+		inner[i] = (unsigned char)(hex_digit(ret_mac[2 * i]) << 4 |
+					   hex_digit(ret_mac[2 * i + 1]));
 	keyed_begin(&s, key, 0x5c);
 	sha256_add(&s, inner, sizeof(inner));
 	sha256_end(&s, ret_mac);
@@ -70,7 +72,8 @@ bool report_mac_holds(const char *key, const char *kind, const char *text, size_
 	if (len < tail)
 		return false;
 	at = text + len - tail;
-	if (memcmp(at, MEMBER, sizeof(MEMBER) - 1) != 0 || memcmp(text + len - (sizeof(END) - 1), END, sizeof(END) - 1) != 0)
+	if (memcmp(at, MEMBER, sizeof(MEMBER) - 1) != 0 ||
+	    memcmp(text + len - (sizeof(END) - 1), END, sizeof(END) - 1) != 0)
 		return false;
 	mac_compute(key, kind, text, len - tail, mac);
 	/* The time of the comparison tells nothing about the right signature. */

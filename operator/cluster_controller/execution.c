@@ -223,7 +223,8 @@ static void on_op_done(void *arg, struct client_response *response)
 }
 
 /* The plan has no key, because it has to be the same each time. */
-static int create(struct client *client, const struct plan_op *op, struct step *step, struct err *err)
+static int create(struct client *client, const struct plan_op *op, struct step *step,
+		  struct err *err)
 {
 	char key[REPORT_KEY_LEN + 1];
 

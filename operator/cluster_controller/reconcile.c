@@ -364,7 +364,8 @@ void reconciler_pod_left(struct reconciler *c, const cJSON *pod)
 	struct known_cluster *own;
 
 	if (c->executor.learns_gone || json_str(pod, "metadata.deletionTimestamp") ||
-	    !c->o.may_write(c->o.arg, json_str(pod, "metadata.namespace")) || !pod_cluster_key(pod, key, sizeof(key)))
+	    !c->o.may_write(c->o.arg, json_str(pod, "metadata.namespace")) ||
+	    !pod_cluster_key(pod, key, sizeof(key)))
 		return;
 	cluster = store_get(watches_store(c->o.watches, WATCH_CLUSTERS), key);
 	if (!cluster || json_str(cluster, "metadata.deletionTimestamp") ||

@@ -30,11 +30,14 @@ bool death_is_reported(const struct death *d)
 
 void death_doubt_unsigned(struct death *d)
 {
-	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_CONTAINER, FAILURE_KERNEL_OOM_POD, FAILURE_KERNEL_OOM_NODE,
-						      FAILURE_KILLED };
-	const char *class = json_str(d->report, "class"), *confidence = json_str(d->report, "confidence");
+	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_CONTAINER,
+						      FAILURE_KERNEL_OOM_POD,
+						      FAILURE_KERNEL_OOM_NODE, FAILURE_KILLED };
+	const char *class = json_str(d->report, "class"),
+		   *confidence = json_str(d->report, "confidence");
 
-	if (d->is_signed || !class || !confidence || strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) != 0)
+	if (d->is_signed || !class || !confidence ||
+	    strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		d->doubted = d->doubted || strcmp(class, failure_class_name(classes[i])) == 0;
@@ -45,8 +48,10 @@ void death_doubt_unsigned(struct death *d)
 void death_set_doubt(const struct death *d, struct ray_failure *f)
 {
 	if (d->doubted)
-		ray_failure_add_missing(f, "proof that the sidecar wrote its report: it is not signed, and any program of the pod could have written it",
-					"a pod that was created since Afterglow signs reports");
+		ray_failure_add_missing(
+			f,
+			"proof that the sidecar wrote its report: it is not signed, and any program of the pod could have written it",
+			"a pod that was created since Afterglow signs reports");
 }
 
 void death_set_whose(const struct death *d, struct ray_failure *f)
@@ -95,7 +100,8 @@ void death_set_story(const struct death *d, struct ray_failure *f)
  */
 static bool is_store(const char *text, size_t len)
 {
-	static const char *const schemes[] = { "s3://", "azure://", "webhdfs://", "webhdfss://", "/" };
+	static const char *const schemes[] = { "s3://", "azure://", "webhdfs://", "webhdfss://",
+					       "/" };
 
 	if (len > 4 && strncmp(text, "pvc:", 4) == 0)
 		return !memchr(text, '/', len);

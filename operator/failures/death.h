@@ -27,9 +27,9 @@ struct death {
 	cJSON *report;	      /* the sidecar's report; NULL if no credible report exists */
 	bool provisional;     /* the report is a snapshot of the living container */
 	const char *distrust; /* why there is no report */
-	bool forged;	      /* the termination message has one that the pod's sidecar did not write */
-	bool is_signed;	      /* the pod's sidecar wrote the report */
-	bool doubted;	      /* the report was certain of something without a signature */
+	bool forged; /* the termination message has one that the pod's sidecar did not write */
+	bool is_signed; /* the pod's sidecar wrote the report */
+	bool doubted; /* the report was certain of something without a signature */
 	const struct unmet_ends *unmet; /* ends of which the node agent has proof; NULL: none */
 	bool from_node; /* report is from such an end */
 	struct podview view;

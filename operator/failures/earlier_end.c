@@ -79,7 +79,10 @@ static void fill(const struct death *d, const char *id, struct ray_failure *f)
 
 static struct ray_failure *failure_of(const cJSON *pod, const char *container, const char *id, cJSON *report)
 {
-	struct death d = { .pod = pod, .container = container, .report = report, .is_signed = report_key_of(pod) };
+	struct death d = { .pod = pod,
+			   .container = container,
+			   .report = report,
+			   .is_signed = report_key_of(pod) };
 	struct ray_failure *failure = ray_failure_new();
 
 	death_doubt_unsigned(&d);

@@ -31,7 +31,6 @@
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
-
 static bool has_sidecar(const cJSON *pod)
 {
 	return json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
@@ -63,10 +62,11 @@ static bool is_ray_container(const struct death *d)
 static bool is_replayed(const struct death *d)
 {
 	int64_t ended_ns, started_ns;
-	const char *ended = json_str(d->report, "endedAt"), *started = json_str(d->terminated, "startedAt");
+	const char *ended = json_str(d->report, "endedAt"),
+		   *started = json_str(d->terminated, "startedAt");
 
-	return ended && started && time_parse(ended, &ended_ns, NULL) == 0 && time_parse(started, &started_ns, NULL) == 0 &&
-	       ended_ns < started_ns - NS_PER_SEC;
+	return ended && started && time_parse(ended, &ended_ns, NULL) == 0 &&
+	       time_parse(started, &started_ns, NULL) == 0 && ended_ns < started_ns - NS_PER_SEC;
 }
 
 /*
@@ -82,10 +82,12 @@ static void check_writer(struct death *d, const char *message)
 	d->is_signed = line && report_mac_holds(key, REPORT_MAC_TERMINATION, line, len);
 	d->forged = key && !d->is_signed;
 	if (d->forged)
-		d->distrust = "the sidecar's report: the one in the termination message is not signed by the pod's sidecar, so "
-			      "something else in the pod wrote it, or the sidecar is older than the operator";
+		d->distrust =
+			"the sidecar's report: the one in the termination message is not signed by the pod's sidecar, so "
+			"something else in the pod wrote it, or the sidecar is older than the operator";
 	else if (d->is_signed && is_replayed(d))
-		d->distrust = "the sidecar's report: the one in the termination message is about an end before this container's start";
+		d->distrust =
+			"the sidecar's report: the one in the termination message is about an end before this container's start";
 	if (d->distrust)
 		cJSON_Delete(TAKE_PTR(d->report));
 }
@@ -332,8 +334,12 @@ static void set_sidecars_gaps(const struct death *d, struct ray_failure *f)
 		ray_failure_add_missing(f, "the sidecar's report: only a snapshot from before the end is there",
 					"a sidecar that outlives the Ray container");
 	} else if (d->forged) {
-		ray_failure_add_evidence(f, "termination message", "its last line is not signed by the sidecar of this pod: it is not believed");
-		ray_failure_add_missing(f, d->distrust, "a look at what runs in the container, or the sidecar's image of this release");
+		ray_failure_add_evidence(
+			f, "termination message",
+			"its last line is not signed by the sidecar of this pod: it is not believed");
+		ray_failure_add_missing(
+			f, d->distrust,
+			"a look at what runs in the container, or the sidecar's image of this release");
 	} else if (d->distrust && d->view.class != FAILURE_START_FAILURE) {
 		ray_failure_add_missing(f, d->distrust, has_sidecar(d->pod) && !is_ray_container(d) ?
 					"the container's own logs" : "the Afterglow sidecar and launcher running in the pod");
@@ -366,8 +372,9 @@ static void doubt_unsigned(struct death *d)
 {
 	const char *class = json_str(d->report, "class");
 
-	if (death_is_reported(d) && !(class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER &&
-				      strcmp(class, failure_class_name(FAILURE_KERNEL_OOM_CONTAINER)) == 0))
+	if (death_is_reported(d) &&
+	    !(class && d->view.class == FAILURE_KERNEL_OOM_CONTAINER &&
+	      strcmp(class, failure_class_name(FAILURE_KERNEL_OOM_CONTAINER)) == 0))
 		death_doubt_unsigned(d);
 }
 
@@ -388,7 +395,8 @@ static void look(struct death *d)
 static bool may_come_from_node(const struct death *d, const struct ray_failure *f)
 {
 	return !death_is_reported(d) && !d->never_ran && !d->lost && !d->view.lost &&
-	       is_ray_container(d) && f->container_id && f->exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL) &&
+	       is_ray_container(d) && f->container_id &&
+	       f->exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL) &&
 	       (f->class == FAILURE_KERNEL_OOM_CONTAINER || f->class == FAILURE_KILLED) &&
 	       unmet_sidecar_was_away(d->pod, d->terminated);
 }

@@ -67,7 +67,8 @@ static int64_t kill_after(const cJSON *pod)
 
 bool pod_deletion_explains(const cJSON *pod, const cJSON *terminated, int64_t exit_code)
 {
-	bool tolerant = exit_code == EXIT_CODE_OF_SIGNAL(SIGTERM) || (exit_code_is_of_stop(exit_code) && kill_after(pod) <= 1);
+	bool tolerant = exit_code == EXIT_CODE_OF_SIGNAL(SIGTERM) ||
+			(exit_code_is_of_stop(exit_code) && kill_after(pod) <= 1);
 	int64_t lead_ns;
 
 	/* A command that could not be started did not end because of a deletion. */

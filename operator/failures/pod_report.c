@@ -36,8 +36,8 @@ static int64_t port_of(const cJSON *pod)
 {
 	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
 
-	return json_int(json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT), "containerPort",
-			0);
+	return json_int(json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT),
+			"containerPort", 0);
 }
 
 bool pod_report_is_served(const cJSON *pod)
@@ -177,9 +177,12 @@ int pod_report_parse(const cJSON *pod, const char *text, size_t len, int64_t now
 
 	if (len > POD_REPORT_MAX)
 		return err_set(err, EPROTO, "an answer of %zu bytes", len);
-	if (report_key_of(pod) && !report_mac_holds(report_key_of(pod), REPORT_MAC_FAILURES, text, len))
-		return err_set(err, EPROTO, "an answer that the pod's sidecar did not sign: another program of the pod has its port, or "
-					    "the sidecar is older than the operator");
+	if (report_key_of(pod) &&
+	    !report_mac_holds(report_key_of(pod), REPORT_MAC_FAILURES, text, len))
+		return err_set(
+			err, EPROTO,
+			"an answer that the pod's sidecar did not sign: another program of the pod has its port, or "
+			"the sidecar is older than the operator");
 	r = json_parse(text, len, &json, err);
 	if (r < 0)
 		return r == -ENOMEM ? r : err_set(err, EPROTO, "an answer that is no JSON");

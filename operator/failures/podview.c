@@ -234,7 +234,8 @@ static void settle_fate(const cJSON *terminated, int64_t exit_code, struct podvi
 	 * A command with an exit code of its own may have ended by itself, and SIGKILL may have
 	 * come from the OOM killer.
 	 */
-	if (!exit_code_is_of_stop(exit_code) || (v->oom_open && exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL)))
+	if (!exit_code_is_of_stop(exit_code) ||
+	    (v->oom_open && exit_code == EXIT_CODE_OF_SIGNAL(SIGKILL)))
 		v->confidence = CONFIDENCE_LIKELY;
 }
 
@@ -261,7 +262,11 @@ static void by_exit_code(int64_t exit_code, struct podview *v)
 	enum failure_class class = exit_code_class(exit_code);
 	bool own = exit_code < EXIT_CODE_NOT_EXECUTABLE;
 
-	decide(v, class, class == FAILURE_UNKNOWN ? CONFIDENCE_UNKNOWN : own ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY, false);
+	decide(v, class,
+	       class == FAILURE_UNKNOWN ? CONFIDENCE_UNKNOWN :
+	       own			? CONFIDENCE_CERTAIN :
+					  CONFIDENCE_LIKELY,
+	       false);
 }
 
 static const char *fate(const struct podview *v)

@@ -106,7 +106,10 @@ int failure_of_process(const cJSON *pod, const char *container, const char *id, 
 		       struct ray_failure **ret_failure, struct err *err)
 {
 	size_t lost = oom_count();
-	struct death d = { .pod = pod, .container = container, .now_ns = now_ns, .report = (cJSON *)report,
+	struct death d = { .pod = pod,
+			   .container = container,
+			   .now_ns = now_ns,
+			   .report = (cJSON *)report,
 			   .is_signed = report_key_of(pod) }; /* pod_report_parse has compared it */
 	struct ray_failure *failure;
 	int r;

@@ -155,7 +155,8 @@ static inline void sign_pod(cJSON *pod)
 {
 	const cJSON *status;
 
-	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"), REPORT_KEY_ANNOTATION, TESTING_KEY);
+	json_set_str(json_object_at(json_get(pod, "metadata"), "annotations"),
+		     REPORT_KEY_ANNOTATION, TESTING_KEY);
 	cJSON_ArrayForEach(status, json_get(pod, "status.containerStatuses")) {
 		sign_message(json_get(status, "state.terminated"));
 		sign_message(json_get(status, "lastState.terminated"));

@@ -281,7 +281,8 @@ static void add_sidecar_env(cJSON *sidecar, const struct injection *in)
 	container_env_field_default(sidecar, "POD_NAME", "metadata.name");
 	container_env_field_default(sidecar, "POD_UID", "metadata.uid");
 	container_env_field_default(sidecar, "NODE_NAME", "spec.nodeName");
-	container_env_field_default(sidecar, REPORT_KEY_VARIABLE, "metadata.annotations['" REPORT_KEY_ANNOTATION "']");
+	container_env_field_default(sidecar, REPORT_KEY_VARIABLE,
+				    "metadata.annotations['" REPORT_KEY_ANNOTATION "']");
 	container_env_default(sidecar, "AFTERGLOW_CLUSTER", in->cluster);
 	if (in->store && !in->policy->store.url) {
 		snprintf(store, sizeof(store), "pvc:%s", in->policy->store.claim);
@@ -483,18 +484,19 @@ static int64_t core_max(const cJSON *ray, const struct policy *policy)
 
 static bool wrap_command(cJSON *ray, const struct injection *in)
 {
-	return launch_command_wrap(ray, &(struct launch_script){
-		.launchers = in->launchers,
-		.dir = BIN_DIR,
-		.socket = SOCKET,
-		.container = json_str(ray, "name"),
-		.termination_log = json_str(ray, "terminationMessagePath"),
-		.wait_port = in->wait_port,
-		.prefix = in->prefix,
-		.cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
-		.cores_in_memory = in->policy->recording.core_dumps == CORE_DUMPS_FULL,
-		.cores_max = core_max(ray, in->policy),
-	});
+	return launch_command_wrap(
+		ray, &(struct launch_script){
+			     .launchers = in->launchers,
+			     .dir = BIN_DIR,
+			     .socket = SOCKET,
+			     .container = json_str(ray, "name"),
+			     .termination_log = json_str(ray, "terminationMessagePath"),
+			     .wait_port = in->wait_port,
+			     .prefix = in->prefix,
+			     .cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
+			     .cores_in_memory = in->policy->recording.core_dumps == CORE_DUMPS_FULL,
+			     .cores_max = core_max(ray, in->policy),
+		     });
 }
 
 bool inject_wait(cJSON *ray, const char *port)

@@ -36,7 +36,8 @@ void qos_add_ratios(struct limit_ratios *ratios, const cJSON *limit_range);
  * Raises requests until they are in the ratios, in place. Where there is a ratio, an absent limit is
  * set as qos_equalize does, because the API server refuses a container without one.
  */
-void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const char *cpu, const char *memory);
+void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const char *cpu,
+		     const char *memory);
 
 /*
  * Makes requests equal to limits for CPU and memory, in place. An absent limit is set to the

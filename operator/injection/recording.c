@@ -45,7 +45,8 @@ static bool is_for_windows(const cJSON *pod_spec)
  */
 static bool must_be_process_1(const cJSON *ray)
 {
-	static const char *const names[] = { "init", "systemd", "s6-overlay-suexec", "openrc-init", "runit-init" };
+	static const char *const names[] = { "init", "systemd", "s6-overlay-suexec", "openrc-init",
+					     "runit-init" };
 	const char *program = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "command"), 0));
 	const char *slash = program ? strrchr(program, '/') : NULL;
 
@@ -55,7 +56,8 @@ static bool must_be_process_1(const cJSON *ray)
 	return false;
 }
 
-static enum recording refusal(const cJSON *pod_spec, const cJSON *ray, const struct recording_request *r)
+static enum recording refusal(const cJSON *pod_spec, const cJSON *ray,
+			      const struct recording_request *r)
 {
 	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
 		return RECORDING_OPTED_OUT;
@@ -78,19 +80,21 @@ static void note_refusal(enum recording recording, const struct recording_reques
 		notes_addf(notes, NOTE_RECORDING, "NoSidecar", "pods run without the sidecar: the operator has no %s",
 			   r->launchers ? "sidecar image" : "launcher");
 	else if (recording == RECORDING_NO_RAY_CONTAINER)
-		notes_addf(notes, NOTE_RECORDING, "NoRayContainer",
-			   "group %s: no container can be told to be Ray's, so its pods run without the "
-			   "sidecar; the annotation " RAY_CONTAINER_ANNOTATION
-			   " of the pod's template can name it",
-			   r->group);
+		notes_addf(
+			notes, NOTE_RECORDING, "NoRayContainer",
+			"group %s: no container can be told to be Ray's, so its pods run without the "
+			"sidecar; the annotation " RAY_CONTAINER_ANNOTATION
+			" of the pod's template can name it",
+			r->group);
 	else if (recording == RECORDING_NO_COMMAND)
 		notes_addf(notes, NOTE_RECORDING, "NoCommand",
 			   "group %s: the Ray container has no command of its own, so its pods run without the sidecar", r->group);
 	else if (recording == RECORDING_PROCESS_1)
-		notes_addf(notes, NOTE_RECORDING, "MustBeProcess1",
-			   "group %s: the Ray container's command is an init that has to be process 1, where the launcher would be, so its "
-			   "pods run without the sidecar",
-			   r->group);
+		notes_addf(
+			notes, NOTE_RECORDING, "MustBeProcess1",
+			"group %s: the Ray container's command is an init that has to be process 1, where the launcher would be, so its "
+			"pods run without the sidecar",
+			r->group);
 	else if (recording == RECORDING_NAME_TAKEN)
 		notes_addf(notes, NOTE_RECORDING, "NameTaken",
 			   "group %s: a container named " SIDECAR_CONTAINER ", a volume named afterglow-* or a mount below /afterglow is "
@@ -116,10 +120,11 @@ static void note_gaps(const cJSON *pod_spec, const struct recording_request *r, 
 	if (r->policy->syslog && r->kernel_log_refused)
 		notes_addf(notes, NOTE_RECORDING, "SyslogRefused", "pods run without the node's syslog: %s", r->kernel_log_refused);
 	if (store_secrets_reader(pod_spec, r->policy))
-		notes_addf(notes, NOTE_RECORDING, "CredentialsWithheld",
-			   "group %s: container %s sees the sidecar's processes and may trace them, so its pods get no "
-			   "credentials of the store: bundles stay in the pod and are lost with it",
-			   r->group, store_secrets_reader(pod_spec, r->policy));
+		notes_addf(
+			notes, NOTE_RECORDING, "CredentialsWithheld",
+			"group %s: container %s sees the sidecar's processes and may trace them, so its pods get no "
+			"credentials of the store: bundles stay in the pod and are lost with it",
+			r->group, store_secrets_reader(pod_spec, r->policy));
 	if (json_bool(pod_spec, "hostNetwork", false))
 		notes_addf(notes, NOTE_RECORDING, "NodeNetwork",
 			   "group %s: with hostNetwork the sidecar serves no HTTP, because its port may be in use on the node: processes "
@@ -135,7 +140,8 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		.ray = ray,
 		.cluster = r->cluster,
 		.wait_port = r->wait_port,
-		.oom_group = inject_oom_group(r->cluster_annotations, r->pod_annotations, r->policy),
+		.oom_group =
+			inject_oom_group(r->cluster_annotations, r->pod_annotations, r->policy),
 		.prefix = inject_prefix(r->cluster_annotations, r->pod_annotations),
 		.hold_s = inject_hold(r->cluster_annotations, r->pod_annotations, r->policy),
 		.store = r->policy->store.claim && !r->store_claim_trouble,

@@ -24,7 +24,8 @@ struct recording_request {
 	const struct policy *policy;
 	const char *store_claim_trouble;    /* why the pod must not mount policy->store.claim; NULL: it may */
 	const char *kernel_log_refused;     /* why the namespace would refuse a pod that reads the node's logs; NULL: it admits it */
-	struct limit_ratios ratios;         /* what LimitRanges of the namespace permit, as far as it is known */
+	struct limit_ratios
+		ratios; /* what LimitRanges of the namespace permit, as far as it is known */
 	const struct launchers *launchers;  /* the launchers to use; NULL: there are none */
 };
 
@@ -34,14 +35,14 @@ struct recording_request {
  */
 enum recording {
 	RECORDING_ON,
-	RECORDING_OPTED_OUT,      /* an annotation says so */
-	RECORDING_POLICY_OFF,     /* a policy says so: recording.enabled is false */
+	RECORDING_OPTED_OUT, /* an annotation says so */
+	RECORDING_POLICY_OFF, /* a policy says so: recording.enabled is false */
 	RECORDING_NOT_CONFIGURED, /* the operator has no image of the sidecar, or no launcher */
 	RECORDING_NO_RAY_CONTAINER, /* of several containers none can be told to be Ray's */
-	RECORDING_NO_COMMAND,     /* the Ray container has no command: its image's entry point is not known */
-	RECORDING_PROCESS_1,      /* its command is an init that refuses to be anything but process 1 */
-	RECORDING_NAME_TAKEN,     /* a container, volume or path of the pod has a name that the sidecar needs */
-	RECORDING_WINDOWS,        /* the sidecar is a program for Linux */
+	RECORDING_NO_COMMAND, /* the Ray container has no command: its image's entry point is not known */
+	RECORDING_PROCESS_1, /* its command is an init that refuses to be anything but process 1 */
+	RECORDING_NAME_TAKEN, /* a container, volume or path of the pod has a name that the sidecar needs */
+	RECORDING_WINDOWS, /* the sidecar is a program for Linux */
 	RECORDING_COUNT
 };
 

@@ -26,13 +26,14 @@ void report_key_new(char ret_key[static REPORT_KEY_LEN + 1])
 void report_key_annotate(cJSON *pod, const char *key)
 {
 	if (*key && inject_is_done(json_get(pod, "spec")))
-		json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"), REPORT_KEY_ANNOTATION, key);
+		json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"),
+			     REPORT_KEY_ANNOTATION, key);
 }
 
 const char *report_key_of(const cJSON *pod)
 {
-	const char *key = cJSON_GetStringValue(
-		cJSON_GetObjectItemCaseSensitive(json_get(pod, "metadata.annotations"), REPORT_KEY_ANNOTATION));
+	const char *key = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(
+		json_get(pod, "metadata.annotations"), REPORT_KEY_ANNOTATION));
 
 	return key && *key ? key : NULL;
 }

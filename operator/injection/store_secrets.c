@@ -88,7 +88,8 @@ const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *pol
 
 	if (!policy->store.credentials_secret && !policy->store.s3_role_arn)
 		return NULL;
-	if (!json_bool(pod_spec, "shareProcessNamespace", false) && !json_bool(pod_spec, "hostPID", false))
+	if (!json_bool(pod_spec, "shareProcessNamespace", false) &&
+	    !json_bool(pod_spec, "hostPID", false))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		cJSON_ArrayForEach(container, json_get(pod_spec, lists[i]))

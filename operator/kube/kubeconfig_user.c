@@ -152,8 +152,10 @@ static int refuse_plugins(const struct reader *r, const cJSON *user, struct err 
 		const cJSON *plugin = cJSON_GetObjectItemCaseSensitive(user, fields[i]);
 
 		if (plugin && !cJSON_IsNull(plugin))
-			return field_error(r, ENOTSUP, fields[i],
-					   "is not supported: give a token or a certificate, or the address of a kubectl proxy", err);
+			return field_error(
+				r, ENOTSUP, fields[i],
+				"is not supported: give a token or a certificate, or the address of a kubectl proxy",
+				err);
 	}
 	return 0;
 }
@@ -164,7 +166,8 @@ int read_user(const struct reader *r, const cJSON *user, struct kubeconfig *k, s
 
 	if (rc < 0)
 		return rc;
-	rc = read_pem(r, user, "client-certificate-data", "client-certificate", &k->certificate, err);
+	rc = read_pem(r, user, "client-certificate-data", "client-certificate", &k->certificate,
+		      err);
 	if (rc == 0)
 		rc = read_pem(r, user, "client-key-data", "client-key", &k->key, err);
 	if (rc == 0)

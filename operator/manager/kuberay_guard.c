@@ -55,13 +55,15 @@ static bool believes(const void *arg, const struct kuberay_sighting *lease)
 {
 	const struct believer *b = arg;
 
-	return b->guard->o.kuberay_namespaces || kuberay_proofs_serves(&b->guard->proofs, lease->namespace, b->namespace);
+	return b->guard->o.kuberay_namespaces ||
+	       kuberay_proofs_serves(&b->guard->proofs, lease->namespace, b->namespace);
 }
 
 /* Returns the Lease for which the namespace (NULL: each) counts as KubeRay's. */
 static const struct kuberay_sighting *witness(const struct kuberay_guard *g, const char *namespace)
 {
-	return kuberay_witness(&g->sightings, now_boottime_ns(), believes, &(struct believer){ g, namespace });
+	return kuberay_witness(&g->sightings, now_boottime_ns(), believes,
+			       &(struct believer){ g, namespace });
 }
 
 static enum kuberay_verdict verdict_for(const struct kuberay_guard *g, const char *namespace)
@@ -96,24 +98,35 @@ static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 	else if (runs)
 		snprintf(buf, TEXT_MAX, "KubeRay seems to run: there are more than %d Leases " KUBERAY_LEASE, KUBERAY_LEASES_MAX);
 	else
-		snprintf(buf, TEXT_MAX, "no Lease " KUBERAY_LEASE " of KubeRay is being renewed, so KubeRay does not run");
+		snprintf(buf, TEXT_MAX,
+			 "no Lease " KUBERAY_LEASE
+			 " of KubeRay is being renewed, so KubeRay does not run");
 }
 
 /* Says why a Lease does not stop all that we manage; "" if it does, or it is not known yet. */
-static void describe_doubt(const struct kuberay_guard *g, const struct kuberay_sighting *lease, char buf[static TEXT_MAX])
+static void describe_doubt(const struct kuberay_guard *g, const struct kuberay_sighting *lease,
+			   char buf[static TEXT_MAX])
 {
 	enum kuberay_standing standing = kuberay_proofs_standing(&g->proofs, lease->namespace);
 
 	*buf = '\0';
 	if (standing == KUBERAY_STRANGER)
-		snprintf(buf, TEXT_MAX, "namespace %s has a Lease " KUBERAY_LEASE " of %s, which is no pod there: it is not taken for KubeRay",
+		snprintf(buf, TEXT_MAX,
+			 "namespace %s has a Lease " KUBERAY_LEASE
+			 " of %s, which is no pod there: it is not taken for KubeRay",
 			 lease->namespace, lease->holder);
 	else if (standing == KUBERAY_NAMESPACED)
-		snprintf(buf, TEXT_MAX, "namespace %s has a Lease " KUBERAY_LEASE " of %s, whose service account may not write RayClusters "
-			 "everywhere: only the namespaces where it may count as KubeRay's", lease->namespace, lease->holder);
+		snprintf(buf, TEXT_MAX,
+			 "namespace %s has a Lease " KUBERAY_LEASE
+			 " of %s, whose service account may not write RayClusters "
+			 "everywhere: only the namespaces where it may count as KubeRay's",
+			 lease->namespace, lease->holder);
 	else if (standing == KUBERAY_UNASKABLE)
-		snprintf(buf, TEXT_MAX, "namespace %s has a Lease " KUBERAY_LEASE " of %s, and the operator may not ask who that is, so it is "
-			 "taken for KubeRay (rbac.findKubeRay)", lease->namespace, lease->holder);
+		snprintf(buf, TEXT_MAX,
+			 "namespace %s has a Lease " KUBERAY_LEASE
+			 " of %s, and the operator may not ask who that is, so it is "
+			 "taken for KubeRay (rbac.findKubeRay)",
+			 lease->namespace, lease->holder);
 }
 
 void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
@@ -121,7 +134,8 @@ void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
 	char text[TEXT_MAX];
 
 	describe(g, text);
-	strbuf_addf(out, "managing RayClusters: %s, %s\n", kuberay_guard_allows(g, NULL) ? "yes" : "no", text);
+	strbuf_addf(out, "managing RayClusters: %s, %s\n",
+		    kuberay_guard_allows(g, NULL) ? "yes" : "no", text);
 	for (size_t i = 0; i < g->sightings.n && !g->o.kuberay_namespaces; i++) {
 		describe_doubt(g, &g->sightings.leases[i], text);
 		if (*text)
@@ -146,7 +160,10 @@ static void tell_doubts(struct kuberay_guard *g)
 		describe_doubt(g, &g->sightings.leases[i], text);
 		if (!*text)
 			continue;
-		snprintf(note, sizeof(note), "%s. If another namespace is KubeRay's, name it: --kuberay-namespaces (kubeRayNamespaces)", text);
+		snprintf(
+			note, sizeof(note),
+			"%s. If another namespace is KubeRay's, name it: --kuberay-namespaces (kubeRayNamespaces)",
+			text);
 		log_warning_limited("%s", note);
 		tell_event(g, "Warning", "KubeRayUnproven", note);
 	}
@@ -188,8 +205,10 @@ static void tell(struct kuberay_guard *g)
 
 /* --- Looks ------------------------------------------------------------------------------------------------- */
 
-static const char *const lease_fields[] = { "items.metadata.name", "items.metadata.namespace", "items.spec.holderIdentity",
-					    "items.spec.renewTime", "items.spec.leaseDurationSeconds", NULL };
+static const char *const lease_fields[] = {
+	"items.metadata.name",	"items.metadata.namespace",	   "items.spec.holderIdentity",
+	"items.spec.renewTime", "items.spec.leaseDurationSeconds", NULL
+};
 
 static void forget_answers(struct kuberay_guard *g)
 {
@@ -209,8 +228,9 @@ static void end_look(struct kuberay_guard *g, int64_t next_ns)
 static void fail_look(struct kuberay_guard *g, const struct err *err)
 {
 	if (!g->in_trouble)
-		log_warning("KubeRay's Lease " KUBERAY_LEASE " cannot be read: %s; until it can, RayClusters %s managed", err_text(err),
-			    kuberay_guard_allows(g, NULL) ? "stay" : "are not");
+		log_warning("KubeRay's Lease " KUBERAY_LEASE
+			    " cannot be read: %s; until it can, RayClusters %s managed",
+			    err_text(err), kuberay_guard_allows(g, NULL) ? "stay" : "are not");
 	g->in_trouble = true;
 	end_look(g, now_boottime_ns() + KUBERAY_LOOK_NS);
 }
@@ -235,7 +255,8 @@ static size_t gather(const struct kuberay_guard *g, struct kuberay_lease *leases
 	for (size_t i = 0; i < SCOPES; i++)
 		cJSON_ArrayForEach(item, json_get(g->answers[i], "items")) {
 			const char *name = json_str(item, "metadata.name");
-			if (n == max || !name || strcmp(name, KUBERAY_LEASE) != 0 || !is_named(g, json_str(item, "metadata.namespace")))
+			if (n == max || !name || strcmp(name, KUBERAY_LEASE) != 0 ||
+			    !is_named(g, json_str(item, "metadata.namespace")))
 				continue;
 			leases[n++] = (struct kuberay_lease){
 				.namespace = json_str(item, "metadata.namespace"),
@@ -358,8 +379,11 @@ static void on_proof(void *arg, struct client_response *response)
 		fail_look(g, &response->err);
 		return;
 	} else
-		answer = g->question.pod || json_bool(response->object, "status.allowed", false) ? KUBERAY_YES : KUBERAY_NO;
-	kuberay_proofs_answer(&g->proofs, &g->question, answer, json_str(response->object, "spec.serviceAccountName"));
+		answer = g->question.pod || json_bool(response->object, "status.allowed", false) ?
+				 KUBERAY_YES :
+				 KUBERAY_NO;
+	kuberay_proofs_answer(&g->proofs, &g->question, answer,
+			      json_str(response->object, "spec.serviceAccountName"));
 	ask_next(g);
 }
 
@@ -388,10 +412,13 @@ static int ask(struct kuberay_guard *g, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	_cleanup_free_ char *body = g->question.pod ? NULL : access_review(&g->question);
-	struct client_request request = { .method = "GET", .deadline_ns = DEADLINE_NS, .exempt = true, .asks = true };
+	struct client_request request = {
+		.method = "GET", .deadline_ns = DEADLINE_NS, .exempt = true, .asks = true
+	};
 
 	if (g->question.pod) {
-		resource_path(resource_find("v1", "Pod"), g->question.lease, g->question.pod, NULL, &path);
+		resource_path(resource_find("v1", "Pod"), g->question.lease, g->question.pod, NULL,
+			      &path);
 	} else {
 		strbuf_adds(&path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
 		request.method = "POST";
@@ -431,7 +458,8 @@ static void ask_next(struct kuberay_guard *g)
 
 	note_namespaces(g);
 	if (g->o.kuberay_namespaces ||
-	    !kuberay_proofs_next(&g->proofs, &g->sightings, &g->namespaces, now_boottime_ns(), &g->question))
+	    !kuberay_proofs_next(&g->proofs, &g->sightings, &g->namespaces, now_boottime_ns(),
+				 &g->question))
 		conclude(g);
 	else if (ask(g, &err) < 0)
 		fail_look(g, &err);

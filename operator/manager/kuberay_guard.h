@@ -17,9 +17,9 @@
 #include <event2/event.h>
 
 #include "lib/strbuf.h"
+#include "operator/cache/watches.h"
 #include "operator/kube/client.h"
 #include "operator/kube/event_recorder.h"
-#include "operator/cache/watches.h"
 
 struct kuberay_guard;
 
@@ -29,7 +29,8 @@ struct kuberay_guard_options {
 	struct event_recorder *recorder;
 	const char *own_namespace; /* of our own Lease */
 	const char *namespace; /* the watched namespace; NULL: all */
-	const char *kuberay_namespaces; /* "a,b": only Leases in these count, and need no proof; NULL: all, with a proof */
+	const char *
+		kuberay_namespaces; /* "a,b": only Leases in these count, and need no proof; NULL: all, with a proof */
 	const struct watches *watches; /* has the RayClusters */
 	void (*on_change)(void *arg); /* kuberay_guard_allows has another answer */
 	void *arg;

@@ -119,7 +119,8 @@ const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct kuberay_sighting *lease = &s->leases[i];
-		if (now_ns < lease->until_ns && (!found || (lease->runs && !found->runs)) && (!believes || believes(arg, lease)))
+		if (now_ns < lease->until_ns && (!found || (lease->runs && !found->runs)) &&
+		    (!believes || believes(arg, lease)))
 			found = lease;
 	}
 	return found;

@@ -73,7 +73,8 @@ static void holder_set(struct holder *h, const char *identity)
 	const char *end = strrchr(identity, '_');
 
 	snprintf(h->identity, sizeof(h->identity), "%s", identity);
-	snprintf(h->pod, sizeof(h->pod), "%.*s", end ? (int)(end - identity) : (int)strlen(identity), identity);
+	snprintf(h->pod, sizeof(h->pod), "%.*s",
+		 end ? (int)(end - identity) : (int)strlen(identity), identity);
 	holder_reset(h);
 	if (!*h->pod || h->pod[strspn(h->pod, NAME_LETTERS)])
 		pod_missing(h);
@@ -95,7 +96,8 @@ static struct holder *holder_of(struct kuberay_proofs *p, const struct kuberay_s
 	return h;
 }
 
-static const struct kuberay_sighting *sighting_of(const struct kuberay_sightings *s, const char *namespace)
+static const struct kuberay_sighting *sighting_of(const struct kuberay_sightings *s,
+						  const char *namespace)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->leases[i].namespace, namespace) == 0)
@@ -127,12 +129,14 @@ static bool holder_question(const struct holder *h, const char *lease, struct ku
 	if (h->todo == ASK_POD)
 		*ret = (struct kuberay_question){ .lease = lease, .pod = h->pod };
 	else if (h->todo == ASK_EVERYWHERE)
-		*ret = (struct kuberay_question){ .lease = lease, .account = h->account, .namespace = "" };
+		*ret = (struct kuberay_question){ .lease = lease,
+						  .account = h->account,
+						  .namespace = "" };
 	return h->todo == ASK_POD || h->todo == ASK_EVERYWHERE;
 }
 
-static bool namespace_question(const struct holder *h, const char *lease, const struct strmap *namespaces,
-			       struct kuberay_question *ret)
+static bool namespace_question(const struct holder *h, const char *lease,
+			       const struct strmap *namespaces, struct kuberay_question *ret)
 {
 	struct strmap_pos pos = { 0 };
 	const char *namespace;
@@ -143,14 +147,17 @@ static bool namespace_question(const struct holder *h, const char *lease, const 
 
 		if (right && right->fresh)
 			continue;
-		*ret = (struct kuberay_question){ .lease = lease, .account = h->account, .namespace = namespace };
+		*ret = (struct kuberay_question){ .lease = lease,
+						  .account = h->account,
+						  .namespace = namespace };
 		return true;
 	}
 	return false;
 }
 
-bool kuberay_proofs_next(struct kuberay_proofs *p, const struct kuberay_sightings *s, const struct strmap *namespaces,
-			 int64_t now_ns, struct kuberay_question *ret)
+bool kuberay_proofs_next(struct kuberay_proofs *p, const struct kuberay_sightings *s,
+			 const struct strmap *namespaces, int64_t now_ns,
+			 struct kuberay_question *ret)
 {
 	if (p->round_ns == 0 || now_ns - p->round_ns >= KUBERAY_PROOF_AGE_NS)
 		round_begin(p, s, now_ns);
@@ -178,7 +185,8 @@ static void right_note(struct holder *h, const char *namespace, bool allowed)
 		right = calloc(1, sizeof(*right));
 		if (!right || strmap_put(&h->rights, namespace, right, NULL) < 0) {
 			free(right);
-			h->todo = ASK_NOTHING; /* until the next round; a namespace without an answer counts as served */
+			h->todo =
+				ASK_NOTHING; /* until the next round; a namespace without an answer counts as served */
 			return;
 		}
 	}
@@ -191,8 +199,8 @@ static void standing_set(struct holder *h, enum kuberay_standing standing, enum 
 	h->todo = todo;
 }
 
-void kuberay_proofs_answer(struct kuberay_proofs *p, const struct kuberay_question *q, enum kuberay_answer answer,
-			   const char *account)
+void kuberay_proofs_answer(struct kuberay_proofs *p, const struct kuberay_question *q,
+			   enum kuberay_answer answer, const char *account)
 {
 	struct holder *h = strmap_get(&p->holders, q->lease);
 

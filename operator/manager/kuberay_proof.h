@@ -28,7 +28,8 @@ enum kuberay_standing {
 /* A question to the API server. The texts belong to the proofs and the arguments. */
 struct kuberay_question {
 	const char *lease; /* the namespace of the Lease, and of the pod and its service account */
-	const char *pod; /* whether there is this pod, and with which service account; NULL: about a right */
+	const char *
+		pod; /* whether there is this pod, and with which service account; NULL: about a right */
 	const char *account; /* whether it may write RayClusters in the namespace below */
 	const char *namespace; /* "": in all */
 };
@@ -48,7 +49,8 @@ void kuberay_proofs_release(struct kuberay_proofs *proofs);
  * Without memory there is no question, and the standing stays open.
  */
 bool kuberay_proofs_next(struct kuberay_proofs *proofs, const struct kuberay_sightings *sightings,
-			 const struct strmap *namespaces, int64_t now_ns, struct kuberay_question *ret_question);
+			 const struct strmap *namespaces, int64_t now_ns,
+			 struct kuberay_question *ret_question);
 /*
  * Notes the answer to the question that kuberay_proofs_next returned last. account: of the pod,
  * borrowed.
@@ -56,12 +58,14 @@ bool kuberay_proofs_next(struct kuberay_proofs *proofs, const struct kuberay_sig
 void kuberay_proofs_answer(struct kuberay_proofs *proofs, const struct kuberay_question *question,
 			   enum kuberay_answer answer, const char *account);
 
-enum kuberay_standing kuberay_proofs_standing(const struct kuberay_proofs *proofs, const char *lease);
+enum kuberay_standing kuberay_proofs_standing(const struct kuberay_proofs *proofs,
+					      const char *lease);
 /*
  * Returns whether the holder of the Lease is taken for a KubeRay that serves the namespace. One for
  * which that was not answered yet is. NULL: the namespace is every one.
  */
-bool kuberay_proofs_serves(const struct kuberay_proofs *proofs, const char *lease, const char *namespace);
+bool kuberay_proofs_serves(const struct kuberay_proofs *proofs, const char *lease,
+			   const char *namespace);
 /* Returns true once for each standing of the Lease's holder, so that it is reported once. */
 bool kuberay_proofs_is_news(struct kuberay_proofs *proofs, const char *lease);
 

@@ -84,7 +84,8 @@ static void on_cluster(void *arg, const char *key)
 
 static bool may_start(struct manager *c)
 {
-	return parts_may_manage(&c->parts, NULL) && reconciler_in_flight(c->parts.reconciler) < RECONCILES_MAX &&
+	return parts_may_manage(&c->parts, NULL) &&
+	       reconciler_in_flight(c->parts.reconciler) < RECONCILES_MAX &&
 	       watches_synced(c->parts.watches);
 }
 
@@ -280,7 +281,8 @@ void manager_metrics(void *manager, struct strbuf *out)
 	struct metrics *m = c->o.metrics;
 
 	watches_metrics(c->parts.watches, m);
-	metrics_set(m, METRIC_MANAGES, c->parts.guard && kuberay_guard_allows(c->parts.guard, NULL), "%s", "");
+	metrics_set(m, METRIC_MANAGES, c->parts.guard && kuberay_guard_allows(c->parts.guard, NULL),
+		    "%s", "");
 	metrics_set(m, METRIC_QUEUE_DEPTH, (double)c->queue.n_ready, "name=\"raycluster\"");
 	metrics_set(m, METRIC_QUEUE_ADDS, (double)c->queue.adds, "name=\"raycluster\"");
 	metrics_set(m, METRIC_THROTTLED, (double)client_throttled(c->o.client), "%s", "");

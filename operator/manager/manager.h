@@ -24,7 +24,8 @@ struct manager_options {
 	const char *own_namespace; /* of our Lease */
 	const char *namespace; /* NULL: all */
 	bool manage_clusters; /* unless KubeRay runs (manager/kuberay_guard.h) */
-	const char *kuberay_namespaces; /* where KubeRay may run: "a,b"; NULL: anywhere, with a proof */
+	const char *
+		kuberay_namespaces; /* where KubeRay may run: "a,b"; NULL: anywhere, with a proof */
 	bool record_deletions; /* as in options.h */
 	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
 	const struct policy *policy;

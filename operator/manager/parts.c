@@ -354,10 +354,12 @@ static int new_guard(struct parts *p, struct err *err)
 int parts_init(struct parts *p, const struct parts_options *options, struct err *err)
 {
 	/* Each part may use those before it. */
-	static int (*const news[])(struct parts *p, struct err *err) = {
-		new_watches, new_policies, new_failure_gc, new_event_recorder, new_failure_events, new_incidents, new_owners,
-		new_inquiries, parts_new_failure_writer, new_poller, new_guard, new_launcher_store, new_missed, new_reconciler,
-		new_webhook,
+	static int (*const news[])(struct parts * p, struct err * err) = {
+		new_watches,	    new_policies,	new_failure_gc,
+		new_event_recorder, new_failure_events, new_incidents,
+		new_owners,	    new_inquiries,	parts_new_failure_writer,
+		new_poller,	    new_guard,		new_launcher_store,
+		new_missed,	    new_reconciler,	new_webhook,
 	};
 
 	*p = (struct parts){ .o = *options };

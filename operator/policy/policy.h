@@ -33,7 +33,8 @@ enum memory_mode { MEMORY_MODE_UNSET, MEMORY_MODE_APPLY, MEMORY_MODE_WARN, MEMOR
 /* The modes in force; neither is MEMORY_MODE_UNSET. */
 struct memory_modes {
 	enum memory_mode settings; /* the head's CPUs, the workers' limit, Ray's memory monitor */
-	enum memory_mode budgets;  /* memory and object-store-memory, which Ray's scheduler counts with */
+	enum memory_mode
+		budgets; /* memory and object-store-memory, which Ray's scheduler counts with */
 };
 
 enum core_dumps { CORE_DUMPS_SUMMARY, CORE_DUMPS_OFF, CORE_DUMPS_FULL };
@@ -67,8 +68,9 @@ struct policy_store {
 };
 
 struct policy_memory {
-	enum memory_mode mode;        /* memoryMode, of all settings; unset: Apply for all but budgets */
-	enum memory_mode budgets;     /* memoryBudgets; unset: as mode, or the default of policy_memory_modes */
+	enum memory_mode mode; /* memoryMode, of all settings; unset: Apply for all but budgets */
+	enum memory_mode
+		budgets; /* memoryBudgets; unset: as mode, or the default of policy_memory_modes */
 	char *head_num_cpus;          /* headNumCPUs, "0"; NULL (key is null): all of them, as with KubeRay */
 	int64_t worker_memory_limit;  /* workerMemoryLimit, bytes for workers without one; 0: none is set */
 	double ray_memory_fraction;   /* rayMemoryFraction, ceiling of --memory as a part of the limit */

@@ -43,7 +43,7 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
 struct memory_request {
 	enum ray_node node;
 	const char *group; /* its name, for the notes */
-	bool keeps_cpus;   /* nothing else could run tasks, or the author sizes the CPUs himself */
+	bool keeps_cpus; /* nothing else could run tasks, or the author sizes the CPUs himself */
 	bool keeps_memory; /* the author sizes memory or the object store himself (own_sizing.h) */
 	const struct policy *policy;
 };
@@ -54,12 +54,14 @@ struct memory_request {
  * object-store-memory in params, the monitor's environment, and notes.
  * Returns the size for /dev/shm in bytes, 0 for no limit.
  */
-int64_t memory_apply(cJSON *pod_spec, cJSON *params, const struct memory_request *req, cJSON *notes);
+int64_t memory_apply(cJSON *pod_spec, cJSON *params, const struct memory_request *req,
+		     cJSON *notes);
 
 /*
  * Does the same under the policy's modes. What is not applied is as KubeRay has it; Warn adds the
  * notes, Off adds none. Budgets are applied unless the policy says otherwise.
  */
-int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory_request *req, cJSON *notes);
+int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory_request *req,
+			     cJSON *notes);
 
 #endif

@@ -17,7 +17,7 @@
 #define OVERWRITE_ANNOTATION "ray.io/overwrite-container-cmd"
 
 struct own_sizing {
-	bool cpus;   /* the author sizes the CPUs */
+	bool cpus; /* the author sizes the CPUs */
 	bool memory; /* the author sizes memory or the object store */
 	/* envFrom may bring a variable that sizes the memory. (One that sizes CPUs precedes --num-cpus in Ray.) */
 	bool unseen;

@@ -124,7 +124,8 @@ static struct limit_ratios ratios_of(const struct admission *a, const char *name
  * Returns why the pod should go without the sidecar for now. A cache of pods that has lost its
  * watch shows no new pods, so it does not prove that they were refused.
  */
-static enum pod_absence absence(const struct admission *a, const char *namespace, const cJSON *pod, const char *group)
+static enum pod_absence absence(const struct admission *a, const char *namespace, const cJSON *pod,
+				const char *group)
 {
 	int64_t now = now_boottime_ns();
 
@@ -191,7 +192,8 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	count(a, "Pod", reason);
 	if (*reason)
 		log_debug("a pod of %s is admitted without a new sidecar: %s", group, reason);
-	else if (!request->dry_run && refusals_are_evident(cluster, label(request->object, "ray.io/group")))
+	else if (!request->dry_run &&
+		 refusals_are_evident(cluster, label(request->object, "ray.io/group")))
 		refusals_note_try(&a->refusals, group, now_boottime_ns());
 	return pod;
 }
@@ -245,27 +247,29 @@ static const char *unread_reason(struct admission *a, enum review_size size, con
 }
 
 /* Allows the object as it is. A pod says why, and so does a warning to whoever applies it. */
-static void answer_unread(struct admission *a, bool pods, const struct admission_request *request, const char *reason,
-			  struct strbuf *answer)
+static void answer_unread(struct admission *a, bool pods, const struct admission_request *request,
+			  const char *reason, struct strbuf *answer)
 {
 	_cleanup_json_ cJSON *warnings = cJSON_CreateArray();
 	_cleanup_json_ cJSON *changed = pods ? pod_decline(request->object, reason) : NULL;
 
 	warnings_addf(warnings, "Afterglow did not read this object (%s): docs/limits.md", reason);
-	log_warning_limited("%s of namespace %s is admitted unread: %s", request->kind, request->namespace, reason);
+	log_warning_limited("%s of namespace %s is admitted unread: %s", request->kind,
+			    request->namespace, reason);
 	count(a, pods ? "Pod" : kind_of(request), reason);
 	admission_answer(request, changed, warnings, answer);
 }
 
 /* Handles a review above the usual size. Returns 0 if it is to be read as a whole. */
-static int handle_large(struct admission *a, bool pods, enum review_size size, const char *body, size_t len,
-			struct strbuf *answer, struct err *err)
+static int handle_large(struct admission *a, bool pods, enum review_size size, const char *body,
+			size_t len, struct strbuf *answer, struct err *err)
 {
 	_cleanup_json_ cJSON *outline = NULL;
 	struct admission_request request;
 	const char *reason;
 
-	if (review_outline(body, len, &outline, err) < 0 || admission_request_read(outline, &request, err) < 0)
+	if (review_outline(body, len, &outline, err) < 0 ||
+	    admission_request_read(outline, &request, err) < 0)
 		return 400;
 	reason = unread_reason(a, size, request.namespace);
 	if (!reason)
@@ -275,12 +279,14 @@ static int handle_large(struct admission *a, bool pods, enum review_size size, c
 }
 
 /* Reads the review as a whole. */
-static int handle_whole(struct admission *a, bool pods, const char *body, size_t len, struct strbuf *answer, struct err *err)
+static int handle_whole(struct admission *a, bool pods, const char *body, size_t len,
+			struct strbuf *answer, struct err *err)
 {
 	_cleanup_json_ cJSON *review = NULL;
 	struct admission_request request;
 
-	if (json_parse(body, len, &review, err) < 0 || admission_request_read(review, &request, err) < 0)
+	if (json_parse(body, len, &review, err) < 0 ||
+	    admission_request_read(review, &request, err) < 0)
 		return 400;
 	if (pods)
 		drop_managed_fields(review);

@@ -54,7 +54,8 @@ struct cluster_admission {
 };
 
 /* Release ret in the end. Errors (-ENOMEM): the object should pass unchanged. */
-int cluster_admit(const struct cluster_request *request, const struct policy *policy, struct cluster_admission *ret, struct err *err);
+int cluster_admit(const struct cluster_request *request, const struct policy *policy,
+		  struct cluster_admission *ret, struct err *err);
 void cluster_admission_release(struct cluster_admission *admission);
 
 #endif

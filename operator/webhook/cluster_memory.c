@@ -305,7 +305,8 @@ static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct
 		plan_new_group(plan, group, step);
 	else if (ours)
 		plan_known_group(plan, group, step);
-	if (!group_values_empty(&step->want) && !record_writer_add(&plan->writer, step->node, name, &step->want)) {
+	if (!group_values_empty(&step->want) &&
+	    !record_writer_add(&plan->writer, step->node, name, &step->want)) {
 		plan->record_is_full = true;
 		return 0; /* there is no room for the record, so nothing is set */
 	}

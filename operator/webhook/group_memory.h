@@ -95,7 +95,7 @@ struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_anno
 struct group_context {
 	enum ray_node node;
 	bool head_runs_tasks; /* no workers could run tasks, so the head keeps its CPUs */
-	bool resized;         /* Ray resizes the group in place, so it is left alone */
+	bool resized; /* Ray resizes the group in place, so it is left alone */
 	bool lists;           /* fields in lists may be set */
 	const char *name;     /* for the notes */
 	const cJSON *annotations; /* the cluster's */

@@ -21,6 +21,7 @@
  * or shows neither.
  */
 void image_trouble_see(struct remembered *namespaces, const cJSON *pod, int64_t now_ns);
-bool image_trouble_holds(const struct remembered *namespaces, const char *namespace, int64_t now_ns);
+bool image_trouble_holds(const struct remembered *namespaces, const char *namespace,
+			 int64_t now_ns);
 
 #endif

@@ -20,10 +20,10 @@
 struct advice_request {
 	const cJSON *spec;                  /* of a RayCluster, or the template in a RayJob or RayService */
 	const struct memory_record *record; /* what in it is ours */
-	const cJSON *annotations;           /* the object's, which KubeRay copies to the RayCluster */
+	const cJSON *annotations; /* the object's, which KubeRay copies to the RayCluster */
 	enum list_keeper keeper;
 	struct memory_modes modes;
-	bool created;                       /* the object is new, so values are being set */
+	bool created; /* the object is new, so values are being set */
 	const struct policy *policy;
 };
 

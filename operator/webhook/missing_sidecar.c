@@ -61,10 +61,13 @@ static bool needs_sidecar(const cJSON *pod)
 /* Returns the reason that the webhook wrote. A reason of a later version counts as Refused. */
 static enum missing_sidecar by_annotation(const cJSON *pod)
 {
-	static const enum missing_sidecar annotated[] = { MISSING_OPTED_OUT, MISSING_EXCLUDED, MISSING_NO_COMMAND, MISSING_NAME_TAKEN,
-						     MISSING_WINDOWS, MISSING_NOT_CONFIGURED, MISSING_POLICY_OFF,
-						     MISSING_IMAGE_UNAVAILABLE, MISSING_NO_RAY_CONTAINER, MISSING_TOO_LARGE,
-						     MISSING_TOO_MANY, MISSING_NO_SHELL, MISSING_MUST_BE_PROCESS_1 };
+	static const enum missing_sidecar annotated[] = {
+		MISSING_OPTED_OUT,	  MISSING_EXCLUDED,	     MISSING_NO_COMMAND,
+		MISSING_NAME_TAKEN,	  MISSING_WINDOWS,	     MISSING_NOT_CONFIGURED,
+		MISSING_POLICY_OFF,	  MISSING_IMAGE_UNAVAILABLE, MISSING_NO_RAY_CONTAINER,
+		MISSING_TOO_LARGE,	  MISSING_TOO_MANY,	     MISSING_NO_SHELL,
+		MISSING_MUST_BE_PROCESS_1
+	};
 	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
 
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)

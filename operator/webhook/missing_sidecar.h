@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 enum missing_sidecar {
-	MISSING_NOTHING,	/* the pod has the sidecar, or is not a Ray pod */
-	MISSING_OPTED_OUT,	/* an annotation of the pod or its cluster turns it off */
-	MISSING_EXCLUDED,	/* the namespace's label turns it off */
+	MISSING_NOTHING, /* the pod has the sidecar, or is not a Ray pod */
+	MISSING_OPTED_OUT, /* an annotation of the pod or its cluster turns it off */
+	MISSING_EXCLUDED, /* the namespace's label turns it off */
 	/* The webhook's own reasons (injection/recording.h, pod_admission.h). */
 	MISSING_NO_RAY_CONTAINER,
 	MISSING_NO_COMMAND,
@@ -27,9 +27,9 @@ enum missing_sidecar {
 	MISSING_TOO_LARGE,
 	MISSING_TOO_MANY,
 	MISSING_NO_SHELL,
-	MISSING_REFUSED,	/* the API server refused pods that had it; or a reason that a later version gave */
+	MISSING_REFUSED, /* the API server refused pods that had it; or a reason that a later version gave */
 	MISSING_BEFORE_INSTALL, /* the pod is older than the webhook, or there is no webhook */
-	MISSING_MISSED,		/* the webhook was not asked, or its answer did not come in time */
+	MISSING_MISSED, /* the webhook was not asked, or its answer did not come in time */
 	MISSING_COUNT
 };
 

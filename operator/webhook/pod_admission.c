@@ -69,7 +69,8 @@ static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const c
 {
 	_cleanup_free_ char *text = notes_have(notes, NOTE_RECORDING) ? notes_text(notes, NOTE_RECORDING) : NULL;
 
-	pod_annotate_ray_container(json_get(pod, "metadata.annotations"), pod_ray_container_name(pod));
+	pod_annotate_ray_container(json_get(pod, "metadata.annotations"),
+				   pod_ray_container_name(pod));
 	if (text)
 		annotate(pod, SIDECAR_NOTES_ANNOTATION, text);
 	if (in->policy_origin)
@@ -104,7 +105,9 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
 static const char *absence_name(const cJSON *pod, const struct pod_admission *in)
 {
 	static const char *const names[] = {
-		[POD_ABSENCE_REFUSED] = "Refused", [POD_ABSENCE_IMAGE] = "ImageUnavailable", [POD_ABSENCE_NO_SHELL] = "NoShell",
+		[POD_ABSENCE_REFUSED] = "Refused",
+		[POD_ABSENCE_IMAGE] = "ImageUnavailable",
+		[POD_ABSENCE_NO_SHELL] = "NoShell",
 	};
 
 	if (!inject_wanted(json_get(in->cluster, "metadata.annotations"), json_get(pod, "metadata.annotations")))
@@ -148,7 +151,8 @@ cJSON *pod_decline(const cJSON *outline, const char *reason)
 	_cleanup_json_ cJSON *pod = NULL;
 	size_t lost = oom_count();
 
-	if (!is_ray_pod(outline) || *item(json_get(outline, "metadata.annotations"), SIDECAR_ANNOTATION))
+	if (!is_ray_pod(outline) ||
+	    *item(json_get(outline, "metadata.annotations"), SIDECAR_ANNOTATION))
 		return NULL;
 	pod = cJSON_Duplicate(outline, true);
 	annotate_outcome(pod, reason);

@@ -27,7 +27,7 @@
 enum pod_absence {
 	POD_ABSENCE_NONE,
 	POD_ABSENCE_REFUSED, /* the API server refused the pods of this group that had it (refusals.h) */
-	POD_ABSENCE_IMAGE,   /* its image cannot be pulled in this namespace (image_trouble.h) */
+	POD_ABSENCE_IMAGE, /* its image cannot be pulled in this namespace (image_trouble.h) */
 	POD_ABSENCE_NO_SHELL, /* the Ray container's image has no shell for our line (shell_trouble.h) */
 };
 
@@ -40,7 +40,7 @@ struct pod_admission {
 	const char *kernel_log_refused;
 	struct limit_ratios ratios;
 	const struct launchers *launchers; /* NULL: there are none */
-	const char *report_key;          /* for a pod that gets the sidecar (report_key.h); NULL: none */
+	const char *report_key; /* for a pod that gets the sidecar (report_key.h); NULL: none */
 	enum pod_absence absence;        /* POD_ABSENCE_NONE: it is to have the sidecar */
 };
 

@@ -28,15 +28,18 @@ void refusals_release(struct refusals *r)
 
 static bool has_group(const cJSON *cluster, const char *group)
 {
-	return strcmp(group, HEAD_GROUP_NAME) == 0 || json_find(json_get(cluster, "spec.workerGroupSpecs"), "groupName", group);
+	return strcmp(group, HEAD_GROUP_NAME) == 0 ||
+	       json_find(json_get(cluster, "spec.workerGroupSpecs"), "groupName", group);
 }
 
 bool refusals_are_evident(const cJSON *cluster, const char *group)
 {
-	const cJSON *condition = json_find(json_get(cluster, "status.conditions"), "type", FAILURE_CONDITION);
+	const cJSON *condition =
+		json_find(json_get(cluster, "status.conditions"), "type", FAILURE_CONDITION);
 	const char *status = json_str(condition, "status"), *reason = json_str(condition, "reason");
 
-	return status && strcmp(status, "True") == 0 && reason && strncmp(reason, FAILURE_REASON, strlen(FAILURE_REASON)) == 0 &&
+	return status && strcmp(status, "True") == 0 && reason &&
+	       strncmp(reason, FAILURE_REASON, strlen(FAILURE_REASON)) == 0 &&
 	       has_group(cluster, group);
 }
 

@@ -19,6 +19,7 @@ void remembered_release(struct remembered *r);
 void remembered_note(struct remembered *r, const char *name, int64_t hold_ns, int64_t now_ns);
 void remembered_forget(struct remembered *r, const char *name);
 /* Returns whether the name was noted within hold_ns. */
-bool remembered_holds(const struct remembered *r, const char *name, int64_t hold_ns, int64_t now_ns);
+bool remembered_holds(const struct remembered *r, const char *name, int64_t hold_ns,
+		      int64_t now_ns);
 
 #endif

@@ -8,7 +8,8 @@ void review_budget_init(struct review_budget *budget)
 {
 	rate_limit_init(&budget->all, REVIEW_COSTLY_RATE, REVIEW_COSTLY_BURST);
 	for (size_t i = 0; i < REVIEW_BUDGETS; i++)
-		rate_limit_init(&budget->of_namespaces[i], REVIEW_COSTLY_NAMESPACE_RATE, REVIEW_COSTLY_NAMESPACE_BURST);
+		rate_limit_init(&budget->of_namespaces[i], REVIEW_COSTLY_NAMESPACE_RATE,
+				REVIEW_COSTLY_NAMESPACE_BURST);
 }
 
 enum review_size review_size(const char *text, size_t len)
@@ -20,7 +21,8 @@ enum review_size review_size(const char *text, size_t len)
 	json_shape(text, len, &shape);
 	if (shape.values > REVIEW_VALUES_MAX || shape.depth > JSON_DEPTH_MAX)
 		return REVIEW_TOO_LARGE;
-	return len > REVIEW_COSTLY_BYTES || shape.values > REVIEW_COSTLY_VALUES ? REVIEW_COSTLY : REVIEW_USUAL;
+	return len > REVIEW_COSTLY_BYTES || shape.values > REVIEW_COSTLY_VALUES ? REVIEW_COSTLY :
+										  REVIEW_USUAL;
 }
 
 /* FNV-1a */

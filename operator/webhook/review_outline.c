@@ -25,7 +25,8 @@ static void members_find(struct skim *s, struct wanted *wanted, size_t n)
 
 	for (skim_object(s); skim_member(s, &name, &len); skim_skip(s))
 		for (size_t i = 0; i < n; i++)
-			if (!wanted[i].at.at && len == strlen(wanted[i].name) && memcmp(name, wanted[i].name, len) == 0)
+			if (!wanted[i].at.at && len == strlen(wanted[i].name) &&
+			    memcmp(name, wanted[i].name, len) == 0)
 				wanted[i].at = *s;
 }
 
@@ -55,14 +56,16 @@ static void metadata_copy(struct skim *from, cJSON *to)
 {
 	struct wanted maps[] = { { .name = "labels" }, { .name = "annotations" } };
 	struct wanted label = { .name = POD_RAY_LABEL };
-	struct wanted annotations[] = { { .name = POD_MIRROR_ANNOTATION }, { .name = SIDECAR_ANNOTATION } };
+	struct wanted annotations[] = { { .name = POD_MIRROR_ANNOTATION },
+					{ .name = SIDECAR_ANNOTATION } };
 
 	if (!from->at || skim_peek(from) != '{')
 		return;
 	members_find(from, maps, ARRAY_SIZE(maps));
 	texts_copy(&maps[0].at, &label, 1, json_object_at(to, "labels"));
 	if (maps[1].at.at)
-		texts_copy(&maps[1].at, annotations, ARRAY_SIZE(annotations), json_object_at(to, "annotations"));
+		texts_copy(&maps[1].at, annotations, ARRAY_SIZE(annotations),
+			   json_object_at(to, "annotations"));
 }
 
 static void object_copy(struct skim *from, cJSON *to)
@@ -77,8 +80,11 @@ static void object_copy(struct skim *from, cJSON *to)
 
 static void request_copy(struct skim *from, cJSON *to)
 {
-	struct wanted members[] = { { .name = "uid" }, { .name = "namespace" }, { .name = "operation" },
-				    { .name = "kind" }, { .name = "object" } };
+	struct wanted members[] = { { .name = "uid" },
+				    { .name = "namespace" },
+				    { .name = "operation" },
+				    { .name = "kind" },
+				    { .name = "object" } };
 	struct wanted kind = { .name = "kind" };
 
 	if (!from->at || skim_peek(from) != '{')
@@ -92,7 +98,9 @@ static void request_copy(struct skim *from, cJSON *to)
 
 int review_outline(const char *text, size_t len, cJSON **ret_review, struct err *err)
 {
-	struct wanted members[] = { { .name = "kind" }, { .name = "apiVersion" }, { .name = "request" } };
+	struct wanted members[] = { { .name = "kind" },
+				    { .name = "apiVersion" },
+				    { .name = "request" } };
 	_cleanup_json_ cJSON *review = cJSON_CreateObject();
 	size_t lost = oom_count();
 	struct skim s;

@@ -16,7 +16,9 @@
 /* Writes "NAMESPACE IMAGE" of the Ray container. Returns false if there is none, or it does not fit. */
 static bool image_key(const char *namespace, const cJSON *pod, char key[static KEY_MAX])
 {
-	const char *image = json_str(pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")), "image");
+	const char *image = json_str(
+		pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")),
+		"image");
 
 	return namespace && image && snprintf(key, KEY_MAX, "%s %s", namespace, image) < KEY_MAX;
 }
@@ -27,24 +29,29 @@ static bool is_our_shell(const cJSON *ray)
 	const char *shell = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "command"), 0)),
 		   *program = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "args"), 0));
 
-	return shell && strcmp(shell, SHELL) == 0 && program && strcmp(program, SHELL) != 0 && strcmp(program, "sh") != 0;
+	return shell && strcmp(shell, SHELL) == 0 && program && strcmp(program, SHELL) != 0 &&
+	       strcmp(program, "sh") != 0;
 }
 
 /* Only the container runtime gives these reasons; a termination message of the container itself has others. */
 static bool could_not_start(const cJSON *state)
 {
-	static const char *const reasons[] = { "StartError", "RunContainerError", "ContainerCannotRun" };
+	static const char *const reasons[] = { "StartError", "RunContainerError",
+					       "ContainerCannotRun" };
 	const char *reason = json_str(state, "reason"), *message = json_str(state, "message");
 
 	for (size_t i = 0; reason && message && i < ARRAY_SIZE(reasons); i++)
 		if (strcmp(reason, reasons[i]) == 0)
-			return strstr(message, "exec: \"" SHELL "\"") && strstr(message, "no such file");
+			return strstr(message, "exec: \"" SHELL "\"") &&
+			       strstr(message, "no such file");
 	return false;
 }
 
 void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_ns)
 {
-	const cJSON *ray = pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")), *status;
+	const cJSON *ray = pod_ray_container(json_get(pod, "spec"),
+					     json_get(pod, "metadata.annotations")),
+		    *status;
 	const char *name = json_str(ray, "name");
 	char key[KEY_MAX];
 
@@ -52,14 +59,17 @@ void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_
 	    !image_key(json_str(pod, "metadata.namespace"), pod, key))
 		return;
 	status = json_find(json_get(pod, "status.containerStatuses"), "name", name);
-	if (could_not_start(json_get(status, "state.waiting")) || could_not_start(json_get(status, "state.terminated")) ||
+	if (could_not_start(json_get(status, "state.waiting")) ||
+	    could_not_start(json_get(status, "state.terminated")) ||
 	    could_not_start(json_get(status, "lastState.terminated")))
 		remembered_note(images, key, SHELL_TROUBLE_HOLD_NS, now_ns);
 }
 
-bool shell_trouble_holds(const struct remembered *images, const char *namespace, const cJSON *pod, int64_t now_ns)
+bool shell_trouble_holds(const struct remembered *images, const char *namespace, const cJSON *pod,
+			 int64_t now_ns)
 {
 	char key[KEY_MAX];
 
-	return image_key(namespace, pod, key) && remembered_holds(images, key, SHELL_TROUBLE_HOLD_NS, now_ns);
+	return image_key(namespace, pod, key) &&
+	       remembered_holds(images, key, SHELL_TROUBLE_HOLD_NS, now_ns);
 }

@@ -23,6 +23,7 @@
 void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_ns);
 
 /* Returns whether a pod that is to be created in the namespace has an image without a shell, as far as is known. */
-bool shell_trouble_holds(const struct remembered *images, const char *namespace, const cJSON *pod, int64_t now_ns);
+bool shell_trouble_holds(const struct remembered *images, const char *namespace, const cJSON *pod,
+			 int64_t now_ns);
 
 #endif

@@ -29,7 +29,8 @@
  */
 #define LOOKS_BURST 600
 #define LOOKS_SPACING_NS (100 * NS_PER_MS)
-#define DUMP_MAX_NS (900 * NS_PER_SEC) /* no kernel writes a core for longer: the file was changed later */
+#define DUMP_MAX_NS \
+	(900 * NS_PER_SEC) /* no kernel writes a core for longer: the file was changed later */
 #define LOOK_WITHIN_NS (1500 * NS_PER_MS) /* the launcher waits for 2 s after the end of its command */
 
 bool cores_mode_parse(const char *text, enum cores_mode *ret_mode)
@@ -249,9 +250,11 @@ static int64_t dump_time(int core_fd)
 	struct statx st;
 	int64_t ns;
 
-	if (statx(core_fd, "", AT_EMPTY_PATH, STATX_BTIME | STATX_MTIME, &st) < 0 || !(st.stx_mask & STATX_BTIME))
+	if (statx(core_fd, "", AT_EMPTY_PATH, STATX_BTIME | STATX_MTIME, &st) < 0 ||
+	    !(st.stx_mask & STATX_BTIME))
 		return 0;
-	ns = (st.stx_mtime.tv_sec - st.stx_btime.tv_sec) * NS_PER_SEC + (int64_t)st.stx_mtime.tv_nsec - (int64_t)st.stx_btime.tv_nsec;
+	ns = (st.stx_mtime.tv_sec - st.stx_btime.tv_sec) * NS_PER_SEC +
+	     (int64_t)st.stx_mtime.tv_nsec - (int64_t)st.stx_btime.tv_nsec;
 	return ns > 0 && ns <= DUMP_MAX_NS ? ns : 0;
 }
 

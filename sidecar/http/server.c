@@ -234,7 +234,8 @@ static void on_failures(struct evhttp_request *request, void *arg)
 {
 	const struct http_server *s = arg;
 	_cleanup_strbuf_ struct strbuf text =
-		STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX + UNMET_JSON_MAX + REPORT_MAC_ROOM);
+		STRBUF_INIT(JOURNAL_JSON_MAX + WARNINGS_MAX * WARNING_JSON_MAX + UNMET_JSON_MAX +
+			    REPORT_MAC_ROOM);
 	_cleanup_json_ cJSON *json = NULL;
 	_cleanup_free_ char *printed = NULL;
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
@@ -257,7 +258,8 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	add_warnings(s, json);
 	json_set(json, "unmetEnds", sidecar_unmet_ends(s->sidecar));
 	printed = cJSON_PrintUnformatted(json);
-	report_mac_append(sidecar_report_key(s->sidecar), REPORT_MAC_FAILURES, printed ? printed : "{}", &text);
+	report_mac_append(sidecar_report_key(s->sidecar), REPORT_MAC_FAILURES,
+			  printed ? printed : "{}", &text);
 	strbuf_addc(&text, '\n');
 	answer(request, HTTP_OK, "application/json", &text);
 }

@@ -40,7 +40,8 @@ static void limit_cores(const struct options *o, struct command_report *ret_repo
 	rlim_t most = o->cores_max, bound = core_limit_here(most, o->cores_in_memory);
 	struct rlimit limit;
 
-	if (ret_report && !o->cores_in_memory && getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0)
+	if (ret_report && !o->cores_in_memory && getrlimit(RLIMIT_CORE, &limit) == 0 &&
+	    limit.rlim_cur == 0)
 		ret_report->core_limit = bound < limit.rlim_max ? bound : limit.rlim_max;
 	raise_soft_limit(RLIMIT_CORE, bound);
 	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
@@ -94,7 +95,8 @@ static void end_wait(int signo)
  */
 static void let_signals_end_wait(void)
 {
-	const struct sigaction once = { .sa_handler = end_wait, .sa_flags = SA_RESETHAND | SA_NODEFER };
+	const struct sigaction once = { .sa_handler = end_wait,
+					.sa_flags = SA_RESETHAND | SA_NODEFER };
 	struct sigaction before;
 
 	for (const int *s = (const int[]){ SIGTERM, SIGINT, SIGHUP, SIGQUIT, 0 }; *s; s++)
@@ -149,7 +151,8 @@ static void exec_with_prefix(char *prefix, char **command)
 
 struct command_report *command_report_new(void)
 {
-	void *shared = mmap(NULL, sizeof(struct command_report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *shared = mmap(NULL, sizeof(struct command_report), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	return shared == MAP_FAILED ? NULL : shared;
 }
@@ -174,7 +177,8 @@ static bool is_there(const char *name)
 	return false;
 }
 
-_Noreturn void command_run(const struct options *o, const sigset_t *original_mask, struct command_report *ret_report)
+_Noreturn void command_run(const struct options *o, const sigset_t *original_mask,
+			   struct command_report *ret_report)
 {
 	int error;
 

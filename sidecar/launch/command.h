@@ -27,6 +27,7 @@ struct command_report *command_report_new(void);
  * Called in the child: applies the options, then executes the command. When that fails, writes the reason to ret_report (which
  * may be NULL) and exits with the code that a shell would use. It may wait for a working directory that hangs.
  */
-_Noreturn void command_run(const struct options *o, const sigset_t *original_mask, struct command_report *ret_report);
+_Noreturn void command_run(const struct options *o, const sigset_t *original_mask,
+			   struct command_report *ret_report);
 
 #endif

@@ -144,7 +144,11 @@ static void add(struct scan *s, int fd)
 		close(fd);
 		return;
 	}
-	*dir = (struct core_dir){ .fd = fd, .watch = watch, .dev = st.st_dev, .ino = st.st_ino, .seen_ns = s->now_ns,
+	*dir = (struct core_dir){ .fd = fd,
+				  .watch = watch,
+				  .dev = st.st_dev,
+				  .ino = st.st_ino,
+				  .seen_ns = s->now_ns,
 				  .in_memory = is_in_memory(fd) };
 	s->fn(dir, s->arg);
 }
@@ -208,7 +212,8 @@ static void limit_withdraw(const struct core_dirs *d, pid_t pid)
 {
 	struct rlimit limit;
 
-	if (!d->core_limit || !*d->core_limit || prlimit(pid, RLIMIT_CORE, NULL, &limit) < 0 || limit.rlim_cur != *d->core_limit)
+	if (!d->core_limit || !*d->core_limit || prlimit(pid, RLIMIT_CORE, NULL, &limit) < 0 ||
+	    limit.rlim_cur != *d->core_limit)
 		return;
 	limit.rlim_cur = 0;
 	prlimit(pid, RLIMIT_CORE, &limit, NULL);

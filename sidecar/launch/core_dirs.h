@@ -26,7 +26,8 @@ struct core_dir {
 struct core_dirs {
 	int inotify_fd; /* -1: none */
 	pid_t launcher; /* 1: every process belongs to the container; else only its descendants do */
-	const volatile rlim_t *core_limit; /* what processes lose when they work in memory; NULL: not known */
+	const volatile rlim_t
+		*core_limit; /* what processes lose when they work in memory; NULL: not known */
 	struct core_dir list[CORE_DIRS_MAX];
 };
 

@@ -48,7 +48,8 @@ rlim_t core_limit(const struct core_place *place, rlim_t most, bool memory)
 		return most;
 	if (place->in_memory)
 		return memory ? most : 0;
-	return place->free_bytes / CORE_LIMIT_SHARE < most ? place->free_bytes / CORE_LIMIT_SHARE : most;
+	return place->free_bytes / CORE_LIMIT_SHARE < most ? place->free_bytes / CORE_LIMIT_SHARE :
+							     most;
 }
 
 rlim_t core_limit_here(rlim_t most, bool memory)

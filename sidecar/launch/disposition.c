@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STATUS_MAX 4096 /* bytes; a process of very many groups has more, and then nobody can tell */
+#define STATUS_MAX \
+	4096 /* bytes; a process of very many groups has more, and then nobody can tell */
 /* A process may enter or leave sigwait(3) between the two files that are read. */
 #define LOOKS 3
 
@@ -37,7 +38,8 @@ enum disposition disposition_of(const char *status, int signo)
 {
 	uint64_t blocked, ignored, caught;
 
-	if (!parse_set(status, "\nSigBlk:\t", &blocked) || !parse_set(status, "\nSigIgn:\t", &ignored) ||
+	if (!parse_set(status, "\nSigBlk:\t", &blocked) ||
+	    !parse_set(status, "\nSigIgn:\t", &ignored) ||
 	    !parse_set(status, "\nSigCgt:\t", &caught) || is_in_set(ignored | caught, signo))
 		return DISPOSITION_TAKEN;
 	return is_in_set(blocked, signo) ? DISPOSITION_BLOCKED : DISPOSITION_DROPPED;
@@ -88,7 +90,8 @@ static bool is_in_sigwait(pid_t pid, int signo)
 	if (!proc_file_read(pid, "syscall", text, sizeof(text)))
 		return true;
 	/* "running", or the number of the call and its arguments */
-	return sscanf(text, "%ld %llx", &call, &address) == 2 && call == SYS_rt_sigtimedwait && waits_for(pid, (off_t)address, signo);
+	return sscanf(text, "%ld %llx", &call, &address) == 2 && call == SYS_rt_sigtimedwait &&
+	       waits_for(pid, (off_t)address, signo);
 }
 
 enum disposition disposition_read(pid_t pid, int signo)

@@ -13,7 +13,8 @@
 
 void forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
 {
-	enum disposition d = f->as_process_1 ? disposition_read(f->command, signo) : DISPOSITION_TAKEN;
+	enum disposition d =
+		f->as_process_1 ? disposition_read(f->command, signo) : DISPOSITION_TAKEN;
 
 	if (d == DISPOSITION_BLOCKED && signo <= FORWARDING_SIGNALS) {
 		if (forwarding_next_ns(f) == INT64_MAX)

@@ -27,7 +27,8 @@ struct launcher {
 	int socket_fd; /* -1 while not connected */
 	int cgroup_fd, cgroup_version; /* of own_cgroup_open, at our start */
 	pid_t command;
-	const struct command_report *report; /* written by the child before it runs the command; NULL: not known */
+	const struct command_report
+		*report; /* written by the child before it runs the command; NULL: not known */
 	int64_t started_ns;
 	int64_t retry_at_ns;
 	bool refused; /* a process other than the sidecar listened on its socket */

@@ -32,7 +32,8 @@ static const char usage[] =
 	"  --socket-fd N     use descriptor N, which is connected to the sidecar, in place of --socket\n"
 	"  --termination-log PATH\n"
 	"                    the file from which the kubelet reads the termination message: the\n"
-	"                    container's terminationMessagePath (default " DEFAULT_TERMINATION_LOG ")\n"
+	"                    container's terminationMessagePath (default " DEFAULT_TERMINATION_LOG
+	")\n"
 	"  --wait-sidecar S  when COMMAND fails within S seconds of its start while no sidecar is\n"
 	"                    connected, wait for one until these S seconds are over (1 to 3600)\n"
 	"  --self-fd N       close descriptor N, from which this program was started, and restore the\n"
@@ -43,7 +44,8 @@ static const char usage[] =
 	"  --cores           let COMMAND write core files, without shared memory\n"
 	"                    (coredump_filter " COREDUMP_FILTER ")\n"
 	"  --cores-max N     set the soft core limit to N bytes if it is lower or unlimited\n"
-	"                    (default " CORES_MAX_DEFAULT_TEXT "), but to no more than " CORE_LIMIT_SHARE_TEXT " of the space\n"
+	"                    (default " CORES_MAX_DEFAULT_TEXT
+	"), but to no more than " CORE_LIMIT_SHARE_TEXT " of the space\n"
 	"                    that is free where the node's core pattern leads\n"
 	"  --cores-in-memory allow cores also where that is a filesystem in memory\n"
 	"  --prefix WORDS    put WORDS, split at blanks, before COMMAND (\"memray run -o /tmp/m.bin\");\n"

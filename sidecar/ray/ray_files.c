@@ -157,7 +157,8 @@ static void keep_if_newer(const char *name, int64_t ns, void *arg)
 }
 
 /* Calls fn for the regular files of such names, with the time of their last change. */
-static void each_between(int dir_fd, const char *prefix, const char *suffix, void (*fn)(const char *name, int64_t ns, void *arg), void *arg)
+static void each_between(int dir_fd, const char *prefix, const char *suffix,
+			 void (*fn)(const char *name, int64_t ns, void *arg), void *arg)
 {
 	DIR *dir = open_directory(dir_fd);
 	unsigned int looked = 0;
@@ -176,7 +177,8 @@ static void each_between(int dir_fd, const char *prefix, const char *suffix, voi
 	closedir(dir);
 }
 
-size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max)
+size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix,
+			char ret_names[][RAY_FILE_NAME_MAX + 1], size_t max)
 {
 	struct newest kept = { .names = ret_names, .max = MIN(max, (size_t)RAY_FILES_NEWEST_MAX) };
 
@@ -200,8 +202,8 @@ static void count_if_of_time(const char *name, int64_t ns, void *arg)
 		snprintf(t->name, RAY_FILE_NAME_MAX + 1, "%s", name);
 }
 
-bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_t from_ns, int64_t until_ns,
-		      char ret_name[static RAY_FILE_NAME_MAX + 1])
+bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_t from_ns,
+		      int64_t until_ns, char ret_name[static RAY_FILE_NAME_MAX + 1])
 {
 	char name[RAY_FILE_NAME_MAX + 1];
 	struct of_time t = { from_ns, until_ns, name, 0 };

@@ -49,8 +49,8 @@ size_t ray_files_newest(int dir_fd, const char *prefix, const char *suffix, char
 /*
  * Finds the only such file that was modified between two times, Unix ns. False: there is none, or there are several.
  */
-bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_t from_ns, int64_t until_ns,
-		      char ret_name[static RAY_FILE_NAME_MAX + 1]);
+bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_t from_ns,
+		      int64_t until_ns, char ret_name[static RAY_FILE_NAME_MAX + 1]);
 
 /* Whether name is that of a log of the worker with that PID. Pure. */
 bool ray_file_is_of_pid(const char *name, pid_t pid);

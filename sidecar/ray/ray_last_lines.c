@@ -14,7 +14,8 @@
 #include "sidecar/ray/ray_lines.h"
 
 #define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */
-#define DRIVER_LOG_NS (2 * NS_PER_SEC) /* between a driver's start or end and the change of its log, at most */
+#define DRIVER_LOG_NS \
+	(2 * NS_PER_SEC) /* between a driver's start or end and the change of its log, at most */
 
 static bool is_worth(const char *line, size_t len)
 {
@@ -112,20 +113,23 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 	if (dir_fd < 0)
 		return;
 	if (life->kind == RAY_PROCESS_NONE && life->pid > 0)
-		ray_files_of_pid(dir_fd, life->pid, append_worker, &(struct worker_lines){ dir_fd, life->pid, out, size });
+		ray_files_of_pid(dir_fd, life->pid, append_worker,
+				 &(struct worker_lines){ dir_fd, life->pid, out, size });
 	ray_process_logs(life->kind, names);
 	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
 		append_file(dir_fd, names[i], out, size);
 	/* The supervisor makes the file, named by the job, right before it starts the driver. */
 	if (life->kind == RAY_PROCESS_DRIVER && life->from_unix_ns > 0 &&
-	    ray_file_of_time(dir_fd, "job-driver-", ".log", life->from_unix_ns - DRIVER_LOG_NS, life->until_unix_ns + DRIVER_LOG_NS, driver))
+	    ray_file_of_time(dir_fd, "job-driver-", ".log", life->from_unix_ns - DRIVER_LOG_NS,
+			     life->until_unix_ns + DRIVER_LOG_NS, driver))
 		append_file(dir_fd, driver, out, size);
 }
 
 /* Returns the length of "a.b.ValueError" at the beginning of the line, if it ends with ':' or the line; 0: it is none. */
 static size_t exception_name(const char *line, size_t len)
 {
-	static const char *const ends[] = { "Error", "Exception", "Exit", "Interrupt", "Timeout", "Warning", "Failure" };
+	static const char *const ends[] = { "Error",   "Exception", "Exit",   "Interrupt",
+					    "Timeout", "Warning",   "Failure" };
 	size_t n = 0;
 
 	while (n < len && (isalnum((unsigned char)line[n]) || line[n] == '_' || line[n] == '.'))
@@ -133,7 +137,8 @@ static size_t exception_name(const char *line, size_t len)
 	if (n < len && line[n] != ':' && line[n] != '(')
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (n >= strlen(ends[i]) && memcmp(line + n - strlen(ends[i]), ends[i], strlen(ends[i])) == 0)
+		if (n >= strlen(ends[i]) &&
+		    memcmp(line + n - strlen(ends[i]), ends[i], strlen(ends[i])) == 0)
 			return n;
 	return 0;
 }
@@ -147,7 +152,8 @@ bool ray_last_exception(const char *lines, char ret_line[static RAY_LAST_LINE_MA
 		const char *text = memmem(lines, len, ": ", 2);
 
 		if (text && exception_name(text + 2, len - (size_t)(text + 2 - lines))) {
-			snprintf(ret_line, RAY_LAST_LINE_MAX, "%.*s", (int)(len - (size_t)(text + 2 - lines)), text + 2);
+			snprintf(ret_line, RAY_LAST_LINE_MAX, "%.*s",
+				 (int)(len - (size_t)(text + 2 - lines)), text + 2);
 			found = true;
 		}
 		lines += len + (lines[len] == '\n');

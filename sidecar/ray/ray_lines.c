@@ -8,9 +8,9 @@
 
 #include "lib/macros.h"
 #include "lib/printable.h"
-#include "sidecar/sample/isolation.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/span.h"
+#include "sidecar/sample/isolation.h"
 
 static bool has(struct span text, const char *what)
 {
@@ -352,7 +352,8 @@ static struct span line_of(struct span text, const char *mark)
 
 void ray_line_shorten(const char *line, size_t len, char *out, size_t size)
 {
-	static const char begin[] = " An unexpected system state has occurred. ", end[] = " to fix it. ";
+	static const char begin[] = " An unexpected system state has occurred. ",
+			  end[] = " to fix it. ";
 	char whole[RAY_RECORD_MAX];
 	size_t n = MIN(len, sizeof(whole));
 	char *from, *to;

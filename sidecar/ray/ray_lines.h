@@ -52,7 +52,8 @@ struct ray_event {
 	char task[96]; /* "ray::leak" */
 	char held[24]; /* what Ray says the worker held: "0.71GB" */
 	char memory[80]; /* "1.42GB used / 1.46GB limit (0.972349)" */
-	char detail[RAY_LINE_TEXT_MAX]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
+	char detail
+		[RAY_LINE_TEXT_MAX]; /* why: the exceeded threshold, the worker's exit detail, the line itself */
 	char table[1600]; /* Ray's own table, "PID\tMEM(GB)\tCOMMAND" and rows, each ended by a newline */
 	unsigned int killed, crashed; /* with RAY_SUMMARY */
 	enum ray_process_kind process; /* the process of Ray's own that the record is about, if it is about one */

@@ -104,7 +104,8 @@ static const struct {
  */
 static enum ray_process_kind gave_up(const char *record, size_t len)
 {
-	const char *level = find(record, MIN(len, (size_t)40), " C "), *name = find(record, MIN(len, (size_t)80), "] (");
+	const char *level = find(record, MIN(len, (size_t)40), " C "),
+		   *name = find(record, MIN(len, (size_t)80), "] (");
 	const char *end = name ? memchr(name, ')', len - (size_t)(name - record)) : NULL;
 	enum ray_process_kind kind;
 
@@ -112,7 +113,8 @@ static enum ray_process_kind gave_up(const char *record, size_t len)
 		return RAY_PROCESS_NONE;
 	name += strlen("] (");
 	kind = ray_process_of_type(name, (size_t)(end - name));
-	return kind == RAY_PROCESS_RAYLET || kind == RAY_PROCESS_GCS_SERVER ? kind : RAY_PROCESS_NONE;
+	return kind == RAY_PROCESS_RAYLET || kind == RAY_PROCESS_GCS_SERVER ? kind :
+									      RAY_PROCESS_NONE;
 }
 
 bool ray_process_record_parse(const char *record, size_t len, struct ray_event *e, const char **ret_mark)

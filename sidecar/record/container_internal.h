@@ -9,15 +9,15 @@
 #define AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
 
 #include "lib/json.h"
-#include "sidecar/socket/channel.h"
-#include "sidecar/record/container.h"
-#include "sidecar/record/container_state.h"
 #include "sidecar/crash/core_route.h"
 #include "sidecar/crash/core_stream.h"
 #include "sidecar/node/node_message.h"
+#include "sidecar/record/container.h"
+#include "sidecar/record/container_state.h"
 #include "sidecar/record/hooks.h"
 #include "sidecar/record/postmortem.h"
 #include "sidecar/record/unread_cores.h"
+#include "sidecar/socket/channel.h"
 
 /* A message of its launcher. A function that takes a descriptor puts -1 in its place. */
 struct received {

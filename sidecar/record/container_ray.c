@@ -49,14 +49,17 @@ void container_ray_message(struct container *c, const struct launch_message *m)
 {
 	int64_t now = now_boottime_ns();
 	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */
-	int64_t ended_ns = m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now;
+	int64_t ended_ns =
+		m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now;
 
 	if (m->verb == LAUNCH_UNWATCHED) {
 		process_watch_set_unwatched(&c->observer.processes, m->process);
 		worker_watch_set_unwatched(&c->observer.workers, m->process);
 	} else {
-		process_watch_ended(&c->observer.processes, m->process, m->status_known, m->wait_status, ended_ns);
-		worker_watch_ended(&c->observer.workers, m->process, m->status_known, m->wait_status, ended_ns);
+		process_watch_ended(&c->observer.processes, m->process, m->status_known,
+				    m->wait_status, ended_ns);
+		worker_watch_ended(&c->observer.workers, m->process, m->status_known,
+				   m->wait_status, ended_ns);
 	}
 	/*
 	 * This may be the last that we learn before the next sidecar has to explain the container's

@@ -193,7 +193,8 @@ static bool was_taken(const struct collection *c, const struct stat *st)
 static bool is_wanted(const struct collection *c, const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && st->st_size > 0 &&
-	       (!c->own_root || (st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == 0)));
+	       (!c->own_root ||
+		(st->st_nlink == 1 && (st->st_uid == geteuid() || st->st_uid == 0)));
 }
 
 /*
@@ -251,7 +252,8 @@ void gather_collected(struct bundle *b, const struct observer *o, struct report 
 		.b = b,
 		.root_fd = o->root_fd,
 		.own_root = root_walk_is_own(o->root_fd),
-		.room = MIN(r->verdict.exit_code < 0 ? COLLECT_ALIVE_MAX : COLLECT_MAX, bundle_room(b)),
+		.room = MIN(r->verdict.exit_code < 0 ? COLLECT_ALIVE_MAX : COLLECT_MAX,
+			    bundle_room(b)),
 	};
 
 	for (size_t i = 0; o->root_fd >= 0 && o->collect && o->collect[i]; i++)

@@ -284,7 +284,8 @@ static void find_victim(struct observer *o, const struct snapshot *before, const
 {
 	const struct process *victim = snapshot_victim(before, after, not_it);
 
-	if (!victim || (o->victim[0] && o->oom_seen_ns && after->at_ns - o->oom_seen_ns > VICTIM_DIES_NS))
+	if (!victim ||
+	    (o->victim[0] && o->oom_seen_ns && after->at_ns - o->oom_seen_ns > VICTIM_DIES_NS))
 		return;
 	o->victim_pid = victim->pid;
 	o->victim_rss = snapshot_victim_size(before, after, victim, o->command);

@@ -163,9 +163,11 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 }
 
 /* Finds how the worker ended whose death Ray logged. */
-static void find_worker_end(const struct observer *o, const struct ending *e, struct observation *seen)
+static void find_worker_end(const struct observer *o, const struct ending *e,
+			    struct observation *seen)
 {
-	const struct worker_end *end = e->ray ? worker_watch_end_of(&o->workers, e->ray->event.pid, e->ray->at_ns) : NULL;
+	const struct worker_end *end =
+		e->ray ? worker_watch_end_of(&o->workers, e->ray->event.pid, e->ray->at_ns) : NULL;
 
 	seen->worker_ended = end != NULL;
 	seen->worker_status = end && end->status_known ? end->wait_status : -1;
@@ -205,9 +207,12 @@ static void read_words(struct observer *o, errand_fill_fn fn, const struct words
 }
 
 /* Reads the last lines of the process that ended first, or of a worker. Those of a driver hold the exception that ended it. */
-static void add_last_lines(struct observer *o, const struct ending *e, struct report *r, struct observation *seen)
+static void add_last_lines(struct observer *o, const struct ending *e, struct report *r,
+			   struct observation *seen)
 {
-	struct words_of of = { ray_watch_logs_dir(o->ray), 0, { .kind = kind_of_first(&r->verdict) } };
+	struct words_of of = { ray_watch_logs_dir(o->ray),
+			       0,
+			       { .kind = kind_of_first(&r->verdict) } };
 
 	if (of.life.kind == RAY_PROCESS_NONE && e->ray && e->ray->event.kind == RAY_WORKER_CRASH)
 		of.life.pid = e->ray->event.pid;
@@ -223,7 +228,9 @@ static void add_last_lines(struct observer *o, const struct ending *e, struct re
 	if (ray_last_exception(r->last_lines, seen->exception))
 		verdict_add_evidence(&r->verdict, "driver's log", "%s", seen->exception);
 	else if (!r->last_lines[0])
-		verdict_add_missing(&r->verdict, "what the driver wrote", "one job at a time: Ray's logs do not say whose driver wrote them");
+		verdict_add_missing(
+			&r->verdict, "what the driver wrote",
+			"one job at a time: Ray's logs do not say whose driver wrote them");
 }
 
 static void add_what_hangs(struct observer *o, struct verdict *v)
@@ -312,7 +319,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	find_victims(o, e, &last, &seen);
 	find_worker_end(o, e, &seen);
 	if (!e->container_lives && !e->gap)
-		read_words(o, fill_gpu_words, &(struct words_of){ ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), { 0 } }, &gpu, sizeof(gpu));
+		read_words(o, fill_gpu_words,
+			   &(struct words_of){
+				   ray_watch_logs_dir(o->ray), to_unix_ns(e->ended_ns), { 0 } },
+			   &gpu, sizeof(gpu));
 	look_into_kernel_log(o, e, &last, &seen);
 	classify(&seen, &r.verdict);
 	add_last_lines(o, e, &r, &seen);

@@ -53,7 +53,8 @@ static int64_t start_ns(const struct watched_ray_process *p)
 {
 	int64_t tick_ns = NS_PER_SEC / sysconf(_SC_CLK_TCK);
 
-	return p->start < (unsigned long long)(INT64_MAX / tick_ns) ? (int64_t)p->start * tick_ns : 0;
+	return p->start < (unsigned long long)(INT64_MAX / tick_ns) ? (int64_t)p->start * tick_ns :
+								      0;
 }
 
 static void end_of(struct process_watch *w, struct watched_ray_process *p, bool status_known, int wait_status, int64_t ended_ns)

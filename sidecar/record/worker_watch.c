@@ -14,7 +14,8 @@
 /* Raylet notices and logs a worker's end within this time, and the log is read a second later. */
 #define LOGGED_WITHIN_NS (60 * NS_PER_SEC)
 
-_Static_assert(WORKER_WATCH_MAX + PROCESS_WATCH_MAX <= LAUNCH_WATCHED_MAX, "the launcher has places for all of them");
+_Static_assert(WORKER_WATCH_MAX + PROCESS_WATCH_MAX <= LAUNCH_WATCHED_MAX,
+	       "the launcher has places for all of them");
 
 static struct watched_worker *worker_find(struct worker_watch *w, pid_t pid)
 {
@@ -29,7 +30,8 @@ static void worker_forget(struct worker_watch *w, struct watched_worker *p)
 	*p = w->list[--w->n];
 }
 
-void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns)
+void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status,
+			int64_t ended_ns)
 {
 	struct watched_worker *p = worker_find(w, pid);
 
@@ -81,21 +83,23 @@ static bool is_worker(const struct process *p)
 	enum component_kind kind = component_of(p->name, p->command, label);
 
 	/* A name that was not read yet is the kernel's, which is cut. */
-	return (kind == COMPONENT_TASK || kind == COMPONENT_IDLE) && ray_process_of_comm(p->name) == RAY_PROCESS_NONE;
+	return (kind == COMPONENT_TASK || kind == COMPONENT_IDLE) &&
+	       ray_process_of_comm(p->name) == RAY_PROCESS_NONE;
 }
 
 static void worker_look_at(const struct process *p, void *arg)
 {
 	struct worker_look *l = arg;
-	struct watched_worker *known = worker_find(l->w, p->pid), new = { .pid = p->pid, .seen = true };
+	struct watched_worker *known = worker_find(l->w, p->pid),
+			      new = { .pid = p->pid, .seen = true };
 	char text[PROC_STAT_MAX];
 
 	if (known) {
 		known->seen = true;
 		return;
 	}
-	if (l->w->n == WORKER_WATCH_MAX || !is_worker(p) || !proc_stat_read(l->root_fd, p->pid, text) ||
-	    !proc_parse_start(text, &new.start))
+	if (l->w->n == WORKER_WATCH_MAX || !is_worker(p) ||
+	    !proc_stat_read(l->root_fd, p->pid, text) || !proc_parse_start(text, &new.start))
 		return;
 	l->w->list[l->w->n++] = new;
 	l->order(new.pid, new.start, l->arg);
@@ -117,8 +121,8 @@ static void workers_miss(struct worker_watch *w, int64_t now_ns)
 	}
 }
 
-void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
-		       process_watch_order_fn order, void *arg)
+void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t,
+		       int64_t swept_ns, process_watch_order_fn order, void *arg)
 {
 	struct worker_look l = { w, root_fd, order, arg };
 

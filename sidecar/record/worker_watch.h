@@ -35,14 +35,16 @@ struct worker_watch {
 };
 
 /* After a sweep at swept_ns: has new workers watched. Does nothing if it has seen that sweep. */
-void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t, int64_t swept_ns,
-		       process_watch_order_fn order, void *arg);
+void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t,
+		       int64_t swept_ns, process_watch_order_fn order, void *arg);
 
 /* Take the launcher's message that a process has ended, or that it cannot be watched. */
-void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status, int64_t ended_ns);
+void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status,
+			int64_t ended_ns);
 void worker_watch_set_unwatched(struct worker_watch *w, pid_t pid);
 
 /* The end of the worker of that PID that is nearest to at_ns, and no more than a minute from it; NULL: not known. */
-const struct worker_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid, int64_t at_ns);
+const struct worker_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid,
+					     int64_t at_ns);
 
 #endif

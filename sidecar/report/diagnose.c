@@ -201,12 +201,15 @@ static void shared_memory_of_others(struct report *r)
 {
 	bool outside = is_outside_shm(r);
 
-	SAY(r, "Shared memory (%smemfd, shared mappings%s) held %s, %d %% of the memory: it belongs to no process alone.",
-	    outside ? "" : "files in /dev/shm, ", outside ? ", files in other memory volumes" : "", SIZE(r->memory.shmem),
-	    percent(r, r->memory.shmem));
+	SAY(r,
+	    "Shared memory (%smemfd, shared mappings%s) held %s, %d %% of the memory: it belongs to no process alone.",
+	    outside ? "" : "files in /dev/shm, ", outside ? ", files in other memory volumes" : "",
+	    SIZE(r->memory.shmem), percent(r, r->memory.shmem));
 	if (outside)
 		SAY(r, " /dev/shm held %s of it.", SIZE(r->node.shm_used));
-	ADVISE(r, "find what %sshares memory (torch DataLoader workers, multiprocessing.shared_memory)", outside ? "" : "writes to /dev/shm or ");
+	ADVISE(r,
+	       "find what %sshares memory (torch DataLoader workers, multiprocessing.shared_memory)",
+	       outside ? "" : "writes to /dev/shm or ");
 	advise_limit(r, "; or ");
 }
 
@@ -377,12 +380,16 @@ static void tasks_with_children(struct report *r, const struct component *c)
 {
 	uint32_t tasks = c->count - c->children;
 
-	SAY(r, "%" PRIu32 " %s %s and the %" PRIu32 " child processes that %s forked (workers of a DataLoader or of multiprocessing, say) held %s "
-	       "together, the largest %s.", tasks, tasks == 1 ? "copy of" : "copies of", c->name, c->children, tasks == 1 ? "it" : "they",
-	    SIZE(c->own), SIZE(c->largest));
+	SAY(r,
+	    "%" PRIu32 " %s %s and the %" PRIu32
+	    " child processes that %s forked (workers of a DataLoader or of multiprocessing, say) held %s "
+	    "together, the largest %s.",
+	    tasks, tasks == 1 ? "copy of" : "copies of", c->name, c->children,
+	    tasks == 1 ? "it" : "they", SIZE(c->own), SIZE(c->largest));
 	if (!limit_was_reached(r))
 		return;
-	ADVISE(r, "fewer child processes (num_workers); or @ray.remote(memory=%s) for %s, for each with its children; or ",
+	ADVISE(r,
+	       "fewer child processes (num_workers); or @ray.remote(memory=%s) for %s, for each with its children; or ",
 	       PYTHON_SIZE(RESERVE * (double)c->own / tasks), task_name(c->name));
 	advise_limit(r, "");
 }
@@ -478,9 +485,13 @@ static bool submitted_jobs(struct report *r)
 	components_of_kind(&r->components, COMPONENT_DRIVER, &drivers);
 	if (jobs < ALIKE_MIN || share(r, own + drivers) < DOMINANT)
 		return false;
-	SAY(r, "%" PRIu32 " submitted jobs ran on this node: their supervisors (ray::JobSupervisor) held %s and Python programs, their drivers "
-	       "among them, %s, together %d %% of the memory.", jobs, SIZE(own), SIZE(drivers), percent(r, own + drivers));
-	ADVISE(r, "fewer jobs at a time; or ray job submit --entrypoint-num-cpus 1, which starts drivers on workers");
+	SAY(r,
+	    "%" PRIu32
+	    " submitted jobs ran on this node: their supervisors (ray::JobSupervisor) held %s and Python programs, their drivers "
+	    "among them, %s, together %d %% of the memory.",
+	    jobs, SIZE(own), SIZE(drivers), percent(r, own + drivers));
+	ADVISE(r,
+	       "fewer jobs at a time; or ray job submit --entrypoint-num-cpus 1, which starts drivers on workers");
 	advise_limit(r, "; or ");
 	return true;
 }
@@ -494,8 +505,10 @@ static bool spilling(struct report *r)
 			c = &r->components.list[i];
 	if (!c || share(r, c->own) < IDLE_DOMINANT)
 		return false;
-	SAY(r, "%" PRIu32 " of Ray's IO workers, which spill and restore objects, held %s, %d %% of the memory.", c->count, SIZE(c->own),
-	    percent(r, c->own));
+	SAY(r,
+	    "%" PRIu32
+	    " of Ray's IO workers, which spill and restore objects, held %s, %d %% of the memory.",
+	    c->count, SIZE(c->own), percent(r, c->own));
 	ADVISE(r, "RAY_max_io_workers bounds their number");
 	advise_limit(r, "; or ");
 	return true;
@@ -578,8 +591,9 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	objects,    driver_on_head, rays_own, submitted_jobs, forks_of_one, two_processes, one_process, many_alike,
-	idle_workers, spilling, many_tasks,   page_cache, kernel_memory, spread_out,
+	objects,       driver_on_head, rays_own,      submitted_jobs, forks_of_one,
+	two_processes, one_process,    many_alike,    idle_workers,   spilling,
+	many_tasks,    page_cache,     kernel_memory, spread_out,
 };
 
 /* --- Remarks --- */

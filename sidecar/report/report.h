@@ -28,7 +28,8 @@
 struct identity {
 	const char *namespace, *cluster, *pod, *pod_uid, *node;
 	const char *container;
-	const char *report_key; /* signs what the operator reads (lib/digest/report_mac.h); NULL: nothing is signed */
+	const char *
+		report_key; /* signs what the operator reads (lib/digest/report_mac.h); NULL: nothing is signed */
 };
 
 /* What happened to this bundle and to earlier bundles. If all members are zero, there is nothing to report. */
@@ -63,7 +64,8 @@ struct report {
 	char diagnosis[512], advice[384]; /* "" when there is no evidence for one */
 	struct crash_info crash; /* what the core of this failure shows */
 	const struct strbuf *backtrace; /* the backtrace of that core; "" or NULL: there is none yet */
-	char last_lines[4096]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
+	char last_lines
+		[4096]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
 	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 	const char *cores_prefix; /* path below the store for its core; NULL: the core goes into the bundle. Owned by the caller */

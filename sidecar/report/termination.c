@@ -71,7 +71,8 @@ char *report_summary(const struct report *r, size_t max)
 void report_to_termination_message(const struct report *r, bool final, size_t max, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_TEXT_MAX);
-	const size_t frame = strlen(TERMINATION_MARK) + 1 + (r->id.report_key ? REPORT_MAC_ROOM : 0);
+	const size_t frame =
+		strlen(TERMINATION_MARK) + 1 + (r->id.report_key ? REPORT_MAC_ROOM : 0);
 	_cleanup_free_ char *summary = max > frame ? summary_that_fits(r, final, max - frame) : NULL;
 	size_t room = max - (summary ? strlen(summary) + frame : 0);
 	char own[SIZE_TEXT_MAX];

@@ -16,10 +16,15 @@ static bool starts(const char *text, const char *prefix)
 const char *component_kind_name(enum component_kind kind)
 {
 	static const char *const names[] = {
-		[COMPONENT_TASK] = "task",	     [COMPONENT_IDLE] = "idle",	    [COMPONENT_DRIVER] = "driver",
-		[COMPONENT_RAYLET] = "raylet",	     [COMPONENT_GCS] = "gcs_server", [COMPONENT_DASHBOARD] = "dashboard",
+		[COMPONENT_TASK] = "task",
+		[COMPONENT_IDLE] = "idle",
+		[COMPONENT_DRIVER] = "driver",
+		[COMPONENT_RAYLET] = "raylet",
+		[COMPONENT_GCS] = "gcs_server",
+		[COMPONENT_DASHBOARD] = "dashboard",
 		[COMPONENT_JOB_SUPERVISOR] = "helper",
-		[COMPONENT_HELPER] = "helper",	     [COMPONENT_OTHER] = "other",
+		[COMPONENT_HELPER] = "helper",
+		[COMPONENT_OTHER] = "other",
 	};
 
 	return names[kind];
@@ -55,7 +60,8 @@ static const struct {
 	{ "python", "/ray/autoscaler/", COMPONENT_HELPER, "Ray's helpers" },
 	{ "python", "-m ray.util.client.server", COMPONENT_HELPER, "Ray's helpers" },
 	{ "python", "/bin/ray start", COMPONENT_HELPER, "Ray's helpers" },
-	{ "python", "multiprocessing.resource_tracker", COMPONENT_OTHER, "python resource_tracker" },
+	{ "python", "multiprocessing.resource_tracker", COMPONENT_OTHER,
+	  "python resource_tracker" },
 	{ "python", "", COMPONENT_DRIVER, NULL },
 	{ "ipython", "", COMPONENT_DRIVER, NULL },
 	{ "jupyter", "", COMPONENT_DRIVER, NULL },
@@ -129,9 +135,14 @@ void components_add(struct components *c, const char *name, const char *command,
 	components_add_one(c, kind, label, own, false);
 }
 
-void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own, bool is_child)
+void components_add_one(struct components *c, enum component_kind kind, const char *label,
+			int64_t own, bool is_child)
 {
-	struct component one = { .kind = kind, .count = 1, .children = is_child, .own = MAX(own, 0), .largest = MAX(own, 0) };
+	struct component one = { .kind = kind,
+				 .count = 1,
+				 .children = is_child,
+				 .own = MAX(own, 0),
+				 .largest = MAX(own, 0) };
 	struct component *place;
 
 	for (size_t i = 0; i < c->n; i++)

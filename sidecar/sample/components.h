@@ -27,12 +27,14 @@ enum component_kind {
 const char *component_kind_name(enum component_kind kind); /* "task", "idle", ... */
 
 #define COMPONENTS_MAX 16
-#define COMPONENTS_SPILLING "Ray's object spilling" /* the name of the workers that spill and restore objects */
+#define COMPONENTS_SPILLING \
+	"Ray's object spilling" /* the name of the workers that spill and restore objects */
 
 struct component {
 	enum component_kind kind;
 	uint32_t count; /* processes */
-	uint32_t children; /* of these, tasks' children that keep the title of their parent: a fork copies it */
+	uint32_t
+		children; /* of these, tasks' children that keep the title of their parent: a fork copies it */
 	int64_t own; /* bytes of RSS-SHR, of all its processes together */
 	int64_t largest; /* bytes of RSS-SHR of its largest process */
 	char name[PROCESS_NAME_MAX];
@@ -57,7 +59,8 @@ enum component_kind component_of(const char *name, const char *command, char ret
 void components_add(struct components *c, const char *name, const char *command, int64_t own);
 
 /* Adds a process that has a known kind and label. is_child: its parent has the same. */
-void components_add_one(struct components *c, enum component_kind kind, const char *label, int64_t own, bool is_child);
+void components_add_one(struct components *c, enum component_kind kind, const char *label,
+			int64_t own, bool is_child);
 
 /* Sorts the list, the largest component first. */
 void components_sort(struct components *c);

@@ -199,11 +199,15 @@ void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
 	ret_limits->tmpfs_used = look.tmpfs_used;
 	if (read_proc(root_fd, pid, "cgroup", &cgroup) < 0)
 		return;
-	if (cgroup_find("cpu", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) >= 0) {
-		ret_limits->cpu_periods = read_number(root_fd, directory, "cpu.stat", limits_parse_periods);
-		ret_limits->cpu_throttled = read_number(root_fd, directory, "cpu.stat", limits_parse_throttled);
+	if (cgroup_find("cpu", strbuf_str(&cgroup), strbuf_str(&mounts), directory,
+			sizeof(directory), &version, NULL) >= 0) {
+		ret_limits->cpu_periods =
+			read_number(root_fd, directory, "cpu.stat", limits_parse_periods);
+		ret_limits->cpu_throttled =
+			read_number(root_fd, directory, "cpu.stat", limits_parse_throttled);
 	}
-	if (cgroup_find("pids", strbuf_str(&cgroup), strbuf_str(&mounts), directory, sizeof(directory), &version, NULL) < 0)
+	if (cgroup_find("pids", strbuf_str(&cgroup), strbuf_str(&mounts), directory,
+			sizeof(directory), &version, NULL) < 0)
 		return;
 	ret_limits->processes = read_number(root_fd, directory, "pids.current", memcg_parse_value);
 	ret_limits->processes_max = read_number(root_fd, directory, "pids.max", memcg_parse_value);

@@ -279,7 +279,8 @@ int memcg_open_at(struct memcg *m, int root_fd, const struct memcg_place *place,
 
 	memcpy(opened.path, place->path, sizeof(opened.path));
 	if (is_of_machine(root_fd, place))
-		return err_set(err, ENOENT, "%s is the memory cgroup of the whole machine", place->path);
+		return err_set(err, ENOENT, "%s is the memory cgroup of the whole machine",
+			       place->path);
 	for (size_t i = 0; i < MEMCG_FILES_MAX; i++) {
 		char path[sizeof(opened.path) + 64];
 

@@ -90,7 +90,8 @@ bool process_table_new_names(const struct process_table *t)
 /* Returns whether it is the child of a task that has the task's title, as those of a DataLoader have. */
 static bool keeps_title(const struct process_table *t, const struct entry *e)
 {
-	const struct entry *parent = e->title->kind == COMPONENT_TASK ? process_lookup(t, e->ppid) : NULL;
+	const struct entry *parent =
+		e->title->kind == COMPONENT_TASK ? process_lookup(t, e->ppid) : NULL;
 
 	return parent && parent->ours && parent->title->kind == COMPONENT_TASK &&
 	       strcmp(process_title_label(parent->title), process_title_label(e->title)) == 0;
@@ -103,7 +104,9 @@ void process_table_components(const struct process_table *t, struct components *
 		const struct entry *e = &t->entries[i];
 
 		if (e->ours && !e->ended)
-			components_add_one(ret_components, e->title->kind, process_title_label(e->title), entry_own(e), keeps_title(t, e));
+			components_add_one(ret_components, e->title->kind,
+					   process_title_label(e->title), entry_own(e),
+					   keeps_title(t, e));
 	}
 	components_sort(ret_components);
 }
@@ -136,7 +139,8 @@ void process_table_zombies(const struct process_table *t, struct zombies *ret_zo
 		z.parent = 0;
 	parent = z.parent ? process_lookup(t, z.parent) : NULL;
 	if (parent && parent->title)
-		memcpy(z.name, process_title_name(parent->title), strlen(process_title_name(parent->title)) + 1);
+		memcpy(z.name, process_title_name(parent->title),
+		       strlen(process_title_name(parent->title)) + 1);
 	*ret_zombies = z;
 }
 

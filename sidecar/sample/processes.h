@@ -101,7 +101,8 @@ void process_table_components(const struct process_table *t, struct components *
 /* Processes that have ended and whose parents have not waited for them: each counts for the limit of processes. */
 struct zombies {
 	uint32_t n;
-	uint32_t of_parent; /* how many of them are children of one process, if those are more than half; else 0 */
+	uint32_t
+		of_parent; /* how many of them are children of one process, if those are more than half; else 0 */
 	pid_t parent; /* that process; 0: there is none */
 	char name[PROCESS_NAME_MAX]; /* its name; "" when not known */
 };

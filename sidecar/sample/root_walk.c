@@ -65,8 +65,9 @@ bool root_walk_is_own(int root_fd)
 	struct statx a, b;
 
 	return statx(root_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &a) == 0 &&
-	       statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_INO, &b) == 0 && a.stx_ino == b.stx_ino &&
-	       a.stx_dev_major == b.stx_dev_major && a.stx_dev_minor == b.stx_dev_minor;
+	       statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_INO, &b) == 0 &&
+	       a.stx_ino == b.stx_ino && a.stx_dev_major == b.stx_dev_major &&
+	       a.stx_dev_minor == b.stx_dev_minor;
 }
 
 static bool is_by_stranger(int link_fd)

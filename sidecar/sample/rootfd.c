@@ -42,7 +42,9 @@ static int open_in_root(int root_fd, const char *path, int flags, unsigned long 
 
 	resolve |= RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
 	fd = open_by_kernel(root_fd, path, flags, resolve | RESOLVE_NO_SYMLINKS);
-	return fd == -ELOOP && !root_walk_is_own(root_fd) ? open_by_kernel(root_fd, path, flags, resolve) : fd;
+	return fd == -ELOOP && !root_walk_is_own(root_fd) ?
+		       open_by_kernel(root_fd, path, flags, resolve) :
+		       fd;
 }
 
 int rootfd_open(int root_fd, const char *path, int flags, struct err *err)

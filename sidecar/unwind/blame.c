@@ -12,15 +12,57 @@
  * go.
  */
 static const char *const messengers[] = {
-	"__pthread_kill_implementation", "__pthread_kill_internal", "__pthread_kill", "pthread_kill", "__GI_raise", "gsignal", "raise", "__libc_signal_restore_set", "__restore_sigs",
-	"__GI_abort", "abort", "__assert_fail", "__GI___assert_fail", "__libc_message", "__fortify_fail", "__GI___fortify_fail",
-	"__stack_chk_fail", "__chk_fail", "__GI___chk_fail", "malloc_printerr", "_int_free", "__GI___libc_free", "__libc_free",
-	"std::terminate", "std::abort", "__gnu_cxx::__verbose_terminate_handler", "__cxxabiv1::", "__cxa_throw", "__cxa_rethrow",
-	"__cxa_pure_virtual", "_Unwind_", "std::__throw_", "std::__glibcxx_assert_fail",
-	"std::panicking::", "core::panicking::", "core::result::unwrap_failed", "core::option::unwrap_failed",
-	"core::option::expect_failed", "core::option::Option<", "<core::option::Option<", "core::result::Result<", "<core::result::Result<",
-	"__rustc::", "rust_panic", "rust_begin_unwind", "__rust_start_panic", "panic_abort::", "std::process::abort", "std::sys::",
-	"std::rt::", "core::ops::function::",
+	"__pthread_kill_implementation",
+	"__pthread_kill_internal",
+	"__pthread_kill",
+	"pthread_kill",
+	"__GI_raise",
+	"gsignal",
+	"raise",
+	"__libc_signal_restore_set",
+	"__restore_sigs",
+	"__GI_abort",
+	"abort",
+	"__assert_fail",
+	"__GI___assert_fail",
+	"__libc_message",
+	"__fortify_fail",
+	"__GI___fortify_fail",
+	"__stack_chk_fail",
+	"__chk_fail",
+	"__GI___chk_fail",
+	"malloc_printerr",
+	"_int_free",
+	"__GI___libc_free",
+	"__libc_free",
+	"std::terminate",
+	"std::abort",
+	"__gnu_cxx::__verbose_terminate_handler",
+	"__cxxabiv1::",
+	"__cxa_throw",
+	"__cxa_rethrow",
+	"__cxa_pure_virtual",
+	"_Unwind_",
+	"std::__throw_",
+	"std::__glibcxx_assert_fail",
+	"std::panicking::",
+	"core::panicking::",
+	"core::result::unwrap_failed",
+	"core::option::unwrap_failed",
+	"core::option::expect_failed",
+	"core::option::Option<",
+	"<core::option::Option<",
+	"core::result::Result<",
+	"<core::result::Result<",
+	"__rustc::",
+	"rust_panic",
+	"rust_begin_unwind",
+	"__rust_start_panic",
+	"panic_abort::",
+	"std::process::abort",
+	"std::sys::",
+	"std::rt::",
+	"core::ops::function::",
 };
 
 bool blame_is_messenger(const char *function)
@@ -58,8 +100,8 @@ static void set_frame(struct symbols *symbols, const struct frame *f, struct cra
  * A function without a name is a messenger only in the runtime library, where every abort goes through
  * such functions. For a system call that was refused, all of that library is.
  */
-static bool is_messenger_at(const struct symbols *symbols, const struct frame *f, const struct symbol *symbol,
-			    const struct core_siginfo *info)
+static bool is_messenger_at(const struct symbols *symbols, const struct frame *f,
+			    const struct symbol *symbol, const struct core_siginfo *info)
 {
 	const struct module *m = modules_at(symbols->u->modules, f->exact ? f->pc : f->pc - 1);
 
@@ -71,7 +113,8 @@ static bool is_messenger_at(const struct symbols *symbols, const struct frame *f
 /* Returns whether the process sent itself the signal, as abort() does. */
 static bool is_raised(const struct crash *crash, const struct core *core)
 {
-	return !crash->has_info || crash->info.code == SI_TKILL || (crash->info.code <= 0 && crash->info.sender == core->pid);
+	return !crash->has_info || crash->info.code == SI_TKILL ||
+	       (crash->info.code <= 0 && crash->info.sender == core->pid);
 }
 
 /* Finds who asked for an abort or for a system call, among the frames that are certain. */
@@ -115,7 +158,8 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		crash->registers = fault->registers;
 		first = fault->frame;
 	}
-	if (core_is_refusal(&crash->info) || (!core_is_fault(&crash->info) && crash->info.code <= 0))
+	if (core_is_refusal(&crash->info) ||
+	    (!core_is_fault(&crash->info) && crash->info.code <= 0))
 		skip_messengers(symbols, stack, first, crash);
 	else
 		set_frame(symbols, &stack->frames[first], crash);

@@ -113,9 +113,14 @@ static void take_load(struct core *core, const Elf64_Phdr *p)
 	if (p->p_memsz == 0)
 		return;
 	*s = (struct core_segment){
-		.start = p->p_vaddr, .end = p->p_vaddr + p->p_memsz,
-		.file_offset = p->p_offset, .file_len = held, .promised = p->p_filesz,
-		.readable = p->p_flags & PF_R, .writable = p->p_flags & PF_W, .executable = p->p_flags & PF_X,
+		.start = p->p_vaddr,
+		.end = p->p_vaddr + p->p_memsz,
+		.file_offset = p->p_offset,
+		.file_len = held,
+		.promised = p->p_filesz,
+		.readable = p->p_flags & PF_R,
+		.writable = p->p_flags & PF_W,
+		.executable = p->p_flags & PF_X,
 	};
 	core->missing += MIN(p->p_filesz - held, UINT64_MAX - core->missing);
 	core->n_segments++;

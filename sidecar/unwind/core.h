@@ -111,7 +111,8 @@ static inline bool core_read_u64(struct core *core, uint64_t address, uint64_t *
 	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-void core_siginfo_parse(const uint8_t data[static CORE_SIGINFO_SIZE], struct core_siginfo *ret_info);
+void core_siginfo_parse(const uint8_t data[static CORE_SIGINFO_SIZE],
+			struct core_siginfo *ret_info);
 
 /* The kernel's name of a signal's code: "SEGV_MAPERR"; NULL: it has none. */
 const char *core_signal_code(int signal, int code);

@@ -79,11 +79,13 @@ static bool is_division(const struct core_code *code)
 {
 	size_t i = 0;
 
-	while (i < code->n_at && (code->at[i] == 0x66 || code->at[i] == 0x67 || code->at[i] == 0x64 || code->at[i] == 0x65))
+	while (i < code->n_at && (code->at[i] == 0x66 || code->at[i] == 0x67 ||
+				  code->at[i] == 0x64 || code->at[i] == 0x65))
 		i++;
 	if (i < code->n_at && code->at[i] >> 4 == 4) /* REX */
 		i++;
-	return i + 1 < code->n_at && (code->at[i] & 0xfe) == 0xf6 && (code->at[i + 1] >> 3 & 7) >= 6;
+	return i + 1 < code->n_at && (code->at[i] & 0xfe) == 0xf6 &&
+	       (code->at[i + 1] >> 3 & 7) >= 6;
 }
 
 static bool is_after_system_call(const struct core_code *code)
@@ -91,8 +93,8 @@ static bool is_after_system_call(const struct core_code *code)
 	return code->n_before == 2 && code->before[0] == 0x0f && code->before[1] == 0x05;
 }
 
-bool core_machine_trap(const struct core_machine *machine, const uint64_t *context, const struct core_code *code,
-		       int final_signal, struct core_siginfo *ret)
+bool core_machine_trap(const struct core_machine *machine, const uint64_t *context,
+		       const struct core_code *code, int final_signal, struct core_siginfo *ret)
 {
 	static const struct {
 		uint64_t trap;
@@ -102,7 +104,8 @@ bool core_machine_trap(const struct core_machine *machine, const uint64_t *conte
 		{ 14, SIGSEGV, SEGV_MAPERR }, { 17, SIGBUS, BUS_ADRALN },
 	};
 
-	if (machine->elf != EM_X86_64 || is_after_system_call(code) || (context[X86_TRAP] == 0 && !is_division(code)))
+	if (machine->elf != EM_X86_64 || is_after_system_call(code) ||
+	    (context[X86_TRAP] == 0 && !is_division(code)))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		bool page = table[i].trap == 14, bus = page && final_signal == SIGBUS;

@@ -26,7 +26,7 @@ struct core_code {
  * call takes none, and only a division takes trap 0. final_signal is the signal that killed the
  * process. x86-64 only.
  */
-bool core_machine_trap(const struct core_machine *machine, const uint64_t *context, const struct core_code *code,
-		       int final_signal, struct core_siginfo *ret);
+bool core_machine_trap(const struct core_machine *machine, const uint64_t *context,
+		       const struct core_code *code, int final_signal, struct core_siginfo *ret);
 
 #endif

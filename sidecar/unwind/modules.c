@@ -222,7 +222,8 @@ struct module *modules_at(const struct modules *modules, uint64_t address)
 bool module_is_runtime(const struct module *module)
 {
 	static const char *const names[] = {
-		"libc.so", "libc-2.", "libpthread", "ld-linux", "libc.musl-", "ld-musl-", "libstdc++.so", "libgcc_s.so", "libc++", "libunwind",
+		"libc.so",  "libc-2.",	    "libpthread",  "ld-linux", "libc.musl-",
+		"ld-musl-", "libstdc++.so", "libgcc_s.so", "libc++",   "libunwind",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)

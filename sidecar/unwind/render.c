@@ -51,12 +51,14 @@ static const char *meaning_of(const struct core_siginfo *info)
 	} table[] = {
 		{ "SEGV_MAPERR", "nothing is mapped at that address" },
 		{ "SEGV_ACCERR", "that memory may not be accessed so" },
-		{ "BUS_ADRERR", "the file mapped there is shorter, or its storage or the huge pages ran out" },
+		{ "BUS_ADRERR",
+		  "the file mapped there is shorter, or its storage or the huge pages ran out" },
 		{ "BUS_ADRALN", "not aligned" },
 		{ "BUS_MCEERR_AR", "the memory hardware failed" },
 		{ "ILL_ILLOPN", "the processor does not know this instruction" },
 		{ "FPE_INTDIV", "division of an integer by zero" },
-		{ "SI_KERNEL", "the kernel; on x86-64, an address that no pointer can have: the pointer was overwritten" },
+		{ "SI_KERNEL",
+		  "the kernel; on x86-64, an address that no pointer can have: the pointer was overwritten" },
 		{ "SYS_SECCOMP", "a seccomp filter refused a system call" },
 		{ "SI_TKILL", "raised by the process itself" },
 		{ "SI_USER", "sent by a process" },
@@ -86,7 +88,9 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 	if (crash->has_info && core_is_fault(&crash->info))
 		strbuf_addf(out, " at address 0x%" PRIx64, crash->info.address);
 	if (crash->refused[0])
-		strbuf_addf(out, core_is_refusal(&crash->info) ? " for the system call %s" : ", %s,", crash->refused);
+		strbuf_addf(out,
+			    core_is_refusal(&crash->info) ? " for the system call %s" : ", %s,",
+			    crash->refused);
 	if (crash->jumped)
 		strbuf_adds(out, ", where no code is, called");
 	if (crash->caller_unknown)
@@ -228,7 +232,8 @@ static void add_possible(struct strbuf *out, struct symbols *symbols, const stru
 {
 	struct symbol found[SYMBOLS_INLINED_MAX + 1];
 	uint64_t addresses[SCAN_FOUND_MAX];
-	size_t n = scan_stack(symbols->u->modules, stack->frames[stack->last_certain].sp, addresses);
+	size_t n =
+		scan_stack(symbols->u->modules, stack->frames[stack->last_certain].sp, addresses);
 
 	if (n)
 		strbuf_adds(out, "  Addresses of calls further up on that stack, nearest first; some of the calls may be long over:\n");
@@ -254,7 +259,10 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 			strbuf_adds(out, "     <signal handler called>\n");
 		number = add_frames(out, symbols, number, &stack->frames[i]);
 		if (stack->why && i == stack->last_certain)
-			strbuf_addf(out, "     (no unwind information, as %s: the callers are guesses)\n", stack->why);
+			strbuf_addf(
+				out,
+				"     (no unwind information, as %s: the callers are guesses)\n",
+				stack->why);
 	}
 	add_outermost(out, symbols, number, stack);
 	if (stack->guessed)

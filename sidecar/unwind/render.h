@@ -13,7 +13,8 @@ struct crash {
 	struct core_siginfo info;
 	bool has_info;
 	bool handled; /* info and registers are those of the first fault, behind a signal handler */
-	char refused[REFUSED_TEXT_MAX]; /* the system call or the kind of instruction that was refused, or "" */
+	char refused
+		[REFUSED_TEXT_MAX]; /* the system call or the kind of instruction that was refused, or "" */
 	const uint64_t *registers;
 	bool jumped; /* it jumped to an address without code; symbol and pc are those of the caller */
 	bool caller_unknown; /* it aborted, and the frames that are certain do not show for whom */

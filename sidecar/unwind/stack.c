@@ -178,7 +178,8 @@ struct core_code unwinder_code(const struct unwinder *u, uint64_t pc)
 {
 	struct core_code code;
 
-	code.n_before = modules_read(u->modules, pc - sizeof(code.before), code.before, sizeof(code.before));
+	code.n_before = modules_read(u->modules, pc - sizeof(code.before), code.before,
+				     sizeof(code.before));
 	code.n_at = modules_read(u->modules, pc, code.at, sizeof(code.at));
 	return code;
 }
@@ -297,7 +298,8 @@ static bool step_over_bad_pc(struct walk *w)
 }
 
 /* find: dwfl_module_eh_cfi, or dwfl_module_dwarf_cfi for .debug_frame. */
-static bool cfi_covers(Dwfl_Module *mod, Dwarf_CFI *find(Dwfl_Module *, Dwarf_Addr *), Dwarf_Addr address)
+static bool cfi_covers(Dwfl_Module *mod, Dwarf_CFI *find(Dwfl_Module *, Dwarf_Addr *),
+		       Dwarf_Addr address)
 {
 	Dwarf_Addr bias = 0;
 	Dwarf_CFI *cfi = find(mod, &bias);
@@ -317,10 +319,14 @@ static const char *why_not_unwound(const struct unwinder *u, const struct frame 
 	Dwfl_Module *mod = m ? unwinder_module(u, address) : NULL;
 
 	if (!m)
-		return modules_is_code(u->modules, address) ? "this code belongs to no file: it was generated at run time" : NULL;
+		return modules_is_code(u->modules, address) ?
+			       "this code belongs to no file: it was generated at run time" :
+			       NULL;
 	if (!mod)
-		return m->state == MODULE_UNUSABLE ? "the module's file is gone or is another one" : "the module cannot be read";
-	if (cfi_covers(mod, dwfl_module_eh_cfi, address) || cfi_covers(mod, dwfl_module_dwarf_cfi, address))
+		return m->state == MODULE_UNUSABLE ? "the module's file is gone or is another one" :
+						     "the module cannot be read";
+	if (cfi_covers(mod, dwfl_module_eh_cfi, address) ||
+	    cfi_covers(mod, dwfl_module_dwarf_cfi, address))
 		return NULL;
 	return "the module has none for this code";
 }
@@ -342,7 +348,8 @@ static void find_last_certain(struct walk *w, int error)
 		if (s->why)
 			s->last_certain = i;
 	}
-	if (s->why && !s->beyond && s->n - 1 > s->last_certain && !modules_is_code(w->u->modules, s->frames[s->n - 1].pc))
+	if (s->why && !s->beyond && s->n - 1 > s->last_certain &&
+	    !modules_is_code(w->u->modules, s->frames[s->n - 1].pc))
 		s->n--;
 }
 
@@ -413,7 +420,8 @@ static bool has_siginfo(const struct core_siginfo *info, int final_signal)
 /* Returns whether info tells of a signal that no trap causes, as SIGALRM. */
 static bool is_of_another_signal(const struct core_siginfo *info)
 {
-	return info->signal > 0 && info->signal < 65 && !kills(info->signal) && core_signal_code(info->signal, info->code);
+	return info->signal > 0 && info->signal < 65 && !kills(info->signal) &&
+	       core_signal_code(info->signal, info->code);
 }
 
 /*
@@ -422,7 +430,9 @@ static bool is_of_another_signal(const struct core_siginfo *info)
  */
 static bool is_still_refused(struct core *core, const struct core_siginfo *info, uint64_t pc)
 {
-	const struct core_segment *s = info->signal == SIGSEGV && core_is_fault(info) ? core_segment_at(core, info->address) : NULL;
+	const struct core_segment *s = info->signal == SIGSEGV && core_is_fault(info) ?
+					       core_segment_at(core, info->address) :
+					       NULL;
 
 	return !s || !s->readable || !s->writable || (info->address == pc && !s->executable);
 }

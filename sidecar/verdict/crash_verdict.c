@@ -34,8 +34,10 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "core", "%s (PID %d) dumped it%s%s", c->comm[0] ? c->comm : "a process", (int)c->pid,
 				     c->signal ? " after " : "", c->signal && signal_name(c->signal) ? signal_name(c->signal) : "");
 	if (c->dump_ns >= DUMP_SHOWN_NS)
-		verdict_add_evidence(v, "core", "by the times of its file the kernel wrote it for %s: the process crashed that long before it ended",
-				     duration_format(c->dump_ns, took));
+		verdict_add_evidence(
+			v, "core",
+			"by the times of its file the kernel wrote it for %s: the process crashed that long before it ended",
+			duration_format(c->dump_ns, took));
 	if (c->python[0])
 		verdict_add_evidence(v, "Python", "%s", c->python);
 	if (!c->unwound)

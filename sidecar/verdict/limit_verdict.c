@@ -17,10 +17,15 @@ static void zombie_evidence(const struct zombies *z, struct verdict *v)
 	if (z->n < ZOMBIES_MIN)
 		return;
 	if (z->of_parent)
-		verdict_add_evidence(v, "processes", "%" PRIu32 " zombies in the last sample, %" PRIu32 " of them children of %s (PID %d), which does not "
-				     "wait for them", z->n, z->of_parent, z->name[0] ? z->name : "a process", (int)z->parent);
+		verdict_add_evidence(v, "processes",
+				     "%" PRIu32 " zombies in the last sample, %" PRIu32
+				     " of them children of %s (PID %d), which does not "
+				     "wait for them",
+				     z->n, z->of_parent, z->name[0] ? z->name : "a process",
+				     (int)z->parent);
 	else
-		verdict_add_evidence(v, "processes", "%" PRIu32 " zombies in the last sample", z->n);
+		verdict_add_evidence(v, "processes", "%" PRIu32 " zombies in the last sample",
+				     z->n);
 }
 
 static bool processes_ran_out(const struct observation *o, struct verdict *v)
@@ -95,8 +100,10 @@ void limit_verdict(const struct observation *o, struct verdict *v)
 /* Returns whether probes or Ray's health checks that got no answer in time may have led to an end of that class. */
 static bool may_be_of_slowness(enum failure_class class)
 {
-	return class == FAILURE_TERMINATED || class == FAILURE_KILLED || class == FAILURE_POD_DELETED || class == FAILURE_RAYLET_FAILED ||
-	       class == FAILURE_GCS_FAILED || class == FAILURE_GCS_LOST || class == FAILURE_RAY_PROCESS_FAILED;
+	return class == FAILURE_TERMINATED || class == FAILURE_KILLED ||
+	       class == FAILURE_POD_DELETED || class == FAILURE_RAYLET_FAILED ||
+	       class == FAILURE_GCS_FAILED || class == FAILURE_GCS_LOST ||
+	       class == FAILURE_RAY_PROCESS_FAILED;
 }
 
 void limit_cpu_evidence(const struct observation *o, struct verdict *v)
@@ -104,8 +111,12 @@ void limit_cpu_evidence(const struct observation *o, struct verdict *v)
 	int64_t periods = o->limits.cpu_periods - o->limits_before.cpu_periods;
 	int64_t throttled = o->limits.cpu_throttled - o->limits_before.cpu_throttled;
 
-	if (periods < PERIODS_MIN || throttled < periods / 2 || throttled > periods || !may_be_of_slowness(v->class))
+	if (periods < PERIODS_MIN || throttled < periods / 2 || throttled > periods ||
+	    !may_be_of_slowness(v->class))
 		return;
-	verdict_add_evidence(v, "cpu.stat", "its CPU limit stopped it in %d %% of the periods since its start: probes and health checks may have "
-			     "got their answers late", (int)(100 * throttled / periods));
+	verdict_add_evidence(
+		v, "cpu.stat",
+		"its CPU limit stopped it in %d %% of the periods since its start: probes and health checks may have "
+		"got their answers late",
+		(int)(100 * throttled / periods));
 }

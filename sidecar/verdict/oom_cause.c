@@ -242,23 +242,33 @@ static bool volumes_fill_the_pod(const struct observation *o, int64_t peak)
 {
 	int64_t others = volumes_of_others(o), limit = own_limit(o);
 
-	return o->pod && limit > 0 && peak >= 0 && (double)others >= (1 - STILL_MET) * (double)limit &&
+	return o->pod && limit > 0 && peak >= 0 &&
+	       (double)others >= (1 - STILL_MET) * (double)limit &&
 	       (double)(peak + others) >= STILL_MET * (double)limit;
 }
 
-static void cause_volumes(const struct observation *o, const char *own, struct verdict *v, struct oom_cause *c)
+static void cause_volumes(const struct observation *o, const char *own, struct verdict *v,
+			  struct oom_cause *c)
 {
 	int64_t others = volumes_of_others(o);
 	bool before = o->limits_before.tmpfs_used >= others;
 	char size[SIZE_TEXT_MAX], shmem[SIZE_TEXT_MAX];
 
 	c->class = FAILURE_KERNEL_OOM_POD;
-	verdict_add_evidence(v, "memory volumes", "%s in the container's tmpfs filesystems%s, of which the container is charged %s at most",
-			     size_format((uint64_t)MAX(o->limits.tmpfs_used, o->limits_before.tmpfs_used), size),
-			     before ? ", there at its start already" : "", size_format((uint64_t)o->last.shmem, shmem));
-	snprintf(c->clause, sizeof(c->clause), "its pod reached the pod's memory limit, with %s of files in memory volumes that %s wrote%s",
-		 size_format((uint64_t)others, size), before ? "an earlier instance or another container" : "others", own);
-	verdict_add_missing(v, "the pod's memory limit", "the node agent, or the kernel log, which names the cgroup whose limit was met");
+	verdict_add_evidence(
+		v, "memory volumes",
+		"%s in the container's tmpfs filesystems%s, of which the container is charged %s at most",
+		size_format((uint64_t)MAX(o->limits.tmpfs_used, o->limits_before.tmpfs_used), size),
+		before ? ", there at its start already" : "",
+		size_format((uint64_t)o->last.shmem, shmem));
+	snprintf(
+		c->clause, sizeof(c->clause),
+		"its pod reached the pod's memory limit, with %s of files in memory volumes that %s wrote%s",
+		size_format((uint64_t)others, size),
+		before ? "an earlier instance or another container" : "others", own);
+	verdict_add_missing(
+		v, "the pod's memory limit",
+		"the node agent, or the kernel log, which names the cgroup whose limit was met");
 }
 
 /*

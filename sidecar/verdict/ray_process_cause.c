@@ -38,7 +38,8 @@ static const struct ray_process_words *words_of(const struct observation *o)
 }
 
 /* Returns the line in which the process of this end says why it aborts itself, or NULL. */
-static const struct ray_process_word *gave_up(const struct observation *o, const struct ray_process_end *end)
+static const struct ray_process_word *gave_up(const struct observation *o,
+					      const struct ray_process_end *end)
 {
 	const struct ray_process_word *word = fresh(&words_of(o)->gave_up, end->ended_ns);
 
@@ -130,7 +131,10 @@ static struct ray_process_cause cause_by_ends(const struct observation *o, int64
 			if (quiet.story == STORY_NONE)
 				quiet = c;
 		} else if (!ended_in_order(end) && quiet.story == STORY_NONE)
-			return (struct ray_process_cause){ .story = STORY_PROCESS, .kind = end->kind, .end = end, .word = gave_up(o, end) };
+			return (struct ray_process_cause){ .story = STORY_PROCESS,
+							   .kind = end->kind,
+							   .end = end,
+							   .word = gave_up(o, end) };
 	}
 	return quiet;
 }
@@ -153,7 +157,8 @@ static struct ray_process_cause cause_by_words(const struct observation *o)
 	if (exited)
 		return (struct ray_process_cause){ STORY_PROCESS, exited->process, NULL, NULL, exited, NULL };
 	if (ray_process_gave_up(o, w->gave_up.process))
-		return (struct ray_process_cause){ STORY_PROCESS, w->gave_up.process, NULL, NULL, &w->gave_up, NULL };
+		return (struct ray_process_cause){ STORY_PROCESS, w->gave_up.process, NULL,
+						   NULL,	  &w->gave_up,	      NULL };
 	return (struct ray_process_cause){ .story = STORY_NONE };
 }
 
@@ -249,7 +254,8 @@ const char *ray_process_gave_up(const struct observation *o, enum ray_process_ki
 	static const char mark[] = "Check failed: ";
 	const char *check = strstr(word->line, mark);
 
-	if (!word->at_ns || kind == RAY_PROCESS_NONE || word->process != kind || o->ended_ns - word->at_ns > RAY_FOLLOWS_NS)
+	if (!word->at_ns || kind == RAY_PROCESS_NONE || word->process != kind ||
+	    o->ended_ns - word->at_ns > RAY_FOLLOWS_NS)
 		return NULL;
 	return check ? check + strlen(mark) : word->line;
 }
@@ -288,8 +294,9 @@ static bool is_known_otherwise(const struct observation *o)
  */
 static bool command_was_taken(const struct observation *o)
 {
-	return !o->container_lives && o->status_known && WIFSIGNALED(o->wait_status) && WTERMSIG(o->wait_status) == SIGKILL &&
-	       o->command_pid > 0 && o->victim_pid == o->command_pid && kills_counted(o) == 1;
+	return !o->container_lives && o->status_known && WIFSIGNALED(o->wait_status) &&
+	       WTERMSIG(o->wait_status) == SIGKILL && o->command_pid > 0 &&
+	       o->victim_pid == o->command_pid && kills_counted(o) == 1;
 }
 
 const struct ray_process_end *ray_process_oom_victim(const struct observation *o)

@@ -37,7 +37,10 @@ static const char *how_it_ended(const struct observation *o, const struct ray_pr
 	char in[HOW_MAX] = "";
 
 	if (!ray_process_cause_status(c, &signal, &code))
-		snprintf(how, HOW_MAX, c->word && o->process_words && c->word == &o->process_words->gave_up ? "gave up" : "ended");
+		snprintf(how, HOW_MAX,
+			 c->word && o->process_words && c->word == &o->process_words->gave_up ?
+				 "gave up" :
+				 "ended");
 	else if (signal == SIGKILL)
 		snprintf(how, HOW_MAX, "was killed with SIGKILL");
 	else if (signal && failure_class_of_signal(signal) != FAILURE_SIGNALED && signal != SIGTERM && signal != SIGINT) {
@@ -161,12 +164,14 @@ static void lost_sentence(const struct observation *o, const struct ray_process_
 	bool dead = strstr(c->word->line, "consider this node to be dead") != NULL;
 	bool unknown = strstr(c->word->line, "authentication error") != NULL;
 
-	snprintf(v->sentence, sizeof(v->sentence),
-		 dead	 ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
-			   "GCS, or the head was restarted without its state." :
-		 unknown ? "Container %s most likely ended because the GCS that it reached does not know its raylet." :
-			   "Container %s most likely ended because its raylet lost the GCS of the head.",
-		 o->container);
+	snprintf(
+		v->sentence, sizeof(v->sentence),
+		dead ? "Container %s most likely ended because the GCS takes its raylet for dead: raylet missed the health checks of the "
+		       "GCS, or the head was restarted without its state." :
+		unknown ?
+		       "Container %s most likely ended because the GCS that it reached does not know its raylet." :
+		       "Container %s most likely ended because its raylet lost the GCS of the head.",
+		o->container);
 	verdict_add_missing(v, "what became of the GCS", "the report of the head's container");
 }
 

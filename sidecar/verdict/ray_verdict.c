@@ -47,11 +47,13 @@ static bool kill_was_reported(const struct observation *o)
 /* In a cgroup that others share, the OOM killer may have killed another container's process. */
 static const char *by_oom_killer(const struct observation *o)
 {
-	bool full = o->last.limit > 0 && (double)o->last.usage >= FULL_ENOUGH * (double)o->last.limit;
+	bool full =
+		o->last.limit > 0 && (double)o->last.usage >= FULL_ENOUGH * (double)o->last.limit;
 
 	if (!kill_was_counted(o) && !kill_was_reported(o))
 		return "";
-	return o->cgroup_shared && !full ? ", perhaps by the kernel's OOM killer" : ", most likely by the kernel's OOM killer";
+	return o->cgroup_shared && !full ? ", perhaps by the kernel's OOM killer" :
+					   ", most likely by the kernel's OOM killer";
 }
 
 static const char *source_of(const struct ray_finding *finding)
@@ -222,8 +224,9 @@ static void oom_killer(const struct observation *o, struct verdict *v)
 		    (!knows_status(o) || status_signal(o) == SIGKILL))
 			v->confidence = CONFIDENCE_LIKELY;
 	} else if (kill_was_reported(o))
-		verdict_add_evidence(v, "OOM killer", "it took a process %s before, perhaps this one",
-				     duration_format(MAX(o->ended_ns - o->process_oom_ns, (int64_t)0), before));
+		verdict_add_evidence(
+			v, "OOM killer", "it took a process %s before, perhaps this one",
+			duration_format(MAX(o->ended_ns - o->process_oom_ns, (int64_t)0), before));
 	else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
 		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
 				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);
@@ -237,7 +240,8 @@ static void status_text(const struct observation *o, char *how, size_t size)
 	if (signal == SIGKILL)
 		snprintf(how, size, " was killed with SIGKILL%s", by_oom_killer(o));
 	else if (signal)
-		snprintf(how, size, " %s %s", signal_is_of_crash(signal) ? "crashed with" : "was ended by",
+		snprintf(how, size, " %s %s",
+			 signal_is_of_crash(signal) ? "crashed with" : "was ended by",
 			 signal_name(signal) ? signal_name(signal) : "a signal");
 	else
 		snprintf(how, size, " ended with exit code %d", WEXITSTATUS(o->worker_status));
@@ -248,9 +252,11 @@ static void add_status(const struct observation *o, struct verdict *v)
 	char how[STATUS_TEXT_MAX];
 
 	if (!knows_status(o)) {
-		verdict_add_missing(v, "what ended the worker",
-				    o->worker_ended ? "Linux 6.15 or newer, where its wait status can be read after raylet has reaped it" :
-						      "a worker that lives for more than a second, and a launcher that watches it");
+		verdict_add_missing(
+			v, "what ended the worker",
+			o->worker_ended ?
+				"Linux 6.15 or newer, where its wait status can be read after raylet has reaped it" :
+				"a worker that lives for more than a second, and a launcher that watches it");
 		return;
 	}
 	status_text(o, how, sizeof(how));
@@ -293,7 +299,8 @@ static void crash(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, source_of(o->ray), "%s", e->detail);
 	if (o->ray->logged_signal[0])
 		verdict_add_evidence(v, "worker's log", "*** %s received", o->ray->logged_signal);
-	if (!fds && (knows_status(o) || (!o->crash && !o->ray->logged_signal[0] && !logged_exit_code(e, &code))))
+	if (!fds && (knows_status(o) ||
+		     (!o->crash && !o->ray->logged_signal[0] && !logged_exit_code(e, &code))))
 		add_status(o, v);
 	oom_killer(o, v);
 	if (e->pid)

@@ -237,9 +237,12 @@ static void sender_is_missing(const struct observation *o, struct verdict *v)
 	for (unsigned int i = 0; i < v->n_missing && v->confidence == CONFIDENCE_CERTAIN; i++)
 		if (strcmp(v->missing[i].what, "kernel log") == 0) {
 			v->n_missing--;
-			memmove(&v->missing[i], &v->missing[i + 1], (v->n_missing - i) * sizeof(v->missing[0]));
+			memmove(&v->missing[i], &v->missing[i + 1],
+				(v->n_missing - i) * sizeof(v->missing[0]));
 		}
-	verdict_add_missing(v, "who sent the SIGKILL", "the node agent (nodeAgent.enabled), which sees each signal that ends a process");
+	verdict_add_missing(
+		v, "who sent the SIGKILL",
+		"the node agent (nodeAgent.enabled), which sees each signal that ends a process");
 }
 
 void sender_verdict(const struct observation *o, struct verdict *v)

@@ -113,7 +113,8 @@ static void add_crash(struct detail *d, const struct signature_cause *c)
 
 	if (c->crash && c->crash->unwound) {
 		if (c->crash->refused[0])
-			add_part(d, "%s", signature_clean_name(c->crash->refused, refused, sizeof(refused)));
+			add_part(d, "%s",
+				 signature_clean_name(c->crash->refused, refused, sizeof(refused)));
 		add_frame(d, c->crash);
 		add_python(d, c->crash->python);
 	} else if (is_known(c->module)) {
@@ -235,7 +236,8 @@ static void add_words(const struct observation *o, const struct verdict *v, stru
 {
 	const struct ray_finding *finding = o->ray;
 
-	c->words = ray_process_gave_up(o, ray_process_of_type(v->process.name, strlen(v->process.name)));
+	c->words = ray_process_gave_up(
+		o, ray_process_of_type(v->process.name, strlen(v->process.name)));
 	if (c->words)
 		return;
 	switch (v->class) {
@@ -282,7 +284,8 @@ static bool is_cause_unknown(const struct signature_cause *c)
 	if (is_known(c->words) || c->xid || is_known(c->module))
 		return false;
 	if (c->crash)
-		return c->crash->unwound && !c->crash->function[0] && !c->crash->module[0] && !c->crash->python[0];
+		return c->crash->unwound && !c->crash->function[0] && !c->crash->module[0] &&
+		       !c->crash->python[0];
 	switch (c->class) {
 	case FAILURE_APPLICATION_ERROR:
 	case FAILURE_KILLED:

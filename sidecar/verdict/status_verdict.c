@@ -303,8 +303,10 @@ void after_oom_verdict(const struct observation *o, struct verdict *v)
 static void process_1_missing(const struct observation *o, struct verdict *v)
 {
 	if (v->exit_code != 0 && o->launcher_pid == 1 && o->ran_ns <= AT_ONCE_NS)
-		verdict_add_missing(v, "whether the command insists on being process 1, which the launcher is here",
-				    "a try with the annotation afterglow.dev/inject: \"false\"");
+		verdict_add_missing(
+			v,
+			"whether the command insists on being process 1, which the launcher is here",
+			"a try with the annotation afterglow.dev/inject: \"false\"");
 }
 
 void exit_verdict(const struct observation *o, struct verdict *v)
