@@ -494,6 +494,7 @@ static void of_too_many_connections_the_oldest_go_and_a_new_one_is_served(void *
 static void ask_much_and_never_read(struct work *w)
 {
 	enum { CLIENTS = 40 };
+	static const char request[] = "POST /long HTTP/1.1\r\nContent-Length: 1\r\n\r\nx";
 	_cleanup_strbuf_ struct strbuf answer = STRBUF_INIT(65536);
 	struct tls_client clients[CLIENTS], c;
 	unsigned cut = 0;
@@ -501,7 +502,7 @@ static void ask_much_and_never_read(struct work *w)
 
 	for (int i = 0; i < CLIENTS; i++) {
 		EXPECT(w, client_open(&clients[i], TLS1_2_VERSION, TLS1_3_VERSION));
-		EXPECT(w, send_all(&clients[i], "POST /long HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", 45));
+		EXPECT(w, send_all(&clients[i], request, sizeof(request) - 1));
 	}
 	EXPECT(w, client_open(&c, TLS1_2_VERSION, TLS1_3_VERSION));
 	EXPECT(w, post(&c, "POST", "/", 1000, &answer) == 200);
