@@ -8,14 +8,19 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "lib/macros.h"
+#include "lib/units.h"
 
 /*
- * Where the bytes of the pods begin, four for each; before them are those of all pods together. Locks
- * may lie behind the file's end. Its size counts the pods that were refused.
+ * The bytes of the file: those of all pods together, of which each stands for a dump, then those of
+ * the pods that wait, then four for each pod. Locks may lie behind the file's end. Its size counts
+ * how often a pod found all taken.
  */
+#define WAITING_AT ((off_t)1 << 16)
 #define PODS_AT ((off_t)1 << 20)
+#define LIMIT_MAX 60000u /* a larger kernel.core_pipe_limit counts as this one */
 
 /* FNV-1a. Nobody chooses a pod's UID, so two of 500 pods share slots on one of 10^13 nodes. */
 static off_t pod_offset(const char *pod_uid)
@@ -44,6 +49,21 @@ static int lock_one(int fd, off_t at, unsigned int n)
 	return -EBUSY;
 }
 
+static void unlock(int fd, off_t at, unsigned int n)
+{
+	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n };
+
+	fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/* Returns whether somebody else has locked one of n bytes. */
+static bool is_one_locked(int fd, off_t at, unsigned int n)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n };
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 static void say_wanted(int fd)
 {
 	struct stat st;
@@ -53,31 +73,50 @@ static void say_wanted(int fd)
 		(void)!ftruncate(fd, (st.st_size + 1) % PODS_AT);
 }
 
-int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
-		   struct err *err)
+/* Takes one of the slots of all pods. fd: of the file, with the lock of the pod; first: it is the pod's first. */
+static int take_of_all(int fd, unsigned int pipe_limit, bool first)
 {
-	unsigned int of_all = MAX(pipe_limit / 2, 1u), of_pod = CORE_SLOTS_OF_POD;
+	const struct timespec pause = { .tv_nsec = 50 * NS_PER_MS };
+	unsigned int of_all = MAX(pipe_limit / 2, 1u), waiting = pipe_limit / 4;
+	int64_t due_ns = now_boottime_ns() + CORE_SLOT_WAIT_S * NS_PER_SEC;
+	int rc = -EBUSY;
+
+	if (!waiting || !is_one_locked(fd, WAITING_AT, waiting))
+		rc = lock_one(fd, 0, of_all);
+	if (rc != -EBUSY || !first)
+		return rc;
+	say_wanted(fd);
+	if (!waiting || lock_one(fd, WAITING_AT, waiting) < 0)
+		return -EBUSY;
+	while ((rc = lock_one(fd, 0, of_all)) == -EBUSY && now_boottime_ns() < due_ns)
+		nanosleep(&pause, NULL);
+	unlock(fd, WAITING_AT, waiting);
+	return rc;
+}
+
+int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit, struct err *err)
+{
+	unsigned int of_pod = CORE_SLOTS_OF_POD;
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
 	struct stat st;
 	int own, rc;
 
+	pipe_limit = MIN(pipe_limit, LIMIT_MAX);
 	if (pipe_limit)
-		of_pod = MIN(MAX(of_all / 4, 1u), of_pod);
+		of_pod = MIN(MAX(pipe_limit / 8, 1u), of_pod);
 	snprintf(path, sizeof(path), "%s/core-slots", directory);
 	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return err_set(err, errno, "%s", path);
 	own = lock_one(fd, pod_offset(pod_uid), of_pod);
 	if (own < 0)
 		return err_set(err, -own, "%u cores of this pod are under way", of_pod);
-	rc = pipe_limit ? lock_one(fd, 0, of_all) : 0;
-	if (rc == -EBUSY && own == 0)
-		say_wanted(fd);
+	rc = pipe_limit ? take_of_all(fd, pipe_limit, own == 0) : 0;
 	if (rc < 0)
-		return err_set(err, -rc, "%u cores of pods are under way", of_all);
-	/* Where the descriptor stands tells later how often somebody had been refused before. */
-	if (lseek(fd, st.st_size, SEEK_SET) < 0)
+		return err_set(err, -rc, "%u cores of pods are under way", MAX(pipe_limit / 2, 1u));
+	/* Where the descriptor stands tells later how often somebody had found all taken before. */
+	if (fstat(fd, &st) < 0 || lseek(fd, st.st_size, SEEK_SET) < 0)
 		return err_set(err, errno, "%s", path);
 	return TAKE_FD(fd);
 }

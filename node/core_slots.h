@@ -5,9 +5,10 @@
  * whole node. A sidecar may be hostile and read as slowly as it likes.
  *
  * So each pod has slots of its own, which no other pod can take. Where the kernel has a limit, all
- * pods together get half of it, so that the rest is free for dumps that no pod holds up, and of that
- * half a pod gets a quarter. A pod that finds the half taken says so, and then nobody keeps a slot for
- * longer than CORE_SLOT_CERTAIN_S.
+ * pods together get half of it, and of that half a pod gets a quarter. A pod that has none and finds
+ * the half taken says so and waits: then nobody keeps a slot for longer than CORE_SLOT_CERTAIN_S, and
+ * nobody takes a free one who does not wait as well. A quarter of the limit is for those that wait, and
+ * the rest for dumps that no pod holds up.
  *
  * A slot is a lock on a byte of a file that has none: it is freed when its holder ends, even by a
  * signal.
@@ -20,12 +21,13 @@
 #include "lib/err.h"
 
 #define CORE_SLOTS_OF_POD 4 /* at most */
-#define CORE_SLOT_CERTAIN_S 5
+#define CORE_SLOT_CERTAIN_S 3
+#define CORE_SLOT_WAIT_S 7 /* at most */
 
 /*
  * Takes a slot and returns its descriptor; closing it frees the slot. directory: where the file is.
- * pipe_limit: kernel.core_pipe_limit, 0: the kernel has no limit. -EBUSY: all slots that the pod may
- * have are taken.
+ * pipe_limit: kernel.core_pipe_limit, 0: the kernel has no limit. May wait. -EBUSY: all slots that the
+ * pod may have are taken.
  */
 int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
 		   struct err *err);

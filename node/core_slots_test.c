@@ -8,11 +8,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/fileio.h"
 #include "lib/macros.h"
+#include "lib/units.h"
 
 #define PODS 250
 #define VICTIM "94eb36cd-29e1-478b-b365-4cb5dfc7d6fb"
@@ -73,40 +76,91 @@ static void pods_hold_half_of_what_the_kernel_allows(void **state)
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		unsigned int of_pod = 0, of_all = 0;
+		unsigned int n = 0;
 		int held[64];
 
-		for (unsigned int n = 0; n < 64; n++) {
-			held[n] = take(n / 4, rows[i].limit);
-			of_pod += n < 4 && held[n] >= 0;
-			of_all += held[n] >= 0;
+		/* A pod that has no slot would wait for one, so the others ask. */
+		for (unsigned int pod = 0; n < rows[i].of_all; pod++) {
+			for (unsigned int k = 0; k < rows[i].of_pod; k++) {
+				held[n++] = take(pod, rows[i].limit);
+				assert_true(held[n - 1] >= 0);
+			}
+			assert_int_equal(take(pod, rows[i].limit), -EBUSY);
 		}
-		assert_int_equal(of_pod, rows[i].of_pod);
-		assert_int_equal(of_all, rows[i].of_all);
-		for (unsigned int n = 0; n < 64; n++)
-			closep(&held[n]);
+		assert_int_equal(n, rows[i].of_all);
+		while (n > 0)
+			close(held[--n]);
 	}
 }
 
-static void a_pod_that_finds_all_taken_ends_the_patience_with_the_others(void **state)
+/* Takes a slot in a process of its own, which ends by 0 if it got one. */
+static pid_t begin_to_take(const char *uid)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		/* Our slots are ours as long as one process has their files open. */
+		for (int fd = STDERR_FILENO + 1; fd < 100; fd++)
+			close(fd);
+		_exit(core_slot_take(directory, uid, 16, NULL) >= 0 ? 0 : 1);
+	}
+	return pid;
+}
+
+static int end_of(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WEXITSTATUS(status);
+}
+
+static void a_pod_that_finds_all_taken_waits_and_is_the_next(void **state)
 {
 	int held[8], fd;
+	pid_t victim;
 	(void)state;
 
 	for (unsigned int i = 0; i < 8; i++)
 		held[i] = take(i / 2, 16);
-	/* A pod that has a slot is not heard. */
+	/* A pod that has a slot is not heard, and does not wait. */
 	assert_int_equal(take(0, 16), -EBUSY);
 	assert_false(core_slot_is_wanted(held[0]));
-	assert_int_equal(core_slot_take(directory, VICTIM, 16, NULL), -EBUSY);
-	for (unsigned int i = 0; i < 8; i++)
-		assert_true(core_slot_is_wanted(held[i]));
+	victim = begin_to_take(VICTIM);
+	while (!core_slot_is_wanted(held[0]))
+		usleep(1000);
+	/* Whoever has a slot gives it back then, and does not get it again before the one that waits. */
 	close(held[0]);
-	fd = core_slot_take(directory, VICTIM, 16, NULL);
+	assert_int_equal(end_of(victim), 0);
+	fd = take(0, 16);
 	assert_true(fd >= 0);
 	assert_false(core_slot_is_wanted(fd));
+	assert_true(core_slot_is_wanted(held[1]));
 	close(fd);
 	for (unsigned int i = 1; i < 8; i++)
+		close(held[i]);
+}
+
+static void a_quarter_of_what_the_kernel_allows_may_wait(void **state)
+{
+	int held[8], status;
+	int64_t began_ns;
+	char uid[40];
+	(void)state;
+
+	for (unsigned int i = 0; i < 8; i++)
+		held[i] = take(i, 16);
+	began_ns = now_boottime_ns();
+	for (unsigned int i = 0; i < 6; i++) {
+		snprintf(uid, sizeof(uid), "%08x-0000-0000-0000-000000000000", i);
+		begin_to_take(uid);
+	}
+	for (unsigned int i = 0; i < 6; i++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(WEXITSTATUS(status), 1);
+		assert_int_equal(now_boottime_ns() - began_ns >= CORE_SLOT_WAIT_S * NS_PER_SEC, i >= 2);
+	}
+	for (unsigned int i = 0; i < 8; i++)
 		close(held[i]);
 }
 
@@ -114,8 +168,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(no_pod_takes_the_slots_of_another, setup, teardown),
-		cmocka_unit_test_setup_teardown(pods_hold_half_of_what_the_kernel_allows, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_pod_that_finds_all_taken_ends_the_patience_with_the_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(pods_hold_half_of_what_the_kernel_allows, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_pod_that_finds_all_taken_waits_and_is_the_next,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_quarter_of_what_the_kernel_allows_may_wait, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
