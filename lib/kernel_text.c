@@ -138,7 +138,7 @@ static bool victim_take(struct kernel_span *s, struct kernel_oom *oom)
 bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 {
 	static const char global[] = ",global_oom,task_memcg=", limit[] = ",oom_memcg=";
-	struct kernel_oom oom = { .pid = -1, .uid = -1 };
+	struct kernel_oom oom = { .limit = { text, 0 }, .name = { text, 0 }, .pid = -1, .uid = -1 };
 	struct kernel_span s = { text, len };
 	const char *everybody, *one;
 
@@ -158,7 +158,7 @@ bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 
 bool kernel_oom_limit_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 {
-	struct kernel_oom oom = { .pid = -1, .uid = -1 };
+	struct kernel_oom oom = { .limit = { text, 0 }, .name = { text, 0 }, .pid = -1, .uid = -1 };
 	struct kernel_span s = { text, len };
 
 	if (!span_take(&s, "Task in ") ||
