@@ -32,7 +32,7 @@ func print(_ context.Context, logs plog.Logs) error {
 }
 
 func newPrinter(ctx context.Context, set exporter.Settings, config component.Config) (exporter.Logs, error) {
-	return exporterhelper.NewLogs(ctx, set, config, print)
+	return exporterhelper.NewLogsExporter(ctx, set, config, print)
 }
 
 func factories() (otelcol.Factories, error) {
