@@ -8,7 +8,7 @@
 #   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   cluster-v2  deaths of plain commands and of real Ray, and the node agent, on a node with cgroup v2 and systemd in User Mode Linux;
-#             cluster-v2-part: those of real Ray; cluster-v2-long: also cases of cluster
+#             cluster-v2-part: a few of both; cluster-v2-long: also cases of cluster
 #   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
 # The last four's cluster is left running for the next run; e2e/cluster/down.sh ends it.
@@ -95,7 +95,7 @@ RAY_IMAGE=$(images/ray/name.sh)
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
 cluster-v2) paths=(e2e/cases/node_v2) ;;
-cluster-v2-part) paths=(e2e/cases/node_v2/test_ray.py) ;;
+cluster-v2-part) paths=(e2e/cases/node_v2/test_ray.py e2e/cases/node_v2/test_deaths.py -k "dashboard or leaks_takes or kill_9_of_a_raylet or (whole and not sidecar)") ;;
 cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,kernel_log,pods}.py) ;;
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
