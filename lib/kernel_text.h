@@ -38,7 +38,8 @@ struct kernel_oom {
 
 /*
  * "oom-kill:constraint=C,nodemask=N,cpuset=NAME,mems_allowed=M,{global_oom|oom_memcg=PATH},
- * task_memcg=PATH,task=NAME,pid=D,uid=D" in one line, since Linux 5.0. Returns false also for a line that is cut.
+ * task_memcg=PATH,task=NAME,pid=D,uid=D" in one line, since Linux 5.0.
+ * Returns false also for a line that is cut.
  */
 bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom);
 /* "Task in PATH killed as a result of limit of PATH", before Linux 5.0. */

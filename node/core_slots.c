@@ -32,7 +32,7 @@ static off_t pod_offset(const char *pod_uid)
 	return PODS_AT + (off_t)(h >> 4) * CORE_SLOTS_OF_POD;
 }
 
-/* Locks one of n bytes, -EBUSY if all are locked. The lock is that of the open file, so exec and threads do not matter. */
+/* Locks one of n bytes; -EBUSY if all are locked. The lock is that of the open file. */
 static int lock_one(int fd, off_t at, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -73,7 +73,10 @@ static void say_wanted(int fd)
 		(void)!ftruncate(fd, (st.st_size + 1) % PODS_AT);
 }
 
-/* Takes one of the slots of all pods. fd: of the file, with the lock of the pod; first: it is the pod's first. */
+/*
+ * Takes one of the slots of all pods. fd: of the file, with the lock of the pod; first: the pod has no
+ * other slot.
+ */
 static int take_of_all(int fd, unsigned int pipe_limit, bool first)
 {
 	const struct timespec pause = { .tv_nsec = 50 * NS_PER_MS };
@@ -94,7 +97,8 @@ static int take_of_all(int fd, unsigned int pipe_limit, bool first)
 	return rc;
 }
 
-int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit, struct err *err)
+int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
+		   struct err *err)
 {
 	unsigned int of_pod = CORE_SLOTS_OF_POD;
 	_cleanup_close_ int fd = -1;

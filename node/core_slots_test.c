@@ -158,7 +158,8 @@ static void a_quarter_of_what_the_kernel_allows_may_wait(void **state)
 	for (unsigned int i = 0; i < 6; i++) {
 		assert_true(wait(&status) > 0);
 		assert_int_equal(WEXITSTATUS(status), 1);
-		assert_int_equal(now_boottime_ns() - began_ns >= CORE_SLOT_WAIT_S * NS_PER_SEC, i >= 2);
+		assert_int_equal(now_boottime_ns() - began_ns >= CORE_SLOT_WAIT_S * NS_PER_SEC,
+				 i >= 2);
 	}
 	for (unsigned int i = 0; i < 8; i++)
 		close(held[i]);
