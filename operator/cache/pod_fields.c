@@ -25,6 +25,7 @@ const char *const pod_fields[] = {
 	"spec.restartPolicy",
 	"spec.terminationGracePeriodSeconds",
 	"spec.containers.name",
+	"spec.containers.image", /* for images without a shell */
 	"spec.containers.resources",
 	"spec.containers.ports",
 	"spec.hostNetwork",

@@ -141,6 +141,7 @@ static void read_node(struct death *d)
 	d->report = report;
 	d->provisional = false;
 	d->distrust = NULL;
+	d->forged = false;
 	d->from_node = true;
 	d->is_signed = report_key_of(d->pod);
 }

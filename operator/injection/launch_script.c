@@ -14,9 +14,11 @@
 
 /*
  * bash starts in POSIX mode, in which it ignores BASH_ENV (launch_command.h). An exported SHELLOPTS would
- * hand that mode down.
+ * hand that mode down. It sets POSIXLY_CORRECT to y itself; another value is the container's own, which
+ * the command has to get.
  */
-#define LEAVE_POSIX_MODE "[ -z \"$BASH_VERSION\" ] || set +o posix; "
+#define LEAVE_POSIX_MODE \
+	"[ -z \"$BASH_VERSION\" ] || [ \"$POSIXLY_CORRECT\" != y ] || set +o posix; "
 
 /* Adds " OPTION 'TEXT'", quoted for the shell and for Kubernetes. */
 static void add_quoted(struct strbuf *sb, const char *option, const char *text)

@@ -299,6 +299,9 @@ static void bash_hands_down_its_options_and_runs_bash_env_once(void **state)
 			 "BASH_ENV of it\nbraceexpand:hashall:interactive-comments:pipefail 0\n");
 	unsetenv("SHELLOPTS");
 	unsetenv("BASH_ENV");
+	setenv("POSIXLY_CORRECT", "1", 1);
+	assert_runs_with("/bin/bash --posix", "/bin/sh -c 'echo \"$POSIXLY_CORRECT\"'", "1\n");
+	unsetenv("POSIXLY_CORRECT");
 	snprintf(path, sizeof(path), "%s/env", dir);
 	unlink(path);
 	write_file("afterglow-launch", launcher, 0755);

@@ -62,7 +62,7 @@ static bool believes(const void *arg, const struct kuberay_sighting *lease)
 /* Returns the Lease for which the namespace (NULL: each) counts as KubeRay's. */
 static const struct kuberay_sighting *witness(const struct kuberay_guard *g, const char *namespace)
 {
-	return kuberay_witness(&g->sightings, now_boottime_ns(), believes,
+	return kuberay_witness(&g->sightings, g->sightings.seen_ns, believes,
 			       &(struct believer){ g, namespace });
 }
 
@@ -457,7 +457,9 @@ static void ask_next(struct kuberay_guard *g)
 	struct err err = { 0 };
 
 	note_namespaces(g);
+	/* However many questions there are, the Leases are read again in time. The others go on then. */
 	if (g->o.kuberay_namespaces ||
+	    now_boottime_ns() - g->sightings.seen_ns >= KUBERAY_LOOK_NS ||
 	    !kuberay_proofs_next(&g->proofs, &g->sightings, &g->namespaces, now_boottime_ns(),
 				 &g->question))
 		conclude(g);

@@ -59,9 +59,11 @@ static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, 
 		return false;
 	if (!known) {
 		now.until_ns = now_ns + (*now.holder ? duration_ns(lease) : 0);
+		now.at_start = s->verdict == KUBERAY_UNKNOWN;
 		s->leases[s->n++] = now;
 		return true;
 	}
+	now.at_start = known->at_start;
 	now.runs = known->runs || is_renewed(known, &now);
 	now.until_ns = is_renewed(known, &now) ? now_ns + KUBERAY_GONE_DURATIONS * duration_ns(lease) : known->until_ns;
 	*known = now;
@@ -101,6 +103,7 @@ void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases
 {
 	bool room = true;
 
+	s->seen_ns = now_ns;
 	for (size_t i = 0; i < s->n; i++)
 		s->leases[i].listed = false;
 	for (size_t i = 0; i < n; i++)

@@ -58,6 +58,7 @@ struct kuberay_sighting {
 	int64_t until_ns; /* without a renewal it counts until then */
 	bool runs; /* it was seen being renewed */
 	bool listed; /* in the last answer */
+	bool at_start; /* it was in the first answer of all */
 };
 
 /* All zero at first. */
@@ -66,6 +67,7 @@ struct kuberay_sightings {
 	struct kuberay_sighting leases[KUBERAY_LEASES_MAX];
 	size_t n;
 	bool too_many; /* some Leases had no room */
+	int64_t seen_ns; /* when they were read last: no other time decides about them */
 	int64_t next_ns; /* when to look again */
 };
 

@@ -16,6 +16,7 @@ struct holder {
 	char pod[KUBERAY_HOLDER_MAX];
 	char account[KUBERAY_NAME_MAX];
 	enum todo todo;
+	bool unrenewed; /* the Lease was there when we started, and nobody has renewed it since */
 	enum kuberay_standing standing, told;
 	struct strmap rights; /* namespace -> struct right */
 };
@@ -38,6 +39,12 @@ void kuberay_proofs_release(struct kuberay_proofs *p)
 	strmap_release(&p->holders, holder_free);
 }
 
+/* A name with a dot in front could lead the request elsewhere: "..". */
+static bool is_pod_name(const char *name)
+{
+	return *name && *name != '.' && !name[strspn(name, NAME_LETTERS)];
+}
+
 /* All of the holder's questions are to be asked again. Rights that nobody asked for any more go. */
 static void holder_reset(struct holder *h)
 {
@@ -45,7 +52,7 @@ static void holder_reset(struct holder *h)
 	const char *namespace;
 	void *value;
 
-	h->todo = ASK_POD;
+	h->todo = is_pod_name(h->pod) ? ASK_POD : ASK_NOTHING;
 	while (strmap_next(&h->rights, &pos, &namespace, &value)) {
 		struct right *right = value;
 
@@ -58,11 +65,11 @@ static void holder_reset(struct holder *h)
 
 /*
  * A KubeRay that was proven may be restarting: it counts until the Lease's time is over
- * (KUBERAY_GONE_DURATIONS).
+ * (KUBERAY_GONE_DURATIONS). So may one that was never proven, because we started together with it.
  */
 static void pod_missing(struct holder *h)
 {
-	if (h->standing == KUBERAY_OPEN || h->standing == KUBERAY_UNASKABLE)
+	if (!h->unrenewed && (h->standing == KUBERAY_OPEN || h->standing == KUBERAY_UNASKABLE))
 		h->standing = KUBERAY_STRANGER;
 	h->todo = ASK_NOTHING;
 }
@@ -76,13 +83,14 @@ static void holder_set(struct holder *h, const char *identity)
 	snprintf(h->pod, sizeof(h->pod), "%.*s",
 		 end ? (int)(end - identity) : (int)strlen(identity), identity);
 	holder_reset(h);
-	if (!*h->pod || h->pod[strspn(h->pod, NAME_LETTERS)])
+	if (h->todo == ASK_NOTHING)
 		pod_missing(h);
 }
 
 static struct holder *holder_of(struct kuberay_proofs *p, const struct kuberay_sighting *lease)
 {
 	struct holder *h = strmap_get(&p->holders, lease->namespace);
+	bool unrenewed = lease->at_start && !lease->runs, is_other;
 
 	if (!h) {
 		h = calloc(1, sizeof(*h));
@@ -91,7 +99,9 @@ static struct holder *holder_of(struct kuberay_proofs *p, const struct kuberay_s
 			return NULL;
 		}
 	}
-	if (*lease->holder && strcmp(h->identity, lease->holder) != 0)
+	is_other = strcmp(h->identity, lease->holder) != 0 || h->unrenewed != unrenewed;
+	h->unrenewed = unrenewed;
+	if (*lease->holder && is_other)
 		holder_set(h, lease->holder);
 	return h;
 }
@@ -155,12 +165,9 @@ static bool namespace_question(const struct holder *h, const char *lease,
 	return false;
 }
 
-bool kuberay_proofs_next(struct kuberay_proofs *p, const struct kuberay_sightings *s,
-			 const struct strmap *namespaces, int64_t now_ns,
-			 struct kuberay_question *ret)
+static bool question_find(struct kuberay_proofs *p, const struct kuberay_sightings *s,
+			  const struct strmap *namespaces, struct kuberay_question *ret)
 {
-	if (p->round_ns == 0 || now_ns - p->round_ns >= KUBERAY_PROOF_AGE_NS)
-		round_begin(p, s, now_ns);
 	/* Who is proven at once comes first: one without rights costs a question for each namespace. */
 	for (size_t i = 0; i < s->n; i++) {
 		const struct holder *h = holder_of(p, &s->leases[i]);
@@ -175,6 +182,21 @@ bool kuberay_proofs_next(struct kuberay_proofs *p, const struct kuberay_sighting
 			return true;
 	}
 	return false;
+}
+
+bool kuberay_proofs_next(struct kuberay_proofs *p, const struct kuberay_sightings *s,
+			 const struct strmap *namespaces, int64_t now_ns,
+			 struct kuberay_question *ret)
+{
+	if (!p->round_ns)
+		p->round_ns = now_ns;
+	if (question_find(p, s, namespaces, ret))
+		return true;
+	/* A round that takes longer is not broken off, or its last questions would never come. */
+	if (now_ns - p->round_ns < KUBERAY_PROOF_AGE_NS)
+		return false;
+	round_begin(p, s, now_ns);
+	return question_find(p, s, namespaces, ret);
 }
 
 static void right_note(struct holder *h, const char *namespace, bool allowed)

@@ -84,7 +84,7 @@ static int clean(void **state)
 
 static void a_tenants_lease_is_not_obeyed_whatever_its_holder_is_called(void **state)
 {
-	static const char *const holders[] = { "kuberay-operator-7d5f-x_1", "own-pod_1", "own-pod", "_1", "../../x_1", "A b_1" };
+	static const char *const holders[] = { "kuberay-operator-7d5f-x_1", "own-pod_1", "own-pod", "_1", "../../x_1", "A b_1", ".._1", "._1" };
 
 	world.pods[0] = "tenant/own-pod/default";
 	for (size_t i = 0; i < sizeof(holders) / sizeof(*holders); i++) {
@@ -95,6 +95,9 @@ static void a_tenants_lease_is_not_obeyed_whatever_its_holder_is_called(void **s
 		ask_all(100);
 		if (serves("tenant", NULL) || serves("tenant", "ml") || serves("tenant", "other"))
 			fail_msg("%s", holders[i]);
+		/* What is no name of a pod is never asked about, in later rounds neither. */
+		ask_all(161);
+		assert_int_equal(world.questions > 0, i < 3);
 		assert_true(kuberay_proofs_is_news(&proofs, "tenant"));
 		assert_false(kuberay_proofs_is_news(&proofs, "tenant"));
 	}
@@ -110,6 +113,18 @@ static void a_kuberay_that_may_write_everywhere_is_obeyed_everywhere(void **stat
 	assert_int_equal(world.questions, 2);
 	assert_true(serves("kuberay", NULL) && serves("kuberay", "ml"));
 	assert_int_equal(kuberay_proofs_standing(&proofs, "kuberay"), KUBERAY_EVERYWHERE);
+}
+
+static void a_holder_that_is_gone_when_we_start_counts_until_somebody_renews_its_lease(void **state)
+{
+	(void)state;
+	lease("kuberay", "a_1");
+	sightings.leases[0].at_start = true;
+	ask_all(100);
+	assert_true(serves("kuberay", "ml")); /* a KubeRay that is being restarted */
+	sightings.leases[0].runs = true;
+	ask_all(105);
+	assert_false(serves("kuberay", "ml"));
 }
 
 static void a_kuberay_of_one_namespace_is_obeyed_there(void **state)
@@ -194,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_tenants_lease_is_not_obeyed_whatever_its_holder_is_called, clean, clean),
 		cmocka_unit_test_setup_teardown(a_kuberay_that_may_write_everywhere_is_obeyed_everywhere, clean, clean),
+		cmocka_unit_test_setup_teardown(a_holder_that_is_gone_when_we_start_counts_until_somebody_renews_its_lease, clean, clean),
 		cmocka_unit_test_setup_teardown(a_kuberay_of_one_namespace_is_obeyed_there, clean, clean),
 		cmocka_unit_test_setup_teardown(a_tenant_who_may_write_his_rayclusters_stops_only_these, clean, clean),
 		cmocka_unit_test_setup_teardown(what_was_proven_holds_while_kuberay_restarts_and_until_it_is_asked_again, clean, clean),

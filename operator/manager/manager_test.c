@@ -198,7 +198,32 @@ static void until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it(v
 	assert_int_equal(fake_api_count(&f->api, "DELETE"), 0);
 }
 
-/* A tenant renews a Lease in a namespace of its own. */
+static bool has_looked_twice(void *arg)
+{
+	return fake_api_count(&((struct fixture *)arg)->api, "GET " LEASES) >= 2;
+}
+
+/* Time passes only with answers: an API server that fails meanwhile proves nothing. */
+static void a_lease_that_cannot_be_read_again_still_counts(void **state)
+{
+	static const char once[] =
+		"{\"metadata\":{\"resourceVersion\":\"100\"},\"items\":[{\"metadata\":{\"namespace\":\"ray\",\"name\":\"ray-operator-leader\"},"
+		"\"spec\":{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1,\"renewTime\":\"2026-11-21T01:00:00.000000Z\"}}]}";
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(1 << 16);
+	struct fixture *f = *state;
+
+	fake_api_answers(&f->api, "GET", "/leases", 200, once, 1);
+	fake_api_answers(&f->api, "GET", "/leases", 500, "{\"kind\":\"Status\",\"code\":500}", 0);
+	fake_api_answers(&f->api, "GET", "/namespaces/ray/pods/x", 200, "{\"spec\":{\"serviceAccountName\":\"kuberay\"}}", 0);
+	fake_api_answers(&f->api, "POST", "/subjectaccessreviews", 201, "{\"status\":{\"allowed\":true}}", 0);
+	start(f, true);
+	fake_api_turn(&f->api, has_looked_twice, f); /* the second time after the Lease's second */
+	fake_api_idle(&f->api);
+	(void)manager_ready(f->manager, &text);
+	assert_non_null(strstr(strbuf_str(&text), "managing RayClusters: no"));
+}
+
+/* A tenant writes a Lease in a namespace of its own. */
 static void a_lease_of_a_tenant_stops_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -206,7 +231,7 @@ static void a_lease_of_a_tenant_stops_nothing(void **state)
 
 	snprintf(lease, sizeof(lease),
 		 "{\"metadata\":{\"namespace\":\"tenant\",\"name\":\"ray-operator-leader\",\"resourceVersion\":\"3\"},\"spec\":{\"holderIdentity\":"
-		 "\"kuberay_1\",\"leaseDurationSeconds\":3600,\"renewTime\":\"%s\"}}", time_format(now_realtime_ns(), now));
+		 "\"kuberay_1\",\"leaseDurationSeconds\":1,\"renewTime\":\"%s\"}}", time_format(now_realtime_ns(), now));
 	fake_api_lists(&f->api, "/leases", lease);
 	fake_api_answers(&f->api, "GET", "/namespaces/tenant/pods/kuberay", 404, "{\"kind\":\"Status\",\"code\":404}", 0);
 	fake_api_lists(&f->api, "/rayclusters", CLUSTER);
@@ -238,6 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_dead_pod_goes_when_its_failure_is_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(pods_of_others_are_recorded_and_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(until_it_is_known_whether_kuberay_runs_its_clusters_are_left_to_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_lease_that_cannot_be_read_again_still_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_lease_of_a_tenant_stops_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_asked_to_stop_says_when_no_write_is_under_way, setup, teardown),
 	};

@@ -7,7 +7,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "operator/injection/inject.h"
+#include "lib/sidecar_names.h"
 #include "operator/podspec/pod_spec.h"
 
 #define SHELL "/bin/sh"
@@ -16,21 +16,11 @@
 /* Writes "NAMESPACE IMAGE" of the Ray container. Returns false if there is none, or it does not fit. */
 static bool image_key(const char *namespace, const cJSON *pod, char key[static KEY_MAX])
 {
-	const char *image = json_str(
-		pod_ray_container(json_get(pod, "spec"), json_get(pod, "metadata.annotations")),
-		"image");
+	const char *name = pod_ray_container_name(pod),
+		   *image = json_str(json_find(json_get(pod, "spec.containers"), "name", name),
+				     "image");
 
 	return namespace && image && snprintf(key, KEY_MAX, "%s %s", namespace, image) < KEY_MAX;
-}
-
-/* Returns whether our line runs in a shell that the command itself does not ask for. */
-static bool is_our_shell(const cJSON *ray)
-{
-	const char *shell = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "command"), 0)),
-		   *program = cJSON_GetStringValue(cJSON_GetArrayItem(json_get(ray, "args"), 0));
-
-	return shell && strcmp(shell, SHELL) == 0 && program && strcmp(program, SHELL) != 0 &&
-	       strcmp(program, "sh") != 0;
 }
 
 /* Only the container runtime gives these reasons; a termination message of the container itself has others. */
@@ -49,13 +39,12 @@ static bool could_not_start(const cJSON *state)
 
 void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_ns)
 {
-	const cJSON *ray = pod_ray_container(json_get(pod, "spec"),
-					     json_get(pod, "metadata.annotations")),
-		    *status;
-	const char *name = json_str(ray, "name");
+	const char *name = pod_ray_container_name(pod);
+	const cJSON *status;
 	char key[KEY_MAX];
 
-	if (!name || !inject_is_done(json_get(pod, "spec")) || !is_our_shell(ray) ||
+	/* The cache has no commands. A command that asks for that shell itself cannot start in any case. */
+	if (!name || !json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) ||
 	    !image_key(json_str(pod, "metadata.namespace"), pod, key))
 		return;
 	status = json_find(json_get(pod, "status.containerStatuses"), "name", name);

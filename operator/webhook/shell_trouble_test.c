@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "operator/cache/pod_fields.h"
+#include "operator/kube/projection.h"
 #include "operator/raycluster/testing.h"
 #include "operator/webhook/shell_trouble.h"
 
@@ -38,9 +40,7 @@ static void a_start_that_fails_for_our_shell_is_remembered(void **state)
 		{ OURS, SIDECAR, "state: {terminated: {reason: StartError, " NO_SHELL "}}", true },
 		{ OURS, SIDECAR, "state: {waiting: {reason: RunContainerError, " NO_SHELL "}}", true },
 		{ OURS, SIDECAR, "state: {waiting: {reason: CrashLoopBackOff}}, " STARTED_IN_VAIN, true },
-		/* The shell is the user's own, or ours is not there. */
-		{ "command: [/bin/sh, -c, line, afterglow], args: [sh, -c, x]", SIDECAR, STARTED_IN_VAIN, false },
-		{ "command: [/bin/bash, --posix, -c, line, afterglow], args: [bash, -c, x]", SIDECAR, STARTED_IN_VAIN, false },
+		/* Our shell is not there. */
 		{ OURS, "", STARTED_IN_VAIN, false },
 		/* Another reason, or a message that the container itself left. */
 		{ OURS, SIDECAR, "lastState: {terminated: {reason: Error, " NO_SHELL "}}", false },
@@ -55,6 +55,7 @@ static void a_start_that_fails_for_our_shell_is_remembered(void **state)
 		_cleanup_json_ cJSON *seen = pod(rows[i].command, rows[i].sidecar, rows[i].status);
 		struct remembered images = { 0 };
 
+		project(seen, pod_fields); /* as the watch shows it */
 		shell_trouble_see(&images, seen, SECOND);
 		if (shell_trouble_holds(&images, "ml", seen, 2 * SECOND) != rows[i].noted)
 			fail_msg("row %zu", i);
@@ -71,6 +72,7 @@ static void it_holds_for_that_image_in_that_namespace_for_a_day(void **state)
 	struct remembered images = { 0 };
 
 	(void)state;
+	project(seen, pod_fields);
 	shell_trouble_see(&images, seen, SECOND);
 	assert_true(shell_trouble_holds(&images, "ml", same, 3600 * SECOND));
 	assert_false(shell_trouble_holds(&images, "ml", same, 86401 * SECOND));
