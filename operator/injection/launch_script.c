@@ -15,10 +15,11 @@
 /*
  * bash starts in POSIX mode, in which it ignores BASH_ENV (launch_command.h). An exported SHELLOPTS would
  * hand that mode down. It sets POSIXLY_CORRECT to y itself; another value is the container's own, which
- * the command has to get.
+ * the command has to get. Another shell may have BASH_VERSION in its environment, and without `command`
+ * it would end at an option that it does not know.
  */
 #define LEAVE_POSIX_MODE \
-	"[ -z \"$BASH_VERSION\" ] || [ \"$POSIXLY_CORRECT\" != y ] || set +o posix; "
+	"[ -z \"$BASH_VERSION\" ] || [ \"$POSIXLY_CORRECT\" != y ] || command set +o posix 2>/dev/null; "
 
 /* Adds " OPTION 'TEXT'", quoted for the shell and for Kubernetes. */
 static void add_quoted(struct strbuf *sb, const char *option, const char *text)

@@ -307,6 +307,14 @@ static void bash_hands_down_its_options_and_runs_bash_env_once(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
+static void every_shell_runs_the_command_if_the_environment_has_bash_version(void **state)
+{
+	(void)state;
+	setenv("BASH_VERSION", "5", 1);
+	the_launcher_gets_the_command_word_by_word(NULL);
+	unsetenv("BASH_VERSION");
+}
+
 /* The real launcher, which closes the descriptor and restores its name. */
 static void the_real_launcher_runs_under_its_name(void **state)
 {
@@ -375,6 +383,7 @@ int main(void)
 		cmocka_unit_test(on_a_machine_without_a_launcher_none_is_tried),
 		cmocka_unit_test(the_command_has_no_variable_and_no_descriptor_of_ours),
 		cmocka_unit_test(bash_hands_down_its_options_and_runs_bash_env_once),
+		cmocka_unit_test(every_shell_runs_the_command_if_the_environment_has_bash_version),
 		cmocka_unit_test(the_real_launcher_runs_under_its_name),
 	};
 

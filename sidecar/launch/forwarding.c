@@ -11,7 +11,7 @@
 #define LOOKS 5
 #define LOOK_NS (10 * NS_PER_MS)
 
-void forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
+bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
 {
 	enum disposition d =
 		f->as_process_1 ? disposition_read(f->command, signo) : DISPOSITION_TAKEN;
@@ -22,6 +22,7 @@ void forwarding_take(struct forwarding *f, int signo, int64_t now_ns)
 		f->looks_left[signo] = LOOKS;
 	} else if (d != DISPOSITION_DROPPED)
 		kill(f->command, signo);
+	return d != DISPOSITION_DROPPED;
 }
 
 int64_t forwarding_next_ns(const struct forwarding *f)

@@ -24,8 +24,8 @@ struct forwarding {
 	int64_t look_at_ns; /* when to look again at the signals that are held */
 };
 
-/* Forwards the signal, holds it, or drops it. */
-void forwarding_take(struct forwarding *f, int signo, int64_t now_ns);
+/* Forwards the signal, holds it, or drops it. Returns false if it was dropped. */
+bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns);
 
 /* Returns when forwarding_look is to be called; INT64_MAX: no signal is held. */
 int64_t forwarding_next_ns(const struct forwarding *f);

@@ -199,15 +199,16 @@ static void forward(struct launcher *l, const struct signalfd_siginfo *info)
 	int signo = (int)info->ssi_signo;
 	bool from_terminal = info->ssi_code == SI_KERNEL;
 	int64_t now = now_ns();
+	/* A signal of the terminal goes to the whole process group, so the command has it already. */
+	bool gets_it = from_terminal || forwarding_take(&l->forwarding, signo, now);
 
-	if (stop_signal_note(&l->stop, info, now))
-		stop_signal_send(&l->stop, l->socket_fd);
 	/*
-	 * A signal of the terminal goes to the whole process group, so the command has it already.
+	 * A signal from inside that the command never gets asks for nothing. A runtime that sent it
+	 * kills later.
 	 */
-	if (!from_terminal)
-		forwarding_take(&l->forwarding, signo, now);
-	else if (signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU)
+	if ((gets_it || info->ssi_pid == 0) && stop_signal_note(&l->stop, info, now))
+		stop_signal_send(&l->stop, l->socket_fd);
+	if (from_terminal && (signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU))
 		raise(SIGSTOP);
 }
 

@@ -38,7 +38,8 @@
  *	no sidecar was connected.
  *   asked SIGNAL SENDER AT_NS
  *	SIGTERM, SIGINT or SIGQUIT asked the container to stop. The command got it if it
- *	would have got it as process 1 (forwarding.h). SENDER is a PID of the container's PID namespace; 0: the signal came from
+ *	would have got it as process 1 (forwarding.h); if not, only one from outside is told
+ *	of. SENDER is a PID of the container's PID namespace; 0: the signal came from
  *	outside, as from the container runtime. AT_NS is CLOCK_BOOTTIME. Sent again after
  *	each hello, and when a signal from outside follows a signal from inside.
  *   unwatched PID ERRNO

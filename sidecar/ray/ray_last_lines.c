@@ -13,6 +13,7 @@
 #include "sidecar/ray/ray_files.h"
 #include "sidecar/ray/ray_lines.h"
 
+#define FILE_SHOWN_MAX 100 /* bytes of a file's name, which the container chooses */
 #define TAIL_MAX (32 * 1024) /* bytes; a dump of raylet's state has twenty */
 #define DRIVER_LOG_NS \
 	(2 * NS_PER_SEC) /* between a driver's start or end and the change of its log, at most */
@@ -37,7 +38,7 @@ static bool is_worth(const char *line, size_t len)
 
 static void append(const char *file, const char *line, size_t len, char *out, size_t size)
 {
-	char shortened[RAY_LAST_LINE_MAX], clean[RAY_LAST_LINE_MAX];
+	char shortened[RAY_LAST_LINE_MAX], clean[RAY_LAST_LINE_MAX], name[FILE_SHOWN_MAX];
 	size_t n = strlen(out);
 
 	ray_line_shorten(line, len, shortened, sizeof(shortened));
@@ -48,8 +49,9 @@ static void append(const char *file, const char *line, size_t len, char *out, si
 	for (char *tab = shortened; (tab = strchr(tab, '\t'));)
 		*tab = ' ';
 	copy_printable(clean, sizeof(clean), shortened, strlen(shortened));
-	if (n + strlen(file) + strlen(clean) + 4 <= size)
-		snprintf(out + n, size - n, "%s: %s\n", file, clean);
+	copy_printable(name, sizeof(name), file, strlen(file));
+	if (n + strlen(name) + strlen(clean) + 4 <= size)
+		snprintf(out + n, size - n, "%s: %s\n", name, clean);
 }
 
 void ray_last_lines_of(const char *file, const char *text, size_t len, char *out, size_t size)

@@ -65,6 +65,20 @@ static void what_a_tenant_writes_is_printable_and_bounded(void **state)
 		assert_true((unsigned char)*p >= 0x20 || *p == '\n');
 }
 
+static void the_name_of_a_file_is_printable_and_bounded(void **state)
+{
+	char name[256], out[1024] = "";
+
+	(void)state;
+	ray_last_lines_of("job-driver-a\n\x1b]0;b\xff.log", "x\n", 2, out, sizeof(out));
+	assert_string_equal(out, "job-driver-a??]0;b?.log: x\n");
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	out[0] = '\0';
+	ray_last_lines_of(name, "x\n", 2, out, sizeof(out));
+	assert_in_range(strlen(out), 10, 110);
+}
+
 static void the_end_of_a_long_line_is_kept(void **state)
 {
 	char text[1000];
@@ -142,6 +156,7 @@ int main(void)
 		cmocka_unit_test(dumps_of_the_state_and_blank_lines_are_left_out),
 		cmocka_unit_test(frames_of_a_stack_do_not_hide_what_it_is_about),
 		cmocka_unit_test(what_a_tenant_writes_is_printable_and_bounded),
+		cmocka_unit_test(the_name_of_a_file_is_printable_and_bounded),
 		cmocka_unit_test(the_end_of_a_long_line_is_kept),
 		cmocka_unit_test(the_exception_that_ended_a_driver_is_found),
 		cmocka_unit_test(a_worker_is_heard_by_its_standard_error),

@@ -402,6 +402,12 @@ static const char *lost_node_mark(struct span text)
 	return NULL;
 }
 
+/* The record in which raylet gives up may say why in words that we know. */
+static bool has_no_cause(enum ray_kind kind)
+{
+	return kind == RAY_NOTHING || kind == RAY_GAVE_UP;
+}
+
 bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_event)
 {
 	char message[RAY_RECORD_MAX];
@@ -431,10 +437,10 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 		parse_other(text, RAY_DAEMON_CRASH, ret_event, "*** SIG");
 	if (ret_event->kind == RAY_NOTHING && ray_process_record_parse(text.at, text.len, ret_event, &mark))
 		parse_other(text, ret_event->kind, ret_event, mark);
-	mark = ret_event->kind == RAY_NOTHING ? lost_node_mark(text) : NULL;
+	mark = has_no_cause(ret_event->kind) ? lost_node_mark(text) : NULL;
 	if (mark)
 		parse_other(text, RAY_NODE_LOST, ret_event, mark);
-	mark = ret_event->kind == RAY_NOTHING ? isolation_remark(text.at, text.len) : NULL;
+	mark = has_no_cause(ret_event->kind) ? isolation_remark(text.at, text.len) : NULL;
 	if (mark) {
 		ret_event->kind = RAY_ISOLATION;
 		COPY(((struct span){ mark, strlen(mark) }), ret_event->detail);

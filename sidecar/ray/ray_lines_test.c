@@ -204,6 +204,18 @@ static void a_raylet_that_was_declared_dead_says_so(void **state)
 	assert_int_equal(e.kind, RAY_NODE_LOST);
 }
 
+static void a_raylet_that_gives_up_for_a_known_cause_says_that(void **state)
+{
+	struct ray_event e = parse("[2026-11-22 08:56:28,512 C 344 344] (raylet) main.cc:500:  Check failed: ok() Failed to start "
+				   "CgroupManager due to Invalid: Failed to initialize resource isolation because x.\n");
+	(void)state;
+
+	assert_int_equal(e.kind, RAY_ISOLATION);
+	e = parse("[2026-11-22 08:56:28,512 C 344 344] (raylet) node_manager.cc:1033: [Timeout] Exiting because this node manager has "
+		  "mistakenly been marked as dead by the GCS.\n");
+	assert_int_equal(e.kind, RAY_NODE_LOST);
+}
+
 #define CHECK "[2026-11-22 08:56:28,512 C 344 344] (gcs_server) grpc_server.cc:130:  An unexpected system state has occurred. You have " \
 	      "likely discovered a bug in Ray. Please report this issue at https://github.com/ray-project/ray/issues and we'll work with " \
 	      "you to fix it. Check failed: "
@@ -298,6 +310,7 @@ int main(void)
 		cmocka_unit_test(file_descriptors_in_any_log),
 		cmocka_unit_test(a_raylet_that_crashes_says_so),
 		cmocka_unit_test(a_raylet_that_was_declared_dead_says_so),
+		cmocka_unit_test(a_raylet_that_gives_up_for_a_known_cause_says_that),
 		cmocka_unit_test(the_cause_of_a_failed_check_is_kept),
 		cmocka_unit_test(ordinary_records_say_nothing),
 		cmocka_unit_test(hostile_records_stay_within_bounds),

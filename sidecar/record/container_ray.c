@@ -39,10 +39,7 @@ static void order_process(pid_t pid, unsigned long long start, void *arg)
 
 static void order_worker(pid_t pid, unsigned long long start, void *arg)
 {
-	struct container *c = arg;
-
-	if (!order(c, pid, start))
-		worker_watch_set_unwatched(&c->observer.workers, pid);
+	(void)order(arg, pid, start);
 }
 
 void container_ray_message(struct container *c, const struct launch_message *m)
@@ -52,10 +49,9 @@ void container_ray_message(struct container *c, const struct launch_message *m)
 	int64_t ended_ns =
 		m->ended_ns > c->hello.started_ns && m->ended_ns <= now ? m->ended_ns : now;
 
-	if (m->verb == LAUNCH_UNWATCHED) {
+	if (m->verb == LAUNCH_UNWATCHED)
 		process_watch_set_unwatched(&c->observer.processes, m->process);
-		worker_watch_set_unwatched(&c->observer.workers, m->process);
-	} else {
+	else {
 		process_watch_ended(&c->observer.processes, m->process, m->status_known,
 				    m->wait_status, ended_ns);
 		worker_watch_ended(&c->observer.workers, m->process, m->status_known,

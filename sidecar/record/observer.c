@@ -278,17 +278,22 @@ bool snapshot_is_from_before(const struct snapshot *s, int64_t limit, pid_t pid)
 
 /*
  * A large victim takes longer to die than a small process that ends for another reason, perhaps because
- * the victim is gone. So each look for a while names the largest that is gone by then.
+ * the victim is gone. So each look for a while names the largest that is gone by then. It may as well have
+ * ended because the victim is gone, such as the driver of a worker, so its size proves nothing then.
  */
 static void find_victim(struct observer *o, const struct snapshot *before, const struct snapshot *after, pid_t not_it)
 {
 	const struct process *victim = snapshot_victim(before, after, not_it);
+	int64_t size;
 
 	if (!victim ||
 	    (o->victim[0] && o->oom_seen_ns && after->at_ns - o->oom_seen_ns > VICTIM_DIES_NS))
 		return;
+	size = snapshot_victim_size(before, after, victim, o->command);
+	if (o->victim[0])
+		size = o->victim_pid == victim->pid ? MIN(o->victim_rss, size) : 0;
 	o->victim_pid = victim->pid;
-	o->victim_rss = snapshot_victim_size(before, after, victim, o->command);
+	o->victim_rss = size;
 	memcpy(o->victim, victim->name, sizeof(o->victim));
 }
 
@@ -420,7 +425,9 @@ void observer_find_victim(struct observer *o, const struct snapshot *before, int
 {
 	struct snapshot after = { .at_ns = now_ns };
 
-	if (o->cgroup_shared || !o->table || process_table_sweep(o->table, now_ns, NULL) < 0)
+	/* With a command that ends by itself, others end as well. */
+	if ((not_it && o->victim[0]) || o->cgroup_shared || !o->table ||
+	    process_table_sweep(o->table, now_ns, NULL) < 0)
 		return;
 	after.n_top = process_table_top(o->table, now_ns, after.top, REPORT_TOP_MAX);
 	find_victim(o, before, &after, not_it);

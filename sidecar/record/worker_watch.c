@@ -45,14 +45,6 @@ void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, in
 	};
 }
 
-void worker_watch_set_unwatched(struct worker_watch *w, pid_t pid)
-{
-	struct watched_worker *p = worker_find(w, pid);
-
-	if (p)
-		worker_forget(w, p);
-}
-
 const struct worker_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid, int64_t at_ns)
 {
 	const struct worker_end *nearest = NULL;

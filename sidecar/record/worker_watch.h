@@ -5,8 +5,9 @@
  * the wait status after that; before, only if it looks before raylet does.
  *
  * At most WORKER_WATCH_MAX workers are watched at a time. One that lives for less than the time between
- * two sweeps may be missed. A new sidecar begins anew: the launcher tells it the ends of what a previous
- * one had it watch.
+ * two sweeps may be missed. One that the launcher cannot watch (no pidfd_open, no descriptor) keeps its
+ * place until it is gone, so that the launcher is asked once. A new sidecar begins anew: the launcher
+ * tells it the ends of what a previous one had it watch.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_WORKER_WATCH_H
 #define AFTERGLOW_SIDECAR_RECORD_WORKER_WATCH_H
@@ -38,10 +39,9 @@ struct worker_watch {
 void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t,
 		       int64_t swept_ns, process_watch_order_fn order, void *arg);
 
-/* Take the launcher's message that a process has ended, or that it cannot be watched. */
+/* Takes the launcher's message that a process has ended. */
 void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status,
 			int64_t ended_ns);
-void worker_watch_set_unwatched(struct worker_watch *w, pid_t pid);
 
 /* The end of the worker of that PID that is nearest to at_ns, and no more than a minute from it; NULL: not known. */
 const struct worker_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid,

@@ -101,6 +101,6 @@ const char *refused_instruction(const struct core_code *code)
 	if (at[0] == 0x62)
 		return "an AVX-512 instruction";
 	if (at[0] == 0xc4 || at[0] == 0xc5)
-		return "an instruction of AVX, AVX2, FMA or BMI";
+		return "an instruction of AVX, FMA, BMI, AMX or the masks of AVX-512";
 	return NULL;
 }

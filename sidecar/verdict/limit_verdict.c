@@ -116,7 +116,7 @@ void limit_cpu_evidence(const struct observation *o, struct verdict *v)
 		return;
 	verdict_add_evidence(
 		v, "cpu.stat",
-		"its CPU limit stopped it in %d %% of the periods since its start: probes and health checks may have "
+		"its CPU limit stopped it in %d %% of the periods since the sidecar met it: probes and health checks may have "
 		"got their answers late",
 		(int)(100 * throttled / periods));
 }

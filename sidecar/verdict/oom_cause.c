@@ -226,15 +226,19 @@ static enum own_limit own_limit_met(const struct observation *o, struct verdict 
 	return met == OWN_LIMIT_UNKNOWN ? by_peak(o, v) : met;
 }
 
+/* Returns what the memory volumes held at the end; at the start, if nobody could look any more. */
+static int64_t volumes_used(const struct observation *o)
+{
+	return o->limits.fullest.point[0] ? o->limits.tmpfs_used : o->limits_before.tmpfs_used;
+}
+
 /*
  * Returns the bytes of files in memory volumes that are charged to the pod and not to this container: an
  * earlier instance of it or another container wrote them. 0: none are known.
  */
 static int64_t volumes_of_others(const struct observation *o)
 {
-	int64_t used = MAX(o->limits.tmpfs_used, o->limits_before.tmpfs_used);
-
-	return o->last.shmem >= 0 ? MAX(used - o->last.shmem, (int64_t)0) : 0;
+	return o->last.shmem >= 0 ? MAX(volumes_used(o) - o->last.shmem, (int64_t)0) : 0;
 }
 
 /* The limit of a pod is at least that of its container. With what others left, that can be met. */
@@ -258,7 +262,7 @@ static void cause_volumes(const struct observation *o, const char *own, struct v
 	verdict_add_evidence(
 		v, "memory volumes",
 		"%s in the container's tmpfs filesystems%s, of which the container is charged %s at most",
-		size_format((uint64_t)MAX(o->limits.tmpfs_used, o->limits_before.tmpfs_used), size),
+		size_format((uint64_t)volumes_used(o), size),
 		before ? ", there at its start already" : "",
 		size_format((uint64_t)o->last.shmem, shmem));
 	snprintf(

@@ -442,6 +442,11 @@ static void lives_sentence(const struct observation *o, const struct ray_process
 	v->class = ray_process_class(c->kind);
 	v->confidence = ray_process_cause_is_proved(o, c, counters_are_ours(o) && !oom) ? CONFIDENCE_CERTAIN : CONFIDENCE_LIKELY;
 	how_it_ended(o, c, how);
+	if (c->kind == RAY_PROCESS_DRIVER) {
+		v->confidence = CONFIDENCE_LIKELY;
+		verdict_add_missing(v, "whether the job failed with it",
+				    "ray job status: an entrypoint may go on after a program of it");
+	}
 	if (v->process.pid > 0)
 		snprintf(pid, sizeof(pid), " (PID %d)", v->process.pid);
 	snprintf(v->sentence, sizeof(v->sentence), "%s%s %s%s in container %s%s; the container lives on%s.",

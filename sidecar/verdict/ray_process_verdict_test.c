@@ -846,7 +846,7 @@ static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
 	make(&failed, &w);
 	classify_alive(&w, RAY_PROCESS_DRIVER, &v);
 	assert_int_equal(v.class, FAILURE_RAY_JOB_FAILED);
-	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
 	assert_string_equal(v.process.name, "driver");
 	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
 }

@@ -41,10 +41,15 @@ static bool kill_was_counted(const struct observation *o)
 /* Returns whether an OOM kill of shortly before was reported, so that the counters begin after it. */
 static bool kill_was_reported(const struct observation *o)
 {
-	return o->process_oom_ns && o->ended_ns - o->process_oom_ns <= OOM_NEAR_NS;
+	int64_t ago_ns = o->ended_ns - o->process_oom_ns;
+
+	return o->process_oom_ns && ago_ns <= OOM_NEAR_NS && -ago_ns <= OOM_NEAR_NS;
 }
 
-/* In a cgroup that others share, the OOM killer may have killed another container's process. */
+/*
+ * Each kill that the counters of the container's own cgroup show has explained the death of another worker
+ * already (ray_tally.h), or this one would have no report. In a cgroup that others share none has.
+ */
 static const char *by_oom_killer(const struct observation *o)
 {
 	bool full =
@@ -52,8 +57,8 @@ static const char *by_oom_killer(const struct observation *o)
 
 	if (!kill_was_counted(o) && !kill_was_reported(o))
 		return "";
-	return o->cgroup_shared && !full ? ", perhaps by the kernel's OOM killer" :
-					   ", most likely by the kernel's OOM killer";
+	return o->cgroup_shared && full ? ", most likely by the kernel's OOM killer" :
+					  ", perhaps by the kernel's OOM killer";
 }
 
 static const char *source_of(const struct ray_finding *finding)
@@ -212,21 +217,24 @@ static bool logged_exit_code(const struct ray_event *e, int *ret_code)
  */
 static void oom_killer(const struct observation *o, struct verdict *v)
 {
+	bool other = knows_status(o) && status_signal(o) != SIGKILL;
+	const char *which = other ? "another one" : "perhaps this one";
 	char before[DURATION_TEXT_MAX];
 
 	if (!o->after_known || o->before.oom_kill < 0)
 		return;
 	if (o->after.oom_kill > o->before.oom_kill) {
-		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, perhaps this one",
-				     o->before.oom_kill, o->after.oom_kill);
+		verdict_add_evidence(v, "OOM killer", "oom_kill %" PRId64 " -> %" PRId64 ": it took a process shortly before, %s",
+				     o->before.oom_kill, o->after.oom_kill, which);
 		/* If the worker logged a signal or left a core, its end had another cause. */
 		if (v->confidence == CONFIDENCE_CERTAIN && !o->ray->logged_signal[0] && !o->crash &&
 		    (!knows_status(o) || status_signal(o) == SIGKILL))
 			v->confidence = CONFIDENCE_LIKELY;
 	} else if (kill_was_reported(o))
 		verdict_add_evidence(
-			v, "OOM killer", "it took a process %s before, perhaps this one",
-			duration_format(MAX(o->ended_ns - o->process_oom_ns, (int64_t)0), before));
+			v, "OOM killer", "it took a process %s before, %s",
+			duration_format(MAX(o->ended_ns - o->process_oom_ns, (int64_t)0), before),
+			which);
 	else if (o->after.oom_kill == o->before.oom_kill && o->last.limit > 0 && !o->cgroup_unseen)
 		verdict_add_evidence(v, "samples", "not the OOM killer: its counter stayed at %d, %.0f %% of the limit in use",
 				     (int)o->after.oom_kill, 100.0 * (double)o->last.usage / (double)o->last.limit);

@@ -302,7 +302,7 @@ void after_oom_verdict(const struct observation *o, struct verdict *v)
 /* Some inits end at once if they are not process 1. In a container that is the launcher. */
 static void process_1_missing(const struct observation *o, struct verdict *v)
 {
-	if (v->exit_code != 0 && o->launcher_pid == 1 && o->ran_ns <= AT_ONCE_NS)
+	if (o->pod && v->exit_code != 0 && o->launcher_pid == 1 && o->ran_ns <= AT_ONCE_NS)
 		verdict_add_missing(
 			v,
 			"whether the command insists on being process 1, which the launcher is here",
