@@ -178,7 +178,7 @@ exit 3
 END
 [ -d /tmp/ray ] || mkdir /tmp/ray
 rm -rf "$store" core* "$work/deep/core"*
-unshare -m sh "$work/ray" "$sidecar" exec --store "$store" --name case -- sh "$work/raylet" "$crash" "$work/deep" "$there" "$work/await" \
+unshare -m sh "$work/ray" "$sidecar" exec --store "$store" --name case --cores summary -- sh "$work/raylet" "$crash" "$work/deep" "$there" "$work/await" \
 	>"$work/out" 2>"$work/err"
 rmdir /tmp/ray 2>/dev/null
 check "a worker that Ray tells of: one failure, Ray's" test "$(bundles "$store" | grep -c -e -WorkerCrash -e -Segfault)" = 1

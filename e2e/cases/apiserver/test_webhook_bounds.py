@@ -4,6 +4,7 @@ One tenant, and one who reaches the webhook's port without login, send reviews t
 and answers for the pods of others.
 """
 
+import concurrent.futures
 import http.client
 import json
 import os
@@ -25,12 +26,6 @@ SANITIZED = "address" in os.environ.get("AFTERGLOW_BUILD", "")
 def peak_kib(operator):
     status = pathlib.Path(f"/proc/{operator.process.pid}/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
-
-
-def processor_s(operator):
-    """Returns the processor time that the process has used."""
-    fields = pathlib.Path(f"/proc/{operator.process.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def review(pod, namespace, **more):
@@ -115,16 +110,16 @@ def test_bodies_without_login_do_not_end_the_operator(api, served):
 
 
 @pytest.mark.long
-def test_a_namespace_that_sends_many_costly_pods_costs_the_loop_little_and_others_nothing(api, served):
+def test_a_namespace_that_sends_many_costly_pods_has_few_of_them_read_and_costs_others_nothing(api, served):
     operator = served.operators[0]
     costly = json.dumps(review(wide_pod(env=[{"name": f"E{i}", "value": "v"} for i in range(16_000)]), "greedy")).encode()
-    before = processor_s(operator)
-    answers = [post(operator.webhook_port, costly)[1]["response"] for _ in range(60)]
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(8) as senders:
+        answers = list(senders.map(lambda _: post(operator.webhook_port, costly)[1]["response"], range(60)))
+    most = 6 + 2 * (time.monotonic() - began) + 1  # REVIEW_COSTLY_NAMESPACE_BURST and _RATE
     read = operator.metric("afterglow_admissions_total", kind="Pod", outcome="Changed")
     many = operator.metric("afterglow_admissions_total", kind="Pod", outcome="TooMany")
-    assert all(a["allowed"] for a in answers) and many > 20 and read + many >= 60
-    # An unread one costs its transport, a read one some 30 ms.
-    assert SANITIZED or (processor_s(operator) - before) / 60 < 0.05
+    assert all(a["allowed"] for a in answers) and 0 < read <= most and read + many >= 60
     assert names(api.create("pods", ray_pod("usual"))) == ["ray-worker", "afterglow"]
 
 
