@@ -295,7 +295,7 @@ static void bash_hands_down_its_options_and_runs_bash_env_once(void **state)
 	snprintf(path, sizeof(path), "%s/env", dir);
 	setenv("BASH_ENV", path, 1);
 	setenv("SHELLOPTS", "pipefail", 1);
-	assert_runs_with("/bin/bash --posix", "/bin/bash -c 'echo \"$SHELLOPTS $(env | grep -c POSIX)\"' it",
+	assert_runs_with("/bin/bash --posix", "/bin/bash -c 'echo \"$SHELLOPTS $(env | grep -c ^POSIX)\"' it",
 			 "BASH_ENV of it\nbraceexpand:hashall:interactive-comments:pipefail 0\n");
 	unsetenv("SHELLOPTS");
 	unsetenv("BASH_ENV");

@@ -478,7 +478,7 @@ static const struct {
 	{ "v1, a peak below its own limit, and files of an earlier instance that it has removed",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .pod = "w1", .after.peak = GIB / 2, .last = { .usage = GIB / 2, .limit = GIB, .shmem = 0 },
 	    .limits_before.tmpfs_used = GIB / 2, .limits = { .fullest.point = "/" }, NO_OOM_SEEN, .command_pid = 7, .command_rss = GIB / 5 * 3 },
-	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely the node or a cgroup above it", { "that limit was not met" }, NULL },
+	  FAILURE_KERNEL_OOM_NODE, CONFIDENCE_LIKELY, 137, SIGKILL, "most likely killed by the kernel: the node or a cgroup above it had no memory left", { "that limit was not met" }, "kernel log" },
 	{ "v1, a peak below its own limit, and files in a memory volume that are charged to the container",
 	  { SIGNALED(SIGKILL), V1_COUNTED(0, 1), .pod = "w1", .after.peak = GIB / 2, .last = { .usage = GIB / 2, .limit = GIB, .shmem = GIB / 2 },
 	    .limits = { .fullest.point = "/", .tmpfs_used = GIB / 2 }, NO_OOM_SEEN, .command_pid = 7, .command_rss = GIB / 5 * 3, LOG_FITS },
