@@ -91,7 +91,7 @@ esac
 export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
 RAY_IMAGE=$(images/ray/name.sh)
-# -rs: a test that is skipped says why.
+# -rfEs: a test that is skipped says why, and the names of those that failed are for tools/second_try.py.
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
 cluster-v2) paths=(e2e/cases/node_v2) ;;
@@ -112,4 +112,4 @@ esac
 # A sidecar of another suite would take a disk that is full here for one of its container.
 apart=()
 [ "$suite" != stores ] || apart=(unshare -m)
-exec "${apart[@]}" "$venv/bin/python" -m pytest -rs -v --color=no --durations=10 -p no:cacheprovider "${workers[@]}" "${paths[@]}" "$@"
+exec "${apart[@]}" "$venv/bin/python" -m pytest -rfEs -v --color=no --durations=10 -p no:cacheprovider "${workers[@]}" "${paths[@]}" "$@"
