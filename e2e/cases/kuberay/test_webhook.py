@@ -106,14 +106,16 @@ def test_a_replica_is_killed_in_the_middle_and_no_pod_is_refused(kubectl, k, kub
 
 
 def in_one_order(pod):
-    """Returns the pod without what the API server generates, with its containers and volumes in a fixed order."""
+    """Returns the pod without what the API server and we generate, with its containers and volumes in a fixed order."""
     spec = dict(pod["spec"])
     for key in ("containers", "initContainers", "volumes"):
         spec[key] = sorted((item for item in spec.get(key, []) if not item["name"].startswith("kube-api-access")),
                            key=lambda item: item["name"])
         for item in spec[key]:
             item["volumeMounts"] = [m for m in item.get("volumeMounts", []) if not m["name"].startswith("kube-api-access")]
-    return {"spec": spec, "annotations": pod["metadata"].get("annotations")}
+    annotations = dict(pod["metadata"].get("annotations", {}))
+    assert annotations.pop("afterglow.dev/report-key")
+    return {"spec": spec, "annotations": annotations}
 
 
 def test_a_neighbours_webhook_before_and_after_ours_ends_alike(kubectl, k, namespace):
