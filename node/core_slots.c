@@ -49,7 +49,7 @@ static int lock_one(int fd, off_t at, unsigned int n)
 	return -EBUSY;
 }
 
-static void unlock(int fd, off_t at, unsigned int n)
+static void slots_unlock(int fd, off_t at, unsigned int n)
 {
 	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n };
 
@@ -93,7 +93,7 @@ static int take_of_all(int fd, unsigned int pipe_limit, bool first)
 		return -EBUSY;
 	while ((rc = lock_one(fd, 0, of_all)) == -EBUSY && now_boottime_ns() < due_ns)
 		nanosleep(&pause, NULL);
-	unlock(fd, WAITING_AT, waiting);
+	slots_unlock(fd, WAITING_AT, waiting);
 	return rc;
 }
 

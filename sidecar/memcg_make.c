@@ -201,7 +201,7 @@ static unsigned int see_processes(const char *cgroup, bool end)
 }
 
 /* Goes once through all cgroups, from the lowest up. Returns how many processes are in them. */
-static unsigned int clear(const struct made_memcg *m, bool end)
+static unsigned int memcg_clear(const struct made_memcg *m, bool end)
 {
 	char *const paths[] = { (char *)m->path, NULL };
 	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
@@ -226,7 +226,7 @@ unsigned int made_memcg_remove(struct made_memcg *m, bool end)
 
 	for (int i = 0; i < ROUNDS_MAX && m->path[0] && access(m->path, F_OK) == 0; i++) {
 		/* The last process may still be exiting. */
-		n = clear(m, end);
+		n = memcg_clear(m, end);
 		if (access(m->path, F_OK) == 0)
 			nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
 		else

@@ -51,7 +51,7 @@ struct believer {
 	const char *namespace;
 };
 
-static bool believes(const void *arg, const struct kuberay_sighting *lease)
+static bool lease_is_believed(const void *arg, const struct kuberay_sighting *lease)
 {
 	const struct believer *b = arg;
 
@@ -60,15 +60,16 @@ static bool believes(const void *arg, const struct kuberay_sighting *lease)
 }
 
 /* Returns the Lease for which the namespace (NULL: each) counts as KubeRay's. */
-static const struct kuberay_sighting *witness(const struct kuberay_guard *g, const char *namespace)
+static const struct kuberay_sighting *witness_lease(const struct kuberay_guard *g,
+						    const char *namespace)
 {
-	return kuberay_witness(&g->sightings, g->sightings.seen_ns, believes,
+	return kuberay_witness(&g->sightings, g->sightings.seen_ns, lease_is_believed,
 			       &(struct believer){ g, namespace });
 }
 
 static enum kuberay_verdict verdict_for(const struct kuberay_guard *g, const char *namespace)
 {
-	const struct kuberay_sighting *lease = witness(g, namespace);
+	const struct kuberay_sighting *lease = witness_lease(g, namespace);
 
 	if (g->sightings.verdict == KUBERAY_UNKNOWN || g->sightings.too_many)
 		return g->sightings.verdict;
@@ -83,7 +84,7 @@ bool kuberay_guard_allows(const struct kuberay_guard *g, const char *namespace)
 /* Makes "KubeRay runs in namespace ray (its Lease ... is being renewed by ...)". */
 static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 {
-	const struct kuberay_sighting *lease = witness(g, g->o.namespace);
+	const struct kuberay_sighting *lease = witness_lease(g, g->o.namespace);
 	enum kuberay_verdict verdict = verdict_for(g, g->o.namespace);
 	bool runs = verdict == KUBERAY_RUNS;
 
@@ -170,7 +171,7 @@ static void tell_doubts(struct kuberay_guard *g)
 }
 
 /* Reports each change of the verdict once. */
-static void tell(struct kuberay_guard *g)
+static void verdict_report(struct kuberay_guard *g)
 {
 	char why[TEXT_MAX], note[2 * TEXT_MAX];
 	enum kuberay_verdict before = g->told;
@@ -269,7 +270,7 @@ static size_t gather(const struct kuberay_guard *g, struct kuberay_lease *leases
 }
 
 /* All is read: looks for the proofs, then ends the look. */
-static void see(struct kuberay_guard *g)
+static void leases_see(struct kuberay_guard *g)
 {
 	struct kuberay_lease leases[KUBERAY_LEASES_MAX + 1];
 	size_t n = gather(g, leases, ARRAY_SIZE(leases));
@@ -281,11 +282,11 @@ static void see(struct kuberay_guard *g)
 	ask_next(g);
 }
 
-static void conclude(struct kuberay_guard *g)
+static void look_conclude(struct kuberay_guard *g)
 {
 	end_look(g, g->sightings.next_ns);
 	tell_doubts(g);
-	tell(g);
+	verdict_report(g);
 	g->o.on_change(g->o.arg);
 }
 
@@ -322,7 +323,7 @@ static void on_answer(void *arg, struct client_response *response)
 		return;
 	}
 	if (g->scope == SCOPE_OWN || g->answers[SCOPE_ALL])
-		see(g);
+		leases_see(g);
 	else
 		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN);
 }
@@ -408,7 +409,7 @@ static char *access_review(const struct kuberay_question *q)
 	return cJSON_PrintUnformatted(review);
 }
 
-static int ask(struct kuberay_guard *g, struct err *err)
+static int question_ask(struct kuberay_guard *g, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	_cleanup_free_ char *body = g->question.pod ? NULL : access_review(&g->question);
@@ -462,8 +463,8 @@ static void ask_next(struct kuberay_guard *g)
 	    now_boottime_ns() - g->sightings.seen_ns >= KUBERAY_LOOK_NS ||
 	    !kuberay_proofs_next(&g->proofs, &g->sightings, &g->namespaces, now_boottime_ns(),
 				 &g->question))
-		conclude(g);
-	else if (ask(g, &err) < 0)
+		look_conclude(g);
+	else if (question_ask(g, &err) < 0)
 		fail_look(g, &err);
 }
 

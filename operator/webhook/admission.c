@@ -124,8 +124,8 @@ static struct limit_ratios ratios_of(const struct admission *a, const char *name
  * Returns why the pod should go without the sidecar for now. A cache of pods that has lost its
  * watch shows no new pods, so it does not prove that they were refused.
  */
-static enum pod_absence absence(const struct admission *a, const char *namespace, const cJSON *pod,
-				const char *group)
+static enum pod_absence absence_reason(const struct admission *a, const char *namespace,
+				       const cJSON *pod, const char *group)
 {
 	int64_t now = now_boottime_ns();
 
@@ -181,7 +181,7 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 	in.store_claim_trouble = claim_trouble(a, request->namespace, in.policy);
 	in.kernel_log_refused = kernel_log_refused(a, request->namespace, in.policy, reason_text);
 	in.ratios = ratios_of(a, request->namespace);
-	in.absence = absence(a, request->namespace, request->object, group);
+	in.absence = absence_reason(a, request->namespace, request->object, group);
 	report_key_new(key);
 	in.report_key = key;
 	if (pod_admit(request->object, &in, &pod, &reason, &err) < 0) {

@@ -21,7 +21,7 @@
 /* After an orderly end, the container may end within its grace period, or Ray may be started anew. */
 #define STOPPED_NS (30 * NS_PER_SEC)
 
-static bool order(const struct container *c, pid_t pid, unsigned long long start)
+static bool watch_order(const struct container *c, pid_t pid, unsigned long long start)
 {
 	char text[48];
 
@@ -33,13 +33,13 @@ static void order_process(pid_t pid, unsigned long long start, void *arg)
 {
 	struct container *c = arg;
 
-	if (!order(c, pid, start))
+	if (!watch_order(c, pid, start))
 		process_watch_set_unwatched(&c->observer.processes, pid);
 }
 
 static void order_worker(pid_t pid, unsigned long long start, void *arg)
 {
-	(void)order(arg, pid, start);
+	(void)watch_order(arg, pid, start);
 }
 
 void container_ray_message(struct container *c, const struct launch_message *m)
