@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/fnv.h"
+
 struct strmap_node {
 	struct strmap_node *next;
 	void *value;
@@ -23,10 +25,8 @@ static uint64_t hash_of(const char *key)
 	static uint64_t seed;
 
 	if (seed == 0 && (getentropy(&seed, sizeof(seed)) < 0 || seed == 0))
-		seed = 14695981039346656037ULL;
-	uint64_t h = seed;
-	for (; *key; key++)
-		h = (h ^ (unsigned char)*key) * 1099511628211ULL;
+		seed = FNV_START;
+	uint64_t h = fnv1a(key, seed);
 	return h ^ (h >> 32);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "lib/fnv.h"
 #include "lib/macros.h"
 #include "lib/units.h"
 
@@ -22,14 +23,10 @@
 #define PODS_AT ((off_t)1 << 20)
 #define LIMIT_MAX 60000u /* a larger kernel.core_pipe_limit counts as this one */
 
-/* FNV-1a. Nobody chooses a pod's UID, so two of 500 pods share slots on one of 10^13 nodes. */
+/* Nobody chooses a pod's UID, so two of 500 pods share slots on one of 10^13 nodes. */
 static off_t pod_offset(const char *pod_uid)
 {
-	uint64_t h = 14695981039346656037u;
-
-	for (; *pod_uid; pod_uid++)
-		h = (h ^ (unsigned char)*pod_uid) * 1099511628211u;
-	return PODS_AT + (off_t)(h >> 4) * CORE_SLOTS_OF_POD;
+	return PODS_AT + (off_t)(fnv1a(pod_uid, FNV_START) >> 4) * CORE_SLOTS_OF_POD;
 }
 
 /* Locks one of n bytes; -EBUSY if all are locked. The lock is that of the open file. */

@@ -2,6 +2,7 @@
 /* Decides whether a review is read. */
 #include "operator/webhook/review_budget.h"
 
+#include "lib/fnv.h"
 #include "operator/kube/json_shape.h"
 
 void review_budget_init(struct review_budget *budget)
@@ -25,19 +26,10 @@ enum review_size review_size(const char *text, size_t len)
 										  REVIEW_USUAL;
 }
 
-/* FNV-1a */
-static size_t budget_index(const char *name_space)
-{
-	uint32_t hash = 2166136261u;
-
-	for (; *name_space; name_space++)
-		hash = (hash ^ (unsigned char)*name_space) * 16777619u;
-	return hash % REVIEW_BUDGETS;
-}
-
 bool review_budget_take(struct review_budget *budget, const char *name_space, int64_t now_ns)
 {
-	struct rate_limit *own = &budget->of_namespaces[budget_index(name_space)];
+	struct rate_limit *own =
+		&budget->of_namespaces[fnv1a(name_space, FNV_START) % REVIEW_BUDGETS];
 	struct rate_limit before = *own;
 
 	if (rate_limit_take(own, now_ns) > 0)

@@ -4,22 +4,13 @@
 
 #include <string.h>
 
+#include "lib/fnv.h"
 #include "sidecar/sample/memcg_node.h"
-
-/* FNV-1a */
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 14695981039346656037u;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-	return hash;
-}
 
 /* Returns whether the cgroup was found before. Remembers it, if there is room. */
 static bool is_known(struct memcg_follow *f, const char *cgroup)
 {
-	uint64_t hash = hash_of(cgroup);
+	uint64_t hash = fnv1a(cgroup, FNV_START);
 
 	for (size_t i = 0; i < MEMCG_PLACES_MAX; i++) {
 		if (f->places[i] == hash)
