@@ -172,6 +172,17 @@ static unsigned int log_counts(const struct run *r, const char *text)
 	return n;
 }
 
+/* What a machine keeps is gone with it. */
+static void print_log(const struct run *r)
+{
+	_cleanup_strbuf_ struct strbuf log = STRBUF_INIT(FILE_CEILING);
+	char path[192];
+
+	snprintf(path, sizeof(path), "%s/log", r->directory);
+	file_read(AT_FDCWD, path, &log, NULL);
+	printf("%s\n", strbuf_str(&log));
+}
+
 static bool log_says(const struct run *r, const char *text)
 {
 	return log_counts(r, text) > 0;
@@ -440,6 +451,7 @@ static void run_once(const struct loop *loop, unsigned int index, struct tally *
 	} else {
 		t->failed++;
 		printf("FAIL #%u, %s: %s\n     kept: %s\n", index, r.death->what, r.reason, r.directory);
+		print_log(&r);
 		fflush(stdout);
 	}
 }

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/log.h"
@@ -63,13 +62,18 @@ static void send_keeping(const struct keep_work *w, bool done, int rc, const str
 	errand_send(w->fd, m, sizeof(*m), -1);
 }
 
+/*
+ * Without permission the child ends: a sidecar that is being killed closes its socket before PR_SET_PDEATHSIG reaches us, and the next
+ * one would not know the name of what we made visible, and tell the death a second time.
+ */
 static void send_name(const struct report *r, void *arg)
 {
 	const struct keep_work *w = arg;
-	char go_on;
+	char permission;
 
 	send_keeping(w, false, 0, &(struct err){ 0 }, r);
-	errand_receive(w->fd, &go_on, sizeof(go_on));
+	if (errand_receive(w->fd, &permission, sizeof(permission)) != sizeof(permission))
+		_exit(1);
 }
 
 /*
@@ -105,6 +109,11 @@ static void keep(int fd, void *arg)
 	send_keeping(w, true, rc, &err, w->r);
 }
 
+static void permit(const struct keep_work *w)
+{
+	errand_send(w->at->errand->fd, "", 1, -1);
+}
+
 static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
 {
 	struct keep_work *w = arg;
@@ -116,7 +125,7 @@ static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
 	if (!w->last->done) {
 		w->named = true;
 		postmortem_named(w->o, &w->last->report);
-		errand_send(w->at->errand->fd, "", 1, -1);
+		permit(w);
 	}
 	return true;
 }
@@ -139,11 +148,11 @@ static enum errand_state wait_for_child(const struct keeping_place *at, int64_t 
 
 /*
  * Lets the child go on alone with a bundle that has its name but is not durable yet, because the
- * disk is slow. If the child fails and chooses another name, it gets no permission to go on.
+ * disk is slow. If it fails, it may choose another name, for which it has our permission beforehand.
  */
 static int go_on_without(struct keep_work *w)
 {
-	shutdown(w->at->errand->fd, SHUT_WR);
+	permit(w);
 	*w->r = w->last->report;
 	w->r->keeping.spooled = record_options_ships(w->at->options);
 	log_warning("%s: the disk of %s has not confirmed the bundle yet, and a child process waits for it", w->r->id.container, w->at->path);

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -192,11 +194,36 @@ static void a_child_that_is_killed_when_its_bundle_is_there_is_followed_by_no_se
 	assert_int_equal(r.keeping.repeats, 2);
 }
 
+/* What a sidecar leaves between the end of its sockets and that of its children, when it is killed before the history has the name. */
+static void leave_the_child(const struct report *r, void *arg)
+{
+	siginfo_t end = { 0 };
+	(void)r;
+	(void)arg;
+
+	watched.named = NULL;
+	shutdown(errand.fd, SHUT_RDWR);
+	waitid(P_PID, (id_t)errand.pid, &end, WEXITED | WNOWAIT);
+	assert_int_equal(bundles(), 0);
+}
+
+static void a_child_without_permission_makes_no_bundle_visible(void **state)
+{
+	static struct report r;
+	(void)state;
+
+	watched.named = leave_the_child;
+	assert_int_equal(write_one("v1:a", &r), 0);
+	assert_null(watched.named);
+	assert_int_equal(bundles(), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_child_without_permission_makes_no_bundle_visible),
 		TEST(a_second_bundle_waits_for_the_first_on_a_slow_disk),
 		TEST(a_child_whose_late_commit_fails_writes_the_report_and_ends),
 		TEST(a_child_that_is_killed_counts_for_no_repetition),
