@@ -112,6 +112,13 @@ def ray_cluster(name, namespace, workers, annotations=None, head=None):
     }
 
 
+NODES_ALIVE = """
+import json, urllib.request
+nodes = json.load(urllib.request.urlopen('http://127.0.0.1:8265/api/v0/nodes', timeout=30))['data']['result']['result']
+answer(sum(n['state'] == 'ALIVE' for n in nodes))
+"""
+
+
 class RayCluster:
     """A RayCluster on the cluster under test."""
 
@@ -147,8 +154,9 @@ class RayCluster:
                            "answer([n for n in ray.nodes() if n['Alive']])")
 
     def wait_nodes(self, count, timeout=120):
-        return wait_for(f"{count} Ray nodes", lambda: (lambda n: n if len(n) == count else None)(self.nodes()),
-                        timeout=timeout, interval=2)
+        # Seconds of processor time for each driver would keep the nodes from starting: the dashboard is asked first.
+        wait_for(f"{count} Ray nodes", lambda: self.python(NODES_ALIVE) == count, timeout=timeout, interval=2)
+        return wait_for(f"{count} Ray nodes", lambda: (lambda n: n if len(n) == count else None)(self.nodes()), timeout=timeout)
 
     def failures(self):
         return [f for f in self.k.items("rayfailures") if f["spec"]["cluster"] == self.name]

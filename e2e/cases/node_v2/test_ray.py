@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Real Ray on a node with cgroup v2, systemd and the kubelet's group kill: head, dashboard and workers. They die as people's do, and each
-death has the class that it has on cgroup v1. The last one is the head's, which takes the workers along.
+Real Ray on a node with cgroup v2, systemd and the kubelet's group kill: head, dashboard and a worker. They die as people's do, and each
+death has the class that it has on cgroup v1. Ray ends where its parts do not start within 20 seconds, and there is one processor: so
+there is one worker at a time.
 """
 
 import json
@@ -13,7 +14,6 @@ from conftest import wait_for
 from live import NODE, check_bundle, container, container_status
 from node_v2.deaths import says
 
-GROUPS = ("plain", "isolated")
 TASKS = """
 import ctypes, sys, time, ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -46,26 +46,38 @@ def ray_worker(memory, **extra):
     return made
 
 
-def groups(names):
-    # Where root of the container may write cgroups, Ray makes some for itself and for its users' processes.
-    isolated = ray_worker("1500Mi", rayStartParams={"enable-resource-isolation": "true", "system-reserved-cpu": "0.5",
-                                                    "system-reserved-memory": str(500 << 20)},
-                          pod={"runtimeClassName": "writable"}, securityContext={"runAsUser": 0},
-                          volumes=[{"name": "data", "emptyDir": {"sizeLimit": "1Mi"}}],
-                          volumeMounts=[{"name": "data", "mountPath": "/data"}])
-    isolated["env"].append({"name": "RAY_DEFAULT_MIN_SYSTEM_RESERVED_CPU_CORES", "value": "0.5"})
-    made = {"plain": ray_worker("1200Mi"), "isolated": isolated}
-    return {name: made[name] for name in names}
+# Where root of the container may write cgroups, Ray makes some for itself and for its users' processes.
+def isolated_worker():
+    made = ray_worker("1500Mi", rayStartParams={"enable-resource-isolation": "true", "system-reserved-cpu": "0.5",
+                                                "system-reserved-memory": str(500 << 20)},
+                      pod={"runtimeClassName": "writable"}, securityContext={"runAsUser": 0},
+                      volumes=[{"name": "data", "emptyDir": {"sizeLimit": "1Mi"}}],
+                      volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    made["env"].append({"name": "RAY_DEFAULT_MIN_SYSTEM_RESERVED_CPU_CORES", "value": "0.5"})
+    return made
 
 
 @pytest.fixture(scope="module")
-def ray(new_cluster, volume, node):
-    """One Ray node after the other: Ray ends where its parts do not start within half a minute, and there is one processor."""
+def with_worker(new_cluster, volume, node):
+    """Returns a function that gives the cluster one group of workers, and takes away the one that it had."""
     assert volume.is_dir() and node
-    for count in range(len(GROUPS) + 1):
-        cluster = new_cluster("ray", groups(GROUPS[:count]), head=container("ray-head", "2000Mi"))
-        cluster.wait_nodes(count + 1, timeout=240)
-    return cluster
+
+    def change(group, made):
+        cluster = new_cluster("ray", {group: made}, head=container("ray-head", "2000Mi"))
+        wait_for("one worker", lambda: [p["metadata"]["labels"]["ray.io/group"] for p in cluster.pods("worker")] == [group])
+        cluster.wait_nodes(2, timeout=240)
+        return cluster
+    return change
+
+
+@pytest.fixture(scope="module")
+def ray(with_worker):
+    return with_worker("plain", ray_worker("1200Mi"))
+
+
+@pytest.fixture(scope="module")
+def isolated(ray, with_worker):
+    return with_worker("isolated", isolated_worker())
 
 
 def pod_of(ray, group):
@@ -112,7 +124,7 @@ def test_a_task_that_leaks_takes_the_whole_worker_and_is_named(ray, volume):
 
 
 def test_kill_9_of_a_raylet_is_the_cause_of_its_containers_end(ray, volume):
-    ray.wait_nodes(3, timeout=180)
+    ray.wait_nodes(2, timeout=180)
     pod = pod_of(ray, "plain")
     pid = signal_to(ray.k, pod, "raylet", 9)
     # Where `ray start` takes long to look, raylet's own end is a failure before that of the container.
@@ -123,7 +135,7 @@ def test_kill_9_of_a_raylet_is_the_cause_of_its_containers_end(ray, volume):
 
 
 def test_a_task_that_crashes_has_a_backtrace_and_a_core(ray, volume):
-    ray.wait_nodes(3, timeout=180)
+    ray.wait_nodes(2, timeout=180)
     pod = pod_of(ray, "plain")
     assert task(ray, "plain", "crash") == "WorkerCrashedError"
     failure = ray.wait_failure(pod=pod, failure_class="WorkerCrash", timeout=120)
@@ -133,24 +145,6 @@ def test_a_task_that_crashes_has_a_backtrace_and_a_core(ray, volume):
     crash = bundle_of(volume, failure)["crash"]
     assert (crash["signal"], crash["faultAddress"]) == ("SIGSEGV", "0x0"), says(failure)
     assert " in string_at\n" in (there / "backtrace.txt").read_text()
-
-
-def test_a_task_below_rays_resource_isolation_is_killed_alone_and_named(ray, node, volume):
-    pod = pod_of(ray, "isolated")
-    there = node.look(container_status(ray.k.json("pod", pod), "ray-worker")["containerID"])
-    assert not there["pids"], "Ray leaves no process in the container's own cgroup"
-    assert task(ray, "isolated", "leak") in ("WorkerCrashedError", "OutOfMemoryError")
-    failure = ray.wait_failure(pod=pod, containerLives=True, timeout=120)
-    assert failure["process"]["name"] == "ray::leak", says(failure)
-    assert failure["class"] in ("KernelOOMProcess", "RayMemoryMonitor"), says(failure)
-    assert bundle_of(volume, failure)["class"] == failure["class"]
-
-
-def test_a_worker_over_the_limit_of_its_volume_is_evicted(ray):
-    pod = pod_of(ray, "isolated")
-    ray.k("exec", pod, "-c", "ray-worker", "--", "sh", "-c", "head -c 40M /dev/zero >/data/large")
-    failure = ray.wait_failure(pod=pod, failure_class="Evicted", timeout=180)
-    assert "exceeds the limit" in says(failure["evidence"]), says(failure)
 
 
 def test_a_worker_on_a_node_that_is_drained_ended_for_that(ray, kubectl):
@@ -163,12 +157,29 @@ def test_a_worker_on_a_node_that_is_drained_ended_for_that(ray, kubectl):
     assert (failure["confidence"], failure["endedBy"]["kind"], failure["endedBy"]["name"]) == ("likely", "Drain", f"Node/{NODE}"), says(failure)
 
 
-def test_a_head_that_runs_out_of_memory_dies_whole_and_its_workers_follow(ray, volume):
-    ray.wait_nodes(3, timeout=240)
-    head, workers = ray.pod_name("head"), [pod_of(ray, group) for group in GROUPS]
+def test_a_head_that_runs_out_of_memory_dies_whole_and_its_worker_follows(ray, volume):
+    ray.wait_nodes(2, timeout=240)
+    head, worker = ray.pod_name("head"), pod_of(ray, "plain")
     ray.k("exec", head, "-c", "ray-head", "--", "bash", "-c", LEAK_IN_HEAD)
     failure = ray.wait_failure(pod=head, failure_class="KernelOOMContainer", timeout=120)
     check_group_kill(ray, volume, failure, 2000 << 20)
-    for worker in workers:
-        lost = ray.wait_failure(pod=worker, failure_class="GCSLost", timeout=180)
-        assert lost["confidence"] == "likely", says(lost)
+    lost = ray.wait_failure(pod=worker, failure_class="GCSLost", timeout=180)
+    assert lost["confidence"] == "likely", says(lost)
+
+
+def test_a_task_below_rays_resource_isolation_is_killed_alone_and_named(isolated, node, volume):
+    pod = pod_of(isolated, "isolated")
+    there = node.look(container_status(isolated.k.json("pod", pod), "ray-worker")["containerID"])
+    assert not there["pids"], "Ray leaves no process in the container's own cgroup"
+    assert task(isolated, "isolated", "leak") in ("WorkerCrashedError", "OutOfMemoryError")
+    failure = isolated.wait_failure(pod=pod, containerLives=True, timeout=120)
+    assert failure["process"]["name"] == "ray::leak", says(failure)
+    assert failure["class"] in ("KernelOOMProcess", "RayMemoryMonitor"), says(failure)
+    assert bundle_of(volume, failure)["class"] == failure["class"]
+
+
+def test_a_worker_over_the_limit_of_its_volume_is_evicted(isolated):
+    pod = pod_of(isolated, "isolated")
+    isolated.k("exec", pod, "-c", "ray-worker", "--", "sh", "-c", "head -c 40M /dev/zero >/data/large")
+    failure = isolated.wait_failure(pod=pod, failure_class="Evicted", timeout=180)
+    assert "exceeds the limit" in says(failure["evidence"]), says(failure)
