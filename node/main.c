@@ -109,9 +109,9 @@ int main(int argc, char **argv)
 	if (core_handler_is_asked(argc, argv))
 		return core_handler_run(argv);
 	rc = node_options_parse(argv, &options, &err);
-	if (rc >= 0 && options.command == NODE_HELP)
-		return fputs(node_usage, stdout) == EOF;
-	if (rc >= 0 && options.command == NODE_VERSION)
+	if (rc >= 0 && options.help)
+		return options_print_help(&node_options_table);
+	if (rc >= 0 && options.version)
 		return puts("afterglow-node " AFTERGLOW_VERSION) == EOF;
 	if (rc < 0) {
 		fprintf(stderr, "afterglow-node: %s\n", err_text(&err));

@@ -3,82 +3,57 @@
 #include "node/options.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
-const char node_usage[] =
-	"usage: afterglow-node [OPTION...]\n"
-	"       afterglow-node restore|facts [OPTION...]\n"
-	"Sends to the sidecar in each Ray pod what only the node knows about that pod. Runs as root in the node's\n"
-	"PID namespace, once on each node.\n"
-	"  --root DIR          the node's files are mounted below DIR (default: they are at their own paths)\n"
-	"  --directory DIR     keep the program that takes cores there, on the node (default " DEFAULT_DIRECTORY ")\n"
-	"  --kubelet DIR       the kubelet's directory on the node (default " DEFAULT_KUBELET ")\n"
-	"  --cores on|off      have the kernel hand cores to that program. It brings those of Ray pods to their\n"
-	"                      sidecars and passes all others on to where they went before (default on)\n"
-	"  --signals on|off    tell sidecars who sent their processes SIGKILL and other signals that end them (default on)\n"
-	"  --kernel-lines on|off  give sidecars the lines of the kernel log that concern their pods (default on)\n"
-	"  --syslog on|off     give them such lines of the node's syslog file or journal too, if the kernel, the kubelet or the container\n"
-	"                      runtime wrote them (default on)\n"
-	"  --tracefs DIR       tracefs is mounted at DIR (default: where it usually is, or one of its own)\n"
-	"  --instance NAME     the name of its instance there (default afterglow)\n"
-	"  --output FILE       for facts: write them to FILE, which must exist (default: standard output)\n"
-	"  --help, --version\n"
-	"SIGTERM ends it and restores core_pattern.\n"
-	"facts prints, as JSON, the properties of the node on which reports depend.\n"
-	"restore only restores core_pattern, for an agent that was killed before it could do so.\n";
-
 #define INSTANCE_MAX 60
+#define AT(member) offsetof(struct node_options, member)
 
-static const struct row {
-	const char *name;
-	size_t at;
-} texts[] = {
-	{ "--root", offsetof(struct node_options, root) },
-	{ "--directory", offsetof(struct node_options, directory) },
-	{ "--kubelet", offsetof(struct node_options, kubelet) },
-	{ "--tracefs", offsetof(struct node_options, tracefs) },
-	{ "--output", offsetof(struct node_options, output) },
-}, names[] = {
-	{ "--instance", offsetof(struct node_options, instance) },
-}, switches[] = {
-	{ "--cores", offsetof(struct node_options, cores) },
-	{ "--signals", offsetof(struct node_options, signals) },
-	{ "--kernel-lines", offsetof(struct node_options, kernel_lines) },
-	{ "--syslog", offsetof(struct node_options, syslog) },
+static const char *const off_on[] = { "off", "on", NULL };
+
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ .help = "usage: afterglow-node [OPTION...]\n"
+		  "       afterglow-node restore|facts [OPTION...]\n"
+		  "Sends to the sidecar in each Ray pod what only the node knows about that pod. Runs as root in the node's\n"
+		  "PID namespace, once on each node.\n" },
+	{ "--root", "DIR", OPTION_PATH, AT(root),
+	  .help = "the node's files are mounted below DIR (default: they are at their own paths)" },
+	{ "--directory", "DIR", OPTION_PATH, AT(directory),
+	  .help = "keep the program that takes cores there, on the node (default " DEFAULT_DIRECTORY ")" },
+	{ "--kubelet", "DIR", OPTION_PATH, AT(kubelet),
+	  .help = "the kubelet's directory on the node (default " DEFAULT_KUBELET ")" },
+	{ "--cores", "on|off", OPTION_EITHER, AT(cores), .choices = off_on,
+	  .help = "have the kernel hand cores to that program. It brings those of Ray pods to their\n"
+		  "sidecars and passes all others on to where they went before (default on)" },
+	{ "--signals", "on|off", OPTION_EITHER, AT(signals), .choices = off_on,
+	  .help = "tell sidecars who sent their processes SIGKILL and other signals that end them (default on)" },
+	{ "--kernel-lines", "on|off", OPTION_EITHER, AT(kernel_lines), .choices = off_on,
+	  .help = "give sidecars the lines of the kernel log that concern their pods (default on)" },
+	{ "--syslog", "on|off", OPTION_EITHER, AT(syslog), .choices = off_on,
+	  .help = "give them such lines of the node's syslog file or journal too, if the kernel, the kubelet or the\n"
+		  "container runtime wrote them (default on)" },
+	{ "--tracefs", "DIR", OPTION_PATH, AT(tracefs),
+	  .help = "tracefs is mounted at DIR (default: where it usually is, or one of its own)" },
+	{ "--instance", "NAME", OPTION_TEXT, AT(instance), .help = "the name of its instance there (default afterglow)" },
+	{ "--output", "FILE", OPTION_PATH, AT(output),
+	  .help = "for facts: write them to FILE, which must exist (default: standard output)" },
+	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
+	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
+	{ .help = "SIGTERM ends it and restores core_pattern.\n"
+		  "facts prints, as JSON, the properties of the node on which reports depend.\n"
+		  "restore only restores core_pattern, for an agent that was killed before it could do so.\n" },
 };
+/* clang-format on */
 
-static const struct row *find(const struct row *rows, size_t n, const char *name)
+const struct option_table node_options_table = OPTION_TABLE(rows, 22);
+
+/* Returns 1, the number of words that a command has. */
+static int command_take(struct node_options *o, const char *word, struct err *err)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(rows[i].name, name) == 0)
-			return &rows[i];
-	return NULL;
-}
-
-static int take_switch(const char *option, const char *value, bool *ret_on, struct err *err)
-{
-	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-		return err_set(err, EINVAL, "%s takes on or off, not %s", option, value);
-	*ret_on = strcmp(value, "on") == 0;
-	return 0;
-}
-
-static int take_option(struct node_options *o, const char *option, const char *value, struct err *err)
-{
-	const struct row *row = find(texts, ARRAY_SIZE(texts), option), *on = find(switches, ARRAY_SIZE(switches), option);
-	const struct row *name = find(names, ARRAY_SIZE(names), option);
-
-	if (!row && !on && !name)
-		return err_set(err, EINVAL, "unknown option %s (see --help)", option);
-	if (!value)
-		return err_set(err, EINVAL, "%s takes a value", option);
-	if (on)
-		return take_switch(option, value, (bool *)((char *)o + on->at), err);
-	if (name ? strchr(value, '/') || value[0] == '.' || strlen(value) > INSTANCE_MAX : value[0] != '/')
-		return err_set(err, EINVAL, name ? "%s takes a name, not %s" : "%s takes an absolute path, not %s", option, value);
-	*(const char **)((char *)o + (name ? name : row)->at) = value;
-	return 0;
+	if (strcmp(word, "restore") != 0 && strcmp(word, "facts") != 0)
+		return err_set(err, EINVAL, "unknown command %s (see --help)", word);
+	o->command = word[0] == 'r' ? NODE_RESTORE : NODE_FACTS;
+	return 1;
 }
 
 int node_options_parse(char **argv, struct node_options *ret_options, struct err *err)
@@ -96,24 +71,14 @@ int node_options_parse(char **argv, struct node_options *ret_options, struct err
 		.instance = "afterglow",
 	};
 
-	for (char **at = argv + 1; *at; at++) {
-		int rc = 0;
-
-		if (strcmp(*at, "--help") == 0)
-			o.command = NODE_HELP;
-		else if (strcmp(*at, "--version") == 0)
-			o.command = NODE_VERSION;
-		else if (strcmp(*at, "restore") == 0)
-			o.command = NODE_RESTORE;
-		else if (strcmp(*at, "facts") == 0)
-			o.command = NODE_FACTS;
-		else {
-			rc = take_option(&o, at[0], at[1], err);
-			at++;
-		}
-		if (rc < 0)
-			return rc;
+	for (int i = 1, n; argv[i]; i += n) {
+		n = argv[i][0] == '-' ? option_take(&node_options_table, 0, argv + i, &o, err) :
+					command_take(&o, argv[i], err);
+		if (n < 0)
+			return n;
 	}
+	if (strchr(o.instance, '/') || o.instance[0] == '.' || strlen(o.instance) > INSTANCE_MAX)
+		return err_set(err, EINVAL, "--instance takes a name, not %s", o.instance);
 	*ret_options = o;
 	return 0;
 }

@@ -5,12 +5,12 @@
 
 #include <stdbool.h>
 
-#include "lib/err.h"
+#include "lib/command_line.h"
 
 #define DEFAULT_DIRECTORY "/var/lib/afterglow"
 #define DEFAULT_KUBELET "/var/lib/kubelet"
 
-enum node_command { NODE_RUN, NODE_RESTORE, NODE_FACTS, NODE_HELP, NODE_VERSION };
+enum node_command { NODE_RUN, NODE_RESTORE, NODE_FACTS };
 
 struct node_options {
 	enum node_command command;
@@ -24,11 +24,12 @@ struct node_options {
 	bool syslog; /* send sidecars the lines of the node's syslog that concern their pods */
 	const char *instance; /* the name of the agent's instance in tracefs */
 	const char *output; /* the file that the facts are written to; NULL: standard output */
+	bool help, version;
 	const char *tracefs; /* where tracefs is mounted; NULL: find it, or mount one */
 };
 
-/* The text of --help. */
-extern const char node_usage[];
+/* For --help. */
+extern const struct option_table node_options_table;
 
 /*
  * Parses argv, which ends with NULL; the options point into it. -EINVAL: err names the wrong

@@ -61,11 +61,11 @@ static void a_wrong_option_is_named(void **state)
 		const char *error;
 	} rows[] = {
 		{ { "--bogus" }, "unknown option --bogus" },
-		{ { "stray" }, "unknown option stray" },
+		{ { "stray" }, "unknown command stray" },
 		{ { "--root" }, "--root takes a value" },
 		{ { "--kubelet", "relative" }, "--kubelet takes an absolute path, not relative" },
-		{ { "--directory", "" }, "--directory takes an absolute path" },
-		{ { "--cores", "yes" }, "--cores takes on or off, not yes" },
+		{ { "--directory", "" }, "--directory takes a value" },
+		{ { "--cores", "yes" }, "--cores takes off or on, not yes" },
 	};
 	struct node_options o;
 

@@ -397,19 +397,20 @@ static int check_ready(const char *url)
 	return r < 0 || fflush(stdout) != 0 ? 1 : 0;
 }
 
-int main(int argc, char *argv[])
+int main(int argc, char **argv)
 {
 	struct program program = { 0 };
 	struct err err = { 0 };
 
-	if (options_parse(argc, argv, &program.options, &err) < 0) {
+	(void)argc;
+	if (options_parse(argv, &program.options, &err) < 0) {
 		fprintf(stderr, "afterglow-operator: %s\n", err_text(&err));
 		return 2;
 	}
-	if (program.options.help || program.options.version) {
-		fputs(program.options.help ? options_help() : "afterglow-operator " AFTERGLOW_VERSION "\n", stdout);
-		return fflush(stdout) == 0 ? 0 : 1;
-	}
+	if (program.options.help)
+		return options_print_help(&operator_options);
+	if (program.options.version)
+		return puts("afterglow-operator " AFTERGLOW_VERSION) == EOF || fflush(stdout) != 0;
 	log_set_level(program.options.log_level);
 	log_set_format(program.options.log_format);
 	signal(SIGPIPE, SIG_IGN); /* a client of /metrics that disconnects must not end us */

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "lib/err.h"
+#include "lib/command_line.h"
 #include "lib/log.h"
 #include "operator/policy/retention.h"
 
@@ -50,10 +50,13 @@ struct options {
 	bool help, version;
 };
 
-/* The strings point into argv. Returns -EINVAL with an error that names the option. */
-int options_parse(int argc, char *argv[], struct options *ret_options, struct err *err);
+/* For --help. */
+extern const struct option_table operator_options;
 
-/* Returns the text of --help. */
-const char *options_help(void);
+/*
+ * Parses argv, which ends with NULL; the strings point into it. Returns -EINVAL with an error that names
+ * the option.
+ */
+int options_parse(char **argv, struct options *ret_options, struct err *err);
 
 #endif

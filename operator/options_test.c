@@ -11,12 +11,11 @@
 
 static int parse(const char *const *args, struct options *o, struct err *err)
 {
-	char *argv[16] = { (char *)"afterglow-operator" };
-	int argc = 1;
+	char *argv[17] = { (char *)"afterglow-operator" };
 
-	for (; *args; args++)
-		argv[argc++] = (char *)*args;
-	return options_parse(argc, argv, o, err);
+	for (int n = 1; *args; args++)
+		argv[n++] = (char *)*args;
+	return options_parse(argv, o, err);
 }
 #define ARGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -93,18 +92,18 @@ static void mistakes_are_named(void **state)
 	} rows[] = {
 		{ { "--bogus" }, "unknown option --bogus" },
 		{ { "-x" }, "unknown option -x" },
-		{ { "--namespace" }, "--namespace needs a value" },
-		{ { "--oom-group=yes" }, "--oom-group=yes" },
-		{ { "--leader-elect=maybe" }, "--leader-elect=maybe: must be true or false" },
-		{ { "--manage-clusters=1" }, "--manage-clusters=1: must be true or false" },
+		{ { "--namespace" }, "--namespace takes a value" },
+		{ { "--oom-group=yes" }, "--oom-group takes no value" },
+		{ { "--leader-elect=maybe" }, "--leader-elect takes false or true, not maybe" },
+		{ { "--manage-clusters=1" }, "--manage-clusters takes false or true, not 1" },
 		{ { "--leader-elect", "true" }, "unexpected argument true" },
-		{ { "--log-format", "xml" }, "--log-format xml: must be text or json" },
-		{ { "--log-level", "loud" }, "--log-level loud" },
-		{ { "--qps=-1" }, "--qps -1: must be a number" },
-		{ { "--burst", "many" }, "--burst many: must be a number" },
+		{ { "--log-format", "xml" }, "--log-format takes text or json, not xml" },
+		{ { "--log-level", "loud" }, "--log-level takes error, warning, info or debug, not loud" },
+		{ { "--qps=-1" }, "--qps takes a whole number from 0 to 1000000, not -1" },
+		{ { "--burst", "many" }, "--burst takes a whole number from 0 to 1000000, not many" },
 		{ { "--webhook-address=9443" }, "--webhook-address takes ADDRESS:PORT, [IPV6]:PORT or :PORT, not 9443" },
 		{ { "--webhook-address=:9443" }, "--webhook-address needs --webhook-service NAME" },
-		{ { "--webhook-certificates=none" }, "--webhook-certificates none: must be self or external" },
+		{ { "--webhook-certificates=none" }, "--webhook-certificates takes self or external, not none" },
 		{ { "argument" }, "unexpected argument argument" },
 	};
 	(void)state;

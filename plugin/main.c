@@ -286,7 +286,7 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && strcmp(argv[1], "__man") == 0)
 		return man_write(argv[2], &err) < 0 ? fail(&err, 1) : 0;
-	if (options_parse(argc, argv, &o, &err) < 0)
+	if (options_parse(argv, &o, &err) < 0)
 		return fail(&err, 2);
 	if (o.version)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");

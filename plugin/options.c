@@ -3,7 +3,6 @@
 #include "plugin/options.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,35 +11,6 @@
 #include "lib/units.h"
 
 #define NAMES_MAX 512
-
-enum kind { FLAG, TEXT, AGE };
-
-static const struct {
-	const char *name;
-	char letter;
-	enum kind kind;
-	size_t at;
-} table[] = {
-#define AT(member) offsetof(struct options, member)
-	{ "--namespace", 'n', TEXT, AT(namespace) },
-	{ "--all-namespaces", 'A', FLAG, AT(all_namespaces) },
-	{ "--selector", 'l', TEXT, AT(selector) },
-	{ "--output", 'o', TEXT, AT(output) },
-	{ "--watch", 'w', FLAG, AT(watch) },
-	{ "--help", 'h', FLAG, AT(help) },
-	{ "--version", 0, FLAG, AT(version) },
-	{ "--context", 0, TEXT, AT(context) },
-	{ "--kubeconfig", 0, TEXT, AT(kubeconfig) },
-	{ "--class", 0, TEXT, AT(class) },
-	{ "--cluster", 0, TEXT, AT(cluster) },
-	{ "--owner", 0, TEXT, AT(owner) },
-	{ "--image", 0, TEXT, AT(image) },
-	{ "--container", 'c', TEXT, AT(container) },
-	{ "--since", 0, AGE, AT(since_ns) },
-	{ "--by-signature", 0, FLAG, AT(by_signature) },
-	{ "--no-open", 0, FLAG, AT(no_open) },
-#undef AT
-};
 
 /* Parses "90s", "30m", "2h" or "7d" to nanoseconds. Returns 0 for anything else. */
 static int64_t age_of(const char *text)
@@ -58,78 +28,60 @@ static int64_t age_of(const char *text)
 	return 0;
 }
 
-static int set(struct options *o, size_t row, const char *value, struct err *err)
+static int since_parse(void *options, const char *option, const char *value, struct err *err)
 {
-	char *member = (char *)o + table[row].at;
+	int64_t age = age_of(value);
 
-	switch (table[row].kind) {
-	case FLAG:
-		*(bool *)member = true;
-		return 0;
-	case TEXT:
-		if (!*value)
-			return err_set(err, EINVAL, "%s must not be empty", table[row].name);
-		*(const char **)member = value;
-		return 0;
-	case AGE:
-		*(int64_t *)member = age_of(value);
-		if (!*(int64_t *)member)
-			return err_set(err, EINVAL, "%s \"%.40s\" must be a time such as 90s, 30m, 2h or 7d (at most 36500 of a unit)",
-				       table[row].name, value);
-		return 0;
-	}
-	return err_set(err, EINVAL, "%s", table[row].name);
+	if (!age)
+		return err_set(err, EINVAL, "%s \"%.40s\" must be a time such as 90s, 30m, 2h or 7d (at most 36500 of a unit)",
+			       option, value);
+	((struct options *)options)->since_ns = age;
+	return 0;
 }
 
-/*
- * Returns the row of an option as it is written, "--name", "--name=value" or "-x", or -1.
- * *ret_value is the text after '='.
- */
-static int row_of(const char *arg, const char **ret_value)
-{
-	size_t len = strcspn(arg, "=");
+#define AT(member) offsetof(struct options, member)
 
-	*ret_value = arg[len] ? arg + len + 1 : NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		if (strlen(table[i].name) == len && strncmp(table[i].name, arg, len) == 0)
-			return (int)i;
-		if (table[i].letter && arg[1] == table[i].letter && !arg[2])
-			return (int)i;
-	}
-	return -1;
-}
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ "--namespace", .letter = 'n', .kind = OPTION_TEXT, .at = AT(namespace) },
+	{ "--all-namespaces", .letter = 'A', .kind = OPTION_FLAG, .at = AT(all_namespaces) },
+	{ "--selector", .letter = 'l', .kind = OPTION_TEXT, .at = AT(selector) },
+	{ "--output", .letter = 'o', .kind = OPTION_TEXT, .at = AT(output) },
+	{ "--watch", .letter = 'w', .kind = OPTION_FLAG, .at = AT(watch) },
+	{ "--help", .letter = 'h', .kind = OPTION_FLAG, .at = AT(help) },
+	{ "--version", .kind = OPTION_FLAG, .at = AT(version) },
+	{ "--context", .kind = OPTION_TEXT, .at = AT(context) },
+	{ "--kubeconfig", .kind = OPTION_TEXT, .at = AT(kubeconfig) },
+	{ "--class", .kind = OPTION_TEXT, .at = AT(class) },
+	{ "--cluster", .kind = OPTION_TEXT, .at = AT(cluster) },
+	{ "--owner", .kind = OPTION_TEXT, .at = AT(owner) },
+	{ "--image", .kind = OPTION_TEXT, .at = AT(image) },
+	{ "--container", .letter = 'c', .kind = OPTION_TEXT, .at = AT(container) },
+	{ "--since", .kind = OPTION_OTHER, .parse = since_parse },
+	{ "--by-signature", .kind = OPTION_FLAG, .at = AT(by_signature) },
+	{ "--no-open", .kind = OPTION_FLAG, .at = AT(no_open) },
+};
+/* clang-format on */
 
-static int take_option(struct options *o, char **argv, int *at, struct err *err)
-{
-	const char *value;
-	int row = row_of(argv[*at], &value);
+/* Their help is that of the commands (command.c). */
+static const struct option_table table = OPTION_TABLE(rows, 0);
 
-	if (row < 0)
-		return err_set(err, EINVAL, "%.80s is not an option; --help lists the options", argv[*at]);
-	if (table[row].kind == FLAG && value)
-		return err_set(err, EINVAL, "%s takes no value", table[row].name);
-	if (table[row].kind != FLAG && !value)
-		value = argv[*at + 1] ? argv[++*at] : NULL;
-	if (table[row].kind != FLAG && !value)
-		return err_set(err, EINVAL, "%s needs a value", table[row].name);
-	return set(o, (size_t)row, value, err);
-}
-
-static int take_word(struct options *o, const char *word, struct err *err)
+/* Returns 1, the number of words that it takes. */
+static int word_take(struct options *o, const char *word, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(NAMES_MAX);
 
 	if (o->command == COMMAND_NONE) {
 		o->command = command_find(word);
 		command_add_names(&names);
-		return o->command ? 0 : err_set(err, EINVAL, "\"%.80s\" is not a command; the commands are %s", word, strbuf_str(&names));
+		return o->command ? 1 : err_set(err, EINVAL, "\"%.80s\" is not a command; the commands are %s", word, strbuf_str(&names));
 	}
 	if (commands[o->command].most == 0)
 		return err_set(err, EINVAL, "%s takes no argument, not \"%.80s\"", commands[o->command].name, word);
 	if (o->n_arguments == commands[o->command].most)
 		return err_set(err, EINVAL, "\"%.80s\" is one argument too many", word);
 	*(o->n_arguments++ ? &o->second : &o->argument) = word;
-	return 0;
+	return 1;
 }
 
 static int check_arguments(const struct options *o, struct err *err)
@@ -144,7 +96,7 @@ static int check_arguments(const struct options *o, struct err *err)
 	return 0;
 }
 
-static int check(const struct options *o, struct err *err)
+static int options_check(const struct options *o, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(NAMES_MAX);
 
@@ -164,15 +116,17 @@ static int check(const struct options *o, struct err *err)
 	return 0;
 }
 
-int options_parse(int argc, char **argv, struct options *ret_options, struct err *err)
+int options_parse(char **argv, struct options *ret_options, struct err *err)
 {
 	struct options o = { 0 };
-	int r = 0;
+	int r;
 
-	for (int at = 1; at < argc && r == 0; at++)
-		r = argv[at][0] == '-' ? take_option(&o, argv, &at, err) : take_word(&o, argv[at], err);
-	if (r == 0)
-		r = check(&o, err);
+	for (int i = 1, n; argv[i]; i += n) {
+		n = argv[i][0] == '-' ? option_take(&table, 0, argv + i, &o, err) : word_take(&o, argv[i], err);
+		if (n < 0)
+			return n;
+	}
+	r = options_check(&o, err);
 	if (r == 0)
 		*ret_options = o;
 	return r;
@@ -213,8 +167,8 @@ void options_complete(char *const *words, int n, struct strbuf *out)
 	else if (strcmp(before, "policy") == 0)
 		propose(out, "explain", begun);
 	else if (begins(begun, "-"))
-		for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-			propose(out, table[i].name, begun);
+		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+			propose(out, rows[i].name, begun);
 	else if (!has_command)
 		propose_commands(out, begun);
 	strbuf_adds(out, ":4\n");

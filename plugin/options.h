@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/command_line.h"
 #include "lib/strbuf.h"
 #include "plugin/command.h"
 
@@ -20,8 +20,8 @@ struct options {
 	bool all_namespaces, by_signature, watch, no_open, help, version;
 };
 
-/* Sets *ret_options, which points into argv. -EINVAL: err names the argument and says what would be right. */
-int options_parse(int argc, char **argv, struct options *ret_options, struct err *err);
+/* Sets *ret_options, which points into argv; NULL ends argv. -EINVAL: err names the argument and says what would be right. */
+int options_parse(char **argv, struct options *ret_options, struct err *err);
 
 /*
  * Completes the last of the n words after the plugin's name; it may be "". Appends the answer that

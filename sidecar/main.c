@@ -187,10 +187,8 @@ int main(int argc, char **argv)
 	/* Beside exec runs a command of the same user with the same files. There is nothing to hide. */
 	if (argc < 2 || strcmp(argv[1], "exec") != 0)
 		undumpable_become();
-	if (argc > 2 && strcmp(argv[1], "prune") == 0 && strcmp(argv[2], "--help") == 0) {
-		fputs(sidecar_usage, stdout);
-		return 0;
-	}
+	if (argc > 2 && strcmp(argv[1], "prune") == 0 && strcmp(argv[2], "--help") == 0)
+		return options_print_help(&sidecar_options_table);
 	if (argc > 1 && strcmp(argv[1], "prune") == 0) {
 		rc = prune_run(argv + 2, &err);
 		if (rc < 0)
@@ -201,27 +199,23 @@ int main(int argc, char **argv)
 		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
 		return 2;
 	}
-	switch (options.command) {
-	case COMMAND_HELP:
-		fputs(sidecar_usage, stdout);
-		return 0;
-	case COMMAND_VERSION:
-		puts("afterglow-sidecar " AFTERGLOW_VERSION);
-		return 0;
-	case COMMAND_EXEC:
+	if (options.help)
+		return options_print_help(&sidecar_options_table);
+	if (options.version)
+		return puts("afterglow-sidecar " AFTERGLOW_VERSION) == EOF;
+	if (options.command == COMMAND_EXEC) {
 		rc = exec_run(&options.exec, &err);
 		if (rc >= 0)
 			return rc;
 		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
 		return 125;
-	default:
-		raise_nofile();
-		/* If we are still root, we record anyway. Reports say what the kernel log lacks. */
-		if (options.run_as > 0 && keep_syslog_only((uid_t)options.run_as, &err) < 0)
-			log_warning("%s", err_text(&err));
-		rc = record(&options.exec.record, &err);
-		if (rc < 0)
-			log_error("%s", err_text(&err));
-		return rc < 0;
 	}
+	raise_nofile();
+	/* If we are still root, we record anyway. Reports say what the kernel log lacks. */
+	if (options.run_as > 0 && keep_syslog_only((uid_t)options.run_as, &err) < 0)
+		log_warning("%s", err_text(&err));
+	rc = record(&options.exec.record, &err);
+	if (rc < 0)
+		log_error("%s", err_text(&err));
+	return rc < 0;
 }

@@ -83,7 +83,7 @@ static const struct {
 	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* only for the sidecar */
 	{ { "exec", "--grace", "5", "--", "true" }, "--grace" },
 	{ { "exec", "--memory-max", "lots", "--", "true" }, "--memory-max" },
-	{ { "exec", "--memory-max", "1Mi", "--", "true" }, "--memory-max takes at least 4Mi" },
+	{ { "exec", "--memory-max", "1Mi", "--", "true" }, "--memory-max takes at least 4.0 MiB, not 1Mi" },
 	{ { "exec", "--memory-max", "-5Gi", "--", "true" }, "--memory-max" },
 	{ { "exec", "--memory-max", "9999999999Gi", "--", "true" }, "--memory-max" },
 	{ { "exec", "--memory-max" }, "--memory-max takes a value" },
@@ -121,7 +121,6 @@ static void defaults_are_those_of_the_usage(void **state)
 	assert_null(o.exec.record.kernel_log.syslog);
 	assert_int_equal(o.run_as, -1);
 	assert_false(o.exec.record.oom_group);
-	assert_non_null(strstr(sidecar_usage, DEFAULT_SOCKET));
 }
 
 static void the_kernel_log_is_read_unless_it_is_off(void **state)
@@ -214,9 +213,9 @@ static void help_and_version_need_no_command(void **state)
 	(void)state;
 
 	assert_int_equal(parse((const char *[]){ "--help", NULL }, &o, NULL), 0);
-	assert_int_equal(o.command, COMMAND_HELP);
+	assert_true(o.help);
 	assert_int_equal(parse((const char *[]){ "exec", "--version", NULL }, &o, NULL), 0);
-	assert_int_equal(o.command, COMMAND_VERSION);
+	assert_true(o.version);
 }
 
 static void hooks_come_in_the_order_in_which_they_are_given(void **state)

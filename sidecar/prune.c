@@ -8,12 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/command_line.h"
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/spool/inventory.h"
@@ -22,54 +21,32 @@
 #define STALE_NS (24 * 3600 * NS_PER_SEC) /* no shipper works on one file for so long */
 
 struct prune {
-	const char *directory, *below;
+	const char *below;
 	struct quota quota;
+	int64_t seconds;
 };
 
-static int parse_count(const char *option, const char *text, int64_t *ret_count, struct err *err)
-{
-	char *end;
-	long long n;
+static const struct option_row rows[] = {
+	{ "--keep-bytes", "N", OPTION_COUNT, offsetof(struct prune, quota.bytes), .max = INT64_MAX },
+	{ "--keep-bundles", "N", OPTION_COUNT, offsetof(struct prune, quota.count), .max = INT64_MAX },
+	{ "--keep-seconds", "N", OPTION_COUNT, offsetof(struct prune, seconds), .max = INT64_MAX },
+	{ "--below", "PATH", OPTION_ANY, offsetof(struct prune, below), .help = "" },
+};
 
-	errno = 0;
-	n = strtoll(text, &end, 10);
-	if (errno || end == text || *end || n < 0)
-		return err_set(err, EINVAL, "%s takes a whole number from 0 on, not %.100s", option, text);
-	*ret_count = n;
-	return 0;
-}
-
-static int parse(char **argv, struct prune *ret_prune, struct err *err)
+static int prune_parse(char **argv, struct prune *ret_prune, const char **ret_directory, struct err *err)
 {
+	static const struct option_table table = OPTION_TABLE(rows, 0);
 	struct prune p = { .below = "" };
-	int64_t seconds = 0;
-	const struct {
-		const char *name;
-		int64_t *target;
-	} counts[] = { { "--keep-bytes", &p.quota.bytes }, { "--keep-bundles", &p.quota.count }, { "--keep-seconds", &seconds } };
+	int n = options_take(&table, 0, argv, &p, err);
 
-	for (; argv[0] && argv[0][0] == '-'; argv += 2) {
-		bool known = strcmp(argv[0], "--below") == 0;
-
-		if (!argv[1])
-			return err_set(err, EINVAL, "%s takes a value", argv[0]);
-		if (known)
-			p.below = argv[1];
-		for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
-			if (strcmp(argv[0], counts[i].name) == 0) {
-				known = true;
-				if (parse_count(argv[0], argv[1], counts[i].target, err) < 0)
-					return -err->code;
-			}
-		if (!known)
-			return err_set(err, EINVAL, "prune: unknown option %s (see --help)", argv[0]);
-	}
-	if (!argv[0] || argv[1])
+	if (n < 0)
+		return err_wrap(err, "prune");
+	if (!argv[n] || argv[n + 1])
 		return err_set(err, EINVAL, "prune takes one directory: afterglow-sidecar prune [OPTION...] DIR");
 	if (p.below[0] == '/' || strstr(p.below, ".."))
 		return err_set(err, EINVAL, "--below takes a path below DIR, not %.100s", p.below);
-	p.directory = argv[0];
-	p.quota.age_ns = MIN(seconds, INT64_MAX / NS_PER_SEC) * NS_PER_SEC;
+	p.quota.age_ns = MIN(p.seconds, INT64_MAX / NS_PER_SEC) * NS_PER_SEC;
+	*ret_directory = argv[n];
 	*ret_prune = p;
 	return 0;
 }
@@ -111,15 +88,16 @@ int prune_run(char **argv, struct err *err)
 	_cleanup_inventory_ struct inventory inv = { .n = 0 };
 	_cleanup_free_ enum drop *drops = NULL;
 	_cleanup_close_ int fd = -1;
+	const char *directory = NULL;
 	struct prune p;
 
-	if (parse(argv, &p, err) < 0)
+	if (prune_parse(argv, &p, &directory, err) < 0)
 		return -err->code;
-	fd = open(p.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, errno, "prune: open %s", p.directory);
+		return err_set(err, errno, "prune: open %s", directory);
 	if (inventory_read(fd, p.below, BUNDLES_MAX, &inv, err) < 0)
-		return err->code == ENOENT ? 0 : err_wrap(err, "%s", p.directory);
+		return err->code == ENOENT ? 0 : err_wrap(err, "%s", directory);
 	drops = calloc(inv.n + 1, sizeof(*drops));
 	if (!drops)
 		return err_set(err, ENOMEM, "prune");

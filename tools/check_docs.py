@@ -24,6 +24,7 @@ HELP = {
     "afterglow-ship": "sidecar/ship/options.c",
     "afterglow-unwind": "sidecar/unwind/options.c",
     "afterglow-pack": "sidecar/pack/main.c",
+    "afterglow-node": "node/options.c",
     "kubectl afterglow": "plugin/command.c",
 }
 # Its tables name constants of the code, with their figures.

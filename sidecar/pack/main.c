@@ -7,108 +7,75 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/command_line.h"
 #include "lib/json.h"
 #include "lib/undumpable.h"
 #include "sidecar/pack/confine.h"
 #include "sidecar/pack/pack.h"
 #include "sidecar/pack/receive.h"
 
+enum mode { MODE_SUMMARY, MODE_FULL, MODE_RECEIVE };
+
 struct options {
-	bool receive;
-	enum pack_mode mode;
+	int mode; /* enum mode; -1: not given */
 	int core_fd, out_fd;
-	uint64_t max_bytes;
+	int64_t max_bytes;
+	bool help, version;
 };
 
-static const char usage[] =
-	"usage: afterglow-pack --mode summary|full|receive --core-fd N --out-fd N [--max-bytes N]\n"
-	"Compresses the core file that is open as descriptor --core-fd into the file that is open\n"
-	"as --out-fd, and prints one line of JSON.\n"
-	"  --mode summary  keep all notes, each thread's stack and the list of what was loaded,\n"
-	"                  without the rest of the memory; a debugger opens it\n"
-	"  --mode full     keep all of it, as zstd -d gives it back\n"
-	"  --mode receive  read the core from a pipe and write it uncompressed, without what is\n"
-	"                  beyond --max-bytes (at least 1048576): stacks come first, large parts of\n"
-	"                  the memory last\n"
-	"The members of the JSON:\n"
-	"  bytesIn, bytesOut         bytes read and written\n"
-	"  holes                     bytes in holes, which were not read (summary, full)\n"
-	"  complete, why             false: the core, or the file, is cut; the reason (summary, full)\n"
-	"  sha256                    of the file written (summary, full)\n"
-	"  leftOut                   bytes for which there was no room (receive)\n"
-	"Exit code 0: the file is of use, even if it is cut. 1: it is not; stderr says why. 2: wrong options.\n";
+#define AT(member) offsetof(struct options, member)
 
-static bool parse_count(const char *text, uint64_t max, uint64_t *ret_value)
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ .help = "usage: afterglow-pack --mode summary|full|receive --core-fd N --out-fd N [--max-bytes N]\n"
+		  "Compresses the core file that is open as descriptor --core-fd into the file that is open\n"
+		  "as --out-fd, and prints one line of JSON.\n" },
+	{ "--mode", "MODE", OPTION_CHOICE, AT(mode),
+	  .choices = (const char *const[]){ "summary", "full", "receive", NULL },
+	  .help = "summary: keep all notes, each thread's stack and the list of what was loaded,\n"
+		  "without the rest of the memory; a debugger opens it\n"
+		  "full: keep all of it, as zstd -d gives it back\n"
+		  "receive: read the core from a pipe and write it uncompressed, without what is\n"
+		  "beyond --max-bytes (at least 1048576): stacks come first, large parts of\n"
+		  "the memory last" },
+	{ "--core-fd", "N", OPTION_INT, AT(core_fd), .max = INT_MAX },
+	{ "--out-fd", "N", OPTION_INT, AT(out_fd), .max = INT_MAX, .help = "descriptors that are open" },
+	{ "--max-bytes", "N", OPTION_COUNT, AT(max_bytes), .max = INT64_MAX,
+	  .help = "write no more than this (default 0: any number)" },
+	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
+	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
+	{ .help = "The members of the JSON:\n"
+		  "  bytesIn, bytesOut         bytes read and written\n"
+		  "  holes                     bytes in holes, which were not read (summary, full)\n"
+		  "  complete, why             false: the core, or the file, is cut; the reason (summary, full)\n"
+		  "  sha256                    of the file written (summary, full)\n"
+		  "  leftOut                   bytes for which there was no room (receive)\n"
+		  "Exit code 0: the file is of use, even if it is cut. 1: it is not; stderr says why. 2: wrong options.\n" },
+};
+/* clang-format on */
+
+static const struct option_table table = OPTION_TABLE(rows, 18);
+
+static int pack_options_parse(char **argv, struct options *o, struct err *err)
 {
-	char *end;
-	unsigned long long value;
+	int n;
 
-	errno = 0;
-	value = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-	if (!text || *text < '0' || *text > '9' || errno || *end || value > max)
-		return false;
-	*ret_value = value;
-	return true;
-}
-
-static int usage_error(const char *option, const char *right)
-{
-	fprintf(stderr, "afterglow-pack: %s%s (see --help)\n", option, right);
-	return 2;
-}
-
-/* Returns what values the option takes, for the message about a wrong one. */
-static const char *what_is_right(const char *option)
-{
-	if (strcmp(option, "--mode") == 0)
-		return " takes summary, full or receive";
-	if (strcmp(option, "--core-fd") == 0 || strcmp(option, "--out-fd") == 0)
-		return " takes the number of an open descriptor";
-	return strcmp(option, "--max-bytes") == 0 ? " takes a number of bytes, 0 for any" : " is no option";
-}
-
-static bool take_mode(struct options *o, const char *name)
-{
-	o->receive = strcmp(name, "receive") == 0;
-	o->mode = strcmp(name, "full") == 0 ? PACK_FULL : PACK_SUMMARY;
-	return o->receive || o->mode == PACK_FULL || strcmp(name, "summary") == 0;
-}
-
-/* Returns -1 to go on, or the exit code. */
-static int parse_options(char **argv, struct options *o)
-{
-	bool mode_given = false;
-	uint64_t n;
-
-	*o = (struct options){ .core_fd = -1, .out_fd = -1 };
-	for (int i = 1; argv[i]; i++) {
-		const char *value = argv[i + 1];
-
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0) {
-			fputs(argv[i][2] == 'h' ? usage : "afterglow-pack " AFTERGLOW_VERSION "\n", stdout);
-			return 0;
-		}
-		if (strcmp(argv[i], "--mode") == 0 && value && take_mode(o, value))
-			mode_given = true;
-		else if (strcmp(argv[i], "--core-fd") == 0 && parse_count(value, INT_MAX, &n))
-			o->core_fd = (int)n;
-		else if (strcmp(argv[i], "--out-fd") == 0 && parse_count(value, INT_MAX, &n))
-			o->out_fd = (int)n;
-		else if (strcmp(argv[i], "--max-bytes") == 0 && parse_count(value, INT64_MAX, &n))
-			o->max_bytes = n;
-		else
-			return usage_error(argv[i], what_is_right(argv[i]));
-		i++;
-	}
-	if (!mode_given || o->core_fd < 0 || o->out_fd < 0)
-		return usage_error("--mode, --core-fd and --out-fd are needed", "");
+	*o = (struct options){ .mode = -1, .core_fd = -1, .out_fd = -1 };
+	n = options_take(&table, 0, argv + 1, o, err);
+	if (n < 0 || o->help || o->version)
+		return n;
+	if (argv[1 + n])
+		return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[1 + n]);
+	if (o->mode < 0 || o->core_fd < 0 || o->out_fd < 0)
+		return err_set(err, EINVAL, "--mode, --core-fd and --out-fd are needed (see --help)");
 	if (fcntl(o->core_fd, F_GETFD) < 0 || fcntl(o->out_fd, F_GETFD) < 0)
-		return usage_error("--core-fd and --out-fd", " take the number of an open descriptor");
-	return -1;
+		return err_set(err, EINVAL, "--core-fd and --out-fd take the number of an open descriptor (see --help)");
+	return 0;
 }
 
 static void print_json(const cJSON *json)
@@ -148,7 +115,7 @@ static int run_receive(const struct options *o, struct received *ret_received, s
 
 	if (rc >= 0)
 		rc = pack_confine_calls(o->core_fd, o->out_fd, err);
-	return rc < 0 ? rc : receive_core(o->core_fd, o->out_fd, o->max_bytes, ret_received, err);
+	return rc < 0 ? rc : receive_core(o->core_fd, o->out_fd, (uint64_t)o->max_bytes, ret_received, err);
 }
 
 static int run(const struct options *o, struct packed *ret_packed, struct err *err)
@@ -157,12 +124,12 @@ static int run(const struct options *o, struct packed *ret_packed, struct err *e
 	int rc = pack_confine_files(o->core_fd, o->out_fd, err);
 
 	if (rc >= 0)
-		rc = zstream_new(o->out_fd, o->max_bytes, &out, err);
+		rc = zstream_new(o->out_fd, (uint64_t)o->max_bytes, &out, err);
 	if (rc < 0)
 		return rc;
 	rc = pack_confine_calls(-1, o->out_fd, err);
 	if (rc >= 0)
-		rc = pack_core(o->core_fd, o->mode, out, ret_packed, err);
+		rc = pack_core(o->core_fd, o->mode == MODE_FULL ? PACK_FULL : PACK_SUMMARY, out, ret_packed, err);
 	/*
 	 * The file is synced before the parent takes it, because the parent must not wait for a
 	 * disk.
@@ -179,18 +146,24 @@ int main(int argc, char **argv)
 	struct packed packed;
 	struct received received;
 	struct err err = { 0 };
-	int code;
+	bool receive;
 
 	(void)argc;
 	undumpable_become();
-	code = parse_options(argv, &options);
-	if (code >= 0)
-		return code;
-	if ((options.receive ? run_receive(&options, &received, &err) : run(&options, &packed, &err)) < 0) {
+	if (pack_options_parse(argv, &options, &err) < 0) {
+		fprintf(stderr, "afterglow-pack: %s\n", err_text(&err));
+		return 2;
+	}
+	if (options.help)
+		return options_print_help(&table);
+	if (options.version)
+		return puts("afterglow-pack " AFTERGLOW_VERSION) == EOF;
+	receive = options.mode == MODE_RECEIVE;
+	if ((receive ? run_receive(&options, &received, &err) : run(&options, &packed, &err)) < 0) {
 		fprintf(stderr, "afterglow-pack: %s\n", err_text(&err));
 		return 1;
 	}
-	if (options.receive)
+	if (receive)
 		print_received(&received);
 	else
 		print_result(&packed);

@@ -92,10 +92,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "afterglow-ship: %s\n", err_text(&err));
 		return EXIT_USAGE;
 	}
-	if (options.help || options.version) {
-		fputs(options.help ? ship_usage : "afterglow-ship " AFTERGLOW_VERSION "\n", stdout);
-		return 0;
-	}
+	if (options.help)
+		return options_print_help(&ship_options_table);
+	if (options.version)
+		return puts("afterglow-ship " AFTERGLOW_VERSION) == EOF;
 	signal(SIGPIPE, SIG_IGN);
 	if (options.idle_s) {
 		signal(SIGTERM, on_term);

@@ -3,126 +3,72 @@
 #include "sidecar/ship/options.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/units.h"
 #include "sidecar/ship/cores_prefix.h"
 
 #define DEFAULT_STALL_S 30
 
-const char ship_usage[] =
-	"usage: afterglow-ship --store URL [OPTION...] BUNDLE\n"
-	"Copies a finished bundle to a store. It skips files that are there already, and sends MANIFEST.json\n"
-	"last. You may run it again at any time, also after it was killed.\n"
-	"\n"
-	"  --store URL         file:///DIR (or /DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
-	"                      webhdfs://HOST:PORT/PATH, webhdfss://HOST:PORT/PATH (TLS)\n"
-	"  --as PATH           the bundle's path below the store (default: BUNDLE's last component)\n"
-	"  --cores-prefix PATH put cores below this path of the store, at PATH/AS/NAME, so that a lifecycle rule can\n"
-	"                      remove them sooner; it begins with '_' (not for a directory)\n"
-	"  --credentials DIR   files access-key-id, secret-access-key, session-token, or role-arn and\n"
-	"                      web-identity-token (S3); account-key or sas-token (Azure); keytab, krb5.conf and\n"
-	"                      perhaps principal, or delegation-token (WebHDFS with Kerberos); ca.crt. Without keys\n"
-	"                      S3 uses EKS Pod Identity, Google Cloud Storage and Azure their workload identity\n"
-	"  --ca FILE           accept only certificates that these authorities (PEM) signed\n"
-	"  --deadline SECONDS  give up after this long (default: never)\n"
-	"  --limit-rate SIZE   send at most this many bytes a second, as in 10Mi\n"
-	"  --stall SECONDS     give up a request that has sent and received nothing for this long (default 30)\n"
-	"  --s3-endpoint URL   address of the S3 server (default https://s3.REGION.amazonaws.com)\n"
-	"  --s3-region R       the region (default us-east-1)\n"
-	"  --s3-path-style     use https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY\n"
-	"  --s3-part-size SIZE send large files in parts of this size, 5Mi to 1Gi (default 16Mi)\n"
-	"  --s3-role-arn ARN   the role for web identity, in place of the file role-arn\n"
-	"  --s3-sts-endpoint URL  address of STS for web identity (default https://sts.REGION.amazonaws.com)\n"
-	"  --azure-endpoint URL  address of the account (default https://ACCOUNT.blob.core.windows.net)\n"
-	"  --azure-block-size SIZE  send large files in blocks of this size, 1Mi to 1Gi (default 16Mi)\n"
-	"  --webhdfs-user NAME the user's name, for an HDFS without Kerberos\n"
-	"  --read              write the bundle --as PATH of the store to stdout as a tar archive; BUNDLE is\n"
-	"                      not given then\n"
-	"  --idle SECONDS      only wait this long: for a pod in which somebody runs --read\n"
-	"  --help, --version\n"
-	"\n"
-	"It uses the proxies of https_proxy, http_proxy and no_proxy, and writes JSON lines to stdout; the last\n"
-	"line is the result. Exit code 0: shipped. 1: failed, and trying again may help. 2: wrong options.\n"
-	"3: failed, and somebody has to correct something first.\n";
+#define AT(member) offsetof(struct ship_options, member)
 
-enum value { TEXT, FLAG, SECONDS, SIZE };
-
-static const struct {
-	const char *name;
-	enum value value;
-	size_t at;
-	int64_t min, max;
-} table[] = {
-	{ "--as", TEXT, offsetof(struct ship_options, as), 0, 0 },
-	{ "--cores-prefix", TEXT, offsetof(struct ship_options, cores_prefix), 0, 0 },
-	{ "--credentials", TEXT, offsetof(struct ship_options, credentials), 0, 0 },
-	{ "--ca", TEXT, offsetof(struct ship_options, ca), 0, 0 },
-	{ "--deadline", SECONDS, offsetof(struct ship_options, deadline_s), 1, 7 * 86400 },
-	{ "--limit-rate", SIZE, offsetof(struct ship_options, rate), 1024, INT64_MAX },
-	{ "--stall", SECONDS, offsetof(struct ship_options, stall_s), 1, 3600 },
-	{ "--s3-endpoint", TEXT, offsetof(struct ship_options, s3_endpoint), 0, 0 },
-	{ "--s3-region", TEXT, offsetof(struct ship_options, s3_region), 0, 0 },
-	{ "--s3-role-arn", TEXT, offsetof(struct ship_options, s3_role_arn), 0, 0 },
-	{ "--s3-sts-endpoint", TEXT, offsetof(struct ship_options, s3_sts_endpoint), 0, 0 },
-	{ "--s3-path-style", FLAG, offsetof(struct ship_options, s3_path_style), 0, 0 },
-	{ "--s3-part-size", SIZE, offsetof(struct ship_options, s3_part), S3_PART_MIN, S3_PART_MAX },
-	{ "--azure-endpoint", TEXT, offsetof(struct ship_options, azure_endpoint), 0, 0 },
-	{ "--azure-block-size", SIZE, offsetof(struct ship_options, azure_block), AZURE_BLOCK_MIN, AZURE_BLOCK_MAX },
-	{ "--webhdfs-user", TEXT, offsetof(struct ship_options, webhdfs_user), 0, 0 },
-	{ "--read", FLAG, offsetof(struct ship_options, read), 0, 0 },
-	{ "--idle", SECONDS, offsetof(struct ship_options, idle_s), 1, 86400 },
-	{ "--help", FLAG, offsetof(struct ship_options, help), 0, 0 },
-	{ "--version", FLAG, offsetof(struct ship_options, version), 0, 0 },
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ .help = "usage: afterglow-ship --store URL [OPTION...] BUNDLE\n"
+		  "Copies a finished bundle to a store. It skips files that are there already, and sends MANIFEST.json\n"
+		  "last. You may run it again at any time, also after it was killed.\n\n" },
+	{ "--store", "URL", OPTION_TEXT, AT(store_text),
+	  .help = "file:///DIR (or /DIR), s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX,\n"
+		  "webhdfs://HOST:PORT/PATH, webhdfss://HOST:PORT/PATH (TLS)" },
+	{ "--as", "PATH", OPTION_TEXT, AT(as),
+	  .help = "the bundle's path below the store (default: BUNDLE's last component)" },
+	{ "--cores-prefix", "PATH", OPTION_TEXT, AT(cores_prefix),
+	  .help = "put cores below this path of the store, at PATH/AS/NAME, so that a lifecycle rule can\n"
+		  "remove them sooner; it begins with '_' (not for a directory)" },
+	{ "--credentials", "DIR", OPTION_TEXT, AT(credentials),
+	  .help = "files access-key-id, secret-access-key, session-token, or role-arn and\n"
+		  "web-identity-token (S3); account-key or sas-token (Azure); keytab, krb5.conf and\n"
+		  "perhaps principal, or delegation-token (WebHDFS with Kerberos); ca.crt. Without keys\n"
+		  "S3 uses EKS Pod Identity, Google Cloud Storage and Azure their workload identity" },
+	{ "--ca", "FILE", OPTION_TEXT, AT(ca),
+	  .help = "accept only certificates that these authorities (PEM) signed" },
+	{ "--deadline", "SECONDS", OPTION_COUNT, AT(deadline_s), .min = 1, .max = 7 * 86400,
+	  .help = "give up after this long (default: never)" },
+	{ "--limit-rate", "SIZE", OPTION_SIZE, AT(rate), .min = 1024,
+	  .help = "send at most this many bytes a second, as in 10Mi" },
+	{ "--stall", "SECONDS", OPTION_COUNT, AT(stall_s), .min = 1, .max = 3600,
+	  .help = "give up a request that has sent and received nothing for this long (default 30)" },
+	{ "--s3-endpoint", "URL", OPTION_TEXT, AT(s3_endpoint),
+	  .help = "address of the S3 server (default https://s3.REGION.amazonaws.com)" },
+	{ "--s3-region", "R", OPTION_TEXT, AT(s3_region), .help = "the region (default us-east-1)" },
+	{ "--s3-path-style", NULL, OPTION_FLAG, AT(s3_path_style),
+	  .help = "use https://HOST/BUCKET/KEY in place of https://BUCKET.HOST/KEY" },
+	{ "--s3-part-size", "SIZE", OPTION_SIZE, AT(s3_part), .min = S3_PART_MIN, .max = S3_PART_MAX,
+	  .help = "send large files in parts of this size, 5Mi to 1Gi (default 16Mi)" },
+	{ "--s3-role-arn", "ARN", OPTION_TEXT, AT(s3_role_arn),
+	  .help = "the role for web identity, in place of the file role-arn" },
+	{ "--s3-sts-endpoint", "URL", OPTION_TEXT, AT(s3_sts_endpoint),
+	  .help = "address of STS for web identity (default https://sts.REGION.amazonaws.com)" },
+	{ "--azure-endpoint", "URL", OPTION_TEXT, AT(azure_endpoint),
+	  .help = "address of the account (default https://ACCOUNT.blob.core.windows.net)" },
+	{ "--azure-block-size", "SIZE", OPTION_SIZE, AT(azure_block), .min = AZURE_BLOCK_MIN, .max = AZURE_BLOCK_MAX,
+	  .help = "send large files in blocks of this size, 1Mi to 1Gi (default 16Mi)" },
+	{ "--webhdfs-user", "NAME", OPTION_TEXT, AT(webhdfs_user),
+	  .help = "the user's name, for an HDFS without Kerberos" },
+	{ "--read", NULL, OPTION_FLAG, AT(read),
+	  .help = "write the bundle --as PATH of the store to stdout as a tar archive; BUNDLE is\n"
+		  "not given then" },
+	{ "--idle", "SECONDS", OPTION_COUNT, AT(idle_s), .min = 1, .max = 86400,
+	  .help = "only wait this long: for a pod in which somebody runs --read" },
+	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
+	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
+	{ .help = "\nIt uses the proxies of https_proxy, http_proxy and no_proxy, and writes JSON lines to stdout; the last\n"
+		  "line is the result. Exit code 0: shipped. 1: failed, and trying again may help. 2: wrong options.\n"
+		  "3: failed, and somebody has to correct something first.\n" },
 };
+/* clang-format on */
 
-static int parse_number(const char *text, enum value value, int64_t *ret_number)
-{
-	char *end;
-
-	if (value == SIZE)
-		return quantity_parse(text, ret_number, NULL);
-	errno = 0;
-	*ret_number = strtoll(text, &end, 10);
-	return errno || end == text || *end ? -EINVAL : 0;
-}
-
-static int set_value(struct ship_options *o, size_t row, const char *text, struct err *err)
-{
-	void *at = (char *)o + table[row].at;
-	int64_t number;
-
-	if (table[row].value == TEXT) {
-		*(const char **)at = text;
-		return 0;
-	}
-	if (parse_number(text, table[row].value, &number) < 0 || number < table[row].min || number > table[row].max)
-		return err_set(err, EINVAL, "%s takes %s from %lld to %lld, not '%s'", table[row].name,
-			       table[row].value == SIZE ? "a size in bytes" : "seconds", (long long)table[row].min,
-			       (long long)table[row].max, text);
-	*(int64_t *)at = number;
-	return 0;
-}
-
-static int take_option(struct ship_options *o, char **argv, int *i, struct err *err)
-{
-	size_t row = 0;
-
-	while (row < ARRAY_SIZE(table) && strcmp(argv[*i], table[row].name) != 0)
-		row++;
-	if (row == ARRAY_SIZE(table))
-		return err_set(err, EINVAL, "unknown option %s; --help lists them", argv[*i]);
-	if (table[row].value == FLAG) {
-		*(bool *)((char *)o + table[row].at) = true;
-		return 0;
-	}
-	if (!argv[*i + 1] || !*argv[*i + 1])
-		return err_set(err, EINVAL, "%s takes a value", argv[*i]);
-	return set_value(o, row, argv[++*i], err);
-}
+const struct option_table ship_options_table = OPTION_TABLE(rows, 22);
 
 static int check_endpoint(const char *option, const char *url, struct err *err)
 {
@@ -164,17 +110,17 @@ static int check_cores_prefix(const struct ship_options *o, struct err *err)
 	return cores_prefix_check(o->cores_prefix, err) < 0 ? err_wrap(err, "--cores-prefix") : 0;
 }
 
-static int check(struct ship_options *o, const char *store, struct err *err)
+static int options_check(struct ship_options *o, struct err *err)
 {
 	int r;
 
-	if (!store)
+	if (!o->store_text)
 		return err_set(err, EINVAL, "--store is missing");
 	if (o->read && (o->bundle || !o->as))
 		return err_set(err, EINVAL, "--read takes --as PATH, and no BUNDLE");
 	if (!o->read && !o->bundle)
 		return err_set(err, EINVAL, "BUNDLE is missing");
-	r = store_url_parse(store, &o->store, err);
+	r = store_url_parse(o->store_text, &o->store, err);
 	if (r == 0)
 		r = o->as ? store_path_check(o->as, err) : name_of_bundle(o->bundle, &o->as, err);
 	if (r == 0)
@@ -189,30 +135,29 @@ static int check(struct ship_options *o, const char *store, struct err *err)
 	return r < 0 ? r : check_endpoint("--s3-sts-endpoint", o->s3_sts_endpoint, err);
 }
 
+/* Returns 1, the number of words that BUNDLE has. */
+static int bundle_take(struct ship_options *o, const char *word, struct err *err)
+{
+	if (o->bundle)
+		return err_set(err, EINVAL, "one BUNDLE at a time, not also %s", word);
+	o->bundle = word;
+	return 1;
+}
+
 int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err)
 {
 	struct ship_options o = { .stall_s = DEFAULT_STALL_S, .s3_region = "us-east-1", .s3_part = S3_PART_DEFAULT,
 				  .azure_block = AZURE_BLOCK_DEFAULT };
-	const char *store = NULL;
 	int r = 0;
 
-	for (int i = 1; argv[i]; i++) {
-		if (strcmp(argv[i], "--store") == 0) {
-			if (!argv[i + 1])
-				return err_set(err, EINVAL, "--store takes a value");
-			store = argv[++i];
-		} else if (argv[i][0] == '-') {
-			r = take_option(&o, argv, &i, err);
-			if (r < 0)
-				return r;
-		} else if (o.bundle) {
-			return err_set(err, EINVAL, "one BUNDLE at a time, not also %s", argv[i]);
-		} else {
-			o.bundle = argv[i];
-		}
+	for (int i = 1, n; argv[i]; i += n) {
+		n = argv[i][0] == '-' ? option_take(&ship_options_table, 0, argv + i, &o, err) :
+					bundle_take(&o, argv[i], err);
+		if (n < 0)
+			return n;
 	}
 	if (!o.help && !o.version && !o.idle_s)
-		r = check(&o, store, err);
+		r = options_check(&o, err);
 	if (r == 0)
 		*ret_options = o;
 	return r;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/err.h"
+#include "lib/command_line.h"
 #include "sidecar/ship/store_url.h"
 
 /* Bytes. S3 itself sets these bounds. Each part costs a request, and a part is sent again when its connection breaks. */
@@ -23,6 +23,7 @@ struct ship_options {
 	bool help, version;
 	bool read;		/* read the bundle from the store instead of shipping it */
 	int64_t idle_s;		/* do nothing but wait for so many seconds; 0: do not wait */
+	const char *store_text; /* the URL as it is given */
 	struct store_url store;
 	const char *credentials; /* directory, NULL: none */
 	const char *ca;		 /* PEM file, NULL: the system's roots */
@@ -40,7 +41,8 @@ struct ship_options {
 	const char *webhdfs_user;
 };
 
-extern const char ship_usage[];
+/* For --help. */
+extern const struct option_table ship_options_table;
 
 /*
  * Parses the command line. The strings of *ret_options point into argv, except `as`, which may point to static

@@ -84,9 +84,9 @@ static void nonsense_is_refused_with_what_would_be_right(void **state)
 		{ { "s", "--store", "/x", "..", NULL }, "starts with '.'" },
 		{ { "s", "--store", "/x", "/", NULL }, "empty" },
 		{ { "s", "--store", "/x", "--frob", "b", NULL }, "unknown option --frob" },
-		{ { "s", "--store", "/x", "--deadline", "0", "b", NULL }, "seconds from 1" },
-		{ { "s", "--store", "/x", "--deadline", "9x", "b", NULL }, "seconds from 1" },
-		{ { "s", "--store", "/x", "--s3-part-size", "1Mi", "b", NULL }, "5242880" },
+		{ { "s", "--store", "/x", "--deadline", "0", "b", NULL }, "--deadline takes a whole number from 1 to 604800" },
+		{ { "s", "--store", "/x", "--deadline", "9x", "b", NULL }, "--deadline takes a whole number from 1 to 604800" },
+		{ { "s", "--store", "/x", "--s3-part-size", "1Mi", "b", NULL }, "--s3-part-size takes at least 5.0 MiB and at most 1.0 GiB, not 1Mi" },
 		{ { "s", "--store", "/x", "b", "--ca", NULL }, "takes a value" },
 		{ { "s", "--store", "/x", "b", "--s3-region", "eu:x", NULL }, "no region's name" },
 		{ { "s", "--store", "/x", "b", "--s3-endpoint", "minio:9000", NULL }, "https://HOST" },
@@ -95,7 +95,7 @@ static void nonsense_is_refused_with_what_would_be_right(void **state)
 		{ { "s", "--store", "s3://x", "b", "--cores-prefix", "cores", NULL }, "--cores-prefix: cores go to a path such as _cores" },
 		{ { "s", "--store", "/x", "b", "--s3-sts-endpoint", "ftp://x", NULL }, "https://HOST" },
 		{ { "s", "--store", "/x", "b", "--azure-endpoint", "https://a?sig=x", NULL }, "https://HOST" },
-		{ { "s", "--store", "/x", "b", "--azure-block-size", "2Gi", NULL }, "1048576" },
+		{ { "s", "--store", "/x", "b", "--azure-block-size", "2Gi", NULL }, "at least 1.0 MiB and at most 1.0 GiB, not 2Gi" },
 	};
 	(void)state;
 

@@ -252,11 +252,18 @@ int main(int argc, char **argv)
 	struct files files;
 	struct err err = { 0 };
 
+	(void)argc;
 	undumpable_become();
 	/* We never ask the network for debug information, and a library must not do so either. */
 	unsetenv("DEBUGINFOD_URLS");
-	if (options_parse(argc, argv, &options) < 0)
+	if (options_parse(argv, &options, &err) < 0) {
+		fprintf(stderr, "afterglow-unwind: %s\n", err_text(&err));
 		return 2;
+	}
+	if (options.help)
+		return options_print_help(&unwind_options);
+	if (options.version)
+		return puts("afterglow-unwind " AFTERGLOW_VERSION) == EOF;
 	if (options.serve_fd >= 0)
 		serve(options.root_fd, options.serve_fd);
 	output.summary_fd = options.summary_fd;

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,131 +12,74 @@
 
 #define THREADS_DEFAULT 256
 #define FRAMES_DEFAULT 128
+#define FD_MAX (1 << 20)
+#define AT(member) offsetof(struct options, member)
 
-static const char usage[] =
-	"usage: afterglow-unwind (--core FILE | --core-fd N) [OPTION...]\n"
-	"Reads a core file of Linux (64 bit) and prints the signal, the backtrace of each thread (the crashed\n"
-	"one first, with Python's frames), and the modules with their build ids.\n"
-	"  --root DIR, --root-fd N   look for programs and libraries of the process below this root\n"
-	"                            directory and nowhere else (default /)\n"
-	"  --files-fd N              ask for them over this socket, at whose other end runs --serve-fd\n"
-	"  --no-root                 do not look for them\n"
-	"  --summary-fd N            write a summary, one line of JSON, to descriptor N\n"
-	"  --max-threads N           show at most N threads (default 256, at most 4096)\n"
-	"  --max-frames N            show at most N frames of each thread (default 128, at most 4096)\n"
-	"usage: afterglow-unwind --serve-fd N (--root DIR | --root-fd N)\n"
-	"Opens files for another afterglow-unwind that asks for them over this socket, until that one ends.\n"
-	"Exit code 0: there is a backtrace, perhaps a partial one. 1: there is none. 2: wrong options.\n";
-
-static int number_of(const char *text, long min, long max, const char *name, long *ret)
+static int path_open(const char *option, const char *path, int flags, int *ret_fd, struct err *err)
 {
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (end == text || *end || value < min || value > max) {
-		fprintf(stderr, "afterglow-unwind: --%s takes a number from %ld to %ld, not \"%s\"\n", name, min, max, text);
-		return -1;
-	}
-	*ret = value;
-	return 0;
+	*ret_fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return *ret_fd < 0 ? err_set(err, errno, "%s %s", option, path) : 0;
 }
 
-static int open_path(const char *path, int flags, const char *name)
+static int core_parse(void *options, const char *option, const char *value, struct err *err)
 {
-	int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0)
-		fprintf(stderr, "afterglow-unwind: --%s %s: %s\n", name, path, strerror(errno));
-	return fd;
+	return path_open(option, value, O_RDONLY, &((struct options *)options)->core_fd, err);
 }
 
-enum { CORE = 1, CORE_FD, ROOT, ROOT_FD, SUMMARY_FD, FILES_FD, SERVE_FD, MAX_THREADS, MAX_FRAMES, NO_ROOT };
-
-static int take_descriptor(const char *value, const char *name, int *ret_fd)
+static int root_parse(void *options, const char *option, const char *value, struct err *err)
 {
-	long n;
-
-	if (number_of(value, 0, 1 << 20, name, &n) < 0)
-		return -1;
-	*ret_fd = (int)n;
-	return 0;
+	return path_open(option, value, O_PATH | O_DIRECTORY, &((struct options *)options)->root_fd, err);
 }
 
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ .help = "usage: afterglow-unwind (--core FILE | --core-fd N) [OPTION...]\n"
+		  "Reads a core file of Linux (64 bit) and prints the signal, the backtrace of each thread (the crashed\n"
+		  "one first, with Python's frames), and the modules with their build ids.\n" },
+	{ "--core", "FILE", OPTION_OTHER, .parse = core_parse },
+	{ "--core-fd", "N", OPTION_INT, AT(core_fd), .max = FD_MAX, .help = "the core file" },
+	{ "--root", "DIR", OPTION_OTHER, .parse = root_parse },
+	{ "--root-fd", "N", OPTION_INT, AT(root_fd), .max = FD_MAX,
+	  .help = "look for programs and libraries of the process below this root\n"
+		  "directory and nowhere else (default /)" },
+	{ "--files-fd", "N", OPTION_INT, AT(files_fd), .max = FD_MAX,
+	  .help = "ask for them over this socket, at whose other end runs --serve-fd" },
+	{ "--no-root", NULL, OPTION_FLAG, AT(no_root), .help = "do not look for them" },
+	{ "--summary-fd", "N", OPTION_INT, AT(summary_fd), .max = FD_MAX,
+	  .help = "write a summary, one line of JSON, to descriptor N" },
+	{ "--max-threads", "N", OPTION_COUNT, AT(max_threads), .min = 1, .max = CORE_THREADS_MAX,
+	  .help = "show at most N threads (default 256, at most 4096)" },
+	{ "--max-frames", "N", OPTION_COUNT, AT(max_frames), .min = 1, .max = FRAMES_MAX,
+	  .help = "show at most N frames of each thread (default 128, at most 4096)" },
+	{ "--help", .kind = OPTION_FLAG, .at = AT(help) },
+	{ "--version", .kind = OPTION_FLAG, .at = AT(version), .help = "" },
+	{ .help = "usage: afterglow-unwind --serve-fd N (--root DIR | --root-fd N)\n" },
+	{ "--serve-fd", "N", OPTION_INT, AT(serve_fd), .max = FD_MAX,
+	  .help = "open files for another afterglow-unwind that asks for them over this\n"
+		  "socket, until that one ends" },
+	{ .help = "Exit code 0: there is a backtrace, perhaps a partial one. 1: there is none. 2: wrong options.\n" },
+};
+/* clang-format on */
 
-static int take_option(int option, const char *name, const char *value, struct options *o)
+const struct option_table unwind_options = OPTION_TABLE(rows, 28);
+
+int options_parse(char **argv, struct options *ret_options, struct err *err)
 {
-	long n = 0;
-
-	switch (option) {
-	case CORE:
-		return o->core_fd = open_path(value, O_RDONLY, name);
-	case ROOT:
-		return o->root_fd = open_path(value, O_PATH | O_DIRECTORY, name);
-	case CORE_FD:
-		return take_descriptor(value, name, &o->core_fd);
-	case ROOT_FD:
-		return take_descriptor(value, name, &o->root_fd);
-	case SUMMARY_FD:
-		return take_descriptor(value, name, &o->summary_fd);
-	case FILES_FD:
-		return take_descriptor(value, name, &o->files_fd);
-	case SERVE_FD:
-		return take_descriptor(value, name, &o->serve_fd);
-	case NO_ROOT:
-		o->no_root = true;
-		return 0;
-	case MAX_THREADS:
-		if (number_of(value, 1, CORE_THREADS_MAX, name, &n) < 0)
-			return -1;
-		o->max_threads = (size_t)n;
-		return 0;
-	case MAX_FRAMES:
-		if (number_of(value, 1, FRAMES_MAX, name, &n) < 0)
-			return -1;
-		o->max_frames = (size_t)n;
-		return 0;
-	default:
-		return -1;
-	}
-}
-
-int options_parse(int argc, char **argv, struct options *o)
-{
-	static const struct option table[] = {
-		{ "core", required_argument, NULL, CORE }, { "core-fd", required_argument, NULL, CORE_FD },
-		{ "root", required_argument, NULL, ROOT }, { "root-fd", required_argument, NULL, ROOT_FD },
-		{ "summary-fd", required_argument, NULL, SUMMARY_FD }, { "files-fd", required_argument, NULL, FILES_FD },
-		{ "serve-fd", required_argument, NULL, SERVE_FD }, { "no-root", no_argument, NULL, NO_ROOT },
-		{ "max-threads", required_argument, NULL, MAX_THREADS },
-		{ "max-frames", required_argument, NULL, MAX_FRAMES }, { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'v' }, { 0 },
-	};
-	int option, index = 0;
-
-	*o = (struct options){
+	struct options o = {
 		.core_fd = -1, .root_fd = -1, .summary_fd = -1, .files_fd = -1, .serve_fd = -1,
 		.max_threads = THREADS_DEFAULT, .max_frames = FRAMES_DEFAULT,
 	};
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", table, &index)) != -1) {
-		if (option == 'h' || option == 'v') {
-			fputs(option == 'h' ? usage : "afterglow-unwind " AFTERGLOW_VERSION "\n", stdout);
-			exit(0);
-		}
-		if (option == '?') {
-			fprintf(stderr, "afterglow-unwind: %s: %s; see --help\n", argv[optind - 1],
-				optopt >= CORE && optopt <= MAX_FRAMES ? "takes a value" : "no such option");
-			return -1;
-		}
-		if (take_option(option, table[index].name, optarg, o) < 0)
-			return -1;
-	}
-	if (optind < argc || (o->core_fd < 0 && o->serve_fd < 0)) {
-		fprintf(stderr, "afterglow-unwind: %s%s; see --help\n", optind < argc ? "unexpected argument " : "which core? --core FILE",
-			optind < argc ? argv[optind] : "");
-		return -1;
-	}
-	if (o->root_fd < 0 && o->files_fd < 0 && !o->no_root)
-		return o->root_fd = open_path("/", O_PATH | O_DIRECTORY, "root");
-	return 0;
+	int n = options_take(&unwind_options, 0, argv + 1, &o, err), r = 0;
+
+	if (n < 0)
+		return n;
+	if (argv[1 + n])
+		return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[1 + n]);
+	if (!o.help && !o.version && o.core_fd < 0 && o.serve_fd < 0)
+		return err_set(err, EINVAL, "which core? --core FILE (see --help)");
+	if (o.root_fd < 0 && o.files_fd < 0 && !o.no_root)
+		r = path_open("--root", "/", O_PATH | O_DIRECTORY, &o.root_fd, err);
+	if (r == 0)
+		*ret_options = o;
+	return r;
 }

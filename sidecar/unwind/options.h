@@ -6,16 +6,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/command_line.h"
+
 struct options {
 	int core_fd, root_fd, summary_fd, files_fd, serve_fd; /* -1: not given */
-	bool no_root;
+	bool no_root, help, version;
 	size_t max_threads, max_frames;
 };
 
-/*
- * Parses the command line and opens the files that it names. Returns -1 after a message on stderr
- * if it is wrong. Exits for --help and --version.
- */
-int options_parse(int argc, char **argv, struct options *ret_options);
+/* For --help. */
+extern const struct option_table unwind_options;
+
+/* Parses argv, which ends with NULL, and opens the files that it names. */
+int options_parse(char **argv, struct options *ret_options, struct err *err);
 
 #endif

@@ -25,7 +25,7 @@ def errors(result):
 def test_an_unknown_option_is_one_line_and_exit_2():
     result = run("--no-such-option")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "afterglow-operator: unknown option --no-such-option (try --help)\n"
+    assert result.stderr == "afterglow-operator: unknown option --no-such-option (see --help)\n"
 
 
 def test_help_and_version_go_to_stdout():
