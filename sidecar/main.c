@@ -27,7 +27,7 @@ struct service {
 	const struct record_options *options;
 	struct event_base *base;
 	struct sidecar *sidecar;
-	struct http_server *http;
+	struct pod_server *http;
 	bool stopping;
 	int64_t until_ns; /* the time at which shipping ends, CLOCK_BOOTTIME; 0: none is set */
 	/* Whether until_ns moves when a container ends shortly before it, or later. */
@@ -124,10 +124,10 @@ static void serve(struct service *s)
 
 	if (!s->options->http)
 		return;
-	if (http_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
+	if (pod_server_new(s->base, s->options->http, s->sidecar, s->options->spool, &s->http, &err) < 0)
 		log_warning("metrics and health are not served: %s", err_text(&err));
 	else
-		sidecar_while_waiting(s->sidecar, http_server_turn, s->http);
+		sidecar_while_waiting(s->sidecar, pod_server_turn, s->http);
 }
 
 static int record(const struct record_options *options, struct err *err)
@@ -156,7 +156,7 @@ static int record(const struct record_options *options, struct err *err)
 		event_base_dispatch(s.base);
 		sidecar_conclude(s.sidecar);
 		sidecar_while_waiting(s.sidecar, NULL, NULL);
-		http_server_free(s.http);
+		pod_server_free(s.http);
 		sidecar_free(s.sidecar);
 	}
 	event_free(term);

@@ -19,10 +19,7 @@ struct server_handlers {
 	void *arg;
 };
 
-/*
- * address is "127.0.0.1:8080"; or ":8080" and "[::]:8080" for IPv6 and IPv4, or for IPv4 alone on a
- * machine without IPv6. A process can have only one server.
- */
+/* address is that of lib/listen_address.h. */
 int server_new(struct event_base *base, const char *address, const struct server_handlers *handlers,
 	       struct server **ret_server, struct err *err);
 void server_free(struct server *server);

@@ -19,9 +19,9 @@
 #include <cmocka.h>
 
 #include "lib/log.h"
+#include "lib/loop/http_connections.h"
 #include "lib/testing_network.h"
 #include "lib/units.h"
-#include "operator/manager/http_connections.h"
 
 static unsigned int n_warnings;
 

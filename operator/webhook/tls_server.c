@@ -5,13 +5,10 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <event2/listener.h>
 #include <openssl/ssl.h>
 #include <signal.h>
-#include <string.h>
 
-#include "lib/listen_address.h"
-#include "lib/log.h"
+#include "lib/loop/http_listener.h"
 #include "operator/webhook/tls_connections.h"
 #include "operator/webhook/tls_context.h"
 
@@ -21,14 +18,8 @@
 #define BREATH_US 10000
 
 struct tls_server {
-	struct tls_server *next; /* the next of the_servers */
-	struct event_base *base;
-	struct evhttp *http;
-	int fd; /* bound, not yet listening; -1: the listener has it */
-	uint16_t port;
-	struct evhttp_bound_socket *bound; /* NULL: no connections are accepted */
-	struct evconnlistener *listener; /* that of `bound` */
-	struct event *listen_again, *idle;
+	struct http_listener listener; /* opened with the first certificate */
+	struct event *idle;
 	SSL_CTX *context; /* NULL: there is no certificate yet */
 	struct tls_connections connections;
 	tls_handler_fn handler;
@@ -37,9 +28,6 @@ struct tls_server {
 	void (*on_idle)(void *arg);
 	void *idle_arg;
 };
-
-/* All servers, because evhttp passes its own argument to a listener's error callback. */
-static struct tls_server *the_servers;
 
 /* --- Requests --------------------------------------------------------------------------------------------- */
 
@@ -107,64 +95,14 @@ static void on_request(struct evhttp_request *request, void *arg)
 
 /* --- Accepting -------------------------------------------------------------------------------------------- */
 
-static void on_listen_again(evutil_socket_t fd, short what, void *arg)
-{
-	struct tls_server *server = arg;
-
-	(void)fd;
-	(void)what;
-	if (server->listener)
-		evconnlistener_enable(server->listener);
-}
-
-static void pause_accepting(struct tls_server *server, const struct timeval *pause)
-{
-	if (server->listener && event_add(server->listen_again, pause) == 0)
-		evconnlistener_disable(server->listener);
-}
-
-/*
- * Called when no descriptor is left. Otherwise libevent would log that and try again at once, for
- * ever.
- */
-static void on_accept_error(struct evconnlistener *listener, void *arg)
-{
-	struct tls_server *server = the_servers;
-
-	(void)arg;
-	log_warning_limited("--webhook-address: cannot accept a connection: %s", strerror(EVUTIL_SOCKET_ERROR()));
-	while (server && server->listener != listener)
-		server = server->next;
-	if (server)
-		pause_accepting(server, &(struct timeval){ .tv_sec = 1 });
-}
-
 static struct bufferevent *on_accept(struct event_base *base, void *arg)
 {
 	struct tls_server *server = arg;
 
 	(void)base;
 	if (server->connections.n >= ACCEPTED_MAX)
-		pause_accepting(server, &(struct timeval){ .tv_usec = BREATH_US });
+		http_listener_pause(&server->listener, &(struct timeval){ .tv_usec = BREATH_US });
 	return tls_connections_add(&server->connections, server->context);
-}
-
-static int start_listening(struct tls_server *server, struct err *err)
-{
-	struct evconnlistener *listener = evconnlistener_new(server->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
-							     BACKLOG, server->fd);
-
-	if (!listener)
-		return err_set(err, errno ? errno : EADDRINUSE, "--webhook-address: listen at port %u", server->port);
-	server->fd = -1;
-	server->bound = evhttp_bind_listener(server->http, listener);
-	if (!server->bound) {
-		evconnlistener_free(listener);
-		return err_set(err, ENOMEM, "--webhook-address: listen at port %u", server->port);
-	}
-	server->listener = listener;
-	evconnlistener_set_error_cb(listener, on_accept_error);
-	return 0;
 }
 
 int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, const char *key_pem, struct err *err)
@@ -174,8 +112,8 @@ int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, 
 
 	if (r < 0)
 		return r;
-	if (!server->bound && !server->stopping)
-		r = start_listening(server, err);
+	if (!server->listener.bound && !server->stopping)
+		r = http_listener_open(&server->listener, BACKLOG, err);
 	if (r < 0) {
 		SSL_CTX_free(context);
 		return r;
@@ -211,10 +149,7 @@ void tls_server_stop(struct tls_server *server, void (*on_idle)(void *arg), void
 	server->stopping = true;
 	server->on_idle = on_idle;
 	server->idle_arg = arg;
-	event_del(server->listen_again);
-	server->listener = NULL;
-	if (server->bound)
-		evhttp_del_accept_socket(server->http, TAKE_PTR(server->bound));
+	http_listener_close(&server->listener);
 	tls_connections_end_idle(&server->connections);
 	if (server->connections.n == 0)
 		event_active(server->idle, 0, 0);
@@ -230,22 +165,25 @@ static void ignore_sigpipe(void)
 		signal(SIGPIPE, SIG_IGN);
 }
 
-static int start_http(struct tls_server *server, struct err *err)
+static int start_http(struct tls_server *server, struct event_base *base, const char *address, struct err *err)
 {
-	server->http = evhttp_new(server->base);
-	server->listen_again = evtimer_new(server->base, on_listen_again, server);
-	server->idle = evtimer_new(server->base, on_idle_event, server);
-	if (!server->http || !server->listen_again || !server->idle)
+	int r = http_listener_init(&server->listener, base, "--webhook-address", address, err);
+	struct evhttp *http = server->listener.http;
+
+	if (r < 0)
+		return r;
+	server->idle = evtimer_new(base, on_idle_event, server);
+	if (!server->idle)
 		return err_set(err, ENOMEM, "HTTPS server");
 	/* Methods other than POST get our own answer */
-	evhttp_set_allowed_methods(server->http, 0xffff);
-	evhttp_set_max_headers_size(server->http, TLS_SERVER_HEADERS_MAX);
-	evhttp_set_max_body_size(server->http, (ev_ssize_t)TLS_SERVER_BODY_MAX);
+	evhttp_set_allowed_methods(http, 0xffff);
+	evhttp_set_max_headers_size(http, TLS_SERVER_HEADERS_MAX);
+	evhttp_set_max_body_size(http, (ev_ssize_t)TLS_SERVER_BODY_MAX);
 	/* Our own limits are shorter. */
-	evhttp_set_timeout(server->http, TLS_SERVER_IDLE_S + TLS_SERVER_STEP_S);
-	evhttp_set_flags(server->http, EVHTTP_SERVER_LINGERING_CLOSE);
-	evhttp_set_bevcb(server->http, on_accept, server);
-	evhttp_set_gencb(server->http, on_request, server);
+	evhttp_set_timeout(http, TLS_SERVER_IDLE_S + TLS_SERVER_STEP_S);
+	evhttp_set_flags(http, EVHTTP_SERVER_LINGERING_CLOSE);
+	evhttp_set_bevcb(http, on_accept, server);
+	evhttp_set_gencb(http, on_request, server);
 	return 0;
 }
 
@@ -256,19 +194,11 @@ int tls_server_new(struct event_base *base, const char *address, tls_handler_fn 
 
 	if (!server)
 		return err_set(err, ENOMEM, "HTTPS server");
-	server->base = base;
-	server->fd = -1;
 	server->handler = handler;
 	server->arg = arg;
 	server->connections = (struct tls_connections){ .base = base, .on_none = on_no_connection, .arg = server };
 	tls_server_set_times(server, TLS_SERVER_STEP_S * 1000, TLS_SERVER_IDLE_S * 1000);
-	server->next = the_servers;
-	the_servers = server;
-	int r = listen_address_bind(address, &server->fd, &server->port, err);
-	if (r < 0)
-		err_wrap(err, "--webhook-address");
-	else
-		r = start_http(server, err);
+	int r = start_http(server, base, address, err);
 	if (r < 0) {
 		tls_server_free(server);
 		return r;
@@ -280,22 +210,13 @@ int tls_server_new(struct event_base *base, const char *address, tls_handler_fn 
 
 void tls_server_free(struct tls_server *server)
 {
-	struct tls_server **at = &the_servers;
-
 	if (!server)
 		return;
 	tls_connections_forget(&server->connections);
-	if (server->http)
-		evhttp_free(server->http);
-	if (server->listen_again)
-		event_free(server->listen_again);
+	http_listener_release(&server->listener);
 	if (server->idle)
 		event_free(server->idle);
 	SSL_CTX_free(server->context);
-	closep(&server->fd);
-	while (*at != server)
-		at = &(*at)->next;
-	*at = server->next;
 	free(server);
 }
 
@@ -307,7 +228,7 @@ void tls_server_set_times(struct tls_server *server, int step_ms, int idle_ms)
 
 bool tls_server_is_open(const struct tls_server *server)
 {
-	return server->listener != NULL;
+	return server->listener.listener != NULL;
 }
 
 size_t tls_server_connections(const struct tls_server *server)
@@ -317,5 +238,5 @@ size_t tls_server_connections(const struct tls_server *server)
 
 uint16_t tls_server_port(const struct tls_server *server)
 {
-	return server->port;
+	return server->listener.port;
 }

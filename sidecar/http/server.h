@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Serves HTTP on the pod: /metrics for Prometheus, /healthz, /failures and /memory (live_memory.h).
- * Anybody in the cluster may connect, so the server answers only GET, no request changes anything,
- * and the number of connections and their time are bounded.
+ * Anybody in the cluster may connect, so the server answers only GET and HEAD, no request changes
+ * anything, and the number of connections and their time are bounded.
  *
  * /failures lists the failures of this pod since its start, the oldest first:
  *	{"podUID": "...", "tag": "...", "forgotten": N, "failures": [{"id", "container", "endedAt", "class", "confidence",
@@ -39,26 +39,26 @@
 #include "lib/err.h"
 #include "sidecar/record/sidecar.h"
 
-#define HTTP_CONNECTIONS_MAX 16 /* for further connections the oldest are closed */
-#define HTTP_IDLE_S 5 /* seconds after which a connection without traffic is closed */
+#define POD_CONNECTIONS_MAX 16
+#define POD_IDLE_S 5 /* seconds after which a connection without traffic is closed */
 
-struct http_server;
+struct pod_server;
 
 /*
  * Listens on address (lib/listen_address.h) at once; port 0 takes a free port. sidecar and spool, the path of the spool
  * (NULL: there is none), must outlive the server.
  */
-int http_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,
-		    struct http_server **ret_server, struct err *err);
-void http_server_free(struct http_server *s); /* NULL is allowed */
+int pod_server_new(struct event_base *base, const char *address, const struct sidecar *sidecar, const char *spool,
+		   struct pod_server **ret_server, struct err *err);
+void pod_server_free(struct pod_server *s); /* NULL is allowed */
 
 /*
  * Answers the requests that have come in, for a caller that blocks the event loop. arg is the
  * server.
  */
-void http_server_turn(void *arg);
+void pod_server_turn(void *arg);
 
 /* The port at which it listens. */
-uint16_t http_server_port(const struct http_server *s);
+uint16_t pod_server_port(const struct pod_server *s);
 
 #endif

@@ -88,7 +88,7 @@ _Noreturn static void run_server(int port_fd)
 	struct event_base *base = event_base_new();
 	struct event *term = evsignal_new(base, SIGTERM, stop, base), *disk = evsignal_new(base, SIGUSR1, wait_for_a_disk, NULL);
 	struct sidecar *r;
-	struct http_server *http;
+	struct pod_server *http;
 	char path[96];
 
 	snprintf(path, sizeof(path), "%s/log", directory);
@@ -96,14 +96,14 @@ _Noreturn static void run_server(int port_fd)
 	signal(SIGPIPE, SIG_IGN);
 	event_add(term, NULL);
 	event_add(disk, NULL);
-	if (sidecar_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, directory, &http, NULL) < 0)
+	if (sidecar_new(base, &options, &r, NULL) < 0 || pod_server_new(base, ":0", r, directory, &http, NULL) < 0)
 		_exit(3);
-	sidecar_while_waiting(r, http_server_turn, http);
-	port = http_server_port(http);
+	sidecar_while_waiting(r, pod_server_turn, http);
+	port = pod_server_port(http);
 	fd_write_all(port_fd, &port, sizeof(port), NULL);
 	event_base_dispatch(base);
 	sidecar_while_waiting(r, NULL, NULL);
-	http_server_free(http);
+	pod_server_free(http);
 	sidecar_free(r);
 	event_free(term);
 	event_free(disk);
@@ -160,7 +160,7 @@ static int connected(void)
 }
 
 /*
- * Reads until the end of the connection. The server ends each within HTTP_IDLE_S; how long it takes
+ * Reads until the end of the connection. The server ends each within POD_IDLE_S; how long it takes
  * to answer its first request is for the machine to say, or for valgrind.
  */
 static void receive(int fd, struct strbuf *answer)
@@ -194,7 +194,7 @@ static int request_once(const char *text, struct strbuf *answer)
 
 /*
  * Sends a request that deserves an answer. Where the server hardly gets a processor, or runs under
- * valgrind, it may have found the connection idle for HTTP_IDLE_S before it could answer.
+ * valgrind, it may have found the connection idle for POD_IDLE_S before it could answer.
  */
 static int request(const char *text, struct strbuf *answer)
 {
@@ -461,16 +461,16 @@ static void those_who_say_nothing_are_few_and_not_for_long(void **state)
 	}
 	usleep(300000);
 	n = count_descriptors() - before;
-	if (n > HTTP_CONNECTIONS_MAX + 8)
+	if (n > POD_CONNECTIONS_MAX + 8)
 		fail_msg("%d descriptors for silent connections", n);
 	/* The oldest connections are closed, and the others move up. */
-	for (int ms = 0; closed < HTTP_CONNECTIONS_MAX && ms < 10 * HTTP_IDLE_S * 1000; ms += 100) {
+	for (int ms = 0; closed < POD_CONNECTIONS_MAX && ms < 10 * POD_IDLE_S * 1000; ms += 100) {
 		usleep(100000);
 		closed = 0;
 		for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
 			closed += recv(silent[i], &c, 1, MSG_DONTWAIT) == 0;
 	}
-	assert_true(closed >= HTTP_CONNECTIONS_MAX);
+	assert_true(closed >= POD_CONNECTIONS_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
 		close(silent[i]);
 	assert_int_equal(get("/healthz", &body), 200);
@@ -495,7 +495,7 @@ static int begin_request(void)
 /* Requests that never end, one byte at a time; from each connection that is closed another one follows. */
 _Noreturn static void send_for_ever(int begun_fd)
 {
-	int fds[HTTP_CONNECTIONS_MAX + 8];
+	int fds[POD_CONNECTIONS_MAX + 8];
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = begin_request();
@@ -581,18 +581,18 @@ static int connect_loopback(int family, uint16_t to)
 static int listen_in_network_of(int family)
 {
 	struct record_options options = { .socket_path = socket_path, .warn_at = 0.8, .report_fd = 2 };
-	struct http_server *http;
+	struct pod_server *http;
 	struct event_base *base;
 	struct sidecar *r;
 
 	enter_network(family);
 	base = event_base_new();
 	snprintf(socket_path + strlen(socket_path), 3, "%d", family % 10);
-	if (sidecar_new(base, &options, &r, NULL) < 0 || http_server_new(base, ":0", r, NULL, &http, NULL) < 0)
+	if (sidecar_new(base, &options, &r, NULL) < 0 || pod_server_new(base, ":0", r, NULL, &http, NULL) < 0)
 		return 2;
-	if (connect_loopback(family, http_server_port(http)) < 0)
+	if (connect_loopback(family, pod_server_port(http)) < 0)
 		return 3;
-	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, http_server_port(http)) == 0 ? 4 : 0;
+	return connect_loopback(family == AF_INET ? AF_INET6 : AF_INET, pod_server_port(http)) == 0 ? 4 : 0;
 }
 
 static void it_listens_where_there_is_ipv6_alone_and_where_there_is_ipv4_alone(void **state)

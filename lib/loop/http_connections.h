@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds the connections of the server of /metrics, because every pod of the cluster may reach its
+ * Bounds the connections of an HTTP server, because every pod of the cluster may reach its
  * port: each connection costs the buffers of an unfinished request. At the bound, of the connections
  * of the address that has the most, the one that has been inactive for the longest time is closed.
  * So a pod that opens many ends its own, and not those of the kubelet and of Prometheus.
@@ -10,8 +10,8 @@
  * another cookie, or none, the connection has ended. To end one, its socket is shut down; evhttp
  * then meets the end of the stream and frees it.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_HTTP_CONNECTIONS_H
-#define AFTERGLOW_OPERATOR_MANAGER_HTTP_CONNECTIONS_H
+#ifndef AFTERGLOW_LIB_LOOP_HTTP_CONNECTIONS_H
+#define AFTERGLOW_LIB_LOOP_HTTP_CONNECTIONS_H
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -19,13 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Prometheus and the kubelet need one each. One connection may cost about 50 KiB. */
+/* The largest bound. One connection may cost about 50 KiB. */
 #define HTTP_CONNECTIONS_MAX 64
-/*
- * Accept no more than this in one turn of the loop: many may be queued. Each then has two turns in
- * which its request is read, before as many newer ones can end it.
- */
-#define HTTP_CONNECTIONS_BATCH (HTTP_CONNECTIONS_MAX / 2)
 
 struct http_connection {
 	evutil_socket_t fd;
@@ -39,12 +34,15 @@ struct http_connections {
 	struct event *settle;
 	struct bufferevent *fresh; /* evhttp gives it its descriptor later; NULL: there is none */
 	struct http_connection known[HTTP_CONNECTIONS_MAX];
-	size_t n;
+	size_t n, max;
 	uint64_t turn;
 };
 
-/* Returns 0 or -ENOMEM. all must not move until it is released. */
-int http_connections_init(struct http_connections *all, struct event_base *base);
+/*
+ * max is the bound: at most HTTP_CONNECTIONS_MAX. Returns 0 or -ENOMEM. all must not move until it is
+ * released.
+ */
+int http_connections_init(struct http_connections *all, struct event_base *base, size_t max);
 /* Connections that still exist stay open. */
 void http_connections_release(struct http_connections *all);
 /* Makes a bufferevent for evhttp, which owns it. Returns NULL if there is no memory. */

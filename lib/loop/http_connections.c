@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounds the connections of the server of /metrics. */
-#include "operator/manager/http_connections.h"
+/* Bounds the connections of an HTTP server. */
+#include "lib/loop/http_connections.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -85,9 +85,9 @@ static void know(struct http_connections *all, evutil_socket_t fd)
 
 	if (!read_cookie(fd, &cookie))
 		return; /* evhttp has closed it already */
-	if (all->n == HTTP_CONNECTIONS_MAX)
+	if (all->n == all->max)
 		forget_ended(all);
-	if (all->n == HTTP_CONNECTIONS_MAX)
+	if (all->n == all->max)
 		end_one(all);
 	all->known[all->n++] = (struct http_connection){
 		.fd = fd,
@@ -115,10 +115,11 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 	settle_fresh(arg);
 }
 
-int http_connections_init(struct http_connections *all, struct event_base *base)
+int http_connections_init(struct http_connections *all, struct event_base *base, size_t max)
 {
 	*all = (struct http_connections){ .base = base,
-					  .settle = evtimer_new(base, on_settle, all) };
+					  .settle = evtimer_new(base, on_settle, all),
+					  .max = max };
 	return all->settle ? 0 : -ENOMEM;
 }
 
