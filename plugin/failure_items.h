@@ -3,7 +3,17 @@
 #ifndef AFTERGLOW_PLUGIN_FAILURE_ITEMS_H
 #define AFTERGLOW_PLUGIN_FAILURE_ITEMS_H
 
-#include "plugin/failure_list.h"
+#include <cjson/cJSON.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Selects the failures to list. A member that is NULL or 0 does not matter. */
+struct failure_filter {
+	const char *class;	/* spec.class */
+	const char *cluster;	/* spec.cluster */
+	const char *owner;	/* spec.ownerText: "RayJob/train" */
+	int64_t since_ns;	/* Unix time: the failure ended then or later */
+};
 
 struct item {
 	const cJSON *failure; /* owned by the list */

@@ -11,7 +11,6 @@
 #include "lib/macros.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
-#include "plugin/failure_items.h"
 #include "plugin/table.h"
 
 static const char *age_of(int64_t at_ns, int64_t now_ns, char buf[static DURATION_TEXT_MAX])

@@ -3,19 +3,10 @@
 #ifndef AFTERGLOW_PLUGIN_FAILURE_LIST_H
 #define AFTERGLOW_PLUGIN_FAILURE_LIST_H
 
-#include <cjson/cJSON.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "lib/strbuf.h"
-
-/* Selects the failures to list. A member that is NULL or 0 does not matter. */
-struct failure_filter {
-	const char *class;	/* spec.class */
-	const char *cluster;	/* spec.cluster */
-	const char *owner;	/* spec.ownerText: "RayJob/train" */
-	int64_t since_ns;	/* Unix time: the failure ended then or later */
-};
+#include "plugin/failure_items.h"
 
 /*
  * Each function appends rows made from the items of a RayFailureList, and a line that sums them up.

@@ -64,6 +64,17 @@ class Rooms(unittest.TestCase):
         one = {"node/a.c": '#include "node/a_internal.h"\n', "node/a_internal.h": '#include "node/a.h"\n', "node/a.h": ""}
         self.assertNotIn("knot", run(one)[1])
 
+    def test_more_knots_than_there_may_be_are_a_mistake(self):
+        knot = {"node/a.h": "", "node/a.c": '#include "node/b.h"\n', "node/b.h": '#include "node/a.h"\n'}
+        with unittest.mock.patch.object(rooms, "KNOTS_MAX", 0):
+            status, printed = run(knot)
+        self.assertEqual((status, printed.splitlines()[-1]), (1, "1 knots of modules, more than KNOTS_MAX of tools/rooms.py"))
+
+    def test_a_header_that_only_tests_include_is_theirs(self):
+        world = {"node/world.h": "int a;\n", "node/a_test.c": '#include "node/world.h"\n'}
+        self.assertIn("\n0 lines of code", "\n" + run(world)[1])
+        self.assertIn("2 lines of code", run({**world, "node/a.c": '#include "node/world.h"\n'})[1])
+
     def test_lines_of_code_are_counted_without_comments_and_blanks(self):
         table = [
             ("", 0), ("\n \n", 0), ("int a;\n\nint b;", 2), ("/* a\n * b\n */\nint a; /* c\n */\n// d\n", 1),

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/loop/child_fork.h"
+#include "lib/loop/child_internal.h"
 #include "lib/units.h"
 
 /* How often to check whether it has ended, if the kernel has no pidfds (before Linux 5.3). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts a child process, from fork to exec. */
-#include "lib/loop/child_fork.h"
+#include "lib/loop/child_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

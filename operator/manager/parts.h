@@ -20,7 +20,7 @@
 #include "operator/kube/workqueue.h"
 #include "operator/launcher/launcher_store.h"
 #include "operator/manager/kuberay_guard.h"
-#include "operator/manager/manager.h"
+#include "operator/manager/manager_options.h"
 #include "operator/policy/policies.h"
 #include "operator/webhook/admission.h"
 #include "operator/webhook/missed_pods.h"

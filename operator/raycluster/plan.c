@@ -24,7 +24,7 @@
 #include "operator/kube/object.h"
 #include "operator/podspec/notes.h"
 #include "operator/raycluster/bounds.h"
-#include "operator/raycluster/planner.h"
+#include "operator/raycluster/plan_internal.h"
 #include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/redis_cleanup.h"

@@ -5,7 +5,7 @@
  * pods are deleted first, because a running GCS goes on writing. No failure may keep the cluster,
  * and perhaps its namespace, for ever: the plan reports it and goes on.
  */
-#include "operator/raycluster/planner.h"
+#include "operator/raycluster/plan_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

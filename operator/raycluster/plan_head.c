@@ -5,7 +5,7 @@
  * does the same for containers that it restarts by itself (restartPolicy Always); then only the
  * condition shows it.
  */
-#include "operator/raycluster/planner.h"
+#include "operator/raycluster/plan_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

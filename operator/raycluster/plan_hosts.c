@@ -5,7 +5,7 @@
  * A replica that is still being created, of which no host ever ran, is completed instead, so that a
  * failed write does not restart it.
  */
-#include "operator/raycluster/planner.h"
+#include "operator/raycluster/plan_internal.h"
 
 #include <stdint.h>
 #include <stdio.h>

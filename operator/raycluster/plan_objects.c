@@ -5,7 +5,7 @@
  * to exist for a while, so that no right to read Secrets or other people's roles is
  * needed.
  */
-#include "operator/raycluster/planner.h"
+#include "operator/raycluster/plan_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans the pods of one worker group. */
-#include "operator/raycluster/planner.h"
+#include "operator/raycluster/plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the state of a plan while it is made. */
-#include "operator/raycluster/planner.h"
+#include "operator/raycluster/plan_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

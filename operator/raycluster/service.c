@@ -12,7 +12,6 @@
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
-#include "operator/raycluster/plan.h"
 
 #define DEFAULT_METRICS_PORT 8080
 

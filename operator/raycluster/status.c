@@ -19,7 +19,6 @@
 #include "operator/podspec/quantity.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/head_trouble.h"
-#include "operator/raycluster/plan.h"
 #include "operator/raycluster/pod_state.h"
 #include "operator/raycluster/service.h"
 #include "operator/raycluster/start_params.h"

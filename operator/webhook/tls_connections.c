@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 
 #include "lib/macros.h"
-#include "operator/webhook/tls_server.h"
 
 /*
  * The rest of a body that is too long is read up to this limit, so that the client reads the answer

@@ -15,6 +15,15 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
+/* At more, the one that has been inactive for the longest time is ended. */
+#define TLS_SERVER_CONNECTIONS_MAX 256
+/*
+ * Bytes of all connections: of requests that are being received and of answers that are not sent
+ * yet. Above it, the connection that holds the most is closed. A busy API server has a hundred
+ * reviews of 40 kB under way.
+ */
+#define TLS_SERVER_HELD_MAX ((size_t)24 << 20)
+
 struct tls_connection;
 
 struct tls_connections {

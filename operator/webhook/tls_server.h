@@ -17,19 +17,12 @@
 #include "lib/err.h"
 #include "lib/strbuf.h"
 
-#define TLS_SERVER_CONNECTIONS_MAX 256
 #define TLS_SERVER_HEADERS_MAX 16384
 /*
  * An object of the API server has 3 MiB at most, and a review may have two of them. A longer body
  * is answered with 413.
  */
 #define TLS_SERVER_BODY_MAX ((size_t)7 << 20)
-/*
- * Bytes of all connections: of requests that are being received and of answers that are not sent
- * yet. Above it, the connection that holds the most is closed. A busy API server has a hundred
- * reviews of 40 kB under way.
- */
-#define TLS_SERVER_HELD_MAX ((size_t)24 << 20)
 #define TLS_SERVER_ANSWER_MAX ((size_t)8 << 20)
 /* Seconds for the handshake, for a request from its first to its last byte, and for sending its answer. */
 #define TLS_SERVER_STEP_S 10

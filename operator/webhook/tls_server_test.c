@@ -24,6 +24,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
+#include "operator/webhook/tls_connections.h"
 #include "operator/webhook/x509.h"
 
 #define HOST "hook.ops.svc"

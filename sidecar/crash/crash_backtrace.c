@@ -6,7 +6,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/crash/crash_internal.h"
+#include "sidecar/crash/crashes_internal.h"
 
 #define UNWIND_NS (30 * NS_PER_SEC)
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "lib/log.h"
-#include "sidecar/crash/crash_internal.h"
+#include "sidecar/crash/crashes_internal.h"
 
 #define ERRORS_MAX 4096
 

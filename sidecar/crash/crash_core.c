@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/crash/crash_internal.h"
+#include "sidecar/crash/crashes_internal.h"
 
 #define PACK_NS (1800 * NS_PER_SEC)
 #define SUMMARY_FILE_MAX ((uint64_t)256 << 20)

@@ -14,7 +14,7 @@
 #include "lib/fileio.h"
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/crash/crash_internal.h"
+#include "sidecar/crash/crashes_internal.h"
 #include "sidecar/core/elf_core.h"
 
 /*

@@ -64,12 +64,4 @@ int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct
 /* Aborts every unfinished upload for this key. */
 void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key);
 
-/*
- * Gets the credentials of the role c->role_arn for c->web_identity_token from STS
- * (AssumeRoleWithWebIdentity). endpoint: such as "https://sts.REGION.amazonaws.com". The caller
- * releases the result.
- */
-int sts_assume(struct http *http, const char *endpoint, const struct credentials *c, struct sts_credentials *ret_credentials,
-	       struct fault *fault);
-
 #endif

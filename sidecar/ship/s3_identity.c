@@ -8,7 +8,7 @@
 
 #include "lib/log.h"
 #include "lib/units.h"
-#include "sidecar/ship/s3.h"
+#include "sidecar/ship/sts.h"
 #include "sidecar/ship/token_answer.h"
 
 /* The keys of a role are valid for an hour and are replaced well before. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges the token of a Kubernetes service account for credentials that are valid for an hour (web identity). */
+#include "sidecar/ship/sts.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "sidecar/ship/s3.h"
+#include "sidecar/ship/store_url.h"
 
 #define BODY_MAX ((size_t)64 << 10)
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sidecar/unwind/core_machine.h"
-#include "sidecar/unwind/core_notes.h"
+#include "sidecar/unwind/core_internal.h"
 
 /* --- Reading --- */
 

@@ -14,23 +14,10 @@
 #include <sys/types.h>
 
 #include "sidecar/core/elf_core.h"
+#include "sidecar/unwind/core_machine.h"
 
 #define CORE_MAPS_MAX 65536
 #define CORE_THREADS_MAX 4096 /* threads that are kept; further threads are only counted */
-#define CORE_REGISTERS_MAX 34
-
-/* Describes a machine that cores come from. */
-struct core_machine {
-	uint16_t elf; /* e_machine */
-	size_t n_registers; /* in elf_gregset_t, at offset 112 of a PRSTATUS */
-	size_t pc, sp;
-	const char *const *names;
-	/* In struct rt_sigframe, from the stack pointer of the signal trampoline: siginfo_t, and registers in "frame" order. */
-	size_t siginfo_offset;
-	size_t context_offset;
-	const uint8_t *context_order; /* register of each slot; 0xff: none */
-	size_t context_slots;
-};
 
 /*
  * A PT_LOAD segment: addresses [start, end). The first file_len bytes are in the file;
@@ -54,16 +41,6 @@ struct core_thread {
 	uint64_t registers[CORE_REGISTERS_MAX];
 	uint64_t thread_pointer; /* what pthread_self() is; 0 when not known */
 };
-
-struct core_siginfo {
-	int signal, code;
-	uint64_t address; /* of a fault */
-	pid_t sender; /* the process that sent the signal, if a process did */
-	uid_t sender_uid;
-	int system_call; /* the number that a seccomp filter refused; 0 as well for other signals */
-};
-
-#define CORE_SIGINFO_SIZE 32 /* bytes of siginfo_t that are read */
 
 #define CORE_CACHE_BLOCKS 64
 #define CORE_CACHE_BLOCK 4096
@@ -110,17 +87,5 @@ static inline bool core_read_u64(struct core *core, uint64_t address, uint64_t *
 {
 	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
 }
-
-void core_siginfo_parse(const uint8_t data[static CORE_SIGINFO_SIZE],
-			struct core_siginfo *ret_info);
-
-/* The kernel's name of a signal's code: "SEGV_MAPERR"; NULL: it has none. */
-const char *core_signal_code(int signal, int code);
-
-/* Whether a seccomp filter sent the signal, so that its system call means something. */
-bool core_is_refusal(const struct core_siginfo *info);
-
-/* Whether a signal of this code came from a fault, so that its address means something. */
-bool core_is_fault(const struct core_siginfo *info);
 
 #endif

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "lib/macros.h"
+
 /* user_regs_struct of x86-64, in its order. */
 enum {
 	R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX,

@@ -1,9 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes the machines that cores come from: x86-64 and aarch64. */
+/* Describes the machines that cores come from, x86-64 and aarch64, and the signals there. */
 #ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_MACHINE_H
 #define AFTERGLOW_SIDECAR_UNWIND_CORE_MACHINE_H
 
-#include "sidecar/unwind/core.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CORE_REGISTERS_MAX 34
+
+/* Describes a machine that cores come from. */
+struct core_machine {
+	uint16_t elf; /* e_machine */
+	size_t n_registers; /* in elf_gregset_t, at offset 112 of a PRSTATUS */
+	size_t pc, sp;
+	const char *const *names;
+	/* In struct rt_sigframe, from the stack pointer of the signal trampoline: siginfo_t, and registers in "frame" order. */
+	size_t siginfo_offset;
+	size_t context_offset;
+	const uint8_t *context_order; /* register of each slot; 0xff: none */
+	size_t context_slots;
+};
+
+struct core_siginfo {
+	int signal, code;
+	uint64_t address; /* of a fault */
+	pid_t sender; /* the process that sent the signal, if a process did */
+	uid_t sender_uid;
+	int system_call; /* the number that a seccomp filter refused; 0 as well for other signals */
+};
+
+#define CORE_SIGINFO_SIZE 32 /* bytes of siginfo_t that are read */
+
+void core_siginfo_parse(const uint8_t data[static CORE_SIGINFO_SIZE],
+			struct core_siginfo *ret_info);
+
+/* The kernel's name of a signal's code: "SEGV_MAPERR"; NULL: it has none. */
+const char *core_signal_code(int signal, int code);
+
+/* Whether a seccomp filter sent the signal, so that its system call means something. */
+bool core_is_refusal(const struct core_siginfo *info);
+
+/* Whether a signal of this code came from a fault, so that its address means something. */
+bool core_is_fault(const struct core_siginfo *info);
 
 /* The description of the machine with that e_machine in the ELF header; NULL: it is not supported. */
 const struct core_machine *core_machine_of(uint16_t elf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the notes of a core: threads, signal, command, files. */
-#include "sidecar/unwind/core_notes.h"
+#include "sidecar/unwind/core_internal.h"
 
 #include <elf.h>
 #include <errno.h>

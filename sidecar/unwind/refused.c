@@ -5,6 +5,8 @@
 #include <elf.h>
 #include <stdio.h>
 
+#include "lib/macros.h"
+
 /*
  * The system calls that the default profiles of Docker, containerd and Chromium do not allow, and those
  * that younger C libraries use before a profile knows them. Numbers of x86-64 and of aarch64; -1: none.

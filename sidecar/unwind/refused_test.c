@@ -4,6 +4,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+
+#include "lib/macros.h"
 #include <elf.h>
 #include <limits.h>
 #include <string.h>

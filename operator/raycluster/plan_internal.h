@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state that the parts of planning share while a plan is made. For plan*.c only. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLANNER_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_PLANNER_H
+#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_INTERNAL_H
+#define AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_INTERNAL_H
 
 #include "lib/units.h"
 #include "operator/raycluster/names.h"

@@ -3,8 +3,8 @@
  * The internals of crashes.h, for the files of this folder that handle a crash, its backtrace and
  * its core.
  */
-#ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
-#define AFTERGLOW_SIDECAR_CRASH_CRASH_INTERNAL_H
+#ifndef AFTERGLOW_SIDECAR_CRASH_CRASHES_INTERNAL_H
+#define AFTERGLOW_SIDECAR_CRASH_CRASHES_INTERNAL_H
 
 #include "lib/loop/child.h"
 #include "lib/loop/errand.h"

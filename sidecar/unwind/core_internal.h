@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the notes of a core: threads, signal, command, files. Used by core.c alone. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_NOTES_H
-#define AFTERGLOW_SIDECAR_UNWIND_CORE_NOTES_H
+#ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_INTERNAL_H
+#define AFTERGLOW_SIDECAR_UNWIND_CORE_INTERNAL_H
 
 #include "sidecar/unwind/core.h"
 

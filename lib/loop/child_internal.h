@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts a child's program: from fork to exec. Used by child.c alone. */
-#ifndef AFTERGLOW_LIB_LOOP_CHILD_FORK_H
-#define AFTERGLOW_LIB_LOOP_CHILD_FORK_H
+#ifndef AFTERGLOW_LIB_LOOP_CHILD_INTERNAL_H
+#define AFTERGLOW_LIB_LOOP_CHILD_INTERNAL_H
 
 #include <sys/types.h>
 
