@@ -9,6 +9,7 @@
 #include "sidecar/report/diagnose.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,27 +78,31 @@ static struct size_text size_of(int64_t bytes)
 }
 #define SIZE(bytes) (size_of(bytes).text)
 
-/*
- * Formats a size so that it can be pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole
- * bytes below a MiB. Rounds up.
- */
-static struct size_text python_size(double bytes)
+/* A size as it is pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole bytes below a MiB. */
+struct python_size {
+	char text[SIZE_TEXT_MAX];
+	int64_t bytes; /* that the text amounts to, rounded up */
+};
+
+static struct python_size python_size(double bytes)
 {
-	struct size_text s;
+	struct python_size s;
 	int64_t tenths = (int64_t)(bytes / (double)GIB * 10 + 0.999), mib = (int64_t)(bytes / (double)MIB + 0.999);
 
 	/* For large numbers tens of MiB are exact enough. */
 	if (mib > 100)
 		mib = (mib + 9) / 10 * 10;
+	s.bytes = bytes >= (double)GIB ? (tenths * GIB + 9) / 10 :
+		  bytes >= (double)MIB ? mib * MIB :
+					 (int64_t)bytes;
 	if (bytes >= (double)GIB)
 		snprintf(s.text, sizeof(s.text), "%" PRId64 ".%" PRId64 " * 1024**3", tenths / 10, tenths % 10);
 	else if (bytes >= (double)MIB)
 		snprintf(s.text, sizeof(s.text), "%" PRId64 " * 1024**2", mib);
 	else
-		snprintf(s.text, sizeof(s.text), "%" PRId64, (int64_t)bytes);
+		snprintf(s.text, sizeof(s.text), "%" PRId64, s.bytes);
 	return s;
 }
-#define PYTHON_SIZE(bytes) (python_size(bytes).text)
 
 static double share(const struct report *r, int64_t bytes)
 {
@@ -174,6 +179,57 @@ static bool say_growth(struct report *r)
 static bool store_is_too_large(const struct report *r)
 {
 	return r->memory.limit > 0 && (double)r->node.object_store > STORE_SHARE * 1.1 * (double)r->memory.limit;
+}
+
+#define IN_FORCE "rayStartParams (now \"" /* in front of the budget that advice replaces */
+
+/* Returns what Ray is told for objects, once it has followed our advice. */
+static double store_to_be(const struct report *r)
+{
+	return store_is_too_large(r) ? STORE_SHARE * (double)r->memory.limit :
+				       (double)MAX(r->node.object_store, 0);
+}
+
+static bool is_promised_too_much(const struct report *r)
+{
+	const struct ray_node *n = &r->node;
+
+	return r->memory.limit > 0 && n->memory > 0 && n->object_store > 0 &&
+	       n->memory + n->object_store > r->memory.limit;
+}
+
+/*
+ * Returns what Ray offers to memory= on this node, once it has followed our advice (promised_too_much).
+ * A task that requests more never runs.
+ */
+static double offered_to_tasks(const struct report *r)
+{
+	if (r->node.memory <= 0)
+		return HUGE_VAL;
+	return is_promised_too_much(r) ? FULL * (double)r->memory.limit - store_to_be(r) :
+					 (double)r->node.memory;
+}
+
+/*
+ * Advises memory= for a task; a budget and a limit with it, if Ray offers less on this node. task: NULL: it is named already.
+ * Returns whether that was so.
+ */
+static bool advise_memory(struct report *r, double need, const char *task)
+{
+	struct python_size size = python_size(need);
+	bool more = (double)size.bytes > offered_to_tasks(r);
+
+	if (more)
+		ADVISE(r, "memory: \"%" PRId64 "\" in " IN_FORCE "%" PRId64 "\"), ", size.bytes,
+		       r->node.memory);
+	ADVISE(r, "@ray.remote(memory=%s)", size.text);
+	if (task)
+		ADVISE(r, " for %s", task);
+	if (more)
+		ADVISE(r, ", and a limit of %s or more",
+		       SIZE((int64_t)MAX(HEADROOM * (double)r->memory.limit,
+					 ((double)size.bytes + store_to_be(r)) / FULL)));
+	return more;
 }
 
 static void advise_smaller_store(struct report *r)
@@ -308,9 +364,8 @@ static bool two_processes(struct report *r)
 	if (!limit_was_reached(r))
 		return true;
 	if (task)
-		ADVISE(r, "@ray.remote(memory=%s) for %s, so that Ray runs no more of them at a time than fit; or ",
-		       PYTHON_SIZE(RESERVE * (double)process_own(a)), task);
-	advise_limit(r, "");
+		advise_memory(r, RESERVE * (double)process_own(a), task);
+	advise_limit(r, task ? ", so that Ray runs no more of them at a time than fit; or " : "");
 	return true;
 }
 
@@ -354,9 +409,8 @@ static bool one_process(struct report *r)
 		return true;
 	if (!has_had_room(&r->trend))
 		ADVISE(r, "find what %s keeps; if it needs that much: ", task ? task : p->name);
-	if (task)
-		ADVISE(r, "@ray.remote(memory=%s), and ", PYTHON_SIZE((double)process_own(p)));
-	advise_limit(r, "");
+	if (!task || !advise_memory(r, (double)process_own(p), NULL))
+		advise_limit(r, task ? ", and " : "");
 	return true;
 }
 
@@ -388,16 +442,40 @@ static void tasks_with_children(struct report *r, const struct component *c)
 	    tasks == 1 ? "it" : "they", SIZE(c->own), SIZE(c->largest));
 	if (!limit_was_reached(r))
 		return;
-	ADVISE(r,
-	       "fewer child processes (num_workers); or @ray.remote(memory=%s) for %s, for each with its children; or ",
-	       PYTHON_SIZE(RESERVE * (double)c->own / tasks), task_name(c->name));
-	advise_limit(r, "");
+	ADVISE(r, "fewer child processes (num_workers); or ");
+	advise_memory(r, RESERVE * (double)c->own / tasks, task_name(c->name));
+	advise_limit(r, ", for each with its children; or ");
+}
+
+/*
+ * Advises that no more copies of the task run than fit, by memory= or by CPUs. Ray counts memory= against what it offers, and the
+ * copies cannot use the memory that other processes held.
+ */
+static void advise_parallelism(struct report *r, const struct component *c)
+{
+	double need = RESERVE * (double)c->largest, offered = offered_to_tasks(r);
+	int64_t room = (int64_t)(FULL * (double)r->memory.limit) - MAX(r->memory.usage - c->own, 0),
+		fit = room / c->largest;
+	/* If Ray's number of CPUs is unknown, each copy had one. */
+	int64_t cpus = r->node.cpus >= 1000 ? r->node.cpus / 1000 : (int64_t)c->count, wanted;
+	bool offers = (double)python_size(need).bytes <= offered;
+
+	if (offers && offered < HUGE_VAL)
+		fit = MIN(fit, (int64_t)(offered / (double)python_size(need).bytes));
+	wanted = fit >= 1 && fit < c->count ? (cpus + fit - 1) / fit : 0;
+	if (offers || wanted < 2)
+		advise_memory(r, need, task_name(c->name));
+	if (wanted >= 2)
+		ADVISE(r, "%snum_cpus=%" PRId64 "%s%s", offers ? ", or " : "", wanted,
+		       offers ? "" : " for ", offers ? "" : task_name(c->name));
+	if (fit >= 1 && fit < c->count && (offers || wanted >= 2))
+		ADVISE(r, ": %" PRId64 " of them fit into this limit at a time", fit);
 }
 
 static bool many_alike(struct report *r)
 {
 	const struct component *c = many_of(r);
-	int64_t each, others, room, fit, cpus, wanted;
+	int64_t each, others;
 
 	if (!c)
 		return false;
@@ -413,25 +491,8 @@ static bool many_alike(struct report *r)
 	else
 		SAY(r, "%" PRIu32 " copies of %s held %s together, %s each (the largest %s): parallelism rather than a leak of one.", c->count,
 		    c->name, SIZE(c->own), SIZE(each), SIZE(c->largest));
-	if (c->kind != COMPONENT_TASK || !limit_was_reached(r) || c->largest <= 0)
-		return true;
-	/* The copies cannot use the memory that other processes held. */
-	room = (int64_t)(FULL * (double)r->memory.limit) - MAX(r->memory.usage - c->own, 0);
-	fit = room / c->largest;
-	if (fit < 1 || fit >= c->count) {
-		ADVISE(r, "@ray.remote(memory=%s) for %s", PYTHON_SIZE(RESERVE * (double)c->largest), task_name(c->name));
-		return true;
-	}
-	/*
-	 * Each copy gets so many CPUs that no more of them run than fit. If Ray's number of CPUs is
-	 * unknown, each had one.
-	 */
-	cpus = r->node.cpus >= 1000 ? r->node.cpus / 1000 : (int64_t)c->count;
-	wanted = (cpus + fit - 1) / fit;
-	ADVISE(r, "@ray.remote(memory=%s) for %s", PYTHON_SIZE(RESERVE * (double)c->largest), task_name(c->name));
-	if (wanted > 1)
-		ADVISE(r, ", or num_cpus=%" PRId64, wanted);
-	ADVISE(r, ": %" PRId64 " of them fit into this limit at a time", fit);
+	if (c->kind == COMPONENT_TASK && limit_was_reached(r) && c->largest > 0)
+		advise_parallelism(r, c);
 	return true;
 }
 
@@ -514,6 +575,16 @@ static bool spilling(struct report *r)
 	return true;
 }
 
+/* Returns whether one of the tasks holds more than Ray offers to memory= here. */
+static bool is_any_task_too_large(const struct report *r)
+{
+	for (size_t i = 0; i < r->components.n; i++)
+		if (r->components.list[i].kind == COMPONENT_TASK &&
+		    (double)r->components.list[i].largest > offered_to_tasks(r))
+			return true;
+	return false;
+}
+
 static bool many_tasks(struct report *r)
 {
 	int64_t own;
@@ -530,7 +601,7 @@ static bool many_tasks(struct report *r)
 	SAY(r, "%" PRIu32 " tasks and actors of %" PRIu32 " names held %s together, %d %% of the memory; most of it %s with %s: "
 	       "parallelism rather than one leak.",
 	    count, names, SIZE(own), percent(r, own), most->name, SIZE(most->own));
-	if (limit_was_reached(r))
+	if (limit_was_reached(r) && !is_any_task_too_large(r))
 		ADVISE(r, "memory= for each of them as the table says, so that Ray runs no more than fit; or ");
 	advise_limit(r, "");
 	return true;
@@ -622,7 +693,7 @@ static void promised_too_much(struct report *r)
 {
 	const struct ray_node *n = &r->node;
 
-	if (r->memory.limit <= 0 || n->memory <= 0 || n->object_store <= 0 || n->memory + n->object_store <= r->memory.limit)
+	if (!is_promised_too_much(r))
 		return;
 	if (store_is_too_large(r) && !strstr(r->advice, "object-store-memory")) {
 		ADVISE(r, r->advice[0] ? "; " : "");
@@ -630,9 +701,10 @@ static void promised_too_much(struct report *r)
 	}
 	SAY(r, " Ray was promised %s for tasks and %s for objects, more than the limit of %s.", SIZE(n->memory),
 	    SIZE(n->object_store), SIZE(r->memory.limit));
-	ADVISE(r, "%smemory: \"%.0f\" in rayStartParams", r->advice[0] ? "; " : "",
-	       FULL * (double)r->memory.limit -
-		       (store_is_too_large(r) ? STORE_SHARE * (double)r->memory.limit : (double)n->object_store));
+	/* A budget for a task that needs more is advised with its limit. */
+	if (!strstr(r->advice, IN_FORCE))
+		ADVISE(r, "%smemory: \"%.0f\" in rayStartParams", r->advice[0] ? "; " : "",
+		       offered_to_tasks(r));
 }
 
 static void part_of_isolation(struct report *r)

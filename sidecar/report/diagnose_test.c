@@ -183,16 +183,38 @@ static const struct row {
 	  .file = 5 * GIB / 2 },
 	{ "kernel memory", OOM, FULL_4G, 0, { { "ray::x", GIB, 0, 0 } }, "Kernel memory (page tables, sockets, inodes) held 2.0 GiB, 50 %",
 	  NULL, .kernel = 2 * GIB },
-	{ "promises beyond the limit", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
+	{ "promises beyond the limit", OOM, FULL_4G, 0, { { "ray::leak", 5 * GIB / 2, 0, 0 } },
 	  "Ray was promised 4.0 GiB for tasks and 1.0 GiB for objects, more than the limit of 4.0 GiB.",
-	  "; memory: \"2791728742\" in rayStartParams", .memory = 4 * GIB, .object_store = GIB },
+	  "@ray.remote(memory=2.5 * 1024**3), and a limit of 5.0 GiB or more; memory: \"2791728742\" in rayStartParams",
+	  .memory = 4 * GIB, .object_store = GIB },
 	{ "promises beyond the limit, most of it to objects", OOM, FULL_4G, 3 * GIB, { { "ray::x", GIB / 2, 0, 0 } },
 	  "Ray was promised 2.0 GiB for tasks and 3.0 GiB for objects",
 	  "object-store-memory: \"1288490189\" in rayStartParams (30 % of the limit; now \"3221225472\"): beyond that Ray spills "
 	  "objects to disk; memory: \"2576980378\" in rayStartParams", .memory = 2 * GIB, .object_store = 3 * GIB, .shm_used = 3 * GIB },
 	{ "the same while a task is the cause", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 0, 0 } },
 	  "Ray was promised 2.0 GiB for tasks and 3.0 GiB for objects",
-	  "a limit of 5.0 GiB or more; object-store-memory: \"1288490189\"", .memory = 2 * GIB, .object_store = 3 * GIB },
+	  "memory: \"3221225472\" in rayStartParams (now \"2147483648\"), @ray.remote(memory=3.0 * 1024**3), and a limit of 5.0 GiB or more; "
+	  "object-store-memory: \"1288490189\" in rayStartParams (30 % of the limit; now \"3221225472\"): beyond that Ray spills objects to disk",
+	  .memory = 2 * GIB, .object_store = 3 * GIB },
+	/* --- A task that requests more memory than Ray offers never runs --- */
+	{ "more than the budget of the node", OOM, 19 * GIB / 10, 19 * GIB / 10, 0, { { "ray::leak", 1300 * MIB, 5 * MIB, 0 } }, "One process, ray::leak",
+	  "if it needs that much: memory: \"1395864372\" in rayStartParams (now \"1224065679\"), @ray.remote(memory=1.3 * 1024**3), and a limit of "
+	  "2.4 GiB or more", .memory = 1224065679, .object_store = 100 * MIB },
+	{ "more than the budget, and objects", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 5 * MIB, 0 } }, "One process, ray::leak",
+	  "memory: \"3221225472\" in rayStartParams (now \"2254857830\"), @ray.remote(memory=3.0 * 1024**3), and a limit of 5.0 GiB or more",
+	  .memory = 2254857830, .object_store = 6 * GIB / 5 },
+	{ "as much as the budget", OOM, FULL_4G, 0, { { "ray::leak", 3 * GIB, 5 * MIB, 0 } }, "One process, ray::leak",
+	  "if it needs that much: @ray.remote(memory=3.0 * 1024**3), and a limit of 5.0 GiB or more", .memory = 3 * GIB },
+	{ "two, each more than the budget", OOM, FULL_4G, 0, { { "ray::leak", 2100 * MIB, 0, 0 }, { "ray::leak", 1900 * MIB, 0, 0 } }, "Two processes",
+	  "memory: \"2469606196\" in rayStartParams (now \"1073741824\"), @ray.remote(memory=2.3 * 1024**3) for leak, and a limit of 5.0 GiB or more, so "
+	  "that Ray runs no more of them at a time than fit; or a limit of 5.0 GiB or more", .memory = GIB },
+	{ "many alike, of which the budget runs fewer than fit", OOM, FULL_4G, 0, { { "ray::load", 800 * MIB, 0, 4 }, { "raylet", 100 * MIB, 0, 0 } },
+	  "4 copies of ray::load", "@ray.remote(memory=880 * 1024**2) for load, or num_cpus=2: 2 of them fit", .memory = 2 * GIB, .cpus = 4000 },
+	{ "many alike, each more than the budget", OOM, FULL_4G, 0, { { "ray::load", GIB, 0, 3 }, { "raylet", 100 * MIB, 0, 0 } },
+	  "3 copies of ray::load", "num_cpus=3 for load: 2 of them fit into this limit at a time", .memory = GIB, .cpus = 6000 },
+	{ "a task with its children, more than the budget", OOM, FULL_4G, 0, { { "ray::load", 400 * MIB, 0, 9, 8 }, { "raylet", 100 * MIB, 0, 0 } },
+	  "1 copy of ray::load", "or memory: \"4187593114\" in rayStartParams (now \"2147483648\"), @ray.remote(memory=3.9 * 1024**3) for load, and a limit of "
+	  "5.0 GiB or more, for each with its children", .memory = 2 * GIB },
 	/* --- memory.high --- */
 	{ "kill -9 of what memory.high had slowed down", FAILURE_KILLED, 4 * GIB, 3 * GIB, 0, { { "ray::leak", 2900 * MIB, 0, 0 } },
 	  "One process, ray::leak, held 94 % of the memory and had not grown for 50.0 s, in which there was hardly any room: whether it is a leak "
@@ -308,6 +330,18 @@ static void what_held_the_memory_is_not_taken_from_a_sample_after_the_kill(void 
 	assert_string_equal(r.advice, "a higher memory.high");
 }
 
+static void tasks_of_many_names_are_given_no_memory_if_one_needs_more_than_the_node_offers(void **state)
+{
+	static const struct row row = { .class = OOM, FULL_4G, .top = { { "ray::a", GIB, 0, 0 }, { "ray::b", GIB, 0, 0 },
+									{ "ray::c", GIB / 2, 0, 0 }, { "raylet", 5 * GIB / 4, 0, 0 } },
+					.memory = GIB - 1 };
+	struct report r = report_of(&row);
+	(void)state;
+
+	report_diagnose(&r);
+	assert_string_equal(r.advice, "a limit of 5.0 GiB or more");
+}
+
 static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
 {
 	(void)state;
@@ -329,6 +363,7 @@ int main(void)
 		cmocka_unit_test(the_numbers_decide_which_sentences_are_written),
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
 		cmocka_unit_test(what_held_the_memory_is_not_taken_from_a_sample_after_the_kill),
+		cmocka_unit_test(tasks_of_many_names_are_given_no_memory_if_one_needs_more_than_the_node_offers),
 		cmocka_unit_test(sentences_are_whole_and_advice_comes_with_a_diagnosis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
