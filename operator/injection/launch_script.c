@@ -70,7 +70,9 @@ static void add_wait(struct strbuf *sb, const char *port)
  */
 static void add_choice(struct strbuf *sb, const struct launch_script *in)
 {
-	strbuf_adds(sb, LEAVE_POSIX_MODE "afterglow() { exec /proc/self/fd/./3 --self-fd 3");
+	strbuf_adds(
+		sb, LEAVE_POSIX_MODE
+		"afterglow() { AFTERGLOW_ENVIRONMENT=${afterglow_lost-} exec /proc/self/fd/./3 --self-fd 3");
 	add_options(sb, in);
 	strbuf_adds(sb, " \"$@\"; }; case ${BASH_VERSION:+$HOSTTYPE} in x86_64|aarch64) afterglow_machine=$HOSTTYPE;; "
 			"*) afterglow_machine=$$(uname -m);; esac; case $afterglow_machine in ");
@@ -85,18 +87,20 @@ static void add_choice(struct strbuf *sb, const struct launch_script *in)
 /*
  * The file that is verified is the file that runs, because both use descriptor 3. A file that
  * cannot be opened would end some shells, so this is checked before. An exec that fails ends the
- * shell, too: bash is told to go on in that case; for other shells --version is tried first, in a
- * process of its own. sha256sum is the only process that bash starts.
+ * shell, too, so the launcher is started in a process of its own first. It says there what this shell
+ * changes in the environment (sidecar/launch/environment.h). bash is told to go on if exec fails.
  */
 char *launch_script(const struct launch_script *in)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(16384);
 
 	add_choice(&sb, in);
-	strbuf_adds(&sb, "[ ! -r \"$afterglow_file\" ] || [ ! -x \"$afterglow_file\" ] || { "
-			 "[ \"$$(sha256sum <&3 2>/dev/null)\" = \"$afterglow_sum  -\" ] && "
-			 "{ shopt -s execfail 2>/dev/null || (afterglow --version) >/dev/null 2>&1; } && "
-			 "afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ");
+	strbuf_adds(
+		&sb,
+		"[ ! -r \"$afterglow_file\" ] || [ ! -x \"$afterglow_file\" ] || { "
+		"[ \"$$(sha256sum <&3 2>/dev/null)\" = \"$afterglow_sum  -\" ] && "
+		"{ shopt -s execfail 2>/dev/null; afterglow_lost=$$(afterglow --environment 2>/dev/null); } && "
+		"afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ");
 	if (in->wait_port)
 		add_wait(&sb, in->wait_port);
 	strbuf_adds(&sb, "exec \"$@\"");

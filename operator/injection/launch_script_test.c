@@ -21,9 +21,10 @@
 #include "operator/injection/launch_script.h"
 
 /* Prints each of its arguments in brackets, and that it runs from the shell's open descriptor. */
-static const char launcher[] = "#!/bin/sh\n"
-			       "for a; do [ \"$a\" = --version ] && exit 0; done\n"
-			       "for a; do printf '[%s]' \"$a\"; done\n";
+static const char launcher[] =
+	"#!/bin/sh\n"
+	"for a; do [ \"$a\" = --environment ] && echo lost=1 && exit 0; done\n"
+	"for a; do printf '[%s]' \"$a\"; done\n";
 
 /* The programs that are /bin/sh in the images of Debian, Red Hat and Alpine. */
 static const char *const shells[] = { "/bin/dash", "/bin/bash", "/bin/busybox ash", "/bin/bash --posix" };

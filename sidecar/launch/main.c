@@ -12,7 +12,7 @@
  * command runs in the same way without a sidecar.
  *
  * All signals are blocked and read from a signalfd, so the one poll() below is
- * the only place where anything happens. Nothing is allocated. Static and libc
+ * the only place where anything happens. Nothing is allocated there. Static and libc
  * only, because it runs inside images that we do not know.
  */
 #include <errno.h>
@@ -28,6 +28,7 @@
 
 #include "sidecar/launch/command.h"
 #include "sidecar/launch/connection.h"
+#include "sidecar/launch/environment.h"
 #include "sidecar/launch/launcher.h"
 #include "sidecar/launch/own_cgroup.h"
 
@@ -432,6 +433,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	options_parse(argv, &options);
+	environment_restore();
 	if (options.self_fd)
 		leave_self_fd(options.self_fd, argv[0]);
 	l.options = &options;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sidecar/launch/core_limit.h"
+#include "sidecar/launch/environment.h"
 #include "sidecar/launch/protocol.h"
 
 #define WAIT_SIDECAR_MAX_S 3600
@@ -52,6 +53,7 @@ static const char usage[] =
 	"                    COMMAND runs without it if its first word is not a program in PATH\n"
 	"  --release [PID]   end the hold of this container, in which the launcher has that PID\n"
 	"                    (default 1). While the command still runs, nothing happens\n"
+	"  --environment     print how the environment that the calling shell hands down differs from its own\n"
 	"  --help, --version\n";
 
 _Noreturn static void usage_error(const char *what, const char *detail)
@@ -135,6 +137,9 @@ void options_parse(char **argv, struct options *o)
 			exit(0);
 		} else if (strcmp(argv[i], "--version") == 0) {
 			puts("afterglow-launch " AFTERGLOW_VERSION);
+			exit(0);
+		} else if (strcmp(argv[i], "--environment") == 0) {
+			environment_print();
 			exit(0);
 		} else if (strcmp(argv[i], "--release") == 0)
 			release(argv[i + 1]);

@@ -41,7 +41,8 @@ struct options {
 };
 
 /*
- * Parses the command line. Exits after --help, --version and --release; exits with 2 after a message if the command line is wrong.
+ * Parses the command line. Exits after --help, --version, --environment and --release; exits with 2
+ * after a message if the command line is wrong.
  */
 void options_parse(char **argv, struct options *ret_options);
 
