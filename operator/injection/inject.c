@@ -471,18 +471,42 @@ bool inject_is_clear(const cJSON *pod_spec, const cJSON *ray)
 	       !any_begins_with(json_get(ray, "volumeMounts"), "mountPath", "/afterglow");
 }
 
-/*
- * Returns how large a core may be. It counts against the limit of the disk until the sidecar has kept
- * it, and several processes may crash together.
- */
-static int64_t core_max(const cJSON *ray, const struct policy *policy)
+/* Returns the smallest size of an emptyDir on the disk that the container mounts. 0: none has a limit. */
+static int64_t volume_limit(const cJSON *pod_spec, const cJSON *ray)
 {
-	int64_t share = disk_limit(ray) / CORE_SHARE, most = policy->recording.core_dump_limit;
+	const cJSON *mount;
+	int64_t least = 0, bytes;
 
-	return share > 0 && (most <= 0 || share < most) ? share : most;
+	cJSON_ArrayForEach(mount, json_get(ray, "volumeMounts")) {
+		const cJSON *volume =
+			json_find(json_get(pod_spec, "volumes"), "name", json_str(mount, "name"));
+		const cJSON *empty_dir = json_get(volume, "emptyDir");
+		const char *limit =
+			json_str(empty_dir, "medium") ? NULL : json_str(empty_dir, "sizeLimit");
+
+		if (limit && quantity_parse(limit, &bytes, NULL) >= 0 && bytes > 0 &&
+		    (least == 0 || bytes < least))
+			least = bytes;
+	}
+	return least;
 }
 
-static bool wrap_command(cJSON *ray, const struct injection *in)
+/*
+ * Returns how large a core may be. It counts against the limit of the disk or volume that it goes to
+ * until the sidecar has kept it, and several processes may crash together.
+ */
+static int64_t core_max(const cJSON *pod_spec, const cJSON *ray, const struct policy *policy)
+{
+	int64_t limits[] = { disk_limit(ray), volume_limit(pod_spec, ray) },
+		most = policy->recording.core_dump_limit;
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (limits[i] > 0 && (most <= 0 || limits[i] / CORE_SHARE < most))
+			most = limits[i] / CORE_SHARE;
+	return most;
+}
+
+static bool wrap_command(const cJSON *pod_spec, cJSON *ray, const struct injection *in)
 {
 	return launch_command_wrap(
 		ray, &(struct launch_script){
@@ -495,7 +519,7 @@ static bool wrap_command(cJSON *ray, const struct injection *in)
 			     .prefix = in->prefix,
 			     .cores = in->policy->recording.core_dumps != CORE_DUMPS_OFF,
 			     .cores_in_memory = in->policy->recording.core_dumps == CORE_DUMPS_FULL,
-			     .cores_max = core_max(ray, in->policy),
+			     .cores_max = core_max(pod_spec, ray, in->policy),
 		     });
 }
 
@@ -510,7 +534,7 @@ bool inject(cJSON *pod_spec, const struct injection *in)
 
 	if (inject_is_done(pod_spec))
 		return true;
-	if (!wrap_command(ray, in))
+	if (!wrap_command(pod_spec, ray, in))
 		return false;
 	add_volumes(pod_spec, in);
 	container_mount_default(ray, "afterglow-bin", BIN_DIR, true);

@@ -584,6 +584,26 @@ static void a_core_takes_a_share_of_the_ephemeral_storage_at_most(void **state)
 	}
 }
 
+/* Which volume it is that a core goes to is not known before the crash. */
+static void a_core_takes_a_share_of_the_smallest_volume_at_most(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = spec_with("true");
+	_cleanup_free_ char *command = NULL;
+
+	(void)state;
+	p.recording.core_dump_limit = INT64_C(4) << 30;
+	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts",
+		 json_of("[{name: work}, {name: dshm}, {name: tmp}, {name: other}, {name: claim}, {name: absent}]"));
+	json_set(spec, "volumes", json_of("[{name: work, emptyDir: {sizeLimit: 1Gi}}, {name: tmp, emptyDir: {sizeLimit: 80Mi}}, "
+					  "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: other, emptyDir: {}}, {name: claim, persistentVolumeClaim: {}}, "
+					  "{name: not-mounted, emptyDir: {sizeLimit: 8Mi}}]"));
+	assert_true(inject(spec, &in));
+	command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
+	assert_non_null(strstr(command, " --cores-max 10485760 "));
+}
+
 static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 {
 	struct policy p = policy;
@@ -659,6 +679,7 @@ int main(void)
 		cmocka_unit_test(annotations_of_the_template_win),
 		cmocka_unit_test(cores_are_what_the_policy_says_for_launcher_and_sidecar),
 		cmocka_unit_test(a_core_takes_a_share_of_the_ephemeral_storage_at_most),
+		cmocka_unit_test(a_core_takes_a_share_of_the_smallest_volume_at_most),
 		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),
 		cmocka_unit_test(hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
 	};
