@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Emits Events about memory that grows for hours. */
+/* Emits Events about what sidecars warn of. */
 #include "operator/failure_controller/growth_events.h"
 
 #include <stdio.h>
@@ -11,26 +11,54 @@
 #include "operator/failures/owner.h"
 #include "operator/kube/object.h"
 
+/* What an Event is about: memory that grows in a pod, or else a request. */
+struct warning {
+	const cJSON *cluster, *pod;
+	const struct growth *growth;
+	const char *request;
+};
+
 /* Emits an Event about an object. Without a uid `kubectl describe` would not show it. */
-static void emit_about(struct event_recorder *recorder, const char *kind, const char *name, const char *uid, const cJSON *pod,
-		       const struct growth *g)
+static void emit_about(struct event_recorder *recorder, const char *kind, const char *name,
+		       const char *uid, const struct warning *w)
 {
-	_cleanup_json_ cJSON *object = object_new("ray.io/v1", kind, json_str(pod, "metadata.namespace"), name);
+	const char *namespace = json_str(w->cluster, "metadata.namespace");
+	_cleanup_json_ cJSON *object = object_new("ray.io/v1", kind, namespace, name);
 	cJSON *event;
 
 	json_set_str(json_get(object, "metadata"), "uid", uid);
-	event = growth_event(object, pod, g, now_realtime_ns());
-	log_info("%s %s/%s: event MemoryGrowing: %s", kind, json_str(pod, "metadata.namespace"), name, json_str(event, "note"));
+	event = w->growth ? growth_event(object, w->pod, w->growth, now_realtime_ns()) :
+			    infeasible_event(object, w->cluster, w->request, now_realtime_ns());
+	if (!event)
+		return;
+	log_info("%s %s/%s: event %s: %s", kind, namespace, name, json_str(event, "reason"),
+		 json_str(event, "note"));
 	event_recorder_emit(recorder, event, EVENT_ONCE);
 }
 
-static void emit(struct event_recorder *recorder, const cJSON *cluster, const cJSON *pod, const struct growth *g)
+/* Emits it about the cluster, and about the RayJob or RayService that made it. */
+static void emit(struct event_recorder *recorder, const struct warning *w)
 {
 	struct owner owner;
 
-	emit_about(recorder, "RayCluster", json_str(cluster, "metadata.name"), json_str(cluster, "metadata.uid"), pod, g);
-	if (owner_of_cluster(cluster, &owner) && owner.kind != OWNER_RAY_CLUSTER && *owner.uid)
-		emit_about(recorder, owner_kind_name(owner.kind), owner.name, owner.uid, pod, g);
+	emit_about(recorder, "RayCluster", json_str(w->cluster, "metadata.name"),
+		   json_str(w->cluster, "metadata.uid"), w);
+	if (owner_of_cluster(w->cluster, &owner) && owner.kind != OWNER_RAY_CLUSTER && *owner.uid)
+		emit_about(recorder, owner_kind_name(owner.kind), owner.name, owner.uid, w);
+}
+
+void infeasible_events_emit(struct event_recorder *recorder, struct event_filter *emitted,
+			    const struct informer *clusters, const cJSON *pod, const char *request)
+{
+	char cluster_at[512], key[600];
+	const cJSON *cluster;
+
+	if (!request[0] || !cluster_key(pod, cluster_at, sizeof(cluster_at)))
+		return;
+	cluster = store_get(informer_store(clusters), cluster_at);
+	snprintf(key, sizeof(key), "RequestInfeasible %s", cluster_at);
+	if (cluster && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
+		emit(recorder, &(struct warning){ .cluster = cluster, .request = request });
 }
 
 void growth_events_emit(struct event_recorder *recorder, struct event_filter *emitted, const struct informer *clusters,
@@ -44,6 +72,8 @@ void growth_events_emit(struct event_recorder *recorder, struct event_filter *em
 		snprintf(key, sizeof(key), "MemoryGrowing %.253s/%.253s %s", json_str(pod, "metadata.namespace"),
 			 json_str(pod, "metadata.name"), growths[i].container);
 		if (cluster && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
-			emit(recorder, cluster, pod, &growths[i]);
+			emit(recorder, &(struct warning){ .cluster = cluster,
+							  .pod = pod,
+							  .growth = &growths[i] });
 	}
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Emits Events about memory that grows for hours. They are about the RayCluster and the RayJob or
- * RayService that made it. Each container has such an Event at most every six hours, while there is
- * still time to do something.
+ * Emits Events about what sidecars warn of: memory that grows for hours, and requests that no node can
+ * have. They are about the RayCluster and the RayJob or RayService that made it. Each container or cluster
+ * has such an Event at most every six hours.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_GROWTH_EVENTS_H
 #define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_GROWTH_EVENTS_H
 
 #include "operator/cache/informer.h"
 #include "operator/failures/growth.h"
+#include "operator/failures/infeasible.h"
 #include "operator/kube/event_filter.h"
 #include "operator/kube/event_recorder.h"
 
@@ -18,5 +19,9 @@
  */
 void growth_events_emit(struct event_recorder *recorder, struct event_filter *emitted, const struct informer *clusters,
 			const cJSON *pod, const struct growth *growths, size_t n);
+
+/* The same for a request ("": there is none), if memory safety has set what may make it infeasible. */
+void infeasible_events_emit(struct event_recorder *recorder, struct event_filter *emitted,
+			    const struct informer *clusters, const cJSON *pod, const char *request);
 
 #endif

@@ -304,6 +304,8 @@ int sidecar_answer_take(struct answer_sinks *sinks, struct sidecar_memory *m, co
 	if (report.store_trouble[0] && may_tell(sinks, pod, "StoreTrouble"))
 		tell(sinks, pod_store_event(pod, report.store_trouble, now_realtime_ns()));
 	take_growths(sinks, m, pod, &report);
+	infeasible_events_emit(sinks->recorder, &sinks->emitted, sinks->clusters, pod,
+			       report.infeasible);
 	find_missed(sinks, m, pod, &report);
 	if (take_failures(sinks, m, key, &report, &result) && !report.ends.undecided)
 		memcpy(result.tag, report.tag, sizeof(result.tag));

@@ -523,6 +523,29 @@ static void memory_that_grows_is_known_until_the_sidecar_says_that_it_does_not(v
 	assert_int_equal(f->bed.growing, 2);
 }
 
+#define CLUSTER \
+	"{\"apiVersion\":\"ray.io/v1\",\"kind\":\"RayCluster\",\"metadata\":{\"name\":\"demo\",\"namespace\":\"ml\",\"uid\":\"u-c\"," \
+	"\"resourceVersion\":\"7\",\"annotations\":{\"afterglow.dev/memory-safety\":" \
+	"\"{\\\"head\\\":{\\\"set\\\":{\\\"rayStartParams.num-cpus\\\":\\\"0\\\"}}}\"}}}"
+
+static bool has_event_of_request(void *arg)
+{
+	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies), "num-cpus \\\"0\\\" of the head") != NULL;
+}
+
+static void a_request_that_no_node_can_have_is_an_event_of_its_cluster(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_api_lists(&f->bed.api, "/rayclusters", CLUSTER);
+	f->answer = "{\"podUID\":\"u-w\",\"tag\":\"9-9\",\"failures\":[],\"warnings\":[{\"kind\":\"RequestInfeasible\",\"container\":\"ray-worker\","
+		    "\"request\":\"{'CPU': 1.0}\"}]}";
+	start(f);
+	stir(f, 1);
+	fake_api_turn(&f->bed.api, has_event_of_request, f);
+	assert_non_null(strstr(strbuf_str(&f->bed.api.bodies), "\"kind\":\"RayCluster\""));
+}
+
 /* --- Sidecars that never answer ------------------------------------------------------------------------- */
 
 #define PLACES_EACH 32 /* with four ticks a second enough for the pace of poll_pace.h */
@@ -635,6 +658,8 @@ int main(void)
 			setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_of_another_pod_is_not_believed, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_request_that_no_node_can_have_is_an_event_of_its_cluster, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_sidecar_that_does_not_answer_three_times_is_an_event_of_its_pod, setup,
 			teardown),

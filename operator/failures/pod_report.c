@@ -162,6 +162,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
 	take_store(json, report);
 	unmet_ends_take(json_get(json, "unmetEnds"), &report->unmet);
+	infeasible_take(json_get(json, "warnings"), report->infeasible);
 	report->n_growths = growth_take(json_get(json, "warnings"), pod, report->growths);
 	if (take_entries(entries, pod, now_ns, report) < 0 || oom_count() != lost)
 		return err_set(err, ENOMEM, "an answer of a sidecar");

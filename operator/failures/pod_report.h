@@ -16,6 +16,7 @@
 #include "lib/err.h"
 #include "operator/failures/earlier_end.h"
 #include "operator/failures/growth.h"
+#include "operator/failures/infeasible.h"
 #include "operator/failures/unmet_end.h"
 
 #define POD_REPORT_MAX ((size_t)320 << 10) /* bytes of an answer; the sidecar keeps below 309 KiB */
@@ -40,6 +41,8 @@ struct pod_report {
 	unsigned refused; /* entries that are not failures, or exceed the limit */
 	struct growth growths[GROWTHS_MAX]; /* warnings of memory that grows for hours */
 	size_t n_growths;
+	char infeasible
+		[INFEASIBLE_REQUEST_MAX]; /* a request that no Ray node can have; "": there is none */
 	/* Why bundles do not reach the store, according to the sidecar; "": they reach it. */
 	char store_trouble[POD_REPORT_TROUBLE_MAX];
 };

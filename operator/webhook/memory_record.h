@@ -19,9 +19,10 @@
 
 #include "lib/strbuf.h"
 #include "lib/strmap.h"
+#include "operator/failures/infeasible.h"
 #include "operator/webhook/group_memory.h"
 
-#define RECORD_ANNOTATION "afterglow.dev/memory-safety"
+#define RECORD_ANNOTATION MEMORY_SAFETY_ANNOTATION
 #define RECORD_MAX 16384  /* bytes; the API server takes 256 KiB for all annotations of an object */
 #define RECORD_NAME_MAX 63 /* bytes of a group's name: it becomes the value of a label */
 

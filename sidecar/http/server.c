@@ -96,16 +96,36 @@ static void add_places(const struct pod_server *s, cJSON *json)
 	json_set(json, "spool", s->spool ? spool_to_json(keeper_spool_error(sidecar_keeper(s->sidecar))) : cJSON_CreateNull());
 }
 
-static void add_warning(const char *name, const struct observer *o, void *arg)
+static bool grows(const struct observer *o)
 {
-	cJSON *warning, *warnings = arg;
+	return o->growth && o->growth->forecast.growth.rate > 0;
+}
 
-	if (!o->growth || o->growth->forecast.growth.rate <= 0 || cJSON_GetArraySize(warnings) == WARNINGS_MAX)
-		return;
-	warning = memory_watch_to_json(&o->growth->forecast);
-	json_set_str(warning, "kind", "MemoryGrowing");
-	json_set_str(warning, "container", name);
-	json_append(warnings, warning);
+/* Takes the warning over. */
+static void add_warning(cJSON *warnings, const char *kind, const char *container, cJSON *warning)
+{
+	json_set_str(warning, "kind", kind);
+	json_set_str(warning, "container", container);
+	if (cJSON_GetArraySize(warnings) < WARNINGS_MAX)
+		json_append(warnings, warning);
+	else
+		cJSON_Delete(warning);
+}
+
+static void add_warnings_of(const char *name, const struct observer *o, void *arg)
+{
+	const char *request = ray_watch_infeasible(o->ray);
+	cJSON *warnings = arg;
+
+	if (grows(o))
+		add_warning(warnings, "MemoryGrowing", name,
+			    memory_watch_to_json(&o->growth->forecast));
+	if (request) {
+		cJSON *warning = cJSON_CreateObject();
+
+		json_set_str(warning, "request", request);
+		add_warning(warnings, "RequestInfeasible", name, warning);
+	}
 }
 
 static void add_warnings(const struct pod_server *s, cJSON *json)
@@ -113,7 +133,7 @@ static void add_warnings(const struct pod_server *s, cJSON *json)
 	cJSON *warnings = json_array_at(json, "warnings");
 
 	if (warnings)
-		sidecar_each(s->sidecar, add_warning, warnings);
+		sidecar_each(s->sidecar, add_warnings_of, warnings);
 }
 
 /*
@@ -146,7 +166,7 @@ static void check_rest(const char *name, const struct observer *o, void *arg)
 	(void)name;
 	if (m->limit > 0 && m->usage - MAX(m->inactive_file, 0) >= (int64_t)((double)m->limit * RESTLESS_FROM))
 		*restless = true;
-	if (o->growth && o->growth->forecast.growth.rate > 0)
+	if (grows(o) || ray_watch_infeasible(o->ray))
 		*restless = true;
 }
 

@@ -9,7 +9,7 @@
  *	 "exitCode", "signal", "containerLives", "sentence", "bundle", "bundleIn", "heldUntil", "summary"}],
  *	 "store": {"waiting", "failing", "kind", "error"}, "spool": {"failing", "error"},
  *	 "warnings": [{"kind": "MemoryGrowing", "container", "sentence", "process", "pid", "bytes", "growthBytesPerHour", "grewSeconds",
- *	 "limitBytes", "secondsLeft"}],
+ *	 "limitBytes", "secondsLeft"}, {"kind": "RequestInfeasible", "container", "request"}],
  *	 "unmetEnds": {"settled", "ends": [{"containerID", "endedAt", "class", "confidence", "cause", "memory", "evidence",
  *	 "missing"}]}}
  * - warnings predict failures, of at most eight containers. store and spool are null if there is
@@ -25,7 +25,7 @@
  * - tag is also the ETag, and changes whenever the rest of the answer does. If-None-Match is
  *   honoured.
  * - Cache-Control says how soon to ask again: max-age is 10 s if the memory of a container is nearly
- *   full or grows towards its limit, or something ended within the last ten minutes; otherwise 300 s.
+ *   full or grows towards its limit, a request of Ray's is infeasible, or something ended within the last ten minutes; otherwise 300 s.
  *
  * /healthz answers 503 while the spool cannot be written; failures are still recorded then.
  */

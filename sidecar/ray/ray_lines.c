@@ -408,6 +408,19 @@ static bool has_no_cause(enum ray_kind kind)
 	return kind == RAY_NOTHING || kind == RAY_GAVE_UP;
 }
 
+/* "... can fulfill resource request {'CPU': 1.0, 'memory': 1363148800.0}. Add suitable node types ..." */
+static bool parse_infeasible(struct span text, struct ray_event *ret_event)
+{
+	struct span request =
+		span_find(span_after(text, "No available node types can fulfill"), "{");
+
+	if (!request.at)
+		return false;
+	ret_event->kind = RAY_INFEASIBLE;
+	COPY(UNTIL(request, ". Add suitable"), ret_event->detail);
+	return true;
+}
+
 bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_event)
 {
 	char message[RAY_RECORD_MAX];
@@ -418,7 +431,7 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
 	/* The cheap checks come first, because most records are of no interest. */
 	if (text.len && text.at[0] == '{')
 		text = json_text(text, "\"message\":\"", message, sizeof(message));
-	if (parse_summary(text, ret_event))
+	if (parse_summary(text, ret_event) || parse_infeasible(text, ret_event))
 		return true;
 	/*
 	 * The GCS logs the exits of all nodes' workers. Each node's raylet logs its own, so the

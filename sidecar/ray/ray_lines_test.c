@@ -216,6 +216,20 @@ static void a_raylet_that_gives_up_for_a_known_cause_says_that(void **state)
 	assert_int_equal(e.kind, RAY_NODE_LOST);
 }
 
+static void a_request_that_no_node_can_have_is_kept(void **state)
+{
+	struct ray_event e = parse("2026-11-26 20:05:12,005\tINFO monitor.py:438 -- :event_summary:Error: No available node types can fulfill resource "
+				   "request {'CPU': 1.0, 'memory': 1363148800.0}. Add suitable node types to this cluster to resolve this issue.\n");
+	(void)state;
+
+	assert_int_equal(e.kind, RAY_INFEASIBLE);
+	assert_string_equal(e.detail, "{'CPU': 1.0, 'memory': 1363148800.0}");
+	e = parse("2026-11-26 20:05:12,005\tINFO monitor.py:438 -- Error: No available node types can fulfill resource requests {'CPU': 8.0}*3. Add "
+		  "suitable node types to this cluster to resolve this issue.\n");
+	assert_string_equal(e.detail, "{'CPU': 8.0}*3");
+	assert_int_equal(parse("2026-11-26 20:05:12,005\tINFO x.py:1 -- No available node types can fulfill\n").kind, RAY_NOTHING);
+}
+
 #define CHECK "[2026-11-22 08:56:28,512 C 344 344] (gcs_server) grpc_server.cc:130:  An unexpected system state has occurred. You have " \
 	      "likely discovered a bug in Ray. Please report this issue at https://github.com/ray-project/ray/issues and we'll work with " \
 	      "you to fix it. Check failed: "
@@ -311,6 +325,7 @@ int main(void)
 		cmocka_unit_test(a_raylet_that_crashes_says_so),
 		cmocka_unit_test(a_raylet_that_was_declared_dead_says_so),
 		cmocka_unit_test(a_raylet_that_gives_up_for_a_known_cause_says_that),
+		cmocka_unit_test(a_request_that_no_node_can_have_is_kept),
 		cmocka_unit_test(the_cause_of_a_failed_check_is_kept),
 		cmocka_unit_test(ordinary_records_say_nothing),
 		cmocka_unit_test(hostile_records_stay_within_bounds),

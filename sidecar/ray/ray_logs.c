@@ -43,7 +43,7 @@ static const struct {
 				    KIND(RAY_GAVE_UP) | KIND(RAY_STOPPED) },
 	{ "gcs_server.err", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_DAEMON_CRASH) },
 	{ "ray_process_exit.log", KIND(RAY_PROCESS_EXITED) },
-	{ "monitor.log", KIND(RAY_FDS_EXHAUSTED) },
+	{ "monitor.log", KIND(RAY_FDS_EXHAUSTED) | KIND(RAY_INFEASIBLE) },
 	{ "dashboard_agent.log", KIND(RAY_FDS_EXHAUSTED) },
 };
 

@@ -8,6 +8,10 @@
 #include "sidecar/record/ray_follower.h"
 
 #define HIGH_NS (10 * NS_PER_SEC) /* how long the fullest snapshot is remembered */
+#define INFEASIBLE_NS \
+	(60 * NS_PER_SEC) /* a request that no node can have for so long is worth a warning */
+#define INFEASIBLE_AGAIN_NS \
+	(90 * NS_PER_SEC) /* the autoscaler repeats its message each half minute */
 #define ISOLATION_NS (60 * NS_PER_SEC) /* raylet repeats its message about its resource isolation */
 #define LAST_WORDS_NS (30 * NS_PER_SEC)
 /* A container that is alive so long after raylet ran out of descriptors lives on. */
@@ -23,6 +27,9 @@ struct ray_watch {
 	struct ray_finding last;
 	char isolation[sizeof(((struct ray_event *)NULL)->detail)]; /* raylet's last message about its resource isolation */
 	int64_t isolation_ns; /* 0: there was no message */
+	char infeasible[sizeof(
+		((struct ray_event *)NULL)->detail)]; /* the last request that no node can have */
+	int64_t infeasible_since_ns, infeasible_ns; /* 0: there was none */
 	struct ray_finding pending; /* a report that waits for the container's end; at_ns 0: none */
 	/* During a poll: */
 	const struct ray_watch_callbacks *callbacks; /* NULL: only remember */
@@ -78,6 +85,22 @@ const struct ray_finding *ray_watch_last_words(const struct ray_watch *w, int64_
 const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns)
 {
 	return w && w->isolation_ns && now_ns - w->isolation_ns <= ISOLATION_NS ? w->isolation : NULL;
+}
+
+const char *ray_watch_infeasible(const struct ray_watch *w)
+{
+	bool lasts = w && w->infeasible_ns - w->infeasible_since_ns >= INFEASIBLE_NS;
+
+	return lasts && w->now_ns - w->infeasible_ns <= INFEASIBLE_AGAIN_NS ? w->infeasible : NULL;
+}
+
+/* Nodes that are about to join make a request infeasible for a moment. */
+static void note_infeasible(struct ray_watch *w, const struct ray_event *event)
+{
+	if (!w->infeasible_ns || w->now_ns - w->infeasible_ns > INFEASIBLE_AGAIN_NS)
+		w->infeasible_since_ns = w->now_ns;
+	w->infeasible_ns = w->now_ns;
+	memcpy(w->infeasible, event->detail, sizeof(w->infeasible));
 }
 
 const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w)
@@ -159,6 +182,10 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 	if (event->kind == RAY_ISOLATION) {
 		memcpy(w->isolation, event->detail, sizeof(w->isolation));
 		w->isolation_ns = w->now_ns;
+		return;
+	}
+	if (event->kind == RAY_INFEASIBLE) {
+		note_infeasible(w, event);
 		return;
 	}
 	outcome = ray_tally_event(&w->tally, w->now_ns, &finding.event, &finding.left_out);

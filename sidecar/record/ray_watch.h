@@ -58,6 +58,12 @@ const struct ray_finding *ray_watch_last_words(const struct ray_watch *w, int64_
  */
 const char *ray_watch_isolation(const struct ray_watch *w, int64_t now_ns);
 
+/*
+ * A request that no node can have, as Ray has said for a minute and still says: "{'CPU': 8.0}"; NULL: there is none.
+ * Valid until the next poll.
+ */
+const char *ray_watch_infeasible(const struct ray_watch *w);
+
 /* What Ray has logged about its own processes so far; NULL if w is NULL. */
 const struct ray_process_words *ray_watch_process_words(const struct ray_watch *w);
 

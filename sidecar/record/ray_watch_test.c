@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -99,6 +100,60 @@ static void a_victim_whose_memory_goes_after_it_is_found_too(void **state)
 	ray_watch_free(w);
 }
 
+static void log_infeasible(void)
+{
+	char path[160];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/tmp/ray/session_latest/logs/monitor.log", directory);
+	f = fopen(path, "a");
+	assert_non_null(f);
+	fputs("2026-11-26 20:05:12,005\tINFO monitor.py:438 -- :event_summary:Error: No available node types can fulfill resource request "
+	      "{'CPU': 8.0}. Add suitable node types to this cluster to resolve this issue.\n", f);
+	fclose(f);
+}
+
+/* The logs are read by a child, so a second that is polled may hear of an earlier one. */
+static int64_t poll_until(struct ray_watch *w, struct observer *o, int64_t second, bool infeasible, int every)
+{
+	for (int64_t end = second + 2000; second < end && (ray_watch_infeasible(w) != NULL) != infeasible; second++) {
+		if (every && second % every == 0)
+			log_infeasible();
+		sample(w, o, second * 1000, 300, (pid_t[]){ 8, 0, 0 });
+		usleep(5000);
+	}
+	assert_int_equal(ray_watch_infeasible(w) != NULL, infeasible);
+	return second;
+}
+
+static void a_request_is_infeasible_when_ray_has_said_so_for_a_minute(void **state)
+{
+	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
+	struct ray_watch *w = ray_watch_new(root_fd, START);
+	int64_t second;
+	char command[300];
+
+	(void)state;
+	snprintf(command, sizeof(command), "mkdir -p %s/tmp/ray/session_1/logs && ln -s session_1 %s/tmp/ray/session_latest", directory, directory);
+	assert_int_equal(system(command), 0);
+	second = poll_until(w, &o, 0, true, 30);
+	assert_string_equal(ray_watch_infeasible(w), "{'CPU': 8.0}");
+	assert_true(second > 60);
+	second = poll_until(w, &o, second, false, 0);
+	/* Single messages, far from each other, are of nodes that were about to join. */
+	for (int i = 0; i < 4; i++) {
+		log_infeasible();
+		for (int64_t end = second + 100; second < end; second++) {
+			sample(w, &o, second * 1000, 300, (pid_t[]){ 8, 0, 0 });
+			usleep(2000);
+			assert_null(ray_watch_infeasible(w));
+		}
+	}
+	ray_watch_free(w);
+	snprintf(command, sizeof(command), "rm -r %s/tmp", directory);
+	assert_int_equal(system(command), 0);
+}
+
 static void after_a_while_it_is_forgotten(void **state)
 {
 	struct observer o = { .root_fd = root_fd, .node = RAY_NODE_UNKNOWN };
@@ -119,6 +174,7 @@ int main(void)
 		cmocka_unit_test(the_fullest_moment_with_the_victim_is_found_again),
 		cmocka_unit_test(a_victim_whose_memory_goes_after_it_is_found_too),
 		cmocka_unit_test(after_a_while_it_is_forgotten),
+		cmocka_unit_test(a_request_is_infeasible_when_ray_has_said_so_for_a_minute),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
