@@ -299,6 +299,11 @@ static void on_done(void *arg, const struct http_response *http)
 	}
 	client_response_read(http, call->method, call->path, call->fields, &response);
 	response.maybe_done |= call->maybe_done && http->status / 100 != 2;
+	/* An answer that did not come whole is none, or callers would take its object for absent. */
+	if (!call->data && response.err.code && http->status / 100 == 2) {
+		response.status = 0;
+		response.maybe_done = true;
+	}
 	call_unlink(call);
 	call->done(call->arg, &response);
 	cJSON_Delete(response.object);

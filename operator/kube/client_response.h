@@ -7,7 +7,7 @@
 #include "operator/kube/http.h"
 
 struct client_response {
-	int status; /* 0: none */
+	int status; /* 0: none, or none that came whole */
 	cJSON *object; /* the server's object or Status, or NULL; take it with TAKE_PTR to keep it */
 	const char *reason; /* of a Status: "AlreadyExists", or "" */
 	int64_t retry_after_ns;

@@ -96,7 +96,7 @@ static void refusals_say_why_and_when_to_return(void **state)
 		{ 429, "TooManyRequests", "429 TooManyRequests", 7 * NS_PER_SEC },
 		{ 429, "", "429", 3 * NS_PER_SEC },
 		{ 503, "", "503", 0 },
-		{ 200, "", "POST /api/v1/namespaces/ns/pods: ", 0 },
+		{ 0, "", "POST /api/v1/namespaces/ns/pods: ", 0 },
 	};
 	struct fake_server server;
 	_cleanup_json_ cJSON *object = pod();
@@ -191,6 +191,8 @@ static void an_answer_above_the_ceiling_is_an_error(void **state)
 	assert_int_equal(client_start(client, &request, keep, &o, NULL, &err), 0);
 	turn_until(server.base, &o.done);
 	assert_int_equal(o.code, EFBIG);
+	/* Its status would have callers believe that there is no object. */
+	assert_int_equal(o.status, 0);
 	assert_null(o.object);
 	client_free(client);
 	fake_server_stop(&server);

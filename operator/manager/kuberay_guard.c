@@ -13,7 +13,7 @@
 #include "operator/manager/own_lease.h"
 
 #define DEADLINE_NS (5 * NS_PER_SEC)
-/* A tenant's Lease may have a megabyte of annotations. */
+/* For one object it suffices: etcd takes 1.5 MiB, of which JSON makes six times as many bytes at most. */
 #define ANSWER_MAX CLIENT_OBJECT_MAX
 #define PATH_MAX_LEN 1024
 /*
@@ -31,7 +31,10 @@ struct kuberay_guard {
 	struct event *timer;
 	struct client_call *call;
 	enum scope scope; /* the scope that `call` reads */
-	cJSON *answers[SCOPES]; /* the answers so far */
+	bool is_read[SCOPES];
+	bool one_by_one; /* all Leases together are longer than ANSWER_MAX */
+	struct kuberay_lease leases[KUBERAY_LEASES_MAX + 1]; /* those read so far */
+	size_t n;
 	int64_t narrow_until_ns;
 	bool logged_narrow, logged_blind, in_trouble;
 	struct kuberay_sightings sightings;
@@ -41,7 +44,7 @@ struct kuberay_guard {
 	enum kuberay_verdict told;
 };
 
-static void look_at(struct kuberay_guard *g, enum scope scope);
+static void look_at(struct kuberay_guard *g, enum scope scope, const char *token);
 static void ask_next(struct kuberay_guard *g);
 
 /* --- The verdict ----------------------------------------------------------------------------- */
@@ -108,26 +111,20 @@ static void describe(const struct kuberay_guard *g, char buf[static TEXT_MAX])
 static void describe_doubt(const struct kuberay_guard *g, const struct kuberay_sighting *lease,
 			   char buf[static TEXT_MAX])
 {
-	enum kuberay_standing standing = kuberay_proofs_standing(&g->proofs, lease->namespace);
+	static const char *const doubts[] = {
+		[KUBERAY_STRANGER] = "which is no pod there: it is not taken for KubeRay",
+		[KUBERAY_NAMESPACED] = "whose service account may not write RayClusters everywhere: only "
+				       "the namespaces where it may count as KubeRay's",
+		[KUBERAY_EVERYWHERE] = NULL,
+		[KUBERAY_UNASKABLE] = "and the operator may not ask who that is, so it is taken for "
+				      "KubeRay (rbac.findKubeRay)",
+	};
+	const char *doubt = doubts[kuberay_proofs_standing(&g->proofs, lease->namespace)];
 
 	*buf = '\0';
-	if (standing == KUBERAY_STRANGER)
-		snprintf(buf, TEXT_MAX,
-			 "namespace %s has a Lease " KUBERAY_LEASE
-			 " of %s, which is no pod there: it is not taken for KubeRay",
-			 lease->namespace, lease->holder);
-	else if (standing == KUBERAY_NAMESPACED)
-		snprintf(buf, TEXT_MAX,
-			 "namespace %s has a Lease " KUBERAY_LEASE
-			 " of %s, whose service account may not write RayClusters "
-			 "everywhere: only the namespaces where it may count as KubeRay's",
-			 lease->namespace, lease->holder);
-	else if (standing == KUBERAY_UNASKABLE)
-		snprintf(buf, TEXT_MAX,
-			 "namespace %s has a Lease " KUBERAY_LEASE
-			 " of %s, and the operator may not ask who that is, so it is "
-			 "taken for KubeRay (rbac.findKubeRay)",
-			 lease->namespace, lease->holder);
+	if (doubt)
+		snprintf(buf, TEXT_MAX, "namespace %s has a Lease " KUBERAY_LEASE " of %s, %s",
+			 lease->namespace, lease->holder, doubt);
 }
 
 void kuberay_guard_explain(const struct kuberay_guard *g, struct strbuf *out)
@@ -208,20 +205,16 @@ static void verdict_report(struct kuberay_guard *g)
 
 static const char *const lease_fields[] = {
 	"items.metadata.name",	"items.metadata.namespace",	   "items.spec.holderIdentity",
-	"items.spec.renewTime", "items.spec.leaseDurationSeconds", NULL
+	"items.spec.renewTime", "items.spec.leaseDurationSeconds", "metadata.continue",
+	NULL
 };
-
-static void forget_answers(struct kuberay_guard *g)
-{
-	for (size_t i = 0; i < SCOPES; i++)
-		cJSON_Delete(TAKE_PTR(g->answers[i]));
-}
 
 static void end_look(struct kuberay_guard *g, int64_t next_ns)
 {
 	int64_t delay = MAX(next_ns - now_boottime_ns(), NS_PER_MS);
 
-	forget_answers(g);
+	g->n = 0;
+	memset(g->is_read, 0, sizeof(g->is_read));
 	strmap_release(&g->namespaces, NULL);
 	event_add(g->timer, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
 }
@@ -248,37 +241,40 @@ static bool is_named(const struct kuberay_guard *g, const char *namespace)
 	return !g->o.kuberay_namespaces;
 }
 
-static size_t gather(const struct kuberay_guard *g, struct kuberay_lease *leases, size_t max)
+static void text_copy(const cJSON *object, const char *path, char *buf, size_t size)
+{
+	const char *text = json_str(object, path);
+
+	snprintf(buf, size, "%s", text ? text : "");
+}
+
+/* A page may hold megabytes, so of each Lease only what counts is kept. */
+static void page_keep(struct kuberay_guard *g, const cJSON *page)
 {
 	const cJSON *item;
-	size_t n = 0;
 
-	for (size_t i = 0; i < SCOPES; i++)
-		cJSON_ArrayForEach(item, json_get(g->answers[i], "items")) {
-			const char *name = json_str(item, "metadata.name");
-			if (n == max || !name || strcmp(name, KUBERAY_LEASE) != 0 ||
-			    !is_named(g, json_str(item, "metadata.namespace")))
-				continue;
-			leases[n++] = (struct kuberay_lease){
-				.namespace = json_str(item, "metadata.namespace"),
-				.holder = json_str(item, "spec.holderIdentity"),
-				.renewed = json_str(item, "spec.renewTime"),
-				.duration_s = json_int(item, "spec.leaseDurationSeconds", 0),
-			};
-		}
-	return n;
+	cJSON_ArrayForEach(item, json_get(page, "items")) {
+		const char *name = json_str(item, "metadata.name");
+		struct kuberay_lease *lease = &g->leases[g->n];
+
+		if (g->n == ARRAY_SIZE(g->leases) || !name || strcmp(name, KUBERAY_LEASE) != 0 ||
+		    !is_named(g, json_str(item, "metadata.namespace")))
+			continue;
+		text_copy(item, "metadata.namespace", lease->namespace, sizeof(lease->namespace));
+		text_copy(item, "spec.holderIdentity", lease->holder, sizeof(lease->holder));
+		text_copy(item, "spec.renewTime", lease->renewed, sizeof(lease->renewed));
+		lease->duration_s = json_int(item, "spec.leaseDurationSeconds", 0);
+		g->n++;
+	}
 }
 
 /* All is read: looks for the proofs, then ends the look. */
 static void leases_see(struct kuberay_guard *g)
 {
-	struct kuberay_lease leases[KUBERAY_LEASES_MAX + 1];
-	size_t n = gather(g, leases, ARRAY_SIZE(leases));
-
 	if (g->in_trouble)
 		log_info("KubeRay's Lease " KUBERAY_LEASE " can be read again");
 	g->in_trouble = false;
-	kuberay_saw(&g->sightings, leases, n, now_boottime_ns());
+	kuberay_saw(&g->sightings, g->leases, g->n, now_boottime_ns());
 	ask_next(g);
 }
 
@@ -302,11 +298,30 @@ static void take_refusal(struct kuberay_guard *g, const struct err *err)
 			log_warning("only the operator's own namespace%s is searched for KubeRay's Lease: %s",
 				    g->o.namespace ? " and the watched one" : "", err_text(err));
 		g->logged_narrow = true;
-	} else if (g->scope == SCOPE_OWN && !g->answers[SCOPE_WATCHED]) {
+	} else if (g->scope == SCOPE_OWN && !g->is_read[SCOPE_WATCHED]) {
 		if (!g->logged_blind)
 			log_warning("it is not known whether KubeRay runs; RayClusters are managed as if it did not: %s", err_text(err));
 		g->logged_blind = true;
 	}
+}
+
+/*
+ * Everybody who may write a Lease may write one of megabytes, so what is too long for one answer is
+ * read one by one. Returns false if nothing more is to be read of this scope.
+ */
+static bool go_on_reading(struct kuberay_guard *g, const struct client_response *response)
+{
+	const char *token = json_str(response->object, "metadata.continue");
+
+	if (response->err.code == EFBIG && !g->one_by_one) {
+		g->one_by_one = true;
+		look_at(g, g->scope, NULL);
+		return true;
+	}
+	if (!token || !*token || g->n == ARRAY_SIZE(g->leases))
+		return false;
+	look_at(g, g->scope, token);
+	return true;
 }
 
 static void on_answer(void *arg, struct client_response *response)
@@ -314,31 +329,39 @@ static void on_answer(void *arg, struct client_response *response)
 	struct kuberay_guard *g = arg;
 
 	g->call = NULL;
+	page_keep(g, response->object);
+	if (go_on_reading(g, response))
+		return;
 	if (response->status == 200)
-		g->answers[g->scope] = TAKE_PTR(response->object);
+		g->is_read[g->scope] = true;
 	else if (response->status == 403)
 		take_refusal(g, &response->err);
 	else {
 		fail_look(g, &response->err);
 		return;
 	}
-	if (g->scope == SCOPE_OWN || g->answers[SCOPE_ALL])
+	if (g->scope == SCOPE_OWN || g->is_read[SCOPE_ALL])
 		leases_see(g);
 	else
-		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN);
+		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN, NULL);
 }
 
-static void look_at(struct kuberay_guard *g, enum scope scope)
+/* token: of the page to read; NULL: the first one. */
+static void look_at(struct kuberay_guard *g, enum scope scope, const char *token)
 {
 	const char *const namespaces[SCOPES] = { [SCOPE_WATCHED] = g->o.namespace, [SCOPE_OWN] = client_namespace(g->o.client) };
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	struct err err = { 0 };
 
 	resource_path(resource_find("coordination.k8s.io/v1", "Lease"), namespaces[scope], NULL, NULL, &path);
-	/*
-	 * The list has no limit: it is short, and an RBAC rule for this name allows a list by name.
-	 */
+	/* An RBAC rule for this name allows a list by name. */
 	strbuf_adds(&path, "?fieldSelector=metadata.name%3D" KUBERAY_LEASE);
+	if (g->one_by_one)
+		strbuf_adds(&path, "&limit=1");
+	if (token) {
+		strbuf_adds(&path, "&continue=");
+		url_encode(token, &path);
+	}
 	struct client_request request = {
 		.method = "GET",
 		.path = strbuf_str(&path),
@@ -361,7 +384,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	look_at(g, !narrow ? SCOPE_ALL : g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN);
+	g->one_by_one = false;
+	look_at(g, !narrow ? SCOPE_ALL : g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN, NULL);
 }
 
 /* --- Proofs ------------------------------------------------------------------------------------------------ */
@@ -491,7 +515,6 @@ void kuberay_guard_free(struct kuberay_guard *g)
 	if (!g)
 		return;
 	client_cancel(g->call);
-	forget_answers(g);
 	strmap_release(&g->namespaces, NULL);
 	kuberay_proofs_release(&g->proofs);
 	event_free(g->timer);

@@ -10,11 +10,6 @@
 
 #define LOOK_MIN_NS (100 * NS_PER_MS)
 
-static const char *text_of(const char *text)
-{
-	return text ? text : "";
-}
-
 static void copy_printable(const char *text, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s", text);
@@ -50,11 +45,11 @@ static bool is_renewed(const struct kuberay_sighting *before, const struct kuber
 /* Returns false if there is no room for another Lease. */
 static bool see(struct kuberay_sightings *s, const struct kuberay_lease *lease, int64_t now_ns)
 {
-	struct kuberay_sighting *known = find(s, text_of(lease->namespace)), now = { .listed = true };
+	struct kuberay_sighting *known = find(s, lease->namespace), now = { .listed = true };
 
-	snprintf(now.namespace, sizeof(now.namespace), "%s", text_of(lease->namespace));
-	copy_printable(text_of(lease->holder), now.holder, sizeof(now.holder));
-	snprintf(now.renewed, sizeof(now.renewed), "%s", text_of(lease->renewed));
+	snprintf(now.namespace, sizeof(now.namespace), "%s", lease->namespace);
+	copy_printable(lease->holder, now.holder, sizeof(now.holder));
+	snprintf(now.renewed, sizeof(now.renewed), "%s", lease->renewed);
 	if (!known && s->n == KUBERAY_LEASES_MAX)
 		return false;
 	if (!known) {

@@ -36,11 +36,11 @@
 #define KUBERAY_HOLDER_MAX 128 /* a longer name is cut; unprintable characters become '?' */
 #define KUBERAY_TIME_MAX 40
 
-/* A Lease as it was read. The texts are borrowed; NULL counts as "". */
+/* A Lease as it was read. */
 struct kuberay_lease {
-	const char *namespace;
-	const char *holder; /* "": it was given back */
-	const char *renewed;
+	char namespace[KUBERAY_NAMESPACE_MAX];
+	char holder[KUBERAY_HOLDER_MAX]; /* "": it was given back */
+	char renewed[KUBERAY_TIME_MAX];
 	int64_t duration_s;
 };
 

@@ -35,7 +35,7 @@ static void run(const struct row *rows, size_t n)
 	assert_int_equal(s.verdict, KUBERAY_UNKNOWN);
 	for (size_t i = 0; i < n; i++) {
 		const struct row *row = &rows[i];
-		size_t listed = !row->leases[0].namespace ? 0 : !row->leases[1].namespace ? 1 : 2;
+		size_t listed = !*row->leases[0].namespace ? 0 : !*row->leases[1].namespace ? 1 : 2;
 		now += row->after_s * S;
 		kuberay_saw(&s, row->leases, listed, now);
 		const struct kuberay_sighting *witness = kuberay_witness(&s, now, NULL, NULL);
@@ -99,7 +99,7 @@ static void a_time_that_goes_back_is_a_renewal_as_well(void **state)
 static void a_lease_that_appears_later_is_suspected_at_once(void **state)
 {
 	static const struct row rows[] = {
-		{ 0, { { 0 } }, KUBERAY_ABSENT },
+		{ 0, { { "" } }, KUBERAY_ABSENT },
 		{ 5, { { "ray", HOLDER, "t1", 15 } }, KUBERAY_SUSPECTED, "ray" },
 		{ 5, { { "ray", HOLDER, "t2", 15 } }, KUBERAY_RUNS, "ray" },
 	};
@@ -126,7 +126,7 @@ static void a_lease_that_was_given_back_is_nobodys_until_somebody_takes_it(void 
 {
 	static const struct row rows[] = {
 		{ 0, { { "ray", "", "t1", 15 } }, KUBERAY_ABSENT },
-		{ 5, { { "ray", NULL, NULL, 1 } }, KUBERAY_ABSENT },
+		{ 5, { { "ray", "", "", 1 } }, KUBERAY_ABSENT },
 		{ 5, { { "ray", HOLDER, "t2", 15 } }, KUBERAY_RUNS, "ray" },
 		/*
 		 * A Lease that was given back counts as long as one that is not renewed, because
@@ -145,8 +145,8 @@ static void a_lease_that_was_deleted_counts_until_its_time_is_over(void **state)
 	static const struct row rows[] = {
 		{ 0, { { "ray", HOLDER, "t1", 15 } }, KUBERAY_SUSPECTED, "ray" },
 		{ 5, { { "ray", HOLDER, "t2", 15 } }, KUBERAY_RUNS, "ray" },
-		{ 5, { { 0 } }, KUBERAY_RUNS, "ray" },
-		{ 55, { { 0 } }, KUBERAY_ABSENT },
+		{ 5, { { "" } }, KUBERAY_RUNS, "ray" },
+		{ 55, { { "" } }, KUBERAY_ABSENT },
 		{ 5, { { "ray", HOLDER, "t1", 15 } }, KUBERAY_SUSPECTED, "ray" },
 	};
 	(void)state;
@@ -191,13 +191,12 @@ static void a_holder_is_shown_without_what_is_not_printable(void **state)
 static void more_leases_than_have_room_count_as_a_running_kuberay(void **state)
 {
 	struct kuberay_lease leases[KUBERAY_LEASES_MAX + 1];
-	char names[ARRAY_SIZE(leases)][8];
 	struct kuberay_sightings s = { 0 };
 	(void)state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(leases); i++) {
-		snprintf(names[i], sizeof(names[i]), "n%zu", i);
-		leases[i] = (struct kuberay_lease){ .namespace = names[i] };
+		leases[i] = (struct kuberay_lease){ 0 };
+		snprintf(leases[i].namespace, sizeof(leases[i].namespace), "n%zu", i);
 	}
 	kuberay_saw(&s, leases, KUBERAY_LEASES_MAX, S);
 	assert_int_equal(s.verdict, KUBERAY_ABSENT);

@@ -221,6 +221,23 @@ def test_a_kuberay_of_one_namespace_keeps_that_namespace_alone(start, api, plane
         empty(elsewhere)
 
 
+def test_leases_of_megabytes_stop_nothing_and_hide_no_kuberay(start, plane, make, kuberay):
+    """The API server takes 1.4 MB in a Lease, and makes six times as much of some of them in its answer."""
+    tenants = [new_namespace(plane, f"long-lease-{i}") for i in range(4)]
+    for tenant in tenants:
+        tenant.create("leases", {"metadata": {"name": LEASE}, "spec": {
+            **kuberay.spec(), "holderIdentity": "<" * 1400000, "leaseDurationSeconds": 1}})
+    try:
+        operator = start(namespace=False)
+        make("demo", group("small", 1)).wait_pods(1, 1)
+        kuberay.run()
+        wait_for("the refusal", lambda: f"KubeRay runs in namespace {kuberay.api.namespace}" in operator.text())
+        assert "cannot be read" not in operator.text()
+    finally:
+        for tenant in tenants:
+            tenant.delete("leases", LEASE)
+
+
 def test_of_named_namespaces_alone_a_lease_counts_and_needs_no_proof(start, make, kuberay):
     kuberay.is_everywhere = False
     kuberay.run()
