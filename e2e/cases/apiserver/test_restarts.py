@@ -129,6 +129,46 @@ def test_an_api_server_killed_while_scaling_up(make, start, api, kubelet, plane)
     assert not plane.writes(api.namespace, "pods", "delete")
 
 
+@pytest.mark.long
+def test_forty_deaths_are_each_told_once_while_the_leader_and_the_api_server_are_killed(start, plane, api, kubelet):
+    """Three operators, of which the leader is killed in the middle of deaths and comes back, and the API server is killed twice."""
+    def replica():
+        return start("--leader-elect", "--lease-namespace", api.namespace)
+
+    def pod(n):
+        return api.create("pods", {
+            "metadata": {"name": f"ray-{n}", "labels": {"ray.io/is-ray-node": "yes", "ray.io/cluster": f"ray-{n}"}},
+            "spec": {"containers": [{"name": "ray", "image": "ray:test"}]}})
+
+    def written(count):
+        wait_for(f"{count} RayFailures", lambda: len(api.items("rayfailures")) >= count, interval=0.01)
+
+    leader = replica()
+    wait_for("a leader", lambda: leader.metric("leader_election_master_status") == 1)
+    for _ in range(2):
+        replica()
+    pods = [pod(n) for n in range(40)]
+    for n, dead in enumerate(pods):
+        kubelet.restart(dead, 1, 137 if n % 2 else 1, **(OOM if n % 4 == 3 else {}))
+        if n in (9, 29):
+            written(1 if n == 9 else 11)
+            plane.api_server.stop(signal.SIGKILL)
+            plane.start_api_server()
+        elif n == 19:
+            written(12)
+            leader.stop(signal.SIGKILL)
+            replica()
+    written(40)
+    last = wait_for("a leader", lambda: next(o for o in start.started if o.running() and o.metric("leader_election_master_status") == 1))
+    settle(last, api, kubelet)
+    failures = api.items("rayfailures")
+    assert sorted(f["spec"]["pod"] for f in failures if f["spec"]["pod"].startswith("ray-")) == sorted(p["metadata"]["name"] for p in pods)
+    assert all(n == 1 for (kind, _), n in created(plane, api).items() if kind == "rayfailures")
+    # Whoever is killed between a RayFailure and its Event has told of it in the RayFailure alone, and nobody tells of it again.
+    told = collections.Counter((e["regarding"]["name"], e["reason"]) for e in api.items("events") for _ in range(e.get("series", {}).get("count", 1)))
+    assert told and max(told.values()) == 1, told
+
+
 @pytest.fixture
 def proxy(plane):
     p = Proxy(plane.port)
