@@ -74,6 +74,8 @@ static void send_name(const struct report *r, void *arg)
 	send_keeping(w, false, 0, &(struct err){ 0 }, r);
 	if (errand_receive(w->fd, &permission, sizeof(permission)) != sizeof(permission))
 		_exit(1);
+	/* A node that loses its power now is not to have the bundle and a history that knows of no end: two reports. */
+	history_sync(w->o->history);
 }
 
 /*

@@ -52,6 +52,8 @@ void recovery_forget(struct recovery *r, const struct life *life)
 	parking_take(&r->parking, file);
 	if (r->state.fd >= 0)
 		unlinkat(r->state.fd, file, 0);
+	/* After a loss of power the copy would have its report made again. */
+	state_dir_copy(&r->state);
 }
 
 void recovery_park(struct recovery *r, const struct life *life)

@@ -7,6 +7,11 @@
  * known. Otherwise it waits for the launcher to reconnect, and then continues the history. If a
  * later start of the same container connects instead, or the launcher does not reconnect in time,
  * the container ended while no sidecar ran, and its report says so.
+ *
+ * The same holds for a node that loses its power (e2e/kernel/power_loss_test.sh): before a bundle
+ * becomes visible, the child that writes it waits until the disk has the history, so the sidecar after
+ * the restart knows of it. With the state in memory, a death right before the loss may be reported
+ * twice or not at all until its copy is on the disk; each death is copied at once.
  */
 #ifndef AFTERGLOW_SIDECAR_RECORD_RECOVERY_H
 #define AFTERGLOW_SIDECAR_RECORD_RECOVERY_H

@@ -114,6 +114,7 @@ static void save(int fd, void *arg)
 		return;
 	each_file(c->from, copy_file, c);
 	each_file(c->to, drop_if_gone, c);
+	fsync(c->to);
 }
 
 static void restore(int fd, void *arg)

@@ -151,6 +151,11 @@ void history_free(struct history *h)
 	free(h);
 }
 
+void history_sync(const struct history *h)
+{
+	ring_sync(&h->ring);
+}
+
 const struct life *history_life(const struct history *h)
 {
 	return &h->life;

@@ -110,6 +110,8 @@ struct history *history_create(int dirfd, const char *file, const struct life *l
  * Opens the history of a previous sidecar. The result is well-formed, whatever the file contains.
  */
 struct history *history_open(int dirfd, const char *file, struct err *err);
+/* Waits until the disk has it as it is now, as far as the disk can do that. For a child: it may take long. */
+void history_sync(const struct history *h);
 /* Frees the history. Its file stays. */
 void history_free(struct history *h);
 

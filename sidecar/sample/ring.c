@@ -189,6 +189,11 @@ int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_lay
 	return 0;
 }
 
+void ring_sync(const struct ring *r)
+{
+	msync(r->map, r->len, MS_SYNC);
+}
+
 void ring_close(struct ring *r)
 {
 	if (r->map)

@@ -47,6 +47,8 @@ int ring_create(struct ring *r, int dirfd, const char *file, const struct ring_l
 int ring_create_anonymous(struct ring *r, const struct ring_layout *layout, struct err *err);
 /* Opens an existing file; -EPROTO: it does not have that layout. */
 int ring_open(struct ring *r, int dirfd, const char *file, const struct ring_layout *layout, struct err *err);
+/* Waits until the disk has what was added, if the disk can do that. */
+void ring_sync(const struct ring *r);
 /* Closing twice is allowed. The file stays. */
 void ring_close(struct ring *r);
 
