@@ -14,7 +14,7 @@
 #include "lib/err.h"
 
 struct crash_info {
-	bool known; /* there is a core; if not, the other members mean nothing */
+	bool known; /* there is a core; if not, at most pid, signal and comm are known, from a wait status */
 	bool unwound; /* there is a backtrace of the core */
 	pid_t pid, tid; /* in the container's PID namespace; 0: not known */
 	int signal; /* 0: not known */

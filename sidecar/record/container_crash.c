@@ -297,6 +297,7 @@ static struct crash *crash_of_end(const struct container *c, const struct ending
 
 void container_find_death_crash(struct container *c)
 {
+	container_children_due(c, 0); /* those that left a core are told with it */
 	c->death_crash = crash_of_end(c, &c->ending);
 }
 
@@ -344,15 +345,14 @@ bool container_death_waits(struct container *c)
 	return c->death_timer && event_add(c->death_timer, &within) == 0;
 }
 
-/* Finds why there is no core. It is called when the container is dead, because the node's settings may have changed before. */
-static void explain_missing_core(struct container *c, const struct ending *e)
+/* It is called when the process is dead, because the node's settings may have changed before. */
+void container_explain_missing_core(struct container *c, int signal, bool dumped)
 {
-	bool signalled = e->status_known && WIFSIGNALED(e->wait_status);
 	struct core_pattern pattern;
 	bool read = core_pattern_read("/proc", &pattern);
 
-	core_route_needs(read ? &pattern : NULL, c->crashes != NULL, signalled, signalled && WCOREDUMP(e->wait_status),
-			 c->core_needs, sizeof(c->core_needs));
+	core_route_needs(read ? &pattern : NULL, c->crashes != NULL, signal != 0, signal && dumped, c->core_needs,
+			 sizeof(c->core_needs));
 }
 
 void container_add_crash(struct container *c, struct ending *e)
@@ -362,7 +362,8 @@ void container_add_crash(struct container *c, struct ending *e)
 		e->backtrace = crash_backtrace(c->death_crash);
 		return;
 	}
-	explain_missing_core(c, e);
+	container_explain_missing_core(c, e->status_known && WIFSIGNALED(e->wait_status) ? WTERMSIG(e->wait_status) : 0,
+				       WCOREDUMP(e->wait_status));
 	e->core_needs = c->core_needs;
 }
 
@@ -377,6 +378,9 @@ void container_report_other_crashes(struct container *c)
 
 	c->observer.end_reported = true;
 	container_workers_due(c, INT64_MAX);
+	/* Where the container failed, its report has these ends as evidence. */
+	if (c->succeeded)
+		container_children_due(c, INT64_MAX);
 	while ((crash = crashes_find(c->crashes, c->death_crash ? is_other : any, c->death_crash)))
 		settle(c, crash);
 }

@@ -63,6 +63,7 @@ struct container {
 	int step; /* the highest threshold passed, 0: below the first */
 	int64_t logged_ns; /* when a threshold was last logged, CLOCK_BOOTTIME; 0: never */
 	int64_t process_reported_ns;
+	int64_t child_reported_ns; /* the end of the child whose crash without a core was reported last; 0: none was */
 	bool group_ended_by_us;
 	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
 	bool pod_terminating;
@@ -203,6 +204,13 @@ void container_cancel_node_cores(struct container *c);
 bool container_awaits_sender(struct container *c);
 /* After its report: the container is over when no core of it is being processed. */
 void container_cores_changed(struct container *c);
+/*
+ * After each sample, and with INT64_MAX after the report of an end that was none by failure: reports
+ * processes that crashed without a core.
+ */
+void container_children_due(struct container *c, int64_t now_ns);
+/* Finds why there is no core of a process that the signal ended (0: none did). */
+void container_explain_missing_core(struct container *c, int signal, bool dumped);
 /* After each sample: reports the cores that need not wait for anything else. */
 void container_crashes_due(struct container *c, int64_t now_ns);
 /* Whether the worker that Ray's logs name left a core; then both make one report. */

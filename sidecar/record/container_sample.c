@@ -115,6 +115,7 @@ void container_sample(struct container *c)
 	container_ray_due(c, now);
 	container_crashes_due(c, now);
 	container_workers_due(c, now);
+	container_children_due(c, now);
 	if (!c->observer.oom_seen_ns)
 		return;
 	if (ends_the_group(c)) {

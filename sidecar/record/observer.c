@@ -53,6 +53,7 @@ int observer_open(struct observer *o, int root_fd, pid_t launcher, const struct 
 	if (!o->history)
 		return err_set(err, ENOMEM, "history");
 	o->ray = ray_watch_new(root_fd, now_boottime_ns());
+	ray_watch_of_others(o->ray, launcher != 1);
 	o->table = process_table_new(root_fd, launcher, err);
 	if (cgroup_watch_open(&o->cgroups, &o->memcg, root_fd, launcher, cgroup, err) == 0)
 		cgroup_watch_read(&o->cgroups, &o->memcg, now_boottime_ns(), true, &o->baseline);
@@ -140,6 +141,8 @@ static void look_at_all(struct observer *o, int64_t now_ns, const struct memory 
 	process_table_components(o->table, &o->last.components);
 	process_table_zombies(o->table, &o->last.zombies);
 	ray_watch_node(o->ray, process_table_find(o->table, "raylet"), &o->node);
+	if (o->processes.n > 0)
+		ray_watch_of_others(o->ray, false);
 	o->last.shm_used = o->node.shm_used;
 }
 

@@ -166,7 +166,7 @@ static void look_into_kernel_log(struct observer *o, const struct ending *e, con
 static void find_worker_end(const struct observer *o, const struct ending *e,
 			    struct observation *seen)
 {
-	const struct worker_end *end =
+	const struct watched_end *end =
 		e->ray ? worker_watch_end_of(&o->workers, e->ray->event.pid, e->ray->at_ns) : NULL;
 
 	seen->worker_ended = end != NULL;
@@ -295,6 +295,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.core_pid_lives = e->core_pid_lives,
 		.container_over = e->container_over,
 		.ended_ns = e->ended_ns,
+		.watched_ends = o->workers.ends,
+		.n_watched_ends = ARRAY_SIZE(o->workers.ends),
 		.ends = o->processes.ends,
 		.n_ends = o->processes.n_ends,
 		.process_words = ray_watch_process_words(o->ray),

@@ -36,6 +36,8 @@ struct ray_watch {
 	int64_t now_ns;
 	const struct ray_finding *subject; /* while it is reported */
 	pid_t raylet; /* its PID at the last sweep, 0: there was none */
+	/* What Ray logs is nothing of the container's, as far as is known. */
+	bool of_others;
 };
 
 struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns)
@@ -49,6 +51,12 @@ struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns)
 	return w;
 }
 
+void ray_watch_of_others(struct ray_watch *w, bool of_others)
+{
+	if (w)
+		w->of_others = of_others;
+}
+
 void ray_watch_free(struct ray_watch *w)
 {
 	if (!w)
@@ -59,7 +67,7 @@ void ray_watch_free(struct ray_watch *w)
 
 int ray_watch_logs_dir(const struct ray_watch *w)
 {
-	return w ? w->follower.logs_fd : -1;
+	return w && !w->of_others ? w->follower.logs_fd : -1;
 }
 
 void ray_watch_node(struct ray_watch *w, pid_t raylet, struct ray_node *n)
@@ -175,6 +183,8 @@ static void on_finding(const struct ray_finding *heard, void *arg)
 	struct ray_finding finding = *heard;
 	enum ray_outcome outcome;
 
+	if (w->of_others)
+		return;
 	finding.at_ns = w->now_ns;
 	ray_process_words_note(&w->words, event, finding.file, w->now_ns);
 	if (event->kind == RAY_SUMMARY)

@@ -34,6 +34,11 @@ struct ray_watch_callbacks {
 
 /* root_fd stays the caller's. Returns NULL without memory. */
 struct ray_watch *ray_watch_new(int root_fd, int64_t now_ns);
+/*
+ * Says whether what Ray logs is perhaps not the container's: without a PID namespace of its own, and as long as none
+ * of its processes was Ray's, /tmp/ray may be that of another Ray on the machine. w may be NULL.
+ */
+void ray_watch_of_others(struct ray_watch *w, bool of_others);
 void ray_watch_free(struct ray_watch *w); /* NULL is allowed */
 
 /* To be called after each sample, which is last; reads the logs once a second. w may be NULL. */

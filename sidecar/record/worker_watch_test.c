@@ -2,6 +2,7 @@
 #include "sidecar/record/worker_watch.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,6 +12,8 @@
 
 #include "lib/units.h"
 #include "sidecar/sample/memcg_testing.h"
+
+#define COMMAND 9
 
 static struct fake_root root;
 static struct process_table *table;
@@ -49,7 +52,7 @@ static void look(void)
 {
 	now_ns += NS_PER_SEC;
 	assert_int_equal(process_table_sweep(table, now_ns, NULL), 0);
-	worker_watch_look(&w, root.fd, table, now_ns, on_order, NULL);
+	worker_watch_look(&w, root.fd, table, COMMAND, now_ns, on_order, NULL);
 }
 
 static int setup(void **state)
@@ -71,24 +74,61 @@ static int teardown(void **state)
 	return fake_root_release(&root);
 }
 
-static void workers_are_watched_and_other_processes_are_not(void **state)
+static void workers_and_programs_are_watched_but_not_what_others_watch(void **state)
 {
 	(void)state;
+	begin(COMMAND, "bash");
 	begin(10, "raylet");
 	begin(11, "ray::IDLE");
 	begin(12, "ray::leak");
 	begin(13, "ray::DashboardA");
-	begin(14, "bash");
+	begin(14, "torchrun");
+	begin(15, "afterglow-launc");
 	look();
 	look();
-	assert_int_equal(n_ordered, 2);
+	assert_int_equal(n_ordered, 3);
 	assert_int_equal(ordered[0], 11);
 	assert_int_equal(ordered[1], 12);
+	assert_int_equal(ordered[2], 14);
+}
+
+static void of_other_programs_ends_by_a_telling_signal_are_kept(void **state)
+{
+	(void)state;
+	begin(14, "torchrun");
+	begin(15, "rank0");
+	begin(16, "rank1");
+	look();
+	worker_watch_ended(&w, 14, true, 1 << 8, now_ns);
+	worker_watch_ended(&w, 15, true, SIGTERM, now_ns);
+	assert_null(worker_watch_end_of(&w, 14, now_ns));
+	assert_null(worker_watch_end_of(&w, 15, now_ns));
+	worker_watch_ended(&w, 16, true, SIGSEGV, now_ns);
+	assert_string_equal(worker_watch_end_of(&w, 16, now_ns)->name, "rank1");
+	assert_false(worker_watch_end_of(&w, 16, now_ns)->worker);
+}
+
+static void programs_that_fork_all_the_time_leave_places_to_workers(void **state)
+{
+	(void)state;
+	for (pid_t pid = 100; pid < 200; pid++)
+		begin(pid, "sh");
+	begin(200, "ray::f");
+	look();
+	assert_int_equal(n_ordered, OTHERS_MAX + 1);
+	/* Their places are free again only when they have been gone for two seconds. */
+	worker_watch_ended(&w, 100, true, 0, now_ns);
+	look();
+	assert_int_equal(n_ordered, OTHERS_MAX + 1);
+	end(100);
+	for (int i = 0; i < 4; i++)
+		look();
+	assert_int_equal(n_ordered, OTHERS_MAX + 2);
 }
 
 static void the_end_of_a_worker_is_found_near_its_time_by_its_pid(void **state)
 {
-	const struct worker_end *e;
+	const struct watched_end *e;
 
 	(void)state;
 	begin(11, "ray::IDLE");
@@ -132,7 +172,9 @@ static void places_of_workers_that_are_gone_are_free_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(workers_are_watched_and_other_processes_are_not, setup, teardown),
+		cmocka_unit_test_setup_teardown(workers_and_programs_are_watched_but_not_what_others_watch, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_other_programs_ends_by_a_telling_signal_are_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(programs_that_fork_all_the_time_leave_places_to_workers, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_end_of_a_worker_is_found_near_its_time_by_its_pid, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_of_workers_that_are_gone_are_free_again, setup, teardown),
 	};

@@ -17,6 +17,7 @@
 #include "sidecar/verdict/ray_verdict.h"
 #include "sidecar/verdict/sender.h"
 #include "sidecar/verdict/status_verdict.h"
+#include "sidecar/verdict/watched_ends.h"
 
 static void of_container(const struct observation *o, struct verdict *ret_verdict)
 {
@@ -64,18 +65,24 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	limit_cpu_evidence(o, &v);
 	gpu_container_verdict(o, &v);
 	after_oom_verdict(o, &v);
+	watched_ends_evidence(o, &v);
 	*ret_verdict = v;
 }
 
 void classify(const struct observation *observed, struct verdict *ret_verdict)
 {
 	const struct ray_process_end *taken = ray_process_oom_victim(observed);
+	const struct watched_end *other = taken ? NULL : watched_ends_oom_victim(observed);
 	struct observation seen = *observed, *o = &seen;
 
 	if (taken) {
 		seen.victim = ray_process_type(taken->kind);
 		seen.victim_rss = taken->pid == seen.victim_pid ? seen.victim_rss : 0;
 		seen.victim_pid = (int)taken->pid;
+	} else if (other) {
+		seen.victim = other->name;
+		seen.victim_rss = 0;
+		seen.victim_pid = (int)other->pid;
 	}
 	if (o->container_lives && o->ray)
 		ray_verdict(o, ret_verdict);

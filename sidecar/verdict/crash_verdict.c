@@ -18,14 +18,23 @@ const char *crash_in(const struct observation *o, char *text, size_t size)
 	return text;
 }
 
+static const char *core_needs_of(const struct observation *o)
+{
+	return o->core_needs && *o->core_needs ? o->core_needs : "a sidecar that runs when it crashes";
+}
+
 void crash_evidence(const struct observation *o, struct verdict *v)
 {
 	const struct crash_info *c = o->crash;
 	char size[SIZE_TEXT_MAX], took[DURATION_TEXT_MAX];
 
 	if (!c) {
-		verdict_add_missing(v, "core file and backtrace",
-				    o->core_needs && *o->core_needs ? o->core_needs : "a sidecar that runs when it crashes");
+		verdict_add_missing(v, "core file and backtrace", core_needs_of(o));
+		return;
+	}
+	if (!c->known) {
+		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s", c->comm, (int)c->pid, signal_name(c->signal));
+		verdict_add_missing(v, "core file and backtrace", core_needs_of(o));
 		return;
 	}
 	if (c->sentence[0])

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "sidecar/launch/protocol.h"
+#include "sidecar/sample/proc_parse.h"
 
 /* A request to stop, by a signal to the launcher. */
 struct stop_request {
@@ -18,6 +19,17 @@ struct stop_request {
 	 */
 	pid_t sender;
 	int64_t at_ns; /* CLOCK_BOOTTIME */
+};
+
+/* The end of a process that the launcher watched. */
+struct watched_end {
+	pid_t pid; /* in the container's PID namespace; 0: a free place */
+	bool status_known;
+	int wait_status; /* as waitpid(2) gives it */
+	int64_t ended_ns; /* CLOCK_BOOTTIME */
+	bool worker; /* one of Ray's workers: raylet logs how they end */
+	bool told; /* in a report of its own, or with its core */
+	char name[PROCESS_NAME_MAX]; /* "": not known, as a previous sidecar had it watched */
 };
 
 /* A command that was never executed. */

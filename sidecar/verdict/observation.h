@@ -104,6 +104,8 @@ struct observation {
 	int64_t ended_ns; /* CLOCK_BOOTTIME, as the times of what follows */
 	const struct ray_process_end *ends; /* the ends of Ray's own processes, in the order of their times */
 	size_t n_ends;
+	const struct watched_end *watched_ends; /* of other processes, in any order; NULL: none */
+	size_t n_watched_ends;
 	const struct ray_process_words *process_words; /* what Ray's logs say about them; NULL: nothing */
 	bool ray_start; /* `ray start` ran until the end */
 	/* With container_lives: the element of ends that the verdict is about; NULL: none. */

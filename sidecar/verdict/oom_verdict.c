@@ -14,6 +14,7 @@
 #include "sidecar/verdict/oom_cause.h"
 #include "sidecar/verdict/oom_victim.h"
 #include "sidecar/verdict/status_verdict.h"
+#include "sidecar/verdict/watched_ends.h"
 
 /*
  * An OOM kill up to this long before the end still explains it: raylet gives up within seconds of
@@ -74,6 +75,8 @@ static enum oom none_counted(const struct observation *o, struct verdict *v)
  */
 static enum oom shared_kill(const struct observation *o, struct verdict *v)
 {
+	const struct watched_end *victim = watched_ends_oom_victim(o);
+
 	verdict_add_evidence(v, oom_counter_file(o), "that cgroup holds processes of others too: the kill may have been of theirs");
 	if (!o->kernel.oom || !o->kernel.by_cgroup)
 		verdict_add_missing(v, "which container's process the OOM killer took",
@@ -82,7 +85,10 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 		verdict_add_evidence(v, "kernel log", "no OOM kill of the command: its PID is not in it");
 		return OOM_UNKNOWN;
 	}
-	return !o->container_lives && v->signal == SIGKILL ? OOM_PROBABLE : OOM_UNKNOWN;
+	if (victim)
+		verdict_add_evidence(v, "launcher", "%s (PID %d) of this container was ended by SIGKILL at that time", victim->name,
+				     (int)victim->pid);
+	return victim || (!o->container_lives && v->signal == SIGKILL) ? OOM_PROBABLE : OOM_UNKNOWN;
 }
 
 static bool log_names_command(const struct observation *o)
@@ -225,7 +231,8 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 static const char *name_victim(const struct observation *o, const struct kernel_evidence *k, char *text, size_t size)
 {
 	bool named = k && k->by_cgroup && k->name[0];
-	bool sure = o->last.limit > 0 && o->victim_rss > o->last.limit / 2;
+	/* Where the kill is only likely, the sentence says so already. */
+	bool sure = (o->last.limit > 0 && o->victim_rss > o->last.limit / 2) || watched_ends_oom_victim(o);
 
 	if (named && k->victim != KERNEL_VICTIM_UNKNOWN)
 		snprintf(text, size, "%.90s (PID %d)", k->name, (int)k->pid);
@@ -266,10 +273,14 @@ static void container_killed(const struct observation *o, enum oom oom, const st
 /* A child or another process was OOM-killed, and the command then ended in another way. */
 static void ended_after_kill(const struct observation *o, const struct oom_cause *cause, const char *victim, struct verdict *v)
 {
-	/* The kill is proved. That it caused the end is not. */
+	/* In a cgroup that others share, the kill may have been of theirs. */
+	bool proved = !watched_ends_oom_victim(o);
+
+	/* Even where the kill is proved, that it caused the end is not. */
 	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "The kernel killed %s in container %s: %s%s; then the command ended with exit code %d.",
-		 victim ? victim : "a process", o->container, likely(!cause->proved), cause->clause, v->exit_code);
+	snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s: %s%s; then the command ended with exit code %d.",
+		 likely(!proved), victim ? victim : "a process", o->container, likely(proved && !cause->proved), cause->clause,
+		 v->exit_code);
 }
 
 void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reports processes that crashed without a core: the node pipes cores away, or the limit is 0. Their parent
+ * may go on, or end in order. The launcher read how they ended.
+ */
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "lib/units.h"
+#include "sidecar/record/container_internal.h"
+#include "sidecar/report/report_json.h"
+#include "sidecar/verdict/watched_ends.h"
+
+/* A core comes within this time, and the container ends if the crash ends it. */
+#define CRASH_SETTLED_NS (10 * NS_PER_SEC)
+#define CRASH_SPACING_NS (60 * NS_PER_SEC) /* between two reports: a program may crash again and again */
+
+/* What a core would show, as far as the wait status shows it. */
+static struct crash_info crash_of_end(const struct watched_end *e)
+{
+	struct crash_info info = { .pid = e->pid, .signal = WTERMSIG(e->wait_status) };
+
+	snprintf(info.comm, sizeof(info.comm), "%s", e->name);
+	return info;
+}
+
+static bool has_other_report(struct container *c, const struct watched_end *e)
+{
+	const struct process_watch *w = &c->observer.processes;
+
+	for (size_t i = 0; i < w->n_ends; i++)
+		if (w->ends[i].pid == e->pid)
+			return true;
+	return e->worker || container_crash_of_process(c, e->pid);
+}
+
+static void report_child(struct container *c, const struct watched_end *child)
+{
+	const struct crash_info info = crash_of_end(child);
+	bool end_reported = c->observer.end_reported;
+	struct ending e = {
+		.container_lives = true,
+		.container_over = container_is_over(c),
+		.started_ns = c->hello.started_ns,
+		.ended_ns = child->ended_ns,
+		.after = c->observer.last.memory,
+		.after_known = true,
+		.crash = &info,
+	};
+	struct report r;
+
+	container_explain_missing_core(c, WTERMSIG(child->wait_status), WCOREDUMP(child->wait_status));
+	e.core_needs = c->core_needs;
+	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
+	c->observer.end_reported = end_reported || container_is_over(c);
+	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
+	container_publish(c, &r, true, 0);
+	container_emit(c, "process-crashed", report_json_of_verdict(&r));
+	c->observer.end_reported = end_reported;
+}
+
+void container_children_due(struct container *c, int64_t now_ns)
+{
+	for (size_t i = 0; i < WORKER_ENDS_MAX; i++) {
+		struct watched_end *e = &c->observer.workers.ends[i];
+
+		if (e->told || !watched_end_is_crash(e))
+			continue;
+		e->told = has_other_report(c, e);
+		if (e->told || now_ns - e->ended_ns < CRASH_SETTLED_NS)
+			continue;
+		e->told = true;
+		if (c->child_reported_ns && e->ended_ns - c->child_reported_ns < CRASH_SPACING_NS)
+			continue;
+		c->child_reported_ns = e->ended_ns;
+		report_child(c, e);
+	}
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ends of the container's other processes show. */
+#include "sidecar/verdict/watched_ends.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "lib/units.h"
+#include "sidecar/verdict/oom_cause.h"
+#include "sidecar/verdict/stop_request.h"
+
+/* The sampler looks up to this long after the kill; then the victim takes as long to give its memory back. */
+#define OOM_SEEN_WITHIN_NS (3 * NS_PER_SEC)
+#define OOM_DIES_WITHIN_NS (5 * NS_PER_SEC)
+/* A process that ended at most this long before the container may have been the reason. */
+#define ENDED_BEFORE_NS (10 * NS_PER_SEC)
+#define ENDS_SHOWN 3
+
+static int signal_of_end(const struct watched_end *e)
+{
+	return e->pid > 0 && e->status_known && WIFSIGNALED(e->wait_status) ? WTERMSIG(e->wait_status) : 0;
+}
+
+const struct watched_end *watched_ends_oom_victim(const struct observation *o)
+{
+	int64_t kill_ns = o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
+	const struct watched_end *first = NULL;
+
+	if (!o->cgroup_shared || o->group_ended_by_us || o->kernel.oom || o->kernel.rules_out || o->kernel.others ||
+	    o->n_signals || (o->oom_age_ns < 0 && oom_rise(o->before.oom_kill, o->after.oom_kill) <= 0))
+		return NULL;
+	for (size_t i = 0; i < o->n_watched_ends; i++) {
+		const struct watched_end *e = &o->watched_ends[i];
+
+		if (signal_of_end(e) != SIGKILL || !e->name[0] || e->ended_ns < kill_ns - OOM_SEEN_WITHIN_NS ||
+		    e->ended_ns > kill_ns + OOM_DIES_WITHIN_NS)
+			continue;
+		if (!first || e->ended_ns < first->ended_ns)
+			first = e;
+	}
+	return first;
+}
+
+bool watched_end_is_crash(const struct watched_end *e)
+{
+	return e->name[0] && signal_is_of_crash(signal_of_end(e));
+}
+
+/* The latest that ended before `before`, and not long before the container. Workers are raylet's, which logs how they end. */
+static const struct watched_end *end_before(const struct observation *o, int64_t before_ns)
+{
+	const struct watched_end *latest = NULL;
+
+	for (size_t i = 0; i < o->n_watched_ends; i++) {
+		const struct watched_end *e = &o->watched_ends[i];
+
+		if (!signal_of_end(e) || !e->name[0] || e->worker || e->ended_ns >= before_ns ||
+		    o->ended_ns - e->ended_ns > ENDED_BEFORE_NS || (o->crash && o->crash->pid == e->pid) ||
+		    e == watched_ends_oom_victim(o))
+			continue;
+		if (!latest || e->ended_ns > latest->ended_ns)
+			latest = e;
+	}
+	return latest;
+}
+
+void watched_ends_evidence(const struct observation *o, struct verdict *v)
+{
+	const struct watched_end *e = NULL;
+	char before[DURATION_TEXT_MAX];
+
+	/* What is asked to stop ends its children by signals. */
+	if (o->container_lives || v->class == FAILURE_COMPLETED || o->pod_terminating || o->group_ended_by_us ||
+	    stop_request_explains(&o->asked, o->ended_ns))
+		return;
+	for (int i = 0; i < ENDS_SHOWN && (e = end_before(o, e ? e->ended_ns : INT64_MAX)); i++)
+		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s, before the container by %s", e->name,
+				     (int)e->pid, signal_name(signal_of_end(e)) ? signal_name(signal_of_end(e)) : "a signal",
+				     duration_format(MAX(o->ended_ns - e->ended_ns, 0), before));
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the ends of the container's other processes show, as the launcher read them. Pure. */
+#ifndef AFTERGLOW_SIDECAR_VERDICT_WATCHED_ENDS_H
+#define AFTERGLOW_SIDECAR_VERDICT_WATCHED_ENDS_H
+
+#include "sidecar/verdict/observation.h"
+#include "sidecar/verdict/verdict.h"
+
+/*
+ * The process of the container that SIGKILL ended when a kill was counted in a cgroup that others
+ * share: most likely the OOM killer took this one. NULL: there is none, or the kernel log or the node agent knows better.
+ */
+const struct watched_end *watched_ends_oom_victim(const struct observation *o);
+
+/* Whether a signal ended the process which follows a fault of its own. */
+bool watched_end_is_crash(const struct watched_end *e);
+
+/* Adds those that a signal ended shortly before the container, the latest first. */
+void watched_ends_evidence(const struct observation *o, struct verdict *v);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what the ends of other processes show. */
+#include "sidecar/verdict/watched_ends.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/units.h"
+#include "sidecar/verdict/classify.h"
+
+#define SEC NS_PER_SEC
+#define END (100 * SEC)
+
+static const struct watched_end leak_killed = { .pid = 7, .status_known = true, .wait_status = SIGKILL, .ended_ns = END, .name = "leak.py" };
+static const struct watched_end rank_crashed = { .pid = 8, .status_known = true, .wait_status = SIGSEGV, .ended_ns = END - SEC, .name = "rank1" };
+
+/* A command of an ordinary user, in a cgroup that it shares, whose child was killed as the limit was met. */
+static struct observation shared_kill(void)
+{
+	struct observation o = {
+		.container = "train",
+		.status_known = true,
+		.wait_status = 1 << 8,
+		.cgroup_version = 1,
+		.cgroup_shared = true,
+		.before = MEMORY_ABSENT,
+		.after = MEMORY_ABSENT,
+		.after_known = true,
+		.last = MEMORY_ABSENT,
+		.latest = MEMORY_ABSENT,
+		.oom_age_ns = -1,
+		.peak_met_age_ns = -1,
+		.ended_ns = END,
+		.watched_ends = &leak_killed,
+		.n_watched_ends = 1,
+		.kernel = { .needs = "root", .victim = KERNEL_VICTIM_UNKNOWN },
+	};
+
+	o.before.oom_kill = 0;
+	o.after.oom_kill = 1;
+	o.after.limit = o.last.limit = o.after.own_limit = o.last.own_limit = 64 << 20;
+	o.after.peak = o.last.peak = o.last.usage = 64 << 20;
+	return o;
+}
+
+static void a_child_killed_when_the_shared_cgroup_ran_out_is_told(void **state)
+{
+	struct observation o = shared_kill();
+	struct verdict v;
+
+	(void)state;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_non_null(strstr(v.sentence, "The kernel most likely killed leak.py (PID 7) in container train"));
+	o.container_lives = true;
+	o.status_known = false;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_PROCESS);
+	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
+	assert_int_equal(v.process.pid, 7);
+}
+
+/* Each row takes away a premise. */
+static void without_a_premise_nobody_is_a_victim(void **state)
+{
+	struct watched_end other = leak_killed;
+	struct observation o = shared_kill();
+
+	(void)state;
+	assert_ptr_equal(watched_ends_oom_victim(&o), &leak_killed);
+	o.cgroup_shared = false;
+	assert_null(watched_ends_oom_victim(&o));
+	o = shared_kill();
+	o.after.oom_kill = 0;
+	assert_null(watched_ends_oom_victim(&o));
+	o = shared_kill();
+	o.kernel.rules_out = true;
+	assert_null(watched_ends_oom_victim(&o));
+	o = shared_kill();
+	o.watched_ends = &other;
+	other.wait_status = SIGSEGV;
+	assert_null(watched_ends_oom_victim(&o));
+	other = leak_killed;
+	other.ended_ns = END - 60 * SEC;
+	assert_null(watched_ends_oom_victim(&o));
+	other = leak_killed;
+	other.status_known = false;
+	assert_null(watched_ends_oom_victim(&o));
+}
+
+static bool shows(const struct verdict *v, const char *part)
+{
+	for (unsigned int i = 0; i < v->n_evidence; i++)
+		if (strstr(v->evidence[i].text, part))
+			return true;
+	return false;
+}
+
+static void what_ended_by_a_signal_before_a_failed_container_is_evidence(void **state)
+{
+	struct watched_end ends[] = { { 0 }, rank_crashed, leak_killed, rank_crashed };
+	struct observation o = shared_kill();
+	struct verdict v;
+
+	(void)state;
+	ends[3].ended_ns = END - 60 * SEC;
+	ends[3].pid = 9;
+	o.cgroup_shared = false;
+	o.after.oom_kill = 0;
+	o.watched_ends = ends;
+	o.n_watched_ends = ARRAY_SIZE(ends);
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
+	assert_true(shows(&v, "rank1 (PID 8) was ended by SIGSEGV, before the container by 1.0 s"));
+	assert_true(shows(&v, "leak.py (PID 7) was ended by SIGKILL"));
+	assert_false(shows(&v, "PID 9"));
+	o.wait_status = 0;
+	classify(&o, &v);
+	assert_false(shows(&v, "rank1"));
+	o.wait_status = 1 << 8;
+	o.pod_terminating = true;
+	classify(&o, &v);
+	assert_false(shows(&v, "rank1"));
+}
+
+static void a_signal_of_a_fault_is_a_crash(void **state)
+{
+	struct watched_end unnamed = rank_crashed;
+
+	(void)state;
+	unnamed.name[0] = '\0';
+	assert_true(watched_end_is_crash(&rank_crashed));
+	assert_false(watched_end_is_crash(&leak_killed));
+	assert_false(watched_end_is_crash(&unnamed));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_child_killed_when_the_shared_cgroup_ran_out_is_told),
+		cmocka_unit_test(without_a_premise_nobody_is_a_victim),
+		cmocka_unit_test(what_ended_by_a_signal_before_a_failed_container_is_evidence),
+		cmocka_unit_test(a_signal_of_a_fault_is_a_crash),
+	};
+
+	return cmocka_run_group_tests_name("watched_ends", tests, NULL, NULL);
+}
