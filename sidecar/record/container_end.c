@@ -181,6 +181,11 @@ static bool is_time_for_process_report(const struct container *c, int64_t now_ns
 	return !c->process_reported_ns || now_ns - c->process_reported_ns >= PROCESS_REPORT_SPACING_NS;
 }
 
+bool container_told_oom_of(const struct container *c, int pid)
+{
+	return pid > 0 && pid == c->oom_told_pid && !is_time_for_process_report(c, now_boottime_ns());
+}
+
 static bool has_unreported_oom(const struct container *c, const struct ending *e)
 {
 	const struct observer *o = &c->observer;
@@ -197,9 +202,10 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
 	/* In a cgroup that others share, only the kernel log can show that the victim was ours. */
-	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS)
+	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS || container_told_oom_of(c, r.verdict.process.pid))
 		return;
 	c->process_reported_ns = now_boottime_ns();
+	c->oom_told_pid = r.verdict.process.pid;
 	container_emit(c, "process-killed", report_json_of_verdict(&r));
 	container_publish(c, &r, true, 0);
 }

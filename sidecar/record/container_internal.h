@@ -63,6 +63,7 @@ struct container {
 	int step; /* the highest threshold passed, 0: below the first */
 	int64_t logged_ns; /* when a threshold was last logged, CLOCK_BOOTTIME; 0: never */
 	int64_t process_reported_ns;
+	int oom_told_pid; /* the OOM killer's victim that was reported last; 0: none, or its PID is not known */
 	int64_t child_reported_ns; /* the end of the child whose crash without a core was reported last; 0: none was */
 	bool group_ended_by_us;
 	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
@@ -156,6 +157,8 @@ void container_worker_died(const struct ray_finding *finding, void *arg);
  */
 void container_workers_due(struct container *c, int64_t now_ns);
 void container_workers_release(struct container *c);
+/* Whether an OOM kill of that process was reported in the last minute. */
+bool container_told_oom_of(const struct container *c, int pid);
 /* All hooks that were started have ended or are lost. arg is the container. */
 void container_hooks_done(void *arg);
 /* Writes the report into a bundle and publishes it: log, journal, container's stderr. */

@@ -33,6 +33,10 @@ static void report(struct container *c, const struct ray_finding *finding)
 	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
 	c->observer.end_reported = end_reported || container_is_over(c);
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
+	if (r.verdict.class == FAILURE_KERNEL_OOM_PROCESS) {
+		c->process_reported_ns = now_boottime_ns();
+		c->oom_told_pid = r.verdict.process.pid;
+	}
 	container_publish(c, &r, true, 0);
 	container_emit(c, "worker-died", report_json_of_worker(&r, finding));
 	c->observer.end_reported = end_reported;
@@ -75,6 +79,8 @@ void container_worker_died(const struct ray_finding *finding, void *arg)
 	struct container *c = arg;
 	struct ray_finding **place = c->dead_workers;
 
+	if (finding->event.kind == RAY_WORKER_CRASH && container_told_oom_of(c, finding->event.pid))
+		return;
 	while (place < c->dead_workers + DEAD_WORKERS_MAX && *place)
 		place++;
 	if (place == c->dead_workers + DEAD_WORKERS_MAX || !(*place = malloc(sizeof(**place)))) {

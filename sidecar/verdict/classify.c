@@ -69,6 +69,18 @@ static void of_container(const struct observation *o, struct verdict *ret_verdic
 	*ret_verdict = v;
 }
 
+/*
+ * Returns whether the worker whose death raylet logs is the OOM killer's victim in a cgroup that others share. In a cgroup of
+ * the container's own, such a death has the kernel's report alone (ray_tally.h).
+ */
+static bool oom_took_worker(const struct observation *o, const struct watched_end *victim)
+{
+	pid_t pid = o->ray->event.pid;
+	bool logged = o->cgroup_shared && o->kernel.oom && o->kernel.by_pid && o->kernel.pid == pid;
+
+	return o->ray->event.kind == RAY_WORKER_CRASH && pid > 0 && (logged || (victim && victim->pid == pid));
+}
+
 void classify(const struct observation *observed, struct verdict *ret_verdict)
 {
 	const struct ray_process_end *taken = ray_process_oom_victim(observed);
@@ -84,7 +96,7 @@ void classify(const struct observation *observed, struct verdict *ret_verdict)
 		seen.victim_rss = 0;
 		seen.victim_pid = (int)other->pid;
 	}
-	if (o->container_lives && o->ray)
+	if (o->container_lives && o->ray && !oom_took_worker(o, other))
 		ray_verdict(o, ret_verdict);
 	else if (o->container_lives && o->process)
 		ray_process_lives_verdict(o, ret_verdict);

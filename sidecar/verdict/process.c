@@ -21,10 +21,11 @@ void process_of_verdict(const struct observation *o, struct verdict *v)
 	if (o->ray) {
 		set(v, o->ray->event.task[0] ? o->ray->event.task : "worker",
 		    (int)o->ray->event.pid,
-		    v->class == FAILURE_RAY_MEMORY_MONITOR ? SIGKILL :
-		    v->signal				   ? v->signal :
-		    o->crash				   ? o->crash->signal :
-							     0);
+		    v->class == FAILURE_RAY_MEMORY_MONITOR || v->class == FAILURE_KERNEL_OOM_PROCESS ?
+			    SIGKILL :
+		    v->signal ? v->signal :
+		    o->crash  ? o->crash->signal :
+				0);
 		if (o->worker_ended && o->worker_status >= 0 && WIFEXITED(o->worker_status))
 			v->process.exit_code = WEXITSTATUS(o->worker_status);
 	} else if (o->crash)

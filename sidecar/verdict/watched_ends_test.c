@@ -65,7 +65,27 @@ static void a_child_killed_when_the_shared_cgroup_ran_out_is_told(void **state)
 	assert_int_equal(v.process.pid, 7);
 }
 
-/* Each row takes away a premise. */
+/* One death gets one class, whichever of the two reports comes first (container_workers.c). */
+static void a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers(void **state)
+{
+	const struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .pid = 7, .task = "ray::leak" }, .file = "raylet.out" };
+	struct observation o = shared_kill();
+	struct verdict v;
+
+	(void)state;
+	o.container_lives = true;
+	o.status_known = false;
+	o.ray = &finding;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_KERNEL_OOM_PROCESS);
+	assert_int_equal(v.process.pid, 7);
+	assert_int_equal(v.process.signal, SIGKILL);
+	o.after.oom_kill = 0;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_WORKER_CRASH);
+}
+
+/* Each step takes away a premise. */
 static void without_a_premise_nobody_is_a_victim(void **state)
 {
 	struct watched_end other = leak_killed;
@@ -143,6 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_killed_when_the_shared_cgroup_ran_out_is_told),
+		cmocka_unit_test(a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers),
 		cmocka_unit_test(without_a_premise_nobody_is_a_victim),
 		cmocka_unit_test(what_ended_by_a_signal_before_a_failed_container_is_evidence),
 		cmocka_unit_test(a_signal_of_a_fault_is_a_crash),
