@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds Ray's exception that ended a program, and what it says had died. */
+#include "sidecar/ray/ray_error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/macros.h"
+#include "lib/printable.h"
+#include "sidecar/ray/span.h"
+
+#define ERROR_TEXT_MAX 4096 /* bytes of an exception's text in which its names are looked for */
+#define HEX_DIGITS "0123456789abcdef"
+#define HEX_MIN 16 /* digits; Ray's IDs have 32 and 56 */
+#define PID_MAX 4194304
+
+static const char *const error_names[] = {
+	"NodeDiedError",  "ActorDiedError", "ActorUnavailableError", "RayActorError",	"WorkerCrashedError",
+	"OutOfMemoryError", "OwnerDiedError", "ObjectLostError",       "LocalRayletDiedError",
+};
+
+/* The words before a name, the most exact first. An owner has died before the actor that it owned. */
+static const char *const node_marks[] = { "owner node ID: ", "node ID: ", "Node ID: ", "Node Id: ", ", ID: ", NULL };
+static const char *const worker_marks[] = { "Owner worker ID: ", "Owner Id: ",	 "worker ID=", "this worker (ID: ",
+					    "Worker ID: ",	 "/logs/*", NULL };
+static const char *const actor_marks[] = { "\tactor_id: ", NULL };
+static const char *const ip_marks[] = { "Owner Ip address: ", "owner address: ",  "Worker IP address: ", "Node IP: ",
+					"node IP: ",	      "(IP: ", "at IP address ", "\tip: ",	 NULL };
+static const char *const pid_marks[] = { "Worker PID: ", " pid=", "\tpid: ", NULL };
+
+/* --- Names in an exception's text --- */
+
+/* Copies the word of these characters after the first mark that has one of min to size - 1 of them. */
+static void copy_word(struct span text, const char *const *marks, const char *charset, size_t min, char *out, size_t size)
+{
+	for (; !out[0] && *marks; marks++) {
+		struct span rest = span_after(text, *marks);
+		size_t n = 0;
+
+		while (n < rest.len && rest.at[n] && strchr(charset, rest.at[n]))
+			n++;
+		if (n < min || n >= size)
+			continue;
+		memcpy(out, rest.at, n);
+		out[n] = '\0';
+	}
+}
+
+/* Removes the port of "10.0.0.7:34073", and the full stop of a sentence. */
+static void trim_ip(char *ip)
+{
+	char *colon = strchr(ip, ':');
+	size_t n;
+
+	if (colon && !strchr(colon + 1, ':'))
+		*colon = '\0';
+	for (n = strlen(ip); n > 0 && ip[n - 1] == '.'; n--)
+		ip[n - 1] = '\0';
+}
+
+static void take_names(struct span text, struct ray_error *e)
+{
+	char pid[8] = "";
+
+	copy_word(text, node_marks, HEX_DIGITS, HEX_MIN, e->node_id, sizeof(e->node_id));
+	copy_word(text, worker_marks, HEX_DIGITS, HEX_MIN, e->worker_id, sizeof(e->worker_id));
+	copy_word(text, actor_marks, HEX_DIGITS, HEX_MIN, e->actor_id, sizeof(e->actor_id));
+	copy_word(text, ip_marks, HEX_DIGITS ".:", 3, e->ip, sizeof(e->ip));
+	copy_word(text, pid_marks, "0123456789", 1, pid, sizeof(pid));
+	trim_ip(e->ip);
+	e->pid = (pid_t)strtol(pid, NULL, 10);
+	/* The PID is the actor's, and what died first was its owner. */
+	if (e->pid > PID_MAX || span_find(text, "Owner Id: ").at)
+		e->pid = 0;
+}
+
+/*
+ * Takes the names from raylet's line about a worker that died. If its lines are about several
+ * workers, the exception may be about any of them.
+ */
+static void take_crashed_worker(struct span text, struct ray_error *e)
+{
+	static const char mark[] = "A worker died or was killed while executing";
+	struct span record = span_after(text, mark), next;
+	struct ray_error first = { 0 }, other;
+
+	for (; record.at; record = next) {
+		next = span_after(record, mark);
+		other = (struct ray_error){ 0 };
+		take_names((struct span){ record.at, MIN(record.len - next.len, (size_t)ERROR_TEXT_MAX) }, &other);
+		if (first.worker_id[0] && strcmp(first.worker_id, other.worker_id) != 0)
+			return;
+		first = other;
+	}
+	first.name = e->name;
+	memcpy(first.line, e->line, sizeof(first.line));
+	*e = first;
+}
+
+/* --- The exception --- */
+
+static struct span next_line(struct span *rest)
+{
+	const char *newline = memchr(rest->at, '\n', rest->len);
+	struct span line = { rest->at, newline ? (size_t)(newline - rest->at) : rest->len };
+
+	rest->at += MIN(line.len + 1, rest->len);
+	rest->len -= MIN(line.len + 1, rest->len);
+	return line;
+}
+
+static bool begins_with(struct span line, const char *what)
+{
+	return line.len >= strlen(what) && memcmp(line.at, what, strlen(what)) == 0;
+}
+
+/* Returns which of Ray's exceptions the line begins with, also as "RayTaskError(NAME)"; NULL: none. */
+static const char *error_of_line(struct span line)
+{
+	static const char package[] = "ray.exceptions.", of_task[] = "RayTaskError(";
+
+	if (!begins_with(line, package))
+		return NULL;
+	line.at += strlen(package);
+	line.len -= strlen(package);
+	if (begins_with(line, of_task)) {
+		line.at += strlen(of_task);
+		line.len -= strlen(of_task);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(error_names); i++) {
+		size_t n = strlen(error_names[i]);
+
+		if (begins_with(line, error_names[i]) && (line.len == n || line.at[n] == ':' || line.at[n] == ')'))
+			return error_names[i];
+	}
+	return NULL;
+}
+
+/* Returns whether the next traceback belongs to the one before it. */
+static bool chains(struct span line)
+{
+	return begins_with(line, "The above exception was the direct cause of the following exception:") ||
+	       begins_with(line, "During handling of the above exception, another exception occurred:");
+}
+
+/* Cuts the text before the next line that raylet wrote, which may name others. */
+static struct span before_raylet(struct span text)
+{
+	static const char *const marks[] = { "\n(raylet", "\n\033[33m(raylet", "\n\033[36m(" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		text.len -= span_find(text, marks[i]).len;
+	return text;
+}
+
+/* Finds the text of the exception that counts; at is NULL if there is none. */
+static struct span find_error(struct span text, const char **ret_name)
+{
+	struct span rest = text, found = { NULL, 0 };
+	bool chained = false;
+
+	*ret_name = NULL;
+	while (rest.len) {
+		struct span line = next_line(&rest);
+		const char *name = error_of_line(line);
+
+		if (begins_with(line, "Traceback (most recent call last):") && !chained) {
+			found = (struct span){ NULL, 0 };
+			*ret_name = NULL;
+		}
+		if (name) {
+			found = (struct span){ line.at, text.len - (size_t)(line.at - text.at) };
+			*ret_name = name;
+		}
+		if (line.len)
+			chained = chains(line);
+	}
+	return found;
+}
+
+bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error)
+{
+	struct ray_error e = { 0 };
+	struct span all = { text, len }, found = find_error(all, &e.name), line;
+
+	*ret_error = e;
+	if (!found.at)
+		return false;
+	line = found;
+	line = next_line(&line);
+	copy_printable(e.line, sizeof(e.line), line.at, line.len);
+	found.len = MIN(found.len, (size_t)ERROR_TEXT_MAX);
+	found = before_raylet(found);
+	/* Whoever killed it knows. */
+	if (!span_find(found, "it was killed by `ray.kill`").at)
+		take_names(found, &e);
+	if (strcmp(e.name, "WorkerCrashedError") == 0)
+		take_crashed_worker(all, &e);
+	*ret_error = e;
+	return true;
+}
+
+bool ray_error_names(const struct ray_error *e)
+{
+	return e->name && (e->node_id[0] || e->worker_id[0] || e->ip[0]);
+}

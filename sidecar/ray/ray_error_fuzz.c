@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: any text as a driver's log. What is found is of a bounded and harmless alphabet. */
+#include "sidecar/ray/ray_error.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void only(const char *text, const char *charset)
+{
+	if (text[strspn(text, charset)])
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ray_error e;
+
+	if (ray_error_parse((const char *)data, size, &e) != (e.name != NULL))
+		abort();
+	only(e.node_id, "0123456789abcdef");
+	only(e.worker_id, "0123456789abcdef");
+	only(e.actor_id, "0123456789abcdef");
+	only(e.ip, "0123456789abcdef.:");
+	if (e.pid < 0 || e.pid > 4194304)
+		abort();
+	return 0;
+}
