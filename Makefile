@@ -78,13 +78,13 @@ TESTS := $(sort $(wildcard lib/*_test.c lib/*/*_test.c plugin/*_test.c node/*_te
 
 SIDECAR_LIBS := -lcjson -levent_extra -levent_core -lcrypto -lm
 SHIP_LIBS := -lcurl -lkrb5 -lexpat -lcjson -lssl -lcrypto
-UNWIND_LIBS := -ldw -lelf -liberty -lcjson
-PACK_LIBS := -lzstd -Wl,-Bstatic -lcrypto -Wl,-Bdynamic -lcjson -lpthread -lm
+UNWIND_LIBS := -ldw -lelf -liberty -lcjson -llzma -lbz2 -lz
+PACK_LIBS := -lzstd -lcrypto -lcjson -lpthread -lm
 OPERATOR_LIBS := -lcurl -levent_openssl -levent_extra -levent_core -lyaml -lcjson -lssl -lcrypto -lm
 
 PROGRAMS := $(BUILD)/afterglow-launch $(BUILD)/afterglow-sidecar $(BUILD)/afterglow-pack $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind $(BUILD)/afterglow-operator $(BUILD)/afterglow-node $(BUILD)/kubectl-afterglow
 
-SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-operator
+SHARED_PROGRAMS := $(BUILD)/shared/afterglow-sidecar $(BUILD)/shared/afterglow-ship $(BUILD)/shared/afterglow-operator
 
 .PHONY: all shared
 all: $(PROGRAMS)
@@ -130,28 +130,30 @@ ifndef SANITIZE
 $(BUILD)/afterglow-sidecar: $(call objects,lib/static/no_names.c) $(BUILD)/static/libcjson.a
 $(BUILD)/kubectl-afterglow: $(BUILD)/static/libcjson.a
 $(BUILD)/afterglow-operator: $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a
-# It looks up names, and the linker warns: what nsswitch.conf adds to files and DNS comes from the machine's own glibc.
-$(BUILD)/afterglow-operator: LDFLAGS += -Wl,--no-warnings
-# Of an uploader by hand names are all it has: glibc stays shared.
 $(BUILD)/afterglow-ship: $(call objects,lib/static/no_plugins.c) $(BUILD)/static/libcjson.a $(BUILD)/static/libcurl.a $(BUILD)/static/libkrb5.a
-$(BUILD)/afterglow-ship: SHIP_LIBS := -L$(BUILD)/static $(PACK_RELOCS) -Wl,--gc-sections,-Bstatic $(SHIP_LIBS) -Wl,-Bdynamic -lresolv
+$(BUILD)/afterglow-pack: $(BUILD)/static/libcjson.a
+$(BUILD)/afterglow-unwind: $(call objects,lib/static/no_plugins.c) $(BUILD)/static/libcjson.a
+# The linker warns of what a static glibc loads from the machine. In operator and shipper that is nothing but name services, of which
+# the shipper has those for files and DNS alone; and libdw cannot load its client of debuginfod.
+$(BUILD)/afterglow-operator $(BUILD)/afterglow-ship $(BUILD)/afterglow-unwind: LDFLAGS += -Wl,--no-warnings
 endif
 
 # Anew when Debian's headers are new.
 $(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libkrb5-dev libssl-dev))) | $(SYSROOT)
 	$(Q)tools/static-library.sh $* $@
 
-$(BUILD)/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
+$(BUILD)/afterglow-ship $(BUILD)/shared/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(SHIP_LIBS)
+	@mkdir -p $(@D)
+	$(Q)$(link_program) $(SHIP_LIBS)
 
 $(BUILD)/afterglow-pack: $(call objects,$(PACK) $(LIB) sidecar/pack/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $^ $(PACK_LIBS)
+	$(Q)$(link_program) $(PACK_LIBS)
 
 $(BUILD)/afterglow-unwind: $(call objects,$(UNWIND) $(LIB) sidecar/unwind/main.c)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(INPUTS) $(ALL_LDFLAGS) -o $@ $^ $(UNWIND_LIBS)
+	$(Q)$(link_program) $(UNWIND_LIBS)
 
 # It is copied to people's machines.
 $(BUILD)/kubectl-afterglow: $(call objects,$(PLUGIN) $(PLUGIN_LIB) plugin/main.c)
@@ -277,7 +279,8 @@ $(UNIT_RUNS): run-%: %
 -include e2e/kernel/kernel.mk fuzz.mk bench/bench.mk plugin/plugin.mk
 
 # What a person calls. Packages first: a new machine has none of them.
-LIBRARY_PACKAGES := libc6-dev libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev libkrb5-dev libssl-dev libyaml-dev libzstd-dev
+LIBRARY_PACKAGES := libbz2-dev libc6-dev libcjson-dev libcurl4-openssl-dev libdw-dev libevent-dev libexpat1-dev libiberty-dev libkrb5-dev liblzma-dev libssl-dev \
+	libyaml-dev libzstd-dev zlib1g-dev
 BUILD_PACKAGES := dpkg-dev gcc make musl-tools $(LIBRARY_PACKAGES)
 TEST_PACKAGES := busybox-static ccache libcmocka-dev
 ifdef SYSROOT

@@ -46,7 +46,7 @@ if [ "$suite" = operator ] || [ "$suite" = soak ]; then
 	done
 elif [ "$suite" = stores ]; then
 	tools/apt-install.sh curl iproute2 iptables libfaketime openssl
-	make --no-print-directory deps build/afterglow-ship
+	make --no-print-directory deps build/afterglow-ship build/shared/afterglow-ship
 	build_stores s3 hdfs azure kdc
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
