@@ -270,7 +270,7 @@ unit-tests: $(UNIT_TESTS)
 # Whether the options, values, metrics and links in the documents are there, and whether no rooms include each other.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go; do tools/$${name}_test.py; done
+	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go; do tools/$${name}_test.py; done; wheel/build_test.py
 	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 	$(Q)tools/rooms.py
 $(UNIT_RUNS): run-%: %
@@ -405,6 +405,15 @@ images: deps $(filter arm64,$(MAKECMDGOALS))
 	+@$(COMPILE) all
 	@images/build.sh $(if $(ARCH),--arch $(ARCH)) operator sidecar node
 
+# What people without Kubernetes install: the programs for one machine, as a wheel of Python's. DIR/wheel has one at a time.
+WHEEL_PROGRAMS := $(addprefix $(BUILD)/,afterglow-launch afterglow-sidecar afterglow-unwind afterglow-pack afterglow-ship kubectl-afterglow)
+.PHONY: wheel
+wheel: deps
+	+@$(COMPILE) $(WHEEL_PROGRAMS)
+	@rm -rf $(BUILD)/wheel
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+		wheel/build.py $(BUILD) $(or $(ARCH),$(shell dpkg --print-architecture)) $(VERSION) $(BUILD)/wheel
+
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
 .PHONY: arm64 images-arm64 test-arm64 release test-push
 arm64: deps
@@ -435,6 +444,8 @@ release: deps
 	+@$(COMPILE) all
 	+@$(COMPILE) ARCH=arm64 all
 	+@$(MAKE) --no-print-directory plugin-darwin
+	+@$(MAKE) --no-print-directory wheel
+	+@$(MAKE) --no-print-directory ARCH=arm64 wheel
 	@images/release.sh
 
 # That images/push.sh brings its images to a registry and signs them there.
@@ -519,6 +530,7 @@ help:
 	@echo 'make tidy         what clang-tidy finds in the sources'
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
+	@echo 'make wheel        afterglow-ray for pip, into build/wheel/; with ARCH=arm64 into build/arm64/wheel/'
 	@echo 'make images       container images into build/images/'
 	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
 	@echo 'make test-arm64   their unit tests and kernel tests, emulated'

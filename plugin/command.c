@@ -18,6 +18,8 @@
 	"      --since AGE        only failures not older than this: 90s, 30m, 2h, 7d\n" \
 	"  -l, --selector LABELS  only failures with these labels, written as for kubectl\n"
 
+#define STORE_HELP "      --store DIR        bundles below DIR in place of a cluster; NAME: the newest by default\n"
+
 #define IMAGE_HELP "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n"
 
 const struct command_info commands[COMMAND_COUNT] = {
@@ -30,13 +32,13 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"\n" FILTER_HELP
 		"      --by-signature     print one line for each signature, with the number of its failures\n"
 		"  -o, --output FORMAT    json, yaml, name or wide: as kubectl get rayfailures prints them\n"
-		"  -w, --watch            then print new failures as they come\n" COMMON_HELP },
+		"  -w, --watch            then print new failures as they come\n" STORE_HELP COMMON_HELP },
 	[COMMAND_SHOW] = { "show", 1, 1, "NAME", "show one failure with its evidence; NAME is a failure or a pod",
 		"usage: kubectl afterglow show NAME [OPTION...]\n"
 		"Prints one failure with its evidence. NAME is the name of a RayFailure, or of a pod: then the newest\n"
 		"failure of the pod is printed.\n"
 		"\n"
-		"  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" COMMON_HELP },
+		"  -o, --output FORMAT    json or yaml: print the RayFailure itself\n" STORE_HELP COMMON_HELP },
 	[COMMAND_REPORT] = { "report", 1, 1, "NAME", "open the page of a failure, with its charts and logs, in a browser",
 		"usage: kubectl afterglow report NAME [OPTION...]\n"
 		"Fetches the page of a failure (report.html of its bundle: verdict, charts, processes, logs) and opens it\n"
@@ -44,7 +46,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"pod as with `bundle`, which needs the same rights, and its digest is compared.\n"
 		"\n"
 		"  -o, --output FILE      write the page to this file, which is replaced (default: a temporary file)\n"
-		"      --no-open          print the name of the file and open nothing\n" IMAGE_HELP COMMON_HELP },
+		"      --no-open          print the name of the file and open nothing\n" STORE_HELP IMAGE_HELP COMMON_HELP },
 	[COMMAND_INCIDENTS] = { "incidents", 0, 1, "[ID]", "show failures that belong together: the first cause and what followed",
 		"usage: kubectl afterglow incidents [ID] [OPTION...]\n"
 		"Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
@@ -82,7 +84,7 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"usage: kubectl afterglow page [FILE] [OPTION...]\n"
 		"Writes all failures as one HTML page that needs nothing else: a timeline, groups by signature, and a list\n"
 		"with filters. It goes to FILE, which is replaced, or to stdout.\n"
-		"\n" FILTER_HELP COMMON_HELP },
+		"\n" FILTER_HELP STORE_HELP COMMON_HELP },
 	[COMMAND_RELEASE] = { "release", 1, 1, "POD", "end a container that is held after its failure",
 		"usage: kubectl afterglow release POD [OPTION...]\n"
 		"Ends the Ray container of a pod that is held after its failure (recording.holdOnFailure).\n"

@@ -74,16 +74,8 @@ static void open_page(const char *path)
 		fprintf(stderr, "The page was not opened: %s.\n", err_text(&err));
 }
 
-static int write_report(const struct options *o, const struct strbuf *html, struct strbuf *out, struct err *err)
+static int show_place(const struct options *o, const char *path, struct strbuf *out)
 {
-	char place[PATH_MAX];
-	const char *path = o->output ? o->output : place;
-	int r = o->output ? 0 : make_place(place, err);
-
-	if (r == 0)
-		r = file_put(AT_FDCWD, path, strbuf_str(html), html->len, 0600, err);
-	if (r < 0)
-		return r;
 	if (o->no_open) {
 		strbuf_addf(out, "The report is in %s\n", path);
 		return 0;
@@ -97,8 +89,48 @@ static int write_report(const struct options *o, const struct strbuf *html, stru
 	return 0;
 }
 
+static int write_report(const struct options *o, const struct strbuf *html, struct strbuf *out, struct err *err)
+{
+	char place[PATH_MAX];
+	const char *path = o->output ? o->output : place;
+	int r = o->output ? 0 : make_place(place, err);
+
+	if (r == 0)
+		r = file_put(AT_FDCWD, path, strbuf_str(html), html->len, 0600, err);
+	return r < 0 ? r : show_place(o, path, out);
+}
+
+/* A file of the bundle of local_failures. */
+static int bundle_path(const cJSON *failure, const char *name, char path[static PATH_MAX], struct err *err)
+{
+	if (snprintf(path, PATH_MAX, "%s/%s", json_str(failure, "spec.bundle"), name) >= PATH_MAX)
+		return err_set(err, ENAMETOOLONG, "%s", name);
+	return 0;
+}
+
+int evidence_text(const cJSON *failure, struct strbuf *out, struct err *err)
+{
+	char path[PATH_MAX];
+
+	return bundle_path(failure, "report.txt", path, err) < 0 ? -err->code : file_read(AT_FDCWD, path, out, err);
+}
+
+static int open_local(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_json_ cJSON *failures = NULL;
+	const cJSON *failure;
+	char path[PATH_MAX];
+
+	if (read_failures(o, &failures, err) < 0 || find_failure(o, failures, &failure, err) < 0 ||
+	    bundle_path(failure, REPORT, path, err) < 0)
+		return -err->code;
+	return show_place(o, path, out);
+}
+
 int evidence_report(const struct options *o, struct strbuf *out, struct err *err)
 {
+	if (o->store)
+		return open_local(o, out, err);
 	/* A quotation mark becomes six characters. */
 	_cleanup_strbuf_ struct strbuf html = STRBUF_INIT(REPORT_MAX),
 				       page = STRBUF_INIT(6 * REPORT_MAX + 4096);

@@ -6,10 +6,15 @@
 #ifndef AFTERGLOW_PLUGIN_EVIDENCE_H
 #define AFTERGLOW_PLUGIN_EVIDENCE_H
 
+#include <cjson/cJSON.h>
+
 #include "lib/strbuf.h"
 #include "plugin/options.h"
 
 int evidence_bundle(const struct options *o, struct err *err);
 int evidence_report(const struct options *o, struct strbuf *out, struct err *err);
+
+/* Appends report.txt of the bundle of a failure that local_failures read. */
+int evidence_text(const cJSON *failure, struct strbuf *out, struct err *err);
 
 #endif

@@ -78,7 +78,7 @@ static int list(const struct options *o, struct strbuf *out, struct err *err)
 	size_t n;
 	int r;
 
-	if (o->output || o->watch)
+	if (!o->store && (o->output || o->watch))
 		return list_by_kubectl(o, err);
 	r = read_failures(o, &failures, err);
 	if (r < 0)
@@ -116,6 +116,8 @@ static int show(const struct options *o, struct strbuf *out, struct err *err)
 	r = find_failure(o, failures, &failure, err);
 	if (r < 0)
 		return r;
+	if (o->store)
+		return evidence_text(failure, out, err);
 	if (o->output)
 		return show_by_kubectl(o, failure, err);
 	failure_text(failure, out);
@@ -267,9 +269,10 @@ static int print(const struct strbuf *out, struct err *err)
 	return fd_write_all(STDOUT_FILENO, strbuf_str(out), out->len, err);
 }
 
-static int fail(const struct err *err, int code)
+/* program: what the user called, "afterglow" or the plugin of kubectl. */
+static int fail(const char *program, const struct err *err, int code)
 {
-	fprintf(stderr, "kubectl afterglow: %s\n", err_text(err));
+	fprintf(stderr, "%s: %s\n", strcmp(program, "afterglow") == 0 ? program : "kubectl afterglow", err_text(err));
 	return code;
 }
 
@@ -282,18 +285,18 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "__complete") == 0) {
 		options_complete(argv + 2, argc - 2, &out);
-		return print(&out, &err) < 0 ? fail(&err, 1) : 0;
+		return print(&out, &err) < 0 ? fail(argv[0], &err, 1) : 0;
 	}
 	if (argc == 3 && strcmp(argv[1], "__man") == 0)
-		return man_write(argv[2], &err) < 0 ? fail(&err, 1) : 0;
+		return man_write(argv[2], &err) < 0 ? fail(argv[0], &err, 1) : 0;
 	if (options_parse(argv, &o, &err) < 0)
-		return fail(&err, 2);
+		return fail(argv[0], &err, 2);
 	if (o.version)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
 	else if (o.help)
 		command_add_help(o.command, &out);
 	r = o.version || o.help ? 0 : run(&o, &out, &err);
 	if (r < 0)
-		return fail(&err, err.code == EINVAL ? 2 : 1);
-	return print(&out, &err) < 0 ? fail(&err, 1) : r;
+		return fail(argv[0], &err, err.code == EINVAL ? 2 : 1);
+	return print(&out, &err) < 0 ? fail(argv[0], &err, 1) : r;
 }

@@ -57,6 +57,7 @@ static const struct option_row rows[] = {
 	{ "--owner", .kind = OPTION_TEXT, .at = AT(owner) },
 	{ "--image", .kind = OPTION_TEXT, .at = AT(image) },
 	{ "--container", .letter = 'c', .kind = OPTION_TEXT, .at = AT(container) },
+	{ "--store", .kind = OPTION_TEXT, .at = AT(store) },
 	{ "--since", .kind = OPTION_OTHER, .parse = since_parse },
 	{ "--by-signature", .kind = OPTION_FLAG, .at = AT(by_signature) },
 	{ "--no-open", .kind = OPTION_FLAG, .at = AT(no_open) },
@@ -88,7 +89,8 @@ static int check_arguments(const struct options *o, struct err *err)
 {
 	const struct command_info *command = &commands[o->command];
 
-	if (o->n_arguments < command->least)
+	/* Of bundles the newest is meant then. */
+	if (o->n_arguments < command->least && !o->store)
 		return err_set(err, EINVAL, "%s needs %s; `kubectl afterglow %s --help` says what that is", command->name,
 			       command->arguments, command->name);
 	if (o->command == COMMAND_POLICY && strcmp(o->argument, "explain") != 0)
@@ -107,6 +109,8 @@ static int options_check(const struct options *o, struct err *err)
 		return err_set(err, EINVAL, "a command is missing: %s", strbuf_str(&names));
 	if (check_arguments(o, err) < 0)
 		return -EINVAL;
+	if (o->store && o->command != COMMAND_LIST && o->command != COMMAND_SHOW && o->command != COMMAND_REPORT && o->command != COMMAND_PAGE)
+		return err_set(err, EINVAL, "--store is for list, show, report and page");
 	if (o->all_namespaces && o->namespace)
 		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");
 	if (o->owner && !strchr(o->owner, '/'))

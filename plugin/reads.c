@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/strbuf.h"
 #include "plugin/failure_list.h"
+#include "plugin/local.h"
 
 #define SELECTOR_MAX 1024
 #define RAY_PODS "ray.io/is-ray-node=yes"
@@ -49,6 +50,8 @@ static int read_list(const struct options *o, const char *kind, const char *sele
 
 int read_failures(const struct options *o, cJSON **ret_list, struct err *err)
 {
+	if (o->store)
+		return local_failures(o->store, ret_list, err);
 	return read_list(o, "rayfailures.afterglow.dev", o->selector, ret_list, err);
 }
 
@@ -89,13 +92,16 @@ cJSON *read_quietly(const struct options *o, const char *const *args)
 
 const char *where_looked(const struct options *o)
 {
-	return o->all_namespaces ? "" : " in this namespace; -A looks in all of them";
+	return o->all_namespaces || o->store ? "" : " in this namespace; -A looks in all of them";
 }
 
 int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err)
 {
-	*ret_failure = failure_find(failures, o->argument);
+	*ret_failure = o->argument ? failure_find(failures, o->argument) : local_newest(failures);
 	if (*ret_failure)
 		return 0;
-	return err_set(err, EPROTO, "no failure and no pod with a failure is called \"%.253s\"%s", o->argument, where_looked(o));
+	if (!o->argument)
+		return err_set(err, EPROTO, "no bundle is in %s", o->store);
+	return err_set(err, EPROTO, "no failure and no %s with a failure is called \"%.253s\"%s",
+		       o->store ? "command" : "pod", o->argument, where_looked(o));
 }

@@ -3,7 +3,7 @@
 """release_check.py DIR VERSION: whether a release is what docs/releasing.md says, read as those who get it read it.
 
 Every file has a checksum; each image is an index of linux/amd64 and linux/arm64, its manifests, sizes and digests are right, and its
-programs are for that machine; krew's manifest, the SBOMs and the chart fit the other files. Prints the size of each image as a node
+programs are for that machine; krew's manifest, the SBOMs, the wheels and the chart fit the other files. Prints the size of each image as a node
 pulls it. Exits 1 and names the first thing that is wrong."""
 
 import gzip
@@ -15,6 +15,7 @@ import re
 import struct
 import sys
 import tarfile
+import zipfile
 
 # What a node pulls, in MiB at most; a larger image is printed as such. The node agent's has no aim of its own.
 AIMS = {"operator": 15, "sidecar": 6, "node": None}
@@ -168,6 +169,19 @@ def check_chart(path, version):
     expect({"afterglow/values.yaml", "afterglow/templates/deployment.yaml"} <= set(names), f"{path.name} is no whole chart")
 
 
+def check_wheels(folder, version):
+    found = []
+    for path in sorted(folder.glob("*.whl")):
+        with zipfile.ZipFile(path) as archive:
+            expect(archive.testzip() is None, f"{path.name} is damaged")
+            programs = [archive.read(name) for name in archive.namelist() if "/bin/" in name]
+        arch = "arm64" if path.stem.endswith("aarch64") else "amd64"
+        expect(path.name.startswith(f"afterglow_ray-{version}-py3-none-"), f"{path.name} has another version")
+        expect(programs and {elf_machine(program) for program in programs} == {ARCHITECTURES[arch]}, f"{path.name} has a program for another machine")
+        found.append(arch)
+    expect(sorted(found) == sorted(ARCHITECTURES), f"there are wheels for {', '.join(found) or 'nothing'}")
+
+
 def check(folder, version):
     check_checksums(folder)
     digests = dict(line.split("@") for line in (folder / "digests.txt").read_text().splitlines())
@@ -175,6 +189,7 @@ def check(folder, version):
     for image in AIMS:
         check_image(folder, version, image, digests)
     check_plugins(folder, version)
+    check_wheels(folder, version)
     check_chart(folder / f"afterglow-{version}.tgz", version)
 
 

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 import unittest.mock
 
 sys.dont_write_bytecode = True
@@ -88,6 +89,7 @@ class ReleaseCheck(unittest.TestCase):
         self.chart = {"afterglow": b"", "afterglow/Chart.yaml": f"name: x\nversion: {VERSION}\nappVersion: {VERSION}\n".encode(),
                       "afterglow/values.yaml": b"", "afterglow/templates/deployment.yaml": b""}  # fmt: skip
         self.platforms = PLATFORMS
+        self.wheels = {"x86_64": 62, "aarch64": 183}
 
     def write(self):
         digests = {name: image.write(self.folder) for name, image in self.images.items()}
@@ -105,6 +107,9 @@ class ReleaseCheck(unittest.TestCase):
             (self.folder / name).write_bytes(data)
             krew += f'      uri: "https://example.com/{name}"\n      sha256: "{sha256(data)}"\n'
         (self.folder / "afterglow.yaml").write_text(krew)
+        for machine, number in self.wheels.items():
+            with zipfile.ZipFile(self.folder / f"afterglow_ray-{VERSION}-py3-none-musllinux_1_1_{machine}.whl", "w") as wheel:
+                wheel.writestr("afterglow_ray/bin/afterglow-launch", elf(number))
         (self.folder / f"afterglow-{VERSION}.tgz").write_bytes(gzip.compress(tar_of(self.chart)))
         return self.sum_up()
 
@@ -193,6 +198,13 @@ class ReleaseCheck(unittest.TestCase):
         self.write()
         release_check.DARWIN["arm64"] = right
         self.refused("darwin-arm64.tar.gz has a program for another machine")
+
+    def test_there_is_a_wheel_for_each_machine_with_its_programs(self):
+        self.wheels["aarch64"] = 62
+        self.write().refused("aarch64.whl has a program for another machine")
+        del self.wheels["aarch64"]
+        (self.folder / f"afterglow_ray-{VERSION}-py3-none-musllinux_1_1_aarch64.whl").unlink()
+        self.write().refused("there are wheels for amd64")
 
     def test_the_chart_is_whole_and_of_this_version(self):
         self.chart["afterglow/Chart.yaml"] = f"name: x\nversion: {VERSION}\nappVersion: 9\n".encode()

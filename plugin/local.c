@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks a directory of bundles and makes a RayFailure of each report.json. */
+#include "plugin/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "lib/strbuf.h"
+#include "lib/units.h"
+#include "plugin/failure_items.h"
+#include "plugin/page.h"
+
+#define REPORT_MAX ((size_t)4 << 20) /* above the sidecar's own limits for each part of it */
+#define DEPTH_MAX 8 /* of a cluster: namespace, cluster, pod, container, bundle */
+#define KIND "BundleList"
+
+static void spec_complete(cJSON *spec, const char *bundle)
+{
+	int64_t usage = json_int(spec, "memory.usageBytes", -1);
+	char text[SIZE_TEXT_MAX];
+
+	json_set_str(spec, "bundle", bundle);
+	json_set_str(spec, "verdict", json_str(spec, "sentence"));
+	if (!json_str(spec, "pod"))
+		json_set_str(spec, "pod", json_str(spec, "container"));
+	if (usage >= 0)
+		json_set_str(spec, "memoryText", size_format((uint64_t)usage, text));
+}
+
+/* Returns NULL if the report cannot be read. */
+static cJSON *failure_of_report(const char *path, const char *bundle, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_MAX);
+	cJSON *spec = NULL, *failure, *metadata;
+	const char *slash = strrchr(bundle, '/');
+
+	if (file_read(AT_FDCWD, path, &text, err) < 0 || json_parse(strbuf_str(&text), text.len, &spec, err) < 0)
+		return NULL;
+	failure = cJSON_CreateObject();
+	metadata = json_object_at(failure, "metadata");
+	json_set_str(metadata, "name", slash ? slash + 1 : bundle);
+	json_set_str(metadata, "namespace", json_str(spec, "namespace") ? json_str(spec, "namespace") : "local");
+	spec_complete(spec, bundle);
+	json_set(failure, "spec", spec);
+	return failure;
+}
+
+static void take_report(const FTSENT *entry, cJSON *items)
+{
+	_cleanup_strbuf_ struct strbuf bundle = STRBUF_INIT(PATH_MAX);
+	struct err err = { 0 };
+	cJSON *failure;
+
+	strbuf_addf(&bundle, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1), entry->fts_path);
+	failure = failure_of_report(entry->fts_path, strbuf_str(&bundle), &err);
+	if (failure)
+		json_append(items, failure);
+	else
+		fprintf(stderr, "left out: %s\n", err_text(&err));
+}
+
+int local_failures(const char *directory, cJSON **ret_list, struct err *err)
+{
+	char *const paths[] = { (char *)directory, NULL };
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	cJSON *list = cJSON_CreateObject(), *items = json_array_at(list, "items");
+	int n = 0;
+
+	json_set_str(list, "kind", KIND);
+	if (!tree || !items) {
+		cJSON_Delete(list);
+		return err_set(err, tree ? ENOMEM : errno, "open %s", directory);
+	}
+	for (FTSENT *e; n < PAGE_FAILURES_MAX && (e = fts_read(tree));) {
+		if (e->fts_info == FTS_D && (e->fts_level > DEPTH_MAX || (e->fts_level > 0 && e->fts_name[0] == '.')))
+			fts_set(tree, e, FTS_SKIP);
+		else if (e->fts_info == FTS_F && e->fts_level > 0 && strcmp(e->fts_name, "report.json") == 0) {
+			take_report(e, items);
+			n++;
+		}
+	}
+	fts_close(tree);
+	*ret_list = list;
+	return 0;
+}
+
+const cJSON *local_newest(const cJSON *list)
+{
+	struct items items = failure_items_of(list, &(struct failure_filter){ 0 });
+	const cJSON *newest = items.n ? items.all[items.n - 1].failure : NULL;
+
+	free(items.all);
+	return newest;
+}
+
+bool local_is(const cJSON *list)
+{
+	const char *kind = json_str(list, "kind");
+
+	return kind && strcmp(kind, KIND) == 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the bundles of a directory as RayFailures, so that what lists and shows those of a cluster
+ * does so for the bundles of `afterglow-sidecar exec` and of a mounted store.
+ */
+#ifndef AFTERGLOW_PLUGIN_LOCAL_H
+#define AFTERGLOW_PLUGIN_LOCAL_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+/*
+ * Makes a list of a RayFailure for each bundle below the directory; it has none if there is no such
+ * directory. Their name is that of the bundle, their pod that of the pod or of the command, and
+ * spec.bundle is the path. A bundle whose report cannot be read is named on stderr and left out.
+ */
+int local_failures(const char *directory, cJSON **ret_list, struct err *err);
+
+/* Returns the failure that ended last, owned by the list; NULL if it has none. */
+const cJSON *local_newest(const cJSON *list);
+
+/* Whether local_failures made the list: then there are commands in the place of pods. */
+bool local_is(const cJSON *list);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bundles of a directory are listed as failures are. */
+#include "plugin/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "plugin/failure_list.h"
+#include "plugin/testing.h"
+
+#define REPORT(class, ended, container) \
+	"{\"class\":\"" class "\",\"sentence\":\"It ended.\",\"confidence\":\"certain\",\"exitCode\":139,\"pod\":null,\"container\":\"" \
+	container "\",\"memory\":{\"usageBytes\":1048576},\"endedAt\":\"" ended "\"}"
+
+static char store[64];
+
+static int make_store(void **state)
+{
+	(void)state;
+	snprintf(store, sizeof(store), "/tmp/local_test.XXXXXX");
+	return mkdtemp(store) ? 0 : -1;
+}
+
+static int remove_store(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", store);
+	return system(command);
+}
+
+/* Writes a report.json below the store. path has directories that are made. */
+static void write_report(const char *path, const char *text)
+{
+	char whole[256];
+
+	snprintf(whole, sizeof(whole), "%s/%s", store, path);
+	for (char *slash = whole + strlen(store) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+		*slash = '\0';
+		mkdir(whole, 0700);
+	}
+	assert_int_equal(file_put(AT_FDCWD, whole, text, strlen(text), 0600, NULL), 0);
+}
+
+static cJSON *read_store(void)
+{
+	cJSON *list = NULL;
+
+	assert_int_equal(local_failures(store, &list, NULL), 0);
+	return list;
+}
+
+static void bundles_are_listed_by_command_the_newest_last(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
+
+	(void)state;
+	write_report("local/train/20261122T120000.000Z-Segfault/report.json", REPORT("Segfault", "2026-11-22T12:00:00Z", "train"));
+	write_report("local/eval/20261122T110000.000Z-Killed/report.json", REPORT("Killed", "2026-11-22T11:00:00Z", "eval"));
+
+	_cleanup_json_ cJSON *list = read_store();
+	assert_int_equal(failure_list(list, &(struct failure_filter){ 0 }, false, NOON_NS, &out), 2);
+	has(&out, "COMMAND   CLASS");
+	has(&out, "train     Segfault   certain      139    1.0 MiB");
+	assert_true(strstr(strbuf_str(&out), "eval") < strstr(strbuf_str(&out), "train"));
+	assert_string_equal(json_str(local_newest(list), "metadata.name"), "20261122T120000.000Z-Segfault");
+	assert_string_equal(json_str(failure_find(list, "eval"), "spec.verdict"), "It ended.");
+}
+
+static void what_is_no_report_is_left_out(void **state)
+{
+	char path[128];
+
+	(void)state;
+	write_report("local/x/torn/report.json", "{\"class\":");
+	write_report("local/x/.new.partial/report.json", REPORT("Killed", "2026-11-22T11:00:00Z", "x"));
+	write_report("local/x/other/notes.json", "{}");
+	/* Nobody waits for a writer. */
+	snprintf(path, sizeof(path), "%s/local/x/fifo", store);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/local/x/fifo/report.json", store);
+	assert_int_equal(mkfifo(path, 0600), 0);
+
+	_cleanup_json_ cJSON *list = read_store();
+	assert_int_equal(cJSON_GetArraySize(json_get(list, "items")), 0);
+	assert_null(local_newest(list));
+}
+
+static void a_store_that_is_not_there_has_no_failures(void **state)
+{
+	_cleanup_json_ cJSON *list = NULL;
+
+	(void)state;
+	assert_int_equal(local_failures("/no/such/store", &list, NULL), 0);
+	assert_true(local_is(list));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(bundles_are_listed_by_command_the_newest_last, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(what_is_no_report_is_left_out, make_store, remove_store),
+		cmocka_unit_test(a_store_that_is_not_there_has_no_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

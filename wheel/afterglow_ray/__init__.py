@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `afterglow`. It only says which program does what is asked for, and becomes that program: they are static, and lie in
+bin/ beside this file."""
+
+import os
+import sys
+
+VERSION = "@VERSION@"
+HELP = """usage: afterglow run [OPTION...] -- COMMAND [ARGUMENT...]
+       afterglow list|show|open|page|explain [ARGUMENT] [OPTION...]
+Says why a Ray program, or any other, ended: with proof, without root, without Kubernetes.
+
+  run -- COMMAND         run a command, exit as it does, and explain its death and that of processes below it
+  list                   list the deaths so far, the newest last
+  show [NAME]            print the report of one; NAME is that of the list or of a command (default: the newest)
+  open [NAME]            open its page, with charts and logs, in a browser
+  page [DIR [FILE]]      write all deaths below DIR as one HTML page (default: afterglow.html)
+  explain CODE|CLASS     explain an exit code or a class: explain 137
+
+  --store DIR            where the deaths are kept: $XDG_STATE_HOME/afterglow or ~/.local/state/afterglow by default.
+                         run --store takes the address of an object store as well
+  run --memory-max SIZE  run COMMAND with a memory limit of its own, where this machine lets you
+  run --help             all options of run
+  list --since AGE, --class CLASS, --by-signature
+"""
+# afterglow's word for it, and the program's
+LISTING = {"list": "list", "show": "show", "open": "report", "page": "page"}
+
+
+def become(program, *words):
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", program)
+    try:
+        os.execv(path, ["afterglow", *words])
+    except OSError as error:
+        sys.exit(f"afterglow: {path}: {error.strerror}")
+
+
+def default_store():
+    """As afterglow-sidecar has it."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return os.path.join(state, "afterglow") if state else os.path.join(os.environ.get("HOME", ""), ".local/state/afterglow")
+
+
+def with_page(words):
+    """page DIR FILE: the directory first, unlike the program's words."""
+    names = [word for word in words if not word.startswith("-")]
+    if len(names) != len(words) or len(names) > 2:
+        sys.exit("afterglow: page takes DIR and FILE")
+    return ["--store", names[0] if names else default_store(), names[1] if names[1:] else "afterglow.html"]
+
+
+def main():
+    command, *words = sys.argv[1:] or ["--help"]
+    if command == "run":
+        become("afterglow-sidecar", "exec", *words)
+    if command in ("--help", "-h", "help") or set(words) & {"--help", "-h"}:
+        print(HELP, end="")
+    elif command == "--version":
+        print(f"afterglow {VERSION}")
+    elif command == "explain":
+        become("kubectl-afterglow", "explain", *words)
+    elif command == "page":
+        become("kubectl-afterglow", "page", *with_page(words))
+    elif command in LISTING:
+        given = any(word.split("=")[0] == "--store" for word in words)
+        become("kubectl-afterglow", LISTING[command], *([] if given else ["--store", default_store()]), *words)
+    else:
+        sys.stderr.write(f"afterglow: {command!r} is not a command; afterglow --help lists them\n")
+        sys.exit(2)
