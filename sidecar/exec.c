@@ -59,18 +59,21 @@ static int find_launcher(struct run *r, struct err *err)
 
 static int make_directory(struct run *r, struct err *err)
 {
-	const char *parent = getenv("TMPDIR");
+	const char *own = getenv("TMPDIR");
 
-	/* The path of a socket has to be short. */
-	if (!parent || strlen(parent) > 32)
-		parent = "/tmp";
-	snprintf(r->directory, sizeof(r->directory), "%s/afterglow-XXXXXX", parent);
-	if (!mkdtemp(r->directory)) {
+	for (const char *const *parent = (const char *const[]){ own ? own : "/tmp", "/tmp", "/dev/shm", NULL }; *parent; parent++) {
+		/* The path of a socket has to be short. */
+		if (strlen(*parent) > 32)
+			continue;
+		snprintf(r->directory, sizeof(r->directory), "%s/afterglow-XXXXXX", *parent);
+		if (mkdtemp(r->directory)) {
+			snprintf(r->socket_path, sizeof(r->socket_path), "%s/socket", r->directory);
+			return 0;
+		}
+		err_set(err, errno, "mkdtemp in %s", *parent);
 		r->directory[0] = '\0';
-		return err_set(err, errno, "mkdtemp in %s", parent);
 	}
-	snprintf(r->socket_path, sizeof(r->socket_path), "%s/socket", r->directory);
-	return 0;
+	return -err->code;
 }
 
 static void stop_when_over(void *arg)
@@ -139,7 +142,7 @@ static int start_loop(struct run *r, struct err *err)
 	sigemptyset(&watched);
 	for (const int *s = (const int[]){ SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, 0 }; *s; s++)
 		sigaddset(&watched, *s);
-	sigprocmask(SIG_BLOCK, &watched, &r->original_mask);
+	sigprocmask(SIG_BLOCK, &watched, NULL);
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	r->signal_fd = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -152,8 +155,7 @@ static int start_loop(struct run *r, struct err *err)
 		return err_set(err, ENOMEM, "event loop");
 	r->record_options.socket_path = r->socket_path;
 	r->record_options.own_launcher = true;
-	/* The path is complete before a launcher runs. */
-	r->record_options.own_memcg = r->options->memory_max > 0 ? r->memcg.path : NULL;
+	r->record_options.own_memcg = r->memcg.path[0] ? r->memcg.path : NULL;
 	return sidecar_new(r->base, &r->record_options, &r->sidecar, err);
 }
 
@@ -175,21 +177,37 @@ static int connect_to_sidecar(const struct run *r, struct err *err)
 	return fd;
 }
 
-/* Runs in the child. */
-_Noreturn static void run_launcher(struct run *r)
+/*
+ * Runs the command in the place of this process, without a report: what we lack is no reason not to run it. Returns the exit code
+ * that a shell gives if it cannot be executed.
+ */
+static int command_become(const struct run *r, const struct err *err)
 {
-	struct err err = { 0 };
+	int error;
+
+	fprintf(stderr, "afterglow: the command runs without a report: %s\n", err_text(err));
+	if (r->oom_score[0])
+		oom_score_write(r->oom_score);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &r->original_mask, NULL);
+	execvp(r->options->argv[0], r->options->argv);
+	error = errno;
+	fprintf(stderr, "afterglow: %s: %s\n", r->options->argv[0], strerror(error));
+	return error == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_NOT_EXECUTABLE;
+}
+
+/* Runs in the child. Returns only if there is no launcher: then the error says why. */
+static int launcher_become(struct run *r, struct err *err)
+{
 	char socket_fd[16];
 	const char *cores = r->options->record.cores == CORES_OFF ? NULL : "--cores";
 	const char *head[11] = { LAUNCHER, "--name", r->options->name, "--socket-fd", socket_fd };
-	int fd = connect_to_sidecar(r, &err);
+	int fd = connect_to_sidecar(r, err);
 	size_t n_head = 5, n = 0;
 	char **argv;
 
-	if (fd < 0) {
-		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
-		_exit(125);
-	}
+	if (fd < 0)
+		return fd;
 	snprintf(socket_fd, sizeof(socket_fd), "%d", fd);
 	if (cores)
 		head[n_head++] = cores;
@@ -203,19 +221,28 @@ _Noreturn static void run_launcher(struct run *r)
 	while (r->options->argv[n])
 		n++;
 	argv = calloc(n_head + n + 1, sizeof(*argv));
-	if (argv) {
-		memcpy(argv, head, n_head * sizeof(*head));
-		memcpy(argv + n_head, r->options->argv, n * sizeof(*argv));
-		if (r->memcg.path[0] && made_memcg_join(&r->memcg, &err) < 0) {
-			fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
-			_exit(125);
-		}
-		signal(SIGPIPE, SIG_DFL);
-		sigprocmask(SIG_SETMASK, &r->original_mask, NULL);
-		execv(r->launcher, argv);
-	}
-	fprintf(stderr, "afterglow-sidecar: %s: %s\n", r->launcher, strerror(errno));
-	_exit(125);
+	if (!argv)
+		return err_set(err, ENOMEM, "arguments");
+	memcpy(argv, head, n_head * sizeof(*head));
+	memcpy(argv + n_head, r->options->argv, n * sizeof(*argv));
+	if (r->memcg.path[0] && made_memcg_join(&r->memcg, err) < 0)
+		fprintf(stderr, "afterglow: --memory-max is not enforced: %s\n", err_text(err));
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &r->original_mask, NULL);
+	execv(r->launcher, argv);
+	err_set(err, errno, "%s", r->launcher);
+	free(argv);
+	close(fd);
+	return -err->code;
+}
+
+/* Makes the memory cgroup that was asked for. Where none can be made the command runs without that limit. */
+static void limit_memory(struct run *r)
+{
+	struct err err = { 0 };
+
+	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->record.oom_group, &err) < 0)
+		fprintf(stderr, "afterglow: --memory-max is not enforced: %s\n", err_text(&err));
 }
 
 /*
@@ -241,22 +268,23 @@ static void check_store(const struct run *r)
  */
 static void leave_the_choice_of_the_oom_killer(struct run *r)
 {
-	if (r->options->memory_max || !oom_score_read(r->oom_score) || !oom_score_write(OOM_SCORE_NEVER))
+	if (r->memcg.path[0] || !oom_score_read(r->oom_score) || !oom_score_write(OOM_SCORE_NEVER))
 		r->oom_score[0] = '\0';
 }
 
 static int run(struct run *r, struct err *err)
 {
 	check_store(r);
+	limit_memory(r);
 	leave_the_choice_of_the_oom_killer(r);
 	if (find_launcher(r, err) < 0 || make_directory(r, err) < 0 || start_loop(r, err) < 0)
 		return -err->code;
-	if (r->options->memory_max && made_memcg_new(&r->memcg, r->options->memory_max, r->options->record.oom_group, err) < 0)
-		return err_wrap(err, "--memory-max");
 	sidecar_on_idle(r->sidecar, stop_when_over, r);
 	r->child = fork();
-	if (r->child == 0)
-		run_launcher(r);
+	if (r->child == 0) {
+		launcher_become(r, err);
+		_exit(command_become(r, err));
+	}
 	if (r->child < 0)
 		return err_set(err, errno, "fork");
 	event_base_dispatch(r->base);
@@ -265,8 +293,8 @@ static int run(struct run *r, struct err *err)
 }
 
 /*
- * Reports a launcher that was killed before its hello, so that there is no report about its
- * command.
+ * Reports a launcher that was killed before its hello, or the command that ran in its place, so that
+ * there is no report.
  */
 static void say_unstarted(const struct run *r)
 {
@@ -274,7 +302,7 @@ static void say_unstarted(const struct run *r)
 
 	if (!r->ended || !signal || !r->sidecar || sidecar_was_greeted(r->sidecar))
 		return;
-	fprintf(stderr, "afterglow: the command was not started: its launcher was ended by %s\n", signal);
+	fprintf(stderr, "afterglow: there is no report: what was started was ended by %s before it was watched\n", signal);
 }
 
 static void say_what_is_not_shipped(const struct run *r)
@@ -300,11 +328,14 @@ static void remove_memcg(struct run *r)
 			r->memcg.path, n_left);
 }
 
-int exec_run(const struct exec_options *options, struct err *err)
+int exec_run(const struct exec_options *options)
 {
 	struct run r = { .options = options, .record_options = options->record, .signal_fd = -1 };
-	int rc = run(&r, err);
+	struct err err = { 0 };
+	int rc;
 
+	sigprocmask(SIG_SETMASK, NULL, &r.original_mask);
+	rc = run(&r, &err);
 	say_unstarted(&r);
 	if (r.sidecar && sidecar_last_bundle(r.sidecar)[0])
 		fprintf(stderr, "afterglow: bundle %s\n", sidecar_last_bundle(r.sidecar));
@@ -321,5 +352,5 @@ int exec_run(const struct exec_options *options, struct err *err)
 	remove_memcg(&r);
 	if (r.directory[0])
 		rmdir(r.directory);
-	return rc;
+	return rc < 0 ? command_become(&r, &err) : rc;
 }

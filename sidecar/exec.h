@@ -19,9 +19,10 @@ struct exec_options {
 };
 
 /*
- * Runs the command to its end. Returns its exit code, 0 to 255 (128+N after
- * signal N), or a negative errno when it could not be started as asked.
+ * Runs the command to its end. Returns its exit code, 0 to 255 (128+N after signal N; 126 or 127 if it
+ * cannot be executed). What this machine does not let us do is said on stderr, and the command runs
+ * without it: without its own memory limit, or without a report, in the place of this process.
  */
-int exec_run(const struct exec_options *options, struct err *err);
+int exec_run(const struct exec_options *options);
 
 #endif

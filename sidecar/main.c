@@ -203,13 +203,8 @@ int main(int argc, char **argv)
 		return options_print_help(&sidecar_options_table);
 	if (options.version)
 		return puts("afterglow-sidecar " AFTERGLOW_VERSION) == EOF;
-	if (options.command == COMMAND_EXEC) {
-		rc = exec_run(&options.exec, &err);
-		if (rc >= 0)
-			return rc;
-		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
-		return 125;
-	}
+	if (options.command == COMMAND_EXEC)
+		return exec_run(&options.exec);
 	raise_nofile();
 	/* If we are still root, we record anyway. Reports say what the kernel log lacks. */
 	if (options.run_as > 0 && keep_syslog_only((uid_t)options.run_as, &err) < 0)

@@ -147,6 +147,21 @@ static int make_in(struct made_memcg *m, const char *parent, int version, int64_
 	return 0;
 }
 
+/* Whether `systemd-run --user` gives a cgroup with a memory limit: this user's manager has the controller (v2), and it runs. */
+static bool user_manager_limits_memory(void)
+{
+	_cleanup_strbuf_ struct strbuf controllers = STRBUF_INIT(PROC_FILE_MAX);
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	unsigned int uid = geteuid();
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/sys/fs/cgroup/user.slice/user-%u.slice/user@%u.service/cgroup.controllers", uid, uid);
+	if (!runtime || file_read(AT_FDCWD, path, &controllers, NULL) < 0 || !strstr(strbuf_str(&controllers), "memory"))
+		return false;
+	snprintf(path, sizeof(path), "%s/systemd/private", runtime);
+	return access(path, W_OK) == 0;
+}
+
 int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *err)
 {
 	char own[512];
@@ -170,9 +185,10 @@ int made_memcg_new(struct made_memcg *m, int64_t limit, bool group, struct err *
 			return 0;
 	}
 	return err_set(err, first.code == EACCES || first.code == EPERM || first.code == EROFS ? EINVAL : first.code,
-		       "no memory cgroup can be made here (%s): run as root, or in a cgroup delegated to you with "
-		       "its memory controller (systemd-run --user --scope -p Delegate=yes ...)",
-		       first.text);
+		       "no memory cgroup can be made here (%s); %s", first.text,
+		       user_manager_limits_memory() ?
+			       "begin with `systemd-run --user --scope -p Delegate=yes` to have one" :
+			       "it takes root, or a cgroup delegated to you with its memory controller");
 }
 
 int made_memcg_join(const struct made_memcg *m, struct err *err)

@@ -140,7 +140,7 @@ chmod 755 "$work/b/afterglow-launch"
 "$work/b/afterglow-sidecar" exec --store "$store" --name case -- "$probe" exit 0 >"$work/out" 2>"$work/err"
 code=$?
 check "a launcher that is killed before it is one gives 137" gives 137
-check "the report says that the command was not started" says 'the command was not started: its launcher was ended by SIGKILL'
+check "the report says that the command was not started" says 'there is no report: what was started was ended by SIGKILL before it was watched'
 
 # Each way to die has its class.
 reports() { # CLASS CODE COMMAND...: that the report of the command has the class and the code is kept
@@ -381,14 +381,33 @@ done
 # exec lacks something that it needs itself.
 mkdir "$work/alone"
 cp "$sidecar" "$work/alone/afterglow-sidecar"
-"$work/alone/afterglow-sidecar" exec -- "$probe" exit 0 2>"$work/err"
+"$work/alone/afterglow-sidecar" exec --store "$store" -- "$probe" exit 6 2>"$work/err"
 code=$?
-check "without the launcher beside it: 125" gives 125
-check "without the launcher it says what is missing" says 'afterglow-launch'
-TMPDIR=/no/such "$sidecar" exec --store "$store" -- "$probe" exit 5 2>"$work/err"
+check "without the launcher beside it the command runs" gives 6
+check "without the launcher it says what is missing" says 'runs without a report: .*afterglow-launch'
+"$work/alone/afterglow-sidecar" exec --store "$store" -- /no/such/command 2>"$work/err"
 code=$?
-check "without a place for its socket: 125" gives 125
-check "without a place for its socket it says which one" says /no/such
+check "a command that is not there gives 127 without the launcher, too" gives 127
+printf 'no program' >"$work/alone/afterglow-launch"
+chmod 755 "$work/alone/afterglow-launch"
+"$work/alone/afterglow-sidecar" exec --store "$store" -- "$probe" exit 8 2>"$work/err"
+code=$?
+check "a launcher that this machine cannot run does not keep the command from running" gives 8
+check "a launcher that this machine cannot run is named" says 'runs without a report: .*afterglow-launch: Exec format error'
+TMPDIR=/no/such run -- "$probe" exit 5
+check "a TMPDIR that is not there does not change the exit code" gives 5
+check "a TMPDIR that is not there does not keep it from reporting" has_class ApplicationError
+if command -v setpriv >/dev/null; then
+	mkdir -m 777 "$work/user"
+	chmod 755 "$work"
+	setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all "$sidecar" exec --store "$work/user" --memory-max 24Mi -- \
+		"$probe" exit 4 2>"$work/err"
+	code=$?
+	check "a memory limit that an ordinary user cannot have does not keep the command from running" gives 4
+	check "a memory limit that is not enforced is said in one line" test "$(grep -c 'memory-max is not enforced: no memory cgroup can be made' "$work/err")" = 1
+	check "the command without its limit has a report" says 'ended with exit code 4'
+	check "nobody is sent to a service manager that is not there" test -z "$(grep systemd-run "$work/err")"
+fi
 "$sidecar" exec --memory-max 1Ki -- "$probe" exit 0 2>"$work/err"
 code=$?
 check "a limit too small for anything is a usage error" gives 2
