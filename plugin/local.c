@@ -21,9 +21,22 @@
 #define DEPTH_MAX 8 /* of a cluster: namespace, cluster, pod, container, bundle */
 #define KIND "BundleList"
 
+/* The memory of the command: of a cgroup that others share, that of its processes alone. */
+static int64_t memory_of(const cJSON *spec)
+{
+	const cJSON *component;
+	int64_t sum = 0;
+
+	if (!json_bool(spec, "memory.shared", false))
+		return json_int(spec, "memory.usageBytes", -1);
+	cJSON_ArrayForEach(component, json_get(spec, "components"))
+		sum += json_int(component, "bytes", 0);
+	return sum;
+}
+
 static void spec_complete(cJSON *spec, const char *bundle)
 {
-	int64_t usage = json_int(spec, "memory.usageBytes", -1);
+	int64_t usage = memory_of(spec);
 	char text[SIZE_TEXT_MAX];
 
 	json_set_str(spec, "bundle", bundle);

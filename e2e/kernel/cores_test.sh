@@ -182,7 +182,7 @@ unshare -m sh "$work/ray" "$sidecar" exec --store "$store" --name case --cores s
 	>"$work/out" 2>"$work/err"
 rmdir /tmp/ray 2>/dev/null
 check "a worker that Ray tells of: one failure, Ray's" test "$(bundles "$store" | grep -c -e -WorkerCrash -e -Segfault)" = 1
-check "its sentence has what the core tells" tells "died of SIGSEGV in deref_null (crash); the container lives on"
+check "its sentence has what the core tells" tells "died of SIGSEGV in deref_null (crash); the command goes on"
 check "its bundle has the backtrace" has_backtrace "$(bundle_of -WorkerCrash)"
 check "its bundle has the core" opens "$(bundle_of -WorkerCrash)"
 
@@ -429,7 +429,7 @@ if [ -n "${AFTERGLOW_IN_VM:-}" ]; then
 	echo 0 >/proc/sys/kernel/core_uses_pid
 	echo '|/bin/false %P' >/proc/sys/kernel/core_pattern
 	run -- "$crash"
-	check "a pipe: the report says where cores go" tells "pipes them to /bin/false, outside of all containers"
+	check "a pipe: the report says where cores go" tells "pipes them to /bin/false, and not to the working directory"
 	check "a pipe: and what would change that" tells "sysctl kernel.core_pattern=core"
 	if grep -q socket /proc/sys/kernel/core_modes 2>/dev/null; then
 		echo '@/run/nobody.sock' >/proc/sys/kernel/core_pattern

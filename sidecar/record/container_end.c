@@ -22,7 +22,7 @@ void container_publish(struct container *c, struct report *r, bool container_liv
 	if (keeper_keep(c->keeper, r, &c->observer, &err) < 0)
 		log_error("%s: the bundle was not written: %s", c->hello.name, err_text(&err));
 	c->publishing = false;
-	report_to_text(r, &text);
+	report_to_notice(r, &text);
 	failure_of_report(r, container_lives, &f);
 	f.held_until_unix_ns = held_until_unix_ns;
 	c->callbacks.reported(c, &f, strbuf_str(&text), c->callbacks.arg);

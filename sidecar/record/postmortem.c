@@ -22,6 +22,7 @@
 #include "sidecar/record/page.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
+#include "sidecar/report/command_words.h"
 #include "sidecar/report/diagnose.h"
 #include "sidecar/report/report_json.h"
 #include "sidecar/store/bundle.h"
@@ -353,7 +354,11 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	r.shmem_at_start = o->shmem_at_start;
 	if (r.n_top)
 		trend_of_process(o->history, r.top[0].pid, &r.trend);
+	r.of_command = options->own_launcher;
+	r.memory_shared = r.of_command && o->cgroup_shared;
 	report_diagnose(&r);
+	if (r.of_command)
+		report_use_command_words(&r);
 	*ret_report = r;
 }
 
@@ -431,6 +436,8 @@ static void gather_all(struct bundle *b, struct report *r, const struct observer
 			verdict_add_missing(&r->verdict, gatherers[i].what, gatherers[i].needs);
 		}
 	}
+	if (r->of_command)
+		report_use_command_words(r);
 }
 
 /* Adds the report alone, which says that nothing else was kept. */

@@ -123,6 +123,20 @@ static const char *task_name(const char *name)
 	return component_of(name, "", label) == COMPONENT_TASK ? name + strlen("ray::") : NULL;
 }
 
+struct setting {
+	char text[80];
+};
+
+/* A setting of `ray start`, in the form that the reader writes it. */
+static struct setting setting_of(const struct report *r, const char *name, double value)
+{
+	struct setting s;
+
+	snprintf(s.text, sizeof(s.text), r->of_command ? "ray start --%s=%.0f" : "%s: \"%.0f\" in rayStartParams", name, value);
+	return s;
+}
+#define SETTING(r, name, value) (setting_of(r, name, value).text)
+
 static bool is_head(const struct report *r)
 {
 	return r->node.head || (r->id.container && strcmp(r->id.container, "ray-head") == 0);
@@ -181,7 +195,7 @@ static bool store_is_too_large(const struct report *r)
 	return r->memory.limit > 0 && (double)r->node.object_store > STORE_SHARE * 1.1 * (double)r->memory.limit;
 }
 
-#define IN_FORCE "rayStartParams (now \"" /* in front of the budget that advice replaces */
+#define IN_FORCE " (now \"" /* in front of the budget that advice replaces */
 
 /* Returns what Ray is told for objects, once it has followed our advice. */
 static double store_to_be(const struct report *r)
@@ -220,7 +234,7 @@ static bool advise_memory(struct report *r, double need, const char *task)
 	bool more = (double)size.bytes > offered_to_tasks(r);
 
 	if (more)
-		ADVISE(r, "memory: \"%" PRId64 "\" in " IN_FORCE "%" PRId64 "\"), ", size.bytes,
+		ADVISE(r, "%s" IN_FORCE "%" PRId64 "\"), ", SETTING(r, "memory", (double)size.bytes),
 		       r->node.memory);
 	ADVISE(r, "@ray.remote(memory=%s)", size.text);
 	if (task)
@@ -234,9 +248,8 @@ static bool advise_memory(struct report *r, double need, const char *task)
 
 static void advise_smaller_store(struct report *r)
 {
-	ADVISE(r, "object-store-memory: \"%.0f\" in rayStartParams (%.0f %% of the limit; now \"%" PRId64
-		  "\"): beyond that Ray spills objects to disk",
-	       STORE_SHARE * (double)r->memory.limit, STORE_SHARE * 100, r->node.object_store);
+	ADVISE(r, "%s (%.0f %% of the limit; now \"%" PRId64 "\"): beyond that Ray spills objects to disk",
+	       SETTING(r, "object-store-memory", STORE_SHARE * (double)r->memory.limit), STORE_SHARE * 100, r->node.object_store);
 }
 
 static bool runs_ray(const struct report *r)
@@ -334,7 +347,8 @@ static bool rays_own(struct report *r)
 		ADVISE(r, "fewer, larger tasks; RAY_task_events_max_num_task_in_gcs (default 100000) bounds what it keeps of "
 			  "finished ones");
 	else if (kind == COMPONENT_DASHBOARD)
-		ADVISE(r, "include-dashboard: \"false\" in rayStartParams of the head, if the dashboard is not needed");
+		ADVISE(r, "%s, if the dashboard is not needed",
+		       r->of_command ? "ray start --include-dashboard=false" : "include-dashboard: \"false\" in rayStartParams of the head");
 	advise_limit(r, kind == COMPONENT_GCS || kind == COMPONENT_DASHBOARD ? "; or " : "");
 	return true;
 }
@@ -677,7 +691,7 @@ static void tasks_on_head(struct report *r)
 	if (!is_head(r) || r->node.cpus == 0 || count == 0 || share(r, own) < IDLE_WORTH_SAYING)
 		return;
 	SAY(r, " %" PRIu32 " %s ran on the head, beside gcs_server.", count, count == 1 ? "task or actor" : "tasks and actors");
-	ADVISE(r, "%snum-cpus: \"0\" in rayStartParams of the head keeps tasks off it", r->advice[0] ? "; " : "");
+	ADVISE(r, "%s%s%s keeps tasks off it", r->advice[0] ? "; " : "", SETTING(r, "num-cpus", 0), r->of_command ? "" : " of the head");
 }
 
 static void idle_workers_too(struct report *r)
@@ -703,8 +717,7 @@ static void promised_too_much(struct report *r)
 	    SIZE(n->object_store), SIZE(r->memory.limit));
 	/* A budget for a task that needs more is advised with its limit. */
 	if (!strstr(r->advice, IN_FORCE))
-		ADVISE(r, "%smemory: \"%.0f\" in rayStartParams", r->advice[0] ? "; " : "",
-		       offered_to_tasks(r));
+		ADVISE(r, "%s%s", r->advice[0] ? "; " : "", SETTING(r, "memory", offered_to_tasks(r)));
 }
 
 static void part_of_isolation(struct report *r)

@@ -46,9 +46,11 @@ struct report {
 	struct identity id;
 	struct verdict verdict;
 	char signature[SIGNATURE_MAX]; /* sidecar/verdict/signature.h; "": there is none, for example for a snapshot */
+	bool of_command; /* of `afterglow run`: there is no container, no pod and no kubelet to speak of */
 	bool container_lives; /* only a process of it has ended, at ended_unix_ns */
 	int64_t started_unix_ns, ended_unix_ns; /* 0: unknown */
 	struct memory memory; /* the last sample before the death; peak from the counters */
+	bool memory_shared; /* usage, limit and peak in it are of a cgroup that holds processes of others too */
 	bool memory_of_part; /* usage, limit and peak in it are of a cgroup that holds only some of the processes */
 	int64_t sample_age_ns; /* its age at the death, -1: there is no sample */
 	uint32_t n_processes; /* in the container at that sample */
@@ -97,6 +99,9 @@ void report_to_json(const struct report *r, struct strbuf *out);
 
 /* Writes report.txt, with at most 100 columns except for the path of the bundle. */
 void report_to_text(const struct report *r, struct strbuf *out);
+
+/* Writes what a user reads at once: three lines if the command ended with a code of its own and there is nothing to diagnose, else the text. */
+void report_to_notice(const struct report *r, struct strbuf *out);
 
 /* Writes the table of processes alone. Each line but the first begins with indent. Long names are cut at the 100th column. */
 void report_process_table(const struct process *top, size_t n, const char *indent, struct strbuf *out);

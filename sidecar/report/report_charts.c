@@ -104,7 +104,7 @@ static void add_memory_chart(const struct page *p, const struct selection *s, bo
 	};
 	char limit[SIZE_TEXT_MAX], limit_label[40], warn_label[24];
 	struct chart_line lines[2];
-	struct chart chart = { .title = "Memory of the container over time", .times = c->times, .n = s->n,
+	struct chart chart = { .title = "Memory over time", .times = c->times, .n = s->n,
 			       .series = series, .n_series = ARRAY_SIZE(series), .lines = lines,
 			       .from = s->from_ns - s->end_ns, .end = report_what_ended(p->report), .small = small };
 
@@ -245,7 +245,7 @@ void report_charts(const struct page *p, struct strbuf *out)
 		return;
 	zoom = p->ended_ns - first >= ZOOM_FROM_NS && select_from(p, p->ended_ns - ZOOM_NS, last);
 	strbuf_adds(out, "<div class=\"card\">\n");
-	add_charts(p, "Memory of the container", all, zoom ? last : NULL, add_memory_chart, columns, out);
+	add_charts(p, "Memory", all, zoom ? last : NULL, add_memory_chart, columns, out);
 	add_memory_legend(&p->report->memory, out);
 	strbuf_adds(out, "</div>\n");
 	if (!p->report->n_top)

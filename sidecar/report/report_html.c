@@ -128,8 +128,9 @@ static void add_bar(struct strbuf *out, const char *name, int64_t value, int64_t
 		    name, size_format((uint64_t)value, size), MIN(100.0, 100.0 * (double)value / (double)MAX(whole, (int64_t)1)));
 }
 
-static void add_accounting(const struct memory *m, struct strbuf *out)
+static void add_accounting(const struct report *r, struct strbuf *out)
 {
+	const struct memory *m = &r->memory;
 	int64_t whole = m->limit > 0 ? m->limit : m->usage;
 
 	if (m->usage < 0)
@@ -137,10 +138,12 @@ static void add_accounting(const struct memory *m, struct strbuf *out)
 	strbuf_addf(out, "<div class=\"card\"><h3>The same memory, as each of them counts it%s</h3>\n<div class=\"bars\">\n",
 		    m->limit > 0 ? ", against the limit" : "");
 	add_bar(out, "kernel", m->usage, whole);
-	add_bar(out, "kubelet", memory_kubelet(m), whole);
+	if (!r->of_command)
+		add_bar(out, "kubelet", memory_kubelet(m), whole);
 	add_bar(out, "Ray", memory_ray(m), whole);
-	strbuf_adds(out, "</div>\n<p class=\"note\">The limit is held against the kernel's number. The kubelet leaves out "
-			 "inactive file pages (its “working set”), Ray all file pages.</p></div>\n");
+	strbuf_addf(out, "</div>\n<p class=\"note\">The limit is held against the kernel's number.%s</p></div>\n",
+		    r->of_command ? " Ray leaves out all file pages." :
+				    " The kubelet leaves out inactive file pages (its “working set”), Ray all file pages.");
 }
 
 /* Adds one sentence with the numbers of the moment that is shown. */
@@ -337,7 +340,7 @@ void report_to_html(const struct page *p, struct strbuf *out)
 	add_moment(r, out);
 	add_object_store(&r->node, out);
 	report_charts(p, out);
-	add_accounting(&r->memory, out);
+	add_accounting(r, out);
 	add_components(&r->components, out);
 	add_processes(r, out);
 	add_evidence(&r->verdict, out);

@@ -35,14 +35,16 @@ cJSON *report_json_memory(const struct memory *m, int64_t sample_age_ns)
 }
 
 /* Adds the members that only report.json has: the three accountings, and rarely used counters. */
-static cJSON *json_memory_in_full(const struct memory *m, int64_t sample_age_ns)
+static cJSON *json_memory_in_full(const struct report *r)
 {
-	cJSON *json = report_json_memory(m, sample_age_ns), *accounting = json_object_at(json, "accounting");
+	const struct memory *m = &r->memory;
+	cJSON *json = report_json_memory(m, r->sample_age_ns), *accounting = json_object_at(json, "accounting");
 	cJSON *pressure;
 
 	json_set(accounting, "kernelBytes", report_json_number(m->usage));
 	json_set(accounting, "kubeletWorkingSetBytes", report_json_number(memory_kubelet(m)));
 	json_set(accounting, "rayBytes", report_json_number(memory_ray(m)));
+	json_set(json, "shared", cJSON_CreateBool(r->memory_shared));
 	json_set(json, "kernelMemoryBytes", report_json_number(m->kernel));
 	json_set(json, "swapBytes", report_json_number(m->swap));
 	if (m->psi_some < 0 && m->psi_full < 0) {
@@ -317,7 +319,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set_str(json, "container", r->id.container);
 	json_set(json, "startedAt", report_json_time(r->started_unix_ns));
 	json_set(json, "endedAt", report_json_time(r->ended_unix_ns));
-	json_set(json, "memory", json_memory_in_full(&r->memory, r->sample_age_ns));
+	json_set(json, "memory", json_memory_in_full(r));
 	json_set(json, "objectStore", json_object_store(&r->node));
 	json_set(json, "components", report_json_components(&r->components));
 	json_set(json, "processes", report_json_processes(r->top, r->n_top, true));

@@ -64,13 +64,15 @@ static void add_size(struct strbuf *out, const char *name, int64_t bytes)
 }
 
 /* Adds the three numbers that users compare, if they differ noticeably. */
-static void add_accounting(const struct memory *m, struct strbuf *out)
+static void add_accounting(const struct report *r, struct strbuf *out)
 {
+	const struct memory *m = &r->memory;
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(256);
 
-	if (m->usage > 0 && memory_ray(m) >= 0 && m->usage - memory_ray(m) >= m->usage / 100) {
+	if (!r->memory_shared && m->usage > 0 && memory_ray(m) >= 0 && m->usage - memory_ray(m) >= m->usage / 100) {
 		add_size(&line, "as counted by the kernel", m->usage);
-		add_size(&line, ", the kubelet", memory_kubelet(m));
+		if (!r->of_command)
+			add_size(&line, ", the kubelet", memory_kubelet(m));
 		add_size(&line, ", Ray", memory_ray(m));
 		add_item(out, "", strbuf_str(&line));
 	}
@@ -82,14 +84,48 @@ static void add_accounting(const struct memory *m, struct strbuf *out)
 	}
 }
 
+static void add_age(const struct report *r, struct strbuf *line)
+{
+	char age[DURATION_TEXT_MAX];
+
+	if (r->sample_age_ns >= 0)
+		strbuf_addf(line, ", %s before %s", duration_format(r->sample_age_ns, age), report_what_ended(r));
+	else
+		strbuf_adds(line, ", as last seen");
+}
+
+/* What the command's own processes held; of their cgroup only what bears on a limit. */
+static void add_own_memory(const struct report *r, struct strbuf *out)
+{
+	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(512);
+	uint32_t count;
+	int64_t own = components_total(&r->components, &count);
+
+	add_size(&line, "", own);
+	strbuf_addf(&line, " in %" PRIu32 " process%s", count, count == 1 ? "" : "es");
+	add_age(r, &line);
+	add_item(out, "memory", count ? strbuf_str(&line) + 1 : "none of its processes was seen before the end");
+	if (r->memory.limit < 0)
+		return;
+	strbuf_reset(&line);
+	add_size(&line, "their cgroup, which others share, held", r->memory.usage);
+	add_size(&line, " of", r->memory.limit);
+	add_size(&line, "; peak", r->memory.peak);
+	add_item(out, "", strbuf_str(&line));
+}
+
 static void add_memory(const struct report *r, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(512);
 	const struct memory *m = &r->memory;
-	char age[DURATION_TEXT_MAX];
 
 	if (m->usage < 0) {
 		add_item(out, "memory", "no sample was taken before the end");
+		return;
+	}
+	if (r->memory_shared) {
+		add_own_memory(r, out);
+		add_accounting(r, out);
 		return;
 	}
 	add_size(&line, "", m->usage);
@@ -97,11 +133,8 @@ static void add_memory(const struct report *r, struct strbuf *out)
 		add_size(&line, " of", m->limit);
 	else
 		strbuf_adds(&line, ", no limit");
-	if (r->sample_age_ns >= 0)
-		strbuf_addf(&line, ", %s before %s:", duration_format(r->sample_age_ns, age), report_what_ended(r));
-	else
-		strbuf_adds(&line, ", as last seen:");
-	add_size(&line, " anon", m->anon);
+	add_age(r, &line);
+	add_size(&line, ": anon", m->anon);
 	add_size(&line, ", shmem", m->shmem);
 	add_size(&line, ", file", m->file);
 	if (m->kernel > 0)
@@ -111,7 +144,7 @@ static void add_memory(const struct report *r, struct strbuf *out)
 	add_size(&line, "; peak", m->peak);
 	/* The line begins with a blank, unless memory ran out. */
 	add_item(out, "memory", strbuf_str(&line) + (line.len > 0));
-	add_accounting(m, out);
+	add_accounting(r, out);
 }
 
 static void add_object_store(const struct ray_node *n, struct strbuf *out)
@@ -295,6 +328,16 @@ static void add_keeping(const struct report *r, struct strbuf *out)
 		strbuf_addf(out, "%*s(still in this pod, on its way there)\n", LABEL_WIDTH, "");
 	if (report_core_place(r, line)[0])
 		add_item(out, "core", line);
+}
+
+void report_to_notice(const struct report *r, struct strbuf *out)
+{
+	if (!r->of_command || r->verdict.class != FAILURE_APPLICATION_ERROR || r->diagnosis[0] || r->advice[0]) {
+		report_to_text(r, out);
+		return;
+	}
+	add_folded(out, r->verdict.sentence, 0);
+	strbuf_addf(out, "  %-*s%s, %s\n", LABEL_WIDTH - 2, "class", failure_class_name(r->verdict.class), confidence_name(r->verdict.confidence));
 }
 
 void report_to_text(const struct report *r, struct strbuf *out)

@@ -180,6 +180,20 @@ void components_sort(struct components *c)
 	qsort(c->list, c->n, sizeof(c->list[0]), by_own);
 }
 
+int64_t components_total(const struct components *c, uint32_t *ret_count)
+{
+	uint32_t count = c->rest_count;
+	int64_t total = c->rest_own;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->list[i].name, "afterglow-launch") != 0) {
+			count += c->list[i].count;
+			total += c->list[i].own;
+		}
+	*ret_count = count;
+	return total;
+}
+
 uint32_t components_of_kind(const struct components *c, enum component_kind kind, int64_t *ret_total)
 {
 	uint32_t count = 0;

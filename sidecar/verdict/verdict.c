@@ -29,6 +29,8 @@ void verdict_add_missing(struct verdict *v, const char *what, const char *needs)
 			 * and to the spool.
 			 */
 			return;
-	if (v->n_missing < MISSING_MAX)
-		v->missing[v->n_missing++] = (struct missing){ what, needs };
+	if (v->n_missing == MISSING_MAX)
+		return;
+	snprintf(v->missing[v->n_missing].what, sizeof(v->missing->what), "%s", what);
+	snprintf(v->missing[v->n_missing++].needs, sizeof(v->missing->needs), "%s", needs);
 }

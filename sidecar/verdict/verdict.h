@@ -19,7 +19,7 @@ struct evidence {
 };
 
 struct missing {
-	const char *what, *needs; /* static texts, or those of the observation */
+	char what[160], needs[320];
 };
 
 /* The process that ended first. */

@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# install_test.sh [--ray] [ROOT]: installs the wheel of build/wheel by pip as an ordinary user, here or in the root of another distribution, and
+# lets things die in a memory cgroup that the user shares and may not change. --ray: also a task of real Ray, from PyPI.
+# Ends with "N passed, N failed".
+set -u
+
+# Its mounts are its own.
+[ -n "${AFTERGLOW_OWN_MOUNTS:-}" ] || AFTERGLOW_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
+cd "$(dirname "$0")/../.."
+ray=''
+[ "${1:-}" != --ray ] || { ray=yes && shift; }
+root=${1:-}
+work=$(mktemp -d "$root/tmp/wheel_test.XXXXXX")
+home=${work#"$root"} # as the user sees it
+build=''
+. e2e/kernel/check.sh
+
+memory=/sys/fs/cgroup
+[ ! -d /sys/fs/cgroup/memory ] || memory=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+[ -e "$memory/cgroup.procs" ] || memory=/sys/fs/cgroup/memory
+cgroup=$memory/afterglow-wheel-$$
+
+finish() {
+	until rmdir "$cgroup" 2>/dev/null || [ ! -e "$cgroup" ]; do
+		xargs -r kill -9 <"$cgroup/cgroup.procs" 2>/dev/null
+		sleep 0.1
+	done
+	rm -rf "$work"
+	[ "$failed" = 0 ] || exit 1
+	exit
+}
+trap finish EXIT
+
+make_cgroup() { # LIMIT
+	mkdir -p "$cgroup" && { echo "$1" >"$cgroup/memory.max" || echo "$1" >"$cgroup/memory.limit_in_bytes"; } 2>/dev/null
+}
+
+# Runs words of a shell as the user, in the cgroup. A machine without that user has no name for it either.
+as_user() {
+	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$cgroup" \
+		${root:+chroot "$root"} setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all \
+		env -i HOME="$home" PATH="$home/venv/bin:/usr/local/bin:/usr/bin:/bin" TMPDIR="$home/t" ${PIP_CERT:+PIP_CERT="$PIP_CERT"} \
+		sh -c "cd; ulimit -c unlimited 2>/dev/null; $1"
+}
+
+run() { # WORDS: of afterglow run
+	as_user "afterglow run $1" >"$work/out" 2>"$work/err"
+	code=$?
+}
+
+says() { grep -Eq "$1" "$work/err"; }
+prints() { grep -Eq "$1" "$work/out"; }
+
+if [ -n "$root" ]; then
+	for mount in proc sys dev; do mount --rbind "/$mount" "$root/$mount"; done
+	cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+	grep -q localhost "$root/etc/hosts" 2>/dev/null || echo "127.0.0.1 localhost" >>"$root/etc/hosts"
+	for list in "${PIP_CERT:-}" /etc/ssl/certs/ca-certificates.crt; do
+		[ ! -e "$list" ] || install -D -m 644 "$list" "$root$list"
+	done
+fi
+chmod 755 "$work"
+mkdir "$work/t"
+cp build/wheel/*.whl "$work"
+chown -R 65532:65532 "$work"
+make_cgroup 4G || { echo "no memory cgroup can be made in $memory" && exit 1; }
+
+# Nothing is compiled, and nothing but the wheel is asked for.
+check "pip installs the wheel" as_user 'python3 -m venv venv && venv/bin/pip install --quiet --no-index --disable-pip-version-check *.whl'
+run '-- sh -c "exit 0"'
+check "a command that succeeds leaves no word" test "$code" = 0 -a ! -s "$work/err"
+run '-- python3 -c "import ctypes; ctypes.string_at(0)"'
+check "a crash ends with 139" test "$code" = 139
+check "a crash has its class" says '^  class +Segfault, certain'
+case $(cat /proc/sys/kernel/core_pattern) in
+[\|@]*) check "a core that goes elsewhere is named" says 'core_pattern' ;;
+*) check "a crash has the line of Python" says 'ctypes/__init__.py:[0-9]+ in string_at' ;;
+esac
+run '-- python3 -c "1/0"'
+check "an exception ends with 1" test "$code" = 1
+check "an exception has three lines after Python's own" test "$(sed '1,/ZeroDivisionError/d' "$work/err" | wc -l)" -le 3
+run '--memory-max 64Mi -- python3 -c "print(6 * 7)"'
+check "a limit that the user cannot have does not keep the command from running" test "$code$(cat "$work/out")" = 042
+
+make_cgroup 200M
+run "-- python3 -c 'b = []
+while True: b.append(bytearray(1 << 20))'"
+check "a leak ends with 137" test "$code" = 137
+check "a leak in a shared cgroup is told from its counters alone" says '^  class +KernelOOM(Container|Process), (certain|likely)'
+check "a leak has the process that leaked" says 'python3'
+make_cgroup 4G
+
+as_user 'afterglow list' >"$work/out" 2>"$work/err"
+check "the list has the deaths so far" test "$(grep -Ec 'Segfault|ApplicationError|KernelOOM' "$work/out")" = 3
+as_user 'afterglow show' >"$work/out" 2>"$work/err"
+check "show prints the newest" prints 'KernelOOM'
+as_user 'afterglow open --no-open' >"$work/out" 2>"$work/err"
+check "open has a page" test -s "$root$(sed -n 's/^The report is in //p' "$work/out")"
+as_user 'afterglow page .local/state/afterglow all.html' >"$work/out" 2>"$work/err"
+check "page writes all of them" prints '^3 failures are in all.html'
+as_user 'afterglow explain 137' >"$work/out" 2>"$work/err"
+check "explain explains" prints SIGKILL
+check "no report speaks of Kubernetes" test -z "$(grep -rlE 'kubelet|container' "$work/.local/state/afterglow" --include=report.txt)"
+
+if [ -n "$ray" ]; then
+	check "pip installs Ray" as_user 'venv/bin/pip install --quiet --disable-pip-version-check ray'
+	cat >"$work/leak.py" <<-'CODE'
+		import ray
+		ray.init(num_cpus=1, object_store_memory=100 << 20, include_dashboard=False)
+		@ray.remote(max_retries=0)
+		def load_samples():
+		    kept = []
+		    while True:
+		        kept.append(bytearray(1 << 20))
+		ray.get(load_samples.remote())
+	CODE
+	make_cgroup 2G
+	began=$SECONDS
+	run '-- env RAY_memory_monitor_refresh_ms=0 python3 leak.py'
+	check "the task that leaked is named" says 'load_samples'
+	check "its death has a class of the OOM killer" says '^  class +KernelOOM(Container|Process)'
+	check "its report comes within a minute" test $((SECONDS - began)) -lt 60
+	cp "$work/err" "${AFTERGLOW_KEEP:-/dev/null}"
+fi
+summary

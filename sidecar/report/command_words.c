@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One table of phrases, applied to each text. */
+#include "sidecar/report/command_words.h"
+
+#include <string.h>
+
+#include "lib/macros.h"
+
+#define CONTAINER "Container "
+
+/* Longer ones come before those that they contain. */
+static const struct phrase {
+	const char *of_container, *of_command;
+} phrases[] = {
+	{ "; the container lives on without it", "; the command goes on without it" },
+	{ "; the container lives on", "; the command goes on" },
+	{ "the command as the container's own process (exec COMMAND)", "the command itself (exec COMMAND)" },
+	{ "the container's own log", "the command's own output" },
+	{ "the container's own limit", "its own limit" },
+	{ "which end a container as a whole", "which end all of its processes" },
+	{ "which container's process", "which process" },
+	{ "this container", "this command" },
+	{ "a container runtime", "a runtime" },
+	{ "the report of the head's container", "the report of the head" },
+	{ "outside of all containers", "and not to the working directory" },
+	{ ", and the pod's events", "" },
+	{ "the pod's events: a probe fails where raylet does not answer", "the words of whoever may stop it here: a scheduler, another user" },
+	{ "the pod's events", "the words of whoever may stop it here: a scheduler, another user" },
+	{ "/dev/shm is the pod's and keeps", "/dev/shm keeps" },
+	{ "what an earlier container left", "what an earlier program left" },
+	{ "delete the pod: a new one starts with an empty /dev/shm", "remove what nobody uses from /dev/shm" },
+	{ "the container", "the command" },
+	{ " in container ", " of " },
+};
+
+/* Replaces one phrase wherever it stands; what does not fit is cut. */
+static void phrase_replace(char *text, size_t size, const struct phrase *p)
+{
+	size_t from = strlen(p->of_container), to = strlen(p->of_command);
+
+	for (char *at = text; (at = strstr(at, p->of_container)); at += to) {
+		size_t room = (size_t)(text + size - at), rest = strlen(at + from);
+
+		if (to + 1 > room)
+			return;
+		rest = MIN(rest, room - to - 1);
+		memmove(at + to, at + from, rest);
+		memcpy(at, p->of_command, to);
+		at[to + rest] = '\0';
+	}
+}
+
+static void text_use_command_words(char *text, size_t size)
+{
+	if (strncmp(text, CONTAINER, strlen(CONTAINER)) == 0)
+		memmove(text, text + strlen(CONTAINER), strlen(text) + 1 - strlen(CONTAINER));
+	for (size_t i = 0; i < ARRAY_SIZE(phrases); i++)
+		phrase_replace(text, size, &phrases[i]);
+}
+
+void report_use_command_words(struct report *r)
+{
+	struct verdict *v = &r->verdict;
+
+	text_use_command_words(v->sentence, sizeof(v->sentence));
+	for (unsigned int i = 0; i < v->n_evidence; i++)
+		text_use_command_words(v->evidence[i].text, sizeof(v->evidence[i].text));
+	for (unsigned int i = 0; i < v->n_missing; i++) {
+		text_use_command_words(v->missing[i].what, sizeof(v->missing[i].what));
+		text_use_command_words(v->missing[i].needs, sizeof(v->missing[i].needs));
+	}
+	text_use_command_words(r->diagnosis, sizeof(r->diagnosis));
+	text_use_command_words(r->advice, sizeof(r->advice));
+}

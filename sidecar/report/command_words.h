@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Puts a report of a container into the words of a command that `afterglow run` watches. Pure. */
+#ifndef AFTERGLOW_SIDECAR_REPORT_COMMAND_WORDS_H
+#define AFTERGLOW_SIDECAR_REPORT_COMMAND_WORDS_H
+
+#include "sidecar/report/report.h"
+
+/*
+ * Replaces the words for container and pod in what the verdict and the diagnosis say: the rules are
+ * the same without Kubernetes, but there is no container whose name a reader could know. What is
+ * quoted in the evidence has none of these phrases. May be called again after more was added.
+ */
+void report_use_command_words(struct report *r);
+
+#endif
