@@ -80,11 +80,11 @@ check "a forged line is not repeated" silent 'kernel log: Memory cgroup'
 check "it is kept as what it is" kept 'user space, facility 1) Memory cgroup out of memory'
 
 # The kernel log cannot be read.
-run --kernel-log off -- "$probe" exit 1
+run --kernel-log off -- "$probe" signal 9
 check "the report says that --kernel-log is off" says 'kernel log (needs --kernel-log auto: it is off)'
 check "the bundle has no kernel log" test ! -e "$(bundle)/kernel.log"
 if setpriv --bounding-set=-syslog true 2>/dev/null && [ "$(cat /proc/sys/kernel/dmesg_restrict)" = 1 ]; then
-	setpriv --bounding-set=-syslog "$sidecar" exec --store "$store" --name case -- "$probe" exit 1 2>"$work/err"
+	setpriv --bounding-set=-syslog "$sidecar" exec --store "$store" --name case -- "$probe" signal 9 2>"$work/err"
 	check "the report names what would grant the right to read it" says 'kernel log (needs root or CAP_SYSLOG, as kernel.dmesg_restrict is 1 here)'
 fi
 

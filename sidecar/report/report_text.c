@@ -330,6 +330,21 @@ static void add_keeping(const struct report *r, struct strbuf *out)
 		add_item(out, "core", line);
 }
 
+/* Adds what is missing. An exit code of the command's own is certain, whatever the kernel log says: then that is left out. */
+static void add_missing(const struct verdict *v, bool without_kernel_log, struct strbuf *out)
+{
+	const char *label = "missing";
+	char line[sizeof(struct missing) + 16];
+
+	for (unsigned int i = 0; i < v->n_missing; i++) {
+		snprintf(line, sizeof(line), "%s (needs %s)", v->missing[i].what, v->missing[i].needs);
+		if (without_kernel_log && strstr(line, "kernel log"))
+			continue;
+		add_item(out, label, line);
+		label = "";
+	}
+}
+
 void report_to_notice(const struct report *r, struct strbuf *out)
 {
 	if (!r->of_command || r->verdict.class != FAILURE_APPLICATION_ERROR || r->diagnosis[0] || r->advice[0]) {
@@ -338,6 +353,7 @@ void report_to_notice(const struct report *r, struct strbuf *out)
 	}
 	add_folded(out, r->verdict.sentence, 0);
 	strbuf_addf(out, "  %-*s%s, %s\n", LABEL_WIDTH - 2, "class", failure_class_name(r->verdict.class), confidence_name(r->verdict.confidence));
+	add_missing(&r->verdict, true, out);
 }
 
 void report_to_text(const struct report *r, struct strbuf *out)
@@ -364,10 +380,7 @@ void report_to_text(const struct report *r, struct strbuf *out)
 		add_item(out, "diagnosis", r->diagnosis);
 	if (r->advice[0])
 		add_item(out, "try", r->advice);
-	for (unsigned int i = 0; i < r->verdict.n_missing; i++) {
-		snprintf(line, sizeof(line), "%s (needs %s)", r->verdict.missing[i].what, r->verdict.missing[i].needs);
-		add_item(out, i ? "" : "missing", line);
-	}
+	add_missing(&r->verdict, false, out);
 	add_signature(r, out);
 	add_keeping(r, out);
 }
