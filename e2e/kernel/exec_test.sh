@@ -437,6 +437,8 @@ fake_ray() {
 		late = time.monotonic() + 120
 		while not watched() and time.monotonic() < late:
 		    time.sleep(0.1)
+		if what == "leave":
+		    os._exit(0)
 		child.send_signal(signal.SIGKILL)
 		time.sleep(1)
 		if what == "block":
@@ -455,6 +457,11 @@ if command -v python3 >/dev/null; then
 	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" stay
 	check "a container that goes on without raylet ends as it would" gives 0
 	check "that raylet is gone is said while it runs" says 'raylet (PID [0-9]*) was killed with SIGKILL'
+	run -- python3 "$work/ray/bin/ray" start "$work/ray/core/raylet/raylet" leave
+	check "ray start that leaves Ray behind ends as it would" gives 0
+	check "that nobody watches Ray any more is said, with its processes" says 'nobody watches it any more: raylet (PID [0-9]*)\. .ray start --block'
+	survivor=$(sed -n 's/.*any more: raylet (PID \([0-9]*\)).*/\1/p' "$work/err")
+	check "the Ray that was left behind goes on" kill -9 "${survivor:-none}"
 fi
 
 check "no socket directory is left behind" test -z "$(find "$TMPDIR" -maxdepth 1 -name 'afterglow-??????' -newer "$work/small" -user "$(id -u)" 2>/dev/null)"

@@ -117,10 +117,12 @@ if [ -n "$ray" ]; then
 	CODE
 	make_cgroup 2G
 	began=$SECONDS
-	run '-- env RAY_memory_monitor_refresh_ms=0 python3 leak.py'
-	check "the task that leaked is named" says 'load_samples'
-	check "its death has a class of the OOM killer" says '^  class +KernelOOM(Container|Process)'
-	check "its report comes within a minute" test $((SECONDS - began)) -lt 60
+	as_user 'RAY_memory_monitor_refresh_ms=0 afterglow run -- python3 leak.py' >"$work/out" 2>"$work/err"
+	check "the task that leaked is named" says 'load_samples \(PID [0-9]+\)|signature .*load_samples'
+	# In a cgroup that others share its counter proves no more than this. The kernel may have taken another process of Ray, too.
+	check "the OOM killer is named" says '^  class +KernelOOM|OOM killer'
+	check "the names of Kubernetes are not" test -z "$(grep -rlE 'kubelet|container|rayStartParams' "$work/.local/state/afterglow" --include=report.txt)"
+	echo "real Ray: its leak and all reports of it took $((SECONDS - began)) s"
 	cp "$work/err" "${AFTERGLOW_KEEP:-/dev/null}"
 fi
 summary

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/outlet.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/life.h"
@@ -129,8 +130,25 @@ static void pass_over_end(struct container *c)
 	container_report_other_crashes(c);
 }
 
+/* `afterglow run` ends with its command; what the command left of Ray behind goes on unseen. */
+static void tell_of_survivors(const struct container *c)
+{
+	_cleanup_strbuf_ struct strbuf who = STRBUF_INIT(512), text = STRBUF_INIT(1024);
+
+	process_watch_add_survivors(&c->observer.processes, c->observer.root_fd, &who);
+	if (!who.len)
+		return;
+	strbuf_addf(&text, "afterglow: the command has ended, but Ray goes on, and nobody watches it any more: %s. `ray start --block` stays "
+			   "until Ray ends, and is watched until then.\n",
+		    strbuf_str(&who));
+	outlet_write(c->options->report_fd, strbuf_str(&text), text.len);
+}
+
 void container_conclude(struct container *c)
 {
+	/* A driver that was killed leaves its Ray behind for seconds only. */
+	if (c->options->own_launcher && c->ending.status_known && c->ending.wait_status == 0)
+		tell_of_survivors(c);
 	if (c->to_report)
 		publish_end(c);
 	else

@@ -79,8 +79,8 @@ static void describe_snapshot(const struct container *c, struct report *r)
 	};
 	r->id.container = c->hello.name;
 	memcpy(r->top, s->top, sizeof(r->top));
-	snprintf(r->verdict.sentence, sizeof(r->verdict.sentence), "Container %s uses %s of its memory limit of %s (%.0f %%).",
-		 c->hello.name, size_format((uint64_t)s->memory.usage, usage),
+	snprintf(r->verdict.sentence, sizeof(r->verdict.sentence), "%s%s uses %s of its memory limit of %s (%.0f %%).",
+		 c->options->own_launcher ? "" : "Container ", c->hello.name, size_format((uint64_t)s->memory.usage, usage),
 		 size_format((uint64_t)s->memory.limit, limit),
 		 100.0 * (double)s->memory.usage / (double)s->memory.limit);
 }

@@ -239,6 +239,19 @@ bool process_watch_any_lives(const struct process_watch *w)
 	return false;
 }
 
+void process_watch_add_survivors(const struct process_watch *w, int root_fd, struct strbuf *out)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct watched_ray_process *p = &w->list[i];
+		unsigned long long start;
+		pid_t parent;
+
+		if ((p->kind == RAY_PROCESS_RAYLET || p->kind == RAY_PROCESS_GCS_SERVER) && !p->gone_ns &&
+		    read_stat(root_fd, p->pid, &parent, &start) && start == p->start)
+			strbuf_addf(out, "%s%s (PID %d)", out->len ? ", " : "", ray_process_title(p->kind), (int)p->pid);
+	}
+}
+
 /* --- The history --- */
 
 _Static_assert(PROCESS_WATCH_MAX == LIFE_RAY_WATCHED_MAX && PROCESS_ENDS_MAX == LIFE_RAY_ENDS_MAX, "all of them have room there");

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/strbuf.h"
 #include "sidecar/launch/protocol.h"
 #include "sidecar/ray/ray_process.h"
 #include "sidecar/sample/history.h"
@@ -70,6 +71,12 @@ void process_watch_finish(struct process_watch *w);
 bool process_watch_lives(const struct process_watch *w, enum ray_process_kind kind);
 /* The same, or it ended less than a second before ended_ns, so together with the container. */
 bool process_watch_lived_until(const struct process_watch *w, enum ray_process_kind kind, int64_t ended_ns);
+/*
+ * Appends raylet and the GCS server if they live on after the container's end, as `ray start` without
+ * --block leaves them behind: "raylet (PID 12), gcs_server (PID 9)". root_fd has their /proc.
+ */
+void process_watch_add_survivors(const struct process_watch *w, int root_fd, struct strbuf *out);
+
 /* Whether `ray start` or a process that it starts is alive. */
 bool process_watch_any_lives(const struct process_watch *w);
 
