@@ -331,6 +331,7 @@ v1         0.75 -           $(SUITE) -j2 kernel-tests-v1
 cores      0.5  -           $(SUITE) kernel-tests-cores
 kernel     0.25 -           $(SUITE) kernel-tests-here
 unit       0.5  -           $(SUITE) -j4 unit-tests
+wheel      0.25 -           $(SUITE) test-wheel
 endef
 define CLUSTER_SUITES
 cluster    2    cluster     e2e/run.sh cluster
@@ -413,6 +414,12 @@ wheel: deps
 	@rm -rf $(BUILD)/wheel
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		wheel/build.py $(BUILD) $(or $(ARCH),$(shell dpkg --print-architecture)) $(VERSION) $(BUILD)/wheel
+
+# Installs it as an ordinary user of this machine, and lets things die.
+.PHONY: test-wheel
+test-wheel: wheel
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || tools/apt-install.sh python3-venv
+	@e2e/wheel/install_test.sh
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
 .PHONY: arm64 images-arm64 test-arm64 release test-push
@@ -531,6 +538,7 @@ help:
 	@echo 'make format       lay out the lines that you changed (FORMAT_BASE=main: since the branch began)'
 	@echo 'make kuberay-compare  RayClusters made by KubeRay and by this operator, compared member by member'
 	@echo 'make wheel        afterglow-ray for pip, into build/wheel/; with ARCH=arm64 into build/arm64/wheel/'
+	@echo 'make test-wheel   what people see who install it without Kubernetes and without root'
 	@echo 'make images       container images into build/images/'
 	@echo 'make arm64        the programs for arm64, into build/arm64/; make images-arm64: their images'
 	@echo 'make test-arm64   their unit tests and kernel tests, emulated'

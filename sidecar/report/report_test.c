@@ -16,6 +16,7 @@
 #include "lib/json.h"
 #include "lib/termination_mark.h"
 #include "lib/units.h"
+#include "sidecar/report/command_words.h"
 #include "sidecar/report/diagnose.h"
 #include "sidecar/verdict/classify.h"
 
@@ -558,6 +559,81 @@ static void a_message_begins_with_the_sentence(void **state)
 	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"signature\":\"v1:KernelOOMContainer:task/leak:memory\""));
 }
 
+/* --- Reports of a command ------------------------------------------------------------------------------- */
+
+/* A command with an exit code of its own, in a cgroup that others share. */
+static struct report command_report(void)
+{
+	struct report r = plain_report();
+	const struct observation seen = {
+		.container = "train.py", .cgroup_version = 2, .cgroup_shared = true, .status_known = true, .wait_status = 3 << 8,
+		.ran_ns = 60 * NS_PER_SEC, .after_known = true, .oom_age_ns = -1, .before = r.memory, .after = r.memory, .last = r.memory,
+	};
+
+	r.id = (struct identity){ .container = "train.py" };
+	r.of_command = r.memory_shared = true;
+	r.diagnosis[0] = r.advice[0] = '\0';
+	r.components = (struct components){ .n = 2, .list = { { .count = 3, .own = GIB, .name = "python3 train.py" },
+							    { .count = 2, .own = 1 << 20, .name = "afterglow-launch" } } };
+	classify(&seen, &r.verdict);
+	verdict_add_missing(&r.verdict, "kernel log", "CAP_SYSLOG");
+	report_use_command_words(&r);
+	return r;
+}
+
+static void of_a_command_that_fails_by_itself_two_lines_are_enough(void **state)
+{
+	struct report r = command_report();
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX), whole = STRBUF_INIT(REPORT_TEXT_MAX);
+
+	(void)state;
+	report_to_notice(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), "train.py ended with exit code 3 after 1 min 0 s.\n  class      ApplicationError, certain\n"));
+	assert_null(strstr(strbuf_str(&out), "missing"));
+	verdict_add_missing(&r.verdict, "the hooks at death", "a launcher");
+	strbuf_reset(&out);
+	report_to_notice(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), "missing    the hooks at death"));
+	/* A crash just before, or anything else that is known, is told in full. */
+	verdict_add_evidence(&r.verdict, "core", "SIGSEGV in f");
+	strbuf_reset(&out);
+	report_to_notice(&r, &out);
+	report_to_text(&r, &whole);
+	assert_string_equal(strbuf_str(&out), strbuf_str(&whole));
+}
+
+static void memory_that_others_share_is_that_of_the_commands_processes(void **state)
+{
+	struct report r = command_report();
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_TEXT_MAX);
+
+	(void)state;
+	report_to_text(&r, &out);
+	assert_non_null(strstr(strbuf_str(&out), "  memory     1.0 GiB in 3 processes, 11 ms before the end\n"
+						 "             their cgroup, which others share, held 4.0 GiB of 4.0 GiB; peak 4.0 GiB\n"));
+	assert_null(strstr(strbuf_str(&out), "kubelet"));
+	r.memory.limit = -1;
+	strbuf_reset(&out);
+	report_to_text(&r, &out);
+	assert_null(strstr(strbuf_str(&out), "which others share"));
+}
+
+static void advice_has_the_form_of_the_place(void **state)
+{
+	struct report r = plain_report();
+
+	(void)state;
+	r.node = (struct ray_node){ .head = true, .object_store = 3 * GIB, .memory = 3 * GIB, .cpus = 1000, .raylet = 7, .shm_used = 3 * GIB };
+	r.diagnosis[0] = r.advice[0] = '\0';
+	report_diagnose(&r);
+	assert_non_null(strstr(r.advice, "in rayStartParams"));
+	r.of_command = true;
+	r.diagnosis[0] = r.advice[0] = '\0';
+	report_diagnose(&r);
+	assert_null(strstr(r.advice, "rayStartParams"));
+	assert_non_null(strstr(r.advice, "ray start --object-store-memory=1288490189"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,6 +648,9 @@ int main(void)
 		cmocka_unit_test(absent_facts_are_null_and_never_zero),
 		cmocka_unit_test(the_message_fits_whatever_the_room_and_its_json_is_whole_or_absent),
 		cmocka_unit_test(a_message_begins_with_the_sentence),
+		cmocka_unit_test(of_a_command_that_fails_by_itself_two_lines_are_enough),
+		cmocka_unit_test(memory_that_others_share_is_that_of_the_commands_processes),
+		cmocka_unit_test(advice_has_the_form_of_the_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

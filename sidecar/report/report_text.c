@@ -345,9 +345,20 @@ static void add_missing(const struct verdict *v, bool without_kernel_log, struct
 	}
 }
 
+/* Whether nothing but an exit code of its own is known of the command's end: no OOM kill, no crash, nothing of Ray. */
+static bool is_plain_exit(const struct report *r)
+{
+	if (r->verdict.class != FAILURE_APPLICATION_ERROR || r->diagnosis[0] || r->advice[0])
+		return false;
+	for (unsigned int i = 0; i < r->verdict.n_evidence; i++)
+		if (strcmp(r->verdict.evidence[i].source, "wait status") != 0 && strncmp(r->verdict.evidence[i].source, "memory.", 7) != 0)
+			return false;
+	return r->verdict.confidence == CONFIDENCE_CERTAIN;
+}
+
 void report_to_notice(const struct report *r, struct strbuf *out)
 {
-	if (!r->of_command || r->verdict.class != FAILURE_APPLICATION_ERROR || r->diagnosis[0] || r->advice[0]) {
+	if (!r->of_command || !is_plain_exit(r)) {
 		report_to_text(r, out);
 		return;
 	}
