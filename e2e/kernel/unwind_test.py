@@ -229,6 +229,7 @@ class Native(unittest.TestCase):
         program = compile_c("debug", "-g", "-O2")
         core = core_of(program, "overflow")
         ours = Result(core, "--max-frames", "100")
+        self.assertRegex(ours.headline, "^SIGSEGV at address 0x[0-9a-f]+, its stack is full, in recurse ")
         self.assertEqual(ours.names()[:100], ["recurse"] * 100)
         self.assertEqual(ours.names()[:100], gdb_names(core, program, "bt 100")[0][:100])
         self.assertEqual(until(ours.names()[100:], "main"), gdb_names(core, program, "bt -5")[0][-5:])
@@ -237,6 +238,12 @@ class Native(unittest.TestCase):
         self.assertIn(f"#{hidden + 100} ", ours.text)
         self.assertTrue(ours.summary["truncated"])
         self.assertFalse(ours.summary["coreCut"])
+
+    def test_a_signal_that_another_process_sent_blames_no_frame(self):
+        ours = Result(core_of(compile_c("debug", "-g", "-O2"), "sent"))
+        self.assertRegex(ours.headline, r"^SIGSEGV, which PID \d+ sent, while in ")
+        self.assertGreater(ours.summary["sentBy"], 0)
+        self.assertIsNone(ours.summary["crashedFrame"].get("function"))
 
     def test_a_smashed_stack_ends_where_it_is_corrupt(self):
         program = compile_c("debug", "-g", "-O2")

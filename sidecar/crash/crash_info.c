@@ -64,6 +64,9 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 	number = json_int(json, "tid", 0);
 	if (!info->tid && number > 0 && number <= INT32_MAX)
 		info->tid = (pid_t)number;
+	number = json_int(json, "sentBy", -1);
+	info->sent = number >= 0 && number <= INT32_MAX;
+	info->sender = info->sent ? (pid_t)number : 0;
 	if (!info->comm[0])
 		take_text(json_str(json, "comm"), info->comm, sizeof(info->comm));
 	info->cut = info->cut || json_bool(json, "coreCut", false);

@@ -41,6 +41,20 @@ static void a_summary_gives_frame_fault_and_python(void **state)
 	assert_string_equal(crash_info_where(&info, where, sizeof(where)), "");
 }
 
+static void a_summary_gives_who_sent_the_signal(void **state)
+{
+	struct crash_info info = { .known = true };
+
+	(void)state;
+	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"sentBy\":0}", "", &info, NULL), 0);
+	assert_true(info.sent);
+	assert_int_equal(info.sender, 0);
+	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"sentBy\":77}", "", &info, NULL), 0);
+	assert_int_equal(info.sender, 77);
+	assert_int_equal(crash_info_of_summary("{\"signal\":11}", "", &info, NULL), 0);
+	assert_false(info.sent);
+}
+
 static void a_backtrace_that_is_cut_is_no_core_that_is(void **state)
 {
 	struct crash_info info = { .known = true };
@@ -129,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_summary_gives_frame_fault_and_python),
+		cmocka_unit_test(a_summary_gives_who_sent_the_signal),
 		cmocka_unit_test(a_backtrace_that_is_cut_is_no_core_that_is),
 		cmocka_unit_test(what_is_no_summary_changes_nothing),
 		cmocka_unit_test(hostile_texts_are_bounded_and_printable),

@@ -59,6 +59,25 @@ static void report_child(struct container *c, const struct watched_end *child)
 	c->observer.end_reported = end_reported;
 }
 
+bool container_child_crashed(struct container *c, const struct ending *e)
+{
+	const struct watched_end *first = NULL;
+
+	for (size_t i = 0; i < WORKER_ENDS_MAX; i++) {
+		const struct watched_end *end = &c->observer.workers.ends[i];
+
+		if (end->told || !watched_end_is_crash(end) || has_other_report(c, end) ||
+		    e->ended_ns - end->ended_ns > CRASH_SETTLED_NS || (first && first->ended_ns <= end->ended_ns))
+			continue;
+		first = end;
+	}
+	if (!first || !e->status_known || !WIFEXITED(e->wait_status) || WEXITSTATUS(e->wait_status) == 0)
+		return false;
+	c->child_crash = crash_of_end(first);
+	container_explain_missing_core(c, WTERMSIG(first->wait_status), WCOREDUMP(first->wait_status));
+	return true;
+}
+
 void container_children_due(struct container *c, int64_t now_ns)
 {
 	for (size_t i = 0; i < WORKER_ENDS_MAX; i++) {

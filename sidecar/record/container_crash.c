@@ -325,6 +325,20 @@ static struct timeval death_wait(const struct container *c)
 	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 }
 
+static bool is_being_unwound(const struct crash *crash, const void *arg)
+{
+	const struct note *note = crash_note(crash);
+
+	(void)arg;
+	return !crash_is_unwound(crash) && !note->old;
+}
+
+/* Returns whether the command ended in order while the backtrace of a child is being made, which then has a report. */
+static bool child_is_unwound_at_success(const struct container *c)
+{
+	return c->ending.status_known && c->ending.wait_status == 0 && crashes_find(c->crashes, is_being_unwound, NULL);
+}
+
 bool container_death_waits(struct container *c)
 {
 	/* A core explains neither a success nor an end in which the launcher was killed as well. */
@@ -337,8 +351,11 @@ bool container_death_waits(struct container *c)
 		unread = unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
 	}
 	container_find_death_crash(c);
-	if (c->death_crash ? crash_is_unwound(c->death_crash) : !container_awaits_node_core(c) && unread == 0)
+	if (c->death_crash ? crash_is_unwound(c->death_crash) :
+			     !container_awaits_node_core(c) && unread == 0 && !child_is_unwound_at_success(c))
 		return false;
+	if (child_is_unwound_at_success(c))
+		within = (struct timeval){ .tv_sec = DEATH_WAIT_MS / 1000, .tv_usec = DEATH_WAIT_MS % 1000 * 1000 };
 	if (!timerisset(&within))
 		within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
@@ -362,8 +379,11 @@ void container_add_crash(struct container *c, struct ending *e)
 		e->backtrace = crash_backtrace(c->death_crash);
 		return;
 	}
-	container_explain_missing_core(c, e->status_known && WIFSIGNALED(e->wait_status) ? WTERMSIG(e->wait_status) : 0,
-				       WCOREDUMP(e->wait_status));
+	if (container_child_crashed(c, e))
+		e->crash = &c->child_crash;
+	else
+		container_explain_missing_core(c, e->status_known && WIFSIGNALED(e->wait_status) ? WTERMSIG(e->wait_status) : 0,
+					       WCOREDUMP(e->wait_status));
 	e->core_needs = c->core_needs;
 }
 
@@ -392,6 +412,8 @@ static void on_unwound(struct crash *crash, void *arg)
 	struct container *c = arg;
 
 	if (c->state == CONTAINER_ENDED && crash == c->death_crash)
+		container_event(c, CONTAINER_UNWOUND);
+	else if (c->state == CONTAINER_ENDED && c->ending.wait_status == 0 && !child_is_unwound_at_success(c))
 		container_event(c, CONTAINER_UNWOUND);
 	else
 		container_crashes_due(c, now_boottime_ns());

@@ -77,6 +77,7 @@ struct container {
 	struct unread_cores unread_cores; /* the cores that crashes did not take in time */
 	struct ray_finding *dead_workers[DEAD_WORKERS_MAX]; /* workers that wait for their core; NULL: a free place */
 	struct crash *death_crash; /* the crash that ended it; NULL: none */
+	struct crash_info child_crash; /* the same of a child that left no core; pid 0: none */
 	struct ending ending; /* from CONTAINER_ENDED on */
 	struct event *death_timer;
 	struct node_core node_cores[NODE_CORES_MAX];
@@ -212,6 +213,8 @@ void container_cores_changed(struct container *c);
  * processes that crashed without a core.
  */
 void container_children_due(struct container *c, int64_t now_ns);
+/* Whether the container failed after a child had crashed without a core; c->child_crash is that. */
+bool container_child_crashed(struct container *c, const struct ending *e);
 /* Finds why there is no core of a process that the signal ended (0: none did). */
 void container_explain_missing_core(struct container *c, int signal, bool dumped);
 /* After each sample: reports the cores that need not wait for anything else. */

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define STACK_NEAR ((uint64_t)64 << 10) /* a frame that begins beyond the stack's end is seldom larger */
+#define STACK_LEAST ((uint64_t)16 << 10) /* no stack is smaller */
+
 /*
  * Beginnings of names of functions through which abort(), assert(), std::terminate() and panic!()
  * go.
@@ -24,6 +27,7 @@ static const char *const messengers[] = {
 	"__GI_abort",
 	"abort",
 	"__assert_fail",
+	"__assert_fail_base",
 	"__GI___assert_fail",
 	"__libc_message",
 	"__fortify_fail",
@@ -36,6 +40,8 @@ static const char *const messengers[] = {
 	"__GI___libc_free",
 	"__libc_free",
 	"std::terminate",
+	"std::__terminate",
+	"__gxx_personality_v0",
 	"std::abort",
 	"__gnu_cxx::__verbose_terminate_handler",
 	"__cxxabiv1::",
@@ -135,6 +141,24 @@ static void skip_messengers(struct symbols *symbols, const struct stack *stack, 
 	crash->caller_unknown = is_raised(crash, symbols->u->modules->core);
 }
 
+/*
+ * Returns whether the fault is just below a stack: in the guard page of a thread, or where the kernel no longer lets the
+ * stack grow.
+ */
+static bool stack_is_full(const struct core *core, const struct crash *crash)
+{
+	uint64_t at = crash->info.address, sp = crash->registers[core->machine->sp];
+	size_t i = 0;
+
+	if (crash->info.signal != SIGSEGV || !core_is_fault(&crash->info))
+		return false;
+	while (i < core->n_segments && (core->segments[i].end <= at || !core->segments[i].writable))
+		i++;
+	return i < core->n_segments && at < core->segments[i].start && core->segments[i].start - at <= STACK_NEAR &&
+	       core->segments[i].end - core->segments[i].start >= STACK_LEAST && sp + STACK_NEAR > core->segments[i].start &&
+	       sp < core->segments[i].start + STACK_NEAR;
+}
+
 /* Says what the kernel or the processor refused. */
 static void name_refused(const struct unwinder *u, struct crash *crash)
 {
@@ -146,6 +170,16 @@ static void name_refused(const struct unwinder *u, struct crash *crash)
 		refused_system_call(machine->elf, crash->info.system_call, crash->refused);
 	else if (crash->info.signal == SIGILL && core_is_fault(&crash->info) && name)
 		snprintf(crash->refused, sizeof(crash->refused), "%s", name);
+	else if (stack_is_full(u->modules->core, crash))
+		snprintf(crash->refused, sizeof(crash->refused), "its stack is full");
+}
+
+/* Returns whether another process sent the signal. Then no function of this one is to blame. */
+static bool is_sent(const struct crash *crash, const struct core *core)
+{
+	bool by_process = crash->info.code == SI_USER || crash->info.code == SI_QUEUE;
+
+	return crash->has_info && by_process && crash->info.sender != core->pid;
 }
 
 void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash)
@@ -168,5 +202,6 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		set_frame(symbols, &stack->frames[1], crash);
 	}
 	name_refused(symbols->u, crash);
+	crash->sent = is_sent(crash, symbols->u->modules->core);
 	crash->truncated |= stack->cut || stack->beyond || stack->why;
 }

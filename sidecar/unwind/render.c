@@ -93,6 +93,10 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 			    crash->refused);
 	if (crash->jumped)
 		strbuf_adds(out, ", where no code is, called");
+	if (crash->sent && crash->info.sender)
+		strbuf_addf(out, ", which PID %d sent, while", (int)crash->info.sender);
+	else if (crash->sent)
+		strbuf_adds(out, ", which a process outside of the container sent, while");
 	if (crash->caller_unknown)
 		strbuf_adds(out, ", raised by an unknown caller");
 	else if (crash->symbol.function[0])
@@ -348,7 +352,7 @@ static void add_crashed_frame(cJSON *summary, const struct modules *modules, con
 	const struct module *m = modules_at(modules, crash->pc);
 	char path[PATH_TEXT_MAX], id[BUILD_ID_TEXT_MAX];
 
-	if (!frame || crash->caller_unknown)
+	if (!frame || crash->caller_unknown || crash->sent)
 		return;
 	json_set_str(frame, "function", or_null(crash->symbol.function));
 	json_set_str(frame, "module", m ? path_text(m->path, path) : NULL);
@@ -371,6 +375,8 @@ static void fill_summary(cJSON *summary, const struct modules *modules, const st
 	else
 		json_set_str(summary, "faultAddress", NULL);
 	json_set_str(summary, "refused", or_null(crash->refused));
+	if (crash->sent)
+		json_set_int(summary, "sentBy", crash->info.sender);
 	json_set_int(summary, "pid", core->pid);
 	json_set_int(summary, "tid", crashed_tid(core));
 	json_set_str(summary, "comm", core->command);

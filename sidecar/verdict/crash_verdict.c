@@ -13,7 +13,11 @@ const char *crash_in(const struct observation *o, char *text, size_t size)
 	char where[sizeof(o->crash->function) + sizeof(o->crash->module)];
 
 	text[0] = '\0';
-	if (o->crash && crash_info_where(o->crash, where, sizeof(where))[0])
+	if (o->crash && o->crash->sent && o->crash->sender)
+		snprintf(text, size, ", which PID %d sent", (int)o->crash->sender);
+	else if (o->crash && o->crash->sent)
+		snprintf(text, size, ", which a process outside of the container sent");
+	else if (o->crash && crash_info_where(o->crash, where, sizeof(where))[0])
 		snprintf(text, size, " in %s", where);
 	return text;
 }
@@ -88,7 +92,7 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 		v->confidence = CONFIDENCE_LIKELY;
 	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s %s%s %s%s%s.",
 		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container, c->by_debugger ? "most likely " : "",
-		 v->class == FAILURE_SIGNALED ? "was ended by" : "crashed with", signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
+		 v->class == FAILURE_SIGNALED || c->sent ? "was ended by" : "crashed with", signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
 		 o->core_is_old	   ? ", before this start of the container" :
 		 may_be_of_another(o) ? ", perhaps before this start of the container" :
 		 o->container_over ? ", shortly before its end" :

@@ -249,6 +249,45 @@ static void without_a_core_it_says_what_would_be_needed(void **state)
 	assert_null(needs(&v, "core file and backtrace"));
 }
 
+static void a_signal_that_another_process_sent_blames_no_function(void **state)
+{
+	struct crash_info sent = { .known = true, .unwound = true, .pid = 5, .signal = 11, .comm = "k", .sent = true, .sender = 77, .function = "pause" };
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.crash = &sent;
+	classify(&o, &v);
+	assert_string_equal(v.sentence, "Process k (PID 5) in container ray-worker was ended by SIGSEGV, which PID 77 sent; the container lives on.");
+	sent.sender = 0;
+	classify(&o, &v);
+	assert_string_equal(v.sentence, "Process k (PID 5) in container ray-worker was ended by SIGSEGV, which a process outside of the container sent; "
+					"the container lives on.");
+}
+
+/* The launcher read the wait status, and nobody has the core. */
+static void a_crash_without_a_core_is_known_by_its_wait_status(void **state)
+{
+	struct crash_info bare = { .pid = 5, .signal = 11, .comm = "rank1" };
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.crash = &bare;
+	o.core_needs = "a node that writes cores to files";
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_SEGFAULT);
+	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
+	assert_string_equal(v.sentence, "Process rank1 (PID 5) in container ray-worker crashed with SIGSEGV; the container lives on.");
+	assert_string_equal(needs(&v, "core file and backtrace"), "a node that writes cores to files");
+	o.container_lives = false;
+	o.status_known = true;
+	o.wait_status = 3 << 8;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
+	assert_non_null(strstr(v.sentence, "; before, rank1 (PID 5) in it had crashed with SIGSEGV."));
+}
+
 static void what_a_core_lacks_is_reported(void **state)
 {
 	struct crash_info bare = { .known = true, .pid = 5, .signal = 6, .cut = true };
@@ -286,6 +325,8 @@ int main(void)
 		cmocka_unit_test(the_containers_own_crash_names_its_frame),
 		cmocka_unit_test(a_core_of_the_end_is_reported_once),
 		cmocka_unit_test(without_a_core_it_says_what_would_be_needed),
+		cmocka_unit_test(a_signal_that_another_process_sent_blames_no_function),
+		cmocka_unit_test(a_crash_without_a_core_is_known_by_its_wait_status),
 		cmocka_unit_test(what_a_core_lacks_is_reported),
 	};
 

@@ -141,7 +141,8 @@ static void crashed_verdict(const struct observation *o, struct verdict *v)
 	bool another = is_core_of_another(o);
 	char how[HOW_MAX], in[CRASH_IN_MAX];
 
-	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s.", o->container, how_it_ended(o, v, "crashed with", how),
+	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s.", o->container,
+		 how_it_ended(o, v, !another && o->crash && o->crash->sent ? "was ended by" : "crashed with", how),
 		 another ? "" : crash_in(o, in, sizeof(in)));
 	if (another)
 		verdict_add_missing(v, "core file of the command", "its own core: the one that is there is of another process");
@@ -309,6 +310,16 @@ static void process_1_missing(const struct observation *o, struct verdict *v)
 			"a try with the annotation afterglow.dev/inject: \"false\"");
 }
 
+/* Both are facts. That the one led to the other is not said. */
+static void append_crash(const struct observation *o, struct verdict *v)
+{
+	char who[HOW_MAX];
+	size_t n = strlen(v->sentence);
+
+	if (n > 0 && v->sentence[n - 1] == '.')
+		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, "; before, %s.", who_crashed(o, who));
+}
+
 void exit_verdict(const struct observation *o, struct verdict *v)
 {
 	char ran[DURATION_TEXT_MAX], code[32];
@@ -337,6 +348,8 @@ void exit_verdict(const struct observation *o, struct verdict *v)
 	}
 	v->class = v->exit_code == 0 ? FAILURE_COMPLETED : FAILURE_APPLICATION_ERROR;
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s ended with exit code %d after %s.", o->container, v->exit_code, ran);
+	if (v->exit_code != 0 && has_crashed(o) && o->crash)
+		append_crash(o, v);
 	process_1_missing(o, v);
 	if (failure_class_of_signal(v->exit_code - EXIT_CODE_OF_SIGNAL(0)) == FAILURE_UNKNOWN)
 		return;

@@ -250,6 +250,18 @@ static NOINLINE int threads(void)
 	return 0;
 }
 
+static int sent_by_a_child(void)
+{
+	pid_t parent = getpid();
+
+	if (fork() == 0) {
+		kill(parent, SIGSEGV);
+		_exit(0);
+	}
+	pause();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "null";
@@ -285,6 +297,8 @@ int main(int argc, char **argv)
 		r = watchdog_after_a_fault();
 	else if (strcmp(way, "divide-handled") == 0)
 		r = divide_handled();
+	else if (strcmp(way, "sent") == 0)
+		r = sent_by_a_child();
 	else if (strcmp(way, "threads") == 0)
 		r = threads();
 	STAY();
