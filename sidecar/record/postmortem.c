@@ -348,6 +348,10 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	memcpy(r.top, last.top, sizeof(r.top));
 	r.n_processes = last.n_processes;
 	r.components = last.components;
+	r.zombies = last.zombies;
+	r.large = last.large;
+	if (last.large.started_ns)
+		r.large_age_ns = MAX(e->ended_ns - last.large.started_ns, 0);
 	r.node = o->node;
 	r.node.shm_used = last.at_ns ? last.shm_used : -1;
 	r.warn_at = options->warn_at;

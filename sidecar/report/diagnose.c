@@ -23,6 +23,7 @@
 #define TWO_DOMINANT 0.6 /* with this share together */
 #define WORTH_BESIDE 0.25 /* one of the same name with this much of the first is worth a word */
 #define STANDS_OUT 2.0 /* one copy with this many times what each of the others has is no copy like them */
+#define ZOMBIES_MIN 10 /* fewer hardly fill a limit */
 #define ALIKE_MIN 3 /* this many of one name, together dominant, are parallelism */
 #define SHMEM_DOMINANT 0.4
 #define DRIVER_DOMINANT 0.4
@@ -42,6 +43,8 @@
 #define RESERVE 1.1 /* the same for the memory= of one task */
 #define STORE_SHARE 0.3 /* part of the memory that Ray gives to objects by default */
 #define FLAT_NS (10 * NS_PER_SEC) /* without growth for this long, the memory counts as constant */
+#define AT_START_NS (10 * NS_PER_SEC) /* a process that is younger allocates what it was told to */
+#define MANY_FILES 16384 /* a table of this many open files may be large; the usual limit is 1024 */
 #define SLOW_NS (60 * NS_PER_SEC) /* growth over this long is a leak rather than one allocation */
 
 static bool is_memory_death(enum failure_class c)
@@ -104,6 +107,14 @@ static struct python_size python_size(double bytes)
 	return s;
 }
 
+static struct size_text count_text(int64_t n)
+{
+	struct size_text s;
+
+	snprintf(s.text, sizeof(s.text), "%" PRId64, n);
+	return s;
+}
+
 static double share(const struct report *r, int64_t bytes)
 {
 	return (double)bytes / (double)r->memory.usage;
@@ -159,6 +170,18 @@ static bool has_had_room(const struct trend *t)
 	return t->flat_ns - t->full_ns >= FLAT_NS;
 }
 
+/* Returns whether more is known of the largest process than its size. */
+static bool knows_largest(const struct report *r)
+{
+	return r->n_top > 0 && r->large.pid == r->top[0].pid;
+}
+
+/* Returns whether the largest process, which runs no task of Ray's, has just started. */
+static bool is_at_its_start(const struct report *r)
+{
+	return knows_largest(r) && r->large_age_ns > 0 && r->large_age_ns <= AT_START_NS && !task_name(r->top[0].name);
+}
+
 /* How the largest process came to its size. False: that is not known. */
 static bool say_growth(struct report *r)
 {
@@ -173,8 +196,13 @@ static bool say_growth(struct report *r)
 		return true;
 	}
 	if (t->grew_ns > 0 && t->flat_ns < FLAT_NS && (double)(t->to - t->from) >= DOMINANT * (double)t->to) {
-		SAY(r, " and took %s of it in the last %s: one oversized task or a fast leak", SIZE(t->to - t->from),
+		SAY(r, " and took %s of it in the last %s", SIZE(t->to - t->from),
 		    duration_format(t->grew_ns + t->flat_ns, took));
+		if (is_at_its_start(r))
+			SAY(r, ", %s after it had started: a table of a fixed size,", duration_format(r->large_age_ns, took));
+		else
+			SAY(r, ":");
+		SAY(r, " one oversized task or a fast leak");
 		return true;
 	}
 	if (t->flat_ns >= FLAT_NS) {
@@ -189,6 +217,18 @@ static bool say_growth(struct report *r)
 }
 
 /* --- Causes --- */
+
+/* A limit of the stack would have ended it by SIGSEGV; where there is none, the memory ends it. */
+static bool endless_stack(struct report *r)
+{
+	if (!knows_largest(r) || r->large.stack <= 0 || share(r, r->large.stack) < DOMINANT)
+		return false;
+	SAY(r,
+	    "The stack of %s (PID %d) was %s, %d %% of the memory: most likely a recursion that does not end, for which no limit is enough.",
+	    r->top[0].name, (int)r->top[0].pid, SIZE(r->large.stack), percent(r, r->large.stack));
+	ADVISE(r, "find what calls itself: with ulimit -s 8192 it crashes, and the backtrace shows it");
+	return true;
+}
 
 static bool store_is_too_large(const struct report *r)
 {
@@ -425,6 +465,9 @@ static bool one_process(struct report *r)
 		ADVISE(r, "find what %s keeps; if it needs that much: ", task ? task : p->name);
 	if (!task || !advise_memory(r, (double)process_own(p), NULL))
 		advise_limit(r, task ? ", and " : "");
+	if (is_at_its_start(r) && r->large.open_files >= MANY_FILES)
+		ADVISE(r, "; or, if it has a table with a place for each file that it may open, a lower ulimit -n (now %s)",
+		       r->large.open_files == INT64_MAX ? "unlimited" : count_text(r->large.open_files).text);
 	return true;
 }
 
@@ -676,7 +719,7 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	objects,       driver_on_head, rays_own,      submitted_jobs, forks_of_one,
+	objects,       endless_stack, driver_on_head, rays_own,      submitted_jobs, forks_of_one,
 	two_processes, one_process,    many_alike,    idle_workers,   spilling,
 	many_tasks,    page_cache,     kernel_memory, spread_out,
 };
@@ -752,11 +795,28 @@ static bool was_freed(const struct report *r)
 	       (double)r->memory.usage < RELEVANT_USAGE * (double)r->memory.peak;
 }
 
+/* They count for the limit of processes until somebody waits for them, so a larger limit fills as well. */
+static void zombies_at_limit(struct report *r)
+{
+	const struct zombies *z = &r->zombies;
+
+	if (r->verdict.class != FAILURE_PROCESS_LIMIT || z->n < ZOMBIES_MIN)
+		return;
+	SAY(r, "%" PRIu32 " of the processes were zombies, which have ended and for which nobody waits", z->n);
+	if (z->of_parent)
+		SAY(r, ": %" PRIu32 " are children of %s (PID %d)", z->of_parent, z->name[0] ? z->name : "a process",
+		    (int)z->parent);
+	SAY(r, ". They fill a larger limit as well.");
+	ADVISE(r, "have %s wait for its children (os.waitpid, wait() or poll() of subprocess.Popen)",
+	       z->of_parent && z->name[0] ? z->name : "their parent");
+}
+
 void report_diagnose(struct report *r)
 {
 	bool found = false;
 
 	r->diagnosis[0] = r->advice[0] = '\0';
+	zombies_at_limit(r);
 	/*
 	 * The diagnosis of a container that memory.high slowed down names what filled the memory,
 	 * too.

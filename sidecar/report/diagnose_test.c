@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the diagnosis: it depends on numbers, and without them there is none. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "lib/fileio.h"
+#include "lib/strbuf.h"
 #include "lib/units.h"
 #include "sidecar/report/diagnose.h"
 
@@ -37,6 +42,9 @@ static const struct row {
 	/* 0: memory.high had not slowed it down; memory.high is not known */
 	int64_t slowed_ns, high;
 	const char *pod;
+	/* of the first process; 0: not known */
+	int64_t stack, open_files, age_ns;
+	uint32_t zombies, of_parent;
 } rows[] = {
 	/* --- One process --- */
 	{ "one task that grew", OOM, FULL_4G, -1, { { "ray::leak", 3600 * MIB, 800 * MIB, 0 }, { "raylet", 40 * MIB, 0, 0 } },
@@ -70,6 +78,26 @@ static const struct row {
 	  "ray::leak (PID 2) held 1.3 GiB and grew as well.", "find what leak keeps" },
 	{ "one, and a smaller one of its name that did not grow", OOM, FULL_4G, 0,
 	  { { "ray::leak", 2400 * MIB, 0, 0 }, { "ray::leak", 1300 * MIB, 0, 0 } }, "not parallelism.", "find what leak keeps" },
+	{ "a recursion that does not end", OOM, FULL_4G, 0, { { "solver", 3900 * MIB, 800 * MIB, 0 } },
+	  "The stack of solver (PID 1) was 3.7 GiB, 93 % of the memory: most likely a recursion that does not end, for which no limit is enough.",
+	  "find what calls itself: with ulimit -s 8192 it crashes", .stack = 3800 * MIB },
+	{ "a stack that is large, and no more", OOM, FULL_4G, 0, { { "solver", 3900 * MIB, 0, 0 } }, "One process, solver", "a limit of",
+	  .stack = GIB },
+	{ "a table for each file that may be open", OOM, FULL_4G, 0, { { "table", 3900 * MIB, 0, 0 } },
+	  "and took 3.6 GiB of it in the last 1.0 s, 1.2 s after it had started: a table of a fixed size, one oversized task or a fast leak",
+	  "a limit of 5.0 GiB or more; or, if it has a table with a place for each file that it may open, a lower ulimit -n (now 1073741816)",
+	  .trend = { SEC, 200 * MIB, 3900 * MIB, 0, 0, SEC }, .open_files = 1073741816, .age_ns = 1200 * NS_PER_MS },
+	{ "the same by a task, whose worker has just started", OOM, FULL_4G, 0, { { "ray::load", 3900 * MIB, 0, 0 } },
+	  "in the last 1.0 s: one oversized task or a fast leak", "find what load keeps",
+	  .trend = { SEC, 200 * MIB, 3900 * MIB, 0, 0, SEC }, .open_files = 1073741816, .age_ns = 1200 * NS_PER_MS },
+	{ "the usual limit of open files", OOM, FULL_4G, 0, { { "table", 3900 * MIB, 0, 0 } }, "after it had started", "a limit of 5.0 GiB or more",
+	  .trend = { SEC, 200 * MIB, 3900 * MIB, 0, 0, SEC }, .open_files = 1024, .age_ns = 1200 * NS_PER_MS },
+	/* --- Other limits --- */
+	{ "zombies at the limit of processes", FAILURE_PROCESS_LIMIT, FULL_4G / 8, 0, { { "supervisor", 3 * MIB, 0, 0 } },
+	  "73 of the processes were zombies, which have ended and for which nobody waits: 70 are children of supervisor (PID 1). They fill a larger "
+	  "limit as well.", "have supervisor wait for its children", .zombies = 73, .of_parent = 70 },
+	{ "a few zombies", FAILURE_PROCESS_LIMIT, FULL_4G / 8, 0, { { "supervisor", 3 * MIB, 0, 0 } }, NULL, NULL, .zombies = 9 },
+	{ "zombies without a limit of processes", FAILURE_APPLICATION_ERROR, FULL_4G / 8, 0, { { "supervisor", 3 * MIB, 0, 0 } }, NULL, NULL, .zombies = 73 },
 	/* --- Two processes --- */
 	{ "two leakers of a size", OOM, FULL_4G, 0, { { "ray::leak", 2100 * MIB, 5 * MIB, 0 }, { "ray::leak", 1900 * MIB, 5 * MIB, 0 } },
 	  "Two processes, ray::leak (PID 1) and ray::leak (PID 2), held 2.1 GiB and 1.9 GiB, together 98 % of the memory, and both grew "
@@ -258,6 +286,10 @@ static struct report report_of(const struct row *row)
 			  .memory = known(row->memory), .cpus = known(row->cpus) },
 	};
 
+	if (row->stack || row->open_files)
+		r.large = (struct large_process){ 1, known(row->stack), known(row->open_files), 1 };
+	r.large_age_ns = row->age_ns;
+	r.zombies = (struct zombies){ .n = row->zombies, .of_parent = row->of_parent, .parent = 1, .name = "supervisor" };
 	r.memory.limit = row->limit;
 	r.memory.usage = row->usage;
 	r.memory.shmem = row->shmem;
@@ -300,6 +332,177 @@ static void the_numbers_decide_which_sentences_are_written(void **state)
 		print_error("%s: \"%s\" / \"%s\"\n", rows[i].what, r.diagnosis, r.advice);
 		wrong++;
 	}
+	assert_int_equal(wrong, 0);
+}
+
+/*
+ * What each sentence rests on: a row above whose report has the sentence, and one number of that report which, set to `value`, is
+ * not known or says otherwise. Then the sentence has to go.
+ */
+#define NUMBER(member) offsetof(struct report, member), sizeof(((struct report *)NULL)->member)
+static const struct premise {
+	const char *row, *sentence; /* the sentence, or the advice */
+	size_t offset, size;
+	int64_t value;
+} premises[] = {
+	{ "one task that grew", "One process, ", NUMBER(n_top), 0 },
+	{ "one task that grew", "/s until the end", NUMBER(top[0].growth), GROWTH_UNKNOWN },
+	{ "one task that grew", "a limit of ", NUMBER(memory.limit), -1 },
+	{ "one task that grew", "a limit of ", NUMBER(memory.limit), 8 * GIB },
+	{ "one task that grew", "One process, ", NUMBER(memory.usage), -1 },
+	{ "one task that grew", "One process, ", NUMBER(top[0].rss), MIB },
+	{ "one task that grew", "One process, ", NUMBER(verdict.class), FAILURE_KILLED },
+	{ "a leak of minutes", " and grew for ", NUMBER(trend.grew_ns), 0 },
+	{ "a leak of minutes", "a leak, or results that it piles up", NUMBER(trend.flat_ns), 60 * SEC },
+	{ "an allocation of seconds", "one oversized task or a fast leak", NUMBER(trend.from), 3072 * MIB },
+	{ "an allocation of seconds", " and took ", NUMBER(trend.grew_ns), 0 },
+	{ "large, but no larger than before", "more likely what it needs than a leak", NUMBER(trend.flat_ns), 0 },
+	{ "large, but no larger than before", "more likely what it needs than a leak", NUMBER(trend.full_ns), 115 * SEC },
+	{ "a leak that finds no more room", "hardly any room", NUMBER(trend.full_ns), 0 },
+	{ "a leak that finds no more room", " and had not grown for ", NUMBER(trend.flat_ns), 0 },
+	{ "one, and a smaller one of its name that grew", "; another ray::leak (PID 2) held ", NUMBER(top[1].growth), 0 },
+	{ "a recursion that does not end", "The stack of ", NUMBER(large.stack), -1 },
+	{ "a recursion that does not end", "a recursion that does not end", NUMBER(large.pid), 7 },
+	{ "a table for each file that may be open", "a table of a fixed size,", NUMBER(large_age_ns), 0 },
+	{ "a table for each file that may be open", " after it had started", NUMBER(large_age_ns), 60 * SEC },
+	{ "a table for each file that may be open", "ulimit -n", NUMBER(large.open_files), -1 },
+	{ "a table for each file that may be open", "ulimit -n", NUMBER(large_age_ns), 60 * SEC },
+	{ "zombies at the limit of processes", " of the processes were zombies", NUMBER(zombies.n), 0 },
+	{ "zombies at the limit of processes", " are children of ", NUMBER(zombies.of_parent), 0 },
+	{ "zombies at the limit of processes", "They fill a larger limit as well.", NUMBER(verdict.class), FAILURE_APPLICATION_ERROR },
+	{ "two leakers of a size", "Two processes, ", NUMBER(n_top), 1 },
+	{ "two leakers of a size", ", and both grew until the end", NUMBER(top[1].growth), GROWTH_UNKNOWN },
+	{ "two leakers of a size", "two leaks, or two that need that much at the same time.", NUMBER(top[1].rss), MIB },
+	{ "two of a size that share most of it", "most likely a fork left it to all of them.", NUMBER(memory_of_part), true },
+	{ "two of a size that share most of it", " of which a part is the same memory: ", NUMBER(components.list[0].own), 2 * GIB },
+	{ "two of a size that share most of it", " had most, and grew by ", NUMBER(top[0].growth), 0 },
+	{ "a last sample of long before", "too quick for another sample", NUMBER(memory.limit), -1 },
+	{ "a last sample of long before", "Memory went from ", NUMBER(memory.usage), 4 * GIB },
+	{ "a last sample of long before", " in the last ", NUMBER(sample_age_ns), -1 },
+	{ "no sample at all", "before the first sample", NUMBER(memory.limit), -1 },
+	{ "many alike", "parallelism rather than a leak of one", NUMBER(components.n), 0 },
+	{ "many alike", "fit into this limit at a time", NUMBER(memory.limit), -1 },
+	{ "fifteen on sixteen CPUs", "or num_cpus=2", NUMBER(node.cpus), 1000 },
+	{ "one of many that leaks", "a leak of that one, or one oversized ", NUMBER(components.list[0].largest), 700 * MIB },
+	{ "a task and its children", "child processes that ", NUMBER(components.list[0].children), 0 },
+	{ "tasks of many names", "parallelism rather than one leak.", NUMBER(components.n), 0 },
+	{ "idle workers", "processes that wait for the next task.", NUMBER(components.n), 0 },
+	{ "idle workers", "fewer CPUs for Ray on this node", NUMBER(node.cpus), -1 },
+	{ "IO workers do not wait for tasks", " of Ray's IO workers, which spill and restore objects", NUMBER(components.n), 0 },
+	{ "submitted jobs", " submitted jobs ran on this node", NUMBER(components.n), 0 },
+	{ "idle workers beside a leak", " idle workers held ", NUMBER(components.list[1].count), 2 },
+	{ "spread over many", "No process and no name stands out", NUMBER(components.n), 2 },
+	{ "spread over many", "No process and no name stands out", NUMBER(n_processes), 3 },
+	{ "a driver on the head", "The driver, ", NUMBER(id.container), 0 },
+	{ "a driver on the head", "The driver, ", NUMBER(top[0].rss), GIB },
+	{ "gcs_server", "Ray's own ", NUMBER(n_top), 0 },
+	{ "gcs_server", "It keeps what is known of tasks, actors and objects, not their data.", NUMBER(top[0].rss), GIB },
+	{ "a task on the head", " ran on the head, beside gcs_server.", NUMBER(id.container), 0 },
+	{ "a task on the head", " ran on the head, beside gcs_server.", NUMBER(node.cpus), 0 },
+	{ "the object store", "Shared memory (the object store in /dev/shm) held ", NUMBER(memory.shmem), -1 },
+	{ "the object store", "objects, not heap.", NUMBER(components.n), 0 },
+	{ "an object store with too large a budget", " The object store may have ", NUMBER(node.object_store), -1 },
+	{ "an object store with too large a budget", "object-store-memory", NUMBER(memory.limit), -1 },
+	{ "shared memory beyond the object store", "what is beyond belongs to something else.", NUMBER(node.shm_used), -1 },
+	{ "shared memory of an earlier container", "lay there when the container started", NUMBER(shmem_at_start), -1 },
+	{ "shared memory without Ray", "it belongs to no process alone.", NUMBER(memory.shmem), -1 },
+	{ "shared memory beside a /dev/shm that is empty", " /dev/shm held ", NUMBER(node.shm_used), -1 },
+	{ "page cache", "File data in the page cache held ", NUMBER(memory.file), -1 },
+	{ "kernel memory", "Kernel memory (page tables, sockets, inodes) held ", NUMBER(memory.kernel), -1 },
+	{ "promises beyond the limit", " Ray was promised ", NUMBER(node.memory), -1 },
+	{ "promises beyond the limit", " Ray was promised ", NUMBER(node.object_store), -1 },
+	{ "promises beyond the limit", " more than the limit of ", NUMBER(memory.limit), -1 },
+	{ "the same outside Kubernetes", "Above memory.high the kernel kills nothing", NUMBER(slowed_ns), 0 },
+	{ "the same outside Kubernetes", "a higher memory.high", NUMBER(memory.high), -1 },
+};
+
+static struct report report_of_premise(const struct premise *p)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(rows) && strcmp(rows[i].what, p->row) != 0)
+		i++;
+	assert_true(i < ARRAY_SIZE(rows));
+	return report_of(&rows[i]);
+}
+
+static bool is_said(struct report *r, const char *sentence)
+{
+	report_diagnose(r);
+	return strstr(r->diagnosis, sentence) || strstr(r->advice, sentence);
+}
+
+static void without_its_premise_each_sentence_goes(void **state)
+{
+	unsigned int wrong = 0;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(premises); i++) {
+		const struct premise *p = &premises[i];
+		struct report r = report_of_premise(p);
+		bool before = is_said(&r, p->sentence);
+
+		/* Little-endian, so a shorter number is the beginning of the value. */
+		assert_true(p->size <= sizeof(p->value));
+		memcpy((char *)&r + p->offset, &p->value, p->size);
+		if (before && !is_said(&r, p->sentence))
+			continue;
+		print_error("%s: \"%s\" is %s: \"%s\" / \"%s\"\n", p->row, p->sentence, before ? "still said" : "not said at all", r.diagnosis,
+			    r.advice);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* Copies the longest part of the format without a conversion; "" if that is too short to be found again. */
+static void plain_part(const char *format, size_t len, char part[static 128])
+{
+	size_t best = 0, from = 0;
+
+	part[0] = '\0';
+	for (size_t i = 0; i <= len; i++)
+		if (i == len || strchr("%\\\"", format[i])) {
+			if (i - from > best && i - from < 128) {
+				best = i - from;
+				snprintf(part, 128, "%.*s", (int)best, format + from);
+			}
+			from = i + 2;
+		}
+	if (best < 12)
+		part[0] = '\0';
+}
+
+/* Of each literal in diagnose.c that a sentence is made of, some row of premises has a report that says it. */
+static void each_sentence_of_the_source_has_a_premise(void **state)
+{
+	_cleanup_strbuf_ struct strbuf source = STRBUF_INIT(256 * 1024), said = STRBUF_INIT(256 * 1024);
+	unsigned int wrong = 0, n = 0;
+	(void)state;
+
+	assert_int_equal(file_read(AT_FDCWD, "sidecar/report/diagnose.c", &source, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(premises); i++) {
+		struct report r = report_of_premise(&premises[i]);
+
+		report_diagnose(&r);
+		strbuf_adds(&said, r.diagnosis);
+	}
+	for (const char *at = strbuf_str(&source); (at = strstr(at, "SAY(r,")); at++) {
+		const char *open = at + strcspn(at, "\";"), *close = open;
+		char part[128];
+
+		if (*open != '"')
+			continue;
+		do
+			close += 1 + strcspn(close + 1, "\"");
+		while (close[-1] == '\\');
+		plain_part(open + 1, (size_t)(close - open - 1), part);
+		n++;
+		if (!part[0] || strstr(strbuf_str(&said), part))
+			continue;
+		print_error("no premise is given for \"%s\"\n", part);
+		wrong++;
+	}
+	assert_true(n > 30);
 	assert_int_equal(wrong, 0);
 }
 
@@ -361,6 +564,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_numbers_decide_which_sentences_are_written),
+		cmocka_unit_test(without_its_premise_each_sentence_goes),
+		cmocka_unit_test(each_sentence_of_the_source_has_a_premise),
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
 		cmocka_unit_test(what_held_the_memory_is_not_taken_from_a_sample_after_the_kill),
 		cmocka_unit_test(tasks_of_many_names_are_given_no_memory_if_one_needs_more_than_the_node_offers),

@@ -13,6 +13,7 @@
 #include "sidecar/crash/crash_info.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/components.h"
+#include "sidecar/sample/large_process.h"
 #include "sidecar/sample/processes.h"
 #include "sidecar/sample/ray_node.h"
 #include "sidecar/verdict/signature.h"
@@ -59,6 +60,9 @@ struct report {
 	struct components components; /* all processes at that sample, by what they are */
 	struct ray_node node;
 	struct trend trend; /* of top[0] */
+	struct large_process large; /* of top[0]; pid 0: nothing is known */
+	int64_t large_age_ns; /* from the start of that process to the end; 0: not known */
+	struct zombies zombies; /* in the container at that sample */
 	/* for how long before the end memory.high had slowed the container down */
 	int64_t slowed_ns;
 	double warn_at; /* fraction of the limit at which snapshots began, 0: none */

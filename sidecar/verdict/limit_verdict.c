@@ -31,14 +31,16 @@ static void zombie_evidence(const struct zombies *z, struct verdict *v)
 static bool processes_ran_out(const struct observation *o, struct verdict *v)
 {
 	int64_t refused = o->limits.processes_refused - o->limits_before.processes_refused;
-	char limit[64] = " of";
+	char limit[64] = " of", there[64] = "";
 
 	if (refused <= 0)
 		return false;
 	if (o->limits.processes_max > 0)
 		snprintf(limit, sizeof(limit), " of %" PRId64, o->limits.processes_max);
-	verdict_add_evidence(v, "pids.events", "%" PRId64 " new processes or threads were refused, %" PRId64 " were there at the end",
-			     refused, o->limits.processes);
+	/* When the command has ended, so have most of them. */
+	if (o->limits.processes >= o->limits.processes_max / 2)
+		snprintf(there, sizeof(there), ", %" PRId64 " were there at the end", o->limits.processes);
+	verdict_add_evidence(v, "pids.events", "%" PRId64 " new processes or threads were refused%s", refused, there);
 	zombie_evidence(&o->zombies, v);
 	v->class = FAILURE_PROCESS_LIMIT;
 	v->confidence = CONFIDENCE_LIKELY;
