@@ -91,6 +91,7 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	bool killed = o->oom_seen_ns || (e->after_known && e->after.oom_kill > o->baseline.oom_kill);
 	bool by_kill = e->status_known && WIFSIGNALED(e->wait_status) && WTERMSIG(e->wait_status) == SIGKILL;
 	int64_t limit = limit_that_was_met(seen->cgroup_limit, &last->memory);
+	const struct process *largest;
 	bool guessed;
 
 	seen->latest = o->latest_ns ? o->latest : (struct memory)MEMORY_ABSENT;
@@ -103,6 +104,16 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 	seen->others_ended = e->container_lives || !e->status_known || !killed || observer_others_ended(o, last, e->ended_ns);
 	if (e->after_known && e->after.oom_kill > o->baseline.oom_kill)
 		observer_find_victim(o, last, e->ended_ns, e->status_known && !by_kill ? o->command : 0);
+	if (killed && !e->container_lives && !e->status_known && !o->cgroup_shared && !e->gap) {
+		/*
+		 * The launcher was killed, so all were. The report is made while the kernel still kills them: which are gone by now
+		 * is chance, and the kernel begins with the largest.
+		 */
+		largest = o->oom_seen_ns && o->before_oom.n_top ? &o->before_oom.top[0] : last->n_top ? &last->top[0] : NULL;
+		seen->victim = largest ? largest->name : NULL;
+		seen->victim_pid = largest ? largest->pid : 0;
+		return;
+	}
 	if (!o->victim[0])
 		return;
 	/* A SIGKILL ended the command about then, however small it was at the last look. */

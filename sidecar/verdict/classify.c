@@ -106,4 +106,5 @@ void classify(const struct observation *observed, struct verdict *ret_verdict)
 		of_container(o, ret_verdict);
 	process_of_verdict(o, ret_verdict);
 	sender_verdict(o, ret_verdict);
+	process_of_oom_kill(o, ret_verdict);
 }

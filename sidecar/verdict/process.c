@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 static void set(struct verdict *v, const char *name, int pid, int signal)
@@ -12,6 +13,20 @@ static void set(struct verdict *v, const char *name, int pid, int signal)
 	v->process.signal = signal;
 	v->process.exit_code = -1;
 	snprintf(v->process.name, sizeof(v->process.name), "%s", name);
+}
+
+static bool oom_ended_container(const struct observation *o, const struct verdict *v)
+{
+	return !o->container_lives && (v->class == FAILURE_KERNEL_OOM_CONTAINER || v->class == FAILURE_KERNEL_OOM_POD ||
+				       v->class == FAILURE_KERNEL_OOM_NODE);
+}
+
+/* Returns whether the victim is known, by a name that the kernel does not contradict, and is not the command itself. */
+static bool victim_is_known(const struct observation *o)
+{
+	const char *named = o->kernel.oom && o->kernel.by_cgroup ? o->kernel.name : "";
+
+	return o->victim && o->victim_pid != o->command_pid && strncmp(o->victim, named, strlen(named)) == 0;
 }
 
 void process_of_verdict(const struct observation *o, struct verdict *v)
@@ -31,5 +46,11 @@ void process_of_verdict(const struct observation *o, struct verdict *v)
 	} else if (o->crash)
 		set(v, o->crash->comm, (int)o->crash->pid, o->crash->signal);
 	else if (v->class == FAILURE_KERNEL_OOM_PROCESS && o->victim)
+		set(v, o->victim, o->victim_pid, SIGKILL);
+}
+
+void process_of_oom_kill(const struct observation *o, struct verdict *v)
+{
+	if (!v->process.name[0] && oom_ended_container(o, v) && victim_is_known(o))
 		set(v, o->victim, o->victim_pid, SIGKILL);
 }

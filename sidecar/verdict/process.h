@@ -13,4 +13,7 @@
  */
 void process_of_verdict(const struct observation *o, struct verdict *v);
 
+/* After sender_verdict: the OOM killer's victim, where its kill ended the container. */
+void process_of_oom_kill(const struct observation *o, struct verdict *v);
+
 #endif
