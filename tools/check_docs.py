@@ -6,7 +6,7 @@ Of every *.md below FOLDER (default: this repository) it checks
 - relative links, with their anchors, and files of the repository: `sidecar/verdict/classify.h`,
 - options: `--spool-max`, and those after a program's name as in `afterglow-ship --as PATH`,
 - values of the chart and fields of policies: `store.type`, `webhook.enabled=false`, and what follows --set,
-- metrics (`afterglow_spool_bytes`) and make's targets (`make demo`),
+- metrics (`afterglow_spool_bytes`), make's targets (`make demo`), and tests (`no_pod_takes_the_slots_of_another`),
 - in commands of code blocks and spans: options and subcommands of our programs and of `kubectl afterglow`, values after --set, and make's targets,
 and that docs/policies.md has every field of policies, docs/limits.md the figures of the code, and docs/support.md the versions that are tested.
 
@@ -57,6 +57,8 @@ FORMER_NAMES = {"--wait-recorder", "afterglow_recorders", "afterglow_recorder_po
 CGROUP_FILE = re.compile(r"memory\.(events|max|high|low|min|current|peak|stat|oom|oom_control|pressure|limit_in_bytes|usage_in_bytes)\b")
 SOURCE_FILE = re.compile(r"\.(c|h|py|sh|md|go|def|json|yaml|tpl)$")
 SKIPPED_FOLDERS = {"build", "node_modules"}
+# A test's name is a sentence; long names of settings of Ray are not.
+TEST_NAME = re.compile(r"(?!afterglow_|gcs_)[a-z]\w*(?:_[a-z0-9]+){4,}")
 # A path from the root of the repository.
 REPOSITORY_PATH = re.compile(r"(bench|charts|crds|docs|e2e|images|lib|monitoring|node|operator|plugin|sidecar|tools)/[\w./-]+")
 
@@ -137,6 +139,12 @@ def targets_of(root):
     return {word for line in lines for word in line.split()}
 
 
+def tests_of(root):
+    """The names of tests: functions of cmocka's and of pytest's."""
+    sources = [*root.glob("*/**/*_test.c"), *root.glob("e2e/**/*.py"), *root.glob("tools/*_test.py")]
+    return {name for path in sources for name in re.findall(r"^(?:static void|[ ]*def) (\w+)\(", path.read_text(encoding="utf-8"), re.M)}
+
+
 def commands_of(root):
     """What may come behind `kubectl afterglow`."""
     return set(re.findall(r'\[COMMAND_\w+\] = \{ "(\w+)"', read(root, "plugin/command.c")))
@@ -191,6 +199,7 @@ class Checker:
         self.metrics = metrics_of(root)
         self.targets = targets_of(root)
         self.commands = commands_of(root)
+        self.tests = tests_of(root)
         self.mistakes = []
 
     def check(self, path):
@@ -272,6 +281,8 @@ class Checker:
             self.check_command(place, span)
         if re.fullmatch(r"afterglow_[a-z_]+(\{[^}]*\})?", span) and span.partition("{")[0] not in self.metrics:
             self.wrong(place, f"`{span}`: no such metric")
+        if TEST_NAME.fullmatch(span) and span not in self.tests:
+            self.wrong(place, f"`{span}`: no such test")
         target = re.fullmatch(r"make ([a-z][\w-]*)", span)
         if target and target[1] not in self.targets:
             self.wrong(place, f"`{span}`: no such target")

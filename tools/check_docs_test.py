@@ -23,6 +23,7 @@ FILES = {
     "e2e/cluster/go.mod": "require (\n\tk8s.io/kubernetes v1.37.2\n)\n",
     "e2e/cluster/helm/go.mod": "require helm.sh/helm/v3 v3.22.0 // indirect\n",
     "docs/support.md": "| | tested | expected |\n| Kubernetes | 1.37 (a real one) | 1.25 |\n| Helm | 3.22.0 | |\n",
+    "lib/hooks_test.c": "static void what_is_right_is_not_told(void **state)\n{\n",
     "docs/other.md": "# A heading, with `code`\n\n# Twice\n# Twice\n",
 }
 RIGHT = ["[a](docs/other.md)", "[a](docs/other.md#a-heading-with-code)", "[a](docs/other.md#twice-1)", "[a](docs)", "[a](https://x.example/y)",
@@ -30,11 +31,13 @@ RIGHT = ["[a](docs/other.md)", "[a](docs/other.md#a-heading-with-code)", "[a](do
          "`store.type=s3`", "`resources.limits`", "`recording.enabled`", "`manageRayClusters=true`", "`spec.suspend`", "`memory.events`",
          "helm install --set store.keep.days=3", "`afterglow_pods{a=\"b\"}`", "`make demo`",
          "`sidecar/record/hooks.h`", "`sidecar/record/`", "`plugin`", "`other/folder`", "`node/REASON in words`",
+         "`what_is_right_is_not_told`",
          "    $ afterglow-sidecar exec --spool-max 1 -- ls --all", "    kubectl afterglow show POD --namespace ml   # not --this",
          "    make all demo", "    make X=1 tea", "    kubectl delete --cascade", "`kubectl afterglow list`"]
 WRONG = ["[a](docs/none.md)", "[a](docs/other.md#none)", "[a](#none)", "`--spool-min`", "`afterglow-sidecar --memory`", "`store.typo`", "`store.keep.weeks`",
          "`recording.disabled`", "`manageRayCluster=true`", "helm install --set store.typo=1", "`afterglow_nodes`", "`make tea`",
          "`sidecar/record/hook.h`", "`operator/none`",
+         "`what_is_wrong_is_not_told`",
          "    afterglow-sidecar exec --memory 1", "    kubectl afterglow shwo POD", "    kubectl afterglow show POD \\\n    --space ml",
          "```\nmake tea\n```", "`kubectl afterglow lits`"]
 
