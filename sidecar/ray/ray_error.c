@@ -2,6 +2,7 @@
 /* Finds Ray's exception that ended a program, and what it says had died. */
 #include "sidecar/ray/ray_error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,7 @@ static void take_crashed_worker(struct span text, struct ray_error *e)
 			return;
 		first = other;
 	}
-	first.name = e->name;
+	memcpy(first.name, e->name, sizeof(first.name));
 	memcpy(first.line, e->line, sizeof(first.line));
 	*e = first;
 }
@@ -181,11 +182,13 @@ static struct span find_error(struct span text, const char **ret_name)
 bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error)
 {
 	struct ray_error e = { 0 };
-	struct span all = { text, len }, found = find_error(all, &e.name), line;
+	const char *name;
+	struct span all = { text, len }, found = find_error(all, &name), line;
 
 	*ret_error = e;
 	if (!found.at)
 		return false;
+	snprintf(e.name, sizeof(e.name), "%s", name);
 	line = found;
 	line = next_line(&line);
 	copy_printable(e.line, sizeof(e.line), line.at, line.len);
@@ -200,7 +203,19 @@ bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error)
 	return true;
 }
 
-bool ray_error_names(const struct ray_error *e)
+const char *ray_error_about(const struct ray_error *e, char text[static RAY_ERROR_ABOUT_MAX])
 {
-	return e->name && (e->node_id[0] || e->worker_id[0] || e->ip[0]);
+	const char *node = e->ip[0] ? e->ip : "of that ID";
+	char id[24] = "", who[64] = "";
+
+	if (e->node_id[0])
+		snprintf(id, sizeof(id), " (%.12s...)", e->node_id);
+	if (e->pid)
+		snprintf(who, sizeof(who), "worker PID %d on ", (int)e->pid);
+	else if (e->worker_id[0])
+		snprintf(who, sizeof(who), "worker %.12s... on ", e->worker_id);
+	text[0] = '\0';
+	if (e->ip[0] || e->node_id[0])
+		snprintf(text, RAY_ERROR_ABOUT_MAX, "%snode %s%s", who, node, id);
+	return text;
 }

@@ -26,7 +26,7 @@
 
 /* Texts are "" where the exception does not name it. All of them are about what had died. */
 struct ray_error {
-	const char *name; /* "NodeDiedError", a static text; NULL: none of Ray's exceptions ended the program */
+	char name[24]; /* "NodeDiedError"; "": none of Ray's exceptions ended the program */
 	char line[RAY_LINE_TEXT_MAX]; /* the exception's own line, printable UTF-8 */
 	char node_id[RAY_ID_MAX], worker_id[RAY_ID_MAX], actor_id[RAY_ID_MAX]; /* lower-case hexadecimal */
 	char ip[46]; /* of the node */
@@ -35,11 +35,15 @@ struct ray_error {
 
 /*
  * Finds the exception that ended the program. One that the program has survived does not count: a later traceback that does not
- * follow from it, as Python's chains of exceptions do, forgets it. Returns false, and name NULL, if there is none.
+ * follow from it, as Python's chains of exceptions do, forgets it. Returns false, and name "", if there is none.
  */
 bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error);
 
-/* Whether the exception names what had died, so that its report can be found. */
-bool ray_error_names(const struct ray_error *error);
+/*
+ * Writes "worker PID 29 on node 10.0.0.7" or "node 10.0.0.7 (76fd0174d17b...)", what the exception says had died; "" if it names
+ * nothing by which its report could be found. Returns text.
+ */
+#define RAY_ERROR_ABOUT_MAX 128
+const char *ray_error_about(const struct ray_error *error, char text[static RAY_ERROR_ABOUT_MAX]);
 
 #endif

@@ -16,10 +16,12 @@ static void only(const char *text, const char *charset)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	char about[RAY_ERROR_ABOUT_MAX];
 	struct ray_error e;
 
-	if (ray_error_parse((const char *)data, size, &e) != (e.name != NULL))
+	if (ray_error_parse((const char *)data, size, &e) != (e.name[0] != '\0'))
 		abort();
+	ray_error_about(&e, about);
 	only(e.node_id, "0123456789abcdef");
 	only(e.worker_id, "0123456789abcdef");
 	only(e.actor_id, "0123456789abcdef");

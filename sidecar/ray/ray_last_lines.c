@@ -77,12 +77,16 @@ void ray_last_lines_of(const char *file, const char *text, size_t len, char *out
 	}
 }
 
-static void append_file(int dir_fd, const char *name, char *out, size_t size)
+/* Of a driver's log it finds Ray's exception, too; ret_error NULL: it is no driver's. */
+static void append_file(int dir_fd, const char *name, char *out, size_t size, struct ray_error *ret_error)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
 
-	if (ray_file_tail(dir_fd, name, TAIL_MAX, &text))
-		ray_last_lines_of(name, strbuf_str(&text), text.len, out, size);
+	if (!ray_file_tail(dir_fd, name, TAIL_MAX, &text))
+		return;
+	ray_last_lines_of(name, strbuf_str(&text), text.len, out, size);
+	if (ret_error)
+		ray_error_parse(strbuf_str(&text), text.len, ret_error);
 }
 
 struct worker_lines {
@@ -107,7 +111,7 @@ static void append_worker(const char *name, void *arg)
 	ray_last_lines_of(label, strbuf_str(&text), text.len, l->out, l->size);
 }
 
-void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size)
+void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size, struct ray_error *ret_error)
 {
 	const char *names[RAY_PROCESS_LOGS_MAX];
 	char driver[RAY_FILE_NAME_MAX + 1];
@@ -119,12 +123,12 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
 				 &(struct worker_lines){ dir_fd, life->pid, out, size });
 	ray_process_logs(life->kind, names);
 	for (size_t i = 0; i < RAY_PROCESS_LOGS_MAX && names[i]; i++)
-		append_file(dir_fd, names[i], out, size);
+		append_file(dir_fd, names[i], out, size, NULL);
 	/* The supervisor makes the file, named by the job, right before it starts the driver. */
 	if (life->kind == RAY_PROCESS_DRIVER && life->from_unix_ns > 0 &&
 	    ray_file_of_time(dir_fd, "job-driver-", ".log", life->from_unix_ns - DRIVER_LOG_NS,
 			     life->until_unix_ns + DRIVER_LOG_NS, driver))
-		append_file(dir_fd, driver, out, size);
+		append_file(dir_fd, driver, out, size, ret_error);
 }
 
 /* Returns the length of "a.b.ValueError" at the beginning of the line, if it ends with ':' or the line; 0: it is none. */

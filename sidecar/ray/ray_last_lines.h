@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sidecar/ray/ray_error.h"
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process.h"
 
@@ -26,8 +27,11 @@ struct ray_process_life {
 	int64_t from_unix_ns, until_unix_ns; /* its life */
 };
 
-/* Appends the last lines of the process's own logs below dir_fd (-1: there are none). */
-void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size);
+/*
+ * Appends the last lines of the process's own logs below dir_fd (-1: there are none). Of a driver's log it also finds Ray's
+ * exception that ended it; else *ret_error stays as it is.
+ */
+void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size, struct ray_error *ret_error);
 
 /*
  * Copies from lines of ray_last_lines the last that names an exception, as Python's traceback does at its end:

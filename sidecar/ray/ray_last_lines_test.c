@@ -119,6 +119,7 @@ static void the_exception_that_ended_a_driver_is_found(void **state)
 static void a_worker_is_heard_by_its_standard_error(void **state)
 {
 	char path[] = "/tmp/ray_last_lines_test.XXXXXX", out[1024] = "";
+	struct ray_error error = { 0 };
 	int dir;
 
 	(void)state;
@@ -128,7 +129,7 @@ static void a_worker_is_heard_by_its_standard_error(void **state)
 	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.err", "Traceback\nImportError: libfoo.so.3\n", 35, 0644, NULL), 0);
 	assert_int_equal(file_put(dir, "worker-0e5f-01000000-458.out", "hello\n", 6, 0644, NULL), 0);
 	assert_int_equal(file_put(dir, "worker-0e5f-01000000-459.err", "another\n", 8, 0644, NULL), 0);
-	ray_last_lines(dir, &(struct ray_process_life){ .pid = 458 }, out, sizeof(out));
+	ray_last_lines(dir, &(struct ray_process_life){ .pid = 458 }, out, sizeof(out), &error);
 	assert_string_equal(out, "worker-458.err: Traceback\nworker-458.err: ImportError: libfoo.so.3\n");
 	close(dir);
 	assert_true(tree_remove(AT_FDCWD, path));
@@ -137,14 +138,15 @@ static void a_worker_is_heard_by_its_standard_error(void **state)
 static void a_process_without_logs_says_nothing(void **state)
 {
 	char out[1024] = "";
+	struct ray_error error = { 0 };
 	int dir = open("sidecar/ray/testdata/process", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	(void)state;
 	assert_true(dir >= 0);
 	/* There are no files with such names, so there are no lines. */
-	ray_last_lines(dir, &(struct ray_process_life){ .kind = RAY_PROCESS_DASHBOARD }, out, sizeof(out));
+	ray_last_lines(dir, &(struct ray_process_life){ .kind = RAY_PROCESS_DASHBOARD }, out, sizeof(out), &error);
 	assert_string_equal(out, "");
-	ray_last_lines(-1, &(struct ray_process_life){ .kind = RAY_PROCESS_RAYLET }, out, sizeof(out));
+	ray_last_lines(-1, &(struct ray_process_life){ .kind = RAY_PROCESS_RAYLET }, out, sizeof(out), &error);
 	assert_string_equal(out, "");
 	close(dir);
 }

@@ -28,6 +28,7 @@
 #include "sidecar/store/bundle.h"
 #include "sidecar/verdict/at_limit.h"
 #include "sidecar/verdict/classify.h"
+#include "sidecar/verdict/ray_process_verdict.h"
 #include "sidecar/verdict/memory_high.h"
 #include "sidecar/verdict/oom_cause.h"
 
@@ -202,6 +203,7 @@ static void fill_gpu_words(const void *arg, void *out)
 
 struct last_lines {
 	char text[sizeof(((struct report *)NULL)->last_lines)];
+	struct ray_error error;
 };
 
 static void fill_last_lines(const void *arg, void *out)
@@ -209,7 +211,7 @@ static void fill_last_lines(const void *arg, void *out)
 	const struct words_of *of = arg;
 	struct last_lines *lines = out;
 
-	ray_last_lines(of->logs_fd, &of->life, lines->text, sizeof(lines->text));
+	ray_last_lines(of->logs_fd, &of->life, lines->text, sizeof(lines->text), &lines->error);
 }
 
 static void read_words(struct observer *o, errand_fill_fn fn, const struct words_of *of, void *out, size_t size)
@@ -225,6 +227,7 @@ static void add_last_lines(struct observer *o, const struct ending *e, struct re
 	struct words_of of = { ray_watch_logs_dir(o->ray),
 			       0,
 			       { .kind = kind_of_first(&r->verdict) } };
+	struct last_lines lines = { 0 };
 
 	if (of.life.kind == RAY_PROCESS_NONE && e->ray && e->ray->event.kind == RAY_WORKER_CRASH)
 		of.life.pid = e->ray->event.pid;
@@ -234,10 +237,15 @@ static void add_last_lines(struct observer *o, const struct ending *e, struct re
 		of.life.from_unix_ns = to_unix_ns(e->process->started_ns);
 		of.life.until_unix_ns = to_unix_ns(e->process->ended_ns);
 	}
-	read_words(o, fill_last_lines, &of, r->last_lines, sizeof(r->last_lines));
+	read_words(o, fill_last_lines, &of, &lines, sizeof(lines));
+	memcpy(r->last_lines, lines.text, sizeof(r->last_lines));
 	if (of.life.kind != RAY_PROCESS_DRIVER)
 		return;
-	if (ray_last_exception(r->last_lines, seen->exception))
+	r->error = lines.error;
+	snprintf(seen->exception, sizeof(seen->exception), "%s", r->error.line);
+	if (r->error.name[0])
+		ray_error_verdict(&r->error, &r->verdict);
+	else if (ray_last_exception(r->last_lines, seen->exception))
 		verdict_add_evidence(&r->verdict, "driver's log", "%s", seen->exception);
 	else if (!r->last_lines[0])
 		verdict_add_missing(

@@ -11,6 +11,7 @@
 
 #include "lib/strbuf.h"
 #include "sidecar/crash/crash_info.h"
+#include "sidecar/ray/ray_error.h"
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/large_process.h"
@@ -72,6 +73,7 @@ struct report {
 	const struct strbuf *backtrace; /* the backtrace of that core; "" or NULL: there is none yet */
 	char last_lines
 		[4096]; /* of the logs of Ray's process that ended first, each "FILE: LINE\n"; "" none */
+	struct ray_error error; /* Ray's exception that ended a driver; its name is "" if there is none */
 	char directory[REPORT_DIRECTORY_MAX]; /* where its bundle is now, from our root; "": nowhere. Not part of the report */
 	char bundle[512]; /* "pvc:claim/ns/...", a path; "" when nothing was kept */
 	const char *cores_prefix; /* path below the store for its core; NULL: the core goes into the bundle. Owned by the caller */

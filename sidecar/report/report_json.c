@@ -164,6 +164,8 @@ cJSON *report_json_process(const struct report *r, bool in_few_words)
 	json_set(json, "pid", report_json_number(p->pid ? p->pid : -1));
 	json_set_str(json, "signal", signal_name(p->signal));
 	json_set(json, "exitCode", report_json_number(p->exit_code));
+	if (p->worker_id[0])
+		json_set_str(json, "workerID", p->worker_id);
 	if (!in_few_words)
 		json_set(json, "lastLines", json_lines(r->last_lines));
 	return json;
@@ -206,6 +208,24 @@ cJSON *report_json_crash(const struct crash_info *c, bool in_few_words)
 	json_set(json, "coreCut", cJSON_CreateBool(c->cut));
 	json_set_int(json, "coreLeftOutBytes", c->left_out);
 	return json;
+}
+
+void report_json_add_ray(const struct report *r, cJSON *json)
+{
+	const struct ray_error *e = &r->error;
+	cJSON *error;
+
+	if (r->node.id[0])
+		json_set_str(json, "rayNodeID", r->node.id);
+	if (!e->name[0])
+		return;
+	error = json_object_at(json, "rayError");
+	json_set_str(error, "name", e->name);
+	set_known(error, "nodeID", e->node_id);
+	set_known(error, "workerID", e->worker_id);
+	set_known(error, "actorID", e->actor_id);
+	set_known(error, "ip", e->ip);
+	json_set(error, "pid", report_json_number(e->pid ? e->pid : -1));
 }
 
 cJSON *report_json_of_snapshot(const struct report *r)
@@ -311,6 +331,7 @@ void report_to_json(const struct report *r, struct strbuf *out)
 	json_set_str(json, "signal", signal_name(v->signal));
 	json_set(json, "containerLives", cJSON_CreateBool(r->container_lives));
 	json_set(json, "process", report_json_process(r, false));
+	report_json_add_ray(r, json);
 	json_set(json, "namespace", text_or_null(r->id.namespace));
 	json_set(json, "cluster", text_or_null(r->id.cluster));
 	json_set(json, "pod", text_or_null(r->id.pod));

@@ -21,6 +21,8 @@ cJSON *report_json_evidence(const struct verdict *v);
 cJSON *report_json_crash(const struct crash_info *c, bool in_few_words);
 /* The process that ended first: {name, pid, signal, exitCode, lastLines}, or null. The short form has no lastLines. */
 cJSON *report_json_process(const struct report *r, bool in_few_words);
+/* Adds rayNodeID, and rayError {name, nodeID, workerID, actorID, ip, pid} of a driver; each is absent if it is not known. */
+void report_json_add_ray(const struct report *r, cJSON *json);
 cJSON *report_json_missing(const struct verdict *v);
 cJSON *report_json_number(int64_t value_or_absent); /* negative: null */
 cJSON *report_json_time(int64_t unix_ns); /* 0: null */

@@ -12,7 +12,10 @@
 
 #define TERMINATION_TOP 5
 
-static cJSON *build_summary(const struct report *r, bool final, size_t n_top)
+/* Diagnosis and advice may take this part of a summary's room, so that the text for people is not cut for them. */
+#define WORDS_ROOM(max) ((max) / 4 * 3)
+
+static cJSON *build_summary(const struct report *r, bool final, bool with_words, size_t n_top)
 {
 	const struct verdict *v = &r->verdict;
 	cJSON *json = cJSON_CreateObject();
@@ -35,15 +38,20 @@ static cJSON *build_summary(const struct report *r, bool final, size_t n_top)
 	json_set(json, "evidence", report_json_evidence(v));
 	json_set(json, "missing", report_json_missing(v));
 	json_set_str(json, "bundle", r->bundle[0] ? r->bundle : NULL);
+	report_json_add_ray(r, json);
+	if (final && with_words && r->diagnosis[0])
+		json_set_str(json, "diagnosis", r->diagnosis);
+	if (final && with_words && r->advice[0])
+		json_set_str(json, "advice", r->advice);
 	json_set(json, "final", cJSON_CreateBool(final));
 	return json;
 }
 
 /* Leaves out more and more processes until the line fits. Returns NULL if it never does. */
-static char *summary_that_fits(const struct report *r, bool final, size_t max)
+static char *summary_of_size(const struct report *r, bool final, bool with_words, size_t max)
 {
 	for (size_t n = MIN(r->n_top, (size_t)TERMINATION_TOP);; n--) {
-		_cleanup_json_ cJSON *json = build_summary(r, final, n);
+		_cleanup_json_ cJSON *json = build_summary(r, final, with_words, n);
 		_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
 
 		if (!text)
@@ -53,6 +61,13 @@ static char *summary_that_fits(const struct report *r, bool final, size_t max)
 		if (n == 0)
 			return NULL;
 	}
+}
+
+static char *summary_that_fits(const struct report *r, bool final, size_t max)
+{
+	char *summary = summary_of_size(r, final, true, WORDS_ROOM(max));
+
+	return summary ? summary : summary_of_size(r, final, false, max);
 }
 
 /* Cuts the text between characters, to at most max bytes including the final newline. */

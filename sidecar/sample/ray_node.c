@@ -65,6 +65,14 @@ static void take_path(const char *value, char path[static RAY_NODE_PATH_MAX])
 		snprintf(path, RAY_NODE_PATH_MAX, "%s", value);
 }
 
+static void take_id(const char *value, char id[static RAY_NODE_ID_MAX])
+{
+	size_t len = strspn(value, "0123456789abcdef");
+
+	if (len > 0 && len < RAY_NODE_ID_MAX && !value[len])
+		memcpy(id, value, len + 1);
+}
+
 void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 {
 	char temp_dir[RAY_NODE_PATH_MAX] = "";
@@ -77,6 +85,8 @@ void ray_node_parse(const char *cmdline, size_t len, struct ray_node *n)
 			return;
 		if (strcmp(argument, "--head") == 0)
 			n->head = true;
+		else if ((value = value_of(argument, "--node_id=")))
+			take_id(value, n->id);
 		else if ((value = value_of(argument, "--fallback_directory=")))
 			take_path(value, n->spill_dir);
 		else if ((value = value_of(argument, "--temp_dir=")))

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #define RAY_NODE_PATH_MAX 256
+#define RAY_NODE_ID_MAX 60
 
 struct ray_node {
 	int64_t shm_size, shm_used; /* bytes of the tmpfs at /dev/shm; -1: not known */
@@ -20,6 +21,7 @@ struct ray_node {
 	int64_t memory; /* bytes that tasks may reserve (memory=); -1: not known */
 	int64_t cpus; /* logical CPUs for tasks (num-cpus), in thousandths; -1: not known. A head that runs no tasks has 0. */
 	bool head;
+	char id[RAY_NODE_ID_MAX]; /* Ray's ID of the node, hexadecimal; "": not known */
 	char spill_dir[RAY_NODE_PATH_MAX]; /* the directory for spilled objects, --fallback_directory; "": not known, or no directory */
 	pid_t raylet; /* the PID of the raylet that was read; 0: none yet */
 };

@@ -54,6 +54,28 @@ static void raylet_says_what_its_node_was_given(void **state)
 	}
 }
 
+static void raylet_says_which_node_of_ray_it_is(void **state)
+{
+	static const struct {
+		const char *line, *id;
+	} ids[] = {
+		{ "--node_id=76fd0174d17b9813a8038660878af47ae6fed000ec58d2fc2a5fc1b3",
+		  "76fd0174d17b9813a8038660878af47ae6fed000ec58d2fc2a5fc1b3" },
+		{ "--node_id=", "" },
+		{ "--node_id=76fd xx", "" },
+		{ "--node_id=0123456789012345678901234567890123456789012345678901234567890123456789", "" },
+		{ "x--node_id=76fd", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		struct ray_node n = RAY_NODE_UNKNOWN;
+
+		ray_node_parse(ids[i].line, strlen(ids[i].line), &n);
+		assert_string_equal(n.id, ids[i].id);
+	}
+}
+
 static void raylet_says_where_it_spills(void **state)
 {
 	static const struct {
@@ -102,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raylet_says_where_it_spills),
+		cmocka_unit_test(raylet_says_which_node_of_ray_it_is),
 		cmocka_unit_test(raylet_says_what_its_node_was_given),
 		cmocka_unit_test(shm_is_measured_and_no_raylet_is_no_harm),
 	};

@@ -851,6 +851,26 @@ static void a_drivers_exit_code_is_no_failure_of_ray(void **state)
 	assert_string_equal(v.sentence, "The driver of a Ray job (PID 300) ended with exit code 1 in container ray-head; the container lives on.");
 }
 
+static void a_driver_whose_exception_names_a_node_says_so(void **state)
+{
+	struct ray_error error = { .name = "NodeDiedError", .line = "ray.exceptions.NodeDiedError: x", .ip = "10.0.0.7" };
+	struct verdict v = { .sentence = "The driver ended." };
+
+	(void)state;
+	ray_error_verdict(&error, &v);
+	assert_string_equal(v.sentence, "The driver ended. Its last exception is Ray's NodeDiedError, about node 10.0.0.7.");
+	assert_string_equal(v.evidence[0].text, error.line);
+	assert_int_equal(v.n_missing, 1);
+	error.ip[0] = '\0';
+	v = (struct verdict){ .n_missing = 0 };
+	ray_error_verdict(&error, &v);
+	assert_string_equal(v.sentence, " Its last exception is Ray's NodeDiedError.");
+	assert_int_equal(v.n_missing, 0);
+	memset(v.sentence, 'x', sizeof(v.sentence) - 1);
+	ray_error_verdict(&error, &v);
+	assert_int_equal(strlen(v.sentence), sizeof(v.sentence) - 1);
+}
+
 static void a_gcs_server_that_is_gone_is_reported_while_its_container_lives(void **state)
 {
 	static const struct row gone = { "", { { RAY_PROCESS_GCS_SERVER, 11, 5000 } }, LOGGED_NOTHING, 0, false, 0, 0, NULL, 0, 0 };
@@ -896,6 +916,7 @@ int main(void)
 		cmocka_unit_test(why_a_gcs_server_gave_up_is_told),
 		cmocka_unit_test(a_raylet_that_the_gcs_takes_for_dead_is_no_restart_of_the_head),
 		cmocka_unit_test(a_drivers_exit_code_is_no_failure_of_ray),
+		cmocka_unit_test(a_driver_whose_exception_names_a_node_says_so),
 		cmocka_unit_test(a_gcs_server_that_is_gone_is_reported_while_its_container_lives),
 	};
 

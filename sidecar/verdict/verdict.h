@@ -28,6 +28,7 @@ struct verdict_process {
 	int pid; /* in the container's PID namespace; 0: not known */
 	int signal; /* 0: none */
 	int exit_code; /* -1: a signal ended the process, or the code is not known */
+	char worker_id[60]; /* Ray's ID of a worker, hexadecimal; "": not known */
 };
 
 struct verdict {
