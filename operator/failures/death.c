@@ -67,6 +67,8 @@ void death_set_whose(const struct death *d, struct ray_failure *f)
 	ray_failure_set(&f->pod_uid, json_str(d->pod, "metadata.uid"));
 	ray_failure_set(&f->pod_created_at, json_str(d->pod, "metadata.creationTimestamp"));
 	ray_failure_set(&f->node, json_str(d->pod, "spec.nodeName"));
+	if (!json_bool(json_get(d->pod, "spec"), "hostNetwork", false))
+		ray_failure_set(&f->pod_ip, json_str(d->pod, "status.podIP"));
 	ray_failure_set(&f->container, d->container);
 	if (owner_parse(cJSON_GetStringValue(annotation), &owner))
 		ray_failure_set_owner(f, &owner);

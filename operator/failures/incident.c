@@ -19,8 +19,6 @@
  * it is a crash loop.
  */
 #define SCAN_MAX 16
-/* A chain has at most one end of each rank, and the centres of groups. */
-#define STEPS_MAX 16
 /*
  * The kubelet cuts times to whole seconds, so an end may seem to be up to a second before its
  * cause.
@@ -39,6 +37,8 @@ struct join {
 	const struct incident_death *deaths;
 	size_t n;
 	size_t *causes; /* the cause of each end, or NOBODY */
+	bool *by_id; /* a driver whose cause the IDs in its log name */
+	bool *behind; /* it is behind such a driver */
 	struct clue *clues; /* the clues of the rule that is being applied, sorted */
 	size_t n_clues;
 };
@@ -64,6 +64,33 @@ static void collect(struct join *j, const struct incident_rule *rule)
 			j->clues[j->n_clues++] = (struct clue){ .key = key, .at_ns = d->ended_ns, .index = i, .name = d->name };
 	}
 	qsort(j->clues, j->n_clues, sizeof(*j->clues), compare);
+}
+
+/* --- No circles ---------------------------------------------------------------------------------------- */
+
+/* Marks all ends that are behind a driver which IDs explain. */
+static void look_behind(struct join *j)
+{
+	memset(j->behind, 0, j->n * sizeof(*j->behind));
+	for (size_t i = 0; i < j->n; i++)
+		for (size_t end = j->by_id[i] ? j->causes[i] : NOBODY; end != NOBODY && !j->behind[end]; end = j->causes[end])
+			j->behind[end] = true;
+}
+
+/*
+ * Makes an end the consequence of another, unless both hang together with drivers that IDs explain:
+ * ranks say nothing of those, and what brought a driver about does not follow from a driver.
+ */
+static void set_cause(struct join *j, size_t index, size_t cause, bool by_id)
+{
+	bool after_driver = false;
+
+	for (size_t end = cause; j->behind[index] && end != NOBODY; end = j->causes[end])
+		after_driver = after_driver || j->by_id[end];
+	if (cause == NOBODY || after_driver)
+		return;
+	j->causes[index] = cause;
+	j->by_id[index] = by_id;
 }
 
 /* --- A group around one end -------------------------------------------------------------------------------- */
@@ -97,7 +124,7 @@ static size_t join_group(struct join *j, const struct incident_rule *rule, size_
 	}
 	for (size_t i = first; i < end; i++)
 		if (i != leader && j->causes[j->clues[i].index] == NOBODY)
-			j->causes[j->clues[i].index] = j->clues[leader].index;
+			set_cause(j, j->clues[i].index, j->clues[leader].index, false);
 	return end;
 }
 
@@ -131,7 +158,7 @@ static bool explains(const struct join *j, const struct incident_rule *rule, con
 	const struct incident_death *cause = &j->deaths[clue->index], *d = &j->deaths[index];
 	int before_s = MAX(rule->before_s, incident_noticed_after_s(cause));
 
-	return incident_rank(cause) < incident_rank(d) && d->ended_ns - cause->ended_ns <= rule->after_s * NS_PER_SEC &&
+	return (rule->by_id || incident_rank(cause) < incident_rank(d)) && d->ended_ns - cause->ended_ns <= rule->after_s * NS_PER_SEC &&
 	       cause->ended_ns - d->ended_ns <= before_s * NS_PER_SEC && (!rule->fits || rule->fits(cause, d));
 }
 
@@ -160,26 +187,33 @@ static void explain(struct join *j, const struct incident_rule *rule, struct inc
 	for (size_t i = 0; i < j->n; i++) {
 		if (j->causes[i] != NOBODY || !*rule->key(&j->deaths[i]) || !rule->follows(&j->deaths[i]))
 			continue;
-		j->causes[i] = find_cause(j, rule, i);
+		set_cause(j, i, find_cause(j, rule, i), rule->by_id);
 		places[i].may_follow = places[i].may_follow || rule->is_late;
 	}
 }
 
 /* --- All ends -------------------------------------------------------------------------------- */
 
-static size_t first_cause(const struct join *j, size_t index)
+/* Shortens the chain that it walks, so that a long one costs no more than many short ones. */
+static size_t first_cause(struct join *j, size_t index)
 {
-	size_t steps = 0;
+	size_t first = index, steps = 0;
 
-	while (j->causes[index] != NOBODY) {
-		index = j->causes[index];
-		assert(++steps < STEPS_MAX);
+	while (j->causes[first] != NOBODY) {
+		first = j->causes[first];
+		assert(++steps < j->n);
 	}
 	(void)steps;
-	return index;
+	while (index != first) {
+		size_t next = j->causes[index];
+
+		j->causes[index] = first;
+		index = next;
+	}
+	return first;
 }
 
-static void place(const struct join *j, struct incident_place *places)
+static void place(struct join *j, struct incident_place *places)
 {
 	for (size_t i = 0; i < j->n; i++) {
 		places[i].first = first_cause(j, i);
@@ -193,15 +227,17 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 {
 	_cleanup_free_ size_t *causes = calloc(n + 1, sizeof(*causes));
 	_cleanup_free_ struct clue *clues = calloc(n + 1, sizeof(*clues));
-	struct join j = { .deaths = deaths, .n = n, .causes = causes, .clues = clues };
+	_cleanup_free_ bool *by_id = calloc(n + 1, sizeof(*by_id)), *behind = calloc(n + 1, sizeof(*behind));
+	struct join j = { .deaths = deaths, .n = n, .causes = causes, .by_id = by_id, .behind = behind, .clues = clues };
 
-	if (!causes || !clues)
+	if (!causes || !clues || !by_id || !behind)
 		return -ENOMEM;
 	memset(places, 0, n * sizeof(*places));
 	for (size_t i = 0; i < n; i++)
 		causes[i] = NOBODY;
 	for (size_t i = 0; i < n_incident_rules; i++) {
 		collect(&j, &incident_rules[i]);
+		look_behind(&j);
 		if (incident_rules[i].follows)
 			explain(&j, &incident_rules[i], places);
 		else

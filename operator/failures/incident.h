@@ -7,9 +7,9 @@
  * of its pods, the end of one of Ray's own processes that of its container, the head's end those of workers which lost the GCS,
  * and one deletion those of the pods that it deletes. Each rule has a window of time, because a raylet gives up late and clocks
  * of nodes differ by seconds. A cause has a lower rank than what it explains (node, GPU, process in the head, head, process in a
- * worker, worker, NCCL; before a process its OOM kill); so the order of close times does not matter, and there are no cycles. Ends of the same rank are joined
- * only as a group around one of them. That bounds a chain to a few steps,
- * and in time to the sum of their windows. A worker's crash never explains another worker's, unless NCCL in the other says
+ * worker, worker, NCCL; before a process its OOM kill); so the order of close times does not matter, and there are no cycles. Only
+ * a driver goes against the ranks, because the exception in its log names by Ray's IDs which worker or node had died; what it
+ * hangs together with is then never joined in a circle. Ends of the same rank are joined only as a group around one of them. A worker's crash never explains another worker's, unless NCCL in the other says
  * that a peer was gone.
  */
 #ifndef AFTERGLOW_OPERATOR_FAILURES_INCIDENT_H
@@ -30,6 +30,13 @@ struct incident_death {
 	const char *container, *node;
 	const char *process;  /* the process of Ray's own that ended first */
 	const char *ended_by; /* "kind/name/reason" of the component that deleted or stopped it */
+	const char *ip, *ray_node; /* the pod's address; Ray's ID of the node that the container was */
+	const char *worker; /* Ray's ID of the worker that ended */
+	int64_t pid; /* of the process that ended first; 0: not known */
+	struct incident_names {
+		const char *ray_node, *worker, *ip;
+		int64_t pid;
+	} names; /* of a driver: what had died, by Ray's exception */
 	int64_t restart;      /* which instance of the container; -1: not known */
 	int64_t exit_code;    /* -1: none */
 	bool head;	      /* its pod is the head */

@@ -42,6 +42,14 @@
 /* A RayJob's cluster is deleted when its TTL is over. */
 #define JOB_TTL_S 3600
 #define PEER_S 60
+/*
+ * The GCS needs 15 s to notice that a node is gone, and a driver may go on for a while before it asks
+ * for the result. An address names a node for less long: the container's next instance has it, too.
+ */
+#define NAMED_S 600
+#define NAMED_BY_IP_S 60
+/* KubeRay's submitter asks for the job's state, and ends when the job has. */
+#define SUBMITTER_S 30
 #define GPU_S 60
 
 #define IS_ONE_OF(class, ...) \
@@ -82,6 +90,29 @@ static const char *by_node(const struct incident_death *d)
 static const char *by_pod(const struct incident_death *d)
 {
 	return d->uid;
+}
+
+/* Returns whether it was the driver of a job, which runs in the head. */
+static bool ends_the_job(const struct incident_death *d)
+{
+	return d->head && d->lives && (strncmp(d->process, "driver", strlen("driver")) == 0 || strncmp(d->process, "job", strlen("job")) == 0);
+}
+
+/* Returns whether it is a driver whose log may name another death. */
+static bool may_name_a_death(const struct incident_death *d)
+{
+	return d->class == FAILURE_RAY_JOB_FAILED && ends_the_job(d);
+}
+
+/* Of a driver these two return what its exception names, and of other ends what they are. */
+static const char *by_ray_node(const struct incident_death *d)
+{
+	return may_name_a_death(d) ? d->names.ray_node : d->ray_node;
+}
+
+static const char *by_ip(const struct incident_death *d)
+{
+	return may_name_a_death(d) ? d->names.ip : d->ip;
 }
 
 static const char *by_cluster(const struct incident_death *d)
@@ -252,15 +283,38 @@ static bool is_one_deletion(const struct incident_death *head, const struct inci
 	return !*head->ended_by || !*d->ended_by || strcmp(head->ended_by, d->ended_by) == 0;
 }
 
-/* Returns whether it was the driver of a job, which runs in the head. */
-static bool ends_the_job(const struct incident_death *d)
-{
-	return d->head && d->lives && (strncmp(d->process, "driver", strlen("driver")) == 0 || strncmp(d->process, "job", strlen("job")) == 0);
-}
-
 static bool is_deleted_with_its_job(const struct incident_death *d)
 {
 	return is_deleted(d) && (strstr(d->ended_by, "RayJob") || strstr(d->ended_by, "TTL"));
+}
+
+/* --- What a driver's exception names ---------------------------------------------------------------------- */
+
+/* Deletions after the job are consequences of its end. */
+static bool may_be_named(const struct incident_death *d)
+{
+	return d->ray && !ends_the_job(d) && !is_deleted_with_its_job(d);
+}
+
+/*
+ * Returns whether the exception in the driver's log names this end: the worker by Ray's ID or by its
+ * PID, or the node on which it ran. Both have the node's ID or its address in common.
+ */
+static bool is_named(const struct incident_death *d, const struct incident_death *driver)
+{
+	const struct incident_names *names = &driver->names;
+
+	if (*names->ray_node && *d->ray_node && strcmp(names->ray_node, d->ray_node) != 0)
+		return false;
+	if (*names->worker && *d->worker)
+		return strcmp(names->worker, d->worker) == 0;
+	return !d->lives || d->class == FAILURE_RAYLET_FAILED || (names->pid && names->pid == d->pid);
+}
+
+static bool is_submitter(const struct incident_death *d)
+{
+	return d->head && !d->ray && !d->lives && d->class == FAILURE_APPLICATION_ERROR &&
+	       strcmp(d->container, "ray-job-submitter") == 0;
 }
 
 /* --- NCCL ------------------------------------------------------------------------------------------------ */
@@ -288,6 +342,11 @@ const struct incident_rule incident_rules[] = {
 	{ .key = by_pod, .causes = is_gpu, .follows = may_follow_a_gpu, .after_s = GPU_S, .before_s = SKEW_S },
 	{ .key = by_pod, .causes = is_oom_of_process_of_ray, .follows = may_be_oom_killed, .fits = is_same_process,
 	  .after_s = OOM_KILL_S, .before_s = OWN_CLOCK_S, .is_late = true },
+	{ .key = by_ray_node, .causes = may_be_named, .follows = may_name_a_death, .fits = is_named, .after_s = NAMED_S,
+	  .before_s = SKEW_S, .by_id = true, .is_late = true, .first = true },
+	{ .key = by_ip, .causes = may_be_named, .follows = may_name_a_death, .fits = is_named, .after_s = NAMED_BY_IP_S,
+	  .before_s = SKEW_S, .by_id = true, .is_late = true },
+	{ .key = by_pod, .causes = ends_the_job, .follows = is_submitter, .after_s = SUBMITTER_S, .before_s = SKEW_S },
 	{ .key = by_pod, .causes = is_process_of_ray, .follows = may_follow_a_process, .fits = is_same_instance,
 	  .after_s = PROCESS_S, .before_s = OWN_CLOCK_S, .is_late = true },
 	{ .key = by_pod, .causes = is_process_of_ray, .follows = is_probe_kill, .fits = is_same_instance, .after_s = PROBE_S,

@@ -23,6 +23,7 @@ struct incident_rule {
 	incident_pair *fits;	/* NULL: every pair fits */
 	int after_s;  /* how long after its cause an end may come; in a group, how long after the first end */
 	int before_s; /* how long before its cause an end may come: clocks differ, and ends are noticed late */
+	bool by_id;   /* IDs say that the cause is one, whatever the ranks */
 	bool is_late; /* the cause is often recorded after its consequences */
 	bool first;   /* the first cause in the window explains the end, rather than the last one before it */
 };

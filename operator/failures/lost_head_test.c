@@ -23,7 +23,7 @@ static cJSON *becomes(const char *type, const char *class, int exit_code, const 
 {
 	struct incident_death head = { .name = "h", .class = FAILURE_KERNEL_OOM_CONTAINER, .pod = "head-pod", .uid = "u0",
 				       .container = "ray-head", .node = "", .process = "", .ended_by = "", .head = true, .ray = true,
-				       .restart = -1 };
+				       .restart = -1, .ip = "", .ray_node = "", .worker = "", .names = { "", "", "", 0 } };
 	_cleanup_json_ cJSON *pod = json_of("spec: {containers: [{name: ray-worker}, {name: other}]}"), *failure = NULL;
 	struct story *story;
 	char yaml[1024];

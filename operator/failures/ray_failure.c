@@ -21,6 +21,7 @@ void ray_failure_init(struct ray_failure *f)
 		.class = FAILURE_UNKNOWN,
 		.confidence = CONFIDENCE_UNKNOWN,
 		.first = { .pid = RAY_FAILURE_NONE, .exit_code = RAY_FAILURE_NONE },
+		.error = { .pid = RAY_FAILURE_NONE },
 	};
 	ray_failure_take_memory(f, NULL);
 }
@@ -35,7 +36,7 @@ static void release_notes(struct ray_failure_notes *notes)
 	*notes = (struct ray_failure_notes){ 0 };
 }
 
-#define TEXTS 21
+#define TEXTS 31
 
 /* Lists the places of all texts that the failure owns. */
 static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
@@ -51,7 +52,12 @@ static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
 		&f->signal,	  &f->verdict,
 		&f->first.name,	  &f->first.signal,
 		&f->bundle,	  &f->signature,
-		&f->submission_id,
+		&f->submission_id, &f->pod_ip,
+		&f->ray_node_id,  &f->first.worker_id,
+		&f->error.name,	  &f->error.node_id,
+		&f->error.worker_id, &f->error.actor_id,
+		&f->error.ip,	  &f->diagnosis,
+		&f->advice,
 	};
 
 	memcpy(ret_texts, texts, sizeof(texts));

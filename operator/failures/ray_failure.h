@@ -37,9 +37,17 @@ struct ray_failure_process {
 /* The process that ended first. */
 struct ray_failure_first {
 	char *name; /* NULL: not known which process ended first */
+	char *worker_id; /* Ray's ID, if the process was a worker */
 	int64_t pid; /* RAY_FAILURE_NONE: not known; the same holds for exit_code */
 	char *signal;
 	int64_t exit_code;
+};
+
+/* Ray's exception that ended a driver, and what it says had died. */
+struct ray_failure_error {
+	char *name; /* "NodeDiedError"; NULL: there is none */
+	char *node_id, *worker_id, *actor_id, *ip;
+	int64_t pid; /* RAY_FAILURE_NONE: not named */
 };
 
 /*
@@ -64,6 +72,8 @@ struct ray_failure {
 	char *namespace, *name;
 	char *cluster, *group, *node_type; /* labels of the pod */
 	char *pod, *pod_uid, *pod_created_at, *node;
+	char *pod_ip; /* NULL also for a pod that has its node's address */
+	char *ray_node_id;
 	bool pod_deleted; /* the container ended after its pod was deleted */
 	char *container, *container_id;
 	int64_t restart; /* which instance, from 0 */
@@ -81,10 +91,12 @@ struct ray_failure {
 	struct owner *owner; /* NULL: not known */
 	char *submission_id; /* of the owner's job */
 	struct ray_failure_first first;
+	struct ray_failure_error error;
 	struct ray_failure_memory memory;
 	struct ray_failure_process *processes;
 	size_t n_processes;
 	struct ray_failure_notes evidence, missing;
+	char *diagnosis, *advice; /* sentences of the sidecar */
 	char *bundle;
 	/*
 	 * These two are about an end that no sidecar saw (unmet_end.h). They are not written.
@@ -124,8 +136,9 @@ void ray_failure_drop_missing(struct ray_failure *failure, const char *what);
 void ray_failure_set_owner(struct ray_failure *failure, const struct owner *owner);
 
 /*
- * Copy memory figures and processes, and the process that ended first, from a report as
- * termination_take makes it. If report is NULL, they do nothing.
+ * Copy memory figures and processes, and what a final report alone has (the process that ended
+ * first, Ray's names, diagnosis and advice), from a report as termination_take makes it. If report
+ * is NULL, they do nothing.
  */
 void ray_failure_take_memory(struct ray_failure *failure, const cJSON *report);
 void ray_failure_take_first(struct ray_failure *failure, const cJSON *report);

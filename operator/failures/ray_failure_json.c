@@ -68,6 +68,16 @@ void ray_failure_take_memory(struct ray_failure *f, const cJSON *report)
 	take_processes(f, json_get(report, "processes"));
 }
 
+static void take_error(struct ray_failure_error *e, const cJSON *error)
+{
+	ray_failure_set(&e->name, json_str(error, "name"));
+	ray_failure_set(&e->node_id, json_str(error, "nodeID"));
+	ray_failure_set(&e->worker_id, json_str(error, "workerID"));
+	ray_failure_set(&e->actor_id, json_str(error, "actorID"));
+	ray_failure_set(&e->ip, json_str(error, "ip"));
+	e->pid = number(error, "pid");
+}
+
 void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 {
 	const cJSON *process = json_get(report, "process");
@@ -77,6 +87,11 @@ void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 	ray_failure_set(&f->first.signal, json_str(process, "signal"));
 	f->first.pid = pid > 0 && pid <= PIDS_MAX ? pid : RAY_FAILURE_NONE;
 	f->first.exit_code = code >= 0 && code <= 255 ? code : RAY_FAILURE_NONE;
+	ray_failure_set(&f->first.worker_id, json_str(process, "workerID"));
+	ray_failure_set(&f->ray_node_id, json_str(report, "rayNodeID"));
+	ray_failure_set(&f->diagnosis, json_str(report, "diagnosis"));
+	ray_failure_set(&f->advice, json_str(report, "advice"));
+	take_error(&f->error, json_get(report, "rayError"));
 }
 
 void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
@@ -139,6 +154,8 @@ static void put_whose(const struct ray_failure *f, cJSON *spec)
 	put_text(spec, "podUID", f->pod_uid);
 	put_text(spec, "container", f->container);
 	put_text(spec, "node", f->node);
+	put_text(spec, "podIP", f->pod_ip);
+	put_text(spec, "rayNodeID", f->ray_node_id);
 	put_text(spec, "containerID", f->container_id);
 	put_number(spec, "restartCount", f->restart);
 	if (f->container_lives)
@@ -168,6 +185,21 @@ static void put_first(const struct ray_failure *f, cJSON *spec)
 	put_number(process, "pid", f->first.pid);
 	put_text(process, "signal", f->first.signal);
 	put_number(process, "exitCode", f->first.exit_code);
+	put_text(process, "workerID", f->first.worker_id);
+}
+
+static void put_error(const struct ray_failure_error *e, cJSON *spec)
+{
+	cJSON *error = e->name ? json_object_at(spec, "rayError") : NULL;
+
+	if (!error)
+		return;
+	put_text(error, "name", e->name);
+	put_text(error, "nodeID", e->node_id);
+	put_text(error, "workerID", e->worker_id);
+	put_text(error, "actorID", e->actor_id);
+	put_text(error, "ip", e->ip);
+	put_number(error, "pid", e->pid);
 }
 
 static void put_owner(const struct ray_failure *f, cJSON *failure, cJSON *spec)
@@ -251,6 +283,9 @@ cJSON *ray_failure_to_json(const struct ray_failure *f)
 	put_end(f, spec);
 	put_owner(f, failure, spec);
 	put_first(f, spec);
+	put_error(&f->error, spec);
+	put_text(spec, "diagnosis", f->diagnosis);
+	put_text(spec, "advice", f->advice);
 	put_memory(f, spec);
 	put_processes(f, spec);
 	put_notes(&f->evidence, "source", "text", "evidence", spec);

@@ -124,6 +124,12 @@ void story_write(cJSON *failure)
 	copy_text(spec, "process.name", story, "process");
 	copy_number(spec, story, "restartCount");
 	copy_number(spec, story, "exitCode");
+	copy_text(spec, "podIP", story, "podIP");
+	copy_text(spec, "rayNodeID", story, "rayNodeID");
+	copy_text(spec, "process.workerID", story, "workerID");
+	copy_number(json_get(spec, "process"), story, "pid");
+	if (json_get(spec, "rayError"))
+		json_set(story, "rayError", cJSON_Duplicate(json_get(spec, "rayError"), true));
 	copy_sender(spec, story);
 	if (json_bool(spec, "containerLives", false))
 		json_set(story, "lives", cJSON_CreateTrue());
@@ -141,12 +147,17 @@ bool story_container_lives(const cJSON *failure)
 
 /* --- Reading --------------------------------------------------------------------------------------------- */
 
-enum text { NAME, POD, UID, CONTAINER, NODE, PROCESS, ENDED_BY, TEXT_COUNT };
+enum text {
+	NAME, POD, UID, CONTAINER, NODE, PROCESS, ENDED_BY, POD_IP, RAY_NODE, WORKER, NAMED_NODE, NAMED_WORKER, NAMED_IP, TEXT_COUNT
+};
 
 static void find_texts(const cJSON *failure, const cJSON *json, const char *texts[static TEXT_COUNT])
 {
 	static const char *const names[TEXT_COUNT] = { [POD] = "pod", [UID] = "podUID", [CONTAINER] = "container", [NODE] = "node",
-						       [PROCESS] = "process", [ENDED_BY] = "endedBy" };
+						       [PROCESS] = "process", [ENDED_BY] = "endedBy", [POD_IP] = "podIP",
+						       [RAY_NODE] = "rayNodeID", [WORKER] = "workerID",
+						       [NAMED_NODE] = "rayError.nodeID", [NAMED_WORKER] = "rayError.workerID",
+						       [NAMED_IP] = "rayError.ip" };
 
 	texts[NAME] = json_str(failure, "metadata.name");
 	for (size_t i = POD; i < TEXT_COUNT; i++)
@@ -189,6 +200,8 @@ static bool read_end(const cJSON *failure, const cJSON *json, struct incident_de
 	death->outlives_gcs = json_bool(json, "ft", false);
 	death->restart = json_int(json, "restartCount", -1);
 	death->exit_code = json_int(json, "exitCode", -1);
+	death->pid = json_int(json, "pid", 0);
+	death->names.pid = json_int(json_get(json, "rayError"), "pid", 0);
 	return true;
 }
 
@@ -216,6 +229,12 @@ struct story *story_read(const cJSON *failure)
 	death.node = copies[NODE];
 	death.process = copies[PROCESS];
 	death.ended_by = copies[ENDED_BY];
+	death.ip = copies[POD_IP];
+	death.ray_node = copies[RAY_NODE];
+	death.worker = copies[WORKER];
+	death.names.ray_node = copies[NAMED_NODE];
+	death.names.worker = copies[NAMED_WORKER];
+	death.names.ip = copies[NAMED_IP];
 	story->death = death;
 	story->is_reported = json_bool(json, "told", false);
 	return story;

@@ -19,6 +19,7 @@
  * integer.
  */
 #define NUMBER_MAX 999999999999999.0
+#define PIDS_MAX 4194304
 
 static const char *const memory_fields[] = {
 	"limitBytes", "usageBytes", "peakBytes", "anonBytes", "fileBytes", "shmemBytes", "sampleAgeMs",
@@ -115,6 +116,38 @@ static void take_signature(const cJSON *from, cJSON *to)
 		json_set_str(to, "signature", text);
 }
 
+/* Takes a text only if it is whole and has no other characters: a cut ID would be that of another. */
+static void take_word(const cJSON *from, cJSON *to, const char *name, size_t max, const char *charset)
+{
+	const char *text = json_str(from, name);
+	size_t len = text ? strspn(text, charset) : 0;
+
+	if (len > 0 && len <= max && !text[len])
+		json_set_str(to, name, text);
+}
+
+#define HEX_DIGITS "0123456789abcdef"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define RAY_ID_MAX 56
+
+/* Takes Ray's exception that ended a driver, and what it says had died. */
+static void take_ray_error(const cJSON *from, cJSON *to)
+{
+	const cJSON *error = cJSON_GetObjectItemCaseSensitive(from, "rayError");
+	_cleanup_json_ cJSON *taken = cJSON_CreateObject();
+
+	take_word(error, taken, "name", 32, LETTERS);
+	take_word(error, taken, "nodeID", RAY_ID_MAX, HEX_DIGITS);
+	take_word(error, taken, "workerID", RAY_ID_MAX, HEX_DIGITS);
+	take_word(error, taken, "actorID", RAY_ID_MAX, HEX_DIGITS);
+	take_word(error, taken, "ip", 45, HEX_DIGITS ".:");
+	take_number(error, taken, "pid", 1);
+	if (json_int(taken, "pid", 0) > PIDS_MAX)
+		cJSON_DeleteItemFromObjectCaseSensitive(taken, "pid");
+	if (json_str(taken, "name"))
+		json_set(to, "rayError", TAKE_PTR(taken));
+}
+
 /* Takes the process that ended first; a process without a name is dropped. */
 static void take_first(const cJSON *from, cJSON *to)
 {
@@ -127,6 +160,7 @@ static void take_first(const cJSON *from, cJSON *to)
 	take_number(process, taken, "pid", 1);
 	take_signal(process, taken);
 	take_number(process, taken, "exitCode", 0);
+	take_word(process, taken, "workerID", RAY_ID_MAX, HEX_DIGITS);
 	if (json_str(taken, "name"))
 		json_set(to, "process", TAKE_PTR(taken));
 }
@@ -226,6 +260,10 @@ static cJSON *take_all(const cJSON *from)
 	take_text(from, to, "bundle", 768);
 	take_signature(from, to);
 	take_first(from, to);
+	take_ray_error(from, to);
+	take_word(from, to, "rayNodeID", RAY_ID_MAX, HEX_DIGITS);
+	take_text(from, to, "diagnosis", 512);
+	take_text(from, to, "advice", 512);
 	take_memory(from, to);
 	take_array(from, to, "processes", "pid", TERMINATION_PROCESSES_MAX, take_process);
 	take_array(from, to, "evidence", "text", TERMINATION_NOTES_MAX, take_evidence);
