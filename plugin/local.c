@@ -30,8 +30,9 @@ static int64_t memory_of(const cJSON *spec)
 	if (!json_bool(spec, "memory.shared", false))
 		return json_int(spec, "memory.usageBytes", -1);
 	cJSON_ArrayForEach(component, json_get(spec, "components"))
-		sum += json_int(component, "bytes", 0);
-	return sum;
+		if (!json_str(component, "name") || strcmp(json_str(component, "name"), "afterglow-launch") != 0)
+			sum += json_int(component, "bytes", 0);
+	return sum ? sum : -1;
 }
 
 static void spec_complete(cJSON *spec, const char *bundle)

@@ -72,6 +72,17 @@ static void bundles_are_listed_by_command_the_newest_last(void **state)
 	assert_string_equal(json_str(failure_find(list, "eval"), "spec.verdict"), "It ended.");
 }
 
+static void memory_of_a_shared_cgroup_is_that_of_the_processes(void **state)
+{
+	(void)state;
+	write_report("local/x/20261122T120000.000Z-Killed/report.json",
+		     "{\"memory\":{\"usageBytes\":9999999999,\"shared\":true},\"components\":[{\"name\":\"python3\",\"bytes\":1048576},"
+		     "{\"name\":\"afterglow-launch\",\"bytes\":4096}]}");
+
+	_cleanup_json_ cJSON *list = read_store();
+	assert_string_equal(json_str(local_newest(list), "spec.memoryText"), "1.0 MiB");
+}
+
 static void what_is_no_report_is_left_out(void **state)
 {
 	char path[128];
@@ -104,6 +115,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(bundles_are_listed_by_command_the_newest_last, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(memory_of_a_shared_cgroup_is_that_of_the_processes, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(what_is_no_report_is_left_out, make_store, remove_store),
 		cmocka_unit_test(a_store_that_is_not_there_has_no_failures),
 	};

@@ -126,16 +126,17 @@ static const struct option_row rows[] = {
 	  .help = "after a restart, wait this long for launchers to reconnect; a container\n"
 		  "whose launcher does not is reported as ended (0 to 3600, default 15)" },
 	{ .help = "\n"
-		  "exec runs COMMAND, watches it, and exits with its exit code (128+N after signal N; 125 if\n"
-		  "it could not be started with these options). It writes the report to stderr.\n"
+		  "exec runs COMMAND, watches it, and exits with its exit code (128+N after signal N; 126 or 127 if\n"
+		  "it cannot be executed). It writes the report to stderr.\n"
 		  "  --store DIR|URL     keep bundles in DIR/local/NAME (default: afterglow in $XDG_STATE_HOME or\n"
 		  "                      ~/.local/state); to a URL they are copied at the end\n" },
 	{ "--memory-max", "SIZE", OPTION_SIZE, offsetof(struct sidecar_options, exec.memory_max),
 	  .min = EXEC_MEMORY_MIN, .only = EXEC,
 	  .help = "run COMMAND in a memory cgroup of its own with this limit (\"512Mi\", \"2G\";\n"
-		  "at least 4Mi); needs root or a delegated cgroup, v1 or v2" },
+		  "at least 4Mi), v1 or v2. Without root or a delegated cgroup COMMAND runs without\n"
+		  "the limit, and a line says so" },
 	{ "--name", "NAME", OPTION_TEXT, offsetof(struct sidecar_options, exec.name), .only = EXEC,
-	  .help = "the name of COMMAND in reports (default: its base name)" },
+	  .help = "the name of COMMAND in reports (default: its base name, or that of its Python script)" },
 	{ .help = "\n"
 		  "prune brings a directory of bundles within the bounds: it removes cores first, bundles last\n"
 		  "       (afterglow-sidecar prune [--keep-bytes N] [--keep-bundles N] [--keep-seconds N]\n"
@@ -233,26 +234,35 @@ static int finish_store(struct store_options *store, struct err *err)
 	char cwd[PATH_MAX - 1];
 
 	if (store->url && !strstr(store->url, "://") && store->url[0] != '/') {
+		while (store->url[0] == '.' && store->url[1] == '/')
+			store->url += 2;
 		if (!getcwd(cwd, sizeof(cwd)))
 			return err_set(err, errno, "--store %s", store->url);
-		if ((size_t)snprintf(path, sizeof(path), "%s/%s", cwd, store->url) >= sizeof(path))
+		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", cwd, strcmp(store->url, ".") ? "/" : "", strcmp(store->url, ".") ? store->url : "") >= sizeof(path))
 			return err_set(err, ENAMETOOLONG, "--store %.200s", store->url);
 		store->url = path;
 	}
 	return store_options_check(store, err);
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 static int finish_exec(struct sidecar_options *o, struct err *err)
 {
 	static char name[64], spool[600];
 	struct record_options *r = &o->exec.record;
-	const char *slash;
+	const char *program = o->exec.argv[0] ? base_name(o->exec.argv[0]) : "", *script = program[0] ? o->exec.argv[1] : NULL;
 
 	if (!o->exec.argv[0])
 		return err_set(err, EINVAL, "exec takes a command: afterglow-sidecar exec [OPTION...] -- COMMAND [ARG...]");
 	if (!o->exec.name) {
-		slash = strrchr(o->exec.argv[0], '/');
-		snprintf(name, sizeof(name), "%s", slash && slash[1] ? slash + 1 : o->exec.argv[0]);
+		/* Of programs in Python the name is that of the script. */
+		snprintf(name, sizeof(name), "%s", strncmp(program, "python", 6) == 0 && script && script[0] != '-' ? base_name(script) : program);
 		bundle_sanitize(name);
 		if (!launch_name_valid(name))
 			name[0] = 'x'; /* such as "-sh" of a login shell, or "[" */

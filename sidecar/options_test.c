@@ -193,6 +193,40 @@ static void any_program_has_a_name_that_the_sidecar_takes(void **state)
 	}
 }
 
+static void a_program_in_python_has_the_name_of_its_script(void **state)
+{
+	static const struct {
+		const char *argv[6], *name;
+	} rows[] = {
+		{ { "exec", "--", "/usr/bin/python3", "jobs/train.py", "--lr=1" }, "train.py" },
+		{ { "exec", "--", "python3.11", "-c", "1/0" }, "python3.11" },
+		{ { "exec", "--", "python" }, "python" },
+		{ { "exec", "--", "bash", "run.sh" }, "bash" },
+	};
+	struct sidecar_options o;
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(parse((const char **)rows[i].argv, &o, NULL), 0);
+		assert_string_equal(o.exec.name, rows[i].name);
+	}
+}
+
+static void a_relative_store_is_a_plain_path(void **state)
+{
+	static const char *const rows[][2] = { { "./kept", "/kept" }, { "././kept", "/kept" }, { "kept", "/kept" }, { ".", "" } };
+	char cwd[4096], expected[4200];
+	struct sidecar_options o;
+	(void)state;
+
+	assert_non_null(getcwd(cwd, sizeof(cwd)));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(parse((const char *[]){ "exec", "--store", rows[i][0], "--", "true", NULL }, &o, NULL), 0);
+		snprintf(expected, sizeof(expected), "%s%s", cwd, rows[i][1]);
+		assert_string_equal(o.exec.record.store.url, expected);
+	}
+}
+
 static void the_state_directory_is_the_default_store_of_exec(void **state)
 {
 	struct sidecar_options o;
@@ -264,6 +298,8 @@ int main(void)
 		cmocka_unit_test(the_pod_is_taken_from_the_environment),
 		cmocka_unit_test(exec_takes_the_command_as_it_is),
 		cmocka_unit_test(any_program_has_a_name_that_the_sidecar_takes),
+		cmocka_unit_test(a_program_in_python_has_the_name_of_its_script),
+		cmocka_unit_test(a_relative_store_is_a_plain_path),
 		cmocka_unit_test(the_state_directory_is_the_default_store_of_exec),
 		cmocka_unit_test(help_and_version_need_no_command),
 		cmocka_unit_test(hooks_come_in_the_order_in_which_they_are_given),

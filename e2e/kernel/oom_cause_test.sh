@@ -73,7 +73,7 @@ for log in auto off; do
 	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "$pause & $leak; $taken; wait \$!; $alive kill -9 \$\$"
 	check "log $log: kill -9 two seconds after a child was taken is Killed" is Killed likely
 	check "log $log: the sentence has both in order" \
-		says 'The kernel killed .*hog.* of case for lack of memory; [0-9.]* s later the command ended with SIGKILL'
+		says 'The kernel killed .*hog.* under case for lack of memory; [0-9.]* s later the command ended with SIGKILL'
 	until_undisturbed sees_hog lives_in_time run --kernel-log $log --memory-max 24Mi -- sh -c "sh -c '$pause; : >$work/child; kill -9 \$\$' & $leak; $taken
 		wait \$!; code=\$?; [ ! -e $work/child ] || $alive exit \$code"
 	check "log $log: exit 137 may be that of another child" is KernelOOMContainer likely
@@ -87,7 +87,7 @@ for log in auto off; do
 
 	until_undisturbed sees_hog lives run --kernel-log $log --memory-max 24Mi -- sh -c "$leak; $alive exit 0"
 	check "log $log: a child that was taken is told of though the command ended well" says \
-		'The kernel killed .*hog.* of case shortly before its end: it reached its memory limit of 24.0 MiB'
+		'The kernel killed .*hog.* under case shortly before its end: it reached its memory limit of 24.0 MiB'
 
 	# The kernel takes the command itself.
 	until_undisturbed sees_hog only_command $log --memory-max 48Mi -- sh -c "$as_victim $hog 300M --rate 200M"

@@ -30,7 +30,7 @@ static const struct phrase {
 	{ "what an earlier container left", "what an earlier program left" },
 	{ "delete the pod: a new one starts with an empty /dev/shm", "remove what nobody uses from /dev/shm" },
 	{ "the container", "the command" },
-	{ " in container ", " of " },
+	{ " in container ", " under " },
 };
 
 /* Replaces one phrase wherever it stands; what does not fit is cut. */

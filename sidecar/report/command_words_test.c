@@ -19,10 +19,10 @@ static void sentences_speak_of_the_command(void **state)
 		const char *of_container, *of_command;
 	} rows[] = {
 		{ "Container train.py crashed with SIGSEGV in f (x.so).", "train.py crashed with SIGSEGV in f (x.so)." },
-		{ "Process p (PID 7) in container train crashed; the container lives on.", "Process p (PID 7) of train crashed; the command goes on." },
+		{ "Process p (PID 7) in container train crashed; the container lives on.", "Process p (PID 7) under train crashed; the command goes on." },
 		{ "The kernel killed a (PID 7) in container b: it reached its memory limit of 1.0 GiB; the container lives on.",
-		  "The kernel killed a (PID 7) of b: it reached its memory limit of 1.0 GiB; the command goes on." },
-		{ "raylet in container b ended; the container lives on without it.", "raylet of b ended; the command goes on without it." },
+		  "The kernel killed a (PID 7) under b: it reached its memory limit of 1.0 GiB; the command goes on." },
+		{ "raylet in container b ended; the container lives on without it.", "raylet under b ended; the command goes on without it." },
 		/* A name is no word of ours, wherever it stands. */
 		{ "Container Container was killed.", "Container was killed." },
 		{ "x crashed in std::container_of (libcontainer.so).", "x crashed in std::container_of (libcontainer.so)." },
