@@ -65,12 +65,22 @@ static void find_pods(const char *directory, char *ret_pods, size_t size)
 		snprintf(ret_pods, size, "%.*s/pods", (int)strcspn(strbuf_str(&text), "\n"), strbuf_str(&text));
 }
 
+/* Returns whether the slot is to be given back: when the time is over, or sooner if another pod waits for it. */
+static bool slot_is_over(int slot, int64_t began_ns, int64_t within_ms)
+{
+	int64_t age_ns = now_boottime_ns() - began_ns;
+
+	return age_ns >= within_ms * NS_PER_MS ||
+	       (age_ns >= CORE_SLOT_CERTAIN_S * NS_PER_SEC && core_slot_is_wanted(slot));
+}
+
 /* Offers the core to the sidecar. Returns whether the sidecar wants it. */
-static int offer(int link, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod, struct err *err)
+static int offer(int link, int slot, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod,
+		 struct err *err)
 {
 	char text[NODE_MESSAGE_MAX + 1];
 	struct process_status status;
-	int64_t due_ns;
+	int64_t began_ns = now_boottime_ns();
 	int rc = process_status_read("/proc", a->pid, &status, err);
 
 	if (rc >= 0)
@@ -79,15 +89,14 @@ static int offer(int link, const struct core_arguments *a, int pidfd, const stru
 		return rc;
 	snprintf(text, sizeof(text), "offer %s %d %d %s", pod->container_id, (int)status.own_pid, a->signal, status.comm);
 	rc = sidecar_link_send(link, text, -1, err);
-	due_ns = now_boottime_ns() + ANSWER_WITHIN_MS * NS_PER_MS;
-	for (int i = 0; rc == 0 && i < ANSWERS_MAX; i++) {
-		int64_t left_ns = MAX(due_ns - now_boottime_ns(), 0);
-
-		rc = sidecar_link_receive(link, (int)(left_ns / NS_PER_MS), text, err);
+	for (int i = 0; rc == 0 && i < ANSWERS_MAX && !slot_is_over(slot, began_ns, ANSWER_WITHIN_MS);) {
+		rc = sidecar_link_receive(link, LOOK_EVERY_MS, text, err);
 		if (rc == 0 && strcmp(text, "take") == 0)
 			return 0;
 		if (rc == 0 && strncmp(text, "refuse", strlen("refuse")) == 0)
 			return err_set(err, ECONNREFUSED, "%s", text);
+		i += rc == 0;
+		rc = rc == -ETIMEDOUT ? 0 : rc;
 	}
 	return rc < 0 ? rc : err_set(err, EPROTO, "the sidecar's answer");
 }
@@ -107,26 +116,40 @@ static unsigned int pipe_limit(void)
 static void bound_reading(int pidfd, int slot)
 {
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
-	int64_t began_ns = now_boottime_ns(), age_ns = 0;
+	int64_t began_ns = now_boottime_ns();
 	int rc = 0;
 
-	while (rc <= 0 && age_ns < READ_WITHIN_MS * NS_PER_MS &&
-	       !(age_ns >= CORE_SLOT_CERTAIN_S * NS_PER_SEC && core_slot_is_wanted(slot))) {
+	while (rc <= 0 && !slot_is_over(slot, began_ns, READ_WITHIN_MS)) {
 		rc = poll(&ended, 1, LOOK_EVERY_MS);
 		if (rc < 0 && errno != EINTR)
 			break;
-		age_ns = now_boottime_ns() - began_ns;
 	}
 	if (rc <= 0)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
 /* Returns 0 if the sidecar has the core. */
+static int hand_over(int link, int slot, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod,
+		     struct err *err)
+{
+	int rc = offer(link, slot, a, pidfd, pod, err);
+
+	if (rc == 0)
+		rc = sidecar_link_send(link, "core", STDIN_FILENO, err);
+	if (rc < 0)
+		return rc;
+	/* The kernel waits until the last reader has closed the pipe. */
+	close(STDIN_FILENO);
+	bound_reading(pidfd, slot);
+	return 0;
+}
+
 static int give_to_sidecar(const char *directory, const struct core_arguments *a, int pidfd, struct err *err)
 {
 	_cleanup_close_ int slot = -1, link = -1;
 	struct pod_of_process pod;
 	char pods[PATH_MAX];
+	int64_t began_ns;
 	int rc = pod_of_process("/proc", a->pid, &pod, err);
 
 	if (rc < 0)
@@ -143,15 +166,10 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 	/* Without a pidfd the handler could not end a sidecar that reads for too long (bound_reading). */
 	if (pidfd < 0)
 		return err_set(err, ENOSYS, "pidfd_open");
-	rc = offer(link, a, pidfd, &pod, err);
-	if (rc == 0)
-		rc = sidecar_link_send(link, "core", STDIN_FILENO, err);
-	if (rc < 0)
-		return rc;
-	/* The kernel waits until the last reader has closed the pipe. */
-	close(STDIN_FILENO);
-	bound_reading(pidfd, slot);
-	return 0;
+	began_ns = now_boottime_ns();
+	rc = hand_over(link, slot, a, pidfd, &pod, err);
+	core_slot_account(directory, pod.pod_uid, slot, now_boottime_ns() - began_ns);
+	return rc;
 }
 
 static bool kernel_adds_pid(void)

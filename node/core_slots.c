@@ -29,6 +29,53 @@ static off_t pod_offset(const char *pod_uid)
 	return PODS_AT + (off_t)(fnv1a(pod_uid, FNV_START) >> 4) * CORE_SLOTS_OF_POD;
 }
 
+/* --- What pods have held ---------------------------------------------------------------------- */
+
+/* Pods whose places in this table are the same forget each other, which frees a hostile one early. */
+#define ACCOUNTS 4096
+
+struct account {
+	uint64_t pod; /* its hash */
+	int64_t since_ns, held_ns; /* CLOCK_REALTIME, as the file outlives the machine's start */
+};
+
+static int account_open(const char *directory, const char *pod_uid, struct account *ret)
+{
+	int64_t now_ns = now_realtime_ns();
+	struct account fresh = { .pod = fnv1a(pod_uid, FNV_START), .since_ns = now_ns };
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/core-accounts", directory);
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (pread(fd, ret, sizeof(*ret), (off_t)(fresh.pod % ACCOUNTS * sizeof(*ret))) != sizeof(*ret) ||
+	    ret->pod != fresh.pod || now_ns < ret->since_ns ||
+	    now_ns - ret->since_ns >= CORE_SLOTS_PERIOD_S * NS_PER_SEC)
+		*ret = fresh;
+	return fd;
+}
+
+void core_slot_account(const char *directory, const char *pod_uid, int slot, int64_t held_ns)
+{
+	struct account account;
+	_cleanup_close_ int fd = core_slot_is_wanted(slot) ? account_open(directory, pod_uid, &account) : -1;
+
+	if (fd < 0)
+		return;
+	account.held_ns += held_ns;
+	(void)!pwrite(fd, &account, sizeof(account), (off_t)(account.pod % ACCOUNTS * sizeof(account)));
+}
+
+static bool has_had_its_share(const char *directory, const char *pod_uid)
+{
+	struct account account;
+	_cleanup_close_ int fd = account_open(directory, pod_uid, &account);
+
+	return account.held_ns >= CORE_SLOTS_SHARE_S * NS_PER_SEC;
+}
+
+/* --- Slots ------------------------------------------------------------------------------------ */
+
 /* Locks one of n bytes; -EBUSY if all are locked. The lock is that of the open file. */
 static int lock_one(int fd, off_t at, unsigned int n)
 {
@@ -104,6 +151,8 @@ int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe
 	int own, rc;
 
 	pipe_limit = MIN(pipe_limit, LIMIT_MAX);
+	if (pipe_limit && has_had_its_share(directory, pod_uid))
+		return err_set(err, EBUSY, "this pod has had its share of the node's dumps");
 	if (pipe_limit)
 		of_pod = MIN(MAX(pipe_limit / 8, 1u), of_pod);
 	snprintf(path, sizeof(path), "%s/core-slots", directory);

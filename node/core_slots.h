@@ -6,9 +6,11 @@
  *
  * So each pod has slots of its own, which no other pod can take. Where the kernel has a limit, all
  * pods together get half of it, and of that half a pod gets a quarter. A pod that has none and finds
- * the half taken says so and waits: then nobody keeps a slot for longer than CORE_SLOT_CERTAIN_S, and
- * nobody takes a free one who does not wait as well. A quarter of the limit is for those that wait, and
- * the rest for dumps that no pod holds up.
+ * the half taken says so and waits: then no sidecar has longer than CORE_SLOT_CERTAIN_S for its answer,
+ * and as long for its reading, and nobody takes a free slot who does not wait as well. A quarter of the
+ * limit is for those that wait, and the rest for dumps that no pod holds up. A pod that held slots
+ * for CORE_SLOTS_SHARE_S while others found all taken gets none until CORE_SLOTS_PERIOD_S are over:
+ * so hostile pods, however many, keep others away for a small part of that time.
  *
  * A slot is a lock on a byte of a file that has none: it is freed when its holder ends, even by a
  * signal.
@@ -17,22 +19,28 @@
 #define AFTERGLOW_NODE_CORE_SLOTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/err.h"
 
 #define CORE_SLOTS_OF_POD 4 /* at most */
 #define CORE_SLOT_CERTAIN_S 3
 #define CORE_SLOT_WAIT_S 7 /* at most */
+#define CORE_SLOTS_SHARE_S 10
+#define CORE_SLOTS_PERIOD_S 600
 
 /*
  * Takes a slot and returns its descriptor; closing it frees the slot. directory: where the file is.
  * pipe_limit: kernel.core_pipe_limit, 0: the kernel has no limit. May wait. -EBUSY: all slots that the
- * pod may have are taken.
+ * pod may have are taken, or it has had its share.
  */
 int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
 		   struct err *err);
 
 /* Returns whether a pod without a slot was refused since this slot was taken, because all were taken. */
 bool core_slot_is_wanted(int slot);
+
+/* Notes how long the pod held the slot, if another one wanted it meanwhile. To be called before the slot is closed. */
+void core_slot_account(const char *directory, const char *pod_uid, int slot, int64_t held_ns);
 
 #endif

@@ -35,12 +35,17 @@ static int teardown(void **state)
 	return tree_remove(AT_FDCWD, directory) ? 0 : -1;
 }
 
-static int take(unsigned int pod, unsigned int pipe_limit)
+static const char *uid_of(unsigned int pod)
 {
-	char uid[40];
+	static char uid[40];
 
 	snprintf(uid, sizeof(uid), "%08x-29e1-478b-b365-4cb5dfc7d6fb", pod);
-	return core_slot_take(directory, uid, pipe_limit, NULL);
+	return uid;
+}
+
+static int take(unsigned int pod, unsigned int pipe_limit)
+{
+	return core_slot_take(directory, uid_of(pod), pipe_limit, NULL);
 }
 
 static void no_pod_takes_the_slots_of_another(void **state)
@@ -165,6 +170,34 @@ static void a_quarter_of_what_the_kernel_allows_may_wait(void **state)
 		close(held[i]);
 }
 
+static void a_pod_that_held_dumps_for_too_long_goes_without_while_others_do_not(void **state)
+{
+	int held[8], slot;
+	(void)state;
+
+	slot = take(1, 16);
+	/* Nobody else wanted it: that costs nothing. */
+	core_slot_account(directory, uid_of(1), slot, CORE_SLOTS_SHARE_S * NS_PER_SEC);
+	close(slot);
+	for (unsigned int i = 0; i < 8; i++)
+		held[i] = take(1 + i / 2, 16);
+	assert_true(held[0] >= 0);
+	assert_int_equal(end_of(begin_to_take(VICTIM)), 1);
+	core_slot_account(directory, uid_of(1), held[0], CORE_SLOTS_SHARE_S * NS_PER_SEC / 2);
+	core_slot_account(directory, uid_of(2), held[2], CORE_SLOTS_SHARE_S * NS_PER_SEC - 1);
+	core_slot_account(directory, uid_of(1), held[1], CORE_SLOTS_SHARE_S * NS_PER_SEC / 2);
+	for (unsigned int i = 0; i < 8; i++)
+		close(held[i]);
+	assert_int_equal(take(1, 16), -EBUSY);
+	/* Where the kernel has no limit, it takes nothing from anybody. */
+	slot = take(1, 0);
+	assert_true(slot >= 0);
+	close(slot);
+	slot = take(2, 16);
+	assert_true(slot >= 0);
+	close(slot);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +208,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_quarter_of_what_the_kernel_allows_may_wait, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			a_pod_that_held_dumps_for_too_long_goes_without_while_others_do_not, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests on a real kernel. Included by the Makefile.
-KERNEL_TEST_TOOLS := $(BUILD)/test/hog $(BUILD)/test/probe $(BUILD)/test/contain
+KERNEL_TEST_TOOLS := $(BUILD)/test/hog $(BUILD)/test/probe $(BUILD)/test/contain $(BUILD)/test/core_taker
 KERNEL_TESTS := $(BUILD)/test/oom_loop $(BUILD)/test/recovery_loop
 # The launcher's tests are a program for each topic. The command line may say which: make launch-test LAUNCH_TOPICS=hooks
 LAUNCH_TOPICS := $(patsubst e2e/kernel/launch_%_test.c,%,$(wildcard e2e/kernel/launch_*_test.c))
