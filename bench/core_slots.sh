@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What hostile pods cost the cores of another pod, and those of processes that are in no pod: 20 and 40 pods crash all the time, and
 # their sidecars never answer, answer nonsense, or never read. Runs in a machine of its own, whose core pattern it changes:
-#	AFTERGLOW_VM_FILES=bench/core_slots.sh e2e/kernel/vm.sh bench/core_slots.sh
-# CORE_SLOTS_PODS: how many hostile pods (default "20 40"); CORE_SLOTS_CRASHES: how often each of the two crashes (default 10).
-# It fails unless all of these cores come through.
+#	AFTERGLOW_VM_FILES=bench/core_slots.sh e2e/kernel/vm.sh sh -c 'CORE_SLOTS_PODS=40 bench/core_slots.sh'
+# CORE_SLOTS_LIMITS: values of core_pipe_limit (default "0 16"); CORE_SLOTS_PODS: how many hostile pods (default "20 40");
+# CORE_SLOTS_CRASHES: how often the pod and processes in none crash (default 10). It fails unless all of these cores come through.
 if [ -z "${AFTERGLOW_IN_VM:-}" ]; then
 	sed -n '3,7s/^# //p' "$0"
 	exit 2
@@ -42,7 +42,7 @@ in_cgroup() { # COMMAND...
 	exec sh -c 'echo 0 >"$1/cgroup.procs"; shift; exec "$@"' sh "$cgroup" "$@"
 }
 remove_pods() {
-	for tries in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5; do
 		find $slice -name cgroup.procs -exec cat {} + | xargs kill -9 2>/dev/null
 		usleep 200000
 	done
@@ -80,7 +80,7 @@ measure() { # LIMIT PODS MODE
 	echo "$1" >/proc/sys/kernel/core_pipe_limit
 	for i in $(seq "$2"); do
 		add_pod "$i" "$3"
-		(in_cgroup sh -c "while :; do $probe fault segv; usleep 300000; done") >/dev/null 2>&1 &
+		(in_cgroup sh -c "while :; do $probe fault segv; sleep 2; done") >/dev/null 2>&1 &
 	done
 	add_pod 9999 honest
 	sleep 1
@@ -101,7 +101,7 @@ measure() { # LIMIT PODS MODE
 	remove_pods
 }
 
-for limit in 0 16; do
+for limit in ${CORE_SLOTS_LIMITS:-0 16}; do
 	for pods in ${CORE_SLOTS_PODS:-20 40}; do
 		for mode in silent chatty slow; do measure $limit "$pods" $mode; done
 	done
