@@ -205,6 +205,8 @@ void failure_facts_each(const cJSON *failure, failure_fact_fn *fn, void *arg)
 	tell_exit(&f, failure);
 	tell_class(&f, failure);
 	tell_story(&f, failure);
+	tell(&f, "diagnosis", json_str(failure, "spec.diagnosis"));
+	tell(&f, "try", json_str(failure, "spec.advice"));
 	tell_notes(&f, "evidence", json_get(failure, "spec.evidence"), "source", "text", ": ", "");
 	tell_memory(&f, failure);
 	tell_notes(&f, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ", ")");

@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/units.h"
+#include "lib/utf8.h"
 #include "operator/failures/owner.h"
 #include "operator/failures/story.h"
 #include "operator/kube/event.h"
@@ -58,12 +59,37 @@ static int sentence_len(const char *verdict)
 	return (int)len;
 }
 
+/* Room for ". Try: find what load_samples keeps; ...", or nothing. */
+#define ADVICE_MAX 256
+static const char *advice_of(const cJSON *failure, char buf[static ADVICE_MAX])
+{
+	const char *advice = json_str(failure, "spec.advice");
+
+	buf[0] = '\0';
+	if (advice && *advice) {
+		int len = snprintf(buf, ADVICE_MAX, ". Try: %s", advice);
+
+		buf[utf8_cut(buf, MIN((size_t)len, (size_t)ADVICE_MAX - 1))] = '\0';
+	}
+	return buf;
+}
+
+/* A driver's exception names a node or worker, and no report explains that death: it would be the first cause. */
+static bool names_what_nobody_saw(const cJSON *failure)
+{
+	return json_str(failure, "spec.rayError.nodeID") || json_str(failure, "spec.rayError.ip") ||
+	       json_str(failure, "spec.rayError.workerID");
+}
+
 /* Room for "; 3 other ends followed from it (kubectl ...)", or nothing. */
 #define REST_MAX 256
 static const char *rest_of(const cJSON *failure, const struct incident_telling *telling, char buf[static REST_MAX])
 {
 	buf[0] = '\0';
-	if (telling->consequences)
+	if (names_what_nobody_saw(failure))
+		snprintf(buf, REST_MAX, "; no RayFailure of this cluster explains that death: it was in no pod of the cluster, or its "
+					"pod has no sidecar or was deleted");
+	else if (telling->consequences)
 		snprintf(buf, REST_MAX, "; %zu other end%s followed from it (kubectl get rayfailures -n %.63s -l " INCIDENT_LABEL "=%s)",
 			 telling->consequences, telling->consequences == 1 ? "" : "s", json_str(failure, "metadata.namespace"),
 			 telling->id);
@@ -73,11 +99,12 @@ static const char *rest_of(const cJSON *failure, const struct incident_telling *
 static cJSON *event_of(const cJSON *cluster, const cJSON *failure, const struct incident_telling *telling)
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
-	char note[1536], rest[REST_MAX];
+	char note[1536], rest[REST_MAX], advice[ADVICE_MAX];
 
 	snprintf(note, sizeof(note),
-		 "%.*s%s. See kubectl describe rayfailure -n %.63s %.200s; for all failures: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
-		 sentence_len(verdict), verdict, rest_of(failure, telling, rest), namespace, json_str(failure, "metadata.name"),
+		 "%.*s%s%s. See kubectl describe rayfailure -n %.63s %.200s; for all failures: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
+		 MIN(sentence_len(verdict), 400), verdict, advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
+		 json_str(failure, "metadata.name"),
 		 namespace, json_str(cluster, "metadata.name"));
 	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
 }
@@ -101,12 +128,13 @@ static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, co
 	const char *pod = json_str(failure, "spec.pod"), *cluster = json_str(failure, "spec.cluster");
 	_cleanup_json_ cJSON *object = object_of(owner, failure);
 	bool has_label = strlen(owner->name) <= 63;
-	char note[1536], rest[REST_MAX];
+	char note[1536], rest[REST_MAX], advice[ADVICE_MAX];
 
 	snprintf(note, sizeof(note),
-		 "Pod %.253s of RayCluster %.63s: %.*s%s. See kubectl describe rayfailure -n %.63s %.200s; "
+		 "%sPod %.253s of RayCluster %.63s: %.*s%s%s. See kubectl describe rayfailure -n %.63s %.200s; "
 		 "for all failures: kubectl get rayfailures -n %.63s -l %s=%.63s",
-		 pod ? pod : "?", cluster, MIN(sentence_len(verdict), 300), verdict, rest_of(failure, telling, rest), namespace,
+		 telling->ends_job ? "The job's driver failed because of this. " : "", pod ? pod : "?", cluster,
+		 MIN(sentence_len(verdict), 300), verdict, advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
 		 json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
 		 has_label ? owner->name : cluster);
 	return event_of_object(object, "Warning", json_str(failure, "spec.class"), "Record", note, now_realtime_ns());

@@ -144,6 +144,35 @@ static void more_consequences_are_reported_at_once(void **state)
 	stop(&f);
 }
 
+static void a_rayjob_whose_driver_followed_is_told_the_cause_and_what_to_try(void **state)
+{
+	static const struct exchange script[] = { POST };
+	cJSON *oom = failure("a", "gone", "KernelOOMContainer", "train");
+	struct fixture f;
+	(void)state;
+
+	start(&f, script, ARRAY_SIZE(script));
+	json_set_str(json_get(oom, "spec"), "advice", "a limit of 1.9 GiB or more");
+	assert_true(tell(&f, oom, (struct incident_telling){ .consequences = 1, .id = "i1", .ends_job = true }));
+	assert_non_null(strstr(written(&f), "\"The job's driver failed because of this. Pod demo-worker-abcde of RayCluster gone: It reached "
+					    "its memory limit. Try: a limit of 1.9 GiB or more; 1 other end followed from it"));
+	stop(&f);
+}
+
+static void what_an_exception_names_and_nobody_saw_is_said_to_be_so(void **state)
+{
+	static const struct exchange script[] = { POST };
+	cJSON *driver = failure("a", "gone", "RayJobFailed", "train");
+	struct fixture f;
+	(void)state;
+
+	start(&f, script, ARRAY_SIZE(script));
+	json_set_str(json_object_at(json_get(driver, "spec"), "rayError"), "ip", "10.0.0.7");
+	assert_true(tell(&f, driver, (struct incident_telling){ .consequences = 2, .id = "i1" }));
+	assert_non_null(strstr(written(&f), "; no RayFailure of this cluster explains that death: "));
+	stop(&f);
+}
+
 static void a_failure_that_lacks_what_an_event_says_gets_none(void **state)
 {
 	struct fixture f;
@@ -161,6 +190,8 @@ int main(void)
 		cmocka_unit_test(a_cluster_has_one_event_for_each_class),
 		cmocka_unit_test(a_rayjob_has_its_own_and_it_names_the_pod),
 		cmocka_unit_test(more_consequences_are_reported_at_once),
+		cmocka_unit_test(a_rayjob_whose_driver_followed_is_told_the_cause_and_what_to_try),
+		cmocka_unit_test(what_an_exception_names_and_nobody_saw_is_said_to_be_so),
 		cmocka_unit_test(a_failure_that_lacks_what_an_event_says_gets_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,11 +292,20 @@ static void note_growth(struct view *v, size_t i)
 		m->is_silent = true;
 }
 
+static bool ends_a_job(const struct view *v, size_t first)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (i != first && v->places[i].first == first && v->deaths[i].class == FAILURE_RAY_JOB_FAILED)
+			return true;
+	return false;
+}
+
 static int add_telling(struct view *v, size_t i)
 {
 	struct incident_telling *telling = &v->plan.tellings[v->plan.n_tellings];
 
 	*telling = (struct incident_telling){ .name = strdup(v->deaths[i].name), .consequences = v->places[i].consequences,
+					      .ends_job = ends_a_job(v, i),
 					      .again = v->members[i]->is_emitted };
 	incident_id(v->deaths[i].name, telling->id);
 	v->plan.n_tellings++;

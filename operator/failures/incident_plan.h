@@ -53,6 +53,7 @@ struct incident_telling {
 	char *name;
 	char id[INCIDENT_ID_MAX];
 	size_t consequences;
+	bool ends_job; /* the driver of a job is among the consequences */
 	bool again; /* an earlier Event named fewer consequences */
 };
 
