@@ -20,6 +20,9 @@
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/sidecar.h"
 
+#define NOBODY_AFTER_S 30 /* after which a sidecar ends that no launcher has come to */
+#define NOBODY_AFTER_BACKOFF_S \
+	330 /* the same where a failed container starts again, after 300 s at most */
 /* After the last container's end; the operator reserves 5 s of the pod's grace period. */
 #define SHIP_AT_LEAST_S 4
 
@@ -114,6 +117,32 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 	stop_when_over(s);
 }
 
+/* A launcher that lives tries to connect every 2 s, so there is none: its container ended before this program ran. */
+static void on_nobody(evutil_socket_t fd, short what, void *arg)
+{
+	struct service *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->stopping || sidecar_was_greeted(s->sidecar))
+		return;
+	log_info(
+		"no container has come that runs by the launcher: the sidecar ends, so that the pod can end");
+	begin_stop(s);
+	stop_when_over(s);
+}
+
+/* A pod that is not restarted for ever may have no container to watch any more. */
+static void expect_somebody(struct service *s)
+{
+	const struct timeval within = { .tv_sec = s->options->leave_after == LEAVE_AFTER_ANY ?
+							  NOBODY_AFTER_S :
+							  NOBODY_AFTER_BACKOFF_S };
+
+	if (s->options->leave_after != LEAVE_AFTER_NONE)
+		event_base_once(s->base, -1, EV_TIMEOUT, on_nobody, s, &within);
+}
+
 /*
  * Serves HTTP. If another program in the Ray container or on the node has the port, there are no
  * metrics, but reports are still written.
@@ -152,6 +181,7 @@ static int record(const struct record_options *options, struct err *err)
 	if (rc >= 0) {
 		sidecar_on_idle(s.sidecar, stop_when_over, &s);
 		serve(&s);
+		expect_somebody(&s);
 		log_info("afterglow-sidecar " AFTERGLOW_VERSION " listens on %s", options->socket_path);
 		event_base_dispatch(s.base);
 		sidecar_conclude(s.sidecar);

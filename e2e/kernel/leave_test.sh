@@ -11,6 +11,7 @@ pid=''
 
 finish() {
 	[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null
+	kill -9 "$alone" 2>/dev/null
 	rm -rf "$work"
 }
 trap finish EXIT
@@ -70,6 +71,14 @@ outlives_the_grace() {
 	pid=''
 }
 
+# The container ended before the kubelet started the sidecar. This one waits beside all other tests.
+nobody_comes() { # WHEN
+	mkdir "$work/alone"
+	"$sidecar" --socket "$work/alone/s" --spool "$work/alone" --kernel-log off --leave-after "$1" >"$work/alone/log" 2>&1 &
+	alone=$! began=$(date +%s)
+}
+
+nobody_comes any
 outlives_the_grace
 is_left success 0
 is_left any 0
@@ -77,4 +86,8 @@ is_left any 3
 check "the bundle of exit 3 was shipped before" bundled
 stays success 3
 stays none 0
+wait "$alone"
+check "a sidecar that no launcher comes to ends with success" test $? = 0
+check "it waited for half a minute" test $(($(date +%s) - began)) -ge 29
+check "it says why" grep -q "no container has come" "$work/alone/log"
 summary
