@@ -418,7 +418,7 @@ static bool is_process_1(void)
  */
 static bool command_leads_session(void)
 {
-	return getpid() == 1 && getsid(0) == 1 && !isatty(STDIN_FILENO) && !isatty(STDOUT_FILENO) &&
+	return getsid(0) == getpid() && !isatty(STDIN_FILENO) && !isatty(STDOUT_FILENO) &&
 	       !isatty(STDERR_FILENO);
 }
 
