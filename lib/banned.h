@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forced into every file by the Makefile: functions that cannot be bounded are errors. */
-#ifndef AFTERGLOW_LIB_BANNED_H
-#define AFTERGLOW_LIB_BANNED_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,5 +33,3 @@
 #define atoi(...) BANNED(atoi)
 #undef atol
 #define atol(...) BANNED(atol)
-
-#endif

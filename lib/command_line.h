@@ -4,8 +4,7 @@
  * about it. An option is written "--name VALUE" or "--name=VALUE"; "--" ends the options. Empty values
  * are refused, unless the kind of the option accepts them. The values are not copied.
  */
-#ifndef AFTERGLOW_LIB_COMMAND_LINE_H
-#define AFTERGLOW_LIB_COMMAND_LINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ int options_take(const struct option_table *table, unsigned command, char *const
 
 /* Prints --help to stdout. Returns 0, or 1 if it could not be written. */
 int options_print_help(const struct option_table *table);
-
-#endif

@@ -9,8 +9,7 @@
  * The text is kept in a fixed buffer, so that reporting an error never
  * allocates. A NULL err is allowed: the code alone is then returned.
  */
-#ifndef AFTERGLOW_LIB_ERR_H
-#define AFTERGLOW_LIB_ERR_H
+#pragma once
 
 #include "lib/macros.h"
 
@@ -33,5 +32,3 @@ int err_wrap(struct err *err, const char *fmt, ...) _printf_(2, 3);
 
 /* Returns the text for a log line, never NULL. */
 const char *err_text(const struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * such a code of its own, so a code proves neither. Signals have the numbers of Linux on every
  * system.
  */
-#ifndef AFTERGLOW_LIB_EXIT_CODE_H
-#define AFTERGLOW_LIB_EXIT_CODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool exit_code_is_of_stop(int64_t code);
  * FAILURE_UNKNOWN if the code is 0, 128 or no exit code.
  */
 enum failure_class exit_code_class(int64_t code);
-
-#endif

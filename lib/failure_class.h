@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The classes of death and how sure a verdict is. The table is failure_class.def. */
-#ifndef AFTERGLOW_LIB_FAILURE_CLASS_H
-#define AFTERGLOW_LIB_FAILURE_CLASS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -61,5 +60,3 @@ const char *signal_meaning(int signo);
  * Real-time signals are "SIGRTMIN+N".
  */
 const char *signal_name(int signo);
-
-#endif

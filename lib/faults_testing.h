@@ -4,8 +4,7 @@
  * program is linked with --wrap for malloc, calloc, realloc, strdup and strndup
  * (see fuzz.mk); shared libraries keep their own. Include after cmocka.h, once in a program.
  */
-#ifndef AFTERGLOW_LIB_FAULTS_TESTING_H
-#define AFTERGLOW_LIB_FAULTS_TESTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ static void for_every_allocation(void (*body)(void))
 	print_message("  %u allocations\n", n - 1);
 	assert_true(n > 1);
 }
-
-#endif

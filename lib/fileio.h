@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded reading and durable writing of whole files. */
-#ifndef AFTERGLOW_LIB_FILEIO_H
-#define AFTERGLOW_LIB_FILEIO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ int dir_open_below(int dirfd, const char *path, size_t len);
  * Creates path and its missing parents, each with mode. It is not an error if the directory exists.
  */
 int dir_make_all(const char *path, mode_t mode, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FNV-1a, a hash of texts. Who knows the start value can make texts with equal hashes. */
-#ifndef AFTERGLOW_LIB_FNV_H
-#define AFTERGLOW_LIB_FNV_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ static inline uint64_t fnv1a(const char *text, uint64_t start)
 		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
 	return hash;
 }
-
-#endif

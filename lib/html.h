@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds untrusted text to HTML in such a way that it stays text. */
-#ifndef AFTERGLOW_LIB_HTML_H
-#define AFTERGLOW_LIB_HTML_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@
  */
 void html_add(struct strbuf *out, const char *text, size_t len);
 void html_adds(struct strbuf *out, const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * as in "spec.headGroupSpec.template"; read a name that contains a dot with
  * cJSON_GetObjectItemCaseSensitive.
  */
-#ifndef AFTERGLOW_LIB_JSON_H
-#define AFTERGLOW_LIB_JSON_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ void json_set_int(cJSON *obj, const char *name, int64_t value);
  * freed.
  */
 void json_append(cJSON *array, cJSON *item);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Texts may be as /dev/kmsg writes them ("\xHH" for a byte) or decoded.
  */
-#ifndef AFTERGLOW_LIB_KERNEL_TEXT_H
-#define AFTERGLOW_LIB_KERNEL_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ struct kernel_span kernel_path_pod(const char *path, size_t len);
  * another one. The first pod on the path counts.
  */
 const char *kernel_path_in_pod(const char *path, size_t len, const char *pod_uid);
-
-#endif

@@ -4,8 +4,7 @@
  * afterglow may explain their ends on macOS, where many signals have other numbers: SIGBUS is 7 on
  * Linux and 10 there.
  */
-#ifndef AFTERGLOW_LIB_LINUX_SIGNALS_H
-#define AFTERGLOW_LIB_LINUX_SIGNALS_H
+#pragma once
 
 #define LINUX_SIGNALS(SIGNAL) \
 	SIGNAL(HUP, 1) \
@@ -47,5 +46,3 @@ enum linux_signal {
 	LINUX_SIGRTMIN = 34, /* of glibc, which keeps the first two for itself */
 	LINUX_SIGRTMAX = 64,
 };
-
-#endif

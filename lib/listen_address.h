@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses a TCP address of the command line, and listens on it. */
-#ifndef AFTERGLOW_LIB_LISTEN_ADDRESS_H
-#define AFTERGLOW_LIB_LISTEN_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ bool listen_address_is_valid(const char *text);
  * Port 0 means any free port.
  */
 int listen_address_bind(const char *text, int *ret_fd, uint16_t *ret_port, struct err *err);
-
-#endif

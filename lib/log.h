@@ -5,8 +5,7 @@
  * libraries return errors. Control characters in the text are replaced: names from
  * a Ray container may stand in it.
  */
-#ifndef AFTERGLOW_LIB_LOG_H
-#define AFTERGLOW_LIB_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ bool log_limit_passes(struct log_limit *limit, int64_t now_ns);
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
-
-#endif

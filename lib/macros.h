@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small language helpers: cleanup attributes, array size, pointer hand-over. */
-#ifndef AFTERGLOW_LIB_MACROS_H
-#define AFTERGLOW_LIB_MACROS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -43,5 +42,3 @@ static inline void closep(const int *fd)
 
 #define _cleanup_free_ _cleanup_(freep)
 #define _cleanup_close_ _cleanup_(closep)
-
-#endif

@@ -40,12 +40,9 @@
  *   take
  *   refuse REASON
  */
-#ifndef AFTERGLOW_LIB_NODE_PROTOCOL_H
-#define AFTERGLOW_LIB_NODE_PROTOCOL_H
+#pragma once
 
 #define NODE_PROTOCOL_VERSION 1
 #define NODE_MESSAGE_MAX 4096
 #define NODE_VOLUME "afterglow-node"
 #define NODE_SOCKET_NAME "node.sock"
-
-#endif

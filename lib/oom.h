@@ -4,13 +4,10 @@
  * neither of them reports it where it happens. A caller that needs the value complete
  * compares oom_count before and after: if it is the same, nothing was lost.
  */
-#ifndef AFTERGLOW_LIB_OOM_H
-#define AFTERGLOW_LIB_OOM_H
+#pragma once
 
 #include <stddef.h>
 
 /* Returns how many allocations of cJSON and strbuf have failed so far, in this thread. */
 size_t oom_count(void);
 void oom_note(void);
-
-#endif

@@ -4,8 +4,7 @@
  * is inherited by children and kept over execve(2). Anybody may raise it; only CAP_SYS_RESOURCE may
  * lower it. Usable between fork and exec.
  */
-#ifndef AFTERGLOW_LIB_OOM_SCORE_H
-#define AFTERGLOW_LIB_OOM_SCORE_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ static inline bool oom_score_read(char ret_adjustment[static OOM_SCORE_LEN])
 	ret_adjustment[strcspn(ret_adjustment, "\n")] = '\0';
 	return n > 0;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * the pipe does not take, up to a bound. Beyond it, whole texts are dropped and counted; their
  * number is printed as soon as the pipe is read again.
  */
-#ifndef AFTERGLOW_LIB_OUTLET_H
-#define AFTERGLOW_LIB_OUTLET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void outlet_forget(void);
 
 /* Returns the number of texts that were dropped so far. */
 uint64_t outlet_dropped(void);
-
-#endif

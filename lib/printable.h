@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes untrusted text fit for a line, a terminal and a JSON document. */
-#ifndef AFTERGLOW_LIB_PRINTABLE_H
-#define AFTERGLOW_LIB_PRINTABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void copy_printable(char *to, size_t size, const char *from, size_t len);
  * UTF-8 characters stay whole.
  */
 void copy_ends(char *to, size_t size, const char *from, size_t len);
-
-#endif

@@ -3,10 +3,7 @@
  * The names that the sidecar has in a pod's spec: the operator puts it there, and operator and
  * plugin look for it.
  */
-#ifndef AFTERGLOW_LIB_SIDECAR_NAMES_H
-#define AFTERGLOW_LIB_SIDECAR_NAMES_H
+#pragma once
 
 #define SIDECAR_CONTAINER "afterglow"
 #define SIDECAR_HTTP_PORT "afterglow-http" /* the name of the port of /failures and /metrics */
-
-#endif

@@ -4,8 +4,7 @@
  * of memory, sets a sticky failure: later appends do nothing, so that a single check
  * at the end is enough (strbuf_failed). The text before the failure stays readable.
  */
-#ifndef AFTERGLOW_LIB_STRBUF_H
-#define AFTERGLOW_LIB_STRBUF_H
+#pragma once
 
 #include "lib/macros.h"
 
@@ -50,5 +49,3 @@ static inline bool strbuf_failed(const struct strbuf *sb)
 {
 	return sb->failed;
 }
-
-#endif

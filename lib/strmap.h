@@ -3,8 +3,7 @@
  * A hash map from strings to pointers. Keys are copied, values belong to the
  * caller. Chained, doubling; lookups never allocate.
  */
-#ifndef AFTERGLOW_LIB_STRMAP_H
-#define AFTERGLOW_LIB_STRMAP_H
+#pragma once
 
 #include "lib/macros.h"
 
@@ -48,5 +47,3 @@ struct strmap_pos {
 	struct strmap_node *next;
 };
 bool strmap_next(const struct strmap *m, struct strmap_pos *pos, const char **ret_key, void **ret_value);
-
-#endif

@@ -4,8 +4,7 @@
  * kubelet and the container runtime that name the pod or its container. The file also has lines
  * about all other pods and about people who log in. Pure.
  */
-#ifndef AFTERGLOW_LIB_SYSLOG_LINES_H
-#define AFTERGLOW_LIB_SYSLOG_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool syslog_line_is_of(const char *line, size_t len, const struct syslog_subject
  * oldest are left out.
  */
 void syslog_lines_of(const char *text, size_t len, const struct syslog_subject *subject, size_t max, struct strbuf *out);
-
-#endif

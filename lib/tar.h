@@ -4,8 +4,7 @@
  * its content is padded with zeros to a multiple of 512 bytes. Two headers of zeros end the
  * archive. Pure.
  */
-#ifndef AFTERGLOW_LIB_TAR_H
-#define AFTERGLOW_LIB_TAR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TA
 
 /* Returns the number of zeros after a file of that size. */
 size_t tar_padding(int64_t size);
-
-#endif

@@ -3,9 +3,6 @@
  * The mark before the JSON in the last line of a termination message: the sidecar writes it, and the
  * operator looks for it.
  */
-#ifndef AFTERGLOW_LIB_TERMINATION_MARK_H
-#define AFTERGLOW_LIB_TERMINATION_MARK_H
+#pragma once
 
 #define TERMINATION_MARK "#afterglow/1 "
-
-#endif

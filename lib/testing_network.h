@@ -3,8 +3,7 @@
  * For tests: networks with either IPv4 or IPv6 addresses. To be used in a child process that runs
  * as root.
  */
-#ifndef AFTERGLOW_LIB_TESTING_NETWORK_H
-#define AFTERGLOW_LIB_TESTING_NETWORK_H
+#pragma once
 
 #include <fcntl.h>
 #include <net/if.h>
@@ -50,5 +49,3 @@ static inline void enter_network(int family)
 		_exit(NO_NETWORK);
 	close(fd);
 }
-
-#endif

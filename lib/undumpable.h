@@ -10,8 +10,7 @@
  * /proc/self still serves the process itself, but files in it belong to root: an ordinary user can
  * open neither those of mode 0400 nor its own oom_score_adj for writing.
  */
-#ifndef AFTERGLOW_LIB_UNDUMPABLE_H
-#define AFTERGLOW_LIB_UNDUMPABLE_H
+#pragma once
 
 #include <sys/prctl.h>
 
@@ -21,5 +20,3 @@ static inline void undumpable_become(void)
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 }
-
-#endif

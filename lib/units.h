@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Converts sizes, Kubernetes quantities and times from text to numbers and back. */
-#ifndef AFTERGLOW_LIB_UNITS_H
-#define AFTERGLOW_LIB_UNITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ int64_t file_time_ns(struct timespec t);
 
 #define NS_PER_SEC ((int64_t)1000000000)
 #define NS_PER_MS ((int64_t)1000000)
-
-#endif

@@ -3,8 +3,7 @@
  * Makes text that the API server accepts: it refuses to apply an object with text that is not UTF-8
  * or has characters that YAML does not allow. Also cuts text between characters. Pure.
  */
-#ifndef AFTERGLOW_LIB_UTF8_H
-#define AFTERGLOW_LIB_UTF8_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void utf8_mend(char *text);
  * accept it too.
  */
 void utf8_escape_json(const char *json, struct strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds out whether memory is all zeros: such a page of a file can be a hole. */
-#ifndef AFTERGLOW_LIB_ZEROS_H
-#define AFTERGLOW_LIB_ZEROS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ static inline bool is_zero(const char *data, size_t len)
 			return false;
 	return true;
 }
-
-#endif

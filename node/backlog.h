@@ -5,8 +5,7 @@
  * listens. What a pod can make the agent keep is bounded, and so is the time. Pure: time is an
  * argument.
  */
-#ifndef AFTERGLOW_NODE_BACKLOG_H
-#define AFTERGLOW_NODE_BACKLOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ void backlog_send(struct backlog *b, const char *pod_uid,
 void backlog_begin_round(struct backlog *b);
 /* Finds the next pod that has messages. Returns false at the end of the round. */
 bool backlog_next(struct backlog *b, char ret_pod_uid[static POD_UID_MAX + 1]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits how often something is done: a token bucket. Pure: time is an argument. */
-#ifndef AFTERGLOW_NODE_BUDGET_H
-#define AFTERGLOW_NODE_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct budget {
 
 /* Takes a token. Returns false if there is none. */
 bool budget_take(struct budget *b, int64_t now_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * the pages of such a file for the memory cgroup of whoever writes them. The program for cores is in
  * no pod, so a pod that crashes in a directory of memory could use memory beyond its limit.
  */
-#ifndef AFTERGLOW_NODE_CORE_ACCOUNT_H
-#define AFTERGLOW_NODE_CORE_ACCOUNT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ void core_account_release(struct core_account *a);
  * and for processes that are in no pod.
  */
 int core_account_charge(const struct core_account *a, int file, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * user of the process that crashed, in its root and working directory, never over a link, within its
  * core limit (core(5); fs/coredump.c of Linux).
  */
-#ifndef AFTERGLOW_NODE_CORE_FILE_H
-#define AFTERGLOW_NODE_CORE_FILE_H
+#pragma once
 
 #include "lib/err.h"
 #include "node/core_pattern.h"
@@ -36,5 +35,3 @@ int core_file_write(const struct core_arguments *arguments, int pidfd, const cha
  * zeros become holes. Sets the alarm of CORE_STALL_S anew after every few MB.
  */
 int core_copy(int stream, int file, uint64_t limit, struct err *err);
-
-#endif

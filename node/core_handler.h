@@ -5,8 +5,7 @@
  * agent runs. A core of a pod whose sidecar accepts it goes to that sidecar; every other core goes,
  * from its first byte on, where the kernel would have sent it.
  */
-#ifndef AFTERGLOW_NODE_CORE_HANDLER_H
-#define AFTERGLOW_NODE_CORE_HANDLER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ bool core_handler_is_asked(int argc, char **argv);
 
 /* Handles the core on standard input. Returns the exit code. */
 int core_handler_run(char **argv);
-
-#endif

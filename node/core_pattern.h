@@ -16,8 +16,7 @@
  * A "u" follows %d if BEFORE is a file's name to which the kernel would add the PID when
  * kernel.core_uses_pid is set.
  */
-#ifndef AFTERGLOW_NODE_CORE_PATTERN_H
-#define AFTERGLOW_NODE_CORE_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ struct core_arguments {
 
 /* Pure. Parses the argv of CORE_PROGRAM. -EPROTO: they are not its arguments. */
 int core_arguments_parse(char *const *argv, struct core_arguments *ret_arguments, struct err *err);
-
-#endif

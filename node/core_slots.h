@@ -15,8 +15,7 @@
  * A slot is a lock on a byte of a file that has none: it is freed when its holder ends, even by a
  * signal.
  */
-#ifndef AFTERGLOW_NODE_CORE_SLOTS_H
-#define AFTERGLOW_NODE_CORE_SLOTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ bool core_slot_is_wanted(int slot);
 
 /* Notes how long the pod held the slot, if another one wanted it meanwhile. To be called before the slot is closed. */
 void core_slot_account(const char *directory, const char *pod_uid, int slot, int64_t held_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * (core_pattern.h), tests that it works, and restores the previous value at the end. The handler
  * itself works without the agent.
  */
-#ifndef AFTERGLOW_NODE_CORES_H
-#define AFTERGLOW_NODE_CORES_H
+#pragma once
 
 #include "node/node.h"
 
@@ -23,5 +22,3 @@ void cores_stop(void);
 
 /* Restores core_pattern after an agent that was killed before it could do so. */
 int cores_restore(const struct node_options *options, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads the facts of a node that decide how deaths on it look: kernel, cgroups, cores, swap,
  * runtime. `afterglow-node facts` prints them.
  */
-#ifndef AFTERGLOW_NODE_FACTS_H
-#define AFTERGLOW_NODE_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,5 +29,3 @@ void facts_read(const char *root, const char *proc, const char *directory, struc
 
 /* Appends the facts that are known, as a line of JSON. Pure. */
 void facts_to_json(const struct facts *facts, struct strbuf *out);
-
-#endif

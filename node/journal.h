@@ -3,8 +3,7 @@
  * Follows the journal of a node that keeps no syslog file: reads the file `system.journal` to which
  * journald writes, in /var/log/journal or /run/log/journal, and goes on after each rotation.
  */
-#ifndef AFTERGLOW_NODE_JOURNAL_H
-#define AFTERGLOW_NODE_JOURNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ int journal_open(struct journal *ret_journal, const char *root, struct err *err)
 void journal_read(struct journal *j, void (*fn)(const char *line, size_t len));
 
 void journal_close(struct journal *j);
-
-#endif

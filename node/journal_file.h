@@ -5,8 +5,7 @@
  * library. The file is read by pread, so a file that shrinks only causes short reads, and every
  * offset in it is checked. Messages that journald has compressed (more than 512 bytes) are left out.
  */
-#ifndef AFTERGLOW_NODE_JOURNAL_FILE_H
-#define AFTERGLOW_NODE_JOURNAL_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *
 
 /* Skips all objects up to the end that the header names. */
 void journal_file_skip(struct journal_file *f);
-
-#endif

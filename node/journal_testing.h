@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes files as journald does, for tests: a header, data objects, entries that point at them. */
-#ifndef AFTERGLOW_NODE_JOURNAL_TESTING_H
-#define AFTERGLOW_NODE_JOURNAL_TESTING_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,5 +97,3 @@ static inline uint64_t journal_entry(struct journal_writer *w, const char *const
 }
 
 #define JOURNAL_ENTRY(w, ...) journal_entry(w, (const char *const[]){ __VA_ARGS__, NULL })
-
-#endif

@@ -4,8 +4,7 @@
  * Many lines have names of processes in them, and a process can choose any name. So a line counts
  * for a process only by the PID at the place where the kernel writes it, after the name.
  */
-#ifndef AFTERGLOW_NODE_KERNEL_LINE_H
-#define AFTERGLOW_NODE_KERNEL_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void kernel_line_hide_name(struct kernel_line *l, char buffer[static KERNEL_TEXT
 
 /* Whether anything is mounted from that device or server. mountinfo: the text of /proc/PID/mountinfo. */
 bool kernel_line_is_mounted(const char *mountinfo, const char *device);
-
-#endif

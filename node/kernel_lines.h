@@ -4,13 +4,10 @@
  * crashes, GPU faults, errors of disks and servers that the pod has mounted. A report of the OOM
  * killer is sent whole, except for the rows of other pods' processes.
  */
-#ifndef AFTERGLOW_NODE_KERNEL_LINES_H
-#define AFTERGLOW_NODE_KERNEL_LINES_H
+#pragma once
 
 #include "lib/err.h"
 #include "node/node.h"
 
 int kernel_lines_start(struct node *n, struct err *err);
 void kernel_lines_stop(void);
-
-#endif

@@ -4,8 +4,7 @@
  * readable, a time, or both. The caller owns each source that it adds, and must not move or free it
  * while it is in the loop.
  */
-#ifndef AFTERGLOW_NODE_LOOP_H
-#define AFTERGLOW_NODE_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void loop_remove(struct loop *l, struct source *s);
 /* Runs until loop_stop is called, then returns 0; a negative error if poll(2) fails. */
 int loop_run(struct loop *l, struct err *err);
 void loop_stop(struct loop *l);
-
-#endif

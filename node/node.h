@@ -4,8 +4,7 @@
  * adds sources to the loop, and stops. If a part cannot start, that is logged, and the rest go on
  * without it.
  */
-#ifndef AFTERGLOW_NODE_NODE_H
-#define AFTERGLOW_NODE_NODE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ struct node {
 	struct backlog backlog; /* messages for sidecars that do not listen yet */
 	struct process_table *processes; /* NULL: no part needs it, or the processes cannot be read */
 };
-
-#endif

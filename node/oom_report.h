@@ -10,8 +10,7 @@
  *	long is left out whole: with rows missing it would say that there were fewer processes;
  *	the line with the limit and the victim.
  */
-#ifndef AFTERGLOW_NODE_OOM_REPORT_H
-#define AFTERGLOW_NODE_OOM_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ bool oom_report_is_victim(const struct oom_report *r, pid_t task);
 /* Calls take for each line that the pod may see, in their order. */
 void oom_report_read(const struct oom_report *r, const char *pod_uid,
 		     const struct oom_report_reader *reader);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the command line of afterglow-node. */
-#ifndef AFTERGLOW_NODE_OPTIONS_H
-#define AFTERGLOW_NODE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ extern const struct option_table node_options_table;
  * argument.
  */
 int node_options_parse(char **argv, struct node_options *ret_options, struct err *err);
-
-#endif

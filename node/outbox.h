@@ -3,8 +3,7 @@
  * Collects messages to sidecars while the agent reads a batch of events, and then sends them over
  * one connection for each pod.
  */
-#ifndef AFTERGLOW_NODE_OUTBOX_H
-#define AFTERGLOW_NODE_OUTBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void outbox_flush_logged(struct outbox *o, struct node *n, const char *what);
 
 /* Sends the node's backlog to the sidecars that listen by now. */
 void outbox_send_backlog(struct node *n);
-
-#endif

@@ -5,8 +5,7 @@
  * pod on the path counts, because a container that may make cgroups below its own could give them
  * the names of another pod.
  */
-#ifndef AFTERGLOW_NODE_POD_OF_PROCESS_H
-#define AFTERGLOW_NODE_POD_OF_PROCESS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -31,5 +30,3 @@ int pod_of_cgroups(const char *text, struct pod_of_process *ret_pod, struct err 
  * process has ended.
  */
 int pod_of_process(const char *proc, pid_t pid, struct pod_of_process *ret_pod, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * A pod with a sidecar's socket, for tests: a kubelet's directory and a procfs in which this
  * process is the sidecar.
  */
-#ifndef AFTERGLOW_NODE_POD_TESTING_H
-#define AFTERGLOW_NODE_POD_TESTING_H
+#pragma once
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -70,5 +69,3 @@ static int pod_teardown(void **state)
 	close(pod_listener);
 	return tree_remove(AT_FDCWD, pod_directory) ? 0 : -1;
 }
-
-#endif

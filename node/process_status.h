@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a process's identity, rights and PIDs from /proc/PID/status. */
-#ifndef AFTERGLOW_NODE_PROCESS_STATUS_H
-#define AFTERGLOW_NODE_PROCESS_STATUS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ int process_status_parse(const char *text, struct process_status *ret_status, st
 
 /* Does the same for a process; proc is the path of a procfs. Negative if its file cannot be read. */
 int process_status_read(const char *proc, pid_t pid, struct process_status *ret_status, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * A sweep knows a process that has the PID of a previous one by the inode of its directory in /proc.
  * Until the next sweep the table still has the container of the previous process.
  */
-#ifndef AFTERGLOW_NODE_PROCESS_TABLE_H
-#define AFTERGLOW_NODE_PROCESS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ pid_t process_table_any(const struct process_table *t, const struct pod_of_proce
 
 /* The number of processes in the table. */
 size_t process_table_count(const struct process_table *t);
-
-#endif

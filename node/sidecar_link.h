@@ -4,8 +4,7 @@
  * runs in a tenant's pod, so its answers and its directory are not trusted: no symbolic link is
  * followed there, and the process that listens must belong to that pod.
  */
-#ifndef AFTERGLOW_NODE_SIDECAR_LINK_H
-#define AFTERGLOW_NODE_SIDECAR_LINK_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -40,5 +39,3 @@ size_t sidecar_link_cost(size_t len);
  * are closed. -ETIMEDOUT: no message came; -EPIPE: the sidecar has closed the connection.
  */
 int sidecar_link_receive(int fd, int within_ms, char ret_text[static NODE_MESSAGE_MAX + 1], struct err *err);
-
-#endif

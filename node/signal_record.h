@@ -6,8 +6,7 @@
  * PIDs are those of the initial PID namespace. The records have tasks, so sender and target may be
  * threads; only /proc knows the processes to which they belong.
  */
-#ifndef AFTERGLOW_NODE_SIGNAL_RECORD_H
-#define AFTERGLOW_NODE_SIGNAL_RECORD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -49,5 +48,3 @@ bool signal_formats_parse(const char *signal, const char *victim, struct signal_
 
 /* Parses a record. Returns false if it is of another event, or cut. */
 bool signal_record_parse(const struct signal_formats *formats, const struct trace_event *event, struct signal_record *ret_record);
-
-#endif

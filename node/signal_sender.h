@@ -3,8 +3,7 @@
  * Finds out which process sent a signal, from /proc and the table of processes. The process may have
  * ended since.
  */
-#ifndef AFTERGLOW_NODE_SIGNAL_SENDER_H
-#define AFTERGLOW_NODE_SIGNAL_SENDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ bool task_is_exiting(const char *stat);
  */
 void signal_message(const struct signal_record *record, const char *container_id, pid_t inner, const struct signal_sender *sender,
 		    struct strbuf *out);
-
-#endif

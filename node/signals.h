@@ -8,13 +8,10 @@
  * instead, so that a storm of signals elsewhere on the node costs little. bench/node_signals.sh
  * measures that cost.
  */
-#ifndef AFTERGLOW_NODE_SIGNALS_H
-#define AFTERGLOW_NODE_SIGNALS_H
+#pragma once
 
 #include "lib/err.h"
 #include "node/node.h"
 
 int signals_start(struct node *n, struct err *err);
 void signals_stop(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Finds the fields of a trace event by the text of events/SYSTEM/NAME/format in tracefs, because
  * their places differ between kernels. Pure.
  */
-#ifndef AFTERGLOW_NODE_TRACE_FORMAT_H
-#define AFTERGLOW_NODE_TRACE_FORMAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ struct trace_field trace_format_field(const char *text, const char *name);
  * too short or has no such field.
  */
 int64_t trace_integer(const unsigned char *data, size_t len, struct trace_field field, int64_t absent);
-
-#endif

@@ -7,8 +7,7 @@
  * The kernel applies the filters, so other events cost the agent nothing. An instance takes
  * TRACE_BUFFER_KB of kernel memory for each CPU.
  */
-#ifndef AFTERGLOW_NODE_TRACE_INSTANCE_H
-#define AFTERGLOW_NODE_TRACE_INSTANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ bool trace_instance_comm(const struct trace_instance *t, pid_t task, char comm[s
  * can forge a line.
  */
 bool trace_saved_comm(const char *text, pid_t task, char comm[static TRACE_COMM_MAX]);
-
-#endif

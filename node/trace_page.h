@@ -8,8 +8,7 @@
  * fixed offset. The format is that of include/linux/ring_buffer.h of Linux, unchanged since 2.6.30;
  * tracefs describes it in events/header_page and events/header_event.
  */
-#ifndef AFTERGLOW_NODE_TRACE_PAGE_H
-#define AFTERGLOW_NODE_TRACE_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ bool trace_page_open(struct trace_page *p, const void *data, size_t len);
 
 /* Reads the next event. Returns false if there is none, or the rest of the page is malformed. */
 bool trace_page_next(struct trace_page *p, struct trace_event *ret_event);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the operator's command line. */
-#ifndef AFTERGLOW_OPERATOR_OPTIONS_H
-#define AFTERGLOW_OPERATOR_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ extern const struct option_table operator_options;
  * the option.
  */
 int options_parse(char **argv, struct options *ret_options, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For the operator's tests: objects as YAML. Include after cmocka.h. */
-#ifndef AFTERGLOW_OPERATOR_TESTING_H
-#define AFTERGLOW_OPERATOR_TESTING_H
+#pragma once
 
 #include <string.h>
 
@@ -18,5 +17,3 @@ static inline cJSON *json_of(const char *yaml)
 		fail_msg("%s\n%s", err.text, yaml);
 	return json;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * which comes first. It writes nothing outside of the directory and replaces no file. Alternatively,
  * it keeps only a single file, in memory.
  */
-#ifndef AFTERGLOW_PLUGIN_ARCHIVE_H
-#define AFTERGLOW_PLUGIN_ARCHIVE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -67,5 +66,3 @@ int archive_feed(struct archive *archive, const void *data, size_t len, struct e
  * missing a line for each file that the manifest lists but the archive does not have.
  */
 int archive_end(const struct archive *archive, struct strbuf *missing, struct err *err);
-
-#endif

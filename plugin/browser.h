@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens a file with the desktop's program for it. */
-#ifndef AFTERGLOW_PLUGIN_BROWSER_H
-#define AFTERGLOW_PLUGIN_BROWSER_H
+#pragma once
 
 #include "lib/err.h"
 
@@ -10,5 +9,3 @@
  * program, -EIO if it failed.
  */
 int browser_open(const char *path, struct err *err);
-
-#endif

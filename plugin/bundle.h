@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kubectl afterglow bundle: copies a bundle from its store to a directory, by a short-lived pod. */
-#ifndef AFTERGLOW_PLUGIN_BUNDLE_H
-#define AFTERGLOW_PLUGIN_BUNDLE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -23,5 +22,3 @@ int bundle_save(const struct kubectl *kubectl, const cJSON *failure, const cJSON
  */
 int bundle_read(const struct kubectl *kubectl, const cJSON *failure, const cJSON *pods, const char *image, const char *name,
 		struct strbuf *content, struct err *err);
-
-#endif

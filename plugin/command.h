@@ -3,8 +3,7 @@
  * The commands of kubectl afterglow with their arguments and help, in one table. The parser, the
  * completion and the man pages are made from it.
  */
-#ifndef AFTERGLOW_PLUGIN_COMMAND_H
-#define AFTERGLOW_PLUGIN_COMMAND_H
+#pragma once
 
 #include "lib/strbuf.h"
 
@@ -47,5 +46,3 @@ void command_add_help(enum command command, struct strbuf *out);
 
 /* Appends "list, show, ... and doctor". */
 void command_add_names(struct strbuf *out);
-
-#endif

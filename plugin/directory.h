@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the directory to which a command saves files. */
-#ifndef AFTERGLOW_PLUGIN_DIRECTORY_H
-#define AFTERGLOW_PLUGIN_DIRECTORY_H
+#pragma once
 
 #include "lib/err.h"
 
@@ -10,5 +9,3 @@
  * -EEXIST: it is not empty. The caller closes *ret_fd.
  */
 int directory_open_empty(const char *path, int *ret_fd, struct err *err);
-
-#endif

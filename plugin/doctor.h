@@ -3,8 +3,7 @@
  * Finds out which rights and facilities a cluster grants Afterglow, what each gap costs, and how to
  * close it. Pure: it turns the answers of the API server into text.
  */
-#ifndef AFTERGLOW_PLUGIN_DOCTOR_H
-#define AFTERGLOW_PLUGIN_DOCTOR_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -31,5 +30,3 @@ struct doctor_result {
 
 /* Appends a line or a block for each finding, the worst last, and a line that sums them up. */
 struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out);
-
-#endif

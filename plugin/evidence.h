@@ -3,8 +3,7 @@
  * The commands that read a failure's bundle from the store: bundle and report. Each returns the exit
  * code, or a negative error.
  */
-#ifndef AFTERGLOW_PLUGIN_EVIDENCE_H
-#define AFTERGLOW_PLUGIN_EVIDENCE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -16,5 +15,3 @@ int evidence_report(const struct options *o, struct strbuf *out, struct err *err
 
 /* Appends report.txt of the bundle of a failure that local_failures read. */
 int evidence_text(const cJSON *failure, struct strbuf *out, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explains an exit code, a class of failures or a reason to a person who sees it for the first time. Pure. */
-#ifndef AFTERGLOW_PLUGIN_EXPLAIN_H
-#define AFTERGLOW_PLUGIN_EXPLAIN_H
+#pragma once
 
 #include "lib/err.h"
 #include "lib/strbuf.h"
@@ -17,5 +16,3 @@ int explain(const char *what, struct strbuf *out, struct err *err);
  * with indent blanks.
  */
 void add_wrapped(struct strbuf *out, const char *text, size_t indent);
-
-#endif

@@ -3,8 +3,7 @@
  * Lists the facts of a RayFailure, the most important first. The text (failure_text.h) and the page
  * (page.h) are made from them. Pure.
  */
-#ifndef AFTERGLOW_PLUGIN_FAILURE_FACTS_H
-#define AFTERGLOW_PLUGIN_FAILURE_FACTS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -19,5 +18,3 @@ typedef void failure_fact_fn(void *arg, const char *label, const char *text);
  * it comes several times in a row.
  */
 void failure_facts_each(const cJSON *failure, failure_fact_fn *fn, void *arg);
-
-#endif

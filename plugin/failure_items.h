@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Filters the items of a RayFailureList and sorts them by the time of their end. Pure. */
-#ifndef AFTERGLOW_PLUGIN_FAILURE_ITEMS_H
-#define AFTERGLOW_PLUGIN_FAILURE_ITEMS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ struct items failure_items_of(const cJSON *list, const struct failure_filter *fi
 const char *failure_str(const cJSON *failure, const char *path);
 /* Returns the Unix time at which it ended; 0 if that is not known. */
 int64_t failure_ended_ns(const cJSON *failure);
-
-#endif

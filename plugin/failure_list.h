@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints lists of RayFailures as tables: single failures, by signature, by incident. Pure: time is an argument. */
-#ifndef AFTERGLOW_PLUGIN_FAILURE_LIST_H
-#define AFTERGLOW_PLUGIN_FAILURE_LIST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ size_t failure_list_incidents(const cJSON *list, const struct failure_filter *fi
  * NULL. Owned by list.
  */
 const cJSON *failure_find(const cJSON *list, const char *name);
-
-#endif

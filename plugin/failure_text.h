@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a RayFailure as text for a terminal, the most important facts first. Pure. */
-#ifndef AFTERGLOW_PLUGIN_FAILURE_TEXT_H
-#define AFTERGLOW_PLUGIN_FAILURE_TEXT_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -12,5 +11,3 @@
  * left out.
  */
 void failure_text(const cJSON *failure, struct strbuf *out);
-
-#endif

@@ -5,12 +5,9 @@
  * pop-ups and an origin of its own (sandbox), under a policy by which it loads nothing from
  * anywhere, and below a line that says where it is from. Pure.
  */
-#ifndef AFTERGLOW_PLUGIN_FOREIGN_PAGE_H
-#define AFTERGLOW_PLUGIN_FOREIGN_PAGE_H
+#pragma once
 
 #include "lib/strbuf.h"
 
 /* Appends the page around html. name is that of the RayFailure. */
 void foreign_page(const char *name, const struct strbuf *html, struct strbuf *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Runs kubectl, which reads the kubeconfig, runs exec plugins, authenticates and uses proxies. So no
  * credential passes through this program.
  */
-#ifndef AFTERGLOW_PLUGIN_KUBECTL_H
-#define AFTERGLOW_PLUGIN_KUBECTL_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ int child_wait(pid_t pid, const char *program, struct err *err);
 
 /* Replaces this process by kubectl with args. Returns only if that fails. */
 int kubectl_exec(const struct kubectl *kubectl, const char *const *args, struct err *err);
-
-#endif

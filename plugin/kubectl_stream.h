@@ -4,8 +4,7 @@
  * SIGINT, SIGTERM and SIGHUP end the running kubectl and not this program, so that the caller can
  * clean up.
  */
-#ifndef AFTERGLOW_PLUGIN_KUBECTL_STREAM_H
-#define AFTERGLOW_PLUGIN_KUBECTL_STREAM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ void stream_catch_signals(void);
  */
 #define STREAM_ERRORS_MAX 4096
 int kubectl_stream(const struct kubectl *kubectl, const char *const *args, const struct stream *stream, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * The commands about running pods: top, snapshot and policy explain. Each returns the exit code, or
  * a negative error.
  */
-#ifndef AFTERGLOW_PLUGIN_LIVE_H
-#define AFTERGLOW_PLUGIN_LIVE_H
+#pragma once
 
 #include "lib/strbuf.h"
 #include "plugin/options.h"
@@ -12,5 +11,3 @@
 int live_top(const struct options *o, struct strbuf *out, struct err *err);
 int live_snapshot(const struct options *o, struct strbuf *out, struct err *err);
 int live_policy(const struct options *o, struct strbuf *out, struct err *err);
-
-#endif

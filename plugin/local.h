@@ -3,8 +3,7 @@
  * Reads the bundles of a directory as RayFailures, so that what lists and shows those of a cluster
  * does so for the bundles of `afterglow-sidecar exec` and of a mounted store.
  */
-#ifndef AFTERGLOW_PLUGIN_LOCAL_H
-#define AFTERGLOW_PLUGIN_LOCAL_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ const cJSON *local_newest(const cJSON *list);
 
 /* Whether local_failures made the list: then there are commands in the place of pods. */
 bool local_is(const cJSON *list);
-
-#endif

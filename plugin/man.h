@@ -3,8 +3,7 @@
  * Makes man pages from the help of the commands: kubectl-afterglow(1), and
  * kubectl-afterglow-COMMAND(1) for each command.
  */
-#ifndef AFTERGLOW_PLUGIN_MAN_H
-#define AFTERGLOW_PLUGIN_MAN_H
+#pragma once
 
 #include "lib/err.h"
 #include "plugin/command.h"
@@ -14,5 +13,3 @@ void man_page(enum command command, struct strbuf *out);
 
 /* Writes all pages into the directory, which must exist. */
 int man_write(const char *directory, struct err *err);
-
-#endif

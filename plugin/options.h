@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the command line of kubectl-afterglow. */
-#ifndef AFTERGLOW_PLUGIN_OPTIONS_H
-#define AFTERGLOW_PLUGIN_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ int options_parse(char **argv, struct options *ret_options, struct err *err);
  * the shell not to propose files.
  */
 void options_complete(char *const *words, int n, struct strbuf *out);
-
-#endif

@@ -4,8 +4,7 @@
  * filters. Pure: time is an argument. RayFailures have texts of tenants in them, so all of it is
  * escaped, and the page's Content-Security-Policy allows only its own script.
  */
-#ifndef AFTERGLOW_PLUGIN_PAGE_H
-#define AFTERGLOW_PLUGIN_PAGE_H
+#pragma once
 
 #include "plugin/failure_list.h"
 
@@ -13,5 +12,3 @@
 
 /* Appends the page and returns how many failures are on it. now_ns is Unix time. */
 size_t page(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out);
-
-#endif

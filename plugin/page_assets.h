@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The style and the script of the page of all failures (page.h). */
-#ifndef AFTERGLOW_PLUGIN_PAGE_ASSETS_H
-#define AFTERGLOW_PLUGIN_PAGE_ASSETS_H
+#pragma once
 
 extern const char page_css[];
 /*
@@ -9,5 +8,3 @@ extern const char page_css[];
  * become markup.
  */
 extern const char page_script[];
-
-#endif

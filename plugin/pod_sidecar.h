@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the sidecar and its options in the JSON of a Ray pod. Pure. */
-#ifndef AFTERGLOW_PLUGIN_POD_SIDECAR_H
-#define AFTERGLOW_PLUGIN_POD_SIDECAR_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ int pod_sidecar_port(const cJSON *sidecar);
 /* Returns an annotation or label of an object, owned by it; NULL if there is none. */
 const char *annotation_of(const cJSON *object, const char *name);
 const char *label_of(const cJSON *object, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explains which policy or chart value decided each setting of a Ray pod. Pure. */
-#ifndef AFTERGLOW_PLUGIN_POLICY_EXPLAIN_H
-#define AFTERGLOW_PLUGIN_POLICY_EXPLAIN_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -20,5 +19,3 @@ struct policy_facts {
 
 /* Appends each setting with its origin, and then the policies that the operator applied. */
 void policy_explain(const struct policy_facts *facts, struct strbuf *out);
-
-#endif

@@ -5,8 +5,7 @@
  *
  *	RayPolicy/training generation 3 (recording, store); ClusterRayPolicy/production generation 1 (memory, locked)
  */
-#ifndef AFTERGLOW_PLUGIN_POLICY_ORIGIN_H
-#define AFTERGLOW_PLUGIN_POLICY_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ const struct policy_origin *policy_origin_of(const struct policy_origins *origin
 
 /* Returns "RayPolicy" or "ClusterRayPolicy". */
 const char *policy_origin_kind(const struct policy_origin *origin);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the processes that a sidecar lists as a table. Pure. */
-#ifndef AFTERGLOW_PLUGIN_PROCESS_TABLE_H
-#define AFTERGLOW_PLUGIN_PROCESS_TABLE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -18,5 +17,3 @@ void process_table(const cJSON *processes, const char *label, struct strbuf *out
  * which has SIZE_TEXT_MAX bytes (lib/units.h).
  */
 const char *bytes_text(int64_t bytes, char *buf);
-
-#endif

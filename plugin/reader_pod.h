@@ -4,8 +4,7 @@
  * and the claim of a Ray pod's sidecar in the same namespace, so it can read what the sidecars write
  * and nothing else. Pure.
  */
-#ifndef AFTERGLOW_PLUGIN_READER_POD_H
-#define AFTERGLOW_PLUGIN_READER_POD_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -32,5 +31,3 @@ struct reader_pod {
 int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, const char *image, struct reader_pod *ret_pod,
 		    struct err *err);
 void reader_pod_release(struct reader_pod *pod);
-
-#endif

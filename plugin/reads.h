@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads objects of the cluster, in the namespace and by the selector of the command line. */
-#ifndef AFTERGLOW_PLUGIN_READS_H
-#define AFTERGLOW_PLUGIN_READS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -37,5 +36,3 @@ int find_failure(const struct options *o, const cJSON *failures, const cJSON **r
 
 /* Returns the end of a sentence about something that was not found: a hint at -A, or "". Static. */
 const char *where_looked(const struct options *o);
-
-#endif

@@ -4,8 +4,7 @@
  * to get pods/proxy, and the API server must reach the pods. The answer comes from the pod, so it is
  * bounded and never trusted.
  */
-#ifndef AFTERGLOW_PLUGIN_SIDECAR_HTTP_H
-#define AFTERGLOW_PLUGIN_SIDECAR_HTTP_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -26,5 +25,3 @@ int sidecar_get(const struct kubectl *kubectl, const cJSON *pod, const char *pat
  * JSON.
  */
 int sidecar_get_json(const struct kubectl *kubectl, const cJSON *pod, const char *path, cJSON **ret_json, struct err *err);
-
-#endif

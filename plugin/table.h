@@ -3,8 +3,7 @@
  * Prints a table in columns, as kubectl does. Cells may come from tenants, so control characters in
  * them are replaced.
  */
-#ifndef AFTERGLOW_PLUGIN_TABLE_H
-#define AFTERGLOW_PLUGIN_TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ void table_print(const struct table *table, struct strbuf *out);
 
 /* Appends text with control characters and broken UTF-8 replaced. */
 void add_printable(struct strbuf *out, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Helpers for the plugin's tests: JSON with single quotes, and checks of what a text contains. */
-#ifndef AFTERGLOW_PLUGIN_TESTING_H
-#define AFTERGLOW_PLUGIN_TESTING_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,5 +44,3 @@ static inline void lacks(const struct strbuf *out, const char *part)
 	if (strstr(strbuf_str(out), part))
 		fail_msg("\"%s\" in:\n%s", part, strbuf_str(out));
 }
-
-#endif

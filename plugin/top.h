@@ -3,8 +3,7 @@
  * Prints the memory of running Ray pods from the answers of their sidecars at /memory. The answers
  * are not trusted. Pure.
  */
-#ifndef AFTERGLOW_PLUGIN_TOP_H
-#define AFTERGLOW_PLUGIN_TOP_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@
  * largest processes of each container.
  */
 void top_text(const cJSON *answers, bool namespaces, bool processes, struct strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Implements `afterglow-sidecar exec`: launcher and sidecar around one command, without Kubernetes. */
-#ifndef AFTERGLOW_SIDECAR_EXEC_H
-#define AFTERGLOW_SIDECAR_EXEC_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct exec_options {
  * without it: without its own memory limit, or without a report, in the place of this process.
  */
 int exec_run(const struct exec_options *options);
-
-#endif

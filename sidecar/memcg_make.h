@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a memory cgroup for a command, below or beside the cgroup of this process. */
-#ifndef AFTERGLOW_SIDECAR_MEMCG_MAKE_H
-#define AFTERGLOW_SIDECAR_MEMCG_MAKE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int made_memcg_join(const struct made_memcg *m, struct err *err);
  * second. Returns the number of processes that still live in them: they stay where the limit holds, and m->path stays, too.
  */
 unsigned int made_memcg_remove(struct made_memcg *m, bool end);
-
-#endif

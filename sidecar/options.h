@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the command line of afterglow-sidecar. */
-#ifndef AFTERGLOW_SIDECAR_OPTIONS_H
-#define AFTERGLOW_SIDECAR_OPTIONS_H
+#pragma once
 
 #include "lib/command_line.h"
 #include "sidecar/exec.h"
@@ -20,5 +19,3 @@ extern const struct option_table sidecar_options_table;
 
 /* Parses the arguments and the pod's environment. On failure err has a line for the user. */
 int sidecar_options_parse(char **argv, struct sidecar_options *ret_options, struct err *err);
-
-#endif

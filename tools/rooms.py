@@ -20,7 +20,7 @@ import sys
 LIBRARY = "lib"
 PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
-LINES_MAX = 89620
+LINES_MAX = 90330
 # No more knots than there are. Those of two modules are easily undone; a new one is a mistake.
 KNOTS_MAX = 7
 

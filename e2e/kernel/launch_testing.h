@@ -9,8 +9,7 @@
  *
  * Where a step of a function cannot be done, the test that called it fails.
  */
-#ifndef AFTERGLOW_E2E_KERNEL_LAUNCH_TESTING_H
-#define AFTERGLOW_E2E_KERNEL_LAUNCH_TESTING_H
+#pragma once
 
 #include <errno.h>
 #include <limits.h>
@@ -172,5 +171,3 @@ int dismiss(const struct sidecar *s);
 void expect_end(struct sidecar *s, struct process *p, int wait_status);
 /* Does the same for a command of start_waiting, whose input it closes before. */
 void end_waiting(struct sidecar *s, struct process *p);
-
-#endif

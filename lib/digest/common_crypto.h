@@ -3,8 +3,7 @@
  * SHA-256 of libSystem, which every macOS has, by the names of OpenSSL. It is declared here because
  * CommonCrypto/CommonDigest.h is in Apple's SDK alone; CC_SHA(3cc) documents the functions.
  */
-#ifndef AFTERGLOW_LIB_DIGEST_COMMON_CRYPTO_H
-#define AFTERGLOW_LIB_DIGEST_COMMON_CRYPTO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline void SHA256_Update(SHA256_CTX *state, const void *data, size_t len
 		len -= part;
 	}
 }
-
-#endif

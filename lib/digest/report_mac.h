@@ -5,8 +5,7 @@
  * signature (HMAC-SHA256, RFC 2104, cut to 128 bits) is the last member of the JSON object:
  * {...,"mac":"0123..."}. It covers all before it, byte by byte, and what kind of text it is.
  */
-#ifndef AFTERGLOW_LIB_DIGEST_REPORT_MAC_H
-#define AFTERGLOW_LIB_DIGEST_REPORT_MAC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@
 void report_mac_append(const char *key, const char *kind, const char *json, struct strbuf *out);
 /* Returns whether the text ends with its right signature; blanks may follow. */
 bool report_mac_holds(const char *key, const char *kind, const char *text, size_t len);
-
-#endif

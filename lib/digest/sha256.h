@@ -5,8 +5,7 @@
  * instructions; libmd, which does not, takes six times as long. On macOS it is
  * CommonCrypto's (common_crypto.h).
  */
-#ifndef AFTERGLOW_LIB_DIGEST_SHA256_H
-#define AFTERGLOW_LIB_DIGEST_SHA256_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void sha256_text(const void *data, size_t len, char ret_text[static SHA256_TEXT_
  */
 int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg, int64_t *ret_len,
 		char ret_text[static SHA256_TEXT_MAX], struct err *err);
-
-#endif

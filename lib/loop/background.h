@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs an errand that nothing waits for: the event loop gets its messages and its end. */
-#ifndef AFTERGLOW_LIB_LOOP_BACKGROUND_H
-#define AFTERGLOW_LIB_LOOP_BACKGROUND_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -29,5 +28,3 @@ void background_limit(struct background *b, int64_t within_ns);
 
 /* Kills the errand without waiting; done is not called. */
 void background_cancel(struct background *b);
-
-#endif

@@ -6,8 +6,7 @@
  * before others, unless we are an ordinary user's process that is not dumpable (lib/undumpable.h):
  * then it takes the largest of the container's processes, which a child is that fills the memory.
  */
-#ifndef AFTERGLOW_LIB_LOOP_CHILD_H
-#define AFTERGLOW_LIB_LOOP_CHILD_H
+#pragma once
 
 #include <event2/event.h>
 #include <limits.h>
@@ -67,5 +66,3 @@ void child_cancel(struct child *c);
 
 /* Sets the path of a program that is installed beside this one. */
 int child_beside(const char *program, char ret_path[static PATH_MAX], struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts a child's program: from fork to exec. Used by child.c alone. */
-#ifndef AFTERGLOW_LIB_LOOP_CHILD_INTERNAL_H
-#define AFTERGLOW_LIB_LOOP_CHILD_INTERNAL_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -15,5 +14,3 @@ enum { CHILD_OUTPUT, CHILD_ERRORS, CHILD_EXTRA, CHILD_ENDS };
  * cases; it is -1 if the fork failed.
  */
 int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t *ret_pid, struct err *err);
-
-#endif

@@ -10,8 +10,7 @@
  * that has not answered by then is left alone. Until it has ended, its owner starts no other
  * errand, so that a dead filesystem costs one process, and not one a second.
  */
-#ifndef AFTERGLOW_LIB_LOOP_ERRAND_H
-#define AFTERGLOW_LIB_LOOP_ERRAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ int64_t errand_age_ns(struct errand *e, int64_t now_ns);
  * errand_wait does not wait. NULL: no function is called.
  */
 void errand_set_pump(int64_t (*fn)(int64_t now_ns, void *arg), void *arg);
-
-#endif

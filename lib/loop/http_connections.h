@@ -10,8 +10,7 @@
  * another cookie, or none, the connection has ended. To end one, its socket is shut down; evhttp
  * then meets the end of the stream and frees it.
  */
-#ifndef AFTERGLOW_LIB_LOOP_HTTP_CONNECTIONS_H
-#define AFTERGLOW_LIB_LOOP_HTTP_CONNECTIONS_H
+#pragma once
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -49,5 +48,3 @@ void http_connections_release(struct http_connections *all);
 struct bufferevent *http_connections_add(struct http_connections *all);
 /* Call this when a request of that connection is answered. */
 void http_connections_answered(struct http_connections *all, evutil_socket_t fd);
-
-#endif

@@ -4,8 +4,7 @@
  * listener is opened. When no descriptor is left, it waits for a second: libevent would log that and try
  * again at once, for ever.
  */
-#ifndef AFTERGLOW_LIB_LOOP_HTTP_LISTENER_H
-#define AFTERGLOW_LIB_LOOP_HTTP_LISTENER_H
+#pragma once
 
 #include <event2/event.h>
 #include <event2/http.h>
@@ -41,5 +40,3 @@ int http_listener_open(struct http_listener *l, int backlog, struct err *err);
 void http_listener_close(struct http_listener *l);
 /* Accepts none for a while. */
 void http_listener_pause(struct http_listener *l, const struct timeval *pause);
-
-#endif

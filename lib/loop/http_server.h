@@ -3,8 +3,7 @@
  * Serves HTTP to everybody who reaches the port: GET alone, a bounded number of connections
  * (http_connections.h), /metrics as a shared text (shared_text.h).
  */
-#ifndef AFTERGLOW_LIB_LOOP_HTTP_SERVER_H
-#define AFTERGLOW_LIB_LOOP_HTTP_SERVER_H
+#pragma once
 
 #include <event2/event.h>
 #include <event2/http.h>
@@ -41,5 +40,3 @@ void http_server_handle(struct http_server *s, const char *path, void (*handler)
 /* Answers with the text; with 500 if that has failed. */
 void http_answer(struct http_server *s, struct evhttp_request *request, int status, const char *type,
 		 const struct strbuf *text);
-
-#endif

@@ -4,8 +4,7 @@
  * While a callback of the outer loop waits for something, it may run the inner loop's events
  * itself, which libevent does not allow for the outer loop.
  */
-#ifndef AFTERGLOW_LIB_LOOP_INNER_LOOP_H
-#define AFTERGLOW_LIB_LOOP_INNER_LOOP_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -29,5 +28,3 @@ struct event_base *inner_loop_base(const struct inner_loop *l);
  * libevent would complain.
  */
 void inner_loop_turn(struct inner_loop *l);
-
-#endif

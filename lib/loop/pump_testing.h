@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: a pump (errand.h) that counts how often it is called while an errand is waited for. */
-#ifndef AFTERGLOW_LIB_LOOP_PUMP_TESTING_H
-#define AFTERGLOW_LIB_LOOP_PUMP_TESTING_H
+#pragma once
 
 #include "lib/loop/errand.h"
 #include "lib/units.h"
@@ -22,5 +21,3 @@ static inline void start_pumping(void)
 	n_pumped = 0;
 	errand_set_pump(count_pumping, NULL);
 }
-
-#endif

@@ -8,8 +8,7 @@
  * first of them for less than SHARED_TEXT_READ_NS. After that time a further rendering is made, and
  * the connections that still read the first one are ended.
  */
-#ifndef AFTERGLOW_LIB_LOOP_SHARED_TEXT_H
-#define AFTERGLOW_LIB_LOOP_SHARED_TEXT_H
+#pragma once
 
 #include <event2/buffer.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void shared_text_free(struct shared_text *text);
  * there is no text, because it has more than max bytes or because there is no memory.
  */
 int shared_text_add(struct shared_text *text, int fd, int64_t now_ns, struct evbuffer *body);
-
-#endif

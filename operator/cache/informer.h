@@ -4,8 +4,7 @@
  * decisions with the client, keeps the objects in a store, and calls a handler
  * for each change.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_INFORMER_H
-#define AFTERGLOW_OPERATOR_CACHE_INFORMER_H
+#pragma once
 
 #include "operator/cache/reflector.h"
 #include "operator/cache/store.h"
@@ -84,5 +83,3 @@ const char *informer_trouble(const struct informer *informer);
 uint64_t informer_unknown_events(const struct informer *informer);
 /* Returns how often an object arrived that cannot be read. */
 uint64_t informer_unreadable(const struct informer *informer);
-
-#endif

@@ -4,8 +4,7 @@
  * answer to a write of ours. Fields that the operator does not use are removed. An object that
  * cannot be read (salvage.h) does not prevent reading the others.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_INTAKE_H
-#define AFTERGLOW_OPERATOR_CACHE_INTAKE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ int intake_take(struct intake *intake, struct store *store, cJSON *object,
 /* Does the same for the answer to a write of ours. */
 void intake_learn(const struct intake *intake, struct store *store, cJSON *object,
 		  store_change_fn on_change, void *arg);
-
-#endif

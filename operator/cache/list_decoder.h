@@ -9,8 +9,7 @@
  * An item may be 16 MiB long. If an item is longer, or the bytes are not a list, the
  * decoder fails for good, and the caller lists again.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_LIST_DECODER_H
-#define AFTERGLOW_OPERATOR_CACHE_LIST_DECODER_H
+#pragma once
 
 #include "lib/err.h"
 #include "lib/json.h"
@@ -41,5 +40,3 @@ int list_decoder_feed(struct list_decoder *d, const void *data, size_t len, list
 
 /* Call this after the last byte: returns 0 if the bytes were a whole list, otherwise -EPROTO. */
 int list_decoder_finish(const struct list_decoder *d, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Makes the requests for a list, a watch or a stream (a watch that begins with all objects), and
  * interprets a refusal. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_LIST_WATCH_H
-#define AFTERGLOW_OPERATOR_CACHE_LIST_WATCH_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ bool list_watch_ends_initial(const cJSON *bookmark);
  * available; fallback if the Status has no code.
  */
 int list_watch_code(const cJSON *status, int fallback);
-
-#endif

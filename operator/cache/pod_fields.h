@@ -4,9 +4,6 @@
  * memory: 2.5 KiB for each Ray pod of the cluster. Code that reads another field of a
  * watched pod must add it here; otherwise the field is always absent.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_POD_FIELDS_H
-#define AFTERGLOW_OPERATOR_CACHE_POD_FIELDS_H
+#pragma once
 
 extern const char *const pod_fields[];
-
-#endif

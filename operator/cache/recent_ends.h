@@ -4,8 +4,7 @@
  * after the watch has passed its version. Then the watch has either shown the object's end as well,
  * or lost the object. This list shows which of the two happened.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_RECENT_ENDS_H
-#define AFTERGLOW_OPERATOR_CACHE_RECENT_ENDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void recent_ends_add(struct recent_ends *ends, const char *uid, const char *rv);
  * been dropped from it.
  */
 bool recent_ends_may_have(const struct recent_ends *ends, const char *uid, const char *rv);
-
-#endif

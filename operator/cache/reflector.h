@@ -24,8 +24,7 @@
  * version seen; only the server's 410 makes us list again. Initial events are not
  * ordered by version, so no version is noted before their end.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_REFLECTOR_H
-#define AFTERGLOW_OPERATOR_CACHE_REFLECTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ struct reflector {
 void reflector_init(struct reflector *r, uint64_t seed);
 
 struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns);
-
-#endif

@@ -11,8 +11,7 @@
  * gets a tree, the view, which the store keeps until store_drop_views: for the
  * duration of a callback of the loop, and no longer than the object itself.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_STORE_H
-#define AFTERGLOW_OPERATOR_CACHE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ const cJSON *store_entry_peek(const struct store *s, const struct store_entry *e
  * kept until the next swap; the watch from list_rv on will show them.
  */
 void store_swap(struct store *s, struct store *fresh, const char *list_rv, store_change_fn fn, void *arg);
-
-#endif

@@ -8,8 +8,7 @@
  * more). If a line is longer, or is not an event, the decoder fails for good, and
  * the caller drops the stream and lists again.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_WATCH_DECODER_H
-#define AFTERGLOW_OPERATOR_CACHE_WATCH_DECODER_H
+#pragma once
 
 #include "lib/err.h"
 #include "lib/json.h"
@@ -50,5 +49,3 @@ void watch_decoder_release(struct watch_decoder *d);
  */
 int watch_decoder_feed(struct watch_decoder *d, const void *data, size_t len, watch_event_fn fn, void *arg,
 		       struct err *err);
-
-#endif

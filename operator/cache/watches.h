@@ -3,8 +3,7 @@
  * Keeps a live copy of each kind that the operator follows, and reports their states to the log,
  * readiness and metrics.
  */
-#ifndef AFTERGLOW_OPERATOR_CACHE_WATCHES_H
-#define AFTERGLOW_OPERATOR_CACHE_WATCHES_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -89,5 +88,3 @@ bool pod_cluster_key(const cJSON *pod, char *buf, size_t size);
 bool namespace_key(const cJSON *object, char *buf, size_t size);
 /* The index of RayFailures: writes "namespace/cluster/group". */
 bool group_key(const cJSON *object, char *buf, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * uncertain pods exist (expectations.h), the policy that applies, and facts about its namespace
  * (namespace_lookup.h).
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_CLUSTER_LOOKUP_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_CLUSTER_LOOKUP_H
+#pragma once
 
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/namespace_lookup.h"
@@ -53,5 +52,3 @@ void cluster_lookup_release(struct cluster_lookup *lookup);
  * Redis.
  */
 bool cluster_lookup_is_held(const cJSON *cluster);
-
-#endif

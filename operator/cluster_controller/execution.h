@@ -8,8 +8,7 @@
  * The caller (reconcile.c) decides which plan may have the next write, and what follows when all
  * operations are answered.
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXECUTION_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXECUTION_H
+#pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/cluster_controller/known_state.h"
@@ -71,5 +70,3 @@ bool execution_may_start(struct execution *execution);
  * not called.
  */
 void execution_start(struct execution *execution);
-
-#endif

@@ -10,8 +10,7 @@
  * the pod, the creation may still be on its way; so the next pod of that group is created under the
  * same name, for as long as the API server works on a request at most.
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXPECTATIONS_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_EXPECTATIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ void expectations_absent(struct expectations *e, const char *name, int64_t now_n
  */
 size_t expectations_unanswered(struct expectations *e, int64_t now_ns,
 			       struct unanswered_create *ret_list, size_t max);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gathers the state that planning a cluster needs from the copies that the watches keep. */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_GATHER_STATE_H
+#pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/failure_controller/failure_writer.h"
@@ -34,5 +33,3 @@ void cluster_state_release(struct cluster_state *o);
  */
 int gather_state(const struct watches *watches, const struct failure_writer *writer, const struct sidecar_poller *poller, const char *key,
 		    const cJSON *cluster, struct cluster_state *o, struct plan_input *ret_in, struct err *err);
-
-#endif

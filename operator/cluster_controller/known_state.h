@@ -5,8 +5,7 @@
  * It is lost with the process, which does no harm, because all of it can be found out
  * again.
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_KNOWN_STATE_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_KNOWN_STATE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ void known_state_note_no_cleanup(struct known_state *known, const char *key, con
 void known_state_note_applied(struct known_cluster *cluster, const cJSON *body, int64_t until_ns);
 /* As plan_input.is_applied; cluster is a struct known_cluster. */
 bool known_state_is_applied(void *cluster, const char *kind, const char *name, const char *hash);
-
-#endif

@@ -4,8 +4,7 @@
  * whether the store's claim exists, and which pods the Pod Security level permits.
  * The answers count as true for a while.
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_NAMESPACE_LOOKUP_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_NAMESPACE_LOOKUP_H
+#pragma once
 
 #include "operator/cluster_controller/known_state.h"
 #include "operator/kube/client.h"
@@ -41,5 +40,3 @@ struct namespace_lookup {
 /* Asks for the facts that are no longer known; calls done at once if all are known. */
 void namespace_lookup_start(struct namespace_lookup *lookup);
 void namespace_lookup_release(struct namespace_lookup *lookup);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interprets the API server's answer to an operation of a plan. Pure. */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_OP_RESULT_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_OP_RESULT_H
+#pragma once
 
 #include "operator/kube/client.h"
 #include "operator/raycluster/plan.h"
@@ -30,5 +29,3 @@ bool op_result_is_refusal(const struct plan_op *op, const struct client_response
 const char *op_name(const struct plan_op *op);
 bool op_is_kind(const struct plan_op *op, const char *kind);
 const char *op_label(const struct plan_op *op, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * (expectations.h), each by its name. A pod that the cluster owns gets back the labels that it
  * lacks, and goes into the copies, so that the next plan sees it.
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_POD_LOOKUP_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_POD_LOOKUP_H
+#pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/cluster_controller/expectations.h"
@@ -46,5 +45,3 @@ void pod_lookup_start(struct pod_lookup *lookup);
  * its watch may not show yet the pods that the previous leader created.
  */
 void pod_lookup_start_with_list(struct pod_lookup *lookup);
-
-#endif

@@ -9,8 +9,7 @@
  * by its name, and nothing is planned for its cluster until it is certain whether it
  * exists (expectations.h).
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_RECONCILE_H
+#pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/failure_controller/failure_writer.h"
@@ -66,5 +65,3 @@ void reconciler_begin(struct reconciler *reconciler);
  */
 void reconciler_pod_left(struct reconciler *reconciler, const cJSON *pod);
 size_t reconciler_in_flight(const struct reconciler *reconciler);
-
-#endif

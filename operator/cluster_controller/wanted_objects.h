@@ -3,8 +3,7 @@
  * Finds the objects of a cluster that must be read before it is planned, because they may belong to
  * somebody else.
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WANTED_OBJECTS_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WANTED_OBJECTS_H
+#pragma once
 
 #include "operator/cluster_controller/known_state.h"
 #include "operator/cluster_controller/namespace_lookup.h"
@@ -14,5 +13,3 @@
  * gone), unless known says that they are in the wanted state. known may be NULL.
  */
 void wanted_objects(const cJSON *cluster, struct known_cluster *known, struct namespace_lookup *lookup);
-
-#endif

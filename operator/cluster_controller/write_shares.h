@@ -4,8 +4,7 @@
  * one write under way, which it starts by itself. Further writes are shared: a large cluster gets
  * all places while it is alone, and only its share otherwise.
  */
-#ifndef AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WRITE_SHARES_H
-#define AFTERGLOW_OPERATOR_CLUSTER_CONTROLLER_WRITE_SHARES_H
+#pragma once
 
 #include "operator/cluster_controller/execution.h"
 
@@ -38,5 +37,3 @@ void write_shares_leave(struct write_shares *shares, struct write_share *share);
  * no execution.
  */
 void write_shares_give(struct write_shares *shares);
-
-#endif

@@ -8,8 +8,7 @@
  * ours differs from one of KubeRay's, by the second an older from a newer one, and by the third,
  * together with its versions, an equal from a changed one.
  */
-#ifndef AFTERGLOW_OPERATOR_CRDS_CRD_PLAN_H
-#define AFTERGLOW_OPERATOR_CRDS_CRD_PLAN_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -47,5 +46,3 @@ const char *crd_changed_by(const cJSON *live);
  * this program owns no field. Returns 0 or -ENOMEM.
  */
 int crd_disown(const cJSON *live, cJSON **ret_patch);
-
-#endif

@@ -4,8 +4,7 @@
  * The chart runs it in a Job before an installation or upgrade, with rights for these CRDs alone.
  * The operator that runs later has no right to change a CRD.
  */
-#ifndef AFTERGLOW_OPERATOR_CRDS_CRD_UPGRADE_H
-#define AFTERGLOW_OPERATOR_CRDS_CRD_UPGRADE_H
+#pragma once
 
 #include "operator/kube/client.h"
 
@@ -19,5 +18,3 @@
  */
 int crd_upgrade(struct event_base *base, struct client *client, const char *directory,
 		struct err *err);
-
-#endif

@@ -10,8 +10,7 @@
  * Tenants choose the names of clusters, and RayJobs make a cluster for each run. So the number of
  * series is bounded: a new series replaces the series with the oldest last failure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_COUNTS_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_COUNTS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 
 /* Replaces the series of METRIC_FAILURES. */
 void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns, struct metrics *metrics);
-
-#endif

@@ -5,8 +5,7 @@
  * one Event for an object in some minutes: in a crash loop, or when a thousand pods die at once, the list of RayFailures is the
  * place to look.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_EVENTS_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_EVENTS_H
+#pragma once
 
 #include "operator/failures/incident_plan.h"
 #include "operator/kube/event_recorder.h"
@@ -32,5 +31,3 @@ void failure_events_free(struct failure_events *events); /* NULL is allowed */
  * again.
  */
 bool failure_events_tell(struct failure_events *events, const cJSON *failure, const struct incident_telling *telling);
-
-#endif

@@ -4,8 +4,7 @@
  * deaths. Only the leader does so. A RayFailure that would be removed at once is not written. Each
  * namespace may have limits of its own.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_GC_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_GC_H
+#pragma once
 
 #include "operator/cache/informer.h"
 #include "operator/failures/ray_failure.h"
@@ -38,5 +37,3 @@ void failure_gc_see(struct failure_gc *gc, enum store_change change, const cJSON
 
 /* Returns whether a RayFailure that is to be written would stay. */
 bool failure_gc_wants(const struct failure_gc *gc, const struct ray_failure *failure);
-
-#endif

@@ -5,8 +5,7 @@
  * their cluster). Reads the submission id from the RayJob, once for each cluster. What it remembers
  * is bounded in number and time.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_OWNERS_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_OWNERS_H
+#pragma once
 
 #include "operator/failures/ray_failure.h"
 #include "operator/kube/client.h"
@@ -48,5 +47,3 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
  */
 bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure *failure, int64_t now_ns, void (*done)(void *arg),
 			void *arg);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes a RayFailure for every death in a Ray pod, also in pods that KubeRay made. The names of
  * RayFailures are derived from the container's ID, so a second write of the same death does no harm.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_WRITER_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_WRITER_H
+#pragma once
 
 #include "operator/cache/informer.h"
 #include "operator/failure_controller/failure_owners.h"
@@ -106,5 +105,3 @@ size_t failure_writer_in_flight(const struct failure_writer *writer);
 size_t failure_writer_n_pending(const struct failure_writer *writer);
 /* Sets the metrics of written and of waiting RayFailures. */
 void failure_writer_metrics(const struct failure_writer *writer);
-
-#endif

@@ -3,8 +3,7 @@
  * The common part of the failure writer's two files: failure_writer_intake.c decides which
  * RayFailures wait to be written, and failure_writer.c writes them.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_WRITER_INTERNAL_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_FAILURE_WRITER_INTERNAL_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -41,5 +40,3 @@ void failure_writer_walk(evutil_socket_t fd, short what, void *writer);
  */
 void failure_writer_tell_lost(struct failure_writer *writer, const struct ray_failure *failure,
 			      const char *reason, const char *why);
-
-#endif

@@ -4,8 +4,7 @@
  * have. They are about the RayCluster and the RayJob or RayService that made it. Each container or cluster
  * has such an Event at most every six hours.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_GROWTH_EVENTS_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_GROWTH_EVENTS_H
+#pragma once
 
 #include "operator/cache/informer.h"
 #include "operator/failures/growth.h"
@@ -23,5 +22,3 @@ void growth_events_emit(struct event_recorder *recorder, struct event_filter *em
 /* The same for a request ("": there is none), if memory safety has set what may make it infeasible. */
 void infeasible_events_emit(struct event_recorder *recorder, struct event_filter *emitted,
 			    const struct informer *clusters, const cJSON *pod, const char *request);
-
-#endif

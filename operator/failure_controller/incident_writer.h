@@ -5,8 +5,7 @@
  * level-triggered: after a change of a RayFailure, the whole cluster is planned anew two seconds
  * later. Only the leader writes, and a new leader writes what an earlier one left.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INCIDENT_WRITER_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INCIDENT_WRITER_H
+#pragma once
 
 #include "operator/cache/informer.h"
 #include "operator/failure_controller/failure_events.h"
@@ -38,5 +37,3 @@ cJSON *incident_writer_reconsider(const struct incident_writer *incidents, const
 void incident_writer_wake(struct incident_writer *incidents);
 /* The number of clusters with writes under way. */
 size_t incident_writer_in_flight(const struct incident_writer *incidents);
-
-#endif

@@ -5,8 +5,7 @@
  * answer for some seconds, as when a node is drained or a cluster is scaled down. No death waits
  * longer than five seconds; an answer that comes later is not used.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INQUIRY_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_INQUIRY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ void inquiries_free(struct inquiries *inquiries); /* NULL is allowed; an answer 
  * failure is refined, and done is not called.
  */
 bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, bool wanted, void (*done)(void *arg), void *arg);
-
-#endif

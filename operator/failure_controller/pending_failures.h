@@ -4,8 +4,7 @@
  * no tenant takes the room of another: a namespace may have PENDING_NAMESPACE_MAX of them, and never
  * more than there is room left for the others. Pure: time is an argument.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_PENDING_FAILURES_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_PENDING_FAILURES_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ void pending_failure_set_object(struct pending_failure *pending, cJSON *object);
  * PENDING_REFUSED_NS, any other failure for PENDING_FAILED_NS.
  */
 bool pending_failure_may_retry(struct pending_failure *pending, int status, int64_t now_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * Limits how many RayFailures a pod can cause by its sidecar's answers: 64 at once, the length of
  * a journal, and then one a minute. A hostile pod cannot cause more. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_ALLOWANCE_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_ALLOWANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct poll_allowance {
 void poll_allowance_init(struct poll_allowance *allowance, int64_t now_ns);
 /* Uses up one RayFailure of the allowance. Returns false if none is left. */
 bool poll_allowance_spend(struct poll_allowance *allowance, int64_t now_ns);
-
-#endif

@@ -9,8 +9,7 @@
  * second: a few hundred are asked as often as restless pods, 10,000 every 200 to
  * 300 s, and no pod less often than every 300 to 450 s.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_PACE_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_POLL_PACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ struct poll_pace {
  * own: it adds up to a half of the time.
  */
 int64_t poll_pace_interval(const struct poll_pace *pace, bool restless, unsigned fails, uint8_t jitter);
-
-#endif

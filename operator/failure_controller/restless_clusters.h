@@ -3,8 +3,7 @@
  * Knows until when the pods of a RayCluster are restless (poll_pace.h): a failure in a pod is often
  * followed by others nearby.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_RESTLESS_CLUSTERS_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_RESTLESS_CLUSTERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void restless_clusters_release(struct restless_clusters *clusters);
 struct restless_cluster *restless_clusters_join(struct restless_clusters *clusters, const char *key);
 /* Removes a pod from the cluster, which may be NULL. */
 void restless_clusters_leave(struct restless_clusters *clusters, struct restless_cluster *cluster);
-
-#endif

@@ -4,8 +4,7 @@
  * event recorder, and remembers what it needs until the pod's next answer. The poller decides which
  * pods are asked, and when (sidecar_poller.h).
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_ANSWER_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_ANSWER_H
+#pragma once
 
 #include "operator/cache/informer.h"
 #include "operator/failure_controller/failure_writer.h"
@@ -76,5 +75,3 @@ const struct growing *sidecar_memory_growing(const struct sidecar_memory *memory
  */
 void sidecar_answer_lost(struct answer_sinks *sinks, struct sidecar_memory *memory,
 			 const cJSON *pod, const struct err *why);
-
-#endif

@@ -12,8 +12,7 @@
  * NetworkPolicy may forbid the requests: then a metric and an Event say so, and the
  * deaths of whole containers are recorded all the same.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_POLLER_H
-#define AFTERGLOW_OPERATOR_FAILURE_CONTROLLER_SIDECAR_POLLER_H
+#pragma once
 
 #include "operator/cache/informer.h"
 #include "operator/failure_controller/failure_writer.h"
@@ -49,5 +48,3 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 
 /* Sets the gauges. */
 void sidecar_poller_metrics(struct sidecar_poller *poller);
-
-#endif

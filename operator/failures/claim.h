@@ -19,8 +19,7 @@
  *
  * Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_CLAIM_H
-#define AFTERGLOW_OPERATOR_FAILURES_CLAIM_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ bool claim_by_job(const cJSON *job, const struct claim_pod *pod, struct claim *r
 
 /* Returns whether Ray's autoscaler runs in that RayCluster. */
 bool claim_is_autoscaled(const cJSON *cluster);
-
-#endif

@@ -3,8 +3,7 @@
  * Describes a death in a pod, and sets the fields that RayFailures of containers and of processes
  * have in common. Only for this folder.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_DEATH_H
-#define AFTERGLOW_OPERATOR_FAILURES_DEATH_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ void death_set_bundle(const struct death *d, struct ray_failure *failure);
  * the pod's own facts about the container (failures/story.h).
  */
 void death_set_story(const struct death *d, struct ray_failure *failure);
-
-#endif

@@ -9,8 +9,7 @@
  * end in the journal. Of the others, those before the oldest start in the status were missed, but
  * not more than the kubelet counts restarts. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_EARLIER_END_H
-#define AFTERGLOW_OPERATOR_FAILURES_EARLIER_END_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ void pod_ends_release(struct pod_ends *ends);
  * false if it is no time.
  */
 bool end_time_parse(const char *text, int64_t *ret_ns);
-
-#endif

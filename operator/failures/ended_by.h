@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which component ended a container, when Kubernetes knows: spec.endedBy of a RayFailure. ended_by.def lists the kinds. Pure. */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_ENDED_BY_H
-#define AFTERGLOW_OPERATOR_FAILURES_ENDED_BY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ void ended_by_set(const struct ended_by *by, cJSON *spec);
  */
 #define ENDED_BY_TEXT_MAX 400
 const char *ended_by_text(const struct ended_by *by, char buf[static ENDED_BY_TEXT_MAX]);
-
-#endif

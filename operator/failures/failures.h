@@ -2,8 +2,7 @@
 /*
  * Makes RayFailures from the state of a pod that the API server shows. Pure: time is an argument.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
-#define AFTERGLOW_OPERATOR_FAILURES_FAILURES_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -84,5 +83,3 @@ bool failure_is_open(const cJSON *pod, const struct ray_failure *failure);
  * may.
  */
 bool failure_supersedes(const struct ray_failure *later, const struct ray_failure *earlier);
-
-#endif

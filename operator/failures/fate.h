@@ -6,8 +6,7 @@
  * for a deletion that emptied a node, ProbeKilled), the sentence, the evidence, and what is missing. A conclusion from Events or
  * from a tenant's objects is likely at best. Pure: operator/failure_controller/inquiry.h does the reading.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_FATE_H
-#define AFTERGLOW_OPERATOR_FAILURES_FATE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -61,5 +60,3 @@ void fate_path(const struct ray_failure *failure, enum fate_source source, struc
 
 /* Changes failure as a whole, or leaves it alone when memory is short. Returns whether it changed. */
 bool fate_refine(struct ray_failure *failure, const struct fate_facts *facts);
-
-#endif

@@ -4,8 +4,7 @@
  * with each answer of its sidecar, so that the RayCluster's status is not written every ten
  * seconds. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_GROWING_H
-#define AFTERGLOW_OPERATOR_FAILURES_GROWING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ struct growing {
  * or removed.
  */
 bool growing_take(struct growing *growing, const cJSON *pod, const struct growth *growths, size_t n, int64_t now_ns);
-
-#endif

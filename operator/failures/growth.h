@@ -4,8 +4,7 @@
  * makes the Event about it. Pure. A Ray container can pose as the sidecar, so the figures are
  * checked against bounds and the sentence is made here.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_GROWTH_H
-#define AFTERGLOW_OPERATOR_FAILURES_GROWTH_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ size_t growth_take(const cJSON *warnings, const cJSON *pod, struct growth ret_gr
  * same for GROWTH_AGAIN_NS, so that another replica does not emit it twice. The caller owns it.
  */
 cJSON *growth_event(const cJSON *object, const cJSON *pod, const struct growth *growth, int64_t now_ns);
-
-#endif

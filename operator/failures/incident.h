@@ -12,8 +12,7 @@
  * hangs together with is then never joined in a circle. Ends of the same rank are joined only as a group around one of them. A worker's crash never explains another worker's, unless NCCL in the other says
  * that a peer was gone.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_INCIDENT_H
-#define AFTERGLOW_OPERATOR_FAILURES_INCIDENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ const char *incident_id(const char *first, char buf[static INCIDENT_ID_MAX]);
 #define INCIDENT_TEXT_MAX 64
 const char *incident_text(const struct incident_death *first, const struct incident_death *death,
 			  char buf[static INCIDENT_TEXT_MAX]);
-
-#endif

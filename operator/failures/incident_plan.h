@@ -4,8 +4,7 @@
  * times are arguments. The plan reads what was already written from the marks in a failure's metadata (failures/story.h). Marks
  * are written after the status, so this replica or the next one finds out what is left to do.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_INCIDENT_PLAN_H
-#define AFTERGLOW_OPERATOR_FAILURES_INCIDENT_PLAN_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -84,5 +83,3 @@ void incident_cluster_refused(struct incident_cluster *cluster, const struct inc
  */
 cJSON *incident_status_patch(const char *namespace, const struct incident_change *change);
 cJSON *incident_marks_patch(const char *namespace, const struct incident_change *change);
-
-#endif

@@ -3,8 +3,7 @@
  * Lists the rules by which one end can explain another. The first rule that applies wins. For
  * incident.c only; pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_INCIDENT_RULES_H
-#define AFTERGLOW_OPERATOR_FAILURES_INCIDENT_RULES_H
+#pragma once
 
 #include "operator/failures/incident.h"
 
@@ -35,5 +34,3 @@ extern const size_t n_incident_rules;
 int incident_rank(const struct incident_death *death);
 /* The loss of a node is noticed minutes later: returns the most seconds that this takes, and 0 for other ends. */
 int incident_noticed_after_s(const struct incident_death *death);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads a sidecar's warning at /failures about a request that no Ray node can have, and makes the
  * Event that says which settings of ours may be why. Pure. The request is what Ray logs, and is hostile.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_INFEASIBLE_H
-#define AFTERGLOW_OPERATOR_FAILURES_INFEASIBLE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void infeasible_take(const cJSON *warnings, char ret_request[static INFEASIBLE_R
  */
 cJSON *infeasible_event(const cJSON *object, const cJSON *cluster, const char *request,
 			int64_t now_ns);
-
-#endif

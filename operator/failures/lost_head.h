@@ -5,8 +5,7 @@
  * end that becomes known later changes only the status, because spec is written once
  * (operator/failure_controller/incident_writer.h). Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_LOST_HEAD_H
-#define AFTERGLOW_OPERATOR_FAILURES_LOST_HEAD_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool lost_head_may_be(const struct story *story);
  * heads explains it. Returns NULL if none explains it, or there is no memory.
  */
 cJSON *lost_head_refined(const struct story *story, const struct incident_death *heads, size_t n, const cJSON *failure);
-
-#endif

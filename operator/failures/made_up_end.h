@@ -4,8 +4,7 @@
  * container any more: exit code 137, reason ContainerStatusUnknown (kubelet_pods.go and
  * status_manager.go of Kubernetes 1.34). For this folder only; pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_MADE_UP_END_H
-#define AFTERGLOW_OPERATOR_FAILURES_MADE_UP_END_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ bool made_up_had_run(const cJSON *status);
  * lost container it rises at once, unless the pod is being deleted.
  */
 int64_t made_up_restart_of(const cJSON *pod, const cJSON *status, bool current);
-
-#endif

@@ -23,8 +23,7 @@
  *
  * Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_NODE_MARK_H
-#define AFTERGLOW_OPERATOR_FAILURES_NODE_MARK_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ bool node_mark_find(const cJSON *node, struct node_mark *ret_mark);
  * not answer. Returns false if the node has no such taint.
  */
 bool node_mark_no_execute(const cJSON *node, char buf[static 300], bool *ret_lost);
-
-#endif

@@ -4,8 +4,7 @@
  * was applied by hand and that the chart does not upgrade. Then the API server refuses a class that
  * it does not know, and with it the whole RayFailure. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_OLDER_CRD_H
-#define AFTERGLOW_OPERATOR_FAILURES_OLDER_CRD_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@
  */
 bool older_crd_reduce(cJSON *failure, const cJSON *status,
 		      char ret_what[static OLDER_CRD_TEXT_MAX]);
-
-#endif

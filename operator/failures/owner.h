@@ -5,8 +5,7 @@
  * are read here belong to a tenant. So names are checked, and a text that cannot be the name of an
  * object is ignored.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_OWNER_H
-#define AFTERGLOW_OPERATOR_FAILURES_OWNER_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ bool owner_get(const cJSON *failure, struct owner *ret_owner);
  * leaves buf untouched.
  */
 bool owner_submission_of(const cJSON *ray_job, const char *cluster, char buf[static OWNER_SUBMISSION_MAX + 1]);
-
-#endif

@@ -4,8 +4,7 @@
  * explains. Both times are whole seconds, of two clocks: the API server's and the node's. Only for
  * this folder. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_POD_DELETION_H
-#define AFTERGLOW_OPERATOR_FAILURES_POD_DELETION_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ bool pod_deletion_is_after_oom(const cJSON *pod, const cJSON *terminated, int64_
  * the times are not known.
  */
 bool pod_deletion_outlived(const cJSON *pod, const cJSON *terminated);
-
-#endif

@@ -5,8 +5,7 @@
  * pod's network, where the Ray container can pose as the sidecar. So each field is
  * checked, and only what concerns the pod itself is used. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_POD_REPORT_H
-#define AFTERGLOW_OPERATOR_FAILURES_POD_REPORT_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -83,5 +82,3 @@ cJSON *pod_hold_event(const cJSON *pod, const struct pod_hold *hold, int64_t now
  * caller owns it.
  */
 cJSON *pod_store_event(const cJSON *pod, const char *trouble, int64_t now_ns);
-
-#endif

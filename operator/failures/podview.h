@@ -4,8 +4,7 @@
  * sidecar in the pod cannot see (eviction, preemption, deletion, a failed start), and it is
  * all that is left when the sidecar's report did not arrive.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_PODVIEW_H
-#define AFTERGLOW_OPERATOR_FAILURES_PODVIEW_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ bool podview_cannot_start(const char *reason);
  * Fills in ret_view for a container that cannot be started. waiting is its ContainerStateWaiting.
  */
 void podview_not_started(const cJSON *pod, const char *container, const cJSON *waiting, struct podview *ret_view);
-
-#endif

@@ -4,8 +4,7 @@
  * hook (class StartFailure). Only the pod's Events show it: the pod's status shows no more
  * than the signal. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_PROBE_KILL_H
-#define AFTERGLOW_OPERATOR_FAILURES_PROBE_KILL_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool probe_kill_possible(const struct ray_failure *failure);
  * When memory is short, nothing changes.
  */
 bool probe_kill_refine(struct ray_failure *failure, const cJSON *events);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * If there is no memory for a copy, the field stays unknown and oom_count() rises (lib/oom.h).
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_RAY_FAILURE_H
-#define AFTERGLOW_OPERATOR_FAILURES_RAY_FAILURE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -169,5 +168,3 @@ struct ray_failures {
  */
 void ray_failures_add(struct ray_failures *failures, struct ray_failure *failure);
 void ray_failures_release(struct ray_failures *failures);
-
-#endif

@@ -3,8 +3,7 @@
  * Finds out which instances of a container the pod's status shows: the running one, and those whose
  * end it has. Only for this folder; pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_SHOWN_ENDS_H
-#define AFTERGLOW_OPERATOR_FAILURES_SHOWN_ENDS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ int64_t shown_oldest_start(const cJSON *status);
 
 /* Returns how many instances ended before the oldest shown one. */
 int64_t shown_earlier(const cJSON *status);
-
-#endif

@@ -5,8 +5,7 @@
  * sidecar reported, the operator makes one from the pod's status. A sidecar runs in a tenant's pod,
  * so a text that does not have this form is replaced. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_SIGNATURE_H
-#define AFTERGLOW_OPERATOR_FAILURES_SIGNATURE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ void signature_make(const struct signature_parts *parts, char buf[static SIGNATU
  * made from spec.
  */
 void signature_set(const char *reported, cJSON *spec);
-
-#endif

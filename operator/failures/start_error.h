@@ -3,8 +3,7 @@
  * Finds out why a container could not be started; only the kubelet's message says it. For this
  * folder only; pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_START_ERROR_H
-#define AFTERGLOW_OPERATOR_FAILURES_START_ERROR_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  * room it appends nothing.
  */
 void start_error_add(const cJSON *pod, const char *message, char *sentence, size_t size);
-
-#endif

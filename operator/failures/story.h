@@ -4,8 +4,7 @@
  * because the operator watches only the metadata: a large cluster has many RayFailures. Also names
  * the marks that operator/failure_controller/incident_writer.h leaves in the metadata. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_STORY_H
-#define AFTERGLOW_OPERATOR_FAILURES_STORY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ struct story {
  */
 struct story *story_read(const cJSON *failure);
 void story_free(struct story *story); /* NULL is allowed */
-
-#endif

@@ -5,8 +5,7 @@
  * too, so everything in it is hostile: the parser takes over only known fields
  * of the right type and within bounds, and drops the rest.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_TERMINATION_H
-#define AFTERGLOW_OPERATOR_FAILURES_TERMINATION_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ int termination_take(const cJSON *json, cJSON **ret_report, struct err *err);
  * by '?'.
  */
 void text_tame(const char *text, char *buf, size_t size);
-
-#endif

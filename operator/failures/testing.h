@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: RayFailures from JSON, and as JSON. Include after cmocka.h. */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_TESTING_H
-#define AFTERGLOW_OPERATOR_FAILURES_TESTING_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,5 +161,3 @@ static inline void sign_pod(cJSON *pod)
 		sign_message(json_get(status, "lastState.terminated"));
 	}
 }
-
-#endif

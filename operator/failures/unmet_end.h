@@ -9,8 +9,7 @@
  * an end counts only for a container of this pod which, by the kubelet, ended with exit code 137
  * about then, and only with the classes of an OOM kill. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_UNMET_END_H
-#define AFTERGLOW_OPERATOR_FAILURES_UNMET_END_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ cJSON *unmet_ends_report(const struct unmet_ends *ends, const char *container,
  * the node agent may have kept what it saw of the end.
  */
 bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated);
-
-#endif

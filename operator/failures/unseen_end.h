@@ -9,8 +9,7 @@
  * RayFailure either. So a container is left out if the status shows no failure of it, and the
  * RayFailure says that the exit codes may have been 0.
  */
-#ifndef AFTERGLOW_OPERATOR_FAILURES_UNSEEN_END_H
-#define AFTERGLOW_OPERATOR_FAILURES_UNSEEN_END_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ bool unseen_ends_possible(const cJSON *pod);
  */
 bool unseen_ends_find(const cJSON *pod, const struct known_end *known, size_t n_known, int64_t now_ns,
 		      struct ray_failures *failures);
-
-#endif

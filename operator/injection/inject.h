@@ -8,8 +8,7 @@
  * the launcher is optional, the shell in front of it falls back to the bare command,
  * and nothing waits for the sidecar, which is an ordinary container.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_H
-#define AFTERGLOW_OPERATOR_INJECTION_INJECT_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ bool inject(cJSON *pod_spec, const struct injection *in);
  * not use a shell, because then the image may not have a shell.
  */
 bool inject_wait(cJSON *ray, const char *port);
-
-#endif

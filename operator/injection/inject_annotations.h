@@ -3,8 +3,7 @@
  * Reads the settings in the annotations of a RayCluster and of a pod's template. They override the
  * policy, and the template overrides the RayCluster. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_ANNOTATIONS_H
-#define AFTERGLOW_OPERATOR_INJECTION_INJECT_ANNOTATIONS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *templat
  */
 int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		    const struct policy *policy);
-
-#endif

@@ -3,8 +3,7 @@
  * Removes the sidecar from a pod that breaks a quota, a limit range or a policy of its namespace
  * with it, because Ray comes first. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_INJECT_UNDO_H
-#define AFTERGLOW_OPERATOR_INJECTION_INJECT_UNDO_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -17,5 +16,3 @@
  * launcher stays. Returns false and changes nothing if the pod does not have our sidecar.
  */
 bool inject_undo(cJSON *pod, const char *reason);
-
-#endif

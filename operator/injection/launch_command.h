@@ -3,8 +3,7 @@
  * Puts a script of ours in front of a container's command; the words of the command become the
  * script's arguments. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_LAUNCH_COMMAND_H
-#define AFTERGLOW_OPERATOR_INJECTION_LAUNCH_COMMAND_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool launch_command_wrap(cJSON *container, const struct launch_script *script);
  * command does not use a shell, because then the image may not have a shell.
  */
 bool launch_command_wait(cJSON *container, const char *port);
-
-#endif

@@ -5,8 +5,7 @@
  * line was made for and can be executed; otherwise without a launcher. The image needs
  * a POSIX shell, and sha256sum for the launcher to be used.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_LAUNCH_SCRIPT_H
-#define AFTERGLOW_OPERATOR_INJECTION_LAUNCH_SCRIPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ char *launch_script(const struct launch_script *in);
  * five minutes, and runs the command.
  */
 char *wait_script(const char *port);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides what the Pod Security level of a namespace permits the sidecar. Pure. */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_POD_SECURITY_H
-#define AFTERGLOW_OPERATOR_INJECTION_POD_SECURITY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  * if they cannot be read: then it may refuse.
  */
 void pod_security_judge(const char *namespace, const cJSON *labels, char reason[static POD_SECURITY_REASON_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * oom_score_adj of -997 and may have CPUs of its own. It loses both if a container has requests
  * that differ from its limits. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_QOS_H
-#define AFTERGLOW_OPERATOR_INJECTION_QOS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ void qos_keep_ratios(cJSON *resources, const struct limit_ratios *ratios, const 
  * times than it requests.
  */
 void qos_equalize(cJSON *resources, const char *cpu, const char *memory);
-
-#endif

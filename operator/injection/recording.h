@@ -4,8 +4,7 @@
  * policy, and what its namespace permits. The same is done for pods that the operator makes and for
  * those that KubeRay makes. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_RECORDING_H
-#define AFTERGLOW_OPERATOR_INJECTION_RECORDING_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ const char *recording_name(enum recording recording);
  * NOTE_RECORDING.
  */
 enum recording recording_apply(cJSON *pod_spec, const struct recording_request *request, cJSON *notes);
-
-#endif

@@ -5,8 +5,7 @@
  * has it as a variable: whoever may read the pod has the key, and processes of the Ray container
  * have it only with such a right.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_REPORT_KEY_H
-#define AFTERGLOW_OPERATOR_INJECTION_REPORT_KEY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -20,5 +19,3 @@ void report_key_annotate(cJSON *pod, const char *key);
 
 /* Returns the key of a pod; NULL if it has none, because an older operator made it. */
 const char *report_key_of(const cJSON *pod);
-
-#endif

@@ -3,8 +3,7 @@
  * Gives the sidecar its credentials for the store: Secrets, or a token for web identity, as volumes
  * that only the sidecar mounts. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_INJECTION_STORE_SECRETS_H
-#define AFTERGLOW_OPERATOR_INJECTION_STORE_SECRETS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -24,5 +23,3 @@ const char *store_secrets_reader(const cJSON *pod_spec, const struct policy *pol
 void store_secrets_add(cJSON *pod_spec, const struct policy *policy);
 /* Adds their mounts to the sidecar. */
 void store_secrets_mount(cJSON *sidecar, const struct policy *policy);
-
-#endif

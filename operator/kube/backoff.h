@@ -4,8 +4,7 @@
  * ceiling, then spread over [d, 2d) so that many clients do not return together. Pure:
  * the time is an argument, and a seed replaces randomness.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_BACKOFF_H
-#define AFTERGLOW_OPERATOR_KUBE_BACKOFF_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ unsigned backoff_failures(const struct backoff *b, int64_t now_ns);
 
 /* Returns a number from [low, high) that the seed decides. */
 int64_t random_between(uint64_t *seed, int64_t low, int64_t high);
-
-#endif

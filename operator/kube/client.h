@@ -8,8 +8,7 @@
  * Requests are sent in their order, and at most as many in a second as client_set_rate
  * allows; watches do not count. Before a write is sent, the fence is asked.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_H
-#define AFTERGLOW_OPERATOR_KUBE_CLIENT_H
+#pragma once
 
 #include "lib/json.h"
 #include "operator/kube/client_response.h"
@@ -102,5 +101,3 @@ int client_merge_status(struct client *client, const cJSON *object, client_done_
  */
 int client_delete(struct client *client, const cJSON *object, int grace_s, client_done_fn done, void *arg,
 		  struct err *err);
-
-#endif

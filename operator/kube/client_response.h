@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses an answer of the API server, and describes a failure in one line. Pure. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_CLIENT_RESPONSE_H
-#define AFTERGLOW_OPERATOR_KUBE_CLIENT_RESPONSE_H
+#pragma once
 
 #include "lib/json.h"
 #include "operator/kube/http.h"
@@ -27,5 +26,3 @@ void client_response_read(const struct http_response *http, const char *method, 
  * another try is useless.
  */
 bool client_namespace_ends(const struct client_response *response);
-
-#endif

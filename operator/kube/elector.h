@@ -3,8 +3,7 @@
  * Leader election: carries out the decisions of lease.h on a Lease object of the cluster. It has a
  * client of its own.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
-#define AFTERGLOW_OPERATOR_KUBE_ELECTOR_H
+#pragma once
 
 #include "operator/kube/client.h"
 
@@ -46,5 +45,3 @@ int64_t elector_deadline_ns(const struct elector *elector);
 const char *elector_identity(const struct elector *elector);
 /* Returns the last known holder, "" if there is none. */
 const char *elector_holder(const struct elector *elector);
-
-#endif

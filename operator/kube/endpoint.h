@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the address of the API server of a kubeconfig, and the name in its certificate. Pure. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_ENDPOINT_H
-#define AFTERGLOW_OPERATOR_KUBE_ENDPOINT_H
+#pragma once
 
 #include "operator/kube/kubeconfig.h"
 
@@ -17,5 +16,3 @@ struct endpoint {
  */
 int endpoint_find(struct endpoint *endpoint, const struct kubeconfig *config, struct err *err);
 void endpoint_release(struct endpoint *endpoint);
-
-#endif

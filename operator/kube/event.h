@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes Kubernetes Events about RayClusters, their pods and other objects. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_H
-#define AFTERGLOW_OPERATOR_KUBE_EVENT_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ cJSON *event_of_object(const cJSON *object, const char *type, const char *reason
 /* Does the same for a pod, with type "Normal" or "Warning". */
 cJSON *event_of_pod(const cJSON *pod, const char *type, const char *reason, const char *action, const char *note,
 		    int64_t now_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Remembers which Events were emitted, so that the same is not emitted again too soon. Pure. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_FILTER_H
-#define AFTERGLOW_OPERATOR_KUBE_EVENT_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t 
 
 /* Returns whether it was emitted, and is not to be emitted again yet. */
 bool event_filter_lately(const struct event_filter *filter, const char *key, int64_t now_ns);
-
-#endif

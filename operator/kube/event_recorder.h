@@ -5,8 +5,7 @@
  * for them. Warnings go first. At most 500 may wait in a namespace, and 2000 in all, so that a
  * tenant's Events do not displace others'. Further Events are left out, which the log reports.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_EVENT_RECORDER_H
-#define AFTERGLOW_OPERATOR_KUBE_EVENT_RECORDER_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <event2/event.h>
@@ -46,5 +45,3 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
  * the boottime clock. All callers share the keys, so a key begins with the Event's reason.
  */
 bool event_recorder_is_time(struct event_recorder *recorder, const char *key, int64_t again_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * becomes a series: it is counted instead of written again. So the name must be derived
  * from the content of the Event.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_EVENTS_H
-#define AFTERGLOW_OPERATOR_KUBE_EVENTS_H
+#pragma once
 
 #include "operator/kube/client.h"
 
@@ -16,5 +15,3 @@ int client_event(struct client *client, const cJSON *event, client_done_fn done,
  * emitted it. Then done gets the 409.
  */
 int client_event_once(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * Nothing starts or ends inside http_start and http_cancel: both only queue, so
  * that they may be called from any callback.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_HTTP_H
-#define AFTERGLOW_OPERATOR_KUBE_HTTP_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -80,5 +79,3 @@ int http_start(struct http *http, const struct http_request *request, http_data_
 
 /* Drops the call; neither of its callbacks is called any more. NULL is allowed. */
 void http_cancel(struct http_call *call);
-
-#endif

@@ -6,8 +6,7 @@
  * cJSON refuses text that is nested more than 1,000 levels deep, and takes 64
  * bytes for each value: 1.5 MiB of "1,1,1,1" become 50 MiB.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_JSON_SHAPE_H
-#define AFTERGLOW_OPERATOR_KUBE_JSON_SHAPE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ struct json_shape {
 };
 
 void json_shape(const char *text, size_t len, struct json_shape *ret_shape);
-
-#endif

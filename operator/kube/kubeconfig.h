@@ -4,8 +4,7 @@
  * (kubeconfig_parse.c), or from the service account that every pod has. Everything
  * stays in memory: no credential is written to a file or appears in an error.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_H
-#define AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ int credential_read(struct credential *c, bool *ret_changed, struct err *err);
  * headers of its own.
  */
 bool is_plain(const char *s);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The common parts of the readers of a kubeconfig: fields, files, and errors with their place.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
-#define AFTERGLOW_OPERATOR_KUBE_KUBECONFIG_READER_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -27,5 +26,3 @@ int read_pem(const struct reader *r, const cJSON *obj, const char *field_data, c
 
 /* Reads a whole entry of users (kubeconfig_user.c). */
 int read_user(const struct reader *r, const cJSON *user, struct kubeconfig *k, struct err *err);
-
-#endif

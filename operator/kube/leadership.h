@@ -10,8 +10,7 @@
  * loop has not run for LEADERSHIP_SILENCE_NS, it hangs: then the thread stops renewing, and another
  * replica may act.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
-#define AFTERGLOW_OPERATOR_KUBE_LEADERSHIP_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ bool leadership_is_overdue(const struct leadership *leadership);
 /* The same as elector_identity and elector_holder. */
 const char *leadership_identity(const struct leadership *leadership);
 const char *leadership_holder(const struct leadership *leadership);
-
-#endif

@@ -10,8 +10,7 @@
  * successful renewal, which is before another replica can take over. The API server
  * does not fence writes: code that writes must call lease_is_held() first.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_LEASE_H
-#define AFTERGLOW_OPERATOR_KUBE_LEASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ struct lease_step lease_step(struct lease *l, const struct lease_event *event, i
 
 /* The fence: returns whether we hold it at this moment. */
 bool lease_is_held(const struct lease *l, int64_t now_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operator's counters and gauges, and their Prometheus text. The table is metrics.def. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_METRICS_H
-#define AFTERGLOW_OPERATOR_KUBE_METRICS_H
+#pragma once
 
 #include "lib/strbuf.h"
 #include "lib/strmap.h"
@@ -34,5 +33,3 @@ void metrics_observe(struct metrics *m, enum metric metric, double seconds, cons
 
 /* Appends the text in Prometheus' exposition format 0.0.4. */
 void metrics_render(const struct metrics *m, struct strbuf *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Counts what waits in a bounded queue by namespace, so that no namespace fills it: none ever has
  * more in it than there is room left for the others.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_NAMESPACE_SHARE_H
-#define AFTERGLOW_OPERATOR_KUBE_NAMESPACE_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool namespace_share_add(struct namespace_share *share, const char *name_space, 
 /* Counts one item less. The item must have been added. */
 void namespace_share_remove(struct namespace_share *share, const char *name_space);
 void namespace_share_release(struct namespace_share *share);
-
-#endif

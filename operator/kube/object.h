@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes an empty Kubernetes object, reads what each has, and makes a hash of text. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_OBJECT_H
-#define AFTERGLOW_OPERATOR_KUBE_OBJECT_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ const char *object_label(const cJSON *object, const char *name);
  * NUL.
  */
 void sha256_hex(const char *text, size_t len, size_t n, char *ret_hex);
-
-#endif

@@ -8,8 +8,7 @@
  * of each container. A '*' at the end matches any rest of the name: "labels.ray*". There
  * are at most PROJECTION_FIELDS_MAX fields.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_PROJECTION_H
-#define AFTERGLOW_OPERATOR_KUBE_PROJECTION_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -28,5 +27,3 @@ int project_text(const char *text, size_t len, const char *const *fields, cJSON 
 
 /* Parses and projects the next value of s. Returns NULL if s failed. */
 cJSON *project_next(struct skim *s, const char *const *fields);
-
-#endif

@@ -3,8 +3,7 @@
  * A token bucket: limits the requests in a second, and permits some at once after a rest. Pure: the
  * time is an argument.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_RATE_LIMIT_H
-#define AFTERGLOW_OPERATOR_KUBE_RATE_LIMIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void rate_limit_init(struct rate_limit *l, unsigned per_second, unsigned burst);
 
 /* Returns 0 and counts the request if it may be sent now; otherwise the time to wait. */
 int64_t rate_limit_take(struct rate_limit *l, int64_t now_ns);
-
-#endif

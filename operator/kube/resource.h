@@ -2,8 +2,7 @@
 /*
  * Knows the kinds that the operator uses and their places in the API. The table is in resource.c.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_RESOURCE_H
-#define AFTERGLOW_OPERATOR_KUBE_RESOURCE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ void resource_path(const struct resource *resource, const char *namespace, const
 
 /* Appends text percent-encoded, for one segment or query value. */
 void url_encode(const char *text, struct strbuf *out);
-
-#endif

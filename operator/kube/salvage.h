@@ -4,8 +4,7 @@
  * result is a remnant with its name and the reason. So such an object does not prevent
  * reading others of its kind, and its status can report the problem. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_SALVAGE_H
-#define AFTERGLOW_OPERATOR_KUBE_SALVAGE_H
+#pragma once
 
 #include "lib/err.h"
 #include "lib/json.h"
@@ -26,5 +25,3 @@ int salvage_text(const char *text, size_t len, const char *const *fields, cJSON 
 const char *salvage_reason(const cJSON *object);
 /* Returns whether the remnant has the object's status. */
 bool salvage_has_status(const cJSON *object);
-
-#endif

@@ -12,8 +12,7 @@
  * Unexpected text, and also an escape in a name, sets failed; then all other calls do nothing, and
  * the caller lets cJSON parse the text.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_SKIM_H
-#define AFTERGLOW_OPERATOR_KUBE_SKIM_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ void skim_skip(struct skim *s);
 
 /* Returns whether all is read and nothing failed. */
 bool skim_ended(struct skim *s);
-
-#endif

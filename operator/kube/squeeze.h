@@ -5,8 +5,7 @@
  * byte of each code is a control character, which does not occur in JSON text; the result
  * may have NUL bytes. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_SQUEEZE_H
-#define AFTERGLOW_OPERATOR_KUBE_SQUEEZE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ size_t squeeze(char *text, size_t len);
 
 /* Appends the original text. */
 void unsqueeze(const char *text, size_t len, struct strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: an HTTP server in the same loop that answers from a script. */
-#ifndef AFTERGLOW_OPERATOR_KUBE_TESTING_H
-#define AFTERGLOW_OPERATOR_KUBE_TESTING_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -148,5 +147,3 @@ static inline void turn_until(struct event_base *base, const bool *done)
 		;
 	assert_true(*done);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * unless the test sets another answer. Requests may come in any order, which the script of
  * testing.h does not allow.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_TESTING_API_H
-#define AFTERGLOW_OPERATOR_KUBE_TESTING_API_H
+#pragma once
 
 #include "lib/json.h"
 #include "operator/kube/testing.h"
@@ -197,5 +196,3 @@ static inline void fake_api_idle(struct fake_api *api)
 	event_base_loopexit(api->server.base, &(struct timeval){ .tv_usec = 100000 });
 	event_base_dispatch(api->server.base);
 }
-
-#endif

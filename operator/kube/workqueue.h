@@ -8,8 +8,7 @@
  *
  * A key that is added while it is being processed comes again after done.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_WORKQUEUE_H
-#define AFTERGLOW_OPERATOR_KUBE_WORKQUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ int64_t workqueue_retry(struct workqueue *q, const char *key, int64_t now_ns, in
 
 /* Returns when get will return a key; 0: now; -1: never, unless a key is added. */
 int64_t workqueue_next_ns(const struct workqueue *q);
-
-#endif

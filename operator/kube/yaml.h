@@ -4,8 +4,7 @@
  * typed as in YAML 1.2's core schema (so "yes" and "on" are strings), aliases
  * resolved. It is here and not in lib, so that the sidecar does not link libyaml.
  */
-#ifndef AFTERGLOW_OPERATOR_KUBE_YAML_H
-#define AFTERGLOW_OPERATOR_KUBE_YAML_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ int yaml_to_json(const char *text, size_t len, cJSON **ret_json, struct err *err
  * Returns the line (from 1) of the key at a '.'-separated path of mapping keys; 0 if it is absent.
  */
 int yaml_line(const char *text, size_t len, const char *path);
-
-#endif

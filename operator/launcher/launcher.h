@@ -12,8 +12,7 @@
  * cannot change what runs in other people's pods, and neither can another release
  * of Afterglow.
  */
-#ifndef AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_H
-#define AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ struct launcher launcher_of(const char *machine, const void *data, size_t len);
  * A NULL key has not.
  */
 bool launcher_is_key(const char *key);
-
-#endif

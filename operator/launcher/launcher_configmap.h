@@ -10,8 +10,7 @@
  * are removed when there has been neither a Ray pod nor a RayCluster for an hour.
  * Other data in the ConfigMap stay, and so does the ConfigMap.
  */
-#ifndef AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_CONFIGMAP_H
-#define AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_CONFIGMAP_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ bool launcher_configmap_is_over(const struct launcher_configmap *place, int64_t 
  */
 int launcher_configmap_change(struct launcher_configmap *place, const char *namespace, const struct launchers *launchers,
 			  const cJSON *have, bool collect, int64_t now_ns, cJSON **ret_change, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * All replicas count pods and clusters; only the leader reads and writes.
  */
-#ifndef AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_STORE_H
-#define AFTERGLOW_OPERATOR_LAUNCHER_LAUNCHER_STORE_H
+#pragma once
 
 #include "operator/kube/client.h"
 #include "operator/kube/metrics.h"
@@ -54,5 +53,3 @@ void launcher_store_see_cluster(struct launcher_store *store, const cJSON *befor
  * namespace without known pods or clusters is settled.
  */
 bool launcher_store_settled(const struct launcher_store *store, const char *namespace);
-
-#endif

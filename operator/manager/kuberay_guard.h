@@ -11,8 +11,7 @@
  * Until the first answer nothing is managed. After that an API server that does not answer changes nothing. Where no
  * Lease may be read at all, there is no sign of KubeRay: RayClusters are managed, and a warning says so.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_KUBERAY_GUARD_H
-#define AFTERGLOW_OPERATOR_MANAGER_KUBERAY_GUARD_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -48,5 +47,3 @@ bool kuberay_guard_allows(const struct kuberay_guard *guard, const char *namespa
 
 /* Appends a line for /readyz: "managing RayClusters: no, KubeRay runs in namespace ray". */
 void kuberay_guard_explain(const struct kuberay_guard *guard, struct strbuf *out);
-
-#endif

@@ -9,8 +9,7 @@
  * renewTime differs from the last reading; the time in it is never compared with our clock. Only
  * answers count: time passes only from one answer to the next.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_KUBERAY_LEASE_H
-#define AFTERGLOW_OPERATOR_MANAGER_KUBERAY_LEASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ void kuberay_saw(struct kuberay_sightings *s, const struct kuberay_lease *leases
 typedef bool (*kuberay_believes_fn)(const void *arg, const struct kuberay_sighting *lease);
 const struct kuberay_sighting *kuberay_witness(const struct kuberay_sightings *s, int64_t now_ns,
 					       kuberay_believes_fn believes, const void *arg);
-
-#endif

@@ -8,8 +8,7 @@
  * questions go out, answers come in, and all are asked again every KUBERAY_PROOF_AGE_NS. An answer
  * holds until the next one to the same question.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_KUBERAY_PROOF_H
-#define AFTERGLOW_OPERATOR_MANAGER_KUBERAY_PROOF_H
+#pragma once
 
 #include "lib/strmap.h"
 #include "operator/manager/kuberay_lease.h"
@@ -68,5 +67,3 @@ bool kuberay_proofs_serves(const struct kuberay_proofs *proofs, const char *leas
 			   const char *namespace);
 /* Returns true once for each standing of the Lease's holder, so that it is reported once. */
 bool kuberay_proofs_is_news(struct kuberay_proofs *proofs, const char *lease);
-
-#endif

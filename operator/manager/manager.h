@@ -4,8 +4,7 @@
  * happened to, makes a plan (raycluster/plan.h) and carries it out. Level-triggered: an
  * event only says which cluster to look at.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_MANAGER_H
-#define AFTERGLOW_OPERATOR_MANAGER_MANAGER_H
+#pragma once
 
 #include "lib/strbuf.h"
 #include "operator/manager/manager_options.h"
@@ -36,5 +35,3 @@ void manager_close(struct manager *manager, void (*on_closed)(void *arg), void *
 bool manager_ready(void *manager, struct strbuf *out);
 /* Appends the metrics, gauges refreshed. */
 void manager_metrics(void *manager, struct strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the manager is told: by the command line, and by the program. */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_MANAGER_OPTIONS_H
-#define AFTERGLOW_OPERATOR_MANAGER_MANAGER_OPTIONS_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -39,5 +38,3 @@ struct manager_options {
 	bool (*is_leader)(void *arg);
 	void *arg;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * The Lease by which our replicas elect a leader. Events about the operator itself are about this
  * object.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_OWN_LEASE_H
-#define AFTERGLOW_OPERATOR_MANAGER_OWN_LEASE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -13,5 +12,3 @@
  * replicas. own is the Lease's namespace; watched is the namespace that we serve, NULL for all.
  */
 cJSON *own_lease(const char *own, const char *watched);
-
-#endif

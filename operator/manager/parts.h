@@ -4,8 +4,7 @@
  * change, and which part asks which. The controller itself has the work
  * queue, the right to write, and the end.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_PARTS_H
-#define AFTERGLOW_OPERATOR_MANAGER_PARTS_H
+#pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/cluster_controller/reconcile.h"
@@ -79,5 +78,3 @@ int parts_new_failure_writer(struct parts *parts, struct err *err); /* parts_fai
  * KubeRay's, keys wait in the queue.
  */
 bool parts_may_manage(const struct parts *parts, const char *namespace);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks an operator whether it is ready, as the chart's test does from a pod of its own: afterglow-operator --check-ready URL. */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_READY_CHECK_H
-#define AFTERGLOW_OPERATOR_MANAGER_READY_CHECK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@
  * out. -ETIMEDOUT: it was not ready within that time; err has the last status or what went wrong.
  */
 int ready_check(const char *url, int64_t patience_ns, struct strbuf *out, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /healthz, /readyz and /metrics for the kubelet and Prometheus. */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_SERVER_H
-#define AFTERGLOW_OPERATOR_MANAGER_SERVER_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ struct server_handlers {
 int server_new(struct event_base *base, const char *address, const struct server_handlers *handlers,
 	       struct server **ret_server, struct err *err);
 void server_free(struct server *server);
-
-#endif

@@ -3,8 +3,7 @@
  * For tests of the controllers: the parts that each of them needs, on an API server of the test.
  * The parts see only the changes that the test passes; failures wait and are never written.
  */
-#ifndef AFTERGLOW_OPERATOR_MANAGER_TESTING_H
-#define AFTERGLOW_OPERATOR_MANAGER_TESTING_H
+#pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/failure_controller/failure_writer.h"
@@ -157,5 +156,3 @@ static inline void bed_release(struct bed *bed)
 	metrics_release(&bed->metrics);
 	fake_api_stop(&bed->api);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * belongs to a topic, which is a condition of the RayCluster's status, and
  * carries a reason in CamelCase and a sentence with the numbers.
  */
-#ifndef AFTERGLOW_OPERATOR_PODSPEC_NOTES_H
-#define AFTERGLOW_OPERATOR_PODSPEC_NOTES_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ const char *notes_reason(const cJSON *notes, enum note_topic topic);
  * NULL if there is no memory.
  */
 char *notes_text(const cJSON *notes, enum note_topic topic);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Small reads and additions on a pod spec. Additions never replace the user's values, unless noted.
  */
-#ifndef AFTERGLOW_OPERATOR_PODSPEC_POD_SPEC_H
-#define AFTERGLOW_OPERATOR_PODSPEC_POD_SPEC_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ void container_set_shell(cJSON *container, bool login);
 void container_mount_default(cJSON *container, const char *volume, const char *path, int read_only);
 /* Appends a volume (owned by the spec afterwards) unless one of its name is there. */
 void pod_volume_default(cJSON *pod_spec, cJSON *volume);
-
-#endif

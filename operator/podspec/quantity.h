@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers back to Kubernetes quantities in their canonical form. */
-#ifndef AFTERGLOW_OPERATOR_PODSPEC_QUANTITY_H
-#define AFTERGLOW_OPERATOR_PODSPEC_QUANTITY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ const char *quantity_format_bytes(int64_t bytes, char buf[static QUANTITY_TEXT_M
 
 /* Writes "2", "2500m" from thousandths into buf, and returns buf. */
 const char *quantity_format_milli(int64_t milli, char buf[static QUANTITY_TEXT_MAX]);
-
-#endif

@@ -3,8 +3,7 @@
  * Decides whether Ray pods may mount the store's claim. A claim that never gets a volume
  * would keep them from ever being scheduled, and Ray from starting. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_PODSPEC_STORE_CLAIM_H
-#define AFTERGLOW_OPERATOR_PODSPEC_STORE_CLAIM_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@
  * created.
  */
 const char *store_claim_trouble(const cJSON *claim, int64_t now_ns);
-
-#endif

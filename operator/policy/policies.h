@@ -4,8 +4,7 @@
  * policy applies to a cluster. The watches report changes to it. The leader writes
  * the statuses of policies, which say what each governs and what overrides it.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_POLICIES_H
-#define AFTERGLOW_OPERATOR_POLICY_POLICIES_H
+#pragma once
 
 #include "operator/cache/watches.h"
 #include "operator/policy/policy.h"
@@ -44,5 +43,3 @@ const struct policy *policies_for(struct policies *p, const char *namespace, con
 
 /* Returns how long, and how many, RayFailures of the namespace are kept. */
 struct retention policies_retention(const struct policies *p, const char *namespace);
-
-#endif

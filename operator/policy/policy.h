@@ -5,8 +5,7 @@
  * file (the Helm chart's ConfigMap), and for some clusters from RayPolicies
  * (policy_resolve.h). policy_keys.def lists all settings.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_H
-#define AFTERGLOW_OPERATOR_POLICY_POLICY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -151,5 +150,3 @@ int policy_load(const char *path, struct policy *ret_policy, struct err *err);
  * NULL: none.
  */
 int policy_set_string(char **field, const char *value, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Stores all RayPolicies and ClusterRayPolicies, parsed once per change, and the labels by which
  * they select; finds those that apply to a RayCluster. No I/O: the caller reports each change.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
-#define AFTERGLOW_OPERATOR_POLICY_POLICY_BOOK_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -77,5 +76,3 @@ void policy_book_choose(const struct policy_book *book, const char *namespace, c
  */
 const cJSON *policy_book_namespace_labels(const struct policy_book *book, const char *namespace,
 					  cJSON *item, cJSON *object);
-
-#endif

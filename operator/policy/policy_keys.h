@@ -3,8 +3,7 @@
  * The table of all settings of a policy (policy_keys.def), and the values that their types accept.
  * For policy*.c only.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_KEYS_H
-#define AFTERGLOW_OPERATOR_POLICY_POLICY_KEYS_H
+#pragma once
 
 #include "operator/policy/policy.h"
 
@@ -50,5 +49,3 @@ const struct policy_key *policy_field_find(const char *field);
 
 /* Checks conditions that involve several keys. An error begins with name. */
 int policy_check(const struct policy *p, const char *name, struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * them, if the CRD of another version lets it pass. So everything is checked again
  * and bounded.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_OBJECT_H
-#define AFTERGLOW_OPERATOR_POLICY_POLICY_OBJECT_H
+#pragma once
 
 #include "operator/policy/policy.h"
 #include "operator/policy/selector.h"
@@ -51,5 +50,3 @@ const char *policy_object_kind(const struct policy_object *o);
 
 /* Orders policies by age, the oldest first, and then by name; as for qsort. */
 int policy_object_compare(const struct policy_object *a, const struct policy_object *b);
-
-#endif

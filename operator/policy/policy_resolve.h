@@ -9,8 +9,7 @@
  * of the same kind, the older applies; of the same age, the first by name. Invalid
  * policies never apply.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_RESOLVE_H
-#define AFTERGLOW_OPERATOR_POLICY_POLICY_RESOLVE_H
+#pragma once
 
 #include "operator/policy/policy_object.h"
 
@@ -59,5 +58,3 @@ int policy_resolve(const struct policy *base, const struct policy_choice *choice
  * selectors alone.
  */
 bool policy_objects_overlap(const struct policy_object *a, const struct policy_object *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the status of a RayPolicy or ClusterRayPolicy. Pure. */
-#ifndef AFTERGLOW_OPERATOR_POLICY_POLICY_STATUS_H
-#define AFTERGLOW_OPERATOR_POLICY_POLICY_STATUS_H
+#pragma once
 
 #include "operator/policy/policy_object.h"
 
@@ -31,5 +30,3 @@ enum policy_status_change { POLICY_STATUS_SAME, POLICY_STATUS_COUNTS, POLICY_STA
 
 /* Compares two statuses: they are the same, only counts differ, or more differs. */
 enum policy_status_change policy_status_compare(const cJSON *old_status, const cJSON *status);
-
-#endif

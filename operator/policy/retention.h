@@ -3,8 +3,7 @@
  * Decides how long RayFailures are kept, and how many of them in a namespace. Pure: time is an
  * argument.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_RETENTION_H
-#define AFTERGLOW_OPERATOR_POLICY_RETENTION_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -69,5 +68,3 @@ bool retention_wants(const struct retention *r, const struct kept_set *set, cons
  * NULL if there is none. ret_reason is "age" or "count".
  */
 struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason);
-
-#endif

@@ -3,8 +3,7 @@
  * A Kubernetes LabelSelector. It is parsed once and used often; matching allocates
  * nothing. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_POLICY_SELECTOR_H
-#define AFTERGLOW_OPERATOR_POLICY_SELECTOR_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ static inline bool selector_is_empty(const struct selector *s)
 
 /* Returns whether both have the same requirements in the same order. */
 bool selector_equals(const struct selector *a, const struct selector *b);
-
-#endif

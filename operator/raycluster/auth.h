@@ -3,8 +3,7 @@
  * Token authentication between Ray's processes and their clients (authOptions):
  * a Secret of the cluster's own, of the user's, or tokens that Kubernetes checks.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_AUTH_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_AUTH_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ void auth_apply(const cJSON *cluster, cJSON *pod_spec);
  * NULL if the cluster needs none of ours. The caller owns it.
  */
 cJSON *auth_secret(const cJSON *cluster, const char *token);
-
-#endif

@@ -4,8 +4,7 @@
  * head that changes the RayCluster's replicas and workersToDelete by itself,
  * and the rights it needs for that.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_AUTOSCALER_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_AUTOSCALER_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
  * one), Role, RoleBinding. A JSON array that the caller owns; returns NULL if there is no memory.
  */
 cJSON *autoscaler_objects(const cJSON *cluster);
-
-#endif

@@ -4,8 +4,7 @@
  * others, so the checks here bound the cost of planning. The CRD has the same bounds, but KubeRay's
  * CRD may be installed in its place. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_BOUNDS_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_BOUNDS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@
  * (NOTE_SPEC_VALID).
  */
 bool bounds_check(const cJSON *cluster, cJSON *notes);
-
-#endif

@@ -4,8 +4,7 @@
  * created. The deaths come from the recorded RayFailures, so each replica finds the
  * same result, even after a restart of the operator. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_CRASH_LOOP_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_CRASH_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, con
 
 /* Returns whether there are too many to go on at once. */
 bool crash_loop_is(const struct crash_loop *loop);
-
-#endif

@@ -4,8 +4,7 @@
  * the annotation ray.io/ft-enabled): its state is kept in Redis, or in a RocksDB on a
  * volume of the head, so that a new head continues with the state of the old one.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_GCS_FT_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_GCS_FT_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ cJSON *gcs_ft_claim(const cJSON *cluster);
  * claim. Returns NULL if nothing needs to change. The caller owns it.
  */
 cJSON *gcs_ft_claim_owners(const cJSON *cluster, const cJSON *claim);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds out why a head pod is not ready, in the words of the kubelet and the scheduler. Pure. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_HEAD_TROUBLE_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_HEAD_TROUBLE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -14,5 +13,3 @@
  * JSON, and appends its message to out, an empty buffer of HEAD_TROUBLE_MAX.
  */
 void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out);
-
-#endif

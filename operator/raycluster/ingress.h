@@ -3,8 +3,7 @@
  * Makes the Ingress by which people outside the cluster reach the head's dashboard (enableIngress,
  * ingressOptions).
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_INGRESS_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_INGRESS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -13,5 +12,3 @@
  * asked for, or no memory.
  */
 cJSON *ingress_build(const cJSON *cluster);
-
-#endif

@@ -7,8 +7,7 @@
  * then the kernel ends the container where Ray would have queued a task.
  * The user's own values win; where they do not fit, a note names the figures.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_MEMORY_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_MEMORY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ int64_t memory_apply(cJSON *pod_spec, cJSON *params, const struct memory_request
  */
 int64_t memory_apply_by_mode(cJSON *pod_spec, cJSON *params, const struct memory_request *req,
 			     cJSON *notes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and groups of a RayCluster, as KubeRay's tools expect them. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_NAMES_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_NAMES_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ const char *head_gcs_port(const cJSON *cluster);
 
 /* Makes an owner reference to the cluster: controller, blocking its deletion in the foreground. */
 cJSON *owner_references(const cJSON *cluster);
-
-#endif

@@ -3,8 +3,7 @@
  * Makes Normal Events about the operations on a cluster, with KubeRay's words: one for each object,
  * but only one for all pods of a group that a plan created (or deleted), with their number. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_NEWS_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_NEWS_H
+#pragma once
 
 #include "operator/raycluster/plan.h"
 
@@ -16,5 +15,3 @@ void news_add(cJSON *news, const struct plan_op *op, int status);
 
 /* Makes the Event of one item. The caller owns it. */
 cJSON *news_event(const cJSON *item, const cJSON *cluster, int64_t now_ns);
-
-#endif

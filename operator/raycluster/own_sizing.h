@@ -5,8 +5,7 @@
  * own, or by asking for in-place resizing. What the author says wins, so nothing is set there.
  * Pure; the facts about Ray are those of 2.60.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_OWN_SIZING_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_OWN_SIZING_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ struct resized_groups {
 struct resized_groups resized_groups_of(const cJSON *cluster_annotations);
 void resized_groups_release(struct resized_groups *resized);
 bool resized_groups_have(const struct resized_groups *resized, const char *group);
-
-#endif

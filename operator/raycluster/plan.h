@@ -7,8 +7,7 @@
  * repeated under the same name (unanswered_create), so that it never makes a second
  * pod.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -130,5 +129,3 @@ int plan_cluster(const struct plan_input *in, struct plan *ret_plan, struct err 
 void plan_release(struct plan *p);
 /* Gives the body of an operation a spec of its own. Without memory it has none. */
 void plan_own_spec(cJSON *pod);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state that the parts of planning share while a plan is made. For plan*.c only. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_INTERNAL_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_INTERNAL_H
+#pragma once
 
 #include "lib/units.h"
 #include "operator/raycluster/names.h"
@@ -94,5 +93,3 @@ void plan_farewell(struct planner *p);
  * counts replicas.
  */
 void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, int64_t desired, int64_t hosts);
-
-#endif

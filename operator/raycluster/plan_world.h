@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests of plans: an API server in miniature that executes them under a fixed clock. Include after cmocka.h. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_WORLD_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_PLAN_WORLD_H
+#pragma once
 
 #include "lib/units.h"
 #include "operator/raycluster/names.h"
@@ -304,5 +303,3 @@ static inline void expect_condition(struct world *w, const char *type, const cha
 {
 	assert_string_equal(json_str(condition(w, type), "status"), status);
 }
-
-#endif

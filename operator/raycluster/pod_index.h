@@ -3,8 +3,7 @@
  * An index of a cluster's pods by group and by name, made once for a plan: walking all pods for
  * each group, or for each pod, would take minutes for a cluster of thousands.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_INDEX_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -32,5 +31,3 @@ void pod_index_release(struct pod_index *index);
 const struct pod_list *pod_index_workers(const struct pod_index *index, const char *group);
 /* Finds the index of the pod of that name. Returns false if no pod has the name. */
 bool pod_index_find(const struct pod_index *index, const char *name, size_t *ret_at);
-
-#endif

@@ -4,8 +4,7 @@
  * ray.io/node-type, ray.io/group. They belong to the operator: a template cannot override them, and
  * the operator restores labels that somebody removes or changes. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_LABELS_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_LABELS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ bool pod_label_is_ours(const char *name);
  * restored, and the pod is replaced like a pod of a group that does not exist.
  */
 cJSON *pod_labels_patch(const cJSON *pod, const char *cluster);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the role and the state of an observed Ray pod. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_STATE_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_STATE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ bool pod_is_dead(const cJSON *pod);
  * failure and is not recorded.
  */
 int64_t pod_completed_ns(const cJSON *pod);
-
-#endif

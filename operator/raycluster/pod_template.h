@@ -3,8 +3,7 @@
  * Makes a Ray pod from its group's template, as KubeRay would make it, with memory safety and the
  * sidecar.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_POD_TEMPLATE_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_POD_TEMPLATE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ struct pod_request {
  * Makes the whole Pod except for metadata.name, and notes for the user. The cluster must be valid.
  */
 int pod_build(const struct pod_request *req, cJSON **ret_pod, cJSON *notes, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Sets liveness and readiness probes of a Ray container, as KubeRay does if the user has set none.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_PROBES_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_PROBES_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -14,5 +13,3 @@
  * probes.
  */
 void probes_add(cJSON *container, const cJSON *params, enum ray_node node, const char *ray_version);
-
-#endif

@@ -4,8 +4,7 @@
  * a Job does this, and a finalizer keeps the RayCluster until the Job has ended. plan_farewell.c
  * decides when.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_REDIS_CLEANUP_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_REDIS_CLEANUP_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON *
 
 /* Returns the prefix of the cluster's keys in Redis, for people; NULL if it is not known. */
 const char *redis_cleanup_space(const cJSON *cluster);
-
-#endif

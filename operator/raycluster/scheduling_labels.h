@@ -5,8 +5,7 @@
  * effect, so such a cluster waits in no queue and starts pod by pod. Kueue's label is not among
  * them, because Kueue suspends the cluster itself.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_SCHEDULING_LABELS_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_SCHEDULING_LABELS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -15,5 +14,3 @@
  * volcano.sh/queue-name"); the caller frees it. NULL: none.
  */
 char *scheduling_labels_ignored(const cJSON *cluster);
-
-#endif

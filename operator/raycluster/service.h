@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the head service, by which workers, clients and dashboards find the head. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_SERVICE_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_SERVICE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -31,5 +30,3 @@ int64_t metrics_port(const cJSON *start_params);
  * element, in order and of the same length.
  */
 bool object_covers(const cJSON *have, const cJSON *want);
-
-#endif

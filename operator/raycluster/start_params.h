@@ -3,8 +3,7 @@
  * Makes rayStartParams: the group's own, the logical resources and labels of the
  * group, KubeRay's defaults for absent ones, and the command line from them.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_START_PARAMS_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_START_PARAMS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ bool resource_is_gpu(const char *name);
 
 /* Returns the string of a parameter; NULL if it is absent. */
 const char *start_param(const cJSON *params, const char *name);
-
-#endif

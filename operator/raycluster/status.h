@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the RayCluster's status as KubeRay's tools, kubectl and dashboards read it. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_STATUS_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_STATUS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ cJSON *status_build(const cJSON *cluster, const struct status_view *view, const 
  * Returns whether the condition of this topic, with this text, is in the cluster's status already.
  */
 bool status_tells(const cJSON *cluster, const char *condition, const char *status, const char *text);
-
-#endif

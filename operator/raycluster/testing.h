@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For this folder's tests: fixtures as JSON, and a readable difference. Include after cmocka.h. */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_TESTING_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_TESTING_H
+#pragma once
 
 #include <fcntl.h>
 
@@ -80,5 +79,3 @@ static inline void assert_json(const cJSON *have, const cJSON *want)
 {
 	assert_int_equal(differences(have, want, ""), 0);
 }
-
-#endif

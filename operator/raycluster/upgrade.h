@@ -16,8 +16,7 @@
  * KubeRay is another than its own: then it adopts the head. Our pods name a
  * version that no KubeRay has, so KubeRay adopts them, too.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_UPGRADE_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_UPGRADE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ void upgrade_annotate(cJSON *annotations, const char *hash);
  * to that KubeRay's hash. The caller owns it.
  */
 cJSON *upgrade_adoption(const cJSON *pod, const char *hash);
-
-#endif

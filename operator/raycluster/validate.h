@@ -3,8 +3,7 @@
  * Checks rules that the CRD's schema cannot express: whether a RayCluster is valid, and whether
  * this version supports everything that it asks for.
  */
-#ifndef AFTERGLOW_OPERATOR_RAYCLUSTER_VALIDATE_H
-#define AFTERGLOW_OPERATOR_RAYCLUSTER_VALIDATE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -14,5 +13,3 @@
  * Kueue sends elsewhere. To ignore such a request silently would be worse.
  */
 void validate_cluster(const cJSON *cluster, cJSON *notes);
-
-#endif

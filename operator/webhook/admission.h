@@ -4,8 +4,7 @@
  * caches alone, so that no answer waits for a request to the API server. Every replica answers, not
  * only the leader.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_H
+#pragma once
 
 #include "lib/strbuf.h"
 #include "operator/cache/watches.h"
@@ -43,5 +42,3 @@ void admission_see_pod(struct admission *admission, bool added, const cJSON *pod
  */
 int admission_handle(void *admission, const char *path, const char *content_type, const char *body, size_t len,
 		     struct strbuf *answer);
-
-#endif

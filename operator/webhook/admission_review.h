@@ -3,8 +3,7 @@
  * Parses the API server's request to a webhook, and makes the answer: AdmissionReview
  * (admission.k8s.io/v1). Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_REVIEW_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_ADMISSION_REVIEW_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ int admission_request_read(const cJSON *review, struct admission_request *ret_re
  * object stays as it is.
  */
 void admission_answer(const struct admission_request *request, const cJSON *after, const cJSON *warnings, struct strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads and writes the content of the Secret with the webhook's certificates. */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_CONTENT_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_CONTENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ void certificate_secret_free(cJSON *secret);
  */
 char *certificate_base64(const char *text);
 char *certificate_unbase64(const char *base64);
-
-#endif

@@ -21,8 +21,7 @@
  *   NEXT (into the Secret) -> PUBLISH (old and next) -> NOTE (when) -> ten minutes -> SWITCH (the next one signs a leaf)
  *   -> the leaf's life -> PUBLISH (without the old one) -> BUNDLE (the Secret without it)
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_PLAN_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_PLAN_H
+#pragma once
 
 #include "operator/webhook/certificate_content.h"
 #include "operator/webhook/x509.h"
@@ -86,5 +85,3 @@ bool certificate_leaf_is_good(const struct certificate_content *content, const s
 
 /* Returns a description of the step for a log line: "makes a new CA", ... */
 const char *certificate_step_text(enum certificate_step step);
-
-#endif

@@ -3,8 +3,7 @@
  * Logs trouble with the webhook's certificates. The check that finds it is repeated every few
  * seconds, so each trouble is logged once, until it changes or is over.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_TROUBLE_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATE_TROUBLE_H
+#pragma once
 
 #include "operator/kube/client_response.h"
 
@@ -24,5 +23,3 @@ void trouble_configuration(struct certificate_trouble *trouble, const struct cli
 			   const char *name);
 /* Call this at the end of a check: if it found no trouble, logs that the trouble is over. */
 void trouble_settle(struct certificate_trouble *trouble);
-
-#endif

@@ -7,8 +7,7 @@
  * It checks them every 30 s, every 2 s while it is not ready, and at once after each write of its
  * own. A replica never replaces a good leaf by a bad one.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATES_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_CERTIFICATES_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -48,5 +47,3 @@ void certificates_look(struct certificates *certificates);
  * first.
  */
 bool certificates_ready(const struct certificates *certificates);
-
-#endif

@@ -34,8 +34,7 @@
  * Objects belong to a tenant: no content can crash this code, and its time is linear
  * in their size.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_ADMISSION_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_ADMISSION_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -57,5 +56,3 @@ struct cluster_admission {
 int cluster_admit(const struct cluster_request *request, const struct policy *policy,
 		  struct cluster_admission *ret, struct err *err);
 void cluster_admission_release(struct cluster_admission *admission);
-
-#endif

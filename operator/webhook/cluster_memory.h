@@ -4,8 +4,7 @@
  * cluster_admission.h: makes a plan for each group, and then a changed copy if the plan
  * changes anything.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_MEMORY_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_MEMORY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -21,5 +20,3 @@
 int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper,
 		       const struct policy *policy, struct memory_modes modes, cJSON **ret_object,
 		       struct err *err);
-
-#endif

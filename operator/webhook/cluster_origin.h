@@ -12,8 +12,7 @@
  * has no list type for it): after a value of ours, the next `kubectl apply
  * --server-side` of the same file would be refused as a conflict.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_ORIGIN_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_CLUSTER_ORIGIN_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ bool cluster_runs_elsewhere(const cJSON *spec);
  * group is suspended, has no CPUs, may have no pods, or has none while there is no autoscaler.
  */
 bool cluster_head_runs_tasks(const cJSON *spec);
-
-#endif

@@ -16,8 +16,7 @@
  * any shell text; Ray's autoscaler takes int() of ours, so they are whole
  * decimal numbers.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_GROUP_MEMORY_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_GROUP_MEMORY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -109,5 +108,3 @@ struct group_context {
  */
 bool group_plan(const cJSON *group, const struct group_values *ours, const struct group_context *cx,
 		struct group_values *ret_want, cJSON *notes);
-
-#endif

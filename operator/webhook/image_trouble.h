@@ -4,8 +4,7 @@
  * containers of a pod run, so a pod with such a sidecar would keep its Ray cluster from ever being
  * ready. The next pods get no sidecar. Pure: time is an argument.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_IMAGE_TROUBLE_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_IMAGE_TROUBLE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@
 void image_trouble_see(struct remembered *namespaces, const cJSON *pod, int64_t now_ns);
 bool image_trouble_holds(const struct remembered *namespaces, const char *namespace,
 			 int64_t now_ns);
-
-#endif

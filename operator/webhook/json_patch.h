@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a JSON Patch (RFC 6902) of the difference of two JSON documents. Pure. */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_JSON_PATCH_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_JSON_PATCH_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -16,5 +15,3 @@
  */
 #define JSON_PATCH_PATH_MAX ((size_t)4096)
 int json_patch_diff(const cJSON *before, const cJSON *after, cJSON **ret_patch, struct err *err);
-
-#endif

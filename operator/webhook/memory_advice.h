@@ -4,8 +4,7 @@
  * can solve (no limit, sums over the limit, an object store that Ray refuses), the values
  * that are set when the object is created, and those that are not set automatically.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_ADVICE_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_ADVICE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ struct advice_request {
 };
 
 void memory_advise(const struct advice_request *req, cJSON *warnings);
-
-#endif

@@ -11,8 +11,7 @@
  * fit into RECORD_MAX is not changed at all, so that the annotation always
  * distinguishes our values from the user's.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_RECORD_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_MEMORY_RECORD_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -55,5 +54,3 @@ void record_writer_release(struct record_writer *w);
 bool record_writer_add(struct record_writer *w, enum ray_node node, const char *name, const struct group_values *values);
 /* Returns the annotation's text; NULL if there is no entry. Owned by w. */
 const char *record_writer_text(struct record_writer *w);
-
-#endif

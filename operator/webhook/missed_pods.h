@@ -4,8 +4,7 @@
  * afterglow_pods_without_sidecar), and reports those that the webhook missed by an Event of their
  * RayCluster. It never changes or deletes a pod.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_MISSED_PODS_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_MISSED_PODS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -64,5 +63,3 @@ void missed_pods_tell(struct missed_pods *missed, int64_t now_ns);
 
 /* Sets the metric anew. */
 void missed_pods_metrics(const struct missed_pods *missed);
-
-#endif

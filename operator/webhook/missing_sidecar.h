@@ -4,8 +4,7 @@
  * (failurePolicy Ignore), so a pod that it missed would go unnoticed. Pure. Annotations belong to
  * tenants, who deceive only themselves with them.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_MISSING_SIDECAR_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_MISSING_SIDECAR_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ const char *missing_sidecar_name(enum missing_sidecar reason);
  * webhook_since_ns is when the webhook began to answer, as time since 1970; 0: there is none.
  */
 enum missing_sidecar missing_sidecar_of(const cJSON *pod, const cJSON *cluster, bool excluded, int64_t webhook_since_ns);
-
-#endif

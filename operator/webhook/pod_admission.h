@@ -5,8 +5,7 @@
  * say so, or why not. Containers are only appended: KubeRay takes containers[0] for Ray's. A service
  * mesh may have put its proxy in front of that, so Ray's is found by what it is (pod_spec.h). Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_POD_ADMISSION_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod,
  * change: it is no Ray pod, has the annotation of an earlier call, or there is no memory.
  */
 cJSON *pod_decline(const cJSON *outline, const char *reason);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * A pod that is refused for another reason (the quota is used up in any case) loses nothing: it is refused again.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_REFUSALS_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_REFUSALS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -57,5 +56,3 @@ void refusals_note_try(struct refusals *r, const char *group, int64_t now_ns);
 void refusals_note_pod(struct refusals *r, const char *group);
 /* Returns whether the next pod of the group should go without the sidecar. */
 bool refusals_hold(const struct refusals *r, const char *group, int64_t now_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Remembers names for some time after they were last noted. Pure: time is an argument. */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_REMEMBERED_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_REMEMBERED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ void remembered_forget(struct remembered *r, const char *name);
 /* Returns whether the name was noted within hold_ns. */
 bool remembered_holds(const struct remembered *r, const char *name, int64_t hold_ns,
 		      int64_t now_ns);
-
-#endif

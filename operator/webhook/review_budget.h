@@ -10,8 +10,7 @@
  * namespace and that of all, so that a tenant who sends many costs the others a part of the
  * loop's time at most. Many namespaces share a budget; only costly reviews meet each other there.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_REVIEW_BUDGET_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_REVIEW_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ enum review_size review_size(const char *text, size_t len);
 
 /* Returns whether a costly review of the namespace may be read now, and counts it if it may. */
 bool review_budget_take(struct review_budget *budget, const char *name_space, int64_t now_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads the few members of an AdmissionReview that its shortest answer needs, without building a
  * tree of the text: in constant memory, and in a few passes over the text. Pure.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_REVIEW_OUTLINE_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_REVIEW_OUTLINE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@
  * text cannot be read, and -ENOMEM.
  */
 int review_outline(const char *text, size_t len, cJSON **ret_review, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The memory is kept for each namespace, because a pod can hide the shell of any image by a volume.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_SHELL_TROUBLE_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_SHELL_TROUBLE_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ void shell_trouble_see(struct remembered *images, const cJSON *pod, int64_t now_
 /* Returns whether a pod that is to be created in the namespace has an image without a shell, as far as is known. */
 bool shell_trouble_holds(const struct remembered *images, const char *namespace, const cJSON *pod,
 			 int64_t now_ns);
-
-#endif

@@ -8,8 +8,7 @@
  * connection in any state, its socket is shut down and evhttp is given the end of the stream; then
  * evhttp frees the connection.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONNECTIONS_H
+#pragma once
 
 #include <event2/bufferevent.h>
 #include <openssl/ssl.h>
@@ -52,5 +51,3 @@ struct tls_connection *tls_connection_of(struct bufferevent *bev);
  */
 void tls_connection_answering(struct tls_connection *connection, size_t answer_len);
 void tls_connection_answered(struct tls_connection *connection);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes an SSL_CTX for the webhook's server from PEM texts. */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONTEXT_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_TLS_CONTEXT_H
+#pragma once
 
 #include <openssl/ssl.h>
 
@@ -14,5 +13,3 @@
  * connection is verified with the certificate that it gets. err says which of the texts is wrong.
  */
 int tls_context_new(const char *cert_pem, const char *key_pem, SSL_CTX **ret_context, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * connections, the connection that has been inactive for the longest time is closed,
  * so that a new connection is always accepted.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_TLS_SERVER_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_TLS_SERVER_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -67,5 +66,3 @@ void tls_server_stop(struct tls_server *server, void (*on_idle)(void *arg), void
 void tls_server_set_times(struct tls_server *server, int step_ms, int idle_ms);
 size_t tls_server_connections(const struct tls_server *server);
 uint16_t tls_server_port(const struct tls_server *server);
-
-#endif

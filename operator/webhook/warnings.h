@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collects admission warnings, which kubectl prints to the person who applies an object. */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_WARNINGS_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_WARNINGS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ void warnings_drop_known(cJSON *warnings, const cJSON *known);
 /* name for use in a sentence: at most 63 bytes of whole characters, control characters as '?'. Returns buf. */
 #define WARNING_NAME_MAX 64
 const char *warning_name(const char *name, char buf[static WARNING_NAME_MAX]);
-
-#endif

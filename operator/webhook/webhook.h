@@ -2,8 +2,7 @@
 /*
  * Runs the webhook as a whole: the HTTPS server, its certificates, and the answers (admission.h).
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -43,5 +42,3 @@ void webhook_look(struct webhook *webhook);
 void webhook_stop(struct webhook *webhook, void (*on_idle)(void *arg), void *arg);
 /* Returns whether it can serve, see certificates_ready; appends a line that says so. */
 bool webhook_ready(const struct webhook *webhook, struct strbuf *out);
-
-#endif

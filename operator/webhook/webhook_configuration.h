@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the bundles of a MutatingWebhookConfiguration, and makes the patch that sets them. Pure. */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_CONFIGURATION_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_WEBHOOK_CONFIGURATION_H
+#pragma once
 
 #include "lib/json.h"
 #include "operator/webhook/x509.h"
@@ -19,5 +18,3 @@ int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_publ
  * the object has changed meanwhile. Returns NULL if there is no memory.
  */
 cJSON *webhook_configuration_patch(const cJSON *object, const char *bundle);
-
-#endif

@@ -4,8 +4,7 @@
  * PEM texts, and verifies as the API server does. Times are nanoseconds since
  * 1970; a certificate has whole seconds. No function here asks the clock.
  */
-#ifndef AFTERGLOW_OPERATOR_WEBHOOK_X509_H
-#define AFTERGLOW_OPERATOR_WEBHOOK_X509_H
+#pragma once
 
 #include <openssl/x509.h>
 #include <stdbool.h>
@@ -101,5 +100,3 @@ char *x509_bundle_text(const struct x509_bundle *bundle);
  * server's at that time.
  */
 bool x509_verifies(X509 *leaf, const struct x509_bundle *bundle, int64_t now_ns);
-
-#endif

@@ -10,8 +10,7 @@
  * - Landlock (Linux 5.13 and newer) makes the kernel refuse every file that is opened by a path. It
  *   protects against an error in the first layer; nothing depends on it.
  */
-#ifndef AFTERGLOW_SIDECAR_CONFINE_CONFINE_H
-#define AFTERGLOW_SIDECAR_CONFINE_CONFINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ int confine_files(int readable_fd, struct err *err);
  * try a call that it does not need. -E2BIG: too many rules; -ENOSYS: the kernel has no seccomp.
  */
 int confine_calls(const struct confine_rule *rules, size_t n, struct err *err);
-
-#endif

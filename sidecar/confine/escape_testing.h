@@ -4,8 +4,7 @@
  * returns 0 if every attempt was refused; otherwise it prints on stderr what was possible, and
  * returns 1 (2 if stderr cannot be written).
  */
-#ifndef AFTERGLOW_SIDECAR_CONFINE_ESCAPE_TESTING_H
-#define AFTERGLOW_SIDECAR_CONFINE_ESCAPE_TESTING_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -172,5 +171,3 @@ static inline int escape_by_futex(void)
 
 	return is_refused(syscall(SYS_futex, &word, FUTEX_WAKE, 1, NULL, NULL, 0)) ? 0 : escaped("futex", FUTEX_WAKE);
 }
-
-#endif

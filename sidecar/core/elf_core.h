@@ -6,8 +6,7 @@
  * read by pread and never mapped: if it shrinks meanwhile, a read comes back short instead of
  * raising SIGBUS.
  */
-#ifndef AFTERGLOW_SIDECAR_CORE_ELF_CORE_H
-#define AFTERGLOW_SIDECAR_CORE_ELF_CORE_H
+#pragma once
 
 #include <elf.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ bool elf_core_thread(const struct elf_core *core, const struct elf_note *note, s
 
 /* Reads the identity from the first notes. A value that they do not have is 0 or "". */
 void elf_core_identify(const struct elf_core *core, struct elf_identity *ret_identity);
-
-#endif

@@ -3,8 +3,7 @@
  * Adds a file to a bundle that is committed already (store/extend.h), on behalf of the event loop, which never touches the disk:
  * errands begin, commit and undo the addition. An errand that does not answer in time is left alone, and itself undoes what it began.
  */
-#ifndef AFTERGLOW_SIDECAR_CRASH_ADDITION_H
-#define AFTERGLOW_SIDECAR_CRASH_ADDITION_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ void addition_on_taken_back(void (*fn)(void *arg), void *arg);
 
 /* Before the event loop is freed: waits a moment for what is still to be taken back, and leaves the rest to the next sidecar. */
 void addition_finish(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Explains why there is no core: where the node sends cores, or why the kernel wrote none. Pure. */
-#ifndef AFTERGLOW_SIDECAR_CRASH_CORE_ROUTE_H
-#define AFTERGLOW_SIDECAR_CRASH_CORE_ROUTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@
  */
 void core_route_needs(const struct core_pattern *pattern, bool capturing, bool status_known, bool dumped,
 		      char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts what happened to the cores of a pod since this sidecar's start, for /metrics. */
-#ifndef AFTERGLOW_SIDECAR_CRASH_CORE_STATS_H
-#define AFTERGLOW_SIDECAR_CRASH_CORE_STATS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ struct core_stats {
 	uint64_t dropped[CORE_DROP_COUNT];
 	uint64_t backtraces[BACKTRACE_RESULT_COUNT];
 };
-
-#endif

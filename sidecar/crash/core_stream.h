@@ -5,8 +5,7 @@
  * fit (sidecar/pack/receive.h). An errand asks the disk for room and for the file, for a short
  * time: sampling goes on meanwhile, and if the disk does not answer, the core is not taken.
  */
-#ifndef AFTERGLOW_SIDECAR_CRASH_CORE_STREAM_H
-#define AFTERGLOW_SIDECAR_CRASH_CORE_STREAM_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -35,5 +34,3 @@ int core_stream_start(struct event_base *base, const char *directory, int pipe_f
 		      struct core_stream **ret_stream, struct err *err);
 /* Ends the stream without calling done. s may be NULL. */
 void core_stream_cancel(struct core_stream *s);
-
-#endif

@@ -4,8 +4,7 @@
  * All of it comes from a hostile container, so it is printable text of bounded
  * length.
  */
-#ifndef AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
-#define AFTERGLOW_SIDECAR_CRASH_CRASH_INFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ const char *crash_info_where(const struct crash_info *info, char *text, size_t s
 
 /* Sets info->core_file to core.COMM.PID.zst. */
 void crash_info_name_core(struct crash_info *info);
-
-#endif

@@ -9,8 +9,7 @@
  * bundle, or crash_drop if there is none; then the crash frees itself. idle() is
  * called whenever no crash is left.
  */
-#ifndef AFTERGLOW_SIDECAR_CRASH_CRASHES_H
-#define AFTERGLOW_SIDECAR_CRASH_CRASHES_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -103,5 +102,3 @@ void crash_will_be_in(struct crash *crash, const char *bundle);
 void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace);
 /* Drops core and backtrace, for the reason why. With CORE_DROP_NO_CORE over() is not called. May call idle(). */
 void crash_drop(struct crash *crash, enum core_drop why);
-
-#endif

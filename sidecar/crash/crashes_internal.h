@@ -3,8 +3,7 @@
  * The internals of crashes.h, for the files of this folder that handle a crash, its backtrace and
  * its core.
  */
-#ifndef AFTERGLOW_SIDECAR_CRASH_CRASHES_INTERNAL_H
-#define AFTERGLOW_SIDECAR_CRASH_CRASHES_INTERNAL_H
+#pragma once
 
 #include "lib/loop/child.h"
 #include "lib/loop/errand.h"
@@ -74,5 +73,3 @@ void crash_end_late_backtrace(struct crash *crash);
 
 /* Starts to compress the core into its bundle, to at most spool_room bytes (crash_core.c). -ENOSPC: not even a small core fits. */
 int crash_start_packer(struct crash *crash, int64_t spool_room, struct err *err);
-
-#endif

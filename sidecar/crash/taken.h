@@ -4,8 +4,7 @@
  * launcher sends all cores that it finds whenever it connects, and a core in a volume
  * outlives its container.
  */
-#ifndef AFTERGLOW_SIDECAR_CRASH_TAKEN_H
-#define AFTERGLOW_SIDECAR_CRASH_TAKEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void taken_note(struct taken *t, const struct core_key *key, bool done, const ch
 
 /* Parses a line of the file. Pure. */
 bool taken_parse_line(const char *line, struct taken_core *ret_core);
-
-#endif

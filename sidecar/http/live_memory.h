@@ -10,8 +10,7 @@
  * command lines. components and otherProcesses together account for all processes of the last
  * sweep; processes lists the largest.
  */
-#ifndef AFTERGLOW_SIDECAR_HTTP_LIVE_MEMORY_H
-#define AFTERGLOW_SIDECAR_HTTP_LIVE_MEMORY_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -26,5 +25,3 @@
  * have two connections for a moment. now_ns: CLOCK_BOOTTIME.
  */
 void live_memory_add(cJSON *containers, const char *name, const struct observer *o, int64_t now_ns);
-
-#endif

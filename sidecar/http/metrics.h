@@ -3,8 +3,7 @@
  * Prints the sidecar's metrics in Prometheus' text format 0.0.4. Pure. metrics.def has the names and
  * help texts.
  */
-#ifndef AFTERGLOW_SIDECAR_HTTP_METRICS_H
-#define AFTERGLOW_SIDECAR_HTTP_METRICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ struct pod_values {
 
 /* Appends the metrics of v. The ceiling of out should be METRICS_TEXT_MAX. */
 void metrics_render(const struct pod_values *v, struct strbuf *out);
-
-#endif

@@ -29,8 +29,7 @@
  *
  * /healthz answers 503 while the spool cannot be written; failures are still recorded then.
  */
-#ifndef AFTERGLOW_SIDECAR_HTTP_SERVER_H
-#define AFTERGLOW_SIDECAR_HTTP_SERVER_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ void pod_server_turn(void *arg);
 
 /* The port at which it listens. */
 uint16_t pod_server_port(const struct pod_server *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the GPU fault in a kernel log that best explains a death. Pure. */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_GPU_FAULTS_H
-#define AFTERGLOW_SIDECAR_KERNEL_GPU_FAULTS_H
+#pragma once
 
 #include "sidecar/kernel/kmsg_read.h"
 #include "sidecar/kernel/xid.h"
@@ -34,5 +33,3 @@ struct gpu_evidence {
  */
 void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q, int64_t begin_us, const struct gpus *gpus,
 		     struct gpu_evidence *ret_evidence);
-
-#endif

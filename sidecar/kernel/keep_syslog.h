@@ -8,8 +8,7 @@
  * started as root with SYSLOG and SETUID alone, and becomes its usual user here
  * before it opens anything.
  */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_KEEP_SYSLOG_H
-#define AFTERGLOW_SIDECAR_KERNEL_KEEP_SYSLOG_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -21,5 +20,3 @@
  * must end: it may be the other user already, with more capabilities than it should have.
  */
 int keep_syslog_only(uid_t uid, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Finds what a kernel log says about a death. Pure: the log and what is known of the
  * container come in; the findings for the classifier and the lines to keep go out.
  */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_KERNEL_EVIDENCE_H
-#define AFTERGLOW_SIDECAR_KERNEL_KERNEL_EVIDENCE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -87,5 +86,3 @@ struct kernel_question {
 /* Answers the question from the log. Appends the lines for kernel.log to excerpt. */
 void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_question *q, struct kernel_evidence *ret_evidence,
 			  struct strbuf *excerpt);
-
-#endif

@@ -4,8 +4,7 @@
  * asked to, knows the container's cgroup, and keeps the lines for the bundle (kernel.log,
  * syslog.log).
  */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
-#define AFTERGLOW_SIDECAR_KERNEL_KERNEL_LOG_H
+#pragma once
 
 #include "sidecar/kernel/kernel_evidence.h"
 #include "sidecar/kernel/kmsg_read.h"
@@ -57,5 +56,3 @@ const char *kernel_log_needs(int error, bool in_pod, bool restricted);
 
 /* Appends the last max bytes of the syslog file to out, as whole lines. */
 int kernel_log_syslog_tail(const char *path, size_t max, struct strbuf *out, struct err *err);
-
-#endif

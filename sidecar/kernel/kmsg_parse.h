@@ -8,8 +8,7 @@
  * User space writes to the log too, but never as facility 0: the kernel turns
  * that into facility 1. So only records of facility 0 are believed.
  */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_KMSG_PARSE_H
-#define AFTERGLOW_SIDECAR_KERNEL_KMSG_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 /* Parses a row of the table with these columns: pid, tgid, name, and rss in pages. */
 bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *columns, struct kmsg_line *ret_line,
 		    int64_t *ret_rss_pages);
-
-#endif

@@ -7,8 +7,7 @@
  * is 1; the container runtimes' seccomp profiles refuse syslog(2) without that
  * capability on any node. Reading removes nothing from the log.
  */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_KMSG_READ_H
-#define AFTERGLOW_SIDECAR_KERNEL_KMSG_READ_H
+#pragma once
 
 #include "lib/err.h"
 #include "sidecar/kernel/kmsg_parse.h"
@@ -61,5 +60,3 @@ int kmsg_read_device(int fd, struct kmsg_log *log, struct err *err);
 
 /* The time of the newest record by the kernel's clock; -1: it cannot be read. */
 int64_t kmsg_newest_us(void);
-
-#endif

@@ -8,8 +8,7 @@
  * line, without a cgroup. If the first thread of a process has ended, the kernel names another
  * thread; the table shows to which process that thread belongs.
  */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
-#define AFTERGLOW_SIDECAR_KERNEL_OOM_KILLS_H
+#pragma once
 
 #include "sidecar/kernel/kmsg_read.h"
 
@@ -77,5 +76,3 @@ enum oom_where oom_kill_where(const struct oom_kill *k, const struct oom_self *s
  * own cgroup ran out. NULL: another cgroup did, or it is not known.
  */
 const char *oom_kill_below(const struct oom_kill *k, const struct oom_self *self);
-
-#endif

@@ -10,8 +10,7 @@
  *   amdgpu 0000:0c:00.0: amdgpu: GPU reset begin!
  *   amdgpu 0000:0e:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:7 pasid:32771, for process python pid 5044 ..
  */
-#ifndef AFTERGLOW_SIDECAR_KERNEL_XID_H
-#define AFTERGLOW_SIDECAR_KERNEL_XID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ const char *xid_meaning(int xid, enum gpu_blame *ret_blame);
 
 /* Whether both name the same device: "0000:3b:00" and "0000:3B:00.0". */
 bool gpu_same_device(const char *a, const char *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher's clock. */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CLOCK_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -17,5 +16,3 @@ static inline int64_t now_ns(void)
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	return ts.tv_sec * NS_PER_SEC + ts.tv_nsec;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts the command: from fork to exec. */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_COMMAND_H
-#define AFTERGLOW_SIDECAR_LAUNCH_COMMAND_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ struct command_report *command_report_new(void);
  */
 _Noreturn void command_run(const struct options *o, const sigset_t *original_mask,
 			   struct command_report *ret_report);
-
-#endif

@@ -3,8 +3,7 @@
  * Connects to the sidecar's socket, and sends and receives messages with or without descriptors. No
  * function blocks unless its comment says so.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CONNECTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool connection_send_hello(int socket_fd, const struct options *options, pid_t c
  * Returns its length; 0: the sidecar is gone; -1: there is no message.
  */
 ssize_t connection_receive(int socket_fd, char text[static LAUNCH_MESSAGE_MAX + 1], int *ret_fd);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watches the directories in which cores will appear, by an inotify watch on each for files that are closed. */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_DIRS_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CORE_DIRS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void core_dir_each_name(const struct core_dir *dir, void (*fn)(const struct core
 
 /* The last component of the pattern, which is that of the file's name. */
 const char *core_dirs_file_component(const struct core_pattern *pattern);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Examines a file that may be a core, and remembers which cores were sent to the sidecar already.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_FILE_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CORE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ int core_file_open(int dir_fd, const char *name, enum core_found found, struct c
  */
 bool core_sent_add(struct core_sent *sent, const struct core_key *key);
 void core_sent_clear(struct core_sent *sent);
-
-#endif

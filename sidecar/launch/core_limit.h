@@ -5,8 +5,7 @@
  * look at it. In a filesystem in memory it counts against the container's memory limit while the
  * process still has its own memory; on a disk it takes room from all others.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_LIMIT_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CORE_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -38,5 +37,3 @@ rlim_t core_limit(const struct core_place *place, rlim_t most, bool memory);
 
 /* Does both for this machine's pattern. */
 rlim_t core_limit_here(rlim_t most, bool memory);
-
-#endif

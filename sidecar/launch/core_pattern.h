@@ -7,8 +7,7 @@
  * know which process that will be, so it matches names against the pattern instead:
  * each specifier matches what it can expand to, and the match gives its value.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_PATTERN_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CORE_PATTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -51,5 +50,3 @@ bool core_component_literal(const char *component, char ret_name[static CORE_PAT
  * shows. The work is bounded for any name.
  */
 bool core_component_match(const char *component, const char *name, struct core_name *ret_name);
-
-#endif

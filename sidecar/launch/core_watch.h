@@ -17,8 +17,7 @@
  * container that invokes the OOM killer, which takes a second process while the first one still
  * gives its memory back.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CORE_WATCH_H
+#pragma once
 
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -36,5 +35,3 @@
  * process that has it and works in a filesystem in memory loses it.
  */
 int core_watch_start(const volatile rlim_t *core_limit, int unwanted_fd, pid_t *ret_pid);
-
-#endif

@@ -3,8 +3,7 @@
  * The launcher's side of the search for cores (core_watch.h): it sends the cores that are found to
  * the sidecar.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_CORES_H
-#define AFTERGLOW_SIDECAR_LAUNCH_CORES_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -49,5 +48,3 @@ void cores_finish(struct cores *c);
 
 /* To be called when the launcher has reaped pid. */
 void cores_reaped(struct cores *c, pid_t pid);
-
-#endif

@@ -9,8 +9,7 @@
  * waits in sigwait(3), /proc/PID/status shows the signals that it waits for as not blocked, so a
  * process such as tini looks as if it did not care; /proc/PID/syscall then shows the wait.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_DISPOSITION_H
-#define AFTERGLOW_SIDECAR_LAUNCH_DISPOSITION_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -25,5 +24,3 @@ enum disposition disposition_of(const char *status, int signo);
 
 /* Decides for a process as it is now. */
 enum disposition disposition_read(pid_t pid, int signo);
-
-#endif

@@ -9,8 +9,7 @@
  * the launcher in a variable. A difference is one line for each variable: NAME=VALUE, or NAME alone
  * for one that the shell has added. %XX stands for a byte that a shell could change.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_ENVIRONMENT_H
-#define AFTERGLOW_SIDECAR_LAUNCH_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void environment_print(void);
 
 /* Applies the difference in ENVIRONMENT_VARIABLE, and removes that. */
 void environment_restore(void);
-
-#endif

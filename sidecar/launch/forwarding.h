@@ -8,8 +8,7 @@
  * fork, and would die of a signal that the kernel drops for process 1 afterwards; a program that
  * reads signals from a signalfd blocks them all the time.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_FORWARDING_H
-#define AFTERGLOW_SIDECAR_LAUNCH_FORWARDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool forwarding_take(struct forwarding *f, int signo, int64_t now_ns);
 /* Returns when forwarding_look is to be called; INT64_MAX: no signal is held. */
 int64_t forwarding_next_ns(const struct forwarding *f);
 void forwarding_look(struct forwarding *f, int64_t now_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * Runs commands for the sidecar in the container. Each has a process group of its
  * own, which is killed when its time is over or its first process ends.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_HOOKS_H
-#define AFTERGLOW_SIDECAR_LAUNCH_HOOKS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ void hooks_kill_overdue(struct hooks *h, int64_t now_ns);
  * another sidecar connects.
  */
 void hooks_kill_all(struct hooks *h);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the launcher: the command, the connection to the sidecar, and how long the launcher stays. */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
-#define AFTERGLOW_SIDECAR_LAUNCH_LAUNCHER_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -69,5 +68,3 @@ void launcher_read_order(struct launcher *l);
 
 /* After the order to kill: kills the orphans that have become our children. */
 void launcher_kill_children(const struct launcher *l);
-
-#endif

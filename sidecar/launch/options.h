@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launcher's command line. */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_OPTIONS_H
-#define AFTERGLOW_SIDECAR_LAUNCH_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -45,5 +44,3 @@ struct options {
  * after a message if the command line is wrong.
  */
 void options_parse(char **argv, struct options *ret_options);
-
-#endif

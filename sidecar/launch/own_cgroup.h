@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens the memory cgroup of this container, as it is mounted here. */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_OWN_CGROUP_H
-#define AFTERGLOW_SIDECAR_LAUNCH_OWN_CGROUP_H
+#pragma once
 
 /*
  * Returns an O_PATH descriptor of its directory, and sets the version, 1 or 2. Returns -1 if the
@@ -9,5 +8,3 @@
  * it is not mounted, or if we are not in it.
  */
 int own_cgroup_open(int *ret_version);
-
-#endif

@@ -67,8 +67,7 @@
  *	the sidecar is gone, until SIGTERM or afterglow-launch --release
  *   done	the sidecar needs nothing more: exit
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H
-#define AFTERGLOW_SIDECAR_LAUNCH_PROTOCOL_H
+#pragma once
 
 #define LAUNCH_PROTOCOL_VERSION 1
 #define LAUNCH_MESSAGE_MAX 4096
@@ -82,5 +81,3 @@
 #define LAUNCH_FD_ROOT 'r'
 #define LAUNCH_FD_TERMINATION_LOG 't'
 #define LAUNCH_FD_PIDFD 'p'
-
-#endif

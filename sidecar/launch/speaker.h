@@ -8,8 +8,7 @@
  * any time. The child is started for the first text, because most containers never have a text.
  * Texts are sent to it over a socket; if that is full, the text is lost.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_SPEAKER_H
-#define AFTERGLOW_SIDECAR_LAUNCH_SPEAKER_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -32,5 +31,3 @@ void speaker_reaped(struct speaker *s, pid_t pid);
  * are under way.
  */
 void speaker_finish(struct speaker *s);
-
-#endif

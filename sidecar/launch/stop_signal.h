@@ -7,8 +7,7 @@
  * container runtime. Other processes cannot forge that: rt_sigqueueinfo(2) demands a negative code for a made-up sender, and
  * only SI_USER counts here.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_STOP_SIGNAL_H
-#define AFTERGLOW_SIDECAR_LAUNCH_STOP_SIGNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool stop_signal_note(struct stop_signal *s, const struct signalfd_siginfo *info
 
 /* Reports the signal to the sidecar, if there was a signal and there is a sidecar (socket_fd is not -1). */
 void stop_signal_send(const struct stop_signal *s, int socket_fd);
-
-#endif

@@ -9,8 +9,7 @@
  * the pidfd gives the status after that too (PIDFD_GET_INFO). The launcher reaps its
  * own children itself. If the status is lost, the sidecar learns only of the end.
  */
-#ifndef AFTERGLOW_SIDECAR_LAUNCH_WATCHED_H
-#define AFTERGLOW_SIDECAR_LAUNCH_WATCHED_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ void watched_again(struct watched *w, int socket_fd);
  * is reported.
  */
 void watched_flush(struct watched *w, int socket_fd);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the messages of the node agent that are about cores (lib/node_protocol.h). Pure. */
-#ifndef AFTERGLOW_SIDECAR_NODE_NODE_MESSAGE_H
-#define AFTERGLOW_SIDECAR_NODE_NODE_MESSAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -28,5 +27,3 @@ struct node_message {
  * are wrong.
  */
 int node_message_parse(const char *text, size_t len, struct node_message *ret_message, struct err *err);
-
-#endif

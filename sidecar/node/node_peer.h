@@ -12,8 +12,7 @@
  *
  * In a pod with hostPID the agent has a PID here, too. Then no connection is accepted.
  */
-#ifndef AFTERGLOW_SIDECAR_NODE_NODE_PEER_H
-#define AFTERGLOW_SIDECAR_NODE_NODE_PEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -27,5 +26,3 @@ bool node_peer_is_root_of_node(const struct ucred *peer, const char *uid_map, ui
 
 /* Decides it for the peer of a connected unix socket. False if the kernel's answer cannot be read. */
 bool node_peer_is_node(int connection);
-
-#endif

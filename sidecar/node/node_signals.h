@@ -3,8 +3,7 @@
  * Parses the node agent's messages about signals, the kernel log and syslog (lib/node_protocol.h),
  * and keeps the latest signals to a container's processes until the container ends. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_NODE_NODE_SIGNALS_H
-#define AFTERGLOW_SIDECAR_NODE_NODE_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ void node_signals_add(struct node_signals *all, const struct node_signal *s, boo
  * many there are.
  */
 size_t node_signals_list(const struct node_signals *all, struct node_signal ret_list[static NODE_SIGNALS_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * which opens a connection for each core. A connection that does not come from the node
  * (node_peer.h) is closed without an answer.
  */
-#ifndef AFTERGLOW_SIDECAR_NODE_NODES_H
-#define AFTERGLOW_SIDECAR_NODE_NODES_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ int nodes_new(struct event_base *base, const char *path, const struct nodes_call
 	      struct err *err);
 /* Closes the socket and all connections. n may be NULL. */
 void nodes_free(struct nodes *n);
-
-#endif

@@ -15,8 +15,7 @@
  * container, but not which memory ran out. If a process had sent the first process a SIGKILL
  * before, that may be what ended the container, and nothing is certain.
  */
-#ifndef AFTERGLOW_SIDECAR_NODE_UNMET_ENDS_H
-#define AFTERGLOW_SIDECAR_NODE_UNMET_ENDS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ size_t unmet_ends_find(const struct unmet_ends *u, const struct kmsg_log *log, c
  *  "missing": [{"what", "needs"}]}; cause is a clause that follows "the container was killed by the kernel: ".
  */
 cJSON *unmet_end_to_json(const struct unmet_end *end);
-
-#endif

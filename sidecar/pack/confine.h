@@ -3,8 +3,7 @@
  * Confines afterglow-pack before it reads a core. It may then only read one descriptor,
  * write the other, allocate memory, and end.
  */
-#ifndef AFTERGLOW_SIDECAR_PACK_CONFINE_H
-#define AFTERGLOW_SIDECAR_PACK_CONFINE_H
+#pragma once
 
 #include "lib/err.h"
 
@@ -19,5 +18,3 @@ int pack_confine_files(int core_fd, int out_fd, struct err *err);
  * stream_fd: a pipe that may be read, too; -1: there is none, and only pread of the core is allowed.
  */
 int pack_confine_calls(int stream_fd, int out_fd, struct err *err);
-
-#endif

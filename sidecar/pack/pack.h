@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compresses a core into a zstd file: the whole core, or what a backtrace needs. */
-#ifndef AFTERGLOW_SIDECAR_PACK_PACK_H
-#define AFTERGLOW_SIDECAR_PACK_PACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ struct packed {
 
 /* Compresses the core fd, which is read from its beginning. After a failure the output is of no use. */
 int pack_core(int fd, enum pack_mode mode, struct zstream *out, struct packed *ret_packed, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * SMALL_SEGMENT have precedence over larger segments, and a large segment gets only a part of the room. Memory that is left out, or
  * zero, is a hole in the file: every byte that is written is at its place, and the file has the size of the stream.
  */
-#ifndef AFTERGLOW_SIDECAR_PACK_RECEIVE_H
-#define AFTERGLOW_SIDECAR_PACK_RECEIVE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ struct received {
  * a core.
  */
 int receive_core(int in, int out, uint64_t max, struct received *ret_received, struct err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * linker's list of loaded files, the page of the kernel's own code (vdso), and the
  * pages that the crashed thread's registers point to.
  */
-#ifndef AFTERGLOW_SIDECAR_PACK_SUMMARY_H
-#define AFTERGLOW_SIDECAR_PACK_SUMMARY_H
+#pragma once
 
 #include "sidecar/core/elf_core.h"
 
@@ -34,5 +33,3 @@ struct summary {
  */
 int summary_plan(const struct elf_core *core, struct summary *ret_summary, struct err *err);
 void summary_release(struct summary *s);
-
-#endif

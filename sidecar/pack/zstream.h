@@ -8,8 +8,7 @@
  * for each 128 KiB: a file with a hole of a terabyte costs 32 MB and no time.
  * Several frames in a row are one zstd file.
  */
-#ifndef AFTERGLOW_SIDECAR_PACK_ZSTREAM_H
-#define AFTERGLOW_SIDECAR_PACK_ZSTREAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err);
 /* Ends the file; to be called also after -EFBIG. ret_sha256 is in hexadecimal. */
 int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static SHA256_TEXT_MAX], struct err *err);
 void zstream_free(struct zstream *z);
-
-#endif

@@ -13,8 +13,7 @@
  *   torch.distributed.DistBackendError: NCCL error in: .., remote process exited or there was a network error, NCCL version 2.21.5
  *   ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_GPU_LINES_H
-#define AFTERGLOW_SIDECAR_RAY_GPU_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ struct gpu_error {
  * follow from those; else the first NCCL error. Returns false if there is none.
  */
 bool gpu_lines_parse(const char *text, size_t len, struct gpu_error *ret_error);
-
-#endif

@@ -13,8 +13,7 @@
  * WorkerCrashedError names nothing; a line of raylet before it does, where the driver prints those (log_to_driver):
  *   (raylet, ip=10.0.0.7) A worker died or was killed .. Worker ID: HEX Node ID: HEX Worker IP address: 10.0.0.7 .. Worker PID: 29
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_ERROR_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error);
  */
 #define RAY_ERROR_ABOUT_MAX 128
 const char *ray_error_about(const struct ray_error *error, char text[static RAY_ERROR_ABOUT_MAX]);
-
-#endif

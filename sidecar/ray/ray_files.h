@@ -3,8 +3,7 @@
  * Opens files of Ray's logs directory safely through its descriptor, finds them by PID, and reads
  * their ends.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_FILES_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool ray_file_of_time(int dir_fd, const char *prefix, const char *suffix, int64_
 
 /* Whether name is that of a log of the worker with that PID. Pure. */
 bool ray_file_is_of_pid(const char *name, pid_t pid);
-
-#endif

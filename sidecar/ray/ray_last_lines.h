@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the last lines that one of Ray's own processes wrote into its logs, for the front of a report. */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_LAST_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, 
  * "ValueError: x", "torch.OutOfMemoryError". False: there is none. Pure.
  */
 bool ray_last_exception(const char *lines, char ret_line[static RAY_LAST_LINE_MAX]);
-
-#endif

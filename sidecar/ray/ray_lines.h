@@ -10,8 +10,7 @@
  * breaks and a summary of each minute. Older versions write ';' in place of line
  * breaks. gcs_server.out has the workers of every node.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ bool ray_record_parse(const char *record, size_t len, struct ray_event *ret_even
  * What the text does not contain is left as it is.
  */
 void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_size, char *logged_signal, size_t signal_size);
-
-#endif

@@ -13,8 +13,7 @@
  * read from its beginning. Text from before the first poll is not read. If a file
  * grows faster than it is read, its middle is skipped.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_LOGS_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_LOGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ void ray_logs_finish(struct ray_logs *l, int64_t now_ns, ray_event_fn fn, void *
 
 /* The logs directory of the session, O_PATH; -1 while there is none. Owned by l. */
 int ray_logs_dir(const struct ray_logs *l);
-
-#endif

@@ -5,8 +5,7 @@
  * order, raylet ends when one of its agents ends, and every raylet ends without the
  * GCS. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ enum failure_class ray_process_class(enum ray_process_kind kind);
 #define RAY_PROCESS_LOGS_MAX 3
 /* The files below logs/ that say most about its end; the remaining names are NULL. */
 void ray_process_logs(enum ray_process_kind kind, const char *ret_names[static RAY_PROCESS_LOGS_MAX]);
-
-#endif

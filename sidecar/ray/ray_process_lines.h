@@ -8,8 +8,7 @@
  * the exit code that it gives is not the agent's), that it does not reach the GCS any more, and that it or the GCS
  * server was asked to stop with SIGTERM.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_LINES_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_PROCESS_LINES_H
+#pragma once
 
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process.h"
@@ -36,5 +35,3 @@ struct ray_process_words {
 
 /* Notes the event if it is about the end of one of Ray's own processes. now_ns: CLOCK_BOOTTIME. */
 void ray_process_words_note(struct ray_process_words *w, const struct ray_event *e, const char *file, int64_t now_ns);
-
-#endif

@@ -9,8 +9,7 @@
  * the names of the tasks. For Ray, a worker that the kernel's OOM killer took has
  * crashed: the kernel's counter shows how many crashes were such kills.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_RAY_TALLY_H
-#define AFTERGLOW_SIDECAR_RAY_RAY_TALLY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *
 
 /* Writes the summary in Ray's words, as one line without a newline. where: the pod, or NULL. Returns text. */
 const char *ray_summary_format(const struct ray_summary *s, const char *where, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A span is a part of a log's text. It does not own the text, and has no final NUL. Pure. */
-#ifndef AFTERGLOW_SIDECAR_RAY_SPAN_H
-#define AFTERGLOW_SIDECAR_RAY_SPAN_H
+#pragma once
 
 #include <string.h>
 
@@ -25,5 +24,3 @@ static inline struct span span_after(struct span text, const char *what)
 
 	return rest.at ? (struct span){ rest.at + strlen(what), rest.len - strlen(what) } : rest;
 }
-
-#endif

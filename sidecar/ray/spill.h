@@ -5,8 +5,7 @@
  * The figure is raylet's own. Every 10 s raylet writes "- num bytes currently spilled: N" into logs/debug_state.txt; deleted
  * objects are not in N. Walking the directory would cost a stat for each object, and would hang when its filesystem does.
  */
-#ifndef AFTERGLOW_SIDECAR_RAY_SPILL_H
-#define AFTERGLOW_SIDECAR_RAY_SPILL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ bool spill_warns(struct spill *s, const struct spill_forecast *f);
  * Writes "12.0 GiB of objects are spilled to /tmp/ray/s, +80.0 MiB/s; at that rate ... in 4 min". where: the directory. Returns text.
  */
 const char *spill_describe(const struct spill_forecast *f, const struct spill_disk *disk, const char *where, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads a container's memory from all cgroups that concern it: its own, those below it, those to
  * which its processes were moved, and the one above it that sets its limit.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_CGROUP_WATCH_H
-#define AFTERGLOW_SIDECAR_RECORD_CGROUP_WATCH_H
+#pragma once
 
 #include "sidecar/sample/memcg_above.h"
 #include "sidecar/sample/memcg_tree.h"
@@ -94,5 +93,3 @@ const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const stru
  * there is none.
  */
 bool cgroup_watch_isolation(const struct cgroup_watch *w, struct cgroup_limit *ret_limit);
-
-#endif

@@ -8,8 +8,7 @@
  * or as end-of-file if the launcher died with its container. done() is called
  * once, when the report is written and the object may be freed.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_H
-#define AFTERGLOW_SIDECAR_RECORD_CONTAINER_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -123,5 +122,3 @@ void container_say(struct container *c, const char *text);
 
 /* The pod is terminating: from now on an end by SIGTERM or SIGKILL counts as part of that. */
 void container_pod_terminating(struct container *c);
-
-#endif

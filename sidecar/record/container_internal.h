@@ -5,8 +5,7 @@
  * while it runs, container_end.c the report of its end, container_crash.c its cores,
  * container_ray.c Ray's own processes, container_node.c what the node agent sends.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
-#define AFTERGLOW_SIDECAR_RECORD_CONTAINER_INTERNAL_H
+#pragma once
 
 #include "lib/json.h"
 #include "sidecar/crash/core_route.h"
@@ -242,5 +241,3 @@ void container_add_crash(struct container *c, struct ending *e);
 void container_report_other_crashes(struct container *c);
 /* Keeps a core after its report was published. */
 void container_keep_core(struct crash *crash, const struct report *r);
-
-#endif

@@ -8,8 +8,7 @@
  *       |                   v                 |
  *       +----> lost <-- disconnected ---------+
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_CONTAINER_STATE_H
-#define AFTERGLOW_SIDECAR_RECORD_CONTAINER_STATE_H
+#pragma once
 
 enum container_state {
 	CONTAINER_CONNECTED, /* a process has connected, and has sent nothing */
@@ -56,5 +55,3 @@ struct container_step {
 
 /* An event that has no meaning in a state changes nothing and needs no action. */
 struct container_step container_step(enum container_state state, enum container_event event);
-
-#endif

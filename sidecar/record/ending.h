@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Describes how a container ended, or a process of a container that lives on; a report is made from it. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_ENDING_H
-#define AFTERGLOW_SIDECAR_RECORD_ENDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ struct ending {
 	 */
 	const struct ray_finding *ray;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the sidecar's own log: one JSON line per event, on its stdout. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_EVENTS_H
-#define AFTERGLOW_SIDECAR_RECORD_EVENTS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -10,5 +9,3 @@
  * to fd. Takes fields, which may be NULL. A line that cannot be written is lost.
  */
 void event_emit(int fd, const char *event, const char *container, cJSON *fields);
-
-#endif

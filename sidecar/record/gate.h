@@ -6,8 +6,7 @@
  * that does not answer. The sidecar uses no descriptor that the gate has not admitted;
  * socket/discard closes the others.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_GATE_H
-#define AFTERGLOW_SIDECAR_RECORD_GATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ enum gate_kind {
 int gate_admit(int fd, enum gate_kind kind, struct err *err);
 
 bool fd_is_pidfd(int fd);
-
-#endif

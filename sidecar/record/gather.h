@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declares the functions that add a bundle's files beside the report. There is one for each kind; postmortem.c lists them. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_H
-#define AFTERGLOW_SIDECAR_RECORD_GATHER_H
+#pragma once
 
 #include "sidecar/record/observer.h"
 #include "sidecar/report/report.h"
@@ -12,5 +11,3 @@
  * failure as such a line.
  */
 typedef void (*gather_fn)(struct bundle *b, const struct observer *o, struct report *r);
-
-#endif

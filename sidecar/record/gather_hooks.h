@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds what hooks printed to a bundle. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_HOOKS_H
-#define AFTERGLOW_SIDECAR_RECORD_GATHER_HOOKS_H
+#pragma once
 
 #include "sidecar/record/gather.h"
 
@@ -10,5 +9,3 @@
  * gather_fn.
  */
 void gather_hooks(struct bundle *b, const struct observer *o, struct report *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds kernel.log and syslog.log to a bundle. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_KERNEL_LOG_H
-#define AFTERGLOW_SIDECAR_RECORD_GATHER_KERNEL_LOG_H
+#pragma once
 
 #include "sidecar/record/gather.h"
 
@@ -10,5 +9,3 @@
  * the options name it.
  */
 void gather_kernel_log(struct bundle *b, const struct observer *o, struct report *r);
-
-#endif

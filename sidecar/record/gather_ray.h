@@ -3,8 +3,7 @@
  * Adds Ray's logs, and the files that the options ask for, to a bundle. All are gather_fn
  * (gather.h).
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_GATHER_RAY_H
-#define AFTERGLOW_SIDECAR_RECORD_GATHER_RAY_H
+#pragma once
 
 #include "sidecar/record/gather.h"
 
@@ -19,5 +18,3 @@ void gather_ray_logs(struct bundle *b, const struct observer *o, struct report *
  * is room.
  */
 void gather_collected(struct bundle *b, const struct observer *o, struct report *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what workers and job drivers wrote about CUDA and NCCL at the end of their logs. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_GPU_WORDS_H
-#define AFTERGLOW_SIDECAR_RECORD_GPU_WORDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void gpu_words_read(int dir_fd, const char *name, int64_t at_unix_ns, struct gpu
  * GPU_ERROR_NONE if they contain no error.
  */
 void gpu_words_at_end(int dir_fd, int64_t at_unix_ns, struct gpu_error *ret_error);
-
-#endif

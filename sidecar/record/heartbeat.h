@@ -13,8 +13,7 @@
  * but no process in the pod can stop the sidecar, which has a PID namespace of its own. And a
  * parent process would cost memory.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_HEARTBEAT_H
-#define AFTERGLOW_SIDECAR_RECORD_HEARTBEAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ void heartbeat_beat(int64_t now_ns);
  */
 int64_t heartbeat_age_ns(int64_t now_ns);
 int64_t heartbeat_longest_ns(void);
-
-#endif

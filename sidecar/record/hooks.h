@@ -9,8 +9,7 @@
  * in memory until a bundle takes it: at most HOOK_OUTPUT_MAX of each hook, and
  * the results of HOOK_RESULTS_MAX hooks.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_HOOKS_H
-#define AFTERGLOW_SIDECAR_RECORD_HOOKS_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -94,5 +93,3 @@ void hooks_each(const struct hooks *h, int64_t now_ns, void (*fn)(const struct h
  * Makes the script for /bin/sh: the environment, then the command. Pure. -E2BIG: it does not fit.
  */
 int hook_script(const char *command, pid_t pid, const char *reason, char *script, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Keeps the failures of this pod so far, in short form, and the last report of each of its
  * containers. Both are in files, so that they survive the sidecar.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
-#define AFTERGLOW_SIDECAR_RECORD_JOURNAL_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -104,5 +103,3 @@ cJSON *journal_to_json(const struct journal *j);
 
 /* Adds a line for people to out for each failure, the oldest first. */
 void journal_digest(const struct journal *j, struct strbuf *out);
-
-#endif

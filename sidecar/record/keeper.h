@@ -4,8 +4,7 @@
  * the spool and its shipper. If the spool cannot be written (it is read-only, belongs to another
  * user, or its disk is broken), bundles go through a directory in memory instead, if there is one.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_KEEPER_H
-#define AFTERGLOW_SIDECAR_RECORD_KEEPER_H
+#pragma once
 
 #include <event2/event.h>
 
@@ -60,5 +59,3 @@ const char *keeper_spool_error(struct keeper *k);
 /* Return the figures of the spool and of shipping; NULL if bundles are not kept, or not shipped. Valid until the next call. */
 const struct spool_stats *keeper_spool_stats(struct keeper *k);
 const struct shipper_stats *keeper_ship_stats(struct keeper *k);
-
-#endif

@@ -5,8 +5,7 @@
  * waits until the parent has done what must precede the moment when the bundle becomes visible
  * (postmortem_named).
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_KEEPING_H
-#define AFTERGLOW_SIDECAR_RECORD_KEEPING_H
+#pragma once
 
 #include "lib/loop/errand.h"
 #include "sidecar/record/observer.h"
@@ -30,5 +29,3 @@ struct keeping_place {
  * long to confirm the bundle, that is success, and the child goes on alone.
  */
 int keeping_write(const struct keeping_place *at, struct report *r, const struct observer *o, struct err *err);
-
-#endif

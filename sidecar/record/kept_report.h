@@ -3,8 +3,7 @@
  * Reads the report of a bundle that a previous sidecar wrote. An errand reads it, because the disk
  * may not answer.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_KEPT_REPORT_H
-#define AFTERGLOW_SIDECAR_RECORD_KEPT_REPORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ enum kept_report {
  * ceilings. Waits for within_ns at most.
  */
 enum kept_report kept_report_read(struct errand *e, const char *bundle, int64_t within_ns, struct strbuf *text, struct strbuf *json);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notes in a container's history, for the next sidecar, how far this sidecar has come with it. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_LIFE_H
-#define AFTERGLOW_SIDECAR_RECORD_LIFE_H
+#pragma once
 
 #include "sidecar/record/ending.h"
 #include "sidecar/record/observer.h"
@@ -37,5 +36,3 @@ void life_reported(const struct observer *o);
 void life_revive(struct observer *o, struct history *h, const struct record_options *options);
 /* Describes how the container ended, as far as the previous sidecar knew. */
 void life_ending(const struct life *l, struct ending *ret_ending);
-
-#endif

@@ -6,8 +6,7 @@
  * readings of the samples twice a minute, and decides every five minutes. The history takes 12 KiB
  * of memory and ends with the sidecar. Growth is reported until there was none for half an hour.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_MEMORY_WATCH_H
-#define AFTERGLOW_SIDECAR_RECORD_MEMORY_WATCH_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -71,5 +70,3 @@ const char *memory_watch_describe(const struct memory_forecast *f, char *text, s
  * "grewSeconds", "limitBytes", "secondsLeft"}.
  */
 cJSON *memory_watch_to_json(const struct memory_forecast *f);
-
-#endif

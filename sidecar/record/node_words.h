@@ -4,8 +4,7 @@
  * never met: lines of the kernel log and of the node's syslog, and proof of ends
  * (node/unmet_ends.h).
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_NODE_WORDS_H
-#define AFTERGLOW_SIDECAR_RECORD_NODE_WORDS_H
+#pragma once
 
 #include <cjson/cJSON.h>
 
@@ -45,5 +44,3 @@ void node_words_meet(struct node_words *w, const char *cgroup);
  * may still bring what it kept while no sidecar listened. The caller owns it.
  */
 cJSON *node_words_to_json(struct node_words *w);
-
-#endif

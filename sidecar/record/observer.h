@@ -4,8 +4,7 @@
  * has no events and no clock of its own; the caller decides when it samples, and passes the time
  * (CLOCK_BOOTTIME).
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_OBSERVER_H
-#define AFTERGLOW_SIDECAR_RECORD_OBSERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -197,5 +196,3 @@ int64_t observer_command_rss(const struct observer *o, const struct snapshot *s)
  * when the last was taken.
  */
 struct snapshot observer_last_of_life(const struct observer *o, int64_t ended_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options of the sidecar, from its command line and the pod's environment. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_OPTIONS_H
-#define AFTERGLOW_SIDECAR_RECORD_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ const char *record_options_bundles(const struct record_options *o);
 bool record_options_ships(const struct record_options *o);
 /* The beginning of a bundle's place in reports; the bundle's path follows. */
 const char *record_options_store_name(const struct record_options *o);
-
-#endif

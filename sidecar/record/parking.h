@@ -5,8 +5,7 @@
  * that connects again and again, each time as another container, must not fill the spool: so the
  * file that was parked first is removed.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_PARKING_H
-#define AFTERGLOW_SIDECAR_RECORD_PARKING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ void parking_take(struct parking *p, const char *file);
  * Removes parked files until there is room for another file. Returns false if all files are in use.
  */
 bool parking_make_room(struct parking *p);
-
-#endif

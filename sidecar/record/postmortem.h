@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a report from what was observed, and writes it into its bundle. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_POSTMORTEM_H
-#define AFTERGLOW_SIDECAR_RECORD_POSTMORTEM_H
+#pragma once
 
 #include "sidecar/record/ending.h"
 #include "sidecar/record/observer.h"
@@ -31,5 +30,3 @@ void postmortem_parent_path(const struct identity *id, char *path, size_t size);
  */
 int postmortem_keep(struct report *report, const struct observer *o, const struct record_options *options,
 		    const char *directory, struct spool *spool, struct err *err);
-
-#endif

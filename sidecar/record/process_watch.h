@@ -7,8 +7,7 @@
  * parent's command line, so a process is not counted if its parent is of the same kind. At most
  * PROCESS_WATCH_MAX processes are watched.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_PROCESS_WATCH_H
-#define AFTERGLOW_SIDECAR_RECORD_PROCESS_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,5 +78,3 @@ void process_watch_add_survivors(const struct process_watch *w, int root_fd, str
 
 /* Whether `ray start` or a process that it starts is alive. */
 bool process_watch_any_lives(const struct process_watch *w);
-
-#endif

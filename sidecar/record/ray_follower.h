@@ -5,8 +5,7 @@
  * All of these are paths in the container, and any of them may be on a filesystem that never
  * answers: then the child hangs, and the sidecar does not.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_RAY_FOLLOWER_H
-#define AFTERGLOW_SIDECAR_RECORD_RAY_FOLLOWER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ void ray_follower_finish(struct ray_follower *f, int64_t now_ns,
 
 /* Whether the filesystem of Ray's logs has not answered for seconds. */
 bool ray_follower_hangs(struct ray_follower *f, int64_t now_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * Follows Ray's logs. Turns what they say about workers that died while the container
  * lives into reports, counts and a summary every minute.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_RAY_WATCH_H
-#define AFTERGLOW_SIDECAR_RECORD_RAY_WATCH_H
+#pragma once
 
 #include "sidecar/ray/ray_lines.h"
 #include "sidecar/ray/ray_process_lines.h"
@@ -96,5 +95,3 @@ void ray_watch_node(struct ray_watch *w, pid_t raylet, struct ray_node *n);
 
 /* Whether the filesystem of Ray's logs does not answer. */
 bool ray_watch_hangs(struct ray_watch *w, int64_t now_ns);
-
-#endif

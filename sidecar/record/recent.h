@@ -4,8 +4,7 @@
  * errand looks it up, at most once in spacing_ns; between two lookups the value is that of the
  * last.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_RECENT_H
-#define AFTERGLOW_SIDECAR_RECORD_RECENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void recent_look(struct recent *r, errand_fill_fn fn, const void *arg, void *val
 bool recent_hangs(struct recent *r, int64_t now_ns);
 
 void recent_release(struct recent *r);
-
-#endif

@@ -13,8 +13,7 @@
  * the restart knows of it. With the state in memory, a death right before the loss may be reported
  * twice or not at all until its copy is on the disk; each death is copied at once.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_RECOVERY_H
-#define AFTERGLOW_SIDECAR_RECORD_RECOVERY_H
+#pragma once
 
 #include "sidecar/record/journal.h"
 #include "sidecar/record/keeper.h"
@@ -67,5 +66,3 @@ void recovery_park(struct recovery *r, const struct life *life);
 
 /* Removes the history of a life that was reported. */
 void recovery_forget(struct recovery *r, const struct life *life);
-
-#endif

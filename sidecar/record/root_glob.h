@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds files of a container by shell patterns, through the descriptor of its root. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_ROOT_GLOB_H
-#define AFTERGLOW_SIDECAR_RECORD_ROOT_GLOB_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ typedef bool (*root_glob_fn)(const char *path, void *arg);
  * Returns whether it was complete.
  */
 bool root_glob(int root_fd, const char *pattern, root_glob_fn fn, void *arg);
-
-#endif

@@ -4,8 +4,7 @@
  * All events come from one libevent loop. Its sources are the listening socket, each container's
  * connection, timer, cgroup events and pidfd, and the signals of the program.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_SIDECAR_H
-#define AFTERGLOW_SIDECAR_RECORD_SIDECAR_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ void sidecar_each(const struct sidecar *r, void (*fn)(const char *name, const st
 
 /* The path of the latest bundle; "" if there is none yet. */
 const char *sidecar_last_bundle(const struct sidecar *r);
-
-#endif

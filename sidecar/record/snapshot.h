@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A snapshot holds what one sample of a container shows. */
-#ifndef AFTERGLOW_SIDECAR_RECORD_SNAPSHOT_H
-#define AFTERGLOW_SIDECAR_RECORD_SNAPSHOT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct snapshot {
 	struct large_process large; /* of top[0], once half of the limit is in use; pid 0: nothing is known */
 	int64_t shm_used; /* bytes of the container's /dev/shm; -1: not known */
 };
-
-#endif

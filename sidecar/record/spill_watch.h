@@ -4,8 +4,7 @@
  * the filesystem for its free space if it is local. Never touches the spilled files: their
  * directory may be large, or on a server that does not answer.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_SPILL_WATCH_H
-#define AFTERGLOW_SIDECAR_RECORD_SPILL_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -45,5 +44,3 @@ bool spill_watch_poll(struct spill_watch *w, const struct spill_place *at, const
 
 /* Whether so much is spilled, or will be soon, that it may cause a full disk or an eviction. */
 bool spill_watch_is_evidence(const struct spill_watch *w);
-
-#endif

@@ -10,8 +10,7 @@
  * sidecar that finds nothing in memory begins with that copy. If the options name no place in
  * memory, the directory is in the spool.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_STATE_DIR_H
-#define AFTERGLOW_SIDECAR_RECORD_STATE_DIR_H
+#pragma once
 
 #include "lib/loop/errand.h"
 #include "sidecar/record/options.h"
@@ -34,5 +33,3 @@ void state_dir_close(struct state_dir *s);
 
 /* Starts a copy. Does nothing if the last copy is still being made, or if there is no copy. */
 void state_dir_copy(struct state_dir *s);
-
-#endif

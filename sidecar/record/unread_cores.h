@@ -3,8 +3,7 @@
  * Keeps cores that could not be read in time, because the machine is too busy or the filesystem does
  * not answer. These two cases look the same, so each core is tried again for a minute.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_UNREAD_CORES_H
-#define AFTERGLOW_SIDECAR_RECORD_UNREAD_CORES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ size_t unread_cores_retry(struct unread_cores *u, int64_t now_ns, unread_core_fn
 
 /* Closes all cores. */
 void unread_cores_release(struct unread_cores *u);
-
-#endif

@@ -9,8 +9,7 @@
  * all the time costs the launcher OTHERS_MAX orders in that time. A new sidecar begins anew: the
  * launcher tells it the ends of what a previous one had it watch.
  */
-#ifndef AFTERGLOW_SIDECAR_RECORD_WORKER_WATCH_H
-#define AFTERGLOW_SIDECAR_RECORD_WORKER_WATCH_H
+#pragma once
 
 #include "sidecar/record/process_watch.h"
 #include "sidecar/verdict/launcher_words.h"
@@ -45,5 +44,3 @@ void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, in
 /* The end of the worker of that PID that is nearest to at_ns, and no more than a minute from it; NULL: not known. */
 const struct watched_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid,
 					     int64_t at_ns);
-
-#endif

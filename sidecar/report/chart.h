@@ -4,8 +4,7 @@
  * texts, so that these keep their size when the chart shrinks on a phone.
  * Pure. The classes of the elements are styled by report_css.c.
  */
-#ifndef AFTERGLOW_SIDECAR_REPORT_CHART_H
-#define AFTERGLOW_SIDECAR_REPORT_CHART_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ int64_t chart_size_step(int64_t top);
  * minutes.
  */
 int64_t chart_time_step(int64_t span, int64_t most);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts a report of a container into the words of a command that `afterglow run` watches. Pure. */
-#ifndef AFTERGLOW_SIDECAR_REPORT_COMMAND_WORDS_H
-#define AFTERGLOW_SIDECAR_REPORT_COMMAND_WORDS_H
+#pragma once
 
 #include "sidecar/report/report.h"
 
@@ -11,5 +10,3 @@
  * quoted in the evidence has none of these phrases. May be called again after more was added.
  */
 void report_use_command_words(struct report *r);
-
-#endif

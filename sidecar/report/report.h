@@ -3,8 +3,7 @@
  * A report is a failure as values. The renderers write it in several formats. They are pure:
  * a report comes in, a text goes out.
  */
-#ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_H
-#define AFTERGLOW_SIDECAR_REPORT_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -126,5 +125,3 @@ void report_to_termination_message(const struct report *r, bool final, size_t ma
  * NULL: it does not fit, or there is no memory.
  */
 char *report_summary(const struct report *r, size_t max);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes report.html: the report as one self-contained page, without scripts,
  * which loads nothing from elsewhere. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_HTML_H
-#define AFTERGLOW_SIDECAR_REPORT_REPORT_HTML_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -37,5 +36,3 @@ void report_to_html(const struct page *p, struct strbuf *out);
 
 /* Writes the charts of the samples (report_charts.c). Writes nothing if there are fewer than two samples. */
 void report_charts(const struct page *p, struct strbuf *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the parts of report.json that other JSON documents share. */
-#ifndef AFTERGLOW_SIDECAR_REPORT_REPORT_JSON_H
-#define AFTERGLOW_SIDECAR_REPORT_REPORT_JSON_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ cJSON *report_json_of_verdict(const struct report *r);
 /* Make the fields of a verdict on a worker that Ray's logs name, and of the workers of the last minute; text is for people. */
 cJSON *report_json_of_worker(const struct report *r, const struct ray_finding *finding);
 cJSON *report_json_of_workers(const struct ray_summary *s, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * Sums memory by what processes are: Ray's own components, tasks and actors by name,
  * idle workers, drivers, the rest. Pure: names and sizes come in, a short table goes out.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_COMPONENTS_H
-#define AFTERGLOW_SIDECAR_SAMPLE_COMPONENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ int64_t components_total(const struct components *c, uint32_t *ret_count);
 
 /* Sums all components of one kind: *ret_total is their bytes of RSS-SHR (may be NULL). Returns how many processes they have. */
 uint32_t components_of_kind(const struct components *c, enum component_kind kind, int64_t *ret_total);
-
-#endif

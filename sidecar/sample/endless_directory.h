@@ -3,8 +3,7 @@
  * For tests: directories that have ever more files, as a hostile filesystem shows them. To be linked
  * with --wrap=readdir, and included by one file of a program.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_ENDLESS_DIRECTORY_H
-#define AFTERGLOW_SIDECAR_SAMPLE_ENDLESS_DIRECTORY_H
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ struct dirent *__wrap_readdir(DIR *dir)
 	snprintf(entry.d_name, sizeof(entry.d_name), "x%u", endless++);
 	return &entry;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Tells whether a file lies on a FUSE server, without asking that server: if it does not answer,
  * whoever asked hangs. fstat(2) and fstatfs(2) ask it.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_FUSE_H
-#define AFTERGLOW_SIDECAR_SAMPLE_FUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -27,5 +26,3 @@ bool fuse_is_foreign(int fd, const struct statx *st);
  * server; -1: it has none.
  */
 int file_handle_type(int fd);
-
-#endif

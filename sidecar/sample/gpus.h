@@ -5,8 +5,7 @@
  * container's there. With CDI that directory lists all GPUs of the node; then it is not known which
  * are the container's. For AMD it looks for /dev/kfd.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_GPUS_H
-#define AFTERGLOW_SIDECAR_SAMPLE_GPUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ struct gpus {
 
 /* Finds the GPUs below root_fd. If root_fd is -1, none are found. */
 void gpus_read(int root_fd, struct gpus *ret_gpus);
-
-#endif

@@ -4,8 +4,7 @@
  * samples (all of the last seconds, and one for each second of the minutes before)
  * and how far the sidecar has come with it.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
-#define AFTERGLOW_SIDECAR_SAMPLE_HISTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,5 +125,3 @@ void history_each(const struct history *h, void (*fn)(const struct sample *s, vo
 
 /* The newest sample, NULL while there is none. Valid until the next history_add. */
 const struct sample *history_last(const struct history *h);
-
-#endif

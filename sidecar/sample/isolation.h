@@ -9,8 +9,7 @@
  * its reserved memory. The first releases had ray_node_ID, and "application" with one leaf and no limit. Source:
  * raylet.out of Ray 2.60, and Ray's cgroup_manager of 2025.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_ISOLATION_H
-#define AFTERGLOW_SIDECAR_SAMPLE_ISOLATION_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -47,5 +46,3 @@ const char *isolation_advice(enum isolation_part part);
  * raylet could not make its cgroups. NULL: the line says nothing about it. Static text.
  */
 const char *isolation_remark(const char *line, size_t len);
-
-#endif

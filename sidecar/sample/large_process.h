@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /proc shows of a process that holds much memory, beyond how much that is. */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_LARGE_PROCESS_H
-#define AFTERGLOW_SIDECAR_SAMPLE_LARGE_PROCESS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,5 +18,3 @@ void large_process_read(int root_fd, pid_t pid, struct large_process *ret_proces
 /* Parts of it, for the tests: bytes of VmStk in /proc/PID/status, the soft limit of open files in /proc/PID/limits; -1: neither. */
 int64_t large_process_parse_stack(const char *status);
 int64_t large_process_parse_open_files(const char *limits);
-
-#endif

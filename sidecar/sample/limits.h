@@ -4,8 +4,7 @@
  * container may have, how often it was refused one, its fullest filesystem, and what its files in memory hold. Open
  * files are missing, because the sidecar cannot read /proc/PID/fd of another user.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_LIMITS_H
-#define AFTERGLOW_SIDECAR_SAMPLE_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ int64_t limits_parse_throttled(const char *cpu_stat);
  * ours.
  */
 void limits_each_disk(const char *mountinfo, void (*visit)(const char *point, void *arg), void *arg);
-
-#endif

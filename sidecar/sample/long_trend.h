@@ -21,8 +21,7 @@
  * looks like a leak and counts as a leak. The history is only in memory: after a restart, a sidecar
  * begins anew and reports nothing for three hours.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_LONG_TREND_H
-#define AFTERGLOW_SIDECAR_SAMPLE_LONG_TREND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ bool long_trend_add(struct long_trend *t, int64_t at_ns, int64_t bytes);
  * the memory does not grow as described above.
  */
 bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_growth *ret_growth);
-
-#endif

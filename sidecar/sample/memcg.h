@@ -7,8 +7,7 @@
  * cgroup can still be read through them, and a few milliseconds later, when the
  * runtime has removed it, reading gives ENODEV.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,5 +177,3 @@ void memcg_parse_v2_events(const char *text, struct memory *m);
 void memcg_parse_v2_pressure(const char *text, struct memory *m);
 /* Parses a single number; -1 for "max", for v1's "no limit" (above 2^60) and for anything else. */
 int64_t memcg_parse_value(const char *text);
-
-#endif

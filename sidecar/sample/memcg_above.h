@@ -3,8 +3,7 @@
  * Finds a limit that applies to a memory cgroup but is set on a cgroup above it, as Slurm sets it
  * for a job and Kubernetes for a pod. It sees only the cgroups that the container's mount shows.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_ABOVE_H
+#pragma once
 
 #include "sidecar/sample/memcg.h"
 
@@ -38,5 +37,3 @@ void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *mem
  * NULL if the container's own cgroup did.
  */
 const char *memcg_above_name(const struct memcg_above *a);
-
-#endif

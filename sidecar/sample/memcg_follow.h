@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds processes of a container that were moved to another memory cgroup. */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_FOLLOW_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_FOLLOW_H
+#pragma once
 
 #include "sidecar/sample/memcg.h"
 
@@ -23,5 +22,3 @@ enum memcg_move {
  * too.
  */
 enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid, const struct memcg_place *home, bool below_too);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the counters of one memory cgroup. Its files stay open, so that they can be read right after an OOM kill. */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_NODE_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_NODE_H
+#pragma once
 
 #include "sidecar/sample/memcg.h"
 
@@ -36,5 +35,3 @@ void memcg_node_close(struct memcg_node *node);
 
 /* Whether path is base, or below it. */
 bool memcg_path_is_below(const char *path, const char *base);
-
-#endif

@@ -4,8 +4,7 @@
  * whole hierarchy, but /proc/PID/cgroup, read from our own namespace, gives only the end of the path
  * ("/../cri-containerd-ID.scope"). That name contains the runtime's ID, so a directory with that name is the container's.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_SEARCH_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_SEARCH_H
+#pragma once
 
 #include "sidecar/sample/memcg.h"
 
@@ -20,5 +19,3 @@
  * and sets place to that. Returns false, with place unchanged, if it is not found.
  */
 bool memcg_search(int root_fd, struct memcg_place *place);
-
-#endif

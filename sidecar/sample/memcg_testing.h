@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests of memory cgroups: a temporary directory that stands for a container's root. Include after cmocka.h. */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TESTING_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TESTING_H
+#pragma once
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -60,5 +59,3 @@ static inline int fake_root_release(struct fake_root *root)
 	close(root->fd);
 	return nftw(root->path, fake_root_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
-
-#endif

@@ -14,8 +14,7 @@
  * A hostile container may make thousands of cgroups. The limits below bound how many are kept, how deep they are, and how many
  * directories a walk visits. memcg_tree_unseen names what is beyond these limits, or came and went between two looks.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TREE_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MEMCG_TREE_H
+#pragma once
 
 #include "sidecar/sample/memcg.h"
 #include "sidecar/sample/memcg_follow.h"
@@ -107,5 +106,3 @@ const char *memcg_tree_name(const struct memcg_tree *t, const struct memcg_node 
  * A noun phrase for the OOM kills right before ended_ns that may be missing from the counts; NULL: none. Static text.
  */
 const char *memcg_tree_unseen(const struct memcg_tree *t, int64_t ended_ns);
-
-#endif

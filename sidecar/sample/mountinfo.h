@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses a line of /proc/PID/mountinfo. Pure. Long fields are cut. */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_MOUNTINFO_H
-#define AFTERGLOW_SIDECAR_SAMPLE_MOUNTINFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ struct mount {
 
 /* Parses "ID PARENT MAJ:MIN ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS"; returns false for a shorter line. */
 bool mount_parse(const char *line, struct mount *ret_mount);
-
-#endif

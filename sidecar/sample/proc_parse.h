@@ -3,8 +3,7 @@
  * Parses the files of /proc/PID. Pure. A process chooses its own name and command line,
  * so these may contain blanks, parentheses, newlines and ESC.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROC_PARSE_H
-#define AFTERGLOW_SIDECAR_SAMPLE_PROC_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool proc_parse_dying(const char *text);
  */
 bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_NAME_MAX],
 			char command[static PROCESS_COMMAND_MAX]);
-
-#endif

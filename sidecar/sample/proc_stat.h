@@ -3,8 +3,7 @@
  * Reads /proc/PID/stat of a container, through an O_PATH descriptor of its root directory. Neither
  * waits: a /proc that a FUSE server serves counts as not readable.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROC_STAT_H
-#define AFTERGLOW_SIDECAR_SAMPLE_PROC_STAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,5 +18,3 @@ bool proc_stat_read(int root_fd, pid_t pid, char text[static PROC_STAT_MAX]);
  * its memory first, and its parent reaps it only when it has time.
  */
 bool proc_stat_gone(int root_fd, pid_t pid);
-
-#endif

@@ -4,8 +4,7 @@
  * them. They are in one block of memory that is as long as the texts, because a node has
  * thousands of processes and most names are short.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESS_TITLE_H
-#define AFTERGLOW_SIDECAR_SAMPLE_PROCESS_TITLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline const char *process_title_label(const struct process_title *t)
 {
 	return t->text + t->label;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * descriptor gives ESRCH even if the PID was reused. For a process that does not change, the inode of
  * its directory shows that it is still the same process.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
-#define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -136,5 +135,3 @@ size_t process_table_count(const struct process_table *t);
  * rise tells of an end also where a new process has taken its place in the count.
  */
 int64_t process_table_ends(const struct process_table *t);
-
-#endif

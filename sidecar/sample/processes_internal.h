@@ -3,8 +3,7 @@
  * The modules of the process table share these: processes.c lists the processes, process_memory.c
  * reads the memory of each, and process_names.c its name.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_INTERNAL_H
-#define AFTERGLOW_SIDECAR_SAMPLE_PROCESSES_INTERNAL_H
+#pragma once
 
 #include <dirent.h>
 
@@ -90,5 +89,3 @@ void process_describe(const struct entry *e, struct process *ret_process);
 
 /* To be called when entries came, went or changed: the largest entries must be found again. */
 void process_leaders_forget(struct process_table *t);
-
-#endif

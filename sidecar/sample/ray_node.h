@@ -4,8 +4,7 @@
  * large its object store may become, how many CPUs it offers to tasks, whether it is
  * the head. Also reads /dev/shm, which contains the object store.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_RAY_NODE_H
-#define AFTERGLOW_SIDECAR_SAMPLE_RAY_NODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ bool ray_node_read_raylet(struct ray_node *n, int root_fd, pid_t raylet);
 int ray_node_open_shm(int root_fd);
 /* Reads its size and use. A tmpfs always answers. shm_fd -1: nothing changes. */
 void ray_node_read_shm(struct ray_node *n, int shm_fd);
-
-#endif

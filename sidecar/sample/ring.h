@@ -12,8 +12,7 @@
  * Although the file is ours, it is read as if it were not, because it may contain
  * anything after a power cut.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_RING_H
-#define AFTERGLOW_SIDECAR_SAMPLE_RING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ size_t ring_count(const struct ring *r, uint32_t series);
 const void *ring_at(const struct ring *r, uint32_t series, size_t i);
 /* The newest complete record; NULL: there is none. */
 const void *ring_newest(const struct ring *r, uint32_t series);
-
-#endif

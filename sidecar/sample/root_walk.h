@@ -9,8 +9,7 @@
  * back to the previous descriptor, without asking the filesystem. So the walk stays below the root
  * even if directories are renamed meanwhile.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_ROOT_WALK_H
-#define AFTERGLOW_SIDECAR_SAMPLE_ROOT_WALK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,5 +31,3 @@ bool root_walk_is_own(int root_fd);
  * negative errno on failure.
  */
 int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_max, bool no_fuse);
-
-#endif

@@ -8,8 +8,7 @@
  * 5.6 on, the kernel's openat2(2) does this; elsewhere, and where a link is met below a root that is
  * also ours, sample/root_walk does.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
-#define AFTERGLOW_SIDECAR_SAMPLE_ROOTFD_H
+#pragma once
 
 #include "lib/err.h"
 #include "lib/strbuf.h"
@@ -35,5 +34,3 @@ int rootfd_read(int root_fd, const char *path, struct strbuf *out, struct err *e
  */
 int rootfd_open_no_fuse(int root_fd, const char *path, int flags, struct err *err);
 int rootfd_read_no_fuse(int root_fd, const char *path, struct strbuf *out, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * next sample would come at the moment of the death, and the last sample before it
  * would be old. With half of it, the samples become denser towards the limit.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
-#define AFTERGLOW_SIDECAR_SAMPLE_SAMPLER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -50,5 +49,3 @@ int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t l
  * container that stays at its limit.
  */
 int64_t sampler_hurry(struct sampler *s, int64_t now_ns);
-
-#endif

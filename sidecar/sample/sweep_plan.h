@@ -8,8 +8,7 @@
  * core in the long run. While it does not change, no process can have grown, and they take
  * SWEEP_REST_SHARE. An OOM kill is followed by a sweep even if the allowance is used up.
  */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_SWEEP_PLAN_H
-#define AFTERGLOW_SIDECAR_SAMPLE_SWEEP_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ void sweep_plan_swept(struct sweep_plan *p, int64_t now_ns, int64_t cost_ns);
  */
 bool sweep_plan_may_spend(struct sweep_plan *p, int64_t now_ns);
 void sweep_plan_spend(struct sweep_plan *p, int64_t cost_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what the kernel counts for the whole machine; /proc/vmstat is the same in all containers. */
-#ifndef AFTERGLOW_SIDECAR_SAMPLE_VM_EVENTS_H
-#define AFTERGLOW_SIDECAR_SAMPLE_VM_EVENTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ int64_t vm_events_parse_oom_kills(const char *vmstat);
  * not known. The kernel counts before it sends the signal.
  */
 int64_t vm_events_oom_kills(void);
-
-#endif

@@ -3,8 +3,7 @@
  * For tests of what stores answer: tables of answers, each with the fault that the store's parser
  * has to explain it by.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_ANSWER_TESTING_H
-#define AFTERGLOW_SIDECAR_SHIP_ANSWER_TESTING_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,5 +48,3 @@ static inline void check_faults(const struct fault_row *rows, size_t n,
 		strbuf_release(&a.body);
 	}
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of the Azure store share these: the identity, the place of the container, and the functions that make a request. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_AZURE_H
-#define AFTERGLOW_SIDECAR_SHIP_AZURE_H
+#pragma once
 
 #include "sidecar/ship/azure_answer.h"
 #include "sidecar/ship/azure_identity.h"
@@ -62,5 +61,3 @@ int azure_digest(const struct azure *azure, const struct item *item, int64_t off
 
 /* Sends a file in blocks. Blocks that an earlier run has sent are not sent again. */
 int azure_put_blocks(struct azure *azure, const struct item *item, const char *key, struct fault *fault);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the answers of Azure Blob Storage: errors, and lists of blocks. Pure. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_AZURE_ANSWER_H
-#define AFTERGLOW_SIDECAR_SHIP_AZURE_ANSWER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ int64_t azure_block_size(const struct azure_blocks *blocks, size_t i);
 
 /* Reads a list of uncommitted blocks, and sets the ids of those whose place and size fit this file. */
 int azure_read_blocks(const char *xml, size_t len, struct azure_blocks *blocks, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  *   workload identity: the variables that AKS sets name a token of the pod's service account, for which Microsoft Entra gives
  *     a token that is sent with each request
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_AZURE_IDENTITY_H
-#define AFTERGLOW_SIDECAR_SHIP_AZURE_IDENTITY_H
+#pragma once
 
 #include "sidecar/ship/azure_sign.h"
 #include "sidecar/ship/credentials.h"
@@ -39,5 +38,3 @@ const char *azure_identity_sas(const struct azure_identity *id);
 
 /* Makes the header "Authorization: ..." of a request; "" if it needs none. */
 void azure_identity_authorize(const struct azure_identity *id, const struct azure_to_sign *request, char *ret_header, size_t size);
-
-#endif

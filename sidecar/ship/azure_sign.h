@@ -2,8 +2,7 @@
 /*
  * Signs a request to Azure Blob Storage with the key of the account ("Shared Key" in Microsoft's documentation). Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_AZURE_SIGN_H
-#define AFTERGLOW_SIDECAR_SHIP_AZURE_SIGN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool azure_sas_has_expired(const char *token, int64_t now_s);
 
 /* The base64 of len bytes; ret_text has room for BASE64_MAX(len) bytes. */
 void base64_encode(const void *data, size_t len, char *ret_text);
-
-#endif

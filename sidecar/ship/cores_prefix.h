@@ -4,8 +4,7 @@
  * the bundle. Lifecycle rules of a bucket choose objects by the beginning of their names, so a rule can then remove cores sooner
  * than reports. Tags of objects would do the same for S3 only, and would need one more permission.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_CORES_PREFIX_H
-#define AFTERGLOW_SIDECAR_SHIP_CORES_PREFIX_H
+#pragma once
 
 #include "lib/err.h"
 
@@ -17,5 +16,3 @@
  * reports of a namespace with that name. -EINVAL if it is not such a path; err says what is allowed. Pure.
  */
 int cores_prefix_check(const char *prefix, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads credentials from a directory with one file for each, such as a mounted Secret. They are read
  * anew for each run, never printed, and wiped from memory when they are released.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_CREDENTIALS_H
-#define AFTERGLOW_SIDECAR_SHIP_CREDENTIALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ int credential_read_file(const char *path, char **ret_value, struct fault *fault
  * begin another header.
  */
 bool credential_is_word(const char *s);
-
-#endif

@@ -3,8 +3,7 @@
  * Copies a bundle to a store: sends the files that the store does not have or has with other
  * content, reports first, cores and then the manifest last.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_DELIVER_H
-#define AFTERGLOW_SIDECAR_SHIP_DELIVER_H
+#pragma once
 
 #include "sidecar/ship/fault.h"
 #include "sidecar/ship/options.h"
@@ -19,5 +18,3 @@
  */
 int deliver(const struct ship_options *options, int64_t deadline_ns, char ret_url[static DELIVER_URL_MAX],
 	    struct fault *fault);
-
-#endif

@@ -3,8 +3,7 @@
  * Describes why a bundle could not be shipped. The kind says whether a person has to act. The table
  * below defines the "kind" of the result, the exit code, and how long a caller should wait.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_FAULT_H
-#define AFTERGLOW_SIDECAR_SHIP_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ int fault_wrap(struct fault *fault, const char *fmt, ...) _printf_(2, 3);
 const char *fault_kind_name(enum fault_kind kind);
 /* Whether a later try may succeed without a person's help. */
 bool fault_may_pass(enum fault_kind kind);
-
-#endif

@@ -5,8 +5,7 @@
  * memory or straight from a file. Each request is a single attempt; the caller decides whether to
  * repeat it.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_HTTP_H
-#define AFTERGLOW_SIDECAR_SHIP_HTTP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -111,5 +110,3 @@ static inline void http_endp(struct http_transfer **transfer)
 		http_end(*transfer);
 }
 #define _cleanup_transfer_ _cleanup_(http_endp)
-
-#endif

@@ -6,8 +6,7 @@
  * Asking KDCs blocks: for 18 s if there is one and it does not answer, for about a minute if there are
  * three that accept connections.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_KERBEROS_H
-#define AFTERGLOW_SIDECAR_SHIP_KERBEROS_H
+#pragma once
 
 #include "lib/strbuf.h"
 #include "sidecar/ship/credentials.h"
@@ -34,5 +33,3 @@ const char *kerberos_principal(const struct kerberos *k);
  */
 int kerberos_authorize(struct kerberos *k, const char *host, struct strbuf *header,
 		       struct fault *fault);
-
-#endif

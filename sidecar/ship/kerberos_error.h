@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns an error of libkrb5 into a fault: what is wrong, and what would be right. Pure. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_KERBEROS_ERROR_H
-#define AFTERGLOW_SIDECAR_SHIP_KERBEROS_ERROR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@
  * ticket the fault is about. Returns -1.
  */
 int kerberos_fault(int32_t code, const char *text, struct fault *fault);
-
-#endif

@@ -5,8 +5,7 @@
  * (RFC 4121, 4.1) and SPNEGO (RFC 4178, 4.2): a few constant bytes and lengths. A GSS-API library
  * for them would make afterglow-ship larger by 0.4 MB. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_NEGOTIATE_H
-#define AFTERGLOW_SIDECAR_SHIP_NEGOTIATE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -30,5 +29,3 @@ extern const unsigned char negotiate_checksum[24];
  * AP-REQ is longer than NEGOTIATE_MAX, or if there is no memory.
  */
 void negotiate_header(const void *ap_req, size_t len, struct strbuf *header);
-
-#endif

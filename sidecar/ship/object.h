@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The object stores S3 and Azure Blob Storage have these in common: names, sizes, and how an answer describes an object. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_OBJECT_H
-#define AFTERGLOW_SIDECAR_SHIP_OBJECT_H
+#pragma once
 
 #include "lib/digest/sha256.h"
 #include "sidecar/ship/http.h"
@@ -44,5 +43,3 @@ int object_read(const struct store_context *context, struct http *http, const st
 int object_check_sha256(const struct item *item, struct sha256 *file, struct fault *fault);
 /* Both for the whole file. */
 int object_check_file(const struct store_context *context, struct http *http, const struct item *item, struct fault *fault);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of afterglow-ship. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_OPTIONS_H
-#define AFTERGLOW_SIDECAR_SHIP_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ extern const struct option_table ship_options_table;
  * storage of the function.
  */
 int ship_options_parse(char **argv, struct ship_options *ret_options, struct err *err);
-
-#endif

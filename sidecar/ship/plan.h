@@ -3,8 +3,7 @@
  * Reads a bundle's manifest and decides which files are sent, and in which order. The manifest is
  * not trusted: the spool may be damaged, or others may write to it. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_PLAN_H
-#define AFTERGLOW_SIDECAR_SHIP_PLAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as
 
 /* The Content-Type of a file, by the end of its name. Never NULL. */
 const char *plan_content_type(const char *name);
-
-#endif

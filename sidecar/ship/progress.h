@@ -4,8 +4,7 @@
  * terminal, a line there that is updated. The last line of stdout is the result. Only one result is
  * printed, even if the main thread and the thread of the deadline both have a result.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_PROGRESS_H
-#define AFTERGLOW_SIDECAR_SHIP_PROGRESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ void progress_alive(void *progress);
 /* Print the result, unless a result was printed already. */
 void progress_shipped(const char *url);
 void progress_failed(const struct fault *fault);
-
-#endif

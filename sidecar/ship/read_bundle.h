@@ -3,8 +3,7 @@
  * Reads a bundle from a store and writes it as a tar archive, for people who want it on their
  * machine (kubectl afterglow bundle).
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_READ_BUNDLE_H
-#define AFTERGLOW_SIDECAR_SHIP_READ_BUNDLE_H
+#pragma once
 
 #include "sidecar/ship/fault.h"
 #include "sidecar/ship/options.h"
@@ -16,5 +15,3 @@
  * deadline_ns is CLOCK_BOOTTIME, 0: none. Returns 0, or -1 with fault; the archive is then cut.
  */
 int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd, struct fault *fault);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides whether and when afterglow-ship tries an operation again. Pure: time and chance are arguments. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_RETRY_H
-#define AFTERGLOW_SIDECAR_SHIP_RETRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ struct retry {
  */
 int64_t retry_next(struct retry *r, const struct fault *fault, int64_t kept, int64_t now_ns, int64_t deadline_ns,
 		   uint32_t chance);
-
-#endif

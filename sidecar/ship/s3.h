@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of the S3 store share these: the identity, the place of the bucket, and the functions that make a request. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_S3_H
-#define AFTERGLOW_SIDECAR_SHIP_S3_H
+#pragma once
 
 #include "sidecar/ship/credentials.h"
 #include "sidecar/ship/http.h"
@@ -63,5 +62,3 @@ bool s3_needs_path_style(const char *endpoint, const char *bucket);
 int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct fault *fault);
 /* Aborts every unfinished upload for this key. */
 void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the answers of S3 and STS: errors, ids of uploads, lists of parts, credentials. Pure. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_S3_ANSWER_H
-#define AFTERGLOW_SIDECAR_SHIP_S3_ANSWER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ struct sts_credentials {
 /* Reads the answer of AssumeRoleWithWebIdentity. */
 int sts_read_credentials(const char *xml, size_t len, struct sts_credentials *ret_credentials, struct err *err);
 void sts_credentials_release(struct sts_credentials *c);
-
-#endif

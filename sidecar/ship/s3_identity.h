@@ -9,8 +9,7 @@
  *   the container's endpoint (EKS Pod Identity, ECS), which the variables of Amazon's SDKs name
  * If the options name a role, web identity comes before the keys of the Secret.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_S3_IDENTITY_H
-#define AFTERGLOW_SIDECAR_SHIP_S3_IDENTITY_H
+#pragma once
 
 #include "sidecar/ship/credentials.h"
 #include "sidecar/ship/http.h"
@@ -41,5 +40,3 @@ void s3_identity_sign(const struct s3_identity *id, const char *scope, struct ht
 /* The header that keeps a file's digest: "x-amz-meta-sha256: ...", or Google's own name for it. */
 #define S3_META_HEADER_MAX 100
 void s3_identity_meta(const struct s3_identity *id, const char *sha256, char ret_header[static S3_META_HEADER_MAX]);
-
-#endif

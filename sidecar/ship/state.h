@@ -5,8 +5,7 @@
  * digest). The file is only a hint. If it is missing, damaged or of another store, it counts as
  * empty, and the store is asked.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_STATE_H
-#define AFTERGLOW_SIDECAR_SHIP_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool state_was_damaged(const struct state *s, const char *name, const char *sha2
 
 /* Replaces the file. Callers may ignore an error, because only the hint is lost. */
 int state_save(const struct state *s, struct err *err);
-
-#endif

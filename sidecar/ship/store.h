@@ -4,8 +4,7 @@
  * own: store_directory.c, store_s3.c, store_azure.c, store_webhdfs.c. Every operation makes one
  * attempt and may be repeated; deliver.c decides whether it is.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_STORE_H
-#define AFTERGLOW_SIDECAR_SHIP_STORE_H
+#pragma once
 
 #include "sidecar/ship/fault.h"
 #include "sidecar/ship/options.h"
@@ -83,5 +82,3 @@ int store_directory_open(const struct store_context *context, struct store **ret
 int store_s3_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 int store_azure_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
 int store_webhdfs_open(const struct store_context *context, struct store **ret_store, struct fault *fault);
-
-#endif

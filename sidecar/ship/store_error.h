@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns an error of S3 or of Azure Blob Storage into a fault: what is wrong and what would be right. Pure. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_STORE_ERROR_H
-#define AFTERGLOW_SIDECAR_SHIP_STORE_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ bool store_error_is_of_clock(const struct store_error_table *table, const struct
 /* Sets the fault of an answer: by its clock, by its code, or else by its status. Returns -1. */
 int store_error_explain(const struct store_error_table *table, const struct http_answer *answer, const struct store_error *error,
 			struct fault *fault);
-
-#endif

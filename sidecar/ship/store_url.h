@@ -3,8 +3,7 @@
  * Parses the URL of a store: file:///DIR, s3://BUCKET/PREFIX, azure://ACCOUNT/CONTAINER/PREFIX, webhdfs://HOST:PORT/PATH,
  * webhdfss://...
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_STORE_URL_H
-#define AFTERGLOW_SIDECAR_SHIP_STORE_URL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ int store_path_check(const char *path, struct err *err);
 void store_path_encode(struct strbuf *out, const char *path);
 /* Appends value in the same way, with '/' as %XX too, for use in a query. */
 void store_query_encode(struct strbuf *out, const char *value);
-
-#endif

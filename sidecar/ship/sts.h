@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges a web identity for keys of an hour. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_STS_H
-#define AFTERGLOW_SIDECAR_SHIP_STS_H
+#pragma once
 
 #include "sidecar/ship/credentials.h"
 #include "sidecar/ship/http.h"
@@ -14,5 +13,3 @@
  */
 int sts_assume(struct http *http, const char *endpoint, const struct credentials *c, struct sts_credentials *ret_credentials,
 	       struct fault *fault);
-
-#endif

@@ -3,8 +3,7 @@
  * Parses the answers of the services that give a container short-lived credentials, and decides
  * which addresses of such services are safe. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_TOKEN_ANSWER_H
-#define AFTERGLOW_SIDECAR_SHIP_TOKEN_ANSWER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ void oauth_read_error(const char *json, size_t len, char ret_text[static OAUTH_E
 
 /* Whether endpoint is Google Cloud Storage, which takes Google's tokens and has header names of its own. */
 bool endpoint_is_google(const char *endpoint);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the answers of WebHDFS: file status, attributes, exceptions, and redirects for data. Pure. */
-#ifndef AFTERGLOW_SIDECAR_SHIP_WEBHDFS_ANSWER_H
-#define AFTERGLOW_SIDECAR_SHIP_WEBHDFS_ANSWER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ bool webhdfs_refused(const struct http_answer *answer);
  * and never plain HTTP after TLS. Returns 0, or -1 with FAULT_REDIRECT.
  */
 int webhdfs_check_location(const char *location, const char *operation, bool tls, struct fault *fault);
-
-#endif

@@ -12,8 +12,7 @@
  * a server can use the token at this HDFS alone. Each run has a token of its own, and cancels it at
  * its end.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_WEBHDFS_IDENTITY_H
-#define AFTERGLOW_SIDECAR_SHIP_WEBHDFS_IDENTITY_H
+#pragma once
 
 #include "sidecar/ship/credentials.h"
 #include "sidecar/ship/http.h"
@@ -54,5 +53,3 @@ bool webhdfs_identity_drop(struct webhdfs_identity *id);
  * is no fault.
  */
 void webhdfs_identity_end(struct webhdfs_identity *id, struct http *http);
-
-#endif

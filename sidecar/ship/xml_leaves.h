@@ -4,8 +4,7 @@
  * path. The server may be broken or hostile, so depth and length are bounded. A document type, which
  * S3 never sends, is refused, because it may define entities that expand to any size.
  */
-#ifndef AFTERGLOW_SIDECAR_SHIP_XML_LEAVES_H
-#define AFTERGLOW_SIDECAR_SHIP_XML_LEAVES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ typedef int (*xml_leaf_fn)(const char *path, const char *text, void *arg);
  * malformed or exceeds a bound, or if there is no memory.
  */
 int xml_leaves(const char *xml, size_t len, xml_leaf_fn fn, void *arg, struct err *err);
-
-#endif

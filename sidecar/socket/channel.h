@@ -4,8 +4,7 @@
  * descriptors and parses them. The input is hostile: any process of the Ray
  * container may connect and send anything.
  */
-#ifndef AFTERGLOW_SIDECAR_SOCKET_CHANNEL_H
-#define AFTERGLOW_SIDECAR_SOCKET_CHANNEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ int launch_send(int socket_fd, const char *verb, const char *text, struct err *e
  * cut the text.
  */
 int launch_send_fd(int socket_fd, const char *verb, const char *text, int fd, struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * sidecar's table of descriptors (CLONE_FILES) closes them: the number is free at once, and only
  * the child sleeps.
  */
-#ifndef AFTERGLOW_SIDECAR_SOCKET_DISCARD_H
-#define AFTERGLOW_SIDECAR_SOCKET_DISCARD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void discard(const int *fds, size_t n);
 
 /* Closes a connection of a launcher together with its unread messages. fd may be -1. */
 void discard_connection(int fd);
-
-#endif

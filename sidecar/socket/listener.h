@@ -4,8 +4,7 @@
  * connect as well, as often as it likes, and each connection costs files and time. So connections
  * are accepted at a bounded rate; the rest wait in the kernel's queue, which is bounded too.
  */
-#ifndef AFTERGLOW_SIDECAR_SOCKET_LISTENER_H
-#define AFTERGLOW_SIDECAR_SOCKET_LISTENER_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void listener_free(struct listener *l);
  * *due_ns, which starts at 0. Pure.
  */
 int64_t listener_pace(int64_t *due_ns, int64_t now_ns);
-
-#endif

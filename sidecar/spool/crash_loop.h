@@ -15,8 +15,7 @@
  * A container could make each crash look new. So whole bundles are limited to 20 at once and 20 an
  * hour, and single reports to 120 at once and 240 an hour, whatever their signatures.
  */
-#ifndef AFTERGLOW_SIDECAR_SPOOL_CRASH_LOOP_H
-#define AFTERGLOW_SIDECAR_SPOOL_CRASH_LOOP_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_
  */
 cJSON *crash_loops_to_json(const struct crash_loops *l, int64_t now_unix_ns);
 void crash_loops_of_json(const cJSON *json, struct crash_loops *ret_loops);
-
-#endif

@@ -5,8 +5,7 @@
  * a time, as the names of bundles do. Bundles are looked for at most INVENTORY_DEPTH_MAX levels
  * down, and not below hidden names. No symbolic link is followed.
  */
-#ifndef AFTERGLOW_SIDECAR_SPOOL_INVENTORY_H
-#define AFTERGLOW_SIDECAR_SPOOL_INVENTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
  * removed files.
  */
 void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns);
-
-#endif

@@ -7,8 +7,7 @@
  * still takes too much space, cores are dropped, then collected files, then whole bundles, of each
  * kind the oldest first: a report is small and says the most.
  */
-#ifndef AFTERGLOW_SIDECAR_SPOOL_QUOTA_H
-#define AFTERGLOW_SIDECAR_SPOOL_QUOTA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ struct quota quota_by_clock(const struct quota *q, int64_t offset_then_ns, int64
  */
 int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, int64_t now_ns, int64_t to_free,
 		   enum drop worst, enum drop *ret_drops);
-
-#endif

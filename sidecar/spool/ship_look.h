@@ -3,8 +3,7 @@
  * Looks into the spool between two runs of afterglow-ship: removes the bundle that was shipped, and
  * finds the next bundle to ship.
  */
-#ifndef AFTERGLOW_SIDECAR_SPOOL_SHIP_LOOK_H
-#define AFTERGLOW_SIDECAR_SPOOL_SHIP_LOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ struct ship_look {
  * spool's disk does. If the spool cannot be read, nothing is found.
  */
 void ship_look(const struct ship_question *q, struct ship_look *ret_look);
-
-#endif

@@ -3,8 +3,7 @@
  * Decides how afterglow-ship is called, what its result means, and when it is called again. Pure,
  * except that ship_environment reads the environment.
  */
-#ifndef AFTERGLOW_SIDECAR_SPOOL_SHIP_PLAN_H
-#define AFTERGLOW_SIDECAR_SPOOL_SHIP_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ void ship_ended(int status, enum ship_end end, struct ship_result *result);
  * last result asks for a wait, that is used instead. stopping: the pod is terminating.
  */
 int64_t ship_backoff(unsigned int failures, const struct ship_result *last, bool stopping, double random);
-
-#endif

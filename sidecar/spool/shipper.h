@@ -5,8 +5,7 @@
  * shipped leaves the spool, unless an addition to it is still being written. A bundle that could
  * not be shipped stays in the spool, and this sidecar or the next tries again.
  */
-#ifndef AFTERGLOW_SIDECAR_SPOOL_SHIPPER_H
-#define AFTERGLOW_SIDECAR_SPOOL_SHIPPER_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ bool shipper_busy(const struct shipper *s);
 
 /* Owned by the shipper. */
 const struct shipper_stats *shipper_stats(const struct shipper *s);
-
-#endif

@@ -5,8 +5,7 @@
  * come in a loop and the disk may be nearly full. After each bundle, it drops what exceeds its
  * limits. It counts what it dropped, and the next report says so.
  */
-#ifndef AFTERGLOW_SIDECAR_SPOOL_SPOOL_H
-#define AFTERGLOW_SIDECAR_SPOOL_SPOOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 
 /* Owned by the spool. */
 const struct spool_stats *spool_stats(const struct spool *s);
-
-#endif

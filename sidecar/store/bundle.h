@@ -5,8 +5,7 @@
  * made durable in one pass, and the directory is renamed. So a directory without that
  * prefix is complete, and its manifest lists every file with size and SHA-256.
  */
-#ifndef AFTERGLOW_SIDECAR_STORE_BUNDLE_H
-#define AFTERGLOW_SIDECAR_STORE_BUNDLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ void bundle_remove_partial(const char *store, const char *above);
  * '-' stay, other bytes and a leading '.' become '_'. "" becomes "_", so there must be room for two bytes.
  */
 void bundle_sanitize(char *component);
-
-#endif

@@ -9,8 +9,7 @@
  * While there is a hidden file, the bundle is not finished: it may be shipped, but
  * it stays in the spool until it was shipped with the addition.
  */
-#ifndef AFTERGLOW_SIDECAR_STORE_EXTEND_H
-#define AFTERGLOW_SIDECAR_STORE_EXTEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ void extend_discard(const char *path, const char *file);
 
 /* Whether an addition to the bundle is being written, or was when its writer died. */
 bool extend_pending(int bundle_fd);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads and writes MANIFEST.json, which lists each file of a bundle with its size and SHA-256.
  * Hidden files (with a leading dot) are not part of a bundle, and no manifest lists them.
  */
-#ifndef AFTERGLOW_SIDECAR_STORE_MANIFEST_H
-#define AFTERGLOW_SIDECAR_STORE_MANIFEST_H
+#pragma once
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int manifest_write(const cJSON *manifest, int dirfd, const char *as, struct err 
 
 /* Reads MANIFEST.json below dirfd. The caller frees *ret_manifest, which contains *ret_files. -EPROTO: the file is not a manifest. */
 int manifest_read(int dirfd, cJSON **ret_manifest, cJSON **ret_files, struct err *err);
-
-#endif

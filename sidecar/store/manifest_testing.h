@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For tests of bundles: a manifest that is compared with the files of its bundle. */
-#ifndef AFTERGLOW_SIDECAR_STORE_MANIFEST_TESTING_H
-#define AFTERGLOW_SIDECAR_STORE_MANIFEST_TESTING_H
+#pragma once
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -38,5 +37,3 @@ static inline cJSON *read_true_manifest(const char *path, cJSON **ret_files)
 	}
 	return manifest;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the frame of the crashed thread that a person should look at first. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_BLAME_H
-#define AFTERGLOW_SIDECAR_UNWIND_BLAME_H
+#pragma once
 
 #include "sidecar/unwind/render.h"
 
@@ -14,5 +13,3 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 
 /* Whether a function only carries out an abort that its caller asked for. Pure. */
 bool blame_is_messenger(const char *function);
-
-#endif

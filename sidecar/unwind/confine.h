@@ -5,8 +5,7 @@
  * result. It has no network, makes no process and opens no file by name: the files
  * that it needs come through a socket (unwind/files.h).
  */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_CONFINE_H
-#define AFTERGLOW_SIDECAR_UNWIND_CONFINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@
  * sentence; it must not return.
  */
 int confine(int core_fd, int files_fd, int summary_fd, void (*broken)(const char *why), struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * notes. The file belongs to the user: so counts are bounded, addresses are looked up,
  * and strings end where the notes end.
  */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_H
-#define AFTERGLOW_SIDECAR_UNWIND_CORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ static inline bool core_read_u64(struct core *core, uint64_t address, uint64_t *
 {
 	return core_read(core, address, ret, sizeof(*ret)) == sizeof(*ret);
 }
-
-#endif

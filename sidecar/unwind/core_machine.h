@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Describes the machines that cores come from, x86-64 and aarch64, and the signals there. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_CORE_MACHINE_H
-#define AFTERGLOW_SIDECAR_UNWIND_CORE_MACHINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ struct core_code {
  */
 bool core_machine_trap(const struct core_machine *machine, const uint64_t *context,
 		       const struct core_code *code, int final_signal, struct core_siginfo *ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Demangles names of C++ and Rust functions. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_DEMANGLE_H
-#define AFTERGLOW_SIDECAR_UNWIND_DEMANGLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  * is cut too.
  */
 void demangle(const char *symbol, char *out, size_t size);
-
-#endif

@@ -9,8 +9,7 @@
  * limited number. So files outside the root cannot be named, and a text file with a
  * password inside the root is refused.
  */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_FILES_H
-#define AFTERGLOW_SIDECAR_UNWIND_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void files_serve(int root_fd, int socket_fd);
 
 /* Gives up all other rights of this process, then does the same. Returns when the work is done. */
 int files_serve_confined(int root_fd, int socket_fd, struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * the container's root when they are first needed. A file with another build id than
  * in the core is not the program that crashed, and is not used.
  */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_MODULES_H
-#define AFTERGLOW_SIDECAR_UNWIND_MODULES_H
+#pragma once
 
 #include <libelf.h>
 
@@ -88,5 +87,3 @@ const char *module_build_id(const struct module *module, char text[static BUILD_
 
 /* The module with the program headers of the process: its executable. NULL: not known. */
 const struct module *modules_executable(const struct modules *modules);
-
-#endif

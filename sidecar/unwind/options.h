@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the command line of afterglow-unwind. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_OPTIONS_H
-#define AFTERGLOW_SIDECAR_UNWIND_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ extern const struct option_table unwind_options;
 
 /* Parses argv, which ends with NULL, and opens the files that it names. */
 int options_parse(char **argv, struct options *ret_options, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * structures in the core. The core is not trusted: code and strings must have the
  * address of their type, lists have a largest length, and each read may fail.
  */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_H
-#define AFTERGLOW_SIDECAR_UNWIND_PYTHON_H
+#pragma once
 
 #include "sidecar/unwind/python_layout.h"
 #include "sidecar/unwind/modules.h"
@@ -55,5 +54,3 @@ size_t python_walk(const struct python *py, const struct core_thread *thread, st
 
 /* The minor version in a file name like "libpython3.11.so.1.0" or "x.cpython-311-x86_64-linux-gnu.so"; 0: none. */
 unsigned int python_minor_in_name(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the CPython interpreter of a process. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_FIND_H
-#define AFTERGLOW_SIDECAR_UNWIND_PYTHON_FIND_H
+#pragma once
 
 #include "sidecar/unwind/python.h"
 #include "sidecar/unwind/stack.h"
@@ -11,5 +10,3 @@
  * wrong, if anything. python_release must always be called.
  */
 bool python_find(struct python *py, const struct unwinder *u);
-
-#endif

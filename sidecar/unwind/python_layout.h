@@ -3,8 +3,7 @@
  * Lists the offsets in CPython's structures that a traceback needs, by version (64 bit, default
  * builds).
  */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_LAYOUT_H
-#define AFTERGLOW_SIDECAR_UNWIND_PYTHON_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ const struct python_layout *python_layout_of(unsigned int minor);
  * sets why, if data is not such a table, or is from a build that is not supported.
  */
 bool python_layout_parse(const uint8_t data[static PYTHON_DEBUG_OFFSETS_SIZE], struct python_layout *ret, const char **ret_why);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the source line of a place in Python bytecode, from the tables of its code object. Pure. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_PYTHON_LINES_H
-#define AFTERGLOW_SIDECAR_UNWIND_PYTHON_LINES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ enum python_lines {
  * line belongs to that place.
  */
 int python_line(enum python_lines kind, const uint8_t *table, size_t len, int first, int64_t offset);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Says what of a program was refused: the system call behind SIGSYS, the instruction behind SIGILL. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_REFUSED_H
-#define AFTERGLOW_SIDECAR_UNWIND_REFUSED_H
+#pragma once
 
 #include "sidecar/unwind/core_machine.h"
 
@@ -18,5 +17,3 @@ const char *refused_system_call(uint16_t machine, int number, char text[static R
  * NULL: no kind that its first bytes tell.
  */
 const char *refused_instruction(const struct core_code *code);
-
-#endif

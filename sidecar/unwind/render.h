@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the backtrace as text for people, and its summary as a line of JSON. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_RENDER_H
-#define AFTERGLOW_SIDECAR_UNWIND_RENDER_H
+#pragma once
 
 #include "lib/strbuf.h"
 #include "sidecar/unwind/python.h"
@@ -40,5 +39,3 @@ void render_modules(struct strbuf *out, const struct modules *modules);
 
 /* Writes the summary as a line of JSON, with its line end. */
 void render_summary(struct strbuf *out, const struct modules *modules, const struct crash *crash);
-
-#endif

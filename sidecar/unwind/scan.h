@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches a stack that cannot be unwound for addresses that calls would return to. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_SCAN_H
-#define AFTERGLOW_SIDECAR_UNWIND_SCAN_H
+#pragma once
 
 #include "sidecar/unwind/modules.h"
 
@@ -16,5 +15,3 @@ size_t scan_stack(struct modules *modules, uint64_t sp, uint64_t out[static SCAN
 
 /* Whether the len bytes before a return address end in a call instruction of x86-64. Pure. */
 bool scan_is_call(const uint8_t *before, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the frames of each thread by libdwfl, from the core's registers and memory. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_STACK_H
-#define AFTERGLOW_SIDECAR_UNWIND_STACK_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 
@@ -73,5 +72,3 @@ struct core_code unwinder_code(const struct unwinder *u, uint64_t pc);
 
 /* libdwfl's module at an address, with its file opened and checked; NULL if there is none. */
 Dwfl_Module *unwinder_module(const struct unwinder *u, uint64_t address);
-
-#endif

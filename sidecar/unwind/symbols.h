@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds function names and source lines of an address. */
-#ifndef AFTERGLOW_SIDECAR_UNWIND_SYMBOLS_H
-#define AFTERGLOW_SIDECAR_UNWIND_SYMBOLS_H
+#pragma once
 
 #include "sidecar/unwind/stack.h"
 
@@ -41,5 +40,3 @@ size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct sym
 
 /* The address of an object or function that the module's symbol table names; 0 when it does not. */
 uint64_t symbols_address(Dwfl_Module *mod, const char *name);
-
-#endif

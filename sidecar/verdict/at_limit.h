@@ -3,8 +3,7 @@
  * Finds out whether a container was at its memory limit for long, with or without an OOM kill: the kernel then reclaims pages as fast
  * as the processes ask for them, and the processes make hardly any progress. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_AT_LIMIT_H
-#define AFTERGLOW_SIDECAR_VERDICT_AT_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void at_limit_evidence(const struct at_limit *a, struct verdict *v);
 
 /* Does both over a whole history: adds all samples, then the evidence. */
 void at_limit_of_history(const struct history *h, struct verdict *v);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A memory cgroup other than the container's own with a limit that its processes can meet. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_CGROUP_LIMIT_H
-#define AFTERGLOW_SIDECAR_VERDICT_CGROUP_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ struct cgroup_limit {
 	enum isolation_part part; /* which part of Ray's resource isolation this cgroup is */
 	int64_t limit, usage, peak; /* bytes, -1 unknown */
 };
-
-#endif

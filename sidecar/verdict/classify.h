@@ -10,12 +10,9 @@
  * whether its kill ended the container, and oom_cause which memory ran out. A verdict is certain
  * only if no other explanation fits what was seen.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
-#define AFTERGLOW_SIDECAR_VERDICT_CLASSIFY_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
 
 void classify(const struct observation *o, struct verdict *ret_verdict);
-
-#endif

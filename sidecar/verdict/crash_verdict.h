@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds to a verdict what is known from a core. Pure. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_CRASH_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_CRASH_VERDICT_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -20,5 +19,3 @@ void crash_evidence(const struct observation *o, struct verdict *v);
  * process sent the signal. Returns text.
  */
 const char *crash_in(const struct observation *o, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Judges a container that ended while no sidecar was running, by the samples of the previous
  * sidecar. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_GAP_H
-#define AFTERGLOW_SIDECAR_VERDICT_GAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void gap_evidence(const struct gap *g, struct verdict *v);
 
 /* Whether the last sample makes an OOM kill likely. If so, adds the reason to v. */
 bool gap_near_limit(const struct gap *g, const struct memory *last, struct verdict *v);
-
-#endif

@@ -9,8 +9,7 @@
  * meet such an error, go on and end for another reason. In all other cases the log lines are
  * evidence only.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_GPU_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_GPU_VERDICT_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -23,5 +22,3 @@ void gpu_worker_verdict(const struct observation *o, const char *who, struct ver
 
 /* For a container that ended; v is the verdict so far. */
 void gpu_container_verdict(const struct observation *o, struct verdict *v);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The facts about an end that only the launcher knows and reports. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_LAUNCHER_WORDS_H
-#define AFTERGLOW_SIDECAR_VERDICT_LAUNCHER_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct unstarted {
 	bool there; /* a file of that name exists, so ENOENT means its interpreter or loader */
 	char command[LAUNCH_COMMAND_MAX + 1]; /* printable */
 };
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Decides whether a limit other than the memory limit explains the command's own exit code. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_LIMIT_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_LIMIT_VERDICT_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -19,5 +18,3 @@ void limit_verdict(const struct observation *o, struct verdict *v);
  * may have ended it, adds that as evidence.
  */
 void limit_cpu_evidence(const struct observation *o, struct verdict *v);
-
-#endif

@@ -6,8 +6,7 @@
  * configuration has a memoryThrottlingFactor (feature gate MemoryQoS). A container with a leak
  * then hangs, rather than be OOM-killed, until a probe has it killed. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_MEMORY_HIGH_H
-#define AFTERGLOW_SIDECAR_VERDICT_MEMORY_HIGH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ void memory_high_evidence(const struct memory_high *h, struct verdict *v);
 
 /* Does all of that over a whole history. Returns memory_high_slowed_ns. */
 int64_t memory_high_of_history(const struct history *h, struct verdict *v);
-
-#endif

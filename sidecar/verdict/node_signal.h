@@ -3,8 +3,7 @@
  * A signal that ends a process, or an OOM kill, as the node agent read it from the kernel
  * (lib/node_protocol.h).
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_NODE_SIGNAL_H
-#define AFTERGLOW_SIDECAR_VERDICT_NODE_SIGNAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ struct node_signal {
 	enum node_signal_place place;
 	char comm[NODE_SIGNAL_COMM_MAX]; /* the sender's name, printable; "" unknown */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The observations of a death: the values from which a verdict is made. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_OBSERVATION_H
-#define AFTERGLOW_SIDECAR_VERDICT_OBSERVATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -132,5 +131,3 @@ struct observation {
 	 */
 	const char *spilled;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * Decides which memory ran out when the OOM killer came: the container's, its pod's or the node's.
  * Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
-#define AFTERGLOW_SIDECAR_VERDICT_OOM_CAUSE_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -32,5 +31,3 @@ const char *oom_counter_file(const struct observation *o);
 
 /* By how much a counter rose; 0 if either reading lacks it. */
 int64_t oom_rise(int64_t before, int64_t after);
-
-#endif

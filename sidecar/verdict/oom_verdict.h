@@ -3,8 +3,7 @@
  * Decides whether the OOM killer ended a container or took a process of it, and which memory ran
  * out. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_OOM_VERDICT_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -38,5 +37,3 @@ void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_
  * OOM kill as well.
  */
 void oom_before_verdict(const struct observation *o, const struct kernel_evidence *k, struct verdict *v);
-
-#endif

@@ -6,8 +6,7 @@
  * OOM killer ended the container only if it took the command itself or all processes. If it took a
  * child of the command and the command then ends by SIGKILL, anybody may have sent that SIGKILL.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_OOM_VICTIM_H
-#define AFTERGLOW_SIDECAR_VERDICT_OOM_VICTIM_H
+#pragma once
 
 #include "sidecar/verdict/oom_verdict.h"
 
@@ -58,5 +57,3 @@ bool oom_is_possible(const struct observation *o);
  * what is missing to v; the caller has set v's signal and exit code.
  */
 enum oom oom_explains(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v);
-
-#endif

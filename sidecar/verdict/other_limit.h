@@ -3,8 +3,7 @@
  * Recognizes an OOM kill at the limit of a cgroup that is not the container's own. That cgroup is below the
  * container's or above it, or a process of the container was moved to it. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_OTHER_LIMIT_H
-#define AFTERGLOW_SIDECAR_VERDICT_OTHER_LIMIT_H
+#pragma once
 
 #include "sidecar/verdict/oom_cause.h"
 
@@ -14,5 +13,3 @@
  * cgroup is known to have run out of memory.
  */
 bool other_limit_cause(const struct observation *o, const struct kernel_evidence *k, struct verdict *v, struct oom_cause *cause);
-
-#endif

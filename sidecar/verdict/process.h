@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the process that a verdict is about, if there is such a process. Pure. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_PROCESS_H
-#define AFTERGLOW_SIDECAR_VERDICT_PROCESS_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -15,5 +14,3 @@ void process_of_verdict(const struct observation *o, struct verdict *v);
 
 /* After sender_verdict: the OOM killer's victim, where its kill ended the container. */
 void process_of_oom_kill(const struct observation *o, struct verdict *v);
-
-#endif

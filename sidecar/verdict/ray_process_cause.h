@@ -10,8 +10,7 @@
  * in another container. If the launcher reported no end, the log of `ray start` names the child
  * that ended, and that of the child says why it gave up.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_CAUSE_H
-#define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_CAUSE_H
+#pragma once
 
 #include "lib/units.h"
 #include "sidecar/verdict/observation.h"
@@ -78,5 +77,3 @@ const char *ray_process_gave_up(const struct observation *o, enum ray_process_ki
  * `ray start` kills the rest. NULL: there is none.
  */
 const struct ray_process_end *ray_process_oom_victim(const struct observation *o);
-
-#endif

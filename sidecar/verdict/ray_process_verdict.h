@@ -3,8 +3,7 @@
  * Makes the verdict on a container, or on raylet, that ended because another of Ray's own processes
  * had ended. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_RAY_PROCESS_VERDICT_H
+#pragma once
 
 #include "sidecar/ray/ray_error.h"
 #include "sidecar/verdict/observation.h"
@@ -23,5 +22,3 @@ void ray_process_lives_verdict(const struct observation *o, struct verdict *ret_
 
 /* Adds to the verdict on a driver with which of Ray's exceptions it ended, and what had died by that. */
 void ray_error_verdict(const struct ray_error *error, struct verdict *v);
-
-#endif

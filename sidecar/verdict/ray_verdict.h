@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the verdict on a worker whose death Ray's own logs report, while the container lives. Pure. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_RAY_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_RAY_VERDICT_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -14,5 +13,3 @@ void ray_verdict(const struct observation *o, struct verdict *v);
  * from it.
  */
 void ray_last_words(const struct observation *o, struct verdict *v);
-
-#endif

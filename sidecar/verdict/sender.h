@@ -3,8 +3,7 @@
  * Uses the node agent's records of signals to say who ended a container or one of its processes.
  * Pure. Without an agent there are no records, and these functions leave the verdict as it is.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_SENDER_H
-#define AFTERGLOW_SIDECAR_VERDICT_SENDER_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -27,5 +26,3 @@ enum oom sender_oom(const struct observation *o, enum oom oom, struct verdict *v
 
 /* Adds the sender to a finished verdict, as evidence and in its sentence. */
 void sender_verdict(const struct observation *o, struct verdict *v);
-
-#endif

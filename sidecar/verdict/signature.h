@@ -17,8 +17,7 @@
  * ids, generated parts of pod names and directories are replaced by '#' or left out.
  * docs/signatures.md describes the text for users.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_SIGNATURE_H
-#define AFTERGLOW_SIDECAR_VERDICT_SIGNATURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void signature_of(const struct observation *o, const struct verdict *v, const ch
 
 /* Whether nothing is known of the cause, so that equal signatures do not mean equal causes. */
 bool signature_is_weak(const char *signature);
-
-#endif

@@ -3,8 +3,7 @@
  * Makes the parts of a signature from hostile texts: removes what differs from run to run, and
  * leaves only characters of the signature's alphabet. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_SIGNATURE_TEXT_H
-#define AFTERGLOW_SIDECAR_VERDICT_SIGNATURE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ const char *signature_clean_name(const char *name, char *out, size_t size);
  * compiler's suffixes.
  */
 const char *signature_clean_function(const char *function, char *out, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the verdict from the wait status alone: exit codes and signals. Pure. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_STATUS_VERDICT_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -24,5 +23,3 @@ void exit_verdict(const struct observation *o, struct verdict *v);
  * of the container shortly before.
  */
 void after_oom_verdict(const struct observation *o, struct verdict *v);
-
-#endif

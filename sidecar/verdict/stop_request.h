@@ -3,8 +3,7 @@
  * A request to stop, by a signal to the container's launcher. What ends the container after it is
  * most likely not a failure. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_STOP_REQUEST_H
-#define AFTERGLOW_SIDECAR_VERDICT_STOP_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void stop_request_append(const struct observation *o, struct verdict *v);
  * has checked that there is a request in o->asked. Returns text.
  */
 const char *stop_request_describe(const struct observation *o, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes how the memory of a process grew, from the samples that show the process. Pure. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_TREND_H
-#define AFTERGLOW_SIDECAR_VERDICT_TREND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void trend_result(const struct trend_state *t, struct trend *ret_trend);
  * processes wait for memory, may be a leak that finds nothing more.
  */
 void trend_of_process(const struct history *h, pid_t pid, struct trend *ret_trend);
-
-#endif

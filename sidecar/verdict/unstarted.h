@@ -3,8 +3,7 @@
  * Makes the verdict on a command that was never executed. Only the launcher knows the errno of its
  * exec, and reports it. Pure.
  */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_UNSTARTED_H
-#define AFTERGLOW_SIDECAR_VERDICT_UNSTARTED_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -14,5 +13,3 @@
  * set.
  */
 void unstarted_verdict(const struct observation *o, struct verdict *v);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A verdict: what killed the process or the container, how certain that is, and what it rests on. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_VERDICT_H
-#define AFTERGLOW_SIDECAR_VERDICT_VERDICT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ struct verdict {
 /* Each adds a line to the verdict. When the list is full, the line is dropped. */
 void verdict_add_evidence(struct verdict *v, const char *source, const char *fmt, ...) _printf_(3, 4);
 void verdict_add_missing(struct verdict *v, const char *what, const char *needs);
-
-#endif

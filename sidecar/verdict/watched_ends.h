@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the ends of the container's other processes show, as the launcher read them. Pure. */
-#ifndef AFTERGLOW_SIDECAR_VERDICT_WATCHED_ENDS_H
-#define AFTERGLOW_SIDECAR_VERDICT_WATCHED_ENDS_H
+#pragma once
 
 #include "sidecar/verdict/observation.h"
 #include "sidecar/verdict/verdict.h"
@@ -17,5 +16,3 @@ bool watched_end_is_crash(const struct watched_end *e);
 
 /* Adds those that a signal ended shortly before the container, the latest first. */
 void watched_ends_evidence(const struct observation *o, struct verdict *v);
-
-#endif
