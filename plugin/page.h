@@ -6,7 +6,8 @@
  */
 #pragma once
 
-#include "plugin/failure_list.h"
+#include "lib/strbuf.h"
+#include "plugin/failure_items.h"
 
 #define PAGE_FAILURES_MAX 5000 /* the newest are shown; browsers slow down with more */
 

@@ -22,7 +22,7 @@ PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
 LINES_MAX = 90330
 # No more knots than there are. Those of two modules are easily undone; a new one is a mistake.
-KNOTS_MAX = 7
+KNOTS_MAX = 6
 
 TESTS = re.compile(r"_(test|fuzz)\.c$|testing")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)

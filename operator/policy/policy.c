@@ -13,7 +13,7 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/kube/yaml.h"
-#include "operator/policy/policy_keys.h"
+#include "operator/policy/policy_internal.h"
 
 #define POLICY_FILE_MAX ((size_t)1 << 20)
 

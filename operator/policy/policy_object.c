@@ -11,7 +11,7 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "operator/policy/policy_keys.h"
+#include "operator/policy/policy_internal.h"
 
 #define FIELD_MAX 128
 #define DEPTH_MAX 8

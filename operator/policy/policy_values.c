@@ -7,7 +7,7 @@
 #include "lib/json.h"
 #include "lib/oom.h"
 #include "lib/units.h"
-#include "operator/policy/policy_keys.h"
+#include "operator/policy/policy_internal.h"
 
 /* The limit of sidecar/record/hooks.h. */
 #define HOOK_COMMAND_MAX 2048
