@@ -11,7 +11,6 @@
 #include "lib/macros.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
-#include "plugin/local.h"
 #include "plugin/table.h"
 
 static const char *age_of(int64_t at_ns, int64_t now_ns, char buf[static DURATION_TEXT_MAX])
@@ -54,7 +53,8 @@ static void add_row(struct table *table, const struct item *item, bool namespace
 size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool namespaces,
 		    int64_t now_ns, struct strbuf *out)
 {
-	const char *const headings[] = { "NAMESPACE",  local_is(list) ? "COMMAND" : "POD",  "CLASS",
+	const char *place = json_str(list, "heading");
+	const char *const headings[] = { "NAMESPACE",  place ? place : "POD",  "CLASS",
 					 "CONFIDENCE", "EXIT", "MEMORY",
 					 "CAUSED BY",  "AGE",  "NAME" };
 	struct items items = failure_items_of(list, filter);

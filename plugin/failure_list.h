@@ -11,7 +11,8 @@
  * Each function appends rows made from the items of a RayFailureList, and a line that sums them up.
  * now_ns is Unix time. They return how many rows or blocks they printed.
  *
- * failure_list: a row for each failure, the newest last. namespaces: add a column for the namespace.
+ * failure_list: a row for each failure, the newest last. namespaces: add a column for the namespace. A member "heading" of the list
+ * stands above the pods, if they are none (local.h).
  */
 size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool namespaces, int64_t now_ns, struct strbuf *out);
 

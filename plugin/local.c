@@ -19,7 +19,6 @@
 
 #define REPORT_MAX ((size_t)4 << 20) /* above the sidecar's own limits for each part of it */
 #define DEPTH_MAX 8 /* of a cluster: namespace, cluster, pod, container, bundle */
-#define KIND "BundleList"
 
 /* The memory of the command: of a cgroup that others share, that of its processes alone. */
 static int64_t memory_of(const cJSON *spec)
@@ -87,7 +86,7 @@ int local_failures(const char *directory, cJSON **ret_list, struct err *err)
 	cJSON *list = cJSON_CreateObject(), *items = json_array_at(list, "items");
 	int n = 0;
 
-	json_set_str(list, "kind", KIND);
+	json_set_str(list, "heading", "COMMAND");
 	if (!tree || !items) {
 		cJSON_Delete(list);
 		return err_set(err, tree ? ENOMEM : errno, "open %s", directory);
@@ -112,11 +111,4 @@ const cJSON *local_newest(const cJSON *list)
 
 	free(items.all);
 	return newest;
-}
-
-bool local_is(const cJSON *list)
-{
-	const char *kind = json_str(list, "kind");
-
-	return kind && strcmp(kind, KIND) == 0;
 }

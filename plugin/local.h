@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 
 #include "lib/err.h"
 
@@ -19,6 +18,3 @@ int local_failures(const char *directory, cJSON **ret_list, struct err *err);
 
 /* Returns the failure that ended last, owned by the list; NULL if it has none. */
 const cJSON *local_newest(const cJSON *list);
-
-/* Whether local_failures made the list: then there are commands in the place of pods. */
-bool local_is(const cJSON *list);
