@@ -98,6 +98,18 @@ static int check_arguments(const struct options *o, struct err *err)
 	return 0;
 }
 
+/* What kubectl would do does not go with a directory. */
+static int check_store(const struct options *o, struct err *err)
+{
+	if (!o->store)
+		return 0;
+	if (o->command != COMMAND_LIST && o->command != COMMAND_SHOW && o->command != COMMAND_REPORT && o->command != COMMAND_PAGE)
+		return err_set(err, EINVAL, "--store is for list, show, report and page");
+	if (o->output || o->watch || o->namespace || o->all_namespaces || o->selector)
+		return err_set(err, EINVAL, "--output, --watch, --namespace, --all-namespaces and --selector do not go with --store");
+	return 0;
+}
+
 static int options_check(const struct options *o, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf names = STRBUF_INIT(NAMES_MAX);
@@ -107,10 +119,8 @@ static int options_check(const struct options *o, struct err *err)
 	command_add_names(&names);
 	if (o->command == COMMAND_NONE)
 		return err_set(err, EINVAL, "a command is missing: %s", strbuf_str(&names));
-	if (check_arguments(o, err) < 0)
+	if (check_store(o, err) < 0 || check_arguments(o, err) < 0)
 		return -EINVAL;
-	if (o->store && o->command != COMMAND_LIST && o->command != COMMAND_SHOW && o->command != COMMAND_REPORT && o->command != COMMAND_PAGE)
-		return err_set(err, EINVAL, "--store is for list, show, report and page");
 	if (o->all_namespaces && o->namespace)
 		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");
 	if (o->owner && !strchr(o->owner, '/'))

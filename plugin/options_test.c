@@ -58,6 +58,8 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "bundle", "pod", "dir", "more" }, "\"more\" is one argument too many" },
 		{ { "release" }, "release needs POD;" },
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
+		{ { "policy", "--store", "dir" }, "--store is for list, show, report and page" },
+		{ { "list", "--store", "dir", "--watch" }, "do not go with --store" },
 		{ { "policy", "pod" }, "policy needs explain POD;" },
 		{ { "policy", "delete", "pod" }, "policy takes \"explain POD\", not \"delete\"" },
 	};

@@ -232,13 +232,14 @@ static int finish_store(struct store_options *store, struct err *err)
 {
 	static char path[PATH_MAX];
 	char cwd[PATH_MAX - 1];
+	const char *below;
 
 	if (store->url && !strstr(store->url, "://") && store->url[0] != '/') {
-		while (store->url[0] == '.' && store->url[1] == '/')
-			store->url += 2;
+		for (below = store->url; below[0] == '.' && (below[1] == '/' || !below[1]);)
+			below += below[1] ? 2 : 1;
 		if (!getcwd(cwd, sizeof(cwd)))
 			return err_set(err, errno, "--store %s", store->url);
-		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", cwd, strcmp(store->url, ".") ? "/" : "", strcmp(store->url, ".") ? store->url : "") >= sizeof(path))
+		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", cwd, *below ? "/" : "", below) >= sizeof(path))
 			return err_set(err, ENAMETOOLONG, "--store %.200s", store->url);
 		store->url = path;
 	}
@@ -259,7 +260,7 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 	const char *program = o->exec.argv[0] ? base_name(o->exec.argv[0]) : "", *script = program[0] ? o->exec.argv[1] : NULL;
 
 	if (!o->exec.argv[0])
-		return err_set(err, EINVAL, "exec takes a command: afterglow-sidecar exec [OPTION...] -- COMMAND [ARG...]");
+		return err_set(err, EINVAL, "a command is missing: exec [OPTION...] -- COMMAND [ARG...]");
 	if (!o->exec.name) {
 		/* Of programs in Python the name is that of the script. */
 		snprintf(name, sizeof(name), "%s", strncmp(program, "python", 6) == 0 && script && script[0] != '-' ? base_name(script) : program);

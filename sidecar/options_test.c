@@ -78,8 +78,8 @@ static const struct {
 	{ { "--hook-timeout", "0" }, "--hook-timeout takes a whole number from 1 to 600" },
 	{ { "--hook-headroom", "much" }, "--hook-headroom" },
 	{ { "--hold-on-failure", "86401" }, "--hold-on-failure takes a whole number from 0" },
-	{ { "exec" }, "exec takes a command" },
-	{ { "exec", "--" }, "exec takes a command" },
+	{ { "exec" }, "a command is missing" },
+	{ { "exec", "--" }, "a command is missing" },
 	{ { "exec", "--socket", "/x", "--", "true" }, "--socket" }, /* only for the sidecar */
 	{ { "exec", "--grace", "5", "--", "true" }, "--grace" },
 	{ { "exec", "--memory-max", "lots", "--", "true" }, "--memory-max" },
@@ -214,7 +214,7 @@ static void a_program_in_python_has_the_name_of_its_script(void **state)
 
 static void a_relative_store_is_a_plain_path(void **state)
 {
-	static const char *const rows[][2] = { { "./kept", "/kept" }, { "././kept", "/kept" }, { "kept", "/kept" }, { ".", "" } };
+	static const char *const rows[][2] = { { "./kept", "/kept" }, { "././kept", "/kept" }, { "kept", "/kept" }, { ".", "" }, { "./", "" }, { ".kept", "/.kept" } };
 	char cwd[4096], expected[4200];
 	struct sidecar_options o;
 	(void)state;

@@ -52,6 +52,8 @@ def with_page(words):
 def main():
     command, *words = sys.argv[1:] or ["--help"]
     if command == "run":
+        if not words:
+            sys.exit("afterglow: a command is missing: afterglow run [OPTION...] -- COMMAND [ARGUMENT...]")
         become("afterglow-sidecar", "exec", *words)
     if command in ("--help", "-h", "help") or set(words) & {"--help", "-h"}:
         print(HELP, end="")
