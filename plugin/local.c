@@ -56,6 +56,11 @@ static cJSON *failure_of_report(const char *path, const char *bundle, struct err
 
 	if (file_read(AT_FDCWD, path, &text, err) < 0 || json_parse(strbuf_str(&text), text.len, &spec, err) < 0)
 		return NULL;
+	if (!cJSON_IsObject(spec)) {
+		cJSON_Delete(spec);
+		err_set(err, EPROTO, "it is no report");
+		return NULL;
+	}
 	failure = cJSON_CreateObject();
 	metadata = json_object_at(failure, "metadata");
 	json_set_str(metadata, "name", slash ? slash + 1 : bundle);
@@ -76,7 +81,7 @@ static void take_report(const FTSENT *entry, cJSON *items)
 	if (failure)
 		json_append(items, failure);
 	else
-		fprintf(stderr, "left out: %s\n", err_text(&err));
+		fprintf(stderr, "%s is left out: %s\n", entry->fts_path, err_text(&err));
 }
 
 int local_failures(const char *directory, cJSON **ret_list, struct err *err)

@@ -89,6 +89,7 @@ static void what_is_no_report_is_left_out(void **state)
 
 	(void)state;
 	write_report("local/x/torn/report.json", "{\"class\":");
+	write_report("local/x/list/report.json", "[1]");
 	write_report("local/x/.new.partial/report.json", REPORT("Killed", "2026-11-22T11:00:00Z", "x"));
 	write_report("local/x/other/notes.json", "{}");
 	/* Nobody waits for a writer. */
