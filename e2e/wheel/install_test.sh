@@ -26,7 +26,8 @@ finish() {
 		xargs -r kill -9 <"$cgroup/cgroup.procs" 2>/dev/null
 		sleep 0.1
 	done
-	rm -rf "$work"
+	umount "$work/bare/proc" 2>/dev/null
+	rm -rf --one-file-system "$work"
 	[ "$failed" = 0 ] || exit 1
 	exit
 }
@@ -102,6 +103,18 @@ check "page writes all of them" prints '^3 failures are in all.html'
 as_user 'afterglow explain 137' >"$work/out" 2>"$work/err"
 check "explain explains" prints SIGKILL
 check "no report speaks of Kubernetes" test -z "$(grep -rlE 'kubelet|container' "$work/.local/state/afterglow" --include=report.txt)"
+
+# A root without any libc stands for distributions with another one: the programs, and a shell that is static.
+bare=$work/bare
+if busybox=$(command -v busybox) && mkdir -p "$bare/bin" "$bare/proc" && mkdir -m 1777 "$bare/tmp" &&
+	cp "$busybox" "$bare/bin/sh" && [ "$(chroot "$bare" sh -c 'echo runs' 2>/dev/null)" = runs ]; then
+	cp "$work"/venv/lib/python3*/site-packages/afterglow_ray/bin/* "$bare/bin"
+	mount -t proc proc "$bare/proc"
+	chroot --userspec=65532:65532 "$bare" sh -c 'cd /tmp; HOME=/tmp exec afterglow-sidecar exec -- sh -c "kill -SEGV \$\$"' >"$work/out" 2>"$work/err"
+	check "a crash where there is no libc has its class" says '^  class +Segfault, certain'
+	chroot --userspec=65532:65532 "$bare" kubectl-afterglow list --store /tmp/.local/state/afterglow >"$work/out" 2>"$work/err"
+	check "a crash where there is no libc is listed" prints '^sh +Segfault'
+fi
 
 if [ -n "$ray" ]; then
 	check "pip installs Ray" as_user 'venv/bin/pip install --quiet --disable-pip-version-check ray'
