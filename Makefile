@@ -418,7 +418,7 @@ wheel: deps
 # Installs it as an ordinary user of this machine, and lets things die.
 .PHONY: test-wheel
 test-wheel: wheel
-	@python3 -c 'import ensurepip, venv' 2>/dev/null || tools/apt-install.sh python3-venv
+	@tools/apt-install.sh python3-venv
 	@e2e/wheel/install_test.sh
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
