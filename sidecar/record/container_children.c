@@ -34,6 +34,13 @@ static bool has_other_report(struct container *c, const struct watched_end *e)
 	return e->worker || container_crash_of_process(c, e->pid);
 }
 
+void container_read_limits(struct container *c, struct ending *e)
+{
+	/* At the container's end its processes are gone. */
+	if (!container_is_over(c))
+		observer_read_limits(&c->observer, c->hello.launcher, &e->limits);
+}
+
 static void report_child(struct container *c, const struct watched_end *child)
 {
 	const struct crash_info info = crash_of_end(child);
@@ -53,6 +60,7 @@ static void report_child(struct container *c, const struct watched_end *child)
 	e.core_needs = c->core_needs;
 	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
 	c->observer.end_reported = end_reported || container_is_over(c);
+	container_read_limits(c, &e);
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 	container_publish(c, &r, true, 0);
 	container_emit(c, "process-crashed", report_json_of_verdict(&r));

@@ -104,6 +104,7 @@ static void report_process(struct container *c, struct crash *crash)
 	};
 	struct report r;
 
+	container_read_limits(c, &e);
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 	container_publish_with_core(c, &r, crash);
 	container_emit(c, note->ray_reported ? "worker-died" : "process-crashed",

@@ -164,6 +164,9 @@ void container_hooks_done(void *arg);
 /* Writes the report into a bundle and publishes it: log, journal, container's stderr. */
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
 
+/* For the report of a process that died in the living container: reads the limits that may be why. */
+void container_read_limits(struct container *c, struct ending *e);
+
 /*
  * Does the same for the report of a process that died while its container lives on; crash is the core
  * of that process, NULL: there is none.

@@ -32,6 +32,7 @@ static void report(struct container *c, const struct ray_finding *finding)
 
 	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
 	c->observer.end_reported = end_reported || container_is_over(c);
+	container_read_limits(c, &e);
 	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
 	if (r.verdict.class == FAILURE_KERNEL_OOM_PROCESS) {
 		c->process_reported_ns = now_boottime_ns();

@@ -46,6 +46,7 @@ struct observer {
 	struct errand message; /* writes the termination message */
 	struct errand files; /* reads paths in the container; busy while a filesystem does not answer */
 	struct process_watch processes; /* Ray's own processes */
+	int64_t refused_told; /* refused processes and threads that a report of a process has told; 0: none */
 	struct worker_watch workers; /* and its workers */
 	int64_t process_oom_ns; /* the last OOM kill of a process that was reported; 0: none */
 	const struct hooks *hooks; /* owned by the owner; NULL: none */

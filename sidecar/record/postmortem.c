@@ -335,6 +335,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 		.ray = e->container_lives ? e->ray : ray_watch_last_words(o->ray, e->ended_ns),
 	};
 
+	if (e->container_lives)
+		seen.limits_before.processes_refused = MAX(o->limits.processes_refused, o->refused_told);
 	if (last.at_ns && !e->gap)
 		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
 	seen.last_age_ns = r.sample_age_ns;
@@ -347,6 +349,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 			   &gpu, sizeof(gpu));
 	look_into_kernel_log(o, e, &last, &seen);
 	classify(&seen, &r.verdict);
+	if (e->container_lives)
+		o->refused_told = MAX(o->refused_told, e->limits.processes_refused);
 	add_last_lines(o, e, &r, &seen);
 	signature_of(&seen, &r.verdict, last.n_top ? last.top[0].name : "", r.signature);
 	use_limit_of_verdict(&r, limit);

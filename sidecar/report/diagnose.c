@@ -811,12 +811,23 @@ static void zombies_at_limit(struct report *r)
 	       z->of_parent && z->name[0] ? z->name : "their parent");
 }
 
+/* What a program writes goes to its container's log, which the sidecar does not read. */
+static void own_words(struct report *r)
+{
+	if (r->verdict.class != FAILURE_APPLICATION_ERROR || !r->id.pod || !r->id.container || r->container_lives)
+		return;
+	SAY(r, "An exit code is the command's own: what it wrote says why, if anything does.");
+	ADVISE(r, "kubectl logs -n %s %s -c %s (with -p once the container has been restarted)",
+	       r->id.namespace ? r->id.namespace : "default", r->id.pod, r->id.container);
+}
+
 void report_diagnose(struct report *r)
 {
 	bool found = false;
 
 	r->diagnosis[0] = r->advice[0] = '\0';
 	zombies_at_limit(r);
+	own_words(r);
 	/*
 	 * The diagnosis of a container that memory.high slowed down names what filled the memory,
 	 * too.

@@ -264,6 +264,9 @@ static const struct row {
 	{ "a segfault with full memory", FAILURE_SEGFAULT, GIB, GIB, 0, { { "ray::leak", GIB, 5, 0 } }, NULL, NULL },
 	{ "kill -9 with full memory", FAILURE_KILLED, GIB, GIB, 0, { { "ray::leak", GIB, 5, 0 } }, NULL, NULL },
 	{ "an exit code", FAILURE_APPLICATION_ERROR, GIB, GIB, GIB, { { "ray::leak", GIB, 5, 0 } }, NULL, NULL },
+	{ "an exit code in a pod", FAILURE_APPLICATION_ERROR, GIB, GIB, GIB, { { "ray::leak", GIB, 5, 0 } },
+	  "An exit code is the command's own: what it wrote says why, if anything does.",
+	  "kubectl logs -n default demo -c ray-worker (with -p once the container has been restarted)", .pod = "demo" },
 };
 
 static int64_t known(int64_t value)
@@ -370,6 +373,8 @@ static const struct premise {
 	{ "zombies at the limit of processes", " of the processes were zombies", NUMBER(zombies.n), 0 },
 	{ "zombies at the limit of processes", " are children of ", NUMBER(zombies.of_parent), 0 },
 	{ "zombies at the limit of processes", "They fill a larger limit as well.", NUMBER(verdict.class), FAILURE_APPLICATION_ERROR },
+	{ "an exit code in a pod", "An exit code is the command's own: ", NUMBER(verdict.class), FAILURE_KILLED },
+	{ "an exit code in a pod", "kubectl logs", NUMBER(id.pod), 0 },
 	{ "two leakers of a size", "Two processes, ", NUMBER(n_top), 1 },
 	{ "two leakers of a size", ", and both grew until the end", NUMBER(top[1].growth), GROWTH_UNKNOWN },
 	{ "two leakers of a size", "two leaks, or two that need that much at the same time.", NUMBER(top[1].rss), MIB },

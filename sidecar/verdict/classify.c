@@ -104,6 +104,8 @@ void classify(const struct observation *observed, struct verdict *ret_verdict)
 		crash_verdict(o, ret_verdict);
 	else
 		of_container(o, ret_verdict);
+	if (o->container_lives)
+		limit_of_process(o, ret_verdict);
 	process_of_verdict(o, ret_verdict);
 	sender_verdict(o, ret_verdict);
 	process_of_oom_kill(o, ret_verdict);

@@ -288,6 +288,25 @@ static void a_crash_without_a_core_is_known_by_its_wait_status(void **state)
 	assert_non_null(strstr(v.sentence, "; before, rank1 (PID 5) in it had crashed with SIGSEGV."));
 }
 
+static void the_limit_of_processes_is_told_with_a_crash_that_may_come_from_it(void **state)
+{
+	struct crash_info aborted = { .known = true, .unwound = true, .pid = 5, .signal = 6, .comm = "pool" };
+	struct observation o = lives;
+	struct verdict v;
+
+	(void)state;
+	o.crash = &aborted;
+	o.limits = (struct limits){ .processes = 80, .processes_max = 80, .processes_refused = 3 };
+	o.limits_before.processes_refused = 2;
+	classify(&o, &v);
+	assert_int_equal(v.class, FAILURE_ABORT);
+	assert_non_null(strstr(v.sentence, " Its container had met its limit of 80 processes and threads."));
+	/* That refusal was told before. */
+	o.limits_before.processes_refused = 3;
+	classify(&o, &v);
+	assert_null(strstr(v.sentence, "limit of 80"));
+}
+
 static void what_a_core_lacks_is_reported(void **state)
 {
 	struct crash_info bare = { .known = true, .pid = 5, .signal = 6, .cut = true };
@@ -327,6 +346,7 @@ int main(void)
 		cmocka_unit_test(without_a_core_it_says_what_would_be_needed),
 		cmocka_unit_test(a_signal_that_another_process_sent_blames_no_function),
 		cmocka_unit_test(a_crash_without_a_core_is_known_by_its_wait_status),
+		cmocka_unit_test(the_limit_of_processes_is_told_with_a_crash_that_may_come_from_it),
 		cmocka_unit_test(what_a_core_lacks_is_reported),
 	};
 

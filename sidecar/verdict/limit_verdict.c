@@ -50,6 +50,20 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 	return true;
 }
 
+void limit_of_process(const struct observation *o, struct verdict *v)
+{
+	int64_t refused = o->limits.processes_refused - o->limits_before.processes_refused;
+	size_t n = strlen(v->sentence);
+
+	/* What gets no thread aborts, or fails in a way that nobody foresaw. */
+	if (refused <= 0 || o->limits.processes_max <= 0 || !(o->ray || o->crash) ||
+	    (v->class != FAILURE_WORKER_CRASH && v->class != failure_class_of_signal(v->signal)))
+		return;
+	verdict_add_evidence(v, "pids.events", "%" PRId64 " new processes or threads were refused since the last report", refused);
+	snprintf(v->sentence + n, sizeof(v->sentence) - n, " Its container had met its limit of %" PRId64 " processes and threads.",
+		 o->limits.processes_max);
+}
+
 static void disk_ran_full(const struct observation *o, struct verdict *v)
 {
 	const struct disk *d = &o->limits.fullest, *before = &o->limits_before.fullest;

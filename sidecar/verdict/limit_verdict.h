@@ -13,6 +13,9 @@
  */
 void limit_verdict(const struct observation *o, struct verdict *v);
 
+/* For a process that died in a container that lives on: adds that the container had met its limit of processes. */
+void limit_of_process(const struct observation *o, struct verdict *v);
+
 /*
  * v is the whole verdict. If the CPU limit stopped the container most of the time, and a probe or a heartbeat that came late
  * may have ended it, adds that as evidence.
