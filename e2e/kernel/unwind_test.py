@@ -442,6 +442,12 @@ class Python(unittest.TestCase):
                   ("yield Actor().méthode(2)", "generator"), ("list(generator()),", "<module>")]
         return [(SOURCES + "/crash.py", str(lines.get(line, line)), name) for line, name in frames]
 
+    def test_a_crash_while_the_interpreter_ends_says_so(self):
+        late = Result(core_of("/usr/bin/python3", "-c", "import ctypes\nclass S:\n    def __del__(self, f=ctypes.string_at): f(1)\ns = S()"))
+        self.assertRegex(late.headline, ", while the Python interpreter ended$")
+        early = Result(core_of("/usr/bin/python3", "-c", "import ctypes\nctypes.string_at(1)"))
+        self.assertNotIn("ended", early.headline)
+
     def test_python_and_native_frames_of_every_interpreter_here(self):
         found = interpreters()
         self.assertIn("/usr/bin/python3", [path for path, _, _ in found])

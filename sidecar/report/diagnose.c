@@ -826,8 +826,10 @@ void report_diagnose(struct report *r)
 	bool found = false;
 
 	r->diagnosis[0] = r->advice[0] = '\0';
-	zombies_at_limit(r);
-	own_words(r);
+	if (r->slowed_ns <= 0) {
+		zombies_at_limit(r);
+		own_words(r);
+	}
 	/*
 	 * The diagnosis of a container that memory.high slowed down names what filled the memory,
 	 * too.

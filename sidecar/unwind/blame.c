@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FINALIZING_WITHIN 256 /* frames; finalizers do not recurse deeply */
 #define STACK_NEAR ((uint64_t)64 << 10) /* a frame that begins beyond the stack's end is seldom larger */
 #define STACK_LEAST ((uint64_t)16 << 10) /* no stack is smaller */
 
@@ -182,6 +183,21 @@ static bool is_sent(const struct crash *crash, const struct core *core)
 	return crash->has_info && by_process && crash->info.sender != core->pid;
 }
 
+/* Returns whether Python was calling finalizers at its own end: then the program's work may have been done. */
+static bool is_finalizing(struct symbols *symbols, const struct stack *stack)
+{
+	struct symbol found[SYMBOLS_INLINED_MAX + 1];
+
+	for (size_t i = 0; i <= stack->last_certain && i < FINALIZING_WITHIN; i++) {
+		size_t n = symbols_of(symbols, &stack->frames[i], found);
+
+		for (size_t k = 0; k < n; k++)
+			if (strncmp(found[k].function, "Py_Finalize", strlen("Py_Finalize")) == 0)
+				return true;
+	}
+	return false;
+}
+
 void blame(struct symbols *symbols, const struct stack *stack, struct fault *fault, struct crash *crash)
 {
 	size_t first = 0;
@@ -202,6 +218,7 @@ void blame(struct symbols *symbols, const struct stack *stack, struct fault *fau
 		set_frame(symbols, &stack->frames[1], crash);
 	}
 	name_refused(symbols->u, crash);
+	crash->finalizing = is_finalizing(symbols, stack);
 	crash->sent = is_sent(crash, symbols->u->modules->core);
 	crash->truncated |= stack->cut || stack->beyond || stack->why;
 }

@@ -108,7 +108,8 @@ void render_headline(struct strbuf *out, const struct modules *modules, const st
 		path_text(module_name(m), path);
 		strbuf_addf(out, crash->symbol.function[0] ? " (%s)" : " in %s", path);
 	}
-	strbuf_addf(out, ", thread %d of %zu\n", (int)crashed_tid(core), core->threads_seen);
+	strbuf_addf(out, ", thread %d of %zu%s\n", (int)crashed_tid(core), core->threads_seen,
+		    crash->finalizing ? ", while the Python interpreter ended" : "");
 }
 
 /* The context in a signal frame lacks some registers. They are omitted, not shown as zeros. */

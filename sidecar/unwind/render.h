@@ -16,6 +16,7 @@ struct crash {
 		[REFUSED_TEXT_MAX]; /* the system call or the kind of instruction that was refused, "its stack is full", or "" */
 	const uint64_t *registers;
 	bool jumped; /* it jumped to an address without code; symbol and pc are those of the caller */
+	bool finalizing; /* while Python ended */
 	bool sent; /* by another process: info.sender, or one outside of the PID namespace if that is 0 */
 	bool caller_unknown; /* it aborted, and the frames that are certain do not show for whom */
 	struct symbol symbol; /* of the frame that blame() found */
