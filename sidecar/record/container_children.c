@@ -71,6 +71,9 @@ bool container_child_crashed(struct container *c, const struct ending *e)
 {
 	const struct watched_end *first = NULL;
 
+	/* What ends a Ray node is one of Ray's own processes. */
+	if (c->observer.node.raylet > 0)
+		return false;
 	for (size_t i = 0; i < WORKER_ENDS_MAX; i++) {
 		const struct watched_end *end = &c->observer.workers.ends[i];
 

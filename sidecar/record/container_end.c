@@ -219,7 +219,7 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	/* Writing the bundle takes seconds on a slow disk, and the next kill may come meanwhile. */
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
-	/* In a cgroup that others share, only the kernel log can show that the victim was ours. */
+	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
 	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS || container_told_oom_of(c, r.verdict.process.pid))
 		return;
 	c->process_reported_ns = now_boottime_ns();

@@ -183,12 +183,18 @@ static void find_unread_change(struct observer *o, int64_t now_ns, const struct 
 	o->read_past = 0;
 }
 
-/* Memory that is far from its limit explains no death, so nothing more is read then. */
-static void look_at_largest(struct observer *o, const struct memory *memory)
+/*
+ * Memory that is far from its limit explains no death, so nothing more is read then. It is read as often as samples are
+ * remembered: they may follow each other much faster.
+ */
+static void look_at_largest(struct observer *o, int64_t now_ns, const struct memory *memory)
 {
-	o->last.large = (struct large_process){ 0 };
-	if (o->last.n_top > 0 && memory->limit > 0 && memory->usage >= memory->limit / 2)
-		large_process_read(o->root_fd, o->last.top[0].pid, &o->last.large);
+	pid_t pid = o->last.n_top > 0 ? o->last.top[0].pid : 0;
+
+	if (!pid || memory->limit <= 0 || memory->usage < memory->limit / 2)
+		o->last.large = (struct large_process){ 0 };
+	else if (pid != o->last.large.pid || now_ns - o->remembered_ns >= REMEMBER_NS)
+		large_process_read(o->root_fd, pid, &o->last.large);
 }
 
 static void take_snapshot(struct observer *o, int64_t now_ns, const struct memory *memory)
@@ -208,7 +214,7 @@ static void take_snapshot(struct observer *o, int64_t now_ns, const struct memor
 		glance(o, now_ns);
 	if (o->swept_ns == now_ns || o->read_past > 0)
 		find_unread_change(o, now_ns, memory);
-	look_at_largest(o, memory);
+	look_at_largest(o, now_ns, memory);
 	o->last.n_processes = (uint32_t)process_table_count(o->table);
 	o->last.ends = process_table_ends(o->table);
 }

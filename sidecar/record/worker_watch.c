@@ -95,9 +95,9 @@ static bool is_worker(const struct process *p)
 	char label[PROCESS_NAME_MAX];
 	enum component_kind kind = component_of(p->name, p->command, label);
 
-	/* A name that was not read yet is the kernel's, which is cut. */
-	return (kind == COMPONENT_TASK || kind == COMPONENT_IDLE) &&
-	       ray_process_of_comm(p->name) == RAY_PROCESS_NONE;
+	/* A name that was not read yet is the kernel's, which is cut. Until it sets its title, a worker has its script's name. */
+	return ((kind == COMPONENT_TASK || kind == COMPONENT_IDLE) && ray_process_of_comm(p->name) == RAY_PROCESS_NONE) ||
+	       strstr(p->command, "/ray/_private/workers/default_worker.py");
 }
 
 /* Returns whether it is neither a worker nor watched by others: Ray's own process, the command, or our launcher. */

@@ -107,14 +107,6 @@ static struct python_size python_size(double bytes)
 	return s;
 }
 
-static struct size_text count_text(int64_t n)
-{
-	struct size_text s;
-
-	snprintf(s.text, sizeof(s.text), "%" PRId64, n);
-	return s;
-}
-
 static double share(const struct report *r, int64_t bytes)
 {
 	return (double)bytes / (double)r->memory.usage;
@@ -466,8 +458,8 @@ static bool one_process(struct report *r)
 	if (!task || !advise_memory(r, (double)process_own(p), NULL))
 		advise_limit(r, task ? ", and " : "");
 	if (is_at_its_start(r) && r->large.open_files >= MANY_FILES)
-		ADVISE(r, "; or, if it has a table with a place for each file that it may open, a lower ulimit -n (now %s)",
-		       r->large.open_files == INT64_MAX ? "unlimited" : count_text(r->large.open_files).text);
+		ADVISE(r, "; or, if it has a table with a place for each file that it may open, a lower ulimit -n (now %" PRId64 ")",
+		       r->large.open_files);
 	return true;
 }
 

@@ -38,9 +38,7 @@ int64_t large_process_parse_stack(const char *status)
 
 int64_t large_process_parse_open_files(const char *limits)
 {
-	const char *at = after_label(limits, "Max open files");
-
-	return at && strncmp(at, "unlimited", strlen("unlimited")) == 0 ? INT64_MAX : number_at(at);
+	return number_at(after_label(limits, "Max open files"));
 }
 
 static int64_t read_part(int root_fd, pid_t pid, const char *file, int64_t (*parse)(const char *text))

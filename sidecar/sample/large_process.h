@@ -8,7 +8,7 @@
 struct large_process {
 	pid_t pid; /* 0: nothing is known */
 	int64_t stack; /* bytes of its main thread's stack (VmStk); -1: not known */
-	int64_t open_files; /* its soft limit of open files; INT64_MAX: none; -1: not known */
+	int64_t open_files; /* its soft limit of open files; -1: not known */
 	int64_t started_ns; /* CLOCK_BOOTTIME, to the clock tick; 0: not known */
 };
 
