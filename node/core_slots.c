@@ -39,6 +39,7 @@ struct account {
 	int64_t since_ns, held_ns; /* CLOCK_REALTIME, as the file outlives the machine's start */
 };
 
+/* Returns the descriptor of the table. -1: there is none, and nobody has held anything. */
 static int account_open(const char *directory, const char *pod_uid, struct account *ret)
 {
 	int64_t now_ns = now_realtime_ns();
