@@ -197,6 +197,24 @@ def check_bundle(directory):
     return json.loads((directory / "report.json").read_text())
 
 
+def is_first(pid):
+    """Returns whether it is process 1 of its container; the sidecar has children of the same name."""
+    return re.search(r"^NSpid:.*\s1$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)
+
+
+def processes_of(pod_uid, name):
+    """Returns the PIDs that the processes of this program in the pod have on this machine."""
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            ours = (entry / "comm").read_text().strip() == name[:15] and pod_uid in (entry / "cgroup").read_text()
+            if ours and is_first(entry.name):
+                yield int(entry.name)
+        except OSError:
+            continue
+
+
 # --- fixtures, for the conftest.py of a suite to import ---
 
 

@@ -3,7 +3,6 @@
 
 import os
 import pathlib
-import re
 import signal
 import time
 
@@ -11,6 +10,7 @@ import pytest
 
 from cluster.conftest import RAY_IMAGE, container, container_status, install
 from conftest import wait_for
+from live import processes_of
 
 RUN_A_TASK = """
 import ray
@@ -34,24 +34,6 @@ while not os.path.exists("/tmp/go"):
 while True:
     kept.append(bytearray(20 << 20))
 """
-
-
-def is_first(pid):
-    """Returns whether it is process 1 of its container; the sidecar has children of the same name."""
-    return re.search(r"^NSpid:.*\s1$", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)
-
-
-def processes_of(pod_uid, name):
-    """Returns the PIDs that the processes of this program in the pod have on this machine."""
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            ours = (entry / "comm").read_text().strip() == name[:15] and pod_uid in (entry / "cgroup").read_text()
-            if ours and is_first(entry.name):
-                yield int(entry.name)
-        except OSError:
-            continue
 
 
 @pytest.mark.skipif("KUBECONFIG_E2E" in os.environ, reason="kills processes of the node, which must be this machine")
