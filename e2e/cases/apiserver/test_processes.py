@@ -14,7 +14,7 @@ import pytest
 
 from conftest import wait_for
 from apiserver.conftest import RayCluster, failures_of, failures_written, group, settle
-from apiserver.kubelet import ended, running, sign
+from apiserver.kubelet import ENDED, ended, running, sign
 from apiserver.pod_sidecar import PORT, PodSidecar, own_address
 
 POLLS = "afterglow_sidecar_polls_total"
@@ -465,6 +465,35 @@ def test_an_impostor_can_make_only_so_many_failures_and_only_of_its_own_pod(oper
         assert 64 <= len(written) < 80
         assert {(f["spec"]["cluster"], f["spec"]["podUID"]) for f in written} == {("demo", worker["metadata"]["uid"])}
         assert operator.metric("afterglow_sidecar_failures_refused_total") >= 4 * 64 - 80
+    finally:
+        impostor.close()
+
+
+def test_a_driver_follows_the_death_of_the_node_that_its_exception_names(operator, worker, look, api, kubelet):
+    (head,) = RayCluster(api, "demo").pods("head")
+    node = "ab" * 28
+    end = {"final": True, "evidence": [], "missing": [], "processes": [], "endedAt": ENDED}
+    oom = {**end, "class": "KernelOOMContainer", "confidence": "certain", "sentence": "It reached its memory limit.", "exitCode": 137,
+           "signal": "SIGKILL", "rayNodeID": node, "diagnosis": "One task.", "advice": "a limit of 3 GiB"}
+    failed = {**end, "class": "RayJobFailed", "confidence": "likely", "sentence": "The driver of a Ray job ended.",
+              "process": {"name": "driver", "pid": 300, "exitCode": 1},
+              "rayError": {"name": "NodeDiedError", "nodeID": node, "workerID": "not hexadecimal", "ip": "10.0.0.7", "pid": None}}
+    impostor = Impostor(lambda handler: body(handler, answer_of(head, tag="1", failures=[
+        {"id": "20261121T012906.324Z-RayJobFailed", "container": "ray-head", "containerLives": True, "summary": failed}])))
+    try:
+        kubelet.ending(worker, 137, message=f"It died.\n#afterglow/1 {json.dumps(oom)}")
+        (cause,) = wait_failures(api, worker, 1)
+        assert (cause["spec"]["rayNodeID"], cause["spec"]["diagnosis"], cause["spec"]["advice"]) == (node, "One task.", "a limit of 3 GiB")
+        look(operator, head, impostor.address)
+        (driver,) = wait_failures(api, head, 1)
+        assert driver["spec"]["rayError"] == {"name": "NodeDiedError", "nodeID": node, "ip": "10.0.0.7"}
+
+        def joined():
+            status = api.get("rayfailures", driver["metadata"]["name"]).get("status", {})
+            assert status.get("causedBy", {}).get("name") == cause["metadata"]["name"], status
+            return status
+        assert wait_for("one incident", joined)["causedByText"] == "KernelOOMContainer of another pod"
+        assert api.get("rayfailures", cause["metadata"]["name"])["status"]["consequences"] == 1
     finally:
         impostor.close()
 
