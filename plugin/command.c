@@ -19,6 +19,7 @@
 	"  -l, --selector LABELS  only failures with these labels, written as for kubectl\n"
 
 #define STORE_HELP "      --store DIR        bundles below DIR in place of a cluster; NAME: the newest by default\n"
+#define JSON_HELP "  -o, --output json      print the same as JSON\n"
 
 #define IMAGE_HELP "      --image IMAGE      the sidecar's image (default: that of a Ray pod in the namespace)\n"
 
@@ -50,12 +51,12 @@ const struct command_info commands[COMMAND_COUNT] = {
 	[COMMAND_INCIDENTS] = { "incidents", 0, 1, "[ID]", "show failures that belong together: the first cause and what followed",
 		"usage: kubectl afterglow incidents [ID] [OPTION...]\n"
 		"Prints each first cause with the failures that followed from it. With an ID, prints only that incident.\n"
-		"\n" FILTER_HELP COMMON_HELP },
+		"\n" FILTER_HELP JSON_HELP COMMON_HELP },
 	[COMMAND_EXPLAIN] = { "explain", 1, 1, "CODE|CLASS|REASON", "explain an exit code, a class or a reason: explain 137",
 		"usage: kubectl afterglow explain CODE|CLASS|REASON\n"
 		"Explains what an exit code from 0 to 255, a class of failure or the reason of a container's status\n"
 		"(OOMKilled) means, what can cause it, and what to look at. It needs no cluster.\n"
-		"\n"
+		"\n" JSON_HELP
 		"  -h, --help             print this\n" },
 	[COMMAND_TOP] = { "top", 0, 1, "[POD]", "show the memory of running Ray pods by task, actor and process",
 		"usage: kubectl afterglow top [POD] [OPTION...]\n"
@@ -95,11 +96,11 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"Prints each setting with which a Ray pod was made, and who decided it: an annotation of the pod or of its\n"
 		"RayCluster, a RayPolicy, a ClusterRayPolicy, or the values of the chart. It also says which policies have\n"
 		"changed since: they hold for new pods only.\n"
-		"\n" NAMESPACE_HELP CONTEXT_HELP },
+		"\n" JSON_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_DOCTOR] = { "doctor", 0, 0, "", "show what this cluster grants Afterglow, what each gap costs, how to close it",
 		"usage: kubectl afterglow doctor [OPTION...]\n"
 		"Looks at CRDs, operator, webhook, Ray pods, claims and nodes. Ends with 1 if something is broken.\n"
-		"\n" COMMON_HELP },
+		"\n" JSON_HELP COMMON_HELP },
 };
 
 enum command command_find(const char *name)
@@ -110,7 +111,7 @@ enum command command_find(const char *name)
 	return COMMAND_NONE;
 }
 
-#define SUMMARY_COLUMN 23
+#define SUMMARY_COLUMN 27
 
 /* The program's help is made here, because the commands come from the table. */
 static void add_program_help(struct strbuf *out)

@@ -29,10 +29,15 @@ static void the_programs_help_has_a_line_for_each_command(void **state)
 	(void)state;
 
 	command_add_help(COMMAND_NONE, &help);
-	has(&help, "\n  show NAME              show one failure with its evidence");
-	has(&help, "\n  doctor                 show what this cluster");
-	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
-		has(&help, commands[c].summary);
+	has(&help, "\n  show NAME                  show one failure with its evidence");
+	has(&help, "\n  doctor                     show what this cluster");
+	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++) {
+		char line[160];
+
+		/* A blank is between a command's arguments and what it does. */
+		snprintf(line, sizeof(line), "  %s", commands[c].summary);
+		has(&help, line);
+	}
 }
 
 static void a_command_is_found_by_its_whole_name(void **state)

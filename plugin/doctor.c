@@ -24,10 +24,22 @@ enum level { GOOD, GAP, BROKEN, UNKNOWN, LEVELS };
 
 struct report {
 	struct strbuf parts[LEVELS];
+	cJSON *findings; /* the same as JSON; NULL: it is not wanted */
 	struct doctor_result result;
 };
 
 static const char *const marks[LEVELS] = { "ok", "gap", "broken", "not known" };
+
+static void add_finding(cJSON *findings, enum level level, const char *what, const char *cost, const char *fix)
+{
+	cJSON *finding = cJSON_CreateObject();
+
+	json_set_str(finding, "level", marks[level]);
+	json_set_str(finding, "what", what);
+	json_set_str(finding, "costs", cost);
+	json_set_str(finding, "fix", fix);
+	json_append(findings, finding);
+}
 
 /* Adds a finding. cost and fix may be NULL. */
 static void find(struct report *report, enum level level, const char *what, const char *cost,
@@ -37,6 +49,8 @@ static void find(struct report *report, enum level level, const char *what, cons
 	unsigned *const counts[LEVELS] = { &report->result.good, &report->result.gaps,
 					   &report->result.broken, &report->result.unknown };
 
+	if (report->findings)
+		add_finding(report->findings, level, what, cost, fix);
 	strbuf_addf(out, "%-9s  ", marks[level]);
 	add_printable(out, what);
 	strbuf_addc(out, '\n');
@@ -230,8 +244,24 @@ static bool has_claim(const cJSON *claims, const char *namespace)
 	return false;
 }
 
+/* One finding for all namespaces, because it costs the same in each. */
+static void find_without_claim(struct report *report, size_t n, const char *names)
+{
+	char text[TEXT_MAX];
+
+	if (n > 1)
+		snprintf(text, sizeof(text), "%zu namespaces have Ray pods, and no claim " CLAIM ": %.300s.", n, names);
+	else
+		snprintf(text, sizeof(text), "Namespace %.300s has Ray pods, and no claim " CLAIM ".", names);
+	find(report, GAP, text,
+	     "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
+	     "Make the claim (docs/storage.md), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
+}
+
 static void look_at_stores(struct report *report, const struct doctor_facts *facts)
 {
+	_cleanup_strbuf_ struct strbuf without = STRBUF_INIT(TEXT_MAX);
+	size_t n = 0;
 	const cJSON *pods = facts->claims ? json_get(facts->pods, "items") : NULL, *pod;
 	struct strmap seen = STRMAP_INIT;
 	char text[TEXT_MAX];
@@ -252,12 +282,10 @@ static void look_at_stores(struct report *report, const struct doctor_facts *fac
 			find(report, GOOD, text, NULL, NULL);
 			continue;
 		}
-		snprintf(text, sizeof(text),
-			 "Namespace %.63s has Ray pods, and no claim " CLAIM ".", namespace);
-		find(report, GAP, text,
-		     "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
-		     "Make the claim (docs/storage.md), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
+		strbuf_addf(&without, "%s%.63s", n++ ? ", " : "", namespace);
 	}
+	if (n)
+		find_without_claim(report, n, strbuf_str(&without));
 	strmap_release(&seen, NULL);
 }
 
@@ -398,9 +426,9 @@ static void look_at_agents(struct report *report, const struct doctor_facts *fac
 		look_at_agent(report, agent);
 }
 
-struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out)
+struct doctor_result doctor(const struct doctor_facts *facts, cJSON *findings, struct strbuf *out)
 {
-	struct report report = { .parts = { STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20),
+	struct report report = { .findings = findings, .parts = { STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20),
 					    STRBUF_INIT(1 << 20), STRBUF_INIT(1 << 20) } };
 	static const enum level order[] = { GOOD, UNKNOWN, GAP, BROKEN };
 

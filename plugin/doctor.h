@@ -28,5 +28,8 @@ struct doctor_result {
 	unsigned good, gaps, broken, unknown;
 };
 
-/* Appends a line or a block for each finding, the worst last, and a line that sums them up. */
-struct doctor_result doctor(const struct doctor_facts *facts, struct strbuf *out);
+/*
+ * Appends a line or a block for each finding, the worst last, and a line that sums them up. Unless it
+ * is NULL, also appends {level, what, costs, fix} of each to the array findings.
+ */
+struct doctor_result doctor(const struct doctor_facts *facts, cJSON *findings, struct strbuf *out);

@@ -47,11 +47,29 @@ static void each_gap_is_found(void **state)
 
 		if (cJSON_IsNull(crds))
 			facts = (struct doctor_facts){ 0 };
-		struct doctor_result result = doctor(&facts, &out);
+		struct doctor_result result = doctor(&facts, NULL, &out);
 		has(&out, rows[i].part);
 		if (result.gaps != rows[i].gaps || result.broken != rows[i].broken || result.unknown != rows[i].unknown)
 			fail_msg("row %zu:\n%s", i, strbuf_str(&out));
 	}
+}
+
+static void a_gap_of_two_namespaces_is_said_once_in_text_and_json(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	_cleanup_json_ cJSON *findings = cJSON_CreateArray(), *claims = json_of("{'items': []}"),
+			     *pods = json_of("{'items': [{'metadata': {'name': 'p', 'namespace': 'a'}, 'spec': {'containers': [" WITH "]}}, "
+					     "{'metadata': {'name': 'q', 'namespace': 'b'}, 'spec': {'containers': [" WITH "]}}]}");
+	struct doctor_facts facts = { .pods = pods, .claims = claims };
+	size_t gaps = 0;
+	const cJSON *finding;
+	(void)state;
+
+	doctor(&facts, findings, &out);
+	has(&out, "2 namespaces have Ray pods, and no claim ray-failures: a, b.");
+	cJSON_ArrayForEach(finding, findings)
+		gaps += strcmp(json_str(finding, "level"), "gap") == 0 && strstr(json_str(finding, "what"), ": a, b.");
+	assert_int_equal(gaps, 1);
 }
 
 #define AGENT(cores, message) "{'items': [{'spec': {'nodeName': 'n1', 'containers': [{'name': 'node-agent', 'args': ['--cores', '" cores "']}]}, " \
@@ -86,7 +104,7 @@ static void what_node_agents_found_is_shown(void **state)
 		_cleanup_json_ cJSON *crds = json_of(CRDS), *operators = json_of(OPERATOR("2")), *webhooks = json_of(WEBHOOK("x")),
 				     *none = json_of(NONE), *agents = json_of(rows[i].agents);
 		struct doctor_facts facts = { crds, operators, webhooks, none, none, none, agents };
-		struct doctor_result result = doctor(&facts, &out);
+		struct doctor_result result = doctor(&facts, NULL, &out);
 
 		has(&out, rows[i].part);
 		if (result.gaps != rows[i].gaps || result.broken || result.unknown != rows[i].unknown)
@@ -96,6 +114,6 @@ static void what_node_agents_found_is_shown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found), cmocka_unit_test(what_node_agents_found_is_shown) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_gap_is_found), cmocka_unit_test(a_gap_of_two_namespaces_is_said_once_in_text_and_json), cmocka_unit_test(what_node_agents_found_is_shown) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

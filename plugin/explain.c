@@ -4,13 +4,16 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "lib/exit_code.h"
 #include "lib/failure_class.h"
+#include "lib/json.h"
 #include "lib/macros.h"
+#include "plugin/table.h"
 
 #define COLUMNS 100
 
@@ -69,79 +72,113 @@ static void add_part(struct strbuf *out, const char *heading, const char *text)
 	add_wrapped(out, text, 4);
 }
 
-static void add_parts(struct strbuf *out, const char *what, const char *who, const char *next)
-{
-	add_wrapped(out, what, 4);
-	add_part(out, "Who or what does that", who);
-	add_part(out, "What to look at", next);
-}
+/* What is known of a code, a class or a reason. who and next may be NULL. */
+struct explanation {
+	char name[64], what[512];
+	const char *who, *next;
+	bool is_class;
+};
 
-static void explain_rule(int code, struct strbuf *out)
+static void explain_rule(int code, struct explanation *e)
 {
 	int signo = exit_code_signal(code);
 	const char *meaning = signal_meaning(signo);
+	int n;
 
-	strbuf_addf(out, "Exit code %d\n", code);
 	if (!signo) {
-		add_wrapped(
-			out,
-			"The program chose this code itself. Its documentation, or the end of its log, explains it.",
-			4);
+		snprintf(e->what, sizeof(e->what),
+			 "The program chose this code itself. Its documentation, or the end of its log, explains it.");
 		return;
 	}
-	strbuf_addf(out, "    %s ended the command (128 + %d).\n", signal_name(signo), signo);
+	n = snprintf(e->what, sizeof(e->what), "%s ended the command (128 + %d).", signal_name(signo), signo);
 	if (meaning)
-		strbuf_addf(out, "    A process gets it %s.\n", meaning);
+		snprintf(e->what + n, sizeof(e->what) - (size_t)n, " A process gets it %s.", meaning);
 }
 
-static int explain_code(int code, struct strbuf *out)
+static void fill(struct explanation *e, const char *what, const char *who, const char *next)
 {
+	snprintf(e->what, sizeof(e->what), "%s", what);
+	e->who = who;
+	e->next = next;
+}
+
+static void explain_code(int code, struct explanation *e)
+{
+	snprintf(e->name, sizeof(e->name), "Exit code %d", code);
+	explain_rule(code, e);
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		if (codes[i].code == code) {
-			strbuf_addf(out, "Exit code %d\n", code);
-			add_parts(out, codes[i].what, codes[i].who, codes[i].next);
-			return 0;
-		}
-	explain_rule(code, out);
-	return 0;
+		if (codes[i].code == code)
+			fill(e, codes[i].what, codes[i].who, codes[i].next);
 }
 
 /* The table has its meanings in lower case, as the cells of documents need them. */
-static int explain_class(enum failure_class class, struct strbuf *out)
+static void explain_class(enum failure_class class, struct explanation *e)
 {
 	const char *meaning = failure_class_meaning(class);
 
-	strbuf_addf(out, "%s\n", failure_class_name(class));
-	strbuf_addf(out, "    %c%s.\n", toupper((unsigned char)meaning[0]), meaning + 1);
-	if (advice[class])
-		add_part(out, "What to do", advice[class]);
-	strbuf_addf(out, "\nYour failures of this class: kubectl afterglow list -A --class %s\n",
-		    failure_class_name(class));
-	return 0;
+	snprintf(e->name, sizeof(e->name), "%s", failure_class_name(class));
+	snprintf(e->what, sizeof(e->what), "%c%s.", toupper((unsigned char)meaning[0]), meaning + 1);
+	e->next = advice[class];
+	e->is_class = true;
 }
 
-static int explain_reason(size_t i, struct strbuf *out)
-{
-	strbuf_addf(out, "%s\n", reasons[i].reason);
-	add_parts(out, reasons[i].what, reasons[i].who, reasons[i].next);
-	return 0;
-}
-
-int explain(const char *what, struct strbuf *out, struct err *err)
+/* Returns false if nothing of that name is known. */
+static bool explanation_find(const char *what, struct explanation *e)
 {
 	char *end;
 	long code = strtol(what, &end, 10);
 
-	if (*what && !*end && code >= 0 && code <= 255)
-		return explain_code((int)code, out);
+	*e = (struct explanation){ .who = NULL };
+	if (*what && !*end && code >= 0 && code <= 255) {
+		explain_code((int)code, e);
+		return true;
+	}
 	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
-		if (strcasecmp(failure_class_name(class), what) == 0)
-			return explain_class(class, out);
+		if (strcasecmp(failure_class_name(class), what) == 0) {
+			explain_class(class, e);
+			return true;
+		}
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (strcasecmp(reasons[i].reason, what) == 0)
-			return explain_reason(i, out);
-	return err_set(
-		err, EINVAL,
-		"explain: \"%.60s\" must be an exit code from 0 to 255, a class such as KernelOOMContainer, or a reason such as OOMKilled",
-		what);
+		if (strcasecmp(reasons[i].reason, what) == 0) {
+			snprintf(e->name, sizeof(e->name), "%s", reasons[i].reason);
+			fill(e, reasons[i].what, reasons[i].who, reasons[i].next);
+			return true;
+		}
+	return false;
+}
+
+static void add_json(const struct explanation *e, struct strbuf *out)
+{
+	_cleanup_json_ cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "name", e->name);
+	json_set_str(json, "meaning", e->what);
+	json_set_str(json, "who", e->who);
+	json_set_str(json, "next", e->next);
+	json_print(json, out);
+}
+
+static void add_text(const struct explanation *e, struct strbuf *out)
+{
+	strbuf_addf(out, "%s\n", e->name);
+	add_wrapped(out, e->what, 4);
+	if (e->who)
+		add_part(out, "Who or what does that", e->who);
+	if (e->next)
+		add_part(out, e->is_class ? "What to do" : "What to look at", e->next);
+	if (e->is_class)
+		strbuf_addf(out, "\nYour failures of this class: kubectl afterglow list -A --class %s\n", e->name);
+}
+
+int explain(const char *what, bool as_json, struct strbuf *out, struct err *err)
+{
+	struct explanation e;
+
+	if (!explanation_find(what, &e))
+		return err_set(
+			err, EINVAL,
+			"explain: \"%.60s\" must be an exit code from 0 to 255, a class such as KernelOOMContainer, or a reason such as OOMKilled",
+			what);
+	(as_json ? add_json : add_text)(&e, out);
+	return 0;
 }

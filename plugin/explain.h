@@ -2,6 +2,8 @@
 /* Explains an exit code, a class of failures or a reason to a person who sees it for the first time. Pure. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "lib/err.h"
 #include "lib/strbuf.h"
 
@@ -9,7 +11,7 @@
  * Appends the explanation. what is an exit code from 0 to 255, the name of a class, or the reason in a
  * container's status, in upper or lower case. Returns -EINVAL if it is none; then err lists the valid values.
  */
-int explain(const char *what, struct strbuf *out, struct err *err);
+int explain(const char *what, bool as_json, struct strbuf *out, struct err *err);
 
 /*
  * Appends text, with line breaks at blanks so that no line exceeds 100 columns. Each line begins

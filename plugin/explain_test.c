@@ -14,13 +14,13 @@ static void each_exit_code_and_each_class_has_an_explanation(void **state)
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 
 		snprintf(code, sizeof(code), "%d", i);
-		assert_int_equal(explain(code, &out, NULL), 0);
+		assert_int_equal(explain(code, false, &out, NULL), 0);
 		assert_true(out.len > 40);
 	}
 	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 
-		assert_int_equal(explain(failure_class_name(class), &out, NULL), 0);
+		assert_int_equal(explain(failure_class_name(class), false, &out, NULL), 0);
 		has(&out, failure_class_meaning(class) + 1);
 	}
 }
@@ -41,7 +41,7 @@ static void codes_of_signals_name_the_signal(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 
-		assert_int_equal(explain(rows[i].code, &out, NULL), 0);
+		assert_int_equal(explain(rows[i].code, false, &out, NULL), 0);
 		has(&out, rows[i].part);
 	}
 }
@@ -51,7 +51,7 @@ static void a_class_may_be_written_in_any_case(void **state)
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 	(void)state;
 
-	assert_int_equal(explain("kerneloomcontainer", &out, NULL), 0);
+	assert_int_equal(explain("kerneloomcontainer", false, &out, NULL), 0);
 	has(&out,
 	    "KernelOOMContainer\n    The kernel's OOM killer ended the container at its memory limit.\n");
 	has(&out, "--class KernelOOMContainer");
@@ -74,7 +74,7 @@ static void the_words_of_kubectl_are_explained(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 
-		assert_int_equal(explain(rows[i].reason, &out, NULL), 0);
+		assert_int_equal(explain(rows[i].reason, false, &out, NULL), 0);
 		has(&out, rows[i].part);
 	}
 }
@@ -88,7 +88,7 @@ static void what_is_neither_gets_an_error_that_says_what_would_be_right(void **s
 		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 16);
 		struct err err = { 0 };
 
-		assert_true(explain(rows[i], &out, &err) < 0);
+		assert_true(explain(rows[i], false, &out, &err) < 0);
 		assert_non_null(strstr(err.text, "0 to 255"));
 		assert_int_equal(out.len, 0);
 	}
@@ -100,14 +100,27 @@ static void no_line_is_longer_than_a_hundred_columns(void **state)
 	const char *line;
 	(void)state;
 
-	assert_int_equal(explain("137", &out, NULL), 0);
+	assert_int_equal(explain("137", false, &out, NULL), 0);
 	for (line = strbuf_str(&out); *line; line += strcspn(line, "\n") + 1)
 		assert_true(strcspn(line, "\n") <= 100);
+}
+
+static void as_json_it_has_the_same_parts(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(4096);
+	_cleanup_json_ cJSON *json = NULL;
+
+	(void)state;
+	assert_int_equal(explain("OOMKilled", true, &out, NULL), 0);
+	assert_int_equal(json_parse(strbuf_str(&out), out.len, &json, NULL), 0);
+	assert_string_equal(json_str(json, "name"), "OOMKilled");
+	assert_true(json_str(json, "meaning") && json_str(json, "who") && json_str(json, "next"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_json_it_has_the_same_parts),
 		cmocka_unit_test(each_exit_code_and_each_class_has_an_explanation),
 		cmocka_unit_test(codes_of_signals_name_the_signal),
 		cmocka_unit_test(a_class_may_be_written_in_any_case),

@@ -3,6 +3,7 @@
 #include "plugin/failure_facts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -55,6 +56,15 @@ static void tell_place(struct facts *f, const cJSON *failure)
 	end(f, "pod");
 }
 
+/* The kubelet's times have whole seconds, and a tenth would be made up: the report has "32.8 s" where these say 33. */
+static const char *duration_of(int64_t from, int64_t to, char text[static DURATION_TEXT_MAX])
+{
+	if (from % NS_PER_SEC || to % NS_PER_SEC || to - from >= 60 * NS_PER_SEC)
+		return duration_format(to - from, text);
+	snprintf(text, DURATION_TEXT_MAX, "%" PRId64 " s", (to - from) / NS_PER_SEC);
+	return text;
+}
+
 static void tell_time(struct facts *f, const cJSON *failure)
 {
 	const char *started = json_str(failure, "spec.startedAt"), *ended = json_str(failure, "spec.endedAt");
@@ -65,7 +75,7 @@ static void tell_time(struct facts *f, const cJSON *failure)
 		return;
 	add(f, ended);
 	if (started && time_parse(started, &from, NULL) == 0 && time_parse(ended, &to, NULL) == 0 && to >= from)
-		strbuf_addf(&f->text, ", %s after its start", duration_format(to - from, text));
+		strbuf_addf(&f->text, ", %s after its start", duration_of(from, to, text));
 	if (restarts > 0)
 		strbuf_addf(&f->text, ", after %" PRId64 " restart%s", restarts, restarts == 1 ? "" : "s");
 	end(f, "when");

@@ -234,6 +234,30 @@ size_t failure_list_incidents(const cJSON *list, const struct failure_filter *fi
 	return n;
 }
 
+cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter, const char *id)
+{
+	cJSON *json = cJSON_CreateObject(), *incidents = json_array_at(json, "incidents");
+	struct items items = failure_items_of(list, filter);
+
+	for (size_t i = 0; i < items.n; i++) {
+		const cJSON *first = items.all[i].failure;
+		cJSON *incident, *followed;
+
+		if (!is_first(first, id))
+			continue;
+		incident = cJSON_CreateObject();
+		json_set_str(incident, "incident", incident_of(first));
+		json_set(incident, "first", cJSON_Duplicate(first, true));
+		followed = json_array_at(incident, "followed");
+		for (size_t k = 0; k < items.n; k++)
+			if (k != i && is_of(items.all[k].failure, first))
+				json_append(followed, cJSON_Duplicate(items.all[k].failure, true));
+		json_append(incidents, incident);
+	}
+	free(items.all);
+	return json;
+}
+
 const cJSON *failure_find(const cJSON *list, const char *name)
 {
 	const cJSON *array = json_get(list, "items"), *failure, *found = NULL;

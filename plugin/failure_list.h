@@ -29,6 +29,9 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 size_t failure_list_incidents(const cJSON *list, const struct failure_filter *filter, const char *id, int64_t now_ns,
 			      struct strbuf *out);
 
+/* Returns the incidents as {incidents: [{incident, first: RayFailure, followed: [RayFailure]}]}, which the caller owns. */
+cJSON *failure_list_incidents_json(const cJSON *list, const struct failure_filter *filter, const char *id);
+
 /*
  * Returns the failure of that name, otherwise the newest failure of the pod of that name, otherwise
  * NULL. Owned by list.

@@ -90,6 +90,13 @@ static void an_incident_begins_with_what_ended_first(void **state)
 	has(&out, "GCSLost  w1  second\n");
 	lacks(&out, "third");
 	assert_int_equal(failure_list_incidents(list, &(struct failure_filter){ 0 }, "i2", NOON_NS, &none), 0);
+	_cleanup_json_ cJSON *json = failure_list_incidents_json(list, &(struct failure_filter){ 0 }, NULL);
+	const cJSON *incident = json_get(json, "incidents")->child;
+	assert_int_equal(cJSON_GetArraySize(json_get(json, "incidents")), 1);
+	assert_string_equal(json_str(incident, "incident"), "i1");
+	assert_string_equal(json_str(incident, "first.metadata.name"), "first");
+	assert_string_equal(json_str(json_get(incident, "followed")->child, "metadata.name"), "second");
+	assert_null(json_get(incident, "followed")->child->next);
 }
 
 static void a_name_is_that_of_a_failure_or_of_a_pod(void **state)

@@ -30,7 +30,7 @@ static void all_that_is_known_has_its_line(void **state)
 
 	assert_int_equal(strncmp(strbuf_str(&out), "It reached its limit.\n", 22), 0);
 	has(&out, "  pod        ml/demo-w, container ray-worker, of RayJob/train, on node n1\n");
-	has(&out, "  when       " AT_NOON ", 27.0 s after its start, after 2 restarts\n");
+	has(&out, "  when       " AT_NOON ", 27 s after its start, after 2 restarts\n");
 	has(&out, "  exit       137 (SIGKILL)\n");
 	has(&out, "  class      KernelOOMContainer, certain\n");
 	has(&out, "  caused by  GCSFailed of the head\n");

@@ -14,6 +14,7 @@
 #include "plugin/policy_explain.h"
 #include "plugin/reads.h"
 #include "plugin/sidecar_http.h"
+#include "plugin/table.h"
 #include "plugin/top.h"
 
 #define TOP_PODS_MAX 200 /* a kubectl process for each pod, so about 20 s in all */
@@ -66,28 +67,18 @@ static void ask_pods(const struct options *o, const cJSON *pods, cJSON *answers)
 			o->argument ? o->argument : "", where_looked(o));
 }
 
-static int print_json(const cJSON *json, struct strbuf *out)
-{
-	_cleanup_free_ char *text = cJSON_Print(json);
-
-	out->failed = out->failed || !text;
-	strbuf_addf(out, "%s\n", text ? text : "");
-	return 0;
-}
-
 int live_top(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *pods = NULL, *answers = cJSON_CreateArray();
-	int r;
+	int r = read_ray_pods(o, o->cluster, o->selector, &pods, err);
 
-	if (o->output && strcmp(o->output, "json") != 0)
-		return err_set(err, EINVAL, "top takes only --output json, not \"%.40s\"", o->output);
-	r = read_ray_pods(o, o->cluster, o->selector, &pods, err);
 	if (r < 0)
 		return r;
 	ask_pods(o, pods, answers);
-	if (o->output)
-		return print_json(answers, out);
+	if (o->output) {
+		json_print(answers, out);
+		return 0;
+	}
 	if (!cJSON_GetArraySize(answers))
 		return 1;
 	top_text(answers, o->all_namespaces, o->argument != NULL, out);
@@ -114,7 +105,7 @@ static int put_json(struct snapshot *s, const char *name, const cJSON *json, str
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(KUBECTL_ANSWER_MAX);
 
-	print_json(json, &text);
+	json_print(json, &text);
 	return put(s, name, &text, err);
 }
 
@@ -217,6 +208,12 @@ int live_policy(const struct options *o, struct strbuf *out, struct err *err)
 	cluster = read_quietly(o, (const char *const[]){ "get", "rayclusters.ray.io", "--namespace", namespace, "--output=json", "--", name, NULL });
 	policies = read_quietly(o, (const char *const[]){ "get", "raypolicies.afterglow.dev", "--namespace", namespace, "--output=json", NULL });
 	cluster_policies = read_quietly(o, (const char *const[]){ "get", "clusterraypolicies.afterglow.dev", "--output=json", NULL });
-	policy_explain(&(const struct policy_facts){ pod, cluster, policies, cluster_policies }, out);
+	const struct policy_facts facts = { pod, cluster, policies, cluster_policies };
+	_cleanup_json_ cJSON *json = o->output ? policy_explain_json(&facts) : NULL;
+
+	if (json)
+		json_print(json, out);
+	else
+		policy_explain(&facts, out);
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "plugin/options.h"
 #include "plugin/page.h"
 #include "plugin/reads.h"
+#include "plugin/table.h"
 
 #define OUT_MAX (64 << 20)
 #define SELECTOR_MAX 1024
@@ -174,6 +175,12 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 
 	if (r < 0)
 		return r;
+	if (o->output) {
+		_cleanup_json_ cJSON *json = failure_list_incidents_json(failures, &filter, o->argument);
+
+		json_print(json, out);
+		return 0;
+	}
 	if (failure_list_incidents(failures, &filter, o->argument, now_realtime_ns(), out))
 		return 0;
 	if (o->argument)
@@ -225,7 +232,14 @@ static int examine(const struct options *o, struct strbuf *out, struct err *err)
 				      .nodes = nodes,
 				      .node_agents = agents };
 
-	return doctor(&facts, out).broken ? 1 : 0;
+	_cleanup_json_ cJSON *json = o->output ? cJSON_CreateObject() : NULL;
+	struct doctor_result result = doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
+
+	if (json) {
+		strbuf_reset(out);
+		json_print(json, out);
+	}
+	return result.broken ? 1 : 0;
 }
 
 static int run(const struct options *o, struct strbuf *out, struct err *err)
@@ -243,7 +257,7 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 	case COMMAND_INCIDENTS:
 		return incidents(o, out, err);
 	case COMMAND_EXPLAIN:
-		return explain(o->argument, out, err);
+		return explain(o->argument, o->output, out, err);
 	case COMMAND_TOP:
 		return live_top(o, out, err);
 	case COMMAND_POLICY:

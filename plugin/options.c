@@ -58,7 +58,7 @@ static const struct option_row rows[] = {
 	{ "--image", .kind = OPTION_TEXT, .at = AT(image) },
 	{ "--container", .letter = 'c', .kind = OPTION_TEXT, .at = AT(container) },
 	{ "--store", .kind = OPTION_TEXT, .at = AT(store) },
-	{ "--since", .kind = OPTION_OTHER, .parse = since_parse },
+	{ "--since", .kind = OPTION_OTHER, .at = AT(since_ns), .parse = since_parse },
 	{ "--by-signature", .kind = OPTION_FLAG, .at = AT(by_signature) },
 	{ "--no-open", .kind = OPTION_FLAG, .at = AT(no_open) },
 };
@@ -101,12 +101,32 @@ static int check_arguments(const struct options *o, struct err *err)
 /* What kubectl would do does not go with a directory. */
 static int check_store(const struct options *o, struct err *err)
 {
-	if (!o->store)
-		return 0;
-	if (o->command != COMMAND_LIST && o->command != COMMAND_SHOW && o->command != COMMAND_REPORT && o->command != COMMAND_PAGE)
-		return err_set(err, EINVAL, "--store is for list, show, report and page");
-	if (o->output || o->watch || o->namespace || o->all_namespaces || o->selector)
+	if (o->store && (o->output || o->watch || o->namespace || o->all_namespaces || o->selector))
 		return err_set(err, EINVAL, "--output, --watch, --namespace, --all-namespaces and --selector do not go with --store");
+	return 0;
+}
+
+static bool is_given(const struct options *o, const struct option_row *row)
+{
+	const char *member = (const char *)o + row->at;
+
+	return row->kind == OPTION_FLAG ? *(const bool *)member :
+	       row->kind == OPTION_TEXT ? *(const char *const *)member != NULL :
+					  *(const int64_t *)member != 0;
+}
+
+/* An option that a command would ignore is refused: what a command takes stands in its help. */
+static int check_options(const struct options *o, struct err *err)
+{
+	const struct command_info *command = &commands[o->command];
+	bool json_only = strstr(command->help, "--output json ") != NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (is_given(o, &rows[i]) && !strstr(command->help, rows[i].name))
+			return err_set(err, EINVAL, "%s does not take %s; `kubectl afterglow %s --help` lists its options", command->name,
+				       rows[i].name, command->name);
+	if (o->output && json_only && strcmp(o->output, "json") != 0)
+		return err_set(err, EINVAL, "--output of %s can only be json, not \"%.40s\"", command->name, o->output);
 	return 0;
 }
 
@@ -119,7 +139,7 @@ static int options_check(const struct options *o, struct err *err)
 	command_add_names(&names);
 	if (o->command == COMMAND_NONE)
 		return err_set(err, EINVAL, "a command is missing: %s", strbuf_str(&names));
-	if (check_store(o, err) < 0 || check_arguments(o, err) < 0)
+	if (check_options(o, err) < 0 || check_store(o, err) < 0 || check_arguments(o, err) < 0)
 		return -EINVAL;
 	if (o->all_namespaces && o->namespace)
 		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");

@@ -9,6 +9,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/units.h"
 #include "plugin/pod_sidecar.h"
 #include "plugin/policy_origin.h"
 #include "plugin/table.h"
@@ -60,6 +61,18 @@ static void read_number(const cJSON *pod, const char *option, char value[static 
 	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
 
 	snprintf(value, VALUE_MAX, "%s", text ? text : "0 (not set)");
+}
+
+static void read_size(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+{
+	const char *text = pod_sidecar_value(pod_sidecar(pod), option);
+	char size[SIZE_TEXT_MAX], *end;
+	unsigned long long bytes = text ? strtoull(text, &end, 10) : 0;
+
+	if (bytes && !*end)
+		snprintf(value, VALUE_MAX, "%s", size_format(bytes, size));
+	else
+		read_number(pod, option, value);
 }
 
 static void read_resources(const cJSON *pod, const char *option, char value[static VALUE_MAX])
@@ -198,6 +211,25 @@ static void print_settings(const struct policy_facts *facts, const struct policy
 	}
 	table_print(&table, out);
 	table_release(&table);
+}
+
+cJSON *policy_explain_json(const struct policy_facts *facts)
+{
+	cJSON *json = cJSON_CreateObject(), *list = json_array_at(json, "settings");
+	struct policy_origins origins;
+	char value[VALUE_MAX], by[VALUE_MAX];
+
+	policy_origins_parse(annotation_of(facts->pod, POLICY_ANNOTATION), &origins);
+	for (size_t i = 0; i < (pod_sidecar(facts->pod) ? ARRAY_SIZE(settings) : 1); i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		settings[i].read(facts->pod, settings[i].option, value);
+		json_set_str(item, "setting", settings[i].field);
+		json_set_str(item, "value", value);
+		json_set_str(item, "decidedBy", decided_by(facts, &origins, &settings[i], by));
+		json_append(list, item);
+	}
+	return json;
 }
 
 /* The memory settings apply to the RayCluster, before pods exist. */

@@ -19,3 +19,6 @@ struct policy_facts {
 
 /* Appends each setting with its origin, and then the policies that the operator applied. */
 void policy_explain(const struct policy_facts *facts, struct strbuf *out);
+
+/* Returns the settings as {settings: [{setting, value, decidedBy}]}, which the caller owns. */
+cJSON *policy_explain_json(const struct policy_facts *facts);

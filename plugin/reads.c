@@ -92,7 +92,9 @@ cJSON *read_quietly(const struct options *o, const char *const *args)
 
 const char *where_looked(const struct options *o)
 {
-	return o->all_namespaces || o->store ? "" : " in this namespace; -A looks in all of them";
+	return o->all_namespaces || o->store ? "" :
+	       o->namespace	 ? " in that namespace; -A looks in all of them" :
+				   " in this namespace; -A looks in all of them";
 }
 
 int find_failure(const struct options *o, const cJSON *failures, const cJSON **ret_failure, struct err *err)

@@ -109,3 +109,12 @@ void add_printable(struct strbuf *out, const char *text)
 	strbuf_adds(out, copy);
 	free(copy);
 }
+
+void json_print(const cJSON *json, struct strbuf *out)
+{
+	_cleanup_free_ char *text = cJSON_Print(json);
+
+	if (text)
+		strbuf_addf(out, "%s\n", text);
+	out->failed = out->failed || !text;
+}

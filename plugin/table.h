@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include <cjson/cJSON.h>
+
 #include "lib/strbuf.h"
 
 #define TABLE_COLUMNS_MAX 16
@@ -31,3 +33,6 @@ void table_print(const struct table *table, struct strbuf *out);
 
 /* Appends text with control characters and broken UTF-8 replaced. */
 void add_printable(struct strbuf *out, const char *text);
+
+/* Appends the JSON with line breaks, and a final one. */
+void json_print(const cJSON *json, struct strbuf *out);
