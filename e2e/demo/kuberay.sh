@@ -88,6 +88,10 @@ failure_name() {
 	k get rayfailures -o jsonpath="{.items[?(@.spec.pod==\"$worker\")].metadata.name}"
 }
 failure_is_there() { [ -n "$(failure_name)" ]; }
+caused_by() { k get rayfailures -o jsonpath="{.items[?(@.spec.class==\"RayJobFailed\")].status.causedBy.name}"; }
+driver_is_joined() { [ "$(caused_by)" = "$failure" ]; }
+event_of_job() { k get events -o jsonpath='{.items[*].message}' --field-selector involvedObject.kind=RayJob,involvedObject.name=train; }
+event_says_why() { event_of_job | grep -q "The job's driver failed because of this.* Try: "; }
 job_has_failed() { [ "$(field_of_job jobDeploymentStatus)" = Failed ]; }
 worker_is_back() { [ "$(k get pod "$worker" -o jsonpath='{.status.containerStatuses[?(@.name=="ray-worker")].restartCount}')" -ge 1 ]; }
 
@@ -97,6 +101,9 @@ watch_death() {
 	failure=$(failure_name)
 	note "RayFailure $failure is there"
 	wait_until 120 "KubeRay to hear of it" job_has_failed
+	begin "the end of its driver is joined with that death"
+	wait_until 90 "one incident" driver_is_joined
+	wait_until 120 "the Event of the RayJob" event_says_why
 	begin "the worker comes back"
 	wait_until 120 "the worker to be restarted" worker_is_back
 }
@@ -107,6 +114,7 @@ show_all() {
 	begin "what is left of it"
 	show kubectl get rayjobs -n "$namespace"
 	show kubectl get rayfailures -n "$namespace"
+	show "$root/build/kubectl-afterglow" incidents -n "$namespace"
 	show kubectl get events -n "$namespace" --field-selector involvedObject.kind=RayJob,involvedObject.name=train \
 		-o custom-columns=TYPE:.type,REASON:.reason,FROM:.reportingComponent,MESSAGE:.message
 	show kubectl logs -p "$worker" -n "$namespace" -c ray-worker

@@ -432,6 +432,13 @@ static void every_report_is_what_the_schema_says(void **state)
 
 	check_report(schema, &plain);
 	check_report(schema, &empty);
+	empty.error = (struct ray_error){ .name = "NodeDiedError", .ip = "10.0.0.7" };
+	snprintf(empty.node.id, sizeof(empty.node.id), "76fd");
+	empty.verdict.process = (struct verdict_process){ .name = "ray::f", .pid = 7, .exit_code = -1, .worker_id = "82ab" };
+	check_report(schema, &empty);
+	empty.error.pid = 7;
+	snprintf(empty.error.node_id, sizeof(empty.error.node_id), "76fd");
+	check_report(schema, &empty);
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
 		struct report r = hostile_report(patterns[i]);
 
@@ -557,6 +564,8 @@ static void a_message_begins_with_the_sentence(void **state)
 	assert_ptr_equal(strstr(strbuf_str(&out), r.verdict.sentence), strbuf_str(&out));
 	assert_non_null(strstr(strbuf_str(&out), "\n  PID 162  2.8 GiB  ray::leak\n"));
 	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"signature\":\"v1:KernelOOMContainer:task/leak:memory\""));
+	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"diagnosis\":\"One process"));
+	assert_non_null(strstr(mark_line(strbuf_str(&out)), "\"advice\":\""));
 }
 
 /* --- Reports of a command ------------------------------------------------------------------------------- */

@@ -22,6 +22,16 @@ else:
     open("/marks/first", "w")
     ray.get(leak.remote())
 """
+# It survives the exception that names the node, logs it, and ends with a code of its own.
+FAILS = """
+import traceback
+time.sleep(20)
+try:
+    ray.get(leak.remote())
+except ray.exceptions.RayError:
+    traceback.print_exc()
+    sys.exit(3)
+"""
 
 
 def job_spec(script, **more):
@@ -51,7 +61,7 @@ def directory_on_the_node(namespace):
 
 @pytest.fixture(name="job", scope="module")
 def job_with_submitter(kuberay, marks):
-    kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)", fails="time.sleep(20)\nsys.exit(3)")
+    kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)", fails=FAILS)
     spec = job_spec("main", backoffLimit=1, submitterConfig={"backoffLimit": 0}, head_params={})
     head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
     head["volumes"].append({"name": "marks", "hostPath": {"path": str(marks)}})
@@ -185,7 +195,7 @@ def test_the_pods_that_its_ttl_deletes_are_one_incident(side):
     assert all("the RayJob finished" in f["spec"]["verdict"] for f in deleted), [f["spec"]["verdict"] for f in deleted]
 
 
-# --- A job whose driver ends with an exit code of its own: no container ends, and KubeRay says only that the job failed ---
+# --- A job whose driver ends with an exit code of its own, because of a worker: KubeRay says only that the job failed ---
 
 
 @pytest.fixture(name="failing", scope="module")
@@ -203,6 +213,11 @@ def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
     assert wait_deployment(failing, "Failed")["jobStatus"] == "FAILED"
 
 
-def test_the_driver_is_the_first_cause_of_what_the_ttl_deletes(failing):
+def test_the_oom_kill_that_its_exception_names_is_the_first_cause_of_all_that_followed(failing):
+    driver, = [f for f in failing.failures() if f["spec"]["class"] == "RayJobFailed"]
+    oom = failing.wait_failure("KernelOOMContainer", timeout=60)
+    assert driver["spec"]["rayError"]["name"] in ("NodeDiedError", "WorkerCrashedError")
+    assert driver["spec"]["rayError"]["nodeID"] == oom["spec"]["rayNodeID"] and "ray::leak" in oom["spec"]["diagnosis"]
     wait_for("KubeRay to delete the cluster", lambda: not failing.clusters(), timeout=60)
-    assert len(one_story_of(failing, "failing", "RayJobFailed", 2)) == 2
+    # The driver, and the pods that its TTL deleted.
+    assert len(one_story_of(failing, "failing", "KernelOOMContainer", 3)) == 2
