@@ -74,7 +74,10 @@ static const char *advice_of(const cJSON *failure, char buf[static ADVICE_MAX])
 	return buf;
 }
 
-/* A driver's exception names a node or worker, and no report explains that death: it would be the first cause. */
+/*
+ * Returns whether a driver's exception names a node or worker. The failure has an Event, so it is a first
+ * cause, and nothing explains that death.
+ */
 static bool names_what_nobody_saw(const cJSON *failure)
 {
 	return json_str(failure, "spec.rayError.nodeID") || json_str(failure, "spec.rayError.ip") ||
@@ -87,8 +90,8 @@ static const char *rest_of(const cJSON *failure, const struct incident_telling *
 {
 	buf[0] = '\0';
 	if (names_what_nobody_saw(failure))
-		snprintf(buf, REST_MAX, "; no RayFailure of this cluster explains that death: it was in no pod of the cluster, or its "
-					"pod has no sidecar or was deleted");
+		snprintf(buf, REST_MAX, "; no RayFailure of this cluster explains that death: its pod may have no sidecar, or be none "
+					"of this cluster");
 	else if (telling->consequences)
 		snprintf(buf, REST_MAX, "; %zu other end%s followed from it (kubectl get rayfailures -n %.63s -l " INCIDENT_LABEL "=%s)",
 			 telling->consequences, telling->consequences == 1 ? "" : "s", json_str(failure, "metadata.namespace"),

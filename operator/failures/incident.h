@@ -7,10 +7,10 @@
  * of its pods, the end of one of Ray's own processes that of its container, the head's end those of workers which lost the GCS,
  * and one deletion those of the pods that it deletes. Each rule has a window of time, because a raylet gives up late and clocks
  * of nodes differ by seconds. A cause has a lower rank than what it explains (node, GPU, process in the head, head, process in a
- * worker, worker, NCCL; before a process its OOM kill); so the order of close times does not matter, and there are no cycles. Only
- * a driver goes against the ranks, because the exception in its log names by Ray's IDs which worker or node had died; what it
- * hangs together with is then never joined in a circle. Ends of the same rank are joined only as a group around one of them. A worker's crash never explains another worker's, unless NCCL in the other says
- * that a peer was gone.
+ * worker, worker, NCCL; before a process its OOM kill); so the order of close times does not matter, and there are no cycles.
+ * Only a driver goes against the ranks, because the exception in its log names by Ray's IDs which worker or node had died;
+ * what it hangs together with is then never joined in a circle. Ends of the same rank are joined only as a group around one
+ * of them. A worker's crash never explains another worker's, unless NCCL in the other says that a peer was gone.
  */
 #pragma once
 
