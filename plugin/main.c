@@ -176,7 +176,8 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	if (r < 0)
 		return r;
 	if (o->output) {
-		_cleanup_json_ cJSON *json = failure_list_incidents_json(failures, &filter, o->argument);
+		_cleanup_json_ cJSON *json =
+			failure_list_incidents_json(failures, &filter, o->argument);
 
 		json_print(json, out);
 		return 0;
@@ -233,7 +234,8 @@ static int examine(const struct options *o, struct strbuf *out, struct err *err)
 				      .node_agents = agents };
 
 	_cleanup_json_ cJSON *json = o->output ? cJSON_CreateObject() : NULL;
-	struct doctor_result result = doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
+	struct doctor_result result =
+		doctor(&facts, json ? json_array_at(json, "findings") : NULL, out);
 
 	if (json) {
 		strbuf_reset(out);

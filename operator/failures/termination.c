@@ -117,7 +117,8 @@ static void take_signature(const cJSON *from, cJSON *to)
 }
 
 /* Takes a text only if it is whole and has no other characters: a cut ID would be that of another. */
-static void take_word(const cJSON *from, cJSON *to, const char *name, size_t max, const char *charset)
+static void take_word(const cJSON *from, cJSON *to, const char *name, size_t max,
+		      const char *charset)
 {
 	const char *text = json_str(from, name);
 	size_t len = text ? strspn(text, charset) : 0;

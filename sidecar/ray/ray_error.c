@@ -16,23 +16,31 @@
 #define PID_MAX 4194304
 
 static const char *const error_names[] = {
-	"NodeDiedError",  "ActorDiedError", "ActorUnavailableError", "RayActorError",	"WorkerCrashedError",
-	"OutOfMemoryError", "OwnerDiedError", "ObjectLostError",       "LocalRayletDiedError",
+	"NodeDiedError",  "ActorDiedError",	"ActorUnavailableError",
+	"RayActorError",  "WorkerCrashedError", "OutOfMemoryError",
+	"OwnerDiedError", "ObjectLostError",	"LocalRayletDiedError",
 };
 
 /* The words before a name, the most exact first. An owner has died before the actor that it owned. */
-static const char *const node_marks[] = { "owner node ID: ", "node ID: ", "Node ID: ", "Node Id: ", ", ID: ", NULL };
-static const char *const worker_marks[] = { "Owner worker ID: ", "Owner Id: ",	 "worker ID=", "this worker (ID: ",
-					    "Worker ID: ",	 "/logs/*", NULL };
+static const char *const node_marks[] = { "owner node ID: ", "node ID: ", "Node ID: ",
+					  "Node Id: ",	     ", ID: ",	  NULL };
+static const char *const worker_marks[] = {
+	"Owner worker ID: ", "Owner Id: ", "worker ID=", "this worker (ID: ",
+	"Worker ID: ",	     "/logs/*",	   NULL
+};
 static const char *const actor_marks[] = { "\tactor_id: ", NULL };
-static const char *const ip_marks[] = { "Owner Ip address: ", "owner address: ",  "Worker IP address: ", "Node IP: ",
-					"node IP: ",	      "(IP: ", "at IP address ", "\tip: ",	 NULL };
+static const char *const ip_marks[] = {
+	"Owner Ip address: ", "owner address: ", "Worker IP address: ",
+	"Node IP: ",	      "node IP: ",	 "(IP: ",
+	"at IP address ",     "\tip: ",		 NULL
+};
 static const char *const pid_marks[] = { "Worker PID: ", " pid=", "\tpid: ", NULL };
 
 /* --- Names in an exception's text --- */
 
 /* Copies the word of these characters after the first mark that has one of min to size - 1 of them. */
-static void copy_word(struct span text, const char *const *marks, const char *charset, size_t min, char *out, size_t size)
+static void copy_word(struct span text, const char *const *marks, const char *charset, size_t min,
+		      char *out, size_t size)
 {
 	for (; !out[0] && *marks; marks++) {
 		struct span rest = span_after(text, *marks);
@@ -88,7 +96,9 @@ static void take_crashed_worker(struct span text, struct ray_error *e)
 	for (; record.at; record = next) {
 		next = span_after(record, mark);
 		other = (struct ray_error){ 0 };
-		take_names((struct span){ record.at, MIN(record.len - next.len, (size_t)ERROR_TEXT_MAX) }, &other);
+		take_names((struct span){ record.at,
+					  MIN(record.len - next.len, (size_t)ERROR_TEXT_MAX) },
+			   &other);
 		if (first.worker_id[0] && strcmp(first.worker_id, other.worker_id) != 0)
 			return;
 		first = other;
@@ -131,7 +141,8 @@ static const char *error_of_line(struct span line)
 	for (size_t i = 0; i < ARRAY_SIZE(error_names); i++) {
 		size_t n = strlen(error_names[i]);
 
-		if (begins_with(line, error_names[i]) && (line.len == n || line.at[n] == ':' || line.at[n] == ')'))
+		if (begins_with(line, error_names[i]) &&
+		    (line.len == n || line.at[n] == ':' || line.at[n] == ')'))
 			return error_names[i];
 	}
 	return NULL;
@@ -140,8 +151,11 @@ static const char *error_of_line(struct span line)
 /* Returns whether the next traceback belongs to the one before it. */
 static bool chains(struct span line)
 {
-	return begins_with(line, "The above exception was the direct cause of the following exception:") ||
-	       begins_with(line, "During handling of the above exception, another exception occurred:");
+	return begins_with(
+		       line,
+		       "The above exception was the direct cause of the following exception:") ||
+	       begins_with(line,
+			   "During handling of the above exception, another exception occurred:");
 }
 
 /* Cuts the text before the next line that raylet wrote, which may name others. */

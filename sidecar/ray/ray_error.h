@@ -27,7 +27,8 @@
 struct ray_error {
 	char name[24]; /* "NodeDiedError"; "": none of Ray's exceptions ended the program */
 	char line[RAY_LINE_TEXT_MAX]; /* the exception's own line, printable UTF-8 */
-	char node_id[RAY_ID_MAX], worker_id[RAY_ID_MAX], actor_id[RAY_ID_MAX]; /* lower-case hexadecimal */
+	char node_id[RAY_ID_MAX], worker_id[RAY_ID_MAX],
+		actor_id[RAY_ID_MAX]; /* lower-case hexadecimal */
 	char ip[46]; /* of the node */
 	pid_t pid; /* of the worker, in its container's PID namespace; 0: not named */
 };

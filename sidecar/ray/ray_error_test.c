@@ -38,36 +38,52 @@ static void same(const char *what, const char *text, size_t len, const struct ro
 	memcpy(copy, text, len);
 	assert_int_equal(ray_error_parse(copy, len, &e), row->name != NULL);
 	if (strcmp(e.name, row->name ? row->name : "") != 0 || strcmp(e.node_id, row->node) != 0 ||
-	    strcmp(e.worker_id, row->worker) != 0 || strcmp(e.actor_id, row->actor) != 0 || strcmp(e.ip, row->ip) != 0 ||
-	    e.pid != row->pid)
-		fail_msg("%s: %s node %s worker %s actor %s ip %s pid %d", what, e.name, e.node_id, e.worker_id,
-			 e.actor_id, e.ip, (int)e.pid);
+	    strcmp(e.worker_id, row->worker) != 0 || strcmp(e.actor_id, row->actor) != 0 ||
+	    strcmp(e.ip, row->ip) != 0 || e.pid != row->pid)
+		fail_msg("%s: %s node %s worker %s actor %s ip %s pid %d", what, e.name, e.node_id,
+			 e.worker_id, e.actor_id, e.ip, (int)e.pid);
 }
 
 static void the_exceptions_of_real_drivers_name_what_died(void **state)
 {
 	static const struct row rows[] = {
 		{ "2.60-node.log", "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
-		{ "2.60-worker.log", "WorkerCrashedError", "9ee1c08075591d0298bbe98e36cf0c5fd8c7313df107b7be9b1b90cf",
-		  "bc2fa1da541a5285118ee35a7bd6bd6711ae7c87496ceefe54e0c218", "", "10.0.0.7", 17421 },
-		{ "2.60-nested.log", "WorkerCrashedError", "1fae1d6953b1001d3d381b8b7c5c2872496d97fb513c77c7edf3e1e8",
-		  "3af09041ae4432af67eea2166e0d64a0bf932ca6dd3e228b44bb45bd", "", "10.0.0.7", 18990 },
-		{ "2.60-actor.log", "ActorDiedError", "", "", "a22812fc672a210b6b26189101000000", "10.0.0.7", 2945 },
-		{ "2.60-actornode.log", "ActorDiedError", "1dddad278dda78766bab3f9ce68490512d6c15b0796d3b71b26daff7", "",
+		{ "2.60-worker.log", "WorkerCrashedError",
+		  "9ee1c08075591d0298bbe98e36cf0c5fd8c7313df107b7be9b1b90cf",
+		  "bc2fa1da541a5285118ee35a7bd6bd6711ae7c87496ceefe54e0c218", "", "10.0.0.7",
+		  17421 },
+		{ "2.60-nested.log", "WorkerCrashedError",
+		  "1fae1d6953b1001d3d381b8b7c5c2872496d97fb513c77c7edf3e1e8",
+		  "3af09041ae4432af67eea2166e0d64a0bf932ca6dd3e228b44bb45bd", "", "10.0.0.7",
+		  18990 },
+		{ "2.60-actor.log", "ActorDiedError", "", "", "a22812fc672a210b6b26189101000000",
+		  "10.0.0.7", 2945 },
+		{ "2.60-actornode.log", "ActorDiedError",
+		  "1dddad278dda78766bab3f9ce68490512d6c15b0796d3b71b26daff7", "",
 		  "4f78bf51fc054a8b885e397d01000000", "10.0.0.7", 18217 },
 		{ "2.60-actorkill.log", "ActorDiedError", "", "", "", "", 0 },
-		{ "2.60-owner.log", "OwnerDiedError", "863a2a3a2c3ae38abe9f2c6181bd923525372b73fb58488a4b1789c5",
+		{ "2.60-owner.log", "OwnerDiedError",
+		  "863a2a3a2c3ae38abe9f2c6181bd923525372b73fb58488a4b1789c5",
 		  "e471c6487b4b96bda781e034b3174d16f8b24d36902d0b02e2723635", "", "10.0.0.7", 0 },
-		{ "2.60-oom.log", "OutOfMemoryError", "13d054bcd684d4a9cb22d7de54f74265f545a2e6d8b6040a977ea486",
-		  "82568ac038c4d238e16976b76b5047f81eb16b32d607bcdea562beea", "", "10.0.0.7", 13579 },
-		{ "2.39-worker.log", "WorkerCrashedError", "ee6383b22f92410bdb49b0024dfb55445d54d39d4cc043050abdd663",
-		  "0e97ad0029a23d272f9fec5bb15f9456a4493025b396788014f4d21d", "", "10.0.0.7", 23599 },
-		{ "2.39-actor.log", "ActorDiedError", "", "", "d2888216e90b0ab924408d7401000000", "10.0.0.7", 26038 },
-		{ "2.39-actornode.log", "ActorDiedError", "", "01000000ffffffffffffffffffffffffffffffffffffffffffffffff",
+		{ "2.60-oom.log", "OutOfMemoryError",
+		  "13d054bcd684d4a9cb22d7de54f74265f545a2e6d8b6040a977ea486",
+		  "82568ac038c4d238e16976b76b5047f81eb16b32d607bcdea562beea", "", "10.0.0.7",
+		  13579 },
+		{ "2.39-worker.log", "WorkerCrashedError",
+		  "ee6383b22f92410bdb49b0024dfb55445d54d39d4cc043050abdd663",
+		  "0e97ad0029a23d272f9fec5bb15f9456a4493025b396788014f4d21d", "", "10.0.0.7",
+		  23599 },
+		{ "2.39-actor.log", "ActorDiedError", "", "", "d2888216e90b0ab924408d7401000000",
+		  "10.0.0.7", 26038 },
+		{ "2.39-actornode.log", "ActorDiedError", "",
+		  "01000000ffffffffffffffffffffffffffffffffffffffffffffffff",
 		  "5e495c08bb1640b0761ce12201000000", "10.0.0.7", 0 },
-		{ "2.39-owner.log", "OwnerDiedError", "", "e6763d10a067fe2331b584b95bf2efc135103e79f46f843b73c515bf", "", "10.0.0.7", 0 },
-		{ "2.39-oom.log", "OutOfMemoryError", "7e815cc8cefa602edd52ea96573f37cc8e420b46c5d1cc99e38f1078",
-		  "f40979e0f4a862c64538afdc796629fef34eb4e8b4deec9bd0933bc5", "", "10.0.0.7", 11192 },
+		{ "2.39-owner.log", "OwnerDiedError", "",
+		  "e6763d10a067fe2331b584b95bf2efc135103e79f46f843b73c515bf", "", "10.0.0.7", 0 },
+		{ "2.39-oom.log", "OutOfMemoryError",
+		  "7e815cc8cefa602edd52ea96573f37cc8e420b46c5d1cc99e38f1078",
+		  "f40979e0f4a862c64538afdc796629fef34eb4e8b4deec9bd0933bc5", "", "10.0.0.7",
+		  11192 },
 	};
 
 	(void)state;
@@ -84,8 +100,9 @@ static void the_exceptions_of_real_drivers_name_what_died(void **state)
 
 #define TRACEBACK "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n"
 #define DIED "ray.exceptions.NodeDiedError: x. Node IP: 10.0.0.7, node ID: " NODE ".\n"
-#define WORKER(pid) "(raylet, ip=10.0.0.7) A worker died or was killed while executing a task. Worker ID: abcdef01234567890" #pid \
-		    " Node ID: " NODE " Worker IP address: 10.0.0.7 Worker PID: " #pid " x\n"
+#define WORKER(pid) \
+	"(raylet, ip=10.0.0.7) A worker died or was killed while executing a task. Worker ID: abcdef01234567890" #pid \
+	" Node ID: " NODE " Worker IP address: 10.0.0.7 Worker PID: " #pid " x\n"
 
 static void what_a_program_wrote_names_no_more_than_its_last_exception(void **state)
 {
@@ -96,27 +113,38 @@ static void what_a_program_wrote_names_no_more_than_its_last_exception(void **st
 		{ "it caught ray.exceptions.NodeDiedError: x\n", NULL, "", "", "", "", 0 },
 		{ "ray.exceptions.NodeDiedError", "NodeDiedError", "", "", "", "", 0 },
 		/* Ray 2.3x, as its source writes it */
-		{ TRACEBACK "ray.exceptions.NodeDiedError: Task failed due to the node (where this task was running)  was dead or "
-			    "unavailable.\n\nThe node IP: 10.0.0.7, node ID: " NODE "\n\nThis can happen if ..",
+		{ TRACEBACK
+		  "ray.exceptions.NodeDiedError: Task failed due to the node (where this task was running)  was dead or "
+		  "unavailable.\n\nThe node IP: 10.0.0.7, node ID: " NODE
+		  "\n\nThis can happen if ..",
 		  "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
 		/* A program that went on, and failed by itself later. */
-		{ TRACEBACK DIED "going on\n" TRACEBACK "ValueError: y\n", NULL, "", "", "", "", 0 },
-		{ TRACEBACK DIED "\nThe above exception was the direct cause of the following exception:\n\n" TRACEBACK
-				 "ray.train.base_trainer.TrainingFailedError: y\n",
+		{ TRACEBACK DIED "going on\n" TRACEBACK "ValueError: y\n", NULL, "", "", "", "",
+		  0 },
+		{ TRACEBACK DIED
+		  "\nThe above exception was the direct cause of the following exception:\n\n" TRACEBACK
+		  "ray.train.base_trainer.TrainingFailedError: y\n",
 		  "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
-		{ TRACEBACK DIED "\nDuring handling of the above exception, another exception occurred:\n\n" TRACEBACK "KeyError: y\n",
+		{ TRACEBACK DIED
+		  "\nDuring handling of the above exception, another exception occurred:\n\n" TRACEBACK
+		  "KeyError: y\n",
 		  "NodeDiedError", NODE, "", "", "10.0.0.7", 0 },
 		/* What raylet writes after it is about others. */
-		{ TRACEBACK "ray.exceptions.ObjectLostError: x\n" WORKER(5), "ObjectLostError", "", "", "", "", 0 },
+		{ TRACEBACK "ray.exceptions.ObjectLostError: x\n" WORKER(5), "ObjectLostError", "",
+		  "", "", "", 0 },
 		/* Two workers crashed, and the exception may be about each of them. */
-		{ WORKER(5) WORKER(6) TRACEBACK "ray.exceptions.WorkerCrashedError: x\n", "WorkerCrashedError", "", "", "", "", 0 },
-		{ WORKER(5) WORKER(5) TRACEBACK "ray.exceptions.WorkerCrashedError: x\n", "WorkerCrashedError", NODE,
-		  "abcdef012345678905", "", "10.0.0.7", 5 },
-		{ "ray.exceptions.NodeDiedError: Node IP: , node ID: zz76fd. pid=99999999", "NodeDiedError", "", "", "", "", 0 },
-		{ "ray.exceptions.NodeDiedError: node ID: " NODE NODE "\n", "NodeDiedError", "", "", "", "", 0 },
-		{ "ray.exceptions.OwnerDiedError: owner address: [fd00::7]:3, at IP address fd00::7)", "OwnerDiedError", "", "", "",
-		  "fd00::7", 0 },
-		{ "ray.exceptions.OutOfMemoryError: pid=5000000 , pid=7", "OutOfMemoryError", "", "", "", "", 0 },
+		{ WORKER(5) WORKER(6) TRACEBACK "ray.exceptions.WorkerCrashedError: x\n",
+		  "WorkerCrashedError", "", "", "", "", 0 },
+		{ WORKER(5) WORKER(5) TRACEBACK "ray.exceptions.WorkerCrashedError: x\n",
+		  "WorkerCrashedError", NODE, "abcdef012345678905", "", "10.0.0.7", 5 },
+		{ "ray.exceptions.NodeDiedError: Node IP: , node ID: zz76fd. pid=99999999",
+		  "NodeDiedError", "", "", "", "", 0 },
+		{ "ray.exceptions.NodeDiedError: node ID: " NODE NODE "\n", "NodeDiedError", "", "",
+		  "", "", 0 },
+		{ "ray.exceptions.OwnerDiedError: owner address: [fd00::7]:3, at IP address fd00::7)",
+		  "OwnerDiedError", "", "", "", "fd00::7", 0 },
+		{ "ray.exceptions.OutOfMemoryError: pid=5000000 , pid=7", "OutOfMemoryError", "",
+		  "", "", "", 0 },
 	};
 
 	(void)state;

@@ -78,7 +78,8 @@ void ray_last_lines_of(const char *file, const char *text, size_t len, char *out
 }
 
 /* Of a driver's log it finds Ray's exception, too; ret_error NULL: it is no driver's. */
-static void append_file(int dir_fd, const char *name, char *out, size_t size, struct ray_error *ret_error)
+static void append_file(int dir_fd, const char *name, char *out, size_t size,
+			struct ray_error *ret_error)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TAIL_MAX);
 
@@ -111,7 +112,8 @@ static void append_worker(const char *name, void *arg)
 	ray_last_lines_of(label, strbuf_str(&text), text.len, l->out, l->size);
 }
 
-void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size, struct ray_error *ret_error)
+void ray_last_lines(int dir_fd, const struct ray_process_life *life, char *out, size_t size,
+		    struct ray_error *ret_error)
 {
 	const char *names[RAY_PROCESS_LOGS_MAX];
 	char driver[RAY_FILE_NAME_MAX + 1];

@@ -41,7 +41,8 @@ void process_of_verdict(const struct observation *o, struct verdict *v)
 		    v->signal ? v->signal :
 		    o->crash  ? o->crash->signal :
 				0);
-		snprintf(v->process.worker_id, sizeof(v->process.worker_id), "%s", o->ray->event.worker_id);
+		snprintf(v->process.worker_id, sizeof(v->process.worker_id), "%s",
+			 o->ray->event.worker_id);
 		if (o->worker_ended && o->worker_status >= 0 && WIFEXITED(o->worker_status))
 			v->process.exit_code = WEXITSTATUS(o->worker_status);
 	} else if (o->crash)

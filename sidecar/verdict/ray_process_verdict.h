@@ -7,8 +7,8 @@
 
 #include "sidecar/ray/ray_error.h"
 #include "sidecar/verdict/observation.h"
-#include "sidecar/verdict/verdict.h"
 #include "sidecar/verdict/oom_verdict.h"
+#include "sidecar/verdict/verdict.h"
 
 /*
  * For a container that has ended; v is the verdict from everything else. If a process of Ray's
