@@ -21,7 +21,6 @@ void ray_failure_init(struct ray_failure *f)
 		.class = FAILURE_UNKNOWN,
 		.confidence = CONFIDENCE_UNKNOWN,
 		.first = { .pid = RAY_FAILURE_NONE, .exit_code = RAY_FAILURE_NONE },
-		.error = { .pid = RAY_FAILURE_NONE },
 	};
 	ray_failure_take_memory(f, NULL);
 }
@@ -36,7 +35,7 @@ static void release_notes(struct ray_failure_notes *notes)
 	*notes = (struct ray_failure_notes){ 0 };
 }
 
-#define TEXTS 31
+#define TEXTS 27
 
 /* Lists the places of all texts that the failure owns. */
 static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
@@ -54,9 +53,7 @@ static void find_texts(struct ray_failure *f, char **ret_texts[static TEXTS])
 		&f->bundle,	  &f->signature,
 		&f->submission_id, &f->pod_ip,
 		&f->ray_node_id,  &f->first.worker_id,
-		&f->error.name,	  &f->error.node_id,
-		&f->error.worker_id, &f->error.actor_id,
-		&f->error.ip,	  &f->diagnosis,
+		&f->ray_error,	  &f->diagnosis,
 		&f->advice,
 	};
 

@@ -42,13 +42,6 @@ struct ray_failure_first {
 	int64_t exit_code;
 };
 
-/* Ray's exception that ended a driver, and what it says had died. */
-struct ray_failure_error {
-	char *name; /* "NodeDiedError"; NULL: there is none */
-	char *node_id, *worker_id, *actor_id, *ip;
-	int64_t pid; /* RAY_FAILURE_NONE: not named */
-};
-
 /*
  * One piece of evidence (subject: its source), or one missing fact (subject: the fact, text: what
  * would provide it).
@@ -90,7 +83,8 @@ struct ray_failure {
 	struct owner *owner; /* NULL: not known */
 	char *submission_id; /* of the owner's job */
 	struct ray_failure_first first;
-	struct ray_failure_error error;
+	/* Ray's exception that ended a driver and what it names, in JSON as termination_take made it. */
+	char *ray_error;
 	struct ray_failure_memory memory;
 	struct ray_failure_process *processes;
 	size_t n_processes;

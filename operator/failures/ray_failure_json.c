@@ -68,20 +68,12 @@ void ray_failure_take_memory(struct ray_failure *f, const cJSON *report)
 	take_processes(f, json_get(report, "processes"));
 }
 
-static void take_error(struct ray_failure_error *e, const cJSON *error)
-{
-	ray_failure_set(&e->name, json_str(error, "name"));
-	ray_failure_set(&e->node_id, json_str(error, "nodeID"));
-	ray_failure_set(&e->worker_id, json_str(error, "workerID"));
-	ray_failure_set(&e->actor_id, json_str(error, "actorID"));
-	ray_failure_set(&e->ip, json_str(error, "ip"));
-	e->pid = number(error, "pid");
-}
-
 void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 {
 	const cJSON *process = json_get(report, "process");
 	int64_t pid = json_int(process, "pid", 0), code = json_int(process, "exitCode", -1);
+	const cJSON *named = json_get(report, "rayError");
+	_cleanup_free_ char *error = named ? cJSON_PrintUnformatted(named) : NULL;
 
 	ray_failure_set(&f->first.name, json_str(process, "name"));
 	ray_failure_set(&f->first.signal, json_str(process, "signal"));
@@ -91,7 +83,7 @@ void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 	ray_failure_set(&f->ray_node_id, json_str(report, "rayNodeID"));
 	ray_failure_set(&f->diagnosis, json_str(report, "diagnosis"));
 	ray_failure_set(&f->advice, json_str(report, "advice"));
-	take_error(&f->error, json_get(report, "rayError"));
+	ray_failure_set(&f->ray_error, error);
 }
 
 void ray_failure_take_notes(struct ray_failure *f, const cJSON *report)
@@ -188,20 +180,6 @@ static void put_first(const struct ray_failure *f, cJSON *spec)
 	put_text(process, "workerID", f->first.worker_id);
 }
 
-static void put_error(const struct ray_failure_error *e, cJSON *spec)
-{
-	cJSON *error = e->name ? json_object_at(spec, "rayError") : NULL;
-
-	if (!error)
-		return;
-	put_text(error, "name", e->name);
-	put_text(error, "nodeID", e->node_id);
-	put_text(error, "workerID", e->worker_id);
-	put_text(error, "actorID", e->actor_id);
-	put_text(error, "ip", e->ip);
-	put_number(error, "pid", e->pid);
-}
-
 static void put_owner(const struct ray_failure *f, cJSON *failure, cJSON *spec)
 {
 	if (f->submission_id)
@@ -283,7 +261,8 @@ cJSON *ray_failure_to_json(const struct ray_failure *f)
 	put_end(f, spec);
 	put_owner(f, failure, spec);
 	put_first(f, spec);
-	put_error(&f->error, spec);
+	if (f->ray_error)
+		json_set(spec, "rayError", cJSON_Parse(f->ray_error));
 	put_text(spec, "diagnosis", f->diagnosis);
 	put_text(spec, "advice", f->advice);
 	put_memory(f, spec);
