@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-long|classes|kuberay|kuberay-long [PYTEST-ARG...]: brings up what the tests need and runs them.
+# run.sh operator|soak|stores|browser|cluster|cluster-v2|cluster-v2-part|cluster-v2-long|classes|kuberay|kuberay-long|same [PYTEST-ARG...]: brings up what the tests need and runs them.
 #   operator  the operator from build/, as a process here, against a real kube-apiserver (AFTERGLOW_KUBERNETES=1.35.4: of that version);
 #             no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
@@ -11,7 +11,8 @@
 #             cluster-v2-part: a few of both; cluster-v2-long: also cases of cluster
 #   classes   of cluster's, each class of death and what Ray's logs say
 #   kuberay   the chart with its defaults beside KubeRay's own operator, with real Ray; kuberay-long: what takes longest of it
-# The last four's cluster is left running for the next run; e2e/cluster/down.sh ends it.
+#   same      of kuberay's, the pods and clusters that run twice, with Afterglow and without it, and are compared
+# The last five's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # AFTERGLOW_TESTS: just these tests of the suite, a line each, as pytest names them.
 # KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
 set -euo pipefail
@@ -76,7 +77,7 @@ else
 	e2e/cluster/load-image.sh --unless "$(images/ray/name.sh)" "$ray"
 	# Of two operators that both make pods for RayClusters there is one at a time.
 	case $suite in
-	kuberay*)
+	kuberay* | same)
 		helm uninstall afterglow --namespace afterglow-system --ignore-not-found --wait
 		e2e/kuberay/install.sh 9>&-
 		;;
@@ -90,7 +91,7 @@ cluster-v2*) export AFTERGLOW_E2E_NODE=afterglow-v2 ;;
 esac
 export AFTERGLOW_VERSION RAY_IMAGE
 AFTERGLOW_VERSION=$(make -s version)
-RAY_IMAGE=$(images/ray/name.sh)
+RAY_IMAGE=${RAY_IMAGE:-$(images/ray/name.sh)}
 # -rfEs: a test that is skipped says why, and the names of those that failed are for tools/second_try.py.
 case $suite in
 soak) paths=(e2e/cases/apiserver/soak.py) ;;
@@ -100,6 +101,7 @@ cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
 kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
 kuberay-long) paths=(e2e/cases/kuberay -m long) ;;
+same) paths=(e2e/cases/kuberay/same) ;;
 *) paths=("e2e/cases/$cases") ;;
 esac
 [ -z "${AFTERGLOW_TESTS:-}" ] || mapfile -t paths <<<"$AFTERGLOW_TESTS"

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each pod of the table runs twice, with launcher and sidecar and with neither. What a user can observe is the same, but for
+the differences that are meant; and those are there."""
+
+import collections
+import json
+import os
+import re
+import uuid
+
+import pytest
+import yaml
+
+from conftest import Kubectl, wait_for
+from kuberay.same import table
+from kuberay.same.table import MEANT, RESTARTS, ROWS, STOPPED, meant_of
+from live import ROOT
+
+RAY = "ray-worker"
+CODE = ROOT / "e2e/cases/kuberay/same/probe.py"
+# The ratio is one that the sidecar's own requests would break.
+LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "ratio"},
+          "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "4"}}]}}
+INIT = "#!/bin/sh\nexec /usr/bin/python3 /same/code/probe.py init exit\n"
+
+
+class Side:
+    """A namespace in which all rows run."""
+
+    def __init__(self, name, labels):
+        self.name, self.labels = name, labels
+        self.k = Kubectl(name)
+
+    def make(self):
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.name, "labels": self.labels}}
+        Kubectl().apply(namespace)
+        self.k.apply(LIMITS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "code"}, "data": {
+            "probe.py": CODE.read_text(), "init": INIT, "env.sh": "echo 'this shell read a file that the environment names'\n"}})
+
+    def start(self):
+        pods = [table.pod(name, row, {"same": row.happens.split()[0]}) for name, row in ROWS.items()]
+        self.k("create", "-f", "-", stdin=yaml.safe_dump_all(pods))
+
+    def pods(self):
+        return {p["metadata"]["name"]: p for p in self.k.items("pods", "-l", "same")}
+
+    def words(self, happens=None):
+        """Returns what the probes in Ray's containers said, in order, and whether anything else was printed, by row."""
+        log = self.k("logs", "-l", f"same={happens.split()[0]}" if happens else "same", "-c", RAY, "--prefix", "--tail=-1",
+                     "--ignore-errors", "--max-log-requests=100")
+        said, other = collections.defaultdict(list), collections.defaultdict(list)
+        for name, line in re.findall(r"^\[pod/([^/]+)/[^]]+\] (.*)$", log, re.MULTILINE):
+            if line.startswith("@same "):
+                said[name].append(json.loads(line.removeprefix("@same ")))
+            elif line.strip():
+                other[name].append(line.strip())
+        return said, other
+
+    def are_ready(self):
+        """Returns whether each pod that is to be stopped has said that it works."""
+        said, _ = self.words(STOPPED)
+        waits_for = {name for name, row in ROWS.items() if row.happens == STOPPED} - {n for n, s in said.items() if {"ready": True} in s}
+        assert not waits_for, waits_for
+        return True
+
+    def stop(self):
+        """Has the kubelet stop them, as for a deletion, but for that their logs and status stay."""
+        names = [name for name, row in ROWS.items() if row.happens == STOPPED]
+        self.k("patch", "pod", *names, "-p", '{"spec": {"activeDeadlineSeconds": 1}}')
+
+    def are_over(self):
+        not_over = {name: pod["status"]["phase"] for name, pod in self.pods().items()
+                    if (ray_status(pod).get("restartCount", 0) < 1 if ROWS[name].happens == RESTARTS
+                        else pod["status"]["phase"] not in ("Succeeded", "Failed"))}
+        assert not not_over, not_over
+        return True
+
+    def observe(self):
+        said, other = self.words()
+        events = collections.defaultdict(set)
+        for event in self.k.items("events.v1.", "--field-selector", "type=Warning"):
+            events[event["involvedObject"]["name"]].add(event["reason"])
+        return {name: observed(pod, said[name], other[name], sorted(events[name])) for name, pod in self.pods().items()}
+
+
+def ray_status(pod):
+    return next((s for s in pod["status"].get("containerStatuses", []) if s["name"] == RAY), {})
+
+
+def amount(worked):
+    """Returns how long a pod worked after it was told to stop. Pods of no row end in between."""
+    return "the whole grace period" if worked > table.GRACE / 2 else "a moment"
+
+
+def observed(pod, said, other, warnings):
+    """Returns all that a user can observe, as a tree."""
+    status = ray_status(pod)
+    end = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated") or {}
+    merged = {key: value for words in said for key, value in words.items() if key not in ("worked", "signal")}
+    # Who ends at once says nothing.
+    worked = [words["worked"] for words in said if "worked" in words] or [0]
+    return {
+        **merged, "worked": amount(worked[-1]), "signals": [words["signal"] for words in said if "signal" in words],
+        "prints": [line for line in other if line in ("over", "this shell read a file that the environment names")],
+        "phase": pod["status"]["phase"], "reason": pod["status"].get("reason"), "qos": pod["status"].get("qosClass"),
+        "exit": [end.get("exitCode"), end.get("reason")], "restarts": min(status.get("restartCount", 0), 1),
+        "containers": {c["name"]: c["image"] for c in pod["spec"]["containers"]},
+        "requests": [c["resources"].get("requests") for c in pod["spec"]["containers"]], "warnings": warnings,
+    }
+
+
+def flattened(tree, path=""):
+    """Returns the leaves of a tree by their paths. A list is a leaf."""
+    if not isinstance(tree, dict):
+        return {path: tree}
+    return {p: leaf for key, value in tree.items() for p, leaf in flattened(value, f"{path}.{key}" if path else key).items()}
+
+
+def differences(one, other):
+    """Returns path to both values, where they differ."""
+    one, other = flattened(one), flattened(other)
+    return {path: (one.get(path, "absent"), other.get(path, "absent")) for path in sorted({*one, *other})
+            if one.get(path, "absent") != other.get(path, "absent")}
+
+
+def wait_for_launcher(side):
+    """The operator brings the launcher to a namespace with its first Ray pod; KubeRay's clusters are there before their pods."""
+    first = table.pod("first", ROWS["fails"], {})
+    first["spec"]["schedulerName"] = "nobody"
+    side.k.apply(first)
+    wait_for("the launcher", lambda: side.k.json("configmap", "afterglow-launch").get("binaryData"))
+    side.k("delete", "pod", "first")
+
+
+@pytest.fixture(name="both", scope="module")
+def both_sides():
+    """Returns what was observed of each row, with Afterglow and without it."""
+    name = "same-" + uuid.uuid4().hex[:5]
+    sides = [Side(name, {}), Side(name + "-without", {"afterglow.dev/inject": "disabled"})]
+    for side in sides:
+        side.make()
+    wait_for_launcher(sides[0])
+    for side in sides:
+        side.start()
+    for side in sides:
+        wait_for("all pods to work", side.are_ready, timeout=120, interval=2)
+    for side in sides:
+        side.stop()
+    for side in sides:
+        wait_for("all pods to end", side.are_over, timeout=120, interval=2)
+    yield [side.observe() for side in sides]
+    for side in sides if not os.environ.get("AFTERGLOW_KEEP") else []:
+        Kubectl()("delete", "namespace", side.name, "--wait=false")
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_nothing_differs_but_what_is_meant(both, row):
+    unexpected = {what: values for what, values in differences(both[0][row], both[1][row]).items() if not meant_of(row, what)}
+    assert not unexpected, json.dumps(unexpected, indent=1)
+
+
+def test_every_difference_that_is_meant_is_there(both):
+    absent = [(row, pattern) for meant in MEANT for row in sorted(meant.rows) for pattern in meant.what
+              if not any(table.fnmatch.fnmatchcase(what, pattern) for what in differences(both[0][row], both[1][row]))]
+    assert not absent
+
+
+def test_a_core_takes_a_share_of_a_small_disk_at_most(both):
+    assert {name: both[0][name]["core"] for name in table.CORES} == {
+        "child-crashes": "large", "child-crashes-in-a-volume": "some", "child-crashes-with-little-disk": "some"}
+
+
+def test_what_happens_to_the_pods_happens_without_afterglow(both):
+    """A row that does not do what its name says would compare nothing."""
+    without = both[1]
+    for name, row in ROWS.items():
+        if row.happens == STOPPED:
+            assert without[name]["ready"] and without[name]["reason"] == "DeadlineExceeded", name
+    whole = {name for name in without if without[name]["worked"] == "the whole grace period"}
+    assert {"bash-above", "dash-above", "default", "ignores", "background"} <= whole
+    assert not {"handler", "bash-trap", "tini-like", "dumb-init-like", "shared-pid"} & whole
+    assert {without[name]["child"] for name in without if name.startswith("child-crashes")} == {-11}
