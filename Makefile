@@ -309,7 +309,7 @@ endif
 version:
 	@echo $(VERSION)
 
-.PHONY: version deps test-deps test test-programs sanitizer-tests sanitized check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long e2e-v2 images install clean help
+.PHONY: version deps test-deps test test-programs sanitizer-tests sanitized check try demo demo-kuberay demo-clean e2e e2e-classes e2e-kuberay e2e-kuberay-long e2e-same e2e-v2 images install clean help
 deps:
 	@tools/apt-install.sh $(BUILD_PACKAGES)
 
@@ -386,8 +386,9 @@ e2e-classes: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh classes
 
-# Beside KubeRay's own operator; and of that what takes longest, which continuous integration does not run each time.
-e2e-kuberay e2e-kuberay-long: deps
+# Beside KubeRay's own operator; of that what takes longest, which continuous integration does not run each time; and what runs
+# twice, with Afterglow and without it.
+e2e-kuberay e2e-kuberay-long e2e-same: deps
 	+@$(COMPILE) all
 	+@e2e/run.sh $(@:e2e-%=%)
 
@@ -528,6 +529,7 @@ help:
 	@echo 'make e2e-classes  of these, each class of death and what Ray says of it'
 	@echo 'make e2e-v2       deaths on a node with cgroup v2 and systemd, in User Mode Linux'
 	@echo 'make e2e-kuberay  of these, the chart beside KubeRay; make e2e-kuberay-long: its zero-downtime upgrades'
+	@echo 'make e2e-same     of these, the pods and clusters that run twice, with Afterglow and without it, and are compared'
 	@echo 'make fuzz         fuzz every parser (FUZZ_SECONDS=60 each)'
 	@echo 'make bench        the figures behind each performance claim; make bench-operator: beside KubeRay; make bench-webhook: its admissions'
 	@echo 'make valgrind     the long scenarios of the operator under memcheck; make operator-sanitized: all under ASan'

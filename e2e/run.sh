@@ -14,7 +14,8 @@
 #   same      of kuberay's, the pods and clusters that run twice, with Afterglow and without it, and are compared
 # The last five's cluster is left running for the next run; e2e/cluster/down.sh ends it.
 # AFTERGLOW_TESTS: just these tests of the suite, a line each, as pytest names them.
-# KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images.
+# KUBECONFIG_E2E=path uses a cluster of yours: it must be able to pull or hold the images. RAY_IMAGE and SIDECAR_IMAGE name those that
+# pods of the tests run, AFTERGLOW_HELM_ARGS has more arguments of helm, such as --set image.repository=REGISTRY/afterglow-operator.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

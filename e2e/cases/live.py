@@ -40,7 +40,8 @@ def install(**values):
     """Installs or upgrades the chart; values are Helm's, with __ for the dots. Without any it is as most people install it."""
     arguments = [part for key, value in values.items() for part in ("--set", f"{key.replace('__', '.')}={value}")]
     helm("upgrade", "--install", "afterglow", str(ROOT / "charts/afterglow"), "--namespace", SYSTEM,
-         "--create-namespace", "--take-ownership", "--wait", "--timeout", "300s", *arguments)
+         "--create-namespace", "--take-ownership", "--wait", "--timeout", "300s", *arguments,
+         *os.environ.get("AFTERGLOW_HELM_ARGS", "").split())
     wait_for_operators()
 
 

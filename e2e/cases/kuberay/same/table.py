@@ -8,7 +8,7 @@ import os
 from kuberay.objects import SIDECAR
 from live import RAY_IMAGE, VERSION
 
-PYTHON = ["/usr/bin/python3", "/same/code/probe.py"]
+PYTHON = ["python3", "/same/code/probe.py"]
 BASH = ["/bin/bash", "-c", "--"]  # as KubeRay starts Ray
 SIDECAR_IMAGE = os.environ.get("SIDECAR_IMAGE", f"localhost/afterglow-sidecar:{VERSION}")
 GRACE = 6  # seconds between SIGTERM and SIGKILL
@@ -83,8 +83,8 @@ ROWS = {
     "no-such-program": Row(ENDS, ["/no/such/program"]),
     "orphan": python("orphan", happens=ENDS),
     "shell-with-orphan": shell("PROBE orphan", happens=ENDS),
-    "segfault": Row(ENDS, ["/usr/bin/python3", "-c", "import ctypes; ctypes.string_at(0)"]),
-    "abort": Row(ENDS, ["/usr/bin/python3", "-c", "import os; os.abort()"]),
+    "segfault": Row(ENDS, ["python3", "-c", "import ctypes; ctypes.string_at(0)"]),
+    "abort": Row(ENDS, ["python3", "-c", "import os; os.abort()"]),
     "kills-itself": shell("kill -TERM $$$$; exit 9", happens=ENDS),
     "restarts": Row(RESTARTS, PYTHON, ["look", "3"], pod={"restartPolicy": "Always"}),
     "child-crashes": python("crash", happens=ENDS),

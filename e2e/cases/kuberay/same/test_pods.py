@@ -21,7 +21,7 @@ CODE = ROOT / "e2e/cases/kuberay/same/probe.py"
 # The ratio is one that the sidecar's own requests would break.
 LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "ratio"},
           "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "4"}}]}}
-INIT = "#!/bin/sh\nexec /usr/bin/python3 /same/code/probe.py init exit\n"
+INIT = "#!/bin/sh\nexec python3 /same/code/probe.py init exit\n"
 
 
 class Side:
