@@ -12,110 +12,83 @@
 #define PARENT_MAX \
 	(1 << 20) /* bytes of a parent's environment; nothing is restored of a larger one */
 
-struct text {
-	char *at, *end;
-};
+/* Shells set these anew for each program that they start, so they may differ between us and the launcher. */
+#define VOLATILE "_\nSHLVL\n"
 
-static bool is_plain(char c)
-{
-	return isgraph((unsigned char)c) && c != '%' && (unsigned char)c < 0x80;
-}
-
-/* Appends the encoded bytes and the last one as it is. Returns false if there is no room for them and a zero. */
-static bool text_add(struct text *t, const char *bytes, size_t len, char last)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < len; i++) {
-		if (t->end - t->at < 5)
-			return false;
-		if (is_plain(bytes[i]))
-			*t->at++ = bytes[i];
-		else {
-			*t->at++ = '%';
-			*t->at++ = digits[(unsigned char)bytes[i] >> 4];
-			*t->at++ = digits[(unsigned char)bytes[i] & 15];
-		}
-	}
-	*t->at++ = last;
-	return true;
-}
-
-/* Returns the length of the name in NAME=VALUE; 0: it is no variable. */
+/* Returns the length of "NAME=" in an entry; 0: it is no variable. */
 static size_t name_length(const char *entry)
 {
 	size_t len = strcspn(entry, "=");
 
-	return entry[len] ? len : 0;
+	return entry[len] ? len + 1 : 0;
 }
 
-/* Returns the entry of that name; NULL: there is none. */
-static const char *find_in_list(char *const *list, const char *name, size_t len)
+static const char *find_in_list(char *const *list, const char *entry)
 {
-	for (; *list; list++)
-		if (strncmp(*list, name, len) == 0 && (*list)[len] == '=')
-			return *list;
-	return NULL;
+	size_t len = name_length(entry);
+
+	while (*list && strncmp(*list, entry, len) != 0)
+		list++;
+	return *list;
 }
 
-static const char *find_in_block(const char *block, size_t size, const char *name, size_t len)
+static bool is_in_block(const char *block, size_t size, const char *entry)
 {
-	for (const char *p = block; p < block + size; p += strlen(p) + 1)
-		if (strncmp(p, name, len) == 0 && p[len] == '=')
-			return p;
-	return NULL;
+	size_t len = name_length(entry);
+	const char *p = block;
+
+	while (p < block + size && strncmp(p, entry, len) != 0)
+		p += strlen(p) + 1;
+	return p < block + size;
 }
 
-/* Shells set these anew for each program that they start, so they may differ between us and the launcher. */
-static const char *const volatile_names[] = { "_", "SHLVL" };
-
-static bool is_volatile(const char *name, size_t len)
+static bool is_unchanged(char *const *is, const char *entry)
 {
-	for (size_t i = 0; i < sizeof(volatile_names) / sizeof(volatile_names[0]); i++)
-		if (strlen(volatile_names[i]) == len && memcmp(volatile_names[i], name, len) == 0)
-			return true;
-	return false;
+	const char *now = find_in_list(is, entry);
+
+	return now && strcmp(now, entry) == 0 && strncmp(entry, "_=", 2) != 0 &&
+	       strncmp(entry, "SHLVL=", 6) != 0;
 }
 
-static bool add_lost(struct text *t, const char *was, size_t len, char *const *is)
+/* Appends the bytes, encoded, and a newline. Returns false if there is no room for them. */
+static bool add_line(char *text, size_t size, const char *bytes, size_t len)
 {
-	for (const char *p = was; p < was + len; p += strlen(p) + 1) {
-		size_t name = name_length(p);
-		const char *now = name && !is_volatile(p, name) ? find_in_list(is, p, name) : NULL;
+	size_t at = strlen(text);
 
-		if (name && (!now || strcmp(now, p) != 0) && !text_add(t, p, strlen(p), '\n'))
-			return false;
+	for (size_t i = 0; i < len && at + 5 <= size; i++) {
+		unsigned char c = (unsigned char)bytes[i];
+
+		at += (size_t)snprintf(text + at, size - at,
+				       isgraph(c) && c < 0x80 && c != '%' ? "%c" : "%%%02x", c);
 	}
+	if (at + 5 > size)
+		return false;
+	text[at] = '\n';
+	text[at + 1] = '\0';
 	return true;
 }
 
-static bool add_new(struct text *t, const char *was, size_t len, char *const *is)
+static bool add_difference(const char *was, size_t len, char *const *is, char *text, size_t size)
 {
-	for (; *is; is++) {
-		size_t name = name_length(*is);
-
-		if (name && !is_volatile(*is, name) && !find_in_block(was, len, *is, name) &&
-		    !text_add(t, *is, name, '\n'))
+	for (const char *p = was; p < was + len; p += strlen(p) + 1)
+		if (name_length(p) && !is_unchanged(is, p) && !add_line(text, size, p, strlen(p)))
 			return false;
-	}
-	for (size_t i = 0; i < sizeof(volatile_names) / sizeof(volatile_names[0]); i++) {
-		size_t name = strlen(volatile_names[i]);
-
-		if (!find_in_block(was, len, volatile_names[i], name) &&
-		    !text_add(t, volatile_names[i], name, '\n'))
+	for (; *is; is++)
+		if (name_length(*is) && !is_in_block(was, len, *is) &&
+		    !add_line(text, size, *is, name_length(*is) - 1))
 			return false;
-	}
 	return true;
 }
 
 bool environment_difference(const char *was, size_t len, char *const *is, char *ret_text,
 			    size_t size)
 {
-	struct text t = { .at = ret_text, .end = ret_text + size };
-	bool fits =
-		len > 0 && !was[len - 1] && add_lost(&t, was, len, is) && add_new(&t, was, len, is);
+	bool fits = len > 0 && !was[len - 1] && size >= sizeof(VOLATILE);
 
-	*(fits ? t.at : ret_text) = '\0';
+	snprintf(ret_text, size, "%s", fits ? VOLATILE : "");
+	fits = fits && add_difference(was, len, is, ret_text, size);
+	if (!fits)
+		ret_text[0] = '\0';
 	return fits;
 }
 
