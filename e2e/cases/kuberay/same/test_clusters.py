@@ -14,15 +14,18 @@ from kuberay.same.test_pods import differences, wait_for_launcher, Side
 SHELL_ABOVE = 'eval "$KUBERAY_GEN_RAY_START_CMD" && tail -f /dev/null'
 GRACE = 15  # seconds; the task takes a part of it
 
-# Runs a task on the worker, and says when it has begun; then the pod is deleted.
+# Runs a task on the worker, and says when it has begun; then the pod is deleted. A head may have CPUs, too.
 TASK = """
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
 @ray.remote(num_cpus=1, max_retries=0)
 def work():
     time.sleep(6)
     return "done"
 
-task = work.remote()
-while ray.available_resources().get("CPU", 0) >= 1:
+worker = next(n["NodeID"] for n in ray.nodes() if n["Alive"] and "node:__internal_head__" not in n["Resources"])
+task = work.options(scheduling_strategy=NodeAffinitySchedulingStrategy(worker, soft=False)).remote()
+while ray.available_resources().get("CPU", 0) == ray.cluster_resources()["CPU"]:
     time.sleep(0.2)
 print("begun", flush=True)
 try:

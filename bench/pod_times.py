@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""pod_times.py [PAIRS]: how long a pod with real Ray takes until it is ready, and from its deletion until it is gone, with Afterglow
+and without it, in turn. KUBECONFIG names a cluster with Afterglow's webhook, such as `e2e/run.sh same` leaves; e2e/venv.sh has the
+Python. Prints the medians and their ratio."""
+
+import pathlib
+import statistics
+import sys
+import time
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e/cases"))
+# pylint: disable=wrong-import-position # they are found by the line above
+from conftest import Kubectl
+from kuberay.same.table import ENDS, Row, pod
+from kuberay.same.test_pods import Side, wait_for_launcher
+
+START = "ray start --head --num-cpus=1 --object-store-memory=100000000 --include-dashboard=false --block"
+READY = {"exec": {"command": ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/6379"]}, "periodSeconds": 1}
+
+
+def ray_pod():
+    made = pod("ray", Row(ENDS, ["/bin/bash", "-c", "--"], [START]), {})
+    ray = made["spec"]["containers"][-1]
+    ray["resources"]["limits"]["memory"] = "2Gi"
+    ray["readinessProbe"] = READY
+    made["spec"]["terminationGracePeriodSeconds"] = 30
+    return made
+
+
+def times(side):
+    begin = time.monotonic()
+    side.k.apply(ray_pod())
+    side.k("wait", "--for=condition=Ready", "pod/ray", "--timeout=180s", timeout=200)
+    ready = time.monotonic()
+    time.sleep(3)
+    stop = time.monotonic()
+    side.k("delete", "pod", "ray", timeout=120)
+    return ready - begin, time.monotonic() - stop
+
+
+def main(pairs):
+    name = "pod-times-" + uuid.uuid4().hex[:5]
+    sides = [Side(name, {}), Side(name + "-without", {"afterglow.dev/inject": "disabled"})]
+    for side in sides:
+        side.make()
+    wait_for_launcher(sides[0])
+    measured = [[times(side) for side in sides] for _ in range(pairs)]
+    for index, what in enumerate(("until it is ready", "until it is gone")):
+        having, without = (statistics.median(pair[side][index] for pair in measured) for side in (0, 1))
+        print(f"{what}: {having:.2f} s with, {without:.2f} s without, ratio {having / without:.3f}")
+    for side in sides:
+        Kubectl()("delete", "namespace", side.name, "--wait=false")
+
+
+main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)
