@@ -36,6 +36,7 @@ def run(files):
 class Rooms(unittest.TestCase):
     def test_a_house_without_mistakes_is_printed_from_the_ground_up(self):
         self.assertEqual(run(FILES), (0, "lib:\noperator/kube: lib\noperator: operator/kube\noperator/cache: operator/kube\nsidecar: lib\n"
+                                         "0.0 % of the functions share their name, 0.0 % have a short one\n"
                                          f"6 lines of code, at most {rooms.LINES_MAX}\n"))
 
     def test_each_mistake_is_named_with_its_file(self):
@@ -69,6 +70,16 @@ class Rooms(unittest.TestCase):
         with unittest.mock.patch.object(rooms, "KNOTS_MAX", 0):
             status, printed = run(knot)
         self.assertEqual((status, printed.splitlines()[-1]), (1, "1 knots of modules, more than KNOTS_MAX of tools/rooms.py"))
+
+    def test_names_that_grep_does_not_find_are_counted(self):
+        row = "static int row_find(const char *a,\n\t\tint b)\n{\n}\n"
+        house = {"node/a.c": row + "int find(void)\n{\n}\nint main(void)\n{\n}\n", "node/b.c": row + "int main(void)\n{\n}\n",
+                 "node/b.h": "int find(void);\n", "node/b_test.c": "int find(void)\n{\n}\n"}
+        status, printed = run(house)
+        self.assertIn("66.7 % of the functions share their name, 33.3 % have a short one\n", printed)
+        self.assertEqual((status, printed.splitlines()[-1]), (1, "33.3333 percent of short names, more than SHORT_MAX of tools/rooms.py"))
+        with unittest.mock.patch.multiple(rooms, SHARED_MAX=70, SHORT_MAX=40):
+            self.assertEqual(run(house)[0], 0)
 
     def test_a_header_that_only_tests_include_is_theirs(self):
         world = {"node/world.h": "int a;\n", "node/a_test.c": '#include "node/world.h"\n'}
