@@ -65,7 +65,7 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err)
 	return 0;
 }
 
-static int put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err)
+static int fileio_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, bool sync, struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
 	int r;
@@ -87,12 +87,12 @@ static int put(int dirfd, const char *path, const void *data, size_t len, mode_t
 
 int file_write(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
-	return put(dirfd, path, data, len, mode, true, err);
+	return fileio_put(dirfd, path, data, len, mode, true, err);
 }
 
 int file_put(int dirfd, const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
-	return put(dirfd, path, data, len, mode, false, err);
+	return fileio_put(dirfd, path, data, len, mode, false, err);
 }
 
 void file_replace(int dirfd, const char *path, const void *data, size_t len)
@@ -109,7 +109,7 @@ void file_replace(int dirfd, const char *path, const void *data, size_t len)
 
 #define TREE_DEPTH_MAX 8
 
-static bool is_dots(const char *name)
+static bool fileio_is_dots(const char *name)
 {
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
@@ -125,7 +125,7 @@ static bool remove_below(int dirfd, const char *name, int depth)
 		return false;
 	}
 	for (const struct dirent *entry; (entry = readdir(dir));) {
-		if (is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0)
+		if (fileio_is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0)
 			continue;
 		/* For a directory unlink fails with EISDIR, or with EPERM on some file systems. */
 		if (depth == TREE_DEPTH_MAX || !remove_below(fd, entry->d_name, depth + 1))
@@ -141,7 +141,7 @@ bool tree_remove(int dirfd, const char *name)
 }
 
 /* Takes one step down the path and closes fd. */
-static int enter(int fd, const char *name)
+static int fileio_enter(int fd, const char *name)
 {
 	int next = strcmp(name, "..") == 0 ? -EINVAL : openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -165,7 +165,7 @@ int dir_open_below(int dirfd, const char *path, size_t len)
 	if (fd < 0)
 		return -errno;
 	for (const char *name = strtok_r(part, "/", &at); name && fd >= 0; name = strtok_r(NULL, "/", &at))
-		fd = enter(fd, name);
+		fd = fileio_enter(fd, name);
 	return fd;
 }
 

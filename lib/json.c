@@ -8,7 +8,7 @@
 
 #include "lib/oom.h"
 
-static void *allocate(size_t size)
+static void *json_allocate(size_t size)
 {
 	void *memory = malloc(size);
 
@@ -20,7 +20,7 @@ static void *allocate(size_t size)
 /* This runs before main, so that no program can forget it. */
 __attribute__((constructor)) static void count_lost_allocations(void)
 {
-	cJSON_InitHooks(&(cJSON_Hooks){ .malloc_fn = allocate, .free_fn = free });
+	cJSON_InitHooks(&(cJSON_Hooks){ .malloc_fn = json_allocate, .free_fn = free });
 }
 
 static int parse_error(const char *text, const char *at, struct err *err)
@@ -113,20 +113,20 @@ cJSON *json_find(const cJSON *array, const char *key, const char *value)
  * the name, and without memory for that it leaves a nameless item, behind which
  * lookups find nothing any more.
  */
-static bool replace(cJSON *obj, cJSON *old, cJSON *value)
+static bool json_replace(cJSON *obj, cJSON *old, cJSON *value)
 {
 	cJSON_free(value->string);
 	value->string = TAKE_PTR(old->string);
 	return cJSON_ReplaceItemViaPointer(obj, old, value);
 }
 
-static bool put(cJSON *obj, const char *name, cJSON *value)
+static bool json_put(cJSON *obj, const char *name, cJSON *value)
 {
 	cJSON *old = cJSON_GetObjectItemCaseSensitive(obj, name);
 
 	if (!value)
 		return false;
-	if (old ? replace(obj, old, value) : cJSON_AddItemToObject(obj, name, value))
+	if (old ? json_replace(obj, old, value) : cJSON_AddItemToObject(obj, name, value))
 		return true;
 	/* If cJSON has no memory for the name, it does not free the value. */
 	cJSON_Delete(value);
@@ -140,7 +140,7 @@ cJSON *json_object_at(cJSON *obj, const char *name)
 	if (cJSON_IsObject(item))
 		return item;
 	item = cJSON_CreateObject();
-	return put(obj, name, item) ? item : NULL;
+	return json_put(obj, name, item) ? item : NULL;
 }
 
 cJSON *json_array_at(cJSON *obj, const char *name)
@@ -150,12 +150,12 @@ cJSON *json_array_at(cJSON *obj, const char *name)
 	if (cJSON_IsArray(item))
 		return item;
 	item = cJSON_CreateArray();
-	return put(obj, name, item) ? item : NULL;
+	return json_put(obj, name, item) ? item : NULL;
 }
 
 void json_set(cJSON *obj, const char *name, cJSON *value)
 {
-	put(obj, name, value);
+	json_put(obj, name, value);
 }
 
 void json_set_str(cJSON *obj, const char *name, const char *value)

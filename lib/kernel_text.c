@@ -26,7 +26,7 @@ static bool span_take(struct kernel_span *s, const char *word)
 	return true;
 }
 
-static const char *span_find(struct kernel_span s, const char *word)
+static const char *kernel_text_span_find(struct kernel_span s, const char *word)
 {
 	return memmem(s.at, s.len, word, strlen(word));
 }
@@ -35,7 +35,8 @@ static const char *span_find_last(struct kernel_span s, const char *word)
 {
 	const char *found = NULL;
 
-	for (const char *p; (p = span_find(s, word)); s.len -= (size_t)(p + 1 - s.at), s.at = p + 1)
+	for (const char *p; (p = kernel_text_span_find(s, word));
+	     s.len -= (size_t)(p + 1 - s.at), s.at = p + 1)
 		found = p;
 	return found;
 }
@@ -45,7 +46,8 @@ static struct kernel_span span_before(struct kernel_span s, const char *at)
 	return (struct kernel_span){ s.at, (size_t)(at - s.at) };
 }
 
-static struct kernel_span span_after(struct kernel_span s, const char *at, const char *word)
+static struct kernel_span kernel_text_span_after(struct kernel_span s, const char *at,
+						 const char *word)
 {
 	at += strlen(word);
 	return (struct kernel_span){ at, s.len - (size_t)(at - s.at) };
@@ -92,10 +94,10 @@ static bool paths_split(struct kernel_span s, const char *separator, bool victim
 
 	if (!span_begins(s, "/"))
 		return false;
-	for (const char *at; (at = span_find(rest, separator));
-	     rest = span_after(rest, at, separator)) {
+	for (const char *at; (at = kernel_text_span_find(rest, separator));
+	     rest = kernel_text_span_after(rest, at, separator)) {
 		struct kernel_span first = span_before(s, at),
-				   second = span_after(s, at, separator);
+				   second = kernel_text_span_after(s, at, separator);
 
 		oom->victim = victim_first ? first : second;
 		oom->limit = victim_first ? second : first;
@@ -119,13 +121,13 @@ static bool victim_take(struct kernel_span *s, struct kernel_oom *oom)
 
 	if (!at)
 		return false;
-	rest = span_after(*s, at, pid);
+	rest = kernel_text_span_after(*s, at, pid);
 	if (!span_take_number(&rest, INT32_MAX, &oom->pid) || !span_take(&rest, ",uid=") ||
 	    !span_take_number(&rest, UINT32_MAX, &oom->uid) || rest.len > 0)
 		return false;
 	rest = *s = span_before(*s, at);
-	while ((at = span_find(rest, task))) {
-		rest = span_after(rest, at, task);
+	while ((at = kernel_text_span_find(rest, task))) {
+		rest = kernel_text_span_after(rest, at, task);
 		if (!kernel_name_fits(rest.at, rest.len))
 			continue;
 		oom->name = rest;
@@ -145,12 +147,13 @@ bool kernel_oom_parse(const char *text, size_t len, struct kernel_oom *ret_oom)
 	if (!span_take(&s, "oom-kill:constraint=") || !victim_take(&s, &oom))
 		return false;
 	/* Before them stands the name of a cpuset, which has no slash. */
-	everybody = span_find(s, ",global_oom,task_memcg=/");
-	one = span_find(s, ",oom_memcg=/");
+	everybody = kernel_text_span_find(s, ",global_oom,task_memcg=/");
+	one = kernel_text_span_find(s, ",oom_memcg=/");
 	oom.global = everybody && (!one || everybody < one);
 	if (oom.global)
-		oom.victim = span_after(s, everybody, global);
-	else if (!one || !paths_split(span_after(s, one, limit), ",task_memcg=", false, &oom))
+		oom.victim = kernel_text_span_after(s, everybody, global);
+	else if (!one ||
+		 !paths_split(kernel_text_span_after(s, one, limit), ",task_memcg=", false, &oom))
 		return false;
 	*ret_oom = oom;
 	return true;
@@ -212,7 +215,8 @@ static int32_t crash_find(struct kernel_span s, const char *const *markers, size
 	struct kernel_span rest = s;
 	int32_t pid = 0, found;
 
-	for (const char *p; (p = span_find(rest, "]")); rest = span_after(rest, p, "]"))
+	for (const char *p; (p = kernel_text_span_find(rest, "]"));
+	     rest = kernel_text_span_after(rest, p, "]"))
 		for (size_t i = 0; i < n; i++)
 			if (span_begins((struct kernel_span){ p, s.len - (size_t)(p - s.at) },
 					markers[i]) &&
@@ -266,8 +270,8 @@ struct kernel_span kernel_path_pod(const char *path, size_t len)
 	static const char pod[] = "pod";
 	struct kernel_span s = { path, len };
 
-	for (const char *p; (p = span_find(s, pod));) {
-		s = span_after(s, p, pod);
+	for (const char *p; (p = kernel_text_span_find(s, pod));) {
+		s = kernel_text_span_after(s, p, pod);
 		if (p > path && (p[-1] == '/' || p[-1] == '-') && uid_len(s))
 			return (struct kernel_span){ s.at, uid_len(s) };
 	}

@@ -27,7 +27,7 @@ static bool parse_host(const char *host, uint16_t port, union address *ret_addre
 	return inet_pton(AF_INET6, host, &ret_address->v6.sin6_addr) == 1;
 }
 
-static bool parse(const char *text, union address *ret_address)
+static bool listen_address_parse(const char *text, union address *ret_address)
 {
 	const char *colon = strrchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : 0;
@@ -51,7 +51,7 @@ bool listen_address_is_valid(const char *text)
 {
 	union address address;
 
-	return parse(text, &address);
+	return listen_address_parse(text, &address);
 }
 
 static socklen_t address_len(const union address *address)
@@ -91,7 +91,7 @@ int listen_address_bind(const char *text, int *ret_fd, uint16_t *ret_port, struc
 	union address address, bound;
 	socklen_t len = sizeof(bound);
 
-	if (!parse(text, &address))
+	if (!listen_address_parse(text, &address))
 		return err_set(err, EINVAL, "must be ADDRESS:PORT, [IPV6]:PORT or :PORT, with a port up to 65535, not %.100s", text);
 	int fd = bound_socket(&address);
 	if (fd < 0 && is_wildcard_v6(&address) && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {

@@ -41,7 +41,7 @@ bool log_limit_passes(struct log_limit *limit, int64_t now_ns)
  * Replaces characters that could forge a line or drive a terminal and, for JSON, bytes that are not
  * text.
  */
-static void mend(char *text)
+static void log_mend(char *text)
 {
 	if (log_format == LOG_FORMAT_JSON)
 		utf8_mend(text);
@@ -101,7 +101,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return;
-	mend(text);
+	log_mend(text);
 	time_format(now_realtime_ns(), when);
 	if (log_format == LOG_FORMAT_JSON)
 		write_json(when, names[level], text);

@@ -67,7 +67,7 @@ static size_t write_ready(int fd, const char *text, size_t len)
 }
 
 /* Returns false if a part of the kept text could not be written. */
-static bool drain(int fd, struct outlet *o)
+static bool outlet_drain(int fd, struct outlet *o)
 {
 	size_t done = write_ready(fd, strbuf_str(&o->kept), o->kept.len);
 	char text[120];
@@ -83,7 +83,7 @@ static bool drain(int fd, struct outlet *o)
 		 (unsigned long long)o->unreported);
 	o->unreported = 0;
 	strbuf_addf(&o->kept, "%s", text);
-	return drain(fd, o);
+	return outlet_drain(fd, o);
 }
 
 void outlet_write(int fd, const void *text, size_t len)
@@ -95,7 +95,7 @@ void outlet_write(int fd, const void *text, size_t len)
 		fd_write_all(fd, text, len, NULL);
 		return;
 	}
-	if (!o->kept.len || drain(fd, o))
+	if (!o->kept.len || outlet_drain(fd, o))
 		done = write_ready(fd, text, len);
 	if (done == len)
 		return;
@@ -120,7 +120,7 @@ void outlet_flush(void)
 {
 	for (int fd = 1; fd < OUTLETS; fd++)
 		if (outlets[fd].guarded && outlets[fd].kept.len)
-			drain(fd, &outlets[fd]);
+			outlet_drain(fd, &outlets[fd]);
 }
 
 void outlet_finish(int64_t within_ns)

@@ -20,7 +20,7 @@ struct strmap_node {
  * FNV-1a with a start value that differs in each process: tenants choose the names of Kubernetes
  * objects, and must not be able to put all of them into one bucket.
  */
-static uint64_t hash_of(const char *key)
+static uint64_t strmap_hash_of(const char *key)
 {
 	static uint64_t seed;
 
@@ -39,7 +39,7 @@ static struct strmap_node **slot_of(const struct strmap *m, const char *key, uin
 	return slot;
 }
 
-static int grow(struct strmap *m)
+static int strmap_grow(struct strmap *m)
 {
 	size_t n_buckets = m->n_buckets ? m->n_buckets * 2 : 16;
 	struct strmap_node **buckets = calloc(n_buckets, sizeof(*buckets));
@@ -82,23 +82,23 @@ void *strmap_get(const struct strmap *m, const char *key)
 {
 	if (m->n == 0)
 		return NULL;
-	struct strmap_node *node = *slot_of(m, key, hash_of(key));
+	struct strmap_node *node = *slot_of(m, key, strmap_hash_of(key));
 	return node ? node->value : NULL;
 }
 
 const char *strmap_key(const struct strmap *m, const char *key)
 {
-	struct strmap_node **slot = m->n_buckets ? slot_of(m, key, hash_of(key)) : NULL;
+	struct strmap_node **slot = m->n_buckets ? slot_of(m, key, strmap_hash_of(key)) : NULL;
 
 	return slot && *slot ? (*slot)->key : NULL;
 }
 
 int strmap_put(struct strmap *m, const char *key, void *value, void **ret_old)
 {
-	uint64_t hash = hash_of(key);
+	uint64_t hash = strmap_hash_of(key);
 	size_t len = strlen(key);
 
-	if (m->n >= m->n_buckets && grow(m) < 0 && m->n_buckets == 0)
+	if (m->n >= m->n_buckets && strmap_grow(m) < 0 && m->n_buckets == 0)
 		return -ENOMEM;
 	struct strmap_node **slot = slot_of(m, key, hash);
 	if (*slot) {
@@ -125,7 +125,7 @@ void *strmap_remove(struct strmap *m, const char *key)
 {
 	if (m->n == 0)
 		return NULL;
-	struct strmap_node **slot = slot_of(m, key, hash_of(key));
+	struct strmap_node **slot = slot_of(m, key, strmap_hash_of(key));
 	struct strmap_node *node = *slot;
 	if (!node)
 		return NULL;

@@ -23,7 +23,7 @@ _Static_assert(sizeof(struct header) == TAR_BLOCK, "a header is a block");
 #define PART_MAX sizeof((struct header){ 0 }.name)
 
 /* Returns the checksum of the header. Its own bytes count as spaces. */
-static unsigned int sum_of(const struct header *h)
+static unsigned int tar_sum_of(const struct header *h)
 {
 	struct header copy = *h;
 	const unsigned char *bytes = (const unsigned char *)&copy;
@@ -65,7 +65,7 @@ int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BL
 	memcpy(h.prefix, name, (size_t)cut);
 	memcpy(h.name, last, strlen(last));
 	snprintf(h.size, sizeof(h.size), "%011llo", (unsigned long long)size);
-	snprintf(h.checksum, sizeof(h.checksum), "%06o", sum_of(&h));
+	snprintf(h.checksum, sizeof(h.checksum), "%06o", tar_sum_of(&h));
 	h.checksum[7] = ' ';
 	memcpy(ret_block, &h, sizeof(h));
 	return 0;
@@ -74,7 +74,7 @@ int tar_header_make(const char *name, int64_t size, char ret_block[static TAR_BL
 /*
  * Parses octal digits up to a space, a NUL or the end of the field; returns -1 for anything else.
  */
-static int64_t octal(const char *text, size_t len)
+static int64_t tar_octal(const char *text, size_t len)
 {
 	int64_t n = 0;
 	size_t i = 0;
@@ -106,9 +106,9 @@ int tar_header_parse(const char block[static TAR_BLOCK], char ret_name[static TA
 	if (is_zero(block, TAR_BLOCK))
 		return 1;
 	memcpy(&h, block, sizeof(h));
-	int64_t size = octal(h.size, sizeof(h.size));
+	int64_t size = tar_octal(h.size, sizeof(h.size));
 
-	if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 || octal(h.checksum, sizeof(h.checksum)) != (int64_t)sum_of(&h))
+	if (memcmp(h.magic, MAGIC, sizeof(h.magic)) != 0 || tar_octal(h.checksum, sizeof(h.checksum)) != (int64_t)tar_sum_of(&h))
 		return err_set(err, EBADMSG, "it is no tar archive, or a damaged one");
 	if (h.type != REGULAR || size < 0 || size > TAR_SIZE_MAX)
 		return err_set(err, EBADMSG, "the archive has something other than a regular file");
