@@ -8,13 +8,13 @@
 #include "lib/macros.h"
 #include "lib/units.h"
 
-static void finish(struct background *b, bool in_time)
+static void background_finish(struct background *b, bool in_time)
 {
 	event_free(TAKE_PTR(b->event));
 	b->done(in_time, b->arg);
 }
 
-static bool pass_on(const void *data, size_t len, int passed_fd, void *arg)
+static bool background_pass_on(const void *data, size_t len, int passed_fd, void *arg)
 {
 	struct background *b = arg;
 
@@ -22,20 +22,20 @@ static bool pass_on(const void *data, size_t len, int passed_fd, void *arg)
 	return false;
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+static void background_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct background *b = arg;
 
 	(void)fd;
-	if (errand_wait(&b->errand, 0, pass_on, b) == ERRAND_ENDED)
-		finish(b, true);
+	if (errand_wait(&b->errand, 0, background_pass_on, b) == ERRAND_ENDED)
+		background_finish(b, true);
 	else if (what & EV_TIMEOUT) {
 		/*
 		 * The errand keeps its place until its process has ended, because another errand
 		 * would hang as well.
 		 */
 		kill(b->errand.pid, SIGKILL);
-		finish(b, false);
+		background_finish(b, false);
 	}
 }
 
@@ -49,7 +49,7 @@ int background_start(struct background *b, struct event_base *base, errand_fn fn
 	b->on_message = on_message;
 	b->done = done;
 	b->arg = arg;
-	b->event = event_new(base, b->errand.fd, EV_READ | EV_PERSIST, on_event, b);
+	b->event = event_new(base, b->errand.fd, EV_READ | EV_PERSIST, background_on_event, b);
 	if (!b->event) {
 		errand_cancel(&b->errand);
 		return err_set(err, ENOMEM, "errand");

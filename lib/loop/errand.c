@@ -82,7 +82,7 @@ static void close_other_sockets(int own)
  * The event loop's signal handlers write into a pipe that the child shares with the parent. In the
  * child a request to end would go to the parent.
  */
-_Noreturn static void work(int fd, errand_fn fn, void *arg, pid_t parent)
+_Noreturn static void errand_work(int fd, errand_fn fn, void *arg, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -179,7 +179,7 @@ bool errand_send(int fd, const void *data, size_t len, int pass_fd)
 
 /* --- In the parent --- */
 
-static void let_go(struct errand *e)
+static void errand_let_go(struct errand *e)
 {
 	closep(&e->fd);
 	*e = ERRAND_NONE;
@@ -189,7 +189,7 @@ bool errand_busy(struct errand *e)
 {
 	reap_cancelled();
 	if (e->pid && waitpid(e->pid, NULL, WNOHANG) != 0)
-		let_go(e);
+		errand_let_go(e);
 	return e->pid != 0;
 }
 
@@ -205,7 +205,7 @@ void errand_cancel(struct errand *e)
 	kill(e->pid, SIGKILL);
 	if (waitpid(e->pid, NULL, WNOHANG) == 0)
 		reap_later(e->pid);
-	let_go(e);
+	errand_let_go(e);
 }
 
 int errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err)
@@ -220,7 +220,7 @@ int errand_start(struct errand *e, errand_fn fn, void *arg, struct err *err)
 	pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		work(ends[1], fn, arg, parent);
+		errand_work(ends[1], fn, arg, parent);
 	}
 	close(ends[1]);
 	if (pid < 0) {
@@ -309,7 +309,7 @@ enum errand_state errand_wait(struct errand *e, int64_t within_ns, errand_messag
 			 */
 			if (waitpid(e->pid, NULL, WNOHANG) == 0)
 				reap_later(e->pid);
-			let_go(e);
+			errand_let_go(e);
 			return ERRAND_ENDED;
 		}
 		if (on_message(data, (size_t)n, passed, arg))
@@ -326,7 +326,7 @@ struct call {
 	bool filled;
 };
 
-static void fill(int fd, void *arg)
+static void errand_fill(int fd, void *arg)
 {
 	struct call *c = arg;
 
@@ -334,7 +334,7 @@ static void fill(int fd, void *arg)
 	errand_send(fd, c->out, c->size, -1);
 }
 
-static bool on_filled(const void *data, size_t len, int passed_fd, void *arg)
+static bool errand_on_filled(const void *data, size_t len, int passed_fd, void *arg)
 {
 	struct call *c = arg;
 
@@ -350,8 +350,8 @@ bool errand_call(struct errand *e, errand_fill_fn fn, const void *arg, void *out
 {
 	struct call c = { .fn = fn, .arg = arg, .out = out, .size = size };
 
-	if (errand_start(e, fill, &c, NULL) < 0)
+	if (errand_start(e, errand_fill, &c, NULL) < 0)
 		return false;
-	errand_wait(e, within_ns, on_filled, &c);
+	errand_wait(e, within_ns, errand_on_filled, &c);
 	return c.filled;
 }

@@ -65,7 +65,7 @@ static int find_next(const struct event_base *base, const struct event *e, void 
 	return 0;
 }
 
-static void set_timer(struct inner_loop *l)
+static void inner_loop_set_timer(struct inner_loop *l)
 {
 	struct timeval next = { 0 }, now, left = { 0 };
 
@@ -90,10 +90,10 @@ void inner_loop_turn(struct inner_loop *l)
 			break;
 	}
 	l->turning = false;
-	set_timer(l);
+	inner_loop_set_timer(l);
 }
 
-static void on_due(evutil_socket_t fd, short what, void *arg)
+static void inner_loop_on_due(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -106,8 +106,8 @@ int inner_loop_new(struct event_base *outer, struct inner_loop **ret_loop, struc
 	int fd = l ? open_base(&l->base, err) : err_set(err, ENOMEM, "event loop");
 
 	if (fd >= 0) {
-		l->readable = event_new(outer, fd, EV_READ | EV_PERSIST, on_due, l);
-		l->timer = evtimer_new(outer, on_due, l);
+		l->readable = event_new(outer, fd, EV_READ | EV_PERSIST, inner_loop_on_due, l);
+		l->timer = evtimer_new(outer, inner_loop_on_due, l);
 		if (!l->readable || !l->timer || event_add(l->readable, NULL) < 0)
 			fd = err_set(err, ENOMEM, "event loop");
 	}

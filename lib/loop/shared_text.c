@@ -55,7 +55,7 @@ void shared_text_free(struct shared_text *text)
 	free(text);
 }
 
-static void forget(struct shared_text *text, const struct rendering *gone)
+static void shared_text_forget(struct shared_text *text, const struct rendering *gone)
 {
 	struct rendering **at = &text->newest;
 
@@ -65,18 +65,18 @@ static void forget(struct shared_text *text, const struct rendering *gone)
 	text->n--;
 }
 
-static void drop(struct shared_text *text, struct rendering *r)
+static void shared_text_drop(struct shared_text *text, struct rendering *r)
 {
 	if (r->readers > 0)
 		return;
 	if (text)
-		forget(text, r);
+		shared_text_forget(text, r);
 	free(r->text);
 	free(r);
 }
 
 /* Called by libevent, possibly after the server and text are freed. */
-static void on_sent(const void *data, size_t len, void *arg)
+static void shared_text_on_sent(const void *data, size_t len, void *arg)
 {
 	struct reader *reader = arg;
 
@@ -88,11 +88,11 @@ static void on_sent(const void *data, size_t len, void *arg)
 			reader->next->link = reader->link;
 	}
 	reader->rendering->readers--;
-	drop(reader->of, reader->rendering);
+	shared_text_drop(reader->of, reader->rendering);
 	free(reader);
 }
 
-static struct rendering *render(struct shared_text *text, int64_t now_ns)
+static struct rendering *shared_text_render(struct shared_text *text, int64_t now_ns)
 {
 	struct strbuf out = STRBUF_INIT(text->max);
 	struct rendering *r = calloc(1, sizeof(*r));
@@ -115,7 +115,7 @@ static struct rendering *render(struct shared_text *text, int64_t now_ns)
 	return r;
 }
 
-static struct rendering *oldest_of(const struct shared_text *text)
+static struct rendering *shared_text_oldest_of(const struct shared_text *text)
 {
 	struct rendering *r = text->newest;
 
@@ -139,9 +139,9 @@ static void end_readers(const struct shared_text *text, const struct rendering *
 			shutdown(r->fd, SHUT_RDWR);
 }
 
-static struct rendering *choose(struct shared_text *text, int64_t now_ns)
+static struct rendering *shared_text_choose(struct shared_text *text, int64_t now_ns)
 {
-	const struct rendering *oldest = oldest_of(text);
+	const struct rendering *oldest = shared_text_oldest_of(text);
 
 	if (text->newest && now_ns - text->newest->made_ns < YOUNG_NS)
 		return text->newest;
@@ -149,12 +149,12 @@ static struct rendering *choose(struct shared_text *text, int64_t now_ns)
 		return text->newest;
 	if (text->n >= SHARED_TEXT_MAX)
 		end_readers(text, oldest);
-	return render(text, now_ns);
+	return shared_text_render(text, now_ns);
 }
 
 int shared_text_add(struct shared_text *text, int fd, int64_t now_ns, struct evbuffer *body)
 {
-	struct rendering *rendering = choose(text, now_ns);
+	struct rendering *rendering = shared_text_choose(text, now_ns);
 	struct reader *reader = rendering ? malloc(sizeof(*reader)) : NULL;
 
 	if (reader)
@@ -166,10 +166,10 @@ int shared_text_add(struct shared_text *text, int fd, int64_t now_ns, struct evb
 			.next = text->readers,
 			.link = &text->readers,
 		};
-	if (!reader ||
-	    evbuffer_add_reference(body, rendering->text, rendering->len, on_sent, reader) < 0) {
+	if (!reader || evbuffer_add_reference(body, rendering->text, rendering->len,
+					      shared_text_on_sent, reader) < 0) {
 		if (rendering)
-			drop(text, rendering);
+			shared_text_drop(text, rendering);
 		free(reader);
 		return -ENOMEM;
 	}
