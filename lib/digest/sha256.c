@@ -18,7 +18,7 @@
 static_assert(sizeof(struct sha256) >= sizeof(SHA256_CTX) && SHA256_BYTES == SHA256_DIGEST_LENGTH,
 	      "room for the library's state");
 
-static void to_text(const unsigned char digest[static SHA256_BYTES], char *ret_text)
+static void sha256_to_text(const unsigned char digest[static SHA256_BYTES], char *ret_text)
 {
 	for (size_t i = 0; i < SHA256_BYTES; i++)
 		snprintf(ret_text + 2 * i, 3, "%02x", digest[i]);
@@ -39,7 +39,7 @@ void sha256_end(struct sha256 *s, char ret_text[static SHA256_TEXT_MAX])
 	unsigned char digest[SHA256_BYTES];
 
 	SHA256_Final(digest, (SHA256_CTX *)s->state);
-	to_text(digest, ret_text);
+	sha256_to_text(digest, ret_text);
 }
 
 void sha256_bytes(const void *data, size_t len, unsigned char ret_digest[static SHA256_BYTES])
@@ -56,7 +56,7 @@ void sha256_text(const void *data, size_t len, char ret_text[static SHA256_TEXT_
 	unsigned char digest[SHA256_BYTES];
 
 	sha256_bytes(data, len, digest);
-	to_text(digest, ret_text);
+	sha256_to_text(digest, ret_text);
 }
 
 int sha256_file(int fd, int64_t offset, int64_t len, void (*alive)(void *arg), void *arg, int64_t *ret_len,
