@@ -39,7 +39,7 @@ struct upload_of_blocks {
 
 /* --- Blocks that are there already ----------------------------------------------------------- */
 
-static int cut(struct upload_of_blocks *u, int64_t wanted, struct fault *fault)
+static int azure_blocks_cut(struct upload_of_blocks *u, int64_t wanted, struct fault *fault)
 {
 	struct azure_blocks *b = &u->blocks;
 
@@ -71,7 +71,7 @@ static int find_blocks(struct upload_of_blocks *u, struct fault *fault)
 
 /* --- Blocks --------------------------------------------------------------------------------------------- */
 
-static void tell_progress(const struct upload_of_blocks *u)
+static void azure_blocks_tell_progress(const struct upload_of_blocks *u)
 {
 	int64_t sum = 0;
 
@@ -88,7 +88,7 @@ static void on_block_sent(void *arg, int64_t sent)
 	struct sending *s = arg;
 
 	s->sent = sent;
-	tell_progress(s->upload);
+	azure_blocks_tell_progress(s->upload);
 }
 
 static int start_block(struct upload_of_blocks *u, size_t i, const char *md5, struct fault *fault)
@@ -119,7 +119,7 @@ static int start_block(struct upload_of_blocks *u, size_t i, const char *md5, st
 }
 
 /* Without memory no answer can be read any more, so all requests are dropped. */
-static void drop_all(struct upload_of_blocks *u)
+static void azure_blocks_drop_all(struct upload_of_blocks *u)
 {
 	http_cancel(u->azure->http);
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
@@ -138,7 +138,7 @@ static int finish_block(struct upload_of_blocks *u, struct fault *fault)
 	struct sending *s = t ? t->request->arg : NULL;
 
 	if (!s) {
-		drop_all(u);
+		azure_blocks_drop_all(u);
 		return -1;
 	}
 	s->busy = false;
@@ -148,7 +148,7 @@ static int finish_block(struct upload_of_blocks *u, struct fault *fault)
 	if (r == 0) {
 		u->any_taken = true;
 		u->sent[s->block] = true;
-		tell_progress(u);
+		azure_blocks_tell_progress(u);
 	}
 	azure_call_release(&s->call);
 	return r;
@@ -164,7 +164,7 @@ static int send_block(struct upload_of_blocks *u, size_t i, struct fault *fault)
 	azure_block_id(md5, u->blocks.part, i, id);
 	u->sent[i] = strcmp(u->blocks.ids[i], id) == 0;
 	if (u->sent[i]) {
-		tell_progress(u);
+		azure_blocks_tell_progress(u);
 		return 0;
 	}
 	memcpy(u->blocks.ids[i], id, sizeof(id));
@@ -201,7 +201,7 @@ static void add_list(const struct upload_of_blocks *u, struct strbuf *xml)
 	strbuf_adds(xml, "</BlockList>");
 }
 
-static int commit(struct upload_of_blocks *u, struct fault *fault)
+static int azure_blocks_commit(struct upload_of_blocks *u, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT(XML_TEXT_BYTES);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -235,7 +235,7 @@ int azure_put_blocks(struct azure *azure, const struct item *item, const char *k
 	u->azure = azure;
 	u->item = item;
 	u->key = key;
-	r = cut(u, azure->store.context->options->azure_block, fault);
+	r = azure_blocks_cut(u, azure->store.context->options->azure_block, fault);
 	if (r == 0)
 		r = find_blocks(u, fault);
 	if (r == 0)
@@ -243,7 +243,7 @@ int azure_put_blocks(struct azure *azure, const struct item *item, const char *k
 	if (r == 0)
 		r = object_check_sha256(item, &u->sha256, fault);
 	if (r == 0)
-		r = commit(u, fault);
+		r = azure_blocks_commit(u, fault);
 	free(u->blocks.ids);
 	free(u->sent);
 	free(u);

@@ -88,7 +88,7 @@ void azure_identity_release(struct azure_identity *id)
 /* --- Workload identity ---------------------------------------------------------------------------------- */
 
 /* Checks an id or the name of a tenant, which becomes a part of a URL. */
-static bool is_id(const char *s)
+static bool azure_identity_is_id(const char *s)
 {
 	size_t len = s ? strlen(s) : 0;
 
@@ -100,13 +100,13 @@ static bool is_id(const char *s)
 	return true;
 }
 
-static int make_url(char *url, size_t size, struct fault *fault)
+static int azure_identity_make_url(char *url, size_t size, struct fault *fault)
 {
 	const char *host = getenv("AZURE_AUTHORITY_HOST"), *tenant = getenv("AZURE_TENANT_ID");
 
 	if (!host || !*host)
 		host = AUTHORITY;
-	if (!is_id(tenant))
+	if (!azure_identity_is_id(tenant))
 		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_TENANT_ID names no tenant", what);
 	if (!container_uri_is_safe(host) || strpbrk(host, "?#"))
 		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_AUTHORITY_HOST is no address such as " AUTHORITY, what);
@@ -123,7 +123,7 @@ static int make_form(struct strbuf *form, struct fault *fault)
 	const char *client = getenv("AZURE_CLIENT_ID");
 	char *token = NULL;
 
-	if (!is_id(client))
+	if (!azure_identity_is_id(client))
 		return fault_set(fault, FAULT_CREDENTIALS, "%s: AZURE_CLIENT_ID names no client: does the ServiceAccount have the annotation "
 			"azure.workload.identity/client-id?", what);
 	/* The kubelet replaces the token from time to time, so it is read each time. */
@@ -140,7 +140,7 @@ static int make_form(struct strbuf *form, struct fault *fault)
 	return strbuf_failed(form) ? fault_set(fault, FAULT_MEMORY, "%s: out of memory", what) : 0;
 }
 
-static int refused(const struct http_answer *a, const char *url, struct fault *fault)
+static int azure_identity_refused(const struct http_answer *a, const char *url, struct fault *fault)
 {
 	enum fault_kind kind = a->status == 429 || a->status >= 500 ? FAULT_SERVER : FAULT_CREDENTIALS;
 	char why[OAUTH_ERROR_MAX];
@@ -155,7 +155,7 @@ static int refused(const struct http_answer *a, const char *url, struct fault *f
 	return -1;
 }
 
-static void wipe(struct strbuf *text)
+static void azure_identity_wipe(struct strbuf *text)
 {
 	if (text->data)
 		explicit_bzero(text->data, text->len);
@@ -167,7 +167,7 @@ static int take_token(struct azure_identity *id, const struct http_answer *a, co
 	char *token = NULL;
 
 	if (a->status != 200)
-		return refused(a, url, fault);
+		return azure_identity_refused(a, url, fault);
 	if (oauth_read_token(strbuf_str(&a->body), a->body.len, &token, ret_seconds, &err) < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what, http_origin_length(url), url, err_text(&err));
 	snprintf(id->bearer_header, sizeof(id->bearer_header), "Authorization: Bearer %s", token);
@@ -176,14 +176,14 @@ static int take_token(struct azure_identity *id, const struct http_answer *a, co
 	return 0;
 }
 
-static int exchange(struct azure_identity *id, struct http *http, int64_t *ret_seconds, struct fault *fault)
+static int azure_identity_exchange(struct azure_identity *id, struct http *http, int64_t *ret_seconds, struct fault *fault)
 {
 	static const char *const headers[] = { "Content-Type: application/x-www-form-urlencoded", NULL };
 	_cleanup_strbuf_ struct strbuf form = STRBUF_INIT(TEXT_MAX);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char url[900];
 	struct http_request request = { .method = "POST", .url = url, .headers = headers };
-	int r = make_url(url, sizeof(url), fault);
+	int r = azure_identity_make_url(url, sizeof(url), fault);
 
 	if (r == 0)
 		r = make_form(&form, fault);
@@ -191,11 +191,11 @@ static int exchange(struct azure_identity *id, struct http *http, int64_t *ret_s
 	request.len = (int64_t)form.len;
 	if (r == 0 && http_call(http, &request, &t, fault) < 0)
 		r = fault_wrap(fault, "%s", what);
-	wipe(&form);
+	azure_identity_wipe(&form);
 	if (r < 0)
 		return r;
 	r = take_token(id, &t->answer, url, ret_seconds, fault);
-	wipe(&t->answer.body);
+	azure_identity_wipe(&t->answer.body);
 	return r;
 }
 
@@ -205,7 +205,7 @@ int azure_identity_renew(struct azure_identity *id, struct http *http, struct fa
 
 	if (id->kind != AZURE_WORKLOAD || (id->renew_ns > 0 && now_boottime_ns() < id->renew_ns))
 		return 0;
-	if (exchange(id, http, &seconds, fault) < 0)
+	if (azure_identity_exchange(id, http, &seconds, fault) < 0)
 		return -1;
 	id->renew_ns = now_boottime_ns() + MIN(seconds / 2, TOKEN_FOR_S) * NS_PER_SEC;
 	return 0;

@@ -21,7 +21,7 @@ static int by_text(const void *a, const void *b)
  * Changes "x-ms-date: NOW" to "x-ms-date:NOW" and sorts by name. No name of ours is another name
  * followed by a hyphen.
  */
-static void add_headers(struct strbuf *out, const char *const *headers)
+static void azure_sign_add_headers(struct strbuf *out, const char *const *headers)
 {
 	const char *sorted[AZURE_HEADERS_MAX];
 	size_t n = 0;
@@ -48,7 +48,7 @@ void azure_text_to_sign(struct strbuf *out, const struct azure_to_sign *r)
 	if (r->length > 0)
 		strbuf_addf(out, "%lld", (long long)r->length);
 	strbuf_addf(out, "\n%s\n\n\n\n\n\n\n\n", r->md5);
-	add_headers(out, r->headers);
+	azure_sign_add_headers(out, r->headers);
 	strbuf_addf(out, "/%s%s", r->account, r->path);
 	for (const struct azure_param *p = r->params; p->name; p++)
 		strbuf_addf(out, "\n%s:%s", p->name, p->value);

@@ -37,7 +37,7 @@ static const struct {
 	{ "krb5.conf", offsetof(struct credentials, krb5_conf), false },
 };
 
-static char **at(struct credentials *c, size_t i)
+static char **credentials_at(struct credentials *c, size_t i)
 {
 	return (char **)((char *)c + files[i].at);
 }
@@ -52,7 +52,7 @@ bool credential_is_word(const char *s)
 	return true;
 }
 
-static char *trimmed(const struct strbuf *text)
+static char *credentials_trimmed(const struct strbuf *text)
 {
 	const char *start = strbuf_str(text), *end = start + text->len;
 
@@ -91,7 +91,7 @@ static int read_one(int dir_fd, const char *file, struct credentials *c, char **
 		c->open_to_all = true;
 	if (fd_read_all(fd, &text, &err) < 0)
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s: %s", file, err_text(&err));
-	else if (!(*ret_value = trimmed(&text)))
+	else if (!(*ret_value = credentials_trimmed(&text)))
 		r = fault_set(fault, FAULT_MEMORY, "credential %s: out of memory", file);
 	else if (!credential_is_word(*ret_value))
 		r = fault_set(fault, FAULT_CREDENTIALS, "credential %s is empty or holds blanks", file);
@@ -154,7 +154,7 @@ int credentials_read(const char *dir, struct credentials *ret_credentials, struc
 			return fault_set(fault, FAULT_CREDENTIALS, "credentials: open %s: %s", dir, strerror(errno));
 	}
 	for (size_t i = 0; dir && r == 0 && i < ARRAY_SIZE(files); i++)
-		r = read_one(dir_fd, files[i].file, &c, at(&c, i), fault);
+		r = read_one(dir_fd, files[i].file, &c, credentials_at(&c, i), fault);
 	for (size_t i = 0; dir && r == 0 && i < ARRAY_SIZE(path_files); i++)
 		r = find_path(dir, dir_fd, i, &c, fault);
 	if (r < 0) {
@@ -168,7 +168,7 @@ int credentials_read(const char *dir, struct credentials *ret_credentials, struc
 void credentials_release(struct credentials *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		char *value = *at(c, i);
+		char *value = *credentials_at(c, i);
 
 		if (value)
 			explicit_bzero(value, strlen(value));

@@ -71,7 +71,7 @@ static int lock_bundle(const struct delivery *d, const char *bundle, struct faul
 	return 0;
 }
 
-static int open_bundle(struct delivery *d, const char *bundle, struct fault *fault)
+static int deliver_open_bundle(struct delivery *d, const char *bundle, struct fault *fault)
 {
 	d->dir_fd = open(bundle, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->dir_fd < 0)
@@ -87,7 +87,7 @@ static bool is_removed(int dir_fd)
 	return fstat(dir_fd, &st) == 0 && st.st_nlink == 0;
 }
 
-static int read_manifest(struct delivery *d, struct fault *fault)
+static int deliver_read_manifest(struct delivery *d, struct fault *fault)
 {
 	const struct ship_options *o = d->context.options;
 	struct err err = { 0 };
@@ -113,7 +113,7 @@ static int read_manifest(struct delivery *d, struct fault *fault)
  * The directories of a bundle can be trusted, links cannot: O_NOFOLLOW for the last component is
  * enough here.
  */
-static int open_file(const struct delivery *d, const struct plan_item *file, int *ret_fd, struct fault *fault)
+static int deliver_open_file(const struct delivery *d, const struct plan_item *file, int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int fd = openat(d->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
@@ -209,7 +209,7 @@ static int send_file(struct delivery *d, const struct plan_item *file, struct fa
 
 	if (plan_locate(file, d->context.options->as, path, &err) < 0)
 		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
-	if (open_file(d, file, &fd, fault) < 0)
+	if (deliver_open_file(d, file, &fd, fault) < 0)
 		return -1;
 	item.fd = fd;
 	return send_item(d, &item, fault);
@@ -245,13 +245,13 @@ static int open_store(struct delivery *d, struct fault *fault)
 	return store_open(&d->context, &d->store, fault);
 }
 
-static int run(struct delivery *d, const char *url, struct fault *fault)
+static int deliver_run(struct delivery *d, const char *url, struct fault *fault)
 {
 	const struct ship_options *o = d->context.options;
 	const char *endpoint = o->store.kind == STORE_S3 ? o->s3_endpoint : o->store.kind == STORE_AZURE ? o->azure_endpoint : NULL;
 	char where[DELIVER_URL_MAX + 600 + CORES_PREFIX_MAX];
 
-	if (open_bundle(d, o->bundle, fault) < 0 || read_manifest(d, fault) < 0)
+	if (deliver_open_bundle(d, o->bundle, fault) < 0 || deliver_read_manifest(d, fault) < 0)
 		return -1;
 	snprintf(where, sizeof(where), "%s %s%s%s", url, endpoint ? endpoint : "",
 		 o->cores_prefix ? " " : "", o->cores_prefix ? o->cores_prefix : "");
@@ -274,7 +274,7 @@ int deliver(const struct ship_options *options, int64_t deadline_ns, char ret_ur
 	d.manifest = STRBUF_INIT(PLAN_MANIFEST_MAX);
 	progress_init(&d.progress);
 	url_of(options, ret_url);
-	r = run(&d, ret_url, fault);
+	r = deliver_run(&d, ret_url, fault);
 	if (d.store)
 		d.store->ops->free(d.store);
 	state_release(&d.state);

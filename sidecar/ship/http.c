@@ -48,7 +48,7 @@ void http_free(struct http *http)
 
 /* --- One transfer --- */
 
-static size_t on_answer(char *data, size_t size, size_t n, void *arg)
+static size_t http_on_answer(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_transfer *t = arg;
 
@@ -56,7 +56,7 @@ static size_t on_answer(char *data, size_t size, size_t n, void *arg)
 	return strbuf_failed(&t->answer.body) ? 0 : size * n;
 }
 
-static size_t on_read(char *out, size_t size, size_t n, void *arg)
+static size_t http_on_read(char *out, size_t size, size_t n, void *arg)
 {
 	struct http_transfer *t = arg;
 	size_t want = (size_t)MIN((int64_t)(size * n), t->request->len - t->sent);
@@ -148,7 +148,7 @@ static void set_method(CURL *easy, struct http_transfer *t)
 		curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
 		curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)r->len);
 		curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER);
-		curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+		curl_easy_setopt(easy, CURLOPT_READFUNCTION, http_on_read);
 		curl_easy_setopt(easy, CURLOPT_READDATA, t);
 		curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_seek);
 		curl_easy_setopt(easy, CURLOPT_SEEKDATA, t);
@@ -160,7 +160,7 @@ static void set_method(CURL *easy, struct http_transfer *t)
 	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, r->method);
 }
 
-static int add_headers(struct http_transfer *t, struct fault *fault)
+static int http_add_headers(struct http_transfer *t, struct fault *fault)
 {
 	struct curl_slist *list = NULL;
 
@@ -178,7 +178,7 @@ static int add_headers(struct http_transfer *t, struct fault *fault)
 	return 0;
 }
 
-static int prepare(struct http_transfer *t, struct fault *fault)
+static int http_prepare(struct http_transfer *t, struct fault *fault)
 {
 	CURL *easy = t->easy;
 
@@ -187,15 +187,15 @@ static int prepare(struct http_transfer *t, struct fault *fault)
 	set_signature(easy, t->request);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "afterglow-ship/" AFTERGLOW_VERSION);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->error);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_answer);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, http_on_answer);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
 	if (curl_easy_setopt(easy, CURLOPT_URL, t->request->url) != CURLE_OK)
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
-	return add_headers(t, fault);
+	return http_add_headers(t, fault);
 }
 
-static bool sends(const struct http_transfer *t)
+static bool http_sends(const struct http_transfer *t)
 {
 	return t && !t->over && t->request->len > 0;
 }
@@ -206,11 +206,11 @@ static void share_rate(struct http *http)
 	int64_t n = 0;
 
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
-		n += sends(http->running[i]);
+		n += http_sends(http->running[i]);
 	for (size_t i = 0; i < HTTP_PARALLEL && http->settings.rate > 0; i++) {
 		struct http_transfer *t = http->running[i];
 
-		if (!sends(t))
+		if (!http_sends(t))
 			continue;
 		t->rate = MAX(http->settings.rate / n, (int64_t)1);
 		curl_easy_setopt(t->easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)t->rate);
@@ -232,7 +232,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 		return fault_set(fault, FAULT_MEMORY, "HTTP request: out of memory");
 	*t = (struct http_transfer){ .request = request, .http = http, .easy = curl_easy_init() };
 	t->answer.body = STRBUF_INIT(HTTP_ANSWER_MAX);
-	if (!t->easy || prepare(t, fault) < 0 || curl_multi_add_handle(http->multi, t->easy) != CURLM_OK) {
+	if (!t->easy || http_prepare(t, fault) < 0 || curl_multi_add_handle(http->multi, t->easy) != CURLM_OK) {
 		http_end(t);
 		return fault_set(fault, FAULT_MEMORY, "HTTP request: out of memory");
 	}
@@ -243,7 +243,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	return 0;
 }
 
-static void forget(struct http_transfer *t)
+static void http_forget(struct http_transfer *t)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
 		if (t->http->running[i] != t)
@@ -256,7 +256,7 @@ static void forget(struct http_transfer *t)
 
 void http_end(struct http_transfer *t)
 {
-	forget(t);
+	http_forget(t);
 	if (t->easy)
 		curl_easy_cleanup(t->easy);
 	curl_slist_free_all(t->headers);
@@ -273,7 +273,8 @@ void http_cancel(struct http *http)
 
 /* --- The end of a transfer --- */
 
-static void take_header(const struct http_transfer *t, const char *name, char *out, size_t size)
+static void http_take_header(const struct http_transfer *t, const char *name, char *out,
+			     size_t size)
 {
 	struct curl_header *header;
 
@@ -286,13 +287,13 @@ static void take_clock(struct http_transfer *t)
 	char date[64] = "";
 	time_t theirs;
 
-	take_header(t, "Date", date, sizeof(date));
+	http_take_header(t, "Date", date, sizeof(date));
 	theirs = *date ? curl_getdate(date, NULL) : -1;
 	if (theirs > 0)
 		t->answer.clock_off_s = now_realtime_ns() / NS_PER_SEC - (int64_t)theirs;
 }
 
-static void take_answer(struct http_transfer *t)
+static void http_take_answer(struct http_transfer *t)
 {
 	curl_off_t length = -1, wait = 0;
 	long status = 0;
@@ -303,17 +304,17 @@ static void take_answer(struct http_transfer *t)
 	t->answer.status = (int)status;
 	t->answer.length = length;
 	t->answer.retry_after_s = wait;
-	take_header(t, "Location", t->answer.location, sizeof(t->answer.location));
-	take_header(t, "ETag", t->answer.etag, sizeof(t->answer.etag));
-	take_header(t, "x-amz-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
-	take_header(t, "x-goog-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
-	take_header(t, "x-ms-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
-	take_header(t, "x-amz-bucket-region", t->answer.region, sizeof(t->answer.region));
-	take_header(t, "x-ms-error-code", t->answer.error_code, sizeof(t->answer.error_code));
+	http_take_header(t, "Location", t->answer.location, sizeof(t->answer.location));
+	http_take_header(t, "ETag", t->answer.etag, sizeof(t->answer.etag));
+	http_take_header(t, "x-amz-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
+	http_take_header(t, "x-goog-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
+	http_take_header(t, "x-ms-meta-sha256", t->answer.sha256, sizeof(t->answer.sha256));
+	http_take_header(t, "x-amz-bucket-region", t->answer.region, sizeof(t->answer.region));
+	http_take_header(t, "x-ms-error-code", t->answer.error_code, sizeof(t->answer.error_code));
 	take_clock(t);
 }
 
-static enum fault_kind kind_of(CURLcode code)
+static enum fault_kind http_kind_of(CURLcode code)
 {
 	switch (code) {
 	case CURLE_PEER_FAILED_VERIFICATION:
@@ -339,7 +340,7 @@ int http_origin_length(const char *url)
 	return (int)(host - url + (ptrdiff_t)strcspn(host, "/?#"));
 }
 
-static int explain(const struct http_transfer *t, CURLcode code, struct fault *fault)
+static int http_explain(const struct http_transfer *t, CURLcode code, struct fault *fault)
 {
 	const struct http_settings *s = &t->http->settings;
 	const char *url = t->request->url;
@@ -349,7 +350,7 @@ static int explain(const struct http_transfer *t, CURLcode code, struct fault *f
 				 t->read_errno == ENODATA ? "the file became shorter" : strerror(t->read_errno));
 	if (code == CURLE_OPERATION_TIMEDOUT && s->deadline_ns > 0 && now_boottime_ns() >= s->deadline_ns)
 		return fault_set(fault, FAULT_DEADLINE, "the deadline has passed");
-	return fault_set(fault, kind_of(code), "%.*s: %s", http_origin_length(url), url,
+	return fault_set(fault, http_kind_of(code), "%.*s: %s", http_origin_length(url), url,
 			 t->error[0] ? t->error : curl_easy_strerror(code));
 }
 
@@ -389,8 +390,8 @@ int http_turn(struct http *http, struct fault *fault)
 	return 0;
 }
 
-static int wait_for(struct http *http, const struct http_transfer *wanted, struct http_transfer **ret_transfer,
-		    struct fault *fault)
+static int http_wait_for(struct http *http, const struct http_transfer *wanted, struct http_transfer **ret_transfer,
+			 struct fault *fault)
 {
 	struct http_transfer *t;
 	CURLcode code;
@@ -407,7 +408,7 @@ static int wait_for(struct http *http, const struct http_transfer *wanted, struc
 			http->settings.alive(http->settings.arg);
 	}
 	code = (CURLcode)t->code;
-	take_answer(t);
+	http_take_answer(t);
 	*ret_transfer = t;
 	/*
 	 * The server may answer before it has received everything, as with a refusal or a redirect.
@@ -415,13 +416,13 @@ static int wait_for(struct http *http, const struct http_transfer *wanted, struc
 	 */
 	if ((code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR) && t->answer.status >= 300)
 		code = CURLE_OK;
-	forget(t);
-	return code == CURLE_OK ? 0 : explain(t, code, fault);
+	http_forget(t);
+	return code == CURLE_OK ? 0 : http_explain(t, code, fault);
 }
 
 int http_wait(struct http *http, struct http_transfer **ret_transfer, struct fault *fault)
 {
-	return wait_for(http, NULL, ret_transfer, fault);
+	return http_wait_for(http, NULL, ret_transfer, fault);
 }
 
 int http_call(struct http *http, const struct http_request *request, struct http_transfer **ret_transfer,
@@ -432,5 +433,5 @@ int http_call(struct http *http, const struct http_request *request, struct http
 	*ret_transfer = NULL;
 	if (http_start(http, request, &t, fault) < 0)
 		return -1;
-	return wait_for(http, t, ret_transfer, fault);
+	return http_wait_for(http, t, ret_transfer, fault);
 }

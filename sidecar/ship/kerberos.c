@@ -25,7 +25,7 @@ struct kerberos {
 	char name[NAME_MAX_];
 };
 
-static int explain(const struct kerberos *k, krb5_error_code code, struct fault *fault)
+static int kerberos_explain(const struct kerberos *k, krb5_error_code code, struct fault *fault)
 {
 	const char *text = krb5_get_error_message(k->context, code);
 
@@ -51,7 +51,7 @@ static int read_config(struct kerberos *k, const char *path, struct fault *fault
 		profile_release(profile);
 	if (code == 0)
 		return 0;
-	explain(k, code, fault);
+	kerberos_explain(k, code, fault);
 	return fault_wrap(fault, "krb5.conf");
 }
 
@@ -91,7 +91,8 @@ static krb5_error_code choose_principal(struct kerberos *k, const struct credent
 	return 0;
 }
 
-static int take_secret(struct kerberos *k, const struct credentials *c, struct fault *fault)
+static int kerberos_take_secret(struct kerberos *k, const struct credentials *c,
+				struct fault *fault)
 {
 	char name[PATH_MAX + 8];
 	krb5_error_code code;
@@ -102,7 +103,7 @@ static int take_secret(struct kerberos *k, const struct credentials *c, struct f
 	code = krb5_kt_resolve(k->context, name, &k->keytab);
 	if (code == 0)
 		code = choose_principal(k, c);
-	return code ? explain(k, code, fault) : 0;
+	return code ? kerberos_explain(k, code, fault) : 0;
 }
 
 int kerberos_new(const struct credentials *credentials, struct kerberos **ret_kerberos,
@@ -112,7 +113,7 @@ int kerberos_new(const struct credentials *credentials, struct kerberos **ret_ke
 
 	if (!k)
 		return fault_set(fault, FAULT_MEMORY, "Kerberos: out of memory");
-	if (take_secret(k, credentials, fault) < 0) {
+	if (kerberos_take_secret(k, credentials, fault) < 0) {
 		kerberos_free(k);
 		return fault_wrap(fault, "Kerberos");
 	}
@@ -157,7 +158,7 @@ static krb5_error_code log_in(struct kerberos *k, krb5_ccache cache)
 }
 
 /* "[::1]:9870" has the host "::1". */
-static void host_of(const char *address, char host[static HOST_MAX_])
+static void kerberos_host_of(const char *address, char host[static HOST_MAX_])
 {
 	bool brackets = address[0] == '[';
 
@@ -172,7 +173,7 @@ static krb5_error_code get_ticket(struct kerberos *k, krb5_ccache cache, const c
 	krb5_creds wanted = { .client = k->principal };
 	krb5_error_code code;
 
-	host_of(address, host);
+	kerberos_host_of(address, host);
 	code = krb5_sname_to_principal(k->context, host, "HTTP", KRB5_NT_SRV_HST, &wanted.server);
 	if (code == 0)
 		code = krb5_get_credentials(k->context, 0, cache, &wanted, ret_ticket);
@@ -210,7 +211,7 @@ static int authorize(struct kerberos *k, krb5_ccache cache, const char *host, st
 	krb5_error_code code = log_in(k, cache);
 
 	if (code) {
-		explain(k, code, fault);
+		kerberos_explain(k, code, fault);
 		return fault_wrap(fault, "Kerberos, %s", k->name);
 	}
 	code = get_ticket(k, cache, host, &ticket);
@@ -218,7 +219,7 @@ static int authorize(struct kerberos *k, krb5_ccache cache, const char *host, st
 		code = make_request(k, ticket, &request);
 	krb5_free_creds(k->context, ticket);
 	if (code) {
-		explain(k, code, fault);
+		kerberos_explain(k, code, fault);
 		return fault_wrap(fault, "Kerberos, %s for the service HTTP at %s", k->name, host);
 	}
 	negotiate_header(request.data, request.length, header);
@@ -237,7 +238,7 @@ int kerberos_authorize(struct kerberos *k, const char *host, struct strbuf *head
 	int r;
 
 	if (code)
-		return explain(k, code, fault);
+		return kerberos_explain(k, code, fault);
 	r = authorize(k, cache, host, header, fault);
 	krb5_cc_destroy(k->context, cache);
 	return r;

@@ -23,7 +23,7 @@ enum { EXIT_SHIPPED = 0, EXIT_AGAIN = 1, EXIT_USAGE = 2, EXIT_PERSON = 3 };
  * kernel, where no timer of ours takes effect, but the process can end. So this thread prints the
  * result and exits.
  */
-static void *watch(void *arg)
+static void *ship_watch(void *arg)
 {
 	const int64_t *seconds = arg;
 	struct timespec t = { .tv_sec = *seconds + WATCHDOG_GRACE_S };
@@ -36,12 +36,13 @@ static void *watch(void *arg)
 	_exit(EXIT_AGAIN);
 }
 
-static void start_watch(const struct ship_options *o)
+static void ship_start_watch(const struct ship_options *o)
 {
 	pthread_t thread;
 
 	/* Without this thread requests still have their own time limits. */
-	if (o->deadline_s > 0 && pthread_create(&thread, NULL, watch, (void *)&o->deadline_s) == 0)
+	if (o->deadline_s > 0 &&
+	    pthread_create(&thread, NULL, ship_watch, (void *)&o->deadline_s) == 0)
 		pthread_detach(thread);
 }
 
@@ -49,7 +50,7 @@ static void start_watch(const struct ship_options *o)
  * Waits in a pod where afterglow-ship is run by exec: Kubernetes needs a program that keeps
  * running.
  */
-static int idle(int64_t seconds)
+static int ship_idle(int64_t seconds)
 {
 	struct timespec t = { .tv_sec = seconds };
 
@@ -99,9 +100,9 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (options.idle_s) {
 		signal(SIGTERM, on_term);
-		return idle(options.idle_s);
+		return ship_idle(options.idle_s);
 	}
-	start_watch(&options);
+	ship_start_watch(&options);
 	if (options.read)
 		return read_to_stdout(&options);
 	if (deliver(&options, options.deadline_s ? now_boottime_ns() + options.deadline_s * NS_PER_SEC : 0, url, &fault) == 0) {

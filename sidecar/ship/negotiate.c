@@ -30,7 +30,7 @@ struct der {
 	size_t start;
 };
 
-static void prepend(struct der *d, const void *data, size_t len)
+static void negotiate_prepend(struct der *d, const void *data, size_t len)
 {
 	assert(len <= d->start);
 	d->start -= len;
@@ -38,7 +38,7 @@ static void prepend(struct der *d, const void *data, size_t len)
 }
 
 /* Puts the tag and the length of all that is there before it. */
-static void enclose(struct der *d, unsigned char tag)
+static void negotiate_enclose(struct der *d, unsigned char tag)
 {
 	size_t len = sizeof(d->bytes) - d->start;
 	unsigned char frame[4] = { tag, (unsigned char)len };
@@ -52,21 +52,21 @@ static void enclose(struct der *d, unsigned char tag)
 		frame[1] = 0x81, frame[2] = (unsigned char)len;
 		n = 3;
 	}
-	prepend(d, frame, n);
+	negotiate_prepend(d, frame, n);
 }
 
 static void enclose_all(struct der *d)
 {
-	prepend(d, "\x01\x00", 2); /* "this is an AP-REQ" */
-	prepend(d, OID_KRB5, sizeof(OID_KRB5) - 1);
-	enclose(d, TAG_APPLICATION);
-	enclose(d, TAG_OCTETS); /* mechToken [2] of NegTokenInit */
-	enclose(d, TAG_2);
-	prepend(d, MECH_TYPES, sizeof(MECH_TYPES) - 1);
-	enclose(d, TAG_SEQUENCE);
-	enclose(d, TAG_0);
-	prepend(d, OID_SPNEGO, sizeof(OID_SPNEGO) - 1);
-	enclose(d, TAG_APPLICATION);
+	negotiate_prepend(d, "\x01\x00", 2); /* "this is an AP-REQ" */
+	negotiate_prepend(d, OID_KRB5, sizeof(OID_KRB5) - 1);
+	negotiate_enclose(d, TAG_APPLICATION);
+	negotiate_enclose(d, TAG_OCTETS); /* mechToken [2] of NegTokenInit */
+	negotiate_enclose(d, TAG_2);
+	negotiate_prepend(d, MECH_TYPES, sizeof(MECH_TYPES) - 1);
+	negotiate_enclose(d, TAG_SEQUENCE);
+	negotiate_enclose(d, TAG_0);
+	negotiate_prepend(d, OID_SPNEGO, sizeof(OID_SPNEGO) - 1);
+	negotiate_enclose(d, TAG_APPLICATION);
 }
 
 void negotiate_header(const void *ap_req, size_t len, struct strbuf *header)
@@ -82,7 +82,7 @@ void negotiate_header(const void *ap_req, size_t len, struct strbuf *header)
 		return;
 	}
 	d.start = sizeof(d.bytes);
-	prepend(&d, ap_req, len);
+	negotiate_prepend(&d, ap_req, len);
 	enclose_all(&d);
 	base64_encode(d.bytes + d.start, sizeof(d.bytes) - d.start, text);
 	strbuf_addf(header, "Authorization: Negotiate %s", text);

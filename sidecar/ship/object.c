@@ -18,7 +18,7 @@ void object_key(const struct ship_options *o, const char *path, char ret_key[sta
 	snprintf(ret_key, OBJECT_KEY_MAX, "%s%s%s", o->store.path, *o->store.path ? "/" : "", path);
 }
 
-static enum look compare(const struct http_answer *a, const struct item *item)
+static enum look object_compare(const struct http_answer *a, const struct item *item)
 {
 	if (a->length != item->size)
 		return LOOK_DIFFERS;
@@ -31,7 +31,7 @@ static enum look compare(const struct http_answer *a, const struct item *item)
 bool object_look(const struct http_answer *a, const struct item *item, enum look *ret_look)
 {
 	if (a->status == 200)
-		*ret_look = compare(a, item);
+		*ret_look = object_compare(a, item);
 	else if (a->status == 404)
 		*ret_look = LOOK_MISSING;
 	else if (a->status == 403 || a->status == 400 || a->status == 401)
@@ -70,7 +70,7 @@ struct piece {
 	struct sha256 sha256;
 };
 
-static int serve(const struct piece *p, struct fault *fault)
+static int object_serve(const struct piece *p, struct fault *fault)
 {
 	const int64_t deadline = p->context->deadline_ns;
 	struct fault later; /* an error that the wait for an answer reports */
@@ -81,7 +81,7 @@ static int serve(const struct piece *p, struct fault *fault)
 }
 
 /* At the beginning of the file the digest of the file equals that of the piece. */
-static void add(struct piece *p, const void *data, size_t len)
+static void object_add(struct piece *p, const void *data, size_t len)
 {
 	sha256_add(p->digest->file, data, len);
 	if (p->digest->wants_sha256 && p->offset > 0)
@@ -105,18 +105,18 @@ static int read_piece(struct piece *p, struct fault *fault)
 		if (n <= 0)
 			return fault_set(fault, n < 0 ? FAULT_IO : FAULT_BUNDLE_CHANGED, "reading %s: %s", p->item->name,
 					 n < 0 ? strerror(errno) : "it became shorter");
-		add(p, chunk, (size_t)n);
+		object_add(p, chunk, (size_t)n);
 		at += n;
 		if (at - served < TURN_BYTES)
 			continue;
 		served = at;
-		if (serve(p, fault) < 0)
+		if (object_serve(p, fault) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int end(struct piece *p, struct fault *fault)
+static int object_end(struct piece *p, struct fault *fault)
 {
 	if (p->digest->wants_sha256) {
 		if (p->offset == 0)
@@ -141,7 +141,7 @@ int object_read(const struct store_context *context, struct http *http, const st
 	if (r == 0)
 		r = read_piece(&p, fault);
 	if (r == 0)
-		r = end(&p, fault);
+		r = object_end(&p, fault);
 	EVP_MD_CTX_free(p.md5);
 	return r;
 }

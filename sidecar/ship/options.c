@@ -110,7 +110,7 @@ static int check_cores_prefix(const struct ship_options *o, struct err *err)
 	return cores_prefix_check(o->cores_prefix, err) < 0 ? err_wrap(err, "--cores-prefix") : 0;
 }
 
-static int options_check(struct ship_options *o, struct err *err)
+static int ship_options_check(struct ship_options *o, struct err *err)
 {
 	int r;
 
@@ -157,7 +157,7 @@ int ship_options_parse(char **argv, struct ship_options *ret_options, struct err
 			return n;
 	}
 	if (!o.help && !o.version && !o.idle_s)
-		r = options_check(&o, err);
+		r = ship_options_check(&o, err);
 	if (r == 0)
 		*ret_options = o;
 	return r;

@@ -18,7 +18,7 @@ static bool is_core(const char *name)
 	return strncmp(name, "core", 4) == 0;
 }
 
-static unsigned int rank(const char *name)
+static unsigned int plan_rank(const char *name)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(first); i++)
 		if (strcmp(name, first[i]) == 0)
@@ -55,7 +55,7 @@ static int read_item(const cJSON *file, struct plan_item *item, struct err *err)
 	return item->name && (item->path || !path) ? 0 : err_set(err, ENOMEM, "%s", name);
 }
 
-static bool has(const struct plan *plan, const char *name)
+static bool plan_has(const struct plan *plan, const char *name)
 {
 	for (size_t i = 0; i < plan->n; i++)
 		if (strcmp(plan->items[i].name, name) == 0)
@@ -64,11 +64,11 @@ static bool has(const struct plan *plan, const char *name)
 }
 
 /* Inserts behind items of equal rank. Bundles have some dozen files. */
-static void insert(struct plan *plan, struct plan_item item)
+static void plan_insert(struct plan *plan, struct plan_item item)
 {
 	size_t at = plan->n++;
 
-	while (at > 0 && rank(plan->items[at - 1].name) > rank(item.name)) {
+	while (at > 0 && plan_rank(plan->items[at - 1].name) > plan_rank(item.name)) {
 		plan->items[at] = plan->items[at - 1];
 		at--;
 	}
@@ -97,13 +97,13 @@ static int read_files(const cJSON *files, struct plan *plan, struct err *err)
 		struct plan_item item = { 0 };
 		int r = read_item(file, &item, err);
 
-		if (r == 0 && has(plan, item.name))
+		if (r == 0 && plan_has(plan, item.name))
 			r = err_set(err, EINVAL, "%s is listed twice", item.name);
 		if (r < 0) {
 			release_item(&item);
 			return r;
 		}
-		insert(plan, item);
+		plan_insert(plan, item);
 	}
 	return 0;
 }
@@ -147,7 +147,7 @@ int plan_locate(const struct plan_item *item, const char *as, char ret_path[stat
 }
 
 /* Returns whether the file was changed. A name may occur twice in a JSON object. */
-static bool place(cJSON *file, const char *prefix, const char *as)
+static bool plan_place(cJSON *file, const char *prefix, const char *as)
 {
 	const char *name = json_str(file, "name");
 	char path[PLAN_PATH_MAX];
@@ -184,7 +184,7 @@ int plan_place_cores(struct strbuf *manifest, const char *prefix, const char *as
 	if (r < 0)
 		return err_wrap(err, PLAN_MANIFEST);
 	cJSON_ArrayForEach(file, json_get(json, "files"))
-		changed = place(file, prefix, as) || changed;
+		changed = plan_place(file, prefix, as) || changed;
 	if (oom_count() != lost)
 		return err_set(err, ENOMEM, PLAN_MANIFEST);
 	return changed ? replace_text(manifest, json, err) : 0;

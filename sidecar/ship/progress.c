@@ -15,7 +15,7 @@
 
 static atomic_flag result_printed = ATOMIC_FLAG_INIT;
 
-static void say(cJSON *json)
+static void progress_say(cJSON *json)
 {
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(json);
 
@@ -33,7 +33,7 @@ static void say_progress(struct progress *p)
 	json_set_str(json, "file", p->file);
 	json_set_int(json, "sent", p->sent);
 	json_set_int(json, "total", p->total);
-	say(json);
+	progress_say(json);
 	if (p->terminal)
 		fprintf(stderr, "\r\033[K%s: %s of %s", p->file, size_format((uint64_t)p->sent, sent),
 			size_format((uint64_t)p->total, total));
@@ -89,7 +89,7 @@ void progress_shipped(const char *url)
 		return;
 	json_set_str(json, "result", "shipped");
 	json_set_str(json, "url", url);
-	say(json);
+	progress_say(json);
 }
 
 void progress_failed(const struct fault *fault)
@@ -104,5 +104,5 @@ void progress_failed(const struct fault *fault)
 		json_set_int(json, "retryAfterSeconds", fault->retry_after_s);
 	json_set_str(json, "kind", fault_kind_name(fault->kind));
 	json_set_str(json, "error", fault->text);
-	say(json);
+	progress_say(json);
 }

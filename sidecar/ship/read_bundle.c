@@ -24,7 +24,8 @@ struct reading {
 	int out_fd;
 };
 
-static int put(const struct reading *r, const void *data, size_t len, struct fault *fault)
+static int read_bundle_put(const struct reading *r, const void *data, size_t len,
+			   struct fault *fault)
 {
 	struct err err = { 0 };
 
@@ -34,7 +35,7 @@ static int put(const struct reading *r, const void *data, size_t len, struct fau
 }
 
 /* Appends up to one chunk of the file, from offset on, to out. */
-static int get(struct reading *r, const char *path, int64_t offset, struct strbuf *out, struct fault *fault)
+static int read_bundle_get(struct reading *r, const char *path, int64_t offset, struct strbuf *out, struct fault *fault)
 {
 	struct retry retry = { 0 };
 
@@ -61,17 +62,17 @@ static int put_header(const struct reading *r, const char *name, int64_t size, s
 
 	if (tar_header_make(name, size, block, &err) < 0)
 		return fault_set(fault, FAULT_BUNDLE, "%s", err_text(&err));
-	return put(r, block, sizeof(block), fault);
+	return read_bundle_put(r, block, sizeof(block), fault);
 }
 
 static int put_padding(const struct reading *r, int64_t size, struct fault *fault)
 {
 	static const char zeros[TAR_BLOCK];
 
-	return put(r, zeros, tar_padding(size), fault);
+	return read_bundle_put(r, zeros, tar_padding(size), fault);
 }
 
-static int read_manifest(struct reading *r, struct fault *fault)
+static int read_bundle_manifest(struct reading *r, struct fault *fault)
 {
 	char path[PLAN_PATH_MAX];
 	struct err err = { 0 };
@@ -80,7 +81,7 @@ static int read_manifest(struct reading *r, struct fault *fault)
 	snprintf(path, sizeof(path), "%s/%s", r->context.options->as, PLAN_MANIFEST);
 	do {
 		before = r->manifest.len;
-		if (get(r, path, (int64_t)before, &r->manifest, fault) < 0)
+		if (read_bundle_get(r, path, (int64_t)before, &r->manifest, fault) < 0)
 			return -1;
 	} while (r->manifest.len > before && !strbuf_failed(&r->manifest));
 	if (strbuf_failed(&r->manifest))
@@ -96,7 +97,7 @@ static int put_manifest(struct reading *r, struct fault *fault)
 {
 	int64_t size = (int64_t)r->manifest.len;
 
-	if (put_header(r, PLAN_MANIFEST, size, fault) < 0 || put(r, strbuf_str(&r->manifest), r->manifest.len, fault) < 0)
+	if (put_header(r, PLAN_MANIFEST, size, fault) < 0 || read_bundle_put(r, strbuf_str(&r->manifest), r->manifest.len, fault) < 0)
 		return -1;
 	return put_padding(r, size, fault);
 }
@@ -110,12 +111,12 @@ static int put_rest(struct reading *r, const struct plan_item *file, const char 
 	for (int64_t at = 0; at < file->size; at += (int64_t)r->chunk.len) {
 		if (at > 0) {
 			strbuf_reset(&r->chunk);
-			if (get(r, path, at, &r->chunk, fault) < 0)
+			if (read_bundle_get(r, path, at, &r->chunk, fault) < 0)
 				return -1;
 		}
 		if (r->chunk.len == 0 || strbuf_failed(&r->chunk))
 			return fault_set(fault, FAULT_BUNDLE_CHANGED, "%s is shorter than " PLAN_MANIFEST " says", file->name);
-		if (put(r, strbuf_str(&r->chunk), (size_t)MIN((int64_t)r->chunk.len, file->size - at), fault) < 0)
+		if (read_bundle_put(r, strbuf_str(&r->chunk), (size_t)MIN((int64_t)r->chunk.len, file->size - at), fault) < 0)
 			return -1;
 	}
 	return put_padding(r, file->size, fault);
@@ -136,7 +137,7 @@ static int put_file(struct reading *r, const struct plan_item *file, struct faul
 	strbuf_reset(&r->chunk);
 	if (plan_locate(file, r->context.options->as, path, &err) < 0 || tar_header_make(file->name, file->size, block, &err) < 0)
 		return leave_out(file, err_text(&err));
-	if (get(r, path, 0, &r->chunk, fault) < 0)
+	if (read_bundle_get(r, path, 0, &r->chunk, fault) < 0)
 		/*
 		 * S3 also gives this answer for a missing object if the identity may not list the
 		 * bucket.
@@ -144,21 +145,21 @@ static int put_file(struct reading *r, const struct plan_item *file, struct faul
 		return fault->kind == FAULT_PERMISSION ? leave_out(file, fault->text) : -1;
 	if (r->chunk.len == 0 && file->size > 0)
 		return leave_out(file, "it is in " PLAN_MANIFEST ", and the store does not have it any more");
-	if (put(r, block, sizeof(block), fault) < 0)
+	if (read_bundle_put(r, block, sizeof(block), fault) < 0)
 		return -1;
 	return put_rest(r, file, path, fault);
 }
 
-static int run(struct reading *r, struct fault *fault)
+static int read_bundle_run(struct reading *r, struct fault *fault)
 {
 	static const char end[2 * TAR_BLOCK];
 
-	if (store_open(&r->context, &r->store, fault) < 0 || read_manifest(r, fault) < 0 || put_manifest(r, fault) < 0)
+	if (store_open(&r->context, &r->store, fault) < 0 || read_bundle_manifest(r, fault) < 0 || put_manifest(r, fault) < 0)
 		return -1;
 	for (size_t i = 0; i < r->plan.n; i++)
 		if (put_file(r, &r->plan.items[i], fault) < 0)
 			return -1;
-	return put(r, end, sizeof(end), fault);
+	return read_bundle_put(r, end, sizeof(end), fault);
 }
 
 int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out_fd, struct fault *fault)
@@ -171,7 +172,7 @@ int read_bundle(const struct ship_options *options, int64_t deadline_ns, int out
 	r.manifest = STRBUF_INIT(PLAN_MANIFEST_MAX);
 	r.chunk = STRBUF_INIT(STORE_CHUNK);
 	progress_init(&r.progress);
-	result = run(&r, fault);
+	result = read_bundle_run(&r, fault);
 	if (r.store)
 		r.store->ops->free(r.store);
 	plan_release(&r.plan);

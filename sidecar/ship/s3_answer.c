@@ -23,7 +23,7 @@ static bool is_token(const char *s, size_t size)
 	return true;
 }
 
-static int64_t number(const char *s)
+static int64_t s3_answer_number(const char *s)
 {
 	char *end;
 	long long n = strtoll(s, &end, 10);
@@ -75,15 +75,15 @@ static int take_part(const char *path, const char *text, void *arg)
 	} else if (!text) {
 		return 0;
 	} else if (strcmp(path, "ListPartsResult/Part/PartNumber") == 0) {
-		p->number = number(text);
+		p->number = s3_answer_number(text);
 	} else if (strcmp(path, "ListPartsResult/Part/Size") == 0) {
-		p->current.size = number(text);
+		p->current.size = s3_answer_number(text);
 	} else if (strcmp(path, "ListPartsResult/Part/ETag") == 0 && is_token(text, S3_ETAG_MAX)) {
 		snprintf(p->current.etag, sizeof(p->current.etag), "%s", text);
 	} else if (strcmp(path, "ListPartsResult/IsTruncated") == 0) {
 		p->truncated = strcmp(text, "true") == 0;
 	} else if (strcmp(path, "ListPartsResult/NextPartNumberMarker") == 0) {
-		p->next = number(text);
+		p->next = s3_answer_number(text);
 	}
 	return 0;
 }

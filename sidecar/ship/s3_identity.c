@@ -33,7 +33,7 @@ static int take_role(struct s3_identity *id, struct fault *fault)
 	return id->credentials.role_arn ? 0 : fault_set(fault, FAULT_MEMORY, "role: out of memory");
 }
 
-static int choose(struct s3_identity *id, struct fault *fault)
+static int s3_identity_choose(struct s3_identity *id, struct fault *fault)
 {
 	const struct credentials *c = &id->credentials;
 	const char *dir = id->options->credentials, *role = id->options->s3_role_arn;
@@ -63,7 +63,7 @@ int s3_identity_open(struct s3_identity *id, const struct ship_options *options,
 		return -1;
 	if (id->credentials.open_to_all)
 		log_warning("credentials in %s can be read by every user of this machine", options->credentials);
-	if (take_role(id, fault) < 0 || choose(id, fault) < 0)
+	if (take_role(id, fault) < 0 || s3_identity_choose(id, fault) < 0)
 		return -1;
 	if (id->kind == IDENTITY_KEYS && id->credentials.session_token)
 		snprintf(id->token_header, sizeof(id->token_header), "x-amz-security-token: %s", id->credentials.session_token);
@@ -79,7 +79,7 @@ void s3_identity_release(struct s3_identity *id)
 
 /* --- Fetching --- */
 
-static void wipe(struct strbuf *body)
+static void s3_identity_wipe(struct strbuf *body)
 {
 	if (body->data)
 		explicit_bzero(body->data, body->len);
@@ -158,7 +158,7 @@ static int ask_container_endpoint(struct s3_identity *id, struct http *http, str
 	if (container_read_credentials(strbuf_str(&t->answer.body), t->answer.body.len, &id->given, &err) < 0)
 		r = fault_set(fault, FAULT_PROTOCOL, "%s: answer of %.*s: %s", what, http_origin_length(uri), uri,
 			      err_text(&err));
-	wipe(&t->answer.body);
+	s3_identity_wipe(&t->answer.body);
 	return r;
 }
 
@@ -175,7 +175,7 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 	if (ask_node(http, what, url, "Metadata-Flavor: Google", &t, fault) < 0)
 		return -1;
 	r = oauth_read_token(strbuf_str(&t->answer.body), t->answer.body.len, &token, ret_seconds, &err);
-	wipe(&t->answer.body);
+	s3_identity_wipe(&t->answer.body);
 	if (r < 0)
 		return fault_set(fault, FAULT_PROTOCOL, "%s: answer of %s: %s", what, url, err_text(&err));
 	snprintf(id->token_header, sizeof(id->token_header), "Authorization: Bearer %s", token);
@@ -184,7 +184,7 @@ static int ask_google(struct s3_identity *id, struct http *http, int64_t *ret_se
 	return 0;
 }
 
-static int fetch(struct s3_identity *id, struct http *http, int64_t *ret_seconds, struct fault *fault)
+static int s3_identity_fetch(struct s3_identity *id, struct http *http, int64_t *ret_seconds, struct fault *fault)
 {
 	int64_t seconds = 0;
 	int r;
@@ -207,7 +207,7 @@ int s3_identity_renew(struct s3_identity *id, struct http *http, struct fault *f
 
 	if (id->kind == IDENTITY_KEYS || (id->renew_ns > 0 && now_boottime_ns() < id->renew_ns))
 		return 0;
-	if (fetch(id, http, &seconds, fault) < 0)
+	if (s3_identity_fetch(id, http, &seconds, fault) < 0)
 		return -1;
 	id->renew_ns = now_boottime_ns() + seconds * NS_PER_SEC;
 	return 0;

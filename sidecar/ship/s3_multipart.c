@@ -53,14 +53,14 @@ static int64_t part_size(const struct multipart *m, size_t i)
 }
 
 /* Adds "NAME=VALUE" with VALUE encoded. */
-static void add_query(struct strbuf *query, const char *name, const char *value)
+static void s3_multipart_add_query(struct strbuf *query, const char *name, const char *value)
 {
 	strbuf_addf(query, "%s%s=", query->len ? "&" : "", name);
 	store_query_encode(query, value);
 }
 
-static int ask(struct multipart *m, struct s3_request *r, const struct strbuf *query, struct http_transfer **ret_transfer,
-	       struct fault *fault)
+static int s3_multipart_ask(struct multipart *m, struct s3_request *r, const struct strbuf *query, struct http_transfer **ret_transfer,
+			    struct fault *fault)
 {
 	r->key = m->key;
 	r->query = strbuf_str(query);
@@ -76,8 +76,8 @@ static void abort_upload(const char *id, void *arg)
 	struct multipart *m = arg;
 	struct fault why;
 
-	add_query(&query, "uploadId", id);
-	if (ask(m, &(struct s3_request){ .method = "DELETE" }, &query, &t, &why) < 0 || t->answer.status >= 300)
+	s3_multipart_add_query(&query, "uploadId", id);
+	if (s3_multipart_ask(m, &(struct s3_request){ .method = "DELETE" }, &query, &t, &why) < 0 || t->answer.status >= 300)
 		log_info("%s: an unfinished upload could not be aborted", m->item->name);
 }
 
@@ -92,7 +92,7 @@ void s3_abort_uploads(struct s3 *s3, const struct item *item, const char *key)
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct fault why;
 
-	add_query(&query, "prefix", key);
+	s3_multipart_add_query(&query, "prefix", key);
 	strbuf_adds(&query, "&uploads=");
 	if (s3_call(s3, &(struct s3_request){ .method = "GET", .key = "", .query = strbuf_str(&query) }, &t, &why) < 0)
 		return;
@@ -108,7 +108,7 @@ static int64_t choose_part(int64_t size, int64_t wanted)
 	return wanted;
 }
 
-static int create(struct multipart *m, struct fault *fault)
+static int s3_multipart_create(struct multipart *m, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(64);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -118,7 +118,7 @@ static int create(struct multipart *m, struct fault *fault)
 	snprintf(type, sizeof(type), "Content-Type: %s", plan_content_type(m->item->name));
 	s3_identity_meta(&m->s3->identity, m->item->sha256, meta);
 	strbuf_adds(&query, "uploads=");
-	if (ask(m, &(struct s3_request){ .method = "POST", .headers = { type, meta } }, &query, &t, fault) < 0)
+	if (s3_multipart_ask(m, &(struct s3_request){ .method = "POST", .headers = { type, meta } }, &query, &t, fault) < 0)
 		return -1;
 	if (t->answer.status != 200)
 		return s3_fault(&t->answer, &m->s3->place, fault);
@@ -127,7 +127,7 @@ static int create(struct multipart *m, struct fault *fault)
 	return 0;
 }
 
-static int begin(struct multipart *m, struct fault *fault)
+static int s3_multipart_begin(struct multipart *m, struct fault *fault)
 {
 	struct state *state = m->s3->store.context->state;
 
@@ -139,7 +139,7 @@ static int begin(struct multipart *m, struct fault *fault)
 	 */
 	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
 	state_save(state, NULL);
-	if (create(m, fault) < 0)
+	if (s3_multipart_create(m, fault) < 0)
 		return -1;
 	state_set_upload(state, m->item->name, m->item->sha256, &m->upload);
 	if (state_save(state, NULL) < 0)
@@ -150,7 +150,8 @@ static int begin(struct multipart *m, struct fault *fault)
 /* --- Continuing an upload --- */
 
 /* *ret_gone is set if the server does not know the upload any more. */
-static int list_page(struct multipart *m, int64_t *marker, bool *ret_gone, struct fault *fault)
+static int s3_multipart_list_page(struct multipart *m, int64_t *marker, bool *ret_gone,
+				  struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -158,8 +159,8 @@ static int list_page(struct multipart *m, int64_t *marker, bool *ret_gone, struc
 	int64_t before = *marker;
 
 	strbuf_addf(&query, "part-number-marker=%lld", (long long)*marker);
-	add_query(&query, "uploadId", m->upload.id);
-	if (ask(m, &(struct s3_request){ .method = "GET" }, &query, &t, fault) < 0)
+	s3_multipart_add_query(&query, "uploadId", m->upload.id);
+	if (s3_multipart_ask(m, &(struct s3_request){ .method = "GET" }, &query, &t, fault) < 0)
 		return -1;
 	*ret_gone = t->answer.status == 404;
 	if (*ret_gone)
@@ -210,18 +211,18 @@ static int find_upload(struct multipart *m, struct fault *fault)
 		if (make_parts(m, fault) < 0)
 			return -1;
 		do
-			if (list_page(m, &marker, &gone, fault) < 0)
+			if (s3_multipart_list_page(m, &marker, &gone, fault) < 0)
 				return -1;
 		while (!gone && marker > 0);
 	}
 	if (!gone)
 		return 0;
-	return begin(m, fault) < 0 ? -1 : make_parts(m, fault);
+	return s3_multipart_begin(m, fault) < 0 ? -1 : make_parts(m, fault);
 }
 
 /* --- Parts --- */
 
-static void tell_progress(struct multipart *m)
+static void s3_multipart_tell_progress(struct multipart *m)
 {
 	int64_t sum = 0;
 
@@ -238,14 +239,14 @@ static void on_part_sent(void *arg, int64_t sent)
 	struct sending *s = arg;
 
 	s->sent = sent;
-	tell_progress(s->m);
+	s3_multipart_tell_progress(s->m);
 }
 
 /*
  * Reads a part. An earlier run may have read it wrong, so the server's part is used only if its
  * ETag is the part's MD5. If the ETag is something else (as with SSE-KMS), the part is sent again.
  */
-static int read_part(struct multipart *m, size_t i, struct sending *s, bool *ret_is_there, struct fault *fault)
+static int s3_multipart_read_part(struct multipart *m, size_t i, struct sending *s, bool *ret_is_there, struct fault *fault)
 {
 	const int64_t size = part_size(m, i);
 	struct s3_part *part = &m->parts[i];
@@ -266,12 +267,12 @@ static int start_part(struct multipart *m, struct sending *s, size_t part, struc
 	int64_t offset = part_offset(m, part), len = part_size(m, part);
 	bool is_there = false;
 
-	if (read_part(m, part, s, &is_there, fault) < 0)
+	if (s3_multipart_read_part(m, part, s, &is_there, fault) < 0)
 		return -1;
 	if (is_there)
 		return 0;
 	strbuf_addf(&query, "partNumber=%zu", part + 1);
-	add_query(&query, "uploadId", m->upload.id);
+	s3_multipart_add_query(&query, "uploadId", m->upload.id);
 	snprintf(s->query, sizeof(s->query), "%s", strbuf_str(&query));
 	s->m = m;
 	s->part = part;
@@ -285,7 +286,7 @@ static int start_part(struct multipart *m, struct sending *s, size_t part, struc
 }
 
 /* Without memory no answer can be read any more, so all requests are dropped. */
-static void drop_all(struct multipart *m)
+static void s3_multipart_drop_all(struct multipart *m)
 {
 	http_cancel(m->s3->http);
 	for (size_t i = 0; i < HTTP_PARALLEL; i++) {
@@ -303,7 +304,7 @@ static int finish_part(struct multipart *m, struct fault *fault)
 	struct sending *s = t ? t->request->arg : NULL;
 
 	if (!s) {
-		drop_all(m);
+		s3_multipart_drop_all(m);
 		return -1;
 	}
 	s->busy = false;
@@ -315,13 +316,13 @@ static int finish_part(struct multipart *m, struct fault *fault)
 		m->any_taken = true;
 		m->parts[s->part].size = part_size(m, s->part);
 		snprintf(m->parts[s->part].etag, S3_ETAG_MAX, "%s", t->answer.etag);
-		tell_progress(m);
+		s3_multipart_tell_progress(m);
 	}
 	s3_call_release(&s->call);
 	return r;
 }
 
-static struct sending *idle(struct multipart *m)
+static struct sending *s3_multipart_idle(struct multipart *m)
 {
 	for (size_t i = 0; i < HTTP_PARALLEL; i++)
 		if (!m->sending[i].busy)
@@ -341,14 +342,14 @@ static bool any_busy(const struct multipart *m)
  * After a fault the other requests may still succeed. Each one leaves the next try a part less to
  * send.
  */
-static int send_parts(struct multipart *m, struct fault *fault)
+static int s3_multipart_send_parts(struct multipart *m, struct fault *fault)
 {
 	struct fault later;
 	size_t next = 0;
 	int r = 0;
 
 	for (;;) {
-		struct sending *s = idle(m);
+		struct sending *s = s3_multipart_idle(m);
 
 		if (r == 0 && next < m->n && s) {
 			r = start_part(m, s, next++, fault);
@@ -368,7 +369,7 @@ static int send_parts(struct multipart *m, struct fault *fault)
 
 /* --- The end --- */
 
-static void add_parts(const struct multipart *m, struct strbuf *xml)
+static void s3_multipart_add_parts(const struct multipart *m, struct strbuf *xml)
 {
 	strbuf_adds(xml, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
 	for (size_t i = 0; i < m->n; i++)
@@ -390,7 +391,7 @@ static int check_whole(struct multipart *m, struct fault *fault)
 }
 
 /* S3 begins its answer with 200 before it knows the result. */
-static int complete(struct multipart *m, struct fault *fault)
+static int s3_multipart_complete(struct multipart *m, struct fault *fault)
 {
 	_cleanup_strbuf_ struct strbuf xml = STRBUF_INIT((size_t)4 << 20), query = STRBUF_INIT(4 * UPLOAD_ID_MAX);
 	_cleanup_transfer_ struct http_transfer *t = NULL;
@@ -398,14 +399,14 @@ static int complete(struct multipart *m, struct fault *fault)
 	struct s3_request request = { .method = "POST", .sha256 = digest, .headers = { "Content-Type: application/xml" },
 				      .stall_s = COMPLETE_STALL_S };
 
-	add_parts(m, &xml);
+	s3_multipart_add_parts(m, &xml);
 	if (strbuf_failed(&xml))
 		return fault_set(fault, FAULT_MEMORY, "list of parts: out of memory");
 	sha256_text(strbuf_str(&xml), xml.len, digest);
 	request.body = strbuf_str(&xml);
 	request.len = (int64_t)xml.len;
-	add_query(&query, "uploadId", m->upload.id);
-	if (ask(m, &request, &query, &t, fault) < 0)
+	s3_multipart_add_query(&query, "uploadId", m->upload.id);
+	if (s3_multipart_ask(m, &request, &query, &t, fault) < 0)
 		return -1;
 	s3_error_code(&t->answer, code);
 	if (t->answer.status == 200 && !*code)
@@ -428,11 +429,11 @@ int s3_put_parts(struct s3 *s3, const struct item *item, const char *key, struct
 	m.sending = calloc(HTTP_PARALLEL, sizeof(*m.sending));
 	r = m.sending ? find_upload(&m, fault) : fault_set(fault, FAULT_MEMORY, "parts: out of memory");
 	if (r == 0)
-		r = send_parts(&m, fault);
+		r = s3_multipart_send_parts(&m, fault);
 	if (r == 0)
 		r = check_whole(&m, fault);
 	if (r == 0)
-		r = complete(&m, fault);
+		r = s3_multipart_complete(&m, fault);
 	free(m.parts);
 	free(m.sending);
 	return r;

@@ -12,7 +12,7 @@
 
 #define STATE_TEMPORARY STATE_FILE ".new"
 
-static cJSON *load(int dir_fd, const char *store)
+static cJSON *state_load(int dir_fd, const char *store)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
 	_cleanup_json_ cJSON *json = NULL;
@@ -29,7 +29,7 @@ static cJSON *load(int dir_fd, const char *store)
 
 int state_open(int dir_fd, const char *store, struct state *ret_state, struct err *err)
 {
-	cJSON *json = load(dir_fd, store);
+	cJSON *json = state_load(dir_fd, store);
 
 	if (!json) {
 		json = cJSON_CreateObject();

@@ -21,7 +21,7 @@
 
 /* --- Requests ------------------------------------------------------------------------------------------- */
 
-static void add_header(struct azure_call *call, const char *header)
+static void store_azure_add_header(struct azure_call *call, const char *header)
 {
 	size_t n = 0;
 
@@ -31,21 +31,21 @@ static void add_header(struct azure_call *call, const char *header)
 		call->headers[n] = header;
 }
 
-static void add_headers(struct azure_call *call, const struct azure_request *r)
+static void store_azure_add_headers(struct azure_call *call, const struct azure_request *r)
 {
 	time_t now = (time_t)(now_realtime_ns() / NS_PER_SEC);
 	struct tm tm;
 
 	if (!gmtime_r(&now, &tm) || !strftime(call->date, sizeof(call->date), "x-ms-date: %a, %d %b %Y %H:%M:%S GMT", &tm))
 		call->date[0] = '\0';
-	add_header(call, call->date);
-	add_header(call, VERSION_HEADER);
+	store_azure_add_header(call, call->date);
+	store_azure_add_header(call, VERSION_HEADER);
 	if (r->md5) {
 		snprintf(call->md5, sizeof(call->md5), "Content-MD5: %s", r->md5);
-		add_header(call, call->md5);
+		store_azure_add_header(call, call->md5);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(r->headers) && r->headers[i]; i++)
-		add_header(call, r->headers[i]);
+		store_azure_add_header(call, r->headers[i]);
 }
 
 /* Appends the URL. *ret_path is the offset of its path, and the length. */
@@ -78,14 +78,14 @@ int azure_start(struct azure *azure, const struct azure_request *r, struct azure
 	add_url(azure, r, &call->url, &path);
 	if (strbuf_failed(&call->url) || strbuf_failed(&path))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
-	add_headers(call, r);
+	store_azure_add_headers(call, r);
 	azure_identity_authorize(&azure->identity,
 				 &(struct azure_to_sign){ .method = r->method, .account = azure->identity.account, .path = strbuf_str(&path),
 							  .length = r->len, .md5 = r->md5 ? r->md5 : "", .headers = call->headers,
 							  .params = r->params },
 				 call->authorization, sizeof(call->authorization));
 	if (*call->authorization)
-		add_header(call, call->authorization);
+		store_azure_add_header(call, call->authorization);
 	call->request = (struct http_request){
 		.method = r->method, .url = strbuf_str(&call->url), .headers = call->headers,
 		.body = r->body, .fd = r->fd, .offset = r->offset, .len = r->len, .stall_s = r->stall_s, .unasked = r->unasked,
@@ -157,12 +157,12 @@ static int azure_look(struct store *s, const struct item *item, enum look *ret_l
 	return object_look(&t->answer, item, ret_look) ? 0 : azure_fault(&t->answer, &azure->place, fault);
 }
 
-static void on_sent(void *arg, int64_t sent)
+static void store_azure_on_sent(void *arg, int64_t sent)
 {
 	progress_sent(arg, sent);
 }
 
-static int put_single(struct azure *azure, const struct item *item, const char *key, struct fault *fault)
+static int store_azure_put_single(struct azure *azure, const struct item *item, const char *key, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	struct azure_blob_headers headers;
@@ -170,7 +170,7 @@ static int put_single(struct azure *azure, const struct item *item, const char *
 	struct sha256 sha256;
 	const struct azure_request request = {
 		.method = "PUT", .key = key, .md5 = md5, .headers = { "x-ms-blob-type: BlockBlob", headers.type, headers.meta },
-		.fd = item->fd, .len = item->size, .on_sent = on_sent, .arg = azure->store.context->progress,
+		.fd = item->fd, .len = item->size, .on_sent = store_azure_on_sent, .arg = azure->store.context->progress,
 	};
 
 	sha256_begin(&sha256);
@@ -189,7 +189,7 @@ static int azure_put(struct store *s, const struct item *item, struct fault *fau
 	char key[OBJECT_KEY_MAX];
 
 	object_key(s->context->options, item->path, key);
-	return item->size <= single_max ? put_single(azure, item, key, fault) : azure_put_blocks(azure, item, key, fault);
+	return item->size <= single_max ? store_azure_put_single(azure, item, key, fault) : azure_put_blocks(azure, item, key, fault);
 }
 
 static int azure_get(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
@@ -227,7 +227,7 @@ static const struct store_ops azure_ops = {
 
 /* --- Opening -------------------------------------------------------------------------------------------- */
 
-static void set_place(struct azure *azure)
+static void store_azure_set_place(struct azure *azure)
 {
 	const struct ship_options *o = azure->store.context->options;
 	size_t len;
@@ -245,7 +245,7 @@ static int open_azure(struct azure *azure, struct fault *fault)
 {
 	if (azure_identity_open(&azure->identity, azure->store.context->options, fault) < 0)
 		return -1;
-	set_place(azure);
+	store_azure_set_place(azure);
 	return store_http_new(azure->store.context, azure->identity.credentials.ca, &azure->http, fault);
 }
 

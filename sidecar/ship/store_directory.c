@@ -34,7 +34,7 @@ struct directory {
 
 /* --- Errors --- */
 
-static enum fault_kind kind_of(int code)
+static enum fault_kind store_directory_kind_of(int code)
 {
 	switch (code) {
 	case ENOSPC:
@@ -62,9 +62,9 @@ static enum fault_kind kind_of(int code)
 	}
 }
 
-static int fail(struct fault *fault, int code, const struct directory *d, const char *what, const char *name)
+static int store_directory_fail(struct fault *fault, int code, const struct directory *d, const char *what, const char *name)
 {
-	return fault_set(fault, kind_of(code), "%s: %s %s: %s", d->store.context->options->store.path, what, name,
+	return fault_set(fault, store_directory_kind_of(code), "%s: %s %s: %s", d->store.context->options->store.path, what, name,
 			 strerror(code));
 }
 
@@ -92,8 +92,8 @@ static int open_root(const struct directory *d, int *ret_fd, struct fault *fault
 	int code = fd < 0 && errno == ESTALE ? reason_of_stale(path) : errno;
 
 	if (fd < 0)
-		return fault_set(fault, kind_of(code), "the store's directory %s: %s", path,
-				 strerror(code));
+		return fault_set(fault, store_directory_kind_of(code),
+				 "the store's directory %s: %s", path, strerror(code));
 	*ret_fd = fd;
 	return 0;
 }
@@ -101,7 +101,7 @@ static int open_root(const struct directory *d, int *ret_fd, struct fault *fault
 /*
  * Replaces *fd by its subdirectory name, which is made if `make` is set. Returns -errno on failure.
  */
-static int enter(int *fd, const char *name, bool make)
+static int store_directory_enter(int *fd, const char *name, bool make)
 {
 	int next;
 
@@ -125,7 +125,7 @@ static int enter(int *fd, const char *name, bool make)
  * Opens the directory that contains the last component of PATH. Returns 0, 1 if it does not exist,
  * or -1.
  */
-static int open_parent(const struct directory *d, const char *path, bool make, int *ret_fd, struct fault *fault)
+static int store_directory_open_parent(const struct directory *d, const char *path, bool make, int *ret_fd, struct fault *fault)
 {
 	_cleanup_close_ int fd = -1;
 	int r = open_root(d, &fd, fault);
@@ -134,20 +134,20 @@ static int open_parent(const struct directory *d, const char *path, bool make, i
 		char name[NAME_MAX + 1];
 
 		if ((size_t)(end - path) >= sizeof(name))
-			return fail(fault, ENAMETOOLONG, d, "directory", path);
+			return store_directory_fail(fault, ENAMETOOLONG, d, "directory", path);
 		snprintf(name, sizeof(name), "%.*s", (int)(end - path), path);
-		r = enter(&fd, name, make);
+		r = store_directory_enter(&fd, name, make);
 		if (r == -ENOENT && !make)
 			return 1;
 		if (r < 0)
-			return fail(fault, -r, d, "directory", name);
+			return store_directory_fail(fault, -r, d, "directory", name);
 	}
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;
 }
 
-/* The last component of a path; open_parent opens the directory before it. */
+/* The last component of a path; store_directory_open_parent opens the directory before it. */
 static const char *base_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -157,8 +157,8 @@ static const char *base_of(const char *path)
 
 /* --- Looking --- */
 
-static int compare(const struct directory *d, int dir_fd, const char *base, const struct item *item, enum look *ret_look,
-		   struct fault *fault)
+static int store_directory_compare(const struct directory *d, int dir_fd, const char *base, const struct item *item, enum look *ret_look,
+				   struct fault *fault)
 {
 	_cleanup_close_ int fd = openat(dir_fd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char digest[SHA256_TEXT_MAX];
@@ -171,15 +171,16 @@ static int compare(const struct directory *d, int dir_fd, const char *base, cons
 		return 0;
 	}
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(fault, errno, d, "look at", item->name);
+		return store_directory_fail(fault, errno, d, "look at", item->name);
 	if (!S_ISREG(st.st_mode))
-		return fail(fault, EEXIST, d, "something else is called", item->name);
+		return store_directory_fail(fault, EEXIST, d, "something else is called",
+					    item->name);
 	*ret_look = LOOK_DIFFERS;
 	if (st.st_size != item->size)
 		return 0;
 	r = sha256_file(fd, 0, item->size, progress_alive, d->store.context->progress, &len, digest, NULL);
 	if (r < 0)
-		return fail(fault, -r, d, "read", item->name);
+		return store_directory_fail(fault, -r, d, "read", item->name);
 	if (len == item->size && strcmp(digest, item->sha256) == 0)
 		*ret_look = LOOK_SAME;
 	return 0;
@@ -189,13 +190,15 @@ static int directory_look(struct store *s, const struct item *item, enum look *r
 {
 	const struct directory *d = (const struct directory *)s;
 	_cleanup_close_ int dir_fd = -1;
-	int r = open_parent(d, item->path, false, &dir_fd, fault);
+	int r = store_directory_open_parent(d, item->path, false, &dir_fd, fault);
 
 	if (r == 1) {
 		*ret_look = LOOK_MISSING;
 		return 0;
 	}
-	return r < 0 ? r : compare(d, dir_fd, base_of(item->path), item, ret_look, fault);
+	return r < 0 ? r :
+		       store_directory_compare(d, dir_fd, base_of(item->path), item, ret_look,
+					       fault);
 }
 
 /* --- Writing --- */
@@ -220,7 +223,7 @@ static int check_space(const struct directory *d, int dir_fd, const struct item 
 			 size_format(free_bytes, have));
 }
 
-static int write_all(int fd, const char *data, size_t len)
+static int store_directory_write_all(int fd, const char *data, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = write(fd, data, len);
@@ -236,7 +239,8 @@ static int write_all(int fd, const char *data, size_t len)
 }
 
 /* Copies the file and compares it with the manifest, because files in the spool may be damaged. */
-static int copy(const struct directory *d, const struct item *item, int fd, struct fault *fault)
+static int store_directory_copy(const struct directory *d, const struct item *item, int fd,
+				struct fault *fault)
 {
 	_cleanup_free_ char *chunk = malloc(CHUNK);
 	char text[SHA256_TEXT_MAX] = "";
@@ -256,8 +260,8 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 			r = fault_set(fault, FAULT_IO, "reading %s: %s", item->name, strerror(errno));
 		else if (n == 0)
 			r = fault_set(fault, FAULT_BUNDLE_CHANGED, "%s became shorter", item->name);
-		else if ((r = write_all(fd, chunk, (size_t)n)) < 0)
-			r = fail(fault, -r, d, "write", item->name);
+		else if ((r = store_directory_write_all(fd, chunk, (size_t)n)) < 0)
+			r = store_directory_fail(fault, -r, d, "write", item->name);
 		else {
 			sha256_add(&digest, chunk, (size_t)n);
 			at += n;
@@ -266,7 +270,7 @@ static int copy(const struct directory *d, const struct item *item, int fd, stru
 			 * server minutes without any progress to report.
 			 */
 			if (at % FLUSH_EVERY == 0 && fdatasync(fd) < 0)
-				r = fail(fault, errno, d, "write", item->name);
+				r = store_directory_fail(fault, errno, d, "write", item->name);
 			progress_sent(d->store.context->progress, at);
 		}
 	}
@@ -299,13 +303,13 @@ static int write_whole(const struct directory *d, int dir_fd, const char *tempor
 	int fd = open_temporary(dir_fd, temporary), r;
 
 	if (fd < 0)
-		return fail(fault, -fd, d, "create", item->name);
-	r = copy(d, item, fd, fault);
+		return store_directory_fail(fault, -fd, d, "create", item->name);
+	r = store_directory_copy(d, item, fd, fault);
 	if (r == 0 && fsync(fd) < 0)
-		r = fail(fault, errno, d, "write", item->name);
+		r = store_directory_fail(fault, errno, d, "write", item->name);
 	/* NFS may report a full disk only now. */
 	if (close(fd) < 0 && r == 0)
-		r = fail(fault, errno, d, "write", item->name);
+		r = store_directory_fail(fault, errno, d, "write", item->name);
 	return r;
 }
 
@@ -315,20 +319,20 @@ static int directory_put(struct store *s, const struct item *item, struct fault 
 	_cleanup_close_ int dir_fd = -1;
 	char temporary[NAME_MAX + 16];
 	const char *base = base_of(item->path);
-	int r = open_parent(d, item->path, true, &dir_fd, fault);
+	int r = store_directory_open_parent(d, item->path, true, &dir_fd, fault);
 
 	if (r < 0 || check_space(d, dir_fd, item, fault) < 0)
 		return -1;
 	snprintf(temporary, sizeof(temporary), ".%s.partial", base);
 	r = write_whole(d, dir_fd, temporary, item, fault);
 	if (r == 0 && renameat(dir_fd, temporary, dir_fd, base) < 0)
-		r = fail(fault, errno, d, "rename to", item->name);
+		r = store_directory_fail(fault, errno, d, "rename to", item->name);
 	if (r < 0) {
 		unlinkat(dir_fd, temporary, 0);
 		return r;
 	}
 	if (fsync(dir_fd) < 0 && errno != EINVAL && errno != EROFS)
-		return fail(fault, errno, d, "write the directory of", item->name);
+		return store_directory_fail(fault, errno, d, "write the directory of", item->name);
 	return 0;
 }
 
@@ -339,16 +343,16 @@ static int directory_get(struct store *s, const char *path, int64_t offset, size
 	const struct directory *d = (const struct directory *)s;
 	_cleanup_close_ int dir_fd = -1, fd = -1;
 	_cleanup_free_ char *chunk = malloc(len);
-	int r = open_parent(d, path, false, &dir_fd, fault);
+	int r = store_directory_open_parent(d, path, false, &dir_fd, fault);
 
 	if (r != 0)
 		return r == 1 ? 0 : r;
 	fd = openat(dir_fd, base_of(path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : fail(fault, errno, d, "open", path);
+		return errno == ENOENT ? 0 : store_directory_fail(fault, errno, d, "open", path);
 	ssize_t n = chunk ? pread(fd, chunk, len, offset) : -1;
 	if (n < 0)
-		return fail(fault, chunk ? errno : ENOMEM, d, "read", path);
+		return store_directory_fail(fault, chunk ? errno : ENOMEM, d, "read", path);
 	strbuf_add(out, chunk, (size_t)n);
 	return 0;
 }

@@ -23,7 +23,7 @@ static void make_printable(char *s)
 }
 
 /* STS wraps it in ErrorResponse. */
-static int take_error(const char *path, const char *text, void *arg)
+static int store_error_take_error(const char *path, const char *text, void *arg)
 {
 	struct store_error *e = arg;
 
@@ -44,7 +44,7 @@ static int take_error(const char *path, const char *text, void *arg)
 void store_error_read(const struct http_answer *answer, struct store_error *e)
 {
 	*e = (struct store_error){ 0 };
-	xml_leaves(strbuf_str(&answer->body), answer->body.len, take_error, e, NULL);
+	xml_leaves(strbuf_str(&answer->body), answer->body.len, store_error_take_error, e, NULL);
 	/* The answer to HEAD has no body. */
 	if (!*e->code)
 		snprintf(e->code, sizeof(e->code), "%s", answer->error_code);
@@ -55,7 +55,8 @@ void store_error_read(const struct http_answer *answer, struct store_error *e)
 	make_printable(e->region);
 }
 
-static const struct store_error_row *find(const struct store_error_table *table, const char *code)
+static const struct store_error_row *store_error_find(const struct store_error_table *table,
+						      const char *code)
 {
 	for (size_t i = 0; i < table->n; i++)
 		if (strcmp(code, table->rows[i].code) == 0)
@@ -65,7 +66,7 @@ static const struct store_error_row *find(const struct store_error_table *table,
 
 bool store_error_is_of_clock(const struct store_error_table *table, const struct http_answer *a, const struct store_error *e)
 {
-	const struct store_error_row *row = find(table, e->code);
+	const struct store_error_row *row = store_error_find(table, e->code);
 
 	if (row && row->kind == FAULT_CLOCK)
 		return true;
@@ -99,7 +100,7 @@ static int redirect_fault(const char *place, const struct http_answer *a, struct
 			 MIN(len, 100), to, place);
 }
 
-static int by_status(const struct store_error_table *table, const struct http_answer *a, const struct store_error *e, struct fault *fault)
+static int store_error_by_status(const struct store_error_table *table, const struct http_answer *a, const struct store_error *e, struct fault *fault)
 {
 	enum fault_kind kind = FAULT_PROTOCOL;
 
@@ -120,14 +121,14 @@ static int by_status(const struct store_error_table *table, const struct http_an
 int store_error_explain(const struct store_error_table *table, const struct http_answer *a, const struct store_error *e,
 			struct fault *fault)
 {
-	const struct store_error_row *row = find(table, e->code);
+	const struct store_error_row *row = store_error_find(table, e->code);
 
 	if (store_error_is_of_clock(table, a, e))
 		clock_fault(a->clock_off_s, fault);
 	else if (row)
 		fault_set(fault, row->kind, "%s (%s)", row->sentence, row->code);
 	else
-		by_status(table, a, e, fault);
+		store_error_by_status(table, a, e, fault);
 	if (a->retry_after_s > 0)
 		fault->retry_after_s = a->retry_after_s;
 	return -1;

@@ -14,7 +14,7 @@
 
 /* --- Requests --- */
 
-static void add_header(struct s3_call *call, const char *header)
+static void store_s3_add_header(struct s3_call *call, const char *header)
 {
 	size_t n = 0;
 
@@ -35,11 +35,11 @@ int s3_start(struct s3 *s3, const struct s3_request *r, struct s3_call *call, st
 	snprintf(call->sha256_header, sizeof(call->sha256_header), "x-amz-content-sha256: %s",
 		 r->sha256 ? r->sha256 : S3_EMPTY_SHA256);
 	if (is_signed)
-		add_header(call, call->sha256_header);
+		store_s3_add_header(call, call->sha256_header);
 	if (*s3->identity.token_header)
-		add_header(call, s3->identity.token_header);
+		store_s3_add_header(call, s3->identity.token_header);
 	for (size_t i = 0; i < ARRAY_SIZE(r->headers) && r->headers[i]; i++)
-		add_header(call, r->headers[i]);
+		store_s3_add_header(call, r->headers[i]);
 	if (strbuf_failed(&call->url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	call->request = (struct http_request){
@@ -82,12 +82,13 @@ static int s3_look(struct store *s, const struct item *item, enum look *ret_look
 	return object_look(&t->answer, item, ret_look) ? 0 : s3_fault(&t->answer, &s3->place, fault);
 }
 
-static void on_sent(void *arg, int64_t sent)
+static void store_s3_on_sent(void *arg, int64_t sent)
 {
 	progress_sent(arg, sent);
 }
 
-static int put_single(struct s3 *s3, const struct item *item, const char *key, struct fault *fault)
+static int store_s3_put_single(struct s3 *s3, const struct item *item, const char *key,
+			       struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char type[100], meta[S3_META_HEADER_MAX];
@@ -95,7 +96,7 @@ static int put_single(struct s3 *s3, const struct item *item, const char *key, s
 	const bool is_signed = s3->identity.kind != IDENTITY_GOOGLE;
 	const struct s3_request request = {
 		.method = "PUT", .key = key, .sha256 = item->sha256, .headers = { type, meta }, .fd = item->fd, .len = item->size,
-		.on_sent = on_sent, .arg = s3->store.context->progress,
+		.on_sent = store_s3_on_sent, .arg = s3->store.context->progress,
 	};
 
 	if (!is_signed && object_check_file(s3->store.context, s3->http, item, fault) < 0)
@@ -113,7 +114,7 @@ static int s3_put(struct store *s, const struct item *item, struct fault *fault)
 	char key[OBJECT_KEY_MAX];
 
 	object_key(s->context->options, item->path, key);
-	return item->size <= OBJECT_SINGLE_MAX ? put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
+	return item->size <= OBJECT_SINGLE_MAX ? store_s3_put_single(s3, item, key, fault) : s3_put_parts(s3, item, key, fault);
 }
 
 static int s3_get(struct store *s, const char *path, int64_t offset, size_t len, struct strbuf *out, struct fault *fault)
@@ -160,7 +161,7 @@ static const struct store_ops s3_ops = {
 
 /* --- Opening --- */
 
-static void set_place(struct s3 *s3)
+static void store_s3_set_place(struct s3 *s3)
 {
 	const struct ship_options *o = s3->store.context->options;
 
@@ -177,7 +178,7 @@ static int open_s3(struct s3 *s3, struct fault *fault)
 {
 	if (s3_identity_open(&s3->identity, s3->store.context->options, fault) < 0)
 		return -1;
-	set_place(s3);
+	store_s3_set_place(s3);
 	return store_http_new(s3->store.context, s3->identity.credentials.ca, &s3->http, fault);
 }
 

@@ -31,7 +31,7 @@ static int hex_value(char c)
 }
 
 /* Control characters are refused, because the text gets into logs and requests. */
-static int decode(const char *text, bool literal, char *out, size_t size, struct err *err)
+static int store_url_decode(const char *text, bool literal, char *out, size_t size, struct err *err)
 {
 	size_t n = 0;
 
@@ -123,7 +123,7 @@ static int parse_directory(const char *path, bool literal, struct store_url *u, 
 	u->kind = STORE_DIRECTORY;
 	if (*path != '/')
 		return err_set(err, EINVAL, "a directory store is file:///DIR, with an absolute path");
-	r = decode(path, literal, u->path, sizeof(u->path), err);
+	r = store_url_decode(path, literal, u->path, sizeof(u->path), err);
 	if (r == 0 && !u->path[0])
 		snprintf(u->path, sizeof(u->path), "/");
 	return r;
@@ -147,7 +147,7 @@ static int parse_remote(const char *rest, struct store_url *u, struct err *err)
 		return -EINVAL;
 	if (u->kind != STORE_WEBHDFS && *rest == '/')
 		rest++;
-	r = decode(rest, false, u->path, sizeof(u->path), err);
+	r = store_url_decode(rest, false, u->path, sizeof(u->path), err);
 	if (r < 0)
 		return r;
 	return valid_path(u->path) ? 0 : err_set(err, EINVAL, "the path has an empty, \".\" or \"..\" component");
@@ -196,7 +196,7 @@ int store_path_check(const char *path, struct err *err)
 	}
 }
 
-static void encode(struct strbuf *out, const char *text, const char *keep)
+static void store_url_encode(struct strbuf *out, const char *text, const char *keep)
 {
 	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
@@ -210,10 +210,10 @@ static void encode(struct strbuf *out, const char *text, const char *keep)
 
 void store_path_encode(struct strbuf *out, const char *path)
 {
-	encode(out, path, "-._~/");
+	store_url_encode(out, path, "-._~/");
 }
 
 void store_query_encode(struct strbuf *out, const char *value)
 {
-	encode(out, value, "-._~");
+	store_url_encode(out, value, "-._~");
 }

@@ -32,16 +32,16 @@ struct webhdfs {
 	bool reached; /* the NameNode answered the last request */
 };
 
-static const struct ship_options *options(const struct webhdfs *w)
+static const struct ship_options *store_webhdfs_options(const struct webhdfs *w)
 {
 	return w->store.context->options;
 }
 
 /* --- Requests to the NameNode --- */
 
-static void make_url(const struct webhdfs *w, const char *path, const char *query, struct strbuf *url)
+static void store_webhdfs_make_url(const struct webhdfs *w, const char *path, const char *query, struct strbuf *url)
 {
-	const struct ship_options *o = options(w);
+	const struct ship_options *o = store_webhdfs_options(w);
 
 	strbuf_addf(url, "%s://%s/webhdfs/v1", o->store.tls ? "https" : "http", o->store.host);
 	store_path_encode(url, path);
@@ -59,7 +59,7 @@ static int ask_once(struct webhdfs *w, const char *method, const char *path, con
 	*ret_transfer = NULL;
 	if (webhdfs_identity_renew(&w->identity, w->http, fault) < 0)
 		return -1;
-	make_url(w, path, query, &url);
+	store_webhdfs_make_url(w, path, query, &url);
 	if (strbuf_failed(&url))
 		return fault_set(fault, FAULT_MEMORY, "URL: out of memory");
 	request.url = strbuf_str(&url);
@@ -74,8 +74,9 @@ static int ask_once(struct webhdfs *w, const char *method, const char *path, con
  * its status. If a token that we got ourselves has expired, the request is sent once more with
  * another one.
  */
-static int ask(struct webhdfs *w, const char *method, const char *path, const char *query,
-	       struct http_transfer **ret_transfer, struct fault *fault)
+static int store_webhdfs_ask(struct webhdfs *w, const char *method, const char *path,
+			     const char *query, struct http_transfer **ret_transfer,
+			     struct fault *fault)
 {
 	if (ask_once(w, method, path, query, ret_transfer, fault) < 0)
 		return -1;
@@ -87,19 +88,20 @@ static int ask(struct webhdfs *w, const char *method, const char *path, const ch
 }
 
 /* Does the same, but any status other than 200 is a fault. */
-static int order(struct webhdfs *w, const char *method, const char *path, const char *query,
-		 struct http_transfer **ret_transfer, struct fault *fault)
+static int store_webhdfs_order(struct webhdfs *w, const char *method, const char *path,
+			       const char *query, struct http_transfer **ret_transfer,
+			       struct fault *fault)
 {
-	if (ask(w, method, path, query, ret_transfer, fault) < 0)
+	if (store_webhdfs_ask(w, method, path, query, ret_transfer, fault) < 0)
 		return -1;
-	return (*ret_transfer)->answer.status == 200 ? 0 : webhdfs_fault(&(*ret_transfer)->answer, options(w)->store.host, fault);
+	return (*ret_transfer)->answer.status == 200 ? 0 : webhdfs_fault(&(*ret_transfer)->answer, store_webhdfs_options(w)->store.host, fault);
 }
 
-static void paths(const struct webhdfs *w, const char *below, char path[static PATH_MAX_], char temporary[static PATH_MAX_])
+static void store_webhdfs_paths(const struct webhdfs *w, const char *below, char path[static PATH_MAX_], char temporary[static PATH_MAX_])
 {
 	const char *base;
 
-	snprintf(path, PATH_MAX_, "%s/%s", options(w)->store.path, below);
+	snprintf(path, PATH_MAX_, "%s/%s", store_webhdfs_options(w)->store.path, below);
 	base = strrchr(path, '/') + 1;
 	snprintf(temporary, PATH_MAX_, "%.*s.%s.partial", (int)(base - path), path, base);
 }
@@ -114,16 +116,16 @@ static int get_status(struct webhdfs *w, const char *path, bool *ret_there, stru
 	struct err err = { 0 };
 	char exception[64];
 
-	if (ask(w, "GET", path, "GETFILESTATUS", &t, fault) < 0)
+	if (store_webhdfs_ask(w, "GET", path, "GETFILESTATUS", &t, fault) < 0)
 		return -1;
 	webhdfs_exception(&t->answer, exception);
 	*ret_there = t->answer.status == 200;
 	if (t->answer.status == 404 && strcmp(exception, "FileNotFoundException") == 0)
 		return 0;
 	if (t->answer.status != 200)
-		return webhdfs_fault(&t->answer, options(w)->store.host, fault);
+		return webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
 	if (webhdfs_read_status(&t->answer, ret_status, &err) < 0)
-		return fault_set(fault, FAULT_PROTOCOL, "HDFS at %s: %s", options(w)->store.host, err_text(&err));
+		return fault_set(fault, FAULT_PROTOCOL, "HDFS at %s: %s", store_webhdfs_options(w)->store.host, err_text(&err));
 	return 0;
 }
 
@@ -132,7 +134,8 @@ static int compare_digest(struct webhdfs *w, const char *path, const struct item
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char digest[SHA256_TEXT_MAX];
 
-	if (ask(w, "GET", path, "GETXATTRS&xattr.name=" ATTRIBUTE "&encoding=text", &t, fault) < 0)
+	if (store_webhdfs_ask(w, "GET", path, "GETXATTRS&xattr.name=" ATTRIBUTE "&encoding=text",
+			      &t, fault) < 0)
 		return -1;
 	webhdfs_read_digest(&t->answer, digest);
 	if (t->answer.status != 200 || !*digest)
@@ -149,11 +152,11 @@ static int webhdfs_look(struct store *s, const struct item *item, enum look *ret
 	struct webhdfs_status status;
 	bool there;
 
-	paths(w, item->path, path, temporary);
+	store_webhdfs_paths(w, item->path, path, temporary);
 	if (get_status(w, path, &there, &status, fault) < 0)
 		return -1;
 	if (there && !status.is_file)
-		return fault_set(fault, FAULT_OCCUPIED, "HDFS at %s: a directory is called %s", options(w)->store.host, path);
+		return fault_set(fault, FAULT_OCCUPIED, "HDFS at %s: a directory is called %s", store_webhdfs_options(w)->store.host, path);
 	if (there && status.length == item->size)
 		return compare_digest(w, path, item, ret_look, fault);
 	*ret_look = there ? LOOK_DIFFERS : LOOK_MISSING;
@@ -162,13 +165,13 @@ static int webhdfs_look(struct store *s, const struct item *item, enum look *ret
 
 /* --- Writing --- */
 
-static int make_directory(struct webhdfs *w, const char *path, struct fault *fault)
+static int store_webhdfs_make_directory(struct webhdfs *w, const char *path, struct fault *fault)
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	char parent[PATH_MAX_];
 
 	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
-	return order(w, "PUT", parent, "MKDIRS&permission=750", &t, fault);
+	return store_webhdfs_order(w, "PUT", parent, "MKDIRS&permission=750", &t, fault);
 }
 
 /* The first step: asks the NameNode where to send the data. */
@@ -176,17 +179,18 @@ static int ask_where(struct webhdfs *w, const char *path, char location[static H
 {
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 
-	if (ask(w, "PUT", path, "CREATE&overwrite=true&permission=640", &t, fault) < 0)
+	if (store_webhdfs_ask(w, "PUT", path, "CREATE&overwrite=true&permission=640", &t, fault) <
+	    0)
 		return -1;
 	if (t->answer.status != 307)
-		return webhdfs_fault(&t->answer, options(w)->store.host, fault);
-	if (webhdfs_check_location(t->answer.location, "op=CREATE", options(w)->store.tls, fault) < 0)
+		return webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
+	if (webhdfs_check_location(t->answer.location, "op=CREATE", store_webhdfs_options(w)->store.tls, fault) < 0)
 		return -1;
 	memcpy(location, t->answer.location, HTTP_HEADER_MAX);
 	return 0;
 }
 
-static void on_sent(void *arg, int64_t sent)
+static void store_webhdfs_on_sent(void *arg, int64_t sent)
 {
 	progress_sent(arg, sent);
 }
@@ -199,14 +203,14 @@ static int send_to(struct webhdfs *w, const struct item *item, const char *locat
 	_cleanup_transfer_ struct http_transfer *t = NULL;
 	const struct http_request request = {
 		.method = "PUT", .url = location, .headers = headers, .fd = item->fd, .len = item->size, .stall_s = DATA_STALL_S,
-		.on_sent = on_sent, .arg = w->store.context->progress,
+		.on_sent = store_webhdfs_on_sent, .arg = w->store.context->progress,
 	};
 
 	*ret_token_refused = false;
 	if (http_call(w->http, &request, &t, fault) < 0)
 		return -1;
 	*ret_token_refused = webhdfs_token_refused(&t->answer);
-	return t->answer.status == 201 || t->answer.status == 200 ? 0 : webhdfs_fault(&t->answer, options(w)->store.host, fault);
+	return t->answer.status == 201 || t->answer.status == 200 ? 0 : webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
 }
 
 /* Both steps; once more if the token in the location expired between them. */
@@ -234,7 +238,7 @@ static int check_length(struct webhdfs *w, const char *path, const struct item *
 	if (get_status(w, path, &there, &status, fault) < 0)
 		return -1;
 	if (!there || status.length != item->size)
-		return fault_set(fault, FAULT_SERVER, "HDFS at %s: not all of the file arrived", options(w)->store.host);
+		return fault_set(fault, FAULT_SERVER, "HDFS at %s: not all of the file arrived", store_webhdfs_options(w)->store.host);
 	return 0;
 }
 
@@ -245,7 +249,7 @@ static void attach_digest(struct webhdfs *w, const char *path, const struct item
 	char query[256];
 
 	snprintf(query, sizeof(query), "SETXATTR&xattr.name=" ATTRIBUTE "&xattr.value=%%22%s%%22&flag=CREATE", item->sha256);
-	if (order(w, "PUT", path, query, &t, &why) < 0)
+	if (store_webhdfs_order(w, "PUT", path, query, &t, &why) < 0)
 		log_debug("%s: no attribute: %s", item->name, why.text);
 }
 
@@ -260,7 +264,7 @@ static int rename_once(struct webhdfs *w, const char *from, const char *to, bool
 
 	strbuf_adds(&query, "RENAME&renameoptions=OVERWRITE&destination=");
 	store_query_encode(&query, to);
-	if (order(w, "PUT", from, strbuf_str(&query), &t, fault) < 0)
+	if (store_webhdfs_order(w, "PUT", from, strbuf_str(&query), &t, fault) < 0)
 		return -1;
 	*ret_refused = webhdfs_refused(&t->answer);
 	return 0;
@@ -273,9 +277,9 @@ static int rename_over(struct webhdfs *w, const char *from, const char *to, stru
 
 	if (rename_once(w, from, to, &refused, fault) < 0)
 		return -1;
-	if (refused && (order(w, "DELETE", to, "DELETE&recursive=false", &t, fault) < 0 || rename_once(w, from, to, &refused, fault) < 0))
+	if (refused && (store_webhdfs_order(w, "DELETE", to, "DELETE&recursive=false", &t, fault) < 0 || rename_once(w, from, to, &refused, fault) < 0))
 		return -1;
-	return refused ? fault_set(fault, FAULT_OCCUPIED, "HDFS at %s does not rename to %s", options(w)->store.host, to) : 0;
+	return refused ? fault_set(fault, FAULT_OCCUPIED, "HDFS at %s does not rename to %s", store_webhdfs_options(w)->store.host, to) : 0;
 }
 
 static int webhdfs_put(struct store *s, const struct item *item, struct fault *fault)
@@ -283,9 +287,9 @@ static int webhdfs_put(struct store *s, const struct item *item, struct fault *f
 	struct webhdfs *w = (struct webhdfs *)s;
 	char path[PATH_MAX_], temporary[PATH_MAX_];
 
-	paths(w, item->path, path, temporary);
-	if (make_directory(w, path, fault) < 0 || send_data(w, item, temporary, fault) < 0 ||
-	    check_length(w, temporary, item, fault) < 0)
+	store_webhdfs_paths(w, item->path, path, temporary);
+	if (store_webhdfs_make_directory(w, path, fault) < 0 ||
+	    send_data(w, item, temporary, fault) < 0 || check_length(w, temporary, item, fault) < 0)
 		return -1;
 	attach_digest(w, temporary, item);
 	return rename_over(w, temporary, path, fault);
@@ -294,17 +298,17 @@ static int webhdfs_put(struct store *s, const struct item *item, struct fault *f
 /* --- Opening --- */
 
 /* The NameNode redirects to a DataNode with the data; HttpFS sends the data itself. */
-static int open_at(struct webhdfs *w, const char *path, int64_t offset, size_t len, struct http_transfer **ret_transfer,
-		   struct fault *fault)
+static int store_webhdfs_open_at(struct webhdfs *w, const char *path, int64_t offset, size_t len, struct http_transfer **ret_transfer,
+				 struct fault *fault)
 {
 	char query[100], location[HTTP_HEADER_MAX];
 
 	snprintf(query, sizeof(query), "OPEN&offset=%lld&length=%zu", (long long)offset, len);
-	if (ask(w, "GET", path, query, ret_transfer, fault) < 0)
+	if (store_webhdfs_ask(w, "GET", path, query, ret_transfer, fault) < 0)
 		return -1;
 	if ((*ret_transfer)->answer.status != 307)
 		return 0;
-	if (webhdfs_check_location((*ret_transfer)->answer.location, "op=OPEN", options(w)->store.tls, fault) < 0)
+	if (webhdfs_check_location((*ret_transfer)->answer.location, "op=OPEN", store_webhdfs_options(w)->store.tls, fault) < 0)
 		return -1;
 	memcpy(location, (*ret_transfer)->answer.location, HTTP_HEADER_MAX);
 	http_end(TAKE_PTR(*ret_transfer));
@@ -320,15 +324,15 @@ static int webhdfs_get(struct store *s, const char *below, int64_t offset, size_
 	struct webhdfs_status status = { 0 };
 	bool there;
 
-	paths(w, below, path, temporary);
+	store_webhdfs_paths(w, below, path, temporary);
 	if (get_status(w, path, &there, &status, fault) < 0)
 		return -1;
 	if (!there || offset >= status.length)
 		return 0;
-	if (open_at(w, path, offset, (size_t)MIN((int64_t)len, status.length - offset), &t, fault) < 0)
+	if (store_webhdfs_open_at(w, path, offset, (size_t)MIN((int64_t)len, status.length - offset), &t, fault) < 0)
 		return -1;
 	if (t->answer.status != 200)
-		return webhdfs_fault(&t->answer, options(w)->store.host, fault);
+		return webhdfs_fault(&t->answer, store_webhdfs_options(w)->store.host, fault);
 	strbuf_add(out, strbuf_str(&t->answer.body), t->answer.body.len);
 	return 0;
 }

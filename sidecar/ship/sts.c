@@ -9,8 +9,8 @@
 
 #define BODY_MAX ((size_t)64 << 10)
 
-static int call(struct http *http, const char *endpoint, const struct strbuf *body, struct http_transfer **ret_transfer,
-		struct fault *fault)
+static int sts_call(struct http *http, const char *endpoint, const struct strbuf *body, struct http_transfer **ret_transfer,
+		    struct fault *fault)
 {
 	static const char *const headers[] = { "Content-Type: application/x-www-form-urlencoded", NULL };
 	char url[700];
@@ -37,7 +37,7 @@ int sts_assume(struct http *http, const char *endpoint, const struct credentials
 	store_query_encode(&body, c->web_identity_token);
 	if (strbuf_failed(&body))
 		return fault_set(fault, FAULT_MEMORY, "web identity: out of memory");
-	r = call(http, endpoint, &body, &t, fault);
+	r = sts_call(http, endpoint, &body, &t, fault);
 	explicit_bzero(body.data, body.len);
 	if (r < 0)
 		return fault_wrap(fault, "web identity");

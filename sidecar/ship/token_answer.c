@@ -16,7 +16,7 @@
  * Takes the host of "SCHEME://HOST[:PORT][/...]", with the brackets of an IPv6 address. Returns
  * false if it is too long or has a user.
  */
-static bool host_of(const char *url, const char *scheme, char host[static HOST_MAX])
+static bool token_answer_host_of(const char *url, const char *scheme, char host[static HOST_MAX])
 {
 	size_t skip = strlen(scheme), len, name;
 
@@ -44,9 +44,9 @@ bool container_uri_is_safe(const char *uri)
 
 	if (strlen(uri) > 512 || strpbrk(uri, " \t\r\n"))
 		return false;
-	if (host_of(uri, "https://", host))
+	if (token_answer_host_of(uri, "https://", host))
 		return true;
-	for (size_t i = 0; host_of(uri, "http://", host) && i < ARRAY_SIZE(hosts); i++)
+	for (size_t i = 0; token_answer_host_of(uri, "http://", host) && i < ARRAY_SIZE(hosts); i++)
 		if (strcmp(host, hosts[i]) == 0)
 			return true;
 	return false;
@@ -56,10 +56,10 @@ bool endpoint_is_google(const char *endpoint)
 {
 	char host[HOST_MAX];
 
-	return endpoint && host_of(endpoint, "https://", host) && strcmp(host, "storage.googleapis.com") == 0;
+	return endpoint && token_answer_host_of(endpoint, "https://", host) && strcmp(host, "storage.googleapis.com") == 0;
 }
 
-static char *take_word(const cJSON *object, const char *name)
+static char *token_answer_take_word(const cJSON *object, const char *name)
 {
 	const char *text = json_str(object, name);
 
@@ -67,7 +67,7 @@ static char *take_word(const cJSON *object, const char *name)
 }
 
 /* Overwrites the texts, because cJSON frees them and leaves their content in memory. */
-static void wipe(cJSON *object)
+static void token_answer_wipe(cJSON *object)
 {
 	for (cJSON *member = object ? object->child : NULL; member; member = member->next)
 		if (cJSON_IsString(member))
@@ -84,11 +84,11 @@ int container_read_credentials(const char *json, size_t len, struct sts_credenti
 	if (r < 0)
 		return r;
 	c = (struct sts_credentials){
-		.access_key_id = take_word(object, "AccessKeyId"),
-		.secret_access_key = take_word(object, "SecretAccessKey"),
-		.session_token = take_word(object, "Token"),
+		.access_key_id = token_answer_take_word(object, "AccessKeyId"),
+		.secret_access_key = token_answer_take_word(object, "SecretAccessKey"),
+		.session_token = token_answer_take_word(object, "Token"),
 	};
-	wipe(object);
+	token_answer_wipe(object);
 	if (!c.access_key_id || !c.secret_access_key || !c.session_token) {
 		sts_credentials_release(&c);
 		return err_set(err, EBADMSG, "it has no AccessKeyId, SecretAccessKey and Token");
@@ -107,8 +107,8 @@ int oauth_read_token(const char *json, size_t len, char **ret_token, int64_t *re
 	if (r < 0)
 		return r;
 	seconds = json_int(object, "expires_in", 0);
-	token = take_word(object, "access_token");
-	wipe(object);
+	token = token_answer_take_word(object, "access_token");
+	token_answer_wipe(object);
 	if (!token || seconds < 1 || seconds > 366 * DAY_S) {
 		if (token)
 			explicit_bzero(token, strlen(token));

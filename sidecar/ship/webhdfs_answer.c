@@ -47,7 +47,7 @@ struct exception {
 };
 
 /* Makes one printable line, because the text gets into logs. */
-static void take_text(char *out, size_t size, const char *text)
+static void webhdfs_answer_take_text(char *out, size_t size, const char *text)
 {
 	size_t n = 0;
 
@@ -63,8 +63,10 @@ static void read_exception(const struct http_answer *answer, struct exception *e
 	*e = (struct exception){ 0 };
 	if (json_parse(strbuf_str(&answer->body), answer->body.len, &json, NULL) < 0)
 		return;
-	take_text(e->name, sizeof(e->name), json_str(json, "RemoteException.exception"));
-	take_text(e->message, sizeof(e->message), json_str(json, "RemoteException.message"));
+	webhdfs_answer_take_text(e->name, sizeof(e->name),
+				 json_str(json, "RemoteException.exception"));
+	webhdfs_answer_take_text(e->message, sizeof(e->message),
+				 json_str(json, "RemoteException.message"));
 }
 
 void webhdfs_exception(const struct http_answer *answer, char name[static 64])
@@ -92,12 +94,13 @@ static bool by_message(const struct exception *e, struct fault *fault)
 }
 
 /* Returns how much of a location may be shown: path and query may contain a delegation token. */
-static int shown(const char *location)
+static int webhdfs_answer_shown(const char *location)
 {
 	return MIN(http_origin_length(location), 100);
 }
 
-static void by_status(const struct http_answer *a, const struct exception *e, struct fault *fault)
+static void webhdfs_answer_by_status(const struct http_answer *a, const struct exception *e,
+				     struct fault *fault)
 {
 	const char *location = *a->location ? a->location : "nowhere";
 
@@ -105,7 +108,7 @@ static void by_status(const struct http_answer *a, const struct exception *e, st
 		fault_set(fault, FAULT_CREDENTIALS,
 			  "it wants proof of who we are: the credentials need a keytab or a delegation-token");
 	else if (a->status >= 300 && a->status < 400)
-		fault_set(fault, FAULT_REDIRECT, "it redirects to %.*s, which is not followed", shown(location), location);
+		fault_set(fault, FAULT_REDIRECT, "it redirects to %.*s, which is not followed", webhdfs_answer_shown(location), location);
 	else if (*e->name)
 		fault_set(fault, a->status >= 500 || a->status == 403 ? FAULT_SERVER : FAULT_PROTOCOL, "%s: %s", e->name, e->message);
 	else if (a->status >= 500 || a->status == 429 || a->status == 408)
@@ -128,7 +131,7 @@ int webhdfs_fault(const struct http_answer *answer, const char *host, struct fau
 	else if (i < ARRAY_SIZE(exceptions))
 		fault_set(fault, exceptions[i].kind, "%s", exceptions[i].sentence ? exceptions[i].sentence : e.message);
 	else
-		by_status(answer, &e, fault);
+		webhdfs_answer_by_status(answer, &e, fault);
 	if (answer->retry_after_s > 0)
 		fault->retry_after_s = answer->retry_after_s;
 	return fault_wrap(fault, "HDFS at %s", host);
@@ -239,11 +242,11 @@ int webhdfs_check_location(const char *location, const char *operation, bool tls
 	if (!tls && strncmp(location, "https://", 8) == 0)
 		scheme = "https://";
 	if (strncmp(location, scheme, strlen(scheme)) != 0)
-		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is %s", *location ? shown(location) : 7,
+		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is %s", *location ? webhdfs_answer_shown(location) : 7,
 				 *location ? location : "nowhere", tls ? "not https" : "neither http nor https");
 	path = strchr(location + strlen(scheme), '/');
 	if (!path || strncmp(path, WEBHDFS_PREFIX, strlen(WEBHDFS_PREFIX)) != 0 || memchr(location, '@', (size_t)(path - location)) ||
 	    !strstr(path, operation))
-		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is not WebHDFS", shown(location), location);
+		return fault_set(fault, FAULT_REDIRECT, "the NameNode sends the data to %.*s, which is not WebHDFS", webhdfs_answer_shown(location), location);
 	return 0;
 }

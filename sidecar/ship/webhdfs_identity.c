@@ -27,7 +27,7 @@ int webhdfs_identity_open(struct webhdfs_identity *id, const struct ship_options
 	return c->keytab ? kerberos_new(c, &id->kerberos, fault) : 0;
 }
 
-static void forget(char **token)
+static void webhdfs_identity_forget(char **token)
 {
 	if (*token)
 		explicit_bzero(*token, strlen(*token));
@@ -37,7 +37,7 @@ static void forget(char **token)
 
 void webhdfs_identity_release(struct webhdfs_identity *id)
 {
-	forget(&id->token);
+	webhdfs_identity_forget(&id->token);
 	kerberos_free(id->kerberos);
 	credentials_release(&id->credentials);
 }
@@ -50,8 +50,8 @@ static void begin_url(const struct webhdfs_identity *id, const char *operation, 
 		    o->store.host, operation);
 }
 
-static int read_token(struct webhdfs_identity *id, const struct http_answer *answer,
-		      struct fault *fault)
+static int webhdfs_identity_read_token(struct webhdfs_identity *id,
+				       const struct http_answer *answer, struct fault *fault)
 {
 	const char *host = id->options->store.host;
 	struct err err = { 0 };
@@ -80,7 +80,7 @@ static int get_token(struct webhdfs_identity *id, struct http *http, const char 
 	request.url = strbuf_str(&url);
 	r = http_call(http, &request, &t, fault);
 	if (r == 0)
-		r = read_token(id, &t->answer, fault);
+		r = webhdfs_identity_read_token(id, &t->answer, fault);
 	if (t && t->answer.body.data)
 		explicit_bzero(t->answer.body.data, t->answer.body.len);
 	return r;
@@ -118,7 +118,7 @@ bool webhdfs_identity_drop(struct webhdfs_identity *id)
 {
 	bool had = id->token != NULL;
 
-	forget(&id->token);
+	webhdfs_identity_forget(&id->token);
 	return had;
 }
 

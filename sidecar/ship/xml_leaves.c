@@ -24,7 +24,7 @@ struct walk {
 	size_t text_len;
 };
 
-static void refuse(struct walk *w, const char *why)
+static void xml_leaves_refuse(struct walk *w, const char *why)
 {
 	w->refused = why;
 	XML_StopParser(w->parser, XML_FALSE);
@@ -37,7 +37,7 @@ static void on_start(void *arg, const XML_Char *name, const XML_Char **attribute
 
 	(void)attributes;
 	if (w->depth == XML_DEPTH_MAX || at + 1 + len >= sizeof(w->path)) {
-		refuse(w, "nested too deep");
+		xml_leaves_refuse(w, "nested too deep");
 		return;
 	}
 	at += (size_t)snprintf(w->path + at, sizeof(w->path) - at, "%s%s", w->depth ? "/" : "", name);
@@ -53,14 +53,14 @@ static void on_text(void *arg, const XML_Char *text, int len)
 	if (!w->leaf)
 		return;
 	if ((size_t)len >= sizeof(w->text) - w->text_len) {
-		refuse(w, "a text is too long");
+		xml_leaves_refuse(w, "a text is too long");
 		return;
 	}
 	memcpy(w->text + w->text_len, text, (size_t)len);
 	w->text_len += (size_t)len;
 }
 
-static const char *trimmed(struct walk *w)
+static const char *xml_leaves_trimmed(struct walk *w)
 {
 	char *start = w->text;
 
@@ -77,7 +77,7 @@ static void on_end(void *arg, const XML_Char *name)
 	(void)name;
 	if (w->refused)
 		return;
-	if (w->fn(w->path, w->leaf ? trimmed(w) : NULL, w->arg) != 0)
+	if (w->fn(w->path, w->leaf ? xml_leaves_trimmed(w) : NULL, w->arg) != 0)
 		XML_StopParser(w->parser, XML_FALSE);
 	w->leaf = false;
 	w->path[w->path_len[--w->depth]] = '\0';
@@ -89,7 +89,7 @@ static void on_doctype(void *arg, const XML_Char *name, const XML_Char *system, 
 	(void)system;
 	(void)public;
 	(void)internal;
-	refuse(arg, "it has a document type");
+	xml_leaves_refuse(arg, "it has a document type");
 }
 
 int xml_leaves(const char *xml, size_t len, xml_leaf_fn fn, void *arg, struct err *err)
