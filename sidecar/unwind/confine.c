@@ -25,7 +25,7 @@
 
 static void (*on_broken)(const char *why);
 
-static void handle(int signal)
+static void confine_handle(int signal)
 {
 	switch (signal) {
 	case SIGALRM:
@@ -52,7 +52,7 @@ static int catch_signals(struct err *err)
 	static const int signals[] = { SIGALRM, SIGXCPU, SIGXFSZ, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
 	static char memory[64 << 10];
 	const stack_t stack = { .ss_sp = memory, .ss_size = sizeof(memory) };
-	struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
+	struct sigaction action = { .sa_handler = confine_handle, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
 
 	if (sigaltstack(&stack, NULL) < 0)
 		return err_set(err, errno, "sigaltstack");

@@ -32,7 +32,7 @@ static const uint8_t *block_at(struct core *core, uint64_t number, size_t *ret_l
 }
 
 /* Reads up to len bytes of the core file, fewer if it ends before. */
-static size_t read_file(struct core *core, uint64_t offset, void *out, size_t len)
+static size_t core_read_file(struct core *core, uint64_t offset, void *out, size_t len)
 {
 	size_t done = 0;
 
@@ -88,7 +88,7 @@ size_t core_read(struct core *core, uint64_t address, void *out, size_t len)
 		if (!s || (within = address + done - s->start) >= s->file_len)
 			break;
 		n = (size_t)MIN((uint64_t)(len - done), s->file_len - within);
-		got = read_file(core, s->file_offset + within, (uint8_t *)out + done, n);
+		got = core_read_file(core, s->file_offset + within, (uint8_t *)out + done, n);
 		done += got;
 		if (got < n)
 			break;
@@ -142,7 +142,7 @@ static int take_segments(struct core *core, struct err *err)
 	return 0;
 }
 
-static int read_all(struct core *core, struct err *err)
+static int core_read_all(struct core *core, struct err *err)
 {
 	core->machine = core_machine_of(core->elf.machine);
 	if (!core->machine)
@@ -164,7 +164,7 @@ int core_open(struct core *core, int fd, struct err *err)
 	*core = (struct core){ .elf.fd = -1 };
 	if (elf_core_open(fd, &core->elf, err) < 0)
 		return -err->code;
-	if (read_all(core, err) < 0) {
+	if (core_read_all(core, err) < 0) {
 		core_close(core);
 		return -err->code;
 	}

@@ -43,7 +43,8 @@ static int take_thread(struct core *core, const struct elf_thread *from, struct 
 }
 
 /* Reads the first bytes of a note. Returns false if the note or the file is shorter. */
-static bool read_note(const struct core *core, const struct elf_note *note, void *data, size_t len)
+static bool core_note_read(const struct core *core, const struct elf_note *note, void *data,
+			   size_t len)
 {
 	return note->size >= len && elf_core_read(&core->elf, note->desc, data, len) == 0;
 }
@@ -53,7 +54,7 @@ static void take_prpsinfo(struct core *core, const struct elf_note *note)
 	char data[PRPSINFO_SIZE];
 	int32_t pid;
 
-	if (!read_note(core, note, data, sizeof(data)))
+	if (!core_note_read(core, note, data, sizeof(data)))
 		return;
 	memcpy(&pid, data + PRPSINFO_PID, sizeof(pid));
 	core->pid = pid;
@@ -65,7 +66,7 @@ static void take_siginfo(struct core *core, const struct elf_note *note)
 {
 	uint8_t data[CORE_SIGINFO_SIZE];
 
-	if (core->has_siginfo || !read_note(core, note, data, sizeof(data)))
+	if (core->has_siginfo || !core_note_read(core, note, data, sizeof(data)))
 		return;
 	core->has_siginfo = true;
 	core_siginfo_parse(data, &core->siginfo);
@@ -140,7 +141,7 @@ static int take_files(struct core *core, const struct elf_note *note, struct err
 	core->paths = malloc(note->size + 1);
 	if (!core->paths)
 		return err_set(err, ENOMEM, "names of mapped files");
-	if (!read_note(core, note, core->paths, note->size)) {
+	if (!core_note_read(core, note, core->paths, note->size)) {
 		core->notes_cut = true;
 		return 0;
 	}
@@ -153,7 +154,7 @@ struct taking {
 	struct err *err;
 };
 
-static int take_note(const struct elf_core *elf, const struct elf_note *note, void *arg)
+static int core_note_take(const struct elf_core *elf, const struct elf_note *note, void *arg)
 {
 	const struct taking *t = arg;
 	struct elf_thread thread;
@@ -182,7 +183,7 @@ static int take_note(const struct elf_core *elf, const struct elf_note *note, vo
 int core_notes_read(struct core *core, struct err *err)
 {
 	struct taking t = { core, err };
-	int rc = elf_core_each_note(&core->elf, take_note, &t);
+	int rc = elf_core_each_note(&core->elf, core_note_take, &t);
 
 	/* An incomplete note is no failure. */
 	core->notes_cut |= rc == -ENODATA;

@@ -24,7 +24,7 @@ struct text {
  * Collects output. If there is no room it calls longjmp, because the demanglers cannot be stopped
  * otherwise. They own nothing that would have to be freed.
  */
-static void collect(const char *part, size_t len, void *arg)
+static void demangle_collect(const char *part, size_t len, void *arg)
 {
 	struct text *t = arg;
 	size_t n = MIN(len, sizeof(t->data) - t->len);
@@ -42,10 +42,10 @@ static bool demangled(const char *symbol, struct text *t)
 	t->len = 0;
 	if (setjmp(t->full))
 		return true;
-	if (rust_demangle_callback(symbol, options, collect, t))
+	if (rust_demangle_callback(symbol, options, demangle_collect, t))
 		return true;
 	t->len = 0;
-	return symbol[0] == '_' && symbol[1] == 'Z' && cplus_demangle_v3_callback(symbol, options, collect, t);
+	return symbol[0] == '_' && symbol[1] == 'Z' && cplus_demangle_v3_callback(symbol, options, demangle_collect, t);
 }
 
 void demangle(const char *symbol, char *out, size_t size)

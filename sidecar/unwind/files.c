@@ -38,7 +38,7 @@ int files_begin(struct files *files, int socket_fd, struct err *err)
 }
 
 /* Returns an errno, 0 with a descriptor, or -1 if there was no answer. */
-static int receive(int socket_fd, int *ret_fd)
+static int files_receive(int socket_fd, int *ret_fd)
 {
 	union one_descriptor control;
 	int error;
@@ -86,7 +86,7 @@ int files_open(struct files *files, const char *path, const char **ret_why)
 	 * The path is sent with its NUL. It is sent by write(), because the filter forbids
 	 * sendmsg(), which could pass descriptors.
 	 */
-	if (write(files->socket_fd, path, strlen(path) + 1) < 0 || (error = receive(files->socket_fd, &fd)) < 0) {
+	if (write(files->socket_fd, path, strlen(path) + 1) < 0 || (error = files_receive(files->socket_fd, &fd)) < 0) {
 		/* A late answer would be taken for the answer to the next question. */
 		files->silent = true;
 		*ret_why = "its filesystem does not answer";
@@ -145,7 +145,7 @@ static int open_program(int root_fd, const char *path)
 }
 
 /* Sends fd, or its error, as the answer. Returns false if the other end is gone. */
-static bool answer(int socket_fd, int fd)
+static bool files_answer(int socket_fd, int fd)
 {
 	union one_descriptor control = { .room = { 0 } };
 	int error = fd < 0 ? -fd : 0;
@@ -176,7 +176,7 @@ void files_serve(int root_fd, int socket_fd)
 		_cleanup_close_ int fd = !whole ? -EINVAL : given == FILES_MAX ? -EMFILE : open_program(root_fd, path);
 
 		given += fd >= 0;
-		heard = answer(socket_fd, fd);
+		heard = files_answer(socket_fd, fd);
 	}
 }
 

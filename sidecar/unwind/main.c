@@ -32,7 +32,7 @@ static void write_quietly(int fd, const char *text, size_t len)
 }
 
 /* Called in a signal handler. */
-static void broken(const char *why)
+static void unwind_broken(const char *why)
 {
 	if (output.begun)
 		write_quietly(STDOUT_FILENO, "\n(Cut short: ", 13);
@@ -52,7 +52,7 @@ static void broken(const char *why)
 }
 
 /* Writes the text and empties it. Returns false if the output is full. */
-static bool flush(struct strbuf *text)
+static bool unwind_flush(struct strbuf *text)
 {
 	bool whole = !strbuf_failed(text) && text->len <= OUTPUT_MAX - output.written;
 	size_t n = MIN(text->len, OUTPUT_MAX - output.written);
@@ -128,11 +128,11 @@ static int write_crashed(struct run *r, struct strbuf *text, struct err *err)
 	if (r->has_python && r->python.why[0])
 		strbuf_addf(text, "  Python     no frames: %s\n", r->python.why);
 	render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[0], &stack, " (crashed)");
-	flush(text);
+	unwind_flush(text);
 	return 0;
 }
 
-static void write_summary(struct run *r)
+static void unwind_write_summary(struct run *r)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(16384);
 
@@ -154,7 +154,8 @@ static bool write_others(struct run *r, struct strbuf *text)
 			return false;
 		render_thread(text, &r->symbols, r->has_python ? &r->python : NULL, &r->core.threads[i], &stack, "");
 		/* The rest of the room is for the modules. */
-		if (output.written + text->len > OUTPUT_MAX - MODULES_TEXT_MAX || !flush(text)) {
+		if (output.written + text->len > OUTPUT_MAX - MODULES_TEXT_MAX ||
+		    !unwind_flush(text)) {
 			strbuf_reset(text);
 			n = i;
 		}
@@ -164,21 +165,21 @@ static bool write_others(struct run *r, struct strbuf *text)
 	return true;
 }
 
-static int write_report(struct run *r, struct err *err)
+static int unwind_write_report(struct run *r, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(OUTPUT_MAX);
 
 	if (write_crashed(r, &text, err) < 0)
 		return -err->code;
-	write_summary(r);
+	unwind_write_summary(r);
 	if (!write_others(r, &text))
 		strbuf_adds(&text, "\n(out of memory: other threads are missing)\n");
 	render_modules(&text, &r->modules);
-	flush(&text);
+	unwind_flush(&text);
 	return 0;
 }
 
-static int run(const struct options *options, struct files *files, struct err *err)
+static int unwind_run(const struct options *options, struct files *files, struct err *err)
 {
 	struct run r = { .options = options };
 	int rc;
@@ -193,10 +194,10 @@ static int run(const struct options *options, struct files *files, struct err *e
 	}
 	symbols_init(&r.symbols, &r.unwinder);
 	if (rc >= 0)
-		rc = write_report(&r, err);
+		rc = unwind_write_report(&r, err);
 	/* A sentence from the notes is better than nothing. */
 	if (rc < 0 && output.headline[0])
-		broken(err_text(err));
+		unwind_broken(err_text(err));
 	python_release(&r.python);
 	symbols_release(&r.symbols);
 	unwinder_release(&r.unwinder);
@@ -206,7 +207,7 @@ static int run(const struct options *options, struct files *files, struct err *e
 }
 
 /* stdio is not used, because the filter may forbid its system calls. */
-_Noreturn static void fail(const struct err *err)
+_Noreturn static void unwind_fail(const struct err *err)
 {
 	char line[ERR_TEXT_MAX + 64];
 
@@ -214,12 +215,12 @@ _Noreturn static void fail(const struct err *err)
 	_exit(1);
 }
 
-_Noreturn static void serve(int root_fd, int socket_fd)
+_Noreturn static void unwind_serve(int root_fd, int socket_fd)
 {
 	struct err err = { 0 };
 
 	if (files_serve_confined(root_fd, socket_fd, &err) < 0 && err.code)
-		fail(&err);
+		unwind_fail(&err);
 	_exit(0);
 }
 
@@ -239,7 +240,7 @@ static int start_serving(struct options *o, struct err *err)
 	if (pid == 0) {
 		close(ends[0]);
 		close(o->core_fd);
-		serve(o->root_fd, ends[1]);
+		unwind_serve(o->root_fd, ends[1]);
 	}
 	close(ends[1]);
 	o->files_fd = ends[0];
@@ -265,10 +266,10 @@ int main(int argc, char **argv)
 	if (options.version)
 		return puts("afterglow-unwind " AFTERGLOW_VERSION) == EOF;
 	if (options.serve_fd >= 0)
-		serve(options.root_fd, options.serve_fd);
+		unwind_serve(options.root_fd, options.serve_fd);
 	output.summary_fd = options.summary_fd;
 	if (start_serving(&options, &err) < 0 || files_begin(&files, options.files_fd, &err) < 0 ||
-	    confine(options.core_fd, options.files_fd, options.summary_fd, broken, &err) < 0 || run(&options, &files, &err) < 0)
-		fail(&err);
+	    confine(options.core_fd, options.files_fd, options.summary_fd, unwind_broken, &err) < 0 || unwind_run(&options, &files, &err) < 0)
+		unwind_fail(&err);
 	_exit(0);
 }

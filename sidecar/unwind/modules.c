@@ -39,7 +39,8 @@ static size_t find_build_id(const uint8_t *data, size_t len, uint8_t *out)
 	return 0;
 }
 
-static void take_note(struct core *core, struct module *m, const Elf64_Phdr *p, uint64_t bias)
+static void modules_take_note(struct core *core, struct module *m, const Elf64_Phdr *p,
+			      uint64_t bias)
 {
 	_cleanup_free_ uint8_t *data = NULL;
 	size_t len;
@@ -75,7 +76,7 @@ static bool read_headers(struct core *core, struct module *m)
 	m->low = bias + (headers[i].p_vaddr & -(headers[i].p_align ? headers[i].p_align : 1));
 	for (i = 0; i < n; i++)
 		if (headers[i].p_type == PT_NOTE)
-			take_note(core, m, &headers[i], bias);
+			modules_take_note(core, m, &headers[i], bias);
 	return true;
 }
 
@@ -90,7 +91,7 @@ static bool has_code(struct core *core, const struct core_map *maps, size_t n)
 	return false;
 }
 
-static struct module *add(struct modules *modules)
+static struct module *modules_add(struct modules *modules)
 {
 	struct module *m;
 
@@ -115,7 +116,7 @@ static size_t add_mapped(struct modules *modules, size_t first)
 	while (first + n < modules->core->n_maps && strcmp(maps[first].path, maps[first + n].path) == 0 &&
 	       maps[first + n].offset != 0)
 		n++;
-	if (has_code(modules->core, maps + first, n) && (m = add(modules))) {
+	if (has_code(modules->core, maps + first, n) && (m = modules_add(modules))) {
 		m->path = maps[first].path;
 		m->start = m->low = maps[first].start;
 		m->end = maps[first + n - 1].end;
@@ -133,7 +134,7 @@ static void add_vdso(struct modules *modules)
 	uint64_t size = s ? s->end - s->start : 0;
 	struct module *m;
 
-	if (size == 0 || size > VDSO_MAX || !(m = add(modules)))
+	if (size == 0 || size > VDSO_MAX || !(m = modules_add(modules)))
 		return;
 	m->path = "[vdso]";
 	m->start = m->low = s->start;
@@ -143,7 +144,7 @@ static void add_vdso(struct modules *modules)
 	read_headers(modules->core, m);
 }
 
-static int compare(const void *a, const void *b)
+static int modules_compare(const void *a, const void *b)
 {
 	const struct module *one = a, *other = b;
 
@@ -180,7 +181,7 @@ int modules_find(struct modules *modules, struct core *core, struct files *files
 	add_vdso(modules);
 	for (size_t i = 0; i < core->n_maps;)
 		i += add_mapped(modules, i);
-	qsort(modules->list, modules->n, sizeof(*modules->list), compare);
+	qsort(modules->list, modules->n, sizeof(*modules->list), modules_compare);
 	drop_overlaps(modules);
 	return 0;
 }
@@ -281,7 +282,7 @@ static int open_mapped(struct files *files, const char *mapped, const char **ret
 	return files_open(files, path, ret_why);
 }
 
-static bool is_for(Elf *elf, const struct core_machine *machine)
+static bool modules_is_for(Elf *elf, const struct core_machine *machine)
 {
 	const char *ident = elf ? elf_getident(elf, NULL) : NULL;
 	const Elf64_Ehdr *header = ident && ident[EI_CLASS] == ELFCLASS64 ? elf64_getehdr(elf) : NULL;
@@ -290,7 +291,7 @@ static bool is_for(Elf *elf, const struct core_machine *machine)
 	       (header->e_type == ET_EXEC || header->e_type == ET_DYN);
 }
 
-static enum module_state verify(const struct module *m, Elf *elf)
+static enum module_state modules_verify(const struct module *m, Elf *elf)
 {
 	const void *bits = NULL;
 	ssize_t len = dwelf_elf_gnu_build_id(elf, &bits);
@@ -300,11 +301,11 @@ static enum module_state verify(const struct module *m, Elf *elf)
 	return (size_t)len == m->build_id_len && memcmp(bits, m->build_id, (size_t)len) == 0 ? MODULE_VERIFIED : MODULE_UNUSABLE;
 }
 
-static bool use(struct modules *modules, struct module *m, Elf *elf)
+static bool modules_use(struct modules *modules, struct module *m, Elf *elf)
 {
-	if (!is_for(elf, modules->core->machine))
+	if (!modules_is_for(elf, modules->core->machine))
 		m->why = "no ELF file for this machine";
-	else if ((m->state = verify(m, elf)) == MODULE_UNUSABLE)
+	else if ((m->state = modules_verify(m, elf)) == MODULE_UNUSABLE)
 		m->why = "not used: its build id is not the core's, the file was replaced since";
 	else {
 		m->elf = elf;
@@ -321,7 +322,8 @@ bool module_open(struct modules *modules, struct module *m)
 	m->state = MODULE_UNUSABLE;
 	if (m->n_maps == 0) {
 		m->why = "not in the core";
-		return m->memory_len > 0 && use(modules, m, elf_memory(m->memory, m->memory_len));
+		return m->memory_len > 0 &&
+		       modules_use(modules, m, elf_memory(m->memory, m->memory_len));
 	}
 	if (modules->opened == MODULES_OPEN_MAX) {
 		m->why = "too many modules";
@@ -335,7 +337,7 @@ bool module_open(struct modules *modules, struct module *m)
 	 * Where possible the file is mapped for reading, which uses the page cache and no memory of
 	 * ours.
 	 */
-	return use(modules, m, elf_begin(m->fd, ELF_C_READ_MMAP, NULL));
+	return modules_use(modules, m, elf_begin(m->fd, ELF_C_READ_MMAP, NULL));
 }
 
 int module_open_debug(const struct modules *modules, const struct module *module, char *path, size_t size)

@@ -55,7 +55,8 @@ static size_t put_utf8(char *out, uint32_t c)
 }
 
 /* Converts n characters of width bytes each at data to UTF-8. */
-static void to_text(const uint8_t *data, size_t n, unsigned int width, char *out, size_t size)
+static void python_to_text(const uint8_t *data, size_t n, unsigned int width, char *out,
+			   size_t size)
 {
 	char text[4 * 256];
 	size_t len = 0;
@@ -71,7 +72,7 @@ static void to_text(const uint8_t *data, size_t n, unsigned int width, char *out
 }
 
 /* Reads a compact string (PEP 393). The others are of subclasses, and no code object has these. */
-static bool read_string(const struct python *py, uint64_t object, char *out, size_t size)
+static bool python_read_string(const struct python *py, uint64_t object, char *out, size_t size)
 {
 	uint64_t length, at;
 	uint32_t state = 0;
@@ -91,7 +92,7 @@ static bool read_string(const struct python *py, uint64_t object, char *out, siz
 	n = (size_t)MIN(length - skip, (uint64_t)MIN(size - 1, (size_t)255));
 	if (modules_read(py->modules, at + (uint64_t)skip * kind, data, n * kind) != n * kind)
 		return false;
-	to_text(data, n, kind, out, size);
+	python_to_text(data, n, kind, out, size);
 	return true;
 }
 
@@ -116,7 +117,7 @@ static int64_t bytecode_offset(const struct python *py, uint64_t frame, uint64_t
 	return (int64_t)MIN(instruction - (code + l->code_bytes), (uint64_t)INT32_MAX);
 }
 
-static int line_of(const struct python *py, uint64_t frame, uint64_t code)
+static int python_line_of(const struct python *py, uint64_t frame, uint64_t code)
 {
 	_cleanup_free_ uint8_t *table = NULL;
 	uint64_t bytes, len;
@@ -149,9 +150,9 @@ static bool read_frame(const struct python *py, uint64_t frame, struct python_fr
 	*out = (struct python_frame){ 0 };
 	if (!read_u64(py, frame + py->layout.frame_code, &code) || !is_a(py, code, py->symbols.code_type) ||
 	    !read_u64(py, code + py->layout.code_name, &name) || !read_u64(py, code + py->layout.code_filename, &file) ||
-	    !read_string(py, name, out->function, sizeof(out->function)) || !read_string(py, file, out->file, sizeof(out->file)))
+	    !python_read_string(py, name, out->function, sizeof(out->function)) || !python_read_string(py, file, out->file, sizeof(out->file)))
 		return false;
-	out->line = line_of(py, frame, code);
+	out->line = python_line_of(py, frame, code);
 	return true;
 }
 

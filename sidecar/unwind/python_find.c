@@ -13,7 +13,7 @@
  * Finds modules that may contain the interpreter. "libpython3.11.so.1.0" comes before "python3.11",
  * which may be a small program that links to it.
  */
-static size_t find_candidates(const struct modules *modules, const struct module *out[static CANDIDATES_MAX])
+static size_t python_candidates_find(const struct modules *modules, const struct module *out[static CANDIDATES_MAX])
 {
 	static const char *const prefixes[] = { "libpython3", "python" };
 	size_t n = 0;
@@ -54,7 +54,7 @@ static void open_module(struct python *py, const struct unwinder *u, const struc
 bool python_find(struct python *py, const struct unwinder *u)
 {
 	const struct module *candidates[CANDIDATES_MAX];
-	size_t n = find_candidates(u->modules, candidates);
+	size_t n = python_candidates_find(u->modules, candidates);
 
 	*py = (struct python){ 0 };
 	for (size_t i = 0; i < n; i++) {

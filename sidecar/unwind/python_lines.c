@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Adds without leaving the range of line numbers, because the tables may be forged. */
-static int add(int line, int64_t delta)
+static int python_lines_add(int line, int64_t delta)
 {
 	int64_t sum = (int64_t)line + delta;
 
@@ -17,7 +17,7 @@ static int add(int line, int64_t delta)
  * The table has pairs: the bytes of bytecode up to which the line holds, and a signed step to the
  * next line.
  */
-static int lnotab(const uint8_t *table, size_t len, int line, int64_t offset)
+static int python_lines_lnotab(const uint8_t *table, size_t len, int line, int64_t offset)
 {
 	int64_t at = 0;
 
@@ -25,7 +25,7 @@ static int lnotab(const uint8_t *table, size_t len, int line, int64_t offset)
 		at += table[i];
 		if (at > offset)
 			break;
-		line = add(line, (int8_t)table[i + 1]);
+		line = python_lines_add(line, (int8_t)table[i + 1]);
 	}
 	return line;
 }
@@ -45,7 +45,7 @@ static int linetable(const uint8_t *table, size_t len, int line, int64_t offset)
 
 		end += table[i];
 		if (delta != NO_LINE)
-			line = add(line, delta);
+			line = python_lines_add(line, delta);
 		if (offset < end)
 			return delta == NO_LINE ? 0 : line;
 	}
@@ -81,9 +81,9 @@ static int locations(const uint8_t *table, size_t len, int line, int64_t offset)
 
 		end += 2 * ((table[i] & 7) + 1);
 		if (kind >= 13 && kind <= 14)
-			line = add(line, signed_varint(table, len, i + 1));
+			line = python_lines_add(line, signed_varint(table, len, i + 1));
 		else if (kind >= 10 && kind <= 12)
-			line = add(line, kind - 10);
+			line = python_lines_add(line, kind - 10);
 		if (offset < end)
 			return kind == 15 ? 0 : line;
 		do
@@ -96,10 +96,10 @@ static int locations(const uint8_t *table, size_t len, int line, int64_t offset)
 int python_line(enum python_lines kind, const uint8_t *table, size_t len, int first, int64_t offset)
 {
 	if (first < 0 || offset < 0)
-		return add(first, 0);
+		return python_lines_add(first, 0);
 	switch (kind) {
 	case PYTHON_LNOTAB:
-		return lnotab(table, len, first, offset);
+		return python_lines_lnotab(table, len, first, offset);
 	case PYTHON_LINETABLE:
 		return linetable(table, len, first, offset);
 	default:

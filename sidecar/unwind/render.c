@@ -189,7 +189,7 @@ void render_facts(struct strbuf *out, const struct modules *modules, const struc
 
 /* --- Threads --- */
 
-static void add_place(struct strbuf *out, const struct frame *f, const struct symbol *s, const struct modules *modules)
+static void render_add_place(struct strbuf *out, const struct frame *f, const struct symbol *s, const struct modules *modules)
 {
 	const struct module *m = modules_at(modules, f->exact ? f->pc : f->pc - 1);
 	char path[PATH_TEXT_MAX];
@@ -213,7 +213,7 @@ static size_t add_frames(struct strbuf *out, struct symbols *symbols, size_t num
 
 	for (size_t k = 0; k < n; k++) {
 		strbuf_addf(out, "#%-3zu ", number++);
-		add_place(out, f, &found[k], symbols->u->modules);
+		render_add_place(out, f, &found[k], symbols->u->modules);
 	}
 	return number;
 }
@@ -247,7 +247,7 @@ static void add_possible(struct strbuf *out, struct symbols *symbols, const stru
 		size_t outer = symbols_of(symbols, &f, found) - 1;
 
 		strbuf_adds(out, "     ");
-		add_place(out, &f, &found[outer], symbols->u->modules);
+		render_add_place(out, &f, &found[outer], symbols->u->modules);
 	}
 }
 
@@ -280,7 +280,7 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 		strbuf_adds(out, "     (still more frames follow)\n");
 }
 
-static void add_python(struct strbuf *out, const struct python *py, const struct core_thread *thread)
+static void render_add_python(struct strbuf *out, const struct python *py, const struct core_thread *thread)
 {
 	_cleanup_free_ struct python_frame *frames = py->n_threads ? calloc(PYTHON_FRAMES_MAX, sizeof(*frames)) : NULL;
 	bool cut = false;
@@ -300,7 +300,7 @@ void render_thread(struct strbuf *out, struct symbols *symbols, const struct pyt
 	strbuf_addf(out, "\nThread %d%s:\n", (int)thread->tid, remark);
 	add_native(out, symbols, stack);
 	if (py)
-		add_python(out, py, thread);
+		render_add_python(out, py, thread);
 }
 
 /* --- Modules --- */

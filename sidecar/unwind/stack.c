@@ -82,7 +82,7 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 	return tid == WALKED_TID;
 }
 
-static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *arg)
+static bool stack_read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *arg)
 {
 	struct unwinder *u = arg;
 
@@ -104,7 +104,7 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {
-	.next_thread = next_thread, .get_thread = get_thread, .memory_read = read_memory, .set_initial_registers = set_registers,
+	.next_thread = next_thread, .get_thread = get_thread, .memory_read = stack_read_memory, .set_initial_registers = set_registers,
 };
 
 /* --- Beginning and end --- */
@@ -199,7 +199,7 @@ struct walk {
 	bool no_memory;
 };
 
-static struct frame *push(struct walk *w)
+static struct frame *stack_push(struct walk *w)
 {
 	struct stack *s = w->stack;
 
@@ -261,7 +261,7 @@ static int on_frame(Dwfl_Frame *state, void *arg)
 	}
 	if (s->n == w->max)
 		return keep_outermost(w, &next);
-	f = push(w);
+	f = stack_push(w);
 	if (!f)
 		return DWARF_CB_ABORT;
 	*f = next;
@@ -286,7 +286,7 @@ static bool step_over_bad_pc(struct walk *w)
 		return false;
 	if (caller == 0 || !modules_is_code(w->u->modules, caller - 1) || !modules_at(w->u->modules, caller - 1))
 		return false;
-	f = push(w);
+	f = stack_push(w);
 	if (!f)
 		return false;
 	*f = (struct frame){ r[core->machine->pc], r[core->machine->sp], true };
@@ -385,7 +385,7 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 	step_over_bad_pc(&w);
 	r = dwfl_getthread_frames(u->dwfl, WALKED_TID, on_frame, &w);
 	if (stack.n == 0 && !w.no_memory) {
-		struct frame *f = push(&w);
+		struct frame *f = stack_push(&w);
 
 		if (f)
 			*f = (struct frame){ thread->registers[machine->pc], thread->registers[machine->sp], true };
@@ -402,7 +402,7 @@ int unwinder_walk(struct unwinder *u, const struct core_thread *thread, size_t m
 
 /* --- Faults behind signal handlers --- */
 
-static bool kills(int signal)
+static bool stack_kills(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP || signal == SIGABRT;
 }
@@ -413,14 +413,15 @@ static bool kills(int signal)
  */
 static bool has_siginfo(const struct core_siginfo *info, int final_signal)
 {
-	return kills(info->signal) && (info->signal == final_signal || final_signal == SIGABRT) &&
+	return stack_kills(info->signal) &&
+	       (info->signal == final_signal || final_signal == SIGABRT) &&
 	       core_signal_code(info->signal, info->code);
 }
 
 /* Returns whether info tells of a signal that no trap causes, as SIGALRM. */
 static bool is_of_another_signal(const struct core_siginfo *info)
 {
-	return info->signal > 0 && info->signal < 65 && !kills(info->signal) &&
+	return info->signal > 0 && info->signal < 65 && !stack_kills(info->signal) &&
 	       core_signal_code(info->signal, info->code);
 }
 

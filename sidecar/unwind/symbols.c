@@ -38,7 +38,7 @@ static void set_die_name(struct symbol *s, Dwarf_Die *die)
 		demangle(name, s->function, sizeof(s->function));
 }
 
-static int number_of(Dwarf_Die *die, unsigned int name)
+static int symbols_number_of(Dwarf_Die *die, unsigned int name)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word value;
@@ -51,7 +51,8 @@ static int number_of(Dwarf_Die *die, unsigned int name)
 /* Sets the place where an inlined function was called. */
 static void set_call_site(struct symbol *s, Dwarf_Die *unit, Dwarf_Die *inlined)
 {
-	int file = number_of(inlined, DW_AT_call_file), line = number_of(inlined, DW_AT_call_line);
+	int file = symbols_number_of(inlined, DW_AT_call_file),
+	    line = symbols_number_of(inlined, DW_AT_call_line);
 	Dwarf_Files *files;
 	size_t n;
 
@@ -97,7 +98,7 @@ struct descent {
  * dwarf_getscopes() is not used, because for an inlined function it gives up if it cannot find the
  * function's own scopes, as with closures of Rust.
  */
-static bool descend(struct descent *d, Dwarf_Die *parent, unsigned int depth)
+static bool symbols_descend(struct descent *d, Dwarf_Die *parent, unsigned int depth)
 {
 	Dwarf_Die die;
 
@@ -113,10 +114,10 @@ static bool descend(struct descent *d, Dwarf_Die *parent, unsigned int depth)
 			d->functions[d->n++] = die;
 		/* Only one entry contains the address; the search continues inside of it. */
 		if (holds) {
-			descend(d, &die, depth + 1);
+			symbols_descend(d, &die, depth + 1);
 			return true;
 		}
-		if ((scope == SCOPE_OF_NAMES || (scope == SCOPE_OF_CODE && depth == 0)) && descend(d, &die, depth + 1))
+		if ((scope == SCOPE_OF_NAMES || (scope == SCOPE_OF_CODE && depth == 0)) && symbols_descend(d, &die, depth + 1))
 			return true;
 	} while (dwarf_siblingof(&die, &die) == 0);
 	return false;
@@ -129,7 +130,7 @@ static size_t add_inlined(Dwarf_Die *unit, Dwarf_Addr address, struct symbol *ou
 	struct descent d = { .address = address, .functions = functions };
 	size_t at = 0;
 
-	descend(&d, unit, 0);
+	symbols_descend(&d, unit, 0);
 	while (d.n > 1 && at < SYMBOLS_INLINED_MAX) {
 		Dwarf_Die *innermost = &functions[--d.n];
 
@@ -172,7 +173,7 @@ static bool is_worth_lines(const struct module *m)
 	return m && !module_is_runtime(m);
 }
 
-static size_t look_up(const struct unwinder *u, Dwarf_Addr address, struct symbol *out)
+static size_t symbols_look_up(const struct unwinder *u, Dwarf_Addr address, struct symbol *out)
 {
 	Dwfl_Module *mod = unwinder_module(u, address);
 	Dwarf_Addr bias = 0;
@@ -223,7 +224,7 @@ size_t symbols_of(struct symbols *symbols, const struct frame *frame, struct sym
 		memcpy(out, slot->list, slot->n * sizeof(*out));
 		return slot->n;
 	}
-	n = look_up(symbols->u, address, out);
+	n = symbols_look_up(symbols->u, address, out);
 	list = malloc(n * sizeof(*list));
 	if (list) {
 		memcpy(list, out, n * sizeof(*list));
