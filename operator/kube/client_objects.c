@@ -37,8 +37,8 @@ int client_get(struct client *client, const struct resource *resource, const cha
 }
 
 /* Looks up what a write needs to know about its object. */
-static int look_up(const cJSON *object, const struct resource **ret_resource, const char **ret_namespace,
-		   const char **ret_name, struct err *err)
+static int client_objects_look_up(const cJSON *object, const struct resource **ret_resource, const char **ret_namespace,
+				  const char **ret_name, struct err *err)
 {
 	*ret_resource = resource_of(object);
 	*ret_namespace = json_str(object, "metadata.namespace");
@@ -58,7 +58,7 @@ int client_create(struct client *client, const cJSON *object, const char *const 
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(object);
 	const struct resource *resource;
 	const char *namespace, *name;
-	int r = look_up(object, &resource, &namespace, &name, err);
+	int r = client_objects_look_up(object, &resource, &namespace, &name, err);
 
 	if (r < 0)
 		return r;
@@ -69,14 +69,14 @@ int client_create(struct client *client, const cJSON *object, const char *const 
 	return start_simple(client, "POST", &path, "application/json", body, fields, done, arg, err);
 }
 
-static int patch(struct client *client, const cJSON *object, const char *subresource, const char *query, const char *content_type,
-		 client_done_fn done, void *arg, struct err *err)
+static int client_objects_patch(struct client *client, const cJSON *object, const char *subresource, const char *query, const char *content_type,
+				client_done_fn done, void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(URL_MAX), body = STRBUF_INIT(CLIENT_OBJECT_MAX);
 	_cleanup_free_ char *text = cJSON_PrintUnformatted(object);
 	const struct resource *resource;
 	const char *namespace, *name;
-	int r = look_up(object, &resource, &namespace, &name, err);
+	int r = client_objects_look_up(object, &resource, &namespace, &name, err);
 
 	if (r < 0)
 		return r;
@@ -94,18 +94,18 @@ static int patch(struct client *client, const cJSON *object, const char *subreso
 int client_apply(struct client *client, const cJSON *object, const char *subresource, client_done_fn done, void *arg,
 		 struct err *err)
 {
-	return patch(client, object, subresource, "?fieldManager=" CLIENT_FIELD_MANAGER "&force=true", "application/apply-patch+yaml", done, arg,
-		     err);
+	return client_objects_patch(client, object, subresource, "?fieldManager=" CLIENT_FIELD_MANAGER "&force=true", "application/apply-patch+yaml", done, arg,
+				    err);
 }
 
 int client_merge(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
 {
-	return patch(client, object, NULL, "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
+	return client_objects_patch(client, object, NULL, "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
 }
 
 int client_merge_status(struct client *client, const cJSON *object, client_done_fn done, void *arg, struct err *err)
 {
-	return patch(client, object, "status", "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
+	return client_objects_patch(client, object, "status", "?fieldManager=" CLIENT_FIELD_MANAGER, "application/merge-patch+json", done, arg, err);
 }
 
 static char *delete_options(const cJSON *object, int grace_s)
@@ -137,7 +137,7 @@ int client_delete(struct client *client, const cJSON *object, int grace_s, clien
 	_cleanup_free_ char *body = delete_options(object, grace_s);
 	const struct resource *resource;
 	const char *namespace, *name;
-	int r = look_up(object, &resource, &namespace, &name, err);
+	int r = client_objects_look_up(object, &resource, &namespace, &name, err);
 
 	if (r < 0)
 		return r;

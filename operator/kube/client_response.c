@@ -14,7 +14,8 @@ static bool is_json(const struct http_response *http)
 }
 
 /* Makes "POST /api/v1/namespaces/ns/pods: 409 AlreadyExists: pods "x" already exists". */
-static void describe(const char *method, const char *path, struct client_response *response)
+static void client_response_describe(const char *method, const char *path,
+				     struct client_response *response)
 {
 	const char *question = strchr(path, '?');
 	int len = question ? (int)(question - path) : (int)strlen(path);
@@ -57,6 +58,6 @@ void client_response_read(const struct http_response *http, const char *method, 
 		response.retry_after_ns =
 			MIN(MAX(json_int(response.object, "details.retryAfterSeconds", 0), 0), 3600) * NS_PER_SEC;
 	if (http->status / 100 != 2 || response.err.code)
-		describe(method, path, &response);
+		client_response_describe(method, path, &response);
 	*ret_response = response;
 }

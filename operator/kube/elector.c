@@ -35,35 +35,35 @@ struct elector {
 	void *done_arg;
 };
 
-static void feed(struct elector *e, const struct lease_event *event);
+static void elector_feed(struct elector *e, const struct lease_event *event);
 
 static void feed_kind(struct elector *e, enum lease_event_kind kind)
 {
-	feed(e, &(struct lease_event){ .kind = kind });
+	elector_feed(e, &(struct lease_event){ .kind = kind });
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void elector_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	feed_kind(arg, LEASE_TICK);
 }
 
-static void arm(struct event *timer, int64_t delay_ns)
+static void elector_arm(struct event *timer, int64_t delay_ns)
 {
 	delay_ns = MAX(delay_ns, NS_PER_MS);
 	event_add(timer, &(struct timeval){ delay_ns / NS_PER_SEC, delay_ns % NS_PER_SEC / 1000 });
 }
 
 /* Timers may go off a little early, or use another clock, so the deadline in the Lease decides. */
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void elector_on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct elector *e = arg;
 
 	(void)fd;
 	(void)what;
 	if (elector_is_leader(e))
-		arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
+		elector_arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
 	else if (e->lease.held)
 		feed_kind(e, LEASE_TICK);
 }
@@ -102,7 +102,7 @@ static cJSON *lease_object(const struct elector *e, const struct lease_record *w
 }
 
 /* Returns false if a text does not fit, because a cut text has another meaning. */
-static bool copy_text(const cJSON *object, const char *path, char *buf, size_t size)
+static bool elector_copy_text(const cJSON *object, const char *path, char *buf, size_t size)
 {
 	const char *text = json_str(object, path);
 
@@ -113,11 +113,14 @@ static bool read_record(const cJSON *object, struct lease_record *ret_record)
 {
 	struct lease_record record = { .transitions = MAX(json_int(object, "spec.leaseTransitions", 0), 0) };
 
-	if (!copy_text(object, "spec.holderIdentity", record.holder, sizeof(record.holder)) ||
-	    !copy_text(object, "metadata.resourceVersion", record.rv, sizeof(record.rv)) || !record.rv[0])
+	if (!elector_copy_text(object, "spec.holderIdentity", record.holder,
+			       sizeof(record.holder)) ||
+	    !elector_copy_text(object, "metadata.resourceVersion", record.rv, sizeof(record.rv)) ||
+	    !record.rv[0])
 		return false;
 	/* We only pass this value on. The API server writes it in its own format, which fits. */
-	if (!copy_text(object, "spec.acquireTime", record.acquired, sizeof(record.acquired)))
+	if (!elector_copy_text(object, "spec.acquireTime", record.acquired,
+			       sizeof(record.acquired)))
 		record.acquired[0] = '\0';
 	*ret_record = record;
 	return true;
@@ -125,7 +128,7 @@ static bool read_record(const cJSON *object, struct lease_record *ret_record)
 
 /* --- Requests --------------------------------------------------------------------------------------------- */
 
-static void tell(struct elector *e, const struct err *err)
+static void elector_tell(struct elector *e, const struct err *err)
 {
 	if (e->in_trouble == (err != NULL))
 		return;
@@ -133,7 +136,7 @@ static void tell(struct elector *e, const struct err *err)
 	e->o.on_trouble(e->o.arg, err);
 }
 
-static void on_answer(void *arg, struct client_response *response)
+static void elector_on_answer(void *arg, struct client_response *response)
 {
 	struct elector *e = arg;
 	struct lease_event event = { .kind = LEASE_FAILED, .sent_ns = e->sent_ns };
@@ -151,13 +154,13 @@ static void on_answer(void *arg, struct client_response *response)
 	} else if (!response->err.code) {
 		err_set(&response->err, EPROTO, "lease %s/%s: no Lease in the answer", e->namespace, e->name);
 	}
-	tell(e, event.kind == LEASE_FAILED ? &response->err : NULL);
-	feed(e, &event);
+	elector_tell(e, event.kind == LEASE_FAILED ? &response->err : NULL);
+	elector_feed(e, &event);
 	if (e->stopping && !e->call)
 		feed_kind(e, LEASE_STOP);
 }
 
-static int ask(struct elector *e, const struct lease_step *step, struct err *err)
+static int elector_ask(struct elector *e, const struct lease_step *step, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	bool create = step->action == LEASE_CREATE, get = step->action == LEASE_GET;
@@ -179,12 +182,12 @@ static int ask(struct elector *e, const struct lease_step *step, struct err *err
 	};
 	e->asked = step->action;
 	e->sent_ns = now_boottime_ns();
-	return client_start(e->o.client, &request, on_answer, e, &e->call, err);
+	return client_start(e->o.client, &request, elector_on_answer, e, &e->call, err);
 }
 
 /* --- Decisions -------------------------------------------------------------------------------------------- */
 
-static void finish(struct elector *e)
+static void elector_finish(struct elector *e)
 {
 	event_del(e->wake);
 	event_del(e->deadline);
@@ -192,14 +195,14 @@ static void finish(struct elector *e)
 		TAKE_PTR(e->done)(e->done_arg);
 }
 
-static void wait_for(struct elector *e, int64_t delay_ns)
+static void elector_wait_for(struct elector *e, int64_t delay_ns)
 {
-	arm(e->wake, delay_ns);
+	elector_arm(e->wake, delay_ns);
 	if (e->lease.held)
-		arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
+		elector_arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
 }
 
-static void feed(struct elector *e, const struct lease_event *event)
+static void elector_feed(struct elector *e, const struct lease_event *event)
 {
 	struct lease_step step = lease_step(&e->lease, event, now_boottime_ns());
 	struct err err = { 0 };
@@ -209,22 +212,22 @@ static void feed(struct elector *e, const struct lease_event *event)
 	client_cancel(TAKE_PTR(e->call));
 	switch (step.action) {
 	case LEASE_WAIT:
-		wait_for(e, step.delay_ns);
+		elector_wait_for(e, step.delay_ns);
 		break;
 	case LEASE_GET:
 	case LEASE_CREATE:
 	case LEASE_UPDATE:
-		if (ask(e, &step, &err) < 0) {
-			tell(e, &err);
+		if (elector_ask(e, &step, &err) < 0) {
+			elector_tell(e, &err);
 			feed_kind(e, LEASE_FAILED);
 		}
 		break;
 	case LEASE_LOST:
-		finish(e);
+		elector_finish(e);
 		e->o.on_lost(e->o.arg);
 		break;
 	case LEASE_DONE:
-		finish(e);
+		elector_finish(e);
 		break;
 	}
 	if (step.acquired)
@@ -262,8 +265,8 @@ int elector_new(const struct elector_options *options, struct elector **ret_elec
 	e->resource = resource_find("coordination.k8s.io/v1", "Lease");
 	e->namespace = strdup(options->namespace);
 	e->name = strdup(options->name);
-	e->wake = evtimer_new(options->base, on_timer, e);
-	e->deadline = evtimer_new(options->base, on_deadline, e);
+	e->wake = evtimer_new(options->base, elector_on_timer, e);
+	e->deadline = evtimer_new(options->base, elector_on_deadline, e);
 	bool complete = e->namespace && e->name && e->wake && e->deadline;
 	int r = complete ? make_identity(e, err) : err_set(err, ENOMEM, "leader election");
 	if (r == 0 && event_priority_set(e->deadline, 0) < 0)

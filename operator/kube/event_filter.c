@@ -17,7 +17,7 @@ void event_filter_release(struct event_filter *filter)
 	strmap_release(&filter->until, free);
 }
 
-static void sweep(struct event_filter *filter, int64_t now_ns)
+static void event_filter_sweep(struct event_filter *filter, int64_t now_ns)
 {
 	struct strmap_pos pos = { 0 };
 	const char *key;
@@ -41,7 +41,7 @@ bool event_filter_is_time(struct event_filter *filter, const char *key, int64_t 
 	int64_t *until;
 
 	if (now_ns >= filter->sweep_ns)
-		sweep(filter, now_ns);
+		event_filter_sweep(filter, now_ns);
 	until = strmap_get(&filter->until, key);
 	if (until && now_ns < *until)
 		return false;

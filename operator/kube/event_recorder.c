@@ -32,7 +32,7 @@ struct event_recorder {
 	struct event_filter filter;
 };
 
-static void on_tick(evutil_socket_t fd, short what, void *arg);
+static void event_recorder_on_tick(evutil_socket_t fd, short what, void *arg);
 
 int event_recorder_new(const struct event_recorder_options *options, struct event_recorder **ret_recorder, struct err *err)
 {
@@ -45,7 +45,7 @@ int event_recorder_new(const struct event_recorder_options *options, struct even
 		recorder->o.interval_ms = INTERVAL_MS;
 	recorder->warnings.last = &recorder->warnings.first;
 	recorder->others.last = &recorder->others.first;
-	recorder->tick = evtimer_new(options->base, on_tick, recorder);
+	recorder->tick = evtimer_new(options->base, event_recorder_on_tick, recorder);
 	if (!recorder->tick) {
 		free(recorder);
 		return err_set(err, ENOMEM, "event recorder");
@@ -54,14 +54,14 @@ int event_recorder_new(const struct event_recorder_options *options, struct even
 	return 0;
 }
 
-static const char *namespace_of(const cJSON *event)
+static const char *event_recorder_namespace_of(const cJSON *event)
 {
 	const char *namespace = json_str(event, "metadata.namespace");
 
 	return namespace ? namespace : "";
 }
 
-static void put(struct queue *queue, struct message *m)
+static void event_recorder_put(struct queue *queue, struct message *m)
 {
 	*queue->last = m;
 	queue->last = &m->next;
@@ -80,14 +80,14 @@ static struct message *take_from(struct queue *queue)
 }
 
 /* Returns the next Event; NULL if none waits. The caller owns it. */
-static struct message *take(struct event_recorder *recorder)
+static struct message *event_recorder_take(struct event_recorder *recorder)
 {
 	struct message *m = take_from(&recorder->warnings);
 
 	if (!m)
 		m = take_from(&recorder->others);
 	if (m)
-		namespace_share_remove(&recorder->share, namespace_of(m->event));
+		namespace_share_remove(&recorder->share, event_recorder_namespace_of(m->event));
 	return m;
 }
 
@@ -105,7 +105,7 @@ void event_recorder_free(struct event_recorder *recorder)
 
 	if (!recorder)
 		return;
-	while ((m = take(recorder)))
+	while ((m = event_recorder_take(recorder)))
 		message_free(m);
 	namespace_share_release(&recorder->share);
 	event_filter_release(&recorder->filter);
@@ -113,7 +113,7 @@ void event_recorder_free(struct event_recorder *recorder)
 	free(recorder);
 }
 
-static void on_written(void *arg, struct client_response *response)
+static void event_recorder_on_written(void *arg, struct client_response *response)
 {
 	bool there = response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0;
 
@@ -126,17 +126,17 @@ static void on_written(void *arg, struct client_response *response)
 static void write_event(struct event_recorder *recorder, const struct message *m)
 {
 	struct err err = { 0 };
-	int r = m->again == EVENT_ONCE ? client_event_once(recorder->o.client, m->event, on_written, NULL, &err) :
-					 client_event(recorder->o.client, m->event, on_written, NULL, &err);
+	int r = m->again == EVENT_ONCE ? client_event_once(recorder->o.client, m->event, event_recorder_on_written, NULL, &err) :
+					 client_event(recorder->o.client, m->event, event_recorder_on_written, NULL, &err);
 
 	if (r < 0)
 		log_warning_limited("an Event was not written: %s", err_text(&err));
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void event_recorder_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct event_recorder *recorder = arg;
-	struct message *m = take(recorder);
+	struct message *m = event_recorder_take(recorder);
 
 	(void)fd;
 	(void)what;
@@ -153,16 +153,16 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
 	struct message *m = event ? calloc(1, sizeof(*m)) : NULL;
 	const char *type = json_str(event, "type");
 
-	if (!m || !namespace_share_add(&recorder->share, namespace_of(event), EVENT_RECORDER_MAX,
-				       EVENT_RECORDER_NAMESPACE_MAX)) {
+	if (!m || !namespace_share_add(&recorder->share, event_recorder_namespace_of(event),
+				       EVENT_RECORDER_MAX, EVENT_RECORDER_NAMESPACE_MAX)) {
 		log_warning_limited("Events of namespace %s are left out: too many wait already, or there is no memory",
-				    namespace_of(event));
+				    event_recorder_namespace_of(event));
 		cJSON_Delete(event);
 		free(m);
 		return;
 	}
 	*m = (struct message){ .event = event, .again = again };
-	put(type && strcmp(type, "Warning") == 0 ? &recorder->warnings : &recorder->others, m);
+	event_recorder_put(type && strcmp(type, "Warning") == 0 ? &recorder->warnings : &recorder->others, m);
 	if (!event_pending(recorder->tick, EV_TIMEOUT, NULL))
 		event_active(recorder->tick, 0, 0);
 }

@@ -29,13 +29,14 @@ static void report_free(void *arg)
 	free(report);
 }
 
-static void finish(struct report *report, struct client_response *response)
+static void events_finish(struct report *report, struct client_response *response)
 {
 	report->done(report->arg, response);
 	report_free(report);
 }
 
-static int ask(struct report *report, const char *method, const char *body, client_done_fn done)
+static int events_ask(struct report *report, const char *method, const char *body,
+		      client_done_fn done)
 {
 	struct client_request request = {
 		.method = method,
@@ -50,7 +51,7 @@ static int ask(struct report *report, const char *method, const char *body, clie
 
 static void on_patched(void *arg, struct client_response *response)
 {
-	finish(arg, response);
+	events_finish(arg, response);
 }
 
 /* A second occurrence begins the series, so the count starts with 2. */
@@ -66,22 +67,22 @@ static char *series_patch(const cJSON *event, const char *time)
 	return oom_count() == lost ? cJSON_PrintUnformatted(patch) : NULL;
 }
 
-static void on_read(void *arg, struct client_response *response)
+static void events_on_read(void *arg, struct client_response *response)
 {
 	struct report *report = arg;
 	_cleanup_free_ char *patch = response->status == 200 ? series_patch(response->object, report->time) : NULL;
 
-	if (!patch || ask(report, "PATCH", patch, on_patched) < 0)
-		finish(report, response);
+	if (!patch || events_ask(report, "PATCH", patch, on_patched) < 0)
+		events_finish(report, response);
 }
 
-static void on_created(void *arg, struct client_response *response)
+static void events_on_created(void *arg, struct client_response *response)
 {
 	struct report *report = arg;
 	bool there = response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0;
 
-	if (!there || report->once || ask(report, "GET", NULL, on_read) < 0)
-		finish(report, response);
+	if (!there || report->once || events_ask(report, "GET", NULL, events_on_read) < 0)
+		events_finish(report, response);
 }
 
 static struct report *report_new(struct client *client, const cJSON *event, client_done_fn done, void *arg)
@@ -103,7 +104,7 @@ static struct report *report_new(struct client *client, const cJSON *event, clie
 	return NULL;
 }
 
-static int tell(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err)
+static int events_tell(struct client *client, const cJSON *event, bool once, client_done_fn done, void *arg, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	_cleanup_free_ char *body = cJSON_PrintUnformatted(event);
@@ -120,7 +121,7 @@ static int tell(struct client *client, const cJSON *event, bool once, client_don
 		.method = "POST", .path = strbuf_str(&path), .body = body, .drop = report_free
 	};
 	int r = strbuf_failed(&path) ? err_set(err, ENAMETOOLONG, "event") :
-				       client_start(client, &request, on_created, report, NULL, err);
+				       client_start(client, &request, events_on_created, report, NULL, err);
 	if (r < 0)
 		report_free(report);
 	return r;
@@ -128,10 +129,10 @@ static int tell(struct client *client, const cJSON *event, bool once, client_don
 
 int client_event(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err)
 {
-	return tell(client, event, false, done, arg, err);
+	return events_tell(client, event, false, done, arg, err);
 }
 
 int client_event_once(struct client *client, const cJSON *event, client_done_fn done, void *arg, struct err *err)
 {
-	return tell(client, event, true, done, arg, err);
+	return events_tell(client, event, true, done, arg, err);
 }

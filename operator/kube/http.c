@@ -3,7 +3,7 @@
  * HTTP requests on libcurl and libevent.
  *
  * Theory of operation. curl tells us which sockets to look at (on_socket) and
- * when to call it at the latest (on_timer); we tell it what happened
+ * when to call it at the latest (http_on_timer); we tell it what happened
  * (curl_multi_socket_action) and then collect what finished. curl must not be
  * entered from its own callbacks, and our users' callbacks run inside them:
  * therefore new and cancelled calls wait in a list for run_queue, an event that
@@ -60,7 +60,7 @@ struct http {
 	struct http_call *calls, *last_call; /* in the order in which they came */
 };
 
-static void call_unlink(struct http_call *call)
+static void http_call_unlink(struct http_call *call)
 {
 	if (call->prev)
 		call->prev->next = call->next;
@@ -72,7 +72,7 @@ static void call_unlink(struct http_call *call)
 		call->http->last_call = call->prev;
 }
 
-static void call_free(struct http_call *call)
+static void http_call_free(struct http_call *call)
 {
 	if (!call)
 		return;
@@ -146,9 +146,9 @@ static void call_finish(struct http_call *call, CURLcode code)
 	else if (code != CURLE_OK)
 		err_set(&response.err, errno_of(code), "%s",
 			call->curl_text[0] ? call->curl_text : curl_easy_strerror(code));
-	call_unlink(call);
+	http_call_unlink(call);
 	call->done(call->arg, &response);
-	call_free(call);
+	http_call_free(call);
 }
 
 static void collect_finished(struct http *http)
@@ -198,12 +198,12 @@ static void run_queue(evutil_socket_t fd, short what, void *arg)
 	for (call = http->calls; call; call = next) {
 		next = call->next;
 		if (call->state == CALL_CANCELLED) {
-			call_unlink(call);
+			http_call_unlink(call);
 			curl_multi_remove_handle(http->multi, call->easy);
-			call_free(call);
+			http_call_free(call);
 		} else if (call->state == CALL_QUEUED) {
 			call->state = CALL_RUNNING;
-			curl_multi_add_handle(http->multi, call->easy); /* starts by way of on_timer */
+			curl_multi_add_handle(http->multi, call->easy); /* starts by way of http_on_timer */
 		}
 	}
 }
@@ -230,7 +230,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
 	return event && event_add(event, NULL) == 0 ? 0 : -1;
 }
 
-static int on_timer(CURLM *multi, long timeout_ms, void *arg)
+static int http_on_timer(CURLM *multi, long timeout_ms, void *arg)
 {
 	struct http *http = arg;
 
@@ -267,7 +267,7 @@ static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-static size_t on_data(char *data, size_t size, size_t n, void *arg)
+static size_t http_on_data(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_call *call = arg;
 	long status = 0;
@@ -363,7 +363,7 @@ static void set_constants(struct http_call *call)
 
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_text);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, http_on_data);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
@@ -416,7 +416,7 @@ int http_start(struct http *http, const struct http_request *request, http_data_
 	call->headers = copy_headers(request->headers);
 	call->connect_to = request->connect_to ? curl_slist_append(NULL, request->connect_to) : NULL;
 	if (!call->easy || !call->headers || !request->connect_to != !call->connect_to) {
-		call_free(call);
+		http_call_free(call);
 		return err_set(err, ENOMEM, "HTTP request");
 	}
 	set_constants(call);
@@ -460,7 +460,7 @@ int http_new(struct event_base *base, struct http **ret_http, struct err *err)
 	}
 	curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
 	curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
-	curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+	curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, http_on_timer);
 	curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
 	curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);
 	*ret_http = http;
@@ -473,10 +473,10 @@ void http_free(struct http *http)
 		return;
 	while (http->calls) {
 		struct http_call *call = http->calls;
-		call_unlink(call);
+		http_call_unlink(call);
 		if (call->state == CALL_CANCELLED && http->multi)
 			curl_multi_remove_handle(http->multi, call->easy);
-		call_free(call);
+		http_call_free(call);
 	}
 	if (http->multi)
 		curl_multi_cleanup(http->multi);

@@ -48,7 +48,7 @@ static void note_path(struct walk *w)
 		memcpy(w->shape.path + strlen(w->shape.path), "...", sizeof("..."));
 }
 
-static void enter(struct walk *w, bool is_array)
+static void json_shape_enter(struct walk *w, bool is_array)
 {
 	w->shape.values++;
 	if (w->depth < LEVELS)
@@ -59,17 +59,17 @@ static void enter(struct walk *w, bool is_array)
 		note_path(w);
 }
 
-static struct level *current(struct walk *w)
+static struct level *json_shape_current(struct walk *w)
 {
 	return w->depth > 0 && w->depth <= LEVELS ? &w->levels[w->depth - 1] : NULL;
 }
 
-static void take_mark(struct walk *w, char c)
+static void json_shape_take_mark(struct walk *w, char c)
 {
-	struct level *level = current(w);
+	struct level *level = json_shape_current(w);
 
 	if (c == '{' || c == '[')
-		enter(w, c == '[');
+		json_shape_enter(w, c == '[');
 	else if ((c == '}' || c == ']') && w->depth > 0)
 		w->depth--;
 	else if (c == ',')
@@ -83,7 +83,7 @@ static void take_mark(struct walk *w, char c)
 }
 
 /* Returns what follows the string that begins at p, or end if the string has no end. */
-static const char *skip_string(const char *p, const char *end)
+static const char *json_shape_skip_string(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
 		p += *p == '\\' && p + 1 < end;
@@ -97,11 +97,11 @@ void json_shape(const char *text, size_t len, struct json_shape *ret_shape)
 
 	while (p < end) {
 		if (*p != '"') {
-			take_mark(&w, *p++);
+			json_shape_take_mark(&w, *p++);
 			continue;
 		}
 		w.string = p + 1;
-		p = skip_string(p, end);
+		p = json_shape_skip_string(p, end);
 		w.string_len = (size_t)(p - w.string) - (p > w.string);
 	}
 	*ret_shape = w.shape;

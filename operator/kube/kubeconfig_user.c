@@ -14,7 +14,7 @@
 
 #define HEADERS_MAX 64
 
-static int read_token(const struct reader *r, const cJSON *user, struct credential *c, struct err *err)
+static int kubeconfig_user_read_token(const struct reader *r, const cJSON *user, struct credential *c, struct err *err)
 {
 	const char *text, *file;
 	int rc = read_string(r, user, "token", &text, err);
@@ -36,7 +36,8 @@ static int read_token(const struct reader *r, const cJSON *user, struct credenti
 
 /* --- Users ------------------------------------------------------------------------------------------------ */
 
-static int add_header(struct kubeconfig *k, const char *name, const char *value, struct err *err)
+static int kubeconfig_user_add_header(struct kubeconfig *k, const char *name, const char *value,
+				      struct err *err)
 {
 	struct strbuf line = STRBUF_INIT(16384);
 	size_t n = 0;
@@ -74,7 +75,7 @@ static int add_impersonation(const struct reader *r, struct kubeconfig *k, const
 {
 	if (!cJSON_IsString(value) || !is_header_value(value->valuestring))
 		return field_error(r, EINVAL, field, "must be a string without control characters", err);
-	return add_header(k, name, value->valuestring, err);
+	return kubeconfig_user_add_header(k, name, value->valuestring, err);
 }
 
 static int read_extra(const struct reader *r, const cJSON *extra, struct kubeconfig *k, struct err *err)
@@ -132,7 +133,7 @@ static int read_basic(const struct reader *r, const cJSON *user, struct kubeconf
 	if (!strbuf_failed(&plain)) {
 		EVP_EncodeBlock(encoded, (const unsigned char *)strbuf_str(&plain), (int)plain.len);
 		snprintf(value, sizeof(value), "Basic %s", (char *)encoded);
-		rc = add_header(k, "Authorization", value, err);
+		rc = kubeconfig_user_add_header(k, "Authorization", value, err);
 		OPENSSL_cleanse(encoded, sizeof(encoded));
 		OPENSSL_cleanse(value, sizeof(value));
 		OPENSSL_cleanse(plain.data, plain.len);
@@ -171,7 +172,7 @@ int read_user(const struct reader *r, const cJSON *user, struct kubeconfig *k, s
 	if (rc == 0)
 		rc = read_pem(r, user, "client-key-data", "client-key", &k->key, err);
 	if (rc == 0)
-		rc = read_token(r, user, &k->token, err);
+		rc = kubeconfig_user_read_token(r, user, &k->token, err);
 	if (rc == 0 && !k->certificate.text != !k->key.text)
 		rc = field_error(r, EINVAL, k->key.text ? "client-certificate" : "client-key",
 				 "is missing: certificate and key come together", err);

@@ -69,7 +69,8 @@ struct leadership {
  * Sends a message to the main loop. Messages that the main loop must get wait for it; others are
  * dropped while it does not read. After the main loop has ended, nobody reads any more.
  */
-static void tell(struct leadership *l, enum message_kind kind, int code, const char *text)
+static void leadership_tell(struct leadership *l, enum message_kind kind, int code,
+			    const char *text)
 {
 	struct message message = { .kind = kind, .code = code };
 	bool must = kind == LOST || kind == STOPPED || kind == ACQUIRED;
@@ -79,7 +80,7 @@ static void tell(struct leadership *l, enum message_kind kind, int code, const c
 }
 
 /* Publishes the deadline before any message is sent, because code that writes reads it. */
-static void publish(void *arg)
+static void leadership_publish(void *arg)
 {
 	struct leadership *l = arg;
 	struct worker *w = &l->worker;
@@ -88,45 +89,45 @@ static void publish(void *arg)
 	if (strcmp(w->holder, elector_holder(w->elector)) == 0)
 		return;
 	snprintf(w->holder, sizeof(w->holder), "%s", elector_holder(w->elector));
-	tell(l, HOLDER, 0, w->holder);
+	leadership_tell(l, HOLDER, 0, w->holder);
 }
 
-static void on_acquired(void *arg)
+static void leadership_on_acquired(void *arg)
 {
-	tell(arg, ACQUIRED, 0, "");
+	leadership_tell(arg, ACQUIRED, 0, "");
 }
 
-static void on_lost(void *arg)
+static void leadership_on_lost(void *arg)
 {
 	struct leadership *l = arg;
 
-	tell(l, LOST, 0, "another replica acts or may");
+	leadership_tell(l, LOST, 0, "another replica acts or may");
 	event_base_loopbreak(l->worker.base);
 }
 
 static void on_trouble(void *arg, const struct err *err)
 {
 	if (err)
-		tell(arg, TROUBLE, err->code, err->text);
+		leadership_tell(arg, TROUBLE, err->code, err->text);
 	else
-		tell(arg, TROUBLE_OVER, 0, "");
+		leadership_tell(arg, TROUBLE_OVER, 0, "");
 }
 
-static void on_request(void *arg, const char *method, int code)
+static void leadership_on_request(void *arg, const char *method, int code)
 {
-	tell(arg, REQUEST, code, method);
+	leadership_tell(arg, REQUEST, code, method);
 }
 
 static void on_credentials(void *arg, const struct err *err)
 {
-	tell(arg, CREDENTIALS, err->code, err->text);
+	leadership_tell(arg, CREDENTIALS, err->code, err->text);
 }
 
-static void on_released(void *arg)
+static void leadership_on_released(void *arg)
 {
 	struct leadership *l = arg;
 
-	tell(l, STOPPED, 0, "");
+	leadership_tell(l, STOPPED, 0, "");
 	event_base_loopbreak(l->worker.base);
 }
 
@@ -139,7 +140,7 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 
 	if (n == sizeof(message))
-		elector_stop(l->worker.elector, on_released, l);
+		elector_stop(l->worker.elector, leadership_on_released, l);
 	else if (n >= 0 || errno != EAGAIN)
 		event_base_loopbreak(l->worker.base); /* the other end is closed */
 }
@@ -162,10 +163,10 @@ static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 	snprintf(why, sizeof(why), "it was given up, for the main loop did not turn for %s",
 		 duration_format(l->o.silence_ns, text));
 	event_base_loopbreak(l->worker.base);
-	tell(l, LOST, 0, why);
+	leadership_tell(l, LOST, 0, why);
 }
 
-static void *run(void *arg)
+static void *leadership_run(void *arg)
 {
 	struct leadership *l = arg;
 
@@ -208,9 +209,9 @@ static int worker_init(struct leadership *l, struct kubeconfig *config, struct e
 	struct elector_options options = {
 		.namespace = l->o.namespace,
 		.name = l->o.name,
-		.on_step = publish,
-		.on_acquired = on_acquired,
-		.on_lost = on_lost,
+		.on_step = leadership_publish,
+		.on_acquired = leadership_on_acquired,
+		.on_lost = leadership_on_lost,
 		.on_trouble = on_trouble,
 		.arg = l,
 	};
@@ -224,7 +225,7 @@ static int worker_init(struct leadership *l, struct kubeconfig *config, struct e
 	int r = client_new(w->base, config, &w->client, err);
 	if (r < 0)
 		return r;
-	client_observe(w->client, on_request, on_credentials, l);
+	client_observe(w->client, leadership_on_request, on_credentials, l);
 	options.base = w->base;
 	options.client = w->client;
 	r = elector_new(&options, &w->elector, err);
@@ -233,7 +234,7 @@ static int worker_init(struct leadership *l, struct kubeconfig *config, struct e
 
 /* --- The main loop -------------------------------------------------------------------------- */
 
-static void take_message(struct leadership *l, const struct message *message)
+static void leadership_take_message(struct leadership *l, const struct message *message)
 {
 	struct err err = { .code = message->code };
 
@@ -277,7 +278,7 @@ static void on_message(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (recv(fd, &message, sizeof(message), MSG_DONTWAIT) == sizeof(message)) {
 		message.text[sizeof(message.text) - 1] = '\0';
-		take_message(l, &message);
+		leadership_take_message(l, &message);
 	}
 }
 
@@ -357,7 +358,7 @@ int leadership_start(struct leadership *l, struct err *err)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	atomic_store(&l->turned_ns, now_boottime_ns());
-	int r = pthread_create(&l->thread, NULL, run, l);
+	int r = pthread_create(&l->thread, NULL, leadership_run, l);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	l->started = r == 0;
 	return r == 0 ? 0 : err_set(err, r, "the thread of leader election");

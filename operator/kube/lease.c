@@ -25,7 +25,7 @@ static struct lease_step do_now(enum lease_action action)
 	return (struct lease_step){ .action = action };
 }
 
-static struct lease_step lost(struct lease *l)
+static struct lease_step lease_lost(struct lease *l)
 {
 	l->held = false;
 	return do_now(LEASE_LOST);
@@ -62,7 +62,7 @@ static struct lease_step write_record(const struct lease *l, enum lease_action a
 	return step;
 }
 
-static void see(struct lease *l, const struct lease_record *record, int64_t now_ns)
+static void lease_see(struct lease *l, const struct lease_record *record, int64_t now_ns)
 {
 	if (l->seen.rv[0] && strcmp(l->seen.rv, record->rv) == 0)
 		return;
@@ -70,10 +70,10 @@ static void see(struct lease *l, const struct lease_record *record, int64_t now_
 	l->seen_ns = now_ns;
 }
 
-static struct lease_step tick(struct lease *l, int64_t now_ns)
+static struct lease_step lease_tick(struct lease *l, int64_t now_ns)
 {
 	if (l->held && now_ns >= l->deadline_ns)
-		return lost(l);
+		return lease_lost(l);
 	return l->held ? write_record(l, LEASE_UPDATE) : do_now(LEASE_GET);
 }
 
@@ -81,9 +81,9 @@ static struct lease_step was_read(struct lease *l, const struct lease_record *re
 {
 	bool ours = strcmp(record->holder, l->identity) == 0;
 
-	see(l, record, now_ns);
+	lease_see(l, record, now_ns);
 	if (l->held && (!ours || now_ns >= l->deadline_ns))
-		return lost(l);
+		return lease_lost(l);
 	if (!ours && record->holder[0] && now_ns - l->seen_ns < LEASE_DURATION_NS)
 		return wait_a_while(l, now_ns);
 	return write_record(l, LEASE_UPDATE);
@@ -92,7 +92,7 @@ static struct lease_step was_read(struct lease *l, const struct lease_record *re
 static struct lease_step was_absent(struct lease *l, int64_t now_ns)
 {
 	if (l->held && now_ns >= l->deadline_ns)
-		return lost(l);
+		return lease_lost(l);
 	l->seen = (struct lease_record){ 0 };
 	return write_record(l, LEASE_CREATE);
 }
@@ -101,25 +101,25 @@ static struct lease_step was_written(struct lease *l, const struct lease_event *
 {
 	bool before = l->held;
 
-	see(l, event->record, now_ns);
+	lease_see(l, event->record, now_ns);
 	l->held = true;
 	l->deadline_ns = event->sent_ns + LEASE_RENEW_DEADLINE_NS;
 	/* An answer that took too long shows that we were the holder, not that we still are. */
 	if (now_ns >= l->deadline_ns)
-		return lost(l);
+		return lease_lost(l);
 	struct lease_step step = wait_a_while(l, now_ns);
 	step.acquired = !before;
 	return step;
 }
 
-static struct lease_step failed(struct lease *l, int64_t now_ns)
+static struct lease_step lease_failed(struct lease *l, int64_t now_ns)
 {
 	if (l->held && now_ns >= l->deadline_ns)
-		return lost(l);
+		return lease_lost(l);
 	return wait_a_while(l, now_ns);
 }
 
-static struct lease_step stop(struct lease *l, int64_t now_ns)
+static struct lease_step lease_stop(struct lease *l, int64_t now_ns)
 {
 	bool held = lease_is_held(l, now_ns);
 	struct lease_step step = write_record(l, LEASE_UPDATE);
@@ -130,7 +130,8 @@ static struct lease_step stop(struct lease *l, int64_t now_ns)
 	return held ? step : do_now(LEASE_DONE);
 }
 
-static struct lease_step step_for(struct lease *l, const struct lease_event *event, int64_t now_ns)
+static struct lease_step lease_step_for(struct lease *l, const struct lease_event *event,
+					int64_t now_ns)
 {
 	/*
 	 * There is only one attempt to give the Lease back. If it fails, the Lease expires by
@@ -140,7 +141,7 @@ static struct lease_step step_for(struct lease *l, const struct lease_event *eve
 		return do_now(LEASE_DONE);
 	switch (event->kind) {
 	case LEASE_TICK:
-		return tick(l, now_ns);
+		return lease_tick(l, now_ns);
 	case LEASE_READ:
 		return was_read(l, event->record, now_ns);
 	case LEASE_ABSENT:
@@ -151,16 +152,16 @@ static struct lease_step step_for(struct lease *l, const struct lease_event *eve
 	/* Another replica won the race; look at once which one. */
 		return l->held ? do_now(LEASE_GET) : wait_a_while(l, now_ns);
 	case LEASE_FAILED:
-		return failed(l, now_ns);
+		return lease_failed(l, now_ns);
 	case LEASE_STOP:
-		return stop(l, now_ns);
+		return lease_stop(l, now_ns);
 	}
 	return wait_a_while(l, now_ns);
 }
 
 struct lease_step lease_step(struct lease *l, const struct lease_event *event, int64_t now_ns)
 {
-	struct lease_step step = step_for(l, event, now_ns);
+	struct lease_step step = lease_step_for(l, event, now_ns);
 
 	/*
 	 * A replica holds the Lease while it has time left; one that has lost it or stops does not

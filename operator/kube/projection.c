@@ -32,7 +32,7 @@ static struct place root_of(const char *const *fields)
 }
 
 /* Compares a member's name with the part of a field's path in rest. */
-static enum fate compare(const char *rest, const char *name, size_t len)
+static enum fate projection_compare(const char *rest, const char *name, size_t len)
 {
 	size_t same = 0;
 
@@ -50,7 +50,7 @@ static enum fate fate_of(const struct place *place, const char *name, size_t len
 	*ret_below = (struct place){ .fields = place->fields, .at = place->at + len + 1 };
 	for (uint64_t left = place->open; left; left &= left - 1) {
 		int i = __builtin_ctzll(left);
-		enum fate fate = compare(place->fields[i] + place->at, name, len);
+		enum fate fate = projection_compare(place->fields[i] + place->at, name, len);
 
 		if (fate == KEEP)
 			return KEEP;
@@ -94,7 +94,7 @@ void project(cJSON *object, const char *const *fields)
 static cJSON *read_value(struct skim *s, const struct place *place, int nesting);
 
 /* Takes item, which may be NULL. */
-static void append(struct skim *s, cJSON *to, const char *name, size_t len, cJSON *item)
+static void projection_append(struct skim *s, cJSON *to, const char *name, size_t len, cJSON *item)
 {
 	if (item && name) {
 		item->string = cJSON_malloc(len + 1);
@@ -110,7 +110,7 @@ static void append(struct skim *s, cJSON *to, const char *name, size_t len, cJSO
 	s->failed = true;
 }
 
-static cJSON *read_object(struct skim *s, const struct place *place, int nesting)
+static cJSON *projection_read_object(struct skim *s, const struct place *place, int nesting)
 {
 	cJSON *object = cJSON_CreateObject();
 	const char *name;
@@ -123,7 +123,7 @@ static cJSON *read_object(struct skim *s, const struct place *place, int nesting
 		if (fate == DROP)
 			skim_skip(s);
 		else
-			append(s, object, name, len, fate == KEEP ? skim_take(s) : read_value(s, &below, nesting));
+			projection_append(s, object, name, len, fate == KEEP ? skim_take(s) : read_value(s, &below, nesting));
 	}
 	return object;
 }
@@ -133,7 +133,7 @@ static cJSON *read_array(struct skim *s, const struct place *place, int nesting)
 	cJSON *array = cJSON_CreateArray();
 
 	for (skim_array(s); array && skim_item(s);)
-		append(s, array, NULL, 0, read_value(s, place, nesting));
+		projection_append(s, array, NULL, 0, read_value(s, place, nesting));
 	return array;
 }
 
@@ -145,7 +145,7 @@ static cJSON *read_value(struct skim *s, const struct place *place, int nesting)
 	if (nesting == NESTING_MAX)
 		s->failed = true;
 	if (c == '{')
-		value = read_object(s, place, nesting + 1);
+		value = projection_read_object(s, place, nesting + 1);
 	else if (c == '[')
 		value = read_array(s, place, nesting + 1);
 	else

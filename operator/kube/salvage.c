@@ -94,7 +94,7 @@ static bool member_is_narrow(const char *text, size_t len, const char *name)
 }
 
 /* Adds the status: an empty one if the text has none. A status that cannot be read is left out. */
-static void add_status(cJSON *remnant, const char *text, size_t len)
+static void salvage_add_status(cJSON *remnant, const char *text, size_t len)
 {
 	_cleanup_json_ cJSON *with_status = member_is_narrow(text, len, "status") ?
 						    read_fields(text, len, status_fields) :
@@ -110,7 +110,7 @@ static void add_status(cJSON *remnant, const char *text, size_t len)
  * Describes why the object cannot be read. The text stays the same when others write the object: it
  * names the spec even if managedFields, which grow, are too wide as well.
  */
-static void describe(const char *text, size_t len, const struct err *why, cJSON *remnant)
+static void salvage_describe(const char *text, size_t len, const struct err *why, cJSON *remnant)
 {
 	struct json_shape shape, spec = { 0 };
 	const char *at;
@@ -146,8 +146,8 @@ static cJSON *remnant_of(const char *text, size_t len, const struct err *why)
 	const char *name = json_str(remnant, "metadata.name");
 	if (!name || !*name)
 		return NULL;
-	add_status(remnant, text, len);
-	describe(text, len, why, remnant);
+	salvage_add_status(remnant, text, len);
+	salvage_describe(text, len, why, remnant);
 	return TAKE_PTR(remnant);
 }
 

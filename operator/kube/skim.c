@@ -10,14 +10,14 @@ void skim_init(struct skim *s, const char *text, size_t len)
 }
 
 /* Returns whether c is blank. As in cJSON, control characters are. */
-static bool is_blank(char c)
+static bool skim_is_blank(char c)
 {
 	return (unsigned char)c <= ' ' && c;
 }
 
 static void skip_blanks(struct skim *s)
 {
-	while (s->at < s->end && is_blank(*s->at))
+	while (s->at < s->end && skim_is_blank(*s->at))
 		s->at++;
 }
 
@@ -29,7 +29,7 @@ char skim_peek(struct skim *s)
 	return s->at < s->end ? *s->at : '\0';
 }
 
-static bool expect(struct skim *s, char c)
+static bool skim_expect(struct skim *s, char c)
 {
 	if (skim_peek(s) != c)
 		s->failed = true;
@@ -38,20 +38,20 @@ static bool expect(struct skim *s, char c)
 	return !s->failed;
 }
 
-static void enter(struct skim *s, char bracket)
+static void skim_enter(struct skim *s, char bracket)
 {
-	expect(s, bracket);
+	skim_expect(s, bracket);
 	s->first = true;
 }
 
 void skim_object(struct skim *s)
 {
-	enter(s, '{');
+	skim_enter(s, '{');
 }
 
 void skim_array(struct skim *s)
 {
-	enter(s, '[');
+	skim_enter(s, '[');
 }
 
 /* Moves behind the bracket, or behind the comma. */
@@ -65,11 +65,11 @@ static bool next_of(struct skim *s, char bracket)
 		s->at++;
 		return false;
 	}
-	return first ? !s->failed : expect(s, ',');
+	return first ? !s->failed : skim_expect(s, ',');
 }
 
 /* Moves behind the string that begins here. */
-static void skip_string(struct skim *s)
+static void skim_skip_string(struct skim *s)
 {
 	const char *p = s->at + 1;
 
@@ -96,11 +96,11 @@ bool skim_member(struct skim *s, const char **ret_name, size_t *ret_len)
 		return false;
 	}
 	*ret_name = s->at + 1;
-	skip_string(s);
+	skim_skip_string(s);
 	*ret_len = (size_t)(s->at - *ret_name) - 1;
 	if (s->failed || memchr(*ret_name, '\\', *ret_len))
 		s->failed = true;
-	return expect(s, ':');
+	return skim_expect(s, ':');
 }
 
 bool skim_item(struct skim *s)
@@ -128,7 +128,7 @@ static void skip_plain(struct skim *s)
 {
 	const char *from = s->at;
 
-	while (s->at < s->end && !is_blank(*s->at) && *s->at && !strchr(",:\"{}[]", *s->at))
+	while (s->at < s->end && !skim_is_blank(*s->at) && *s->at && !strchr(",:\"{}[]", *s->at))
 		s->at++;
 	s->failed = s->at == from;
 }
@@ -141,7 +141,7 @@ static void skip_nested(struct skim *s)
 		char c = *s->at;
 
 		if (c == '"') {
-			skip_string(s);
+			skim_skip_string(s);
 			continue;
 		}
 		if (c == '{' || c == '[')
@@ -160,7 +160,7 @@ void skim_skip(struct skim *s)
 	if (s->failed)
 		return;
 	if (c == '"')
-		skip_string(s);
+		skim_skip_string(s);
 	else if (c == '{' || c == '[')
 		skip_nested(s);
 	else

@@ -96,7 +96,7 @@ static bool has_dash(size_t byte)
 /* --- Squeezing -------------------------------------------------------------------------------------------- */
 
 /* Returns the index, from 1, of the fragment with which text begins; 0 if there is none. */
-static size_t find(const struct fragment *list, size_t n, const char *text, size_t len)
+static size_t squeeze_find(const struct fragment *list, size_t n, const char *text, size_t len)
 {
 	for (size_t i = 0; i < n; i++)
 		if (list[i].len <= len && text[1] == list[i].text[1] &&
@@ -111,14 +111,14 @@ static size_t find(const struct fragment *list, size_t n, const char *text, size
  */
 static size_t put_code(const char *text, size_t len, char **to)
 {
-	size_t place = find(wide, ARRAY_SIZE(wide), text, len);
+	size_t place = squeeze_find(wide, ARRAY_SIZE(wide), text, len);
 
 	if (place) {
 		*(*to)++ = WIDE;
 		*(*to)++ = (char)place;
 		return wide[place - 1].len;
 	}
-	place = find(fragments, ARRAY_SIZE(fragments), text, len);
+	place = squeeze_find(fragments, ARRAY_SIZE(fragments), text, len);
 	if (!place)
 		return 0;
 	*(*to)++ = (char)place;
@@ -126,7 +126,7 @@ static size_t put_code(const char *text, size_t len, char **to)
 }
 
 /* Capital digits are not accepted, because the text has to be restored unchanged. */
-static int digit_of(char c)
+static int squeeze_digit_of(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -136,14 +136,14 @@ static size_t count_digits(const char *text, size_t max)
 {
 	size_t n = 0;
 
-	while (n < max && digit_of(text[n]) >= 0)
+	while (n < max && squeeze_digit_of(text[n]) >= 0)
 		n++;
 	return n;
 }
 
 static char byte_of(const char *digits)
 {
-	return (char)(digit_of(digits[0]) << 4 | digit_of(digits[1]));
+	return (char)(squeeze_digit_of(digits[0]) << 4 | squeeze_digit_of(digits[1]));
 }
 
 static bool read_uuid(const char *text, size_t len, char bytes[UUID_BYTES])

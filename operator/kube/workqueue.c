@@ -65,7 +65,7 @@ static void item_drop_if_idle(struct workqueue *q, struct workqueue_item *item)
 }
 
 /* Reports the time since the last call for this item. */
-static void tell_time(const struct workqueue *q, struct workqueue_item *item, void (*tell)(void *arg, int64_t ns))
+static void workqueue_tell_time(const struct workqueue *q, struct workqueue_item *item, void (*tell)(void *arg, int64_t ns))
 {
 	int64_t now_ns = q->clock ? q->clock() : 0;
 
@@ -81,7 +81,7 @@ static void tell_time(const struct workqueue *q, struct workqueue_item *item, vo
 static void ready_append(struct workqueue *q, struct workqueue_item *item)
 {
 	assert(!item->ready && !item->delayed && !item->working);
-	tell_time(q, item, NULL);
+	workqueue_tell_time(q, item, NULL);
 	item->ready = true;
 	item->next = NULL;
 	item->prev = q->last;
@@ -190,7 +190,7 @@ const char *workqueue_get(struct workqueue *q, int64_t now_ns)
 	if (!item)
 		return NULL;
 	ready_remove(q, item);
-	tell_time(q, item, q->on_waited);
+	workqueue_tell_time(q, item, q->on_waited);
 	item->working = true;
 	item->paced_ns = MAX(item->paced_ns, now_ns) + q->pace_ns;
 	item->not_before_ns = q->pace_ns ? item->paced_ns - q->burst * q->pace_ns : 0;
@@ -204,7 +204,7 @@ void workqueue_done(struct workqueue *q, const char *key)
 
 	if (!item || !item->working)
 		return;
-	tell_time(q, item, q->on_worked);
+	workqueue_tell_time(q, item, q->on_worked);
 	item->working = false;
 	assert(q->n_working > 0);
 	q->n_working--;

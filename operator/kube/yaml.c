@@ -21,12 +21,12 @@ struct walk {
 	struct err *err;
 };
 
-static int line_of(const yaml_node_t *node)
+static int yaml_line_of(const yaml_node_t *node)
 {
 	return (int)node->start_mark.line + 1;
 }
 
-static const char *scalar(const yaml_node_t *node)
+static const char *yaml_scalar(const yaml_node_t *node)
 {
 	return (const char *)node->data.scalar.value;
 }
@@ -75,10 +75,10 @@ static cJSON *plain_scalar(const char *s)
 
 static int scalar_to_json(struct walk *w, const yaml_node_t *node, cJSON **ret_json)
 {
-	const char *s = scalar(node);
+	const char *s = yaml_scalar(node);
 
 	if (strlen(s) != node->data.scalar.length)
-		return err_set(w->err, EINVAL, "line %d: a NUL in a string", line_of(node));
+		return err_set(w->err, EINVAL, "line %d: a NUL in a string", yaml_line_of(node));
 	if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
 		*ret_json = plain_scalar(s);
 	else
@@ -107,14 +107,14 @@ static int sequence_to_json(struct walk *w, const yaml_node_t *node, int depth, 
 static int check_key(struct walk *w, const yaml_node_t *key, const cJSON *object)
 {
 	if (key->type != YAML_SCALAR_NODE)
-		return err_set(w->err, EINVAL, "line %d: a key must be text", line_of(key));
-	if (strlen(scalar(key)) != key->data.scalar.length)
-		return err_set(w->err, EINVAL, "line %d: a NUL in a key", line_of(key));
-	if (strcmp(scalar(key), "<<") == 0)
-		return err_set(w->err, EINVAL, "line %d: merge keys (<<) are not supported", line_of(key));
-	if (cJSON_GetObjectItemCaseSensitive(object, scalar(key)))
+		return err_set(w->err, EINVAL, "line %d: a key must be text", yaml_line_of(key));
+	if (strlen(yaml_scalar(key)) != key->data.scalar.length)
+		return err_set(w->err, EINVAL, "line %d: a NUL in a key", yaml_line_of(key));
+	if (strcmp(yaml_scalar(key), "<<") == 0)
+		return err_set(w->err, EINVAL, "line %d: merge keys (<<) are not supported", yaml_line_of(key));
+	if (cJSON_GetObjectItemCaseSensitive(object, yaml_scalar(key)))
 		return err_set(w->err, EINVAL, "line %d: key \"%.60s\" stands here a second time",
-			       line_of(key), scalar(key));
+			       yaml_line_of(key), yaml_scalar(key));
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static int mapping_to_json(struct walk *w, const yaml_node_t *node, int depth, c
 		r = node_to_json(w, p->value, depth + 1, &value);
 		if (r < 0)
 			return r;
-		json_set(object, scalar(key), value);
+		json_set(object, yaml_scalar(key), value);
 	}
 	*ret_json = TAKE_PTR(object);
 	return *ret_json ? 0 : err_set(w->err, ENOMEM, "YAML mapping");
@@ -144,10 +144,10 @@ static int node_to_json(struct walk *w, int index, int depth, cJSON **ret_json)
 
 	/* An alias may refer to one of its own ancestors. The limit of depth ends that, too. */
 	if (depth > YAML_DEPTH_MAX)
-		return err_set(w->err, E2BIG, "line %d: nested deeper than %d", line_of(node),
+		return err_set(w->err, E2BIG, "line %d: nested deeper than %d", yaml_line_of(node),
 			       YAML_DEPTH_MAX);
 	if (++w->nodes > YAML_NODES_MAX)
-		return err_set(w->err, E2BIG, "line %d: more than %d values", line_of(node), YAML_NODES_MAX);
+		return err_set(w->err, E2BIG, "line %d: more than %d values", yaml_line_of(node), YAML_NODES_MAX);
 	switch (node->type) {
 	case YAML_SCALAR_NODE:
 		return scalar_to_json(w, node, ret_json);
@@ -156,7 +156,8 @@ static int node_to_json(struct walk *w, int index, int depth, cJSON **ret_json)
 	case YAML_MAPPING_NODE:
 		return mapping_to_json(w, node, depth, ret_json);
 	default:
-		return err_set(w->err, EINVAL, "line %d: unknown kind of value", line_of(node));
+		return err_set(w->err, EINVAL, "line %d: unknown kind of value",
+			       yaml_line_of(node));
 	}
 }
 
@@ -204,7 +205,7 @@ static int check_end(yaml_parser_t *parser, struct err *err)
 		return syntax_error(parser, err);
 	root = yaml_document_get_root_node(&doc);
 	if (root)
-		r = err_set(err, EINVAL, "line %d: a second document", line_of(root));
+		r = err_set(err, EINVAL, "line %d: a second document", yaml_line_of(root));
 	yaml_document_delete(&doc);
 	return r;
 }
@@ -265,7 +266,7 @@ static int line_in(yaml_document_t *doc, const char *path)
 
 		if (!p)
 			return 0;
-		line = line_of(yaml_document_get_node(doc, p->key));
+		line = yaml_line_of(yaml_document_get_node(doc, p->key));
 		node = yaml_document_get_node(doc, p->value);
 		path += len + (path[len] == '.');
 	}
