@@ -46,18 +46,19 @@ struct informer {
 	struct err trouble;
 };
 
-static void obey(struct informer *informer, const struct reflector_step *step);
+static void informer_obey(struct informer *informer, const struct reflector_step *step);
 
-static struct reflector_step tell(struct informer *informer, const struct reflector_event *event)
+static struct reflector_step informer_tell(struct informer *informer,
+					   const struct reflector_event *event)
 {
 	return reflector_step(&informer->reflector, event, now_boottime_ns());
 }
 
 static void tell_and_obey(struct informer *informer, const struct reflector_event *event)
 {
-	struct reflector_step step = tell(informer, event);
+	struct reflector_step step = informer_tell(informer, event);
 
-	obey(informer, &step);
+	informer_obey(informer, &step);
 }
 
 /* --- Lists ------------------------------------------------------------------------------------------------ */
@@ -163,11 +164,11 @@ static int on_error_event(struct informer *informer, const cJSON *status)
 
 	err_set(&informer->trouble, EPROTO, "watch of %s: %d %s", informer->objects.resource->plural, event.status,
 		message ? message : "");
-	struct reflector_step step = tell(informer, &event);
+	struct reflector_step step = informer_tell(informer, &event);
 	return stop_stream(informer, &step);
 }
 
-static void swap(struct informer *informer)
+static void informer_swap(struct informer *informer)
 {
 	store_swap(&informer->store, &informer->fresh, informer->reflector.rv, informer->on_change, informer->arg);
 	snprintf(informer->list_rv, sizeof(informer->list_rv), "%s", informer->reflector.rv);
@@ -209,7 +210,7 @@ static void initial_events_end(struct informer *informer, const struct reflector
 	if (!step->swap)
 		return;
 	informer->trouble = (struct err){ 0 };
-	swap(informer);
+	informer_swap(informer);
 	if (informer->on_state)
 		informer->on_state(informer->arg, informer);
 }
@@ -229,7 +230,7 @@ static int on_watch_event(void *arg, struct watch_event *watch_event)
 	if (initial && watch_event->type == WATCH_BOOKMARK && list_watch_ends_initial(watch_event->object))
 		event.kind = REFLECTOR_INITIAL_END;
 	event.rv = json_str(watch_event->object, "metadata.resourceVersion");
-	struct reflector_step step = tell(informer, &event);
+	struct reflector_step step = informer_tell(informer, &event);
 	if (event.kind == REFLECTOR_INITIAL_END)
 		initial_events_end(informer, &step);
 	else if (!initial)
@@ -249,7 +250,7 @@ static int on_watch_data(void *arg, const void *data, size_t len)
 		return r;
 	informer->trouble = err;
 	err_wrap(&informer->trouble, "watch of %s", informer->objects.resource->plural);
-	struct reflector_step step = tell(informer, &garbage);
+	struct reflector_step step = informer_tell(informer, &garbage);
 	stop_stream(informer, &step);
 	return r;
 }
@@ -270,7 +271,7 @@ static void on_watch_done(void *arg, struct client_response *response)
 			event.kind = REFLECTOR_WATCH_REFUSED;
 			event.status = list_watch_code(response->object, response->status);
 		}
-		step = tell(informer, &event);
+		step = informer_tell(informer, &event);
 		/*
 		 * A server without support for streams is healthy. If it is not, the list will fail
 		 * as well.
@@ -279,10 +280,10 @@ static void on_watch_done(void *arg, struct client_response *response)
 			informer->trouble = response->err;
 	}
 	informer->stream_stopped = false;
-	obey(informer, &step);
+	informer_obey(informer, &step);
 }
 
-static void start_watch(struct informer *informer, const struct reflector_step *step)
+static void informer_start_watch(struct informer *informer, const struct reflector_step *step)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_BYTES);
 	bool stream = step->action == REFLECTOR_STREAM;
@@ -311,7 +312,7 @@ static void drop_call(struct informer *informer)
 	evtimer_del(informer->timer);
 }
 
-static void obey(struct informer *informer, const struct reflector_step *step)
+static void informer_obey(struct informer *informer, const struct reflector_step *step)
 {
 	struct timeval tv = { .tv_sec = step->delay_ns / NS_PER_SEC, .tv_usec = step->delay_ns % NS_PER_SEC / 1000 };
 
@@ -319,18 +320,18 @@ static void obey(struct informer *informer, const struct reflector_step *step)
 		return;
 	drop_call(informer);
 	if (step->swap)
-		swap(informer);
+		informer_swap(informer);
 	if (step->action == REFLECTOR_LIST)
 		start_list(informer, step->unlimited);
 	else if (step->action == REFLECTOR_WATCH || step->action == REFLECTOR_STREAM)
-		start_watch(informer, step);
+		informer_start_watch(informer, step);
 	else
 		evtimer_add(informer->timer, &tv);
 	if (informer->on_state)
 		informer->on_state(informer->arg, informer);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void informer_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct reflector_event event = { .kind = REFLECTOR_TIMER };
 
@@ -362,13 +363,13 @@ void informer_poke(struct informer *informer)
 	tell_and_obey(informer, &event);
 }
 
-static int copy(const char *text, const char **ret_copy, struct err *err)
+static int informer_copy(const char *text, const char **ret_copy, struct err *err)
 {
 	*ret_copy = text ? strdup(text) : NULL;
 	return text && !*ret_copy ? err_set(err, ENOMEM, "informer") : 0;
 }
 
-static void on_unreadable(void *arg, const char *key, const char *reason)
+static void informer_on_unreadable(void *arg, const char *key, const char *reason)
 {
 	struct informer *informer = arg;
 
@@ -386,11 +387,13 @@ static int set_objects(struct informer *informer, const struct informer_options 
 		.metadata_only = options->metadata_only,
 		.fields = options->fields,
 		.keep_remnants = options->keep_remnants,
-		.on_unreadable = on_unreadable,
+		.on_unreadable = informer_on_unreadable,
 		.arg = informer,
 	};
-	r = copy(options->namespace, &informer->objects.namespace, err);
-	return r < 0 ? r : copy(options->label_selector, &informer->objects.label_selector, err);
+	r = informer_copy(options->namespace, &informer->objects.namespace, err);
+	return r < 0 ? r :
+		       informer_copy(options->label_selector, &informer->objects.label_selector,
+				     err);
 }
 
 int informer_new(struct event_base *base, struct client *client, const struct informer_options *options,
@@ -412,7 +415,7 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	informer->on_unreadable = options->on_unreadable;
 	informer->on_state = options->on_state;
 	informer->arg = options->arg;
-	informer->timer = evtimer_new(base, on_timer, informer);
+	informer->timer = evtimer_new(base, informer_on_timer, informer);
 	informer->tidy = event_new(base, -1, 0, on_tidy, informer);
 	int r = informer->timer && informer->tidy ? 0 : err_set(err, ENOMEM, "informer");
 	if (r == 0)

@@ -55,7 +55,7 @@ static void forget_text(struct list_decoder *d)
 	strbuf_reset(&d->text);
 }
 
-static bool is_blank(char c)
+static bool list_decoder_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -126,7 +126,7 @@ static int step_value(struct list_decoder *d, char c)
 		d->in_string = !ends;
 		return ends && d->nesting == 0;
 	}
-	if (d->nesting == 0 && (c == ',' || c == '}' || c == ']' || is_blank(c)))
+	if (d->nesting == 0 && (c == ',' || c == '}' || c == ']' || list_decoder_is_blank(c)))
 		return 2;
 	if (c == '"')
 		d->in_string = true;
@@ -198,7 +198,7 @@ static int step_before_value(struct list_decoder *d, char c)
 	return c == ',' || c == '}' || c == ']' ? -EPROTO : 0;
 }
 
-static int go(struct list_decoder *d, enum state state)
+static int list_decoder_go(struct list_decoder *d, enum state state)
 {
 	d->state = (int)state;
 	return 1;
@@ -214,25 +214,29 @@ static int step_between(struct list_decoder *d, char c)
 		int r = step_name(d, c);
 		return r < 0 ? r : 1;
 	}
-	if (is_blank(c))
+	if (list_decoder_is_blank(c))
 		return 1;
 	switch ((enum state)d->state) {
 	case BEFORE_LIST:
-		return c == '{' ? go(d, BEFORE_NAME) : -EPROTO;
+		return c == '{' ? list_decoder_go(d, BEFORE_NAME) : -EPROTO;
 	case BEFORE_NAME:
-		return c == '"' ? go(d, IN_NAME) : c == '}' ? go(d, AFTER_LIST) : -EPROTO;
+		return c == '"' ? list_decoder_go(d, IN_NAME) :
+		       c == '}' ? list_decoder_go(d, AFTER_LIST) :
+				  -EPROTO;
 	case BEFORE_COLON:
-		return c == ':' ? go(d, BEFORE_VALUE) : -EPROTO;
+		return c == ':' ? list_decoder_go(d, BEFORE_VALUE) : -EPROTO;
 	case BEFORE_VALUE:
 		return step_before_value(d, c);
 	case AFTER_VALUE:
-		return c == ',' ? go(d, BEFORE_NAME) : c == '}' ? go(d, AFTER_LIST) : -EPROTO;
+		return c == ',' ? list_decoder_go(d, BEFORE_NAME) :
+		       c == '}' ? list_decoder_go(d, AFTER_LIST) :
+				  -EPROTO;
 	case BEFORE_ITEM:
 		if (c == '{')
 			begin_value(d);
-		return c == '{' ? 0 : c == ']' ? go(d, AFTER_VALUE) : -EPROTO;
+		return c == '{' ? 0 : c == ']' ? list_decoder_go(d, AFTER_VALUE) : -EPROTO;
 	case AFTER_ITEM:
-		return c == ',' ? go(d, BEFORE_ITEM) : c == ']' ? go(d, AFTER_VALUE) : -EPROTO;
+		return c == ',' ? list_decoder_go(d, BEFORE_ITEM) : c == ']' ? list_decoder_go(d, AFTER_VALUE) : -EPROTO;
 	default:
 		return -EPROTO;
 	}

@@ -16,7 +16,7 @@ const char *list_watch_accept(const struct list_watch *lw, bool list)
 		      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 }
 
-static void add_query(struct strbuf *path, const char *name, const char *value)
+static void list_watch_add_query(struct strbuf *path, const char *name, const char *value)
 {
 	if (!value || !*value)
 		return;
@@ -29,8 +29,8 @@ void list_watch_list_path(const struct list_watch *lw, const char *token, bool u
 {
 	resource_path(lw->resource, lw->namespace, NULL, NULL, out);
 	strbuf_adds(out, unlimited ? "?limit=0" : "?limit=500");
-	add_query(out, "labelSelector", lw->label_selector);
-	add_query(out, "continue", token);
+	list_watch_add_query(out, "labelSelector", lw->label_selector);
+	list_watch_add_query(out, "continue", token);
 }
 
 void list_watch_watch_path(const struct list_watch *lw, const char *rv, int timeout_s,
@@ -38,9 +38,9 @@ void list_watch_watch_path(const struct list_watch *lw, const char *rv, int time
 {
 	resource_path(lw->resource, lw->namespace, NULL, NULL, out);
 	strbuf_addf(out, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d", timeout_s);
-	add_query(out, "labelSelector", lw->label_selector);
+	list_watch_add_query(out, "labelSelector", lw->label_selector);
 	if (rv)
-		add_query(out, "resourceVersion", rv);
+		list_watch_add_query(out, "resourceVersion", rv);
 	else
 		strbuf_adds(
 			out,

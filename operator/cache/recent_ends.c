@@ -7,7 +7,7 @@
 #include "lib/macros.h"
 
 /* FNV-1a. The hash only serves to compare uids. */
-static uint64_t hash_of(const char *uid)
+static uint64_t recent_ends_hash_of(const char *uid)
 {
 	uint64_t hash = 0xcbf29ce484222325;
 
@@ -17,7 +17,7 @@ static uint64_t hash_of(const char *uid)
 }
 
 /* So far every API server uses numbers as versions. Any other version counts as 0, "not known". */
-static uint64_t number_of(const char *rv)
+static uint64_t recent_ends_number_of(const char *rv)
 {
 	return rv ? strtoull(rv, NULL, 10) : 0;
 }
@@ -25,12 +25,13 @@ static uint64_t number_of(const char *rv)
 void recent_ends_add(struct recent_ends *ends, const char *uid, const char *rv)
 {
 	ends->list[ends->n++ % RECENT_ENDS_MAX] =
-		(struct recent_end){ hash_of(uid ? uid : ""), number_of(rv) };
+		(struct recent_end){ recent_ends_hash_of(uid ? uid : ""),
+				     recent_ends_number_of(rv) };
 }
 
 bool recent_ends_may_have(const struct recent_ends *ends, const char *uid, const char *rv)
 {
-	uint64_t hash = hash_of(uid ? uid : ""), version = number_of(rv);
+	uint64_t hash = recent_ends_hash_of(uid ? uid : ""), version = recent_ends_number_of(rv);
 	const struct recent_end *oldest = &ends->list[ends->n % RECENT_ENDS_MAX];
 
 	if (!uid || version == 0 || (ends->n >= RECENT_ENDS_MAX && version < oldest->rv))

@@ -32,12 +32,12 @@ void reflector_init(struct reflector *r, uint64_t seed)
 	backoff_init(&r->backoff, seed);
 }
 
-static struct reflector_step go_on(void)
+static struct reflector_step reflector_go_on(void)
 {
 	return (struct reflector_step){ .action = REFLECTOR_GO_ON };
 }
 
-static struct reflector_step list(struct reflector *r, bool unlimited)
+static struct reflector_step reflector_list(struct reflector *r, bool unlimited)
 {
 	r->state = REFLECTOR_LISTING;
 	r->token[0] = '\0';
@@ -66,10 +66,10 @@ static bool may_stream(const struct reflector *r)
 }
 
 /* Begins a fresh copy, in the cheapest way that works. */
-static struct reflector_step begin(struct reflector *r, int64_t now_ns)
+static struct reflector_step reflector_begin(struct reflector *r, int64_t now_ns)
 {
 	if (!may_stream(r))
-		return list(r, false);
+		return reflector_list(r, false);
 	note_start(r, REFLECTOR_STREAMING, now_ns);
 	r->token[0] = '\0';
 	r->unlimited = false;
@@ -77,17 +77,17 @@ static struct reflector_step begin(struct reflector *r, int64_t now_ns)
 	return (struct reflector_step){ .action = REFLECTOR_STREAM, .timeout_s = timeout_s(r) };
 }
 
-static struct reflector_step watch(struct reflector *r, int64_t now_ns)
+static struct reflector_step reflector_watch(struct reflector *r, int64_t now_ns)
 {
 	/* Without a version, a watch would begin at a state of the server's choice. */
 	if (!r->rv[0])
-		return begin(r, now_ns);
+		return reflector_begin(r, now_ns);
 	note_start(r, REFLECTOR_WATCHING, now_ns);
 	r->watches++;
 	return (struct reflector_step){ .action = REFLECTOR_WATCH, .timeout_s = timeout_s(r) };
 }
 
-static struct reflector_step wait_for(struct reflector *r, enum reflector_state next, int64_t least_ns, int64_t now_ns)
+static struct reflector_step reflector_wait_for(struct reflector *r, enum reflector_state next, int64_t least_ns, int64_t now_ns)
 {
 	int64_t delay_ns = backoff_next(&r->backoff, now_ns);
 
@@ -100,16 +100,17 @@ static struct reflector_step wait_for(struct reflector *r, enum reflector_state 
  * delay helps, whatever failed before. If the version is gone again before a watch has worked,
  * something is wrong.
  */
-static struct reflector_step relist(struct reflector *r, int64_t now_ns)
+static struct reflector_step reflector_relist(struct reflector *r, int64_t now_ns)
 {
 	bool again = r->expired;
 
 	r->expired = true;
 	r->rv[0] = '\0';
-	return again ? wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns) : begin(r, now_ns);
+	return again ? reflector_wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns) :
+		       reflector_begin(r, now_ns);
 }
 
-static void remember(char *dst, size_t size, const char *text)
+static void reflector_remember(char *dst, size_t size, const char *text)
 {
 	size_t len = text ? strlen(text) : 0;
 
@@ -125,19 +126,19 @@ static struct reflector_step page_read(struct reflector *r, const struct reflect
 	r->alive_ns = now_ns;
 	r->last_status = 0;
 	if (event->token && *event->token) {
-		remember(r->token, sizeof(r->token), event->token);
+		reflector_remember(r->token, sizeof(r->token), event->token);
 		if (!r->token[0])
-			return list(r, true);
+			return reflector_list(r, true);
 		return (struct reflector_step){ .action = REFLECTOR_LIST };
 	}
-	remember(r->rv, sizeof(r->rv), event->rv);
+	reflector_remember(r->rv, sizeof(r->rv), event->rv);
 	r->last_status = r->rv[0] ? 0 : 200;
 	if (!r->rv[0]) /* Kubernetes never sends a list without a version, so a proxy sent this */
-		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+		return reflector_wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 	r->synced = true;
 	r->cut_streams = r->failed_lists = 0;
 	r->unlimited = false;
-	struct reflector_step step = watch(r, now_ns);
+	struct reflector_step step = reflector_watch(r, now_ns);
 	step.swap = true;
 	return step;
 }
@@ -155,31 +156,31 @@ static struct reflector_step list_failed(struct reflector *r, const struct refle
 	 */
 	if (event->status == 410 && r->token[0] && !r->unlimited) {
 		r->expired = true;
-		return may_stream(r) ? begin(r, now_ns) : list(r, true);
+		return may_stream(r) ? reflector_begin(r, now_ns) : reflector_list(r, true);
 	}
-	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+	return reflector_wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 }
 
 static struct reflector_step watch_refused(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	r->last_status = event->status;
 	if (event->status == 410)
-		return relist(r, now_ns);
+		return reflector_relist(r, now_ns);
 	/* On 401 the credentials are renewed, and the version stays valid. */
 	if (event->status == 0 || event->status == 401 || event->status == 429 || event->status >= 500)
-		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
+		return reflector_wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
 	r->rv[0] = '\0';
-	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+	return reflector_wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 }
 
 static struct reflector_step watch_error(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	r->last_status = event->status;
 	if (event->status == 429 || (event->status >= 500 && ++r->stream_errors < STREAM_ERRORS_MAX))
-		return wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
+		return reflector_wait_for(r, REFLECTOR_WAIT_WATCH, event->retry_after_ns, now_ns);
 	r->stream_errors = 0;
 	r->rv[0] = '\0';
-	return event->status == 410 ? relist(r, now_ns) : wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+	return event->status == 410 ? reflector_relist(r, now_ns) : reflector_wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 }
 
 static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
@@ -187,10 +188,10 @@ static struct reflector_step watch_ended(struct reflector *r, int64_t now_ns)
 	/* Why the stream ended is not known. The reason of the earlier failure does not apply. */
 	r->last_status = 0;
 	if (!r->watch_had_event && now_ns - r->watch_started_ns < SHORT_WATCH_NS)
-		return wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
+		return reflector_wait_for(r, REFLECTOR_WAIT_WATCH, 0, now_ns);
 	r->expired = false;
 	r->alive_ns = now_ns; /* it was open until now */
-	return watch(r, now_ns);
+	return reflector_watch(r, now_ns);
 }
 
 /* --- Streams ---------------------------------------------------------------------------------------------- */
@@ -209,26 +210,26 @@ static struct reflector_step stream_refused(struct reflector *r, const struct re
 	r->last_status = event->status;
 	r->no_streams = r->no_streams || knows_no_streams(event->status);
 	if (event->status == 0 || event->status == 401 || event->status == 429)
-		return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+		return reflector_wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 	/*
 	 * The next list may succeed, or its answer shows what is wrong. The copy still counts as
 	 * synced.
 	 */
 	r->lists--;
-	return list(r, false);
+	return reflector_list(r, false);
 }
 
 static struct reflector_step stream_cut(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
 	r->last_status = event->kind == REFLECTOR_WATCH_ERROR ? event->status : 0;
 	r->cut_streams++;
-	return wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
+	return reflector_wait_for(r, REFLECTOR_WAIT_LIST, event->retry_after_ns, now_ns);
 }
 
 /* The initial events are complete, and the stream continues as a watch. */
 static struct reflector_step stream_whole(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
-	remember(r->rv, sizeof(r->rv), event->rv);
+	reflector_remember(r->rv, sizeof(r->rv), event->rv);
 	if (!r->rv[0])
 		return stream_cut(r, event, now_ns);
 	r->state = REFLECTOR_WATCHING;
@@ -245,7 +246,7 @@ static struct reflector_step stream_step(struct reflector *r, const struct refle
 	case REFLECTOR_OBJECT:
 		r->alive_ns = now_ns;
 		r->watch_had_event = true;
-		return go_on();
+		return reflector_go_on();
 	case REFLECTOR_INITIAL_END:
 		return stream_whole(r, event, now_ns);
 	case REFLECTOR_WATCH_REFUSED:
@@ -265,12 +266,12 @@ static struct reflector_step object_seen(struct reflector *r, const struct refle
 	r->last_status = 0;
 	r->alive_ns = now_ns;
 	if (event->rv && *event->rv)
-		remember(r->rv, sizeof(r->rv), event->rv);
-	return go_on();
+		reflector_remember(r->rv, sizeof(r->rv), event->rv);
+	return reflector_go_on();
 }
 
 /* Returns whether the state expects the event. Other events are late and are ignored. */
-static bool expected(const struct reflector *r, enum reflector_event_kind kind)
+static bool reflector_expected(const struct reflector *r, enum reflector_event_kind kind)
 {
 	switch (kind) {
 	case REFLECTOR_START:
@@ -292,21 +293,22 @@ static bool expected(const struct reflector *r, enum reflector_event_kind kind)
 static struct reflector_step wait_over(struct reflector *r, int64_t now_ns)
 {
 	if (r->state == REFLECTOR_WAIT_WATCH)
-		return watch(r, now_ns);
-	return r->unlimited ? list(r, true) : begin(r, now_ns);
+		return reflector_watch(r, now_ns);
+	return r->unlimited ? reflector_list(r, true) : reflector_begin(r, now_ns);
 }
 
-static struct reflector_step step_for(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
+static struct reflector_step reflector_step_for(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
-	if (!expected(r, event->kind))
-		return go_on();
+	if (!reflector_expected(r, event->kind))
+		return reflector_go_on();
 	if (r->state == REFLECTOR_STREAMING && event->kind != REFLECTOR_START)
 		return stream_step(r, event, now_ns);
 	switch (event->kind) {
 	case REFLECTOR_START:
 		r->synced = false;
 		/* If failures delay us, the next list is fresh anyway. */
-		return r->state == REFLECTOR_WAIT_LIST ? go_on() : begin(r, now_ns);
+		return r->state == REFLECTOR_WAIT_LIST ? reflector_go_on() :
+							 reflector_begin(r, now_ns);
 	case REFLECTOR_TIMER:
 	case REFLECTOR_POKE:
 		return wait_over(r, now_ns);
@@ -324,16 +326,16 @@ static struct reflector_step step_for(struct reflector *r, const struct reflecto
 	case REFLECTOR_WATCH_GARBAGE:
 		r->last_status = 200;
 		r->rv[0] = '\0';
-		return wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
+		return reflector_wait_for(r, REFLECTOR_WAIT_LIST, 0, now_ns);
 	case REFLECTOR_WATCH_ENDED:
 		return watch_ended(r, now_ns);
 	}
-	return go_on();
+	return reflector_go_on();
 }
 
 struct reflector_step reflector_step(struct reflector *r, const struct reflector_event *event, int64_t now_ns)
 {
-	struct reflector_step step = step_for(r, event, now_ns);
+	struct reflector_step step = reflector_step_for(r, event, now_ns);
 
 	/* Only a complete copy is swapped in, and the watch begins where that copy ends. */
 	assert(!step.swap || r->synced);

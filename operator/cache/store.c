@@ -182,12 +182,12 @@ static int index_insert(struct store *s, const cJSON *object, struct store_entry
 }
 
 /* Removes the fields that nobody reads, which are half of an object's bytes. */
-static void strip(cJSON *object)
+static void store_strip(cJSON *object)
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(json_get(object, "metadata"), "managedFields");
 }
 
-static const char *or_empty(const char *text)
+static const char *store_or_empty(const char *text)
 {
 	return text ? text : "";
 }
@@ -203,11 +203,11 @@ static const char *uid_of(const struct store_entry *entry)
 }
 
 /* Versions and uids are short. A longer text is not from an API server. */
-static struct store_entry *entry_new(const cJSON *object, bool own)
+static struct store_entry *store_entry_new(const cJSON *object, bool own)
 {
 	_cleanup_free_ char *json = cJSON_PrintUnformatted(object);
-	const char *rv = or_empty(json_str(object, "metadata.resourceVersion"));
-	const char *uid = or_empty(json_str(object, "metadata.uid"));
+	const char *rv = store_or_empty(json_str(object, "metadata.resourceVersion"));
+	const char *uid = store_or_empty(json_str(object, "metadata.uid"));
 	size_t rv_size = strlen(rv) + 1, uid_size = strlen(uid) + 1, json_len = json ? squeeze(json, strlen(json)) : 0;
 	struct store_entry *entry;
 
@@ -229,7 +229,7 @@ static struct store_entry *entry_new(const cJSON *object, bool own)
 /* Replaces `before`, which may be NULL and then belongs to the caller. */
 static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, struct store_entry *before)
 {
-	struct store_entry *entry = entry_new(object, own);
+	struct store_entry *entry = store_entry_new(object, own);
 
 	if (!entry)
 		return -ENOMEM;
@@ -254,7 +254,7 @@ static void tell_put(const struct store_entry *before, const cJSON *object, stor
 {
 	_cleanup_json_ cJSON *was = before ? parse_entry(before) : NULL;
 
-	if (was && !same_uid(uid_of(before), or_empty(json_str(object, "metadata.uid")))) {
+	if (was && !same_uid(uid_of(before), store_or_empty(json_str(object, "metadata.uid")))) {
 		/* It was deleted and made anew between two looks. */
 		fn(arg, STORE_REMOVED, was, NULL);
 		fn(arg, STORE_ADDED, NULL, object);
@@ -271,7 +271,7 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 
 	if (!key)
 		return -EINVAL;
-	strip(object);
+	store_strip(object);
 	struct store_entry *entry = strmap_get(&s->entries, key);
 	int order = entry ? rv_compare(json_str(object, "metadata.resourceVersion"), rv_of(entry)) : 1;
 	if (order <= 0) {
@@ -298,7 +298,7 @@ void store_remove(struct store *s, const char *key, const cJSON *last, store_cha
 	 * A late DELETED of an older object must not remove the new one of that name, which we
 	 * made.
 	 */
-	if (last && !same_uid(uid_of(found), or_empty(json_str(last, "metadata.uid"))) &&
+	if (last && !same_uid(uid_of(found), store_or_empty(json_str(last, "metadata.uid"))) &&
 	    rv_compare(json_str(last, "metadata.resourceVersion"), rv_of(found)) < 0)
 		return;
 	entry = strmap_remove(&s->entries, key);

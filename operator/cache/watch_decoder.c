@@ -35,7 +35,7 @@ static enum watch_event_type type_from_name(const char *name)
 	return WATCH_UNKNOWN;
 }
 
-static bool is_blank(const char *line, size_t len)
+static bool watch_decoder_is_blank(const char *line, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
@@ -47,12 +47,13 @@ static bool is_blank(const char *line, size_t len)
  * Returns the fields to keep. A Status, and any other object that is not of the kind, is kept
  * whole.
  */
-static const char *const *fields_of(const struct watch_decoder *d, enum watch_event_type type)
+static const char *const *watch_decoder_fields_of(const struct watch_decoder *d,
+						  enum watch_event_type type)
 {
 	return type == WATCH_ADDED || type == WATCH_MODIFIED || type == WATCH_DELETED ? d->fields : NULL;
 }
 
-static bool is_named(const char *name, size_t len, const char *wanted)
+static bool watch_decoder_is_named(const char *name, size_t len, const char *wanted)
 {
 	return strlen(wanted) == len && memcmp(name, wanted, len) == 0;
 }
@@ -65,7 +66,7 @@ typedef cJSON *(*take_fn)(const struct watch_decoder *d, struct skim *s, enum wa
 
 static cJSON *take_whole(const struct watch_decoder *d, struct skim *s, enum watch_event_type type)
 {
-	return project_next(s, fields_of(d, type));
+	return project_next(s, watch_decoder_fields_of(d, type));
 }
 
 /* The slower way. What is wrong with the object must not make the whole line invalid. */
@@ -78,7 +79,8 @@ static cJSON *take_salvaged(const struct watch_decoder *d, struct skim *s, enum 
 		return NULL;
 	skim_skip(s);
 	if (!s->failed)
-		salvage_text(at, (size_t)(s->at - at), fields_of(d, type), &object, NULL);
+		salvage_text(at, (size_t)(s->at - at), watch_decoder_fields_of(d, type), &object,
+			     NULL);
 	return object;
 }
 
@@ -95,10 +97,10 @@ static bool read_members(const struct watch_decoder *d, const char *line, size_t
 
 	skim_init(&s, line, len);
 	for (skim_object(&s); skim_member(&s, &name, &name_len);)
-		if (!type && is_named(name, name_len, "type")) {
+		if (!type && watch_decoder_is_named(name, name_len, "type")) {
 			type = skim_take(&s);
 			ret_event->type = cJSON_IsString(type) ? type_from_name(type->valuestring) : WATCH_UNKNOWN;
-		} else if (type && !object && is_named(name, name_len, "object")) {
+		} else if (type && !object && watch_decoder_is_named(name, name_len, "object")) {
 			object = take(d, &s, ret_event->type);
 			if (!object)
 				return false;
@@ -132,7 +134,7 @@ static int parse_event(const struct watch_decoder *d, const char *line, size_t l
 		return err_set(err, EPROTO, "watch event without type or object");
 	ret_event->type = type_from_name(type);
 	ret_event->object = cJSON_DetachItemViaPointer(json, object);
-	if (fields_of(d, ret_event->type))
+	if (watch_decoder_fields_of(d, ret_event->type))
 		project(ret_event->object, d->fields);
 	return 0;
 }
@@ -143,7 +145,7 @@ static int decode_line(const struct watch_decoder *d, const char *line, size_t l
 	struct watch_event event = { 0 };
 	int r = 0;
 
-	if (is_blank(line, len))
+	if (watch_decoder_is_blank(line, len))
 		return 0;
 	if (memchr(line, '\0', len)) /* cJSON would take the NUL for the end */
 		return err_set(err, EPROTO, "watch event holds a NUL byte");

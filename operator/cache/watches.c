@@ -107,7 +107,7 @@ static void tell_trouble(const struct watch *watch)
 }
 
 /* Logs each trouble once, and its end. */
-static void on_state(void *arg, struct informer *informer)
+static void watches_on_state(void *arg, struct informer *informer)
 {
 	struct watch *watch = arg;
 	const struct reflector *reflector = informer_reflector(informer);
@@ -126,7 +126,8 @@ static void on_state(void *arg, struct informer *informer)
 }
 
 /* A tenant who may write an object can cause this log line at any rate, so it is limited. */
-static void on_unreadable(void *arg, struct informer *informer, const char *key, const char *reason)
+static void watches_on_unreadable(void *arg, struct informer *informer, const char *key,
+				  const char *reason)
 {
 	(void)arg;
 	log_warning_limited("%s %s is left out, the others are served: %s", informer_resource(informer)->kind, key, reason);
@@ -206,9 +207,9 @@ static int new_informers(struct watches *w, struct err *err)
 	for (size_t i = 0; i < WATCH_KIND_COUNT; i++) {
 		struct informer_options o = options[i];
 		o.namespace = resource_is_cluster_wide(o.resource) ? NULL : w->o.namespace;
-		o.on_state = on_state;
+		o.on_state = watches_on_state;
 		o.on_change = on_change;
-		o.on_unreadable = on_unreadable;
+		o.on_unreadable = watches_on_unreadable;
 		o.arg = &w->kinds[i];
 		w->kinds[i] = (struct watch){ .watches = w,
 					      .kind = (enum watch_kind)i,
