@@ -43,7 +43,7 @@ static const char *account_of(const cJSON *cluster, char buf[static CUT_NAME_MAX
 
 /* --- The container -------------------------------------------------------------------------------------- */
 
-static void add_resources(cJSON *container)
+static void autoscaler_add_resources(cJSON *container)
 {
 	static const char *const kinds[] = { "limits", "requests" };
 	cJSON *resources = json_object_at(container, "resources");
@@ -80,7 +80,7 @@ static void apply_options(cJSON *container, const cJSON *options)
 		append_all(container, added[i], cJSON_GetObjectItemCaseSensitive(options, added[i]));
 }
 
-static cJSON *container_new(const cJSON *cluster, const cJSON *ray, bool login_shell)
+static cJSON *autoscaler_container_new(const cJSON *cluster, const cJSON *ray, bool login_shell)
 {
 	cJSON *container = cJSON_CreateObject();
 
@@ -94,7 +94,7 @@ static cJSON *container_new(const cJSON *cluster, const cJSON *ray, bool login_s
 	container_env_default(container, "KUBERAY_GEN_AUTOSCALER_START_CMD", START_COMMAND);
 	container_set_shell(container, login_shell);
 	json_append(json_array_at(container, "args"), cJSON_CreateString(START_COMMAND));
-	add_resources(container);
+	autoscaler_add_resources(container);
 	auth_apply_container(cluster, container);
 	apply_options(container, json_get(cluster, OPTIONS));
 	return container;
@@ -138,14 +138,14 @@ void autoscaler_apply(const cJSON *cluster, enum ray_node node, const struct pol
 		container_env_default(ray, "RAY_enable_autoscaler_v2", "true");
 	else if (has_version(cluster, "v1"))
 		container_env_default(ray, "RAY_enable_autoscaler_v2", "false");
-	container = container_new(cluster, ray, policy->login_shell);
+	container = autoscaler_container_new(cluster, ray, policy->login_shell);
 	json_append(json_get(pod_spec, "containers"), container);
 	share_logs(pod_spec, ray, container);
 }
 
 /* --- Its permissions ------------------------------------------------------------------------- */
 
-static cJSON *object_of(const cJSON *cluster, const char *api_version, const char *kind)
+static cJSON *autoscaler_object_of(const cJSON *cluster, const char *api_version, const char *kind)
 {
 	const char *name = json_str(cluster, "metadata.name");
 	char cut[CUT_NAME_MAX];
@@ -159,7 +159,7 @@ static cJSON *object_of(const cJSON *cluster, const char *api_version, const cha
 	return object;
 }
 
-static void add_rule(cJSON *rules, const char *group, const char *resource, const char *const *verbs, int n)
+static void autoscaler_add_rule(cJSON *rules, const char *group, const char *resource, const char *const *verbs, int n)
 {
 	cJSON *rule = cJSON_CreateObject();
 
@@ -170,21 +170,21 @@ static void add_rule(cJSON *rules, const char *group, const char *resource, cons
 }
 
 /* The autoscaler reads pods, resizes them in place, and writes replicas and workersToDelete. */
-static cJSON *role(const cJSON *cluster)
+static cJSON *autoscaler_role(const cJSON *cluster)
 {
 	static const char *const pods[] = { "get", "list", "watch", "patch" }, *const clusters[] = { "get", "patch" },
 					  *const resize[] = { "patch" };
-	cJSON *object = object_of(cluster, RBAC_API, "Role"), *rules = json_array_at(object, "rules");
+	cJSON *object = autoscaler_object_of(cluster, RBAC_API, "Role"), *rules = json_array_at(object, "rules");
 
-	add_rule(rules, "", "pods", pods, ARRAY_SIZE(pods));
-	add_rule(rules, "", "pods/resize", resize, ARRAY_SIZE(resize));
-	add_rule(rules, "ray.io", "rayclusters", clusters, ARRAY_SIZE(clusters));
+	autoscaler_add_rule(rules, "", "pods", pods, ARRAY_SIZE(pods));
+	autoscaler_add_rule(rules, "", "pods/resize", resize, ARRAY_SIZE(resize));
+	autoscaler_add_rule(rules, "ray.io", "rayclusters", clusters, ARRAY_SIZE(clusters));
 	return object;
 }
 
 static cJSON *role_binding(const cJSON *cluster)
 {
-	cJSON *object = object_of(cluster, RBAC_API, "RoleBinding"), *subject = cJSON_CreateObject();
+	cJSON *object = autoscaler_object_of(cluster, RBAC_API, "RoleBinding"), *subject = cJSON_CreateObject();
 	cJSON *ref = json_object_at(object, "roleRef");
 	char cut[CUT_NAME_MAX];
 
@@ -204,8 +204,8 @@ cJSON *autoscaler_objects(const cJSON *cluster)
 	cJSON *objects = cJSON_CreateArray();
 
 	if (!own || !*own)
-		json_append(objects, object_of(cluster, "v1", "ServiceAccount"));
-	json_append(objects, role(cluster));
+		json_append(objects, autoscaler_object_of(cluster, "v1", "ServiceAccount"));
+	json_append(objects, autoscaler_role(cluster));
 	json_append(objects, role_binding(cluster));
 	return objects;
 }

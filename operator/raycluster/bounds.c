@@ -43,8 +43,8 @@ struct check {
  * Reports an excess. unit is " members" for a list or map; if it is "", value is a number in the
  * spec.
  */
-static void exceed(struct check *check, const char *path, const char *field, const char *unit,
-		   int64_t value, int64_t most)
+static void bounds_exceed(struct check *check, const char *path, const char *field,
+			  const char *unit, int64_t value, int64_t most)
 {
 	notes_addf(check->notes, NOTE_SPEC_VALID, "RayClusterTooLarge",
 		   "%s.%s %s %" PRId64 "%s, at most %" PRId64 " are allowed", path, field,
@@ -59,7 +59,7 @@ static void check_count(struct check *check, const cJSON *object, const char *pa
 	int n = cJSON_GetArraySize(json_get(object, field));
 
 	if (n > most)
-		exceed(check, path, field, " members", n, most);
+		bounds_exceed(check, path, field, " members", n, most);
 }
 
 static void check_containers(struct check *check, const cJSON *group, const char *path,
@@ -91,7 +91,7 @@ static void check_number(struct check *check, const cJSON *group, const char *pa
 	int64_t value = json_int(group, field, 0);
 
 	if (value > most)
-		exceed(check, path, field, "", value, most);
+		bounds_exceed(check, path, field, "", value, most);
 }
 
 /* Returns how many pods the group wants. Each factor is within its bound. */

@@ -32,7 +32,7 @@ static int64_t delay_after(unsigned deaths)
 	return MIN(delay, LAST_DELAY_NS);
 }
 
-static bool counts(const struct crash *crash, const char *group, int64_t now_ns)
+static bool crash_loop_counts(const struct crash *crash, const char *group, int64_t now_ns)
 {
 	return strcmp(crash->group, group) == 0 && crash->at_ns >= now_ns - CRASH_LOOP_WINDOW_NS;
 }
@@ -52,7 +52,7 @@ struct crash_loop crash_loop_of_head(const struct crash *crashes, size_t n, int6
 	struct crash_loop loop = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		if (!counts(&crashes[i], HEAD_GROUP_NAME, now_ns))
+		if (!crash_loop_counts(&crashes[i], HEAD_GROUP_NAME, now_ns))
 			continue;
 		loop.n++;
 		if (!loop.last || crashes[i].at_ns > loop.last->at_ns)
@@ -71,7 +71,7 @@ static int64_t prompt_until(const struct crash_loop *row)
 	return row->last->at_ns + delay_after(row->n) + PROMPT_NS;
 }
 
-static bool follows(const struct crash *crash, const struct crash_loop *row)
+static bool crash_loop_follows(const struct crash *crash, const struct crash_loop *row)
 {
 	return crash->made_ns >= row->last->at_ns && crash->at_ns > row->last->at_ns && crash->made_ns <= prompt_until(row);
 }
@@ -80,7 +80,7 @@ static bool follows(const struct crash *crash, const struct crash_loop *row)
  * Returns whether the death begins a new row. Pods that existed when the row's last pod died are
  * not its successors, and do not begin a row either.
  */
-static bool begins(const struct crash *crash, const struct crash_loop *row)
+static bool crash_loop_begins(const struct crash *crash, const struct crash_loop *row)
 {
 	return !row->last || (crash->made_ns > prompt_until(row) && crash->at_ns > row->last->at_ns);
 }
@@ -102,14 +102,14 @@ static const struct crash *next_death(const struct crash *crashes, size_t n, con
 	for (size_t i = 0; i < n; i++) {
 		const struct crash *crash = &crashes[i];
 
-		if (counts(crash, group, now_ns) && died_young(crash) &&
-		    (in_row ? follows(crash, row) : begins(crash, row)) && (!next || crash->at_ns < next->at_ns))
+		if (crash_loop_counts(crash, group, now_ns) && died_young(crash) &&
+		    (in_row ? crash_loop_follows(crash, row) : crash_loop_begins(crash, row)) && (!next || crash->at_ns < next->at_ns))
 			next = crash;
 	}
 	return next;
 }
 
-static bool go_on(const struct crash *crashes, size_t n, const char *group, int64_t now_ns, struct crash_loop *row)
+static bool crash_loop_go_on(const struct crash *crashes, size_t n, const char *group, int64_t now_ns, struct crash_loop *row)
 {
 	const struct crash *next = row->last ? next_death(crashes, n, group, now_ns, row, true) : NULL;
 
@@ -125,7 +125,7 @@ struct crash_loop crash_loop_of_group(const struct crash *crashes, size_t n, con
 {
 	struct crash_loop loop = { 0 };
 
-	while (go_on(crashes, n, group, now_ns, &loop))
+	while (crash_loop_go_on(crashes, n, group, now_ns, &loop))
 		;
 	set_next(&loop, now_ns);
 	/* The loop is over. But if a pod dies within the hour, its death continues the row. */

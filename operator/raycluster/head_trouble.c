@@ -25,7 +25,7 @@ static const char *camel_case_or(const char *reason, const char *fallback)
 }
 
 /* Adds the first line of a container's termination message, cut between characters. */
-static void add_words(struct strbuf *out, const char *words)
+static void head_trouble_add_words(struct strbuf *out, const char *words)
 {
 	size_t len = words ? strcspn(words, "\n") : 0;
 
@@ -47,7 +47,7 @@ static const char *unready_container(const cJSON *head, struct strbuf *out)
 		return NULL;
 	strbuf_addf(out, "%scontainer %.63s is %s", out->len ? "; " : "", name ? name : "?",
 		    json_str(now, "reason") ? json_str(now, "reason") : "not ready");
-	add_words(out, json_str(now, "message"));
+	head_trouble_add_words(out, json_str(now, "message"));
 	if (!cJSON_IsObject(ended))
 		ended = json_get(container, "lastState.terminated");
 	if (cJSON_IsObject(ended))
@@ -65,10 +65,10 @@ void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out
 	if (status && strcmp(status, "False") == 0) {
 		*ret_reason = camel_case_or(json_str(scheduled, "reason"), "Unschedulable");
 		strbuf_adds(out, "the head pod is not scheduled");
-		add_words(out, json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");
+		head_trouble_add_words(out, json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");
 		return;
 	}
-	add_words(out, json_str(ready, "message"));
+	head_trouble_add_words(out, json_str(ready, "message"));
 	reason = unready_container(head, out);
 	*ret_reason = camel_case_or(reason ? reason : json_str(ready, "reason"), "ContainersNotReady");
 	if (!out->len)

@@ -19,7 +19,7 @@
 /* 8 PiB: sums of several such numbers do not overflow, and a double represents each exactly */
 #define BYTES_MAX ((int64_t)1 << 53)
 
-static int64_t part(int64_t limit, double fraction)
+static int64_t memory_part(int64_t limit, double fraction)
 {
 	return (int64_t)((double)limit * fraction);
 }
@@ -29,15 +29,15 @@ static int64_t whole_mib(int64_t bytes)
 	return bytes / MIB * MIB;
 }
 
-static int64_t headroom(int64_t limit, const struct policy *policy)
+static int64_t memory_headroom(int64_t limit, const struct policy *policy)
 {
-	return policy->memory.headroom_bytes ? policy->memory.headroom_bytes : part(limit, policy->memory.headroom_fraction);
+	return policy->memory.headroom_bytes ? policy->memory.headroom_bytes : memory_part(limit, policy->memory.headroom_fraction);
 }
 
 /* Returns the policy's size, reduced to what the user's --memory or a smaller /dev/shm leaves. */
 static int64_t object_store(const struct memory_wish *wish, int64_t reserve, const struct policy *policy)
 {
-	int64_t size = part(wish->limit, policy->memory.object_store_fraction);
+	int64_t size = memory_part(wish->limit, policy->memory.object_store_fraction);
 
 	if (wish->ray_memory)
 		size = MIN(size, wish->limit - reserve - wish->ray_memory);
@@ -57,7 +57,7 @@ static int64_t shm_size(int64_t store)
 
 struct memory_budget memory_divide(const struct memory_wish *wish, const struct policy *policy)
 {
-	struct memory_budget b = { .headroom = headroom(wish->limit, policy) };
+	struct memory_budget b = { .headroom = memory_headroom(wish->limit, policy) };
 	int64_t store = 0, rest;
 
 	if (!wish->no_shm) {
@@ -73,7 +73,7 @@ struct memory_budget memory_divide(const struct memory_wish *wish, const struct 
 	 * shows the problem.
 	 */
 	else
-		b.ray_memory = whole_mib(MAX(MIN(rest, part(wish->limit, policy->memory.ray_memory_fraction)), MIB));
+		b.ray_memory = whole_mib(MAX(MIN(rest, memory_part(wish->limit, policy->memory.ray_memory_fraction)), MIB));
 	b.excess = MAX(store + b.headroom + b.ray_memory - wish->limit, 0);
 	return b;
 }

@@ -35,7 +35,7 @@ static const struct row {
 	{ PLAN_CREATE, "Job", NULL, "CreatedRedisCleanupJob", "Created Redis cleanup Job" },
 };
 
-static const char *label(const cJSON *body, const char *name)
+static const char *news_label(const cJSON *body, const char *name)
 {
 	const char *text = object_label(body, name);
 
@@ -48,7 +48,7 @@ static const struct row *row_of(const struct plan_op *op)
 
 	for (size_t i = 0; kind && i < ARRAY_SIZE(rows); i++)
 		if (rows[i].op == op->kind && strcmp(rows[i].kind, kind) == 0 &&
-		    (!rows[i].node || strcmp(rows[i].node, label(op->body, "ray.io/node-type")) == 0))
+		    (!rows[i].node || strcmp(rows[i].node, news_label(op->body, "ray.io/node-type")) == 0))
 			return &rows[i];
 	return NULL;
 }
@@ -57,12 +57,12 @@ static const struct row *row_of(const struct plan_op *op)
 	 * Returns whether the operation had an effect. An object that existed before was not
 	 * created.
 	 */
-static bool is_done(const struct plan_op *op, int status)
+static bool news_is_done(const struct plan_op *op, int status)
 {
 	return op->kind == PLAN_DELETE ? status / 100 == 2 : status == 201;
 }
 
-static cJSON *find(const cJSON *news, const struct row *row, const char *group)
+static cJSON *news_find(const cJSON *news, const struct row *row, const char *group)
 {
 	cJSON *item;
 
@@ -88,16 +88,16 @@ static cJSON *item_new(cJSON *news, const struct row *row, const char *group)
 
 void news_add(cJSON *news, const struct plan_op *op, int status)
 {
-	const struct row *row = is_done(op, status) ? row_of(op) : NULL;
+	const struct row *row = news_is_done(op, status) ? row_of(op) : NULL;
 	const char *namespace = json_str(op->body, "metadata.namespace"), *name = json_str(op->body, "metadata.name");
 	cJSON *item, *names;
 	char text[512];
 
 	if (!row || !namespace || !name)
 		return;
-	item = find(news, row, label(op->body, "ray.io/group"));
+	item = news_find(news, row, news_label(op->body, "ray.io/group"));
 	if (!item)
-		item = item_new(news, row, label(op->body, "ray.io/group"));
+		item = item_new(news, row, news_label(op->body, "ray.io/group"));
 	json_set_int(item, "count", json_int(item, "count", 0) + 1);
 	names = json_array_at(item, "names");
 	snprintf(text, sizeof(text), "%s/%s", namespace, name);

@@ -45,7 +45,7 @@ static void add_sizing(struct own_sizing *own, const struct sizing_word *word)
 	own->memory |= word->memory;
 }
 
-static bool begins_with(const char *text, const char *start)
+static bool own_sizing_begins_with(const char *text, const char *start)
 {
 	return text && strncmp(text, start, strlen(start)) == 0;
 }
@@ -56,14 +56,14 @@ static void read_env(const cJSON *container, struct own_sizing *own)
 
 	cJSON_ArrayForEach(item, json_get(container, "env"))
 		for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-			if (begins_with(json_str(item, "name"), variables[i].text))
+			if (own_sizing_begins_with(json_str(item, "name"), variables[i].text))
 				add_sizing(own, &variables[i]);
 	cJSON_ArrayForEach(item, json_get(container, "envFrom")) {
 		const char *prefix = json_str(item, "prefix");
 
 		/* A variable of Ray cannot come with a prefix that is not the beginning of "RAY_", or has it. */
-		own->unseen |=
-			!prefix || begins_with("RAY_", prefix) || begins_with(prefix, "RAY_");
+		own->unseen |= !prefix || own_sizing_begins_with("RAY_", prefix) ||
+			       own_sizing_begins_with(prefix, "RAY_");
 	}
 }
 
@@ -87,15 +87,15 @@ struct own_sizing own_sizing_of(const cJSON *container, const cJSON *params, boo
 	return own;
 }
 
-static const char *annotation(const cJSON *annotations, const char *name)
+static const char *own_sizing_annotation(const cJSON *annotations, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, name));
 }
 
 bool keeps_own_command(const cJSON *cluster_annotations, const cJSON *template_annotations)
 {
-	const char *cluster = annotation(cluster_annotations, OVERWRITE_ANNOTATION);
-	const char *template = annotation(template_annotations, OVERWRITE_ANNOTATION);
+	const char *cluster = own_sizing_annotation(cluster_annotations, OVERWRITE_ANNOTATION);
+	const char *template = own_sizing_annotation(template_annotations, OVERWRITE_ANNOTATION);
 
 	return (cluster && strcasecmp(cluster, "true") == 0) ||
 	       (template && strcasecmp(template, "true") == 0);
@@ -103,7 +103,7 @@ bool keeps_own_command(const cJSON *cluster_annotations, const cJSON *template_a
 
 struct resized_groups resized_groups_of(const cJSON *cluster_annotations)
 {
-	const char *text = annotation(cluster_annotations, RESIZE_ANNOTATION);
+	const char *text = own_sizing_annotation(cluster_annotations, RESIZE_ANNOTATION);
 	struct resized_groups resized = { 0 };
 	_cleanup_json_ cJSON *json = NULL;
 	const cJSON *group;

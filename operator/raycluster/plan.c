@@ -104,7 +104,7 @@ static int gather_pods(struct planner *p, struct err *err)
 }
 
 /* This comes before the pods are counted, because they are counted by these labels. */
-static void restore_labels(struct planner *p)
+static void plan_restore_labels(struct planner *p)
 {
 	const char *name = json_str(p->in->cluster, "metadata.name");
 
@@ -193,7 +193,7 @@ static void plan_events(struct planner *p)
 	}
 }
 
-static bool has_condition(const struct planner *p, const char *type)
+static bool plan_has_condition(const struct planner *p, const char *type)
 {
 	const char *status = json_str(json_find(json_get(p->in->cluster, "status.conditions"), "type", type), "status");
 
@@ -202,7 +202,7 @@ static bool has_condition(const struct planner *p, const char *type)
 
 static bool is_suspending(const struct planner *p)
 {
-	return has_condition(p, "RayClusterSuspending");
+	return plan_has_condition(p, "RayClusterSuspending");
 }
 
 static void plan_status(struct planner *p, const struct status_view *view)
@@ -341,7 +341,7 @@ static int plan_valid(struct planner *p, struct err *err)
 	plan_objects(p);
 	tell_ignored_labels(p);
 	note_refused_sidecar(p);
-	restore_labels(p);
+	plan_restore_labels(p);
 	p->pods_at = p->plan.n_ops;
 	if (p->view.suspend || must_recreate(p))
 		delete_all(p);

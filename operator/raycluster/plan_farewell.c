@@ -26,12 +26,12 @@
 #define DEADLINE_ANNOTATION "ray.io/gcs-ft-deletion-timeout"
 #define LOOK_AGAIN_NS (2 * NS_PER_SEC)
 
-static void let_go(struct planner *p)
+static void plan_farewell_let_go(struct planner *p)
 {
 	planner_add(p, PLAN_MERGE, redis_cleanup_finalizers(p->in->cluster, false));
 }
 
-static void give_up(struct planner *p, const char *why)
+static void plan_farewell_give_up(struct planner *p, const char *why)
 {
 	const char *space = redis_cleanup_space(p->in->cluster);
 	char note[1000];
@@ -40,10 +40,10 @@ static void give_up(struct planner *p, const char *why)
 		 "Redis still has the keys of this cluster (RAY%.200s@...), which is deleted all the same: %.600s",
 		 space ? space : "", why);
 	planner_add(p, PLAN_EVENT, event_warning(p->in->cluster, "RedisCleanupFailed", "Delete", note, p->in->now_ns));
-	let_go(p);
+	plan_farewell_let_go(p);
 }
 
-static bool has_condition(const cJSON *job, const char *type)
+static bool plan_farewell_has_condition(const cJSON *job, const char *type)
 {
 	const char *status = json_str(json_find(json_get(job, "status.conditions"), "type", type), "status");
 
@@ -59,7 +59,7 @@ static int64_t patience_s(const struct planner *p)
 	return text && end != text && !*end && seconds > 0 ? MIN(seconds, DEADLINE_MAX_S) : DEADLINE_S;
 }
 
-static int64_t deadline(const struct planner *p)
+static int64_t plan_farewell_deadline(const struct planner *p)
 {
 	const char *text = json_str(p->in->cluster, "metadata.deletionTimestamp");
 	int64_t ns;
@@ -72,7 +72,7 @@ static void give_up_late(struct planner *p, const char *what)
 	char why[128], text[DURATION_TEXT_MAX];
 
 	snprintf(why, sizeof(why), "its %s did not end within %s", what, duration_format(patience_s(p) * NS_PER_SEC, text));
-	give_up(p, why);
+	plan_farewell_give_up(p, why);
 }
 
 static void look_at_job(struct planner *p)
@@ -81,13 +81,13 @@ static void look_at_job(struct planner *p)
 	const char *message = json_str(json_find(json_get(job, "status.conditions"), "type", "Failed"), "message");
 	char why[700];
 
-	if (has_condition(job, "Complete")) {
-		let_go(p);
-	} else if (has_condition(job, "Failed")) {
+	if (plan_farewell_has_condition(job, "Complete")) {
+		plan_farewell_let_go(p);
+	} else if (plan_farewell_has_condition(job, "Failed")) {
 		snprintf(why, sizeof(why), "Job %.64s failed: %.500s (its log is kept for ten minutes)", json_str(job, "metadata.name"),
 			 message ? message : "?");
-		give_up(p, why);
-	} else if (p->in->now_ns >= deadline(p)) {
+		plan_farewell_give_up(p, why);
+	} else if (p->in->now_ns >= plan_farewell_deadline(p)) {
 		give_up_late(p, "Job");
 	} else {
 		planner_requeue(p, LOOK_AGAIN_NS);
@@ -100,11 +100,11 @@ static void make_job(struct planner *p)
 	cJSON *job;
 
 	if (notes_have(p->notes, NOTE_SPEC_VALID)) {
-		give_up(p, "its spec is not valid any more");
+		plan_farewell_give_up(p, "its spec is not valid any more");
 		return;
 	}
 	if (redis_cleanup_job(p->in->cluster, p->in->policy, &job, &err) < 0) {
-		give_up(p, err_text(&err));
+		plan_farewell_give_up(p, err_text(&err));
 		return;
 	}
 	planner_add(p, PLAN_CREATE, job);
@@ -131,12 +131,12 @@ void plan_farewell(struct planner *p)
 		return;
 	head = delete_pods(p);
 	if (!redis_cleanup_wanted(p->in->cluster, p->in->policy))
-		let_go(p);
+		plan_farewell_let_go(p);
 	else if (p->in->cleanup_refused)
-		give_up(p, p->in->cleanup_refused);
+		plan_farewell_give_up(p, p->in->cleanup_refused);
 	else if (p->in->cleanup_job && !head)
 		look_at_job(p);
-	else if (p->in->now_ns >= deadline(p))
+	else if (p->in->now_ns >= plan_farewell_deadline(p))
 		give_up_late(p, "head");
 	else if (head)
 		planner_requeue(p, LOOK_AGAIN_NS);

@@ -42,7 +42,7 @@ struct replicas {
 	struct strmap by_name; /* name -> index in list, plus one */
 };
 
-static struct replica *find(struct replicas *r, const cJSON *pod)
+static struct replica *plan_hosts_find(struct replicas *r, const cJSON *pod)
 {
 	const char *name = pod_label(pod, REPLICA_NAME);
 	uintptr_t place = (uintptr_t)strmap_get(&r->by_name, name);
@@ -76,12 +76,12 @@ static void count_pod(struct replicas *r, size_t at, struct replica *replica)
 	replica->foreign = replica->foreign && !upgrade_is_ours(pod);
 }
 
-static void collect(struct replicas *r)
+static void plan_hosts_collect(struct replicas *r)
 {
 	const struct pod_list *workers = pod_index_workers(&r->p->index, r->group);
 
 	for (size_t i = 0; i < workers->n; i++) {
-		struct replica *replica = find(r, r->p->pods[workers->at[i]]);
+		struct replica *replica = plan_hosts_find(r, r->p->pods[workers->at[i]]);
 
 		if (replica)
 			count_pod(r, workers->at[i], replica);
@@ -141,7 +141,8 @@ static bool *hosts_of(const struct replicas *r, const struct replica *replica)
 	return there;
 }
 
-static void complete(struct replicas *r, const struct replica *replica, const cJSON *template)
+static void plan_hosts_complete(struct replicas *r, const struct replica *replica,
+				const cJSON *template)
 {
 	_cleanup_free_ bool *there = hosts_of(r, replica);
 	char name[POD_NAME_MAX];
@@ -155,7 +156,7 @@ static void complete(struct replicas *r, const struct replica *replica, const cJ
 }
 
 /* Returns which of the first size indexes a replica has. The caller frees it. */
-static bool *indexes(const struct replicas *r, size_t size)
+static bool *plan_hosts_indexes(const struct replicas *r, size_t size)
 {
 	bool *used = calloc(size, sizeof(*used));
 
@@ -183,7 +184,7 @@ static void create_replicas(struct replicas *r, const cJSON *template, int64_t n
 {
 	/* There are more indexes than replicas, so one is free. */
 	size_t size = r->n + (size_t)MAX(n, 0);
-	_cleanup_free_ bool *used = n > 0 ? indexes(r, size) : NULL;
+	_cleanup_free_ bool *used = n > 0 ? plan_hosts_indexes(r, size) : NULL;
 
 	r->p->failed = r->p->failed || (n > 0 && !used);
 	for (size_t index = 0; used && index < size && n > 0 && planner_may_create(r->p); index++) {
@@ -198,7 +199,7 @@ static void create_replicas(struct replicas *r, const cJSON *template, int64_t n
  * Orders replicas for deletion if there are too many: those with the fewest running hosts come
  * first, then the latest.
  */
-static int compare_worth(const void *left, const void *right)
+static int plan_hosts_compare_worth(const void *left, const void *right)
 {
 	const struct replica *a = left, *b = right;
 
@@ -218,11 +219,11 @@ static int64_t delete_adopted(struct replicas *r, const struct replica *replica,
 }
 
 /* Deletes n replicas. Afterwards the list has another order. */
-static void delete_surplus(struct replicas *r, int64_t n)
+static void plan_hosts_delete_surplus(struct replicas *r, int64_t n)
 {
 	if (n <= 0)
 		return;
-	qsort(r->list, r->n, sizeof(*r->list), compare_worth);
+	qsort(r->list, r->n, sizeof(*r->list), plan_hosts_compare_worth);
 	for (size_t i = 0; i < r->n && n > 0; i++) {
 		if (is_adopted(&r->list[i])) {
 			n -= delete_adopted(r, &r->list[i], n);
@@ -236,8 +237,8 @@ static void delete_surplus(struct replicas *r, int64_t n)
 }
 
 /* Deletes broken replicas and completes replicas that are still being created. */
-static void mend(struct replicas *r, const cJSON *template, int64_t desired, int64_t *ret_whole,
-		 int64_t *ret_going)
+static void plan_hosts_mend(struct replicas *r, const cJSON *template, int64_t desired,
+			    int64_t *ret_whole, int64_t *ret_going)
 {
 	int64_t whole = 0, going = 0;
 
@@ -254,7 +255,7 @@ static void mend(struct replicas *r, const cJSON *template, int64_t desired, int
 		}
 		whole++;
 		if (r->list[i].alive < r->hosts && whole <= desired)
-			complete(r, &r->list[i], template);
+			plan_hosts_complete(r, &r->list[i], template);
 	}
 	*ret_whole = whole;
 	*ret_going = going;
@@ -276,11 +277,11 @@ void plan_hosts(struct planner *p, const cJSON *group, const cJSON *template, in
 		p->failed = true;
 		return;
 	}
-	collect(&r);
-	mend(&r, template, desired, &whole, &going);
+	plan_hosts_collect(&r);
+	plan_hosts_mend(&r, template, desired, &whole, &going);
 	if (whole < desired)
 		create_replicas(&r, template, desired - whole - going);
 	else if (!autoscaler_enabled(p->in->cluster))
-		delete_surplus(&r, whole - desired);
+		plan_hosts_delete_surplus(&r, whole - desired);
 	strmap_release(&r.by_name, NULL);
 }

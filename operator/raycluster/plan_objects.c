@@ -42,7 +42,7 @@ static bool is_believed(const struct planner *p, const cJSON *body)
 }
 
 /* Takes body; NULL means that there is nothing to do. */
-static void keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
+static void plan_objects_keep(struct planner *p, enum plan_op_kind kind, cJSON *body)
 {
 	if (body && is_believed(p, body))
 		cJSON_Delete(body);
@@ -113,7 +113,7 @@ static void plan_autoscaler(struct planner *p)
 		return;
 	objects = autoscaler_objects(p->in->cluster);
 	while ((object = cJSON_DetachItemFromArray(objects, 0)))
-		keep(p, PLAN_CREATE, object);
+		plan_objects_keep(p, PLAN_CREATE, object);
 }
 
 /*
@@ -154,7 +154,7 @@ static void plan_gcs_claim(struct planner *p, cJSON *wanted)
 	else if (p->in->gcs_claim && claim)
 		planner_add(p, PLAN_BELIEVE, TAKE_PTR(claim));
 	else
-		keep(p, PLAN_CREATE, TAKE_PTR(claim));
+		plan_objects_keep(p, PLAN_CREATE, TAKE_PTR(claim));
 }
 
 void plan_objects(struct planner *p)
@@ -165,10 +165,10 @@ void plan_objects(struct planner *p)
 	if (has_hosts(cluster))
 		plan_service(p, p->in->headless, headless_service_build(cluster));
 	/* As with KubeRay, an existing object stays as it is. */
-	keep(p, PLAN_CREATE, serve_service_build(cluster));
+	plan_objects_keep(p, PLAN_CREATE, serve_service_build(cluster));
 	plan_autoscaler(p);
 	if (p->in->token)
-		keep(p, PLAN_CREATE, auth_secret(cluster, p->in->token));
+		plan_objects_keep(p, PLAN_CREATE, auth_secret(cluster, p->in->token));
 	plan_gcs_claim(p, gcs_ft_claim(cluster));
 	plan_ingress(p, ingress_build(cluster));
 }

@@ -38,7 +38,7 @@ struct candidate {
 	const char *created, *name;
 };
 
-static const char *or_empty(const char *text)
+static const char *plan_workers_or_empty(const char *text)
 {
 	return text ? text : "";
 }
@@ -47,7 +47,7 @@ static const char *or_empty(const char *text)
  * Orders pods for deletion if there are too many: first those not running, then those not ready,
  * then the youngest.
  */
-static int compare_worth(const void *left, const void *right)
+static int plan_workers_compare_worth(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 	int order = a->running - b->running;
@@ -59,8 +59,8 @@ static int compare_worth(const void *left, const void *right)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-static size_t find_candidates(const struct planner *p, const struct pod_list *workers,
-			      struct candidate *candidates)
+static size_t plan_workers_find_candidates(const struct planner *p, const struct pod_list *workers,
+					   struct candidate *candidates)
 {
 	size_t n = 0;
 
@@ -73,14 +73,15 @@ static size_t find_candidates(const struct planner *p, const struct pod_list *wo
 				.at = at,
 				.running = pod_is_running(pod),
 				.ready = pod_is_ready(pod),
-				.created = or_empty(json_str(pod, "metadata.creationTimestamp")),
-				.name = or_empty(json_str(pod, "metadata.name")),
+				.created = plan_workers_or_empty(
+					json_str(pod, "metadata.creationTimestamp")),
+				.name = plan_workers_or_empty(json_str(pod, "metadata.name")),
 			};
 	}
 	return n;
 }
 
-static void delete_surplus(struct planner *p, const char *name, int64_t n)
+static void plan_workers_delete_surplus(struct planner *p, const char *name, int64_t n)
 {
 	const struct pod_list *workers = pod_index_workers(&p->index, name);
 	_cleanup_free_ struct candidate *candidates =
@@ -92,8 +93,8 @@ static void delete_surplus(struct planner *p, const char *name, int64_t n)
 		p->failed = true;
 		return;
 	}
-	size_t n_candidates = find_candidates(p, workers, candidates);
-	qsort(candidates, n_candidates, sizeof(*candidates), compare_worth);
+	size_t n_candidates = plan_workers_find_candidates(p, workers, candidates);
+	qsort(candidates, n_candidates, sizeof(*candidates), plan_workers_compare_worth);
 	for (size_t i = 0; i < n_candidates && (int64_t)i < n; i++)
 		planner_delete_pod(p, candidates[i].at);
 }
@@ -137,7 +138,7 @@ static void plan_single(struct planner *p, const cJSON *template, const char *na
 	/* Ray's autoscaler names the pods that should be deleted. */
 	else if (!autoscaler_enabled(p->in->cluster) ||
 		 json_bool(p->in->cluster, "spec.suspend", false))
-		delete_surplus(p, name, alive - desired);
+		plan_workers_delete_surplus(p, name, alive - desired);
 }
 
 	/* Replicas of a suspended group do not count. */
@@ -195,7 +196,7 @@ int plan_workers(struct planner *p, const cJSON *group, struct err *err)
 	if (!suspended)
 		hold_crash_loop(p, name);
 	if (suspended)
-		delete_surplus(p, name, c.alive);
+		plan_workers_delete_surplus(p, name, c.alive);
 	else if (hosts > 1)
 		plan_hosts(p, group, template, desired, hosts);
 	else

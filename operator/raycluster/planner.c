@@ -235,7 +235,7 @@ static cJSON *spec_for(struct planner *p, const cJSON *template)
 	 * The spec is not copied for each pod: a hundred copies would be most of a plan's memory
 	 * and time.
 	 */
-static cJSON *pod_of(struct planner *p, const cJSON *template)
+static cJSON *planner_pod_of(struct planner *p, const cJSON *template)
 {
 	cJSON *pod = cJSON_CreateObject(), *spec = spec_for(p, template);
 	const cJSON *member;
@@ -251,7 +251,7 @@ static cJSON *pod_of(struct planner *p, const cJSON *template)
 
 void planner_create_pod(struct planner *p, const cJSON *template, const char *name, const cJSON *labels)
 {
-	cJSON *pod = pod_of(p, template);
+	cJSON *pod = planner_pod_of(p, template);
 	const cJSON *label;
 
 	json_set_str(json_get(pod, "metadata"), "name", name);

@@ -8,7 +8,7 @@
 #include "lib/json.h"
 #include "operator/raycluster/pod_state.h"
 
-static int list_add(struct pod_list *list, size_t at)
+static int pod_index_list_add(struct pod_list *list, size_t at)
 {
 	if (list->n == list->capacity) {
 		size_t capacity = list->capacity ? 2 * list->capacity : 8;
@@ -23,7 +23,7 @@ static int list_add(struct pod_list *list, size_t at)
 	return 0;
 }
 
-static void list_free(void *value)
+static void pod_index_list_free(void *value)
 {
 	struct pod_list *list = value;
 
@@ -31,7 +31,7 @@ static void list_free(void *value)
 	free(list);
 }
 
-static struct pod_list *list_of(struct pod_index *index, const cJSON *pod)
+static struct pod_list *pod_index_list_of(struct pod_index *index, const cJSON *pod)
 {
 	const char *group = pod_group(pod);
 	struct pod_list *list;
@@ -50,9 +50,9 @@ static struct pod_list *list_of(struct pod_index *index, const cJSON *pod)
 static int index_pod(struct pod_index *index, const cJSON *pod, size_t at)
 {
 	const char *name = json_str(pod, "metadata.name");
-	struct pod_list *list = list_of(index, pod);
+	struct pod_list *list = pod_index_list_of(index, pod);
 
-	if (!list || list_add(list, at) < 0)
+	if (!list || pod_index_list_add(list, at) < 0)
 		return -ENOMEM;
 	return name ? strmap_put(&index->names, name, (void *)(uintptr_t)(at + 1), NULL) : 0;
 }
@@ -69,7 +69,7 @@ int pod_index_init(struct pod_index *index, const cJSON *const *pods, size_t n)
 
 void pod_index_release(struct pod_index *index)
 {
-	strmap_release(&index->groups, list_free);
+	strmap_release(&index->groups, pod_index_list_free);
 	strmap_release(&index->names, NULL);
 	free(index->heads.at);
 	*index = (struct pod_index){ 0 };

@@ -11,7 +11,7 @@
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
 
-static bool is(const char *text, const char *word)
+static bool pod_state_is(const char *text, const char *word)
 {
 	return text && strcmp(text, word) == 0;
 }
@@ -29,15 +29,15 @@ bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 
 	cJSON_ArrayForEach(owner, json_get(pod, "metadata.ownerReferences"))
 		if (json_bool(owner, "controller", false))
-			return is(json_str(owner, "uid"), cluster_uid ? cluster_uid : "");
+			return pod_state_is(json_str(owner, "uid"), cluster_uid ? cluster_uid : "");
 	return false;
 }
 
 /* Either label may have been removed. No group of workers has this name. */
 bool pod_is_head(const cJSON *pod)
 {
-	return is(object_label(pod, "ray.io/node-type"), "head") ||
-	       is(object_label(pod, "ray.io/group"), HEAD_GROUP_NAME);
+	return pod_state_is(object_label(pod, "ray.io/node-type"), "head") ||
+	       pod_state_is(object_label(pod, "ray.io/group"), HEAD_GROUP_NAME);
 }
 
 const char *pod_group(const cJSON *pod)
@@ -62,13 +62,14 @@ bool pod_is_stranded(const cJSON *pod)
 {
 	const cJSON *target = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
 
-	return pod_is_terminating(pod) && (is(json_str(pod, "status.reason"), "NodeLost") ||
-					   is(json_str(target, "reason"), "DeletionByTaintManager"));
+	return pod_is_terminating(pod) &&
+	       (pod_state_is(json_str(pod, "status.reason"), "NodeLost") ||
+		pod_state_is(json_str(target, "reason"), "DeletionByTaintManager"));
 }
 
 bool pod_is_running(const cJSON *pod)
 {
-	return is(json_str(pod, "status.phase"), "Running");
+	return pod_state_is(json_str(pod, "status.phase"), "Running");
 }
 
 static const cJSON *ray_status(const cJSON *pod)
@@ -78,14 +79,14 @@ static const cJSON *ray_status(const cJSON *pod)
 	return name ? json_find(json_get(pod, "status.containerStatuses"), "name", name) : NULL;
 }
 
-static bool is_named(const cJSON *object, const char *name)
+static bool pod_state_is_named(const cJSON *object, const char *name)
 {
-	return is(json_str(object, "name"), name);
+	return pod_state_is(json_str(object, "name"), name);
 }
 
 static bool condition_is_true(const cJSON *pod, const char *type)
 {
-	return type && is(json_str(json_find(json_get(pod, "status.conditions"), "type", type), "status"), "True");
+	return type && pod_state_is(json_str(json_find(json_get(pod, "status.conditions"), "type", type), "status"), "True");
 }
 
 static bool is_ready_in(const cJSON *pod, const char *statuses, const cJSON *container)
@@ -101,10 +102,10 @@ static bool all_but_the_sidecar_are_ready(const cJSON *pod)
 	const cJSON *item;
 
 	cJSON_ArrayForEach(item, json_get(pod, "spec.containers"))
-		if (!is_named(item, SIDECAR_CONTAINER) && !is_ready_in(pod, "status.containerStatuses", item))
+		if (!pod_state_is_named(item, SIDECAR_CONTAINER) && !is_ready_in(pod, "status.containerStatuses", item))
 			return false;
 	cJSON_ArrayForEach(item, json_get(pod, "spec.initContainers"))
-		if (is(json_str(item, "restartPolicy"), "Always") && !is_ready_in(pod, "status.initContainerStatuses", item))
+		if (pod_state_is(json_str(item, "restartPolicy"), "Always") && !is_ready_in(pod, "status.initContainerStatuses", item))
 			return false;
 	cJSON_ArrayForEach(item, json_get(pod, "spec.readinessGates"))
 		if (!condition_is_true(pod, json_str(item, "conditionType")))
@@ -135,7 +136,8 @@ const cJSON *pod_unready_container(const cJSON *pod)
 	const cJSON *item;
 
 	cJSON_ArrayForEach(item, json_get(pod, "status.containerStatuses"))
-		if (!is_named(item, SIDECAR_CONTAINER) && !json_bool(item, "ready", false))
+		if (!pod_state_is_named(item, SIDECAR_CONTAINER) &&
+		    !json_bool(item, "ready", false))
 			return item;
 	return NULL;
 }
@@ -145,11 +147,11 @@ bool pod_is_dead(const cJSON *pod)
 	const char *phase = json_str(pod, "status.phase"), *policy = json_str(pod, "spec.restartPolicy");
 	const cJSON *ended = json_get(ray_status(pod), "state.terminated");
 
-	if (is(phase, "Failed") || is(phase, "Succeeded"))
+	if (pod_state_is(phase, "Failed") || pod_state_is(phase, "Succeeded"))
 		return true;
-	if (!is(phase, "Running") || !cJSON_IsObject(ended))
+	if (!pod_state_is(phase, "Running") || !cJSON_IsObject(ended))
 		return false;
-	return is(policy, "Never") || (is(policy, "OnFailure") && json_int(ended, "exitCode", -1) == 0);
+	return pod_state_is(policy, "Never") || (pod_state_is(policy, "OnFailure") && json_int(ended, "exitCode", -1) == 0);
 }
 
 int64_t pod_completed_ns(const cJSON *pod)

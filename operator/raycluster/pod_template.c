@@ -41,7 +41,7 @@ static void add_own_labels(cJSON *labels, const cJSON *own)
  * Adds the group's labels, those of Ray and those of the pod. They have precedence over the
  * template's.
  */
-static void add_labels(const struct pod_request *req, cJSON *metadata)
+static void pod_template_add_labels(const struct pod_request *req, cJSON *metadata)
 {
 	const char *cluster = json_str(req->cluster, "metadata.name"), *node = ray_node_name(req->node);
 	cJSON *labels = json_object_at(metadata, "labels");
@@ -91,7 +91,7 @@ static cJSON *metadata_new(const struct pod_request *req)
 	cJSON *metadata = cJSON_CreateObject();
 
 	json_set_str(metadata, "namespace", json_str(req->cluster, "metadata.namespace"));
-	add_labels(req, metadata);
+	pod_template_add_labels(req, metadata);
 	add_annotations(req, metadata);
 	json_set(metadata, "ownerReferences", owner_references(req->cluster));
 	return metadata;
@@ -107,7 +107,7 @@ static void add_joined(struct strbuf *sb, const cJSON *words)
 }
 
 /* Runs the user's command first, then ours. A command that starts Ray itself is not changed. */
-static int set_command(const struct pod_request *req, cJSON *container, const char *start, struct err *err)
+static int pod_template_set_command(const struct pod_request *req, cJSON *container, const char *start, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(ARGS_MAX);
 	cJSON *args;
@@ -215,7 +215,7 @@ static struct memory_request memory_request_of(const struct pod_request *req,
 					.keeps_memory = own.memory || is_resized };
 }
 
-static void add_sidecar(const struct pod_request *req, cJSON *pod_spec, cJSON *notes)
+static void pod_template_add_sidecar(const struct pod_request *req, cJSON *pod_spec, cJSON *notes)
 {
 	const struct recording_request recording = {
 		.namespace = json_str(req->cluster, "metadata.namespace"),
@@ -266,7 +266,7 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	if (!start)
 		return err_set(err, E2BIG, "the rayStartParams of group %s",
 			       group_name(req->node, req->group));
-	r = set_command(req, container, start, err);
+	r = pod_template_set_command(req, container, start, err);
 	if (r < 0)
 		return r;
 	add_env(req, container, fqdn, start);
@@ -274,7 +274,7 @@ static int build_spec(const struct pod_request *req, cJSON *pod, cJSON *notes, s
 	add_metrics_port(container, params);
 	probes_add(container, params, req->node, json_str(req->cluster, "spec.rayVersion"));
 	add_shm(pod_spec, container, params, shm);
-	add_sidecar(req, pod_spec, notes);
+	pod_template_add_sidecar(req, pod_spec, notes);
 	return 0;
 }
 

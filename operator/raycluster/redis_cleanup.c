@@ -95,7 +95,7 @@ const char *redis_cleanup_space(const cJSON *cluster)
 	return gcs_ft_storage_namespace(cluster);
 }
 
-static void set_resources(cJSON *container)
+static void redis_cleanup_set_resources(cJSON *container)
 {
 	cJSON *resources = cJSON_CreateObject(), *requests = json_object_at(resources, "requests"),
 	      *limits = json_object_at(resources, "limits");
@@ -107,7 +107,7 @@ static void set_resources(cJSON *container)
 	json_set(container, "resources", resources);
 }
 
-static void set_command(cJSON *container)
+static void redis_cleanup_set_command(cJSON *container)
 {
 	static const char *const command[] = { "/bin/bash", "-c", "--" };
 	static const char *const args[] = { "exec \"$(command -v python || command -v python3)\" -c \"$AFTERGLOW_SCRIPT\"" };
@@ -123,14 +123,14 @@ static void set_command(cJSON *container)
 }
 
 /* Reduces the head's pod to the Ray container. */
-static void strip(cJSON *pod)
+static void redis_cleanup_strip(cJSON *pod)
 {
 	cJSON *spec = json_get(pod, "spec"), *containers = json_get(spec, "containers");
 
 	while (cJSON_GetArraySize(containers) > 1)
 		cJSON_DeleteItemFromArray(containers, 1);
-	set_command(ray_container(spec));
-	set_resources(ray_container(spec));
+	redis_cleanup_set_command(ray_container(spec));
+	redis_cleanup_set_resources(ray_container(spec));
 	json_set_str(spec, "restartPolicy", "Never");
 }
 
@@ -184,7 +184,7 @@ int redis_cleanup_job(const cJSON *cluster, const struct policy *policy, cJSON *
 	r = pod_build(&req, &pod, notes, err);
 	if (r < 0)
 		return r;
-	strip(pod);
+	redis_cleanup_strip(pod);
 	set_labels(cluster, json_get(pod, "metadata"));
 	job = job_of(cluster, pod);
 	if (oom_count() != lost)

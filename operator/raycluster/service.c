@@ -90,7 +90,7 @@ static const char *head_label(const cJSON *cluster, const char *name, const char
  * Adds the labels of the service's selector. If the user has set other values for them on the head
  * pod, those are used.
  */
-static void add_labels(cJSON *labels, const cJSON *cluster)
+static void service_add_labels(cJSON *labels, const cJSON *cluster)
 {
 	const char *name = json_str(cluster, "metadata.name");
 	char identifier[64];
@@ -145,7 +145,7 @@ cJSON *service_build(const cJSON *cluster)
 	service = object_new("v1", "Service", json_str(cluster, "metadata.namespace"), name);
 	metadata = json_get(service, "metadata");
 	merge_strings(json_object_at(metadata, "labels"), json_get(own, "metadata.labels"));
-	add_labels(json_get(metadata, "labels"), cluster);
+	service_add_labels(json_get(metadata, "labels"), cluster);
 	annotations = json_object_at(metadata, "annotations");
 	merge_strings(annotations, json_get(own, "metadata.annotations"));
 	merge_strings(annotations, json_get(cluster, "spec.headServiceAnnotations"));
@@ -155,7 +155,7 @@ cJSON *service_build(const cJSON *cluster)
 	json_set(service, "spec", cJSON_IsObject(own_spec) ? cJSON_Duplicate(own_spec, true) : cJSON_CreateObject());
 	spec = json_get(service, "spec");
 	json_set(spec, "selector", cJSON_CreateObject());
-	add_labels(json_get(spec, "selector"), cluster);
+	service_add_labels(json_get(spec, "selector"), cluster);
 	add_ports(json_array_at(spec, "ports"), cluster);
 	add_type(spec, cluster);
 	return service;

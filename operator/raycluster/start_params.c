@@ -48,7 +48,7 @@ static void set_default_int(cJSON *params, const char *name, int64_t value)
 }
 
 /* Reads a quantity that may be a YAML number. */
-static int64_t quantity_of(const cJSON *item)
+static int64_t start_params_quantity_of(const cJSON *item)
 {
 	int64_t value;
 
@@ -137,7 +137,7 @@ static int merge_resources(cJSON *params, const cJSON *resources, struct err *er
 		const char *param = param_of_resource(item->string);
 		char text[24];
 
-		snprintf(text, sizeof(text), "%" PRId64, quantity_of(item));
+		snprintf(text, sizeof(text), "%" PRId64, start_params_quantity_of(item));
 		if (param)
 			json_set_str(params, param, text);
 		else if (strchr(item->string, '\''))
@@ -196,9 +196,9 @@ static void add_gpus(cJSON *params, const cJSON *limits)
 
 	items = sorted_items(limits, &n);
 	for (size_t i = 0; items && i < n; i++) {
-		if (!resource_is_gpu(items[i]->string) || quantity_of(items[i]) == 0)
+		if (!resource_is_gpu(items[i]->string) || start_params_quantity_of(items[i]) == 0)
 			continue;
-		set_default_int(params, "num-gpus", quantity_of(items[i]));
+		set_default_int(params, "num-gpus", start_params_quantity_of(items[i]));
 		return;
 	}
 }
@@ -256,7 +256,7 @@ static void add_accelerators(cJSON *params, const cJSON *limits)
 	for (size_t i = 0; i < ARRAY_SIZE(accelerators); i++) {
 		const cJSON *limit = cJSON_GetObjectItemCaseSensitive(limits, accelerators[i].kubernetes);
 
-		if (!quantity_of(limit))
+		if (!start_params_quantity_of(limit))
 			continue;
 		json_set(custom, accelerators[i].ray, cJSON_CreateNumber(parts_of(limit)));
 		set_custom_resources(params, custom);
@@ -266,10 +266,10 @@ static void add_accelerators(cJSON *params, const cJSON *limits)
 
 static void add_cpus(cJSON *params, const cJSON *resources)
 {
-	int64_t cpus = quantity_of(json_get(resources, "limits.cpu"));
+	int64_t cpus = start_params_quantity_of(json_get(resources, "limits.cpu"));
 
 	if (!cpus)
-		cpus = quantity_of(json_get(resources, "requests.cpu"));
+		cpus = start_params_quantity_of(json_get(resources, "requests.cpu"));
 	if (cpus)
 		set_default_int(params, "num-cpus", cpus);
 }
@@ -297,7 +297,7 @@ static bool takes_value(const char *name)
 	return false;
 }
 
-static void add_option(struct strbuf *sb, const char *name, const char *value)
+static void start_params_add_option(struct strbuf *sb, const char *name, const char *value)
 {
 	bool yes = strcasecmp(value, "true") == 0, no = strcasecmp(value, "false") == 0;
 
@@ -318,6 +318,6 @@ char *start_params_command(const cJSON *params, enum ray_node node)
 		return NULL;
 	strbuf_adds(&sb, node == RAY_HEAD ? "ray start --head " : "ray start ");
 	for (size_t i = 0; i < n; i++)
-		add_option(&sb, items[i]->string, start_param(params, items[i]->string));
+		start_params_add_option(&sb, items[i]->string, start_param(params, items[i]->string));
 	return strbuf_detach(&sb);
 }

@@ -217,7 +217,7 @@ static void set_counts(struct builder *b, const struct status_view *view)
 	json_set_str(b->status, "desiredTPU", quantity_format_milli(view->tpus * 1000, text));
 }
 
-static const char *or_empty(const char *text)
+static const char *status_or_empty(const char *text)
 {
 	return text ? text : "";
 }
@@ -225,14 +225,14 @@ static const char *or_empty(const char *text)
 static void set_head(struct builder *b, const struct status_view *view)
 {
 	cJSON *head = json_object_at(b->status, "head");
-	const char *pod_ip = or_empty(json_str(view->head, "status.podIP"));
+	const char *pod_ip = status_or_empty(json_str(view->head, "status.podIP"));
 	const char *cluster_ip = json_str(view->service, "spec.clusterIP");
 	_cleanup_free_ char *service = head_service_name(b->cluster);
 	bool headless = !cluster_ip || strcmp(cluster_ip, "None") == 0;
 
 	json_set_str(head, "podIP", pod_ip);
-	json_set_str(head, "podName", or_empty(json_str(view->head, "metadata.name")));
-	json_set_str(head, "serviceName", or_empty(service));
+	json_set_str(head, "podName", status_or_empty(json_str(view->head, "metadata.name")));
+	json_set_str(head, "serviceName", status_or_empty(service));
 	json_set_str(head, "serviceIP", headless ? pod_ip : cluster_ip);
 }
 
@@ -261,7 +261,7 @@ static void set_endpoints(struct builder *b, const struct status_view *view)
 }
 
 	/* Returns whether the condition is ours. One that no longer holds has to be removed. */
-static bool is_ours(const char *type)
+static bool status_is_ours(const char *type)
 {
 	return type && (strcmp(type, "ReplicaFailure") == 0 || strncmp(type, "afterglow.dev/", 14) == 0);
 }
@@ -271,7 +271,7 @@ static bool conditions_same(const cJSON *have, const cJSON *want)
 	const cJSON *condition;
 
 	cJSON_ArrayForEach(condition, have)
-		if (is_ours(json_str(condition, "type")) && !json_find(want, "type", json_str(condition, "type")))
+		if (status_is_ours(json_str(condition, "type")) && !json_find(want, "type", json_str(condition, "type")))
 			return false;
 	cJSON_ArrayForEach(condition, want)
 		if (!object_covers(json_find(have, "type", json_str(condition, "type")), condition))

@@ -20,7 +20,7 @@
 #define NO_KUBERAY "afterglow"
 #define ADOPTED_ANNOTATION "afterglow.dev/adopted"
 
-static void drop(cJSON *object, const char *const *names, size_t n)
+static void upgrade_drop(cJSON *object, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		cJSON_DeleteItemFromObjectCaseSensitive(object, names[i]);
@@ -30,7 +30,7 @@ static void drop_from_template(cJSON *group)
 {
 	static const char *const others[] = { "tolerations", "schedulingGates" };
 
-	drop(json_get(group, "template.spec"), others, ARRAY_SIZE(others));
+	upgrade_drop(json_get(group, "template.spec"), others, ARRAY_SIZE(others));
 }
 
 /*
@@ -45,10 +45,10 @@ void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX])
 	_cleanup_free_ char *text = NULL;
 	cJSON *group;
 
-	drop(spec, of_cluster, ARRAY_SIZE(of_cluster));
+	upgrade_drop(spec, of_cluster, ARRAY_SIZE(of_cluster));
 	drop_from_template(json_get(spec, "headGroupSpec"));
 	cJSON_ArrayForEach(group, json_get(spec, "workerGroupSpecs")) {
-		drop(group, of_group, ARRAY_SIZE(of_group));
+		upgrade_drop(group, of_group, ARRAY_SIZE(of_group));
 		drop_from_template(group);
 	}
 	text = cJSON_PrintUnformatted(spec);
