@@ -57,7 +57,7 @@ struct manager {
 /* --- Leadership ------------------------------------------------------------------------------ */
 
 /* Only this function decides whether we may change the cluster. */
-static bool may_write(void *arg)
+static bool manager_may_write(void *arg)
 {
 	const struct manager *c = arg;
 
@@ -66,12 +66,12 @@ static bool may_write(void *arg)
 
 /* --- Changes become keys -------------------------------------------------------------------------------- */
 
-static void wake(struct manager *c)
+static void manager_wake(struct manager *c)
 {
 	event_active(c->wake, 0, 0);
 }
 
-static void on_cluster(void *arg, const char *key)
+static void manager_on_cluster(void *arg, const char *key)
 {
 	struct manager *c = arg;
 
@@ -79,10 +79,10 @@ static void on_cluster(void *arg, const char *key)
 		return;
 	if (workqueue_add(&c->queue, key) < 0)
 		log_error("cluster %s: out of memory; it will be looked at later", key);
-	wake(c);
+	manager_wake(c);
 }
 
-static bool may_start(struct manager *c)
+static bool manager_may_start(struct manager *c)
 {
 	return parts_may_manage(&c->parts, NULL) &&
 	       reconciler_in_flight(c->parts.reconciler) < RECONCILES_MAX &&
@@ -103,17 +103,17 @@ static void start_or_defer(struct manager *c, const char *key)
 	workqueue_done(&c->queue, key);
 }
 
-static void run(evutil_socket_t fd, short what, void *arg)
+static void manager_run(evutil_socket_t fd, short what, void *arg)
 {
 	struct manager *c = arg;
 	const char *key;
 
 	(void)fd;
 	(void)what;
-	while (may_start(c) && (key = workqueue_get(&c->queue, now_boottime_ns())))
+	while (manager_may_start(c) && (key = workqueue_get(&c->queue, now_boottime_ns())))
 		start_or_defer(c, key);
 	int64_t next = workqueue_next_ns(&c->queue);
-	if (next <= 0 || !may_start(c))
+	if (next <= 0 || !manager_may_start(c))
 		return; /* the end of a reconcile, or of a list, wakes us */
 	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
 	event_add(c->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });
@@ -136,17 +136,17 @@ static void on_rest(evutil_socket_t fd, short what, void *arg)
 	malloc_trim(0);
 }
 
-static void on_ready(void *arg)
+static void manager_on_ready(void *arg)
 {
-	wake(arg);
+	manager_wake(arg);
 }
 
-static void on_finished(void *arg)
+static void manager_on_finished(void *arg)
 {
 	struct manager *c = arg;
 
 	event_add(c->rest, &(struct timeval){ .tv_sec = REST_S });
-	wake(c);
+	manager_wake(c);
 	check_idle(c);
 }
 
@@ -187,16 +187,16 @@ int manager_new(const struct manager_options *options, struct manager **ret_mana
 	c->queue.arg = c;
 	c->queue.pace_ns = PACE_NS;
 	c->queue.burst = BURST;
-	c->wake = evtimer_new(options->base, run, c);
+	c->wake = evtimer_new(options->base, manager_run, c);
 	c->rest = evtimer_new(options->base, on_rest, c);
 	c->closing = evtimer_new(options->base, on_closing, c);
 	const struct parts_options parts = {
 		.settings = &c->o,
 		.queue = &c->queue,
-		.may_write = may_write,
-		.on_cluster = on_cluster,
-		.on_ready = on_ready,
-		.on_finished = on_finished,
+		.may_write = manager_may_write,
+		.on_cluster = manager_on_cluster,
+		.on_ready = manager_on_ready,
+		.on_finished = manager_on_finished,
 		.arg = c,
 	};
 	int r = c->wake && c->rest && c->closing ? parts_init(&c->parts, &parts, err) : err_set(err, ENOMEM, "controller");
@@ -242,7 +242,7 @@ void manager_begin(struct manager *c)
 	launcher_store_begin(c->parts.launcher_store);
 	policies_begin(c->parts.policies);
 	missed_pods_tell(c->parts.missed, now_boottime_ns());
-	wake(c);
+	manager_wake(c);
 }
 
 void manager_stop(struct manager *c, void (*on_idle)(void *arg), void *arg)

@@ -28,14 +28,14 @@ static bool may_manage(void *arg, const char *namespace)
 	return parts_may_manage(arg, namespace);
 }
 
-static void on_ready(void *arg)
+static void parts_on_ready(void *arg)
 {
 	const struct parts *p = arg;
 
 	p->o.on_ready(p->o.arg);
 }
 
-static void on_finished(void *arg)
+static void parts_on_finished(void *arg)
 {
 	const struct parts *p = arg;
 
@@ -163,7 +163,7 @@ static int new_incidents(struct parts *p, struct err *err)
 		.failures = watches_informer(p->watches, WATCH_FAILURES),
 		.failure_events = p->failure_events,
 		.may_write = parts_may_write,
-		.on_idle = on_finished,
+		.on_idle = parts_on_finished,
 		.arg = p,
 	};
 
@@ -228,7 +228,7 @@ static int new_poller(struct parts *p, struct err *err)
 	return sidecar_poller_new(&options, &p->poller, err);
 }
 
-static bool is_whole(void *arg)
+static bool parts_is_whole(void *arg)
 {
 	const struct parts *p = arg;
 
@@ -251,7 +251,7 @@ static int new_launcher_store(struct parts *p, struct err *err)
 		.launchers = p->o.settings->launchers,
 		.metrics = p->o.settings->metrics,
 		.may_write = parts_may_write,
-		.is_whole = is_whole,
+		.is_whole = parts_is_whole,
 		.on_settled = on_settled,
 		.arg = p,
 	};
@@ -280,8 +280,8 @@ static int new_reconciler(struct parts *p, struct err *err)
 		.launcher_store = p->launcher_store,
 		.metrics = p->o.settings->metrics,
 		.may_write = may_manage,
-		.on_ready = on_ready,
-		.on_finished = on_finished,
+		.on_ready = parts_on_ready,
+		.on_finished = parts_on_finished,
 		.arg = p,
 	};
 
@@ -342,7 +342,7 @@ static int new_guard(struct parts *p, struct err *err)
 		.namespace = p->o.settings->namespace,
 		.kuberay_namespaces = p->o.settings->kuberay_namespaces,
 		.watches = p->watches,
-		.on_change = on_ready,
+		.on_change = parts_on_ready,
 		.arg = p,
 	};
 

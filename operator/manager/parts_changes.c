@@ -5,7 +5,7 @@
 
 #define KEY_MAX 512
 
-static void enqueue(const struct parts *p, const char *key)
+static void parts_changes_enqueue(const struct parts *p, const char *key)
 {
 	p->o.on_cluster(p->o.arg, key);
 }
@@ -24,14 +24,15 @@ static void on_cluster_policy(void *arg, enum store_change change, const cJSON *
 	policies_see(p->policies, WATCH_CLUSTER_POLICIES, change, before, after);
 }
 
-static void on_namespace(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+static void parts_changes_on_namespace(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
 {
 	const struct parts *p = arg;
 
 	policies_see(p->policies, WATCH_NAMESPACES, change, before, after);
 }
 
-static void on_cluster(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+static void parts_changes_on_cluster(void *arg, enum store_change change, const cJSON *before,
+				     const cJSON *after)
 {
 	struct parts *p = arg;
 	_cleanup_free_ char *key = object_key(after ? after : before);
@@ -41,7 +42,7 @@ static void on_cluster(void *arg, enum store_change change, const cJSON *before,
 	if (change == STORE_REMOVED)
 		failure_owners_cluster_gone(p->owners, before, now_boottime_ns());
 	else if (key)
-		enqueue(p, key);
+		parts_changes_enqueue(p, key);
 }
 
 /* Both the old and the new cluster are enqueued, because a label may have changed. */
@@ -50,7 +51,7 @@ static void enqueue_owner(const struct parts *p, const cJSON *object)
 	char key[KEY_MAX];
 
 	if (object && cluster_key(object, key, sizeof(key)))
-		enqueue(p, key);
+		parts_changes_enqueue(p, key);
 }
 
 static void enqueue_cluster_of(const struct parts *p, const cJSON *pod)
@@ -58,7 +59,7 @@ static void enqueue_cluster_of(const struct parts *p, const cJSON *pod)
 	char key[KEY_MAX];
 
 	if (pod && pod_cluster_key(pod, key, sizeof(key)))
-		enqueue(p, key);
+		parts_changes_enqueue(p, key);
 }
 
 static void on_owned(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
@@ -84,7 +85,8 @@ static void on_failure(void *arg, enum store_change change, const cJSON *before,
 	enqueue_owner(p, after);
 }
 
-static void on_pod(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+static void parts_changes_on_pod(void *arg, enum store_change change, const cJSON *before,
+				 const cJSON *after)
 {
 	struct parts *p = arg;
 
@@ -102,7 +104,7 @@ static void on_pod(void *arg, enum store_change change, const cJSON *before, con
 	enqueue_cluster_of(p, after);
 }
 
-static void on_state(void *arg)
+static void parts_changes_on_state(void *arg)
 {
 	const struct parts *p = arg;
 
@@ -115,13 +117,13 @@ static void on_state(void *arg)
 
 void parts_see_changes(struct parts *p, struct watches_options *options)
 {
-	options->on_change[WATCH_CLUSTERS] = on_cluster;
-	options->on_change[WATCH_PODS] = on_pod;
+	options->on_change[WATCH_CLUSTERS] = parts_changes_on_cluster;
+	options->on_change[WATCH_PODS] = parts_changes_on_pod;
 	options->on_change[WATCH_SERVICES] = on_owned;
 	options->on_change[WATCH_FAILURES] = on_failure;
 	options->on_change[WATCH_POLICIES] = on_policy;
 	options->on_change[WATCH_CLUSTER_POLICIES] = on_cluster_policy;
-	options->on_change[WATCH_NAMESPACES] = on_namespace;
-	options->on_state = on_state;
+	options->on_change[WATCH_NAMESPACES] = parts_changes_on_namespace;
+	options->on_state = parts_changes_on_state;
 	options->arg = p;
 }

@@ -24,7 +24,7 @@ static bool may_record(void *arg)
 	return parts_may_write(arg) && watches_policies_settled(p->watches);
 }
 
-static void on_written(void *arg, const char *key)
+static void parts_failures_on_written(void *arg, const char *key)
 {
 	const struct parts *p = arg;
 
@@ -37,7 +37,8 @@ static void on_written(void *arg, const char *key)
  * that we manage, a deletion is recorded, because whoever deletes a pod that we would replace had a
  * reason.
  */
-static bool is_wanted(void *arg, const struct ray_failure *failure, const char **ret_why)
+static bool parts_failures_is_wanted(void *arg, const struct ray_failure *failure,
+				     const char **ret_why)
 {
 	const struct parts *p = arg;
 	const struct manager_options *o = p->o.settings;
@@ -57,7 +58,7 @@ static cJSON *reconsider(void *arg, const cJSON *object)
 }
 
 /* Emits one Event for a whole cluster. */
-static void on_lost(void *arg, const struct ray_failure *failure, const char *why)
+static void parts_failures_on_lost(void *arg, const struct ray_failure *failure, const char *why)
 {
 	const struct parts *p = arg;
 	const char *namespace = failure->namespace, *name = ray_failure_text(failure->cluster);
@@ -110,10 +111,10 @@ int parts_new_failure_writer(struct parts *p, struct err *err)
 		.inquiries = p->inquiries,
 		.is_leader = parts_may_write,
 		.may_write = may_record,
-		.wanted = is_wanted,
+		.wanted = parts_failures_is_wanted,
 		.reconsider = reconsider,
-		.on_written = on_written,
-		.on_lost = on_lost,
+		.on_written = parts_failures_on_written,
+		.on_lost = parts_failures_on_lost,
 		.on_older_crd = on_older_crd,
 		.arg = p,
 	};

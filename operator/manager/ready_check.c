@@ -18,7 +18,7 @@ struct answer {
 	struct err err;
 };
 
-static void on_answer(void *arg, const struct http_response *response)
+static void ready_check_on_answer(void *arg, const struct http_response *response)
 {
 	struct answer *answer = arg;
 
@@ -30,13 +30,14 @@ static void on_answer(void *arg, const struct http_response *response)
 	event_base_loopbreak(answer->base);
 }
 
-static int ask(struct http *http, const char *url, struct answer *answer, struct err *err)
+static int ready_check_ask(struct http *http, const char *url, struct answer *answer,
+			   struct err *err)
 {
 	const struct http_request request = {
 		.method = "GET", .url = url, .direct = true, .deadline_ns = ONE_ANSWER_NS, .answer_max = ANSWER_MAX
 	};
 	struct http_call *call;
-	int r = http_start(http, &request, NULL, on_answer, answer, &call, err);
+	int r = http_start(http, &request, NULL, ready_check_on_answer, answer, &call, err);
 
 	if (r < 0)
 		return r;
@@ -46,7 +47,7 @@ static int ask(struct http *http, const char *url, struct answer *answer, struct
 static int ask_until(struct http *http, const char *url, int64_t until_ns, struct answer *answer, struct err *err)
 {
 	for (;;) {
-		int r = ask(http, url, answer, err);
+		int r = ready_check_ask(http, url, answer, err);
 
 		if (r < 0 || answer->status == 200)
 			return r;
