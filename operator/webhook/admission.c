@@ -56,7 +56,7 @@ void admission_free(struct admission *a)
 	free(a);
 }
 
-static const char *label(const cJSON *object, const char *name)
+static const char *admission_label(const cJSON *object, const char *name)
 {
 	const char *text = object_label(object, name);
 
@@ -66,7 +66,7 @@ static const char *label(const cJSON *object, const char *name)
 /* Writes the group by which pods are counted together. Returns false if the names do not fit. */
 static bool group_of(const char *namespace, const cJSON *pod, char buf[static KEY_MAX])
 {
-	return snprintf(buf, KEY_MAX, "%s/%s/%s", namespace, label(pod, "ray.io/cluster"), label(pod, "ray.io/group")) < KEY_MAX;
+	return snprintf(buf, KEY_MAX, "%s/%s/%s", namespace, admission_label(pod, "ray.io/cluster"), admission_label(pod, "ray.io/group")) < KEY_MAX;
 }
 
 void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
@@ -82,7 +82,7 @@ void admission_see_pod(struct admission *a, bool added, const cJSON *pod)
 }
 
 /* Returns an object of a cache; NULL if it does not exist, or the names do not fit. */
-static const cJSON *cached(const struct admission *a, enum watch_kind kind, const char *namespace, const char *name)
+static const cJSON *admission_cached(const struct admission *a, enum watch_kind kind, const char *namespace, const char *name)
 {
 	char key[KEY_MAX];
 
@@ -97,7 +97,7 @@ static const char *claim_trouble(const struct admission *a, const char *namespac
 		return NULL;
 	if (!informer_synced(watches_informer(a->o.watches, WATCH_CLAIMS)))
 		return "cannot be looked up";
-	return store_claim_trouble(cached(a, WATCH_CLAIMS, namespace, policy->store.claim), now_realtime_ns());
+	return store_claim_trouble(admission_cached(a, WATCH_CLAIMS, namespace, policy->store.claim), now_realtime_ns());
 }
 
 static const char *kernel_log_refused(const struct admission *a, const char *namespace, const struct policy *policy,
@@ -105,7 +105,7 @@ static const char *kernel_log_refused(const struct admission *a, const char *nam
 {
 	if (!policy_needs_privilege(policy))
 		return NULL;
-	pod_security_judge(namespace, json_get(cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"), reason);
+	pod_security_judge(namespace, json_get(admission_cached(a, WATCH_NAMESPACES, "", namespace), "metadata.labels"), reason);
 	return *reason ? reason : NULL;
 }
 
@@ -149,7 +149,7 @@ static void annotate_owner(cJSON *pod, const cJSON *cluster)
 }
 
 /* Returns a label's value for a metric. Only kinds in the chart's rules have one. */
-static const char *kind_of(const struct admission_request *request)
+static const char *admission_kind_of(const struct admission_request *request)
 {
 	static const char *const kinds[] = { "RayCluster", "RayJob", "RayService" };
 
@@ -159,7 +159,7 @@ static const char *kind_of(const struct admission_request *request)
 	return "other";
 }
 
-static void count(struct admission *a, const char *kind, const char *outcome)
+static void admission_count(struct admission *a, const char *kind, const char *outcome)
 {
 	metrics_add(a->o.metrics, METRIC_ADMISSIONS, 1, "kind=\"%s\",outcome=\"%s\"", kind, *outcome ? outcome : "Changed");
 }
@@ -168,7 +168,7 @@ static void count(struct admission *a, const char *kind, const char *outcome)
 static cJSON *admit_pod(struct admission *a, const struct admission_request *request)
 {
 	char reason_text[POD_SECURITY_REASON_MAX], group[KEY_MAX], key[REPORT_KEY_LEN + 1];
-	const cJSON *cluster = cached(a, WATCH_CLUSTERS, request->namespace, label(request->object, "ray.io/cluster"));
+	const cJSON *cluster = admission_cached(a, WATCH_CLUSTERS, request->namespace, admission_label(request->object, "ray.io/cluster"));
 	struct pod_admission in = { .namespace = request->namespace, .cluster = cluster, .launchers = a->o.launchers };
 	struct err err = { 0 };
 	const char *reason;
@@ -189,11 +189,11 @@ static cJSON *admit_pod(struct admission *a, const struct admission_request *req
 		return NULL;
 	}
 	annotate_owner(pod, cluster);
-	count(a, "Pod", reason);
+	admission_count(a, "Pod", reason);
 	if (*reason)
 		log_debug("a pod of %s is admitted without a new sidecar: %s", group, reason);
 	else if (!request->dry_run &&
-		 refusals_are_evident(cluster, label(request->object, "ray.io/group")))
+		 refusals_are_evident(cluster, admission_label(request->object, "ray.io/group")))
 		refusals_note_try(&a->refusals, group, now_boottime_ns());
 	return pod;
 }
@@ -215,7 +215,7 @@ static cJSON *admit_ray(struct admission *a, const struct admission_request *req
 		log_warning("%s %s/%s is admitted unchanged: %s", request->kind, request->namespace, request->name, err_text(&err));
 		return NULL;
 	}
-	count(a, kind_of(request), out.object ? "" : "Unchanged");
+	admission_count(a, admission_kind_of(request), out.object ? "" : "Unchanged");
 	cJSON_ArrayForEach(warning, out.warnings)
 		json_append(warnings, cJSON_Duplicate(warning, true));
 	return TAKE_PTR(out.object);
@@ -256,7 +256,7 @@ static void answer_unread(struct admission *a, bool pods, const struct admission
 	warnings_addf(warnings, "Afterglow did not read this object (%s): docs/limits.md", reason);
 	log_warning_limited("%s of namespace %s is admitted unread: %s", request->kind,
 			    request->namespace, reason);
-	count(a, pods ? "Pod" : kind_of(request), reason);
+	admission_count(a, pods ? "Pod" : admission_kind_of(request), reason);
 	admission_answer(request, changed, warnings, answer);
 }
 

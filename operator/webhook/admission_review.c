@@ -14,7 +14,7 @@
 
 #define UID_MAX 128
 
-static const char *text_at(const cJSON *json, const char *path)
+static const char *admission_review_text_at(const cJSON *json, const char *path)
 {
 	const char *text = json_str(json, path);
 
@@ -23,20 +23,20 @@ static const char *text_at(const cJSON *json, const char *path)
 
 static bool is_review(const cJSON *review)
 {
-	return strcmp(text_at(review, "kind"), "AdmissionReview") == 0 &&
-	       strcmp(text_at(review, "apiVersion"), "admission.k8s.io/v1") == 0;
+	return strcmp(admission_review_text_at(review, "kind"), "AdmissionReview") == 0 &&
+	       strcmp(admission_review_text_at(review, "apiVersion"), "admission.k8s.io/v1") == 0;
 }
 
 int admission_request_read(const cJSON *review, struct admission_request *ret_request, struct err *err)
 {
 	const cJSON *request = json_get(review, "request");
-	const char *operation = text_at(request, "operation");
+	const char *operation = admission_review_text_at(request, "operation");
 	struct admission_request r = {
-		.uid = text_at(request, "uid"),
-		.kind = text_at(request, "kind.kind"),
-		.namespace = text_at(request, "namespace"),
-		.name = text_at(request, "name"),
-		.user = text_at(request, "userInfo.username"),
+		.uid = admission_review_text_at(request, "uid"),
+		.kind = admission_review_text_at(request, "kind.kind"),
+		.namespace = admission_review_text_at(request, "namespace"),
+		.name = admission_review_text_at(request, "name"),
+		.user = admission_review_text_at(request, "userInfo.username"),
 		.update = strcmp(operation, "UPDATE") == 0,
 		.dry_run = json_bool(request, "dryRun", false),
 		.object = json_get(request, "object"),
@@ -84,7 +84,7 @@ static char *patch_base64(const struct admission_request *request, const cJSON *
  * The API server writes warnings into an HTTP header, one line each, and refuses control
  * characters.
  */
-static void add_warnings(cJSON *response, const cJSON *warnings)
+static void admission_review_add_warnings(cJSON *response, const cJSON *warnings)
 {
 	char line[ADMISSION_WARNING_MAX];
 	const cJSON *warning;
@@ -113,7 +113,7 @@ void admission_answer(const struct admission_request *request, const cJSON *afte
 		json_set_str(response, "patchType", "JSONPatch");
 		json_set_str(response, "patch", patch);
 	}
-	add_warnings(response, warnings);
+	admission_review_add_warnings(response, warnings);
 	text = cJSON_PrintUnformatted(review);
 	if (text)
 		strbuf_adds(out, text);

@@ -33,7 +33,7 @@ static const struct {
 	{ CERTIFICATE_REPLACED_ANNOTATION, offsetof(struct certificate_content, replaced_ns) },
 };
 
-static char **text_at(const struct certificate_content *content, size_t i)
+static char **certificate_content_text_at(const struct certificate_content *content, size_t i)
 {
 	return (char **)((char *)content + texts[i].at);
 }
@@ -46,7 +46,7 @@ static int64_t *time_at(const struct certificate_content *content, size_t i)
 void certificate_content_release(struct certificate_content *content)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		pem_free_key(*text_at(content, i));
+		pem_free_key(*certificate_content_text_at(content, i));
 	*content = (struct certificate_content){ 0 };
 }
 
@@ -56,10 +56,10 @@ int certificate_content_copy(const struct certificate_content *content, struct c
 	bool complete = true;
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		const char *text = *text_at(content, i);
+		const char *text = *certificate_content_text_at(content, i);
 
-		*text_at(&copy, i) = text ? strdup(text) : NULL;
-		complete &= !text == !*text_at(&copy, i);
+		*certificate_content_text_at(&copy, i) = text ? strdup(text) : NULL;
+		complete &= !text == !*certificate_content_text_at(&copy, i);
 	}
 	if (!complete) {
 		certificate_content_release(&copy);
@@ -136,7 +136,8 @@ int certificate_content_read(cJSON *secret, struct certificate_content *ret_cont
 		cJSON *value = cJSON_GetObjectItemCaseSensitive(data, texts[i].name);
 
 		if (cJSON_IsString(value))
-			*text_at(&content, i) = certificate_unbase64(value->valuestring);
+			*certificate_content_text_at(&content, i) =
+				certificate_unbase64(value->valuestring);
 		overwrite(value);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
@@ -149,7 +150,8 @@ int certificate_content_read(cJSON *secret, struct certificate_content *ret_cont
 	return 0;
 }
 
-static void add_text(cJSON *data, const char *name, const char *text, bool merge)
+static void certificate_content_add_text(cJSON *data, const char *name, const char *text,
+					 bool merge)
 {
 	char *base64 = text ? certificate_base64(text) : NULL;
 
@@ -179,7 +181,7 @@ cJSON *certificate_content_secret(const struct certificate_content *content, boo
 			json_set_str(json_object_at(metadata, "annotations"), times[i].name, t ? time_format(t, time) : NULL);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		add_text(json_object_at(secret, "data"), texts[i].name, *text_at(content, i), merge);
+		certificate_content_add_text(json_object_at(secret, "data"), texts[i].name, *certificate_content_text_at(content, i), merge);
 	if (oom_count() == lost)
 		return secret;
 	certificate_secret_free(secret);

@@ -89,7 +89,7 @@ static void view_init(struct view *view, const struct certificate_content *conte
  * Returns how much the content is worth. A CA that can sign is worth more than a leaf, because it
  * makes one quickly.
  */
-static int worth(const struct view *view)
+static int certificate_plan_worth(const struct view *view)
 {
 	return (view->signer ? 2 : 0) + (view->leaf_good ? 1 : 0);
 }
@@ -112,7 +112,8 @@ static bool signed_the_leaf(X509 *ca, const struct certificate_content *content)
 	return leaf && X509_check_issued(ca, leaf) == X509_V_OK;
 }
 
-static bool stays(X509 *ca, const struct view *view, const struct certificate_world *w)
+static bool certificate_plan_stays(X509 *ca, const struct view *view,
+				   const struct certificate_world *w)
 {
 	if (!x509_is_ca(ca) || w->now_ns >= x509_ends_ns(ca))
 		return false;
@@ -128,7 +129,7 @@ static void make_bundle(const struct view *view, const struct certificate_world 
 	if (view->next)
 		x509_bundle_add(&d->bundle, view->next);
 	for (size_t i = 0; i < view->bundle.n; i++)
-		if (stays(view->bundle.certs[i], view, w))
+		if (certificate_plan_stays(view->bundle.certs[i], view, w))
 			x509_bundle_add(&d->bundle, view->bundle.certs[i]);
 	for (size_t i = 0; w->published && i < w->published->n; i++) {
 		X509 *ca = w->published->certs[i];
@@ -196,8 +197,9 @@ static enum certificate_step decide_blind(const struct view *view, const struct 
 	return CERTIFICATE_WAIT;
 }
 
-static enum certificate_step decide(const struct view *view, const struct certificate_world *w,
-				    const struct certificate_decision *d)
+static enum certificate_step certificate_plan_decide(const struct view *view,
+						     const struct certificate_world *w,
+						     const struct certificate_decision *d)
 {
 	if (!w->published)
 		return decide_blind(view, w);
@@ -218,15 +220,17 @@ void certificate_decide(const struct certificate_world *w, struct certificate_de
 	*ret_decision = (struct certificate_decision){ 0 };
 	view_init(&secret, w->secret, w);
 	view_init(&memory, w->memory, w);
-	const struct view *best = worth(&memory) > worth(&secret) ? &memory : &secret;
-	if (worth(best) == 0) {
+	const struct view *best =
+		certificate_plan_worth(&memory) > certificate_plan_worth(&secret) ? &memory :
+										    &secret;
+	if (certificate_plan_worth(best) == 0) {
 		/* Nobody would trust a new CA that we cannot publish. */
 		ret_decision->step = w->published ? CERTIFICATE_NEW : CERTIFICATE_WAIT;
 		return;
 	}
 	ret_decision->from = best->content;
 	make_bundle(best, w, ret_decision);
-	ret_decision->step = decide(best, w, ret_decision);
+	ret_decision->step = certificate_plan_decide(best, w, ret_decision);
 }
 
 /* --- Making ----------------------------------------------------------------------------------------------- */
@@ -325,8 +329,8 @@ static int make_switch(struct certificate_content *content, const struct certifi
 	return sign_leaf(content, w, err);
 }
 
-static int change(struct certificate_content *content, const struct certificate_world *w, const struct certificate_decision *d,
-		  struct err *err)
+static int certificate_plan_change(struct certificate_content *content, const struct certificate_world *w, const struct certificate_decision *d,
+				   struct err *err)
 {
 	switch (d->step) {
 	case CERTIFICATE_LEAF:
@@ -362,7 +366,7 @@ int certificate_make(const struct certificate_world *w, const struct certificate
 			content.replaced_ns = w->now_ns;
 		r = w->published ? set_bundle(&content, &d->bundle, err) : 0;
 		if (r == 0)
-			r = change(&content, w, d, err);
+			r = certificate_plan_change(&content, w, d, err);
 	}
 	if (r < 0)
 		return r;

@@ -46,31 +46,31 @@ struct certificates {
 
 /* --- Requests --------------------------------------------------------------------------------------------- */
 
-static void arm(struct certificates *c, int seconds)
+static void certificates_arm(struct certificates *c, int seconds)
 {
 	event_add(c->timer, &(struct timeval){ .tv_sec = seconds });
 }
 
-static void rest(struct certificates *c)
+static void certificates_rest(struct certificates *c)
 {
 	trouble_settle(&c->trouble);
 	c->steps = 0;
-	arm(c, c->look_again ? 0 : c->trouble.now ? RETRY_S : certificates_ready(c) ? LOOK_S : LOOK_UNREADY_S);
+	certificates_arm(c, c->look_again ? 0 : c->trouble.now ? RETRY_S : certificates_ready(c) ? LOOK_S : LOOK_UNREADY_S);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void certificates_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	certificates_look(arg);
 }
 
-static bool acts(const struct certificates *c)
+static bool certificates_acts(const struct certificates *c)
 {
 	return !c->o.external && (!c->o.may_write || c->o.may_write(c->o.arg));
 }
 
-static void ask(struct certificates *c, const struct client_request *request, const struct strbuf *path, client_done_fn done)
+static void certificates_ask(struct certificates *c, const struct client_request *request, const struct strbuf *path, client_done_fn done)
 {
 	struct client_request whole = *request;
 	struct err err = { 0 };
@@ -81,7 +81,7 @@ static void ask(struct certificates *c, const struct client_request *request, co
 	else if (client_start(c->o.client, &whole, done, c, &c->call, &err) == 0)
 		return;
 	trouble_say(&c->trouble, "%s", err_text(&err));
-	rest(c);
+	certificates_rest(c);
 }
 
 static void secret_path(const struct certificates *c, bool one, struct strbuf *path)
@@ -97,17 +97,17 @@ static void configuration_path(const struct certificates *c, struct strbuf *path
 
 /* --- Taking a step --------------------------------------------------------------------------- */
 
-static void act(struct certificates *c);
+static void certificates_act(struct certificates *c);
 
 /* Reads everything again, because our step, or somebody else, has changed it. */
-static void go_on(struct certificates *c)
+static void certificates_go_on(struct certificates *c)
 {
 	if (++c->steps >= STEPS_MAX) {
 		trouble_say(&c->trouble,
 			    "%u steps did not bring the certificates into order: somebody else changes the Secret or the webhook"
 			    " configuration",
 			    c->steps);
-		rest(c);
+		certificates_rest(c);
 		return;
 	}
 	certificates_look(c);
@@ -119,7 +119,7 @@ static void go_on(struct certificates *c)
  */
 static bool is_refused_quietly(const struct certificates *c, const struct client_response *response)
 {
-	return response->status == 409 || !acts(c);
+	return response->status == 409 || !certificates_acts(c);
 }
 
 static void on_secret_written(void *arg, struct client_response *response)
@@ -131,16 +131,16 @@ static void on_secret_written(void *arg, struct client_response *response)
 	if (response->status / 100 == 2) {
 		log_info("webhook certificates: this replica %s (Secret %s/%s)", certificate_step_text(c->step), c->namespace,
 			 c->secret_name);
-		go_on(c);
+		certificates_go_on(c);
 		return;
 	}
 	/* A 404 for a patch means that the Secret was deleted meanwhile. */
 	if (is_refused_quietly(c, response) || (response->status == 404 && c->has_secret)) {
-		arm(c, 1);
+		certificates_arm(c, 1);
 		return;
 	}
 	trouble_secret(&c->trouble, response, c->has_secret ? "patch" : "create", c->namespace, c->secret_name);
-	rest(c);
+	certificates_rest(c);
 }
 
 static void write_secret(struct certificates *c, const struct certificate_content *content)
@@ -159,13 +159,13 @@ static void write_secret(struct certificates *c, const struct certificate_conten
 	certificate_secret_free(secret);
 	if (!body) {
 		trouble_say(&c->trouble, "there is no memory for the Secret");
-		rest(c);
+		certificates_rest(c);
 		return;
 	}
 	request.body = body;
 	secret_path(c, c->has_secret, &path);
 	strbuf_adds(&path, "?fieldManager=afterglow");
-	ask(c, &request, &path, on_secret_written);
+	certificates_ask(c, &request, &path, on_secret_written);
 	pem_free_key(body);
 }
 
@@ -177,18 +177,18 @@ static void on_published(void *arg, struct client_response *response)
 	if (response->status / 100 == 2) {
 		log_info("webhook certificates: this replica %s (MutatingWebhookConfiguration %s)", certificate_step_text(c->step),
 			 c->configuration_name);
-		go_on(c);
+		certificates_go_on(c);
 		return;
 	}
 	if (is_refused_quietly(c, response)) {
-		arm(c, 1);
+		certificates_arm(c, 1);
 		return;
 	}
 	trouble_configuration(&c->trouble, response, "patch", c->configuration_name);
-	rest(c);
+	certificates_rest(c);
 }
 
-static void publish(struct certificates *c, const struct x509_bundle *bundle)
+static void certificates_publish(struct certificates *c, const struct x509_bundle *bundle)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
 	_cleanup_free_ char *text = x509_bundle_text(bundle);
@@ -202,14 +202,14 @@ static void publish(struct certificates *c, const struct x509_bundle *bundle)
 
 	if (!body) {
 		trouble_say(&c->trouble, "there is no memory for the webhook configuration");
-		rest(c);
+		certificates_rest(c);
 		return;
 	}
 	if (!x509_bundle_has_all(&c->published, bundle))
 		c->repaired_ns = now_realtime_ns();
 	configuration_path(c, &path);
 	strbuf_adds(&path, "?fieldManager=afterglow");
-	ask(c, &request, &path, on_published);
+	certificates_ask(c, &request, &path, on_published);
 }
 
 static void carry_out(struct certificates *c, const struct certificate_world *world, const struct certificate_decision *decision)
@@ -219,16 +219,16 @@ static void carry_out(struct certificates *c, const struct certificate_world *wo
 
 	c->step = decision->step;
 	if (decision->step == CERTIFICATE_WAIT) {
-		rest(c);
+		certificates_rest(c);
 		return;
 	}
 	if (decision->step == CERTIFICATE_PUBLISH) {
-		publish(c, &decision->bundle);
+		certificates_publish(c, &decision->bundle);
 		return;
 	}
 	if (certificate_make(world, decision, &content, &err) < 0) {
 		trouble_say(&c->trouble, "%s", err_text(&err));
-		rest(c);
+		certificates_rest(c);
 		return;
 	}
 	if (decision->step != CERTIFICATE_NEW) {
@@ -238,10 +238,10 @@ static void carry_out(struct certificates *c, const struct certificate_world *wo
 	log_info("webhook certificates: this replica %s", certificate_step_text(decision->step));
 	certificate_content_move(&c->memory, &content);
 	c->has_memory = true;
-	go_on(c);
+	certificates_go_on(c);
 }
 
-static void act(struct certificates *c)
+static void certificates_act(struct certificates *c)
 {
 	_cleanup_decision_ struct certificate_decision decision = { 0 };
 	int64_t now_ns = now_realtime_ns();
@@ -270,7 +270,7 @@ static void see_whether_known(struct certificates *c)
 		c->known = true;
 }
 
-static void on_configuration(void *arg, struct client_response *response)
+static void certificates_on_configuration(void *arg, struct client_response *response)
 {
 	struct certificates *c = arg;
 	struct err err = { 0 };
@@ -286,10 +286,10 @@ static void on_configuration(void *arg, struct client_response *response)
 	if (c->configuration && c->o.on_configuration)
 		c->o.on_configuration(c->o.arg, json_str(c->configuration, "metadata.creationTimestamp"));
 	see_whether_known(c);
-	if (acts(c))
-		act(c);
+	if (certificates_acts(c))
+		certificates_act(c);
 	else
-		rest(c);
+		certificates_rest(c);
 }
 
 static void read_configuration(struct certificates *c)
@@ -297,7 +297,8 @@ static void read_configuration(struct certificates *c)
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_LEN_MAX);
 
 	configuration_path(c, &path);
-	ask(c, &(struct client_request){ .method = "GET" }, &path, on_configuration);
+	certificates_ask(c, &(struct client_request){ .method = "GET" }, &path,
+			 certificates_on_configuration);
 }
 
 /* --- Reading the Secret ----------------------------------------------------------------------------------- */
@@ -330,7 +331,7 @@ static bool is_good(const struct certificates *c)
 }
 
 /* A leaf that was not accepted is offered again at the next check. */
-static void serve(struct certificates *c)
+static void certificates_serve(struct certificates *c)
 {
 	_cleanup_free_ char *leaf = NULL;
 	struct err err = { 0 };
@@ -360,7 +361,7 @@ static void accept_secret(struct certificates *c)
 			    c->namespace, c->secret_name, c->names.dns[0], c->names.dns[2]);
 	if (!good)
 		return;
-	serve(c);
+	certificates_serve(c);
 	if (!c->o.external && certificate_content_copy(&c->secret, &copy) == 0) {
 		certificate_content_move(&c->memory, &copy);
 		c->has_memory = true;
@@ -368,7 +369,7 @@ static void accept_secret(struct certificates *c)
 }
 
 /* Returns false if the answer does not show whether there is a Secret. */
-static bool take_secret(struct certificates *c, struct client_response *response)
+static bool certificates_take_secret(struct certificates *c, struct client_response *response)
 {
 	const char *version = json_str(response->object, "metadata.resourceVersion");
 	struct err err = { 0 };
@@ -399,10 +400,10 @@ static void on_secret(void *arg, struct client_response *response)
 	struct certificates *c = arg;
 
 	c->call = NULL;
-	if (take_secret(c, response) && !c->o.external)
+	if (certificates_take_secret(c, response) && !c->o.external)
 		read_configuration(c);
 	else
-		rest(c);
+		certificates_rest(c);
 }
 
 /* --- Life ------------------------------------------------------------------------------------------------- */
@@ -417,7 +418,7 @@ void certificates_look(struct certificates *c)
 	event_del(c->timer);
 	c->trouble.now = false;
 	secret_path(c, true, &path);
-	ask(c, &(struct client_request){ .method = "GET" }, &path, on_secret);
+	certificates_ask(c, &(struct client_request){ .method = "GET" }, &path, on_secret);
 }
 
 bool certificates_ready(const struct certificates *c)
@@ -436,7 +437,7 @@ int certificates_new(const struct certificates_options *options, struct certific
 	c->service = strdup(options->service);
 	c->secret_name = strdup(options->secret);
 	c->configuration_name = strdup(options->configuration);
-	c->timer = evtimer_new(options->base, on_timer, c);
+	c->timer = evtimer_new(options->base, certificates_on_timer, c);
 	bool complete = c->namespace && c->service && c->secret_name && c->configuration_name && c->timer;
 	int r = complete ? x509_service_names(options->service, options->namespace, NULL, &c->names, err) :
 			   err_set(err, ENOMEM, "webhook certificates");

@@ -74,8 +74,9 @@ static bool is_left_alone(const cJSON *object)
 	       cluster_runs_elsewhere(json_get(object, "spec"));
 }
 
-static int advise(const cJSON *object, const cJSON *record_of, const struct cluster_request *req,
-		  const struct policy *policy, cJSON *warnings, struct err *err)
+static int cluster_admission_advise(const cJSON *object, const cJSON *record_of,
+				    const struct cluster_request *req, const struct policy *policy,
+				    cJSON *warnings, struct err *err)
 {
 	_cleanup_(memory_record_release) struct memory_record record = { 0 };
 	struct advice_request advice = { .spec = cluster_spec_of(object),
@@ -97,16 +98,16 @@ static int advise(const cJSON *object, const cJSON *record_of, const struct clus
  * Adds warnings. Those that the old object already caused were given before; the writes of KubeRay
  * and the autoscaler would repeat them for ever.
  */
-static int warn(const struct cluster_request *req, const struct policy *policy, cJSON *warnings,
-		struct err *err)
+static int cluster_admission_warn(const struct cluster_request *req, const struct policy *policy,
+				  cJSON *warnings, struct err *err)
 {
 	_cleanup_json_ cJSON *known = cJSON_CreateArray();
 	const cJSON *record_of = req->old ? req->old : req->object;
-	int r = advise(req->object, record_of, req, policy, warnings, err);
+	int r = cluster_admission_advise(req->object, record_of, req, policy, warnings, err);
 
 	if (r < 0 || !req->old || is_left_alone(req->old))
 		return r;
-	r = advise(req->old, record_of, req, policy, known, err);
+	r = cluster_admission_advise(req->old, record_of, req, policy, known, err);
 	warnings_drop_known(warnings, known);
 	return r;
 }
@@ -138,7 +139,7 @@ int cluster_admit(const struct cluster_request *request, const struct policy *po
 	if (!is_left_alone(req->object)) {
 		r = set_memory(req, policy, &admission.object, err);
 		if (r == 0)
-			r = warn(req, policy, admission.warnings, err);
+			r = cluster_admission_warn(req, policy, admission.warnings, err);
 	}
 	if (r < 0)
 		return r;

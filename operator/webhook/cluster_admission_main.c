@@ -21,7 +21,8 @@ static enum memory_mode mode_of(const char *name, enum memory_mode by_policy)
 	return strcmp(name, "Off") == 0 ? MEMORY_MODE_OFF : by_policy;
 }
 
-static int answer(const char *line, size_t len, const struct policy *policy, struct err *err)
+static int cluster_admission_main_answer(const char *line, size_t len, const struct policy *policy,
+					 struct err *err)
 {
 	_cleanup_(cluster_admission_release) struct cluster_admission admission = { 0 };
 	_cleanup_json_ cJSON *input = NULL, *output = cJSON_CreateObject();
@@ -56,7 +57,7 @@ int main(int argc, char **argv)
 	int r = argc > 1 ? policy_load(argv[1], &policy, &err) : policy_init(&policy, &err);
 
 	while (r == 0 && (len = getline(&line, &size, stdin)) > 0)
-		r = answer(line, (size_t)len, &policy, &err);
+		r = cluster_admission_main_answer(line, (size_t)len, &policy, &err);
 	if (r < 0)
 		fprintf(stderr, "cluster-admission: %s\n", err_text(&err));
 	return r < 0;

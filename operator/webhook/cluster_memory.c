@@ -39,7 +39,7 @@ struct plan {
 	size_t n, size;
 };
 
-static void plan_release(struct plan *plan)
+static void cluster_memory_plan_release(struct plan *plan)
 {
 	memory_record_release(&plan->record);
 	memory_record_release(&plan->own);
@@ -50,13 +50,13 @@ static void plan_release(struct plan *plan)
 	free(plan->steps);
 }
 
-static int out_of_memory(struct err *err)
+static int cluster_memory_out_of_memory(struct err *err)
 {
 	return err_set(err, ENOMEM, "memory of a cluster");
 }
 
 /* Returns NULL for a group that cannot have pods, because the label ray.io/group cannot name it. */
-static const char *name_of(const cJSON *group)
+static const char *cluster_memory_name_of(const cJSON *group)
 {
 	const char *name = json_str(group, "groupName");
 
@@ -72,8 +72,8 @@ static int index_old_groups(struct plan *plan, struct err *err)
 	cJSON_ArrayForEach(group, groups) {
 		void *same = NULL;
 
-		if (name_of(group) && strmap_put(&plan->old_groups, name_of(group), group, &same) < 0)
-			return out_of_memory(err);
+		if (cluster_memory_name_of(group) && strmap_put(&plan->old_groups, cluster_memory_name_of(group), group, &same) < 0)
+			return cluster_memory_out_of_memory(err);
 	}
 	return 0;
 }
@@ -208,8 +208,9 @@ static void recompute(const struct plan *plan, const cJSON *group, struct step *
 static const cJSON *old_group_of(const struct plan *plan, const struct step *step,
 				 const cJSON *group)
 {
-	return step->node == RAY_HEAD ? json_get(plan->old, "spec.headGroupSpec") :
-					strmap_get(&plan->old_groups, name_of(group));
+	return step->node == RAY_HEAD ?
+		       json_get(plan->old, "spec.headGroupSpec") :
+		       strmap_get(&plan->old_groups, cluster_memory_name_of(group));
 }
 
 static void drop_value(struct group_values *want, enum group_field field)
@@ -267,7 +268,7 @@ static int add_step(struct plan *plan, const struct step *step, struct err *err)
 		struct step *steps = reallocarray(plan->steps, size, sizeof(*steps));
 
 		if (!steps)
-			return out_of_memory(err);
+			return cluster_memory_out_of_memory(err);
 		plan->steps = steps;
 		plan->size = size;
 	}
@@ -289,7 +290,7 @@ static bool is_of_earlier_pass(const cJSON *group, const struct group_values *ow
 
 static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct step *step, struct err *err)
 {
-	const char *name = step->node == RAY_HEAD ? "" : name_of(group);
+	const char *name = step->node == RAY_HEAD ? "" : cluster_memory_name_of(group);
 	const struct group_values *ours = memory_record_get(&plan->record, step->node, name);
 
 	const struct group_values *own = memory_record_get(&plan->own, step->node, name);
@@ -315,7 +316,7 @@ static int plan_group(struct plan *plan, const cJSON *group, bool is_new, struct
 	return add_step(plan, step, err);
 }
 
-static int plan_workers(struct plan *plan, struct err *err)
+static int cluster_memory_plan_workers(struct plan *plan, struct err *err)
 {
 	const cJSON *groups = json_get(plan->object, "spec.workerGroupSpecs"), *group;
 	size_t index = 0;
@@ -325,13 +326,13 @@ static int plan_workers(struct plan *plan, struct err *err)
 		return 0;
 	cJSON_ArrayForEach(group, groups) {
 		struct step step = { .node = RAY_WORKER, .index = index++ };
-		const char *name = name_of(group);
+		const char *name = cluster_memory_name_of(group);
 		void *same = NULL;
 
 		if (!name || strmap_get(&plan->seen, name))
 			continue;
 		if (strmap_put(&plan->seen, name, plan, &same) < 0)
-			return out_of_memory(err);
+			return cluster_memory_out_of_memory(err);
 		r = plan_group(plan, group, !plan->old || !strmap_get(&plan->old_groups, name), &step, err);
 		if (r < 0)
 			break;
@@ -374,7 +375,8 @@ static bool apply_annotation(cJSON *object, const char *text, bool dry)
  * Returns whether the plan changes the object. Changes it unless `dry`. Steps are in the order of
  * the groups.
  */
-static bool apply(const struct plan *plan, const char *record, cJSON *object, bool dry)
+static bool cluster_memory_apply(const struct plan *plan, const char *record, cJSON *object,
+				 bool dry)
 {
 	const cJSON *groups = json_get(object, "spec.workerGroupSpecs");
 	cJSON *group = groups ? groups->child : NULL;
@@ -391,7 +393,7 @@ static bool apply(const struct plan *plan, const char *record, cJSON *object, bo
 	return changes;
 }
 
-static int plan_cluster(struct plan *plan, struct err *err)
+static int cluster_memory_plan_cluster(struct plan *plan, struct err *err)
 {
 	struct step head = { .node = RAY_HEAD };
 	int r = memory_record_read(plan->old ? plan->old : plan->object, &plan->record, err);
@@ -402,14 +404,14 @@ static int plan_cluster(struct plan *plan, struct err *err)
 		r = index_old_groups(plan, err);
 	if (r == 0)
 		r = plan_group(plan, json_get(plan->object, "spec.headGroupSpec"), !plan->old, &head, err);
-	return r < 0 ? r : plan_workers(plan, err);
+	return r < 0 ? r : cluster_memory_plan_workers(plan, err);
 }
 
 int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper keeper,
 		       const struct policy *policy, struct memory_modes modes, cJSON **ret_object,
 		       struct err *err)
 {
-	_cleanup_(plan_release) struct plan plan = {
+	_cleanup_(cluster_memory_plan_release) struct plan plan = {
 		.old = old,
 		.object = object,
 		.policy = policy,
@@ -420,16 +422,16 @@ int cluster_memory_set(const cJSON *old, const cJSON *object, enum list_keeper k
 		.writer = RECORD_WRITER_INIT,
 	};
 	const char *record;
-	int r = plan_cluster(&plan, err);
+	int r = cluster_memory_plan_cluster(&plan, err);
 
 	if (r < 0)
 		return r;
 	record = record_writer_text(&plan.writer);
-	if (!apply(&plan, record, (cJSON *)object, true))
+	if (!cluster_memory_apply(&plan, record, (cJSON *)object, true))
 		return 0;
 	*ret_object = cJSON_Duplicate(object, true);
 	if (!*ret_object)
-		return out_of_memory(err);
-	apply(&plan, record, *ret_object, false);
+		return cluster_memory_out_of_memory(err);
+	cluster_memory_apply(&plan, record, *ret_object, false);
 	return 0;
 }

@@ -72,7 +72,7 @@ bool group_values_empty(const struct group_values *values)
 	return true;
 }
 
-static cJSON *container_of(const cJSON *group)
+static cJSON *group_memory_container_of(const cJSON *group)
 {
 	return ray_container(json_get(group, "template.spec"));
 }
@@ -90,10 +90,10 @@ cJSON *group_field_get(const cJSON *group, enum group_field field)
 		item = cJSON_GetObjectItemCaseSensitive(json_get(group, "resources"), key);
 		break;
 	case IN_LIMITS:
-		item = cJSON_GetObjectItemCaseSensitive(json_get(container_of(group), "resources.limits"), key);
+		item = cJSON_GetObjectItemCaseSensitive(json_get(group_memory_container_of(group), "resources.limits"), key);
 		break;
 	case IN_ENV: /* returns the entry, because a variable may have a valueFrom in place of a value */
-		return container_env(container_of(group), key);
+		return container_env(group_memory_container_of(group), key);
 	}
 	return cJSON_IsNull(item) ? NULL : item;
 }
@@ -134,10 +134,11 @@ void group_field_set(cJSON *group, enum group_field field, const char *text)
 		map = json_object_at(group, "resources");
 		break;
 	case IN_LIMITS:
-		map = json_object_at(json_object_at(container_of(group), "resources"), "limits");
+		map = json_object_at(json_object_at(group_memory_container_of(group), "resources"),
+				     "limits");
 		break;
 	case IN_ENV:
-		set_env(container_of(group), key, text);
+		set_env(group_memory_container_of(group), key, text);
 		return;
 	}
 	if (*text)
@@ -153,7 +154,7 @@ static bool is_users(const cJSON *group, enum group_field field, const struct gr
 }
 
 /* Returns 0 if it is absent, and -1 if a container cannot have that amount. */
-static int64_t quantity_of(const cJSON *item)
+static int64_t group_memory_quantity_of(const cJSON *item)
 {
 	int64_t bytes;
 
@@ -182,7 +183,8 @@ static bool is_list_or_absent(const cJSON *item)
  */
 static bool is_well_formed(const cJSON *group)
 {
-	const cJSON *container = container_of(group), *resources = json_get(container, "resources");
+	const cJSON *container = group_memory_container_of(group),
+		    *resources = json_get(container, "resources");
 
 	return cJSON_IsObject(group) && cJSON_IsArray(json_get(group, "template.spec.containers")) &&
 	       cJSON_IsObject(container) && is_map_or_absent(json_get(group, "rayStartParams")) &&
@@ -195,7 +197,7 @@ int64_t group_limit(const cJSON *group, const struct group_values *ours)
 {
 	if (!is_well_formed(group))
 		return -1;
-	return is_users(group, GROUP_LIMIT, ours) ? quantity_of(group_field_get(group, GROUP_LIMIT)) : 0;
+	return is_users(group, GROUP_LIMIT, ours) ? group_memory_quantity_of(group_field_get(group, GROUP_LIMIT)) : 0;
 }
 
 bool group_uses_resources(const cJSON *group, const struct group_values *ours)
@@ -241,7 +243,7 @@ static bool has_own_resources(const cJSON *group)
 	cJSON_ArrayForEach(item, json_get(group, "resources"))
 		if (strcasecmp(item->string, "cpu") != 0 && strcasecmp(item->string, "memory") != 0)
 			return true;
-	cJSON_ArrayForEach(item, json_get(container_of(group), "resources.limits"))
+	cJSON_ArrayForEach(item, json_get(group_memory_container_of(group), "resources.limits"))
 		if (resource_is_gpu(item->string) || strcmp(item->string, "google.com/tpu") == 0 ||
 		    strcmp(item->string, "aws.amazon.com/neuroncore") == 0)
 			return true;
@@ -276,7 +278,8 @@ static void copy_resources(const cJSON *group, const struct group_values *ours, 
 			if (strcmp(item->string, "CPU") != 0 || is_users(group, GROUP_CPUS, ours))
 				json_set_str(params, "num-cpus", "");
 		} else if (strcasecmp(item->string, "memory") == 0) {
-			snprintf(text, sizeof(text), "%lld", (long long)MAX(quantity_of(item), 0));
+			snprintf(text, sizeof(text), "%lld",
+				 (long long)MAX(group_memory_quantity_of(item), 0));
 			if (strcmp(item->string, "memory") != 0 || is_users(group, GROUP_MEMORY, ours))
 				json_set_str(params, "memory", text);
 		}
@@ -306,10 +309,10 @@ static void add_env_name(cJSON *env, const char *name)
 
 static void copy_shm(const cJSON *group, cJSON *pod_spec, cJSON *container)
 {
-	const cJSON *mount = json_find(json_get(container_of(group), "volumeMounts"), "mountPath", "/dev/shm");
+	const cJSON *mount = json_find(json_get(group_memory_container_of(group), "volumeMounts"), "mountPath", "/dev/shm");
 	const cJSON *volume = json_find(json_get(group, "template.spec.volumes"), "name", json_str(mount, "name"));
 
-	if (!volume || quantity_of(json_get(volume, "emptyDir.sizeLimit")) <= 0)
+	if (!volume || group_memory_quantity_of(json_get(volume, "emptyDir.sizeLimit")) <= 0)
 		return;
 	json_append(json_array_at(container, "volumeMounts"), cJSON_Duplicate(mount, true));
 	json_append(json_array_at(pod_spec, "volumes"), cJSON_Duplicate(volume, true));
@@ -323,7 +326,8 @@ static cJSON *users_pod(const cJSON *group, const struct group_values *ours)
 {
 	cJSON *pod_spec = cJSON_CreateObject(), *container = cJSON_CreateObject();
 	cJSON *resources = json_object_at(container, "resources"), *env = json_array_at(container, "env");
-	const cJSON *request = json_get(container_of(group), "resources.requests.memory");
+	const cJSON *request =
+		json_get(group_memory_container_of(group), "resources.requests.memory");
 
 	if (is_users(group, GROUP_LIMIT, ours))
 		json_set(json_object_at(resources, "limits"), "memory",
@@ -333,14 +337,14 @@ static cJSON *users_pod(const cJSON *group, const struct group_values *ours)
 	for (enum group_field f = GROUP_ENV_THRESHOLD; f <= GROUP_ENV_REFRESH; f++)
 		if (is_users(group, f, ours))
 			add_env_name(env, fields[f].key);
-	if (container_env(container_of(group), "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"))
+	if (container_env(group_memory_container_of(group), "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE"))
 		add_env_name(env, "RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE");
 	copy_shm(group, pod_spec, container);
 	json_append(json_array_at(pod_spec, "containers"), container);
 	return pod_spec;
 }
 
-static void take(struct group_values *want, enum group_field field, const char *text)
+static void group_memory_take(struct group_values *want, enum group_field field, const char *text)
 {
 	if (text && group_value_is_valid(field, text))
 		snprintf(want->text[field], sizeof(want->text[field]), "%s", text);
@@ -350,7 +354,7 @@ static void take_param(const cJSON *before, const cJSON *after, const char *name
 		       enum group_field field)
 {
 	if (!start_param(before, name))
-		take(want, field, start_param(after, name));
+		group_memory_take(want, field, start_param(after, name));
 }
 
 static void take_env(const cJSON *group, const struct group_values *ours, const cJSON *container,
@@ -358,7 +362,9 @@ static void take_env(const cJSON *group, const struct group_values *ours, const 
 {
 	for (enum group_field f = GROUP_ENV_THRESHOLD; f <= GROUP_ENV_REFRESH; f++)
 		if (!is_users(group, f, ours))
-			take(want, f, json_str(container_env(container, fields[f].key), "value"));
+			group_memory_take(
+				want, f,
+				json_str(container_env(container, fields[f].key), "value"));
 }
 
 struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_annotations)
@@ -366,7 +372,8 @@ struct own_sizing group_own_sizing(const cJSON *group, const cJSON *cluster_anno
 	bool keeps_command = keeps_own_command(cluster_annotations,
 					       json_get(group, "template.metadata.annotations"));
 
-	return own_sizing_of(container_of(group), json_get(group, "rayStartParams"), keeps_command);
+	return own_sizing_of(group_memory_container_of(group), json_get(group, "rayStartParams"),
+			     keeps_command);
 }
 
 static struct policy policy_for(const cJSON *group, const struct group_context *cx)
@@ -406,7 +413,8 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 
 	*ret_want = (struct group_values){ 0 };
 	if (cx->resized || limit < 0 ||
-	    quantity_of(json_get(container_of(group), "resources.requests.memory")) < 0 ||
+	    group_memory_quantity_of(
+		    json_get(group_memory_container_of(group), "resources.requests.memory")) < 0 ||
 	    is_contradictory(group, ours))
 		return false;
 	before = users_params(group, ours);
@@ -424,7 +432,7 @@ bool group_plan(const cJSON *group, const struct group_values *ours, const struc
 	}
 	take_env(group, ours, ray_container(pod_spec), ret_want);
 	if (!limit)
-		take(ret_want, GROUP_LIMIT, json_str(ray_container(pod_spec), "resources.limits.memory"));
-	ret_want->limit = MAX(quantity_of(json_get(ray_container(pod_spec), "resources.limits.memory")), 0);
+		group_memory_take(ret_want, GROUP_LIMIT, json_str(ray_container(pod_spec), "resources.limits.memory"));
+	ret_want->limit = MAX(group_memory_quantity_of(json_get(ray_container(pod_spec), "resources.limits.memory")), 0);
 	return true;
 }

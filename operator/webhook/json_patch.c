@@ -25,7 +25,7 @@ struct walk {
 };
 
 /* Adds a name. In a JSON Pointer (RFC 6901) "/" and "~" have to be escaped. */
-static void add_name(struct strbuf *path, const char *name)
+static void json_patch_add_name(struct strbuf *path, const char *name)
 {
 	for (; *name; name++)
 		if (*name == '~')
@@ -36,14 +36,14 @@ static void add_name(struct strbuf *path, const char *name)
 			strbuf_addc(path, *name);
 }
 
-static void add_place(struct strbuf *path, const struct place *place)
+static void json_patch_add_place(struct strbuf *path, const struct place *place)
 {
 	if (!place)
 		return;
-	add_place(path, place->up);
+	json_patch_add_place(path, place->up);
 	strbuf_addc(path, '/');
 	if (place->name)
-		add_name(path, place->name);
+		json_patch_add_name(path, place->name);
 	else
 		strbuf_addf(path, "%d", place->index);
 }
@@ -53,7 +53,7 @@ static void add_operation(struct walk *w, const struct place *place, const char 
 	cJSON *operation = cJSON_CreateObject();
 
 	strbuf_truncate(&w->path, 0);
-	add_place(&w->path, place);
+	json_patch_add_place(&w->path, place);
 	json_set_str(operation, "op", op);
 	json_set_str(operation, "path", strbuf_str(&w->path));
 	if (value)
@@ -61,13 +61,13 @@ static void add_operation(struct walk *w, const struct place *place, const char 
 	json_append(w->patch, operation);
 }
 
-static void compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after);
+static void json_patch_compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after);
 
 /*
  * Returns the member of that name. Mostly it is the next one, because a copy has its members in the
  * order of the original.
  */
-static const cJSON *member(const cJSON *object, const cJSON *at_hand, const char *name)
+static const cJSON *json_patch_member(const cJSON *object, const cJSON *at_hand, const char *name)
 {
 	if (at_hand && strcmp(at_hand->string, name) == 0)
 		return at_hand;
@@ -83,11 +83,11 @@ static bool compare_members(struct walk *w, const struct place *place, const cJS
 	cJSON_ArrayForEach(item, after) {
 		const struct place here = { .up = place, .name = item->string };
 
-		other = member(before, at_hand, item->string);
+		other = json_patch_member(before, at_hand, item->string);
 		same = same && other && other == at_hand;
 		at_hand = other ? other->next : at_hand;
 		if (other)
-			compare(w, &here, other, item);
+			json_patch_compare(w, &here, other, item);
 		else
 			add_operation(w, &here, "add", item);
 	}
@@ -103,7 +103,7 @@ static void compare_objects(struct walk *w, const struct place *place, const cJS
 	cJSON_ArrayForEach(item, before) {
 		const struct place here = { .up = place, .name = item->string };
 
-		other = member(after, at_hand, item->string);
+		other = json_patch_member(after, at_hand, item->string);
 		at_hand = other ? other->next : at_hand;
 		if (!other)
 			add_operation(w, &here, "remove", NULL);
@@ -117,7 +117,7 @@ static void compare_arrays(struct walk *w, const struct place *place, const cJSO
 	struct place here = { .up = place };
 
 	for (; old && new; old = old->next, new = new->next, here.index++)
-		compare(w, &here, old, new);
+		json_patch_compare(w, &here, old, new);
 	for (; new; new = new->next)
 		add_operation(w, &end, "add", new);
 	/* After each removal the following items move up, so all removals have the same index. */
@@ -125,7 +125,7 @@ static void compare_arrays(struct walk *w, const struct place *place, const cJSO
 		add_operation(w, &here, "remove", NULL);
 }
 
-static void compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
+static void json_patch_compare(struct walk *w, const struct place *place, const cJSON *before, const cJSON *after)
 {
 	if (cJSON_IsObject(before) && cJSON_IsObject(after))
 		compare_objects(w, place, before, after);
@@ -140,7 +140,7 @@ int json_patch_diff(const cJSON *before, const cJSON *after, cJSON **ret_patch, 
 	struct walk w = { .patch = cJSON_CreateArray(), .path = STRBUF_INIT(JSON_PATCH_PATH_MAX) };
 	size_t lost = oom_count();
 
-	compare(&w, NULL, before, after);
+	json_patch_compare(&w, NULL, before, after);
 	bool too_long = strbuf_failed(&w.path);
 	strbuf_release(&w.path);
 	if (!w.patch || oom_count() != lost || too_long) {

@@ -28,7 +28,7 @@ static void print_number(enum group_field field, const char *text, char *buf, si
 		snprintf(buf, size, "%s \"%s\"", group_field_name(field), text);
 }
 
-static void say(const char *group, const char *lead, int64_t limit, struct strbuf *numbers, cJSON *warnings)
+static void memory_advice_say(const char *group, const char *lead, int64_t limit, struct strbuf *numbers, cJSON *warnings)
 {
 	char amount[SIZE_TEXT_MAX];
 
@@ -61,12 +61,12 @@ static void say_numbers(const struct advice_request *req, const cJSON *group,
 			continue;
 		print_number(f, want->text[f], number, sizeof(number));
 		if (numbers.len + strlen(number) > room)
-			say(name, lead, limit, &numbers, warnings);
+			memory_advice_say(name, lead, limit, &numbers, warnings);
 		if (group_field_is_budget(f))
 			limit = want->limit;
 		strbuf_addf(&numbers, "%s%s", numbers.len ? ", " : "", number);
 	}
-	say(name, lead, limit, &numbers, warnings);
+	memory_advice_say(name, lead, limit, &numbers, warnings);
 }
 
 static void say_notes(const struct advice_request *req, const cJSON *group,

@@ -55,7 +55,7 @@ static bool read_entry(const cJSON *entry, enum ray_node node, struct group_valu
 	return !group_values_empty(ret_values);
 }
 
-static struct group_values *entry_new(const cJSON *entry, enum ray_node node)
+static struct group_values *memory_record_entry_new(const cJSON *entry, enum ray_node node)
 {
 	struct group_values values, *copy = NULL;
 
@@ -71,7 +71,8 @@ static int read_workers(const cJSON *workers, struct memory_record *record, stru
 	const cJSON *entry;
 
 	cJSON_ArrayForEach(entry, workers) {
-		struct group_values *values = entry->string ? entry_new(entry, RAY_WORKER) : NULL;
+		struct group_values *values =
+			entry->string ? memory_record_entry_new(entry, RAY_WORKER) : NULL;
 		void *old = NULL;
 
 		if (!values)
@@ -95,7 +96,7 @@ int memory_record_read(const cJSON *object, struct memory_record *ret_record, st
 
 	if (len && len <= RECORD_MAX && json_parse(text, len, &json, NULL) < 0)
 		json = NULL;
-	record.head = entry_new(json_get(json, "head"), RAY_HEAD);
+	record.head = memory_record_entry_new(json_get(json, "head"), RAY_HEAD);
 	r = read_workers(json_get(json, "workers"), &record, err);
 	if (r < 0)
 		return r;

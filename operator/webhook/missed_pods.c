@@ -82,7 +82,7 @@ void missed_pods_webhook_since(struct missed_pods *m, int64_t webhook_since_ns)
 	}
 }
 
-static void forget(struct missed_pods *m, const char *key)
+static void missed_pods_forget(struct missed_pods *m, const char *key)
 {
 	struct pod *pod = strmap_remove(&m->pods, key);
 
@@ -91,7 +91,7 @@ static void forget(struct missed_pods *m, const char *key)
 	free(pod);
 }
 
-static struct pod *get_or_add(struct missed_pods *m, const char *key)
+static struct pod *missed_pods_get_or_add(struct missed_pods *m, const char *key)
 {
 	struct pod *pod = strmap_get(&m->pods, key);
 
@@ -109,7 +109,7 @@ static struct pod *get_or_add(struct missed_pods *m, const char *key)
  * Finds the reason. This parses the cluster, which is acceptable because most pods have the
  * sidecar.
  */
-static enum missing_sidecar reason_of(const struct missed_pods *m, const cJSON *object, const char *cluster)
+static enum missing_sidecar missed_pods_reason_of(const struct missed_pods *m, const cJSON *object, const char *cluster)
 {
 	enum missing_sidecar reason = missing_sidecar_of(object, NULL, false, m->o.webhook_since_ns);
 	const char *namespace = json_str(object, "metadata.namespace");
@@ -121,10 +121,10 @@ static enum missing_sidecar reason_of(const struct missed_pods *m, const cJSON *
 	return missing_sidecar_of(object, *cluster ? m->o.find_cluster(m->o.arg, cluster) : NULL, excluded, m->o.webhook_since_ns);
 }
 
-static void note(struct missed_pods *m, const char *key, const cJSON *object, const char *cluster, enum missing_sidecar reason)
+static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON *object, const char *cluster, enum missing_sidecar reason)
 {
 	const char *created = json_str(object, "metadata.creationTimestamp");
-	struct pod *pod = get_or_add(m, key);
+	struct pod *pod = missed_pods_get_or_add(m, key);
 
 	if (!pod)
 		return;
@@ -151,17 +151,17 @@ void missed_pods_see(struct missed_pods *m, const cJSON *object, bool gone)
 	if (!gone) {
 		if (!cluster_key(object, cluster, sizeof(cluster)))
 			cluster[0] = '\0';
-		reason = reason_of(m, object, cluster);
+		reason = missed_pods_reason_of(m, object, cluster);
 	}
 	if (reason == MISSING_NOTHING)
-		forget(m, key);
+		missed_pods_forget(m, key);
 	else
-		note(m, key, object, cluster, reason);
+		missed_pods_note(m, key, object, cluster, reason);
 }
 
 /* --- Events ----------------------------------------------------------------------------------------------- */
 
-static void tell(struct missed_pods *m, const char *key, const cJSON *cluster)
+static void missed_pods_notify(struct missed_pods *m, const char *key, const cJSON *cluster)
 {
 	const char *slash = strchr(key, '/'), *name = slash ? slash + 1 : key;
 	int ns_len = slash ? (int)(slash - key) : 0;
@@ -195,7 +195,7 @@ void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 		if (!event_filter_lately(&m->emitted, once, now_ns) && !(cluster = m->o.find_cluster(m->o.arg, pod->cluster)))
 			continue;
 		if (cluster && event_filter_is_time(&m->emitted, once, now_ns, AGAIN_NS))
-			tell(m, key, cluster);
+			missed_pods_notify(m, key, cluster);
 		set_unreported(m, pod, false);
 	}
 }
@@ -206,7 +206,8 @@ struct count {
 	size_t of[MISSING_COUNT];
 };
 
-static struct count *count_of(struct strmap *namespaces, const char *key, struct count *other)
+static struct count *missed_pods_count_of(struct strmap *namespaces, const char *key,
+					  struct count *other)
 {
 	size_t len = strcspn(key, "/");
 	char namespace[256];
@@ -242,7 +243,7 @@ void missed_pods_metrics(const struct missed_pods *m)
 	void *value;
 
 	while (strmap_next(&m->pods, &pos, &key, &value))
-		count_of(&namespaces, key, &other)->of[((const struct pod *)value)->reason]++;
+		missed_pods_count_of(&namespaces, key, &other)->of[((const struct pod *)value)->reason]++;
 	metrics_forget(m->o.metrics, METRIC_WITHOUT_SIDECAR);
 	pos = (struct strmap_pos){ 0 };
 	while (strmap_next(&namespaces, &pos, &key, &value))

@@ -38,21 +38,22 @@ const char *missing_sidecar_name(enum missing_sidecar reason)
 	return names[reason];
 }
 
-static const char *member(const cJSON *object, const char *of, const char *name)
+static const char *missing_sidecar_member(const cJSON *object, const char *of, const char *name)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json_get(object, of), name));
 }
 
 static bool opts_out(const cJSON *object)
 {
-	const char *inject = member(object, "metadata.annotations", INJECT_ANNOTATION);
+	const char *inject =
+		missing_sidecar_member(object, "metadata.annotations", INJECT_ANNOTATION);
 
 	return inject && strcmp(inject, "false") == 0;
 }
 
 static bool needs_sidecar(const cJSON *pod)
 {
-	const char *ray_node = member(pod, "metadata.labels", "ray.io/is-ray-node");
+	const char *ray_node = missing_sidecar_member(pod, "metadata.labels", "ray.io/is-ray-node");
 
 	return ray_node && strcmp(ray_node, "yes") == 0 && !json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER) &&
 	       !json_find(json_get(pod, "spec.initContainers"), "name", SIDECAR_CONTAINER);
@@ -68,7 +69,7 @@ static enum missing_sidecar by_annotation(const cJSON *pod)
 		MISSING_TOO_LARGE,	  MISSING_TOO_MANY,	     MISSING_NO_SHELL,
 		MISSING_MUST_BE_PROCESS_1
 	};
-	const char *text = member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
+	const char *text = missing_sidecar_member(pod, "metadata.annotations", SIDECAR_ANNOTATION), *reason;
 
 	if (!text || strncmp(text, NONE_PREFIX, strlen(NONE_PREFIX)) != 0)
 		return MISSING_NOTHING;

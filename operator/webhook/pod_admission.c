@@ -17,7 +17,7 @@
 /* The name of Ray's container becomes part of a shell command without quotes. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-static const char *item(const cJSON *map, const char *name)
+static const char *pod_admission_item(const cJSON *map, const char *name)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(map, name));
 
@@ -39,8 +39,9 @@ static bool have_names(const cJSON *containers)
 
 static bool is_ray_pod(const cJSON *pod)
 {
-	return strcmp(item(json_get(pod, "metadata.labels"), POD_RAY_LABEL), "yes") == 0 &&
-	       !*item(json_get(pod, "metadata.annotations"), POD_MIRROR_ANNOTATION);
+	return strcmp(pod_admission_item(json_get(pod, "metadata.labels"), POD_RAY_LABEL), "yes") ==
+		       0 &&
+	       !*pod_admission_item(json_get(pod, "metadata.annotations"), POD_MIRROR_ANNOTATION);
 }
 
 bool pod_admission_concerns(const cJSON *pod)
@@ -52,7 +53,7 @@ bool pod_admission_concerns(const cJSON *pod)
 	return have_names(json_get(pod, "spec.containers")) && is_ray_pod(pod);
 }
 
-static void annotate(cJSON *pod, const char *name, const char *value)
+static void pod_admission_annotate(cJSON *pod, const char *name, const char *value)
 {
 	json_set_str(json_object_at(json_object_at(pod, "metadata"), "annotations"), name, value);
 }
@@ -62,7 +63,7 @@ static void annotate_outcome(cJSON *pod, const char *reason)
 	char text[64];
 
 	snprintf(text, sizeof(text), *reason ? "none: %s" : "added", reason);
-	annotate(pod, SIDECAR_ANNOTATION, text);
+	pod_admission_annotate(pod, SIDECAR_ANNOTATION, text);
 }
 
 static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const cJSON *notes)
@@ -72,9 +73,9 @@ static void annotate_sidecar(cJSON *pod, const struct pod_admission *in, const c
 	pod_annotate_ray_container(json_get(pod, "metadata.annotations"),
 				   pod_ray_container_name(pod));
 	if (text)
-		annotate(pod, SIDECAR_NOTES_ANNOTATION, text);
+		pod_admission_annotate(pod, SIDECAR_NOTES_ANNOTATION, text);
 	if (in->policy_origin)
-		annotate(pod, POLICY_ANNOTATION, in->policy_origin);
+		pod_admission_annotate(pod, POLICY_ANNOTATION, in->policy_origin);
 	report_key_annotate(pod, in->report_key ? in->report_key : "");
 }
 
@@ -84,8 +85,8 @@ static enum recording record_pod(cJSON *pod, const struct pod_admission *in, cJS
 	const cJSON *labels = json_get(pod, "metadata.labels");
 	const struct recording_request request = {
 		.namespace = in->namespace,
-		.cluster = item(labels, "ray.io/cluster"),
-		.group = item(labels, "ray.io/group"),
+		.cluster = pod_admission_item(labels, "ray.io/cluster"),
+		.group = pod_admission_item(labels, "ray.io/group"),
 		.cluster_annotations = json_get(in->cluster, "metadata.annotations"),
 		.pod_annotations = json_get(pod, "metadata.annotations"),
 		.policy = in->policy,
@@ -115,7 +116,7 @@ static const char *absence_name(const cJSON *pod, const struct pod_admission *in
 	return names[in->absence];
 }
 
-static const char *change(cJSON *pod, const struct pod_admission *in, cJSON *notes)
+static const char *pod_admission_change(cJSON *pod, const struct pod_admission *in, cJSON *notes)
 {
 	const char *reason = absence_name(pod, in);
 
@@ -138,7 +139,7 @@ int pod_admit(const cJSON *pod, const struct pod_admission *in, cJSON **ret_pod,
 		return 0;
 	}
 	changed = cJSON_Duplicate(pod, true);
-	*ret_reason = change(changed, in, notes);
+	*ret_reason = pod_admission_change(changed, in, notes);
 	if (!notes || !changed || oom_count() != lost)
 		return err_set(err, ENOMEM, "pod");
 	if (strcmp(*ret_reason, recording_name(RECORDING_OPTED_OUT)) != 0)
@@ -152,7 +153,7 @@ cJSON *pod_decline(const cJSON *outline, const char *reason)
 	size_t lost = oom_count();
 
 	if (!is_ray_pod(outline) ||
-	    *item(json_get(outline, "metadata.annotations"), SIDECAR_ANNOTATION))
+	    *pod_admission_item(json_get(outline, "metadata.annotations"), SIDECAR_ANNOTATION))
 		return NULL;
 	pod = cJSON_Duplicate(outline, true);
 	annotate_outcome(pod, reason);

@@ -44,7 +44,7 @@ bool refusals_are_evident(const cJSON *cluster, const char *group)
 }
 
 /* Drops groups for which nobody has asked lately, so that the map has only current trouble. */
-static void forget_old(struct refusals *r, int64_t now_ns)
+static void refusals_forget_old(struct refusals *r, int64_t now_ns)
 {
 	struct strmap_pos pos = { 0 };
 	const char *group;
@@ -62,7 +62,7 @@ static struct refusal *refusal_of(struct refusals *r, const char *group, int64_t
 	if (refusal)
 		return refusal;
 	if (r->groups.n >= REFUSALS_GROUPS_MAX)
-		forget_old(r, now_ns);
+		refusals_forget_old(r, now_ns);
 	refusal = r->groups.n < REFUSALS_GROUPS_MAX ? calloc(1, sizeof(*refusal)) : NULL;
 	if (refusal && strmap_put(&r->groups, group, refusal, NULL) < 0)
 		free(TAKE_PTR(refusal));

@@ -11,7 +11,7 @@ void remembered_release(struct remembered *r)
 	strmap_release(&r->names, free);
 }
 
-static void forget_old(struct remembered *r, int64_t hold_ns, int64_t now_ns)
+static void remembered_forget_old(struct remembered *r, int64_t hold_ns, int64_t now_ns)
 {
 	struct strmap_pos pos = { 0 };
 	const char *name;
@@ -27,7 +27,7 @@ void remembered_note(struct remembered *r, const char *name, int64_t hold_ns, in
 	int64_t *since = strmap_get(&r->names, name);
 
 	if (!since && r->names.n >= REMEMBERED_MAX)
-		forget_old(r, hold_ns, now_ns);
+		remembered_forget_old(r, hold_ns, now_ns);
 	if (!since && r->names.n < REMEMBERED_MAX) {
 		since = malloc(sizeof(*since));
 		if (since && strmap_put(&r->names, name, since, NULL) < 0)

@@ -31,7 +31,7 @@ static void members_find(struct skim *s, struct wanted *wanted, size_t n)
 }
 
 /* Copies a text, unless it is absent, of another type or too long. */
-static void text_copy(const struct wanted *from, cJSON *to)
+static void review_outline_text_copy(const struct wanted *from, cJSON *to)
 {
 	struct skim behind = from->at, s = from->at;
 
@@ -49,7 +49,7 @@ static void texts_copy(struct skim *from, struct wanted *wanted, size_t n, cJSON
 		return;
 	members_find(from, wanted, n);
 	for (size_t i = 0; i < n; i++)
-		text_copy(&wanted[i], to);
+		review_outline_text_copy(&wanted[i], to);
 }
 
 static void metadata_copy(struct skim *from, cJSON *to)
@@ -91,7 +91,7 @@ static void request_copy(struct skim *from, cJSON *to)
 		return;
 	members_find(from, members, ARRAY_SIZE(members));
 	for (size_t i = 0; i < 3; i++)
-		text_copy(&members[i], to);
+		review_outline_text_copy(&members[i], to);
 	texts_copy(&members[3].at, &kind, 1, json_object_at(to, "kind"));
 	object_copy(&members[4].at, json_object_at(to, "object"));
 }
@@ -109,8 +109,8 @@ int review_outline(const char *text, size_t len, cJSON **ret_review, struct err 
 	members_find(&s, members, ARRAY_SIZE(members));
 	if (!skim_ended(&s))
 		return err_set(err, EPROTO, "a review of %zu bytes is not JSON", len);
-	text_copy(&members[0], review);
-	text_copy(&members[1], review);
+	review_outline_text_copy(&members[0], review);
+	review_outline_text_copy(&members[1], review);
 	request_copy(&members[2].at, json_object_at(review, "request"));
 	if (!review || oom_count() != lost)
 		return err_set(err, ENOMEM, "outline of a review");

@@ -48,7 +48,7 @@ static void append_to(struct tls_connections *all, struct tls_connection *c)
 	all->last = c;
 }
 
-static void hold(struct tls_connection *c, size_t bytes)
+static void tls_connections_hold(struct tls_connection *c, size_t bytes)
 {
 	if (c->all)
 		c->all->held += bytes - c->held;
@@ -61,11 +61,11 @@ static void hold(struct tls_connection *c, size_t bytes)
  * Ends the connection. Its memory is freed in the next turn of the loop, but stops counting now:
  * otherwise every connection might be ended to stay within the bound.
  */
-static void end(struct tls_connection *c)
+static void tls_connections_end(struct tls_connection *c)
 {
 	evutil_socket_t fd = bufferevent_getfd(c->bev);
 
-	hold(c, 0);
+	tls_connections_hold(c, 0);
 	if (c->ended || fd < 0)
 		return;
 	c->ended = true;
@@ -89,7 +89,7 @@ static void on_ssl_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index
 	(void)argp;
 	if (!c)
 		return;
-	hold(c, 0);
+	tls_connections_hold(c, 0);
 	if (all) {
 		unlink_from(all, c);
 		all->n_ended -= c->ended;
@@ -100,18 +100,18 @@ static void on_ssl_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index
 		all->on_none(all->arg);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void tls_connections_on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	end(arg);
+	tls_connections_end(arg);
 }
 
 void tls_connections_end_idle(struct tls_connections *all)
 {
 	for (struct tls_connection *c = all->first; c; c = c->next)
 		if (c->phase == IDLE)
-			end(c);
+			tls_connections_end(c);
 }
 
 void tls_connections_forget(struct tls_connections *all)
@@ -133,12 +133,12 @@ static void end_the_oldest(struct tls_connections *all)
 	while (c && c->ended)
 		c = c->next;
 	if (c)
-		end(c);
+		tls_connections_end(c);
 }
 
 /* --- Phases ----------------------------------------------------------------------------------------------- */
 
-static void enter(struct tls_connection *c, enum phase phase)
+static void tls_connections_enter(struct tls_connection *c, enum phase phase)
 {
 	int ms;
 
@@ -156,7 +156,7 @@ static void end_the_biggest(struct tls_connections *all)
 	for (struct tls_connection *c = all->first; c; c = c->next)
 		if (!c->ended && c->held >= biggest->held)
 			biggest = c;
-	end(biggest);
+	tls_connections_end(biggest);
 }
 
 static void keep_bound(struct tls_connections *all)
@@ -168,15 +168,15 @@ static void keep_bound(struct tls_connections *all)
 void tls_connection_answering(struct tls_connection *c, size_t answer_len)
 {
 	c->answer_len = answer_len;
-	hold(c, answer_len);
-	enter(c, ANSWER);
+	tls_connections_hold(c, answer_len);
+	tls_connections_enter(c, ANSWER);
 	keep_bound(c->all);
 }
 
 void tls_connection_answered(struct tls_connection *c)
 {
-	hold(c, c->held - MIN(c->held, c->answer_len));
-	enter(c, IDLE);
+	tls_connections_hold(c, c->held - MIN(c->held, c->answer_len));
+	tls_connections_enter(c, IDLE);
 	if (!c->all)
 		return;
 	unlink_from(c->all, c);
@@ -190,7 +190,7 @@ static void on_ssl_info(const SSL *ssl, int where, int value)
 
 	(void)value;
 	if ((where & SSL_CB_HANDSHAKE_DONE) && c && c->phase == HANDSHAKE)
-		enter(c, IDLE);
+		tls_connections_enter(c, IDLE);
 }
 
 /*
@@ -205,10 +205,10 @@ static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *inf
 	if (info->n_added == 0 || c->ended || !c->all)
 		return;
 	if (c->phase == IDLE)
-		enter(c, REQUEST);
-	hold(c, c->held + info->n_added);
+		tls_connections_enter(c, REQUEST);
+	tls_connections_hold(c, c->held + info->n_added);
 	if (c->held > REQUEST_MAX)
-		end(c);
+		tls_connections_end(c);
 	keep_bound(c->all);
 }
 
@@ -220,7 +220,7 @@ static struct tls_connection *connection_new(struct tls_connections *all, SSL *s
 
 	if (!c)
 		return NULL;
-	c->deadline = evtimer_new(all->base, on_deadline, c);
+	c->deadline = evtimer_new(all->base, tls_connections_on_deadline, c);
 	if (!c->deadline || SSL_set_ex_data(ssl, ex_index, c) != 1) {
 		if (c->deadline)
 			event_free(c->deadline);
@@ -253,7 +253,7 @@ struct bufferevent *tls_connections_add(struct tls_connections *all, SSL_CTX *co
 		return NULL;
 	}
 	bufferevent_openssl_set_allow_dirty_shutdown(c->bev, 1);
-	enter(c, HANDSHAKE);
+	tls_connections_enter(c, HANDSHAKE);
 	if (all->n - all->n_ended > TLS_SERVER_CONNECTIONS_MAX)
 		end_the_oldest(all);
 	return c->bev;

@@ -8,7 +8,7 @@
 
 #include "operator/webhook/x509.h"
 
-static int fail(struct err *err, const char *what)
+static int tls_context_fail(struct err *err, const char *what)
 {
 	unsigned long code = ERR_peek_last_error();
 	const char *why = code ? ERR_reason_error_string(code) : NULL;
@@ -43,10 +43,10 @@ static int use_chain(SSL_CTX *context, const char *pem, struct err *err)
 	if (chain.n == 0)
 		return err_set(err, EINVAL, "there is no certificate in the PEM text");
 	if (SSL_CTX_use_certificate(context, chain.certs[0]) != 1)
-		return fail(err, "the certificate cannot be used");
+		return tls_context_fail(err, "the certificate cannot be used");
 	for (size_t i = 1; i < chain.n; i++)
 		if (SSL_CTX_add1_chain_cert(context, chain.certs[i]) != 1)
-			return fail(err, "a certificate of the chain cannot be used");
+			return tls_context_fail(err, "a certificate of the chain cannot be used");
 	return 0;
 }
 
@@ -58,9 +58,9 @@ static int use_key(SSL_CTX *context, const char *pem, struct err *err)
 	int r = 0;
 
 	if (!key)
-		r = fail(err, "the private key cannot be read");
+		r = tls_context_fail(err, "the private key cannot be read");
 	else if (SSL_CTX_use_PrivateKey(context, key) != 1 || SSL_CTX_check_private_key(context) != 1)
-		r = fail(err, "the private key is not the certificate's");
+		r = tls_context_fail(err, "the private key is not the certificate's");
 	EVP_PKEY_free(key);
 	BIO_free(in);
 	return r;
@@ -69,7 +69,7 @@ static int use_key(SSL_CTX *context, const char *pem, struct err *err)
 int tls_context_new(const char *cert_pem, const char *key_pem, SSL_CTX **ret_context, struct err *err)
 {
 	SSL_CTX *context = strict_context();
-	int r = context ? use_chain(context, cert_pem, err) : fail(err, "TLS");
+	int r = context ? use_chain(context, cert_pem, err) : tls_context_fail(err, "TLS");
 
 	if (r == 0)
 		r = use_key(context, key_pem, err);

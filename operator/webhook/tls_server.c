@@ -37,7 +37,7 @@ static void on_answered(struct evhttp_request *request, void *arg)
 	tls_connection_answered(arg);
 }
 
-static void answer(const struct tls_server *server, struct evhttp_request *request, int status, const struct strbuf *text)
+static void tls_server_answer(const struct tls_server *server, struct evhttp_request *request, int status, const struct strbuf *text)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 	struct evbuffer *body = evbuffer_new();
@@ -70,7 +70,7 @@ static int ask_handler(const struct tls_server *server, struct evhttp_request *r
  * Answers a request. If no TLS connection could be made, libevent falls back to a plain socket;
  * such a request is not answered.
  */
-static void on_request(struct evhttp_request *request, void *arg)
+static void tls_server_on_request(struct evhttp_request *request, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TLS_SERVER_ANSWER_MAX);
 	const struct tls_server *server = arg;
@@ -90,7 +90,7 @@ static void on_request(struct evhttp_request *request, void *arg)
 	if (status == 500)
 		strbuf_reset(&text);
 	tls_connection_answering(connection, text.len);
-	answer(server, request, status, &text);
+	tls_server_answer(server, request, status, &text);
 }
 
 /* --- Accepting -------------------------------------------------------------------------------------------- */
@@ -183,7 +183,7 @@ static int start_http(struct tls_server *server, struct event_base *base, const 
 	evhttp_set_timeout(http, TLS_SERVER_IDLE_S + TLS_SERVER_STEP_S);
 	evhttp_set_flags(http, EVHTTP_SERVER_LINGERING_CLOSE);
 	evhttp_set_bevcb(http, on_accept, server);
-	evhttp_set_gencb(http, on_request, server);
+	evhttp_set_gencb(http, tls_server_on_request, server);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include "lib/json.h"
 
-static bool has(const cJSON *warnings, const char *text)
+static bool warnings_has(const cJSON *warnings, const char *text)
 {
 	const cJSON *item;
 
@@ -24,7 +24,7 @@ bool warnings_full(const cJSON *warnings)
 }
 
 /* A character of UTF-8 that the end cuts is removed, too. */
-static void tidy(char *text, size_t max)
+static void warnings_tidy(char *text, size_t max)
 {
 	size_t len = strnlen(text, max), start = len;
 
@@ -48,8 +48,8 @@ void warnings_addf(cJSON *warnings, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	tidy(text, WARNING_TEXT_MAX);
-	if (!warnings_full(warnings) && !has(warnings, text))
+	warnings_tidy(text, WARNING_TEXT_MAX);
+	if (!warnings_full(warnings) && !warnings_has(warnings, text))
 		json_append(warnings, cJSON_CreateString(text));
 }
 
@@ -60,7 +60,7 @@ void warnings_drop_known(cJSON *warnings, const cJSON *known)
 	while (item) {
 		cJSON *next = item->next;
 
-		if (has(known, item->valuestring))
+		if (warnings_has(known, item->valuestring))
 			cJSON_Delete(cJSON_DetachItemViaPointer(warnings, item));
 		item = next;
 	}
@@ -69,6 +69,6 @@ void warnings_drop_known(cJSON *warnings, const cJSON *known)
 const char *warning_name(const char *name, char buf[static WARNING_NAME_MAX])
 {
 	snprintf(buf, WARNING_NAME_MAX, "%s", name);
-	tidy(buf, WARNING_NAME_MAX - 1);
+	warnings_tidy(buf, WARNING_NAME_MAX - 1);
 	return buf;
 }

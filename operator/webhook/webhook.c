@@ -19,7 +19,7 @@ struct webhook {
 	bool since_known;
 };
 
-static bool may_write(void *arg)
+static bool webhook_may_write(void *arg)
 {
 	const struct webhook *w = arg;
 
@@ -37,7 +37,7 @@ static int on_leaf(void *arg, const char *cert, const char *key, struct err *err
 	return r;
 }
 
-static void on_configuration(void *arg, const char *created)
+static void webhook_on_configuration(void *arg, const char *created)
 {
 	struct webhook *w = arg;
 	int64_t ns;
@@ -59,9 +59,9 @@ static int start_certificates(struct webhook *w, const struct webhook_options *o
 		.configuration = o->configuration,
 		.external = o->external,
 		.metrics = o->metrics,
-		.may_write = may_write,
+		.may_write = webhook_may_write,
 		.on_leaf = on_leaf,
-		.on_configuration = on_configuration,
+		.on_configuration = webhook_on_configuration,
 		.arg = w,
 	};
 

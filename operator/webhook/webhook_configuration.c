@@ -7,7 +7,7 @@
 #include "lib/oom.h"
 #include "operator/webhook/certificate_content.h"
 
-static void read_bundle(const cJSON *webhook, struct x509_bundle *bundle)
+static void webhook_configuration_read_bundle(const cJSON *webhook, struct x509_bundle *bundle)
 {
 	const char *base64 = json_str(webhook, "clientConfig.caBundle");
 	_cleanup_free_ char *text = base64 ? certificate_unbase64(base64) : NULL;
@@ -27,7 +27,7 @@ int webhook_configuration_read(const cJSON *object, struct x509_bundle *ret_publ
 
 		if (n == WEBHOOK_CONFIGURATION_MAX)
 			break;
-		read_bundle(webhook, &own);
+		webhook_configuration_read_bundle(webhook, &own);
 		for (size_t i = 0; i < own.n; i++)
 			x509_bundle_add(&all, own.certs[i]);
 		first = n == 0 ? own.n : first;

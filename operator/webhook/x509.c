@@ -195,7 +195,7 @@ char *x509_bundle_text(const struct x509_bundle *bundle)
  * Verifies as Go's verifier does, which the API server uses: it takes every certificate of the
  * bundle for a root, so a partial chain is enough.
  */
-static bool verify(X509_STORE *store, X509_STORE_CTX *ctx, X509 *leaf, int64_t now_ns)
+static bool x509_verify(X509_STORE *store, X509_STORE_CTX *ctx, X509 *leaf, int64_t now_ns)
 {
 	X509_VERIFY_PARAM *param;
 
@@ -216,7 +216,7 @@ bool x509_verifies(X509 *leaf, const struct x509_bundle *bundle, int64_t now_ns)
 
 	for (size_t i = 0; good && i < bundle->n; i++)
 		good = !x509_is_ca(bundle->certs[i]) || X509_STORE_add_cert(store, bundle->certs[i]) == 1;
-	good = good && verify(store, ctx, leaf, now_ns);
+	good = good && x509_verify(store, ctx, leaf, now_ns);
 	X509_STORE_CTX_free(ctx);
 	X509_STORE_free(store);
 	ERR_clear_error();

@@ -15,7 +15,7 @@
 #define SERIAL_BITS 127 /* positive, and within the 20 bytes of RFC 5280 */
 #define SAN_MAX (X509_NAMES_MAX * 264)
 
-static int fail(struct err *err, const char *what)
+static int x509_make_fail(struct err *err, const char *what)
 {
 	unsigned long code = ERR_get_error();
 	const char *why = code ? ERR_reason_error_string(code) : NULL;
@@ -102,7 +102,7 @@ static bool add_extensions(X509 *cert, X509 *issuer, const struct extension *ext
 	return true;
 }
 
-static bool begin(X509 *cert, EVP_PKEY *key, int64_t from_ns, int64_t until_ns, const char *common_name)
+static bool x509_make_begin(X509 *cert, EVP_PKEY *key, int64_t from_ns, int64_t until_ns, const char *common_name)
 {
 	return X509_set_version(cert, X509_VERSION_3) == 1 && X509_set_pubkey(cert, key) == 1 && set_serial(cert) &&
 	       set_life(cert, from_ns, until_ns) && set_subject(cert, common_name);
@@ -110,7 +110,7 @@ static bool begin(X509 *cert, EVP_PKEY *key, int64_t from_ns, int64_t until_ns, 
 
 /* --- PEM -------------------------------------------------------------------------------------------------- */
 
-static char *take_text(BIO *bio)
+static char *x509_make_take_text(BIO *bio)
 {
 	char *data = NULL;
 	long len = BIO_get_mem_data(bio, &data);
@@ -126,13 +126,13 @@ static int write_pair(const X509 *cert, const EVP_PKEY *key, struct pem_pair *re
 
 	if (cert_out && key_out && PEM_write_bio_X509(cert_out, cert) == 1 &&
 	    PEM_write_bio_PKCS8PrivateKey(key_out, key, NULL, NULL, 0, NULL, NULL) == 1) {
-		pair.cert = take_text(cert_out);
-		pair.key = take_text(key_out);
+		pair.cert = x509_make_take_text(cert_out);
+		pair.key = x509_make_take_text(key_out);
 	}
 	BIO_free(cert_out);
 	BIO_free(key_out);
 	if (!pair.cert || !pair.key)
-		return fail(err, "writing a certificate");
+		return x509_make_fail(err, "writing a certificate");
 	*ret_pair = pair;
 	pair = (struct pem_pair){ 0 };
 	return 0;
@@ -158,7 +158,8 @@ static int fill_ca(X509 *cert, EVP_PKEY *key, int64_t now_ns)
 	n += (size_t)snprintf(name, sizeof(name), "afterglow-webhook-ca-");
 	for (size_t i = 0; i < sizeof(id); i++)
 		n += (size_t)snprintf(name + n, sizeof(name) - n, "%02x", id[i]);
-	if (!begin(cert, key, now_ns - X509_BACKDATE_NS, now_ns + X509_CA_LIFE_NS, name) ||
+	if (!x509_make_begin(cert, key, now_ns - X509_BACKDATE_NS, now_ns + X509_CA_LIFE_NS,
+			     name) ||
 	    X509_set_issuer_name(cert, X509_get_subject_name(cert)) != 1 ||
 	    !add_extensions(cert, cert, extensions, ARRAY_SIZE(extensions)))
 		return -1;
@@ -174,7 +175,7 @@ int x509_make_ca(int64_t now_ns, struct pem_pair *ret_ca, struct err *err)
 	if (cert && key && fill_ca(cert, key, now_ns) == 0)
 		r = write_pair(cert, key, ret_ca, err);
 	else
-		r = fail(err, "making a CA");
+		r = x509_make_fail(err, "making a CA");
 	X509_free(cert);
 	EVP_PKEY_free(key);
 	return r;
@@ -195,7 +196,7 @@ static int fill_leaf(X509 *cert, EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key, cons
 		{ NID_authority_key_identifier, "keyid" },
 		{ NID_subject_alt_name, strbuf_str(&san) },
 	};
-	if (strbuf_failed(&san) || !begin(cert, key, now_ns - X509_BACKDATE_NS, until_ns, "afterglow-webhook") ||
+	if (strbuf_failed(&san) || !x509_make_begin(cert, key, now_ns - X509_BACKDATE_NS, until_ns, "afterglow-webhook") ||
 	    X509_set_issuer_name(cert, X509_get_subject_name(ca)) != 1 ||
 	    !add_extensions(cert, ca, extensions, ARRAY_SIZE(extensions)))
 		return -1;
@@ -222,7 +223,7 @@ int x509_make_leaf(const struct pem_pair *ca, const struct x509_names *names, in
 	if (ca_cert && cert && ca_key && key && fill_leaf(cert, key, ca_cert, ca_key, names, now_ns) == 0)
 		r = write_pair(cert, key, ret_leaf, err);
 	else
-		r = fail(err, "making a certificate for the webhook");
+		r = x509_make_fail(err, "making a certificate for the webhook");
 	EVP_PKEY_free(ca_key);
 	EVP_PKEY_free(key);
 	return r;
