@@ -14,21 +14,21 @@ struct kept_message {
 	char text[];
 };
 
-static size_t size_of(const struct kept_message *m)
+static size_t backlog_size_of(const struct kept_message *m)
 {
 	return sizeof(*m) + strlen(m->text) + 1;
 }
 
-static bool is_of(const struct kept_message *m, const char *pod_uid)
+static bool backlog_is_of(const struct kept_message *m, const char *pod_uid)
 {
 	return !pod_uid || strcmp(m->pod_uid, pod_uid) == 0;
 }
 
-static void drop(struct backlog *b, struct kept_message **at)
+static void backlog_drop(struct backlog *b, struct kept_message **at)
 {
 	struct kept_message *m = *at;
 
-	b->bytes -= size_of(m);
+	b->bytes -= backlog_size_of(m);
 	*at = m->next;
 	free(m);
 }
@@ -37,25 +37,25 @@ static void drop(struct backlog *b, struct kept_message **at)
 static void drop_oldest(struct backlog *b, const char *pod_uid)
 {
 	for (struct kept_message **at = &b->first; *at; at = &(*at)->next)
-		if (is_of(*at, pod_uid)) {
-			drop(b, at);
+		if (backlog_is_of(*at, pod_uid)) {
+			backlog_drop(b, at);
 			return;
 		}
 }
 
-static size_t bytes_of(const struct backlog *b, const char *pod_uid)
+static size_t backlog_bytes_of(const struct backlog *b, const char *pod_uid)
 {
 	size_t n = 0;
 
 	for (const struct kept_message *m = b->first; m; m = m->next)
-		n += is_of(m, pod_uid) ? size_of(m) : 0;
+		n += backlog_is_of(m, pod_uid) ? backlog_size_of(m) : 0;
 	return n;
 }
 
 void backlog_release(struct backlog *b)
 {
 	while (b->first)
-		drop(b, &b->first);
+		backlog_drop(b, &b->first);
 }
 
 void backlog_add(struct backlog *b, const char *pod_uid, const char *message, int64_t now_ns)
@@ -68,7 +68,7 @@ void backlog_add(struct backlog *b, const char *pod_uid, const char *message, in
 	*m = (struct kept_message){ .since_ns = now_ns };
 	snprintf(m->pod_uid, sizeof(m->pod_uid), "%s", pod_uid);
 	memcpy(m->text, message, len);
-	while (bytes_of(b, m->pod_uid) + size > BACKLOG_POD_MAX)
+	while (backlog_bytes_of(b, m->pod_uid) + size > BACKLOG_POD_MAX)
 		drop_oldest(b, m->pod_uid);
 	while (b->bytes + size > BACKLOG_MAX)
 		drop_oldest(b, NULL);
@@ -81,7 +81,7 @@ void backlog_add(struct backlog *b, const char *pod_uid, const char *message, in
 void backlog_expire(struct backlog *b, int64_t now_ns)
 {
 	while (b->first && now_ns - b->first->since_ns > BACKLOG_KEPT_NS)
-		drop(b, &b->first);
+		backlog_drop(b, &b->first);
 }
 
 void backlog_send(struct backlog *b, const char *pod_uid,
@@ -90,13 +90,13 @@ void backlog_send(struct backlog *b, const char *pod_uid,
 	struct kept_message **at = &b->first;
 
 	while (*at) {
-		if (!is_of(*at, pod_uid)) {
+		if (!backlog_is_of(*at, pod_uid)) {
 			at = &(*at)->next;
 			continue;
 		}
 		if (!send((*at)->text, arg))
 			return;
-		drop(b, at);
+		backlog_drop(b, at);
 	}
 }
 
@@ -116,6 +116,6 @@ bool backlog_next(struct backlog *b, char ret_pod_uid[static POD_UID_MAX + 1])
 		return false;
 	memcpy(ret_pod_uid, m->pod_uid, sizeof(m->pod_uid));
 	for (; m; m = m->next)
-		m->had_its_turn = m->had_its_turn || is_of(m, ret_pod_uid);
+		m->had_its_turn = m->had_its_turn || backlog_is_of(m, ret_pod_uid);
 	return true;
 }

@@ -17,7 +17,7 @@
 #define TMPFS 0x01021994UL
 #define RAMFS 0x858458f6UL
 
-static bool is_memory(const char *controllers, const char *end)
+static bool core_account_is_memory(const char *controllers, const char *end)
 {
 	static const char name[] = "memory";
 
@@ -43,7 +43,7 @@ bool core_account_path(const char *text, char ret_path[static PATH_MAX])
 		const char *path = controllers ? memchr(controllers + 1, ':',
 							(size_t)(end - controllers - 1)) :
 						 NULL;
-		bool v1 = path && is_memory(controllers + 1, path),
+		bool v1 = path && core_account_is_memory(controllers + 1, path),
 		     v2 = path && path == controllers + 1 && *line == '0';
 
 		if (v1 || (v2 && !found)) {

@@ -70,7 +70,7 @@ static bool in_our_user_namespace(pid_t pid)
 }
 
 /* A user other than root loses all capabilities by setresuid. */
-static int become(const struct process_status *s, uint64_t capabilities, struct err *err)
+static int core_file_become(const struct process_status *s, uint64_t capabilities, struct err *err)
 {
 	if (setgroups(s->n_groups, s->groups) < 0 || setresgid(s->fsgid, s->fsgid, s->fsgid) < 0 ||
 	    setresuid(s->fsuid, s->fsuid, s->fsuid) < 0)
@@ -100,11 +100,11 @@ static int go_where_it_was(pid_t pid, int pidfd, struct err *err)
 		return rc;
 	if (fchdir(root) < 0 || chroot(".") < 0 || fchdir(cwd) < 0)
 		return err_set(err, errno, "the root directory of PID %d", (int)pid);
-	return become(&status, same ? status.capabilities : 0, err);
+	return core_file_become(&status, same ? status.capabilities : 0, err);
 }
 
 /* Makes the kernel's checks of the new file: a file system may have given it to another user. */
-static int check_file(int fd, struct err *err)
+static int core_file_check_file(int fd, struct err *err)
 {
 	struct stat st;
 
@@ -114,7 +114,7 @@ static int check_file(int fd, struct err *err)
 }
 
 /* Reads the next BLOCK bytes of the stream, fewer only at its end. Returns 0 at the end. */
-static ssize_t read_block(int stream, char block[static BLOCK])
+static ssize_t core_file_read_block(int stream, char block[static BLOCK])
 {
 	size_t len = 0;
 
@@ -195,7 +195,7 @@ int core_copy(int stream, int file, uint64_t limit, struct err *err)
 
 	/* By default a pipe has room for one block only, and the kernel would wait for us after each block. */
 	fcntl(stream, F_SETPIPE_SZ, PIPE_SIZE);
-	while (rc == 0 && (len = read_block(stream, block)) > 0) {
+	while (rc == 0 && (len = core_file_read_block(stream, block)) > 0) {
 		rc = copy_block(&c, block, (size_t)len, err);
 		if (++n % (PROGRESS / BLOCK) == 0)
 			alarm(CORE_STALL_S);
@@ -231,7 +231,7 @@ static int write_as_who_crashed(const struct core_arguments *arguments, int pidf
 	file = open(name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file < 0)
 		return err_set(err, errno, "%s", name);
-	rc = check_file(file, err);
+	rc = core_file_check_file(file, err);
 	if (rc >= 0)
 		rc = core_account_charge(account, file, err);
 	if (rc < 0 && !as_root)

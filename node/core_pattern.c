@@ -57,7 +57,8 @@ int core_pattern_make(const char *directory, const char *before, char ret_patter
 	return 0;
 }
 
-static bool parse_number(const char *text, uint64_t max, uint64_t *ret_value, const char **ret_end)
+static bool core_pattern_parse_number(const char *text, uint64_t max, uint64_t *ret_value,
+				      const char **ret_end)
 {
 	char *end;
 
@@ -76,7 +77,7 @@ int core_arguments_parse(char *const *argv, struct core_arguments *ret_arguments
 	const char *end = "";
 
 	for (size_t i = 0; i < N_ARGUMENTS; i++)
-		if (*end || !argv[0] || !argv[i + 1] || !parse_number(argv[i + 1], max[i], &value[i], &end))
+		if (*end || !argv[0] || !argv[i + 1] || !core_pattern_parse_number(argv[i + 1], max[i], &value[i], &end))
 			return err_set(err, EPROTO, "the kernel's argument %zu", i + 1);
 	if (value[0] == 0 || (*end && strcmp(end, "u") != 0))
 		return err_set(err, EPROTO, "the kernel's arguments");

@@ -39,7 +39,7 @@ static void pattern_path(const struct node_options *o, char path[static PATH_MAX
 	snprintf(path, PATH_MAX, "%s/proc/sys/kernel/core_pattern", o->root);
 }
 
-static int read_pattern(const struct node_options *o, char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err)
+static int cores_read_pattern(const struct node_options *o, char ret_pattern[static CORE_PATTERN_MAX + 1], struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(CORE_PATTERN_MAX + 1);
 	char path[PATH_MAX];
@@ -68,7 +68,7 @@ static int write_pattern(const struct node_options *o, const char *pattern, stru
 		return err_set(err, errno, "open %s", path);
 	if (write(fd, line, len) != (ssize_t)len)
 		return err_set(err, errno, "write %s", path);
-	rc = read_pattern(o, after, err);
+	rc = cores_read_pattern(o, after, err);
 	if (rc < 0)
 		return rc;
 	return strcmp(after, pattern) == 0 ? 0 : err_set(err, EIO, "%s is \"%s\" after \"%s\" was written", path, after, pattern);
@@ -125,7 +125,7 @@ static void remove_probes(const char *path)
 		closedir(dir);
 }
 
-static int install(const struct node_options *o, struct err *err)
+static int cores_install(const struct node_options *o, struct err *err)
 {
 	char path[PATH_MAX], config[PATH_MAX];
 	_cleanup_close_ int directory = -1;
@@ -176,7 +176,7 @@ static bool wait_until_gone(const char *path)
  * Returns whether the kernel runs the handler. That depends on mounts and security modules that we
  * cannot see.
  */
-static int probe(const struct node_options *o, struct err *err)
+static int cores_probe(const struct node_options *o, struct err *err)
 {
 	char path[PATH_MAX];
 	int fds[2], status;
@@ -211,7 +211,7 @@ static int give_back(const struct node_options *o, struct err *err)
 {
 	char pattern[CORE_PATTERN_MAX + 1];
 	const char *before;
-	int rc = read_pattern(o, pattern, err);
+	int rc = cores_read_pattern(o, pattern, err);
 
 	if (rc < 0)
 		return rc;
@@ -219,11 +219,11 @@ static int give_back(const struct node_options *o, struct err *err)
 	return before ? write_pattern(o, before, err) : 0;
 }
 
-static int take_over(const struct node_options *o, struct err *err)
+static int cores_take_over(const struct node_options *o, struct err *err)
 {
 	char now[CORE_PATTERN_MAX + 1], ours[CORE_PATTERN_MAX + 1];
 	const char *before;
-	int rc = read_pattern(o, now, err);
+	int rc = cores_read_pattern(o, now, err);
 
 	cores.refuses = false;
 	if (rc < 0)
@@ -237,7 +237,7 @@ static int take_over(const struct node_options *o, struct err *err)
 		return rc;
 	rc = write_pattern(o, ours, err);
 	if (rc == 0)
-		rc = probe(o, err);
+		rc = cores_probe(o, err);
 	if (rc < 0) {
 		struct err ignored = { 0 };
 
@@ -254,7 +254,7 @@ static int take_over(const struct node_options *o, struct err *err)
  */
 static int take_over_or_refuse(const struct node_options *o, struct err *err)
 {
-	int rc = take_over(o, err);
+	int rc = cores_take_over(o, err);
 
 	if (!cores.refuses)
 		return rc;
@@ -263,7 +263,7 @@ static int take_over_or_refuse(const struct node_options *o, struct err *err)
 	return 0;
 }
 
-static bool is_settled(const char *pattern)
+static bool cores_is_settled(const char *pattern)
 {
 	return core_pattern_before(pattern) || (cores.refuses && strcmp(pattern, cores.refused) == 0);
 }
@@ -272,13 +272,13 @@ static bool is_settled(const char *pattern)
  * If somebody changes the pattern while we run, we take the new one over, and cores that we pass on
  * go to it. If somebody does so again and again, we leave the pattern to them.
  */
-static void on_look(struct source *s, int64_t now_ns)
+static void cores_on_look(struct source *s, int64_t now_ns)
 {
 	char pattern[CORE_PATTERN_MAX + 1];
 	struct err err = { 0 };
 
 	s->due_ns = now_ns + LOOK_NS;
-	if (read_pattern(cores.options, pattern, &err) == 0 && is_settled(pattern))
+	if (cores_read_pattern(cores.options, pattern, &err) == 0 && cores_is_settled(pattern))
 		return;
 	if (!err.code && cores.retakes++ < RETAKES_MAX && take_over_or_refuse(cores.options, &err) == 0)
 		return;
@@ -294,12 +294,12 @@ int cores_start(struct node *n, struct err *err)
 		return 0;
 	/* From now on cores_stop gives back what an agent that was killed has left. */
 	cores.options = n->options;
-	rc = install(n->options, err);
+	rc = cores_install(n->options, err);
 	if (rc == 0)
 		rc = take_over_or_refuse(n->options, err);
 	if (rc < 0)
 		return rc;
-	cores.look = (struct source){ .name = "core_pattern", .fd = -1, .due_ns = now_boottime_ns() + LOOK_NS, .due = on_look };
+	cores.look = (struct source){ .name = "core_pattern", .fd = -1, .due_ns = now_boottime_ns() + LOOK_NS, .due = cores_on_look };
 	return loop_add(&n->loop, &cores.look, err);
 }
 

@@ -16,7 +16,7 @@
 #define FILE_MAX 8192
 #define PATH_ROOM 512
 
-static bool exists(const char *root, const char *path)
+static bool facts_exists(const char *root, const char *path)
 {
 	char full[PATH_ROOM];
 
@@ -25,7 +25,7 @@ static bool exists(const char *root, const char *path)
 }
 
 /* Reads the first line of a file, "" if there is none. */
-static void read_line(const char *directory, const char *path, char *line, size_t size)
+static void facts_read_line(const char *directory, const char *path, char *line, size_t size)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FILE_MAX);
 	char full[PATH_ROOM];
@@ -49,29 +49,29 @@ static long long read_swap(const char *proc)
 
 static void read_cgroups(const char *root, struct facts *f)
 {
-	bool v2 = exists(root, "/sys/fs/cgroup/cgroup.controllers"), v1 = exists(root, "/sys/fs/cgroup/memory");
+	bool v2 = facts_exists(root, "/sys/fs/cgroup/cgroup.controllers"), v1 = facts_exists(root, "/sys/fs/cgroup/memory");
 	const char *memory = v1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
 	char path[PATH_ROOM];
 
 	f->cgroup_version = v1 ? 1 : v2 ? 2 : 0;
 	snprintf(path, sizeof(path), "%s/kubepods.slice", memory);
-	if (exists(root, path))
+	if (facts_exists(root, path))
 		f->cgroup_driver = "systemd";
 	else {
 		snprintf(path, sizeof(path), "%s/kubepods", memory);
-		f->cgroup_driver = exists(root, path) ? "cgroupfs" : NULL;
+		f->cgroup_driver = facts_exists(root, path) ? "cgroupfs" : NULL;
 	}
 	snprintf(path, sizeof(path), "%s/%s/memory.oom.group", memory, f->cgroup_driver && f->cgroup_driver[0] == 's' ? "kubepods.slice" : "kubepods");
-	f->oom_group = v1 ? 0 : f->cgroup_driver ? exists(root, path) : -1;
+	f->oom_group = v1 ? 0 : f->cgroup_driver ? facts_exists(root, path) : -1;
 }
 
 static const char *find_runtime(const char *root)
 {
-	if (exists(root, "/run/crio/crio.sock"))
+	if (facts_exists(root, "/run/crio/crio.sock"))
 		return "cri-o";
-	if (exists(root, "/run/cri-dockerd.sock"))
+	if (facts_exists(root, "/run/cri-dockerd.sock"))
 		return "docker";
-	return exists(root, "/run/containerd/containerd.sock") || exists(root, "/run/k3s/containerd/containerd.sock") ? "containerd" : NULL;
+	return facts_exists(root, "/run/containerd/containerd.sock") || facts_exists(root, "/run/k3s/containerd/containerd.sock") ? "containerd" : NULL;
 }
 
 void facts_read(const char *root, const char *proc, const char *directory, struct facts *ret_facts)
@@ -84,18 +84,18 @@ void facts_read(const char *root, const char *proc, const char *directory, struc
 
 	if (uname(&name) == 0)
 		snprintf(f.kernel, sizeof(f.kernel), "%s", name.release);
-	read_line(proc, "/sys/kernel/core_pattern", pattern, sizeof(pattern));
+	facts_read_line(proc, "/sys/kernel/core_pattern", pattern, sizeof(pattern));
 	before = core_pattern_before(pattern);
 	snprintf(f.core_pattern, sizeof(f.core_pattern), "%s", before ? before : pattern);
 	f.cores_left_alone = core_pattern_make(directory, f.core_pattern, ours, NULL) < 0;
-	read_line(proc, "/sys/kernel/dmesg_restrict", restricted, sizeof(restricted));
+	facts_read_line(proc, "/sys/kernel/dmesg_restrict", restricted, sizeof(restricted));
 	f.dmesg_restrict = restricted[0] ? restricted[0] != '0' : -1;
 	read_cgroups(root, &f);
 	*ret_facts = f;
 }
 
-static void add(struct strbuf *out, const char *key, const char *fmt, ...) _printf_(3, 4);
-static void add(struct strbuf *out, const char *key, const char *fmt, ...)
+static void facts_add(struct strbuf *out, const char *key, const char *fmt, ...) _printf_(3, 4);
+static void facts_add(struct strbuf *out, const char *key, const char *fmt, ...)
 {
 	char value[64];
 	va_list ap;
@@ -107,7 +107,7 @@ static void add(struct strbuf *out, const char *key, const char *fmt, ...)
 }
 
 /* JSON escapes a backslash and a quote; what is not printable has no place in these values. */
-static void add_text(struct strbuf *out, const char *key, const char *value)
+static void facts_add_text(struct strbuf *out, const char *key, const char *value)
 {
 	if (!value || !*value)
 		return;
@@ -123,7 +123,7 @@ static void add_text(struct strbuf *out, const char *key, const char *value)
 static void add_bool(struct strbuf *out, const char *key, int value)
 {
 	if (value >= 0)
-		add(out, key, "%s", value ? "true" : "false");
+		facts_add(out, key, "%s", value ? "true" : "false");
 }
 
 void facts_to_json(const struct facts *f, struct strbuf *out)
@@ -131,16 +131,16 @@ void facts_to_json(const struct facts *f, struct strbuf *out)
 	struct strbuf json = STRBUF_INIT(FILE_MAX);
 
 	strbuf_addc(&json, '{');
-	add_text(&json, "kernel", f->kernel);
+	facts_add_text(&json, "kernel", f->kernel);
 	if (f->cgroup_version)
-		add(&json, "cgroupVersion", "%d", f->cgroup_version);
-	add_text(&json, "cgroupDriver", f->cgroup_driver);
-	add_text(&json, "runtime", f->runtime);
-	add_text(&json, "corePattern", f->core_pattern);
+		facts_add(&json, "cgroupVersion", "%d", f->cgroup_version);
+	facts_add_text(&json, "cgroupDriver", f->cgroup_driver);
+	facts_add_text(&json, "runtime", f->runtime);
+	facts_add_text(&json, "corePattern", f->core_pattern);
 	if (f->cores_left_alone)
 		add_bool(&json, "coresLeftAlone", true);
 	if (f->swap >= 0)
-		add(&json, "swapBytes", "%lld", f->swap);
+		facts_add(&json, "swapBytes", "%lld", f->swap);
 	add_bool(&json, "oomGroup", f->oom_group);
 	add_bool(&json, "dmesgRestrict", f->dmesg_restrict);
 	strbuf_addf(out, "%s}", strbuf_str(&json));

@@ -104,7 +104,7 @@ static void say_compressed(struct journal *j)
 	log_info("the journal: longer messages are compressed, and left out; Compress=4K in journald.conf keeps them as they are");
 }
 
-static void read_on(struct journal *j, void (*fn)(const char *line, size_t len))
+static void journal_read_on(struct journal *j, void (*fn)(const char *line, size_t len))
 {
 	size_t len;
 
@@ -144,7 +144,7 @@ void journal_read(struct journal *j, void (*fn)(const char *line, size_t len))
 	int64_t read_us;
 
 	if (j->file.fd >= 0)
-		read_on(j, fn);
+		journal_read_on(j, fn);
 	if (!replaced)
 		return;
 	read_us = j->file.written_us;
@@ -160,7 +160,7 @@ void journal_read(struct journal *j, void (*fn)(const char *line, size_t len))
 		j->file.after_us = read_us;
 	}
 	if (j->file.fd >= 0)
-		read_on(j, fn);
+		journal_read_on(j, fn);
 	else if (j->fault.code)
 		log_warning_limited("the journal cannot be read: %s", err_text(&j->fault));
 }

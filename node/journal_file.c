@@ -64,13 +64,14 @@ static bool read_at(const struct journal_file *f, uint64_t at, void *buf, size_t
 	return at <= INT64_MAX && pread(f->fd, buf, len, (off_t)at) == (ssize_t)len;
 }
 
-static uint64_t after(uint64_t at, uint64_t size)
+static uint64_t journal_file_after(uint64_t at, uint64_t size)
 {
 	return (at + size + 7) & ~(uint64_t)7;
 }
 
 /* Returns false if no object is there yet, or if the bytes there are no object. */
-static bool read_object(const struct journal_file *f, uint64_t at, struct object *ret_object)
+static bool journal_file_read_object(const struct journal_file *f, uint64_t at,
+				     struct object *ret_object)
 {
 	if (at % 8 || !read_at(f, at, ret_object, sizeof(*ret_object)))
 		return false;
@@ -102,8 +103,8 @@ void journal_file_skip(struct journal_file *f)
 {
 	struct object tail;
 
-	if (f->tail >= f->at && read_object(f, f->tail, &tail))
-		f->at = after(f->tail, tail.size);
+	if (f->tail >= f->at && journal_file_read_object(f, f->tail, &tail))
+		f->at = journal_file_after(f->tail, tail.size);
 }
 
 int journal_file_open(struct journal_file *ret_file, int fd, bool from_end, struct err *err)
@@ -131,7 +132,8 @@ int journal_file_open(struct journal_file *ret_file, int fd, bool from_end, stru
 }
 
 /* Returns the value if the field has this name. */
-static const char *value_of(const char *payload, size_t len, const char *name, size_t *ret_len)
+static const char *journal_file_value_of(const char *payload, size_t len, const char *name,
+					 size_t *ret_len)
 {
 	size_t n = strlen(name);
 
@@ -150,23 +152,23 @@ static void take_short(char *out, size_t size, const char *value, size_t len)
 	out[len] = '\0';
 }
 
-static void take_field(struct fields *out, const char *payload, size_t len)
+static void journal_file_take_field(struct fields *out, const char *payload, size_t len)
 {
 	const char *value;
 	size_t n;
 
-	if ((value = value_of(payload, len, "MESSAGE", &n))) {
+	if ((value = journal_file_value_of(payload, len, "MESSAGE", &n))) {
 		out->message_len = MIN(n, sizeof(out->message));
 		memcpy(out->message, value, out->message_len);
-	} else if ((value = value_of(payload, len, "SYSLOG_IDENTIFIER", &n)))
+	} else if ((value = journal_file_value_of(payload, len, "SYSLOG_IDENTIFIER", &n)))
 		take_short(out->identifier, sizeof(out->identifier), value, n);
-	else if ((value = value_of(payload, len, "_PID", &n)))
+	else if ((value = journal_file_value_of(payload, len, "_PID", &n)))
 		take_short(out->pid, sizeof(out->pid), value, n);
-	else if ((value = value_of(payload, len, "_HOSTNAME", &n)))
+	else if ((value = journal_file_value_of(payload, len, "_HOSTNAME", &n)))
 		take_short(out->hostname, sizeof(out->hostname), value, n);
-	else if ((value = value_of(payload, len, "_UID", &n)))
+	else if ((value = journal_file_value_of(payload, len, "_UID", &n)))
 		out->is_of_root = n == 1 && *value == '0';
-	else if ((value = value_of(payload, len, "_TRANSPORT", &n)))
+	else if ((value = journal_file_value_of(payload, len, "_TRANSPORT", &n)))
 		out->is_of_kernel = n == strlen("kernel") && memcmp(value, "kernel", n) == 0;
 }
 
@@ -178,7 +180,8 @@ static bool take_item(const struct journal_file *f, uint64_t at, struct fields *
 	struct object o;
 	size_t len;
 
-	if (!at || !read_object(f, at, &o) || o.type != OBJECT_DATA || o.size < payload)
+	if (!at || !journal_file_read_object(f, at, &o) || o.type != OBJECT_DATA ||
+	    o.size < payload)
 		return false;
 	len = (size_t)MIN(o.size - payload, sizeof(text));
 	if (o.flags & OBJECT_COMPRESSED) {
@@ -187,7 +190,7 @@ static bool take_item(const struct journal_file *f, uint64_t at, struct fields *
 	}
 	if (!read_at(f, at + payload, text, len))
 		return false;
-	take_field(out, text, len);
+	journal_file_take_field(out, text, len);
 	return true;
 }
 
@@ -220,7 +223,7 @@ static bool take_entry(const struct journal_file *f, uint64_t at, uint64_t size,
  * Only entries of the kernel and of root's programs are wanted, because a program that sends to
  * journald chooses its own name.
  */
-static bool is_wanted(const struct fields *of)
+static bool journal_file_is_wanted(const struct fields *of)
 {
 	return *of->identifier &&
 	       (of->is_of_kernel || (of->is_of_root && strcmp(of->identifier, "kernel") != 0));
@@ -250,7 +253,7 @@ enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *
 
 	if (!f->tail || at > f->tail)
 		return JOURNAL_END;
-	if (!read_object(f, at, &o)) {
+	if (!journal_file_read_object(f, at, &o)) {
 		/*
 		 * The file is damaged here. What follows the last object that the header names may
 		 * be valid again.
@@ -263,8 +266,8 @@ enum journal_step journal_file_next(struct journal_file *f, char *line, size_t *
 		whole = take_entry(f, at, o.size, &fields);
 	if (!whole && at == f->tail)
 		return JOURNAL_END;
-	f->at = after(at, o.size);
-	if (!is_wanted(&fields) || fields.realtime_us <= f->after_us)
+	f->at = journal_file_after(at, o.size);
+	if (!journal_file_is_wanted(&fields) || fields.realtime_us <= f->after_us)
 		return JOURNAL_OTHER;
 	if (!fields.message_len)
 		return fields.has_compressed ? JOURNAL_COMPRESSED : JOURNAL_OTHER;

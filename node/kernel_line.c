@@ -169,7 +169,7 @@ static bool is_statistics(const char *text)
  * Parses the lines of a report about memory. All other lines may be anything that another processor wrote at the same
  * time, with the names of other pods' processes in it.
  */
-static bool is_memory(const char *text, struct kernel_line *l)
+static bool kernel_line_is_memory(const char *text, struct kernel_line *l)
 {
 	static const char *const starts[] = {
 		"memory: usage ",
@@ -220,7 +220,7 @@ static bool is_begin(const char *text, struct kernel_line *l)
 	return true;
 }
 
-static const char *find_last(const char *text, const char *part)
+static const char *kernel_line_find_last(const char *text, const char *part)
 {
 	const char *found = NULL;
 
@@ -233,9 +233,9 @@ static const char *find_last(const char *text, const char *part)
  * "NVRM: Xid (...): 79, pid=12, name=x, ..." and "amdgpu ...: in process x pid 12 thread y pid 13". Of the latter the thread
  * counts, because its number ends the line, and the names before it may hold anything.
  */
-static bool is_gpu(const char *text, struct kernel_line *l)
+static bool kernel_line_is_gpu(const char *text, struct kernel_line *l)
 {
-	const char *pid = strstr(text, ", pid="), *thread = find_last(text, " pid ");
+	const char *pid = strstr(text, ", pid="), *thread = kernel_line_find_last(text, " pid ");
 
 	if (strncmp(text, "NVRM: ", 6) != 0 && strncmp(text, "amdgpu ", 7) != 0 &&
 	    strncmp(text, "nvidia-", 7) != 0)
@@ -300,7 +300,7 @@ static void understand(const char *text, struct kernel_line *l)
 	static bool (*const kinds[])(const char *, struct kernel_line *) = {
 		/* A crash and a report come first: they begin with a process's name, which may be that of any other kind. */
 		is_crash, is_begin,   is_constraint, is_kill,	is_group,  is_cgroup,
-		is_row,	  is_invoker, is_gpu,	     is_device, is_memory,
+		is_row,	  is_invoker, kernel_line_is_gpu,	     is_device, kernel_line_is_memory,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)

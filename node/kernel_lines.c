@@ -33,7 +33,7 @@ static struct {
 } lines;
 
 /* The verdict rests on the needed lines. Most lines of a report are the table of processes. */
-static enum outbox_part part_of(const struct kernel_line *l)
+static enum outbox_part kernel_lines_part_of(const struct kernel_line *l)
 {
 	switch (l->kind) {
 	case KERNEL_LINE_OOM_MEMORY:
@@ -63,7 +63,7 @@ static enum outbox_part part_of(const struct kernel_line *l)
  * Whether the line tells which container the OOM killer ended, and which limit was met. The rest of
  * a report would fill the backlog, and so would the further processes of a group that the kernel ended.
  */
-static bool is_proof(const struct kernel_line *l)
+static bool kernel_lines_is_proof(const struct kernel_line *l)
 {
 	static const char usage[] = "memory: usage ";
 
@@ -75,7 +75,7 @@ static bool is_proof(const struct kernel_line *l)
 	case KERNEL_LINE_OOM_MEMORY:
 		return l->len > strlen(usage) && memcmp(l->text, usage, strlen(usage)) == 0;
 	case KERNEL_LINE_PROCESS:
-		return l->ends_oom && part_of(l) == OUTBOX_NEEDED;
+		return l->ends_oom && kernel_lines_part_of(l) == OUTBOX_NEEDED;
 	case KERNEL_LINE_OTHER:
 	case KERNEL_LINE_OOM_INVOKER:
 	case KERNEL_LINE_OOM_CGROUP:
@@ -93,8 +93,8 @@ static void send_line(const char *pod_uid, const struct kernel_line *l)
 
 	strbuf_addf(&message, "kernel %d %" PRId64 " %.*s", l->priority, l->time_us, (int)l->len, l->text);
 	if (!strbuf_failed(&message))
-		outbox_add_once(&lines.outbox, part_of(l), is_proof(l), pod_uid,
-				strbuf_str(&message));
+		outbox_add_once(&lines.outbox, kernel_lines_part_of(l), kernel_lines_is_proof(l),
+				pod_uid, strbuf_str(&message));
 }
 
 /*
@@ -115,7 +115,7 @@ static struct pod_of_process pod_of_pid(pid_t pid)
 	return pod;
 }
 
-static bool is_of_pod(pid_t pid, const char *pod_uid, void *arg)
+static bool kernel_lines_is_of_pod(pid_t pid, const char *pod_uid, void *arg)
 {
 	(void)arg;
 	return strcmp(pod_of_pid(pid).pod_uid, pod_uid) == 0;
@@ -128,7 +128,7 @@ static void take_report_line(const struct kernel_line *l, void *arg)
 
 static void send_report(char *pod_uid)
 {
-	const struct oom_report_reader reader = { .is_of = is_of_pod,
+	const struct oom_report_reader reader = { .is_of = kernel_lines_is_of_pod,
 						  .take = take_report_line,
 						  .arg = pod_uid };
 
@@ -137,7 +137,7 @@ static void send_report(char *pod_uid)
 	oom_report_read(&lines.report, pod_uid, &reader);
 }
 
-static void of_process(const struct kernel_line *l)
+static void kernel_lines_of_process(const struct kernel_line *l)
 {
 	const struct oom_report *r = &lines.report;
 	bool reported = l->ends_oom && r->began_us;
@@ -172,7 +172,7 @@ static void to_user(const struct pod_of_process *c, unsigned int sweeps, void *a
 		send_line(c->pod_uid, l);
 }
 
-static void take(const char *data, size_t len, int64_t now_ns)
+static void kernel_lines_take(const char *data, size_t len, int64_t now_ns)
 {
 	char nameless[KERNEL_TEXT_MAX];
 	struct kernel_line l;
@@ -190,7 +190,7 @@ static void take(const char *data, size_t len, int64_t now_ns)
 			send_line(l.victim.pod_uid, &l);
 		break;
 	case KERNEL_LINE_PROCESS:
-		of_process(&l);
+		kernel_lines_of_process(&l);
 		break;
 	case KERNEL_LINE_GPU:
 		process_table_containers(lines.node->processes, to_container, &l);
@@ -213,7 +213,7 @@ static void take(const char *data, size_t len, int64_t now_ns)
 	}
 }
 
-static void on_readable(struct source *s)
+static void kernel_lines_on_readable(struct source *s)
 {
 	char data[RECORD_MAX + 1];
 
@@ -225,7 +225,7 @@ static void on_readable(struct source *s)
 			continue;
 		if (n <= 0)
 			break;
-		take(data, (size_t)n, now_boottime_ns());
+		kernel_lines_take(data, (size_t)n, now_boottime_ns());
 	}
 	outbox_flush_logged(&lines.outbox, lines.node, "kernel lines");
 }
@@ -241,7 +241,7 @@ int kernel_lines_start(struct node *n, struct err *err)
 	lines.devices = (struct budget){ .spacing_ns = NS_PER_SEC, .burst = 5 };
 	outbox_init(&lines.outbox);
 	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	lines.kmsg = (struct source){ .name = "kernel log", .fd = fd, .due_ns = LOOP_NEVER, .ready = on_readable };
+	lines.kmsg = (struct source){ .name = "kernel log", .fd = fd, .due_ns = LOOP_NEVER, .ready = kernel_lines_on_readable };
 	if (fd < 0)
 		return err_set(err, errno, "open /dev/kmsg");
 	/* Older lines are skipped, because the table does not have the processes of that time. */

@@ -41,7 +41,7 @@ static int wait_ms(const struct loop *l, int64_t now_ns)
 	return next <= now_ns ? 0 : (int)MIN((next - now_ns) / NS_PER_MS + 1, (int64_t)INT_MAX);
 }
 
-static bool is_there(const struct loop *l, const struct source *s)
+static bool loop_is_there(const struct loop *l, const struct source *s)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->sources[i] == s)
@@ -49,7 +49,7 @@ static bool is_there(const struct loop *l, const struct source *s)
 	return false;
 }
 
-static int turn(struct loop *l, struct err *err)
+static int loop_turn(struct loop *l, struct err *err)
 {
 	struct pollfd fds[LOOP_SOURCES_MAX];
 	struct source *sources[LOOP_SOURCES_MAX];
@@ -65,9 +65,9 @@ static int turn(struct loop *l, struct err *err)
 	now = now_boottime_ns();
 	/* The callback of one source may remove another source, or close its descriptor. */
 	for (size_t i = 0; i < n; i++) {
-		if (fds[i].revents && is_there(l, sources[i]) && sources[i]->fd == fds[i].fd)
+		if (fds[i].revents && loop_is_there(l, sources[i]) && sources[i]->fd == fds[i].fd)
 			sources[i]->ready(sources[i]);
-		if (is_there(l, sources[i]) && sources[i]->due_ns <= now)
+		if (loop_is_there(l, sources[i]) && sources[i]->due_ns <= now)
 			sources[i]->due(sources[i], now);
 	}
 	return 0;
@@ -76,7 +76,7 @@ static int turn(struct loop *l, struct err *err)
 int loop_run(struct loop *l, struct err *err)
 {
 	while (!l->stopping) {
-		int rc = turn(l, err);
+		int rc = loop_turn(l, err);
 
 		if (rc < 0)
 			return rc;

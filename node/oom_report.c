@@ -18,7 +18,7 @@ void oom_report_release(struct oom_report *r)
 	oom_report_init(r);
 }
 
-static void keep(struct oom_report *r, const char *data, size_t len)
+static void oom_report_keep(struct oom_report *r, const char *data, size_t len)
 {
 	strbuf_add(&r->records, data, len);
 	strbuf_add(&r->records, "", 1);
@@ -29,7 +29,7 @@ void oom_report_begin(struct oom_report *r, const struct kernel_line *l, const c
 {
 	oom_report_release(r);
 	r->began_us = l->time_us ? l->time_us : 1;
-	keep(r, data, len);
+	oom_report_keep(r, data, len);
 }
 
 void oom_report_add(struct oom_report *r, const struct kernel_line *l, const char *data, size_t len)
@@ -44,13 +44,13 @@ void oom_report_add(struct oom_report *r, const struct kernel_line *l, const cha
 		r->victim = l->victim;
 		r->victim_pid = l->pid;
 		r->within = l->within;
-		keep(r, data, len);
+		oom_report_keep(r, data, len);
 		return;
 	case KERNEL_LINE_OOM_MEMORY:
 	case KERNEL_LINE_OOM_CGROUP:
 	case KERNEL_LINE_OOM_ROW:
 		if (r->records.len + len + 1 <= OOM_REPORT_MAX - RESERVE)
-			keep(r, data, len);
+			oom_report_keep(r, data, len);
 		else
 			r->cut = r->cut || l->kind == KERNEL_LINE_OOM_ROW;
 		return;
@@ -65,8 +65,8 @@ void oom_report_add(struct oom_report *r, const struct kernel_line *l, const cha
 }
 
 /* Calls fn for each line until it returns false. */
-static void each(const struct oom_report *r, bool (*fn)(const struct kernel_line *l, void *arg),
-		 void *arg)
+static void oom_report_each(const struct oom_report *r,
+			    bool (*fn)(const struct kernel_line *l, void *arg), void *arg)
 {
 	const char *data = strbuf_str(&r->records), *end = data + r->records.len;
 	struct kernel_line l;
@@ -99,7 +99,7 @@ bool oom_report_is_victim(const struct oom_report *r, pid_t task)
 		return false;
 	/* Where the process's first thread has ended, the kernel names another one. */
 	if (!q.found)
-		each(r, find_thread, &q);
+		oom_report_each(r, find_thread, &q);
 	return q.found;
 }
 
@@ -111,7 +111,7 @@ struct reading {
 	unsigned int rows;
 };
 
-static bool is_for(const struct reading *s, pid_t pid)
+static bool oom_report_is_for(const struct reading *s, pid_t pid)
 {
 	const struct oom_report *r = s->report;
 
@@ -126,16 +126,16 @@ static bool count_row(const struct kernel_line *l, void *arg)
 {
 	struct reading *s = arg;
 
-	if (l->kind == KERNEL_LINE_OOM_ROW && l->pid && is_for(s, l->pid))
+	if (l->kind == KERNEL_LINE_OOM_ROW && l->pid && oom_report_is_for(s, l->pid))
 		s->rows++;
 	return s->rows <= OOM_REPORT_ROWS_MAX;
 }
 
-static bool read_line(const struct kernel_line *l, void *arg)
+static bool oom_report_read_line(const struct kernel_line *l, void *arg)
 {
 	const struct reading *s = arg;
 
-	if (l->kind == KERNEL_LINE_OOM_BEGIN && !is_for(s, s->report->invoker)) {
+	if (l->kind == KERNEL_LINE_OOM_BEGIN && !oom_report_is_for(s, s->report->invoker)) {
 		char text[KERNEL_TEXT_MAX];
 		struct kernel_line nameless = *l;
 
@@ -143,7 +143,8 @@ static bool read_line(const struct kernel_line *l, void *arg)
 		s->reader->take(&nameless, s->reader->arg);
 		return true;
 	}
-	if (l->kind == KERNEL_LINE_OOM_ROW && (!s->table || (l->pid && !is_for(s, l->pid))))
+	if (l->kind == KERNEL_LINE_OOM_ROW &&
+	    (!s->table || (l->pid && !oom_report_is_for(s, l->pid))))
 		return true;
 	if (l->kind == KERNEL_LINE_OOM_CGROUP && l->victim.pod_uid[0] &&
 	    strcmp(l->victim.pod_uid, s->pod_uid) != 0)
@@ -157,7 +158,7 @@ void oom_report_read(const struct oom_report *r, const char *pod_uid,
 {
 	struct reading s = { .report = r, .pod_uid = pod_uid, .reader = reader };
 
-	each(r, count_row, &s);
+	oom_report_each(r, count_row, &s);
 	s.table = !r->cut && s.rows <= OOM_REPORT_ROWS_MAX;
-	each(r, read_line, &s);
+	oom_report_each(r, oom_report_read_line, &s);
 }

@@ -42,7 +42,7 @@ static struct entry entry_at(char *p)
 	return e;
 }
 
-static void drop(struct outbox *o, enum outbox_part part)
+static void outbox_drop(struct outbox *o, enum outbox_part part)
 {
 	o->dropped++;
 	if (part != OUTBOX_NEEDED && part < o->cut)
@@ -58,7 +58,7 @@ void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char 
 	size_t room = OUTBOX_BYTES_MAX - (part == OUTBOX_NEEDED ? 0 : OUTBOX_RESERVE);
 
 	if (before + len > room) {
-		drop(o, part);
+		outbox_drop(o, part);
 		return;
 	}
 	strbuf_add(&o->messages, marks, sizeof(marks));
@@ -66,7 +66,7 @@ void outbox_add(struct outbox *o, enum outbox_part part, bool proof, const char 
 	strbuf_add(&o->messages, message, strlen(message) + 1);
 	if (!strbuf_failed(&o->messages))
 		return;
-	drop(o, part);
+	outbox_drop(o, part);
 	o->messages.failed = false;
 	strbuf_truncate(&o->messages, before);
 }
@@ -130,7 +130,7 @@ static bool send_kept(const char *message, void *arg)
  * Connects to the pod's sidecar, and sends the backlog first: its messages are older than those of
  * the caller, and the sidecar reads the kernel's lines in their order.
  */
-static int reach(struct node *n, const char *pod_uid, int *ret_fd)
+static int outbox_reach(struct node *n, const char *pod_uid, int *ret_fd)
 {
 	struct err err = { 0 };
 	int rc = connect_pod(n, pod_uid, ret_fd, &err);
@@ -159,7 +159,7 @@ static void send_to_pod(struct outbox *o, struct node *n, const struct entry *fi
 			const char *end)
 {
 	_cleanup_close_ int fd = -1;
-	int rc = reach(n, first->pod_uid, &fd);
+	int rc = outbox_reach(n, first->pod_uid, &fd);
 	enum outbox_part left_out = fd >= 0 ? first_left_out(o, fd, first, end) : OUTBOX_PARTS;
 
 	for (char *p = first->part; p < end;) {
@@ -214,6 +214,6 @@ void outbox_send_backlog(struct node *n)
 	while (backlog_next(&n->backlog, pod_uid)) {
 		_cleanup_close_ int fd = -1;
 
-		reach(n, pod_uid, &fd);
+		outbox_reach(n, pod_uid, &fd);
 	}
 }

@@ -56,7 +56,7 @@ static bool take_suffix(struct name *n, const char *suffix)
 	return true;
 }
 
-static bool is_hex(char c)
+static bool pod_of_process_is_hex(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
@@ -67,7 +67,7 @@ static bool take_uid(struct name n, char dash, char ret_uid[static POD_UID_MAX +
 	if (n.len < UID_MIN || n.len > POD_UID_MAX)
 		return false;
 	for (size_t i = 0; i < n.len; i++)
-		if (!is_hex(n.at[i]) && n.at[i] != dash)
+		if (!pod_of_process_is_hex(n.at[i]) && n.at[i] != dash)
 			return false;
 	for (size_t i = 0; i < n.len; i++)
 		ret_uid[i] = n.at[i] == dash ? '-' : n.at[i];
@@ -127,7 +127,7 @@ static void take_container(struct name n, char ret_id[static CONTAINER_ID_MAX + 
 	if (n.len != CONTAINER_ID_MAX)
 		return;
 	for (size_t i = 0; i < n.len; i++)
-		if (!is_hex(n.at[i]))
+		if (!pod_of_process_is_hex(n.at[i]))
 			return;
 	memcpy(ret_id, n.at, n.len);
 	ret_id[n.len] = '\0';
@@ -177,7 +177,7 @@ static const char *path_of_line(const char *line, const char *end)
  * Returns false if the two contradict each other. A hierarchy in which the process was moved above
  * the containers does not contradict the others.
  */
-static bool agree(struct pod_of_process *pod, const struct pod_of_process *other)
+static bool pod_of_process_agree(struct pod_of_process *pod, const struct pod_of_process *other)
 {
 	if (!pod->pod_uid[0]) {
 		*pod = *other;
@@ -198,7 +198,7 @@ int pod_of_cgroups(const char *text, struct pod_of_process *ret_pod, struct err 
 		const char *end = strchrnul(line, '\n'), *path = path_of_line(line, end);
 		struct pod_of_process found = { 0 };
 
-		if (path && pod_of_path(path, end, &found) && !agree(&pod, &found))
+		if (path && pod_of_path(path, end, &found) && !pod_of_process_agree(&pod, &found))
 			return err_set(err, EPROTO, "the process is in the cgroups of several pods or containers");
 		line = *end ? end + 1 : end;
 	}

@@ -85,7 +85,7 @@ static bool take_own_pid(const char *text, struct process_status *s)
 	return s->own_pid > 0;
 }
 
-static bool take_process(const char *text, struct process_status *s)
+static bool process_status_take_process(const char *text, struct process_status *s)
 {
 	const char *at = find_line(text, "Tgid");
 	uint64_t value;
@@ -96,7 +96,7 @@ static bool take_process(const char *text, struct process_status *s)
 	return true;
 }
 
-static void take_comm(const char *text, struct process_status *s)
+static void process_status_take_comm(const char *text, struct process_status *s)
 {
 	const char *at = find_line(text, "Name");
 	size_t n = 0;
@@ -115,11 +115,11 @@ int process_status_parse(const char *text, struct process_status *ret_status, st
 	const char *capabilities = find_line(text, "CapEff");
 
 	if (!fourth_number(text, "Uid", &uid) || !fourth_number(text, "Gid", &gid) || !take_groups(text, &s) || !take_own_pid(text, &s) ||
-	    !take_process(text, &s) || !capabilities || !next_number(&capabilities, 16, UINT64_MAX, &s.capabilities))
+	    !process_status_take_process(text, &s) || !capabilities || !next_number(&capabilities, 16, UINT64_MAX, &s.capabilities))
 		return err_set(err, EPROTO, "the status of a process");
 	s.fsuid = (uid_t)uid;
 	s.fsgid = (gid_t)gid;
-	take_comm(text, &s);
+	process_status_take_comm(text, &s);
 	*ret_status = s;
 	return 0;
 }

@@ -61,7 +61,8 @@ void process_table_free(struct process_table *t)
 }
 
 /* Returns the index of the container, or OF_NODE if there are too many containers. */
-static uint16_t add_container(struct process_table *t, const struct pod_of_process *pod)
+static uint16_t process_table_add_container(struct process_table *t,
+					    const struct pod_of_process *pod)
 {
 	size_t vacant = t->n_containers;
 
@@ -80,7 +81,7 @@ static uint16_t add_container(struct process_table *t, const struct pod_of_proce
 	return (uint16_t)vacant;
 }
 
-static void look(struct process_table *t, struct entry *e)
+static void process_row_look(struct process_table *t, struct entry *e)
 {
 	struct process_status status;
 	struct pod_of_process pod;
@@ -91,7 +92,7 @@ static void look(struct process_table *t, struct entry *e)
 	 */
 	if (pod_of_process(t->proc, e->pid, &pod, NULL) < 0 || !pod.container_id[0])
 		return;
-	e->container = add_container(t, &pod);
+	e->container = process_table_add_container(t, &pod);
 	if (!e->inner && process_status_read(t->proc, e->pid, &status, NULL) == 0)
 		e->inner = status.container_pid;
 }
@@ -109,7 +110,7 @@ struct entries {
 	size_t n, room;
 };
 
-static bool append(struct entries *list, const struct entry *e)
+static bool process_table_append(struct entries *list, const struct entry *e)
 {
 	if (list->n == list->room) {
 		size_t room = MIN(MAX(list->room * 2, (size_t)256), (size_t)PROCESSES_MAX);
@@ -124,21 +125,21 @@ static bool append(struct entries *list, const struct entry *e)
 	return true;
 }
 
-static int compare(const void *key, const void *element)
+static int process_table_compare(const void *key, const void *element)
 {
 	const struct entry *a = key, *b = element;
 
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static const struct entry *find(const struct process_table *t, pid_t pid)
+static const struct entry *process_row_find(const struct process_table *t, pid_t pid)
 {
 	const struct entry key = { .pid = pid };
 
-	return t->n ? bsearch(&key, t->entries, t->n, sizeof(key), compare) : NULL;
+	return t->n ? bsearch(&key, t->entries, t->n, sizeof(key), process_table_compare) : NULL;
 }
 
-static void see(struct process_table *t, const struct entry *before, struct entry *e)
+static void process_table_see(struct process_table *t, const struct entry *before, struct entry *e)
 {
 	if (before && before->inode != e->inode)
 		before = NULL;
@@ -147,7 +148,7 @@ static void see(struct process_table *t, const struct entry *before, struct entr
 	if (before && before->looked_twice && ((unsigned int)e->pid + t->sweeps) % LOOK_EVERY != 0)
 		return;
 	e->looked_twice = before != NULL;
-	look(t, e);
+	process_row_look(t, e);
 }
 
 static void forget_unused(struct process_table *t)
@@ -177,15 +178,15 @@ int process_table_sweep(struct process_table *t, struct err *err)
 
 		if (!e.pid)
 			continue;
-		see(t, find(t, e.pid), &e);
+		process_table_see(t, process_row_find(t, e.pid), &e);
 		ascending = ascending && (list.n == 0 || e.pid > list.all[list.n - 1].pid);
-		if (!append(&list, &e))
+		if (!process_table_append(&list, &e))
 			break;
 	}
 	closedir(dir);
 	/* A procfs lists PIDs in ascending order. */
 	if (!ascending)
-		qsort(list.all, list.n, sizeof(*list.all), compare);
+		qsort(list.all, list.n, sizeof(*list.all), process_table_compare);
 	free(t->entries);
 	t->entries = list.all;
 	t->n = list.n;
@@ -196,7 +197,7 @@ int process_table_sweep(struct process_table *t, struct err *err)
 enum process_known process_table_find(const struct process_table *t, pid_t pid, const struct pod_of_process **ret_pod,
 				      pid_t *ret_inner)
 {
-	const struct entry *e = find(t, pid);
+	const struct entry *e = process_row_find(t, pid);
 
 	if (!e)
 		return PROCESS_UNKNOWN;

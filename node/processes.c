@@ -22,7 +22,7 @@ static struct {
  * Tells the sidecar that signals are being watched: soon after a container started, when its
  * sidecar listens, and then from time to time.
  */
-static void announce(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+static void processes_announce(const struct pod_of_process *c, unsigned int sweeps, void *arg)
 {
 	char message[32];
 
@@ -40,7 +40,7 @@ static void on_sweep(struct source *s, int64_t now_ns)
 	if (process_table_sweep(processes.node->processes, &err) < 0)
 		log_warning_limited("processes: %s", err_text(&err));
 	if (processes.node->signals_seen)
-		process_table_containers(processes.node->processes, announce, NULL);
+		process_table_containers(processes.node->processes, processes_announce, NULL);
 	outbox_flush(&processes.outbox, processes.node);
 	outbox_send_backlog(processes.node);
 	s->due_ns = now_ns + PROCESS_SWEEP_S * NS_PER_SEC;

@@ -22,7 +22,7 @@
 #define TICKS_PER_S 100 /* USER_HZ: of times in /proc, on each architecture that we run on */
 #define TICKS_MAX (INT64_MAX / NS_PER_SEC) /* so that a nonsensical time does not overflow */
 
-static void set_place(struct signal_sender *s, const struct pod_of_process *own, const struct pod_of_process *pod)
+static void signal_sender_set_place(struct signal_sender *s, const struct pod_of_process *own, const struct pod_of_process *pod)
 {
 	bool same = strcmp(own->pod_uid, pod->pod_uid) == 0;
 
@@ -40,7 +40,7 @@ static void place_by_table(struct signal_sender *s, const struct process_table *
 	switch (process_table_find(table, s->pid, &own, &inner)) {
 	case PROCESS_OF_POD:
 		s->inner = inner;
-		set_place(s, own, pod);
+		signal_sender_set_place(s, own, pod);
 		break;
 	case PROCESS_OF_NODE:
 		s->place = SENDER_NODE;
@@ -78,7 +78,7 @@ int64_t task_began_ns(const char *stat)
 		       0;
 }
 
-static int read_stat(const char *proc, pid_t task, struct strbuf *text)
+static int signal_sender_read_stat(const char *proc, pid_t task, struct strbuf *text)
 {
 	char path[PATH_ROOM];
 
@@ -90,7 +90,7 @@ static bool is_exiting(const char *proc, pid_t task)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STAT_MAX);
 
-	return read_stat(proc, task, &text) < 0 || task_is_exiting(strbuf_str(&text));
+	return signal_sender_read_stat(proc, task, &text) < 0 || task_is_exiting(strbuf_str(&text));
 }
 
 bool task_is_later(const char *proc, pid_t task, int64_t time_ns)
@@ -99,7 +99,8 @@ bool task_is_later(const char *proc, pid_t task, int64_t time_ns)
 
 	if (now_boottime_ns() - time_ns < REUSED_AFTER_NS)
 		return false;
-	return read_stat(proc, task, &text) == 0 && task_began_ns(strbuf_str(&text)) > time_ns;
+	return signal_sender_read_stat(proc, task, &text) == 0 &&
+	       task_began_ns(strbuf_str(&text)) > time_ns;
 }
 
 static void place_by_proc(struct signal_sender *s, const char *proc, const struct pod_of_process *pod)
@@ -108,13 +109,13 @@ static void place_by_proc(struct signal_sender *s, const char *proc, const struc
 	int rc = pod_of_process(proc, s->pid, &own, NULL);
 
 	if (rc == 0)
-		set_place(s, &own, pod);
+		signal_sender_set_place(s, &own, pod);
 	/* cgroup v1 shows a task that exits in the root. */
 	else if (rc == -ENOENT && !is_exiting(proc, s->pid))
 		s->place = SENDER_NODE;
 }
 
-static void set_names(struct signal_sender *s, const char *proc, pid_t task)
+static void signal_sender_set_names(struct signal_sender *s, const char *proc, pid_t task)
 {
 	struct process_status status;
 
@@ -140,7 +141,7 @@ void signal_sender_find(const char *proc, const struct process_table *table,
 		*ret_sender = s;
 		return;
 	}
-	set_names(&s, proc, task);
+	signal_sender_set_names(&s, proc, task);
 	place_by_proc(&s, proc, pod);
 	if (s.place == SENDER_UNKNOWN)
 		place_by_table(&s, table, pod);

@@ -66,7 +66,7 @@ static bool find_target(const struct signal_record *record, struct pod_of_proces
 	return !task_is_later(signals.node->options->proc, record->target, record->time_ns);
 }
 
-static void flush(void)
+static void signals_flush(void)
 {
 	outbox_flush_logged(&signals.outbox, signals.node, "signals");
 }
@@ -76,12 +76,12 @@ static void flush(void)
  * took its first process. The records of all processes of a large container would push the proof out
  * of the backlog.
  */
-static bool is_proof(const struct signal_record *record, pid_t inner)
+static bool signals_is_proof(const struct signal_record *record, pid_t inner)
 {
 	return record->signal == SIGKILL && inner == 1;
 }
 
-static void handle(const struct signal_record *record)
+static void signals_handle(const struct signal_record *record)
 {
 	_cleanup_strbuf_ struct strbuf message = STRBUF_INIT(NODE_MESSAGE_MAX);
 	struct pod_of_process pod;
@@ -96,8 +96,8 @@ static void handle(const struct signal_record *record)
 	signal_message(record, pod.container_id, inner, &sender, &message);
 	/* The signals of one pod may not fill the outbox for all others. */
 	if (signals.outbox.messages.len > OUTBOX_BYTES_MAX / 2)
-		flush();
-	outbox_add(&signals.outbox, OUTBOX_NEEDED, is_proof(record, inner), pod.pod_uid,
+		signals_flush();
+	outbox_add(&signals.outbox, OUTBOX_NEEDED, signals_is_proof(record, inner), pod.pod_uid,
 		   strbuf_str(&message));
 }
 
@@ -115,9 +115,9 @@ static void read_buffers(void)
 				log_warning_limited("the kernel dropped records of signals, because there were too many: some signals have no known sender");
 			while (trace_page_next(&page, &event))
 				if (signal_record_parse(&signals.formats, &event, &record))
-					handle(&record);
+					signals_handle(&record);
 		}
-	flush();
+	signals_flush();
 }
 
 /* When events come all the time, the loop ignores the descriptor until the next look is due. */
@@ -129,7 +129,7 @@ static void pause_or_go_on(struct source *s, int64_t now_ns)
 	s->due_ns = go_on ? LOOP_NEVER : now_ns + NS_PER_SEC / WAKES_PER_S;
 }
 
-static void on_due(struct source *s, int64_t now_ns)
+static void signals_on_due(struct source *s, int64_t now_ns)
 {
 	read_buffers();
 	pause_or_go_on(s, now_ns);
@@ -137,7 +137,7 @@ static void on_due(struct source *s, int64_t now_ns)
 
 static void on_events(struct source *s)
 {
-	on_due(s, now_boottime_ns());
+	signals_on_due(s, now_boottime_ns());
 }
 
 static int read_formats(struct err *err)
@@ -167,7 +167,7 @@ static int watch_buffers(struct err *err)
 	return 0;
 }
 
-static int enable(struct err *err)
+static int signals_enable(struct err *err)
 {
 	int rc = trace_instance_enable(signals.trace, EVENT_SIGNAL, SIGNAL_RECORD_FILTER, err);
 
@@ -183,7 +183,7 @@ static int add_sources(struct err *err)
 	if (rc < 0)
 		return rc;
 	signals.events = (struct source){ .name = "events", .fd = signals.epoll, .due_ns = LOOP_NEVER, .ready = on_events,
-					  .due = on_due };
+					  .due = signals_on_due };
 	return loop_add(&signals.node->loop, &signals.events, err);
 }
 
@@ -208,7 +208,7 @@ int signals_start(struct node *n, struct err *err)
 	if (rc >= 0)
 		rc = add_sources(err);
 	if (rc >= 0)
-		rc = enable(err);
+		rc = signals_enable(err);
 	n->signals_seen = rc >= 0;
 	return rc;
 }

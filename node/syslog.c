@@ -58,7 +58,7 @@ static void to_pod(const struct pod_of_process *c, unsigned int sweeps, void *ar
 	outbox_add_once(&syslog_file.outbox, OUTBOX_NEEDED, false, c->pod_uid, message);
 }
 
-static void take_line(const char *text, size_t len)
+static void syslog_take_line(const char *text, size_t len)
 {
 	struct one_line line = { text, len };
 
@@ -67,12 +67,12 @@ static void take_line(const char *text, size_t len)
 }
 
 /* Takes the complete lines from the buffer. If a line fills the whole buffer, it is dropped. */
-static void take_lines(void)
+static void syslog_take_lines(void)
 {
 	char *at = syslog_file.line, *end = at + syslog_file.len, *newline;
 
 	while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
-		take_line(at, (size_t)(newline - at));
+		syslog_take_line(at, (size_t)(newline - at));
 		at = newline + 1;
 	}
 	syslog_file.len = (size_t)(end - at);
@@ -81,7 +81,7 @@ static void take_lines(void)
 		syslog_file.len = 0;
 }
 
-static void read_on(void)
+static void syslog_read_on(void)
 {
 	off_t at = lseek(syslog_file.fd, 0, SEEK_CUR);
 	ssize_t n;
@@ -105,12 +105,12 @@ static void read_on(void)
 		if (n <= 0)
 			break;
 		syslog_file.len += (size_t)n;
-		take_lines();
+		syslog_take_lines();
 	}
 }
 
 /* Opens the file by the names that the distributions use. */
-static int open_file(bool from_end)
+static int syslog_open_file(bool from_end)
 {
 	static const char *const names[] = { "syslog", "messages" };
 
@@ -144,30 +144,30 @@ static bool is_rotated(void)
 	       (now.st_ino != syslog_file.st.st_ino || now.st_dev != syslog_file.st.st_dev);
 }
 
-static void read_file(void)
+static void syslog_read_file(void)
 {
 	if (syslog_file.fd >= 0) {
-		read_on();
+		syslog_read_on();
 		if (is_rotated()) {
 			close(syslog_file.fd);
-			syslog_file.fd = open_file(false);
+			syslog_file.fd = syslog_open_file(false);
 			syslog_file.len = 0;
 			if (syslog_file.fd >= 0)
-				read_on();
+				syslog_read_on();
 		}
 	} else
-		syslog_file.fd = open_file(false);
+		syslog_file.fd = syslog_open_file(false);
 }
 
-static void on_look(struct source *s, int64_t now_ns)
+static void syslog_on_look(struct source *s, int64_t now_ns)
 {
-	read_file();
+	syslog_read_file();
 	/*
 	 * A syslog daemon copies the journal to its file, so the journal is read only where there
 	 * is no file.
 	 */
 	if (syslog_file.fd < 0 && syslog_file.keeps_no_file)
-		journal_read(&syslog_file.journal, take_line);
+		journal_read(&syslog_file.journal, syslog_take_line);
 	outbox_flush(&syslog_file.outbox, syslog_file.node);
 	s->due_ns = now_ns + LOOK_NS;
 }
@@ -180,7 +180,7 @@ int syslog_start(struct node *n, struct err *err)
 		return 0;
 	syslog_file.node = n;
 	outbox_init(&syslog_file.outbox);
-	syslog_file.fd = open_file(true);
+	syslog_file.fd = syslog_open_file(true);
 	syslog_file.keeps_no_file = syslog_file.fd < 0;
 	syslog_file.journal.file.fd = -1;
 	if (syslog_file.keeps_no_file &&
@@ -188,7 +188,7 @@ int syslog_start(struct node *n, struct err *err)
 		log_info("the node has no syslog file, and no journal is read: %s",
 			 err_text(&why));
 	syslog_file.look =
-		(struct source){ .name = "syslog", .fd = -1, .due_ns = 0, .due = on_look };
+		(struct source){ .name = "syslog", .fd = -1, .due_ns = 0, .due = syslog_on_look };
 	return loop_add(&n->loop, &syslog_file.look, err);
 }
 

@@ -23,7 +23,7 @@ int trace_format_id(const char *text)
  * Returns whether the declaration that ends at semicolon, such as "char comm[16]" or "int sig",
  * declares name.
  */
-static bool declares(const char *declaration, const char *semicolon, const char *name)
+static bool trace_format_declares(const char *declaration, const char *semicolon, const char *name)
 {
 	const char *end = memchr(declaration, '[', (size_t)(semicolon - declaration));
 	size_t len = strlen(name);
@@ -46,7 +46,7 @@ struct trace_field trace_format_field(const char *text, const char *name)
 		semicolon = strchr(p, ';');
 		if (!semicolon)
 			break;
-		if (declares(p, semicolon, name) && sscanf(semicolon, "; offset:%5u; size:%5u;", &offset, &size) == 2 &&
+		if (trace_format_declares(p, semicolon, name) && sscanf(semicolon, "; offset:%5u; size:%5u;", &offset, &size) == 2 &&
 		    offset <= UINT16_MAX && size <= UINT16_MAX)
 			return (struct trace_field){ (uint16_t)offset, (uint16_t)size };
 	}

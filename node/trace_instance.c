@@ -55,7 +55,8 @@ static int open_tracefs(const char *directory, struct err *err)
 	return TAKE_FD(fd);
 }
 
-static int write_value(int dirfd, const char *path, const char *value, struct err *err)
+static int trace_instance_write_value(int dirfd, const char *path, const char *value,
+				      struct err *err)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC | O_TRUNC);
 
@@ -70,18 +71,19 @@ static int set_up(struct trace_instance *t, struct err *err)
 	int rc;
 
 	snprintf(kilobytes, sizeof(kilobytes), "%d", TRACE_BUFFER_KB);
-	rc = write_value(t->directory, "buffer_size_kb", kilobytes, err);
+	rc = trace_instance_write_value(t->directory, "buffer_size_kb", kilobytes, err);
 	if (rc >= 0)
-		rc = write_value(t->directory, "trace_clock", "boot", err);
+		rc = trace_instance_write_value(t->directory, "trace_clock", "boot", err);
 	if (rc >= 0)
-		rc = write_value(t->directory, "tracing_on", "1", err);
+		rc = trace_instance_write_value(t->directory, "tracing_on", "1", err);
 	if (rc < 0)
 		return rc;
 	/*
 	 * From Linux 5.0 readers are woken only when the buffer is half full, unless this is 0.
 	 * Older kernels always wake them.
 	 */
-	if (write_value(t->directory, "buffer_percent", "0", NULL) < 0 && errno != ENOENT)
+	if (trace_instance_write_value(t->directory, "buffer_percent", "0", NULL) < 0 &&
+	    errno != ENOENT)
 		return err_set(err, errno, "write 0 to buffer_percent");
 	return 0;
 }
@@ -174,11 +176,11 @@ int trace_instance_enable(const struct trace_instance *t, const char *event, con
 	int rc;
 
 	snprintf(path, sizeof(path), "events/%s/filter", event);
-	rc = write_value(t->directory, path, filter ? filter : "0", err);
+	rc = trace_instance_write_value(t->directory, path, filter ? filter : "0", err);
 	if (rc < 0)
 		return rc;
 	snprintf(path, sizeof(path), "events/%s/enable", event);
-	return write_value(t->directory, path, "1", err);
+	return trace_instance_write_value(t->directory, path, "1", err);
 }
 
 size_t trace_instance_fds(const struct trace_instance *t, const int **ret_fds)
