@@ -86,7 +86,7 @@ void policies_begin(struct policies *p)
 
 /* --- Statuses ------------------------------------------------------------------------------------------- */
 
-static void on_written(void *arg, struct client_response *response)
+static void policies_on_written(void *arg, struct client_response *response)
 {
 	struct writing *w = arg;
 	struct policies *p = w->policies;
@@ -105,7 +105,7 @@ static void on_written(void *arg, struct client_response *response)
 	look_within(p, failed ? RETRY_NS : SOON_NS);
 }
 
-static struct writing *free_place(struct policies *p)
+static struct writing *policies_free_place(struct policies *p)
 {
 	for (size_t i = 0; i < WRITES_MAX; i++)
 		if (!p->writings[i].policies)
@@ -119,7 +119,7 @@ static void write_status(struct policies *p, struct known_policy *k, cJSON *stat
 	const char *slash = strchr(k->key, '/');
 	_cleanup_json_ cJSON *body = cJSON_CreateObject();
 	cJSON *metadata = json_object_at(body, "metadata");
-	struct writing *w = free_place(p);
+	struct writing *w = policies_free_place(p);
 	struct err err = { 0 };
 
 	json_set_str(body, "apiVersion", "afterglow.dev/v1alpha1");
@@ -132,7 +132,7 @@ static void write_status(struct policies *p, struct known_policy *k, cJSON *stat
 	json_set(body, "status", status);
 	snprintf(w->key, sizeof(w->key), "%s", k->key);
 	w->is_cluster_wide = k->object->is_cluster_wide;
-	if (client_apply(p->o.client, body, "status", on_written, w, &err) < 0) {
+	if (client_apply(p->o.client, body, "status", policies_on_written, w, &err) < 0) {
 		log_warning_limited("policy %s: its status was not written: %s", k->key, err_text(&err));
 		k->retry_ns = now_boottime_ns() + RETRY_NS;
 		return;
@@ -142,7 +142,7 @@ static void write_status(struct policies *p, struct known_policy *k, cJSON *stat
 }
 
 /* Returns when a status with this difference may be written (boottime). */
-static int64_t write_at(const struct known_policy *k, enum policy_status_change change)
+static int64_t policies_write_at(const struct known_policy *k, enum policy_status_change change)
 {
 	return MAX(k->retry_ns, change == POLICY_STATUS_COUNTS && k->written_ns ? k->written_ns + COUNTS_PACE_NS : 0);
 }
@@ -158,9 +158,9 @@ static void settle_status(struct policies *p, struct known_policy *k)
 
 	if (change == POLICY_STATUS_SAME || k->writing)
 		return; /* the answer causes another look */
-	if (write_at(k, change) > now)
-		look_within(p, write_at(k, change) - now);
-	else if (free_place(p))
+	if (policies_write_at(k, change) > now)
+		look_within(p, policies_write_at(k, change) - now);
+	else if (policies_free_place(p))
 		write_status(p, k, TAKE_PTR(status));
 }
 
@@ -180,7 +180,7 @@ static bool settle_statuses(struct policies *p)
 
 			if (k->round == p->round)
 				continue;
-			if (!free_place(p))
+			if (!policies_free_place(p))
 				return false;
 			settle_status(p, k);
 			k->round = p->round;
@@ -195,7 +195,7 @@ static bool may_look(const struct policies *p)
 	return watches_synced(p->o.watches) && watches_know_policies(p->o.watches);
 }
 
-static void on_look(evutil_socket_t fd, short what, void *arg)
+static void policies_on_look(evutil_socket_t fd, short what, void *arg)
 {
 	struct policies *p = arg;
 	bool went_on = p->goes_on;
@@ -227,7 +227,7 @@ int policies_new(const struct policies_options *options, struct policies **ret_p
 	if (!p)
 		return err_set(err, ENOMEM, "policies");
 	p->o = *options;
-	p->look = evtimer_new(options->base, on_look, p);
+	p->look = evtimer_new(options->base, policies_on_look, p);
 	r = p->look ? policy_book_init(&p->book, options->policy, options->retention, err) : err_set(err, ENOMEM, "policies");
 	if (r < 0) {
 		policies_free(p);

@@ -147,7 +147,7 @@ static int apply_item(struct policy *p, const cJSON *item, const char *name, int
  * A key that has no effect in its place is refused, because it was probably meant for another
  * place.
  */
-static int check_store(const struct policy *p, const char *name, struct err *err)
+static int policy_check_store(const struct policy *p, const char *name, struct err *err)
 {
 	bool s3 = p->store.url && strncmp(p->store.url, "s3://", 5) == 0;
 	bool azure = p->store.url && strncmp(p->store.url, "azure://", 8) == 0, hdfs = p->store.url && !s3 && !azure;
@@ -187,7 +187,7 @@ int policy_check(const struct policy *p, const char *name, struct err *err)
 			       "%s: objectStoreFraction and headroom together take %.0f %% of the limit; "
 			       "at most 95 %% leave memory for tasks",
 			       name, together * 100);
-	return check_store(p, name, err);
+	return policy_check_store(p, name, err);
 }
 
 static int apply_all(struct policy *p, const cJSON *json, const char *text, size_t len, const char *name,

@@ -27,7 +27,7 @@ struct effective_policy {
 
 /* --- Lists ------------------------------------------------------------------------------------ */
 
-static int list_add(struct policy_list *list, struct policy_object *o)
+static int policy_book_list_add(struct policy_list *list, struct policy_object *o)
 {
 	struct policy_object **items = realloc(list->items, (list->n + 1) * sizeof(*items));
 	size_t at = list->n;
@@ -53,7 +53,7 @@ static void list_remove(struct policy_list *list, const struct policy_object *o)
 		}
 }
 
-static void list_free(void *value)
+static void policy_book_list_free(void *value)
 {
 	struct policy_list *list = value;
 
@@ -68,7 +68,7 @@ struct policy_list policy_book_oldest(const struct policy_list *list)
 		      (struct policy_list){ 0 };
 }
 
-static struct policy_list *list_of(struct policy_book *p, const char *namespace)
+static struct policy_list *policy_book_list_of(struct policy_book *p, const char *namespace)
 {
 	struct policy_list *list = strmap_get(&p->lists, namespace);
 
@@ -205,7 +205,7 @@ static void forget_policy(struct policy_book *p, bool is_cluster_wide, const cha
 	if (list)
 		list_remove(list, k->object);
 	if (list && !is_cluster_wide && list->n == 0)
-		list_free(strmap_remove(&p->lists, namespace));
+		policy_book_list_free(strmap_remove(&p->lists, namespace));
 	known_free(k);
 }
 
@@ -213,9 +213,10 @@ static struct known_policy *known_new(struct policy_book *p, bool is_cluster_wid
 				      const char *namespace, struct policy_object *object)
 {
 	struct known_policy *k = calloc(1, sizeof(*k) + strlen(key) + 1);
-	struct policy_list *list = is_cluster_wide ? &p->cluster_list : list_of(p, namespace);
+	struct policy_list *list =
+		is_cluster_wide ? &p->cluster_list : policy_book_list_of(p, namespace);
 
-	if (!k || !list || list_add(list, object) < 0) {
+	if (!k || !list || policy_book_list_add(list, object) < 0) {
 		free(k);
 		return NULL;
 	}
@@ -349,7 +350,7 @@ void policy_book_release(struct policy_book *p)
 	forget_effective(p);
 	for (size_t i = 0; i < ARRAY_SIZE(p->known); i++)
 		strmap_release(&p->known[i], known_free);
-	strmap_release(&p->lists, list_free);
+	strmap_release(&p->lists, policy_book_list_free);
 	free(p->cluster_list.items);
 	strmap_release(&p->namespaces, labels_free);
 	strmap_release(&p->clusters, labels_free);

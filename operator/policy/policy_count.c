@@ -59,7 +59,7 @@ static void compare_with_locks(const struct policy_book *p, const char *namespac
 		}
 }
 
-static void count(struct policy_book *p, const struct policy_object *o, size_t n_pods)
+static void policy_count_one(struct policy_book *p, const struct policy_object *o, size_t n_pods)
 {
 	struct known_policy *k = o ? o->owner : NULL;
 
@@ -84,8 +84,8 @@ static void count_cluster(struct policy_book *p, const struct store *pods, const
 		n_pods++;
 	p->n_counted++;
 	for (enum policy_block b = 0; b < POLICY_BLOCKS; b++) {
-		count(p, choice.from[b], n_pods);
-		count(p, choice.lock[b], n_pods);
+		policy_count_one(p, choice.from[b], n_pods);
+		policy_count_one(p, choice.lock[b], n_pods);
 	}
 }
 

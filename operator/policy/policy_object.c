@@ -17,7 +17,7 @@
 #define DEPTH_MAX 8
 #define URL_MAX 512
 
-static bool is_absent(const cJSON *value)
+static bool policy_object_is_absent(const cJSON *value)
 {
 	return !value || cJSON_IsNull(value) || (cJSON_IsString(value) && !*value->valuestring);
 }
@@ -35,7 +35,7 @@ static bool has_fields(const char *field)
 	return false;
 }
 
-static bool is_known(const struct policy_object *o, const char *field)
+static bool policy_object_is_known(const struct policy_object *o, const char *field)
 {
 	return policy_field_find(field) || strcmp(field, "selector") == 0 ||
 	       (o->is_cluster_wide && (strcmp(field, "namespaceSelector") == 0 || strcmp(field, "locked") == 0));
@@ -49,7 +49,7 @@ static void note_ignored(struct policy_object *o, const char *field)
 }
 
 /* Finds unknown fields, and values in places where an object has to be. */
-static int walk(struct policy_object *o, const cJSON *json, const char *path, int depth, struct err *err)
+static int policy_object_walk(struct policy_object *o, const cJSON *json, const char *path, int depth, struct err *err)
 {
 	const cJSON *item;
 	char field[FIELD_MAX];
@@ -57,14 +57,14 @@ static int walk(struct policy_object *o, const cJSON *json, const char *path, in
 
 	cJSON_ArrayForEach(item, json) {
 		snprintf(field, sizeof(field), "%s%s%s", path, *path ? "." : "", item->string);
-		if (is_known(o, field) || cJSON_IsNull(item))
+		if (policy_object_is_known(o, field) || cJSON_IsNull(item))
 			continue;
 		if (depth == DEPTH_MAX || !has_fields(field))
 			note_ignored(o, field);
 		else if (!cJSON_IsObject(item))
 			return err_set(err, EINVAL, "spec.%s must be an object", field);
 		else
-			r = walk(o, item, field, depth + 1, err);
+			r = policy_object_walk(o, item, field, depth + 1, err);
 		if (r < 0)
 			return r;
 	}
@@ -94,7 +94,7 @@ static int set_url(struct policy_object *o, const char *url, const char *field, 
 }
 
 /* Parses a URL into its place and the path below it, without slashes around the path. */
-static int set_place(struct policy_object *o, const char *place, const char *prefix, const char *field, struct err *err)
+static int policy_object_set_place(struct policy_object *o, const char *place, const char *prefix, const char *field, struct err *err)
 {
 	char url[URL_MAX];
 
@@ -115,7 +115,8 @@ static int set_azure(struct policy_object *o, const cJSON *spec, struct err *err
 	if (!container || !*container)
 		return err_set(err, EINVAL, "spec.store.azure.container must be given: spec.store.type is azure");
 	snprintf(place, sizeof(place), "azure://%s/%s", account, container);
-	return set_place(o, place, json_str(spec, "store.azure.prefix"), "store.azure", err);
+	return policy_object_set_place(o, place, json_str(spec, "store.azure.prefix"),
+				       "store.azure", err);
 }
 
 static int set_s3(struct policy_object *o, const cJSON *spec, struct err *err)
@@ -129,9 +130,11 @@ static int set_s3(struct policy_object *o, const cJSON *spec, struct err *err)
 	if (o->values.store.s3_role_arn && o->values.store.credentials_secret)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN and spec.store.credentialsSecret are both given: "
 			       "one of them must let the sidecar in");
-	if (!is_absent(json_get(spec, "store.s3.webIdentity")) && !o->values.store.s3_role_arn)
+	if (!policy_object_is_absent(json_get(spec, "store.s3.webIdentity")) &&
+	    !o->values.store.s3_role_arn)
 		return err_set(err, EINVAL, "spec.store.s3.webIdentity.roleARN must be given: spec.store.s3.webIdentity is");
-	return set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3", err);
+	return policy_object_set_place(o, place, json_str(spec, "store.s3.prefix"), "store.s3",
+				       err);
 }
 
 static int set_webhdfs(struct policy_object *o, const cJSON *spec, struct err *err)
@@ -159,7 +162,8 @@ static int check_store_type(const cJSON *spec, const char *type, struct err *err
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-		if (!is_absent(json_get(spec, rules[i].field)) && !strstr(rules[i].types, type))
+		if (!policy_object_is_absent(json_get(spec, rules[i].field)) &&
+		    !strstr(rules[i].types, type))
 			return err_set(err, EINVAL, "spec.%s is given, so spec.store.type must be %s, not %s", rules[i].field,
 				       rules[i].types, type);
 	return 0;
@@ -189,7 +193,7 @@ static int set_locked(struct policy_object *o, const cJSON *list, struct err *er
 {
 	const cJSON *item;
 
-	if (!o->is_cluster_wide || is_absent(list))
+	if (!o->is_cluster_wide || policy_object_is_absent(list))
 		return 0;
 	unsigned before;
 	if (!cJSON_IsArray(list))
@@ -236,7 +240,7 @@ static int set_spec(struct policy_object *o, const cJSON *spec, struct err *err)
 	if (!cJSON_IsObject(spec))
 		return err_set(err, EINVAL, "spec must be an object");
 	find_given(o, spec);
-	r = walk(o, spec, "", 0, err);
+	r = policy_object_walk(o, spec, "", 0, err);
 	if (r == 0)
 		r = set_selectors(o, spec, err);
 	if (r == 0)

@@ -20,14 +20,14 @@ struct chooser {
 	void *arg;
 };
 
-static bool selects(const struct chooser *c, const struct policy_object *o)
+static bool policy_resolve_selects(const struct chooser *c, const struct policy_object *o)
 {
 	return !o->trouble.code && selector_matches(&o->namespace_selector, c->namespace_labels) &&
 	       selector_matches(&o->selector, c->cluster_labels);
 }
 
-static void lose(const struct chooser *c, const struct policy_object *loser, enum policy_block block,
-		 const struct policy_object *winner, bool locked)
+static void policy_resolve_lose(const struct chooser *c, const struct policy_object *loser, enum policy_block block,
+				const struct policy_object *winner, bool locked)
 {
 	if (c->fn)
 		c->fn(c->arg, loser, block, winner, locked);
@@ -40,12 +40,13 @@ static void take_cluster_policy(struct chooser *c, const struct policy_object *o
 	if (!policy_object_gives(o, b))
 		return;
 	if (c->choice->from[b])
-		lose(c, o, b, c->choice->from[b], false);
+		policy_resolve_lose(c, o, b, c->choice->from[b], false);
 	else
 		c->choice->from[b] = o;
 }
 
-static void take_policy(struct chooser *c, const struct policy_object *o, enum policy_block b)
+static void policy_resolve_take_policy(struct chooser *c, const struct policy_object *o,
+				       enum policy_block b)
 {
 	const struct policy_object *before = c->choice->from[b];
 
@@ -53,9 +54,9 @@ static void take_policy(struct chooser *c, const struct policy_object *o, enum p
 		return;
 	if (c->choice->lock[b]) {
 		c->kept_out[b] = true;
-		lose(c, o, b, c->choice->lock[b], true);
+		policy_resolve_lose(c, o, b, c->choice->lock[b], true);
 	} else if (before && !before->is_cluster_wide) {
-		lose(c, o, b, before, false);
+		policy_resolve_lose(c, o, b, before, false);
 	} else {
 		c->choice->from[b] = o;
 	}
@@ -65,7 +66,7 @@ static void take_list(struct chooser *c, const struct policy_list *list,
 		      void (*take)(struct chooser *c, const struct policy_object *o, enum policy_block b))
 {
 	for (size_t i = 0; i < list->n; i++)
-		if (selects(c, list->items[i]))
+		if (policy_resolve_selects(c, list->items[i]))
 			for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
 				take(c, list->items[i], b);
 }
@@ -83,7 +84,7 @@ void policy_choose(const struct policy_list *cluster_policies, const struct poli
 
 	*ret_choice = (struct policy_choice){ 0 };
 	take_list(&c, cluster_policies, take_cluster_policy);
-	take_list(&c, policies, take_policy);
+	take_list(&c, policies, policy_resolve_take_policy);
 	for (enum policy_block b = 0; b < POLICY_BLOCKS; b++)
 		if (!c.kept_out[b] && ret_choice->lock[b] != ret_choice->from[b])
 			ret_choice->lock[b] = NULL;
@@ -109,7 +110,7 @@ static void add_object(struct strbuf *sb, const struct policy_choice *choice, co
 }
 
 /* Returns whether place i of the objects is the first with o. */
-static bool is_first(const struct policy_object *const *objects, size_t i)
+static bool policy_resolve_is_first(const struct policy_object *const *objects, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (objects[j] == objects[i])
@@ -117,7 +118,7 @@ static bool is_first(const struct policy_object *const *objects, size_t i)
 	return objects[i] != NULL;
 }
 
-static void describe(struct strbuf *sb, const struct policy_choice *choice)
+static void policy_resolve_describe(struct strbuf *sb, const struct policy_choice *choice)
 {
 	const struct policy_object *objects[2 * POLICY_RETENTION];
 
@@ -127,7 +128,8 @@ static void describe(struct strbuf *sb, const struct policy_choice *choice)
 	}
 	for (int cluster_wide = 0; cluster_wide <= 1; cluster_wide++)
 		for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
-			if (is_first(objects, i) && objects[i]->is_cluster_wide == cluster_wide)
+			if (policy_resolve_is_first(objects, i) &&
+			    objects[i]->is_cluster_wide == cluster_wide)
 				add_object(sb, choice, objects[i]);
 }
 
@@ -154,7 +156,7 @@ int policy_resolve(const struct policy *base, const struct policy_choice *choice
 		r = copy_blocks(&p, choice, err);
 	if (r < 0)
 		return r;
-	describe(&sb, choice);
+	policy_resolve_describe(&sb, choice);
 	char *origin = sb.len ? strbuf_detach(&sb) : NULL;
 	if (strbuf_failed(&sb) || (sb.len && !origin))
 		return err_set(err, ENOMEM, "policy");

@@ -62,7 +62,8 @@ static bool put_string(const char *text, void *member)
 }
 
 /* Accepts a text of these letters only (NULL: of any), at most as long as the key allows. */
-static const char *text_of(const struct policy_key *key, const cJSON *value, const char *letters)
+static const char *policy_values_text_of(const struct policy_key *key, const cJSON *value,
+					 const char *letters)
 {
 	const char *s = cJSON_GetStringValue(value);
 	size_t len = s ? strlen(s) : 0;
@@ -70,17 +71,17 @@ static const char *text_of(const struct policy_key *key, const cJSON *value, con
 	return s && (double)len >= key->min && (double)len <= key->max && (!letters || !s[strspn(s, letters)]) ? s : NULL;
 }
 
-static bool set_text(const struct policy_key *key, const cJSON *value, void *member)
+static bool policy_values_set_text(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, NULL);
+	const char *s = policy_values_text_of(key, value, NULL);
 
 	return s && put_string(s, member);
 }
 
 /* Sets the name of an object: a DNS subdomain. */
-static bool set_name(const struct policy_key *key, const cJSON *value, void *member)
+static bool policy_values_set_name(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LOWER DIGITS "-.");
+	const char *s = policy_values_text_of(key, value, LOWER DIGITS "-.");
 
 	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
 }
@@ -91,14 +92,14 @@ static bool set_name(const struct policy_key *key, const cJSON *value, void *mem
  */
 static bool set_word(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LETTERS DIGITS "._@/-");
+	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._@/-");
 
 	return s && put_string(s, member);
 }
 
 static bool set_path(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
+	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._~/-");
 
 	return s && put_string(s, member);
 }
@@ -109,7 +110,7 @@ static bool set_path(const struct policy_key *key, const cJSON *value, void *mem
  */
 static bool set_cores_prefix(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
+	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._~/-");
 
 	if (!s || !*s)
 		return s && put_string(s, member);
@@ -119,21 +120,21 @@ static bool set_cores_prefix(const struct policy_key *key, const cJSON *value, v
 /* Kubernetes refuses paths that contain "..". */
 static bool set_host_path(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LETTERS DIGITS "._~/-");
+	const char *s = policy_values_text_of(key, value, LETTERS DIGITS "._~/-");
 
 	return s && s[0] == '/' && !strstr(s, "..") && put_string(s, member);
 }
 
 static bool set_bucket(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LOWER DIGITS ".-");
+	const char *s = policy_values_text_of(key, value, LOWER DIGITS ".-");
 
 	return s && strspn(s, LOWER DIGITS) && strspn(s + strlen(s) - 1, LOWER DIGITS) && put_string(s, member);
 }
 
 static bool set_account(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LOWER DIGITS);
+	const char *s = policy_values_text_of(key, value, LOWER DIGITS);
 
 	return s && put_string(s, member);
 }
@@ -141,7 +142,7 @@ static bool set_account(const struct policy_key *key, const cJSON *value, void *
 /* Checks the name of an Azure container, which allows no hyphen at an end or beside another one. */
 static bool set_container(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LOWER DIGITS "-");
+	const char *s = policy_values_text_of(key, value, LOWER DIGITS "-");
 
 	return s && *s != '-' && s[strlen(s) - 1] != '-' && !strstr(s, "--") && put_string(s, member);
 }
@@ -158,7 +159,7 @@ static bool is_url(const char *s, const char *scheme)
 
 static bool set_webhdfs_url(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, URL_LETTERS);
+	const char *s = policy_values_text_of(key, value, URL_LETTERS);
 
 	return (is_url(s, "webhdfs://") || is_url(s, "webhdfss://")) && put_string(s, member);
 }
@@ -173,7 +174,7 @@ static bool names_container(const char *s)
 
 static bool set_store_url(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, URL_LETTERS);
+	const char *s = policy_values_text_of(key, value, URL_LETTERS);
 
 	if (is_url(s, "azure://"))
 		return names_container(s + strlen("azure://")) && put_string(s, member);
@@ -182,7 +183,7 @@ static bool set_store_url(const struct policy_key *key, const cJSON *value, void
 
 static bool set_endpoint(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, URL_LETTERS);
+	const char *s = policy_values_text_of(key, value, URL_LETTERS);
 
 	/* A URL with a user would show a password to everybody. */
 	if (s && strchr(s, '@'))
@@ -196,14 +197,14 @@ static bool set_endpoint(const struct policy_key *key, const cJSON *value, void 
  */
 static bool set_role_arn(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, LETTERS DIGITS ":/+=,.@_-"), *role = s ? strstr(s, ":role/") : NULL;
+	const char *s = policy_values_text_of(key, value, LETTERS DIGITS ":/+=,.@_-"), *role = s ? strstr(s, ":role/") : NULL;
 
 	return role && role[strlen(":role/")] && strncmp(s, "arn:", 4) == 0 && put_string(s, member);
 }
 
 static bool set_audience(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, NULL);
+	const char *s = policy_values_text_of(key, value, NULL);
 
 	for (const char *p = s; p && *p; p++)
 		if ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x7f)
@@ -214,7 +215,7 @@ static bool set_audience(const struct policy_key *key, const cJSON *value, void 
 /* Ray expects a whole number as text here. In YAML, both 0 and "0" are accepted. */
 static bool set_cpus(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, DIGITS);
+	const char *s = policy_values_text_of(key, value, DIGITS);
 	char text[24];
 
 	if (cJSON_IsNumber(value)) {
@@ -230,7 +231,7 @@ static bool set_cpus(const struct policy_key *key, const cJSON *value, void *mem
  * Returns the index of value among names; -1 if it is none of them. In YAML, Off without quotes is
  * false.
  */
-static int choice(const cJSON *value, const char *const *names, size_t n)
+static int policy_values_choice(const cJSON *value, const char *const *names, size_t n)
 {
 	const char *s = cJSON_IsFalse(value) ? "Off" : cJSON_GetStringValue(value);
 
@@ -245,7 +246,7 @@ static bool set_pull_policy(const struct policy_key *key, const cJSON *value, vo
 	static const char *const names[] = { "Always", "IfNotPresent", "Never" };
 
 	(void)key;
-	return cJSON_IsString(value) && choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
+	return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
 }
 
 static bool set_store_type(const struct policy_key *key, const cJSON *value, void *member)
@@ -253,7 +254,7 @@ static bool set_store_type(const struct policy_key *key, const cJSON *value, voi
 	static const char *const names[] = { "claim", "s3", "azure", "webhdfs" };
 
 	(void)key;
-	return cJSON_IsString(value) && choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
+	return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
 }
 
 static bool set_core_dumps(const struct policy_key *key, const cJSON *value, void *member)
@@ -263,7 +264,7 @@ static bool set_core_dumps(const struct policy_key *key, const cJSON *value, voi
 		[CORE_DUMPS_OFF] = "Off",
 		[CORE_DUMPS_FULL] = "Full",
 	};
-	int i = choice(value, names, ARRAY_SIZE(names));
+	int i = policy_values_choice(value, names, ARRAY_SIZE(names));
 
 	(void)key;
 	if (i >= 0)
@@ -279,7 +280,7 @@ static bool set_memory_mode(const struct policy_key *key, const cJSON *value, vo
 		[MEMORY_MODE_WARN] = "Warn",
 		[MEMORY_MODE_OFF] = "Off",
 	};
-	int i = choice(value, names, ARRAY_SIZE(names));
+	int i = policy_values_choice(value, names, ARRAY_SIZE(names));
 
 	(void)key;
 	if (i >= 0)
@@ -298,14 +299,14 @@ static bool set_boolean(const struct policy_key *key, const cJSON *value, void *
 
 /* --- Numbers -------------------------------------------------------------------------------------------- */
 
-static bool in_range(const struct policy_key *key, const cJSON *value)
+static bool policy_values_in_range(const struct policy_key *key, const cJSON *value)
 {
 	return cJSON_IsNumber(value) && value->valuedouble >= key->min && value->valuedouble <= key->max;
 }
 
 static bool set_number(const struct policy_key *key, const cJSON *value, void *member)
 {
-	if (!in_range(key, value))
+	if (!policy_values_in_range(key, value))
 		return false;
 	*(double *)member = value->valuedouble;
 	return true;
@@ -313,7 +314,8 @@ static bool set_number(const struct policy_key *key, const cJSON *value, void *m
 
 static bool set_integer(const struct policy_key *key, const cJSON *value, void *member)
 {
-	if (!in_range(key, value) || (double)(int64_t)value->valuedouble != value->valuedouble)
+	if (!policy_values_in_range(key, value) ||
+	    (double)(int64_t)value->valuedouble != value->valuedouble)
 		return false;
 	*(int64_t *)member = (int64_t)value->valuedouble;
 	return true;
@@ -331,7 +333,7 @@ static bool set_count(const struct policy_key *key, const cJSON *value, void *me
 
 static bool set_quantity(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, NULL);
+	const char *s = policy_values_text_of(key, value, NULL);
 
 	if (cJSON_IsNumber(value) && value->valuedouble >= 0 && value->valuedouble < 9e18) {
 		*(int64_t *)member = (int64_t)value->valuedouble;
@@ -342,7 +344,7 @@ static bool set_quantity(const struct policy_key *key, const cJSON *value, void 
 
 static bool set_age(const struct policy_key *key, const cJSON *value, void *member)
 {
-	const char *s = text_of(key, value, NULL);
+	const char *s = policy_values_text_of(key, value, NULL);
 
 	return s && retention_parse_age(s, member, NULL) == 0;
 }
@@ -433,7 +435,8 @@ static bool are_amounts(const cJSON *part)
 		return false;
 	cJSON_ArrayForEach(item, part) {
 		name.valuestring = item->string;
-		if (choice(&name, names, ARRAY_SIZE(names)) < 0 || !amount_of(item, &milli))
+		if (policy_values_choice(&name, names, ARRAY_SIZE(names)) < 0 ||
+		    !amount_of(item, &milli))
 			return false;
 	}
 	return true;
@@ -443,7 +446,8 @@ static bool are_amounts(const cJSON *part)
  * Checks {requests: {NAME: QUANTITY}, limits: ...}. The API server refuses a pod with requests
  * above its limits.
  */
-static bool set_resources(const struct policy_key *key, const cJSON *value, void *member)
+static bool policy_values_set_resources(const struct policy_key *key, const cJSON *value,
+					void *member)
 {
 	const cJSON *item, *limit;
 	int64_t asked, most;
@@ -462,7 +466,7 @@ static bool set_resources(const struct policy_key *key, const cJSON *value, void
 	return copy_json(member, &value);
 }
 
-static bool set_names(const struct policy_key *key, const cJSON *value, void *member)
+static bool policy_values_set_names(const struct policy_key *key, const cJSON *value, void *member)
 {
 	const cJSON *item;
 
@@ -476,7 +480,7 @@ static bool set_names(const struct policy_key *key, const cJSON *value, void *me
 
 /* --- The table ------------------------------------------------------------------------------------------ */
 
-static const struct policy_type type_TEXT = { set_text, copy_string }, type_NAME = { set_name, copy_string },
+static const struct policy_type type_TEXT = { policy_values_set_text, copy_string }, type_NAME = { policy_values_set_name, copy_string },
 	type_WORD = { set_word, copy_string }, type_PATH = { set_path, copy_string },
 	type_CORES_PREFIX = { set_cores_prefix, copy_string },
 	type_HOST_PATH = { set_host_path, copy_string }, type_BUCKET = { set_bucket, copy_string },
@@ -490,7 +494,7 @@ static const struct policy_type type_TEXT = { set_text, copy_string }, type_NAME
 	type_INTEGER = { set_integer, copy_int64 }, type_COUNT = { set_count, copy_count },
 	type_QUANTITY = { set_quantity, copy_int64 }, type_AGE = { set_age, copy_int64 },
 	type_HEADROOM = { set_headroom, copy_headroom }, type_HOOKS = { set_hooks, copy_json },
-	type_RESOURCES = { set_resources, copy_json }, type_NAMES = { set_names, copy_json };
+	type_RESOURCES = { policy_values_set_resources, copy_json }, type_NAMES = { policy_values_set_names, copy_json };
 
 #define POLICY_OPERATOR POLICY_BLOCKS
 const struct policy_key policy_keys[] = {

@@ -61,7 +61,7 @@ void kept_set_release(struct kept_set *set)
 	strmap_release(&set->namespaces, free);
 }
 
-static int64_t end_of(const cJSON *failure)
+static int64_t retention_end_of(const cJSON *failure)
 {
 	const cJSON *annotations = json_get(failure, "metadata.annotations");
 	const char *ended = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_ENDED_ANNOTATION));
@@ -73,14 +73,14 @@ static int64_t end_of(const cJSON *failure)
 	return INT64_MAX; /* a failure of unknown age is never too old */
 }
 
-static bool key_of(const cJSON *failure, char key[static KEY_MAX])
+static bool retention_key_of(const cJSON *failure, char key[static KEY_MAX])
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *name = json_str(failure, "metadata.name");
 
 	return namespace && name && snprintf(key, KEY_MAX, "%s/%s", namespace, name) < KEY_MAX;
 }
 
-static struct kept_namespace *namespace_of(struct kept_set *set, const char *name)
+static struct kept_namespace *retention_namespace_of(struct kept_set *set, const char *name)
 {
 	struct kept_namespace *ns = strmap_get(&set->namespaces, name);
 
@@ -102,7 +102,7 @@ static struct kept *kept_new(const cJSON *failure)
 	k->namespace = strdup(json_str(failure, "metadata.namespace"));
 	k->name = strdup(json_str(failure, "metadata.name"));
 	k->uid = strdup(uid ? uid : "");
-	k->ended_ns = end_of(failure);
+	k->ended_ns = retention_end_of(failure);
 	if (!k->namespace || !k->name || !k->uid) {
 		kept_free(k);
 		return NULL;
@@ -134,12 +134,12 @@ int kept_set_add(struct kept_set *set, const cJSON *failure)
 {
 	char key[KEY_MAX];
 
-	if (!key_of(failure, key))
+	if (!retention_key_of(failure, key))
 		return 0;
 	/* An object of the same name may have been made anew. */
 	kept_set_remove(set, failure);
 	struct kept *k = kept_new(failure);
-	struct kept_namespace *ns = k ? namespace_of(set, k->namespace) : NULL;
+	struct kept_namespace *ns = k ? retention_namespace_of(set, k->namespace) : NULL;
 	if (!ns || strmap_put(&set->all, key, k, NULL) < 0) {
 		kept_free(k);
 		return -ENOMEM;
@@ -151,7 +151,7 @@ int kept_set_add(struct kept_set *set, const cJSON *failure)
 void kept_set_remove(struct kept_set *set, const cJSON *failure)
 {
 	char key[KEY_MAX];
-	struct kept *k = key_of(failure, key) ? strmap_remove(&set->all, key) : NULL;
+	struct kept *k = retention_key_of(failure, key) ? strmap_remove(&set->all, key) : NULL;
 	struct kept_namespace *ns = k ? strmap_get(&set->namespaces, k->namespace) : NULL;
 
 	if (ns)
@@ -177,7 +177,7 @@ static bool is_too_old(const struct retention *r, int64_t ended, int64_t now_ns)
 }
 
 /* The oldest of the namespace that stays so far, and how many do; NULL: none does. */
-static struct kept *oldest_of(const struct kept_namespace *ns, size_t *ret_n)
+static struct kept *retention_oldest_of(const struct kept_namespace *ns, size_t *ret_n)
 {
 	struct kept *oldest = NULL;
 	size_t n = 0;
@@ -205,7 +205,7 @@ bool retention_wants(const struct retention *r, const struct kept_set *set, cons
 		return false;
 	if (!r->max_count || !ns || ns->n < r->max_count)
 		return true;
-	oldest = oldest_of(ns, &n);
+	oldest = retention_oldest_of(ns, &n);
 	return n < r->max_count || !oldest || ended_ns >= oldest->ended_ns;
 }
 
@@ -226,7 +226,7 @@ static struct kept *too_many_of(const struct kept_namespace *ns, const struct re
 
 	if (!r->max_count || ns->n <= r->max_count)
 		return NULL;
-	oldest = oldest_of(ns, &n);
+	oldest = retention_oldest_of(ns, &n);
 	return n > r->max_count ? oldest : NULL;
 }
 

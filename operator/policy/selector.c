@@ -28,13 +28,13 @@ void selector_release(struct selector *s)
 
 /* --- Parsing -------------------------------------------------------------------------------------------- */
 
-static bool fits(const char *text, size_t max)
+static bool selector_fits(const char *text, size_t max)
 {
 	return text && strlen(text) <= max;
 }
 
 /* Returns the next requirement of the selector, with the key set; NULL if there is no memory. */
-static struct selector_requirement *add(struct selector *s, const char *key)
+static struct selector_requirement *selector_add(struct selector *s, const char *key)
 {
 	struct selector_requirement *r = &s->requirements[s->n];
 
@@ -45,9 +45,9 @@ static struct selector_requirement *add(struct selector *s, const char *key)
 	return r;
 }
 
-static int add_value(struct selector_requirement *r, const cJSON *value, const char *path, struct err *err)
+static int selector_add_value(struct selector_requirement *r, const cJSON *value, const char *path, struct err *err)
 {
-	if (!fits(cJSON_GetStringValue(value), SELECTOR_VALUE_MAX))
+	if (!selector_fits(cJSON_GetStringValue(value), SELECTOR_VALUE_MAX))
 		return err_set(err, EINVAL, "%s must be texts of at most %d bytes", path, SELECTOR_VALUE_MAX);
 	r->values[r->n_values] = strdup(value->valuestring);
 	if (!r->values[r->n_values])
@@ -62,20 +62,21 @@ static int reserve_values(struct selector_requirement *r, size_t n, const char *
 	return r->values ? 0 : err_set(err, ENOMEM, "%s", path);
 }
 
-static int add_labels(struct selector *s, const cJSON *labels, const char *path, struct err *err)
+static int selector_add_labels(struct selector *s, const cJSON *labels, const char *path,
+			       struct err *err)
 {
 	const cJSON *item;
 	char at[128];
 
 	snprintf(at, sizeof(at), "%s.matchLabels", path);
 	cJSON_ArrayForEach(item, labels) {
-		if (!fits(item->string, SELECTOR_KEY_MAX) || !*item->string)
+		if (!selector_fits(item->string, SELECTOR_KEY_MAX) || !*item->string)
 			return err_set(err, EINVAL, "%s must have keys of 1 to %d bytes", at, SELECTOR_KEY_MAX);
-		struct selector_requirement *r = add(s, item->string);
+		struct selector_requirement *r = selector_add(s, item->string);
 		if (!r || reserve_values(r, 1, at, err) < 0)
 			return err_set(err, ENOMEM, "%s", at);
 		r->operator = SELECTOR_IN;
-		int rc = add_value(r, item, at, err);
+		int rc = selector_add_value(r, item, at, err);
 		if (rc < 0)
 			return rc;
 	}
@@ -111,7 +112,7 @@ static int add_values(struct selector_requirement *r, const cJSON *values, const
 		rc = reserve_values(r, (size_t)n, path, err);
 	cJSON_ArrayForEach(item, values)
 		if (rc == 0)
-			rc = add_value(r, item, path, err);
+			rc = selector_add_value(r, item, path, err);
 	return rc;
 }
 
@@ -122,11 +123,11 @@ static int add_expression(struct selector *s, const cJSON *item, const char *pat
 	struct selector_requirement *r;
 	char at[160];
 
-	if (!fits(key, SELECTOR_KEY_MAX) || !*key)
+	if (!selector_fits(key, SELECTOR_KEY_MAX) || !*key)
 		return err_set(err, EINVAL, "%s.key must be a label's name", path);
 	if (operator < 0)
 		return err_set(err, EINVAL, "%s.operator must be In, NotIn, Exists or DoesNotExist", path);
-	r = add(s, key);
+	r = selector_add(s, key);
 	if (!r)
 		return err_set(err, ENOMEM, "%s", path);
 	r->operator = (enum selector_operator)operator;
@@ -149,7 +150,7 @@ static int add_expressions(struct selector *s, const cJSON *list, const char *pa
 	return 0;
 }
 
-static bool is_absent(const cJSON *json)
+static bool selector_is_absent(const cJSON *json)
 {
 	return !json || cJSON_IsNull(json);
 }
@@ -165,9 +166,9 @@ static int check_form(const cJSON *json, const char *path, struct err *err)
 	cJSON_ArrayForEach(item, json)
 		if (item != labels && item != expressions)
 			return err_set(err, EINVAL, "%s has a field \"%.60s\" that is not known", path, item->string);
-	if (!is_absent(labels) && !cJSON_IsObject(labels))
+	if (!selector_is_absent(labels) && !cJSON_IsObject(labels))
 		return err_set(err, EINVAL, "%s.matchLabels must be an object of labels", path);
-	if (!is_absent(expressions) && !cJSON_IsArray(expressions))
+	if (!selector_is_absent(expressions) && !cJSON_IsArray(expressions))
 		return err_set(err, EINVAL, "%s.matchExpressions must be a list", path);
 	if (cJSON_GetArraySize(labels) + cJSON_GetArraySize(expressions) > SELECTOR_REQUIREMENTS_MAX)
 		return err_set(err, EINVAL, "%s must have at most %d requirements", path, SELECTOR_REQUIREMENTS_MAX);
@@ -177,11 +178,11 @@ static int check_form(const cJSON *json, const char *path, struct err *err)
 int selector_parse(const cJSON *json, const char *path, struct selector *ret_selector, struct err *err)
 {
 	_cleanup_(selector_release) struct selector s = { 0 };
-	int r = is_absent(json) ? 0 : check_form(json, path, err);
+	int r = selector_is_absent(json) ? 0 : check_form(json, path, err);
 
-	if (r == 0 && !is_absent(json)) {
+	if (r == 0 && !selector_is_absent(json)) {
 		s.requirements = calloc(SELECTOR_REQUIREMENTS_MAX, sizeof(*s.requirements));
-		r = s.requirements ? add_labels(&s, json_get(json, "matchLabels"), path, err) : err_set(err, ENOMEM, "%s", path);
+		r = s.requirements ? selector_add_labels(&s, json_get(json, "matchLabels"), path, err) : err_set(err, ENOMEM, "%s", path);
 	}
 	if (r == 0)
 		r = add_expressions(&s, json_get(json, "matchExpressions"), path, err);
@@ -202,7 +203,7 @@ static bool is_among(const struct selector_requirement *r, const char *value)
 	return false;
 }
 
-static const cJSON *label_of(const cJSON *labels, const char *key)
+static const cJSON *selector_label_of(const cJSON *labels, const char *key)
 {
 	const cJSON *item = labels ? labels->child : NULL;
 
@@ -213,9 +214,9 @@ static const cJSON *label_of(const cJSON *labels, const char *key)
 }
 
 /* NotIn also selects objects that lack the label. */
-static bool holds(const struct selector_requirement *r, const cJSON *labels)
+static bool selector_holds(const struct selector_requirement *r, const cJSON *labels)
 {
-	const cJSON *item = label_of(labels, r->key);
+	const cJSON *item = selector_label_of(labels, r->key);
 	const char *value = cJSON_GetStringValue(item);
 
 	switch (r->operator) {
@@ -234,7 +235,7 @@ static bool holds(const struct selector_requirement *r, const cJSON *labels)
 bool selector_matches(const struct selector *s, const cJSON *labels)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (!holds(&s->requirements[i], labels))
+		if (!selector_holds(&s->requirements[i], labels))
 			return false;
 	return true;
 }
