@@ -11,17 +11,18 @@
 #include "operator/cluster_controller/wanted_objects.h"
 #include "operator/raycluster/redis_cleanup.h"
 
-static void fail(struct cluster_lookup *l, int64_t retry_after_ns, const struct err *err)
+static void cluster_lookup_fail(struct cluster_lookup *l, int64_t retry_after_ns,
+				const struct err *err)
 {
 	l->done(l->arg, false, retry_after_ns, err);
 }
 
 static void fail_without_memory(struct cluster_lookup *l)
 {
-	fail(l, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+	cluster_lookup_fail(l, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
 }
 
-static const cJSON *cluster_of(const struct cluster_lookup *l)
+static const cJSON *cluster_lookup_cluster_of(const struct cluster_lookup *l)
 {
 	return store_get(watches_store(l->watches, WATCH_CLUSTERS), l->key);
 }
@@ -33,7 +34,7 @@ bool cluster_lookup_is_held(const cJSON *cluster)
 
 /* --- The namespace ---------------------------------------------------------------------------- */
 
-static void on_namespace(void *arg, int64_t retry_after_ns, const struct err *err)
+static void cluster_lookup_on_namespace(void *arg, int64_t retry_after_ns, const struct err *err)
 {
 	struct cluster_lookup *l = arg;
 	const struct err *refused = &l->namespaces.objects[LOOKUP_JOB].refused;
@@ -44,7 +45,8 @@ static void on_namespace(void *arg, int64_t retry_after_ns, const struct err *er
 }
 
 /* Copies the policy, because policies change while the API server is asked. */
-static int take_policy(struct cluster_lookup *l, const cJSON *cluster, struct err *err)
+static int cluster_lookup_take_policy(struct cluster_lookup *l, const cJSON *cluster,
+				      struct err *err)
 {
 	const char *origin;
 	const struct policy *policy = policies_for(l->policies, l->namespace,
@@ -57,18 +59,18 @@ static int take_policy(struct cluster_lookup *l, const cJSON *cluster, struct er
 
 static void look_at_namespace(struct cluster_lookup *l, struct known_namespace *known)
 {
-	const cJSON *cluster = cluster_of(l);
+	const cJSON *cluster = cluster_lookup_cluster_of(l);
 	struct err err = { 0 };
 
-	if (take_policy(l, cluster, &err) < 0) {
-		fail(l, 0, &err);
+	if (cluster_lookup_take_policy(l, cluster, &err) < 0) {
+		cluster_lookup_fail(l, 0, &err);
 		return;
 	}
 	l->namespaces = (struct namespace_lookup){ .client = l->client,
 						   .policy = &l->policy,
 						   .namespace = l->namespace,
 						   .known = known,
-						   .done = on_namespace,
+						   .done = cluster_lookup_on_namespace,
 						   .arg = l };
 	if (cluster_lookup_is_held(cluster))
 		redis_cleanup_name(cluster, l->namespaces.objects[LOOKUP_JOB].name);
@@ -85,7 +87,7 @@ static void on_pods(void *arg, int64_t retry_after_ns, const struct err *err)
 	struct known_cluster *own = known_state_of_cluster(l->known, l->key);
 
 	if (err) {
-		fail(l, retry_after_ns, err);
+		cluster_lookup_fail(l, retry_after_ns, err);
 		return;
 	}
 	if (!known || !own) {
@@ -103,7 +105,7 @@ static void on_pods(void *arg, int64_t retry_after_ns, const struct err *err)
 }
 
 /* The lookup of pods has only this lookup, so it asks the caller's callback through it. */
-static bool may_write(void *arg)
+static bool cluster_lookup_may_write(void *arg)
 {
 	const struct cluster_lookup *l = arg;
 
@@ -113,7 +115,7 @@ static bool may_write(void *arg)
 /* Nothing is planned for a cluster while it is uncertain which pods it has. */
 void cluster_lookup_start(struct cluster_lookup *l)
 {
-	const char *uid = json_str(cluster_of(l), "metadata.uid");
+	const char *uid = json_str(cluster_lookup_cluster_of(l), "metadata.uid");
 	struct known_cluster *own = known_state_of_cluster(l->known, l->key);
 
 	if (!own) {
@@ -127,7 +129,7 @@ void cluster_lookup_start(struct cluster_lookup *l)
 				       .namespace = l->namespace,
 				       .cluster = l->key + strlen(l->namespace) + 1,
 				       .cluster_uid = l->cluster_uid,
-				       .may_write = may_write,
+				       .may_write = cluster_lookup_may_write,
 				       .done = on_pods,
 				       .arg = l };
 	if (l->lists_pods)

@@ -36,7 +36,7 @@ void execution_release(struct execution *x)
 }
 
 /* Notes the refusal, which becomes the condition ReplicaFailure. */
-static void note_refusal(struct execution *x, const struct plan_op *op, const struct client_response *response)
+static void execution_note_refusal(struct execution *x, const struct plan_op *op, const struct client_response *response)
 {
 	struct known_cluster *known = known_state_of_cluster(x->executor->known, x->key);
 	const char *node = op_label(op, "ray.io/node-type");
@@ -76,7 +76,7 @@ static bool is_merged_pod(const struct plan_op *op)
 	return op->kind == PLAN_MERGE && op_is_kind(op, "Pod");
 }
 
-static void take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
+static void execution_take_answer(struct execution *x, const struct plan_op *op, struct client_response *response)
 {
 	struct executor *e = x->executor;
 	struct known_namespace *known;
@@ -132,7 +132,7 @@ static void note_end_of_namespace(struct execution *x)
 	 * If one group is refused (its quota is used up, its spec is wrong), the other groups go
 	 * on.
 	 */
-static void take_trouble(struct execution *x, const struct plan_op *op, const struct client_response *response)
+static void execution_take_trouble(struct execution *x, const struct plan_op *op, const struct client_response *response)
 {
 	const char *group = op_label(op, "ray.io/group");
 	bool refused = op_result_is_refusal(op, response);
@@ -140,7 +140,7 @@ static void take_trouble(struct execution *x, const struct plan_op *op, const st
 	if (client_namespace_ends(response))
 		note_end_of_namespace(x);
 	else if (refused)
-		note_refusal(x, op, response);
+		execution_note_refusal(x, op, response);
 	if (op_is_kind(op, "Job") && response->status / 100 == 4 && response->status != 409 && response->status != 429)
 		known_state_note_no_cleanup(x->executor->known, x->key, &response->err);
 	if (!refused || op->kind != PLAN_CREATE || !group || strmap_put(&x->refused, group, x, NULL) < 0)
@@ -171,7 +171,7 @@ static bool try_without_sidecar(struct step *step, const struct client_response 
 	return true;
 }
 
-static void conclude(struct execution *x)
+static void execution_conclude(struct execution *x)
 {
 	assert(x->in_flight > 0 && x->executor->n_writes >= x->in_flight);
 	x->in_flight--;
@@ -211,20 +211,20 @@ static void on_op_done(void *arg, struct client_response *response)
 		return;
 	metrics_add(e->metrics, METRIC_OPERATIONS, 1, "operation=\"%s\",kind=\"%s\",result=\"%s\"", op_name(op),
 		    json_str(op->body, "kind"), verdict == WENT_WELL ? "ok" : "error");
-	take_answer(x, op, response);
+	execution_take_answer(x, op, response);
 	if (verdict == WENT_WELL) {
 		log_op(x, op, response);
 		news_add(x->news, op, response->status);
 	} else {
-		take_trouble(x, op, response);
+		execution_take_trouble(x, op, response);
 	}
 	note_expectation(x, op, response);
-	conclude(x);
+	execution_conclude(x);
 }
 
 /* The plan has no key, because it has to be the same each time. */
-static int create(struct client *client, const struct plan_op *op, struct step *step,
-		  struct err *err)
+static int execution_create(struct client *client, const struct plan_op *op, struct step *step,
+			    struct err *err)
 {
 	char key[REPORT_KEY_LEN + 1];
 
@@ -248,7 +248,7 @@ static int start_op(struct step *step, struct err *err)
 	case PLAN_MERGE:
 		return client_merge(client, op->body, on_op_done, step, err);
 	case PLAN_CREATE:
-		return create(client, op, step, err);
+		return execution_create(client, op, step, err);
 	case PLAN_EVENT:
 	case PLAN_BELIEVE:
 		break; /* done without a request */
@@ -258,7 +258,7 @@ static int start_op(struct step *step, struct err *err)
 	return err_set(err, EINVAL, "operation %d", (int)op->kind);
 }
 
-static void emit(struct execution *x, const struct plan_op *op)
+static void execution_emit(struct execution *x, const struct plan_op *op)
 {
 	const char *reason = json_str(op->body, "reason"), *note = json_str(op->body, "note");
 
@@ -272,7 +272,7 @@ static bool done_at_once(struct execution *x, const struct plan_op *op)
 	if (op->kind == PLAN_BELIEVE)
 		note_applied(x, op);
 	else if (op->kind == PLAN_EVENT)
-		emit(x, op);
+		execution_emit(x, op);
 	else
 		return false;
 	return true;

@@ -103,7 +103,7 @@ static bool died_by_itself(const cJSON *failure, const char *container)
 	return name && strstr(name, part) && !story_container_lives(failure);
 }
 
-static int64_t time_of(const char *text)
+static int64_t gather_state_time_of(const char *text)
 {
 	int64_t ns;
 
@@ -115,8 +115,8 @@ static bool take_crash(const cJSON *failure, const char *group, const char *cont
 	const cJSON *annotations = json_get(failure, "metadata.annotations"), *labels = json_get(failure, "metadata.labels");
 	struct crash crash = {
 		.group = group,
-		.at_ns = time_of(json_str(failure, "metadata.creationTimestamp")),
-		.made_ns = time_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_POD_ANNOTATION))),
+		.at_ns = gather_state_time_of(json_str(failure, "metadata.creationTimestamp")),
+		.made_ns = gather_state_time_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, FAILURE_POD_ANNOTATION))),
 		.class = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, "afterglow.dev/class")),
 		.failure = json_str(failure, "metadata.name"),
 	};
@@ -167,7 +167,7 @@ static int compare_texts(const void *a, const void *b)
 }
 
 	/* The texts are sorted, because the order of the pods changes. */
-static char *join(const char **texts, size_t n)
+static char *gather_state_join(const char **texts, size_t n)
 {
 	_cleanup_strbuf_ struct strbuf joined = STRBUF_INIT(GROWING_TEXTS_MAX * (GROWING_TEXT_MAX + 2));
 
@@ -191,7 +191,7 @@ static void collect_growing(const struct sidecar_poller *poller, struct cluster_
 		for (size_t j = 0; growing && j < growing->n && n < GROWING_TEXTS_MAX; j++)
 			texts[n++] = growing->list[j].text;
 	}
-	o->growing = join(texts, n);
+	o->growing = gather_state_join(texts, n);
 	in->growing = o->growing;
 }
 

@@ -22,7 +22,7 @@ struct applied {
 	int64_t until_ns;
 };
 
-static void cluster_free(void *value)
+static void known_state_cluster_free(void *value)
 {
 	struct known_cluster *cluster = value;
 
@@ -47,7 +47,7 @@ static void namespace_free(void *value)
 void known_state_release(struct known_state *known)
 {
 	strmap_release(&known->namespaces, namespace_free);
-	strmap_release(&known->clusters, cluster_free);
+	strmap_release(&known->clusters, known_state_cluster_free);
 }
 
 static void forget_if_unused(struct known_state *known, const char *name)
@@ -60,13 +60,13 @@ static void forget_if_unused(struct known_state *known, const char *name)
 }
 
 /* Writes the namespace of a cluster's key into buf and returns buf. */
-static const char *namespace_of(const char *key, char buf[static KEY_MAX])
+static const char *known_state_namespace_of(const char *key, char buf[static KEY_MAX])
 {
 	snprintf(buf, KEY_MAX, "%.*s", (int)strcspn(key, "/"), key);
 	return buf;
 }
 
-static void *get_or_add(struct strmap *map, const char *key, size_t size)
+static void *known_state_get_or_add(struct strmap *map, const char *key, size_t size)
 {
 	void *value = strmap_get(map, key);
 
@@ -80,7 +80,8 @@ static void *get_or_add(struct strmap *map, const char *key, size_t size)
 
 struct known_namespace *known_state_of_namespace(struct known_state *known, const char *namespace)
 {
-	return get_or_add(&known->namespaces, namespace, sizeof(struct known_namespace));
+	return known_state_get_or_add(&known->namespaces, namespace,
+				      sizeof(struct known_namespace));
 }
 
 struct known_namespace *known_state_use(struct known_state *known, const char *name)
@@ -105,7 +106,7 @@ struct known_claim *known_state_of_claim(struct known_namespace *namespace, cons
 {
 	if (namespace->claims.n >= CLAIMS_MAX && !strmap_get(&namespace->claims, claim))
 		strmap_release(&namespace->claims, free);
-	return get_or_add(&namespace->claims, claim, sizeof(struct known_claim));
+	return known_state_get_or_add(&namespace->claims, claim, sizeof(struct known_claim));
 }
 
 struct known_cluster *known_state_of_cluster(struct known_state *known, const char *key)
@@ -116,8 +117,9 @@ struct known_cluster *known_state_of_cluster(struct known_state *known, const ch
 
 	if (cluster)
 		return cluster;
-	namespace = known_state_of_namespace(known, namespace_of(key, name));
-	cluster = namespace ? get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
+	namespace = known_state_of_namespace(known, known_state_namespace_of(key, name));
+	cluster =
+		namespace ? known_state_get_or_add(&known->clusters, key, sizeof(*cluster)) : NULL;
 	if (cluster)
 		namespace->clusters++;
 	return cluster;
@@ -131,8 +133,8 @@ void known_state_forget_cluster(struct known_state *known, const char *key)
 
 	if (!cluster)
 		return;
-	cluster_free(cluster);
-	namespace = strmap_get(&known->namespaces, namespace_of(key, name));
+	known_state_cluster_free(cluster);
+	namespace = strmap_get(&known->namespaces, known_state_namespace_of(key, name));
 	if (namespace)
 		namespace->clusters--;
 	forget_if_unused(known, name);
@@ -157,7 +159,7 @@ void known_state_note_applied(struct known_cluster *cluster, const cJSON *body, 
 	char key[KEY_MAX];
 
 	applied_key(json_str(body, "kind"), json_str(body, "metadata.name"), key);
-	applied = get_or_add(&cluster->applied, key, sizeof(*applied));
+	applied = known_state_get_or_add(&cluster->applied, key, sizeof(*applied));
 	if (!applied)
 		return;
 	plan_object_hash(body, applied->hash);

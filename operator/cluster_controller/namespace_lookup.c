@@ -29,7 +29,7 @@ static bool is_answer(const struct client_response *response)
 	return response->status == 200 || response->status == 403 || response->status == 404;
 }
 
-static void on_namespace(void *arg, struct client_response *response)
+static void namespace_lookup_on_namespace(void *arg, struct client_response *response)
 {
 	struct namespace_lookup *l = arg;
 
@@ -132,7 +132,7 @@ void namespace_lookup_start(struct namespace_lookup *l)
 		r = client_get(l->client, resource_find("v1", "PersistentVolumeClaim"), l->namespace, l->policy->store.claim,
 			       on_claim, l, &err);
 	else if (policy_needs_privilege(l->policy) && now >= l->known->security_until_ns)
-		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace, on_namespace, l, &err);
+		r = client_get(l->client, resource_find("v1", "Namespace"), NULL, l->namespace, namespace_lookup_on_namespace, l, &err);
 	else if (next_object(l))
 		r = get_object(l, next_object(l), &err);
 	else

@@ -16,7 +16,7 @@
 
 #define PATH_LEN_MAX 4096
 
-static void fail(struct pod_lookup *l, const struct client_response *response)
+static void pod_lookup_fail(struct pod_lookup *l, const struct client_response *response)
 {
 	l->done(l->arg, response->retry_after_ns, &response->err);
 }
@@ -33,7 +33,7 @@ static void on_restored(void *arg, struct client_response *response)
 			 l->name, l->cluster);
 		watches_learn(l->watches, TAKE_PTR(response->object));
 	} else if (response->status / 100 != 4 || response->status == 429) {
-		fail(l, response);
+		pod_lookup_fail(l, response);
 		return;
 	} else {
 		log_warning_limited("pod %s/%s: its labels were not restored: %s", l->namespace,
@@ -50,7 +50,7 @@ static void on_restored(void *arg, struct client_response *response)
 }
 
 /* Returns whether there is an answer to wait for. */
-static bool restore_labels(struct pod_lookup *l, const cJSON *pod)
+static bool pod_lookup_restore_labels(struct pod_lookup *l, const cJSON *pod)
 {
 	_cleanup_json_ cJSON *patch =
 		pod_is_terminating(pod) ? NULL : pod_labels_patch(pod, l->cluster);
@@ -60,18 +60,18 @@ static bool restore_labels(struct pod_lookup *l, const cJSON *pod)
 	       client_merge(l->client, patch, on_restored, l, &err) == 0;
 }
 
-static void on_pod(void *arg, struct client_response *response)
+static void pod_lookup_on_pod(void *arg, struct client_response *response)
 {
 	struct pod_lookup *l = arg;
 
 	if (response->status == 404) {
 		expectations_absent(l->expected, l->name, now_boottime_ns());
 	} else if (response->status != 200) {
-		fail(l, response);
+		pod_lookup_fail(l, response);
 		return;
 	} else if (!pod_is_owned(response->object, l->cluster_uid)) {
 		expectations_settle(l->expected, l->name);
-	} else if (restore_labels(l, response->object)) {
+	} else if (pod_lookup_restore_labels(l, response->object)) {
 		l->pod = TAKE_PTR(response->object);
 		return;
 	} else {
@@ -91,16 +91,16 @@ void pod_lookup_start(struct pod_lookup *l)
 		return;
 	}
 	snprintf(l->name, sizeof(l->name), "%s", name);
-	if (client_get(l->client, resource_find("v1", "Pod"), l->namespace, l->name, on_pod, l,
-		       &err) < 0)
+	if (client_get(l->client, resource_find("v1", "Pod"), l->namespace, l->name,
+		       pod_lookup_on_pod, l, &err) < 0)
 		l->done(l->arg, 0, &err);
 }
 
 /* --- All pods ----------------------------------------------------------------------------- */
 
-static int list_page(struct pod_lookup *l, const char *token, struct err *err);
+static int pod_lookup_list_page(struct pod_lookup *l, const char *token, struct err *err);
 
-static void take_names(struct pod_lookup *l, const cJSON *list)
+static void pod_lookup_take_names(struct pod_lookup *l, const cJSON *list)
 {
 	const struct store *store = watches_store(l->watches, WATCH_PODS);
 	const cJSON *item;
@@ -123,13 +123,13 @@ static void on_page(void *arg, struct client_response *response)
 	struct err err = { 0 };
 
 	if (response->status != 200) {
-		fail(l, response);
+		pod_lookup_fail(l, response);
 		return;
 	}
-	take_names(l, response->object);
+	pod_lookup_take_names(l, response->object);
 	if (!token || !*token)
 		pod_lookup_start(l);
-	else if (list_page(l, token, &err) < 0)
+	else if (pod_lookup_list_page(l, token, &err) < 0)
 		l->done(l->arg, 0, &err);
 }
 
@@ -137,7 +137,7 @@ static void on_page(void *arg, struct client_response *response)
  * Asks for a page. The names of clusters and the tokens of pages need no escaping. Only the pods'
  * metadata is requested: whole pods are several times as long.
  */
-static int list_page(struct pod_lookup *l, const char *token, struct err *err)
+static int pod_lookup_list_page(struct pod_lookup *l, const char *token, struct err *err)
 {
 	static const char *const fields[] = { "metadata.continue", "items.metadata.name", NULL };
 	static const struct list_watch metadata = { .metadata_only = true };
@@ -162,6 +162,6 @@ void pod_lookup_start_with_list(struct pod_lookup *l)
 {
 	struct err err = { 0 };
 
-	if (list_page(l, NULL, &err) < 0)
+	if (pod_lookup_list_page(l, NULL, &err) < 0)
 		l->done(l->arg, 0, &err);
 }

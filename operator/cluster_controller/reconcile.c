@@ -66,7 +66,7 @@ static void reconcile_free(struct reconcile *r)
 	free(r);
 }
 
-static void finish(struct reconcile *r, const char *result)
+static void reconcile_finish(struct reconcile *r, const char *result)
 {
 	struct reconciler *c = r->reconciler;
 
@@ -86,7 +86,7 @@ static void finish(struct reconcile *r, const char *result)
 	c->o.on_finished(c->o.arg);
 }
 
-static void succeed(struct reconcile *r)
+static void reconcile_succeed(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
 	struct known_cluster *known = known_state_of_cluster(&c->known, r->key);
@@ -101,10 +101,10 @@ static void succeed(struct reconcile *r)
 	}
 	workqueue_forget(c->o.queue, r->key);
 	workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + again_ns);
-	finish(r, r->execution.plan.requeue_ns > 0 ? "requeue_after" : "success");
+	reconcile_finish(r, r->execution.plan.requeue_ns > 0 ? "requeue_after" : "success");
 }
 
-static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *err)
+static void reconcile_fail(struct reconcile *r, int64_t retry_after_ns, const struct err *err)
 {
 	struct reconciler *c = r->reconciler;
 	int64_t delay = workqueue_retry(c->o.queue, r->key, now_boottime_ns(), retry_after_ns);
@@ -113,15 +113,15 @@ static void fail(struct reconcile *r, int64_t retry_after_ns, const struct err *
 	log_line(r->execution.namespace_ends ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "cluster %s: %s; again in %s", r->key, err_text(err),
 		 duration_format(delay, text));
 	metrics_add(c->o.metrics, METRIC_RECONCILE_ERRORS, 1, "controller=\"raycluster\"");
-	finish(r, "error");
+	reconcile_finish(r, "error");
 }
 
 /* We may not write any more. The key is kept for the time when we may again. */
-static void stop(struct reconcile *r)
+static void reconcile_stop(struct reconcile *r)
 {
 	if (workqueue_add(r->reconciler->o.queue, r->key) < 0)
 		log_error("cluster %s: out of memory; it will be looked at later", r->key);
-	finish(r, "stopped");
+	reconcile_finish(r, "stopped");
 }
 
 static void tell_news(struct reconcile *r)
@@ -151,11 +151,11 @@ static void run_next(void *arg)
 		return;
 	tell_news(r);
 	if (x->trouble.code)
-		fail(r, x->retry_after_ns, &x->trouble);
+		reconcile_fail(r, x->retry_after_ns, &x->trouble);
 	else if (x->at >= x->plan.n_ops)
-		succeed(r);
+		reconcile_succeed(r);
 	else
-		stop(r);
+		reconcile_stop(r);
 }
 
 /* --- Planning ------------------------------------------------------------------------------------------- */
@@ -236,21 +236,21 @@ static void plan_and_run(struct reconcile *r)
 	if (!cluster || (json_str(cluster, "metadata.deletionTimestamp") && !cluster_lookup_is_held(cluster))) {
 		known_state_forget_cluster(&c->known, r->key);
 		workqueue_forget(c->o.queue, r->key);
-		finish(r, "success");
+		reconcile_finish(r, "success");
 		return;
 	}
 	int rc = make_plan(r, cluster, &err);
 	watches_drop_views(c->o.watches); /* the plan has copies of what it needs */
 	if (rc < 0) {
 		err_wrap(&err, "planning");
-		fail(r, 0, &err);
+		reconcile_fail(r, 0, &err);
 		return;
 	}
 	log_debug("cluster %s: %zu operations", r->key, r->execution.plan.n_ops);
 	if (must_list(r))
 		return;
 	if (execution_prepare(&r->execution, &err) < 0) {
-		fail(r, 0, &err);
+		reconcile_fail(r, 0, &err);
 		return;
 	}
 	run_next(r);
@@ -261,34 +261,34 @@ static void on_looked_up(void *arg, bool again, int64_t retry_after_ns, const st
 	struct reconcile *r = arg;
 
 	if (err) {
-		fail(r, retry_after_ns, err);
+		reconcile_fail(r, retry_after_ns, err);
 	} else if (again) {
 		workqueue_add_at(r->reconciler->o.queue, r->key, now_boottime_ns());
-		finish(r, "requeue_after");
+		reconcile_finish(r, "requeue_after");
 	} else {
 		plan_and_run(r);
 	}
 }
 
-static bool may_write(void *arg)
+static bool reconcile_may_write(void *arg)
 {
 	const struct reconcile *r = arg;
 
 	return r->reconciler->o.may_write(r->reconciler->o.arg, r->namespace);
 }
 
-static void observe(struct reconcile *r)
+static void reconcile_observe(struct reconcile *r)
 {
 	struct reconciler *c = r->reconciler;
 	struct known_namespace *known = known_state_of_namespace(&c->known, r->namespace);
 
 	if (!known) {
-		fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
+		reconcile_fail(r, 0, &(struct err){ .code = ENOMEM, .text = "observing" });
 	} else if (!launcher_store_settled(c->o.launcher_store, r->namespace)) {
 		/* If there is no memory for the key, the timer wakes the cluster. */
 		(void)strmap_put(&known->launcher_waiters, r->key, c, NULL);
 		workqueue_add_at(c->o.queue, r->key, now_boottime_ns() + LAUNCHER_WAIT_NS);
-		finish(r, "requeue_after");
+		reconcile_finish(r, "requeue_after");
 	} else {
 		cluster_lookup_start(&r->lookup);
 	}
@@ -307,7 +307,7 @@ static struct reconcile *reconcile_new(struct reconciler *c, const char *key)
 	r->started_ns = now_boottime_ns();
 	r->lookup = (struct cluster_lookup){ .client = c->o.client, .watches = c->o.watches, .policies = c->o.policies,
 					     .known = &c->known, .key = r->key, .namespace = r->namespace,
-					     .may_write = may_write, .done = on_looked_up, .arg = r };
+					     .may_write = reconcile_may_write, .done = on_looked_up, .arg = r };
 	r->execution = (struct execution){ .executor = &c->executor, .key = r->key, .namespace = r->namespace,
 					   .answered = run_next, .arg = r, .news = cJSON_CreateArray() };
 	if (!r->key || !r->namespace || !r->execution.news ||
@@ -328,7 +328,7 @@ void reconciler_start(struct reconciler *c, const char *key)
 	struct reconcile *r = reconcile_new(c, key);
 
 	if (r) {
-		observe(r);
+		reconcile_observe(r);
 		return;
 	}
 	workqueue_retry(c->o.queue, key, now_boottime_ns(), NS_PER_SEC);

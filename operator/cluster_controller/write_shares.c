@@ -32,7 +32,7 @@ void write_shares_leave(struct write_shares *shares, struct write_share *share)
  * Returns, among the executions that could go on, the one with the fewest writes under way. An
  * execution without any goes on by itself.
  */
-static struct execution *neediest(const struct write_shares *shares)
+static struct execution *write_shares_neediest(const struct write_shares *shares)
 {
 	struct execution *found = NULL;
 
@@ -50,6 +50,6 @@ void write_shares_give(struct write_shares *shares)
 {
 	struct execution *x;
 
-	while (shares->executor->n_writes < WRITE_SHARES_MAX && (x = neediest(shares)))
+	while (shares->executor->n_writes < WRITE_SHARES_MAX && (x = write_shares_neediest(shares)))
 		execution_start(x);
 }
