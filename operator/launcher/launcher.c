@@ -58,7 +58,7 @@ static int map_file(int fd, const char *path, const struct stat *st, void **ret_
 }
 
 /* Maps a file. dir is AT_FDCWD or the directory of name; path is for error messages. */
-static int add(struct launchers *l, const char *machine, int dir, const char *name, const char *path, struct err *err)
+static int launcher_add(struct launchers *l, const char *machine, int dir, const char *name, const char *path, struct err *err)
 {
 	/* Opening a FIFO could block. */
 	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -80,7 +80,7 @@ static int add_all(struct launchers *l, int dir, const char *path, struct err *e
 		char full[512];
 
 		snprintf(full, sizeof(full), "%s/%s", path, machine);
-		int r = add(l, machine, dir, machine, full, err);
+		int r = launcher_add(l, machine, dir, machine, full, err);
 		if (r < 0 && r != -ENOENT)
 			return r;
 	}
@@ -91,7 +91,7 @@ int launchers_load(const char *path, struct launchers *ret_launchers, struct err
 {
 	_cleanup_close_ int dir = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NONBLOCK);
 	struct launchers launchers = { 0 };
-	int r = dir >= 0 ? add_all(&launchers, dir, path, err) : add(&launchers, OWN_MACHINE, AT_FDCWD, path, path, err);
+	int r = dir >= 0 ? add_all(&launchers, dir, path, err) : launcher_add(&launchers, OWN_MACHINE, AT_FDCWD, path, path, err);
 
 	if (r < 0)
 		launchers_release(&launchers);

@@ -36,7 +36,7 @@ static struct key_use *use_of(struct launcher_configmap *place, const char *key)
 	return use;
 }
 
-static void refer(struct launcher_configmap *place, const char *key)
+static void launcher_configmap_refer(struct launcher_configmap *place, const char *key)
 {
 	struct key_use *use = use_of(place, key);
 
@@ -68,11 +68,11 @@ static void count_keys(struct launcher_configmap *place, const cJSON *pod, int64
 			if (now_ns)
 				refer_no_more(place, key, now_ns);
 			else
-				refer(place, key);
+				launcher_configmap_refer(place, key);
 		}
 }
 
-static void note_end(struct launcher_configmap *place, int64_t now_ns)
+static void launcher_configmap_note_end(struct launcher_configmap *place, int64_t now_ns)
 {
 	if (place->n_pods == 0 && place->n_clusters == 0 && !place->empty_ns)
 		place->empty_ns = now_ns;
@@ -93,7 +93,7 @@ void launcher_configmap_remove_pod(struct launcher_configmap *place, const cJSON
 		launcher_configmap_release(place);
 		place->crowded = false;
 	}
-	note_end(place, now_ns);
+	launcher_configmap_note_end(place, now_ns);
 }
 
 void launcher_configmap_add_cluster(struct launcher_configmap *place)
@@ -105,7 +105,7 @@ void launcher_configmap_add_cluster(struct launcher_configmap *place)
 void launcher_configmap_remove_cluster(struct launcher_configmap *place, int64_t now_ns)
 {
 	place->n_clusters -= place->n_clusters > 0;
-	note_end(place, now_ns);
+	launcher_configmap_note_end(place, now_ns);
 }
 
 bool launcher_configmap_is_over(const struct launcher_configmap *place, int64_t now_ns)
@@ -125,7 +125,8 @@ static char *base64_of(const struct launcher *launcher)
 }
 
 /* Returns the member of that name, which may contain dots. json_get would take them for a path. */
-static const cJSON *member(const cJSON *have, const char *object, const char *key)
+static const cJSON *launcher_configmap_member(const cJSON *have, const char *object,
+					      const char *key)
 {
 	return cJSON_GetObjectItemCaseSensitive(json_get(have, object), key);
 }
@@ -134,14 +135,15 @@ static const cJSON *member(const cJSON *have, const char *object, const char *ke
 static int want_key(const struct launcher *launcher, const cJSON *have, cJSON *change)
 {
 	_cleanup_free_ char *wanted = base64_of(launcher);
-	const char *text = cJSON_GetStringValue(member(have, "binaryData", launcher->key));
+	const char *text =
+		cJSON_GetStringValue(launcher_configmap_member(have, "binaryData", launcher->key));
 
 	if (!wanted)
 		return -ENOMEM;
 	if (text && strcmp(text, wanted) == 0)
 		return 0;
 	json_set_str(json_object_at(change, "binaryData"), launcher->key, wanted);
-	if (member(have, "data", launcher->key))
+	if (launcher_configmap_member(have, "data", launcher->key))
 		json_set_str(json_object_at(change, "data"), launcher->key, NULL);
 	return 0;
 }
@@ -190,7 +192,7 @@ static void forget_keys(struct launcher_configmap *place, const cJSON *have)
 	while (strmap_next(&place->keys, &pos, &key, &value)) {
 		const struct key_use *use = value;
 
-		if (use->refs == 0 && !member(have, "binaryData", key) && !member(have, "data", key))
+		if (use->refs == 0 && !launcher_configmap_member(have, "binaryData", key) && !launcher_configmap_member(have, "data", key))
 			free(strmap_remove(&place->keys, key));
 	}
 }

@@ -61,7 +61,7 @@ static void place_free(void *value)
 
 /* --- Changes --------------------------------------------------------------------------------- */
 
-static void wake(struct launcher_store *store)
+static void launcher_store_wake(struct launcher_store *store)
 {
 	event_active(store->wake, 0, 0);
 }
@@ -104,12 +104,13 @@ static struct place *place_for(struct launcher_store *store, const cJSON *object
 	} else if (is_new) {
 		place->settled = false;
 		place->due_ns = now_boottime_ns();
-		wake(store);
+		launcher_store_wake(store);
 	}
 	return place;
 }
 
-static struct place *place_of(const struct launcher_store *store, const cJSON *object)
+static struct place *launcher_store_place_of(const struct launcher_store *store,
+					     const cJSON *object)
 {
 	const char *namespace = json_str(object, "metadata.namespace");
 
@@ -132,7 +133,7 @@ void launcher_store_see_pod(struct launcher_store *store, const cJSON *before, c
 		return;
 	if (after && (place = place_for(store, after)))
 		launcher_configmap_add_pod(&place->known, after);
-	if (before && (place = place_of(store, before))) {
+	if (before && (place = launcher_store_place_of(store, before))) {
 		launcher_configmap_remove_pod(&place->known, before, now_boottime_ns());
 		note_removal(place);
 	}
@@ -146,7 +147,7 @@ void launcher_store_see_cluster(struct launcher_store *store, const cJSON *befor
 		return;
 	if (after && (place = place_for(store, after)))
 		launcher_configmap_add_cluster(&place->known);
-	if (before && (place = place_of(store, before))) {
+	if (before && (place = launcher_store_place_of(store, before))) {
 		launcher_configmap_remove_cluster(&place->known, now_boottime_ns());
 		note_removal(place);
 	}
@@ -161,7 +162,7 @@ bool launcher_store_settled(const struct launcher_store *store, const char *name
 
 /* --- Answers ---------------------------------------------------------------------------------------------- */
 
-static void settle(struct place *place)
+static void launcher_store_settle(struct place *place)
 {
 	struct launcher_store *store = place->store;
 	bool was = place->settled;
@@ -169,10 +170,10 @@ static void settle(struct place *place)
 	place->settled = true;
 	if (!was && store->o.on_settled)
 		store->o.on_settled(store->o.arg, place->namespace);
-	wake(store);
+	launcher_store_wake(store);
 }
 
-static void conclude(struct place *place)
+static void launcher_store_conclude(struct place *place)
 {
 	int64_t now = now_boottime_ns();
 
@@ -181,21 +182,21 @@ static void conclude(struct place *place)
 	place->in_trouble = false;
 	/* A pod or cluster appeared while we removed the keys, or the last one has gone. */
 	if (place->due_ns) {
-		wake(place->store);
+		launcher_store_wake(place->store);
 		return;
 	}
 	if (!place->known.empty_ns)
 		place->due_ns = now + RECHECK_NS;
 	else if (!launcher_configmap_is_over(&place->known, now))
 		note_removal(place);
-	settle(place);
+	launcher_store_settle(place);
 }
 
 /*
  * Logs trouble once, until a request succeeds again. If we lack the right, the next attempt comes
  * at the usual time.
  */
-static void take_trouble(struct place *place, int status, int64_t retry_after_ns, const struct err *err)
+static void launcher_store_take_trouble(struct place *place, int status, int64_t retry_after_ns, const struct err *err)
 {
 	int64_t now = now_boottime_ns(), delay = status == 403 ? RECHECK_NS : backoff_next(&place->backoff, now);
 
@@ -205,25 +206,26 @@ static void take_trouble(struct place *place, int status, int64_t retry_after_ns
 			    place->namespace, err_text(err));
 	place->in_trouble = true;
 	place->due_ns = now + MAX(delay, retry_after_ns);
-	settle(place);
+	launcher_store_settle(place);
 }
 
-static void take_failure(struct place *place, const struct client_response *response)
+static void launcher_store_take_failure(struct place *place, const struct client_response *response)
 {
 	if (client_namespace_ends(response)) {
 		place->ends = true;
 		place->due_ns = 0;
-		settle(place);
+		launcher_store_settle(place);
 	} else if (response->status == 404 || response->status == 409) {
 		/* Somebody deleted or created it before us, so it is read again. */
 		place->due_ns = now_boottime_ns() + backoff_next(&place->backoff, now_boottime_ns());
-		wake(place->store);
+		launcher_store_wake(place->store);
 	} else {
-		take_trouble(place, response->status, response->retry_after_ns, &response->err);
+		launcher_store_take_trouble(place, response->status, response->retry_after_ns,
+					    &response->err);
 	}
 }
 
-static void on_written(void *arg, struct client_response *response)
+static void launcher_store_on_written(void *arg, struct client_response *response)
 {
 	struct place *place = arg;
 	struct launcher_store *store = place->store;
@@ -235,9 +237,9 @@ static void on_written(void *arg, struct client_response *response)
 		    place->creating ? "create" : "merge", done ? "ok" : "error");
 	if (done) {
 		log_info("namespace %s: %s the ConfigMap " LAUNCHER_CONFIGMAP, place->namespace, place->creating ? "created" : "changed");
-		conclude(place);
+		launcher_store_conclude(place);
 	} else {
-		take_failure(place, response);
+		launcher_store_take_failure(place, response);
 	}
 }
 
@@ -251,22 +253,24 @@ static void take_configmap(struct place *place, const cJSON *have)
 				      &err);
 
 	if (r == 0 && !change) {
-		conclude(place);
+		launcher_store_conclude(place);
 		return;
 	}
 	place->creating = !have;
 	if (r == 0)
-		r = have ? client_merge(store->o.client, change, on_written, place, &err) :
-			   client_create(store->o.client, change, NULL, on_written, place, &err);
+		r = have ? client_merge(store->o.client, change, launcher_store_on_written, place,
+					&err) :
+			   client_create(store->o.client, change, NULL, launcher_store_on_written,
+					 place, &err);
 	if (r < 0) {
-		take_trouble(place, 0, 0, &err);
+		launcher_store_take_trouble(place, 0, 0, &err);
 		return;
 	}
 	place->under_way = true;
 	store->in_flight++;
 }
 
-static void on_read(void *arg, struct client_response *response)
+static void launcher_store_on_read(void *arg, struct client_response *response)
 {
 	struct place *place = arg;
 
@@ -275,19 +279,19 @@ static void on_read(void *arg, struct client_response *response)
 	if (response->status == 200 || response->status == 404)
 		take_configmap(place, response->object && response->status == 200 ? response->object : NULL);
 	else
-		take_failure(place, response);
+		launcher_store_take_failure(place, response);
 }
 
 /* --- What is due ------------------------------------------------------------------------------------------ */
 
-static void start(struct place *place)
+static void launcher_store_start(struct place *place)
 {
 	struct launcher_store *store = place->store;
 	struct err err = { 0 };
 
-	if (client_get(store->o.client, resource_find("v1", "ConfigMap"), place->namespace, LAUNCHER_CONFIGMAP, on_read, place,
+	if (client_get(store->o.client, resource_find("v1", "ConfigMap"), place->namespace, LAUNCHER_CONFIGMAP, launcher_store_on_read, place,
 		       &err) < 0) {
-		take_trouble(place, 0, 0, &err);
+		launcher_store_take_trouble(place, 0, 0, &err);
 		return;
 	}
 	place->due_ns = 0;
@@ -296,7 +300,7 @@ static void start(struct place *place)
 }
 
 /* Returns whether nothing is left to do: the keys are gone, or the whole namespace is. */
-static bool is_done(const struct place *place)
+static bool launcher_store_is_done(const struct place *place)
 {
 	return place->known.empty_ns && !place->under_way && (place->ends || !place->due_ns);
 }
@@ -315,14 +319,14 @@ static int64_t start_due(struct launcher_store *store, int64_t now)
 	while (strmap_next(&store->places, &pos, &key, &value)) {
 		struct place *place = value;
 
-		if (is_done(place))
+		if (launcher_store_is_done(place))
 			place_free(strmap_remove(&store->places, key));
 		else if (place->under_way || !place->due_ns)
 			continue;
 		else if (place->due_ns > now)
 			next = next ? MIN(next, place->due_ns) : place->due_ns;
 		else if (store->in_flight < REQUESTS_MAX)
-			start(place);
+			launcher_store_start(place);
 	}
 	return next;
 }
@@ -342,7 +346,7 @@ static void forget_those_over(struct launcher_store *store, int64_t now)
 	}
 }
 
-static void run(evutil_socket_t fd, short what, void *arg)
+static void launcher_store_run(evutil_socket_t fd, short what, void *arg)
 {
 	struct launcher_store *store = arg;
 	int64_t now = now_boottime_ns(), next = now + RECHECK_NS;
@@ -362,7 +366,7 @@ static void run(evutil_socket_t fd, short what, void *arg)
 void launcher_store_begin(struct launcher_store *store)
 {
 	if (store)
-		wake(store);
+		launcher_store_wake(store);
 }
 
 /* --- Life ------------------------------------------------------------------------------------------------- */
@@ -374,7 +378,7 @@ int launcher_store_new(const struct launcher_store_options *options, struct laun
 	if (!store)
 		return err_set(err, ENOMEM, "launchers");
 	store->o = *options;
-	store->wake = evtimer_new(options->base, run, store);
+	store->wake = evtimer_new(options->base, launcher_store_run, store);
 	if (!store->wake) {
 		launcher_store_free(store);
 		return err_set(err, ENOMEM, "launchers");
