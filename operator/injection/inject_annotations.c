@@ -8,7 +8,8 @@
 #define PREFIX_MAX 1024
 
 /* Returns the annotation. The template's has precedence over the cluster's. */
-static const char *annotation(const cJSON *cluster, const cJSON *template, const char *name)
+static const char *inject_annotations_annotation(const cJSON *cluster, const cJSON *template,
+						 const char *name)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(template, name));
 
@@ -18,7 +19,7 @@ static const char *annotation(const cJSON *cluster, const cJSON *template, const
 static bool annotation_bool(const cJSON *cluster, const cJSON *template, const char *name,
 			    bool fallback)
 {
-	const char *text = annotation(cluster, template, name);
+	const char *text = inject_annotations_annotation(cluster, template, name);
 
 	if (!text)
 		return fallback;
@@ -39,8 +40,8 @@ bool inject_oom_group(const cJSON *cluster_annotations, const cJSON *template_an
 
 const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *template_annotations)
 {
-	const char *text =
-		annotation(cluster_annotations, template_annotations, "afterglow.dev/start-prefix");
+	const char *text = inject_annotations_annotation(cluster_annotations, template_annotations,
+							 "afterglow.dev/start-prefix");
 
 	return text && strlen(text) <= PREFIX_MAX && text[strspn(text, " \t\n")] ? text : NULL;
 }
@@ -48,7 +49,7 @@ const char *inject_prefix(const cJSON *cluster_annotations, const cJSON *templat
 int64_t inject_hold(const cJSON *cluster_annotations, const cJSON *template_annotations,
 		    const struct policy *policy)
 {
-	const char *text = annotation(cluster_annotations, template_annotations,
+	const char *text = inject_annotations_annotation(cluster_annotations, template_annotations,
 				      "afterglow.dev/hold-on-failure");
 	char *end;
 	long seconds;

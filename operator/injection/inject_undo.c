@@ -25,7 +25,7 @@ static bool is_the_sidecars_volume(const cJSON *sidecar, const cJSON *volume)
  * Notes the reason without its beginning "pods \"NAME\" is forbidden: ...", which differs for each
  * pod.
  */
-static void note_refusal(cJSON *pod, const char *reason)
+static void inject_undo_note_refusal(cJSON *pod, const char *reason)
 {
 	const char *forbidden = strstr(reason, "is forbidden: "),
 		   *invalid = strstr(reason, "is invalid: ");
@@ -54,6 +54,6 @@ bool inject_undo(cJSON *pod, const char *reason)
 			cJSON_Delete(cJSON_DetachItemViaPointer(volumes, item));
 	}
 	cJSON_Delete(cJSON_DetachItemViaPointer(containers, sidecar));
-	note_refusal(pod, reason);
+	inject_undo_note_refusal(pod, reason);
 	return true;
 }

@@ -6,7 +6,7 @@
 
 #include "lib/json.h"
 
-static void add(cJSON *array, const char *text)
+static void launch_command_add(cJSON *array, const char *text)
 {
 	json_append(array, cJSON_CreateString(text));
 }
@@ -40,13 +40,13 @@ static void put_in_front(cJSON *container, const char *script)
 	cJSON_ArrayForEach(item, json_get(container, "args"))
 		json_append(args, cJSON_Duplicate(item, true));
 	command = cJSON_CreateArray();
-	add(command, bash ? "/bin/bash" : "/bin/sh");
+	launch_command_add(command, bash ? "/bin/bash" : "/bin/sh");
 	/* Else bash would run the file that BASH_ENV names, once more than the command's own shell does. */
 	if (bash)
-		add(command, "--posix");
-	add(command, "-c");
-	add(command, script);
-	add(command, "afterglow"); /* becomes $0 */
+		launch_command_add(command, "--posix");
+	launch_command_add(command, "-c");
+	launch_command_add(command, script);
+	launch_command_add(command, "afterglow"); /* becomes $0 */
 	json_set(container, "command", command);
 	json_set(container, "args", args);
 }

@@ -15,7 +15,7 @@
 static const char *const counted[] = { "cpu", "memory" };
 
 /* Returns the quantity in thousandths; -1 if it is missing or invalid. */
-static int64_t quantity(const cJSON *list, const char *name)
+static int64_t qos_quantity(const cJSON *list, const char *name)
 {
 	const cJSON *value = json_get(list, name);
 	char number[32];
@@ -32,7 +32,7 @@ static bool is_equalized(const cJSON *container)
 	const cJSON *limits = json_get(container, "resources.limits"), *requests = json_get(container, "resources.requests");
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted); i++) {
-		int64_t limit = quantity(limits, counted[i]), request = quantity(requests, counted[i]);
+		int64_t limit = qos_quantity(limits, counted[i]), request = qos_quantity(requests, counted[i]);
 		if (limit <= 0 || (json_get(requests, counted[i]) && request != limit))
 			return false;
 	}
@@ -68,7 +68,7 @@ static void fill_limit(cJSON *limits, const cJSON *requests, const char *name, c
 		least = 0;
 	if (!json_get(limits, name))
 		json_set(limits, name,
-			 quantity(requests, name) > least ?
+			 qos_quantity(requests, name) > least ?
 				 cJSON_Duplicate(json_get(requests, name), true) :
 				 cJSON_CreateString(fallback));
 }
@@ -86,7 +86,7 @@ void qos_equalize(cJSON *resources, const char *cpu, const char *memory)
 
 static void add_ratio(int64_t *ratio, const cJSON *ratios, const char *name)
 {
-	int64_t milli = quantity(ratios, name);
+	int64_t milli = qos_quantity(ratios, name);
 
 	if (milli >= 1000 && (!*ratio || milli < *ratio))
 		*ratio = milli;
@@ -116,9 +116,9 @@ static void keep_ratio(cJSON *resources, const char *name, int64_t ratio, const 
 	int64_t limit, least;
 
 	fill_limit(limits, requests, name, fallback);
-	limit = quantity(limits, name);
+	limit = qos_quantity(limits, name);
 	least = (int64_t)ceil((double)limit * 1000 / (double)ratio);
-	if (limit <= 0 || quantity(requests, name) >= least)
+	if (limit <= 0 || qos_quantity(requests, name) >= least)
 		return;
 	json_set_str(requests, name,
 		     is_cpu ? quantity_format_milli(least, text) :

@@ -56,8 +56,8 @@ static bool must_be_process_1(const cJSON *ray)
 	return false;
 }
 
-static enum recording refusal(const cJSON *pod_spec, const cJSON *ray,
-			      const struct recording_request *r)
+static enum recording recording_refusal(const cJSON *pod_spec, const cJSON *ray,
+					const struct recording_request *r)
 {
 	if (!inject_wanted(r->cluster_annotations, r->pod_annotations))
 		return RECORDING_OPTED_OUT;
@@ -74,7 +74,8 @@ static enum recording refusal(const cJSON *pod_spec, const cJSON *ray,
 	return inject_is_clear(pod_spec, ray) ? RECORDING_ON : RECORDING_NAME_TAKEN;
 }
 
-static void note_refusal(enum recording recording, const struct recording_request *r, cJSON *notes)
+static void recording_note_refusal(enum recording recording, const struct recording_request *r,
+				   cJSON *notes)
 {
 	if (recording == RECORDING_NOT_CONFIGURED)
 		notes_addf(notes, NOTE_RECORDING, "NoSidecar", "pods run without the sidecar: the operator has no %s",
@@ -149,7 +150,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 		.policy = &policy,
 		.launchers = r->launchers,
 	};
-	enum recording recording = refusal(pod_spec, ray, r);
+	enum recording recording = recording_refusal(pod_spec, ray, r);
 
 	if (r->kernel_log_refused) {
 		policy.recording.kernel_log = false;
@@ -162,7 +163,7 @@ enum recording recording_apply(cJSON *pod_spec, const struct recording_request *
 	if (recording == RECORDING_ON)
 		note_gaps(pod_spec, r, notes);
 	else
-		note_refusal(recording, r, notes);
+		recording_note_refusal(recording, r, notes);
 	/* A cluster without the sidecar still needs workers that wait for their head. */
 	if (recording != RECORDING_ON && recording != RECORDING_WINDOWS && r->wait_port)
 		inject_wait(ray, r->wait_port);
