@@ -18,7 +18,7 @@
 #define VERSION_LABEL "app.kubernetes.io/version"
 #define DIGEST_ANNOTATION "afterglow.dev/spec-sha256"
 
-static const char *mark(const cJSON *crd, const char *map, const char *name)
+static const char *crd_plan_mark(const cJSON *crd, const char *map, const char *name)
 {
 	return cJSON_GetStringValue(
 		cJSON_GetObjectItemCaseSensitive(json_get(json_get(crd, "metadata"), map), name));
@@ -27,7 +27,7 @@ static const char *mark(const cJSON *crd, const char *map, const char *name)
 /*
  * Reads a number of at most nine digits, without a leading zero. Returns what follows it, or NULL.
  */
-static const char *read_number(const char *text, unsigned long *ret_number)
+static const char *crd_plan_read_number(const char *text, unsigned long *ret_number)
 {
 	size_t digits = strspn(text, "0123456789");
 
@@ -42,7 +42,7 @@ static bool read_numbers(const char *text, unsigned long ret_numbers[static 3])
 	for (int i = 0; i < 3 && text; i++) {
 		if (i > 0 && *text++ != '.')
 			return false;
-		text = read_number(text, &ret_numbers[i]);
+		text = crd_plan_read_number(text, &ret_numbers[i]);
 	}
 	return text && !isalnum((unsigned char)*text) && *text != '_';
 }
@@ -75,8 +75,8 @@ static bool is_newer(const char *version, const char *than)
  */
 static bool is_equal(const cJSON *live, const cJSON *wanted)
 {
-	const char *have = mark(live, "annotations", DIGEST_ANNOTATION),
-		   *want = mark(wanted, "annotations", DIGEST_ANNOTATION);
+	const char *have = crd_plan_mark(live, "annotations", DIGEST_ANNOTATION),
+		   *want = crd_plan_mark(wanted, "annotations", DIGEST_ANNOTATION);
 
 	return have && want && strcmp(have, want) == 0 &&
 	       cJSON_Compare(json_get(live, "spec.versions"), json_get(wanted, "spec.versions"),
@@ -85,18 +85,19 @@ static bool is_equal(const cJSON *live, const cJSON *wanted)
 
 enum crd_step crd_plan(const cJSON *live, const cJSON *wanted)
 {
-	const char *chart = mark(live, "labels", CHART_LABEL);
+	const char *chart = crd_plan_mark(live, "labels", CHART_LABEL);
 
 	if (!chart || strncmp(chart, CHART_PREFIX, strlen(CHART_PREFIX)) != 0)
 		return CRD_FOREIGN;
-	if (is_newer(mark(live, "labels", VERSION_LABEL), mark(wanted, "labels", VERSION_LABEL)))
+	if (is_newer(crd_plan_mark(live, "labels", VERSION_LABEL),
+		     crd_plan_mark(wanted, "labels", VERSION_LABEL)))
 		return CRD_NEWER;
 	return is_equal(live, wanted) ? CRD_EQUAL : CRD_UPGRADE;
 }
 
 static void copy_mark(cJSON *metadata, const cJSON *wanted, const char *map, const char *name)
 {
-	const char *value = mark(wanted, map, name);
+	const char *value = crd_plan_mark(wanted, map, name);
 
 	if (value)
 		json_set_str(json_object_at(metadata, map), name, value);
@@ -166,7 +167,7 @@ const char *crd_changed_by(const cJSON *live)
 	return NULL;
 }
 
-static bool is_ours(const cJSON *owner)
+static bool crd_plan_is_ours(const cJSON *owner)
 {
 	const char *manager = json_str(owner, "manager");
 
@@ -182,7 +183,7 @@ int crd_disown(const cJSON *live, cJSON **ret_patch)
 	bool found = false;
 
 	cJSON_ArrayForEach(owner, json_get(live, "metadata.managedFields"))
-		if (is_ours(owner))
+		if (crd_plan_is_ours(owner))
 			found = true;
 		else
 			json_append(others, cJSON_Duplicate(owner, true));

@@ -18,7 +18,7 @@ struct answer {
 	struct err err;
 };
 
-static void on_answer(void *arg, struct client_response *response)
+static void crd_upgrade_on_answer(void *arg, struct client_response *response)
 {
 	struct answer *answer = arg;
 
@@ -28,7 +28,7 @@ static void on_answer(void *arg, struct client_response *response)
 }
 
 /* Waits for the answer to a request that was started with the result r. */
-static int await(struct answer *answer, int r, struct err *err)
+static int crd_upgrade_await(struct answer *answer, int r, struct err *err)
 {
 	if (r < 0)
 		return r;
@@ -46,9 +46,9 @@ static int read_installed(struct event_base *base, struct client *client, const 
 {
 	struct answer answer = { .base = base };
 	int r = client_get(client, resource_of(wanted), NULL, json_str(wanted, "metadata.name"),
-			   on_answer, &answer, err);
+			   crd_upgrade_on_answer, &answer, err);
 
-	r = await(&answer, r, err);
+	r = crd_upgrade_await(&answer, r, err);
 	if (r == 0)
 		*ret_live = TAKE_PTR(answer.object);
 	cJSON_Delete(answer.object);
@@ -60,7 +60,8 @@ static int write_patch(struct event_base *base, struct client *client, const cJS
 		       cJSON **ret_live, struct err *err)
 {
 	struct answer answer = { .base = base };
-	int r = await(&answer, client_merge(client, patch, on_answer, &answer, err), err);
+	int r = crd_upgrade_await(
+		&answer, client_merge(client, patch, crd_upgrade_on_answer, &answer, err), err);
 
 	if (r == 0)
 		*ret_live = TAKE_PTR(answer.object);
@@ -69,8 +70,8 @@ static int write_patch(struct event_base *base, struct client *client, const cJS
 }
 
 /* A Job that was killed between both patches is repeated, and does it then. */
-static int disown(struct event_base *base, struct client *client, const cJSON *live,
-		  struct err *err)
+static int crd_upgrade_disown(struct event_base *base, struct client *client, const cJSON *live,
+			      struct err *err)
 {
 	_cleanup_json_ cJSON *patch = NULL, *stored = NULL;
 	int r = crd_disown(live, &patch);
@@ -80,8 +81,8 @@ static int disown(struct event_base *base, struct client *client, const cJSON *l
 	return patch ? write_patch(base, client, patch, &stored, err) : 0;
 }
 
-static int upgrade(struct event_base *base, struct client *client, const cJSON *wanted,
-		   struct err *err)
+static int crd_upgrade_one(struct event_base *base, struct client *client, const cJSON *wanted,
+			   struct err *err)
 {
 	_cleanup_json_ cJSON *live = NULL, *patch = NULL, *stored = NULL;
 	const char *name = json_str(wanted, "metadata.name"), *changed_by;
@@ -101,7 +102,7 @@ static int upgrade(struct event_base *base, struct client *client, const cJSON *
 		return 0;
 	case CRD_EQUAL:
 		log_info("CRD %s: it is up to date", name);
-		return disown(base, client, live, err);
+		return crd_upgrade_disown(base, client, live, err);
 	case CRD_UPGRADE:
 		break;
 	}
@@ -117,7 +118,7 @@ static int upgrade(struct event_base *base, struct client *client, const cJSON *
 		log_warning(
 			"CRD %s: spec.versions is the chart's again; it had been changed by %.128s",
 			name, changed_by);
-	return disown(base, client, stored, err);
+	return crd_upgrade_disown(base, client, stored, err);
 }
 
 static int read_wanted(int dir, const char *file, cJSON **ret_crd, struct err *err)
@@ -154,7 +155,7 @@ static int upgrade_file(struct event_base *base, struct client *client, int dir,
 	int r = read_wanted(dir, file, &crd, err);
 
 	if (r == 0)
-		r = upgrade(base, client, crd, err);
+		r = crd_upgrade_one(base, client, crd, err);
 	return r < 0 ? err_wrap(err, "%s", file) : 0;
 }
 
