@@ -46,7 +46,7 @@ static void drop_the_oldest(struct failure_counts *counts)
 	}
 }
 
-static struct failure_count *count_of(struct failure_counts *counts, const char *labels, int64_t now_ns)
+static struct failure_count *failure_counts_count_of(struct failure_counts *counts, const char *labels, int64_t now_ns)
 {
 	struct failure_count *count = strmap_get(&counts->series, labels);
 
@@ -66,7 +66,7 @@ static struct failure_count *count_of(struct failure_counts *counts, const char 
  * Makes a label's value for the text format. The API server refuses these characters today, but an
  * older object may have them.
  */
-static const char *clean(const char *text)
+static const char *failure_counts_clean(const char *text)
 {
 	return text && !strpbrk(text, "\"\\\n") ? text : "";
 }
@@ -77,9 +77,9 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 
 	snprintf(labels, sizeof(labels),
 		 "namespace=\"%." PART_MAX "s\",cluster=\"%." PART_MAX "s\",class=\"%." PART_MAX "s\",confidence=\"%.16s\"",
-		 clean(json_str(failure, "metadata.namespace")), clean(json_str(failure, "spec.cluster")),
-		 clean(json_str(failure, "spec.class")), clean(json_str(failure, "spec.confidence")));
-	struct failure_count *count = count_of(counts, labels, now_ns);
+		 failure_counts_clean(json_str(failure, "metadata.namespace")), failure_counts_clean(json_str(failure, "spec.cluster")),
+		 failure_counts_clean(json_str(failure, "spec.class")), failure_counts_clean(json_str(failure, "spec.confidence")));
+	struct failure_count *count = failure_counts_count_of(counts, labels, now_ns);
 
 	if (!count)
 		return;

@@ -31,7 +31,7 @@ struct removal {
 	const char *reason;
 };
 
-static void on_tick(evutil_socket_t fd, short what, void *arg);
+static void failure_gc_on_tick(evutil_socket_t fd, short what, void *arg);
 
 int failure_gc_new(const struct failure_gc_options *options, struct failure_gc **ret_gc, struct err *err)
 {
@@ -40,7 +40,7 @@ int failure_gc_new(const struct failure_gc_options *options, struct failure_gc *
 	if (!gc)
 		return err_set(err, ENOMEM, "failure gc");
 	gc->o = *options;
-	gc->tick = event_new(options->base, -1, EV_PERSIST, on_tick, gc);
+	gc->tick = event_new(options->base, -1, EV_PERSIST, failure_gc_on_tick, gc);
 	if (!gc->tick || event_add(gc->tick, &(struct timeval){ .tv_sec = TICK_S }) < 0) {
 		failure_gc_free(gc);
 		return err_set(err, ENOMEM, "failure gc");
@@ -149,7 +149,7 @@ static void remove_more(struct failure_gc *gc)
 			return;
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void failure_gc_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;

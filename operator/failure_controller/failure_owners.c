@@ -67,13 +67,14 @@ void failure_owners_free(struct failure_owners *owners)
 	free(owners);
 }
 
-static bool key_of(const char *namespace, const char *cluster, char key[static KEY_MAX])
+static bool failure_owners_key_of(const char *namespace, const char *cluster,
+				  char key[static KEY_MAX])
 {
 	return namespace && cluster && snprintf(key, KEY_MAX, "%s/%s", namespace, cluster) < KEY_MAX;
 }
 
 /* Makes room. The values of both maps begin with until_ns. */
-static void forget(struct strmap *map, size_t max, int64_t now_ns)
+static void failure_owners_forget(struct strmap *map, size_t max, int64_t now_ns)
 {
 	struct strmap_pos pos = { 0 };
 	const char *key;
@@ -89,12 +90,13 @@ static void forget(struct strmap *map, size_t max, int64_t now_ns)
 }
 
 /* Takes value. */
-static void put(struct strmap *map, size_t max, const char *key, void *value, int64_t now_ns)
+static void failure_owners_put(struct strmap *map, size_t max, const char *key, void *value,
+			       int64_t now_ns)
 {
 	void *old = NULL;
 
 	if (!strmap_get(map, key))
-		forget(map, max, now_ns);
+		failure_owners_forget(map, max, now_ns);
 	if (!value || strmap_put(map, key, value, &old) < 0)
 		free(value);
 	free(old);
@@ -106,12 +108,12 @@ void failure_owners_cluster_gone(struct failure_owners *owners, const cJSON *clu
 	char key[KEY_MAX];
 
 	if (!gone || !owner_of_cluster(cluster, &gone->owner) ||
-	    !key_of(json_str(cluster, "metadata.namespace"), json_str(cluster, "metadata.name"), key)) {
+	    !failure_owners_key_of(json_str(cluster, "metadata.namespace"), json_str(cluster, "metadata.name"), key)) {
 		free(gone);
 		return;
 	}
 	gone->until_ns = now_ns + GONE_NS;
-	put(&owners->gone, GONE_MAX, key, gone, now_ns);
+	failure_owners_put(&owners->gone, GONE_MAX, key, gone, now_ns);
 }
 
 bool failure_owners_is_gone(const struct failure_owners *owners, const char *key, int64_t now_ns)
@@ -123,7 +125,7 @@ bool failure_owners_is_gone(const struct failure_owners *owners, const char *key
 
 /* --- Known owners ---------------------------------------------------------------------------- */
 
-static bool find(const struct failure_owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)
+static bool failure_owners_find(const struct failure_owners *owners, const char *key, int64_t now_ns, struct owner *ret_owner)
 {
 	const cJSON *cluster = owners->o.find_cluster(owners->o.arg, key);
 	const struct gone *gone = strmap_get(&owners->gone, key);
@@ -136,7 +138,7 @@ static bool find(const struct failure_owners *owners, const char *key, int64_t n
 	return true;
 }
 
-static bool is_same(const struct owner *a, const struct owner *b)
+static bool failure_owners_is_same(const struct owner *a, const struct owner *b)
 {
 	return a->kind == b->kind && strcmp(a->name, b->name) == 0;
 }
@@ -157,11 +159,11 @@ void failure_owners_complete(struct failure_owners *owners, struct ray_failure *
 	char key[KEY_MAX];
 	bool is_known;
 
-	if (!key_of(failure->namespace, ray_failure_text(failure->cluster), key))
+	if (!failure_owners_key_of(failure->namespace, ray_failure_text(failure->cluster), key))
 		return;
-	is_known = find(owners, key, now_ns, &owner);
+	is_known = failure_owners_find(owners, key, now_ns, &owner);
 	/* The pod's own annotation has precedence, because a new cluster may have the same name. */
-	if (annotated && (!is_known || !is_same(annotated, &owner)))
+	if (annotated && (!is_known || !failure_owners_is_same(annotated, &owner)))
 		owner = *annotated;
 	else if (!is_known)
 		return;
@@ -194,19 +196,20 @@ static void on_job(void *arg, struct client_response *response)
 		log_warning_limited("the RayJob of cluster %s cannot be read: %s", q->key, err_text(&response->err));
 	if (job)
 		job->until_ns = now_ns + (*job->submission ? JOB_KNOWN_NS : JOB_UNKNOWN_NS);
-	put(&q->owners->jobs, JOBS_MAX, q->key, job, now_ns);
+	failure_owners_put(&q->owners->jobs, JOBS_MAX, q->key, job, now_ns);
 	q->done(q->arg);
 	free(q);
 }
 
-static bool is_known(const struct failure_owners *owners, const char *key, int64_t now_ns)
+static bool failure_owners_is_known(const struct failure_owners *owners, const char *key,
+				    int64_t now_ns)
 {
 	const struct job *job = strmap_get(&owners->jobs, key);
 
 	return job && now_ns < job->until_ns;
 }
 
-static int start(struct failure_owners *owners, const char *namespace, const char *name, struct question *q)
+static int failure_owners_start(struct failure_owners *owners, const char *namespace, const char *name, struct question *q)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	struct client_request request = { .method = "GET", .deadline_ns = ASK_NS, .drop = free, .fields = job_fields };
@@ -224,8 +227,8 @@ bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure 
 	struct question *q;
 	char key[KEY_MAX];
 
-	if (!owners->o.client || !owner || owner->kind != OWNER_RAY_JOB || !key_of(failure->namespace, cluster, key) ||
-	    is_known(owners, key, now_ns))
+	if (!owners->o.client || !owner || owner->kind != OWNER_RAY_JOB || !failure_owners_key_of(failure->namespace, cluster, key) ||
+	    failure_owners_is_known(owners, key, now_ns))
 		return false;
 	q = calloc(1, sizeof(*q));
 	if (!q)
@@ -233,7 +236,7 @@ bool failure_owners_ask(struct failure_owners *owners, const struct ray_failure 
 	*q = (struct question){ .owners = owners, .done = done, .arg = arg };
 	snprintf(q->key, sizeof(q->key), "%s", key);
 	snprintf(q->cluster, sizeof(q->cluster), "%s", cluster);
-	if (start(owners, failure->namespace, owner->name, q) == 0)
+	if (failure_owners_start(owners, failure->namespace, owner->name, q) == 0)
 		return true;
 	free(q);
 	return false;

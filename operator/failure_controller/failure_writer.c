@@ -22,7 +22,7 @@
 /* Only time shows whether the CRD was upgraded and takes the next failure. */
 #define CRD_OUTDATED_NS (3600 * NS_PER_SEC)
 
-static void run(evutil_socket_t fd, short what, void *arg);
+static void failure_writer_run(evutil_socket_t fd, short what, void *arg);
 
 /* Creates series that begin at 0, because increase() does not see the first value of a series. */
 static void begin_at_zero(struct metrics *metrics)
@@ -42,7 +42,7 @@ int failure_writer_new(const struct failure_writer_options *options,
 		return err_set(err, ENOMEM, "failure writer");
 	writer->o = *options;
 	workqueue_init(&writer->queue);
-	writer->wake = evtimer_new(options->base, run, writer);
+	writer->wake = evtimer_new(options->base, failure_writer_run, writer);
 	writer->walk = evtimer_new(options->base, failure_writer_walk, writer);
 	if (!writer->wake || !writer->walk) {
 		failure_writer_free(writer);
@@ -94,7 +94,8 @@ static void note_written(struct failure_writer *writer, const char *key)
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
 /* Returns NULL if there is no memory. */
-static cJSON *object_of(const struct failure_writer *writer, const struct ray_failure *failure)
+static cJSON *failure_writer_object_of(const struct failure_writer *writer,
+				       const struct ray_failure *failure)
 {
 	size_t lost = oom_count();
 	_cleanup_json_ cJSON *object = ray_failure_to_json(failure);
@@ -108,7 +109,7 @@ static cJSON *object_of(const struct failure_writer *writer, const struct ray_fa
 }
 
 /* Ends the work on it, written or not. The pod need not wait for it any more. */
-static void settle(struct failure_writer *writer, struct pending_failure *p)
+static void failure_writer_settle(struct failure_writer *writer, struct pending_failure *p)
 {
 	note_written(writer, p->key);
 	workqueue_forget(&writer->queue, p->key);
@@ -125,7 +126,7 @@ void failure_writer_written(struct failure_writer *writer, const char *key)
 	/* While our own write is under way, its answer decides. */
 	if (!p || !workqueue_remove(&writer->queue, key))
 		return;
-	settle(writer, p);
+	failure_writer_settle(writer, p);
 }
 
 void failure_writer_removed(struct failure_writer *writer, const char *key)
@@ -133,20 +134,21 @@ void failure_writer_removed(struct failure_writer *writer, const char *key)
 	note_written(writer, key);
 }
 
-static void give_up(struct failure_writer *writer, struct pending_failure *p, const char *reason,
-		    const char *why)
+static void failure_writer_give_up(struct failure_writer *writer, struct pending_failure *p,
+				   const char *reason, const char *why)
 {
 	failure_writer_tell_lost(writer, p->failure, reason, why);
-	settle(writer, p);
+	failure_writer_settle(writer, p);
 }
 
-static void retry(struct failure_writer *writer, struct pending_failure *p, int status,
-		  int64_t least_ns, const struct err *err)
+static void failure_writer_retry(struct failure_writer *writer, struct pending_failure *p,
+				 int status, int64_t least_ns, const struct err *err)
 {
 	char text[DURATION_TEXT_MAX];
 
 	if (!pending_failure_may_retry(p, status, now_boottime_ns())) {
-		give_up(writer, p, status ? "refused" : "unreachable", err_text(err));
+		failure_writer_give_up(writer, p, status ? "refused" : "unreachable",
+				       err_text(err));
 		return;
 	}
 	int64_t delay = workqueue_retry(&writer->queue, p->key, now_boottime_ns(),
@@ -157,7 +159,7 @@ static void retry(struct failure_writer *writer, struct pending_failure *p, int 
 	workqueue_done(&writer->queue, p->key);
 }
 
-static void create(struct failure_writer *writer, struct pending_failure *p);
+static void failure_writer_create(struct failure_writer *writer, struct pending_failure *p);
 
 	/* Reports an old CRD once, because all failures meet it until somebody upgrades the CRD. */
 static void tell_older_crd(struct failure_writer *writer, const char *what, const struct err *err)
@@ -184,13 +186,13 @@ static void take_invalid(struct failure_writer *writer, struct pending_failure *
 	    older_crd_reduce(p->object, response->object, what)) {
 		p->reduced = true;
 		tell_older_crd(writer, what, &response->err);
-		create(writer, p);
+		failure_writer_create(writer, p);
 	} else {
-		give_up(writer, p, "invalid", err_text(&response->err));
+		failure_writer_give_up(writer, p, "invalid", err_text(&response->err));
 	}
 }
 
-static void on_created(void *arg, struct client_response *response)
+static void failure_writer_on_created(void *arg, struct client_response *response)
 {
 	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
@@ -203,35 +205,38 @@ static void on_created(void *arg, struct client_response *response)
 		 * RayFailures, and the watch may be late.
 		 */
 		informer_learn(writer->o.known, TAKE_PTR(response->object));
-		settle(writer, p);
+		failure_writer_settle(writer, p);
 	} else if (response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0) {
-		settle(writer, p);
+		failure_writer_settle(writer, p);
 	} else if (client_namespace_ends(response)) {
 		log_info("failure %s is not written, its namespace is being deleted: %s", p->key, json_str(p->object, "spec.verdict"));
-		settle(writer, p);
+		failure_writer_settle(writer, p);
 	} else if (response->status == 400 || response->status == 413 || response->status == 422) {
 		take_invalid(writer, p, response);
 	} else {
-		retry(writer, p, response->status, response->retry_after_ns, &response->err);
+		failure_writer_retry(writer, p, response->status, response->retry_after_ns,
+				     &response->err);
 	}
 	failure_writer_wake(writer);
 }
 
-static void create(struct failure_writer *writer, struct pending_failure *p)
+static void failure_writer_create(struct failure_writer *writer, struct pending_failure *p)
 {
 	struct err err = { 0 };
 
-	if (client_create(writer->o.client, p->object, NULL, on_created, p, &err) < 0)
-		retry(writer, p, 0, 0, &err);
+	if (client_create(writer->o.client, p->object, NULL, failure_writer_on_created, p, &err) <
+	    0)
+		failure_writer_retry(writer, p, 0, 0, &err);
 }
 
 static void seal_and_create(struct failure_writer *writer, struct pending_failure *p)
 {
-	pending_failure_set_object(p, object_of(writer, p->failure));
+	pending_failure_set_object(p, failure_writer_object_of(writer, p->failure));
 	if (p->object)
-		create(writer, p);
+		failure_writer_create(writer, p);
 	else
-		retry(writer, p, 0, 0, &(struct err){ .code = ENOMEM, .text = "no memory" });
+		failure_writer_retry(writer, p, 0, 0,
+				     &(struct err){ .code = ENOMEM, .text = "no memory" });
 }
 
 static void on_owner(void *arg)
@@ -256,13 +261,13 @@ static bool ask_for_owner(struct failure_writer *writer, struct pending_failure 
  * Called when as much as possible is known about who ended the container, which may have changed
  * the class.
  */
-static void go_on(struct failure_writer *writer, struct pending_failure *p)
+static void failure_writer_go_on(struct failure_writer *writer, struct pending_failure *p)
 {
 	const char *why;
 
 	if (!writer->o.wanted(writer->o.arg, p->failure, &why)) {
 		log_info("failure %s is not recorded: %s", p->key, why);
-		settle(writer, p);
+		failure_writer_settle(writer, p);
 	} else if (!ask_for_owner(writer, p)) {
 		seal_and_create(writer, p);
 	}
@@ -273,7 +278,7 @@ static void on_inquired(void *arg)
 	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
 
-	go_on(writer, p);
+	failure_writer_go_on(writer, p);
 	failure_writer_wake(writer);
 }
 
@@ -288,7 +293,7 @@ static bool ask_who_ended_it(struct failure_writer *writer, struct pending_failu
 	return !asked && inquiries_start(writer->o.inquiries, p->failure, wanted, on_inquired, p);
 }
 
-static void start(struct failure_writer *writer, const char *key)
+static void failure_writer_start(struct failure_writer *writer, const char *key)
 {
 	struct pending_failure *p = pending_failures_get(&writer->pending, key);
 
@@ -298,9 +303,9 @@ static void start(struct failure_writer *writer, const char *key)
 		workqueue_forget(&writer->queue, key);
 		workqueue_done(&writer->queue, key);
 	} else if (store_has(informer_store(writer->o.known), key)) {
-		settle(writer, p);
+		failure_writer_settle(writer, p);
 	} else if (!ask_who_ended_it(writer, p)) {
-		go_on(writer, p);
+		failure_writer_go_on(writer, p);
 	}
 }
 
@@ -308,7 +313,7 @@ static void start(struct failure_writer *writer, const char *key)
  * Writing begins when it is known which RayFailures exist, or if listing them fails for a reason
  * that may not concern writing.
  */
-static bool may_start(const struct failure_writer *writer)
+static bool failure_writer_may_start(const struct failure_writer *writer)
 {
 	return writer->o.may_write(writer->o.arg) &&
 	       (informer_synced(writer->o.known) || informer_reflector(writer->o.known)->last_status != 0) &&
@@ -334,7 +339,7 @@ static void drop_old(struct failure_writer *writer)
 		event_add(writer->wake, &(struct timeval){ STANDBY_NS / NS_PER_SEC, 0 });
 }
 
-static void run(evutil_socket_t fd, short what, void *arg)
+static void failure_writer_run(evutil_socket_t fd, short what, void *arg)
 {
 	struct failure_writer *writer = arg;
 	const char *key;
@@ -345,10 +350,11 @@ static void run(evutil_socket_t fd, short what, void *arg)
 		drop_old(writer);
 		return;
 	}
-	while (may_start(writer) && (key = workqueue_get(&writer->queue, now_boottime_ns())))
-		start(writer, key);
+	while (failure_writer_may_start(writer) &&
+	       (key = workqueue_get(&writer->queue, now_boottime_ns())))
+		failure_writer_start(writer, key);
 	int64_t next = workqueue_next_ns(&writer->queue);
-	if (next <= 0 || !may_start(writer))
+	if (next <= 0 || !failure_writer_may_start(writer))
 		return; /* the end of a write, or a change of the informer, wakes us */
 	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
 	event_add(writer->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });

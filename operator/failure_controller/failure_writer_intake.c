@@ -18,7 +18,7 @@
 /* Looking at all pods of a large cluster takes seconds of processor time. */
 #define DEFERRED_NS (30 * NS_PER_SEC)
 
-static bool known(const struct failure_writer *writer, const char *key)
+static bool failure_writer_intake_known(const struct failure_writer *writer, const char *key)
 {
 	return pending_failures_get(&writer->pending, key) || strmap_get(&writer->written, key) ||
 	       store_has(informer_store(writer->o.known), key);
@@ -79,7 +79,8 @@ static void walk_again(struct failure_writer *writer)
  * Called when there is no room for the failure. A pod that exists is looked at again later; the
  * status of a pod that is gone is lost.
  */
-static void defer(struct failure_writer *writer, const struct ray_failure *failure, bool gone)
+static void failure_writer_intake_defer(struct failure_writer *writer,
+					const struct ray_failure *failure, bool gone)
 {
 	if (gone)
 		failure_writer_tell_lost(writer, failure, "full",
@@ -102,7 +103,7 @@ static struct pending_failure *add_pending(struct failure_writer *writer,
 	if (r == 0)
 		return pending;
 	if (r == -ENOSPC)
-		defer(writer, failure, gone);
+		failure_writer_intake_defer(writer, failure, gone);
 	else
 		failure_writer_tell_lost(writer, failure, "memory", "there is no memory for it");
 	ray_failure_free(failure);
@@ -110,8 +111,8 @@ static struct pending_failure *add_pending(struct failure_writer *writer,
 }
 
 /* Takes failure. deleted: its pod is being deleted. gone: nobody can derive the failure again. */
-static void add(struct failure_writer *writer, struct ray_failure *failure, bool open, bool deleted,
-		bool gone)
+static void failure_writer_intake_add(struct failure_writer *writer, struct ray_failure *failure,
+				      bool open, bool deleted, bool gone)
 {
 	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_failure *waiting = key ? pending_failures_get(&writer->pending, key) : NULL;
@@ -120,7 +121,7 @@ static void add(struct failure_writer *writer, struct ray_failure *failure, bool
 		look_again(writer, waiting, failure, open, deleted);
 		return;
 	}
-	if (!key || known(writer, key)) {
+	if (!key || failure_writer_intake_known(writer, key)) {
 		ray_failure_free(failure);
 		return;
 	}
@@ -141,15 +142,16 @@ bool failure_writer_knows(const struct failure_writer *writer, const struct ray_
 {
 	_cleanup_free_ char *key = ray_failure_key(failure);
 
-	return key && known(writer, key);
+	return key && failure_writer_intake_known(writer, key);
 }
 
 bool failure_writer_add(struct failure_writer *writer, struct ray_failure *failure)
 {
 	_cleanup_free_ char *key = ray_failure_key(failure);
 
-	add(writer, failure, false, false, false);
-	return key && (known(writer, key) || pending_failures_get(&writer->pending, key));
+	failure_writer_intake_add(writer, failure, false, false, false);
+	return key && (failure_writer_intake_known(writer, key) ||
+		       pending_failures_get(&writer->pending, key));
 }
 
 /* Returns whether the sidecar may still bring the node agent's proof of the end. */
@@ -161,8 +163,8 @@ static bool may_be_explained(const struct failure_writer *writer, const struct r
 	return key && !(p && p->heard);
 }
 
-static bool is_open(const struct failure_writer *writer, const cJSON *pod,
-		    const struct ray_failure *failure)
+static bool failure_writer_intake_is_open(const struct failure_writer *writer, const cJSON *pod,
+					  const struct ray_failure *failure)
 {
 	return failure_is_open(pod, failure) || may_be_explained(writer, failure);
 }
@@ -182,9 +184,9 @@ void failure_writer_see(struct failure_writer *writer, const cJSON *pod, bool go
 		log_warning("pod %s/%s: %s", json_str(pod, "metadata.namespace"),
 			    json_str(pod, "metadata.name"), err_text(&err));
 	for (size_t i = 0; r == 0 && i < failures.n; i++) {
-		bool open = !gone && is_open(writer, pod, failures.list[i]);
+		bool open = !gone && failure_writer_intake_is_open(writer, pod, failures.list[i]);
 
-		add(writer, TAKE_PTR(failures.list[i]), open, deleted, gone);
+		failure_writer_intake_add(writer, TAKE_PTR(failures.list[i]), open, deleted, gone);
 	}
 	ray_failures_release(&failures);
 }
@@ -218,8 +220,8 @@ static bool may_become_certain(const struct ray_failure *failure, bool settled)
 }
 
 /* Takes over failure, which was made from the pod and what its sidecar says. */
-static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_failure *failure,
-		 bool settled)
+static void failure_writer_intake_hear(struct failure_writer *writer, const cJSON *pod,
+				       struct ray_failure *failure, bool settled)
 {
 	_cleanup_free_ char *key = ray_failure_key(failure);
 	struct pending_failure *p = key ? pending_failures_get(&writer->pending, key) : NULL;
@@ -229,7 +231,7 @@ static void hear(struct failure_writer *writer, const cJSON *pod, struct ray_fai
 		return;
 	}
 	p->heard = settled || failure->from_node;
-	look_again(writer, p, failure, is_open(writer, pod, failure),
+	look_again(writer, p, failure, failure_writer_intake_is_open(writer, pod, failure),
 		   json_str(pod, "metadata.deletionTimestamp"));
 }
 
@@ -243,7 +245,8 @@ void failure_writer_hear(struct failure_writer *writer, const cJSON *pod,
 	/* If there is no memory, the poller asks again, and the next answer is taken. */
 	if (failures_from_pod_and_node(pod, unmet, now_realtime_ns(), &failures, NULL) == 0)
 		for (size_t i = 0; i < failures.n; i++)
-			hear(writer, pod, TAKE_PTR(failures.list[i]), unmet->settled);
+			failure_writer_intake_hear(writer, pod, TAKE_PTR(failures.list[i]),
+						   unmet->settled);
 	ray_failures_release(&failures);
 }
 
@@ -311,7 +314,8 @@ bool failure_writer_pending(const struct failure_writer *writer, const cJSON *po
 	       (uid && pending_failures_of_pod(&writer->pending, uid, now, HOLD_NS));
 }
 
-static bool end_of(const struct ray_failure *failure, struct known_end *ret_end)
+static bool failure_writer_intake_end_of(const struct ray_failure *failure,
+					 struct known_end *ret_end)
 {
 	const char *container = ray_failure_text(failure->container);
 	bool is_end = container && !failure->container_lives &&
@@ -339,7 +343,7 @@ size_t failure_writer_ends(const struct failure_writer *writer, const cJSON *pod
 		const struct pending_failure *p = value;
 
 		if (p->pod_uid && strcmp(p->pod_uid, uid) == 0)
-			n += end_of(p->failure, &ret_ends[n]);
+			n += failure_writer_intake_end_of(p->failure, &ret_ends[n]);
 	}
 	return n;
 }

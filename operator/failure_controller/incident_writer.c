@@ -54,7 +54,7 @@ struct job {
 	size_t change, telling; /* the indexes of the next ones */
 };
 
-static void cluster_free(void *value)
+static void incident_writer_cluster_free(void *value)
 {
 	struct incident_cluster *cluster = value;
 
@@ -72,7 +72,7 @@ static void job_free(struct job *job)
 	free(job);
 }
 
-static void run(evutil_socket_t fd, short what, void *arg);
+static void incident_writer_run(evutil_socket_t fd, short what, void *arg);
 
 int incident_writer_new(const struct incident_writer_options *options, struct incident_writer **ret_incidents, struct err *err)
 {
@@ -82,7 +82,7 @@ int incident_writer_new(const struct incident_writer_options *options, struct in
 		return err_set(err, ENOMEM, "incidents");
 	incidents->o = *options;
 	workqueue_init(&incidents->queue);
-	incidents->wake = evtimer_new(options->base, run, incidents);
+	incidents->wake = evtimer_new(options->base, incident_writer_run, incidents);
 	if (!incidents->wake) {
 		incident_writer_free(incidents);
 		return err_set(err, ENOMEM, "incidents");
@@ -100,7 +100,7 @@ void incident_writer_free(struct incident_writer *incidents)
 	for (size_t i = 0; i < IN_FLIGHT_MAX; i++)
 		job_free(incidents->jobs[i]);
 	workqueue_release(&incidents->queue);
-	strmap_release(&incidents->clusters, cluster_free);
+	strmap_release(&incidents->clusters, incident_writer_cluster_free);
 	free(incidents);
 }
 
@@ -116,7 +116,8 @@ size_t incident_writer_in_flight(const struct incident_writer *incidents)
 
 /* --- The clusters ---------------------------------------------------------------------------- */
 
-static struct incident_cluster *cluster_of(struct incident_writer *incidents, const char *key)
+static struct incident_cluster *incident_writer_cluster_of(struct incident_writer *incidents,
+							   const char *key)
 {
 	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
 
@@ -140,7 +141,7 @@ static void look_later(struct incident_writer *incidents, const char *key)
 		workqueue_add_at(&incidents->queue, key, now_boottime_ns() + DEBOUNCE_NS);
 	} else {
 	/* A cluster with a running job is looked at when the job is done. */
-		cluster_free(strmap_remove(&incidents->clusters, key));
+		incident_writer_cluster_free(strmap_remove(&incidents->clusters, key));
 		workqueue_remove(&incidents->queue, key);
 	}
 	incident_writer_wake(incidents);
@@ -158,7 +159,7 @@ static void remove_member(struct incident_writer *incidents, const char *key, co
 
 static void put_member(struct incident_writer *incidents, const char *key, const cJSON *failure)
 {
-	struct incident_cluster *cluster = cluster_of(incidents, key);
+	struct incident_cluster *cluster = incident_writer_cluster_of(incidents, key);
 
 	if (!cluster || incident_cluster_put(cluster, failure, now_boottime_ns()) < 0)
 		log_warning_limited("incidents are not computed: out of memory");
@@ -200,9 +201,9 @@ cJSON *incident_writer_reconsider(const struct incident_writer *incidents, const
 
 /* --- Carrying out ------------------------------------------------------------------------------------------- */
 
-static void go_on(struct job *job);
+static void incident_writer_go_on(struct job *job);
 
-static void finish(struct job *job)
+static void incident_writer_finish(struct job *job)
 {
 	struct incident_writer *incidents = job->incidents;
 	int64_t now = now_boottime_ns();
@@ -219,7 +220,7 @@ static void finish(struct job *job)
 }
 
 /* The next plan will contain everything that this one has not done. */
-static void give_up(struct job *job, int64_t least_ns, const struct err *err)
+static void incident_writer_give_up(struct job *job, int64_t least_ns, const struct err *err)
 {
 	struct incident_writer *incidents = job->incidents;
 	int64_t delay = workqueue_retry(&incidents->queue, job->key, now_boottime_ns(), MAX(least_ns, NS_PER_SEC));
@@ -234,7 +235,7 @@ static void give_up(struct job *job, int64_t least_ns, const struct err *err)
 	incidents->o.on_idle(incidents->o.arg);
 }
 
-static const struct err *out_of_memory(struct err *err)
+static const struct err *incident_writer_out_of_memory(struct err *err)
 {
 	err_set(err, ENOMEM, "incidents");
 	return err;
@@ -244,7 +245,7 @@ static const struct err *out_of_memory(struct err *err)
  * Returns whether a retry would fail, too: the object is gone or was replaced, or the server
  * rejects the change.
  */
-static bool is_over(const struct client_response *response)
+static bool incident_writer_is_over(const struct client_response *response)
 {
 	return response->status == 404 || response->status == 409 || response->status == 400 || response->status == 422 ||
 	       client_namespace_ends(response);
@@ -264,7 +265,7 @@ static void skip_change(struct job *job)
 	 * Returns whether the failure still exists. Then a 404 means that the CRD has no status
 	 * subresource.
 	 */
-static bool is_there(const struct job *job)
+static bool incident_writer_is_there(const struct job *job)
 {
 	char key[KEY_MAX];
 
@@ -272,7 +273,7 @@ static bool is_there(const struct job *job)
 	return store_peek(informer_store(job->incidents->o.failures), key) != NULL;
 }
 
-static void on_answer(struct job *job, const struct client_response *response)
+static void incident_writer_on_answer(struct job *job, const struct client_response *response)
 {
 	if (response->status == 403 && !client_namespace_ends(response)) {
 		/*
@@ -283,21 +284,21 @@ static void on_answer(struct job *job, const struct client_response *response)
 		job->change = job->plan.n_changes;
 		job->plan.more = false;
 		job->plan.next_ns = job->plan.next_ns ? job->plan.next_ns : now_boottime_ns() + REFUSED_NS;
-		go_on(job);
+		incident_writer_go_on(job);
 	} else if (response->status / 100 == 2) {
 		job->change++;
-		go_on(job);
-	} else if (is_over(response)) {
+		incident_writer_go_on(job);
+	} else if (incident_writer_is_over(response)) {
 		if (response->status != 404)
 			log_warning_limited("failure %s/%s: its incident is not written: %s", job->namespace,
 					    job->plan.changes[job->change].name, err_text(&response->err));
-		else if (is_there(job))
+		else if (incident_writer_is_there(job))
 			log_warning_limited("failure %s/%s: its incident is not written: its CRD is of a version without a status "
 					    "(update Afterglow's CRDs)", job->namespace, job->plan.changes[job->change].name);
 		skip_change(job);
-		go_on(job);
+		incident_writer_go_on(job);
 	} else {
-		give_up(job, response->retry_after_ns, &response->err);
+		incident_writer_give_up(job, response->retry_after_ns, &response->err);
 	}
 }
 
@@ -307,7 +308,7 @@ static void on_marks(void *arg, struct client_response *response)
 
 	if (response->status / 100 == 2)
 		informer_learn(job->incidents->o.failures, TAKE_PTR(response->object));
-	on_answer(job, response);
+	incident_writer_on_answer(job, response);
 }
 
 static void on_status(void *arg, struct client_response *response)
@@ -318,11 +319,11 @@ static void on_status(void *arg, struct client_response *response)
 
 	/* Without the status, the label and annotations would hide that it is missing. */
 	if (response->status / 100 != 2)
-		on_answer(job, response);
+		incident_writer_on_answer(job, response);
 	else if (!patch)
-		give_up(job, 0, out_of_memory(&err));
+		incident_writer_give_up(job, 0, incident_writer_out_of_memory(&err));
 	else if (client_merge(job->incidents->o.client, patch, on_marks, job, &err) < 0)
-		give_up(job, 0, &err);
+		incident_writer_give_up(job, 0, &err);
 }
 
 static void write_change(struct job *job)
@@ -331,12 +332,12 @@ static void write_change(struct job *job)
 	struct err err = { 0 };
 
 	if (!patch)
-		give_up(job, 0, out_of_memory(&err));
+		incident_writer_give_up(job, 0, incident_writer_out_of_memory(&err));
 	else if (client_merge_status(job->incidents->o.client, patch, on_status, job, &err) < 0)
-		give_up(job, 0, &err);
+		incident_writer_give_up(job, 0, &err);
 }
 
-static void on_read(void *arg, struct client_response *response)
+static void incident_writer_on_read(void *arg, struct client_response *response)
 {
 	struct job *job = arg;
 	const struct incident_telling *telling = &job->plan.tellings[job->telling];
@@ -344,7 +345,7 @@ static void on_read(void *arg, struct client_response *response)
 	bool emitted = false;
 
 	if (response->status != 200 && response->status != 404) {
-		give_up(job, response->retry_after_ns, &response->err);
+		incident_writer_give_up(job, response->retry_after_ns, &response->err);
 		return;
 	}
 	if (response->status == 200)
@@ -352,7 +353,7 @@ static void on_read(void *arg, struct client_response *response)
 	if (cluster)
 		incident_cluster_emitted(cluster, telling, emitted);
 	job->telling++;
-	go_on(job);
+	incident_writer_go_on(job);
 }
 
 static void read_failure(struct job *job)
@@ -360,20 +361,20 @@ static void read_failure(struct job *job)
 	const struct resource *resource = resource_find("afterglow.dev/v1alpha1", "RayFailure");
 	struct err err = { 0 };
 
-	if (client_get(job->incidents->o.client, resource, job->namespace, job->plan.tellings[job->telling].name, on_read, job, &err) < 0)
-		give_up(job, 0, &err);
+	if (client_get(job->incidents->o.client, resource, job->namespace, job->plan.tellings[job->telling].name, incident_writer_on_read, job, &err) < 0)
+		incident_writer_give_up(job, 0, &err);
 }
 
-static void go_on(struct job *job)
+static void incident_writer_go_on(struct job *job)
 {
 	if (!job->incidents->o.may_write(job->incidents->o.arg))
-		give_up(job, 0, NULL);
+		incident_writer_give_up(job, 0, NULL);
 	else if (job->change < job->plan.n_changes)
 		write_change(job);
 	else if (job->telling < job->plan.n_tellings)
 		read_failure(job);
 	else
-		finish(job);
+		incident_writer_finish(job);
 }
 
 /* --- The queue ----------------------------------------------------------------------------------------------- */
@@ -392,7 +393,7 @@ static struct job *job_new(struct incident_writer *incidents)
 	return NULL;
 }
 
-static void start(struct incident_writer *incidents, const char *key)
+static void incident_writer_start(struct incident_writer *incidents, const char *key)
 {
 	struct incident_cluster *cluster = strmap_get(&incidents->clusters, key);
 	struct job *job = cluster ? job_new(incidents) : NULL;
@@ -407,36 +408,37 @@ static void start(struct incident_writer *incidents, const char *key)
 	snprintf(job->key, sizeof(job->key), "%s", key);
 	snprintf(job->namespace, sizeof(job->namespace), "%.*s", (int)strcspn(key, "/"), key);
 	if (incident_plan_make(cluster, now_boottime_ns(), now_realtime_ns(), &job->plan) < 0) {
-		give_up(job, 0, out_of_memory(&err));
+		incident_writer_give_up(job, 0, incident_writer_out_of_memory(&err));
 		return;
 	}
 	/* While not all failures are known, a first cause may be missing. */
 	if (!informer_synced(incidents->o.failures))
 		job->change = job->plan.n_changes;
-	go_on(job);
+	incident_writer_go_on(job);
 }
 
 /*
  * Does what the failure writer does: it starts without the list only if listing fails for a reason
  * that may not concern Events.
  */
-static bool may_start(const struct incident_writer *incidents)
+static bool incident_writer_may_start(const struct incident_writer *incidents)
 {
 	return incidents->o.may_write(incidents->o.arg) && incidents->queue.n_working < IN_FLIGHT_MAX &&
 	       (informer_synced(incidents->o.failures) || informer_reflector(incidents->o.failures)->last_status != 0);
 }
 
-static void run(evutil_socket_t fd, short what, void *arg)
+static void incident_writer_run(evutil_socket_t fd, short what, void *arg)
 {
 	struct incident_writer *incidents = arg;
 	const char *key;
 
 	(void)fd;
 	(void)what;
-	while (may_start(incidents) && (key = workqueue_get(&incidents->queue, now_boottime_ns())))
-		start(incidents, key);
+	while (incident_writer_may_start(incidents) &&
+	       (key = workqueue_get(&incidents->queue, now_boottime_ns())))
+		incident_writer_start(incidents, key);
 	int64_t next = workqueue_next_ns(&incidents->queue);
-	if (next < 0 || !may_start(incidents))
+	if (next < 0 || !incident_writer_may_start(incidents))
 		return; /* the end of a job, or a change of the informer, wakes us */
 	int64_t delay = MAX(next - now_boottime_ns(), NS_PER_MS);
 	event_add(incidents->wake, &(struct timeval){ delay / NS_PER_SEC, delay % NS_PER_SEC / 1000 });

@@ -92,7 +92,7 @@ static struct answer *find_cached(struct inquiries *inquiries, const char *path)
 }
 
 /* Makes room for an answer of so many bytes. */
-static void forget_old(struct inquiries *inquiries, size_t bytes)
+static void inquiry_forget_old(struct inquiries *inquiries, size_t bytes)
 {
 	struct strmap_pos pos = { 0 };
 	const char *path;
@@ -111,18 +111,18 @@ static void put_cached(struct inquiries *inquiries, const char *path, struct ans
 {
 	void *old = NULL;
 
-	forget_old(inquiries, answer->bytes);
+	inquiry_forget_old(inquiries, answer->bytes);
 	if (strmap_put(&inquiries->cached, path, answer_ref(answer), &old) < 0)
 		answer_unref(answer);
 	answer_unref(old);
 }
 
-static size_t bytes_of(const cJSON *json)
+static size_t inquiry_bytes_of(const cJSON *json)
 {
 	size_t bytes = sizeof(*json) + (json->string ? strlen(json->string) : 0) + (json->valuestring ? strlen(json->valuestring) : 0);
 
 	for (const cJSON *child = json->child; child; child = child->next)
-		bytes += bytes_of(child);
+		bytes += inquiry_bytes_of(child);
 	return bytes;
 }
 
@@ -140,7 +140,7 @@ static struct answer *answer_of(struct client_response *response)
 	answer->state = response->status == 200 ? FATE_FOUND : response->status == 403 ? FATE_REFUSED : FATE_ABSENT;
 	answer->until_ns = now_boottime_ns() + (response->status == 403 ? REFUSED_NS : CACHED_NS);
 	answer->object = response->status == 200 ? TAKE_PTR(response->object) : NULL;
-	answer->bytes = answer->object ? bytes_of(answer->object) : 0;
+	answer->bytes = answer->object ? inquiry_bytes_of(answer->object) : 0;
 	return answer;
 }
 
@@ -176,7 +176,7 @@ static void inquiry_free(void *arg)
 	free(q);
 }
 
-static const cJSON *object_of(const struct inquiry *q, enum fate_source source, enum fate_state *ret_state)
+static const cJSON *inquiry_object_of(const struct inquiry *q, enum fate_source source, enum fate_state *ret_state)
 {
 	const struct answer *answer = q->answers[__builtin_ctz(source)];
 
@@ -185,7 +185,7 @@ static const cJSON *object_of(const struct inquiry *q, enum fate_source source, 
 	return answer ? answer->object : NULL;
 }
 
-static void gather(const struct inquiry *q, struct fate_facts *known)
+static void inquiry_gather(const struct inquiry *q, struct fate_facts *known)
 {
 	const struct inquiries_options *o = &q->inquiries->o;
 	const char *namespace = q->failure->namespace, *cluster = ray_failure_text(q->failure->cluster);
@@ -196,22 +196,22 @@ static void gather(const struct inquiry *q, struct fate_facts *known)
 		known->cluster = o->find_cluster(o->arg, key);
 		known->cluster_state = known->cluster ? FATE_FOUND : o->cluster_is_gone(o->arg, key) ? FATE_ABSENT : FATE_UNSEEN;
 	}
-	known->node = object_of(q, FATE_NODE, &known->node_state);
-	known->job = object_of(q, FATE_JOB, &known->job_state);
-	known->pod_events = object_of(q, FATE_POD_EVENTS, NULL);
-	known->cluster_events = object_of(q, FATE_CLUSTER_EVENTS, NULL);
-	known->owner_events = object_of(q, FATE_OWNER_EVENTS, NULL);
-	known->node_events = object_of(q, FATE_NODE_EVENTS, NULL);
+	known->node = inquiry_object_of(q, FATE_NODE, &known->node_state);
+	known->job = inquiry_object_of(q, FATE_JOB, &known->job_state);
+	known->pod_events = inquiry_object_of(q, FATE_POD_EVENTS, NULL);
+	known->cluster_events = inquiry_object_of(q, FATE_CLUSTER_EVENTS, NULL);
+	known->owner_events = inquiry_object_of(q, FATE_OWNER_EVENTS, NULL);
+	known->node_events = inquiry_object_of(q, FATE_NODE_EVENTS, NULL);
 }
 
-static const char *const *fields_of(enum fate_source source)
+static const char *const *inquiry_fields_of(enum fate_source source)
 {
 	return source == FATE_NODE ? node_mark_fields : source == FATE_JOB ? claim_job_fields : claim_event_fields;
 }
 
-static bool ask_next(struct inquiry *q);
+static bool inquiry_ask_next(struct inquiry *q);
 
-static void finish(struct inquiry *q)
+static void inquiry_finish(struct inquiry *q)
 {
 	void (*done)(void *arg) = q->done;
 	void *arg = q->arg;
@@ -220,7 +220,7 @@ static void finish(struct inquiry *q)
 	done(arg);
 }
 
-static void on_answer(void *arg, struct client_response *response)
+static void inquiry_on_answer(void *arg, struct client_response *response)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	struct inquiry *q = arg;
@@ -232,15 +232,15 @@ static void on_answer(void *arg, struct client_response *response)
 	if (answer && is_shared(q->source) && !strbuf_failed(&path))
 		put_cached(q->inquiries, strbuf_str(&path), answer);
 	q->answers[__builtin_ctz(q->source)] = answer;
-	if (!ask_next(q))
-		finish(q);
+	if (!inquiry_ask_next(q))
+		inquiry_finish(q);
 }
 
 /* Returns whether an answer will come. */
-static bool ask(struct inquiry *q)
+static bool inquiry_ask(struct inquiry *q)
 {
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
-	struct client_request request = { .method = "GET", .answer_max = ANSWER_MAX, .drop = inquiry_free, .fields = fields_of(q->source) };
+	struct client_request request = { .method = "GET", .answer_max = ANSWER_MAX, .drop = inquiry_free, .fields = inquiry_fields_of(q->source) };
 	struct answer *known;
 
 	fate_path(q->failure, q->source, &path);
@@ -251,7 +251,7 @@ static bool ask(struct inquiry *q)
 	if (known)
 		q->answers[__builtin_ctz(q->source)] = answer_ref(known);
 	request.deadline_ns = q->until_ns - now_boottime_ns();
-	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, on_answer, q, NULL, NULL) == 0;
+	return !known && request.deadline_ns > 0 && client_start(q->inquiries->o.client, &request, inquiry_on_answer, q, NULL, NULL) == 0;
 }
 
 	/*
@@ -267,19 +267,19 @@ static unsigned next_source(struct inquiry *q, const struct fate_facts *known)
 }
 
 /* Returns false if there is nothing more to read; then the failure has been refined. */
-static bool ask_next(struct inquiry *q)
+static bool inquiry_ask_next(struct inquiry *q)
 {
 	struct fate_facts known;
 	unsigned next;
 
 	for (;;) {
-		gather(q, &known);
+		inquiry_gather(q, &known);
 		next = next_source(q, &known);
 		if (!next)
 			break;
 		q->source = (enum fate_source)next;
 		q->asked |= next;
-		if (ask(q))
+		if (inquiry_ask(q))
 			return true;
 	}
 	if (q->wanted)
@@ -295,7 +295,7 @@ bool inquiries_start(struct inquiries *inquiries, struct ray_failure *failure, b
 		return false;
 	*q = (struct inquiry){ .inquiries = inquiries, .failure = failure, .wanted = wanted, .done = done, .arg = arg };
 	q->until_ns = now_boottime_ns() + WAIT_NS;
-	if (ask_next(q))
+	if (inquiry_ask_next(q))
 		return true;
 	inquiry_free(q);
 	return false;

@@ -46,7 +46,8 @@ void pending_failures_release(struct pending_failures *p)
 	strmap_release(&p->pods, free);
 }
 
-static struct pending_namespace *namespace_of(struct pending_failures *p, const char *name)
+static struct pending_namespace *pending_failures_namespace_of(struct pending_failures *p,
+							       const char *name)
 {
 	struct pending_namespace *namespace = strmap_get(&p->namespaces, name);
 	size_t size = strlen(name) + 1;
@@ -63,7 +64,8 @@ static struct pending_namespace *namespace_of(struct pending_failures *p, const 
  * Returns whether there is room. A namespace gets at most as much as is left for all others
  * together, so there is always room for a namespace that has none yet.
  */
-static bool has_room(const struct pending_failures *p, const struct pending_namespace *namespace)
+static bool pending_failures_has_room(const struct pending_failures *p,
+				      const struct pending_namespace *namespace)
 {
 	return namespace->n < PENDING_NAMESPACE_MAX && p->all.n < PENDING_MAX &&
 	       namespace->n < PENDING_MAX - p->all.n;
@@ -75,7 +77,7 @@ static void drop_if_empty(struct pending_failures *p, const struct pending_names
 		free(strmap_remove(&p->namespaces, namespace->name));
 }
 
-static char *cluster_of(const struct ray_failure *failure)
+static char *pending_failures_cluster_of(const struct ray_failure *failure)
 {
 	char *key;
 
@@ -95,7 +97,7 @@ static struct pending_failure *pending_new(const struct ray_failure *failure, co
 		return NULL;
 	pending->key = strdup(key);
 	pending->pod_uid = uid ? strdup(uid) : NULL;
-	pending->cluster = cluster_of(failure);
+	pending->cluster = pending_failures_cluster_of(failure);
 	if (!pending->key || (uid && !pending->pod_uid)) {
 		pending_free(pending);
 		return NULL;
@@ -130,8 +132,8 @@ static void count_out(struct pending_failures *p, const char *uid)
 		free(strmap_remove(&p->pods, uid));
 }
 
-static int add(struct pending_failures *p, struct pending_failure *pending,
-	       struct pending_namespace *namespace, int64_t now_ns)
+static int pending_entry_add(struct pending_failures *p, struct pending_failure *pending,
+			     struct pending_namespace *namespace, int64_t now_ns)
 {
 	if (!pending || count_in(p, pending->pod_uid, now_ns) < 0) {
 		pending_free(pending);
@@ -153,7 +155,8 @@ int pending_failures_add(struct pending_failures *p, struct ray_failure *failure
 			 struct pending_failure **ret_pending)
 {
 	_cleanup_free_ char *key = ray_failure_key(failure);
-	struct pending_namespace *namespace = key ? namespace_of(p, failure->namespace) : NULL;
+	struct pending_namespace *namespace =
+		key ? pending_failures_namespace_of(p, failure->namespace) : NULL;
 	struct pending_failure *pending;
 	int r;
 
@@ -161,14 +164,14 @@ int pending_failures_add(struct pending_failures *p, struct ray_failure *failure
 		return -EINVAL;
 	if (!namespace)
 		return -ENOMEM;
-	if (!has_room(p, namespace)) {
+	if (!pending_failures_has_room(p, namespace)) {
 		if (!namespace->full_ns)
 			namespace->full_ns = now_ns;
 		r = -ENOSPC;
 	} else {
 		namespace->full_ns = 0;
 		pending = pending_new(failure, key);
-		r = add(p, pending, namespace, now_ns);
+		r = pending_entry_add(p, pending, namespace, now_ns);
 	}
 	drop_if_empty(p, namespace);
 	if (r == 0) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void cluster_free(void *value)
+static void restless_clusters_cluster_free(void *value)
 {
 	struct restless_cluster *cluster = value;
 
@@ -15,7 +15,7 @@ static void cluster_free(void *value)
 
 void restless_clusters_release(struct restless_clusters *clusters)
 {
-	strmap_release(&clusters->by_key, cluster_free);
+	strmap_release(&clusters->by_key, restless_clusters_cluster_free);
 }
 
 static struct restless_cluster *cluster_new(struct restless_clusters *clusters, const char *key)
@@ -26,7 +26,7 @@ static struct restless_cluster *cluster_new(struct restless_clusters *clusters, 
 		return NULL;
 	cluster->key = strdup(key);
 	if (!cluster->key || strmap_put(&clusters->by_key, key, cluster, NULL) < 0) {
-		cluster_free(cluster);
+		restless_clusters_cluster_free(cluster);
 		return NULL;
 	}
 	return cluster;
@@ -46,5 +46,5 @@ struct restless_cluster *restless_clusters_join(struct restless_clusters *cluste
 void restless_clusters_leave(struct restless_clusters *clusters, struct restless_cluster *cluster)
 {
 	if (cluster && --cluster->n_pods == 0)
-		cluster_free(strmap_remove(&clusters->by_key, cluster->key));
+		restless_clusters_cluster_free(strmap_remove(&clusters->by_key, cluster->key));
 }

@@ -78,19 +78,20 @@ struct sidecar_poller {
 };
 
 /* Makes the pod restless because something happened in it: deaths seldom come alone. */
-static void stir(struct polled *p, bool cluster_too)
+static void sidecar_poller_stir(struct polled *p, bool cluster_too)
 {
 	p->restless_until_ns = now_boottime_ns() + POLL_RESTLESS_NS;
 	if (cluster_too && p->cluster)
 		p->cluster->until_ns = p->restless_until_ns;
 }
 
-static bool is_restless(const struct polled *p, int64_t now_ns)
+static bool sidecar_poller_is_restless(const struct polled *p, int64_t now_ns)
 {
 	return now_ns < p->restless_until_ns || (p->cluster && now_ns < p->cluster->until_ns);
 }
 
-static void namespace_of(const struct polled *p, char ret_namespace[static NAMESPACE_MAX])
+static void sidecar_poller_namespace_of(const struct polled *p,
+					char ret_namespace[static NAMESPACE_MAX])
 {
 	snprintf(ret_namespace, NAMESPACE_MAX, "%.*s", (int)strcspn(p->key, "/"), p->key);
 }
@@ -100,7 +101,7 @@ static bool take_place(struct polled *p)
 {
 	char namespace[NAMESPACE_MAX];
 
-	namespace_of(p, namespace);
+	sidecar_poller_namespace_of(p, namespace);
 	return namespace_share_add(&p->poller->in_flight, namespace, IN_FLIGHT_MAX,
 				   IN_FLIGHT_MAX_EACH);
 }
@@ -110,7 +111,7 @@ static void leave_place(struct polled *p)
 	char namespace[NAMESPACE_MAX];
 
 	assert(p->poller->in_flight.n > 0);
-	namespace_of(p, namespace);
+	sidecar_poller_namespace_of(p, namespace);
 	namespace_share_remove(&p->poller->in_flight, namespace);
 }
 
@@ -131,7 +132,7 @@ static void polled_free(void *value)
 /*
  * Sets a text. Without memory it stays unset, and the next look, or the next answer, tries again.
  */
-static void set_text(char **text, const char *value)
+static void sidecar_poller_set_text(char **text, const char *value)
 {
 	if (value && *value && *text && strcmp(*text, value) == 0)
 		return;
@@ -139,7 +140,7 @@ static void set_text(char **text, const char *value)
 	*text = value && *value ? strdup(value) : NULL;
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg);
+static void sidecar_poller_on_tick(evutil_socket_t fd, short what, void *arg);
 
 int sidecar_poller_new(const struct sidecar_poller_options *options, struct sidecar_poller **ret_poller, struct err *err)
 {
@@ -159,7 +160,7 @@ int sidecar_poller_new(const struct sidecar_poller_options *options, struct side
 		.arg = options->arg,
 	};
 	poller->seed = (uint64_t)now_realtime_ns() | 1;
-	poller->tick = event_new(options->base, -1, EV_PERSIST, on_tick, poller);
+	poller->tick = event_new(options->base, -1, EV_PERSIST, sidecar_poller_on_tick, poller);
 	r = poller->tick && event_add(poller->tick, &(struct timeval){ .tv_usec = TICK_MS * 1000 }) == 0 ?
 		    http_new(options->base, &poller->http, err) :
 		    err_set(err, ENOMEM, "sidecar poller");
@@ -195,7 +196,7 @@ const struct growing *sidecar_poller_growing(const struct sidecar_poller *poller
 
 /* --- Which pods, and when -------------------------------------------------------------------- */
 
-static void forget(struct sidecar_poller *poller, const char *key)
+static void sidecar_poller_forget(struct sidecar_poller *poller, const char *key)
 {
 	struct polled *p = strmap_get(&poller->pods, key);
 
@@ -238,7 +239,8 @@ static struct polled *polled_new(struct sidecar_poller *poller, const char *key,
  * Returns the entry of the pod; NULL if there is none. The entry of an older pod of the same name
  * is dropped.
  */
-static struct polled *find(struct sidecar_poller *poller, const char *key, const cJSON *pod)
+static struct polled *sidecar_poller_find(struct sidecar_poller *poller, const char *key,
+					  const cJSON *pod)
 {
 	struct polled *p = strmap_get(&poller->pods, key);
 	char uid[UID_DIGEST + 1];
@@ -246,7 +248,7 @@ static struct polled *find(struct sidecar_poller *poller, const char *key, const
 	digest_uid(pod, uid);
 	if (!p || strcmp(p->uid, uid) == 0)
 		return p;
-	forget(poller, key);
+	sidecar_poller_forget(poller, key);
 	return NULL;
 }
 
@@ -260,12 +262,12 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	if (!key || !json_str(pod, "metadata.uid"))
 		return;
 	if (gone) {
-		forget(poller, key);
+		sidecar_poller_forget(poller, key);
 		return;
 	}
 	bool askable = pod_report_url(pod, url);
 	bool bare = !askable && !pod_report_is_served(pod) && unseen_ends_possible(pod);
-	p = find(poller, key, pod);
+	p = sidecar_poller_find(poller, key, pod);
 	if (!p && (askable || bare))
 		p = polled_new(poller, key, pod);
 	if (!p)
@@ -282,12 +284,12 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 	 * The end of a deleted pod does not suggest that others fail: Ray's autoscaler deletes pods
 	 * all day.
 	 */
-		stir(p, !json_str(pod, "metadata.deletionTimestamp"));
+		sidecar_poller_stir(p, !json_str(pod, "metadata.deletionTimestamp"));
 	}
 	p->occasion = occasion;
 }
 
-static bool is_due(const struct polled *p, int64_t now_ns)
+static bool sidecar_poller_is_due(const struct polled *p, int64_t now_ns)
 {
 	const struct poll_pace *pace = &p->poller->pace;
 
@@ -295,7 +297,7 @@ static bool is_due(const struct polled *p, int64_t now_ns)
 		return true;
 	if (!p->asked_ns)
 		return now_ns >= p->first_ns;
-	return now_ns - p->asked_ns >= poll_pace_interval(pace, is_restless(p, now_ns), p->fails, p->jitter);
+	return now_ns - p->asked_ns >= poll_pace_interval(pace, sidecar_poller_is_restless(p, now_ns), p->fails, p->jitter);
 }
 
 static void note_asked(struct polled *p)
@@ -315,7 +317,7 @@ static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
 		const struct polled *p = value;
 
-		if (p->askable && is_restless(p, now_ns))
+		if (p->askable && sidecar_poller_is_restless(p, now_ns))
 			poller->pace.n_restless++;
 		else if (p->askable)
 			poller->pace.n_resting++;
@@ -333,14 +335,15 @@ static void ask_again_for_death(struct polled *p)
 
 /* --- Answers -------------------------------------------------------------------------------------------- */
 
-static const cJSON *pod_of(const struct polled *p)
+static const cJSON *sidecar_poller_pod_of(const struct polled *p)
 {
 	return store_get(informer_store(p->poller->o.pods), p->key);
 }
 
-static int take_answer(struct polled *p, const struct http_response *response, struct err *err)
+static int sidecar_poller_take_answer(struct polled *p, const struct http_response *response,
+				      struct err *err)
 {
-	const cJSON *pod = pod_of(p);
+	const cJSON *pod = sidecar_poller_pod_of(p);
 	struct answer_result result;
 	int r;
 
@@ -350,13 +353,14 @@ static int take_answer(struct polled *p, const struct http_response *response, s
 	if (r < 0)
 		return r;
 	if (result.failed)
-		stir(p, true);
-	set_text(&p->tag, result.tag);
+		sidecar_poller_stir(p, true);
+	sidecar_poller_set_text(&p->tag, result.tag);
 	return 0;
 }
 
 /* Returns the label "changed" for the metric; err is set if the answer is not good. */
-static const char *judge(struct polled *p, const struct http_response *response, struct err *err)
+static const char *sidecar_poller_judge(struct polled *p, const struct http_response *response,
+					struct err *err)
 {
 	*err = response->err;
 	if (err->code)
@@ -366,11 +370,11 @@ static const char *judge(struct polled *p, const struct http_response *response,
 	if (response->status != 200)
 		err_set(err, EPROTO, "status %d", response->status);
 	else if (p->poller->o.may_write(p->poller->o.arg))
-		take_answer(p, response, err);
+		sidecar_poller_take_answer(p, response, err);
 	return err->code ? "refused" : "changed";
 }
 
-static void on_answer(void *arg, const struct http_response *response)
+static void sidecar_poller_on_answer(void *arg, const struct http_response *response)
 {
 	struct polled *p = arg;
 	struct sidecar_poller *poller = p->poller;
@@ -379,14 +383,14 @@ static void on_answer(void *arg, const struct http_response *response)
 
 	p->call = NULL;
 	leave_place(p);
-	result = judge(p, response, &err);
+	result = sidecar_poller_judge(p, response, &err);
 	metrics_add(poller->o.metrics, METRIC_POLLS, 1, "result=\"%s\"", result);
 	/* A sidecar that is asked each second for a death may be just starting: that counts once. */
 	p->fails = err.code ? p->fails + (p->soon_ns == 0) : 0;
 	if (p->fails == UNREACHABLE)
-		sidecar_answer_lost(&poller->sinks, &p->memory, pod_of(p), &err);
+		sidecar_answer_lost(&poller->sinks, &p->memory, sidecar_poller_pod_of(p), &err);
 	if (!err.code && response->max_age_ns > 0 && response->max_age_ns <= POLL_RESTLESS_AGE_NS)
-		stir(p, false);
+		sidecar_poller_stir(p, false);
 	note_asked(p);
 	ask_again_for_death(p);
 	p->at_once = p->again;
@@ -395,7 +399,7 @@ static void on_answer(void *arg, const struct http_response *response)
 /* --- Questions ------------------------------------------------------------------------------------------ */
 
 /* The place is taken. */
-static void ask(struct polled *p)
+static void sidecar_poller_ask(struct polled *p)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
 	char if_none_match[POD_REPORT_TAG_MAX + 24], url[POD_REPORT_URL_MAX];
@@ -417,7 +421,8 @@ static void ask(struct polled *p)
 
 	snprintf(if_none_match, sizeof(if_none_match), "If-None-Match: \"%s\"", p->tag ? p->tag : "");
 	if (!pod || !pod_report_url(pod, url) ||
-	    http_start(p->poller->http, &request, NULL, on_answer, p, &p->call, NULL) < 0) {
+	    http_start(p->poller->http, &request, NULL, sidecar_poller_on_answer, p, &p->call,
+		       NULL) < 0) {
 		leave_place(p);
 		note_asked(p);
 		return;
@@ -435,7 +440,7 @@ static bool may_ask(const struct sidecar_poller *poller)
 }
 
 /* Looks at a pod without a sidecar. */
-static void look(struct polled *p, int64_t now_ns)
+static void sidecar_poller_look(struct polled *p, int64_t now_ns)
 {
 	const cJSON *pod = store_peek(informer_store(p->poller->o.pods), p->key);
 
@@ -446,7 +451,7 @@ static void look(struct polled *p, int64_t now_ns)
 		p->bare = sidecar_answer_none(&p->poller->sinks, &p->memory, p->key, pod);
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void sidecar_poller_on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct sidecar_poller *poller = arg;
 	struct strmap_pos pos = { .bucket = poller->bucket };
@@ -464,10 +469,11 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 			struct polled *p = value;
 
 			/* Without a place it stays due. */
-			if (p->askable && !p->call && is_due(p, now) && take_place(p))
-				ask(p);
+			if (p->askable && !p->call && sidecar_poller_is_due(p, now) &&
+			    take_place(p))
+				sidecar_poller_ask(p);
 			else if (p->bare)
-				look(p, now);
+				sidecar_poller_look(p, now);
 		} else if (!wrapped) {
 			wrapped = true;
 			pos = (struct strmap_pos){ 0 };
