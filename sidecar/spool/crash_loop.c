@@ -17,7 +17,7 @@
 #define LIGHT_MAX 120
 #define LIGHT_EVERY_NS (15 * NS_PER_SEC)
 
-static bool take(struct allowance *a, double max, int64_t every_ns, int64_t now_ns)
+static bool crash_loop_take(struct allowance *a, double max, int64_t every_ns, int64_t now_ns)
 {
 	double grown = (double)MAX(now_ns - a->at_ns, (int64_t)0) / (double)every_ns;
 
@@ -29,7 +29,7 @@ static bool take(struct allowance *a, double max, int64_t every_ns, int64_t now_
 	return true;
 }
 
-static bool is_over(const struct crash_loop *loop, int64_t now_ns)
+static bool crash_loop_is_over(const struct crash_loop *loop, int64_t now_ns)
 {
 	/*
 	 * A time more than a day in the future is wrong. With it, a new crash would count as part
@@ -39,7 +39,8 @@ static bool is_over(const struct crash_loop *loop, int64_t now_ns)
 }
 
 /* Finds the loop of that signature, or makes one in the place of the loop with the oldest last crash. */
-static struct crash_loop *find(struct crash_loops *l, const char *signature, int64_t now_ns)
+static struct crash_loop *crash_loop_find(struct crash_loops *l, const char *signature,
+					  int64_t now_ns)
 {
 	struct crash_loop *oldest = &l->loops[0];
 
@@ -47,7 +48,7 @@ static struct crash_loop *find(struct crash_loops *l, const char *signature, int
 		struct crash_loop *loop = &l->loops[i];
 
 		if (strcmp(loop->signature, signature) == 0) {
-			if (is_over(loop, now_ns))
+			if (crash_loop_is_over(loop, now_ns))
 				loop->count = 0;
 			return loop;
 		}
@@ -74,19 +75,20 @@ enum keep crash_loops_count(struct crash_loops *l, const char *signature, int64_
 	struct crash_loop *loop;
 
 	snprintf(cut, sizeof(cut), "%s", signature);
-	loop = find(l, cut, now_unix_ns);
+	loop = crash_loop_find(l, cut, now_unix_ns);
 	if (!loop->count++)
 		loop->first_unix_ns = now_unix_ns;
 	loop->last_unix_ns = now_unix_ns;
 	*ret_loop = loop;
 	if (!full_per_loop)
 		return KEEP_FULL;
-	if (loop->count <= full_per_loop && take(&l->full, FULL_MAX, FULL_EVERY_NS, now_unix_ns))
+	if (loop->count <= full_per_loop &&
+	    crash_loop_take(&l->full, FULL_MAX, FULL_EVERY_NS, now_unix_ns))
 		return KEEP_FULL;
 	/*
 	 * With a weak signature the next death may have another cause, which its report would show.
 	 */
-	if ((signature_is_weak(cut) || is_landmark(loop->count)) && take(&l->light, LIGHT_MAX, LIGHT_EVERY_NS, now_unix_ns))
+	if ((signature_is_weak(cut) || is_landmark(loop->count)) && crash_loop_take(&l->light, LIGHT_MAX, LIGHT_EVERY_NS, now_unix_ns))
 		return KEEP_LIGHT;
 	return KEEP_COUNT;
 }
@@ -100,7 +102,7 @@ cJSON *crash_loops_to_json(const struct crash_loops *l, int64_t now_unix_ns)
 		const struct crash_loop *loop = &l->loops[i];
 		cJSON *item;
 
-		if (is_over(loop, now_unix_ns))
+		if (crash_loop_is_over(loop, now_unix_ns))
 			continue;
 		item = cJSON_CreateObject();
 		json_set_str(item, "signature", loop->signature);

@@ -24,7 +24,7 @@
 #define PARTIAL ".partial"
 
 /* Returns the kind of a file of a bundle, by its name: the first drop that removes it. */
-static enum drop kind_of(const char *file)
+static enum drop inventory_kind_of(const char *file)
 {
 	/* The files that say what happened. Each is small. */
 	static const char *const report[] = { "report.txt", "report.json", "report.html", "backtrace.txt", "processes.json",
@@ -49,12 +49,12 @@ static int64_t on_disk(const struct stat *st)
 	return S_ISREG(st->st_mode) ? MIN(blocks, size) : blocks;
 }
 
-static bool is_dots(const char *name)
+static bool inventory_is_dots(const char *name)
 {
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-static DIR *open_dir(int dirfd, const char *path)
+static DIR *inventory_open_dir(int dirfd, const char *path)
 {
 	int fd = dir_open_below(dirfd, path, strlen(path));
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -67,7 +67,7 @@ static DIR *open_dir(int dirfd, const char *path)
 }
 
 /* Opens the directory that contains the last component of path. *ret_name is that component. */
-static int open_parent(int dirfd, const char *path, const char **ret_name)
+static int inventory_open_parent(int dirfd, const char *path, const char **ret_name)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -90,20 +90,22 @@ static void add_bytes(struct stored *s, enum drop kind, int64_t bytes)
 }
 
 /* Adds up the files of a bundle by their kind. Files in a subdirectory count as collected. */
-static void measure(DIR *dir, bool below, struct stored *s)
+static void inventory_measure(DIR *dir, bool below, struct stored *s)
 {
 	rewinddir(dir);
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		struct stat st;
 		DIR *sub;
 
-		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (inventory_is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		add_bytes(s, below ? DROP_FILES : kind_of(entry->d_name), on_disk(&st));
-		sub = !below && S_ISDIR(st.st_mode) ? open_dir(dirfd(dir), entry->d_name) : NULL;
+		add_bytes(s, below ? DROP_FILES : inventory_kind_of(entry->d_name), on_disk(&st));
+		sub = !below && S_ISDIR(st.st_mode) ?
+			      inventory_open_dir(dirfd(dir), entry->d_name) :
+			      NULL;
 		if (!sub)
 			continue;
-		measure(sub, true, s);
+		inventory_measure(sub, true, s);
 		closedir(sub);
 	}
 }
@@ -121,7 +123,7 @@ static int64_t time_of_name(const char *name)
 	return time_parse(text, &ns, NULL) == 0 ? ns : 0;
 }
 
-static const char *base_name(const char *path)
+static const char *inventory_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -130,10 +132,10 @@ static const char *base_name(const char *path)
 
 static bool is_bundle_name(const char *path)
 {
-	return time_of_name(base_name(path)) != 0;
+	return time_of_name(inventory_base_name(path)) != 0;
 }
 
-static bool make_room(struct walk *w)
+static bool inventory_make_room(struct walk *w)
 {
 	size_t room = w->room ? 2 * w->room : 32;
 	void *stored = realloc(w->inv->stored, room * sizeof(*w->inv->stored));
@@ -152,19 +154,19 @@ static bool make_room(struct walk *w)
 
 static void take_bundle(struct walk *w, DIR *dir, const struct stat *st)
 {
-	struct stored s = { .at_ns = time_of_name(base_name(w->path)) };
+	struct stored s = { .at_ns = time_of_name(inventory_base_name(w->path)) };
 	struct inventory *inv = w->inv;
 	char *path;
 
 	if (!s.at_ns)
 		s.at_ns = st->st_mtim.tv_sec * NS_PER_SEC;
-	measure(dir, false, &s);
+	inventory_measure(dir, false, &s);
 	inv->bytes += s.core + s.files + s.report;
 	if (inv->n == w->max) {
 		inv->left_out++;
 		return;
 	}
-	path = inv->n == w->room && !make_room(w) ? NULL : strdup(w->path);
+	path = inv->n == w->room && !inventory_make_room(w) ? NULL : strdup(w->path);
 	if (!path) {
 		w->failed = true;
 		return;
@@ -186,13 +188,13 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 	for (const struct dirent *entry; (entry = readdir(dir));) {
 		DIR *sub;
 
-		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (inventory_is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		w->inv->bytes += on_disk(&st);
 		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX ||
 		    len + 1 + strlen(entry->d_name) >= sizeof(w->path))
 			continue;
-		sub = open_dir(dirfd(dir), entry->d_name);
+		sub = inventory_open_dir(dirfd(dir), entry->d_name);
 		if (!sub)
 			continue;
 		snprintf(w->path + len, sizeof(w->path) - len, "%s%s", len ? "/" : "", entry->d_name);
@@ -203,7 +205,7 @@ static void walk_dir(struct walk *w, DIR *dir, int depth)
 }
 
 /* Sorts both arrays by time. They are short and mostly sorted already. */
-static void sort(struct inventory *inv)
+static void inventory_sort(struct inventory *inv)
 {
 	for (size_t i = 1; i < inv->n; i++) {
 		struct stored s = inv->stored[i];
@@ -223,7 +225,7 @@ int inventory_read(int rootfd, const char *below, size_t max, struct inventory *
 {
 	struct inventory inv = { .n = 0 };
 	struct walk w = { .inv = &inv, .max = max };
-	DIR *dir = open_dir(rootfd, below);
+	DIR *dir = inventory_open_dir(rootfd, below);
 
 	if (!dir)
 		return err_set(err, errno, "open %s", *below ? below : "the directory of the bundles");
@@ -234,7 +236,7 @@ int inventory_read(int rootfd, const char *below, size_t max, struct inventory *
 		inventory_release(&inv);
 		return err_set(err, ENOMEM, "inventory of bundles");
 	}
-	sort(&inv);
+	inventory_sort(&inv);
 	*ret_inventory = inv;
 	return 0;
 }
@@ -257,7 +259,7 @@ static bool is_name_in_bundle(const char *name)
 }
 
 /* Takes from files what `what` covers, and notes it in dropped, so that a reader sees that it was there. */
-static bool split(cJSON *files, cJSON *dropped, enum drop what)
+static bool inventory_split(cJSON *files, cJSON *dropped, enum drop what)
 {
 	cJSON *file, *next;
 	bool any = false;
@@ -266,7 +268,7 @@ static bool split(cJSON *files, cJSON *dropped, enum drop what)
 		const char *name = json_str(file, "name");
 
 		next = file->next;
-		if (!is_name_in_bundle(name) || kind_of(name) > what)
+		if (!is_name_in_bundle(name) || inventory_kind_of(name) > what)
 			continue;
 		json_append(dropped, cJSON_DetachItemViaPointer(files, file));
 		any = true;
@@ -316,7 +318,7 @@ static void remove_files(int fd, const cJSON *dropped)
 	cJSON_ArrayForEach(file, dropped) {
 		const char *name = json_str(file, "name"), *slash, *last;
 		_cleanup_close_ int in =
-			is_name_in_bundle(name) ? open_parent(fd, name, &last) : -1;
+			is_name_in_bundle(name) ? inventory_open_parent(fd, name, &last) : -1;
 		char directory[NAME_MAX + 1];
 
 		/* Where others can write to the store, "logs" may be a link. */
@@ -357,7 +359,7 @@ static int drop_files(int rootfd, const char *path, enum drop what, struct err *
 	dropped = json_array_at(manifest, "dropped");
 	if (!dropped)
 		return err_set(err, ENOMEM, "%s", path);
-	if (!split(files, dropped, what))
+	if (!inventory_split(files, dropped, what))
 		return 0;
 	if (exchange_manifest(fd, manifest, err) < 0) {
 		if (err->code != ENOSPC && err->code != EDQUOT)
@@ -382,7 +384,7 @@ static void hide_name(const char *name, char hidden[static BUNDLE_PATH_MAX + 16]
 static int drop_bundle(int rootfd, const char *path, struct err *err)
 {
 	const char *name;
-	_cleanup_close_ int in = open_parent(rootfd, path, &name);
+	_cleanup_close_ int in = inventory_open_parent(rootfd, path, &name);
 	char hidden[BUNDLE_PATH_MAX + 16];
 
 	if (in < 0)
@@ -420,7 +422,7 @@ int inventory_drop_at_least(int rootfd, const char *path, enum drop *what, struc
 void inventory_finish_drop(int rootfd, const char *path)
 {
 	const char *name;
-	_cleanup_close_ int in = open_parent(rootfd, path, &name);
+	_cleanup_close_ int in = inventory_open_parent(rootfd, path, &name);
 	char hidden[BUNDLE_PATH_MAX + 16];
 
 	if (in < 0 || faccessat(in, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
@@ -448,7 +450,7 @@ void inventory_remove_empty(int rootfd, const char *path, unsigned int keep, int
 		const char *name;
 
 		*slash = '\0';
-		in = open_parent(rootfd, above, &name);
+		in = inventory_open_parent(rootfd, above, &name);
 		if (in < 0 || fstatat(in, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (age_ns > 0 && !older_than(&st, age_ns)) ||
 		    unlinkat(in, name, AT_REMOVEDIR) < 0)
 			return;
@@ -491,7 +493,7 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
 		struct stat st;
 		DIR *sub;
 
-		if (is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (inventory_is_dots(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (is_partial(entry->d_name) && older_than(&st, age_ns))
 			tree_remove(dirfd(dir), entry->d_name);
@@ -500,7 +502,7 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
 			unlinkat(dirfd(dir), entry->d_name, 0);
 		if (!S_ISDIR(st.st_mode) || entry->d_name[0] == '.' || depth == INVENTORY_DEPTH_MAX)
 			continue;
-		sub = open_dir(dirfd(dir), entry->d_name);
+		sub = inventory_open_dir(dirfd(dir), entry->d_name);
 		if (!sub)
 			continue;
 		remove_stale_in(sub, age_ns, depth + 1);
@@ -510,7 +512,7 @@ static void remove_stale_in(DIR *dir, int64_t age_ns, int depth)
 
 void inventory_remove_stale(int rootfd, const char *below, int64_t age_ns)
 {
-	DIR *dir = open_dir(rootfd, below);
+	DIR *dir = inventory_open_dir(rootfd, below);
 
 	if (!dir)
 		return;

@@ -16,7 +16,7 @@ const char *drop_name(enum drop d)
 }
 
 /* Returns how many bytes are freed by dropping d. */
-static int64_t size_of(const struct stored *s, enum drop d)
+static int64_t quota_size_of(const struct stored *s, enum drop d)
 {
 	int64_t bytes = 0;
 
@@ -49,15 +49,15 @@ int64_t quota_plan(const struct stored *items, size_t n, const struct quota *q, 
 		bool many = q->count > 0 && (int64_t)(n - i) > q->count;
 
 		ret_drops[i] = old || many ? DROP_BUNDLE : DROP_NOTHING;
-		total += size_of(&items[i], DROP_BUNDLE);
-		freed += size_of(&items[i], ret_drops[i]);
+		total += quota_size_of(&items[i], DROP_BUNDLE);
+		freed += quota_size_of(&items[i], ret_drops[i]);
 	}
 	over = q->bytes > 0 ? MAX(total - q->bytes, (int64_t)0) : 0;
 	for (enum drop d = DROP_CORE; d <= DROP_BUNDLE; d++) {
 		int64_t goal = d <= worst ? MAX(over, to_free) : over;
 
 		for (size_t i = 0; i < n && freed < goal; i++) {
-			int64_t more = size_of(&items[i], d) - size_of(&items[i], ret_drops[i]);
+			int64_t more = quota_size_of(&items[i], d) - quota_size_of(&items[i], ret_drops[i]);
 
 			if (more <= 0)
 				continue;

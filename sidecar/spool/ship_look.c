@@ -15,12 +15,12 @@
 #include "sidecar/store/extend.h"
 #include "sidecar/store/manifest.h"
 
-static bool same(const struct manifest_identity *a, const struct manifest_identity *b)
+static bool ship_look_same(const struct manifest_identity *a, const struct manifest_identity *b)
 {
 	return a->inode == b->inode && a->changed_ns == b->changed_ns;
 }
 
-static bool identify(int spool_fd, const char *path, struct manifest_identity *ret_id, bool *ret_pending)
+static bool ship_look_identify(int spool_fd, const char *path, struct manifest_identity *ret_id, bool *ret_pending)
 {
 	_cleanup_close_ int fd = openat(spool_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -32,10 +32,10 @@ static bool identify(int spool_fd, const char *path, struct manifest_identity *r
 	return true;
 }
 
-static bool is_done(const struct ship_done *done, const struct manifest_identity *id)
+static bool ship_look_is_done(const struct ship_done *done, const struct manifest_identity *id)
 {
 	for (size_t i = 0; i < done->n; i++)
-		if (same(&done->list[i], id))
+		if (ship_look_same(&done->list[i], id))
 			return true;
 	return false;
 }
@@ -62,13 +62,13 @@ static bool leave_spool(int fd, const char *path)
  * Returns whether the bundle is to be shipped now. A bundle that was shipped and to which nothing
  * more will be added is removed.
  */
-static bool is_due(const struct ship_done *done, int fd, const char *path, struct manifest_identity *ret_id)
+static bool ship_look_is_due(const struct ship_done *done, int fd, const char *path, struct manifest_identity *ret_id)
 {
 	bool pending;
 
-	if (!identify(fd, path, ret_id, &pending))
+	if (!ship_look_identify(fd, path, ret_id, &pending))
 		return false;
-	if (!is_done(done, ret_id))
+	if (!ship_look_is_done(done, ret_id))
 		return true;
 	if (!pending)
 		leave_spool(fd, path);
@@ -79,7 +79,7 @@ static bool is_due(const struct ship_done *done, int fd, const char *path, struc
  * Chooses the oldest due bundle after q->after, or else the oldest of all, so that a bundle that cannot be shipped does not hold up
  * the others.
  */
-static void choose(const struct ship_question *q, const struct ship_done *done, int fd, struct ship_look *look)
+static void ship_look_choose(const struct ship_question *q, const struct ship_done *done, int fd, struct ship_look *look)
 {
 	_cleanup_inventory_ struct inventory inv = { .n = 0 };
 	size_t begin = 0;
@@ -92,7 +92,7 @@ static void choose(const struct ship_question *q, const struct ship_done *done, 
 	for (size_t i = 0; i < inv.n && !look->found; i++) {
 		const char *path = inv.paths[(begin + i) % inv.n];
 
-		look->found = is_due(done, fd, path, &look->manifest);
+		look->found = ship_look_is_due(done, fd, path, &look->manifest);
 		if (look->found)
 			snprintf(look->path, sizeof(look->path), "%s", path);
 	}
@@ -107,14 +107,14 @@ static bool settle_shipped(const struct ship_question *q, int fd)
 	struct manifest_identity now;
 	bool pending = false;
 
-	if (!identify(fd, q->shipped, &now, &pending)) {
+	if (!ship_look_identify(fd, q->shipped, &now, &pending)) {
 		/* The previous look may have been killed while it removed the bundle. */
 		inventory_finish_drop(fd, q->shipped);
 		inventory_remove_empty(fd, q->shipped, 0, 0);
 		return false;
 	}
 	/* A file was added meanwhile, so the bundle is shipped once more. */
-	if (!same(&now, &q->manifest))
+	if (!ship_look_same(&now, &q->manifest))
 		return false;
 	/* A bundle that stays because the spool became read-only is not shipped again. */
 	return pending || !leave_spool(fd, q->shipped);
@@ -131,5 +131,5 @@ void ship_look(const struct ship_question *q, struct ship_look *ret_look)
 	ret_look->stays = q->shipped && settle_shipped(q, fd);
 	if (ret_look->stays)
 		ship_done_add(&done, &q->manifest);
-	choose(q, &done, fd, ret_look);
+	ship_look_choose(q, &done, fd, ret_look);
 }

@@ -14,7 +14,7 @@
 
 #define RETRY_AFTER_MAX_S 600
 
-static bool begins(const char *text, const char *with)
+static bool ship_plan_begins(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
@@ -23,7 +23,7 @@ const char *store_directory(const char *url)
 {
 	if (url[0] == '/')
 		return url;
-	return begins(url, "file:///") ? url + strlen("file://") : NULL;
+	return ship_plan_begins(url, "file:///") ? url + strlen("file://") : NULL;
 }
 
 static int check_kind(const char *option, const char *value, bool fits, const char *kind, struct err *err)
@@ -33,15 +33,17 @@ static int check_kind(const char *option, const char *value, bool fits, const ch
 
 static int check_address(const char *option, const char *url, struct err *err)
 {
-	if (!url || begins(url, "https://") || begins(url, "http://"))
+	if (!url || ship_plan_begins(url, "https://") || ship_plan_begins(url, "http://"))
 		return 0;
 	return err_set(err, EINVAL, "%s takes an address such as https://minio.example:9000, not %.200s", option, url);
 }
 
 int store_options_check(const struct store_options *o, struct err *err)
 {
-	bool s3 = o->url && begins(o->url, "s3://"), azure = o->url && begins(o->url, "azure://");
-	bool hdfs = o->url && (begins(o->url, "webhdfs://") || begins(o->url, "webhdfss://"));
+	bool s3 = o->url && ship_plan_begins(o->url, "s3://"),
+	     azure = o->url && ship_plan_begins(o->url, "azure://");
+	bool hdfs = o->url && (ship_plan_begins(o->url, "webhdfs://") ||
+			       ship_plan_begins(o->url, "webhdfss://"));
 	const char *host = o->url ? strstr(o->url, "://") : NULL;
 
 	if (o->url && !s3 && !azure && !hdfs && !store_directory(o->url))
@@ -134,7 +136,7 @@ const char *ship_kind_name(enum ship_kind k)
 	return kinds[k];
 }
 
-static enum ship_kind kind_of(const char *name)
+static enum ship_kind ship_plan_kind_of(const char *name)
 {
 	for (enum ship_kind k = 0; name && k < SHIP_KIND_COUNT; k++)
 		if (strcmp(kinds[k], name) == 0)
@@ -158,7 +160,7 @@ void ship_line(const char *line, size_t len, struct ship_result *result)
 		.shipped = strcmp(result_text, "shipped") == 0,
 		.retry = json_bool(json, "retry", true),
 		.retry_after_ns = MIN(MAX(json_int(json, "retryAfterSeconds", 0), (int64_t)0), (int64_t)RETRY_AFTER_MAX_S) * NS_PER_SEC,
-		.kind = kind_of(json_str(json, "kind")),
+		.kind = ship_plan_kind_of(json_str(json, "kind")),
 	};
 	snprintf(result->error, sizeof(result->error), "%s", error ? error : "no reason was given");
 }

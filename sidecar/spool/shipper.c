@@ -61,7 +61,7 @@ struct shipper {
 
 static void begin_next(struct shipper *s);
 
-static void set_timer(struct shipper *s, int64_t ns)
+static void shipper_set_timer(struct shipper *s, int64_t ns)
 {
 	const struct timeval tv = { .tv_sec = ns / NS_PER_SEC, .tv_usec = ns % NS_PER_SEC / 1000 };
 
@@ -81,7 +81,7 @@ static void look_into_spool(int fd, void *arg)
 	errand_send(fd, &look, sizeof(look), -1);
 }
 
-static bool on_look(const void *data, size_t len, int passed_fd, void *arg)
+static bool shipper_on_look(const void *data, size_t len, int passed_fd, void *arg)
 {
 	struct shipper *s = arg;
 
@@ -95,14 +95,14 @@ static bool on_look(const void *data, size_t len, int passed_fd, void *arg)
 
 /* --- The child --- */
 
-static void ended(const struct child_result *r, void *arg);
+static void shipper_ended(const struct child_result *r, void *arg);
 
 static int64_t patience_ns(const struct shipper *s)
 {
 	return s->stop_ns ? MIN(SHIP_PATIENCE_NS, MAX(s->stop_ns - now_boottime_ns(), (int64_t)0)) : SHIP_PATIENCE_NS;
 }
 
-static void on_line(const char *line, size_t len, void *arg)
+static void shipper_on_line(const char *line, size_t len, void *arg)
 {
 	struct shipper *s = arg;
 
@@ -111,15 +111,15 @@ static void on_line(const char *line, size_t len, void *arg)
 		ship_line(line, len, &s->result);
 }
 
-static int start(struct shipper *s, const char *const *argv, struct err *err)
+static int shipper_start(struct shipper *s, const char *const *argv, struct err *err)
 {
 	char *const *env = ship_environment();
 	const struct child_work work = {
-		.path = argv[0], .argv = argv, .env = env, .on_line = on_line, .line_max = SHIP_LINE_MAX, .no_new_privs = true, .within_ns = patience_ns(s),
+		.path = argv[0], .argv = argv, .env = env, .on_line = shipper_on_line, .line_max = SHIP_LINE_MAX, .no_new_privs = true, .within_ns = patience_ns(s),
 	};
 
 	s->result = (struct ship_result){ .has_result = false };
-	if (child_start(s->base, &work, ended, s, &s->child, err) < 0)
+	if (child_start(s->base, &work, shipper_ended, s, &s->child, err) < 0)
 		return -err->code;
 	s->state = RUNNING;
 	return 0;
@@ -127,7 +127,7 @@ static int start(struct shipper *s, const char *const *argv, struct err *err)
 
 /* --- The outcome --- */
 
-static void on_shipped(struct shipper *s)
+static void shipper_on_shipped(struct shipper *s)
 {
 	s->failures = 0;
 	s->stats.failing = false;
@@ -135,7 +135,7 @@ static void on_shipped(struct shipper *s)
 	s->shipped = true;
 }
 
-static void on_failed(struct shipper *s)
+static void shipper_on_failed(struct shipper *s)
 {
 	static const char *const how[] = { "a person has to fix this", "the sidecar tries again" };
 
@@ -152,19 +152,19 @@ static void wait_for_next_try(struct shipper *s)
 	double random = (double)(now_boottime_ns() / 1000 % 1000) / 1000;
 
 	s->state = WAITING;
-	set_timer(s, ship_backoff(s->failures, &s->result, s->stop_ns != 0, random));
+	shipper_set_timer(s, ship_backoff(s->failures, &s->result, s->stop_ns != 0, random));
 	/* The callback comes last, because it may call shipper_busy. */
 	s->callbacks.failed(&s->result, s->callbacks.arg);
 }
 
 /* Does nothing until shipper_kick is called. */
-static void rest(struct shipper *s)
+static void shipper_rest(struct shipper *s)
 {
 	s->state = IDLE;
 	s->callbacks.idle(s->callbacks.arg);
 }
 
-static void ended(const struct child_result *r, void *arg)
+static void shipper_ended(const struct child_result *r, void *arg)
 {
 	struct shipper *s = arg;
 	bool in_time = !s->stop_ns || now_boottime_ns() < s->stop_ns;
@@ -180,18 +180,18 @@ static void ended(const struct child_result *r, void *arg)
 	}
 	ship_ended(r->status, !r->timed_out ? SHIP_END_OWN : in_time ? SHIP_END_HUNG : SHIP_END_GRACE, &s->result);
 	if (s->result.shipped) {
-		on_shipped(s);
+		shipper_on_shipped(s);
 		begin_next(s);
 		return;
 	}
-	on_failed(s);
+	shipper_on_failed(s);
 	/*
 	 * While the pod terminates there is no time for a fault of the store to be repaired. But if
 	 * only this bundle is bad, the next one may be good.
 	 */
 	if (s->stop_ns && !s->result.retry && s->result.kind != SHIP_BUNDLE) {
 		s->callbacks.failed(&s->result, s->callbacks.arg);
-		rest(s);
+		shipper_rest(s);
 	} else
 		wait_for_next_try(s);
 }
@@ -204,7 +204,7 @@ static int64_t seconds_left(const struct shipper *s)
 }
 
 /* Returns whether there is no time left to ship. */
-static bool is_over(const struct shipper *s)
+static bool shipper_is_over(const struct shipper *s)
 {
 	return s->stop_ns && seconds_left(s) < 1;
 }
@@ -219,11 +219,11 @@ static void begin_ship(struct shipper *s)
 	snprintf(deadline, sizeof(deadline), "%" PRId64, MAX(seconds_left(s), (int64_t)1));
 	ship_args(&s->options.store, s->options.program, s->path, deadline, bundle, argv);
 	s->pruning = false;
-	if (start(s, argv, &err) == 0)
+	if (shipper_start(s, argv, &err) == 0)
 		return;
 	s->result = (struct ship_result){ .retry = true, .kind = SHIP_PROGRAM };
 	snprintf(s->result.error, sizeof(s->result.error), "%.200s", err_text(&err));
-	on_failed(s);
+	shipper_on_failed(s);
 	wait_for_next_try(s);
 }
 
@@ -250,7 +250,7 @@ static bool begin_prune(struct shipper *s)
 	snprintf(count, sizeof(count), "%" PRId64, q->count);
 	snprintf(age, sizeof(age), "%" PRId64, q->age_ns / NS_PER_SEC);
 	s->pruning = true;
-	if (start(s, argv, &err) == 0)
+	if (shipper_start(s, argv, &err) == 0)
 		return true;
 	log_warning_limited("store: old bundles are not removed: %s", err_text(&err));
 	s->pruning = false;
@@ -263,7 +263,7 @@ static bool begin_prune(struct shipper *s)
  */
 static void tell_shipped(struct shipper *s)
 {
-	if (!s->shipped || (!s->looked && !is_over(s)))
+	if (!s->shipped || (!s->looked && !shipper_is_over(s)))
 		return;
 	s->shipped = false;
 	if (s->looked && s->look.stays)
@@ -274,18 +274,18 @@ static void tell_shipped(struct shipper *s)
 static void wait_for_spool(struct shipper *s, const char *why)
 {
 	log_warning_limited("store: no bundle is shipped from %s: %s", s->options.spool, why);
-	if (is_over(s)) {
-		rest(s);
+	if (shipper_is_over(s)) {
+		shipper_rest(s);
 		return;
 	}
 	s->state = WAITING;
-	set_timer(s, s->stop_ns ? NS_PER_SEC : LOOK_AGAIN_NS);
+	shipper_set_timer(s, s->stop_ns ? NS_PER_SEC : LOOK_AGAIN_NS);
 }
 
-static void go_on(struct shipper *s)
+static void shipper_go_on(struct shipper *s)
 {
-	if (is_over(s))
-		rest(s);
+	if (shipper_is_over(s))
+		shipper_rest(s);
 	else if (s->look.found) {
 		memcpy(s->path, s->look.path, sizeof(s->path));
 		s->manifest = s->look.manifest;
@@ -294,7 +294,7 @@ static void go_on(struct shipper *s)
 		begin_next(s);
 	else if (!begin_prune(s)) {
 		s->failures = 0;
-		rest(s);
+		shipper_rest(s);
 	}
 }
 
@@ -305,7 +305,7 @@ static void on_looked(bool in_time, void *arg)
 	s->state = IDLE;
 	tell_shipped(s);
 	if (in_time && s->looked)
-		go_on(s);
+		shipper_go_on(s);
 	else
 		wait_for_spool(s, in_time ? "the process that reads it died" : "it does not answer");
 }
@@ -320,9 +320,9 @@ static void begin_next(struct shipper *s)
 	struct err err = { 0 };
 
 	s->looked = s->kicked = false;
-	if (is_over(s) && !s->shipped)
-		rest(s);
-	else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s), on_look, on_looked, s, &err) == 0)
+	if (shipper_is_over(s) && !s->shipped)
+		shipper_rest(s);
+	else if (background_start(&s->looking, s->base, look_into_spool, s, look_within_ns(s), shipper_on_look, on_looked, s, &err) == 0)
 		s->state = LOOKING;
 	else {
 		tell_shipped(s);
@@ -330,7 +330,7 @@ static void begin_next(struct shipper *s)
 	}
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void shipper_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct shipper *s = arg;
 
@@ -351,7 +351,7 @@ struct shipper *shipper_new(struct event_base *base, const struct shipper_option
 	s->options = *options;
 	s->callbacks = *callbacks;
 	s->clock_offset_ns = now_realtime_ns() - now_boottime_ns();
-	s->timer = evtimer_new(base, on_timer, s);
+	s->timer = evtimer_new(base, shipper_on_timer, s);
 	if (!s->timer) {
 		free(s);
 		return NULL;
@@ -379,7 +379,7 @@ void shipper_kick(struct shipper *s)
 	}
 	/* The look starts from the event loop, not within this call, so several commits in a row cause one look. */
 	s->state = WAITING;
-	set_timer(s, 0);
+	shipper_set_timer(s, 0);
 }
 
 void shipper_stop(struct shipper *s, int64_t deadline_ns)

@@ -39,7 +39,7 @@ static int64_t clock_offset_ns(void)
 
 /* --- What survives the sidecar --- */
 
-static void save(const struct spool *s)
+static void spool_save(const struct spool *s)
 {
 	_cleanup_json_ cJSON *json = cJSON_CreateObject();
 	_cleanup_free_ char *text = NULL;
@@ -55,7 +55,7 @@ static void save(const struct spool *s)
 		file_replace(s->state_fd, STATE_FILE, text, strlen(text));
 }
 
-static void load(struct spool *s)
+static void spool_load(struct spool *s)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(STATE_MAX);
 	_cleanup_json_ cJSON *json = NULL;
@@ -88,7 +88,7 @@ struct spool *spool_new(const char *path, const struct spool_limits *limits, int
 		munmap(s, sizeof(*s));
 		return NULL;
 	}
-	load(s);
+	spool_load(s);
 	return s;
 }
 
@@ -136,8 +136,8 @@ int64_t spool_room(const struct spool *s)
  * Drops a part of a bundle, and returns whether that succeeded. A bundle with a damaged manifest is
  * dropped as a whole, because its files are not known and no store accepts it.
  */
-static bool drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
-		 void *arg)
+static bool spool_drop(struct spool *s, int fd, const char *path, enum drop what, void (*dropped)(const char *path, void *arg),
+		       void *arg)
 {
 	struct err err = { 0 };
 
@@ -160,7 +160,7 @@ static bool drop(struct spool *s, int fd, const char *path, enum drop what, void
  * Looks at the whole spool, and drops what exceeds the limits and what is needed to free to_free
  * bytes.
  */
-static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropped)(const char *path, void *arg), void *arg)
+static void spool_look(struct spool *s, int64_t to_free, enum drop worst, void (*dropped)(const char *path, void *arg), void *arg)
 {
 	_cleanup_close_ int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_inventory_ struct inventory inv = { .n = 0 };
@@ -178,20 +178,20 @@ static void look(struct spool *s, int64_t to_free, enum drop worst, void (*dropp
 	quota_plan(inv.stored, inv.n, &quota, now_realtime_ns(), to_free, worst, drops);
 	for (size_t i = 0; i < inv.n; i++)
 		if (drops[i] != DROP_NOTHING)
-			any = drop(s, fd, inv.paths[i], drops[i], dropped, arg) || any;
+			any = spool_drop(s, fd, inv.paths[i], drops[i], dropped, arg) || any;
 	/*
 	 * Failures were logged. If nothing could be dropped, another try would fail in the same
 	 * way.
 	 */
 	if (!any)
 		return;
-	save(s);
-	look(s, 0, DROP_NOTHING, dropped, arg);
+	spool_save(s);
+	spool_look(s, 0, DROP_NOTHING, dropped, arg);
 }
 
 void spool_make_room(struct spool *s, int64_t bytes)
 {
-	look(s, bytes, DROP_BUNDLE, NULL, NULL);
+	spool_look(s, bytes, DROP_BUNDLE, NULL, NULL);
 }
 
 void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg), void *arg)
@@ -199,7 +199,7 @@ void spool_settle(struct spool *s, void (*dropped)(const char *path, void *arg),
 	int64_t room = free_bytes(s);
 
 	/* Reports are not dropped to leave free space to others, because they are small. */
-	look(s, room == INT64_MAX || s->limits.own_disk ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
+	spool_look(s, room == INT64_MAX || s->limits.own_disk ? 0 : MAX(SPOOL_FREE_MIN / 2 - room, (int64_t)0), DROP_FILES, dropped, arg);
 }
 
 /* --- Admission --- */
@@ -224,11 +224,11 @@ enum keep spool_admit(struct spool *s, struct report *r)
 				       .alike_only = signature_is_weak(r->signature) };
 	if (keep == KEEP_COUNT) {
 		s->stats.counted++;
-		save(s);
+		spool_save(s);
 		return keep;
 	}
 	if (keep == KEEP_FULL && spool_room(s) < full_room(s)) {
-		look(s, full_room(s) - spool_room(s), DROP_FILES, NULL, NULL);
+		spool_look(s, full_room(s) - spool_room(s), DROP_FILES, NULL, NULL);
 		keep = spool_room(s) < full_room(s) ? KEEP_LIGHT : KEEP_FULL;
 		if (keep == KEEP_LIGHT)
 			verdict_add_missing(&r->verdict, "all but this report", "room on the disk that bundles are written to");
@@ -237,7 +237,7 @@ enum keep spool_admit(struct spool *s, struct report *r)
 		spool_make_room(s, LIGHT_ROOM);
 	r->keeping.report_only = keep == KEEP_LIGHT;
 	tell_dropped(s, &r->keeping);
-	save(s);
+	spool_save(s);
 	return keep;
 }
 
