@@ -30,7 +30,8 @@ static bool are_numbered(const struct kernel_question *q)
 	return false;
 }
 
-static enum gpu_whose of_process(const struct gpu_fault *f, const struct kernel_question *q)
+static enum gpu_whose gpu_faults_of_process(const struct gpu_fault *f,
+					    const struct kernel_question *q)
 {
 	if (q->command > 0 && q->command == f->pid)
 		return GPU_OF_PID;
@@ -51,9 +52,9 @@ static bool is_of_another(const struct gpu_fault *f, const struct kernel_questio
 	return are_numbered(q) ? f->pid > 0 : !is_common_name(f->name);
 }
 
-static enum gpu_whose whose(const struct gpu_fault *f, const struct kernel_question *q, const struct gpus *gpus)
+static enum gpu_whose gpu_faults_whose(const struct gpu_fault *f, const struct kernel_question *q, const struct gpus *gpus)
 {
-	enum gpu_whose process = of_process(f, q);
+	enum gpu_whose process = gpu_faults_of_process(f, q);
 
 	if (process != GPU_NOBODYS || is_of_another(f, q))
 		return process;
@@ -64,7 +65,7 @@ static enum gpu_whose whose(const struct gpu_fault *f, const struct kernel_quest
 }
 
 /* Returns how much the fault explains. */
-static int weight(enum gpu_blame blame)
+static int gpu_faults_weight(enum gpu_blame blame)
 {
 	static const int weights[] = { [GPU_HARDWARE] = 3, [GPU_APPLICATION] = 2, [GPU_NOTICE] = 1, [GPU_CONSEQUENCE] = 0 };
 
@@ -75,12 +76,12 @@ static bool is_better(const struct gpu_evidence *best, const struct gpu_fault *f
 {
 	if (best->whose == GPU_NOBODYS)
 		return true;
-	if (weight(f->blame) != weight(best->fault.blame))
-		return weight(f->blame) > weight(best->fault.blame);
+	if (gpu_faults_weight(f->blame) != gpu_faults_weight(best->fault.blame))
+		return gpu_faults_weight(f->blame) > gpu_faults_weight(best->fault.blame);
 	return w > best->whose;
 }
 
-static void take(struct gpu_evidence *e, const struct gpu_fault *f, enum gpu_whose w, int64_t age_us, const char *text, size_t len)
+static void gpu_faults_take(struct gpu_evidence *e, const struct gpu_fault *f, enum gpu_whose w, int64_t age_us, const char *text, size_t len)
 {
 	_cleanup_strbuf_ struct strbuf escaped = STRBUF_INIT(4 * KMSG_PATH_MAX);
 
@@ -104,9 +105,9 @@ void gpu_faults_find(const struct kmsg_log *log, const struct kernel_question *q
 		    age_us > BACK_US || age_us < -SLACK_US ||
 		    !gpu_fault_parse(kmsg_text(log, i), entry->len, &f))
 			continue;
-		w = whose(&f, q, gpus);
+		w = gpu_faults_whose(&f, q, gpus);
 		if (w != GPU_NOBODYS && is_better(&best, &f, w))
-			take(&best, &f, w, age_us, kmsg_text(log, i), entry->len);
+			gpu_faults_take(&best, &f, w, age_us, kmsg_text(log, i), entry->len);
 	}
 	*ret_evidence = best;
 }

@@ -92,7 +92,7 @@ static bool took_one_of_ours(const struct kernel_question *q, const struct oom_k
 	return false;
 }
 
-static bool is_known(const struct kernel_question *q, int64_t pid)
+static bool kernel_evidence_is_known(const struct kernel_question *q, int64_t pid)
 {
 	for (size_t i = 0; i < q->n_suspects; i++)
 		if (q->suspects[i].pid > 0 && q->suspects[i].pid == pid)
@@ -109,7 +109,7 @@ static bool is_of_command(const struct kernel_question *q, const struct oom_kill
 	return took_command(q, k) && k->time_us > q->begin_us;
 }
 
-static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
+static void kernel_evidence_take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 {
 	bool of_command = by_cgroup && took_command(s->q, k);
 	bool first = !s->found || s->by_cgroup != by_cgroup;
@@ -127,7 +127,7 @@ static void take(struct search *s, const struct oom_kill *k, bool by_cgroup)
 	s->of_launcher = s->of_launcher || took_launcher(s->q, k);
 }
 
-static void visit(const struct oom_kill *k, void *arg)
+static void kernel_evidence_visit(const struct oom_kill *k, void *arg)
 {
 	struct search *s = arg;
 	enum oom_match match = oom_kill_match(k, &s->q->self);
@@ -140,14 +140,14 @@ static void visit(const struct oom_kill *k, void *arg)
 	s->unclear = s->unclear || (unclear && match == OOM_OURS);
 	s->unplaced = s->unplaced || (unclear && match == OOM_CGROUP_UNKNOWN);
 	if (pid || (match == OOM_OURS && !s->q->shared))
-		take(s, k, true);
+		kernel_evidence_take(s, k, true);
 	else if (match == OOM_OURS)
 		s->others += k->killed;
 	else if (match == OOM_CGROUP_UNKNOWN && !(s->found && s->by_cgroup) && is_suspect(s->q, k))
-		take(s, k, false);
+		kernel_evidence_take(s, k, false);
 }
 
-static void escape(char *to, size_t size, const char *from, size_t len)
+static void kernel_evidence_escape(char *to, size_t size, const char *from, size_t len)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(4 * KMSG_PATH_MAX);
 
@@ -183,7 +183,8 @@ static bool find_crash(const struct kmsg_log *log, const struct kernel_question 
 			continue;
 		if (of_anyone || is_crash_of_suspect(q, &l, &by_pid)) {
 			e->crash_by_pid = by_pid;
-			escape(e->crash, sizeof(e->crash), kmsg_text(log, i), entry->len);
+			kernel_evidence_escape(e->crash, sizeof(e->crash), kmsg_text(log, i),
+					       entry->len);
 			return true;
 		}
 	}
@@ -191,7 +192,7 @@ static bool find_crash(const struct kmsg_log *log, const struct kernel_question 
 }
 
 /* "[ 3886.466192] text" as dmesg prints it; what user space wrote is marked. */
-static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
+static void kernel_evidence_add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
 {
 	const struct kmsg_entry *e = &log->entries[i];
 
@@ -207,7 +208,7 @@ static void add_line(const struct kmsg_log *log, size_t i, struct strbuf *out)
  * Returns whether the log is complete enough to show an OOM kill that explains the end. The line of
  * the kill itself is never left out.
  */
-static bool is_whole(const struct kmsg_log *log, const struct kernel_question *q)
+static bool kernel_evidence_is_whole(const struct kmsg_log *log, const struct kernel_question *q)
 {
 	return log->lost == 0 && log->n > 0 && log->entries[0].time_us >= 0 &&
 	       log->entries[0].time_us <= MAX(q->begin_us, q->ended_us - WHOLE_FOR_US);
@@ -221,9 +222,9 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	size_t first = log->n > KERNEL_TAIL_LINES ? log->n - KERNEL_TAIL_LINES : 0, last = log->n;
 
 	e.needs = NULL;
-	oom_kills_find(log, visit, &s);
+	oom_kills_find(log, kernel_evidence_visit, &s);
 	e.others = s.others;
-	e.rules_out = !s.of_command && q->command > 0 && !s.unclear && !s.unplaced && is_whole(log, q);
+	e.rules_out = !s.of_command && q->command > 0 && !s.unclear && !s.unplaced && kernel_evidence_is_whole(log, q);
 	if (s.found) {
 		const struct oom_kill *k = &s.kill;
 		const char *below = oom_kill_below(k, &q->self);
@@ -247,13 +248,14 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 		if (k->time_us >= 0)
 			e.age_ns = MAX(q->ended_us - k->time_us, (int64_t)0) * 1000;
 		/* The first victim of a group may belong to another container. */
-		if (!(s.by_pid && k->n_group_pids > 0 && !is_known(q, k->pid)))
-			escape(e.name, sizeof(e.name), k->name, strlen(k->name));
-		escape(e.memcg, sizeof(e.memcg), k->oom_memcg, strlen(k->oom_memcg));
+		if (!(s.by_pid && k->n_group_pids > 0 && !kernel_evidence_is_known(q, k->pid)))
+			kernel_evidence_escape(e.name, sizeof(e.name), k->name, strlen(k->name));
+		kernel_evidence_escape(e.memcg, sizeof(e.memcg), k->oom_memcg,
+				       strlen(k->oom_memcg));
 		if (below)
-			escape(e.below, sizeof(e.below), below, strlen(below));
+			kernel_evidence_escape(e.below, sizeof(e.below), below, strlen(below));
 		e.elsewhere = !below && e.where == OOM_WHERE_CONTAINER && q->self.cgroup[0];
-		escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at), log->entries[k->killed_at].len);
+		kernel_evidence_escape(e.line, sizeof(e.line), kmsg_text(log, k->killed_at), log->entries[k->killed_at].len);
 		first = k->first;
 		last = k->last + 1;
 	}
@@ -266,6 +268,6 @@ void kernel_evidence_find(const struct kmsg_log *log, const struct kernel_questi
 	if (log->lost > 0)
 		strbuf_addf(excerpt, "(%" PRId64 " records were overwritten before they could be read)\n", log->lost);
 	for (size_t i = first; i < last; i++)
-		add_line(log, i, excerpt);
+		kernel_evidence_add_line(log, i, excerpt);
 	*ret_evidence = e;
 }

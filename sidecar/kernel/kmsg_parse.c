@@ -19,7 +19,7 @@ static void span_skip(struct span *s, size_t n)
 	s->len -= n;
 }
 
-static bool take(struct span *s, const char *word)
+static bool kmsg_parse_take(struct span *s, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -39,7 +39,7 @@ static void take_blanks(struct span *s)
  * Takes digits. Returns false, and leaves *ret_value untouched, if there are none or the number
  * overflows.
  */
-static bool take_number(struct span *s, int64_t *ret_value)
+static bool kmsg_parse_take_number(struct span *s, int64_t *ret_value)
 {
 	int64_t value = 0;
 	size_t n = 0;
@@ -55,12 +55,12 @@ static bool take_number(struct span *s, int64_t *ret_value)
 }
 
 /* Returns the first place of word in s, or NULL. */
-static const char *find(struct span s, const char *word)
+static const char *kmsg_parse_find(struct span s, const char *word)
 {
 	return memmem(s.p, s.len, word, strlen(word));
 }
 
-static const char *find_last(struct span s, const char *word)
+static const char *kmsg_parse_find_last(struct span s, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -70,12 +70,12 @@ static const char *find_last(struct span s, const char *word)
 	return NULL;
 }
 
-static struct span before(struct span s, const char *at)
+static struct span kmsg_parse_before(struct span s, const char *at)
 {
 	return (struct span){ s.p, (size_t)(at - s.p) };
 }
 
-static struct span from(struct span s, const char *at)
+static struct span kmsg_parse_from(struct span s, const char *at)
 {
 	return (struct span){ at, s.len - (size_t)(at - s.p) };
 }
@@ -84,7 +84,7 @@ static struct span from(struct span s, const char *at)
  * Copies a text, or nothing if it is too long, because half a path would match the path of another
  * cgroup.
  */
-static void copy(char *to, size_t size, struct span s)
+static void kmsg_parse_copy(char *to, size_t size, struct span s)
 {
 	if (s.len >= size)
 		s.len = 0;
@@ -92,19 +92,20 @@ static void copy(char *to, size_t size, struct span s)
 	to[s.len] = '\0';
 }
 
-#define COPY(field, s) copy(field, sizeof(field), s)
+#define COPY(field, s) kmsg_parse_copy(field, sizeof(field), s)
 
 /* Returns the number of ", KEY NUMBERkB" anywhere in s, in bytes, or -1. */
 static int64_t kilobytes(struct span s, const char *key)
 {
-	const char *at = find(s, key);
+	const char *at = kmsg_parse_find(s, key);
 	int64_t kb;
 
 	if (!at)
 		return -1;
-	s = from(s, at);
+	s = kmsg_parse_from(s, at);
 	span_skip(&s, strlen(key));
-	if (!take_number(&s, &kb) || !take(&s, "kB") || __builtin_mul_overflow(kb, 1024, &kb))
+	if (!kmsg_parse_take_number(&s, &kb) || !kmsg_parse_take(&s, "kB") ||
+	    __builtin_mul_overflow(kb, 1024, &kb))
 		return -1;
 	return kb;
 }
@@ -114,15 +115,15 @@ static int64_t kilobytes(struct span s, const char *key)
  */
 static bool take_pid_and_name(struct span *s, const char *const ends[], struct kmsg_line *l)
 {
-	if (!take_number(s, &l->pid) || !take(s, " ("))
+	if (!kmsg_parse_take_number(s, &l->pid) || !kmsg_parse_take(s, " ("))
 		return false;
 	for (; *ends; ends++) {
-		const char *end = find_last(*s, *ends);
+		const char *end = kmsg_parse_find_last(*s, *ends);
 
 		if (!end)
 			continue;
-		COPY(l->name, before(*s, end));
-		*s = from(*s, end);
+		COPY(l->name, kmsg_parse_before(*s, end));
+		*s = kmsg_parse_from(*s, end);
 		return true;
 	}
 	return false;
@@ -138,22 +139,22 @@ static bool parse_kill(struct span s, struct kmsg_line *l)
 	struct span rest = s;
 	const char *at;
 
-	if (take(&rest, "Memory cgroup out of memory"))
+	if (kmsg_parse_take(&rest, "Memory cgroup out of memory"))
 		l->scope = KMSG_SCOPE_MEMCG;
-	else if (take(&rest, "Out of memory"))
+	else if (kmsg_parse_take(&rest, "Out of memory"))
 		l->scope = KMSG_SCOPE_GLOBAL;
 	if (l->scope != KMSG_SCOPE_UNKNOWN) {
 		/* " (oom_kill_allocating_task)" may stand in between. */
-		at = find(rest, ": ");
+		at = kmsg_parse_find(rest, ": ");
 		if (!at)
 			return false;
-		rest = from(rest, at + 2);
+		rest = kmsg_parse_from(rest, at + 2);
 	}
-	if (take(&rest, "Kill process ")) {
+	if (kmsg_parse_take(&rest, "Kill process ")) {
 		l->kind = KMSG_OOM_CHOSEN;
 		return take_pid_and_name(&rest, chosen, l);
 	}
-	if (!take(&rest, "Killed process "))
+	if (!kmsg_parse_take(&rest, "Killed process "))
 		return false;
 	l->kind = KMSG_OOM_KILLED;
 	if (!take_pid_and_name(&rest, killed, l))
@@ -161,11 +162,11 @@ static bool parse_kill(struct span s, struct kmsg_line *l)
 	l->anon = kilobytes(rest, "anon-rss:");
 	l->file = kilobytes(rest, "file-rss:");
 	l->shmem = kilobytes(rest, "shmem-rss:");
-	at = find(rest, ", UID");
+	at = kmsg_parse_find(rest, ", UID");
 	if (at) {
-		rest = from(rest, at + strlen(", UID"));
-		if (take(&rest, ":") || take(&rest, " "))
-			take_number(&rest, &l->uid);
+		rest = kmsg_parse_from(rest, at + strlen(", UID"));
+		if (kmsg_parse_take(&rest, ":") || kmsg_parse_take(&rest, " "))
+			kmsg_parse_take_number(&rest, &l->uid);
 	}
 	return true;
 }
@@ -196,7 +197,7 @@ static bool parse_constraint(struct span s, struct kmsg_line *l)
 	return found;
 }
 
-static bool parse_limit(struct span s, struct kmsg_line *l)
+static bool kmsg_limit_parse(struct span s, struct kmsg_line *l)
 {
 	struct kernel_oom oom;
 	bool found = kernel_oom_limit_parse(s.p, s.len, &oom);
@@ -219,18 +220,18 @@ static bool parse_group(struct span s, struct kmsg_line *l)
 
 static bool parse_invoked(struct span s, struct kmsg_line *l)
 {
-	const char *at = find(s, " invoked oom-killer: ");
+	const char *at = kmsg_parse_find(s, " invoked oom-killer: ");
 
 	if (!at || !kernel_name_fits(s.p, (size_t)(at - s.p)))
 		return false;
 	l->kind = KMSG_OOM_INVOKED;
-	COPY(l->name, before(s, at));
+	COPY(l->name, kmsg_parse_before(s, at));
 	return true;
 }
 
 static bool parse_memory(struct span s, struct kmsg_line *l)
 {
-	if (!take(&s, "memory: "))
+	if (!kmsg_parse_take(&s, "memory: "))
 		return false;
 	l->kind = KMSG_OOM_MEMORY;
 	l->usage = kilobytes(s, "usage ");
@@ -246,14 +247,14 @@ static bool parse_table(struct span s, struct kmsg_line *l)
 {
 	bool header;
 
-	if (!take(&s, "["))
+	if (!kmsg_parse_take(&s, "["))
 		return false;
 	take_blanks(&s);
-	header = take(&s, "pid");
-	if (!header && !take_number(&s, &l->pid))
+	header = kmsg_parse_take(&s, "pid");
+	if (!header && !kmsg_parse_take_number(&s, &l->pid))
 		return false;
 	take_blanks(&s);
-	if (!take(&s, "] "))
+	if (!kmsg_parse_take(&s, "] "))
 		return false;
 	if (!header) {
 		l->kind = KMSG_OOM_ROW;
@@ -290,18 +291,18 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
 	if (!parse_table(s, ret_line) || ret_line->kind != KMSG_OOM_ROW || !columns->count)
 		return false;
 	ret_line->tgid = -1;
-	s = from(s, find(s, "]") + 1);
+	s = kmsg_parse_from(s, kmsg_parse_find(s, "]") + 1);
 	for (unsigned int column = 1; column <= columns->count; column++) {
 		take_blanks(&s);
-		take(&s, "-"); /* the sign of oom_score_adj */
-		if (!take_number(&s, &number))
+		kmsg_parse_take(&s, "-"); /* the sign of oom_score_adj */
+		if (!kmsg_parse_take_number(&s, &number))
 			return false;
 		if (column == columns->rss)
 			rss = number;
 		if (column == columns->tgid)
 			ret_line->tgid = number;
 	}
-	if (!take(&s, " "))
+	if (!kmsg_parse_take(&s, " "))
 		return false;
 	COPY(ret_line->name, s);
 	*ret_rss_pages = rss;
@@ -315,10 +316,10 @@ bool kmsg_parse_row(const char *text, size_t len, const struct kmsg_columns *col
  */
 static bool is_rest_of_kill(struct span s)
 {
-	return find(s, ",mems_allowed=") && !take(&s, "oom-kill:constraint=");
+	return kmsg_parse_find(s, ",mems_allowed=") && !kmsg_parse_take(&s, "oom-kill:constraint=");
 }
 
-static bool parse_crash(struct span s, struct kmsg_line *l)
+static bool kmsg_crash_parse(struct span s, struct kmsg_line *l)
 {
 	struct kernel_span name;
 	int32_t pid = kernel_crash_parse(s.p, s.len, &name);
@@ -335,8 +336,8 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 {
 	static bool (*const parsers[])(struct span, struct kmsg_line *) = {
 		/* These begin with a process's name, which may look like the beginning of any other line. */
-		parse_crash, parse_invoked, parse_constraint, parse_kill,
-		parse_limit, parse_group,   parse_memory,     parse_table,
+		kmsg_crash_parse, parse_invoked, parse_constraint, parse_kill,
+		kmsg_limit_parse, parse_group,   parse_memory,     parse_table,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parsers) && !is_rest_of_kill((struct span){ text, len });
@@ -353,18 +354,19 @@ enum kmsg_kind kmsg_parse_line(const char *text, size_t len, struct kmsg_line *r
 
 /* --- Records --- */
 
-static int hex(char c)
+static int kmsg_parse_hex(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static size_t unescape(char *text, size_t len)
+static size_t kmsg_parse_unescape(char *text, size_t len)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\\' && i + 3 < len && text[i + 1] == 'x' && hex(text[i + 2]) >= 0 && hex(text[i + 3]) >= 0) {
-			text[n++] = (char)(hex(text[i + 2]) << 4 | hex(text[i + 3]));
+		if (text[i] == '\\' && i + 3 < len && text[i + 1] == 'x' && kmsg_parse_hex(text[i + 2]) >= 0 && kmsg_parse_hex(text[i + 3]) >= 0) {
+			text[n++] = (char)(kmsg_parse_hex(text[i + 2]) << 4 |
+					   kmsg_parse_hex(text[i + 3]));
 			i += 3;
 		} else
 			text[n++] = text[i];
@@ -379,8 +381,10 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 	int64_t priority;
 	char *text, *end;
 
-	if (!take_number(&s, &priority) || priority > INT32_MAX || !take(&s, ",") || !take_number(&s, &r.seq) ||
-	    !take(&s, ",") || !take_number(&s, &r.time_us) || !take(&s, ","))
+	if (!kmsg_parse_take_number(&s, &priority) || priority > INT32_MAX ||
+	    !kmsg_parse_take(&s, ",") || !kmsg_parse_take_number(&s, &r.seq) ||
+	    !kmsg_parse_take(&s, ",") || !kmsg_parse_take_number(&s, &r.time_us) ||
+	    !kmsg_parse_take(&s, ","))
 		return false;
 	r.priority = (int)priority;
 	r.continues = s.len > 0 && *s.p == '+';
@@ -393,29 +397,29 @@ bool kmsg_parse_device(char *data, size_t len, struct kmsg_record *ret_record)
 	if (!end)
 		end = data + len;
 	r.text = text;
-	r.len = unescape(text, (size_t)(end - text));
+	r.len = kmsg_parse_unescape(text, (size_t)(end - text));
 	*ret_record = r;
 	return true;
 }
 
 /* Takes "[ SEC.USEC] " or "[ SEC.USEC][  CALLER] ". */
-static int64_t take_time(struct span *s)
+static int64_t kmsg_parse_take_time(struct span *s)
 {
 	struct span t = *s;
 	int64_t sec, usec, us;
 	const char *close;
 
-	if (!take(&t, "["))
+	if (!kmsg_parse_take(&t, "["))
 		return -1;
 	take_blanks(&t);
-	if (!take_number(&t, &sec) || !take(&t, ".") || t.len < 7 || t.p[6] != ']' || !take_number(&t, &usec) ||
-	    !take(&t, "]") || __builtin_mul_overflow(sec, 1000000, &us) || __builtin_add_overflow(us, usec, &us))
+	if (!kmsg_parse_take_number(&t, &sec) || !kmsg_parse_take(&t, ".") || t.len < 7 || t.p[6] != ']' || !kmsg_parse_take_number(&t, &usec) ||
+	    !kmsg_parse_take(&t, "]") || __builtin_mul_overflow(sec, 1000000, &us) || __builtin_add_overflow(us, usec, &us))
 		return -1;
 	/* CONFIG_PRINTK_CALLER: T for a task, C for a CPU. */
 	close = t.len > 0 && *t.p == '[' ? memchr(t.p, ']', t.len) : NULL;
 	if (close)
-		t = from(t, close + 1);
-	take(&t, " ");
+		t = kmsg_parse_from(t, close + 1);
+	kmsg_parse_take(&t, " ");
 	*s = t;
 	return us;
 }
@@ -428,10 +432,10 @@ bool kmsg_next_syslog(const char **p, const char *end, struct kmsg_record *ret_r
 		int64_t priority;
 
 		*p = newline ? newline + 1 : end;
-		if (!take(&s, "<") || !take_number(&s, &priority) || priority > INT32_MAX || !take(&s, ">"))
+		if (!kmsg_parse_take(&s, "<") || !kmsg_parse_take_number(&s, &priority) || priority > INT32_MAX || !kmsg_parse_take(&s, ">"))
 			continue;
 		*ret_record = (struct kmsg_record){ .priority = (int)priority, .seq = -1 };
-		ret_record->time_us = take_time(&s);
+		ret_record->time_us = kmsg_parse_take_time(&s);
 		ret_record->text = s.p;
 		ret_record->len = s.len;
 		return true;

@@ -66,7 +66,7 @@ int kmsg_log_add(struct kmsg_log *log, const struct kmsg_record *r)
 	return 0;
 }
 
-static int read_syslog(struct kmsg_log *log, struct err *err)
+static int kmsg_syslog_read(struct kmsg_log *log, struct err *err)
 {
 	_cleanup_free_ char *buf = malloc(KMSG_LOG_TEXT_MAX);
 	struct kmsg_record r;
@@ -122,7 +122,7 @@ int kmsg_read(struct kmsg_log *ret_log, struct err *err)
 	int rc;
 
 	*ret_log = (struct kmsg_log){ .next_seq = -1 };
-	rc = read_syslog(ret_log, err);
+	rc = kmsg_syslog_read(ret_log, err);
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

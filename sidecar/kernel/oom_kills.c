@@ -36,7 +36,7 @@ struct finder {
 	size_t n_threads;
 };
 
-static void begin(struct finder *f, size_t i)
+static void oom_kills_begin(struct finder *f, size_t i)
 {
 	f->open = true;
 	f->columns = (struct kmsg_columns){ 0 };
@@ -46,7 +46,7 @@ static void begin(struct finder *f, size_t i)
 	};
 }
 
-static void end(struct finder *f)
+static void oom_kills_end(struct finder *f)
 {
 	if (f->open && f->kill.killed > 0)
 		f->visit(&f->kill, f->arg);
@@ -100,8 +100,8 @@ static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
 	int64_t time_us = f->log->entries[i].time_us, pid = process_of(f, l->pid);
 
 	if (k->killed > 0 && !is_of_group(f, i)) {
-		end(f);
-		begin(f, i);
+		oom_kills_end(f);
+		oom_kills_begin(f, i);
 	}
 	f->group_us = time_us;
 	k->last = i;
@@ -127,15 +127,15 @@ static void on_killed(struct finder *f, size_t i, const struct kmsg_line *l)
 	memcpy(k->name, l->name, sizeof(k->name));
 }
 
-static void on_line(struct finder *f, size_t i, const struct kmsg_line *l)
+static void oom_kills_on_line(struct finder *f, size_t i, const struct kmsg_line *l)
 {
 	struct oom_kill *k = &f->kill;
 
 	if (l->kind == KMSG_OTHER || l->kind == KMSG_CRASH)
 		return;
 	if (l->kind == KMSG_OOM_INVOKED || (!f->open && l->kind != KMSG_OOM_ROW)) {
-		end(f);
-		begin(f, i);
+		oom_kills_end(f);
+		oom_kills_begin(f, i);
 	}
 	switch (l->kind) {
 	case KMSG_OOM_MEMORY:
@@ -154,8 +154,8 @@ static void on_line(struct finder *f, size_t i, const struct kmsg_line *l)
 		break;
 	case KMSG_OOM_CHOSEN:
 		if (k->killed > 0) {
-			end(f);
-			begin(f, i);
+			oom_kills_end(f);
+			oom_kills_begin(f, i);
 		}
 		if (l->scope != KMSG_SCOPE_UNKNOWN)
 			k->scope = l->scope;
@@ -231,11 +231,11 @@ void oom_kills_find(const struct kmsg_log *log, void (*visit)(const struct oom_k
 				on_row(&f, &line);
 			continue;
 		}
-		on_line(&f, i, &line);
+		oom_kills_on_line(&f, i, &line);
 		if (f.open && f.kill.last == i)
 			f.kill.last = i + n - 1;
 	}
-	end(&f);
+	oom_kills_end(&f);
 }
 
 bool oom_kill_took(const struct oom_kill *k, int64_t pid)

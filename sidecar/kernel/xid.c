@@ -36,7 +36,7 @@ struct span {
 };
 
 /* If s begins with what, moves s behind it and returns true. */
-static bool take(struct span *s, const char *what)
+static bool xid_take(struct span *s, const char *what)
 {
 	size_t len = strlen(what);
 
@@ -59,11 +59,11 @@ static bool take_after(struct span *s, const char *what)
 		return false;
 	s->len -= (size_t)(at - s->p);
 	s->p = at;
-	return take(s, what);
+	return xid_take(s, what);
 }
 
 /* Takes a decimal number of at most max; -1 if there is none. */
-static int64_t take_number(struct span *s, int64_t max)
+static int64_t xid_take_number(struct span *s, int64_t max)
 {
 	int64_t value = -1;
 
@@ -111,13 +111,13 @@ static bool parse_xid(struct span s, struct gpu_fault *f)
 {
 	int64_t xid;
 
-	if (!take(&s, "NVRM: Xid ("))
+	if (!xid_take(&s, "NVRM: Xid ("))
 		return false;
-	take(&s, "PCI:");
+	xid_take(&s, "PCI:");
 	take_device(&s, f->device);
-	if (!take(&s, "): "))
+	if (!xid_take(&s, "): "))
 		return false;
-	xid = take_number(&s, XID_LARGEST);
+	xid = xid_take_number(&s, XID_LARGEST);
 	if (xid <= 0)
 		return false;
 	f->xid = (int)xid;
@@ -127,10 +127,10 @@ static bool parse_xid(struct span s, struct gpu_fault *f)
 		f->blame = GPU_NOTICE;
 		f->meaning = "the driver reported an Xid that NVIDIA's catalog explains";
 	}
-	if (take(&s, ", pid=")) {
-		f->pid = take_number(&s, PID_LARGEST);
-		take(&s, "'<unknown>'");
-		if (take(&s, ", name="))
+	if (xid_take(&s, ", pid=")) {
+		f->pid = xid_take_number(&s, PID_LARGEST);
+		xid_take(&s, "'<unknown>'");
+		if (xid_take(&s, ", name="))
 			take_name(&s, ", ", f->name);
 	}
 	return true;
@@ -140,9 +140,9 @@ static bool parse_off_the_bus(struct span s, struct gpu_fault *f)
 {
 	struct span whole = s;
 
-	if (!take(&s, "NVRM: ") || !take_after(&whole, "fallen off the bus"))
+	if (!xid_take(&s, "NVRM: ") || !take_after(&whole, "fallen off the bus"))
 		return false;
-	if (take(&s, "GPU ") || take(&s, "The NVIDIA GPU "))
+	if (xid_take(&s, "GPU ") || xid_take(&s, "The NVIDIA GPU "))
 		take_device(&s, f->device);
 	f->xid = 79;
 	f->meaning = xid_meaning(79, &f->blame);
@@ -159,7 +159,7 @@ static void take_amd_process(struct span s, struct gpu_fault *f)
 	take_name(&s, " pid ", f->name);
 	pid = s;
 	if (take_after(&pid, " pid "))
-		f->pid = take_number(&pid, PID_LARGEST);
+		f->pid = xid_take_number(&pid, PID_LARGEST);
 }
 
 static bool parse_amd(struct span s, struct gpu_fault *f)
@@ -178,7 +178,7 @@ static bool parse_amd(struct span s, struct gpu_fault *f)
 	};
 	struct span rest = s;
 
-	if (!take(&rest, "amdgpu "))
+	if (!xid_take(&rest, "amdgpu "))
 		return false;
 	take_device(&rest, f->device);
 	if (!f->device[0])
