@@ -23,7 +23,7 @@ struct packing {
 };
 
 /* Copies size bytes from that place. Returns -ENODATA if the file ends before. */
-static int copy(struct packing *p, uint64_t offset, uint64_t size, struct err *err)
+static int pack_copy(struct packing *p, uint64_t offset, uint64_t size, struct err *err)
 {
 	while (size > 0) {
 		ssize_t n = pread(p->fd, p->chunk, MIN(size, (uint64_t)CHUNK), (off_t)offset);
@@ -64,7 +64,7 @@ static int pack_full(struct packing *p, uint64_t size, struct err *err)
 		hole = lseek(p->fd, data, SEEK_HOLE);
 		if (hole <= data || hole > (off_t)size)
 			hole = (off_t)size;
-		rc = copy(p, (uint64_t)data, (uint64_t)(hole - data), err);
+		rc = pack_copy(p, (uint64_t)data, (uint64_t)(hole - data), err);
 		if (rc < 0)
 			return rc;
 		at = (uint64_t)hole;
@@ -120,8 +120,8 @@ static Elf64_Phdr *build_headers(const struct elf_core *core, const struct summa
 	return list;
 }
 
-static int write_summary(struct packing *p, const struct elf_core *core, const struct summary *s, const Elf64_Phdr *list,
-			 size_t n, struct err *err)
+static int pack_write_summary(struct packing *p, const struct elf_core *core, const struct summary *s, const Elf64_Phdr *list,
+			      size_t n, struct err *err)
 {
 	uint64_t notes_size, at = list[0].p_offset;
 	const Elf64_Phdr *notes = elf_core_notes(core, &notes_size);
@@ -138,12 +138,12 @@ static int write_summary(struct packing *p, const struct elf_core *core, const s
 	if (rc >= 0)
 		rc = zstream_add(p->out, list, n * sizeof(*list), err);
 	if (rc >= 0)
-		rc = copy(p, notes->p_offset, notes_size, err);
+		rc = pack_copy(p, notes->p_offset, notes_size, err);
 	at += notes_size;
 	for (size_t i = 0; i < s->n_ranges && rc >= 0; i++) {
 		rc = zstream_add_zeros(p->out, list[i + 1].p_offset - at, err);
 		if (rc >= 0)
-			rc = copy(p, s->ranges[i].offset, s->ranges[i].size, err);
+			rc = pack_copy(p, s->ranges[i].offset, s->ranges[i].size, err);
 		at = list[i + 1].p_offset + list[i + 1].p_filesz;
 	}
 	return rc;
@@ -159,7 +159,7 @@ static int pack_summary(struct packing *p, const struct elf_core *core, struct e
 	if (rc < 0)
 		return rc;
 	list = build_headers(core, &s, &n);
-	rc = list ? write_summary(p, core, &s, list, n, err) : err_set(err, ENOMEM, "program headers");
+	rc = list ? pack_write_summary(p, core, &s, list, n, err) : err_set(err, ENOMEM, "program headers");
 	summary_release(&s);
 	return rc;
 }

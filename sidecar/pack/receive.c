@@ -53,7 +53,8 @@ static ssize_t read_whole(int fd, char *to, size_t len)
 	return (ssize_t)done;
 }
 
-static int write_at(struct receiver *r, uint64_t pos, const char *data, size_t len, struct err *err)
+static int receive_write_at(struct receiver *r, uint64_t pos, const char *data, size_t len,
+			    struct err *err)
 {
 	if (lseek(r->out, (off_t)pos, SEEK_SET) < 0)
 		return err_set(err, errno, "seek");
@@ -75,7 +76,7 @@ static int copy_to(struct receiver *r, uint64_t to, struct err *err)
 
 		if (n < 0)
 			return err_set(err, (int)-n, "read the core");
-		if (n > 0 && write_at(r, r->pos, chunk, (size_t)n, err) < 0)
+		if (n > 0 && receive_write_at(r, r->pos, chunk, (size_t)n, err) < 0)
 			return -err->code;
 		r->pos += (uint64_t)n;
 		if ((size_t)n < want)
@@ -118,7 +119,7 @@ static int take_pointer(const struct elf_core *core, const struct elf_note *note
 	return 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int receive_by_address(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -145,7 +146,7 @@ static int read_head(struct receiver *r, uint64_t max, struct err *err)
 	if (rc < 0)
 		return rc;
 	elf_core_each_note(&r->core, take_pointer, r);
-	qsort(r->pointers, r->n_pointers, sizeof(r->pointers[0]), by_address);
+	qsort(r->pointers, r->n_pointers, sizeof(r->pointers[0]), receive_by_address);
 	qsort(r->core.segments, r->core.n_segments, sizeof(r->core.segments[0]), by_offset);
 	return 0;
 }
@@ -210,7 +211,7 @@ static int take_page(struct receiver *r, const char *page, size_t len, struct er
 	r->room[share] -= len;
 	if (share == LARGE)
 		r->large_left -= len;
-	return write_at(r, r->pos, page, len, err);
+	return receive_write_at(r, r->pos, page, len, err);
 }
 
 /*
@@ -231,7 +232,7 @@ static int take_pages(struct receiver *r, const char *data, size_t len, struct e
 	return 0;
 }
 
-static int read_memory(struct receiver *r, struct err *err)
+static int receive_read_memory(struct receiver *r, struct err *err)
 {
 	char chunk[CHUNK];
 	ssize_t n;
@@ -242,7 +243,7 @@ static int read_memory(struct receiver *r, struct err *err)
 	return n < 0 ? err_set(err, (int)-n, "read the core") : 0;
 }
 
-static int receive(struct receiver *r, uint64_t max, struct err *err)
+static int core_receive(struct receiver *r, uint64_t max, struct err *err)
 {
 	int rc = read_head(r, max, err);
 
@@ -253,10 +254,10 @@ static int receive(struct receiver *r, uint64_t max, struct err *err)
 	r->room[SMALL] = max / 4;
 	r->room[LARGE] = max / 4;
 	r->large_left = r->room[LARGE] / 4;
-	rc = read_memory(r, err);
+	rc = receive_read_memory(r, err);
 	/* A file that ends with a hole needs its last byte written. */
 	if (rc == 0 && r->end < r->pos)
-		rc = write_at(r, r->pos - 1, "", 1, err);
+		rc = receive_write_at(r, r->pos - 1, "", 1, err);
 	return rc;
 }
 
@@ -270,7 +271,7 @@ int receive_core(int in, int out, uint64_t max, struct received *ret_received, s
 		return err_set(err, ENOMEM, "core");
 	r->in = in;
 	r->out = out;
-	rc = receive(r, max, &why);
+	rc = core_receive(r, max, &why);
 	elf_core_close(&r->core);
 	if (rc < 0) {
 		if (err)

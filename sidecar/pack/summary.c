@@ -26,7 +26,7 @@ struct plan {
 };
 
 /* Adds the part of [from, to) that the file has, as whole pages of one segment. */
-static void want(struct plan *p, uint64_t from, uint64_t to)
+static void summary_want(struct plan *p, uint64_t from, uint64_t to)
 {
 	const Elf64_Phdr *segment = elf_core_segment_at(p->core, from);
 	struct summary *s = p->s;
@@ -59,7 +59,7 @@ static void want(struct plan *p, uint64_t from, uint64_t to)
 static void want_bytes(struct plan *p, uint64_t address, uint64_t size)
 {
 	if (address <= UINT64_MAX - size)
-		want(p, address, address + size);
+		summary_want(p, address, address + size);
 }
 
 /* --- Threads --- */
@@ -80,7 +80,8 @@ static void want_stack(struct plan *p, uint64_t sp, uint64_t max)
 	if (!segment)
 		return;
 	from = MAX(from, segment->p_vaddr);
-	want(p, from, MIN(segment->p_vaddr + segment->p_memsz, from + MIN(max, UINT64_MAX - from)));
+	summary_want(p, from,
+		     MIN(segment->p_vaddr + segment->p_memsz, from + MIN(max, UINT64_MAX - from)));
 }
 
 /* A word that every signal frame contains, and how many words before it the stack pointer is. */
@@ -132,7 +133,7 @@ static void want_interrupted_stacks(struct plan *p, uint64_t sp)
 	}
 }
 
-static int take_note(const struct elf_core *core, const struct elf_note *note, void *arg)
+static int summary_take_note(const struct elf_core *core, const struct elf_note *note, void *arg)
 {
 	struct plan *p = arg;
 	struct elf_thread thread;
@@ -219,19 +220,19 @@ static void want_modules(struct plan *p)
 
 /* Sorts the ranges; then those that touch are joined. */
 
-static int by_address(const void *a, const void *b)
+static int summary_by_address(const void *a, const void *b)
 {
 	const struct summary_range *x = a, *y = b;
 
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static void join(struct summary *s)
+static void summary_join(struct summary *s)
 {
 	size_t n = 0;
 
 	if (s->n_ranges)
-		qsort(s->ranges, s->n_ranges, sizeof(*s->ranges), by_address);
+		qsort(s->ranges, s->n_ranges, sizeof(*s->ranges), summary_by_address);
 	for (size_t i = 0; i < s->n_ranges; i++) {
 		struct summary_range *last = n ? &s->ranges[n - 1] : NULL, *r = &s->ranges[i];
 		uint64_t end = r->address + r->size;
@@ -257,12 +258,12 @@ int summary_plan(const struct elf_core *core, struct summary *ret_summary, struc
 	struct summary s = { 0 };
 	struct plan p = { .core = core, .s = &s };
 
-	elf_core_each_note(core, take_note, &p);
+	elf_core_each_note(core, summary_take_note, &p);
 	if (!p.threads)
 		return err_set(err, ENODATA, "no thread's registers");
 	want_bytes(&p, p.vdso, VDSO_MAX);
 	want_modules(&p);
-	join(&s);
+	summary_join(&s);
 	*ret_summary = s;
 	return 0;
 }

@@ -72,19 +72,19 @@ static void *write_buffers(void *arg)
 
 /* --- The first thread, which compresses --- */
 
-static struct buffer *filling(struct zstream *z)
+static struct buffer *zstream_filling(struct zstream *z)
 {
 	return &z->buffers[z->given % BUFFERS];
 }
 
 /* Passes the buffer on, and waits for a free one. */
-static int give(struct zstream *z, struct err *err)
+static int zstream_give(struct zstream *z, struct err *err)
 {
 	int error;
 
-	if (!filling(z)->len)
+	if (!zstream_filling(z)->len)
 		return 0;
-	z->size += filling(z)->len;
+	z->size += zstream_filling(z)->len;
 	pthread_mutex_lock(&z->lock);
 	z->given++;
 	pthread_cond_signal(&z->changed);
@@ -92,24 +92,24 @@ static int give(struct zstream *z, struct err *err)
 		pthread_cond_wait(&z->changed, &z->lock);
 	error = z->write_error;
 	pthread_mutex_unlock(&z->lock);
-	filling(z)->len = 0;
+	zstream_filling(z)->len = 0;
 	return error ? err_set(err, error, "write") : 0;
 }
 
-static int compress(struct zstream *z, const void *data, size_t len, ZSTD_EndDirective how, struct err *err)
+static int zstream_compress(struct zstream *z, const void *data, size_t len, ZSTD_EndDirective how, struct err *err)
 {
 	ZSTD_inBuffer in = { .src = data, .size = len };
 	size_t left;
 
 	do {
-		struct buffer *b = filling(z);
+		struct buffer *b = zstream_filling(z);
 		ZSTD_outBuffer out = { .dst = b->data, .size = BUFFER_SIZE, .pos = b->len };
 
 		left = ZSTD_compressStream2(z->zstd, &out, &in, how);
 		if (ZSTD_isError(left))
 			return err_set(err, EIO, "zstd: %s", ZSTD_getErrorName(left));
 		b->len = out.pos;
-		if (b->len == BUFFER_SIZE && give(z, err) < 0)
+		if (b->len == BUFFER_SIZE && zstream_give(z, err) < 0)
 			return -err->code;
 	} while (in.pos < in.size || (how == ZSTD_e_end && left > 0));
 	z->in_frame = how != ZSTD_e_end;
@@ -118,12 +118,13 @@ static int compress(struct zstream *z, const void *data, size_t len, ZSTD_EndDir
 
 static int end_frame(struct zstream *z, struct err *err)
 {
-	return z->in_frame ? compress(z, NULL, 0, ZSTD_e_end, err) : 0;
+	return z->in_frame ? zstream_compress(z, NULL, 0, ZSTD_e_end, err) : 0;
 }
 
-static bool fits(struct zstream *z, uint64_t more)
+static bool zstream_fits(struct zstream *z, uint64_t more)
 {
-	z->full = z->full || (z->max && z->size + filling(z)->len + more + END_ROOM > z->max);
+	z->full =
+		z->full || (z->max && z->size + zstream_filling(z)->len + more + END_ROOM > z->max);
 	return !z->full;
 }
 
@@ -139,9 +140,9 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 		 * Data that zstd still holds count as well: at worst they are stored uncompressed,
 		 * with a few bytes of headers.
 		 */
-		if (!fits(z, ZSTD_compressBound(part) + 2 * RLE_BLOCK))
+		if (!zstream_fits(z, ZSTD_compressBound(part) + 2 * RLE_BLOCK))
 			return err_set(err, EFBIG, "more than %llu bytes", (unsigned long long)z->max);
-		rc = compress(z, at, part, ZSTD_e_continue, err);
+		rc = zstream_compress(z, at, part, ZSTD_e_continue, err);
 		if (rc < 0)
 			return rc;
 		at += part;
@@ -150,12 +151,12 @@ int zstream_add(struct zstream *z, const void *data, size_t len, struct err *err
 	return 0;
 }
 
-static int put(struct zstream *z, const void *data, size_t len, struct err *err)
+static int zstream_put(struct zstream *z, const void *data, size_t len, struct err *err)
 {
-	if (BUFFER_SIZE - filling(z)->len < len && give(z, err) < 0)
+	if (BUFFER_SIZE - zstream_filling(z)->len < len && zstream_give(z, err) < 0)
 		return -err->code;
-	memcpy(filling(z)->data + filling(z)->len, data, len);
-	filling(z)->len += len;
+	memcpy(zstream_filling(z)->data + zstream_filling(z)->len, data, len);
+	zstream_filling(z)->len += len;
 	return 0;
 }
 
@@ -166,7 +167,7 @@ static int put(struct zstream *z, const void *data, size_t len, struct err *err)
 static int add_zero_frame(struct zstream *z, uint64_t len, struct err *err)
 {
 	static const unsigned char head[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x00, 7 << 3 };
-	int rc = put(z, head, sizeof(head), err);
+	int rc = zstream_put(z, head, sizeof(head), err);
 
 	while (len > 0 && rc >= 0) {
 		uint32_t part = (uint32_t)MIN(len, (uint64_t)RLE_BLOCK), block;
@@ -177,7 +178,7 @@ static int add_zero_frame(struct zstream *z, uint64_t len, struct err *err)
 		bytes[0] = block & 0xff;
 		bytes[1] = block >> 8 & 0xff;
 		bytes[2] = block >> 16 & 0xff;
-		rc = put(z, bytes, sizeof(bytes), err);
+		rc = zstream_put(z, bytes, sizeof(bytes), err);
 	}
 	return rc;
 }
@@ -189,7 +190,7 @@ int zstream_add_zeros(struct zstream *z, uint64_t len, struct err *err)
 	if (len >= ZEROS_MIN) {
 		int rc;
 
-		if (!fits(z, len / RLE_BLOCK * 4 + 16 + 2 * RLE_BLOCK))
+		if (!zstream_fits(z, len / RLE_BLOCK * 4 + 16 + 2 * RLE_BLOCK))
 			return err_set(err, EFBIG, "more than %llu bytes", (unsigned long long)z->max);
 		rc = end_frame(z, err);
 		return rc < 0 ? rc : add_zero_frame(z, len, err);
@@ -220,7 +221,7 @@ int zstream_finish(struct zstream *z, uint64_t *ret_size, char ret_sha256[static
 	int rc = end_frame(z, err);
 
 	if (rc >= 0)
-		rc = give(z, err);
+		rc = zstream_give(z, err);
 	stop_writer(z);
 	if (rc >= 0 && z->write_error)
 		rc = err_set(err, z->write_error, "write");
