@@ -181,7 +181,7 @@ static void sync_directory(int dir_fd, const char *directory)
 }
 
 /* Removes an incomplete file, and its directory if that is empty then. */
-static int give_up(struct bundle *b, const char *file, struct err *err)
+static int bundle_give_up(struct bundle *b, const char *file, struct err *err)
 {
 	char directory[NAME_MAX + 1];
 
@@ -202,10 +202,10 @@ int bundle_add(struct bundle *b, const char *file, const void *data, size_t len,
 		r = file_put(b->fd, file, data, len, FILE_MODE, err);
 	if (r >= 0)
 		r = manifest_describe(b->files, file, len, digest, err);
-	return r < 0 ? give_up(b, file, err) : 0;
+	return r < 0 ? bundle_give_up(b, file, err) : 0;
 }
 
-static int open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err)
+static int bundle_open_file(struct bundle *b, const char *file, int *ret_fd, struct err *err)
 {
 	struct err local = { 0 };
 	int fd;
@@ -213,7 +213,7 @@ static int open_file(struct bundle *b, const char *file, int *ret_fd, struct err
 	if (!err)
 		err = &local;
 	if (make_directory_of(b, file, err) < 0)
-		return give_up(b, file, err);
+		return bundle_give_up(b, file, err);
 	fd = openat(b->fd, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 	if (fd < 0)
 		/* EEXIST: the existing file belongs to another writer and stays */
@@ -223,7 +223,7 @@ static int open_file(struct bundle *b, const char *file, int *ret_fd, struct err
 }
 
 /* Reads at most max bytes from fd, writes them to out and into the digest. */
-static int pump(int fd, size_t max, int out, struct sha256 *digest, size_t *ret_len, struct err *err)
+static int bundle_pump(int fd, size_t max, int out, struct sha256 *digest, size_t *ret_len, struct err *err)
 {
 	unsigned char buf[32 * 1024];
 	size_t len = 0;
@@ -254,15 +254,15 @@ int bundle_copy(struct bundle *b, const char *file, int fd, size_t max, struct e
 
 	if (!err)
 		err = &local;
-	r = open_file(b, file, &out, err);
+	r = bundle_open_file(b, file, &out, err);
 	if (r < 0)
 		return r;
 	sha256_begin(&digest);
-	r = pump(fd, max, out, &digest, &len, err);
+	r = bundle_pump(fd, max, out, &digest, &len, err);
 	sha256_end(&digest, text);
 	if (r >= 0)
 		r = manifest_describe(b->files, file, len, text, err);
-	return r < 0 ? give_up(b, file, err) : 0;
+	return r < 0 ? bundle_give_up(b, file, err) : 0;
 }
 
 void bundle_each_file(const struct bundle *b, void (*fn)(const struct bundle *b, const char *file, void *arg), void *arg)

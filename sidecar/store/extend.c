@@ -35,7 +35,8 @@ static void free_extension(struct extension *e)
 	free(e);
 }
 
-static int open_bundle(struct extension *e, const char *path, const char *file, struct err *err)
+static int extend_open_bundle(struct extension *e, const char *path, const char *file,
+			      struct err *err)
 {
 	size_t len = strlen(file);
 
@@ -49,13 +50,13 @@ static int open_bundle(struct extension *e, const char *path, const char *file, 
 
 static int open_partial(struct extension *e, const char *path, const char *file, int flags, struct err *err)
 {
-	if (open_bundle(e, path, file, err) < 0)
+	if (extend_open_bundle(e, path, file, err) < 0)
 		return -err->code;
 	e->fd = openat(e->dirfd, e->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, FILE_MODE);
 	return e->fd < 0 ? err_set(err, errno, "open %s/%s", path, e->partial) : 0;
 }
 
-static int start(const char *path, const char *file, int flags, struct extension **ret_extension, int *ret_fd, struct err *err)
+static int extend_start(const char *path, const char *file, int flags, struct extension **ret_extension, int *ret_fd, struct err *err)
 {
 	struct extension *e = calloc(1, sizeof(*e));
 	struct err local = { 0 };
@@ -76,16 +77,16 @@ static int start(const char *path, const char *file, int flags, struct extension
 
 int extend_begin(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
 {
-	return start(path, file, O_CREAT | O_TRUNC, ret_extension, ret_fd, err);
+	return extend_start(path, file, O_CREAT | O_TRUNC, ret_extension, ret_fd, err);
 }
 
 int extend_resume(const char *path, const char *file, struct extension **ret_extension, int *ret_fd, struct err *err)
 {
-	return start(path, file, 0, ret_extension, ret_fd, err);
+	return extend_start(path, file, 0, ret_extension, ret_fd, err);
 }
 
 /* Reads the manifest and adds an entry for the file in its present state. */
-static int describe(const struct extension *e, const char *sha256, cJSON **ret_manifest, struct err *err)
+static int extend_describe(const struct extension *e, const char *sha256, cJSON **ret_manifest, struct err *err)
 {
 	_cleanup_json_ cJSON *manifest = NULL;
 	cJSON *files;
@@ -145,7 +146,8 @@ int extend_commit(struct extension *e, const char *sha256, struct err *err)
 
 	if (!err)
 		err = &local;
-	r = fsync(e->fd) < 0 ? err_set(err, errno, "fsync") : describe(e, sha256, &manifest, err);
+	r = fsync(e->fd) < 0 ? err_set(err, errno, "fsync") :
+			       extend_describe(e, sha256, &manifest, err);
 	if (r >= 0) {
 		r = put_in_place(e, manifest, err);
 		if (r < 0)
@@ -173,7 +175,7 @@ void extend_discard(const char *path, const char *file)
 {
 	struct extension e = { .dirfd = -1, .fd = -1 };
 
-	if (open_bundle(&e, path, file, &(struct err){ 0 }) < 0)
+	if (extend_open_bundle(&e, path, file, &(struct err){ 0 }) < 0)
 		return;
 	unlinkat(e.dirfd, e.partial, 0);
 	manifest_lock(e.dirfd, LOCK_WITHIN_NS);
