@@ -91,7 +91,7 @@ struct begin {
  * The errand that creates the hidden file. If the parent does not take the file over, the errand
  * removes it again, because a hidden file that stays would keep the bundle in the spool.
  */
-static void begin(int fd, void *arg)
+static void addition_child_begin(int fd, void *arg)
 {
 	const struct begin *b = arg;
 	struct begun begun = { .disk_free = 0 };
@@ -129,7 +129,7 @@ static bool on_begun(const void *data, size_t len, int passed_fd, void *arg)
 
 static int begin_within_time(struct begin *b, int64_t within_ns, struct err *err)
 {
-	if (errand_start(&beginning, begin, b, err) < 0)
+	if (errand_start(&beginning, addition_child_begin, b, err) < 0)
 		return err_wrap(err, "%s", b->bundle);
 	enum errand_state state = errand_wait(&beginning, within_ns, on_begun, b);
 
@@ -164,7 +164,7 @@ static struct addition *addition_new(struct event_base *base, const struct begin
 
 /* --- Removing abandoned additions --- */
 
-static void undo(int fd, void *arg)
+static void addition_undo(int fd, void *arg)
 {
 	const struct addition *a = arg;
 
@@ -194,12 +194,12 @@ static bool undo_within(struct addition *a, int64_t within_ns)
 		if (!undoing.pid) {
 			if (a->undo_tries++ == UNDO_TRIES)
 				break;
-			if (errand_start(&undoing, undo, a, NULL) < 0) {
+			if (errand_start(&undoing, addition_undo, a, NULL) < 0) {
 				/*
 				 * No process could be started, perhaps because the pod may have no
 				 * more; so it is done here.
 				 */
-				undo(-1, a);
+				addition_undo(-1, a);
 				break;
 			}
 			/*
@@ -345,7 +345,7 @@ static int write_and_commit(const struct addition *a, struct err *err)
 	return extend_commit(e, a->sha256, err);
 }
 
-static void commit(int fd, void *arg)
+static void addition_child_commit(int fd, void *arg)
 {
 	struct err err = { 0 };
 
@@ -389,7 +389,7 @@ int addition_commit(struct addition *a, const struct strbuf *text, const char *s
 
 	a->text = text;
 	a->sha256 = sha256;
-	rc = background_start(&a->commit, a->base, commit, a, within_ns, on_result, on_committed, a, err);
+	rc = background_start(&a->commit, a->base, addition_child_commit, a, within_ns, on_result, on_committed, a, err);
 	a->text = NULL;
 	a->sha256 = NULL;
 	if (rc < 0)

@@ -47,7 +47,7 @@ static uint64_t room_in(const char *directory)
 	return statvfs(directory, &fs) < 0 ? 0 : MIN((uint64_t)fs.f_bavail * fs.f_frsize / 4, FILE_MAX);
 }
 
-static void ask_room(const void *directory, void *out)
+static void core_stream_ask_room(const void *directory, void *out)
 {
 	uint64_t room = room_in(directory);
 
@@ -63,7 +63,8 @@ int core_stream_has_room(const char *directory, struct err *err)
 {
 	uint64_t room;
 
-	if (!errand_call(&disk, ask_room, directory, &room, sizeof(room), OPEN_WITHIN_NS))
+	if (!errand_call(&disk, core_stream_ask_room, directory, &room, sizeof(room),
+			 OPEN_WITHIN_NS))
 		return set_no_answer(directory, err);
 	return room < FILE_MIN ? err_set(err, ENOSPC, "%s", directory) : 0;
 }
@@ -96,7 +97,7 @@ struct opening {
 };
 
 /* The body of the errand. */
-static void open_file(int fd, void *arg)
+static void core_stream_open_file(int fd, void *arg)
 {
 	const struct opening *o = arg;
 	struct opened opened = { .room = 0 };
@@ -126,7 +127,7 @@ static int open_within_time(const char *directory, int pipe_fd, uint64_t *ret_ro
 {
 	struct opening o = { .directory = directory, .pipe_fd = pipe_fd, .file = -1 };
 
-	if (errand_start(&disk, open_file, &o, err) < 0)
+	if (errand_start(&disk, core_stream_open_file, &o, err) < 0)
 		return -err->code;
 	errand_wait(&disk, OPEN_WITHIN_NS, on_opened, &o);
 	if (!o.answered)
@@ -147,7 +148,7 @@ static int64_t left_out(const struct child_result *r)
 	return MAX(json_int(json, "leftOut", 0), (int64_t)0);
 }
 
-static void on_received(const struct child_result *r, void *arg)
+static void core_stream_on_received(const struct child_result *r, void *arg)
 {
 	struct core_stream *s = arg;
 	int file = TAKE_FD(s->file);
@@ -185,7 +186,7 @@ int core_stream_start(struct event_base *base, const char *directory, int pipe_f
 		snprintf(max, sizeof(max), "%" PRIu64, MAX(room, FILE_MIN));
 		work.fds[0] = pipe_fd;
 		work.fds[1] = s->file;
-		rc = child_start(base, &work, on_received, s, &s->child, err);
+		rc = child_start(base, &work, core_stream_on_received, s, &s->child, err);
 	}
 	if (rc < 0) {
 		closep(&s->file);

@@ -52,7 +52,7 @@ void crash_end_late_backtrace(struct crash *crash)
 	end_late(crash, &err);
 }
 
-static void on_unwound(const struct child_result *r, void *arg)
+static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)
 {
 	struct crash *crash = arg;
 	struct err err = { 0 };
@@ -83,7 +83,7 @@ static void without_backtrace(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	on_unwound(&none, arg);
+	crash_backtrace_on_unwound(&none, arg);
 }
 
 /* The opener ends when the unwinder has ended, so its own end carries no news. */
@@ -155,7 +155,7 @@ void crash_start_unwinder(struct crash *crash)
 		work.argv = with_files;
 		work.fds[work.n_fds++] = files_fd;
 	}
-	if (crash_start_child(crash, &work, on_unwound, &crash->unwinder, &err) >= 0)
+	if (crash_start_child(crash, &work, crash_backtrace_on_unwound, &crash->unwinder, &err) >= 0)
 		return;
 	log_warning_limited("a backtrace cannot be made: %s", err_text(&err));
 	crash->without_unwinder = evtimer_new(crash->owner->base, without_backtrace, crash);

@@ -10,7 +10,7 @@
 #include "sidecar/store/bundle.h"
 
 /* Copies printable ASCII and UTF-8 without control characters; other bytes become '?'. */
-static void take_text(const char *text, char *to, size_t size)
+static void crash_info_take_text(const char *text, char *to, size_t size)
 {
 	size_t n = 0;
 
@@ -52,7 +52,7 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 	if (!cJSON_IsObject(json))
 		return err_set(err, EPROTO, "a backtrace's summary that is no object");
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		take_text(json_str(json, texts[i].path), texts[i].to, texts[i].size);
+		crash_info_take_text(json_str(json, texts[i].path), texts[i].to, texts[i].size);
 	number = json_int(json, "signal", 0);
 	if (!info->signal && number > 0 && number < 65)
 		info->signal = (int)number;
@@ -68,14 +68,14 @@ int crash_info_of_summary(const char *text, const char *backtrace, struct crash_
 	info->sent = number >= 0 && number <= INT32_MAX;
 	info->sender = info->sent ? (pid_t)number : 0;
 	if (!info->comm[0])
-		take_text(json_str(json, "comm"), info->comm, sizeof(info->comm));
+		crash_info_take_text(json_str(json, "comm"), info->comm, sizeof(info->comm));
 	info->cut = info->cut || json_bool(json, "coreCut", false);
-	take_text(backtrace, info->sentence, sizeof(info->sentence));
+	crash_info_take_text(backtrace, info->sentence, sizeof(info->sentence));
 	info->unwound = true;
 	return 0;
 }
 
-static const char *base_name(const char *path)
+static const char *crash_info_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -86,11 +86,11 @@ const char *crash_info_where(const struct crash_info *info, char *text, size_t s
 {
 	text[0] = '\0';
 	if (info->function[0] && info->module[0])
-		snprintf(text, size, "%s (%s)", info->function, base_name(info->module));
+		snprintf(text, size, "%s (%s)", info->function, crash_info_base_name(info->module));
 	else if (info->function[0])
 		snprintf(text, size, "%s", info->function);
 	else if (info->module[0])
-		snprintf(text, size, "%s+%s", base_name(info->module), info->offset[0] ? info->offset : "?");
+		snprintf(text, size, "%s+%s", crash_info_base_name(info->module), info->offset[0] ? info->offset : "?");
 	return text;
 }
 

@@ -145,7 +145,7 @@ void crash_will_be_in(struct crash *crash, const char *bundle)
 }
 
 /* Keeps the core. room is NULL for a core whose bundle was announced by a previous sidecar. */
-static void keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t (*room)(void *arg))
+static void crashes_keep(struct crash *crash, const char *bundle, bool with_backtrace, int64_t (*room)(void *arg))
 {
 	struct err err = { 0 };
 	int64_t bytes;
@@ -177,7 +177,7 @@ static void keep(struct crash *crash, const char *bundle, bool with_backtrace, i
 
 void crash_keep(struct crash *crash, const char *bundle, bool with_backtrace)
 {
-	keep(crash, bundle, with_backtrace, crash->owner->callbacks.room);
+	crashes_keep(crash, bundle, with_backtrace, crash->owner->callbacks.room);
 }
 
 void crash_drop(struct crash *crash, enum core_drop why)
@@ -280,7 +280,7 @@ static void look_at_core(const void *arg, void *out)
  * Takes the identity of the crash from the core's content, and from the file's name only what the
  * content lacks.
  */
-static void identify(struct crash *crash, const struct core_look *look, const struct core_hint *hint)
+static void crashes_identify(struct crash *crash, const struct core_look *look, const struct core_hint *hint)
 {
 	const struct elf_identity *id = &look->id;
 
@@ -300,7 +300,7 @@ static void identify(struct crash *crash, const struct core_look *look, const st
 	crash_info_name_core(&crash->info);
 }
 
-static void append(struct crashes *c, struct crash *crash)
+static void crashes_append(struct crashes *c, struct crash *crash)
 {
 	struct crash **at = &c->list;
 
@@ -309,7 +309,7 @@ static void append(struct crashes *c, struct crash *crash)
 	*at = crash;
 }
 
-static size_t count(const struct crashes *c)
+static size_t crashes_count(const struct crashes *c)
 {
 	size_t n = 0;
 
@@ -330,7 +330,7 @@ static bool is_under_way(const struct crashes *c, const struct core_key *key)
  * Returns whether the rate allows another one: burst at once, then one per spacing_ns. If so,
  * counts it in *until_ns.
  */
-static bool is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
+static bool crashes_is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
 {
 	int64_t now = now_boottime_ns(), from = MAX(*until_ns, now);
 
@@ -345,11 +345,11 @@ static bool is_within(int64_t *until_ns, int64_t burst, int64_t spacing_ns)
  * storm of crashes, files beyond a limit are removed, because a container that writes cores only
  * because of us must not fill its disk.
  */
-static struct crash *refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
+static struct crash *crashes_refuse(struct crashes *c, int core_fd, const struct core_key *key, enum core_drop why)
 {
 	close(core_fd);
 	c->stats->dropped[why]++;
-	if (why != CORE_DROP_BUSY || !is_within(&c->left_until_ns, BURST, SPACING_NS))
+	if (why != CORE_DROP_BUSY || !crashes_is_within(&c->left_until_ns, BURST, SPACING_NS))
 		c->callbacks.over(key, c->callbacks.arg);
 	return NULL;
 }
@@ -372,8 +372,8 @@ static struct crash *pass_over(struct crashes *c, int core_fd, const struct err 
 	return NULL;
 }
 
-static struct crash *begin(struct crashes *c, int core_fd, const struct core_look *look, const struct core_hint *hint,
-			   struct err *err)
+static struct crash *crashes_begin(struct crashes *c, int core_fd, const struct core_look *look, const struct core_hint *hint,
+				   struct err *err)
 {
 	struct crash *crash = calloc(1, sizeof(*crash));
 
@@ -386,14 +386,15 @@ static struct crash *begin(struct crashes *c, int core_fd, const struct core_loo
 	crash->core_fd = core_fd;
 	crash->key = look->key;
 	crash->backtrace = STRBUF_INIT(BACKTRACE_MAX);
-	identify(crash, look, hint);
+	crashes_identify(crash, look, hint);
 	return crash;
 }
 
 /* Returns false if it could not be found out what the file is. */
-static bool look(struct crashes *c, int core_fd, struct core_look *ret_look, struct err *err)
+static bool crashes_look(struct crashes *c, int core_fd, struct core_look *ret_look,
+			 struct err *err)
 {
-	if (!is_within(&c->looks_until_ns, LOOKS_BURST, LOOKS_SPACING_NS)) {
+	if (!crashes_is_within(&c->looks_until_ns, LOOKS_BURST, LOOKS_SPACING_NS)) {
 		c->stats->dropped[CORE_DROP_RATE]++;
 		err_set(err, ETIMEDOUT, "more than %d in a short time: this one is not looked at", LOOKS_BURST);
 		return false;
@@ -433,7 +434,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 
 	if (!err)
 		err = &local;
-	if (!look(c, core_fd, &found, err))
+	if (!crashes_look(c, core_fd, &found, err))
 		return NULL;
 	key = found.key;
 	before = taken_find(c->taken, &key);
@@ -447,19 +448,19 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 	}
 	if (found.err.code)
 		return pass_over(c, core_fd, &found.err, err);
-	if (count(c) >= CRASHES_MAX) {
+	if (crashes_count(c) >= CRASHES_MAX) {
 		err_set(err, EBUSY, "%d cores are being dealt with: this one is not looked at now", CRASHES_MAX);
-		return refuse(c, core_fd, &key, CORE_DROP_BUSY);
+		return crashes_refuse(c, core_fd, &key, CORE_DROP_BUSY);
 	}
-	if (!is_within(&c->paid_until_ns, BURST, SPACING_NS)) {
+	if (!crashes_is_within(&c->paid_until_ns, BURST, SPACING_NS)) {
 		err_set(err, EBUSY, "more than %d in a short time: this one is not looked at", BURST);
-		return refuse(c, core_fd, &key, CORE_DROP_RATE);
+		return crashes_refuse(c, core_fd, &key, CORE_DROP_RATE);
 	}
-	crash = begin(c, core_fd, &found, hint, err);
+	crash = crashes_begin(c, core_fd, &found, hint, err);
 	if (!crash)
 		return NULL;
 	c->stats->captured++;
-	append(c, crash);
+	crashes_append(c, crash);
 	crash_start_unwinder(crash);
 	if (before && before->bundle) {
 		/*
@@ -470,7 +471,7 @@ struct crash *crashes_take(struct crashes *c, int core_fd, const struct core_hin
 
 		/* The container does not hear of this crash, so it is finished here. */
 		if (bundle)
-			keep(crash, bundle, false, NULL);
+			crashes_keep(crash, bundle, false, NULL);
 		else
 			crash_drop(crash, CORE_DROP_FAILED);
 		return NULL;

@@ -40,7 +40,7 @@ bool taken_parse_line(const char *line, struct taken_core *ret_core)
 	return true;
 }
 
-static void load(struct taken *t)
+static void taken_load(struct taken *t)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FILE_MAX);
 	_cleanup_free_ char *copy = NULL;
@@ -54,7 +54,7 @@ static void load(struct taken *t)
 			t->n++;
 }
 
-static void save(const struct taken *t)
+static void taken_save(const struct taken *t)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(FILE_MAX);
 	struct err err = { 0 };
@@ -84,7 +84,7 @@ struct taken *taken_new(int dirfd)
 		return NULL;
 	t->dirfd = dirfd >= 0 ? fcntl(dirfd, F_DUPFD_CLOEXEC, 3) : -1;
 	if (t->dirfd >= 0)
-		load(t);
+		taken_load(t);
 	return t;
 }
 
@@ -143,5 +143,5 @@ void taken_note(struct taken *t, const struct core_key *key, bool done, const ch
 		free(c->bundle);
 		c->bundle = strdup(bundle);
 	}
-	save(t);
+	taken_save(t);
 }
