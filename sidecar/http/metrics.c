@@ -37,8 +37,8 @@ static void add_label_value(const char *text, struct strbuf *out)
 	}
 }
 
-static void add_container(enum metric m, const struct container_values *c, const char *more, double value,
-			  struct strbuf *out)
+static void metrics_add_container(enum metric m, const struct container_values *c, const char *more, double value,
+				  struct strbuf *out)
 {
 	strbuf_addf(out, "%s{container=\"", table[m].name);
 	add_label_value(c->name, out);
@@ -50,10 +50,10 @@ static void add_known(enum metric m, const struct container_values *c, const cha
 		      struct strbuf *out)
 {
 	if (value >= 0)
-		add_container(m, c, more, (double)value, out);
+		metrics_add_container(m, c, more, (double)value, out);
 }
 
-static void add_memory(const struct container_values *c, struct strbuf *out)
+static void metrics_add_memory(const struct container_values *c, struct strbuf *out)
 {
 	const struct memory *m = &c->memory;
 
@@ -72,7 +72,7 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 
 	switch (m) {
 	case METRIC_CONTAINER_MEMORY:
-		add_memory(c, out);
+		metrics_add_memory(c, out);
 		break;
 	case METRIC_CONTAINER_LIMIT:
 		add_known(m, c, "", memory->limit, out);
@@ -96,22 +96,23 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 		break;
 	case METRIC_CONTAINER_SPILL_LEFT:
 		if (c->spill_left_ns >= 0)
-			add_container(m, c, "", (double)c->spill_left_ns / (double)NS_PER_SEC, out);
+			metrics_add_container(m, c, "",
+					      (double)c->spill_left_ns / (double)NS_PER_SEC, out);
 		break;
 	case METRIC_CONTAINER_GROWTH:
 		if (c->growth > 0)
-			add_container(m, c, "", (double)c->growth / 3600, out);
+			metrics_add_container(m, c, "", (double)c->growth / 3600, out);
 		break;
 	case METRIC_CONTAINER_FULL:
 		if (c->growth > 0)
-			add_container(m, c, "", (double)c->growth_left_ns / (double)NS_PER_SEC, out);
+			metrics_add_container(m, c, "", (double)c->growth_left_ns / (double)NS_PER_SEC, out);
 		break;
 	case METRIC_CONTAINER_SAMPLES:
-		add_container(m, c, "", (double)c->samples, out);
+		metrics_add_container(m, c, "", (double)c->samples, out);
 		break;
 	case METRIC_CONTAINER_DELAY:
 		if (c->samples)
-			add_container(m, c, "", (double)c->delay_ns / (double)NS_PER_SEC, out);
+			metrics_add_container(m, c, "", (double)c->delay_ns / (double)NS_PER_SEC, out);
 		break;
 	default:
 		break;
