@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int parse_hello(const char *args, struct node_message *m, struct err *err)
+static int node_message_parse_hello(const char *args, struct node_message *m, struct err *err)
 {
 	int version, end = 0;
 
@@ -51,7 +51,7 @@ int node_message_parse(const char *text, size_t len, struct node_message *ret_me
 	memcpy(line, text, len);
 	line[len] = '\0';
 	if (strncmp(line, "node ", 5) == 0)
-		rc = parse_hello(line + 5, &m, err);
+		rc = node_message_parse_hello(line + 5, &m, err);
 	else if (strncmp(line, "offer ", 6) == 0)
 		rc = parse_offer(line + 6, &m, err);
 	else if (strcmp(line, "core") == 0)

@@ -15,7 +15,7 @@
 #define SYSLOG_LINE_MAX 2048
 #define WATCHING_MAX_S 3600
 
-static bool take_line(const char *text, size_t len, char line[static LINE_MAX_BYTES])
+static bool node_signals_take_line(const char *text, size_t len, char line[static LINE_MAX_BYTES])
 {
 	if (len >= LINE_MAX_BYTES || memchr(text, '\0', len))
 		return false;
@@ -24,7 +24,7 @@ static bool take_line(const char *text, size_t len, char line[static LINE_MAX_BY
 	return true;
 }
 
-static bool is_id(const char *text)
+static bool node_signals_is_id(const char *text)
 {
 	return strspn(text, "0123456789abcdef") == NODE_SIGNALS_ID_LEN && !text[NODE_SIGNALS_ID_LEN];
 }
@@ -47,7 +47,7 @@ static bool parse_place(const char *word, const char *target_container, enum nod
 			return true;
 		}
 	*ret_place = strcmp(word, target_container) == 0 ? NODE_SIGNAL_SAME : NODE_SIGNAL_POD;
-	return is_id(word);
+	return node_signals_is_id(word);
 }
 
 static bool parse_oom(const char *args, char id[static NODE_SIGNALS_ID_LEN + 1], struct node_signal *s)
@@ -86,13 +86,13 @@ bool node_signal_parse(const char *text, size_t len, char ret_container_id[stati
 	struct node_signal s = { 0 };
 	bool parsed = false;
 
-	if (!take_line(text, len, line))
+	if (!node_signals_take_line(text, len, line))
 		return false;
 	if (strncmp(line, "signal ", 7) == 0)
 		parsed = parse_signal(line + 7, id, &s);
 	else if (strncmp(line, "oom ", 4) == 0)
 		parsed = parse_oom(line + 4, id, &s);
-	if (!parsed || !is_id(id) || s.at_ns <= 0)
+	if (!parsed || !node_signals_is_id(id) || s.at_ns <= 0)
 		return false;
 	memcpy(ret_container_id, id, sizeof(id));
 	*ret_signal = s;
@@ -104,7 +104,7 @@ bool node_watching_parse(const char *text, size_t len, int64_t *ret_ns)
 	char line[LINE_MAX_BYTES];
 	int seconds, end = 0;
 
-	if (!take_line(text, len, line) || sscanf(line, "watching %9d%n", &seconds, &end) != 1 || line[end] || seconds <= 0)
+	if (!node_signals_take_line(text, len, line) || sscanf(line, "watching %9d%n", &seconds, &end) != 1 || line[end] || seconds <= 0)
 		return false;
 	*ret_ns = MIN(seconds, WATCHING_MAX_S) * NS_PER_SEC;
 	return true;
@@ -117,7 +117,7 @@ bool node_kernel_line_parse(const char *text, size_t len, struct kmsg_record *re
 	int64_t time_us;
 	int end = 0;
 
-	if (memchr(text, '\0', len) || memchr(text, '\n', len) || !take_line(text, MIN(len, (size_t)LINE_MAX_BYTES - 1), line) ||
+	if (memchr(text, '\0', len) || memchr(text, '\n', len) || !node_signals_take_line(text, MIN(len, (size_t)LINE_MAX_BYTES - 1), line) ||
 	    sscanf(line, "kernel %9u %18" SCNd64 "%n", &priority, &time_us, &end) != 2 || line[end] != ' ' || priority > 7 || time_us < 0)
 		return false;
 	*ret_record = (struct kmsg_record){

@@ -28,7 +28,7 @@ struct nodes {
 	struct node_connection connections[NODES_MAX];
 };
 
-static void drop(struct node_connection *c)
+static void nodes_drop(struct node_connection *c)
 {
 	bool brought = c->brought;
 
@@ -48,11 +48,11 @@ static void answer_offer(struct node_connection *c, const struct node_message *m
 	c->offer = *m;
 	c->taking = c->owner->callbacks.offer(m, c->owner->callbacks.arg, &err) == 0;
 	if (launch_send(c->fd, c->taking ? "take" : "refuse", c->taking ? NULL : err_text(&err), NULL) < 0)
-		drop(c);
+		nodes_drop(c);
 }
 
 /* Returns false if the message is invalid; then the connection is closed. */
-static bool take_message(struct node_connection *c, const struct node_message *m, const char *text, size_t len, int *fd)
+static bool nodes_take_message(struct node_connection *c, const struct node_message *m, const char *text, size_t len, int *fd)
 {
 	if (m->verb == NODE_HELLO)
 		c->greeted = true;
@@ -70,7 +70,7 @@ static bool take_message(struct node_connection *c, const struct node_message *m
 	return true;
 }
 
-static void on_readable(evutil_socket_t fd, short what, void *arg)
+static void nodes_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct node_connection *c = arg;
 	char text[LAUNCH_MESSAGE_MAX];
@@ -83,16 +83,16 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (rc == -EAGAIN)
 		return;
-	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !take_message(c, &m, text, len, &fds[0]))) {
+	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !nodes_take_message(c, &m, text, len, &fds[0]))) {
 		log_warning_limited("closed a connection of the node agent: %s", err.code ? err_text(&err) : "its first message is not \"node\"");
 		rc = 0;
 	}
 	discard(fds, n);
 	if (rc <= 0)
-		drop(c);
+		nodes_drop(c);
 }
 
-static struct node_connection *free_place(struct nodes *n)
+static struct node_connection *nodes_free_place(struct nodes *n)
 {
 	for (size_t i = 0; i < NODES_MAX; i++)
 		if (!n->connections[i].readable)
@@ -100,10 +100,10 @@ static struct node_connection *free_place(struct nodes *n)
 	return NULL;
 }
 
-static void on_connection(int connection, void *arg)
+static void nodes_on_connection(int connection, void *arg)
 {
 	struct nodes *n = arg;
-	struct node_connection *place = free_place(n);
+	struct node_connection *place = nodes_free_place(n);
 
 	if (!node_peer_is_node(connection))
 		log_warning_limited("closed a connection to the node's socket, because it does not come from the node");
@@ -111,7 +111,7 @@ static void on_connection(int connection, void *arg)
 		log_warning_limited("the node agent has more than %d connections at a time: closed one", NODES_MAX);
 	else {
 		*place = (struct node_connection){ .owner = n, .fd = connection };
-		place->readable = event_new(n->base, connection, EV_READ | EV_PERSIST, on_readable, place);
+		place->readable = event_new(n->base, connection, EV_READ | EV_PERSIST, nodes_on_readable, place);
 		if (place->readable && event_add(place->readable, NULL) == 0)
 			return;
 		if (place->readable)
@@ -130,7 +130,7 @@ int nodes_new(struct event_base *base, const char *path, const struct nodes_call
 		return err_set(err, ENOMEM, "the node's socket");
 	n->base = base;
 	n->callbacks = *callbacks;
-	rc = listener_new(base, path, on_connection, n, &n->listener, err);
+	rc = listener_new(base, path, nodes_on_connection, n, &n->listener, err);
 	if (rc == 0)
 		rc = listener_start(n->listener, err);
 	if (rc < 0) {
@@ -146,7 +146,7 @@ void nodes_free(struct nodes *n)
 	if (!n)
 		return;
 	for (size_t i = 0; i < NODES_MAX; i++)
-		drop(&n->connections[i]);
+		nodes_drop(&n->connections[i]);
 	listener_free(n->listener);
 	free(n);
 }

@@ -94,7 +94,7 @@ struct judging {
 };
 
 /* Returns the entry of that container; a new one has no class yet. NULL: there are too many. */
-static struct unmet_end *end_of(struct judging *j, const char *container_id)
+static struct unmet_end *unmet_ends_end_of(struct judging *j, const char *container_id)
 {
 	const struct unmet_marks *m = marks_of(j->unmet, container_id);
 	struct unmet_end *e = j->ends;
@@ -119,7 +119,7 @@ static struct unmet_end *end_of(struct judging *j, const char *container_id)
 	return e;
 }
 
-static bool is_below(const char *path, const char *cgroup)
+static bool unmet_ends_is_below(const char *path, const char *cgroup)
 {
 	size_t len = strlen(cgroup);
 
@@ -135,7 +135,7 @@ static bool set_class(const struct judging *j, const struct oom_kill *k, struct 
 {
 	const struct oom_self self = { .cgroup = k->group_memcg, .pod_uid = j->pod_uid };
 
-	if (!is_below(k->task_memcg, k->group_memcg))
+	if (!unmet_ends_is_below(k->task_memcg, k->group_memcg))
 		return false;
 	switch (oom_kill_where(k, &self)) {
 	case OOM_WHERE_CONTAINER:
@@ -143,12 +143,12 @@ static bool set_class(const struct judging *j, const struct oom_kill *k, struct 
 		return strcmp(k->oom_memcg, k->group_memcg) == 0;
 	case OOM_WHERE_POD:
 		e->class = FAILURE_KERNEL_OOM_POD;
-		return is_below(k->group_memcg, k->oom_memcg);
+		return unmet_ends_is_below(k->group_memcg, k->oom_memcg);
 	case OOM_WHERE_NODE:
 	case OOM_WHERE_ABOVE: /* the cgroup of all pods */
 		e->class = FAILURE_KERNEL_OOM_NODE;
-		return j->pod_uid &&
-		       (k->scope == KMSG_SCOPE_GLOBAL || is_below(k->group_memcg, k->oom_memcg));
+		return j->pod_uid && (k->scope == KMSG_SCOPE_GLOBAL ||
+				      unmet_ends_is_below(k->group_memcg, k->oom_memcg));
 	case OOM_WHERE_UNKNOWN:
 		break;
 	}
@@ -194,7 +194,8 @@ static void on_kill(const struct oom_kill *k, void *arg)
 	struct unmet_end *e;
 
 	if (!k->group || !is_containers_own(k->group_memcg, j->pod_uid) ||
-	    !id_at_end(k->group_memcg, id) || is_met(j->unmet, id) || !(e = end_of(j, id)))
+	    !id_at_end(k->group_memcg, id) || is_met(j->unmet, id) ||
+	    !(e = unmet_ends_end_of(j, id)))
 		return;
 	if (!e->first)
 		e->killed_ns =
@@ -220,7 +221,7 @@ size_t unmet_ends_find(const struct unmet_ends *u, const struct kmsg_log *log, c
 		const struct unmet_marks *m = &u->marks[i];
 
 		if (m->first_ns && !m->killed && !is_met(u, m->container_id))
-			end_of(&j, m->container_id);
+			unmet_ends_end_of(&j, m->container_id);
 	}
 	return j.n;
 }
@@ -254,7 +255,7 @@ static void add_pair(cJSON *list, const char *name, const char *value, const cha
 	json_append(list, pair);
 }
 
-static void add_evidence(const struct unmet_end *e, cJSON *json)
+static void unmet_ends_add_evidence(const struct unmet_end *e, cJSON *json)
 {
 	cJSON *list = json_array_at(json, "evidence");
 	char others[32] = "", text[160];
@@ -273,7 +274,7 @@ static void add_evidence(const struct unmet_end *e, cJSON *json)
 			 "a process had sent the container's first process a SIGKILL");
 }
 
-static void add_missing(const struct unmet_end *e, cJSON *json)
+static void unmet_ends_add_missing(const struct unmet_end *e, cJSON *json)
 {
 	cJSON *list = json_array_at(json, "missing");
 
@@ -298,7 +299,7 @@ cJSON *unmet_end_to_json(const struct unmet_end *e)
 	if (e->limit > 0 && e->confidence == CONFIDENCE_CERTAIN &&
 	    e->class == FAILURE_KERNEL_OOM_CONTAINER)
 		json_set_int(json_object_at(json, "memory"), "limitBytes", e->limit);
-	add_evidence(e, json);
-	add_missing(e, json);
+	unmet_ends_add_evidence(e, json);
+	unmet_ends_add_missing(e, json);
 	return json;
 }
