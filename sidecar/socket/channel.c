@@ -34,7 +34,7 @@ static bool known_letters(const char *letters)
 	return strspn(letters, all) == strlen(letters);
 }
 
-static int parse_hello(const char *args, struct launch_message *m, struct err *err)
+static int channel_parse_hello(const char *args, struct launch_message *m, struct err *err)
 {
 	char letters[8], name[LAUNCH_NAME_MAX + 2];
 	long long started;
@@ -73,7 +73,7 @@ static int parse_cgroup(const char *args, struct launch_message *m, struct err *
 }
 
 /* Returns whether waitpid(2) can give such a status for a process that has ended. */
-static bool is_end(int status)
+static bool channel_is_end(int status)
 {
 	return WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) < _NSIG);
 }
@@ -84,7 +84,7 @@ static int parse_exit(const char *args, struct launch_message *m, struct err *er
 	int status, end = 0;
 
 	if (sscanf(args, "%d %lld%n", &status, &ended, &end) != 2 || args[end] != '\0' || status < 0 || status > 0xffff ||
-	    !is_end(status) || ended <= 0)
+	    !channel_is_end(status) || ended <= 0)
 		return err_set(err, EPROTO, "exit \"%.60s\" from a launcher", args);
 	m->verb = LAUNCH_EXIT;
 	m->wait_status = status;
@@ -134,7 +134,7 @@ static int parse_hook(const char *verb, const char *args, struct launch_message 
 				sscanf(args, "%d %d%n", &id, &value, &end) == 2;
 
 	if (!whole || args[end] != '\0' || id < -1 || timed_out < 0 || timed_out > 1 || value < 0 ||
-	    (finished && (value > 0xffff || !is_end(value))))
+	    (finished && (value > 0xffff || !channel_is_end(value))))
 		return err_set(err, EPROTO, "%s \"%.60s\" from a launcher", verb, args);
 	m->verb = finished ? LAUNCH_FINISHED : strcmp(verb, "ran") == 0 ? LAUNCH_RAN : LAUNCH_REFUSED;
 	m->hook_id = id;
@@ -156,7 +156,7 @@ static int parse_ended(const char *args, struct launch_message *m, struct err *e
 	bool known = whole && strcmp(text, "-") != 0;
 
 	if (known)
-		whole = sscanf(text, "%d%c", &status, &rest) == 1 && status >= 0 && status <= 0xffff && is_end(status);
+		whole = sscanf(text, "%d%c", &status, &rest) == 1 && status >= 0 && status <= 0xffff && channel_is_end(status);
 	if (!whole)
 		return err_set(err, EPROTO, "ended \"%.60s\" from a launcher", args);
 	m->verb = LAUNCH_ENDED;
@@ -206,7 +206,7 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 	memcpy(line, text, len);
 	line[len] = '\0';
 	if (strncmp(line, "hello ", 6) == 0)
-		r = parse_hello(line + 6, &m, err);
+		r = channel_parse_hello(line + 6, &m, err);
 	else if (strncmp(line, "cgroup ", 7) == 0)
 		r = parse_cgroup(line + 7, &m, err);
 	else if (strncmp(line, "exit ", 5) == 0)

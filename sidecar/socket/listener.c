@@ -58,7 +58,7 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 	event_add(l->acceptable, NULL);
 }
 
-static void on_connection(evutil_socket_t fd, short what, void *arg)
+static void listener_on_connection(evutil_socket_t fd, short what, void *arg)
 {
 	struct listener *l = arg;
 	int64_t wait_ns = listener_pace(&l->due_ns, now_boottime_ns());
@@ -116,7 +116,7 @@ int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, v
 	*l = (struct listener){ .address.sun_family = AF_UNIX, .fn = fn, .arg = arg };
 	memcpy(l->address.sun_path, path, strlen(path));
 	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, on_connection, l);
+	l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, listener_on_connection, l);
 	l->again = evtimer_new(base, on_again, l);
 	if (l->fd < 0)
 		err_set(err, errno, "socket");
