@@ -33,7 +33,8 @@
 
 /* --- Limits --- */
 
-static int limit(int resource, const char *name, rlim_t soft, rlim_t hard, struct err *err)
+static int confine_resource_limit(int resource, const char *name, rlim_t soft, rlim_t hard,
+				  struct err *err)
 {
 	struct rlimit now, want;
 
@@ -61,9 +62,9 @@ int confine_limit(const struct confine_limits *limits, struct err *err)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (table[i].value && limit(table[i].resource, table[i].name, table[i].value, table[i].value + table[i].grace, err) < 0)
+		if (table[i].value && confine_resource_limit(table[i].resource, table[i].name, table[i].value, table[i].value + table[i].grace, err) < 0)
 			return -err->code;
-	return limit(RLIMIT_CORE, "RLIMIT_CORE", 0, 0, err);
+	return confine_resource_limit(RLIMIT_CORE, "RLIMIT_CORE", 0, 0, err);
 }
 
 /*
@@ -158,7 +159,7 @@ int confine_files(int readable_fd, struct err *err)
 #define AROUND 4
 
 /* The machines that we support are little-endian, so the lower half of an argument comes first. */
-static size_t add_rule(struct sock_filter *code, const struct confine_rule *rule)
+static size_t confine_add_rule(struct sock_filter *code, const struct confine_rule *rule)
 {
 	const struct sock_filter always[] = {
 		FIELD(nr), SKIP_UNLESS((uint32_t)rule->call, 1), RETURN(SECCOMP_RET_ALLOW),
@@ -182,7 +183,7 @@ int confine_calls(const struct confine_rule *rules, size_t n, struct err *err)
 	if (n > CONFINE_RULES_MAX)
 		return err_set(err, E2BIG, "%zu rules", n);
 	for (size_t i = 0; i < n; i++)
-		program.len = (unsigned short)(program.len + add_rule(code + program.len, &rules[i]));
+		program.len = (unsigned short)(program.len + confine_add_rule(code + program.len, &rules[i]));
 	code[program.len++] = (struct sock_filter)RETURN(SECCOMP_RET_ERRNO | EACCES);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(err, errno, "no new privileges");
