@@ -49,7 +49,7 @@ int elf_core_read(const struct elf_core *core, uint64_t offset, void *buf, size_
 	return 0;
 }
 
-static int check_header(const Elf64_Ehdr *h, struct err *err)
+static int elf_core_check_header(const Elf64_Ehdr *h, struct err *err)
 {
 	const unsigned char ours = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
 
@@ -153,7 +153,7 @@ int elf_core_open(int fd, struct elf_core *ret_core, struct err *err)
 	core.file_size = (uint64_t)st.st_size;
 	if (elf_core_read(&core, 0, &header, sizeof(header)) < 0)
 		return core.file_size ? err_set(err, EPROTO, "only %lld bytes long", (long long)st.st_size) : err_set(err, EPROTO, "empty");
-	rc = check_header(&header, err);
+	rc = elf_core_check_header(&header, err);
 	if (rc >= 0)
 		rc = count_segments(&core, &header, &count, err);
 	if (rc >= 0)
@@ -194,7 +194,7 @@ int elf_core_read_memory(const struct elf_core *core, uint64_t address, void *bu
 	return elf_core_read(core, p->p_offset + from, buf, len);
 }
 
-static uint64_t aligned(uint64_t size)
+static uint64_t elf_core_aligned(uint64_t size)
 {
 	return (size + 3) & ~(uint64_t)3;
 }
@@ -214,7 +214,7 @@ const Elf64_Phdr *elf_core_notes(const struct elf_core *core, uint64_t *ret_size
 }
 
 /* Returns false if there is no complete note at that place. */
-static bool read_note(const struct elf_core *core, uint64_t at, uint64_t end, struct elf_note *ret_note)
+static bool elf_core_read_note(const struct elf_core *core, uint64_t at, uint64_t end, struct elf_note *ret_note)
 {
 	struct elf_note note = { 0 };
 	Elf64_Nhdr h;
@@ -223,7 +223,7 @@ static bool read_note(const struct elf_core *core, uint64_t at, uint64_t end, st
 		return false;
 	note.type = h.n_type;
 	note.size = h.n_descsz;
-	note.desc = at + sizeof(h) + aligned(h.n_namesz);
+	note.desc = at + sizeof(h) + elf_core_aligned(h.n_namesz);
 	if (note.size > CORE_NOTE_DESC_MAX || note.desc > end || note.size > end - note.desc ||
 	    elf_core_read(core, at + sizeof(h), note.name, MIN((size_t)h.n_namesz, sizeof(note.name) - 1)) < 0)
 		return false;
@@ -244,10 +244,10 @@ int elf_core_each_note(const struct elf_core *core, int (*fn)(const struct elf_c
 	at = p->p_offset;
 	end = at + size;
 	for (int n = 0; !rc && at < end; n++) {
-		if (n == CORE_NOTES_MAX || !read_note(core, at, end, &note))
+		if (n == CORE_NOTES_MAX || !elf_core_read_note(core, at, end, &note))
 			return -ENODATA;
 		rc = fn(core, &note, arg);
-		at = note.desc + aligned(note.size);
+		at = note.desc + elf_core_aligned(note.size);
 	}
 	return rc || size == p->p_filesz ? rc : -ENODATA;
 }
