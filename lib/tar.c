@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/macros.h"
 #include "lib/zeros.h"
 
 /* A header in the format of POSIX.1-1988, "ustar". Numbers are written as octal text. */

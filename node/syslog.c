@@ -15,7 +15,6 @@
 #include "node/journal.h"
 #include "node/outbox.h"
 #include "node/process_table.h"
-#include "node/sidecar_link.h"
 
 #define LOOK_NS NS_PER_SEC
 #define READ_MAX (64 * 1024)

@@ -10,7 +10,6 @@
 #include "lib/digest/sha256.h"
 #include "lib/failure_class.h"
 #include "lib/html.h"
-#include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/strmap.h"
 #include "lib/units.h"

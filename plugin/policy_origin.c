@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/macros.h"
-
 static const char *const block_names[ORIGIN_BLOCKS] = { "memory", "recording", "store" };
 
 /* Moves *at past the word if the text there begins with it. */

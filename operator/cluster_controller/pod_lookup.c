@@ -10,7 +10,6 @@
 #include "lib/strbuf.h"
 #include "lib/units.h"
 #include "operator/cache/list_watch.h"
-#include "operator/raycluster/names.h"
 #include "operator/raycluster/pod_labels.h"
 #include "operator/raycluster/pod_state.h"
 

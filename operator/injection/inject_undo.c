@@ -7,7 +7,6 @@
 #include "lib/json.h"
 #include "lib/printable.h"
 #include "lib/sidecar_names.h"
-#include "operator/injection/inject.h"
 
 /*
  * Returns whether only the sidecar mounts the volume. Volumes of the launcher stay, because the Ray

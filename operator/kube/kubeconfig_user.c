@@ -7,8 +7,6 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "lib/json.h"
-#include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "operator/kube/kubeconfig_reader.h"
 

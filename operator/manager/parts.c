@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "lib/json.h"
 #include "lib/units.h"
 #include "operator/injection/inject_annotations.h"
 #include "operator/kube/object.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/json.h"
-#include "lib/macros.h"
 #include "lib/utf8.h"
 #include "operator/raycluster/pod_state.h"
 

@@ -12,7 +12,6 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "operator/injection/recording.h"
-#include "operator/podspec/notes.h"
 #include "operator/podspec/pod_spec.h"
 #include "operator/podspec/quantity.h"
 #include "operator/raycluster/auth.h"

@@ -13,7 +13,6 @@
 #include "lib/oom.h"
 #include "lib/strbuf.h"
 #include "lib/units.h"
-#include "operator/podspec/quantity.h"
 
 #define COMMAND_MAX 65536
 

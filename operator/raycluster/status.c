@@ -15,7 +15,6 @@
 #include "lib/units.h"
 #include "lib/utf8.h"
 #include "operator/podspec/notes.h"
-#include "operator/podspec/pod_spec.h"
 #include "operator/podspec/quantity.h"
 #include "operator/raycluster/autoscaler.h"
 #include "operator/raycluster/head_trouble.h"

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/units.h"
-
 #define COMM_MAX 15
 #define NAMED_WITHIN_US (5 * 1000000) /* a name is weak evidence, and after this time it is none */
 #define CRASH_WITHIN_US (5 * 1000000)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "lib/log.h"
-#include "lib/units.h"
 #include "sidecar/ship/s3.h"
 
 /* --- Requests --- */

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/macros.h"
-
 struct walk {
 	XML_Parser parser;
 	xml_leaf_fn fn;

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "lib/fileio.h"
 #include "lib/printable.h"
 #include "sidecar/socket/discard.h"
 
