@@ -22,11 +22,11 @@ import sys
 LIBRARY = "lib"
 PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
-LINES_MAX = 90610
+LINES_MAX = 90620
 # No more knots than there are. Those of two modules are easily undone; a new one is a mistake.
 KNOTS_MAX = 6
 # Percent of the functions. A static carries its noun: victim_find, not find. The aim is 6 and 3.
-SHARED_MAX, SHORT_MAX = 6.3, 4.0
+SHARED_MAX, SHORT_MAX = 6, 3.6
 SHORT = re.compile(r"[a-z]{1,8}")
 FUNCTION = re.compile(r"^(?:[A-Za-z_][\w ]*[ *]+)+?\**([a-z_]\w*)\([^;{]*?\)\s*\n\{", re.M)
 

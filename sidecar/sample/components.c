@@ -8,7 +8,7 @@
 
 #include "lib/macros.h"
 
-static bool starts(const char *text, const char *prefix)
+static bool components_starts(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -69,12 +69,14 @@ static const struct {
 };
 
 /* "ray::ProxyActorOfMine" is no actor of Ray's own, "ray::ProxyActor.run" is one. */
-static bool fits(const char *name, const char *rule)
+static bool components_fits(const char *name, const char *rule)
 {
 	size_t len = strlen(rule);
-	bool whole = len > strlen("ray::") && starts(rule, "ray::") && rule[len - 1] != '_';
+	bool whole =
+		len > strlen("ray::") && components_starts(rule, "ray::") && rule[len - 1] != '_';
 
-	return starts(name, rule) && (!whole || !name[len] || name[len] == '.' || name[len] == '_');
+	return components_starts(name, rule) &&
+	       (!whole || !name[len] || name[len] == '.' || name[len] == '_');
 }
 
 /*
@@ -100,7 +102,8 @@ enum component_kind component_of(const char *name, const char *command, char ret
 		kind = COMPONENT_GCS;
 	else
 		for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
-			if (fits(name, rules[i].name) && strstr(command, rules[i].command)) {
+			if (components_fits(name, rules[i].name) &&
+			    strstr(command, rules[i].command)) {
 				kind = rules[i].kind;
 				label = rules[i].label ? rules[i].label : name;
 				break;
@@ -117,7 +120,7 @@ static void move_to_rest(struct components *c, const struct component *one)
 	c->rest_own += one->own;
 }
 
-static struct component *smallest(struct components *c)
+static struct component *components_smallest(struct components *c)
 {
 	struct component *found = &c->list[0];
 
@@ -158,7 +161,7 @@ void components_add_one(struct components *c, enum component_kind kind, const ch
 		c->list[c->n++] = one;
 		return;
 	}
-	place = smallest(c);
+	place = components_smallest(c);
 	if (place->own < one.own) {
 		move_to_rest(c, place);
 		*place = one;

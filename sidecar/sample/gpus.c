@@ -13,7 +13,7 @@
 
 #define ENTRIES_MAX 4096 /* of a directory that may be full of the container's own files */
 
-static bool exists(int root_fd, const char *path)
+static bool gpus_exists(int root_fd, const char *path)
 {
 	_cleanup_close_ int fd = rootfd_open_no_fuse(root_fd, path, O_PATH, NULL);
 
@@ -28,7 +28,7 @@ static unsigned int count_nvidia(int root_fd)
 	/* A container may have the second GPU and not the first. */
 	for (unsigned int i = 0; i < GPUS_MAX; i++) {
 		snprintf(path, sizeof(path), "dev/nvidia%u", i);
-		n += exists(root_fd, path);
+		n += gpus_exists(root_fd, path);
 	}
 	return n;
 }
@@ -68,7 +68,7 @@ void gpus_read(int root_fd, struct gpus *ret_gpus)
 	if (root_fd >= 0) {
 		g.n = count_nvidia(root_fd);
 		g.known = g.n > 0 && list_places(root_fd, &g) == g.n;
-		if (g.n == 0 && exists(root_fd, "dev/kfd"))
+		if (g.n == 0 && gpus_exists(root_fd, "dev/kfd"))
 			g.n = 1;
 	}
 	*ret_gpus = g;

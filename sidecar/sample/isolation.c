@@ -80,7 +80,7 @@ const char *isolation_advice(enum isolation_part part)
 	return NULL;
 }
 
-static bool has(const char *line, size_t len, const char *words)
+static bool isolation_has(const char *line, size_t len, const char *words)
 {
 	return memmem(line, len, words, strlen(words)) != NULL;
 }
@@ -101,7 +101,7 @@ const char *isolation_remark(const char *line, size_t len)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (has(line, len, rows[i].first) && has(line, len, rows[i].second))
+		if (isolation_has(line, len, rows[i].first) && isolation_has(line, len, rows[i].second))
 			return rows[i].remark;
 	return NULL;
 }

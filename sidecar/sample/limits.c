@@ -36,7 +36,7 @@ int64_t limits_parse_refused(const char *events)
 }
 
 /* Returns the value of a line "KEY VALUE"; 0 if there is none. */
-static int64_t value_of(const char *text, const char *key)
+static int64_t limits_value_of(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 
@@ -50,12 +50,12 @@ static int64_t value_of(const char *text, const char *key)
 
 int64_t limits_parse_periods(const char *cpu_stat)
 {
-	return value_of(cpu_stat, "nr_periods");
+	return limits_value_of(cpu_stat, "nr_periods");
 }
 
 int64_t limits_parse_throttled(const char *cpu_stat)
 {
-	return value_of(cpu_stat, "nr_throttled");
+	return limits_value_of(cpu_stat, "nr_throttled");
 }
 
 /* Accepts only local filesystems: statfs of a network filesystem may never return. */
@@ -144,7 +144,7 @@ bool limits_stat_disk(int root_fd, const char *point, struct disk *ret_disk)
 	return true;
 }
 
-static void look_at(const char *point, void *arg)
+static void limits_look_at(const char *point, void *arg)
 {
 	struct look *look = arg;
 	struct disk *fullest = &look->fullest;
@@ -170,7 +170,7 @@ static int64_t read_number(int root_fd, const char *directory, const char *file,
 	return rootfd_read(root_fd, path, &text, NULL) < 0 ? 0 : MAX(parse(strbuf_str(&text)), (int64_t)0);
 }
 
-static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *text)
+static int limits_read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *text)
 {
 	char path[64];
 
@@ -180,7 +180,7 @@ static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *te
 
 int limits_read_mounts(int root_fd, pid_t pid, struct strbuf *text)
 {
-	return read_proc(root_fd, pid, "mountinfo", text);
+	return limits_read_proc(root_fd, pid, "mountinfo", text);
 }
 
 void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
@@ -192,12 +192,12 @@ void limits_read(int root_fd, pid_t pid, struct limits *ret_limits)
 	int version;
 
 	*ret_limits = (struct limits){ .processes = 0 };
-	if (root_fd < 0 || read_proc(root_fd, pid, "mountinfo", &mounts) < 0)
+	if (root_fd < 0 || limits_read_proc(root_fd, pid, "mountinfo", &mounts) < 0)
 		return;
-	limits_each_disk(strbuf_str(&mounts), look_at, &look);
+	limits_each_disk(strbuf_str(&mounts), limits_look_at, &look);
 	ret_limits->fullest = look.fullest;
 	ret_limits->tmpfs_used = look.tmpfs_used;
-	if (read_proc(root_fd, pid, "cgroup", &cgroup) < 0)
+	if (limits_read_proc(root_fd, pid, "cgroup", &cgroup) < 0)
 		return;
 	if (cgroup_find("cpu", strbuf_str(&cgroup), strbuf_str(&mounts), directory,
 			sizeof(directory), &version, NULL) >= 0) {

@@ -25,7 +25,7 @@
 #define AHEAD_FIRST_DAY 1.0
 #define KIB 1024
 
-static void keep(struct long_trend *t)
+static void long_trend_keep(struct long_trend *t)
 {
 	t->lows[t->next] = (uint32_t)MIN(t->low / KIB, (int64_t)UINT32_MAX);
 	t->next = (t->next + 1) % LONG_TREND_STEPS;
@@ -48,7 +48,7 @@ bool long_trend_add(struct long_trend *t, int64_t at_ns, int64_t bytes)
 		return false;
 	}
 	if (step == t->step + 1) {
-		keep(t);
+		long_trend_keep(t);
 		over = true;
 	} else
 		t->n = t->next = 0;
@@ -58,7 +58,7 @@ bool long_trend_add(struct long_trend *t, int64_t at_ns, int64_t bytes)
 }
 
 /* Copies the readings, oldest first. Returns how many there are. */
-static size_t unroll(const struct long_trend *t, int64_t v[static LONG_TREND_STEPS])
+static size_t long_trend_unroll(const struct long_trend *t, int64_t v[static LONG_TREND_STEPS])
 {
 	for (size_t i = 0; i < t->n; i++)
 		v[i] = t->lows[(t->next + LONG_TREND_STEPS - t->n + i) % LONG_TREND_STEPS];
@@ -100,7 +100,7 @@ static bool is_new_territory(const int64_t *v, size_t n, size_t start)
 }
 
 /* Finds the lowest value of each part. */
-static void divide(const int64_t *v, size_t n, double parts[static PARTS])
+static void long_trend_divide(const int64_t *v, size_t n, double parts[static PARTS])
 {
 	for (size_t p = 0; p < PARTS; p++) {
 		size_t begin = n * p / PARTS, end = n * (p + 1) / PARTS;
@@ -137,7 +137,7 @@ static bool comes_to_rest(const double parts[static PARTS], double room)
 	return second < first && second * second / (first - second) < room;
 }
 
-static int compare(const void *a, const void *b)
+static int long_trend_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -153,19 +153,19 @@ static double slope_of(const double parts[static PARTS])
 	for (size_t i = 0; i < PARTS; i++)
 		for (size_t j = i + 1; j < PARTS; j++)
 			slopes[n++] = (parts[j] - parts[i]) / (double)(j - i);
-	qsort(slopes, n, sizeof(slopes[0]), compare);
+	qsort(slopes, n, sizeof(slopes[0]), long_trend_compare);
 	return slopes[n / 2];
 }
 
 /* Judges the growth of the last n readings. `whole`: a whole day was seen. */
-static bool judge(const int64_t *v, size_t n, bool whole, double room, struct long_growth *ret_growth)
+static bool long_trend_verdict(const int64_t *v, size_t n, bool whole, double room, struct long_growth *ret_growth)
 {
 	double hours = (double)n * LONG_TREND_STEP_NS / (3600.0 * NS_PER_SEC), ahead = hours * (whole ? AHEAD : AHEAD_FIRST_DAY);
 	double parts[PARTS], rate, left;
 
 	if (n < STEPS_MIN)
 		return false;
-	divide(v, n, parts);
+	long_trend_divide(v, n, parts);
 	if (!is_straight(parts) || comes_to_rest(parts, room))
 		return false;
 	rate = slope_of(parts) * PARTS / hours;
@@ -180,7 +180,7 @@ static bool judge(const int64_t *v, size_t n, bool whole, double room, struct lo
 bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_growth *ret_growth)
 {
 	int64_t v[LONG_TREND_STEPS];
-	size_t n = unroll(t, v), starts[2];
+	size_t n = long_trend_unroll(t, v), starts[2];
 
 	if (n < STEPS_MIN)
 		return false;
@@ -188,7 +188,7 @@ bool long_trend_judge(const struct long_trend *t, int64_t room, struct long_grow
 	starts[1] = last_rest(v, n, starts[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
 		if (is_new_territory(v, n, starts[i]) &&
-		    judge(v + starts[i], n - starts[i], n == LONG_TREND_STEPS, (double)room / KIB, ret_growth))
+		    long_trend_verdict(v + starts[i], n - starts[i], n == LONG_TREND_STEPS, (double)room / KIB, ret_growth))
 			return true;
 	return false;
 }

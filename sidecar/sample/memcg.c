@@ -233,7 +233,8 @@ void memcg_parse_v2_pressure(const char *text, struct memory *m)
 	m->psi_full = pressure_of(text, "full");
 }
 
-static int read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *out, struct err *err)
+static int memcg_read_proc(int root_fd, pid_t pid, const char *name, struct strbuf *out,
+			   struct err *err)
 {
 	char path[64];
 
@@ -245,17 +246,17 @@ int memcg_place_of(int root_fd, pid_t pid, struct memcg_place *ret_place, struct
 {
 	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(COUNTER_FILE_MAX);
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
-	int r = read_proc(root_fd, pid, "cgroup", &cgroup, err);
+	int r = memcg_read_proc(root_fd, pid, "cgroup", &cgroup, err);
 
 	if (r >= 0)
-		r = read_proc(root_fd, pid, "mountinfo", &mounts, err);
+		r = memcg_read_proc(root_fd, pid, "mountinfo", &mounts, err);
 	return r < 0 ? r : memcg_find_place(strbuf_str(&cgroup), strbuf_str(&mounts), ret_place, err);
 }
 
 int memcg_cgroup_of(int root_fd, pid_t pid, char *ret_cgroup, size_t size, int *ret_version)
 {
 	_cleanup_strbuf_ struct strbuf cgroup = STRBUF_INIT(COUNTER_FILE_MAX);
-	int r = read_proc(root_fd, pid, "cgroup", &cgroup, NULL);
+	int r = memcg_read_proc(root_fd, pid, "cgroup", &cgroup, NULL);
 
 	return r < 0 ? r : memcg_find_cgroup(strbuf_str(&cgroup), ret_cgroup, size, ret_version);
 }

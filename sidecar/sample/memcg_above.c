@@ -16,7 +16,7 @@ static const char *limit_file(const struct memcg_above *a)
 }
 
 /* Replaces path by that of its parent. Returns false at the top of what can be seen. */
-static bool go_up(const struct memcg_above *a, char *path)
+static bool memcg_above_go_up(const struct memcg_above *a, char *path)
 {
 	char *slash = strrchr(path, '/');
 
@@ -33,7 +33,7 @@ void memcg_above_init(struct memcg_above *a, int root_fd, const struct memcg_pla
 	*a = (struct memcg_above){ .root_fd = root_fd, .place = *place };
 	memcpy(path, place->path, sizeof(path));
 	/* Every cgroup above the container's is taken. */
-	while (a->n < MEMCG_ABOVE_MAX && go_up(a, path)) {
+	while (a->n < MEMCG_ABOVE_MAX && memcg_above_go_up(a, path)) {
 		char file[MEMCG_PATH_MAX + 64];
 
 		snprintf(file, sizeof(file), "%s/%s", path, limit_file(a));
@@ -64,7 +64,7 @@ static int64_t read_limit(int fd)
  * Opens the cgroup with the lowest limit, if it has changed. Of equal limits the outermost is met
  * first.
  */
-static void look(struct memcg_above *a)
+static void memcg_above_look(struct memcg_above *a)
 {
 	struct memcg_place place = a->place;
 	int64_t lowest = -1;
@@ -97,7 +97,7 @@ void memcg_above_apply(struct memcg_above *a, int64_t now_ns, struct memory *mem
 	if (a->n == 0)
 		return;
 	if (!a->looked_ns || now_ns - a->looked_ns >= NS_PER_SEC) {
-		look(a);
+		memcg_above_look(a);
 		a->looked_ns = now_ns;
 	}
 	if (!a->memcg.version || memcg_read(&a->memcg, &above, NULL) < 0 || above.limit < 0)

@@ -102,7 +102,8 @@ static int place_in(const struct mount *m, const char *path, struct memcg_place 
 		       -1;
 }
 
-static bool is_of(const struct mount *m, const struct memcg_place *place, const char *controller)
+static bool memcg_find_is_of(const struct mount *m, const struct memcg_place *place,
+			     const char *controller)
 {
 	if (place->version == 2)
 		return strcmp(m->type, "cgroup2") == 0;
@@ -121,7 +122,7 @@ static int find_place(const char *controller, const char *cgroup_text, const cha
 		const char *end = strchrnul(line, '\n');
 		struct mount m;
 
-		if (mount_parse(line, &m) && is_of(&m, &place, controller)) {
+		if (mount_parse(line, &m) && memcg_find_is_of(&m, &place, controller)) {
 			if (place_in(&m, place.cgroup, &place) < 0)
 				return err_set(err, ENAMETOOLONG, "%s cgroup path", controller);
 			/*

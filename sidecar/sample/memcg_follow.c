@@ -8,7 +8,7 @@
 #include "sidecar/sample/memcg_node.h"
 
 /* Returns whether the cgroup was found before. Remembers it, if there is room. */
-static bool is_known(struct memcg_follow *f, const char *cgroup)
+static bool memcg_follow_is_known(struct memcg_follow *f, const char *cgroup)
 {
 	uint64_t hash = fnv1a(cgroup, FNV_START);
 
@@ -30,7 +30,7 @@ enum memcg_move memcg_follow_look(struct memcg_follow *f, int root_fd, pid_t pid
 
 	if (memcg_cgroup_of(root_fd, pid, cgroup, sizeof(cgroup), &version) < 0 || version != home->version)
 		return MEMCG_MOVE_UNKNOWN;
-	if (strcmp(cgroup, home->cgroup) == 0 || (below_too && memcg_path_is_below(cgroup, home->cgroup)) || is_known(f, cgroup))
+	if (strcmp(cgroup, home->cgroup) == 0 || (below_too && memcg_path_is_below(cgroup, home->cgroup)) || memcg_follow_is_known(f, cgroup))
 		return MEMCG_MOVE_NONE;
 	return MEMCG_MOVE_NEW;
 }

@@ -31,7 +31,7 @@ static int64_t find_value(const char *text, const char *key)
 	return -1;
 }
 
-static void parse(struct memcg_node *node, size_t file, const char *text)
+static void memcg_node_parse(struct memcg_node *node, size_t file, const char *text)
 {
 	int64_t *const numbers[MEMCG_NODE_FILES] = { NULL, &node->usage, &node->limit, &node->peak };
 
@@ -54,7 +54,7 @@ bool memcg_node_read(struct memcg_node *node)
 		if (n <= 0)
 			continue;
 		text[n] = '\0';
-		parse(node, i, text);
+		memcg_node_parse(node, i, text);
 	}
 	return true;
 }

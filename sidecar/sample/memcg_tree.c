@@ -24,12 +24,12 @@
  * Returns whether we have to sum up, because the container's own counter leaves out what happens
  * below it.
  */
-static bool sums(const struct memcg_tree *t)
+static bool memcg_tree_sums(const struct memcg_tree *t)
 {
 	return t->place.version == 1 || t->place.local_events;
 }
 
-static int64_t rise(int64_t before, int64_t after)
+static int64_t memcg_tree_rise(int64_t before, int64_t after)
 {
 	return MAX(after - MAX(before, (int64_t)0), (int64_t)0);
 }
@@ -71,8 +71,8 @@ static struct memcg_node *add_node(struct memcg_tree *t, const char *path, bool 
  */
 static bool ran_out_before_it_went(const struct memcg_tree *t, const struct memcg_node *node)
 {
-	return node->limit > 0 && rise(node->kills_before, node->kills) > 0 &&
-	       (t->place.version == 1 || rise(node->ooms_before, node->ooms) > 0);
+	return node->limit > 0 && memcg_tree_rise(node->kills_before, node->kills) > 0 &&
+	       (t->place.version == 1 || memcg_tree_rise(node->ooms_before, node->ooms) > 0);
 }
 
 static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
@@ -81,8 +81,8 @@ static void drop_node(struct memcg_tree *t, size_t i, int64_t now_ns)
 
 	if (ran_out_before_it_went(t, node))
 		t->gone = *node; /* its descriptors are not used any more */
-	if (!node->only_limits && (sums(t) || node->outside)) {
-		t->kills_gone += node->outside ? rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
+	if (!node->only_limits && (memcg_tree_sums(t) || node->outside)) {
+		t->kills_gone += node->outside ? memcg_tree_rise(node->kills_before, node->kills) : MAX(node->kills, (int64_t)0);
 		t->lost_ns = now_ns;
 	}
 	memcg_node_close(node);
@@ -98,7 +98,7 @@ struct walk {
 	unsigned int visits, entries;
 };
 
-static void watch(const struct memcg_tree *t, int dir_fd)
+static void memcg_tree_watch(const struct memcg_tree *t, int dir_fd)
 {
 	char path[40];
 
@@ -136,7 +136,7 @@ static void walk_entries(struct walk *w, DIR *dir, const char *path, unsigned in
 			 * Before it was watched, a cgroup in it may have come, counted something
 			 * and gone.
 			 */
-			if (w->tree->walked_ns && sums(w->tree))
+			if (w->tree->walked_ns && memcg_tree_sums(w->tree))
 				w->tree->lost_ns = w->now_ns;
 			if (!add_node(w->tree, below, false))
 				w->tree->incomplete = true;
@@ -159,7 +159,7 @@ static void walk_into(struct walk *w, const char *path, unsigned int depth)
 
 	if (fd < 0)
 		return;
-	watch(w->tree, fd);
+	memcg_tree_watch(w->tree, fd);
 	/* A directory has two links, and one more for each cgroup below it. */
 	if (fstat(fd, &st) < 0 || st.st_nlink == 2) {
 		close(fd);
@@ -181,10 +181,10 @@ static void watch_base(struct memcg_tree *t)
 {
 	t->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (t->base_fd >= 0)
-		watch(t, t->base_fd);
+		memcg_tree_watch(t, t->base_fd);
 }
 
-static void walk(struct memcg_tree *t, int64_t now_ns)
+static void memcg_tree_walk(struct memcg_tree *t, int64_t now_ns)
 {
 	struct walk w = { .tree = t, .now_ns = now_ns };
 	int64_t began_ns = now_boottime_ns();
@@ -202,7 +202,7 @@ static void walk(struct memcg_tree *t, int64_t now_ns)
 }
 
 /* Reads the events that say whether cgroups came or went. */
-static void notice(struct memcg_tree *t, int64_t now_ns)
+static void memcg_tree_notice(struct memcg_tree *t, int64_t now_ns)
 {
 	char buf[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)] __attribute__((aligned(8)));
 	ssize_t n;
@@ -219,7 +219,7 @@ static void notice(struct memcg_tree *t, int64_t now_ns)
 			const struct inotify_event *e = (const void *)p;
 
 			/* The cgroup may have counted a kill after we last read it. */
-			if ((e->mask & (IN_DELETE | IN_Q_OVERFLOW)) && sums(t))
+			if ((e->mask & (IN_DELETE | IN_Q_OVERFLOW)) && memcg_tree_sums(t))
 				t->lost_ns = now_ns;
 			p += sizeof(*e) + e->len;
 		}
@@ -267,10 +267,10 @@ void memcg_tree_look(struct memcg_tree *t, int64_t now_ns, bool all_now)
 	if (!t->place.version)
 		return;
 	if (t->walks)
-		notice(t, now_ns);
+		memcg_tree_notice(t, now_ns);
 	read_nodes(t, now_ns);
 	if (t->walks && walk_is_due(t, now_ns, all_now))
-		walk(t, now_ns);
+		memcg_tree_walk(t, now_ns);
 }
 
 /* --- Following processes that are moved --- */
@@ -360,8 +360,8 @@ int64_t memcg_tree_kills(const struct memcg_tree *t)
 		if (node->only_limits)
 			continue;
 		if (node->outside)
-			kills += rise(node->kills_before, node->kills);
-		else if (sums(t))
+			kills += memcg_tree_rise(node->kills_before, node->kills);
+		else if (memcg_tree_sums(t))
 			kills += MAX(node->kills, (int64_t)0);
 	}
 	return kills;
@@ -373,7 +373,7 @@ int64_t memcg_tree_kills_outside(const struct memcg_tree *t)
 
 	for (size_t i = 0; i < t->n_nodes; i++)
 		if (t->nodes[i].outside && !t->nodes[i].only_limits)
-			kills += rise(t->nodes[i].kills_before, t->nodes[i].kills);
+			kills += memcg_tree_rise(t->nodes[i].kills_before, t->nodes[i].kills);
 	return kills;
 }
 
@@ -406,7 +406,7 @@ static bool limit_was_met(const struct memcg_tree *t, const struct memcg_node *n
 	if (node->limit <= 0 || node->peak < node->limit)
 		return false;
 	for (size_t i = 0; i < t->n_nodes; i++)
-		if (memcg_path_is_below(t->nodes[i].path, node->path) && rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
+		if (memcg_path_is_below(t->nodes[i].path, node->path) && memcg_tree_rise(t->nodes[i].kills_before, t->nodes[i].kills) > 0)
 			return true;
 	return false;
 }
@@ -417,7 +417,7 @@ const struct memcg_node *memcg_tree_ran_out(const struct memcg_tree *t)
 
 	for (size_t i = 0; i < t->n_nodes; i++) {
 		const struct memcg_node *node = &t->nodes[i];
-		bool met = t->place.version == 2 ? node->limit > 0 && rise(node->ooms_before, node->ooms) > 0 :
+		bool met = t->place.version == 2 ? node->limit > 0 && memcg_tree_rise(node->ooms_before, node->ooms) > 0 :
 						   limit_was_met(t, node);
 
 		/* v2 counts in the parents as well, so the lowest one is the right one. */
@@ -463,7 +463,7 @@ const char *memcg_tree_unseen(const struct memcg_tree *t, int64_t ended_ns)
 		return "OOM kills in the memory cgroup that a process was moved to, which cannot be seen from here";
 	if (t->lost_ns && ended_ns - t->lost_ns <= LOST_MATTERS_NS)
 		return "OOM kills in a memory cgroup below that was removed";
-	if (t->too_many && sums(t))
+	if (t->too_many && memcg_tree_sums(t))
 		return "OOM kills in memory cgroups below: there are too many cgroups";
 	if (elsewhere && t->killed_elsewhere)
 		return "OOM kills in another memory cgroup, if the process was moved to one just before";

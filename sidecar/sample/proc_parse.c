@@ -89,7 +89,7 @@ bool proc_parse_start(const char *text, unsigned long long *ret_start)
 	return true;
 }
 
-static const char *base_name(const char *path, size_t *len)
+static const char *proc_parse_base_name(const char *path, size_t *len)
 {
 	const char *slash = memrchr(path, '/', *len);
 
@@ -114,7 +114,7 @@ static bool is_python(const char *name)
 	return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0;
 }
 
-static bool is(const char *arg, size_t len, const char *text)
+static bool proc_parse_is(const char *arg, size_t len, const char *text)
 {
 	return len == strlen(text) && memcmp(arg, text, len) == 0;
 }
@@ -137,7 +137,7 @@ static enum option python_option(const char *arg, size_t len, size_t *ret_module
 	if (len == 1)
 		return OPTION_NO_FILE;
 	if (arg[1] == '-')
-		return len == 2 ? OPTION_LAST : is(arg, len, "--check-hash-based-pycs") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
+		return len == 2 ? OPTION_LAST : proc_parse_is(arg, len, "--check-hash-based-pycs") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
 	for (size_t i = 1; i < len; i++)
 		switch (arg[i]) {
 		case 'c':
@@ -160,10 +160,10 @@ static enum option python_option(const char *arg, size_t len, size_t *ret_module
  */
 static enum option shell_option(const char *arg, size_t len)
 {
-	if (is(arg, len, "-") || is(arg, len, "--"))
+	if (proc_parse_is(arg, len, "-") || proc_parse_is(arg, len, "--"))
 		return OPTION_LAST;
 	if (len > 1 && arg[1] == '-')
-		return is(arg, len, "--rcfile") || is(arg, len, "--init-file") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
+		return proc_parse_is(arg, len, "--rcfile") || proc_parse_is(arg, len, "--init-file") ? OPTION_TAKES_NEXT : OPTION_PLAIN;
 	if (*arg == '-' && (memchr(arg, 'c', len) || memchr(arg, 's', len)))
 		return OPTION_NO_FILE;
 	return memchr(arg, 'o', len) || memchr(arg, 'O', len) ? OPTION_TAKES_NEXT : OPTION_PLAIN;
@@ -271,13 +271,13 @@ bool proc_parse_cmdline(const char *data, size_t len, char name[static PROCESS_N
 		first_len = (size_t)((const char *)memmem(first, first_len, " (", 2) - first);
 	/* A title such as "sshd: user" stays whole; a path is cut to its last component. */
 	if (*first == '/' || !memchr(first, ' ', first_len))
-		first = base_name(first, &first_len);
+		first = proc_parse_base_name(first, &first_len);
 	if (first_len == 0)
 		return true; /* for "" or "dir/" the name that is set already says more */
 	copy_printable(name, PROCESS_NAME_MAX, first, first_len);
 	script_len = is_python(name) || is_shell(name) ? script_argument(data, len, is_shell(name), &script) : 0;
 	if (script_len > 0)
-		script = base_name(script, &script_len);
+		script = proc_parse_base_name(script, &script_len);
 	if (script_len > 0 && strlen(name) + 2 < PROCESS_NAME_MAX) {
 		size_t used = strlen(name);
 

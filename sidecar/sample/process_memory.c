@@ -177,7 +177,8 @@ static bool may_lead(const struct entry *e)
 }
 
 /* Inserts the entry among the largest so far, of which the list has at most max. */
-static size_t insert(const struct process_table *t, size_t *list, size_t n, size_t max, size_t at)
+static size_t process_memory_insert(const struct process_table *t, size_t *list, size_t n,
+				    size_t max, size_t at)
 {
 	int64_t own = entry_own(&t->entries[at]);
 	size_t place = n;
@@ -197,17 +198,18 @@ static void find_leaders(struct process_table *t)
 	t->n_leaders = 0;
 	for (size_t i = 0; i < t->n; i++)
 		if (may_lead(&t->entries[i]))
-			t->n_leaders = insert(t, t->leaders, t->n_leaders, PROCESSES_TOP_MAX, i);
+			t->n_leaders = process_memory_insert(t, t->leaders, t->n_leaders,
+							     PROCESSES_TOP_MAX, i);
 	t->leaders_floor = t->n_leaders == PROCESSES_TOP_MAX ? entry_own(&t->entries[t->leaders[PROCESSES_TOP_MAX - 1]]) : INT64_MIN;
 }
 
-static size_t pick(const struct process_table *t, size_t *ret_list, size_t n)
+static size_t process_memory_pick(const struct process_table *t, size_t *ret_list, size_t n)
 {
 	size_t found = 0;
 
 	for (size_t i = 0; i < t->n_leaders; i++)
 		if (may_lead(&t->entries[t->leaders[i]]))
-			found = insert(t, ret_list, found, n, t->leaders[i]);
+			found = process_memory_insert(t, ret_list, found, n, t->leaders[i]);
 	return found;
 }
 
@@ -217,14 +219,14 @@ size_t process_table_top(struct process_table *t, int64_t now_ns, struct process
 
 	n = MIN(n, ARRAY_SIZE(list));
 	if (t->n_leaders > 0)
-		found = pick(t, list, n);
+		found = process_memory_pick(t, list, n);
 	/*
 	 * Since then only the leaders were read, so another process may have more by now than the
 	 * last of them.
 	 */
 	if (found < n || (n > 0 && entry_own(&t->entries[list[n - 1]]) < t->leaders_floor)) {
 		find_leaders(t);
-		found = pick(t, list, n);
+		found = process_memory_pick(t, list, n);
 	}
 	for (size_t i = 0; i < found; i++) {
 		process_name_now(t, &t->entries[list[i]], now_ns);

@@ -81,7 +81,7 @@ bool process_table_lives_since(const struct process_table *t, pid_t pid, int64_t
 }
 
 /* Returns the index of the first entry with at least this PID. */
-static size_t find(const struct process_table *t, pid_t pid)
+static size_t processes_find(const struct process_table *t, pid_t pid)
 {
 	size_t low = 0, high = t->n;
 
@@ -98,7 +98,7 @@ static size_t find(const struct process_table *t, pid_t pid)
 
 struct entry *process_lookup(const struct process_table *t, pid_t pid)
 {
-	size_t i = find(t, pid);
+	size_t i = processes_find(t, pid);
 
 	return i < t->n && t->entries[i].pid == pid ? &t->entries[i] : NULL;
 }
@@ -108,7 +108,7 @@ struct entry *process_lookup(const struct process_table *t, pid_t pid)
  * because orphans go to the launcher, which is a subreaper. If PIDs wrapped, the parent may come
  * later in this sweep; then the next sweep finds the process.
  */
-static bool is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
+static bool processes_is_ours(const struct process_table *t, pid_t pid, pid_t ppid)
 {
 	const struct entry *parent;
 
@@ -128,7 +128,7 @@ static bool introduce(const struct process_table *t, pid_t pid, ino_t inode, str
 
 	if (process_read(t, pid, "stat", text, sizeof(text)) <= 0 || !proc_parse_stat(text, &ppid, name))
 		return false;
-	e.ours = is_ours(t, pid, ppid);
+	e.ours = processes_is_ours(t, pid, ppid);
 	e.doubtful = !e.ours;
 	e.ppid = ppid;
 	e.title = process_title_new(name, no_command);
@@ -140,14 +140,14 @@ static bool introduce(const struct process_table *t, pid_t pid, ino_t inode, str
 
 static void settle_doubt(struct process_table *t, struct entry *e)
 {
-	e->ours = is_ours(t, e->pid, e->ppid);
+	e->ours = processes_is_ours(t, e->pid, e->ppid);
 	e->doubtful = false;
 	/* The names of foreign processes are not needed. */
 	if (!e->ours)
 		free(TAKE_PTR(e->title));
 }
 
-static bool resize(struct process_table *t, size_t cap)
+static bool processes_resize(struct process_table *t, size_t cap)
 {
 	struct entry *entries = realloc(t->entries, cap * sizeof(*entries));
 
@@ -158,9 +158,9 @@ static bool resize(struct process_table *t, size_t cap)
 	return true;
 }
 
-static bool make_room(struct process_table *t)
+static bool processes_make_room(struct process_table *t)
 {
-	return t->n < t->cap || resize(t, t->cap ? t->cap * 2 : CAP_MIN);
+	return t->n < t->cap || processes_resize(t, t->cap ? t->cap * 2 : CAP_MIN);
 }
 
 static bool has_room(const struct process_table *t)
@@ -173,11 +173,11 @@ static bool takes_more(const struct process_table *t)
 	return has_room(t) && t->strays < STRAYS_MAX;
 }
 
-static struct entry *add(struct process_table *t, size_t at, pid_t pid, ino_t inode)
+static struct entry *processes_add(struct process_table *t, size_t at, pid_t pid, ino_t inode)
 {
 	struct entry e;
 
-	if (!takes_more(t) || !make_room(t))
+	if (!takes_more(t) || !processes_make_room(t))
 		return NULL;
 	if (!introduce(t, pid, inode, &e)) {
 		t->strays++;
@@ -191,7 +191,7 @@ static struct entry *add(struct process_table *t, size_t at, pid_t pid, ino_t in
 	return &t->entries[at];
 }
 
-static void note_end(struct process_table *t, const struct entry *e)
+static void processes_note_end(struct process_table *t, const struct entry *e)
 {
 	if (!e->ours || e->ended)
 		return;
@@ -200,13 +200,13 @@ static void note_end(struct process_table *t, const struct entry *e)
 }
 
 /* Replaces an entry whose PID now belongs to another process. Returns NULL if that is gone, too. */
-static struct entry *replace(struct process_table *t, struct entry *old, ino_t inode)
+static struct entry *processes_replace(struct process_table *t, struct entry *old, ino_t inode)
 {
 	struct entry e;
 
 	if (!introduce(t, old->pid, inode, &e))
 		return NULL;
-	note_end(t, old);
+	processes_note_end(t, old);
 	entry_release(t, old);
 	*old = e;
 	return old;
@@ -226,14 +226,14 @@ static void remove_unseen(struct process_table *t)
 			kept++;
 			continue;
 		}
-		note_end(t, e);
+		processes_note_end(t, e);
 		entry_release(t, e);
 	}
 	n_tracked -= t->n - kept;
 	t->n = kept;
 	/* What many processes needed is not kept for the few that are left. */
 	if (t->cap > CAP_MIN && kept < t->cap / 4)
-		resize(t, t->cap / 2);
+		processes_resize(t, t->cap / 2);
 }
 
 /* Returns the number that the name consists of, or 0. */
@@ -250,22 +250,22 @@ static pid_t pid_of(const char *name)
  * Returns the entry of a process in /proc; NULL if it could not be read or there is no room. *next
  * is the index where the search begins.
  */
-static struct entry *listed(struct process_table *t, pid_t pid, ino_t inode, size_t *next)
+static struct entry *processes_listed(struct process_table *t, pid_t pid, ino_t inode, size_t *next)
 {
-	size_t at = *next < t->n && t->entries[*next].pid == pid ? *next : find(t, pid);
+	size_t at = *next < t->n && t->entries[*next].pid == pid ? *next : processes_find(t, pid);
 	struct entry *e = &t->entries[at];
 
 	*next = at + 1;
 	if (at == t->n || e->pid != pid)
-		return add(t, at, pid, inode);
+		return processes_add(t, at, pid, inode);
 	if (e->inode != inode)
-		return replace(t, e, inode);
+		return processes_replace(t, e, inode);
 	if (e->doubtful)
 		settle_doubt(t, e);
 	return e;
 }
 
-static int sweep(struct process_table *t, int64_t now_ns, bool all, struct err *err)
+static int processes_sweep(struct process_table *t, int64_t now_ns, bool all, struct err *err)
 {
 	const struct dirent *d;
 	size_t next = 0; /* /proc is in the order of PIDs, mostly */
@@ -276,7 +276,7 @@ static int sweep(struct process_table *t, int64_t now_ns, bool all, struct err *
 	t->strays = 0;
 	for (errno = 0; left > 0 && (d = readdir(t->proc)); errno = 0, left--) {
 		pid_t pid = pid_of(d->d_name);
-		struct entry *e = pid > 0 ? listed(t, pid, d->d_ino, &next) : NULL;
+		struct entry *e = pid > 0 ? processes_listed(t, pid, d->d_ino, &next) : NULL;
 
 		if (!e) {
 			/* A process that the table does not take counts only if all processes of /proc are the container's. */
@@ -300,12 +300,12 @@ static int sweep(struct process_table *t, int64_t now_ns, bool all, struct err *
 
 int process_table_sweep(struct process_table *t, int64_t now_ns, struct err *err)
 {
-	return sweep(t, now_ns, true, err);
+	return processes_sweep(t, now_ns, true, err);
 }
 
 int process_table_sweep_active(struct process_table *t, int64_t now_ns, struct err *err)
 {
-	int r = sweep(t, now_ns, false, err);
+	int r = processes_sweep(t, now_ns, false, err);
 
 	if (r == 0)
 		process_table_read_resting(t, now_ns, t->n / RESTING_SHARE + 1);

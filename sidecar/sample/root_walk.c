@@ -26,12 +26,12 @@ struct walk {
 	char rest[PATH_MAX]; /* the rest of the path */
 };
 
-static int here(const struct walk *w)
+static int root_walk_here(const struct walk *w)
 {
 	return w->n ? w->fds[w->n - 1] : w->root_fd;
 }
 
-static void go_up(struct walk *w)
+static void root_walk_go_up(struct walk *w)
 {
 	if (w->n)
 		close(w->fds[--w->n]);
@@ -40,7 +40,7 @@ static void go_up(struct walk *w)
 static void go_to_root(struct walk *w)
 {
 	while (w->n)
-		go_up(w);
+		root_walk_go_up(w);
 }
 
 static int go_down(struct walk *w, int fd)
@@ -78,7 +78,7 @@ static bool is_by_stranger(int link_fd)
 }
 
 /* Puts the link's target in front of the rest of the path. */
-static int follow(struct walk *w, int link_fd)
+static int root_walk_follow(struct walk *w, int link_fd)
 {
 	char path[PATH_MAX];
 	ssize_t len;
@@ -144,14 +144,15 @@ static int open_last(const struct walk *w, const char *name, int path_fd, mode_t
 	/* A slash follows the name, so it has to be a directory. */
 	if (w->rest[0])
 		flags |= O_DIRECTORY;
-	return w->no_fuse ? open_again(path_fd, mode, flags) : open_at(here(w), name, flags);
+	return w->no_fuse ? open_again(path_fd, mode, flags) :
+			    open_at(root_walk_here(w), name, flags);
 }
 
 /*
  * Sets the type of the file. no_fuse: without asking its server, and only if that is not a FUSE
  * server.
  */
-static int look_at(struct walk *w, int fd, mode_t *ret_mode)
+static int root_walk_look_at(struct walk *w, int fd, mode_t *ret_mode)
 {
 	struct statx stx;
 	struct stat st;
@@ -175,7 +176,7 @@ static int look_at(struct walk *w, int fd, mode_t *ret_mode)
 }
 
 /* Takes one component. *ret_fd is set if it was the last one. */
-static int step(struct walk *w, const char *name, int flags, int *ret_fd)
+static int root_walk_step(struct walk *w, const char *name, int flags, int *ret_fd)
 {
 	bool last = w->rest[strspn(w->rest, "/")] == '\0';
 	_cleanup_close_ int fd = -1;
@@ -183,19 +184,19 @@ static int step(struct walk *w, const char *name, int flags, int *ret_fd)
 	int rc;
 
 	if (strcmp(name, "..") == 0) {
-		go_up(w);
+		root_walk_go_up(w);
 		return 0;
 	}
 	if (strcmp(name, ".") == 0)
 		return 0;
-	fd = open_at(here(w), name, O_PATH);
+	fd = open_at(root_walk_here(w), name, O_PATH);
 	if (fd < 0)
 		return fd;
-	rc = look_at(w, fd, &mode);
+	rc = root_walk_look_at(w, fd, &mode);
 	if (rc < 0)
 		return rc;
 	if (S_ISLNK(mode) && !(last && !w->rest[0] && (flags & O_NOFOLLOW)))
-		return follow(w, fd);
+		return root_walk_follow(w, fd);
 	if (last) {
 		*ret_fd = open_last(w, name, fd, mode, flags);
 		return *ret_fd < 0 ? *ret_fd : 0;
@@ -208,7 +209,7 @@ static int step(struct walk *w, const char *name, int flags, int *ret_fd)
 	return rc;
 }
 
-static int walk(struct walk *w, int flags)
+static int root_path_walk(struct walk *w, int flags)
 {
 	char name[NAME_MAX + 1];
 	int fd = -1, rc = 0;
@@ -217,8 +218,8 @@ static int walk(struct walk *w, int flags)
 		if (!take_component(w, name))
 			return -ENAMETOOLONG;
 		if (!name[0])
-			return open_at(here(w), ".", flags);
-		rc = step(w, name, flags, &fd);
+			return open_at(root_walk_here(w), ".", flags);
+		rc = root_walk_step(w, name, flags, &fd);
 	}
 	return rc < 0 ? rc : fd;
 }
@@ -234,9 +235,9 @@ int root_walk_open(int root_fd, const char *path, int flags, unsigned int links_
 	if (strlen(path) >= sizeof(w.rest))
 		return -ENAMETOOLONG;
 	memcpy(w.rest, path, strlen(path) + 1);
-	rc = no_fuse ? look_at(&w, root_fd, &mode) : 0;
+	rc = no_fuse ? root_walk_look_at(&w, root_fd, &mode) : 0;
 	if (rc == 0)
-		rc = walk(&w, flags);
+		rc = root_path_walk(&w, flags);
 	go_to_root(&w);
 	return rc;
 }

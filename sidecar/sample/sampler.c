@@ -11,7 +11,7 @@
 /* Each urgent sample costs 20 ms of an allowance, which grows by half of the time that passes. */
 #define HASTE_MAX_NS (4 * NS_PER_SEC)
 
-static void refill(struct sampler *s, int64_t now_ns)
+static void sampler_refill(struct sampler *s, int64_t now_ns)
 {
 	if (s->refilled_ns && now_ns > s->refilled_ns)
 		s->spent_ns = MAX(s->spent_ns - (now_ns - s->refilled_ns) / 2, (int64_t)0);
@@ -33,7 +33,7 @@ static int64_t in_haste(struct sampler *s, int64_t delay_ns)
 	return may_hurry(s) ? MAX(delay_ns, SAMPLE_MIN_NS) : SAMPLE_CALM_NS;
 }
 
-static int64_t choose(const struct sampler *s, int64_t usage, int64_t limit)
+static int64_t sampler_choose(const struct sampler *s, int64_t usage, int64_t limit)
 {
 	double delay;
 
@@ -51,7 +51,7 @@ int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t l
 	if (s->last_ns && now_ns > s->last_ns)
 		rate = (int64_t)MIN((double)(usage - s->last_usage) * (double)NS_PER_SEC / (double)(now_ns - s->last_ns),
 				    RATE_MAX);
-	refill(s, now_ns);
+	sampler_refill(s, now_ns);
 	s->last_ns = s->looked_ns = now_ns;
 	s->last_usage = usage;
 	if (now_ns - s->fastest_ns > SAMPLE_RATE_MEMORY_NS)
@@ -60,7 +60,7 @@ int64_t sampler_next(struct sampler *s, int64_t now_ns, int64_t usage, int64_t l
 		s->fastest = rate;
 		s->fastest_ns = now_ns;
 	}
-	delay = in_haste(s, choose(s, usage, limit));
+	delay = in_haste(s, sampler_choose(s, usage, limit));
 	s->due_ns = now_ns + delay;
 	return delay;
 }
@@ -69,7 +69,7 @@ int64_t sampler_hurry(struct sampler *s, int64_t now_ns)
 {
 	int64_t since = now_ns - s->looked_ns, left = s->due_ns - now_ns, delay = 0;
 
-	refill(s, now_ns);
+	sampler_refill(s, now_ns);
 	if (s->looked_ns && since < SAMPLE_CALM_NS) {
 		if (left > 0 && left <= SAMPLE_MIN_NS)
 			return left;

@@ -6,7 +6,7 @@
 
 #define COST_MAX_NS NS_PER_SEC /* if the clock jumps, sweeps must not stop */
 
-static void refill(struct sweep_plan *p, int64_t now_ns)
+static void sweep_plan_refill(struct sweep_plan *p, int64_t now_ns)
 {
 	if (p->refilled_ns && now_ns > p->refilled_ns)
 		p->spent_ns = MAX(p->spent_ns - (now_ns - p->refilled_ns) / SWEEP_SHARE, (int64_t)0);
@@ -15,7 +15,7 @@ static void refill(struct sweep_plan *p, int64_t now_ns)
 
 bool sweep_plan_may_spend(struct sweep_plan *p, int64_t now_ns)
 {
-	refill(p, now_ns);
+	sweep_plan_refill(p, now_ns);
 	return p->spent_ns < SWEEP_ALLOWANCE_MAX_NS;
 }
 
@@ -23,7 +23,7 @@ bool sweep_plan_due(struct sweep_plan *p, int64_t now_ns, enum sweep_reason reas
 {
 	int64_t since = now_ns - p->swept_ns;
 
-	refill(p, now_ns);
+	sweep_plan_refill(p, now_ns);
 	if (!p->swept_ns)
 		return true;
 	if (reason == SWEEP_KILLED)
