@@ -49,7 +49,7 @@ int evidence_bundle(const struct options *o, struct err *err)
 /* --- report --------------------------------------------------------------------------------------------- */
 
 /* Makes a file in a new directory that only this user may enter. */
-static int make_place(char path[static PATH_MAX], struct err *err)
+static int evidence_make_place(char path[static PATH_MAX], struct err *err)
 {
 	const char *above = getenv("TMPDIR");
 	char directory[PATH_MAX - sizeof("/" REPORT)];
@@ -89,11 +89,11 @@ static int show_place(const struct options *o, const char *path, struct strbuf *
 	return 0;
 }
 
-static int write_report(const struct options *o, const struct strbuf *html, struct strbuf *out, struct err *err)
+static int evidence_write_report(const struct options *o, const struct strbuf *html, struct strbuf *out, struct err *err)
 {
 	char place[PATH_MAX];
 	const char *path = o->output ? o->output : place;
-	int r = o->output ? 0 : make_place(place, err);
+	int r = o->output ? 0 : evidence_make_place(place, err);
 
 	if (r == 0)
 		r = file_put(AT_FDCWD, path, strbuf_str(html), html->len, 0600, err);
@@ -101,7 +101,7 @@ static int write_report(const struct options *o, const struct strbuf *html, stru
 }
 
 /* A file of the bundle of local_failures. */
-static int bundle_path(const cJSON *failure, const char *name, char path[static PATH_MAX], struct err *err)
+static int evidence_bundle_path(const cJSON *failure, const char *name, char path[static PATH_MAX], struct err *err)
 {
 	if (snprintf(path, PATH_MAX, "%s/%s", json_str(failure, "spec.bundle"), name) >= PATH_MAX)
 		return err_set(err, ENAMETOOLONG, "%s", name);
@@ -112,7 +112,7 @@ int evidence_text(const cJSON *failure, struct strbuf *out, struct err *err)
 {
 	char path[PATH_MAX];
 
-	return bundle_path(failure, "report.txt", path, err) < 0 ? -err->code : file_read(AT_FDCWD, path, out, err);
+	return evidence_bundle_path(failure, "report.txt", path, err) < 0 ? -err->code : file_read(AT_FDCWD, path, out, err);
 }
 
 static int open_local(const struct options *o, struct strbuf *out, struct err *err)
@@ -122,7 +122,7 @@ static int open_local(const struct options *o, struct strbuf *out, struct err *e
 	char path[PATH_MAX];
 
 	if (read_failures(o, &failures, err) < 0 || find_failure(o, failures, &failure, err) < 0 ||
-	    bundle_path(failure, REPORT, path, err) < 0)
+	    evidence_bundle_path(failure, REPORT, path, err) < 0)
 		return -err->code;
 	return show_place(o, path, out);
 }
@@ -145,5 +145,5 @@ int evidence_report(const struct options *o, struct strbuf *out, struct err *err
 		return r;
 	foreign_page(json_str(failure, "metadata.name"), &html, &page);
 	return strbuf_failed(&page) ? err_set(err, EFBIG, REPORT " is too large") :
-				      write_report(o, &page, out, err);
+				      evidence_write_report(o, &page, out, err);
 }

@@ -18,7 +18,7 @@ struct facts {
 	struct strbuf text; /* of the fact that is being written */
 };
 
-static void add(struct facts *f, const char *text)
+static void failure_facts_add(struct facts *f, const char *text)
 {
 	strbuf_adds(&f->text, text ? text : "");
 }
@@ -32,28 +32,28 @@ static void add_after(struct facts *f, const char *before, const char *text)
 	strbuf_adds(&f->text, text);
 }
 
-static void end(struct facts *f, const char *label)
+static void failure_facts_end(struct facts *f, const char *label)
 {
 	if (f->text.len)
 		f->fn(f->arg, label, strbuf_str(&f->text));
 	strbuf_reset(&f->text);
 }
 
-static void tell(struct facts *f, const char *label, const char *text)
+static void failure_facts_tell(struct facts *f, const char *label, const char *text)
 {
-	add(f, text);
-	end(f, label);
+	failure_facts_add(f, text);
+	failure_facts_end(f, label);
 }
 
 static void tell_place(struct facts *f, const cJSON *failure)
 {
-	add(f, json_str(failure, "metadata.namespace"));
-	add(f, "/");
-	add(f, json_str(failure, "spec.pod"));
+	failure_facts_add(f, json_str(failure, "metadata.namespace"));
+	failure_facts_add(f, "/");
+	failure_facts_add(f, json_str(failure, "spec.pod"));
 	add_after(f, ", container ", json_str(failure, "spec.container"));
 	add_after(f, ", of ", json_str(failure, "spec.ownerText"));
 	add_after(f, ", on node ", json_str(failure, "spec.node"));
-	end(f, "pod");
+	failure_facts_end(f, "pod");
 }
 
 /* The kubelet's times have whole seconds, and a tenth would be made up: the report has "32.8 s" where these say 33. */
@@ -73,12 +73,12 @@ static void tell_time(struct facts *f, const cJSON *failure)
 
 	if (!ended)
 		return;
-	add(f, ended);
+	failure_facts_add(f, ended);
 	if (started && time_parse(started, &from, NULL) == 0 && time_parse(ended, &to, NULL) == 0 && to >= from)
 		strbuf_addf(&f->text, ", %s after its start", duration_of(from, to, text));
 	if (restarts > 0)
 		strbuf_addf(&f->text, ", after %" PRId64 " restart%s", restarts, restarts == 1 ? "" : "s");
-	end(f, "when");
+	failure_facts_end(f, "when");
 }
 
 static void tell_exit(struct facts *f, const cJSON *failure)
@@ -86,22 +86,22 @@ static void tell_exit(struct facts *f, const cJSON *failure)
 	const char *signal = json_str(failure, "spec.signal");
 
 	if (json_bool(failure, "spec.containerLives", false)) {
-		tell(f, "exit", "none: the container lives on");
+		failure_facts_tell(f, "exit", "none: the container lives on");
 		return;
 	}
 	if (!cJSON_IsNumber(json_get(failure, "spec.exitCode")))
 		return;
 	strbuf_addf(&f->text, "%" PRId64, json_int(failure, "spec.exitCode", 0));
 	add_after(f, " (", signal);
-	add(f, signal ? ")" : "");
-	end(f, "exit");
+	failure_facts_add(f, signal ? ")" : "");
+	failure_facts_end(f, "exit");
 }
 
 static void tell_class(struct facts *f, const cJSON *failure)
 {
-	add(f, json_str(failure, "spec.class"));
+	failure_facts_add(f, json_str(failure, "spec.class"));
 	add_after(f, ", ", json_str(failure, "spec.confidence"));
-	end(f, "class");
+	failure_facts_end(f, "class");
 }
 
 static void tell_story(struct facts *f, const cJSON *failure)
@@ -109,16 +109,16 @@ static void tell_story(struct facts *f, const cJSON *failure)
 	const char *kind = json_str(failure, "spec.endedBy.kind"), *incident = json_str(failure, "status.incident");
 	int64_t consequences = json_int(failure, "status.consequences", 0);
 
-	tell(f, "caused by", json_str(failure, "status.causedByText"));
+	failure_facts_tell(f, "caused by", json_str(failure, "status.causedByText"));
 	if (kind) {
-		add(f, kind);
+		failure_facts_add(f, kind);
 		add_after(f, " ", json_str(failure, "spec.endedBy.name"));
 		add_after(f, ": ", json_str(failure, "spec.endedBy.reason"));
-		end(f, "ended by");
+		failure_facts_end(f, "ended by");
 	}
 	if (consequences > 0 && incident) {
 		strbuf_addf(&f->text, "%" PRId64 " other end%s: kubectl afterglow incidents %s", consequences, consequences == 1 ? "" : "s", incident);
-		end(f, "caused");
+		failure_facts_end(f, "caused");
 	}
 }
 
@@ -129,14 +129,15 @@ static void tell_notes(struct facts *f, const char *label, const cJSON *notes, c
 	const cJSON *note;
 
 	cJSON_ArrayForEach(note, notes) {
-		add(f, json_str(note, first));
+		failure_facts_add(f, json_str(note, first));
 		add_after(f, between, json_str(note, second));
-		add(f, json_str(note, second) ? after : "");
-		end(f, label);
+		failure_facts_add(f, json_str(note, second) ? after : "");
+		failure_facts_end(f, label);
 	}
 }
 
-static void add_part(struct facts *f, const char *name, int64_t bytes, const char **separator)
+static void failure_facts_add_part(struct facts *f, const char *name, int64_t bytes,
+				   const char **separator)
 {
 	char size[SIZE_TEXT_MAX];
 
@@ -155,15 +156,15 @@ static void tell_memory(struct facts *f, const cJSON *failure)
 
 	if (usage < 0)
 		return;
-	add(f, size_format((uint64_t)usage, used));
+	failure_facts_add(f, size_format((uint64_t)usage, used));
 	if (limit > 0)
 		strbuf_addf(&f->text, " of %s", size_format((uint64_t)limit, of));
 	if (age >= 0)
 		strbuf_addf(&f->text, ", %" PRId64 " ms before the end", age);
-	add_part(f, "anon", json_int(memory, "anonBytes", -1), &separator);
-	add_part(f, "shmem", json_int(memory, "shmemBytes", -1), &separator);
-	add_part(f, "file", json_int(memory, "fileBytes", -1), &separator);
-	end(f, "memory");
+	failure_facts_add_part(f, "anon", json_int(memory, "anonBytes", -1), &separator);
+	failure_facts_add_part(f, "shmem", json_int(memory, "shmemBytes", -1), &separator);
+	failure_facts_add_part(f, "file", json_int(memory, "fileBytes", -1), &separator);
+	failure_facts_end(f, "memory");
 }
 
 /* Returns whether one of the notes has this first member. */
@@ -191,37 +192,37 @@ static void tell_core(struct facts *f, const cJSON *failure)
 	const char *bundle = json_str(failure, "spec.bundle");
 
 	if (has_note(missing, "what", "core file and backtrace"))
-		tell(f, "core", "none: the line missing says what it needs");
+		failure_facts_tell(f, "core", "none: the line missing says what it needs");
 	else if (!has_note(evidence, "source", "core"))
 		return;
 	else if (bundle && strncmp(bundle, "spool/", 6) == 0)
-		tell(f, "core",
-		     "core.COMMAND.PID.zst in the bundle, which is lost with its pod: there is no store");
+		failure_facts_tell(f, "core",
+				   "core.COMMAND.PID.zst in the bundle, which is lost with its pod: there is no store");
 	else if (bundle)
-		tell(f, "core",
-		     "core.COMMAND.PID.zst in the bundle, if there was room for it and this was no crash "
-		     "loop; kubectl afterglow bundle saves it");
+		failure_facts_tell(f, "core",
+				   "core.COMMAND.PID.zst in the bundle, if there was room for it and this was no crash "
+				   "loop; kubectl afterglow bundle saves it");
 	else
-		tell(f, "core", "none is kept: there is no bundle");
+		failure_facts_tell(f, "core", "none is kept: there is no bundle");
 }
 
 void failure_facts_each(const cJSON *failure, failure_fact_fn *fn, void *arg)
 {
 	struct facts f = { .fn = fn, .arg = arg, .text = STRBUF_INIT(FACT_MAX) };
 
-	tell(&f, "failure", json_str(failure, "metadata.name"));
+	failure_facts_tell(&f, "failure", json_str(failure, "metadata.name"));
 	tell_place(&f, failure);
 	tell_time(&f, failure);
 	tell_exit(&f, failure);
 	tell_class(&f, failure);
 	tell_story(&f, failure);
-	tell(&f, "diagnosis", json_str(failure, "spec.diagnosis"));
-	tell(&f, "try", json_str(failure, "spec.advice"));
+	failure_facts_tell(&f, "diagnosis", json_str(failure, "spec.diagnosis"));
+	failure_facts_tell(&f, "try", json_str(failure, "spec.advice"));
 	tell_notes(&f, "evidence", json_get(failure, "spec.evidence"), "source", "text", ": ", "");
 	tell_memory(&f, failure);
 	tell_notes(&f, "missing", json_get(failure, "spec.missing"), "what", "needs", " (needs ", ")");
-	tell(&f, "signature", json_str(failure, "spec.signature"));
-	tell(&f, "bundle", json_str(failure, "spec.bundle"));
+	failure_facts_tell(&f, "signature", json_str(failure, "spec.signature"));
+	failure_facts_tell(&f, "bundle", json_str(failure, "spec.bundle"));
 	tell_core(&f, failure);
 	strbuf_release(&f.text);
 }

@@ -13,7 +13,8 @@
 #include "lib/units.h"
 #include "plugin/table.h"
 
-static const char *age_of(int64_t at_ns, int64_t now_ns, char buf[static DURATION_TEXT_MAX])
+static const char *failure_list_age_of(int64_t at_ns, int64_t now_ns,
+				       char buf[static DURATION_TEXT_MAX])
 {
 	if (!at_ns)
 		return "";
@@ -32,7 +33,8 @@ static const char *exit_of(const cJSON *failure, char *buf, size_t size)
  * Adds a row. Its first cell is the namespace; without namespaces the row begins with the second
  * cell.
  */
-static void add_row(struct table *table, const struct item *item, bool namespaces, int64_t now_ns)
+static void failure_list_add_row(struct table *table, const struct item *item, bool namespaces,
+				 int64_t now_ns)
 {
 	char exit_code[24], age[DURATION_TEXT_MAX];
 	const char *cells[] = {
@@ -43,7 +45,7 @@ static void add_row(struct table *table, const struct item *item, bool namespace
 		exit_of(item->failure, exit_code, sizeof(exit_code)),
 		failure_str(item->failure, "spec.memoryText"),
 		failure_str(item->failure, "status.causedByText"),
-		age_of(item->ended_ns, now_ns, age),
+		failure_list_age_of(item->ended_ns, now_ns, age),
 		failure_str(item->failure, "metadata.name"),
 	};
 
@@ -63,7 +65,7 @@ size_t failure_list(const cJSON *list, const struct failure_filter *filter, bool
 	table_init(&table, namespaces ? headings : headings + 1,
 		   ARRAY_SIZE(headings) - !namespaces);
 	for (size_t i = 0; i < items.n; i++)
-		add_row(&table, &items.all[i], namespaces, now_ns);
+		failure_list_add_row(&table, &items.all[i], namespaces, now_ns);
 	if (items.n)
 		table_print(&table, out);
 	table_release(&table);
@@ -140,10 +142,11 @@ size_t failure_list_signatures(const cJSON *list, const struct failure_filter *f
 		snprintf(count, sizeof(count), "%zu", groups[i].n);
 		snprintf(pods, sizeof(pods), "%zu", groups[i].pods);
 		table_row(&table,
-			  (const char *const[]){ count, pods,
-						 age_of(groups[i].last->ended_ns, now_ns, age),
-						 groups[i].signature,
-						 failure_str(groups[i].last->failure, "metadata.name") });
+			  (const char *const[]){
+				  count, pods,
+				  failure_list_age_of(groups[i].last->ended_ns, now_ns, age),
+				  groups[i].signature,
+				  failure_str(groups[i].last->failure, "metadata.name") });
 	}
 	if (n)
 		table_print(&table, out);
@@ -200,7 +203,7 @@ static void add_incident(const struct items *items, const struct item *first, in
 	add_printable(out, failure_str(first->failure, "metadata.namespace"));
 	strbuf_adds(out, ", cluster ");
 	add_printable(out, failure_str(first->failure, "spec.cluster"));
-	strbuf_addf(out, ", %s ago\n  ", age_of(first->ended_ns, now_ns, age));
+	strbuf_addf(out, ", %s ago\n  ", failure_list_age_of(first->ended_ns, now_ns, age));
 	add_printable(out, failure_str(first->failure, "spec.verdict"));
 	strbuf_addc(out, '\n');
 	add_member(first, first, out);

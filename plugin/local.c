@@ -48,7 +48,7 @@ static void spec_complete(cJSON *spec, const char *bundle)
 }
 
 /* Returns NULL if the report cannot be read. */
-static cJSON *failure_of_report(const char *path, const char *bundle, struct err *err)
+static cJSON *local_failure_of_report(const char *path, const char *bundle, struct err *err)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(REPORT_MAX);
 	cJSON *spec = NULL, *failure, *metadata;
@@ -77,7 +77,7 @@ static void take_report(const FTSENT *entry, cJSON *items)
 	cJSON *failure;
 
 	strbuf_addf(&bundle, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1), entry->fts_path);
-	failure = failure_of_report(entry->fts_path, strbuf_str(&bundle), &err);
+	failure = local_failure_of_report(entry->fts_path, strbuf_str(&bundle), &err);
 	if (failure)
 		json_append(items, failure);
 	else

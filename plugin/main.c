@@ -72,7 +72,7 @@ static int list_by_kubectl(const struct options *o, struct err *err)
 	return kubectl_exec(&kubectl, args, err);
 }
 
-static int list(const struct options *o, struct strbuf *out, struct err *err)
+static int plugin_list(const struct options *o, struct strbuf *out, struct err *err)
 {
 	struct failure_filter filter = filter_of(o);
 	_cleanup_json_ cJSON *failures = NULL;
@@ -106,7 +106,7 @@ static int show_by_kubectl(const struct options *o, const cJSON *failure, struct
 			    err);
 }
 
-static int show(const struct options *o, struct strbuf *out, struct err *err)
+static int plugin_show(const struct options *o, struct strbuf *out, struct err *err)
 {
 	_cleanup_json_ cJSON *failures = NULL;
 	const cJSON *failure;
@@ -147,7 +147,7 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 }
 
 /* No container is named: kubectl then chooses the first one, which is Ray's. */
-static int release(const struct options *o, struct err *err)
+static int plugin_release(const struct options *o, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
 	const char *args[READS_ARGS_MAX] = { "exec", o->argument };
@@ -192,7 +192,7 @@ static int incidents(const struct options *o, struct strbuf *out, struct err *er
 	return 0;
 }
 
-static int examine(const struct options *o, struct strbuf *out, struct err *err)
+static int plugin_examine(const struct options *o, struct strbuf *out, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
 	_cleanup_json_ cJSON *version = NULL;
@@ -244,16 +244,16 @@ static int examine(const struct options *o, struct strbuf *out, struct err *err)
 	return result.broken ? 1 : 0;
 }
 
-static int run(const struct options *o, struct strbuf *out, struct err *err)
+static int plugin_run(const struct options *o, struct strbuf *out, struct err *err)
 {
 	switch (o->command) {
 	case COMMAND_NONE:
 	case COMMAND_COUNT:
 		break;
 	case COMMAND_LIST:
-		return list(o, out, err);
+		return plugin_list(o, out, err);
 	case COMMAND_SHOW:
-		return show(o, out, err);
+		return plugin_show(o, out, err);
 	case COMMAND_REPORT:
 		return evidence_report(o, out, err);
 	case COMMAND_INCIDENTS:
@@ -267,18 +267,18 @@ static int run(const struct options *o, struct strbuf *out, struct err *err)
 	case COMMAND_SNAPSHOT:
 		return live_snapshot(o, out, err);
 	case COMMAND_DOCTOR:
-		return examine(o, out, err);
+		return plugin_examine(o, out, err);
 	case COMMAND_BUNDLE:
 		return evidence_bundle(o, err);
 	case COMMAND_PAGE:
 		return write_page(o, out, err);
 	case COMMAND_RELEASE:
-		return release(o, err);
+		return plugin_release(o, err);
 	}
 	return err_set(err, EINVAL, "no command");
 }
 
-static int print(const struct strbuf *out, struct err *err)
+static int plugin_print(const struct strbuf *out, struct err *err)
 {
 	if (strbuf_failed(out))
 		return err_set(err, ENOMEM, "output");
@@ -286,7 +286,7 @@ static int print(const struct strbuf *out, struct err *err)
 }
 
 /* program: what the user called, "afterglow" or the plugin of kubectl. */
-static int fail(const char *program, const struct err *err, int code)
+static int plugin_fail(const char *program, const struct err *err, int code)
 {
 	fprintf(stderr, "%s: %s\n", strcmp(program, "afterglow") == 0 ? program : "kubectl afterglow", err_text(err));
 	return code;
@@ -301,18 +301,18 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "__complete") == 0) {
 		options_complete(argv + 2, argc - 2, &out);
-		return print(&out, &err) < 0 ? fail(argv[0], &err, 1) : 0;
+		return plugin_print(&out, &err) < 0 ? plugin_fail(argv[0], &err, 1) : 0;
 	}
 	if (argc == 3 && strcmp(argv[1], "__man") == 0)
-		return man_write(argv[2], &err) < 0 ? fail(argv[0], &err, 1) : 0;
+		return man_write(argv[2], &err) < 0 ? plugin_fail(argv[0], &err, 1) : 0;
 	if (options_parse(argv, &o, &err) < 0)
-		return fail(argv[0], &err, 2);
+		return plugin_fail(argv[0], &err, 2);
 	if (o.version)
 		strbuf_adds(&out, "kubectl-afterglow " AFTERGLOW_VERSION "\n");
 	else if (o.help)
 		command_add_help(o.command, &out);
-	r = o.version || o.help ? 0 : run(&o, &out, &err);
+	r = o.version || o.help ? 0 : plugin_run(&o, &out, &err);
 	if (r < 0)
-		return fail(argv[0], &err, err.code == EINVAL ? 2 : 1);
-	return print(&out, &err) < 0 ? fail(argv[0], &err, 1) : r;
+		return plugin_fail(argv[0], &err, err.code == EINVAL ? 2 : 1);
+	return plugin_print(&out, &err) < 0 ? plugin_fail(argv[0], &err, 1) : r;
 }

@@ -13,7 +13,7 @@
 #define NAMES_MAX 512
 
 /* Parses "90s", "30m", "2h" or "7d" to nanoseconds. Returns 0 for anything else. */
-static int64_t age_of(const char *text)
+static int64_t options_age_of(const char *text)
 {
 	static const struct {
 		char unit;
@@ -30,7 +30,7 @@ static int64_t age_of(const char *text)
 
 static int since_parse(void *options, const char *option, const char *value, struct err *err)
 {
-	int64_t age = age_of(value);
+	int64_t age = options_age_of(value);
 
 	if (!age)
 		return err_set(err, EINVAL, "%s \"%.40s\" must be a time such as 90s, 30m, 2h or 7d (at most 36500 of a unit)",
@@ -99,7 +99,7 @@ static int check_arguments(const struct options *o, struct err *err)
 }
 
 /* What kubectl would do does not go with a directory. */
-static int check_store(const struct options *o, struct err *err)
+static int options_check_store(const struct options *o, struct err *err)
 {
 	if (o->store && (o->output || o->watch || o->namespace || o->all_namespaces || o->selector))
 		return err_set(err, EINVAL, "--output, --watch, --namespace, --all-namespaces and --selector do not go with --store");
@@ -139,7 +139,7 @@ static int options_check(const struct options *o, struct err *err)
 	command_add_names(&names);
 	if (o->command == COMMAND_NONE)
 		return err_set(err, EINVAL, "a command is missing: %s", strbuf_str(&names));
-	if (check_options(o, err) < 0 || check_store(o, err) < 0 || check_arguments(o, err) < 0)
+	if (check_options(o, err) < 0 || options_check_store(o, err) < 0 || check_arguments(o, err) < 0)
 		return -EINVAL;
 	if (o->all_namespaces && o->namespace)
 		return err_set(err, EINVAL, "--namespace and --all-namespaces exclude each other");
@@ -166,27 +166,27 @@ int options_parse(char **argv, struct options *ret_options, struct err *err)
 	return r;
 }
 
-static bool begins(const char *text, const char *with)
+static bool options_begins(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-static void propose(struct strbuf *out, const char *text, const char *begun)
+static void options_propose(struct strbuf *out, const char *text, const char *begun)
 {
-	if (begins(text, begun))
+	if (options_begins(text, begun))
 		strbuf_addf(out, "%s\n", text);
 }
 
 static void propose_classes(struct strbuf *out, const char *begun)
 {
 	for (enum failure_class class = 0; class < FAILURE_CLASS_COUNT; class++)
-		propose(out, failure_class_name(class), begun);
+		options_propose(out, failure_class_name(class), begun);
 }
 
 static void propose_commands(struct strbuf *out, const char *begun)
 {
 	for (enum command c = COMMAND_NONE + 1; c < COMMAND_COUNT; c++)
-		propose(out, commands[c].name, begun);
+		options_propose(out, commands[c].name, begun);
 }
 
 void options_complete(char *const *words, int n, struct strbuf *out)
@@ -199,10 +199,10 @@ void options_complete(char *const *words, int n, struct strbuf *out)
 	if (strcmp(before, "--class") == 0 || (strcmp(before, "explain") == 0 && !of_policy))
 		propose_classes(out, begun);
 	else if (strcmp(before, "policy") == 0)
-		propose(out, "explain", begun);
-	else if (begins(begun, "-"))
+		options_propose(out, "explain", begun);
+	else if (options_begins(begun, "-"))
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-			propose(out, rows[i].name, begun);
+			options_propose(out, rows[i].name, begun);
 	else if (!has_command)
 		propose_commands(out, begun);
 	strbuf_adds(out, ":4\n");

@@ -49,7 +49,7 @@ static void reap_left(void)
 			left_behind[i] = 0;
 }
 
-static void leave(pid_t pid)
+static void child_leave(pid_t pid)
 {
 	reap_left();
 	if (waitpid(pid, NULL, WNOHANG) != 0)
@@ -100,7 +100,7 @@ void child_cancel(struct child *c)
 		return;
 	if (c->pid > 0) {
 		kill(c->pid, SIGKILL);
-		leave(c->pid);
+		child_leave(c->pid);
 	}
 	child_free(c);
 }
@@ -123,7 +123,7 @@ static void take_lines(struct child *c, const char *bytes, size_t len)
 }
 
 /* Reads the data that has arrived. */
-static void drain(struct child *c, struct pipe_end *end)
+static void child_drain(struct child *c, struct pipe_end *end)
 {
 	bool lines = c->on_line && end == &c->ends[CHILD_OUTPUT];
 	char part[4096];
@@ -147,17 +147,17 @@ static void drain(struct child *c, struct pipe_end *end)
 		close_end(end);
 }
 
-static void on_output(evutil_socket_t fd, short what, void *arg)
+static void child_on_output(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *c = arg;
 
 	(void)what;
 	for (size_t i = 0; i < CHILD_ENDS; i++)
 		if (c->ends[i].fd == fd)
-			drain(c, &c->ends[i]);
+			child_drain(c, &c->ends[i]);
 }
 
-static void on_overdue(evutil_socket_t fd, short what, void *arg)
+static void child_on_overdue(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *c = arg;
 
@@ -167,14 +167,14 @@ static void on_overdue(evutil_socket_t fd, short what, void *arg)
 	kill(c->pid, SIGKILL);
 }
 
-static void finish(struct child *c, int status)
+static void child_finish(struct child *c, int status)
 {
 	struct child_result r = { .timed_out = c->timed_out, .status = status };
 	struct strbuf texts[CHILD_ENDS];
 
 	c->pid = 0;
 	for (size_t i = 0; i < CHILD_ENDS; i++) {
-		drain(c, &c->ends[i]);
+		child_drain(c, &c->ends[i]);
 		texts[i] = c->ends[i].text;
 		c->ends[i].text = STRBUF_INIT(0);
 	}
@@ -201,7 +201,7 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (pid != 0)
-		finish(c, pid == c->pid ? status : 1 << 8);
+		child_finish(c, pid == c->pid ? status : 1 << 8);
 }
 
 /* --- The start of a child --- */
@@ -260,17 +260,17 @@ static bool watch_end(struct child *c, struct event_base *base)
 	return c->ended && event_add(c->ended, c->pidfd < 0 ? &look : NULL) == 0;
 }
 
-static int watch(struct child *c, struct event_base *base, int64_t within_ns, struct err *err)
+static int child_watch(struct child *c, struct event_base *base, int64_t within_ns, struct err *err)
 {
 	bool ok = watch_end(c, base);
 
-	c->overdue = evtimer_new(base, on_overdue, c);
+	c->overdue = evtimer_new(base, child_on_overdue, c);
 	for (int i = 0; i < CHILD_ENDS && ok; i++) {
 		struct pipe_end *end = &c->ends[i];
 
 		if (end->fd < 0)
 			continue;
-		end->readable = event_new(base, end->fd, EV_READ | EV_PERSIST, on_output, c);
+		end->readable = event_new(base, end->fd, EV_READ | EV_PERSIST, child_on_output, c);
 		ok = end->readable && event_add(end->readable, NULL) == 0;
 	}
 	if (!ok || !c->overdue)
@@ -315,7 +315,7 @@ int child_start(struct event_base *base, const struct child_work *work, child_do
 	for (int i = 0; i < CHILD_ENDS; i++)
 		closep(&ends[i]);
 	if (rc >= 0)
-		rc = watch(c, base, work->within_ns, err);
+		rc = child_watch(c, base, work->within_ns, err);
 	if (rc < 0) {
 		child_cancel(c);
 		return rc;

@@ -17,7 +17,7 @@
  * Makes the descriptor fd number `to`. Another descriptor may have that number, so the caller first
  * moved all of them above ABOVE_ALL.
  */
-static void place(int fd, int to)
+static void child_fork_place(int fd, int to)
 {
 	if (fd < 0 || dup2(fd, to) < 0)
 		_exit(126);
@@ -33,7 +33,7 @@ static void usual_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static char *const *environment(const struct child_work *work)
+static char *const *child_fork_environment(const struct child_work *work)
 {
 	static char *const none[] = { NULL };
 
@@ -52,7 +52,7 @@ static void close_others(int from)
 }
 
 /* Becomes the program. If exec fails, the errno is written to the pipe `failed`. */
-_Noreturn static void become(const struct child_work *work, const int ends[CHILD_ENDS], int failed, pid_t parent)
+_Noreturn static void child_fork_become(const struct child_work *work, const int ends[CHILD_ENDS], int failed, pid_t parent)
 {
 	int fds[CHILD_FDS_MAX + 5], n = 0, error;
 
@@ -72,10 +72,10 @@ _Noreturn static void become(const struct child_work *work, const int ends[CHILD
 		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, ABOVE_ALL);
 	failed = fcntl(failed, F_DUPFD_CLOEXEC, ABOVE_ALL);
 	for (int i = 0; i < n; i++)
-		place(fds[i], i);
+		child_fork_place(fds[i], i);
 	close_others(n);
 	usual_signals();
-	execvpe(work->path, (char *const *)work->argv, environment(work));
+	execvpe(work->path, (char *const *)work->argv, child_fork_environment(work));
 	error = errno;
 	if (write(failed, &error, sizeof(error)) < 0)
 		_exit(126);
@@ -91,7 +91,7 @@ int child_fork(const struct child_work *work, const int ends[CHILD_ENDS], pid_t 
 		return err_set(err, errno, "pipe");
 	pid = fork();
 	if (pid == 0)
-		become(work, ends, failed[1], parent);
+		child_fork_become(work, ends, failed[1], parent);
 	if (pid < 0)
 		error = errno;
 	close(failed[1]);

@@ -79,7 +79,7 @@ static void end_one(struct http_connections *all)
 	*end = all->known[--all->n];
 }
 
-static void know(struct http_connections *all, evutil_socket_t fd)
+static void http_connections_know(struct http_connections *all, evutil_socket_t fd)
 {
 	uint64_t cookie;
 
@@ -104,11 +104,11 @@ static void settle_fresh(struct http_connections *all)
 
 	if (!fresh)
 		return;
-	know(all, bufferevent_getfd(fresh));
+	http_connections_know(all, bufferevent_getfd(fresh));
 	bufferevent_decref(fresh);
 }
 
-static void on_settle(evutil_socket_t fd, short what, void *arg)
+static void http_connections_on_settle(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -118,7 +118,7 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 int http_connections_init(struct http_connections *all, struct event_base *base, size_t max)
 {
 	*all = (struct http_connections){ .base = base,
-					  .settle = evtimer_new(base, on_settle, all),
+					  .settle = evtimer_new(base, http_connections_on_settle, all),
 					  .max = max };
 	return all->settle ? 0 : -ENOMEM;
 }

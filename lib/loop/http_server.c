@@ -51,7 +51,7 @@ void http_answer(struct http_server *s, struct evhttp_request *request, int stat
 		evbuffer_free(body);
 }
 
-static void on_metrics(struct evhttp_request *request, void *arg)
+static void http_server_on_metrics(struct evhttp_request *request, void *arg)
 {
 	struct http_server *s = arg;
 	struct evbuffer *body = evbuffer_new();
@@ -66,7 +66,7 @@ static void on_metrics(struct evhttp_request *request, void *arg)
  * Accepts no more than half of the bound in one turn of the loop: many may be queued. Each then has two
  * turns in which its request is read, before as many newer ones can end it.
  */
-static struct bufferevent *on_connection(struct event_base *base, void *arg)
+static struct bufferevent *http_server_on_connection(struct event_base *base, void *arg)
 {
 	struct http_server *s = arg;
 
@@ -89,12 +89,12 @@ static int server_init(struct http_server *s, struct event_base *base, const str
 	s->metrics = shared_text_new(o->metrics_max, o->metrics, o->arg);
 	if (!s->metrics || http_connections_init(&s->connections, base, o->connections_max) < 0)
 		return err_set(err, ENOMEM, "%s", o->option);
-	evhttp_set_bevcb(s->listener.http, on_connection, s);
+	evhttp_set_bevcb(s->listener.http, http_server_on_connection, s);
 	evhttp_set_allowed_methods(s->listener.http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_max_headers_size(s->listener.http, o->headers_max);
 	evhttp_set_max_body_size(s->listener.http, 0);
 	evhttp_set_timeout(s->listener.http, o->idle_s);
-	evhttp_set_cb(s->listener.http, "/metrics", on_metrics, s);
+	evhttp_set_cb(s->listener.http, "/metrics", http_server_on_metrics, s);
 	return http_listener_open(&s->listener, o->backlog, err);
 }
 

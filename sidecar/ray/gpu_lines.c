@@ -12,7 +12,7 @@
 #define RANK_LARGEST 999999
 
 /* Returns the text up to the first byte that is in ends. */
-static struct span until(struct span s, const char *ends)
+static struct span gpu_lines_until(struct span s, const char *ends)
 {
 	size_t n = 0;
 
@@ -22,7 +22,7 @@ static struct span until(struct span s, const char *ends)
 }
 
 /* Copies as much as fits; a byte that is not printable ASCII becomes '?'. */
-static void copy(struct span s, char *out, size_t size)
+static void gpu_lines_copy(struct span s, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -35,9 +35,9 @@ static void copy(struct span s, char *out, size_t size)
 	out[n] = '\0';
 }
 
-#define COPY(s, field) copy(s, field, sizeof(field))
+#define COPY(s, field) gpu_lines_copy(s, field, sizeof(field))
 
-static int number(struct span s, int max)
+static int gpu_lines_number(struct span s, int max)
 {
 	int value = -1;
 
@@ -63,7 +63,7 @@ static void take_size(struct span s, char *out, size_t size)
 		size_t len = strlen(units[i]);
 
 		if (s.len - digits - 1 >= len && memcmp(s.at + digits + 1, units[i], len) == 0)
-			copy((struct span){ s.at, digits + 1 + len }, out, size);
+			gpu_lines_copy((struct span){ s.at, digits + 1 + len }, out, size);
 	}
 }
 
@@ -88,7 +88,7 @@ static void read_out_of_memory(struct span line, struct gpu_error *g)
 {
 	struct span device = span_after(line, "GPU ");
 
-	g->device = number(device, DEVICE_LARGEST);
+	g->device = gpu_lines_number(device, DEVICE_LARGEST);
 	take_size(span_after(line, "Tried to allocate "), g->tried, sizeof(g->tried));
 	take_size(span_after(line, "has a total capacity of "), g->total, sizeof(g->total));
 	take_size(span_after(line, "has a total capacty of "), g->total, sizeof(g->total));
@@ -103,17 +103,17 @@ static void read_error(struct span line, struct gpu_error *g)
 	static const char *const marks[] = { "CUDA error: ", "HIP error: ", "cuDNN error: ", "CUDA driver error: " };
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks) && !g->what[0]; i++)
-		COPY(until(span_after(line, marks[i]), "\n(`"), g->what);
-	g->device = number(span_after(line, "device "), DEVICE_LARGEST);
+		COPY(gpu_lines_until(span_after(line, marks[i]), "\n(`"), g->what);
+	g->device = gpu_lines_number(span_after(line, "device "), DEVICE_LARGEST);
 }
 
 static void read_rank(struct span line, struct gpu_error *g)
 {
-	g->rank = number(span_after(line, "[Rank "), RANK_LARGEST);
+	g->rank = gpu_lines_number(span_after(line, "[Rank "), RANK_LARGEST);
 	if (g->rank < 0)
-		g->rank = number(span_after(line, " Rank "), RANK_LARGEST);
+		g->rank = gpu_lines_number(span_after(line, " Rank "), RANK_LARGEST);
 	if (g->rank < 0)
-		g->rank = number(span_after(line, "[rank"), RANK_LARGEST);
+		g->rank = gpu_lines_number(span_after(line, "[rank"), RANK_LARGEST);
 }
 
 /* The name of NCCL's error, such as ncclRemoteError, is on the next line. */
@@ -132,7 +132,7 @@ static void name_nccl_error(struct span text, struct gpu_error *g)
 
 static void read_nccl(struct span line, struct span text, struct gpu_error *g)
 {
-	struct span operation = until(span_after(line, "OpType="), ",) \n");
+	struct span operation = gpu_lines_until(span_after(line, "OpType="), ",) \n");
 
 	read_rank(line, g);
 	if (span_find(line, "operation timeout").at) {
@@ -144,7 +144,7 @@ static void read_nccl(struct span line, struct span text, struct gpu_error *g)
 	}
 	name_nccl_error(text, g);
 	if (!g->what[0])
-		COPY(until(span_after(line, "NCCL error: "), ",\n"), g->what);
+		COPY(gpu_lines_until(span_after(line, "NCCL error: "), ",\n"), g->what);
 }
 
 static const struct {
@@ -181,7 +181,7 @@ static enum gpu_words kind_of(struct span line)
 	return GPU_ERROR_NONE;
 }
 
-static void read_line(struct span line, struct span text, enum gpu_words kind, struct gpu_error *ret_error)
+static void gpu_lines_read_line(struct span line, struct span text, enum gpu_words kind, struct gpu_error *ret_error)
 {
 	*ret_error = (struct gpu_error){ .kind = kind, .device = -1, .rank = -1 };
 	COPY(line, ret_error->line);
@@ -196,7 +196,7 @@ static void read_line(struct span line, struct span text, enum gpu_words kind, s
 		read_nccl(line, text, ret_error);
 		break;
 	default:
-		COPY(until(span_after(line, "NCCL WARN "), "\n"), ret_error->what);
+		COPY(gpu_lines_until(span_after(line, "NCCL WARN "), "\n"), ret_error->what);
 		break;
 	}
 }
@@ -208,7 +208,7 @@ bool gpu_lines_parse(const char *text, size_t len, struct gpu_error *ret_error)
 
 	/* Errors of memory and of CUDA have the same weight, so the first one counts. */
 	while (rest.len && best < GPU_ERROR_CUDA) {
-		struct span line = until(rest, "\n");
+		struct span line = gpu_lines_until(rest, "\n");
 		enum gpu_words kind;
 
 		/* The text may contain NULs, so only its length ends it. */
@@ -216,7 +216,7 @@ bool gpu_lines_parse(const char *text, size_t len, struct gpu_error *ret_error)
 			line.len++;
 		kind = kind_of(line);
 		if (kind > best) {
-			read_line(line, rest, kind, ret_error);
+			gpu_lines_read_line(line, rest, kind, ret_error);
 			best = kind;
 		}
 		rest.at += MIN(line.len + 1, rest.len);

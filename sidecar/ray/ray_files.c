@@ -88,7 +88,7 @@ bool ray_file_is_of_pid(const char *name, pid_t pid)
 }
 
 /* Returns NULL if the directory cannot be read. */
-static DIR *open_directory(int dir_fd)
+static DIR *ray_files_open_directory(int dir_fd)
 {
 	int fd = rootfd_open_no_links(dir_fd, ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -100,7 +100,7 @@ static DIR *open_directory(int dir_fd)
 
 void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *arg), void *arg)
 {
-	DIR *dir = open_directory(dir_fd);
+	DIR *dir = ray_files_open_directory(dir_fd);
 	const struct dirent *d;
 	unsigned int found = 0;
 
@@ -114,7 +114,7 @@ void ray_files_of_pid(int dir_fd, pid_t pid, void (*fn)(const char *name, void *
 	closedir(dir);
 }
 
-static bool is_between(const char *name, const char *prefix, const char *suffix)
+static bool ray_files_is_between(const char *name, const char *prefix, const char *suffix)
 {
 	size_t len = strlen(name), begin = strlen(prefix), end = strlen(suffix);
 
@@ -122,7 +122,7 @@ static bool is_between(const char *name, const char *prefix, const char *suffix)
 	       strcmp(name + len - end, suffix) == 0;
 }
 
-static bool modified(int dir_fd, const char *name, int64_t *ret_ns)
+static bool ray_files_modified(int dir_fd, const char *name, int64_t *ret_ns)
 {
 	struct stat st;
 	_cleanup_close_ int fd = ray_file_path(dir_fd, name, &st);
@@ -160,7 +160,7 @@ static void keep_if_newer(const char *name, int64_t ns, void *arg)
 static void each_between(int dir_fd, const char *prefix, const char *suffix,
 			 void (*fn)(const char *name, int64_t ns, void *arg), void *arg)
 {
-	DIR *dir = open_directory(dir_fd);
+	DIR *dir = ray_files_open_directory(dir_fd);
 	unsigned int looked = 0;
 	const struct dirent *d;
 	int64_t ns;
@@ -168,10 +168,10 @@ static void each_between(int dir_fd, const char *prefix, const char *suffix,
 	if (!dir)
 		return;
 	for (unsigned int i = 0; i < ENTRIES_MAX && looked < RAY_FILES_LOOKED_MAX && (d = readdir(dir)); i++) {
-		if (!is_between(d->d_name, prefix, suffix))
+		if (!ray_files_is_between(d->d_name, prefix, suffix))
 			continue;
 		looked++;
-		if (modified(dir_fd, d->d_name, &ns))
+		if (ray_files_modified(dir_fd, d->d_name, &ns))
 			fn(d->d_name, ns, arg);
 	}
 	closedir(dir);

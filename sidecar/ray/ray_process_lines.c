@@ -10,7 +10,7 @@
 
 #define EXITED_MAX 16 /* children of `ray start` in one record */
 
-static const char *find(const char *text, size_t len, const char *what)
+static const char *ray_process_lines_find(const char *text, size_t len, const char *what)
 {
 	return memmem(text, len, what, strlen(what));
 }
@@ -22,7 +22,7 @@ static const char *find(const char *text, size_t len, const char *what)
 static bool parse_exited(const char *line, size_t len, enum ray_process_kind *ret_kind, int *ret_code)
 {
 	static const char mark[] = " [exit code=";
-	const char *at = find(line, len, mark);
+	const char *at = ray_process_lines_find(line, len, mark);
 	char code[16] = "";
 	size_t begin = 0, code_len;
 
@@ -45,7 +45,7 @@ static bool parse_exited(const char *line, size_t len, enum ray_process_kind *re
  */
 static bool parse_exits(const char *record, size_t len, struct ray_event *e)
 {
-	const char *at = find(record, len, "Some Ray subprocesses exited unexpectedly:"), *end = record + len;
+	const char *at = ray_process_lines_find(record, len, "Some Ray subprocesses exited unexpectedly:"), *end = record + len;
 	enum ray_process_kind kind;
 	int code;
 
@@ -69,7 +69,7 @@ static bool parse_exits(const char *record, size_t len, struct ray_event *e)
 static enum ray_process_kind agent_named(const char *record, size_t len)
 {
 	static const char mark[] = "agent_name = ";
-	const char *at = find(record, len, mark);
+	const char *at = ray_process_lines_find(record, len, mark);
 	size_t rest, n = 0;
 
 	if (!at)
@@ -102,10 +102,10 @@ static const struct {
  * Parses the beginning of a record of the level "fatal", "[2026-11-22 08:56:28,512 C 344 344] (gcs_server) ", after
  * which Ray aborts the process. Returns RAY_PROCESS_NONE for other records, and for those of workers.
  */
-static enum ray_process_kind gave_up(const char *record, size_t len)
+static enum ray_process_kind ray_process_lines_gave_up(const char *record, size_t len)
 {
-	const char *level = find(record, MIN(len, (size_t)40), " C "),
-		   *name = find(record, MIN(len, (size_t)80), "] (");
+	const char *level = ray_process_lines_find(record, MIN(len, (size_t)40), " C "),
+		   *name = ray_process_lines_find(record, MIN(len, (size_t)80), "] (");
 	const char *end = name ? memchr(name, ')', len - (size_t)(name - record)) : NULL;
 	enum ray_process_kind kind;
 
@@ -124,14 +124,14 @@ bool ray_process_record_parse(const char *record, size_t len, struct ray_event *
 		return true;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
-		if (!find(record, len, marks[i].mark))
+		if (!ray_process_lines_find(record, len, marks[i].mark))
 			continue;
 		e->kind = marks[i].kind;
 		e->process = marks[i].process ? marks[i].process : agent_named(record, len);
 		*ret_mark = marks[i].mark;
 		return true;
 	}
-	e->process = gave_up(record, len);
+	e->process = ray_process_lines_gave_up(record, len);
 	e->kind = e->process ? RAY_GAVE_UP : RAY_NOTHING;
 	*ret_mark = " C ";
 	return e->kind != RAY_NOTHING;

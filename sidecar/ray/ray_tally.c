@@ -59,7 +59,7 @@ static bool seen_before(struct ray_tally *t, int64_t now_ns, const struct ray_ev
 	return false;
 }
 
-static enum ray_outcome admit(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out)
+static enum ray_outcome ray_tally_admit(struct ray_tally *t, int64_t now_ns, const struct ray_event *e, unsigned int *ret_left_out)
 {
 	size_t slot = 0, reports = 0;
 	bool known = false;
@@ -114,7 +114,7 @@ enum ray_outcome ray_tally_event(struct ray_tally *t, int64_t now_ns, const stru
 	default:
 		return RAY_KNOWN;
 	}
-	return admit(t, now_ns, e, ret_left_out);
+	return ray_tally_admit(t, now_ns, e, ret_left_out);
 }
 
 bool ray_tally_summary(struct ray_tally *t, int64_t now_ns, struct ray_summary *ret_summary)
