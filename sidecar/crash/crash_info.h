@@ -22,7 +22,8 @@ struct crash_info {
 	pid_t sender; /* with sent: that process; 0: one outside of the PID namespace */
 	char comm[32], executable[128];
 	char code[24], fault_address[24]; /* "SEGV_MAPERR", "0x0" */
-	char refused[64]; /* "io_uring_setup" for SIGSYS, "an AVX-512 instruction" for SIGILL, "its stack is full" */
+	char refused
+		[64]; /* "io_uring_setup" for SIGSYS, "an AVX-512 instruction" for SIGILL, "its stack is full" */
 	char function[160], module[160], offset[24], build_id[48], source[128]; /* of the frame that crashed */
 	char python[160]; /* "crash.py:12 in f" */
 	char sentence[240]; /* the backtrace's first line */

@@ -49,7 +49,8 @@ static void a_summary_gives_who_sent_the_signal(void **state)
 	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"sentBy\":0}", "", &info, NULL), 0);
 	assert_true(info.sent);
 	assert_int_equal(info.sender, 0);
-	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"sentBy\":77}", "", &info, NULL), 0);
+	assert_int_equal(crash_info_of_summary("{\"signal\":11,\"sentBy\":77}", "", &info, NULL),
+			 0);
 	assert_int_equal(info.sender, 77);
 	assert_int_equal(crash_info_of_summary("{\"signal\":11}", "", &info, NULL), 0);
 	assert_false(info.sent);

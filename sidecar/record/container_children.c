@@ -13,7 +13,8 @@
 
 /* A core comes within this time, and the container ends if the crash ends it. */
 #define CRASH_SETTLED_NS (10 * NS_PER_SEC)
-#define CRASH_SPACING_NS (60 * NS_PER_SEC) /* between two reports: a program may crash again and again */
+#define CRASH_SPACING_NS \
+	(60 * NS_PER_SEC) /* between two reports: a program may crash again and again */
 
 /* What a core would show, as far as the wait status shows it. */
 static struct crash_info crash_of_end(const struct watched_end *e)
@@ -56,7 +57,8 @@ static void report_child(struct container *c, const struct watched_end *child)
 	};
 	struct report r;
 
-	container_explain_missing_core(c, WTERMSIG(child->wait_status), WCOREDUMP(child->wait_status));
+	container_explain_missing_core(c, WTERMSIG(child->wait_status),
+				       WCOREDUMP(child->wait_status));
 	e.core_needs = c->core_needs;
 	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
 	c->observer.end_reported = end_reported || container_is_over(c);
@@ -78,14 +80,17 @@ bool container_child_crashed(struct container *c, const struct ending *e)
 		const struct watched_end *end = &c->observer.workers.ends[i];
 
 		if (end->told || !watched_end_is_crash(end) || has_other_report(c, end) ||
-		    e->ended_ns - end->ended_ns > CRASH_SETTLED_NS || (first && first->ended_ns <= end->ended_ns))
+		    e->ended_ns - end->ended_ns > CRASH_SETTLED_NS ||
+		    (first && first->ended_ns <= end->ended_ns))
 			continue;
 		first = end;
 	}
-	if (!first || !e->status_known || !WIFEXITED(e->wait_status) || WEXITSTATUS(e->wait_status) == 0)
+	if (!first || !e->status_known || !WIFEXITED(e->wait_status) ||
+	    WEXITSTATUS(e->wait_status) == 0)
 		return false;
 	c->child_crash = crash_of_end(first);
-	container_explain_missing_core(c, WTERMSIG(first->wait_status), WCOREDUMP(first->wait_status));
+	container_explain_missing_core(c, WTERMSIG(first->wait_status),
+				       WCOREDUMP(first->wait_status));
 	return true;
 }
 

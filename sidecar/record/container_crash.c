@@ -337,7 +337,8 @@ static bool is_being_unwound(const struct crash *crash, const void *arg)
 /* Returns whether the command ended in order while the backtrace of a child is being made, which then has a report. */
 static bool child_is_unwound_at_success(const struct container *c)
 {
-	return c->ending.status_known && c->ending.wait_status == 0 && crashes_find(c->crashes, is_being_unwound, NULL);
+	return c->ending.status_known && c->ending.wait_status == 0 &&
+	       crashes_find(c->crashes, is_being_unwound, NULL);
 }
 
 bool container_death_waits(struct container *c)
@@ -353,10 +354,12 @@ bool container_death_waits(struct container *c)
 	}
 	container_find_death_crash(c);
 	if (c->death_crash ? crash_is_unwound(c->death_crash) :
-			     !container_awaits_node_core(c) && unread == 0 && !child_is_unwound_at_success(c))
+			     !container_awaits_node_core(c) && unread == 0 &&
+				     !child_is_unwound_at_success(c))
 		return false;
 	if (child_is_unwound_at_success(c))
-		within = (struct timeval){ .tv_sec = DEATH_WAIT_MS / 1000, .tv_usec = DEATH_WAIT_MS % 1000 * 1000 };
+		within = (struct timeval){ .tv_sec = DEATH_WAIT_MS / 1000,
+					   .tv_usec = DEATH_WAIT_MS % 1000 * 1000 };
 	if (!timerisset(&within))
 		within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
@@ -369,8 +372,8 @@ void container_explain_missing_core(struct container *c, int signal, bool dumped
 	struct core_pattern pattern;
 	bool read = core_pattern_read("/proc", &pattern);
 
-	core_route_needs(read ? &pattern : NULL, c->crashes != NULL, signal != 0, signal && dumped, c->core_needs,
-			 sizeof(c->core_needs));
+	core_route_needs(read ? &pattern : NULL, c->crashes != NULL, signal != 0, signal && dumped,
+			 c->core_needs, sizeof(c->core_needs));
 }
 
 void container_add_crash(struct container *c, struct ending *e)
@@ -383,7 +386,10 @@ void container_add_crash(struct container *c, struct ending *e)
 	if (container_child_crashed(c, e))
 		e->crash = &c->child_crash;
 	else
-		container_explain_missing_core(c, e->status_known && WIFSIGNALED(e->wait_status) ? WTERMSIG(e->wait_status) : 0,
+		container_explain_missing_core(c,
+					       e->status_known && WIFSIGNALED(e->wait_status) ?
+						       WTERMSIG(e->wait_status) :
+						       0,
 					       WCOREDUMP(e->wait_status));
 	e->core_needs = c->core_needs;
 }
@@ -414,7 +420,8 @@ static void on_unwound(struct crash *crash, void *arg)
 
 	if (c->state == CONTAINER_ENDED && crash == c->death_crash)
 		container_event(c, CONTAINER_UNWOUND);
-	else if (c->state == CONTAINER_ENDED && c->ending.wait_status == 0 && !child_is_unwound_at_success(c))
+	else if (c->state == CONTAINER_ENDED && c->ending.wait_status == 0 &&
+		 !child_is_unwound_at_success(c))
 		container_event(c, CONTAINER_UNWOUND);
 	else
 		container_crashes_due(c, now_boottime_ns());

@@ -201,7 +201,8 @@ static bool is_time_for_process_report(const struct container *c, int64_t now_ns
 
 bool container_told_oom_of(const struct container *c, int pid)
 {
-	return pid > 0 && pid == c->oom_told_pid && !is_time_for_process_report(c, now_boottime_ns());
+	return pid > 0 && pid == c->oom_told_pid &&
+	       !is_time_for_process_report(c, now_boottime_ns());
 }
 
 static bool has_unreported_oom(const struct container *c, const struct ending *e)
@@ -220,7 +221,8 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
 	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
-	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS || container_told_oom_of(c, r.verdict.process.pid))
+	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS ||
+	    container_told_oom_of(c, r.verdict.process.pid))
 		return;
 	c->process_reported_ns = now_boottime_ns();
 	c->oom_told_pid = r.verdict.process.pid;

@@ -175,7 +175,8 @@ void container_ray_due(struct container *c, int64_t now_ns)
 	const struct ray_process_end *end;
 
 	process_watch_look(&o->processes, o->root_fd, o->table, o->swept_ns, order_process, c);
-	worker_watch_look(&o->workers, o->root_fd, o->table, o->command, o->swept_ns, order_worker, c);
+	worker_watch_look(&o->workers, o->root_fd, o->table, o->command, o->swept_ns, order_worker,
+			  c);
 	while (!is_stopping(c, now_ns) && !container_is_over(c) && (end = next_unreported(c))) {
 		bool missed = is_missed(c, end);
 

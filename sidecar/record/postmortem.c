@@ -110,7 +110,9 @@ static void find_victims(struct observer *o, const struct ending *e, const struc
 		 * The launcher was killed, so all were. The report is made while the kernel still kills them: which are gone by now
 		 * is chance, and the kernel begins with the largest.
 		 */
-		largest = o->oom_seen_ns && o->before_oom.n_top ? &o->before_oom.top[0] : last->n_top ? &last->top[0] : NULL;
+		largest = o->oom_seen_ns && o->before_oom.n_top ? &o->before_oom.top[0] :
+			  last->n_top				? &last->top[0] :
+								  NULL;
 		seen->victim = largest ? largest->name : NULL;
 		seen->victim_pid = largest ? largest->pid : 0;
 		return;
@@ -336,7 +338,8 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	};
 
 	if (e->container_lives)
-		seen.limits_before.processes_refused = MAX(o->limits.processes_refused, o->refused_told);
+		seen.limits_before.processes_refused =
+			MAX(o->limits.processes_refused, o->refused_told);
 	if (last.at_ns && !e->gap)
 		r.sample_age_ns = MAX(e->ended_ns - last.at_ns, 0);
 	seen.last_age_ns = r.sample_age_ns;

@@ -21,6 +21,7 @@ struct snapshot {
 	int64_t ends; /* process_table_ends; -1: not known */
 	struct components components;
 	struct zombies zombies;
-	struct large_process large; /* of top[0], once half of the limit is in use; pid 0: nothing is known */
+	struct large_process
+		large; /* of top[0], once half of the limit is in use; pid 0: nothing is known */
 	int64_t shm_used; /* bytes of the container's /dev/shm; -1: not known */
 };

@@ -39,7 +39,8 @@ static bool is_telling(int status)
 {
 	int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-	return signal && signal != SIGTERM && signal != SIGINT && signal != SIGHUP && signal != SIGPIPE;
+	return signal && signal != SIGTERM && signal != SIGINT && signal != SIGHUP &&
+	       signal != SIGPIPE;
 }
 
 void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, int wait_status,
@@ -64,7 +65,8 @@ void worker_watch_ended(struct worker_watch *w, pid_t pid, bool status_known, in
 		worker_forget(w, p);
 }
 
-const struct watched_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid, int64_t at_ns)
+const struct watched_end *worker_watch_end_of(const struct worker_watch *w, pid_t pid,
+					      int64_t at_ns)
 {
 	const struct watched_end *nearest = NULL;
 
@@ -96,7 +98,8 @@ static bool is_worker(const struct process *p)
 	enum component_kind kind = component_of(p->name, p->command, label);
 
 	/* A name that was not read yet is the kernel's, which is cut. Until it sets its title, a worker has its script's name. */
-	return ((kind == COMPONENT_TASK || kind == COMPONENT_IDLE) && ray_process_of_comm(p->name) == RAY_PROCESS_NONE) ||
+	return ((kind == COMPONENT_TASK || kind == COMPONENT_IDLE) &&
+		ray_process_of_comm(p->name) == RAY_PROCESS_NONE) ||
 	       strstr(p->command, "/ray/_private/workers/default_worker.py");
 }
 
@@ -155,8 +158,8 @@ static void workers_miss(struct worker_watch *w, int64_t now_ns)
 	}
 }
 
-void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t, pid_t command,
-		       int64_t swept_ns, process_watch_order_fn order, void *arg)
+void worker_watch_look(struct worker_watch *w, int root_fd, const struct process_table *t,
+		       pid_t command, int64_t swept_ns, process_watch_order_fn order, void *arg)
 {
 	struct worker_look l = { w, root_fd, command, order, arg, 0 };
 

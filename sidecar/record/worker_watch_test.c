@@ -172,11 +172,17 @@ static void places_of_workers_that_are_gone_are_free_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(workers_and_programs_are_watched_but_not_what_others_watch, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_other_programs_ends_by_a_telling_signal_are_kept, setup, teardown),
-		cmocka_unit_test_setup_teardown(programs_that_fork_all_the_time_leave_places_to_workers, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_end_of_a_worker_is_found_near_its_time_by_its_pid, setup, teardown),
-		cmocka_unit_test_setup_teardown(places_of_workers_that_are_gone_are_free_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			workers_and_programs_are_watched_but_not_what_others_watch, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(of_other_programs_ends_by_a_telling_signal_are_kept,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			programs_that_fork_all_the_time_leave_places_to_workers, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			the_end_of_a_worker_is_found_near_its_time_by_its_pid, setup, teardown),
+		cmocka_unit_test_setup_teardown(places_of_workers_that_are_gone_are_free_again,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("worker_watch", tests, NULL, NULL);

@@ -171,7 +171,8 @@ static bool knows_largest(const struct report *r)
 /* Returns whether the largest process, which runs no task of Ray's, has just started. */
 static bool is_at_its_start(const struct report *r)
 {
-	return knows_largest(r) && r->large_age_ns > 0 && r->large_age_ns <= AT_START_NS && !task_name(r->top[0].name);
+	return knows_largest(r) && r->large_age_ns > 0 && r->large_age_ns <= AT_START_NS &&
+	       !task_name(r->top[0].name);
 }
 
 /* How the largest process came to its size. False: that is not known. */
@@ -191,7 +192,8 @@ static bool say_growth(struct report *r)
 		SAY(r, " and took %s of it in the last %s", SIZE(t->to - t->from),
 		    duration_format(t->grew_ns + t->flat_ns, took));
 		if (is_at_its_start(r))
-			SAY(r, ", %s after it had started: a table of a fixed size,", duration_format(r->large_age_ns, took));
+			SAY(r, ", %s after it had started: a table of a fixed size,",
+			    duration_format(r->large_age_ns, took));
 		else
 			SAY(r, ":");
 		SAY(r, " one oversized task or a fast leak");
@@ -218,7 +220,8 @@ static bool endless_stack(struct report *r)
 	SAY(r,
 	    "The stack of %s (PID %d) was %s, %d %% of the memory: most likely a recursion that does not end, for which no limit is enough.",
 	    r->top[0].name, (int)r->top[0].pid, SIZE(r->large.stack), percent(r, r->large.stack));
-	ADVISE(r, "find what calls itself: with ulimit -s 8192 it crashes, and the backtrace shows it");
+	ADVISE(r,
+	       "find what calls itself: with ulimit -s 8192 it crashes, and the backtrace shows it");
 	return true;
 }
 
@@ -458,7 +461,9 @@ static bool one_process(struct report *r)
 	if (!task || !advise_memory(r, (double)process_own(p), NULL))
 		advise_limit(r, task ? ", and " : "");
 	if (is_at_its_start(r) && r->large.open_files >= MANY_FILES)
-		ADVISE(r, "; or, if it has a table with a place for each file that it may open, a lower ulimit -n (now %" PRId64 ")",
+		ADVISE(r,
+		       "; or, if it has a table with a place for each file that it may open, a lower ulimit -n (now %" PRId64
+		       ")",
 		       r->large.open_files);
 	return true;
 }
@@ -711,9 +716,9 @@ static bool too_quick(struct report *r)
 }
 
 static bool (*const causes[])(struct report *r) = {
-	objects,       endless_stack, driver_on_head, rays_own,      submitted_jobs, forks_of_one,
-	two_processes, one_process,    many_alike,    idle_workers,   spilling,
-	many_tasks,    page_cache,     kernel_memory, spread_out,
+	objects,      endless_stack, driver_on_head, rays_own,	    submitted_jobs,
+	forks_of_one, two_processes, one_process,    many_alike,    idle_workers,
+	spilling,     many_tasks,    page_cache,     kernel_memory, spread_out,
 };
 
 /* --- Remarks --- */
@@ -794,19 +799,24 @@ static void zombies_at_limit(struct report *r)
 
 	if (r->verdict.class != FAILURE_PROCESS_LIMIT || z->n < ZOMBIES_MIN)
 		return;
-	SAY(r, "%" PRIu32 " of the processes were zombies, which have ended and for which nobody waits", z->n);
+	SAY(r,
+	    "%" PRIu32
+	    " of the processes were zombies, which have ended and for which nobody waits",
+	    z->n);
 	if (z->of_parent)
-		SAY(r, ": %" PRIu32 " are children of %s (PID %d)", z->of_parent, z->name[0] ? z->name : "a process",
-		    (int)z->parent);
+		SAY(r, ": %" PRIu32 " are children of %s (PID %d)", z->of_parent,
+		    z->name[0] ? z->name : "a process", (int)z->parent);
 	SAY(r, ". They fill a larger limit as well.");
-	ADVISE(r, "have %s wait for its children (os.waitpid, wait() or poll() of subprocess.Popen)",
+	ADVISE(r,
+	       "have %s wait for its children (os.waitpid, wait() or poll() of subprocess.Popen)",
 	       z->of_parent && z->name[0] ? z->name : "their parent");
 }
 
 /* What a program writes goes to its container's log, which the sidecar does not read. */
 static void own_words(struct report *r)
 {
-	if (r->verdict.class != FAILURE_APPLICATION_ERROR || !r->id.pod || !r->id.container || r->container_lives)
+	if (r->verdict.class != FAILURE_APPLICATION_ERROR || !r->id.pod || !r->id.container ||
+	    r->container_lives)
 		return;
 	SAY(r, "An exit code is the command's own: what it wrote says why, if anything does.");
 	ADVISE(r, "kubectl logs -n %s %s -c %s (with -p once the container has been restarted)",

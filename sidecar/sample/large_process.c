@@ -13,12 +13,14 @@
 #include "sidecar/sample/proc_stat.h"
 #include "sidecar/sample/rootfd.h"
 
-#define TEXT_MAX 4096 /* status has about 60 lines; it may name many groups, but VmStk comes before */
+#define TEXT_MAX \
+	4096 /* status has about 60 lines; it may name many groups, but VmStk comes before */
 
 /* Returns what follows label at the beginning of a line; NULL: no line begins so. */
 static const char *after_label(const char *text, const char *label)
 {
-	for (const char *line = text; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+	for (const char *line = text; line;
+	     line = strchr(line, '\n'), line = line ? line + 1 : NULL)
 		if (strncmp(line, label, strlen(label)) == 0)
 			return line + strlen(label) + strspn(line + strlen(label), " \t");
 	return NULL;
@@ -41,7 +43,8 @@ int64_t large_process_parse_open_files(const char *limits)
 	return number_at(after_label(limits, "Max open files"));
 }
 
-static int64_t read_part(int root_fd, pid_t pid, const char *file, int64_t (*parse)(const char *text))
+static int64_t read_part(int root_fd, pid_t pid, const char *file,
+			 int64_t (*parse)(const char *text))
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(TEXT_MAX);
 	char path[48];

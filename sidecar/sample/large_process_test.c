@@ -12,13 +12,21 @@
 static void the_stack_and_the_limit_are_found_by_their_lines(void **state)
 {
 	(void)state;
-	assert_int_equal(large_process_parse_stack("Name:\tVmStk: 7\nVmStk:\t  556032 kB\nVmExe:\t 4 kB\n"), 556032 * 1024);
+	assert_int_equal(
+		large_process_parse_stack("Name:\tVmStk: 7\nVmStk:\t  556032 kB\nVmExe:\t 4 kB\n"),
+		556032 * 1024);
 	assert_int_equal(large_process_parse_stack("Name:\ta\nVmExe:\t 4 kB\n"), -1);
 	assert_int_equal(large_process_parse_stack("VmStk:\t99999999999999999999 kB\n"), -1);
 	assert_int_equal(large_process_parse_stack("VmStk:\t-1 kB\n"), -1);
 	assert_int_equal(large_process_parse_stack(""), -1);
-	assert_int_equal(large_process_parse_open_files("Limit  Soft Limit\nMax open files            1073741816           1073741816   files\n"), 1073741816);
-	assert_int_equal(large_process_parse_open_files("Max open files            unlimited            unlimited   files\n"), -1);
+	assert_int_equal(
+		large_process_parse_open_files(
+			"Limit  Soft Limit\nMax open files            1073741816           1073741816   files\n"),
+		1073741816);
+	assert_int_equal(
+		large_process_parse_open_files(
+			"Max open files            unlimited            unlimited   files\n"),
+		-1);
 	assert_int_equal(large_process_parse_open_files("Max processes 5 5\n"), -1);
 }
 

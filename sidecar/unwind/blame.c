@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define FINALIZING_WITHIN 256 /* frames; finalizers do not recurse deeply */
-#define STACK_NEAR ((uint64_t)64 << 10) /* a frame that begins beyond the stack's end is seldom larger */
+#define STACK_NEAR \
+	((uint64_t)64 << 10) /* a frame that begins beyond the stack's end is seldom larger */
 #define STACK_LEAST ((uint64_t)16 << 10) /* no stack is smaller */
 
 /*
@@ -155,8 +156,10 @@ static bool stack_is_full(const struct core *core, const struct crash *crash)
 		return false;
 	while (i < core->n_segments && (core->segments[i].end <= at || !core->segments[i].writable))
 		i++;
-	return i < core->n_segments && at < core->segments[i].start && core->segments[i].start - at <= STACK_NEAR &&
-	       core->segments[i].end - core->segments[i].start >= STACK_LEAST && sp + STACK_NEAR > core->segments[i].start &&
+	return i < core->n_segments && at < core->segments[i].start &&
+	       core->segments[i].start - at <= STACK_NEAR &&
+	       core->segments[i].end - core->segments[i].start >= STACK_LEAST &&
+	       sp + STACK_NEAR > core->segments[i].start &&
 	       sp < core->segments[i].start + STACK_NEAR;
 }
 

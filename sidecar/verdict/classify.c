@@ -78,7 +78,8 @@ static bool oom_took_worker(const struct observation *o, const struct watched_en
 	pid_t pid = o->ray->event.pid;
 	bool logged = o->cgroup_shared && o->kernel.oom && o->kernel.by_pid && o->kernel.pid == pid;
 
-	return o->ray->event.kind == RAY_WORKER_CRASH && pid > 0 && (logged || (victim && victim->pid == pid));
+	return o->ray->event.kind == RAY_WORKER_CRASH && pid > 0 &&
+	       (logged || (victim && victim->pid == pid));
 }
 
 void classify(const struct observation *observed, struct verdict *ret_verdict)

@@ -24,7 +24,8 @@ const char *crash_in(const struct observation *o, char *text, size_t size)
 
 static const char *core_needs_of(const struct observation *o)
 {
-	return o->core_needs && *o->core_needs ? o->core_needs : "a sidecar that runs when it crashes";
+	return o->core_needs && *o->core_needs ? o->core_needs :
+						 "a sidecar that runs when it crashes";
 }
 
 void crash_evidence(const struct observation *o, struct verdict *v)
@@ -37,7 +38,8 @@ void crash_evidence(const struct observation *o, struct verdict *v)
 		return;
 	}
 	if (!c->known) {
-		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s", c->comm, (int)c->pid, signal_name(c->signal));
+		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s", c->comm,
+				     (int)c->pid, signal_name(c->signal));
 		verdict_add_missing(v, "core file and backtrace", core_needs_of(o));
 		return;
 	}
@@ -90,13 +92,15 @@ void crash_verdict(const struct observation *o, struct verdict *v)
 		v->confidence = CONFIDENCE_UNKNOWN;
 	else if (c->by_debugger || may_be_of_another(o))
 		v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "Process %s (PID %d) in container %s %s%s %s%s%s.",
-		 c->comm[0] ? c->comm : "?", (int)c->pid, o->container, c->by_debugger ? "most likely " : "",
-		 v->class == FAILURE_SIGNALED || c->sent ? "was ended by" : "crashed with", signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
-		 o->core_is_old	   ? ", before this start of the container" :
+	snprintf(v->sentence, sizeof(v->sentence),
+		 "Process %s (PID %d) in container %s %s%s %s%s%s.", c->comm[0] ? c->comm : "?",
+		 (int)c->pid, o->container, c->by_debugger ? "most likely " : "",
+		 v->class == FAILURE_SIGNALED || c->sent ? "was ended by" : "crashed with",
+		 signal ? signal : "a signal", crash_in(o, in, sizeof(in)),
+		 o->core_is_old	      ? ", before this start of the container" :
 		 may_be_of_another(o) ? ", perhaps before this start of the container" :
-		 o->container_over ? ", shortly before its end" :
-				     "; the container lives on");
+		 o->container_over    ? ", shortly before its end" :
+					"; the container lives on");
 	crash_evidence(o, v);
 	if (may_be_of_another(o))
 		verdict_add_missing(

@@ -251,18 +251,29 @@ static void without_a_core_it_says_what_would_be_needed(void **state)
 
 static void a_signal_that_another_process_sent_blames_no_function(void **state)
 {
-	struct crash_info sent = { .known = true, .unwound = true, .pid = 5, .signal = 11, .comm = "k", .sent = true, .sender = 77, .function = "pause" };
+	struct crash_info sent = { .known = true,
+				   .unwound = true,
+				   .pid = 5,
+				   .signal = 11,
+				   .comm = "k",
+				   .sent = true,
+				   .sender = 77,
+				   .function = "pause" };
 	struct observation o = lives;
 	struct verdict v;
 
 	(void)state;
 	o.crash = &sent;
 	classify(&o, &v);
-	assert_string_equal(v.sentence, "Process k (PID 5) in container ray-worker was ended by SIGSEGV, which PID 77 sent; the container lives on.");
+	assert_string_equal(
+		v.sentence,
+		"Process k (PID 5) in container ray-worker was ended by SIGSEGV, which PID 77 sent; the container lives on.");
 	sent.sender = 0;
 	classify(&o, &v);
-	assert_string_equal(v.sentence, "Process k (PID 5) in container ray-worker was ended by SIGSEGV, which a process outside of the container sent; "
-					"the container lives on.");
+	assert_string_equal(
+		v.sentence,
+		"Process k (PID 5) in container ray-worker was ended by SIGSEGV, which a process outside of the container sent; "
+		"the container lives on.");
 }
 
 /* The launcher read the wait status, and nobody has the core. */
@@ -278,19 +289,25 @@ static void a_crash_without_a_core_is_known_by_its_wait_status(void **state)
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_SEGFAULT);
 	assert_int_equal(v.confidence, CONFIDENCE_CERTAIN);
-	assert_string_equal(v.sentence, "Process rank1 (PID 5) in container ray-worker crashed with SIGSEGV; the container lives on.");
-	assert_string_equal(needs(&v, "core file and backtrace"), "a node that writes cores to files");
+	assert_string_equal(
+		v.sentence,
+		"Process rank1 (PID 5) in container ray-worker crashed with SIGSEGV; the container lives on.");
+	assert_string_equal(needs(&v, "core file and backtrace"),
+			    "a node that writes cores to files");
 	o.container_lives = false;
 	o.status_known = true;
 	o.wait_status = 3 << 8;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_APPLICATION_ERROR);
-	assert_non_null(strstr(v.sentence, "; before, rank1 (PID 5) in it had crashed with SIGSEGV."));
+	assert_non_null(
+		strstr(v.sentence, "; before, rank1 (PID 5) in it had crashed with SIGSEGV."));
 }
 
 static void the_limit_of_processes_is_told_with_a_crash_that_may_come_from_it(void **state)
 {
-	struct crash_info aborted = { .known = true, .unwound = true, .pid = 5, .signal = 6, .comm = "pool" };
+	struct crash_info aborted = {
+		.known = true, .unwound = true, .pid = 5, .signal = 6, .comm = "pool"
+	};
 	struct observation o = lives;
 	struct verdict v;
 
@@ -300,7 +317,8 @@ static void the_limit_of_processes_is_told_with_a_crash_that_may_come_from_it(vo
 	o.limits_before.processes_refused = 2;
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_ABORT);
-	assert_non_null(strstr(v.sentence, " Its container had met its limit of 80 processes and threads."));
+	assert_non_null(strstr(v.sentence,
+			       " Its container had met its limit of 80 processes and threads."));
 	/* That refusal was told before. */
 	o.limits_before.processes_refused = 3;
 	classify(&o, &v);
@@ -335,8 +353,10 @@ static void what_a_core_lacks_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
-		cmocka_unit_test(a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_container),
+		cmocka_unit_test(
+			a_process_that_dumps_while_its_container_lives_has_a_class_of_its_own),
+		cmocka_unit_test(
+			a_core_with_a_pid_from_before_the_launcher_proves_no_crash_of_the_container),
 		cmocka_unit_test(the_core_of_a_debugger_proves_no_crash),
 		cmocka_unit_test(what_is_not_in_a_core_from_the_node_is_said_beside_it),
 		cmocka_unit_test(a_dump_that_delayed_the_end_is_told_apart_from_the_crash),

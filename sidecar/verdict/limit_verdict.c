@@ -39,8 +39,10 @@ static bool processes_ran_out(const struct observation *o, struct verdict *v)
 		snprintf(limit, sizeof(limit), " of %" PRId64, o->limits.processes_max);
 	/* When the command has ended, so have most of them. */
 	if (o->limits.processes >= o->limits.processes_max / 2)
-		snprintf(there, sizeof(there), ", %" PRId64 " were there at the end", o->limits.processes);
-	verdict_add_evidence(v, "pids.events", "%" PRId64 " new processes or threads were refused%s", refused, there);
+		snprintf(there, sizeof(there), ", %" PRId64 " were there at the end",
+			 o->limits.processes);
+	verdict_add_evidence(v, "pids.events",
+			     "%" PRId64 " new processes or threads were refused%s", refused, there);
 	zombie_evidence(&o->zombies, v);
 	v->class = FAILURE_PROCESS_LIMIT;
 	v->confidence = CONFIDENCE_LIKELY;
@@ -59,8 +61,11 @@ void limit_of_process(const struct observation *o, struct verdict *v)
 	if (refused <= 0 || o->limits.processes_max <= 0 || !(o->ray || o->crash) ||
 	    (v->class != FAILURE_WORKER_CRASH && v->class != failure_class_of_signal(v->signal)))
 		return;
-	verdict_add_evidence(v, "pids.events", "%" PRId64 " new processes or threads were refused since the last report", refused);
-	snprintf(v->sentence + n, sizeof(v->sentence) - n, " Its container had met its limit of %" PRId64 " processes and threads.",
+	verdict_add_evidence(
+		v, "pids.events",
+		"%" PRId64 " new processes or threads were refused since the last report", refused);
+	snprintf(v->sentence + n, sizeof(v->sentence) - n,
+		 " Its container had met its limit of %" PRId64 " processes and threads.",
 		 o->limits.processes_max);
 }
 

@@ -86,8 +86,10 @@ static enum oom shared_kill(const struct observation *o, struct verdict *v)
 		return OOM_UNKNOWN;
 	}
 	if (victim)
-		verdict_add_evidence(v, "launcher", "%s (PID %d) of this container was ended by SIGKILL at that time", victim->name,
-				     (int)victim->pid);
+		verdict_add_evidence(
+			v, "launcher",
+			"%s (PID %d) of this container was ended by SIGKILL at that time",
+			victim->name, (int)victim->pid);
 	return victim || (!o->container_lives && v->signal == SIGKILL) ? OOM_PROBABLE : OOM_UNKNOWN;
 }
 
@@ -232,7 +234,8 @@ static const char *name_victim(const struct observation *o, const struct kernel_
 {
 	bool named = k && k->by_cgroup && k->name[0];
 	/* Where the kill is only likely, the sentence says so already. */
-	bool sure = (o->last.limit > 0 && o->victim_rss > o->last.limit / 2) || watched_ends_oom_victim(o);
+	bool sure = (o->last.limit > 0 && o->victim_rss > o->last.limit / 2) ||
+		    watched_ends_oom_victim(o);
 
 	if (named && k->victim != KERNEL_VICTIM_UNKNOWN)
 		snprintf(text, size, "%.90s (PID %d)", k->name, (int)k->pid);
@@ -278,9 +281,11 @@ static void ended_after_kill(const struct observation *o, const struct oom_cause
 
 	/* Even where the kill is proved, that it caused the end is not. */
 	v->confidence = CONFIDENCE_LIKELY;
-	snprintf(v->sentence, sizeof(v->sentence), "The kernel %skilled %s in container %s: %s%s; then the command ended with exit code %d.",
-		 likely(!proved), victim ? victim : "a process", o->container, likely(proved && !cause->proved), cause->clause,
-		 v->exit_code);
+	snprintf(
+		v->sentence, sizeof(v->sentence),
+		"The kernel %skilled %s in container %s: %s%s; then the command ended with exit code %d.",
+		likely(!proved), victim ? victim : "a process", o->container,
+		likely(proved && !cause->proved), cause->clause, v->exit_code);
 }
 
 void oom_verdict(const struct observation *o, enum oom oom, const struct kernel_evidence *k, struct verdict *v)

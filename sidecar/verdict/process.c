@@ -17,8 +17,9 @@ static void set(struct verdict *v, const char *name, int pid, int signal)
 
 static bool oom_ended_container(const struct observation *o, const struct verdict *v)
 {
-	return !o->container_lives && (v->class == FAILURE_KERNEL_OOM_CONTAINER || v->class == FAILURE_KERNEL_OOM_POD ||
-				       v->class == FAILURE_KERNEL_OOM_NODE);
+	return !o->container_lives &&
+	       (v->class == FAILURE_KERNEL_OOM_CONTAINER || v->class == FAILURE_KERNEL_OOM_POD ||
+		v->class == FAILURE_KERNEL_OOM_NODE);
 }
 
 /* Returns whether the victim is known, by a name that the kernel does not contradict, and is not the command itself. */
@@ -26,7 +27,8 @@ static bool victim_is_known(const struct observation *o)
 {
 	const char *named = o->kernel.oom && o->kernel.by_cgroup ? o->kernel.name : "";
 
-	return o->victim && o->victim_pid != o->command_pid && strncmp(o->victim, named, strlen(named)) == 0;
+	return o->victim && o->victim_pid != o->command_pid &&
+	       strncmp(o->victim, named, strlen(named)) == 0;
 }
 
 void process_of_verdict(const struct observation *o, struct verdict *v)
@@ -36,7 +38,8 @@ void process_of_verdict(const struct observation *o, struct verdict *v)
 	if (o->ray) {
 		set(v, o->ray->event.task[0] ? o->ray->event.task : "worker",
 		    (int)o->ray->event.pid,
-		    v->class == FAILURE_RAY_MEMORY_MONITOR || v->class == FAILURE_KERNEL_OOM_PROCESS ?
+		    v->class == FAILURE_RAY_MEMORY_MONITOR ||
+				    v->class == FAILURE_KERNEL_OOM_PROCESS ?
 			    SIGKILL :
 		    v->signal ? v->signal :
 		    o->crash  ? o->crash->signal :

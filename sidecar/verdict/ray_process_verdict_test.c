@@ -483,7 +483,8 @@ static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_
 		{ "gcs_server", 2, 1300, 1, NULL, "gcs_server" },
 		{ "the kernel names it", 2, 1300, 1, "gcs_server", "gcs_server" },
 		{ "the kernel names another process", 2, 1300, 1, "ray::leak", "" },
-		{ "a process of the user's held most of the memory", 2, 1300, 900, NULL, "python3 other.py" },
+		{ "a process of the user's held most of the memory", 2, 1300, 900, NULL,
+		  "python3 other.py" },
 		{ "the OOM killer came ten seconds earlier", 2, 11500, 1, NULL, "gcs_server" },
 		{ "raylet crashed before `ray start` killed the rest", 1, 1000, 1, NULL, "raylet" },
 		{ "dashboard", 3, 1800, 1, "python3", "dashboard" },
@@ -506,7 +507,9 @@ static void the_first_of_rays_processes_that_a_sigkill_ended_is_the_oom_killers_
 			snprintf(w.o.kernel.name, sizeof(w.o.kernel.name), "%s", cases[i].kernel);
 		}
 		classify(&w.o, &v);
-		if (strcmp(v.process.name, cases[i].process) != 0 || (cases[i].process[0] && !strstr(cases[i].process, "other.py") && strstr(v.sentence, "other.py")))
+		if (strcmp(v.process.name, cases[i].process) != 0 ||
+		    (cases[i].process[0] && !strstr(cases[i].process, "other.py") &&
+		     strstr(v.sentence, "other.py")))
 			fail_msg("%s: \"%s\": %s", cases[i].name, v.process.name, v.sentence);
 	}
 }

@@ -112,7 +112,8 @@ static void add_crash(struct detail *d, const struct signature_cause *c)
 	char file[FILE_MAX], refused[FUNCTION_MAX];
 
 	if (c->crash && c->crash->unwound) {
-		if (c->crash->refused[0] && !c->crash->refused[strspn(c->crash->refused, "0123456789")])
+		if (c->crash->refused[0] &&
+		    !c->crash->refused[strspn(c->crash->refused, "0123456789")])
 			add_part(d, "call=%s", c->crash->refused);
 		else if (c->crash->refused[0])
 			add_part(d, "%s",

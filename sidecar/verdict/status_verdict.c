@@ -142,7 +142,10 @@ static void crashed_verdict(const struct observation *o, struct verdict *v)
 	char how[HOW_MAX], in[CRASH_IN_MAX];
 
 	snprintf(v->sentence, sizeof(v->sentence), "Container %s %s%s.", o->container,
-		 how_it_ended(o, v, !another && o->crash && o->crash->sent ? "was ended by" : "crashed with", how),
+		 how_it_ended(o, v,
+			      !another && o->crash && o->crash->sent ? "was ended by" :
+								       "crashed with",
+			      how),
 		 another ? "" : crash_in(o, in, sizeof(in)));
 	if (another)
 		verdict_add_missing(v, "core file of the command", "its own core: the one that is there is of another process");
@@ -317,7 +320,8 @@ static void append_crash(const struct observation *o, struct verdict *v)
 	size_t n = strlen(v->sentence);
 
 	if (n > 0 && v->sentence[n - 1] == '.')
-		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, "; before, %s.", who_crashed(o, who));
+		snprintf(v->sentence + n - 1, sizeof(v->sentence) - n + 1, "; before, %s.",
+			 who_crashed(o, who));
 }
 
 void exit_verdict(const struct observation *o, struct verdict *v)

@@ -18,7 +18,9 @@
 
 static int signal_of_end(const struct watched_end *e)
 {
-	return e->pid > 0 && e->status_known && WIFSIGNALED(e->wait_status) ? WTERMSIG(e->wait_status) : 0;
+	return e->pid > 0 && e->status_known && WIFSIGNALED(e->wait_status) ?
+		       WTERMSIG(e->wait_status) :
+		       0;
 }
 
 const struct watched_end *watched_ends_oom_victim(const struct observation *o)
@@ -26,13 +28,15 @@ const struct watched_end *watched_ends_oom_victim(const struct observation *o)
 	int64_t kill_ns = o->ended_ns - MAX(o->oom_age_ns, (int64_t)0);
 	const struct watched_end *first = NULL;
 
-	if (!o->cgroup_shared || o->group_ended_by_us || o->kernel.oom || o->kernel.rules_out || o->kernel.others ||
-	    o->n_signals || (o->oom_age_ns < 0 && oom_rise(o->before.oom_kill, o->after.oom_kill) <= 0))
+	if (!o->cgroup_shared || o->group_ended_by_us || o->kernel.oom || o->kernel.rules_out ||
+	    o->kernel.others || o->n_signals ||
+	    (o->oom_age_ns < 0 && oom_rise(o->before.oom_kill, o->after.oom_kill) <= 0))
 		return NULL;
 	for (size_t i = 0; i < o->n_watched_ends; i++) {
 		const struct watched_end *e = &o->watched_ends[i];
 
-		if (signal_of_end(e) != SIGKILL || !e->name[0] || e->ended_ns < kill_ns - OOM_SEEN_WITHIN_NS ||
+		if (signal_of_end(e) != SIGKILL || !e->name[0] ||
+		    e->ended_ns < kill_ns - OOM_SEEN_WITHIN_NS ||
 		    e->ended_ns > kill_ns + OOM_DIES_WITHIN_NS)
 			continue;
 		if (!first || e->ended_ns < first->ended_ns)
@@ -55,8 +59,8 @@ static const struct watched_end *end_before(const struct observation *o, int64_t
 		const struct watched_end *e = &o->watched_ends[i];
 
 		if (!signal_of_end(e) || !e->name[0] || e->worker || e->ended_ns >= before_ns ||
-		    o->ended_ns - e->ended_ns > ENDED_BEFORE_NS || (o->crash && o->crash->pid == e->pid) ||
-		    e == watched_ends_oom_victim(o))
+		    o->ended_ns - e->ended_ns > ENDED_BEFORE_NS ||
+		    (o->crash && o->crash->pid == e->pid) || e == watched_ends_oom_victim(o))
 			continue;
 		if (!latest || e->ended_ns > latest->ended_ns)
 			latest = e;
@@ -70,11 +74,13 @@ void watched_ends_evidence(const struct observation *o, struct verdict *v)
 	char before[DURATION_TEXT_MAX];
 
 	/* What is asked to stop ends its children by signals. */
-	if (o->container_lives || v->class == FAILURE_COMPLETED || o->pod_terminating || o->group_ended_by_us ||
-	    stop_request_explains(&o->asked, o->ended_ns))
+	if (o->container_lives || v->class == FAILURE_COMPLETED || o->pod_terminating ||
+	    o->group_ended_by_us || stop_request_explains(&o->asked, o->ended_ns))
 		return;
 	for (int i = 0; i < ENDS_SHOWN && (e = end_before(o, e ? e->ended_ns : INT64_MAX)); i++)
-		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s, before the container by %s", e->name,
-				     (int)e->pid, signal_name(signal_of_end(e)) ? signal_name(signal_of_end(e)) : "a signal",
-				     duration_format(MAX(o->ended_ns - e->ended_ns, 0), before));
+		verdict_add_evidence(
+			v, "launcher", "%s (PID %d) was ended by %s, before the container by %s",
+			e->name, (int)e->pid,
+			signal_name(signal_of_end(e)) ? signal_name(signal_of_end(e)) : "a signal",
+			duration_format(MAX(o->ended_ns - e->ended_ns, 0), before));
 }

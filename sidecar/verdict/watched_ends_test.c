@@ -15,8 +15,14 @@
 #define SEC NS_PER_SEC
 #define END (100 * SEC)
 
-static const struct watched_end leak_killed = { .pid = 7, .status_known = true, .wait_status = SIGKILL, .ended_ns = END, .name = "leak.py" };
-static const struct watched_end rank_crashed = { .pid = 8, .status_known = true, .wait_status = SIGSEGV, .ended_ns = END - SEC, .name = "rank1" };
+static const struct watched_end leak_killed = {
+	.pid = 7, .status_known = true, .wait_status = SIGKILL, .ended_ns = END, .name = "leak.py"
+};
+static const struct watched_end rank_crashed = { .pid = 8,
+						 .status_known = true,
+						 .wait_status = SIGSEGV,
+						 .ended_ns = END - SEC,
+						 .name = "rank1" };
 
 /* A command of an ordinary user, in a cgroup that it shares, whose child was killed as the limit was met. */
 static struct observation shared_kill(void)
@@ -56,7 +62,8 @@ static void a_child_killed_when_the_shared_cgroup_ran_out_is_told(void **state)
 	classify(&o, &v);
 	assert_int_equal(v.class, FAILURE_KERNEL_OOM_CONTAINER);
 	assert_int_equal(v.confidence, CONFIDENCE_LIKELY);
-	assert_non_null(strstr(v.sentence, "The kernel most likely killed leak.py (PID 7) in container train"));
+	assert_non_null(strstr(v.sentence,
+			       "The kernel most likely killed leak.py (PID 7) in container train"));
 	o.container_lives = true;
 	o.status_known = false;
 	classify(&o, &v);
@@ -68,7 +75,10 @@ static void a_child_killed_when_the_shared_cgroup_ran_out_is_told(void **state)
 /* One death gets one class, whichever of the two reports comes first (container_workers.c). */
 static void a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers(void **state)
 {
-	const struct ray_finding finding = { .event = { .kind = RAY_WORKER_CRASH, .pid = 7, .task = "ray::leak" }, .file = "raylet.out" };
+	const struct ray_finding finding = {
+		.event = { .kind = RAY_WORKER_CRASH, .pid = 7, .task = "ray::leak" },
+		.file = "raylet.out"
+	};
 	struct observation o = shared_kill();
 	struct verdict v;
 
@@ -163,7 +173,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_killed_when_the_shared_cgroup_ran_out_is_told),
-		cmocka_unit_test(a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers),
+		cmocka_unit_test(
+			a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers),
 		cmocka_unit_test(without_a_premise_nobody_is_a_victim),
 		cmocka_unit_test(what_ended_by_a_signal_before_a_failed_container_is_evidence),
 		cmocka_unit_test(a_signal_of_a_fault_is_a_crash),
