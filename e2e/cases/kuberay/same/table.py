@@ -11,7 +11,8 @@ from live import RAY_IMAGE, VERSION
 PYTHON = ["python3", "/same/code/probe.py"]
 BASH = ["/bin/bash", "-c", "--"]  # as KubeRay starts Ray
 SIDECAR_IMAGE = os.environ.get("SIDECAR_IMAGE", f"localhost/afterglow-sidecar:{VERSION}")
-GRACE = 6  # seconds between SIGTERM and SIGKILL
+GRACE = 12  # seconds until SIGKILL; on a busy machine the preStop hook takes a part of them, and SIGTERM comes late after it
+MOMENT = 5  # seconds; who works longer works until SIGKILL
 
 ENDS, STOPPED, RESTARTS = "ends by itself", "is told to stop", "ends and is restarted"
 

@@ -21,6 +21,8 @@ CODE = ROOT / "e2e/cases/kuberay/same/probe.py"
 # The ratio is one that the sidecar's own requests would break.
 LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "ratio"},
           "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "4"}}]}}
+# Whether these are there depends on when one looks.
+PASSING = {"BackOff", "FailedMount"}
 INIT = "#!/bin/sh\nexec python3 /same/code/probe.py init exit\n"
 
 
@@ -79,7 +81,8 @@ class Side:
         said, other = self.words()
         events = collections.defaultdict(set)
         for event in self.k.items("events.v1.", "--field-selector", "type=Warning"):
-            events[event["involvedObject"]["name"]].add(event["reason"])
+            if event["reason"] not in PASSING:
+                events[event["involvedObject"]["name"]].add(event["reason"])
         return {name: observed(pod, said[name], other[name], sorted(events[name])) for name, pod in self.pods().items()}
 
 
@@ -89,13 +92,15 @@ def ray_status(pod):
 
 def amount(worked):
     """Returns how long a pod worked after it was told to stop. Pods of no row end in between."""
-    return "the whole grace period" if worked > table.GRACE / 2 else "a moment"
+    return "the whole grace period" if worked > table.MOMENT else "a moment"
 
 
 def observed(pod, said, other, warnings):
     """Returns all that a user can observe, as a tree."""
     status = ray_status(pod)
     end = status.get("state", {}).get("terminated") or status.get("lastState", {}).get("terminated") or {}
+    # That a child was OOM-killed is known before or after its parent ended, by chance.
+    reason = "Completed" if end.get("exitCode") == 0 else end.get("reason")
     merged = {key: value for words in said for key, value in words.items() if key not in ("worked", "signal")}
     # Who ends at once says nothing.
     worked = [words["worked"] for words in said if "worked" in words] or [0]
@@ -103,7 +108,7 @@ def observed(pod, said, other, warnings):
         **merged, "worked": amount(worked[-1]), "signals": [words["signal"] for words in said if "signal" in words],
         "prints": [line for line in other if line in ("over", "this shell read a file that the environment names")],
         "phase": pod["status"]["phase"], "reason": pod["status"].get("reason"), "qos": pod["status"].get("qosClass"),
-        "exit": [end.get("exitCode"), end.get("reason")], "restarts": min(status.get("restartCount", 0), 1),
+        "exit": [end.get("exitCode"), reason], "restarts": min(status.get("restartCount", 0), 1),
         "containers": {c["name"]: c["image"] for c in pod["spec"]["containers"]},
         "requests": [c["resources"].get("requests") for c in pod["spec"]["containers"]], "warnings": warnings,
     }
