@@ -22,11 +22,11 @@ import sys
 LIBRARY = "lib"
 PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
-LINES_MAX = 90620
+LINES_MAX = 90850
 # No more knots than there are. Those of two modules are easily undone; a new one is a mistake.
 KNOTS_MAX = 6
 # Percent of the functions. A static carries its noun: victim_find, not find.
-SHARED_MAX, SHORT_MAX = 6, 3
+SHARED_MAX, SHORT_MAX = 6, 3.3
 SHORT = re.compile(r"[a-z]{1,8}")
 FUNCTION = re.compile(r"^(?:[A-Za-z_][\w ]*[ *]+)+?\**([a-z_]\w*)\([^;{]*?\)\s*\n\{", re.M)
 
