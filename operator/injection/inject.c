@@ -481,10 +481,11 @@ static int64_t volume_limit(const cJSON *pod_spec, const cJSON *ray)
 		const cJSON *volume =
 			json_find(json_get(pod_spec, "volumes"), "name", json_str(mount, "name"));
 		const cJSON *empty_dir = json_get(volume, "emptyDir");
-		const char *limit =
-			json_str(empty_dir, "medium") ? NULL : json_str(empty_dir, "sizeLimit");
+		const char *medium = json_str(empty_dir, "medium"),
+			   *limit = json_str(empty_dir, "sizeLimit");
 
-		if (limit && quantity_parse(limit, &bytes, NULL) >= 0 && bytes > 0 &&
+		/* An empty medium is the disk, too. */
+		if ((!medium || !*medium) && limit && quantity_parse(limit, &bytes, NULL) >= 0 && bytes > 0 &&
 		    (least == 0 || bytes < least))
 			least = bytes;
 	}

@@ -596,7 +596,7 @@ static void a_core_takes_a_share_of_the_smallest_volume_at_most(void **state)
 	p.recording.core_dump_limit = INT64_C(4) << 30;
 	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts",
 		 json_of("[{name: work}, {name: dshm}, {name: tmp}, {name: other}, {name: claim}, {name: absent}]"));
-	json_set(spec, "volumes", json_of("[{name: work, emptyDir: {sizeLimit: 1Gi}}, {name: tmp, emptyDir: {sizeLimit: 80Mi}}, "
+	json_set(spec, "volumes", json_of("[{name: work, emptyDir: {sizeLimit: 1Gi}}, {name: tmp, emptyDir: {medium: \"\", sizeLimit: 80Mi}}, "
 					  "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: other, emptyDir: {}}, {name: claim, persistentVolumeClaim: {}}, "
 					  "{name: not-mounted, emptyDir: {sizeLimit: 8Mi}}]"));
 	assert_true(inject(spec, &in));
