@@ -12,6 +12,8 @@
 #include "operator/kube/object.h"
 
 #define SETTINGS_MAX 400
+#define SETTING_MAX 128
+#define OTHERS ", and others"
 
 /* Ray's word for a resource in a request, and the setting that decides how much of it there is. */
 static const struct {
@@ -38,11 +40,17 @@ static void add_settings(const cJSON *entry, const char *group, const char *requ
 		const cJSON *value = cJSON_GetObjectItemCaseSensitive(json_get(entry, "set"),
 								      settings[i].setting);
 		size_t len = strlen(text);
+		char one[SETTING_MAX];
 
-		if (strstr(request, settings[i].resource) && cJSON_IsString(value))
-			snprintf(text + len, SETTINGS_MAX - len, "%s%s \"%.20s\" of %.63s",
-				 len ? ", " : "", strchr(settings[i].setting, '.') + 1,
-				 value->valuestring, group);
+		if (!strstr(request, settings[i].resource) || !cJSON_IsString(value) || strstr(text, OTHERS))
+			continue;
+		snprintf(one, sizeof(one), "%s%s \"%.20s\" of %.63s", len ? ", " : "",
+			 strchr(settings[i].setting, '.') + 1, value->valuestring, group);
+		/* A cut name would be that of another group. */
+		if (len + strlen(one) + sizeof(OTHERS) <= SETTINGS_MAX)
+			memcpy(text + len, one, strlen(one) + 1);
+		else
+			memcpy(text + len, OTHERS, sizeof(OTHERS));
 	}
 }
 

@@ -75,6 +75,8 @@ static void hostile_names_and_values_make_no_line_and_no_endless_text(void **sta
 	assert_non_null(event);
 	assert_null(strchr(json_str(event, "note"), '\n'));
 	assert_true(strlen(json_str(event, "note")) < 1000);
+	assert_non_null(strstr(json_str(event, "note"), " of g?7, "));
+	assert_non_null(strstr(json_str(event, "note"), ", and others. A value of yours"));
 }
 
 static void only_a_warning_of_that_kind_is_taken(void **state)
