@@ -47,16 +47,21 @@ static bool is_time(struct failure_events *events, const char *class, const char
 }
 
 /*
- * Returns the length without a full stop. The sidecar's sentences end with one, the operator's do
- * not.
+ * Writes the beginning and as many whole words of the text as fit; "..." says that there are more. A full
+ * stop is left out: the sidecar's sentences end with one, the operator's do not.
  */
-static int sentence_len(const char *verdict)
+static const char *words_of(const char *beginning, const char *text, char *buf, size_t size)
 {
-	size_t len = MIN(strlen(verdict), (size_t)500);
+	size_t len = strlen(text), room = size - strlen(beginning) - sizeof("...");
+	bool cut = len > room;
 
-	while (len && verdict[len - 1] == '.')
+	len = cut ? utf8_cut(text, room) : len;
+	while (cut && len && text[len] != ' ')
 		len--;
-	return (int)len;
+	while (len && (text[len - 1] == '.' || text[len - 1] == ' '))
+		len--;
+	snprintf(buf, size, "%s%.*s%s", beginning, (int)len, text, cut ? "..." : "");
+	return buf;
 }
 
 /* Room for ". Try: find what load_samples keeps; ...", or nothing. */
@@ -66,12 +71,7 @@ static const char *advice_of(const cJSON *failure, char buf[static ADVICE_MAX])
 	const char *advice = json_str(failure, "spec.advice");
 
 	buf[0] = '\0';
-	if (advice && *advice) {
-		int len = snprintf(buf, ADVICE_MAX, ". Try: %s", advice);
-
-		buf[utf8_cut(buf, MIN((size_t)len, (size_t)ADVICE_MAX - 1))] = '\0';
-	}
-	return buf;
+	return advice && *advice ? words_of(". Try: ", advice, buf, ADVICE_MAX) : buf;
 }
 
 /*
@@ -102,11 +102,11 @@ static const char *rest_of(const cJSON *failure, const struct incident_telling *
 static cJSON *event_of(const cJSON *cluster, const cJSON *failure, const struct incident_telling *telling)
 {
 	const char *namespace = json_str(failure, "metadata.namespace"), *verdict = json_str(failure, "spec.verdict");
-	char note[1536], rest[REST_MAX], advice[ADVICE_MAX];
+	char note[1536], rest[REST_MAX], advice[ADVICE_MAX], sentence[400];
 
 	snprintf(note, sizeof(note),
-		 "%.*s%s%s. See kubectl describe rayfailure -n %.63s %.200s; for all failures: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
-		 MIN(sentence_len(verdict), 400), verdict, advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
+		 "%s%s%s. See kubectl describe rayfailure -n %.63s %.200s; for all failures: kubectl get rayfailures -n %.63s -l ray.io/cluster=%.63s",
+		 words_of("", verdict, sentence, sizeof(sentence)), advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
 		 json_str(failure, "metadata.name"),
 		 namespace, json_str(cluster, "metadata.name"));
 	return event_warning(cluster, json_str(failure, "spec.class"), "Record", note, now_realtime_ns());
@@ -131,13 +131,13 @@ static cJSON *event_of_owner(const struct owner *owner, const cJSON *failure, co
 	const char *pod = json_str(failure, "spec.pod"), *cluster = json_str(failure, "spec.cluster");
 	_cleanup_json_ cJSON *object = object_of(owner, failure);
 	bool has_label = strlen(owner->name) <= 63;
-	char note[1536], rest[REST_MAX], advice[ADVICE_MAX];
+	char note[1536], rest[REST_MAX], advice[ADVICE_MAX], sentence[300];
 
 	snprintf(note, sizeof(note),
-		 "%sPod %.253s of RayCluster %.63s: %.*s%s%s. See kubectl describe rayfailure -n %.63s %.200s; "
+		 "%sPod %.253s of RayCluster %.63s: %s%s%s. See kubectl describe rayfailure -n %.63s %.200s; "
 		 "for all failures: kubectl get rayfailures -n %.63s -l %s=%.63s",
 		 telling->ends_job ? "The job's driver failed because of this. " : "", pod ? pod : "?", cluster,
-		 MIN(sentence_len(verdict), 300), verdict, advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
+		 words_of("", verdict, sentence, sizeof(sentence)), advice_of(failure, advice), rest_of(failure, telling, rest), namespace,
 		 json_str(failure, "metadata.name"), namespace, has_label ? OWNER_NAME_LABEL : "ray.io/cluster",
 		 has_label ? owner->name : cluster);
 	return event_of_object(object, "Warning", json_str(failure, "spec.class"), "Record", note, now_realtime_ns());

@@ -159,6 +159,27 @@ static void a_rayjob_whose_driver_followed_is_told_the_cause_and_what_to_try(voi
 	stop(&f);
 }
 
+static void a_long_verdict_or_advice_is_cut_between_words_and_says_so(void **state)
+{
+	static const struct exchange script[] = { POST };
+	cJSON *oom = failure("a", "gone", "KernelOOMContainer", "train");
+	char text[1024] = "";
+	struct fixture f;
+	(void)state;
+
+	/* A cut at any byte would end in the middle of a word, or of its first letter. */
+	for (int i = 0; i < 70; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "\xc3\xa4stimate ");
+	start(&f, script, ARRAY_SIZE(script));
+	json_set_str(json_get(oom, "spec"), "verdict", text);
+	json_set_str(json_get(oom, "spec"), "advice", text);
+	assert_true(tell(&f, oom, (struct incident_telling){ 0 }));
+	const char *bodies = written(&f);
+	assert_non_null(strstr(bodies, "\xc3\xa4stimate.... Try: \xc3\xa4stimate "));
+	assert_non_null(strstr(bodies, "\xc3\xa4stimate.... See kubectl describe rayfailure"));
+	stop(&f);
+}
+
 static void what_an_exception_names_and_nobody_saw_is_said_to_be_so(void **state)
 {
 	static const struct exchange script[] = { POST };
@@ -191,6 +212,7 @@ int main(void)
 		cmocka_unit_test(a_rayjob_has_its_own_and_it_names_the_pod),
 		cmocka_unit_test(more_consequences_are_reported_at_once),
 		cmocka_unit_test(a_rayjob_whose_driver_followed_is_told_the_cause_and_what_to_try),
+		cmocka_unit_test(a_long_verdict_or_advice_is_cut_between_words_and_says_so),
 		cmocka_unit_test(what_an_exception_names_and_nobody_saw_is_said_to_be_so),
 		cmocka_unit_test(a_failure_that_lacks_what_an_event_says_gets_none),
 	};
