@@ -124,6 +124,8 @@ static int open_local(const struct options *o, struct strbuf *out, struct err *e
 	if (read_failures(o, &failures, err) < 0 || find_failure(o, failures, &failure, err) < 0 ||
 	    evidence_bundle_path(failure, REPORT, path, err) < 0)
 		return -err->code;
+	if (access(path, R_OK) < 0)
+		return err_set(err, errno, "%s", path);
 	return show_place(o, path, out);
 }
 

@@ -84,27 +84,43 @@ static void take_report(const FTSENT *entry, cJSON *items)
 		fprintf(stderr, "%s is left out: %s\n", entry->fts_path, err_text(&err));
 }
 
+/* Takes what is below the directory. Returns a code of errno if that cannot be read itself. */
+static int tree_walk(FTS *tree, cJSON *items)
+{
+	for (FTSENT *e; (e = fts_read(tree));) {
+		if (e->fts_info == FTS_D && (e->fts_level > DEPTH_MAX || (e->fts_level > 0 && e->fts_name[0] == '.')))
+			fts_set(tree, e, FTS_SKIP);
+		else if (e->fts_info == FTS_NS || e->fts_info == FTS_DNR || e->fts_info == FTS_ERR) {
+			if (e->fts_level == 0)
+				return e->fts_errno;
+			fprintf(stderr, "%s is left out: %s\n", e->fts_path, strerror(e->fts_errno));
+		} else if (e->fts_level == 0 && e->fts_info != FTS_D && e->fts_info != FTS_DP)
+			return ENOTDIR;
+		else if (e->fts_info == FTS_F && strcmp(e->fts_name, "report.json") == 0) {
+			take_report(e, items);
+			if (cJSON_GetArraySize(items) < PAGE_FAILURES_MAX)
+				continue;
+			fprintf(stderr, "Only %d bundles were read.\n", PAGE_FAILURES_MAX);
+			return 0;
+		}
+	}
+	return 0;
+}
+
 int local_failures(const char *directory, cJSON **ret_list, struct err *err)
 {
 	char *const paths[] = { (char *)directory, NULL };
-	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	cJSON *list = cJSON_CreateObject(), *items = json_array_at(list, "items");
-	int n = 0;
+	int code = !tree ? errno : !items ? ENOMEM : tree_walk(tree, items);
 
 	json_set_str(list, "heading", "COMMAND");
-	if (!tree || !items) {
+	if (tree)
+		fts_close(tree);
+	if (code) {
 		cJSON_Delete(list);
-		return err_set(err, tree ? ENOMEM : errno, "open %s", directory);
+		return err_set(err, code, "--store %s", directory);
 	}
-	for (FTSENT *e; n < PAGE_FAILURES_MAX && (e = fts_read(tree));) {
-		if (e->fts_info == FTS_D && (e->fts_level > DEPTH_MAX || (e->fts_level > 0 && e->fts_name[0] == '.')))
-			fts_set(tree, e, FTS_SKIP);
-		else if (e->fts_info == FTS_F && e->fts_level > 0 && strcmp(e->fts_name, "report.json") == 0) {
-			take_report(e, items);
-			n++;
-		}
-	}
-	fts_close(tree);
 	*ret_list = list;
 	return 0;
 }

@@ -10,9 +10,9 @@
 #include "lib/err.h"
 
 /*
- * Makes a list of a RayFailure for each bundle below the directory; it has none if there is no such
- * directory. Their name is that of the bundle, their pod that of the pod or of the command, and
- * spec.bundle is the path. A bundle whose report cannot be read is named on stderr and left out.
+ * Makes a list of a RayFailure for each bundle below the directory. Their name is that of the bundle,
+ * their pod that of the pod or of the command, and spec.bundle is the path. What cannot be read below
+ * the directory is named on stderr and left out.
  */
 int local_failures(const char *directory, cJSON **ret_list, struct err *err);
 

@@ -103,13 +103,33 @@ static void what_is_no_report_is_left_out(void **state)
 	assert_null(local_newest(list));
 }
 
-static void a_store_that_is_not_there_has_no_failures(void **state)
+/* A mistyped name would be good news otherwise. */
+static void a_store_that_is_none_is_an_error(void **state)
 {
-	_cleanup_json_ cJSON *list = NULL;
+	cJSON *list = NULL;
+	struct err err = { 0 };
+	char path[128];
 
 	(void)state;
-	assert_int_equal(local_failures("/no/such/store", &list, NULL), 0);
-	assert_int_equal(cJSON_GetArraySize(json_get(list, "items")), 0);
+	write_report("local/x/20261122T120000.000Z-Killed/report.json", REPORT("Killed", "2026-11-22T12:00:00Z", "x"));
+	assert_int_equal(local_failures("/no/such/store", &list, &err), -ENOENT);
+	assert_string_equal(err_text(&err), "--store /no/such/store: No such file or directory");
+	snprintf(path, sizeof(path), "%s/local/x/20261122T120000.000Z-Killed/report.json", store);
+	assert_int_equal(local_failures(path, &list, &err), -ENOTDIR);
+}
+
+static void a_store_may_be_a_link(void **state)
+{
+	char path[128];
+	cJSON *list = NULL;
+
+	(void)state;
+	write_report("local/x/20261122T120000.000Z-Killed/report.json", REPORT("Killed", "2026-11-22T12:00:00Z", "x"));
+	snprintf(path, sizeof(path), "%s/link", store);
+	assert_int_equal(symlink("local", path), 0);
+	assert_int_equal(local_failures(path, &list, NULL), 0);
+	assert_int_equal(cJSON_GetArraySize(json_get(list, "items")), 1);
+	cJSON_Delete(list);
 }
 
 int main(void)
@@ -118,7 +138,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bundles_are_listed_by_command_the_newest_last, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(memory_of_a_shared_cgroup_is_that_of_the_processes, make_store, remove_store),
 		cmocka_unit_test_setup_teardown(what_is_no_report_is_left_out, make_store, remove_store),
-		cmocka_unit_test(a_store_that_is_not_there_has_no_failures),
+		cmocka_unit_test_setup_teardown(a_store_that_is_none_is_an_error, make_store, remove_store),
+		cmocka_unit_test_setup_teardown(a_store_may_be_a_link, make_store, remove_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

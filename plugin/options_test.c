@@ -65,6 +65,9 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
 		{ { "policy", "--store", "dir" }, "policy does not take --store" },
 		{ { "list", "--store", "dir", "--watch" }, "do not go with --store" },
+		{ { "list", "--store", "dir", "--context=c" }, "do not go with --store" },
+		{ { "show", "--store", "dir", "--kubeconfig=f" }, "do not go with --store" },
+		{ { "report", "--store", "dir", "--image=i" }, "do not go with --store" },
 		{ { "policy", "pod" }, "policy needs explain POD;" },
 		{ { "policy", "delete", "pod" }, "policy takes \"explain POD\", not \"delete\"" },
 	};

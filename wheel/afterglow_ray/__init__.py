@@ -65,6 +65,9 @@ def main():
         become("kubectl-afterglow", "page", *with_page(words))
     elif command in LISTING:
         given = any(word.split("=")[0] == "--store" for word in words)
+        if not given and not os.path.exists(default_store()):
+            sys.stderr.write("No failures were found.\n")
+            sys.exit(command != "list")
         become("kubectl-afterglow", LISTING[command], *([] if given else ["--store", default_store()]), *words)
     else:
         sys.stderr.write(f"afterglow: {command!r} is not a command; afterglow --help lists them\n")
