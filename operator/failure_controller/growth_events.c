@@ -50,6 +50,7 @@ static void emit(struct event_recorder *recorder, const struct warning *w)
 void infeasible_events_emit(struct event_recorder *recorder, struct event_filter *emitted,
 			    const struct informer *clusters, const cJSON *pod, const char *request)
 {
+	_cleanup_json_ cJSON *event = NULL;
 	char cluster_at[512], key[600];
 	const cJSON *cluster;
 
@@ -57,7 +58,9 @@ void infeasible_events_emit(struct event_recorder *recorder, struct event_filter
 		return;
 	cluster = store_get(informer_store(clusters), cluster_at);
 	snprintf(key, sizeof(key), "RequestInfeasible %s", cluster_at);
-	if (cluster && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
+	/* A request that has nothing to do with us does not use up the Event of one that has. */
+	event = cluster ? infeasible_event(cluster, cluster, request, now_realtime_ns()) : NULL;
+	if (event && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
 		emit(recorder, &(struct warning){ .cluster = cluster, .request = request });
 }
 

@@ -533,15 +533,23 @@ static bool has_event_of_request(void *arg)
 	return strstr(strbuf_str(&((struct fixture *)arg)->bed.api.bodies), "num-cpus \\\"0\\\" of the head") != NULL;
 }
 
+#define INFEASIBLE(tag, request) \
+	"{\"podUID\":\"u-w\",\"tag\":\"" tag "\",\"failures\":[],\"warnings\":[{\"kind\":\"RequestInfeasible\"," \
+	"\"container\":\"ray-worker\",\"request\":\"" request "\"}]}"
+
 static void a_request_that_no_node_can_have_is_an_event_of_its_cluster(void **state)
 {
 	struct fixture *f = *state;
 
 	fake_api_lists(&f->bed.api, "/rayclusters", CLUSTER);
-	f->answer = "{\"podUID\":\"u-w\",\"tag\":\"9-9\",\"failures\":[],\"warnings\":[{\"kind\":\"RequestInfeasible\",\"container\":\"ray-worker\","
-		    "\"request\":\"{'CPU': 1.0}\"}]}";
+	/* Memory safety has no part in the first one. */
+	f->answer = INFEASIBLE("8-8", "{'GPU': 1.0}");
 	start(f);
 	stir(f, 1);
+	fake_api_turn(&f->bed.api, is_asked_once, f);
+	run_ticks(f);
+	f->answer = INFEASIBLE("9-9", "{'CPU': 1.0}");
+	stir(f, 2);
 	fake_api_turn(&f->bed.api, has_event_of_request, f);
 	assert_non_null(strstr(strbuf_str(&f->bed.api.bodies), "\"kind\":\"RayCluster\""));
 }
