@@ -311,6 +311,12 @@ static bool is_named(const struct incident_death *d, const struct incident_death
 	return !d->lives || d->class == FAILURE_RAYLET_FAILED || (names->pid && names->pid == d->pid);
 }
 
+/* The same, but not by the node alone: that may have ended for another reason, and later. */
+static bool is_named_itself(const struct incident_death *d, const struct incident_death *driver)
+{
+	return is_named(d, driver) && ((*driver->names.worker && *d->worker) || (driver->names.pid && driver->names.pid == d->pid));
+}
+
 static bool is_submitter(const struct incident_death *d)
 {
 	return d->head && !d->ray && !d->lives && d->class == FAILURE_APPLICATION_ERROR &&
@@ -344,6 +350,8 @@ const struct incident_rule incident_rules[] = {
 	  .after_s = OOM_KILL_S, .before_s = OWN_CLOCK_S, .is_late = true },
 	{ .key = by_ray_node, .causes = may_be_named, .follows = may_name_a_death, .fits = is_named, .after_s = NAMED_S,
 	  .before_s = SKEW_S, .by_id = true, .is_late = true, .first = true },
+	{ .key = by_ip, .causes = may_be_named, .follows = may_name_a_death, .fits = is_named_itself, .after_s = NAMED_BY_IP_S,
+	  .before_s = SKEW_S, .by_id = true, .is_late = true },
 	{ .key = by_ip, .causes = may_be_named, .follows = may_name_a_death, .fits = is_named, .after_s = NAMED_BY_IP_S,
 	  .before_s = SKEW_S, .by_id = true, .is_late = true },
 	{ .key = by_pod, .causes = ends_the_job, .follows = is_submitter, .after_s = SUBMITTER_S, .before_s = SKEW_S },
