@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,28 +24,26 @@ static size_t name_length(const char *entry)
 	return entry[len] ? len + 1 : 0;
 }
 
-static const char *find_in_list(char *const *list, const char *entry)
+/* Compares the names of two variables. */
+static int names_compare(const void *a, const void *b)
 {
-	size_t len = name_length(entry);
+	const char *one = a, *other = b;
 
-	while (*list && strncmp(*list, entry, len) != 0)
-		list++;
-	return *list;
+	for (; *one == *other && *one != '='; one++)
+		other++;
+	return (*one == '=' ? 0 : (unsigned char)*one) - (*other == '=' ? 0 : (unsigned char)*other);
 }
 
-static bool is_in_block(const char *block, size_t size, const char *entry)
+static const char *entry_find(void *const *tree, const char *entry)
 {
-	size_t len = name_length(entry);
-	const char *p = block;
+	const char *const *found = tfind(entry, tree, names_compare);
 
-	while (p < block + size && strncmp(p, entry, len) != 0)
-		p += strlen(p) + 1;
-	return p < block + size;
+	return found ? *found : NULL;
 }
 
-static bool is_unchanged(char *const *is, const char *entry)
+static bool is_unchanged(void *const *is, const char *entry)
 {
-	const char *now = find_in_list(is, entry);
+	const char *now = entry_find(is, entry);
 
 	return now && strcmp(now, entry) == 0 && strncmp(entry, "_=", 2) != 0 &&
 	       strncmp(entry, "SHLVL=", 6) != 0;
@@ -68,16 +67,29 @@ static bool add_line(char *text, size_t size, const char *bytes, size_t len)
 	return true;
 }
 
+static void entry_keep(void *entry)
+{
+	(void)entry;
+}
+
+/* A pod has seven variables of each service of its namespace, so they are found by trees. */
 static bool add_difference(const char *was, size_t len, char *const *is, char *text, size_t size)
 {
-	for (const char *p = was; p < was + len; p += strlen(p) + 1)
-		if (name_length(p) && !is_unchanged(is, p) && !add_line(text, size, p, strlen(p)))
-			return false;
-	for (; *is; is++)
-		if (name_length(*is) && !is_in_block(was, len, *is) &&
-		    !add_line(text, size, *is, name_length(*is) - 1))
-			return false;
-	return true;
+	void *before = NULL, *now = NULL;
+	bool fits = true;
+
+	for (char *const *entry = is; fits && *entry; entry++)
+		fits = !name_length(*entry) || tsearch(*entry, &now, names_compare);
+	for (const char *p = was; fits && p < was + len; p += strlen(p) + 1)
+		fits = !name_length(p) ||
+		       (tsearch(p, &before, names_compare) &&
+			(is_unchanged(&now, p) || add_line(text, size, p, strlen(p))));
+	for (; fits && *is; is++)
+		fits = !name_length(*is) || entry_find(&before, *is) ||
+		       add_line(text, size, *is, name_length(*is) - 1);
+	tdestroy(before, entry_keep);
+	tdestroy(now, entry_keep);
+	return fits;
 }
 
 bool environment_difference(const char *was, size_t len, char *const *is, char *ret_text,
