@@ -79,9 +79,8 @@ bool container_child_crashed(struct container *c, const struct ending *e)
 	for (size_t i = 0; i < WORKER_ENDS_MAX; i++) {
 		const struct watched_end *end = &c->observer.workers.ends[i];
 
-		if (end->told || !watched_end_is_crash(end) || has_other_report(c, end) ||
-		    e->ended_ns - end->ended_ns > CRASH_SETTLED_NS ||
-		    (first && first->ended_ns <= end->ended_ns))
+		if (end->told || !watched_end_is_crash_before(end, e->ended_ns) ||
+		    has_other_report(c, end) || (first && first->ended_ns <= end->ended_ns))
 			continue;
 		first = end;
 	}

@@ -3,6 +3,7 @@
 #include "sidecar/verdict/watched_ends.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "lib/units.h"
@@ -13,7 +14,7 @@
 #define OOM_SEEN_WITHIN_NS (3 * NS_PER_SEC)
 #define OOM_DIES_WITHIN_NS (5 * NS_PER_SEC)
 /* A process that ended at most this long before the container may have been the reason. */
-#define ENDED_BEFORE_NS (10 * NS_PER_SEC)
+#define ENDED_NEAR_NS (10 * NS_PER_SEC)
 #define ENDS_SHOWN 3
 
 static int signal_of_end(const struct watched_end *e)
@@ -50,7 +51,13 @@ bool watched_end_is_crash(const struct watched_end *e)
 	return e->name[0] && signal_is_of_crash(signal_of_end(e));
 }
 
-/* The latest that ended before `before`, and not long before the container. Workers are raylet's, which logs how they end. */
+bool watched_end_is_crash_before(const struct watched_end *e, int64_t ended_ns)
+{
+	return watched_end_is_crash(e) && e->ended_ns <= ended_ns &&
+	       ended_ns - e->ended_ns <= ENDED_NEAR_NS;
+}
+
+/* The latest that ended before `before`, and not long before the container, or after it. Workers are raylet's, which logs how they end. */
 static const struct watched_end *end_before(const struct observation *o, int64_t before_ns)
 {
 	const struct watched_end *latest = NULL;
@@ -59,7 +66,7 @@ static const struct watched_end *end_before(const struct observation *o, int64_t
 		const struct watched_end *e = &o->watched_ends[i];
 
 		if (!signal_of_end(e) || !e->name[0] || e->worker || e->ended_ns >= before_ns ||
-		    o->ended_ns - e->ended_ns > ENDED_BEFORE_NS ||
+		    llabs(o->ended_ns - e->ended_ns) > ENDED_NEAR_NS ||
 		    (o->crash && o->crash->pid == e->pid) || e == watched_ends_oom_victim(o))
 			continue;
 		if (!latest || e->ended_ns > latest->ended_ns)
@@ -71,16 +78,20 @@ static const struct watched_end *end_before(const struct observation *o, int64_t
 void watched_ends_evidence(const struct observation *o, struct verdict *v)
 {
 	const struct watched_end *e = NULL;
-	char before[DURATION_TEXT_MAX];
+	char when[DURATION_TEXT_MAX];
 
 	/* What is asked to stop ends its children by signals. */
 	if (o->container_lives || v->class == FAILURE_COMPLETED || o->pod_terminating ||
 	    o->group_ended_by_us || stop_request_explains(&o->asked, o->ended_ns))
 		return;
-	for (int i = 0; i < ENDS_SHOWN && (e = end_before(o, e ? e->ended_ns : INT64_MAX)); i++)
-		verdict_add_evidence(
-			v, "launcher", "%s (PID %d) was ended by %s, before the container by %s",
-			e->name, (int)e->pid,
-			signal_name(signal_of_end(e)) ? signal_name(signal_of_end(e)) : "a signal",
-			duration_format(MAX(o->ended_ns - e->ended_ns, 0), before));
+	for (int i = 0; i < ENDS_SHOWN && (e = end_before(o, e ? e->ended_ns : INT64_MAX)); i++) {
+		/* What ended when the command had ended may be its consequence; the launcher may have found both at once. */
+		bool before = e->ended_ns <= o->ended_ns;
+		const char *signal = signal_name(signal_of_end(e));
+
+		verdict_add_evidence(v, "launcher", "%s (PID %d) was ended by %s, %s%s", e->name,
+				     (int)e->pid, signal ? signal : "a signal",
+				     before ? "before the container by " : "as the container ended or later",
+				     before ? duration_format(o->ended_ns - e->ended_ns, when) : "");
+	}
 }

@@ -14,5 +14,8 @@ const struct watched_end *watched_ends_oom_victim(const struct observation *o);
 /* Whether a signal ended the process which follows a fault of its own. */
 bool watched_end_is_crash(const struct watched_end *e);
 
-/* Adds those that a signal ended shortly before the container, the latest first. */
+/* The same, shortly before the container ended, of which it may be the reason. */
+bool watched_end_is_crash_before(const struct watched_end *e, int64_t ended_ns);
+
+/* Adds those that a signal ended shortly before the container or after it, the latest first. */
 void watched_ends_evidence(const struct observation *o, struct verdict *v);

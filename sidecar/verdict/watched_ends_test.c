@@ -158,6 +158,27 @@ static void what_ended_by_a_signal_before_a_failed_container_is_evidence(void **
 	assert_false(shows(&v, "rank1"));
 }
 
+/* A child aborts because its parent is gone. */
+static void what_ended_after_the_container_did_not_end_before_it(void **state)
+{
+	struct watched_end late = rank_crashed;
+	struct observation o = shared_kill();
+	struct verdict v;
+
+	(void)state;
+	late.ended_ns = END + NS_PER_MS;
+	o.cgroup_shared = false;
+	o.after.oom_kill = 0;
+	o.watched_ends = &late;
+	classify(&o, &v);
+	assert_true(shows(&v, "rank1 (PID 8) was ended by SIGSEGV, as the container ended or later"));
+	assert_false(shows(&v, "before the container"));
+	assert_true(watched_end_is_crash(&late));
+	assert_false(watched_end_is_crash_before(&late, END));
+	assert_true(watched_end_is_crash_before(&late, late.ended_ns));
+	assert_false(watched_end_is_crash_before(&late, late.ended_ns + 11 * SEC));
+}
+
 static void a_signal_of_a_fault_is_a_crash(void **state)
 {
 	struct watched_end unnamed = rank_crashed;
@@ -177,6 +198,7 @@ int main(void)
 			a_worker_that_raylet_misses_and_the_oom_killer_took_is_the_oom_killers),
 		cmocka_unit_test(without_a_premise_nobody_is_a_victim),
 		cmocka_unit_test(what_ended_by_a_signal_before_a_failed_container_is_evidence),
+		cmocka_unit_test(what_ended_after_the_container_did_not_end_before_it),
 		cmocka_unit_test(a_signal_of_a_fault_is_a_crash),
 	};
 
