@@ -64,7 +64,9 @@ void report_use_command_words(struct report *r)
 
 	text_use_command_words(v->sentence, sizeof(v->sentence));
 	for (unsigned int i = 0; i < v->n_evidence; i++)
-		text_use_command_words(v->evidence[i].text, sizeof(v->evidence[i].text));
+		if (strcmp(v->evidence[i].source, "driver's log") != 0) /* a quotation of what the program wrote */
+			text_use_command_words(v->evidence[i].text,
+					       sizeof(v->evidence[i].text));
 	for (unsigned int i = 0; i < v->n_missing; i++) {
 		text_use_command_words(v->missing[i].what, sizeof(v->missing[i].what));
 		text_use_command_words(v->missing[i].needs, sizeof(v->missing[i].needs));

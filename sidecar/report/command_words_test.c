@@ -56,6 +56,17 @@ static void lists_and_advice_do_so_too(void **state)
 	}
 }
 
+static void what_the_program_wrote_is_quoted_as_it_is(void **state)
+{
+	static const char line[] = "KeyError: no item in container b of the container";
+	struct report r = { 0 };
+
+	(void)state;
+	verdict_add_evidence(&r.verdict, "driver's log", "%s", line);
+	report_use_command_words(&r);
+	assert_string_equal(r.verdict.evidence[0].text, line);
+}
+
 static void a_text_that_becomes_too_long_is_cut(void **state)
 {
 	struct report r = { 0 };
@@ -73,6 +84,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sentences_speak_of_the_command),
 		cmocka_unit_test(lists_and_advice_do_so_too),
+		cmocka_unit_test(what_the_program_wrote_is_quoted_as_it_is),
 		cmocka_unit_test(a_text_that_becomes_too_long_is_cut),
 	};
 
