@@ -334,11 +334,15 @@ static bool is_being_unwound(const struct crash *crash, const void *arg)
 	return !crash_is_unwound(crash) && !note->old;
 }
 
+static bool ended_in_order(const struct container *c)
+{
+	return c->ending.status_known && c->ending.wait_status == 0;
+}
+
 /* Returns whether the command ended in order while the backtrace of a child is being made, which then has a report. */
 static bool child_is_unwound_at_success(const struct container *c)
 {
-	return c->ending.status_known && c->ending.wait_status == 0 &&
-	       crashes_find(c->crashes, is_being_unwound, NULL);
+	return ended_in_order(c) && crashes_find(c->crashes, is_being_unwound, NULL);
 }
 
 bool container_death_waits(struct container *c)
@@ -418,10 +422,8 @@ static void on_unwound(struct crash *crash, void *arg)
 {
 	struct container *c = arg;
 
-	if (c->state == CONTAINER_ENDED && crash == c->death_crash)
-		container_event(c, CONTAINER_UNWOUND);
-	else if (c->state == CONTAINER_ENDED && c->ending.wait_status == 0 &&
-		 !child_is_unwound_at_success(c))
+	if (c->state == CONTAINER_ENDED &&
+	    (crash == c->death_crash || (ended_in_order(c) && !child_is_unwound_at_success(c))))
 		container_event(c, CONTAINER_UNWOUND);
 	else
 		container_crashes_due(c, now_boottime_ns());
