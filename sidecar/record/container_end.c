@@ -221,8 +221,7 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	if (!e->container_over)
 		memcg_tree_forget(&c->observer.cgroups.tree);
 	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
-	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS ||
-	    container_told_oom_of(c, r.verdict.process.pid))
+	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS)
 		return;
 	c->process_reported_ns = now_boottime_ns();
 	c->oom_told_pid = r.verdict.process.pid;
