@@ -20,7 +20,11 @@
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/sidecar.h"
 
-#define NOBODY_AFTER_S 30 /* after which a sidecar ends that no launcher has come to */
+/*
+ * After this a sidecar ends that no launcher has come to. It cannot tell a container that ended before it started from one whose
+ * image the kubelet cannot pull yet: of those, four attempts fit into this time.
+ */
+#define NOBODY_AFTER_S 90
 #define NOBODY_AFTER_BACKOFF_S \
 	330 /* the same where a failed container starts again, after 300 s at most */
 /* After the last container's end; the operator reserves 5 s of the pod's grace period. */
@@ -126,8 +130,8 @@ static void on_nobody(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (s->stopping || sidecar_was_greeted(s->sidecar))
 		return;
-	log_info(
-		"no container has come that runs by the launcher: the sidecar ends, so that the pod can end");
+	log_warning("no container has come that runs by the launcher: the sidecar ends, so that the pod can end; a container that begins "
+		    "after this is not watched");
 	begin_stop(s);
 	stop_when_over(s);
 }

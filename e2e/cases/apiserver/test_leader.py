@@ -138,6 +138,8 @@ def test_who_lost_the_lease_while_its_main_loop_stood_still_writes_nothing_more(
     with stalled.main_thread(leader.process.pid):
         # What is on its way has arrived: the main loop sends nothing now.
         wait_for("all that was sent", lambda: len(cluster.pods()) == 2)
+        # The audit log comes later than the answer.
+        wait_for("the API server to have noted it", lambda: len(plane.writes(api.namespace, "pods", "create")) == 2)
         before = len(writes())
         cluster.scale(small=5)
         api.patch("leases", f"afterglow-operator.{api.namespace}", {"spec": {"holderIdentity": "usurper"}})

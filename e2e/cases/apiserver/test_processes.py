@@ -493,7 +493,7 @@ def test_a_driver_follows_the_death_of_the_node_that_its_exception_names(operato
             assert status.get("causedBy", {}).get("name") == cause["metadata"]["name"], status
             return status
         assert wait_for("one incident", joined)["causedByText"] == "KernelOOMContainer of another pod"
-        assert api.get("rayfailures", cause["metadata"]["name"])["status"]["consequences"] == 1
+        wait_for("its count", lambda: api.get("rayfailures", cause["metadata"]["name"])["status"]["consequences"] == 1)
     finally:
         impostor.close()
 
