@@ -619,7 +619,7 @@ class Bounds(unittest.TestCase):
 
     def test_usage_errors_name_the_option(self):
         rows = [([], "which core?"), (["--core", "/nowhere"], "--core /nowhere: No such file"), (["--max-frames", "0"], "--max-frames takes"),
-                (["--core-fd", "x"], "--core-fd takes a number"), (["--root", "/etc/passwd"], "--root /etc/passwd: Not a directory")]
+                (["--core-fd", "x"], "--core-fd takes a whole number"), (["--root", "/etc/passwd"], "--root /etc/passwd: Not a directory")]
         for options, message in rows:
             child = subprocess.run([UNWIND, *options], capture_output=True, text=True, check=False)
             self.assertEqual(child.returncode, 2)

@@ -4,6 +4,7 @@
 import datetime
 import os
 import signal
+import time
 
 import pytest
 
@@ -135,12 +136,16 @@ def test_who_lost_the_lease_while_its_main_loop_stood_still_writes_nothing_more(
 
     def writes():
         return [w for w in plane.writes(api.namespace) if w["objectRef"]["resource"] != "leases"]
+
+    def noted():
+        n = len(writes())
+        time.sleep(1)
+        return n if n == len(writes()) and len(plane.writes(api.namespace, "pods", "create")) == 2 else None
     with stalled.main_thread(leader.process.pid):
         # What is on its way has arrived: the main loop sends nothing now.
         wait_for("all that was sent", lambda: len(cluster.pods()) == 2)
         # The audit log comes later than the answer.
-        wait_for("the API server to have noted it", lambda: len(plane.writes(api.namespace, "pods", "create")) == 2)
-        before = len(writes())
+        before = wait_for("the API server to have noted it", noted)
         cluster.scale(small=5)
         api.patch("leases", f"afterglow-operator.{api.namespace}", {"spec": {"holderIdentity": "usurper"}})
         wait_for("the end of the thread that renews", lambda: len(os.listdir(f"/proc/{leader.process.pid}/task")) == 1)
