@@ -160,7 +160,8 @@ check "two cores under one name are two reports" test "$(bundles "$store" | wc -
 check "the first core is whole" opens "$(bundles "$store" | head -n 1)"
 check "the second core is whole" opens "$(bundles "$store" | tail -n 1)"
 
-# Ray reports the same worker some seconds after its core came: that is one failure. Ray's logs are in a mount of our own.
+# Ray reports the same worker some seconds after its core came: that is one failure. Ray's logs are in a mount of our own, and believed
+# because a process has raylet's name.
 cat >"$work/ray" <<'END'
 mount -t tmpfs tmpfs /tmp/ray && mkdir -p /tmp/ray/session_x/logs/events && ln -s session_x /tmp/ray/session_latest || exit 1
 : >/tmp/ray/session_x/logs/events/event_RAYLET.log
@@ -168,18 +169,24 @@ exec "$@"
 END
 cat >"$work/raylet" <<'END'
 cd "$2" || exit 1
+"$5" --after 120000 &
+raylet=$!
 "$1" $3 &
-wait $!
+worker=$!
+wait $worker
 sleep 5
 printf '{"label":"RAY_WORKER_FAILURE","message":"A worker died or was killed while executing a task by an unexpected system error. Worker PID: %d Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.","pid":"297","severity":"ERROR","source_type":"RAYLET","timestamp":%d}\n' \
-	$! "$(date +%s)" >>/tmp/ray/session_latest/logs/events/event_RAYLET.log
+	"$worker" "$(date +%s)" >>/tmp/ray/session_latest/logs/events/event_RAYLET.log
 sh "$4" 1
+kill $raylet
 exit 3
 END
 [ -d /tmp/ray ] || mkdir /tmp/ray
 rm -rf "$store" core* "$work/deep/core"*
+mkdir "$work/ray.d"
+ln -s "$crash" "$work/ray.d/raylet"
 unshare -m sh "$work/ray" "$sidecar" exec --store "$store" --name case --cores summary -- sh "$work/raylet" "$crash" "$work/deep" "$there" "$work/await" \
-	>"$work/out" 2>"$work/err"
+	"$work/ray.d/raylet" >"$work/out" 2>"$work/err"
 rmdir /tmp/ray 2>/dev/null
 check "a worker that Ray tells of: one failure, Ray's" test "$(bundles "$store" | grep -c -e -WorkerCrash -e -Segfault)" = 1
 check "its sentence has what the core tells" tells "died of SIGSEGV in deref_null (crash); the command goes on"
