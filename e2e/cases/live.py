@@ -114,8 +114,10 @@ def ray_cluster(name, namespace, workers, annotations=None, head=None):
 
 
 NODES_ALIVE = """
-import json, urllib.request
-nodes = json.load(urllib.request.urlopen('http://127.0.0.1:8265/api/v0/nodes', timeout=30))['data']['result']['result']
+import json, os, urllib.request
+token = os.environ.get('RAY_AUTH_TOKEN')
+look = urllib.request.Request('http://127.0.0.1:8265/api/v0/nodes', headers={'Authorization': 'Bearer ' + token} if token else {})
+nodes = json.load(urllib.request.urlopen(look, timeout=30))['data']['result']['result']
 answer(sum(n['state'] == 'ALIVE' for n in nodes))
 """
 
