@@ -175,12 +175,12 @@ class Owner:
             raise AssertionError([(f["spec"]["pod"], f["spec"]["class"], f["spec"].get("exitCode")) for f in self.failures()])
         return wait_for(f"a RayFailure {classes} of {self.kind} {self.name}", find, timeout=timeout, interval=1)
 
-    def check_failure(self, failure):
-        """Checks that the failure names the owner, that the owner has an Event, and that the bundle on the claim is
-        complete. Returns its report."""
+    def check_failure(self, failure, cause=None):
+        """Checks that the failure names the owner, that the owner has an Event, which is of its first cause, and that the
+        bundle on the claim is complete. Returns its report."""
         spec = failure["spec"]
         assert (spec["owner"]["kind"], spec["owner"]["name"]) == (self.kind, self.name)
-        wait_for("an Event on the owner", lambda: self.events_of(spec["pod"]))
+        wait_for("an Event on the owner", lambda: self.events_of((cause or failure)["spec"]["pod"]))
         directory = self.kuberay.volume / spec["bundle"].removeprefix("pvc:ray-failures/")
         report = check_bundle(directory)
         assert (report["pod"], report["class"]) == (spec["pod"], spec["class"])

@@ -209,7 +209,7 @@ def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
     spec = failure["spec"]
     assert spec["containerLives"] and spec["container"] == "ray-head"
     assert (spec["process"]["name"], spec["process"]["exitCode"]) == ("driver", 3)
-    failing.check_failure(failure)
+    failing.check_failure(failure, cause=failing.wait_failure("KernelOOMContainer"))
     assert wait_deployment(failing, "Failed")["jobStatus"] == "FAILED"
 
 
