@@ -158,7 +158,7 @@ class RayCluster:
 
     def wait_nodes(self, count, timeout=120):
         # Seconds of processor time for each driver would keep the nodes from starting: the dashboard is asked first.
-        wait_for(f"{count} Ray nodes", lambda: self.python(NODES_ALIVE) == count, timeout=timeout, interval=2)
+        wait_for(f"{count} Ray nodes", lambda: self.python(NODES_ALIVE) == count, timeout=timeout, interval=4)
         return wait_for(f"{count} Ray nodes", lambda: (lambda n: n if len(n) == count else None)(self.nodes()), timeout=timeout)
 
     def failures(self):

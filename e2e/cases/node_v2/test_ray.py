@@ -2,7 +2,7 @@
 """
 Real Ray on a node with cgroup v2, systemd and the kubelet's group kill: head, dashboard and a worker. They die as people's do, and each
 death has the class that it has on cgroup v1. Ray ends where its parts do not start within 20 seconds, and there is one processor: so
-there is one worker at a time.
+one Ray node starts after the other, and there is one worker at a time.
 """
 
 import json
@@ -46,6 +46,10 @@ def ray_worker(memory, **extra):
     return made
 
 
+def head():
+    return container("ray-head", "2000Mi")
+
+
 # Where root of the container may write cgroups, Ray makes some for itself and for its users' processes.
 def isolated_worker():
     made = ray_worker("1500Mi", rayStartParams={"enable-resource-isolation": "true", "system-reserved-cpu": "0.5",
@@ -63,7 +67,7 @@ def with_worker(new_cluster, volume, node):
     assert volume.is_dir() and node
 
     def change(group, made):
-        cluster = new_cluster("ray", {group: made}, head=container("ray-head", "2000Mi"))
+        cluster = new_cluster("ray", {group: made}, head=head())
         wait_for("one worker", lambda: [p["metadata"]["labels"]["ray.io/group"] for p in cluster.pods("worker")] == [group])
         cluster.wait_nodes(2, timeout=240)
         return cluster
@@ -71,7 +75,8 @@ def with_worker(new_cluster, volume, node):
 
 
 @pytest.fixture(scope="module")
-def ray(with_worker):
+def ray(new_cluster, with_worker):
+    new_cluster("ray", {}, head=head()).wait_nodes(1, timeout=240)
     return with_worker("plain", ray_worker("1200Mi"))
 
 
