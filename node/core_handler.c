@@ -75,8 +75,8 @@ static bool slot_is_over(int slot, int64_t began_ns, int64_t within_ms)
 }
 
 /* Offers the core to the sidecar. Returns whether the sidecar wants it. */
-static int offer(int link, int slot, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod,
-		 struct err *err)
+static int core_offer(int link, int slot, const struct core_arguments *a, int pidfd,
+		      const struct pod_of_process *pod, struct err *err)
 {
 	char text[NODE_MESSAGE_MAX + 1];
 	struct process_status status;
@@ -132,7 +132,7 @@ static void bound_reading(int pidfd, int slot)
 static int hand_over(int link, int slot, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod,
 		     struct err *err)
 {
-	int rc = offer(link, slot, a, pidfd, pod, err);
+	int rc = core_offer(link, slot, a, pidfd, pod, err);
 
 	if (rc == 0)
 		rc = sidecar_link_send(link, "core", STDIN_FILENO, err);

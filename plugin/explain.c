@@ -95,7 +95,8 @@ static void explain_rule(int code, struct explanation *e)
 		snprintf(e->what + n, sizeof(e->what) - (size_t)n, " A process gets it %s.", meaning);
 }
 
-static void fill(struct explanation *e, const char *what, const char *who, const char *next)
+static void explanation_fill(struct explanation *e, const char *what, const char *who,
+			     const char *next)
 {
 	snprintf(e->what, sizeof(e->what), "%s", what);
 	e->who = who;
@@ -108,7 +109,7 @@ static void explain_code(int code, struct explanation *e)
 	explain_rule(code, e);
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		if (codes[i].code == code)
-			fill(e, codes[i].what, codes[i].who, codes[i].next);
+			explanation_fill(e, codes[i].what, codes[i].who, codes[i].next);
 }
 
 /* The table has its meanings in lower case, as the cells of documents need them. */
@@ -141,7 +142,7 @@ static bool explanation_find(const char *what, struct explanation *e)
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
 		if (strcasecmp(reasons[i].reason, what) == 0) {
 			snprintf(e->name, sizeof(e->name), "%s", reasons[i].reason);
-			fill(e, reasons[i].what, reasons[i].who, reasons[i].next);
+			explanation_fill(e, reasons[i].what, reasons[i].who, reasons[i].next);
 			return true;
 		}
 	return false;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Returns the descriptor that came with the message; -1: none. */
-static int receive(int link, char text[static 256])
+static int message_receive(int link, char text[static 256])
 {
 	union {
 		struct cmsghdr header;
@@ -38,20 +38,20 @@ static int receive(int link, char text[static 256])
 	return fd;
 }
 
-static void serve(int link, const char *mode)
+static void link_serve(int link, const char *mode)
 {
 	char text[256], core[65536];
 	int fd;
 
 	do
-		receive(link, text);
+		message_receive(link, text);
 	while (strncmp(text, "offer", strlen("offer")) != 0);
 	while (strcmp(mode, "chatty") == 0 && send(link, "patience", strlen("patience"), MSG_NOSIGNAL) > 0)
 		usleep(900000);
 	if (strcmp(mode, "silent") == 0)
 		pause();
 	send(link, "take", strlen("take"), MSG_NOSIGNAL);
-	fd = receive(link, text);
+	fd = message_receive(link, text);
 	if (strcmp(mode, "slow") == 0)
 		pause();
 	while (read(fd, core, sizeof(core)) > 0)
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 		int link = accept(listener, NULL, NULL);
 
 		if (link >= 0 && fork() == 0) {
-			serve(link, argv[2]);
+			link_serve(link, argv[2]);
 			_exit(0);
 		}
 		close(link);

@@ -19,8 +19,8 @@ struct warning {
 };
 
 /* Emits an Event about an object. Without a uid `kubectl describe` would not show it. */
-static void emit_about(struct event_recorder *recorder, const char *kind, const char *name,
-		       const char *uid, const struct warning *w)
+static void warning_emit_about(struct event_recorder *recorder, const char *kind, const char *name,
+			       const char *uid, const struct warning *w)
 {
 	const char *namespace = json_str(w->cluster, "metadata.namespace");
 	_cleanup_json_ cJSON *object = object_new("ray.io/v1", kind, namespace, name);
@@ -37,14 +37,14 @@ static void emit_about(struct event_recorder *recorder, const char *kind, const 
 }
 
 /* Emits it about the cluster, and about the RayJob or RayService that made it. */
-static void emit(struct event_recorder *recorder, const struct warning *w)
+static void warning_emit(struct event_recorder *recorder, const struct warning *w)
 {
 	struct owner owner;
 
-	emit_about(recorder, "RayCluster", json_str(w->cluster, "metadata.name"),
+	warning_emit_about(recorder, "RayCluster", json_str(w->cluster, "metadata.name"),
 		   json_str(w->cluster, "metadata.uid"), w);
 	if (owner_of_cluster(w->cluster, &owner) && owner.kind != OWNER_RAY_CLUSTER && *owner.uid)
-		emit_about(recorder, owner_kind_name(owner.kind), owner.name, owner.uid, w);
+		warning_emit_about(recorder, owner_kind_name(owner.kind), owner.name, owner.uid, w);
 }
 
 void infeasible_events_emit(struct event_recorder *recorder, struct event_filter *emitted,
@@ -61,7 +61,7 @@ void infeasible_events_emit(struct event_recorder *recorder, struct event_filter
 	/* A request that has nothing to do with us does not use up the Event of one that has. */
 	event = cluster ? infeasible_event(cluster, cluster, request, now_realtime_ns()) : NULL;
 	if (event && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
-		emit(recorder, &(struct warning){ .cluster = cluster, .request = request });
+		warning_emit(recorder, &(struct warning){ .cluster = cluster, .request = request });
 }
 
 void growth_events_emit(struct event_recorder *recorder, struct event_filter *emitted, const struct informer *clusters,
@@ -75,7 +75,7 @@ void growth_events_emit(struct event_recorder *recorder, struct event_filter *em
 		snprintf(key, sizeof(key), "MemoryGrowing %.253s/%.253s %s", json_str(pod, "metadata.namespace"),
 			 json_str(pod, "metadata.name"), growths[i].container);
 		if (cluster && event_filter_is_time(emitted, key, now_boottime_ns(), GROWTH_AGAIN_NS))
-			emit(recorder, &(struct warning){ .cluster = cluster,
+			warning_emit(recorder, &(struct warning){ .cluster = cluster,
 							  .pod = pod,
 							  .growth = &growths[i] });
 	}

@@ -213,7 +213,7 @@ static size_t first_cause(struct join *j, size_t index)
 	return first;
 }
 
-static void place(struct join *j, struct incident_place *places)
+static void places_fill(struct join *j, struct incident_place *places)
 {
 	for (size_t i = 0; i < j->n; i++) {
 		places[i].first = first_cause(j, i);
@@ -243,7 +243,7 @@ int incident_join(const struct incident_death *deaths, size_t n, struct incident
 		else
 			join_groups(&j, &incident_rules[i]);
 	}
-	place(&j, places);
+	places_fill(&j, places);
 	return 0;
 }
 

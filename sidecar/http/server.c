@@ -96,7 +96,7 @@ static void add_places(const struct pod_server *s, cJSON *json)
 	json_set(json, "spool", s->spool ? spool_to_json(keeper_spool_error(sidecar_keeper(s->sidecar))) : cJSON_CreateNull());
 }
 
-static bool grows(const struct observer *o)
+static bool memory_grows(const struct observer *o)
 {
 	return o->growth && o->growth->forecast.growth.rate > 0;
 }
@@ -117,7 +117,7 @@ static void add_warnings_of(const char *name, const struct observer *o, void *ar
 	const char *request = ray_watch_infeasible(o->ray);
 	cJSON *warnings = arg;
 
-	if (grows(o))
+	if (memory_grows(o))
 		add_warning(warnings, "MemoryGrowing", name,
 			    memory_watch_to_json(&o->growth->forecast));
 	if (request) {
@@ -166,7 +166,7 @@ static void check_rest(const char *name, const struct observer *o, void *arg)
 	(void)name;
 	if (m->limit > 0 && m->usage - MAX(m->inactive_file, 0) >= (int64_t)((double)m->limit * RESTLESS_FROM))
 		*restless = true;
-	if (grows(o) || ray_watch_infeasible(o->ray))
+	if (memory_grows(o) || ray_watch_infeasible(o->ray))
 		*restless = true;
 }
 

@@ -109,7 +109,7 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= '0' && c <= '9' ? c - '0' : -1;
 }
 
-static void decode(char *text)
+static void line_decode(char *text)
 {
 	char *to = text;
 
@@ -130,7 +130,7 @@ void environment_apply(char *text)
 		text = end ? end + 1 : text + strlen(text);
 		if (end)
 			*end = '\0';
-		decode(line);
+		line_decode(line);
 		if (strchr(line, '='))
 			putenv(line);
 		else

@@ -149,7 +149,7 @@ static const char *error_of_line(struct span line)
 }
 
 /* Returns whether the next traceback belongs to the one before it. */
-static bool chains(struct span line)
+static bool is_chain_of_tracebacks(struct span line)
 {
 	return begins_with(
 		       line,
@@ -188,7 +188,7 @@ static struct span find_error(struct span text, const char **ret_name)
 			*ret_name = name;
 		}
 		if (line.len)
-			chained = chains(line);
+			chained = is_chain_of_tracebacks(line);
 	}
 	return found;
 }

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void only(const char *text, const char *charset)
+static void check_charset(const char *text, const char *charset)
 {
 	if (text[strspn(text, charset)])
 		abort();
@@ -22,10 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ray_error_parse((const char *)data, size, &e) != (e.name[0] != '\0'))
 		abort();
 	ray_error_about(&e, about);
-	only(e.node_id, "0123456789abcdef");
-	only(e.worker_id, "0123456789abcdef");
-	only(e.actor_id, "0123456789abcdef");
-	only(e.ip, "0123456789abcdef.:");
+	check_charset(e.node_id, "0123456789abcdef");
+	check_charset(e.worker_id, "0123456789abcdef");
+	check_charset(e.actor_id, "0123456789abcdef");
+	check_charset(e.ip, "0123456789abcdef.:");
 	if (e.pid < 0 || e.pid > 4194304)
 		abort();
 	return 0;

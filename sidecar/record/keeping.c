@@ -111,7 +111,7 @@ static void keep(int fd, void *arg)
 	send_keeping(w, true, rc, &err, w->r);
 }
 
-static void permit(const struct keep_work *w)
+static void permission_send(const struct keep_work *w)
 {
 	errand_send(w->at->errand->fd, "", 1, -1);
 }
@@ -127,7 +127,7 @@ static bool on_keeping(const void *data, size_t len, int passed_fd, void *arg)
 	if (!w->last->done) {
 		w->named = true;
 		postmortem_named(w->o, &w->last->report);
-		permit(w);
+		permission_send(w);
 	}
 	return true;
 }
@@ -154,7 +154,7 @@ static enum errand_state wait_for_child(const struct keeping_place *at, int64_t 
  */
 static int go_on_without(struct keep_work *w)
 {
-	permit(w);
+	permission_send(w);
 	*w->r = w->last->report;
 	w->r->keeping.spooled = record_options_ships(w->at->options);
 	log_warning("%s: the disk of %s has not confirmed the bundle yet, and a child process waits for it", w->r->id.container, w->at->path);
