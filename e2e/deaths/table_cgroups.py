@@ -44,7 +44,7 @@ BELOW_DEATHS = [
           needs=frozenset({"v2"}), inside=LIB + "c=$(below $(cgroup_of $$) sub 33554432); echo 1 >$c/memory.oom.group; "
           "sh -c 'echo $$ >'$c'/cgroup.procs; hog 20M --hold & hog 100M --rate 100M'; exit $?"),
     Death("the limit of a cgroup below: a child, and exit 0 after 8 s",
-          exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=NOT_OURS, victim="fact"), inside=BELOW + "sleep 8; exit 0",
+          exits(0, "KernelOOMProcess", reported=True, lives={"KernelOOMProcess"}, never=NOT_OURS, victim="fact"), inside=BELOW + "sleep 8; exit 0",
           memory="300Mi", ooms=1),
     Death("the limit of a cgroup below that is removed at once: a child, and exit 1", oom(*BOTH, exit=1, signal=0, never=NOT_OURS, victim="fact",
           honest={"ApplicationError"}), inside=BELOW + "rmdir $c; exit 1", memory="300Mi", ooms=1),

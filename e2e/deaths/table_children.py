@@ -23,11 +23,11 @@ def each(make, signals=CRASHES):
 
 
 def crashed_and_0(signo, of_class, name, who, before):
-    return Death(f"a child ends by {name}, and exit 0{who}", exits(0, told=True, lives={of_class}), inside=child(signo, "exit 0"), before=before, needs=HERE)
+    return Death(f"a child ends by {name}, and exit 0{who}", exits(0, reported=True, lives={of_class}), inside=child(signo, "exit 0"), before=before, needs=HERE)
 
 
 def crashed_and_lives(signo, of_class, name, who, before):
-    return Death(f"a child ends by {name}, and exit 0 after 13 s{who}", exits(0, told=True, lives={of_class}), inside=child(signo, "sleep 13; exit 0"),
+    return Death(f"a child ends by {name}, and exit 0 after 13 s{who}", exits(0, reported=True, lives={of_class}), inside=child(signo, "sleep 13; exit 0"),
                  before=before, needs=HERE)
 
 
@@ -69,19 +69,19 @@ STORIES = [
           inside="sh -c 'sleep 3' & sh -c 'sleep 2; exec probe fault segv' & p=$!; sh -c 'sleep 3' & wait $p; exit 1"),
     Death("all of four children abort, and exit 1 of their parent", exits(1, says=("had crashed with SIGABRT",)), needs=HERE,
           inside="for i in 1 2 3 4; do sh -c 'sleep 2; exec die assert' & done; wait; exit 1"),
-    Death("a child of a child crashes, and exit 0", exits(0, told=True, lives={"Segfault"}), needs=HERE,
+    Death("a child of a child crashes, and exit 0", exits(0, reported=True, lives={"Segfault"}), needs=HERE,
           inside="sh -c 'sh -c \"sleep 2; exec probe fault segv\"; exit 0'; exit 0"),
-    Death("an orphan crashes, and exit 0", exits(0, told=True, lives={"Segfault"}), needs=HERE,
+    Death("an orphan crashes, and exit 0", exits(0, reported=True, lives={"Segfault"}), needs=HERE,
           inside="sh -c '(sleep 2; exec probe fault segv) &'; sleep 4; exit 0"),
     Death("a child ignores its SIGTERM and is killed with kill -9 by its parent, and exit 0", exits(0),
           inside="sh -c 'trap \"\" TERM; sleep 60' & p=$!; sleep 2; kill $p; sleep 1; kill -9 $p; wait; exit 0"),
-    Death("children that crash one after the other get one report in a minute, and exit 0", exits(0, told=True, lives={"Segfault"}), needs=HERE,
+    Death("children that crash one after the other get one report in a minute, and exit 0", exits(0, reported=True, lives={"Segfault"}), needs=HERE,
           inside="for i in 1 2 3; do sh -c 'sleep 2; exec probe fault segv'; done; exit 0"),
     Death("a child that fails with a code of its own, and exit 0", exits(0), inside="sh -c 'sleep 2; exit 7'; exit 0"),
     Death("a child is asked to stop, and exit 1", exits(1, never=("was ended by SIGTERM",)), inside=child(15, "exit 1")),
-    Death("a child that nobody waits for crashes, and exit 0", exits(0, told=True, lives={"Segfault"}), needs=HERE,
+    Death("a child that nobody waits for crashes, and exit 0", exits(0, reported=True, lives={"Segfault"}), needs=HERE,
           inside="sh -c 'sleep 2; exec probe fault segv' & exec sleep 5"),
-    python("a worker of multiprocessing crashes, and exit 0", exits(0, told=True, lives={"Segfault"}), """
+    python("a worker of multiprocessing crashes, and exit 0", exits(0, reported=True, lives={"Segfault"}), """
 import ctypes, multiprocessing, time
 def work():
     time.sleep(2)
@@ -104,15 +104,15 @@ SHARED_CGROUP = [
     Death(f"in a shared cgroup a child is OOM-killed, {then}{who}", truth, inside=f"{OOM_CHILD}; {end}", before=before + SHARED, ooms=1, needs=HERE)
     for who, before in USERS.items()
     for then, end, truth in (
-        ("and exit 0", "exit 0", exits(0, told=True, lives=LIVES)),
-        ("and exit 0 after 8 s", "sleep 8; exit 0", exits(0, told=True, lives=LIVES)),
+        ("and exit 0", "exit 0", exits(0, reported=True, lives=LIVES)),
+        ("and exit 0 after 8 s", "sleep 8; exit 0", exits(0, reported=True, lives=LIVES)),
         ("and exit 1", "exit 1", oom("KernelOOMContainer", "KernelOOMProcess", "KernelOOMPod", exit=1, signal=0, honest={"ApplicationError"})),
     )
 ] + [
     Death("in a shared cgroup a neighbour is OOM-killed, and exit 0", exits(0, victim="none"), ooms=1, before=SHARED,
           inside="echo $$ >$D/begun; until [ -e $D/elsewhere ]; do sleep 0.02; done; sleep 1; exit 0",
           outside="await $D/begun; neighbour hog 300M --rate 200M; echo done >$D/elsewhere"),
-    Death("in a shared cgroup a neighbour is OOM-killed, and a child crashes, and exit 0", exits(0, told=True, lives={"Segfault"}, victim="none"), ooms=1,
+    Death("in a shared cgroup a neighbour is OOM-killed, and a child crashes, and exit 0", exits(0, reported=True, lives={"Segfault"}, victim="none"), ooms=1,
           before=SHARED, needs=HERE, inside="echo $$ >$D/begun; until [ -e $D/elsewhere ]; do sleep 0.02; done; " + child(11, "exit 0"),
           outside="await $D/begun; neighbour hog 300M --rate 200M; echo done >$D/elsewhere"),
 ]

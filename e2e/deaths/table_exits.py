@@ -22,7 +22,7 @@ DEATHS = [
     Death("a directory as the command", exits(126, "CommandNotExecutable"), argv=("$D",)),
     Death("a file of no known format", exits(126, "CommandNotExecutable"), argv=("$D/garbage",),
           before="printf '\\001\\002\\003garbage' >$D/garbage; chmod +x $D/garbage"),
-    Death("exit 0, and a record is asked for", exits(0, "Completed", told=True), inside="exit 0", options="--record-success"),
+    Death("exit 0, and a record is asked for", exits(0, "Completed", reported=True), inside="exit 0", options="--record-success"),
     Death("a program whose loader is not there", exits(127, "CommandNotFound", "CommandNotExecutable"), argv=("$D/program",),
           before="sed 's|/lib64/ld-linux-x86-64.so.2|/lib64/ld-linux-x86-64.so.X|' $tools/test/die >$D/program; chmod +x $D/program"),
     Death("a program of another machine", exits(126, "CommandNotExecutable"), argv=("$D/program",),

@@ -114,7 +114,7 @@ MOMENTS = [
     Death("a peak that somebody set back a second before an OOM kill", oom(victim="fact"), memory="64Mi", needs=V1, ooms=1,
           inside=LIB + "hog 60M; echo 0 >$(cgroup_of $$)/memory.max_usage_in_bytes; sleep 1; " + SELF + "hog 300M --rate 100M"),
     Death("a child in a cgroup below is OOM-killed, of a command with --oom-group, and exit 0 after 8 s",
-          exits(0, "KernelOOMProcess", told=True, lives=LIVES, never=("memory limit of 300.0 MiB", *NOT_KILLED), victim="fact"), memory="300Mi", ooms=1, options="--oom-group",
+          exits(0, "KernelOOMProcess", reported=True, lives=LIVES, never=("memory limit of 300.0 MiB", *NOT_KILLED), victim="fact"), memory="300Mi", ooms=1, options="--oom-group",
           inside=LIB + "c=$(below $(cgroup_of $$) sub 33554432); sh -c 'echo $$ >'$c'/cgroup.procs; " + SELF + "hog 100M --rate 100M'; sleep 8; exit 0"),
     Death("a child is OOM-killed, its own children wanted to die with it, and the shell passes 137 on", oom(*BOTH, signal=0, victim="fact", lives=LIVES), memory="64Mi", ooms=1,
           inside="sh -c '/usr/bin/setpriv --pdeathsig KILL sleep 60 & exec hog 300M --rate 200M' & echo victim $! >>$D/facts; wait $!; exit $?"),

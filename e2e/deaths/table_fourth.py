@@ -37,7 +37,7 @@ SUPERVISORS = [
     Death("an init program that passes SIGTERM on, and its child ends by it", passed_on(143, "Terminated"),
           argv=("odd-end", "init", "sh", "-c", "echo $PPID >$D/pid; exec sleep 60"), outside="await $D/pid; kill $(cat $D/pid)"),
     Death("an init program whose orphan is OOM-killed, and exit 0 of its child after 8 s",
-          exits(0, "KernelOOMProcess", told=True, lives=LIVES, never=NOT_KILLED), memory="64Mi", ooms=1,
+          exits(0, "KernelOOMProcess", reported=True, lives=LIVES, never=NOT_KILLED), memory="64Mi", ooms=1,
           argv=("odd-end", "init", "sh", "-c", ORPHAN + "sleep 7; exit 0")),
     Death("an init program whose orphan is OOM-killed, and kill -9 of its child 2 s later", after_oom(lambda **k: passed_on(137, "Killed", **k)), memory="64Mi", ooms=1,
           argv=("odd-end", "init", "sh", "-c", ORPHAN + "sleep 2; kill -9 $$")),
@@ -88,12 +88,12 @@ time.sleep(60)""", memory="128Mi", ooms=1),
     Death("glibc finds a double free in a child, and exit 1 of its parent", exits(1, honest={"Abort"}), inside="die double-free || exit 1"),
     Death("a watchdog ends a child with SIGABRT, and exit 1", exits(1, honest={"Abort"}), inside="sleep 60 & sleep 1; kill -6 $!; wait $!; exit 1"),
     Death("a stopped child is OOM-killed in place of a larger one, and exit 0 after 8 s",
-          exits(0, "KernelOOMProcess", told=True, lives=LIVES, victim="fact", never=NOT_KILLED), memory="64Mi", ooms=1,
+          exits(0, "KernelOOMProcess", reported=True, lives=LIVES, victim="fact", never=NOT_KILLED), memory="64Mi", ooms=1,
           inside=LIB + "(echo 1000 >/proc/self/oom_score_adj; exec odd-end hold 30 sh -c 'echo yes >$D/held; exec sleep 20') & v=$!; echo victim $v >>$D/facts; "
                  "await $D/held; kill -STOP $v; hog 45M --rate 45M; sleep 8; exit 0"),
     # Both are gone when the sidecar looks again, and the one that was taken is the smaller one.
     Death("a small child is OOM-killed in place of a large one, which ends well under a frozen sidecar",
-          exits(0, "KernelOOMProcess", told=True, lives=LIVES, victim="fact", never=NOT_KILLED), memory="64Mi", ooms=1,
+          exits(0, "KernelOOMProcess", reported=True, lives=LIVES, victim="fact", never=NOT_KILLED), memory="64Mi", ooms=1,
           inside="(echo 1000 >/proc/self/oom_score_adj; exec hog 15M --hold) & echo victim $! >>$D/facts; sleep 0.5; echo $$ >$D/begun; "
                  "odd-end hold 40 hog 15M; sleep 8; exit 0",
           outside=FROZEN.replace("sleep 1; kill -STOP", "sleep 0.9; kill -STOP").replace("await $D/over; sleep 1", "sleep 2")),

@@ -11,7 +11,7 @@ def child_then_exit(code, after, because):
     lives = {"KernelOOMProcess"}
     name = f"a child is OOM-killed, the command exits {code} after {after} s" + (", for its own reasons" if code and not because else "")
     if code == 0:
-        truth = exits(0, "KernelOOMProcess", told=True, lives=lives, victim="fact", never=(KILLED_CONTAINER,))
+        truth = exits(0, "KernelOOMProcess", reported=True, lives=lives, victim="fact", never=(KILLED_CONTAINER,))
     elif because:
         truth = oom("KernelOOMContainer", "KernelOOMProcess", exit=code, signal=0, honest={"ApplicationError"}, lives=lives, victim="fact")
     else:
@@ -69,7 +69,7 @@ DEATHS = [
           ooms=1, inside="hog 300M --rate 200M & echo victim $! >>$D/facts; sleep 3; wait $!; exit 1"),
     Death("three children, one after the other, then exit 1", oom("KernelOOMContainer", "KernelOOMProcess", exit=1, signal=0, lives={"KernelOOMProcess"}), memory="64Mi", ooms=3,
           inside="for i in 1 2 3; do hog 300M --rate 300M; done; exit 1"),
-    Death("a child behind || true, and exit 0 at once", exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=(KILLED_CONTAINER,)),
+    Death("a child behind || true, and exit 0 at once", exits(0, "KernelOOMProcess", reported=True, lives={"KernelOOMProcess"}, never=(KILLED_CONTAINER,)),
           memory="64Mi", ooms=1, inside="hog 300M --rate 200M || true"),
     Death("a child behind a shell that exits with 3", oom("KernelOOMContainer", "KernelOOMProcess", exit=3, signal=0, honest={"ApplicationError"}),
           memory="64Mi", ooms=1, inside="hog 300M --rate 200M || exit 3"),
@@ -84,13 +84,13 @@ DEATHS = [
     Death("memory that could be freed, and then more that could not", oom(victim="fact"), memory="64Mi", ooms=1,
           inside="eat lazy 200; " + SELF + "hog 300M --rate 200M"),
     Death("a daemon that two forks left behind, and exit 0 of the command after 8 s",
-          exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=(KILLED_CONTAINER,)), memory="64Mi", ooms=1,
+          exits(0, "KernelOOMProcess", reported=True, lives={"KernelOOMProcess"}, never=(KILLED_CONTAINER,)), memory="64Mi", ooms=1,
           inside=". e2e/deaths/lib.sh; (setsid sh -c 'hog 300M --rate 200M; echo over >$D/dead' &); await $D/dead; sleep 8; exit 0"),
     *(Death(f"a process by the name of {what}", oom(victim="fact"), memory="64Mi", ooms=1,
             inside=f"echo victim $$ >>$D/facts; exec hog 300M --rate 200M --name '{name}'")
       for what, name in (("another's kill", "a) Killed process 1 (init"), ("brackets", "ray::f() [x] (y)"), ("two lines", "one\ntwo"), ("afterglow-launch", "afterglow-launch"))),
     Death("a small process with oom_score_adj 1000 in place of the large one",
-          exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, victim="fact", never=(KILLED_CONTAINER,)), memory="64Mi", ooms=1,
+          exits(0, "KernelOOMProcess", reported=True, lives={"KernelOOMProcess"}, victim="fact", never=(KILLED_CONTAINER,)), memory="64Mi", ooms=1,
           inside="(echo 1000 >/proc/self/oom_score_adj; exec hog 20M --hold --name innocent) & echo victim $! >>$D/facts; sleep 0.5; "
                  "hog 50M --rate 50M; sleep 1; exit 0"),
     Death("a command that moved to another cgroup, by that one's limit",

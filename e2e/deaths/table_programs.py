@@ -28,7 +28,7 @@ DEATHS = [
     python("subprocess.run(check=True) of a child that is OOM-killed", oom(*BOTH, exit=1, signal=0, honest={"ApplicationError"}),
            "import subprocess; subprocess.run(['hog', '300M', '--rate', '200M'], check=True)", memory="64Mi", ooms=1),
     python("subprocess.run of a child that is OOM-killed, and exit 0",
-           exits(0, "KernelOOMProcess", told=True, lives={"KernelOOMProcess"}, never=(r"^Container \S+ was killed",)),
+           exits(0, "KernelOOMProcess", reported=True, lives={"KernelOOMProcess"}, never=(r"^Container \S+ was killed",)),
            "import subprocess; subprocess.run(['hog', '300M', '--rate', '200M'])", memory="64Mi", ooms=1),
     python("a child that is OOM-killed, and a ValueError 3 s later",
            exits(1, "ApplicationError", "KernelOOMProcess", honest={"KernelOOMContainer"}, lives={"KernelOOMProcess"}),

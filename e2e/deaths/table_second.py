@@ -21,7 +21,7 @@ def at_boundary(after):
     return [
         Death(f"a child is OOM-killed, and {after} s later the command kills itself with kill -9", end, memory="64Mi", ooms=1, inside=f"{CHILD} sleep {after}; kill -9 $$"),
         Death(f"a child is OOM-killed, and {after} s later the command exits with 0",
-              exits(0, "KernelOOMProcess", told=True, lives=LIVES, victim="fact", never=(r"^Container \S+ was killed",)), memory="64Mi", ooms=1,
+              exits(0, "KernelOOMProcess", reported=True, lives=LIVES, victim="fact", never=(r"^Container \S+ was killed",)), memory="64Mi", ooms=1,
               inside=f"{CHILD} sleep {after}; exit 0"),
         Death(f"a child is OOM-killed, and {after} s later the command exits with 9 for its own reasons",
               exits(9, honest=HONEST, lives=LIVES, victim="fact"), memory="64Mi", ooms=1, inside=f"{CHILD} sleep {after}; exit 9"),

@@ -54,7 +54,7 @@ SIGNALS = [
           argv=("timeout", "-s", "INT", "--preserve-status", "1", "sleep", "60")),
     Death("timeout of a command that ends by SIGSEGV, and exit 124", exits(124), argv=("timeout", "-s", "SEGV", "1", "sleep", "60")),
     Death("a pipeline whose last command crashes", passed_on(139, "Segfault"), inside="echo x | probe fault segv"),
-    Death("a pipeline whose first command is OOM-killed, which nobody looks at, and exit 0", exits(0, "KernelOOMProcess", told=True, lives=LIVES,
+    Death("a pipeline whose first command is OOM-killed, which nobody looks at, and exit 0", exits(0, "KernelOOMProcess", reported=True, lives=LIVES,
           never=(r"^Container \S+ was killed",)), memory="64Mi", ooms=1, inside="hog 300M --rate 200M | cat"),
     Death("thousand orphans, and exit 7", exits(7), inside="sh -c 'n=0; while [ $n -lt 1000 ]; do (exit 3) & n=$((n + 1)); done'; exit 7"),
     Death("an orphan crashes, and exit 6 a second later", exits(6, honest={"Segfault"}), inside="sh -c '(sleep 0.3; exec probe fault segv) &'; sleep 1.5; exit 6"),

@@ -87,7 +87,7 @@ LIMITS = [
     Death("an OOM kill in a cgroup below that is gone at once, and kill -9 of the command 3 s later",
           after_oom(lambda **k: signalled(9, never=NOT_OURS, **k)), memory="300Mi", ooms=1, inside=BELOW + "rmdir $c; sleep 3; kill -9 $$"),
     Death("an OOM kill in a cgroup below that is gone half a second later, and exit 0 after 8 s",
-          exits(0, "KernelOOMProcess", told=True, lives=LIVES, never=(*NOT_OURS, "the node or a cgroup above"), victim="fact"), memory="300Mi", ooms=1,
+          exits(0, "KernelOOMProcess", reported=True, lives=LIVES, never=(*NOT_OURS, "the node or a cgroup above"), victim="fact"), memory="300Mi", ooms=1,
           inside=BELOW + "sleep 0.5; rmdir $c; sleep 8; exit 0"),
     Death("cgroup.kill of all of it", signalled(9, "Killed", "Unknown", victim="none"), memory="64Mi", needs=V2, inside="echo $$ >$D/pid; exec hog 50M --hold",
           outside=LIB + "await $D/pid; sleep 1; echo 1 >$(cgroup_of $(cat $D/pid))/cgroup.kill"),

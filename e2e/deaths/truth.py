@@ -30,9 +30,9 @@ class Truth:
     honest: frozenset = frozenset()  # of the end: not what happened, but a likely story where not all can be seen
     never: tuple = ()           # patterns: a report that says this contradicts what happened
     says: tuple = ()            # patterns: the report of the end lacks something without them
-    lives: frozenset = frozenset()   # told while the container lived on: these are right
+    lives: frozenset = frozenset()   # reports while the container lived on: these classes are right
     lives_honest: frozenset = frozenset()  # and these are honest
-    told: bool = False          # something has to be told though the command exits with 0
+    reported: bool = False      # there has to be a report though the command exits with 0
     victim: str = "any"         # of ours, the OOM killer's: not checked if "any", stands in the facts if "fact", or "none"
 
 
@@ -107,16 +107,16 @@ def judge(death, outcome):
     if truth.classes == {"KernelOOMContainer"} and not truth.never[1:] and death.memory:
         size = float(death.memory.rstrip("Mi"))
         truth = replace(truth, never=(*truth.never, rf"its memory limit of (?!{size:.1f} MiB)"))
-    if truth.told and death.ooms and not outcome.reports and not killed and not outcome.facts.get("anywhere"):
+    if truth.reported and death.ooms and not outcome.reports and not killed and not outcome.facts.get("anywhere"):
         return NOT_RUN, False, "the kernel killed nobody in time"
     # The sidecar waits ten seconds for its disk, which a machine that hardly gets the processor may exceed.
-    untold = truth.exit and not ends or truth.told and not outcome.reports
-    if untold and re.search(r"(no bundle|the bundle was not written): .* does not answer", outcome.text):
+    unreported = truth.exit and not ends or truth.reported and not outcome.reports
+    if unreported and re.search(r"(no bundle|the bundle was not written): .* does not answer", outcome.text):
         return NOT_RUN, False, "the machine was too slow for a bundle"
     verdicts = [_judge_end(truth, r, outcome.facts) for r in ends] + [_judge_living(truth, r, outcome.facts) for r in lives]
     if truth.exit and not ends:
         verdicts.append((WRONG, "no report of the end"))
-    if truth.told and not verdicts:
+    if truth.reported and not verdicts:
         verdicts.append((WRONG, "not a word about it"))
     if len(ends) > 1:
         verdicts.append((WRONG, f"{len(ends)} reports of one end"))

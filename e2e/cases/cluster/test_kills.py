@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kubelet and containerd's shims are killed with -9 in the middle of deaths: each death is told, once, and as it was."""
+"""The kubelet and containerd's shims are killed with -9 in the middle of deaths. Each death has one report, which is true."""
 
 import collections
 import os
@@ -47,7 +47,7 @@ def runs_again(cluster):
     return all("running" in s["state"] for s in pod["status"]["containerStatuses"]) and container_status(pod, "ray-head")["restartCount"]
 
 
-@pytest.fixture(name="told", scope="module")
+@pytest.fixture(name="reported", scope="module")
 def deaths_and_kills(new_cluster, volume):
     """The RayFailures of each cluster, as lists, when all containers run again."""
     assert volume.is_dir()
@@ -68,28 +68,28 @@ def deaths_and_kills(new_cluster, volume):
     return {name: [f["spec"] for f in cluster.failures()] for name, cluster in clusters.items()}
 
 
-def test_each_death_is_told_once(told):
-    for name, failures in told.items():
+def test_each_death_is_reported_once(reported):
+    for name, failures in reported.items():
         count = collections.Counter(f["containerID"] for f in failures if f["container"] == "ray-head")
         assert list(count.values()) == [1], (name, failures)
 
 
 @pytest.mark.parametrize("name", [name for name in DEEDS if "shim" not in name])
-def test_what_died_while_the_kubelet_was_away_is_told_as_it_was(told, volume, name):
-    (failure,) = told[name]
+def test_the_report_of_a_death_without_a_kubelet_is_true(reported, volume, name):
+    (failure,) = reported[name]
     assert (failure["exitCode"], failure["class"]) == DEEDS[name][1:], failure
     assert check_bundle(volume / failure["bundle"].partition("/")[2])["class"] == failure["class"]
 
 
 @pytest.mark.parametrize("name", [name for name in DEEDS if "shim" in name])
-def test_of_a_pod_that_lost_its_shim_nothing_is_certain_but_what_happened(told, name):
-    for failure in told[name]:
+def test_of_a_pod_that_lost_its_shim_nothing_is_certain_but_what_happened(reported, name):
+    for failure in reported[name]:
         _, code, failure_class = DEEDS[name]
         assert failure["confidence"] != "certain" or (failure["exitCode"], failure["class"]) in {(code, failure_class), (137, "Killed")}, failure
 
 
-def test_no_bundle_is_there_twice_and_each_is_whole(told, volume):
-    for name in told:
+def test_no_bundle_is_there_twice_and_each_is_whole(reported, volume):
+    for name in reported:
         pattern = f"*/{name}/*/ray-head/*/MANIFEST.json"
         wait_for(f"a bundle of {name}", lambda pattern=pattern: list(volume.glob(pattern)))
         bundles = list(volume.glob(pattern))

@@ -154,7 +154,7 @@ def do_sigwait():
 
 
 def work():
-    """Says that it is ready, and how long it works after the pod was told to stop."""
+    """Says that it is ready, and how long it works after the pod was asked to stop."""
     say(ready=True)
     while not STOP.exists():
         time.sleep(0.05)

@@ -14,7 +14,7 @@ SIDECAR_IMAGE = os.environ.get("SIDECAR_IMAGE", f"localhost/afterglow-sidecar:{V
 GRACE = 12  # seconds until SIGKILL; on a busy machine the preStop hook takes a part of them, and SIGTERM comes late after it
 MOMENT = 5  # seconds; who works longer works until SIGKILL
 
-ENDS, STOPPED, RESTARTS = "ends by itself", "is told to stop", "ends and is restarted"
+ENDS, STOPPED, RESTARTS = "ends by itself", "is asked to stop", "ends and is restarted"
 
 
 @dataclasses.dataclass

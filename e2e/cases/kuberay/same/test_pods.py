@@ -91,7 +91,7 @@ def ray_status(pod):
 
 
 def amount(worked):
-    """Returns how long a pod worked after it was told to stop. Pods of no row end in between."""
+    """Returns how long a pod worked after it was asked to stop. No row has a pod that ends in between."""
     return "the whole grace period" if worked > table.MOMENT else "a moment"
 
 
