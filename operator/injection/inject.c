@@ -503,7 +503,7 @@ static int64_t core_max(const cJSON *pod_spec, const cJSON *ray, const struct po
 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		if (limits[i] > 0 && (most <= 0 || limits[i] / CORE_SHARE < most))
-			most = limits[i] / CORE_SHARE;
+			most = MAX(limits[i] / CORE_SHARE, 1); /* 0 would be no bound */
 	return most;
 }
 

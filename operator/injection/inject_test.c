@@ -604,6 +604,23 @@ static void a_core_takes_a_share_of_the_smallest_volume_at_most(void **state)
 	assert_non_null(strstr(command, " --cores-max 10485760 "));
 }
 
+static void a_volume_of_a_few_bytes_bounds_the_core_as_well(void **state)
+{
+	struct policy p = policy;
+	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
+	_cleanup_json_ cJSON *spec = spec_with("true");
+	_cleanup_free_ char *command = NULL;
+
+	(void)state;
+	p.recording.core_dump_limit = INT64_C(4) << 30;
+	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts",
+		 json_of("[{name: work}]"));
+	json_set(spec, "volumes", json_of("[{name: work, emptyDir: {sizeLimit: \"7\"}}]"));
+	assert_true(inject(spec, &in));
+	command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
+	assert_non_null(strstr(command, " --cores-max 1 "));
+}
+
 static void hooks_reach_the_sidecar_as_they_are_written(void **state)
 {
 	struct policy p = policy;
@@ -681,6 +698,7 @@ int main(void)
 		cmocka_unit_test(a_core_takes_a_share_of_the_ephemeral_storage_at_most),
 		cmocka_unit_test(a_core_takes_a_share_of_the_smallest_volume_at_most),
 		cmocka_unit_test(hooks_reach_the_sidecar_as_they_are_written),
+		cmocka_unit_test(a_volume_of_a_few_bytes_bounds_the_core_as_well),
 		cmocka_unit_test(hold_and_prefix_are_the_templates_then_the_clusters_then_the_policys),
 	};
 
