@@ -51,6 +51,12 @@ void http_answer(struct http_server *s, struct evhttp_request *request, int stat
 		evbuffer_free(body);
 }
 
+void http_answer_not_modified(struct http_server *s, struct evhttp_request *request)
+{
+	http_connections_answered(&s->connections, descriptor_of(request));
+	evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
+}
+
 static void http_server_on_metrics(struct evhttp_request *request, void *arg)
 {
 	struct http_server *s = arg;

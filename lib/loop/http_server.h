@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serves HTTP to everybody who reaches the port: GET alone, a bounded number of connections
+ * Serves HTTP to everybody who reaches the port: GET and HEAD alone, a bounded number of connections
  * (http_connections.h), /metrics as a shared text (shared_text.h).
  */
 #pragma once
@@ -40,3 +40,5 @@ void http_server_handle(struct http_server *s, const char *path, void (*handler)
 /* Answers with the text; with 500 if that has failed. */
 void http_answer(struct http_server *s, struct evhttp_request *request, int status, const char *type,
 		 const struct strbuf *text);
+/* Answers with 304: the client has the text already. */
+void http_answer_not_modified(struct http_server *s, struct evhttp_request *request);

@@ -210,7 +210,7 @@ static void on_failures(struct evhttp_request *request, void *arg)
 	evhttp_add_header(headers, "ETag", quoted);
 	evhttp_add_header(headers, "Cache-Control", is_restless(s) ? "private, max-age=10" : "private, max-age=300");
 	if (is_known(request, quoted)) {
-		evhttp_send_reply(request, HTTP_NOTMODIFIED, NULL, NULL);
+		http_answer_not_modified(s->http, request);
 		return;
 	}
 	json = journal_to_json(sidecar_journal(s->sidecar));
