@@ -112,17 +112,11 @@ static void take_crashed_worker(struct span text, struct ray_error *e)
 
 static struct span next_line(struct span *rest)
 {
-	const char *newline = memchr(rest->at, '\n', rest->len);
-	struct span line = { rest->at, newline ? (size_t)(newline - rest->at) : rest->len };
+	struct span line = span_line(*rest);
 
 	rest->at += MIN(line.len + 1, rest->len);
 	rest->len -= MIN(line.len + 1, rest->len);
 	return line;
-}
-
-static bool begins_with(struct span line, const char *what)
-{
-	return line.len >= strlen(what) && memcmp(line.at, what, strlen(what)) == 0;
 }
 
 /* Returns which of Ray's exceptions the line begins with, also as "RayTaskError(NAME)"; NULL: none. */
@@ -130,18 +124,18 @@ static const char *error_of_line(struct span line)
 {
 	static const char package[] = "ray.exceptions.", of_task[] = "RayTaskError(";
 
-	if (!begins_with(line, package))
+	if (!span_begins(line, package))
 		return NULL;
 	line.at += strlen(package);
 	line.len -= strlen(package);
-	if (begins_with(line, of_task)) {
+	if (span_begins(line, of_task)) {
 		line.at += strlen(of_task);
 		line.len -= strlen(of_task);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(error_names); i++) {
 		size_t n = strlen(error_names[i]);
 
-		if (begins_with(line, error_names[i]) &&
+		if (span_begins(line, error_names[i]) &&
 		    (line.len == n || line.at[n] == ':' || line.at[n] == ')'))
 			return error_names[i];
 	}
@@ -151,10 +145,10 @@ static const char *error_of_line(struct span line)
 /* Returns whether the next traceback belongs to the one before it. */
 static bool is_chain_of_tracebacks(struct span line)
 {
-	return begins_with(
+	return span_begins(
 		       line,
 		       "The above exception was the direct cause of the following exception:") ||
-	       begins_with(line,
+	       span_begins(line,
 			   "During handling of the above exception, another exception occurred:");
 }
 
@@ -179,7 +173,7 @@ static struct span find_error(struct span text, const char **ret_name)
 		struct span line = next_line(&rest);
 		const char *name = error_of_line(line);
 
-		if (begins_with(line, "Traceback (most recent call last):") && !chained) {
+		if (span_begins(line, "Traceback (most recent call last):") && !chained) {
 			found = (struct span){ NULL, 0 };
 			*ret_name = NULL;
 		}
@@ -203,8 +197,7 @@ bool ray_error_parse(const char *text, size_t len, struct ray_error *ret_error)
 	if (!found.at)
 		return false;
 	snprintf(e.name, sizeof(e.name), "%s", name);
-	line = found;
-	line = next_line(&line);
+	line = span_line(found);
 	copy_printable(e.line, sizeof(e.line), line.at, line.len);
 	found.len = MIN(found.len, (size_t)ERROR_TEXT_MAX);
 	found = before_raylet(found);

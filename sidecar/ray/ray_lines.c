@@ -20,10 +20,7 @@ static bool has(struct span text, const char *what)
 /* Returns the text up to the first of the ends that occurs, else up to the end of the line. */
 static struct span until(struct span text, const char *const *ends)
 {
-	const char *newline = text.at ? memchr(text.at, '\n', text.len) : NULL;
-
-	if (newline)
-		text.len = (size_t)(newline - text.at);
+	text = span_line(text);
 	for (; text.at && *ends; ends++) {
 		const char *end = memmem(text.at, text.len, *ends, strlen(*ends));
 
@@ -34,7 +31,6 @@ static struct span until(struct span text, const char *const *ends)
 }
 
 #define UNTIL(text, ...) until(text, (const char *const[]){ __VA_ARGS__, NULL })
-#define WHOLE_LINE(text) until(text, (const char *const[]){ NULL })
 
 /* Returns the length of the valid UTF-8 sequence at s, 0 if there is none. */
 static size_t utf8_len(const unsigned char *s, size_t len)
@@ -181,7 +177,7 @@ static bool row_begins(struct span line)
 /* Takes a row of PID, figure and command: "706\t0.71\tray::leak". Returns false if it is none. */
 static bool table_row(struct span *rest, struct span *ret_row)
 {
-	struct span line = WHOLE_LINE(*rest);
+	struct span line = span_line(*rest);
 
 	if (!row_begins(line))
 		return false;
@@ -241,7 +237,7 @@ static void name_task(struct span name, struct ray_event *e)
 {
 	static const char prefix[] = "ray::";
 
-	if (!name.at || !name.len || (name.len >= 5 && memcmp(name.at, prefix, 5) == 0)) {
+	if (!name.at || !name.len || span_begins(name, prefix)) {
 		COPY(name, e->task);
 		return;
 	}
@@ -255,7 +251,7 @@ static void name_from_table(struct ray_event *e)
 	struct span rest = { e->table, strlen(e->table) };
 
 	while (e->pid && rest.len) {
-		struct span line = WHOLE_LINE(rest);
+		struct span line = span_line(rest);
 		struct span title = span_find(line, "ray::");
 
 		if ((pid_t)number(line, PID_MAX) == e->pid && title.at) {
@@ -280,7 +276,7 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 	 * worker ID=..)"
 	 */
 	if (victim.at) {
-		victim = WHOLE_LINE(victim);
+		victim = span_line(victim);
 		name_task(UNTIL(span_after(victim, "task name="), ", required", ", pid=", ")"), e);
 		COPY(UNTIL(span_after(victim, "worker ID="), ")", ","), e->worker_id);
 	/*
@@ -299,7 +295,7 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 		memory = span_after(span_after(text, "Memory on the node ("), ") was ");
 	}
 	COPY(UNTIL(memory, ", which", "; "), e->memory);
-	COPY(WHOLE_LINE(span_after(text, "OOM kill reason: ")), e->detail);
+	COPY(span_line(span_after(text, "OOM kill reason: ")), e->detail);
 	if (!e->detail[0])
 		COPY(UNTIL(span_after(text, ", which "), ". Ray"), e->detail);
 	take_table(text, e);
@@ -329,7 +325,7 @@ static bool parse_summary(struct span text, struct ray_event *e)
 /* Skips a prefix such as "[2026-11-21 04:55:34,813 I 297 297] (raylet) ". */
 static struct span skip_prefix(struct span text)
 {
-	struct span line = WHOLE_LINE(text), rest = span_after(line, ") ");
+	struct span line = span_line(text), rest = span_after(line, ") ");
 
 	return rest.at && text.len && text.at[0] == '[' ? rest : line;
 }
@@ -340,7 +336,7 @@ static struct span line_of(struct span text, const char *mark)
 	struct span line = text;
 
 	for (;;) {
-		struct span first = WHOLE_LINE(line);
+		struct span first = span_line(line);
 
 		if (has(first, mark) || first.len + 1 >= line.len)
 			break;
@@ -477,7 +473,7 @@ void ray_worker_log_parse(const char *text, size_t len, char *task, size_t task_
 	struct span rest = { text, len };
 
 	while (rest.len) {
-		struct span line = WHOLE_LINE(rest);
+		struct span line = span_line(rest);
 		struct span name = span_after(line, ":task_name:");
 		struct span caught = span_after(line, "*** SIG");
 

@@ -2,6 +2,7 @@
 /* A span is a part of a log's text. It does not own the text, and has no final NUL. Pure. */
 #pragma once
 
+#include <stdbool.h>
 #include <string.h>
 
 struct span {
@@ -23,4 +24,17 @@ static inline struct span span_after(struct span text, const char *what)
 	struct span rest = span_find(text, what);
 
 	return rest.at ? (struct span){ rest.at + strlen(what), rest.len - strlen(what) } : rest;
+}
+
+static inline bool span_begins(struct span text, const char *what)
+{
+	return text.len >= strlen(what) && memcmp(text.at, what, strlen(what)) == 0;
+}
+
+/* The first line of text, without its end. */
+static inline struct span span_line(struct span text)
+{
+	const char *newline = text.at ? memchr(text.at, '\n', text.len) : NULL;
+
+	return newline ? (struct span){ text.at, (size_t)(newline - text.at) } : text;
 }
