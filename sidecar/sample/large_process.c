@@ -16,14 +16,12 @@
 #define TEXT_MAX \
 	4096 /* status has about 60 lines; it may name many groups, but VmStk comes before */
 
-/* Returns what follows label at the beginning of a line; NULL: no line begins so. */
+/* Returns what follows the label, which begins with the end of the line before; NULL: there is none. */
 static const char *after_label(const char *text, const char *label)
 {
-	for (const char *line = text; line;
-	     line = strchr(line, '\n'), line = line ? line + 1 : NULL)
-		if (strncmp(line, label, strlen(label)) == 0)
-			return line + strlen(label) + strspn(line + strlen(label), " \t");
-	return NULL;
+	const char *at = strstr(text, label);
+
+	return at ? at + strlen(label) + strspn(at + strlen(label), " \t") : NULL;
 }
 
 static int64_t number_at(const char *text)
@@ -33,14 +31,14 @@ static int64_t number_at(const char *text)
 
 int64_t large_process_parse_stack(const char *status)
 {
-	int64_t kib = number_at(after_label(status, "VmStk:"));
+	int64_t kib = number_at(after_label(status, "\nVmStk:"));
 
 	return kib < 0 || kib > INT64_MAX / 1024 ? -1 : kib * 1024;
 }
 
 int64_t large_process_parse_open_files(const char *limits)
 {
-	return number_at(after_label(limits, "Max open files"));
+	return number_at(after_label(limits, "\nMax open files"));
 }
 
 static int64_t read_part(int root_fd, pid_t pid, const char *file,
