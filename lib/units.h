@@ -48,3 +48,5 @@ int64_t file_time_ns(struct timespec t);
 
 #define NS_PER_SEC ((int64_t)1000000000)
 #define NS_PER_MS ((int64_t)1000000)
+
+#define PID_MAX_LIMIT 4194304 /* no PID is larger: the kernel's bound on 64-bit machines */

@@ -16,7 +16,6 @@
 #include "operator/kube/object.h"
 #include "operator/policy/retention.h"
 
-#define PIDS_MAX 4194304
 
 /* --- From a report ---------------------------------------------------------------------------- */
 
@@ -77,7 +76,7 @@ void ray_failure_take_first(struct ray_failure *f, const cJSON *report)
 
 	ray_failure_set(&f->first.name, json_str(process, "name"));
 	ray_failure_set(&f->first.signal, json_str(process, "signal"));
-	f->first.pid = pid > 0 && pid <= PIDS_MAX ? pid : RAY_FAILURE_NONE;
+	f->first.pid = pid > 0 && pid <= PID_MAX_LIMIT ? pid : RAY_FAILURE_NONE;
 	f->first.exit_code = code >= 0 && code <= 255 ? code : RAY_FAILURE_NONE;
 	ray_failure_set(&f->first.worker_id, json_str(process, "workerID"));
 	ray_failure_set(&f->ray_node_id, json_str(report, "rayNodeID"));

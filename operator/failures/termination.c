@@ -19,7 +19,6 @@
  * integer.
  */
 #define NUMBER_MAX 999999999999999.0
-#define PIDS_MAX 4194304
 
 static const char *const memory_fields[] = {
 	"limitBytes", "usageBytes", "peakBytes", "anonBytes", "fileBytes", "shmemBytes", "sampleAgeMs",
@@ -129,7 +128,7 @@ static void take_word(const cJSON *from, cJSON *to, const char *name, size_t max
 
 #define HEX_DIGITS "0123456789abcdef"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define RAY_ID_MAX 56
+#define RAY_ID_DIGITS 56
 
 /* Takes Ray's exception that ended a driver, and what it says had died. */
 static void take_ray_error(const cJSON *from, cJSON *to)
@@ -138,12 +137,12 @@ static void take_ray_error(const cJSON *from, cJSON *to)
 	_cleanup_json_ cJSON *taken = cJSON_CreateObject();
 
 	take_word(error, taken, "name", 32, LETTERS);
-	take_word(error, taken, "nodeID", RAY_ID_MAX, HEX_DIGITS);
-	take_word(error, taken, "workerID", RAY_ID_MAX, HEX_DIGITS);
-	take_word(error, taken, "actorID", RAY_ID_MAX, HEX_DIGITS);
+	take_word(error, taken, "nodeID", RAY_ID_DIGITS, HEX_DIGITS);
+	take_word(error, taken, "workerID", RAY_ID_DIGITS, HEX_DIGITS);
+	take_word(error, taken, "actorID", RAY_ID_DIGITS, HEX_DIGITS);
 	take_word(error, taken, "ip", 45, HEX_DIGITS ".:");
 	take_number(error, taken, "pid", 1);
-	if (json_int(taken, "pid", 0) > PIDS_MAX)
+	if (json_int(taken, "pid", 0) > PID_MAX_LIMIT)
 		cJSON_DeleteItemFromObjectCaseSensitive(taken, "pid");
 	if (json_str(taken, "name"))
 		json_set(to, "rayError", TAKE_PTR(taken));
@@ -161,7 +160,7 @@ static void take_first(const cJSON *from, cJSON *to)
 	take_number(process, taken, "pid", 1);
 	take_signal(process, taken);
 	take_number(process, taken, "exitCode", 0);
-	take_word(process, taken, "workerID", RAY_ID_MAX, HEX_DIGITS);
+	take_word(process, taken, "workerID", RAY_ID_DIGITS, HEX_DIGITS);
 	if (json_str(taken, "name"))
 		json_set(to, "process", TAKE_PTR(taken));
 }
@@ -262,7 +261,7 @@ static cJSON *take_all(const cJSON *from)
 	take_signature(from, to);
 	take_first(from, to);
 	take_ray_error(from, to);
-	take_word(from, to, "rayNodeID", RAY_ID_MAX, HEX_DIGITS);
+	take_word(from, to, "rayNodeID", RAY_ID_DIGITS, HEX_DIGITS);
 	take_text(from, to, "diagnosis", 512);
 	take_text(from, to, "advice", 512);
 	take_memory(from, to);

@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "lib/macros.h"
+#include "lib/units.h"
 
 #define XID_LARGEST 9999
-#define PID_LARGEST 4194304
 
 static const struct {
 	int xid;
@@ -128,7 +128,7 @@ static bool parse_xid(struct span s, struct gpu_fault *f)
 		f->meaning = "the driver reported an Xid that NVIDIA's catalog explains";
 	}
 	if (xid_take(&s, ", pid=")) {
-		f->pid = xid_take_number(&s, PID_LARGEST);
+		f->pid = xid_take_number(&s, PID_MAX_LIMIT);
 		xid_take(&s, "'<unknown>'");
 		if (xid_take(&s, ", name="))
 			take_name(&s, ", ", f->name);
@@ -159,7 +159,7 @@ static void take_amd_process(struct span s, struct gpu_fault *f)
 	take_name(&s, " pid ", f->name);
 	pid = s;
 	if (take_after(&pid, " pid "))
-		f->pid = xid_take_number(&pid, PID_LARGEST);
+		f->pid = xid_take_number(&pid, PID_MAX_LIMIT);
 }
 
 static bool parse_amd(struct span s, struct gpu_fault *f)

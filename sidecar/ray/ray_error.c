@@ -8,12 +8,12 @@
 
 #include "lib/macros.h"
 #include "lib/printable.h"
+#include "lib/units.h"
 #include "sidecar/ray/span.h"
 
 #define ERROR_TEXT_MAX 4096 /* bytes of an exception's text in which its names are looked for */
 #define HEX_DIGITS "0123456789abcdef"
 #define HEX_MIN 16 /* digits; Ray's IDs have 32 and 56 */
-#define PID_MAX 4194304
 
 static const char *const error_names[] = {
 	"NodeDiedError",  "ActorDiedError",	"ActorUnavailableError",
@@ -79,7 +79,7 @@ static void take_names(struct span text, struct ray_error *e)
 	trim_ip(e->ip);
 	e->pid = (pid_t)strtol(pid, NULL, 10);
 	/* The PID is the actor's, and what died first was its owner. */
-	if (e->pid > PID_MAX || span_find(text, "Owner Id: ").at)
+	if (e->pid > PID_MAX_LIMIT || span_find(text, "Owner Id: ").at)
 		e->pid = 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/macros.h"
 #include "lib/printable.h"
+#include "lib/units.h"
 #include "sidecar/ray/ray_process_lines.h"
 #include "sidecar/ray/span.h"
 #include "sidecar/sample/isolation.h"
@@ -91,7 +92,6 @@ static unsigned int number(struct span text, unsigned int max)
 	return value;
 }
 
-#define PID_MAX 4194304
 #define WORKERS_MAX 100000
 
 /* Returns the number before the first occurrence of what, as in "3 worker(s)". */
@@ -254,7 +254,7 @@ static void name_from_table(struct ray_event *e)
 		struct span line = span_line(rest);
 		struct span title = span_find(line, "ray::");
 
-		if ((pid_t)number(line, PID_MAX) == e->pid && title.at) {
+		if ((pid_t)number(line, PID_MAX_LIMIT) == e->pid && title.at) {
 			COPY(title, e->task);
 			return;
 		}
@@ -288,7 +288,7 @@ static void parse_memory_kill(struct span text, struct ray_event *e)
 		name_task(UNTIL(span_after(victim, "name="), ", pid="), e);
 		COPY(UNTIL(span_after(text, "Ray killed this worker (ID: "), ")"), e->worker_id);
 	}
-	e->pid = (pid_t)number(span_after(victim, "pid="), PID_MAX);
+	e->pid = (pid_t)number(span_after(victim, "pid="), PID_MAX_LIMIT);
 	COPY(UNTIL(span_after(victim, "memory used="), ",", ")"), e->held);
 	memory = span_after(text, "was running was ");
 	if (!memory.at) {
@@ -306,7 +306,7 @@ static void parse_crash(struct span text, struct ray_event *e)
 {
 	e->kind = RAY_WORKER_CRASH;
 	e->workers = 1;
-	e->pid = (pid_t)number(span_after(text, "Worker PID: "), PID_MAX);
+	e->pid = (pid_t)number(span_after(text, "Worker PID: "), PID_MAX_LIMIT);
 	COPY(UNTIL(span_after(text, "Worker ID: "), " "), e->worker_id);
 	COPY(UNTIL(span_after(text, "Worker exit detail: "), " There are some potential", " Some common causes", ". Traceback", " Traceback"),
 	     e->detail);
