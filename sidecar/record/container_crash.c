@@ -315,17 +315,6 @@ static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 	container_event(c, CONTAINER_UNWOUND);
 }
 
-/* Returns how long to wait. A pod that is being deleted does not wait for it. */
-static struct timeval death_wait(const struct container *c)
-{
-	bool held = c->exit_reported && !c->pod_terminating;
-	int ms = held ? HELD_WAIT_MS : DEATH_WAIT_MS;
-
-	if (held)
-		launch_send(c->fd, "hold", HOLD_S, NULL);
-	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-}
-
 static bool is_being_unwound(const struct crash *crash, const void *arg)
 {
 	const struct note *note = crash_note(crash);
@@ -345,6 +334,17 @@ static bool child_is_unwound_at_success(const struct container *c)
 	return ended_in_order(c) && crashes_find(c->crashes, is_being_unwound, NULL);
 }
 
+/* Returns how long to wait. A pod that is being deleted is not held for it, nor is a success for the backtrace of a child. */
+static struct timeval death_wait(const struct container *c)
+{
+	bool held = c->exit_reported && !c->pod_terminating && !child_is_unwound_at_success(c);
+	int ms = held ? HELD_WAIT_MS : DEATH_WAIT_MS;
+
+	if (held)
+		launch_send(c->fd, "hold", HOLD_S, NULL);
+	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+}
+
 bool container_death_waits(struct container *c)
 {
 	/* A core explains neither a success nor an end in which the launcher was killed as well. */
@@ -361,9 +361,6 @@ bool container_death_waits(struct container *c)
 			     !container_awaits_node_core(c) && unread == 0 &&
 				     !child_is_unwound_at_success(c))
 		return false;
-	if (child_is_unwound_at_success(c))
-		within = (struct timeval){ .tv_sec = DEATH_WAIT_MS / 1000,
-					   .tv_usec = DEATH_WAIT_MS % 1000 * 1000 };
 	if (!timerisset(&within))
 		within = death_wait(c);
 	c->death_timer = evtimer_new(c->base, on_death_wait_over, c);
