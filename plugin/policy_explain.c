@@ -197,30 +197,16 @@ static const char *decided_by(const struct policy_facts *facts, const struct pol
 
 /* --- Printing ------------------------------------------------------------------------------------------- */
 
-static void print_settings(const struct policy_facts *facts, const struct policy_origins *origins, struct strbuf *out)
-{
-	/* Without a sidecar the only line is the one that says why there is none. */
-	size_t n = pod_sidecar(facts->pod) ? ARRAY_SIZE(settings) : 1;
-	char value[VALUE_MAX], by[VALUE_MAX];
-	struct table table;
-
-	table_init(&table, (const char *const[]){ "SETTING", "VALUE", "DECIDED BY" }, 3);
-	for (size_t i = 0; i < n; i++) {
-		settings[i].read(facts->pod, settings[i].option, value);
-		table_row(&table, (const char *const[]){ settings[i].field, value, decided_by(facts, origins, &settings[i], by) });
-	}
-	table_print(&table, out);
-	table_release(&table);
-}
-
 cJSON *policy_explain_json(const struct policy_facts *facts)
 {
+	/* Without a sidecar the only setting is the one that says why there is none. */
+	size_t n = pod_sidecar(facts->pod) ? ARRAY_SIZE(settings) : 1;
 	cJSON *json = cJSON_CreateObject(), *list = json_array_at(json, "settings");
 	struct policy_origins origins;
 	char value[VALUE_MAX], by[VALUE_MAX];
 
 	policy_origins_parse(annotation_of(facts->pod, POLICY_ANNOTATION), &origins);
-	for (size_t i = 0; i < (pod_sidecar(facts->pod) ? ARRAY_SIZE(settings) : 1); i++) {
+	for (size_t i = 0; i < n; i++) {
 		cJSON *item = cJSON_CreateObject();
 
 		settings[i].read(facts->pod, settings[i].option, value);
@@ -230,6 +216,20 @@ cJSON *policy_explain_json(const struct policy_facts *facts)
 		json_append(list, item);
 	}
 	return json;
+}
+
+static void print_settings(const struct policy_facts *facts, struct strbuf *out)
+{
+	_cleanup_json_ cJSON *json = policy_explain_json(facts);
+	const cJSON *item;
+	struct table table;
+
+	table_init(&table, (const char *const[]){ "SETTING", "VALUE", "DECIDED BY" }, 3);
+	cJSON_ArrayForEach(item, json_get(json, "settings"))
+		table_row(&table, (const char *const[]){ json_str(item, "setting"), json_str(item, "value"),
+							 json_str(item, "decidedBy") });
+	table_print(&table, out);
+	table_release(&table);
 }
 
 /* The memory settings apply to the RayCluster, before pods exist. */
@@ -296,7 +296,7 @@ void policy_explain(const struct policy_facts *facts, struct strbuf *out)
 
 	policy_origins_parse(annotation_of(facts->pod, POLICY_ANNOTATION), &origins);
 	print_absence(facts->pod, out);
-	print_settings(facts, &origins, out);
+	print_settings(facts, out);
 	print_memory(&origins, out);
 	print_origins(facts, &origins, out);
 }

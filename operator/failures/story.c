@@ -201,7 +201,7 @@ static bool read_end(const cJSON *failure, const cJSON *json, struct incident_de
 	death->restart = json_int(json, "restartCount", -1);
 	death->exit_code = json_int(json, "exitCode", -1);
 	death->pid = json_int(json, "pid", 0);
-	death->names.pid = json_int(json_get(json, "rayError"), "pid", 0);
+	death->names.pid = json_int(json, "rayError.pid", 0);
 	return true;
 }
 
