@@ -55,7 +55,7 @@ let_die() { # KIND
 }
 
 manifests() { find "$store" "$work/spool$number" -name MANIFEST.json 2>/dev/null; }
-told() { [ "$(manifests | wc -l)" -ge 1 ]; }
+reported() { [ "$(manifests | wc -l)" -ge 1 ]; }
 field() { grep -o "\"$1\":[[:space:]]*\"[A-Za-z]*" "$report" | head -n 1 | sed 's/.*"//'; }
 is_true() { # the class, or that it is not known; on v1 a process that is killed again while it dies is Killed
 	[ "$(field class)" = "$truth" ] || { [ "$(field confidence)" != certain ] && [ "$(field class)" = Unknown ]; }
@@ -90,11 +90,11 @@ for i in $(seq "$deaths"); do
 	wait $ray_pid
 	code=$?
 	check "death $i: exit $wanted is kept" [ $code = $wanted ]
-	check "death $i, $truth: it is told" wait_until told
+	check "death $i, $truth: it is reported" wait_until reported
 	# SIGTERM lets a sidecar finish what it has begun.
 	kill $side_pid
 	wait $side_pid 2>/dev/null
-	check "death $i, $truth: it is told once" [ "$(manifests | wc -l)" = 1 ]
+	check "death $i, $truth: it is reported once" [ "$(manifests | wc -l)" = 1 ]
 	report=$(manifests | head -n 1)
 	report=${report%/*}/report.json
 	check "death $i, $truth: the bundle is whole" is_whole

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The machine loses its power in the middle of deaths, three times, and is started again with its disk, on which spool and store are: what
-# is visible there is whole, and each death is told once: that of a container which was running is the node's. First the sidecar's state
+# is visible there is whole, and each death is reported once: that of a container which was running is the node's. First the sidecar's state
 # is on that disk, too; then it is in memory, as in pods, and the disk has its copy, which knows of no container that has just begun. The
 # machine is one of vm.sh; this script runs outside and within. Ends with "N passed, N failed".
 build=${AFTERGLOW_BUILD:-build}
@@ -54,7 +54,7 @@ reports() { # NAME
 	find $disk/store $disk/spool -path "*/$1/*/MANIFEST.json" ! -path '*/.*/*' 2>/dev/null
 }
 at_most_once() { [ "$(reports "$1" | wc -l)" -le 1 ]; }
-told_once() { [ "$(reports "$1" | wc -l)" = 1 ]; }
+reported_once() { [ "$(reports "$1" | wc -l)" = 1 ]; }
 class_is() { # NAME CLASS...
 	report=$(reports "$1")
 	[ -n "$report" ] || return 0
@@ -82,12 +82,12 @@ sidecar_pid=$!
 wait_until [ -S /tmp/s ]
 in_store() { find $disk/store -path "*/$1/*/MANIFEST.json" | grep -q .; }
 histories() { find "$disk/spool/.sidecar" -name "$1*.ring" 2>/dev/null | wc -l; }
-knows_both() { [ "$(histories told)" = 0 ] && [ "$(histories running)" = 1 ]; }
+knows_both() { [ "$(histories reported)" = 0 ] && [ "$(histories running)" = 1 ]; }
 case $boot in
 1)
 	begin_in running 'sleep 1000'
-	begin_in told 'sleep 0.5; exit 3'
-	wait_until in_store told
+	begin_in reported 'sleep 0.5; exit 3'
+	wait_until in_store reported
 	wait_until grep -q '"shipped"' /tmp/log
 	wait_until knows_both
 	sync
@@ -110,10 +110,10 @@ esac
 [ "$state" = memory ] || wait_until in_store leaks
 kill $sidecar_pid
 wait $sidecar_pid
-for name in told running; do check "$name is told once" told_once $name; done
-for name in killed leaks; do check "$name is told once" "$([ "$state" = memory ] && echo at_most_once || echo told_once)" $name; done
+for name in reported running; do check "$name is reported once" reported_once $name; done
+for name in killed leaks; do check "$name is reported once" "$([ "$state" = memory ] && echo at_most_once || echo reported_once)" $name; done
 check "all is whole in the end" all_whole
-check "who had died before is told as it was" class_is told ApplicationError
+check "the report of a death before is true" class_is reported ApplicationError
 check "who was running died with the node" class_is running NodeLost
 check "who was being killed was killed, or died with the node" class_is killed 'Killed NodeLost'
 check "who ran out of memory did so, or died with the node" class_is leaks 'KernelOOMContainer NodeLost'
