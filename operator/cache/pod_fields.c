@@ -31,6 +31,7 @@ const char *const pod_fields[] = {
 	"spec.hostNetwork",
 	"spec.initContainers.name",
 	"spec.initContainers.restartPolicy",
+	"spec.initContainers.resources.limits.memory", /* for advice */
 	"spec.readinessGates.conditionType",
 	"status.phase",
 	"status.reason",

@@ -402,6 +402,47 @@ static bool may_come_from_node(const struct death *d, const struct ray_failure *
 	       unmet_sidecar_was_away(d->pod, d->terminated);
 }
 
+/* --- Advice where no sidecar reports ----------------------------------------------------------- */
+
+/* Returns "" where the container has no limit. */
+static const char *memory_limit_of(const cJSON *pod, const char *container)
+{
+	const cJSON *spec = json_find(json_get(pod, "spec.containers"), "name", container);
+	const char *limit;
+
+	if (!spec)
+		spec = json_find(json_get(pod, "spec.initContainers"), "name", container);
+	limit = json_str(spec, "resources.limits.memory");
+	return limit ? limit : "";
+}
+
+/* KubeRay gives this init container 200m of CPU and 256Mi, whatever the pod template says. */
+static const char *advice_for(const char *container)
+{
+	return strcmp(container, "wait-gcs-ready") == 0 ?
+		       "KubeRay sets the limit of wait-gcs-ready, and no pod template changes it: set ENABLE_INIT_CONTAINER_INJECTION=false "
+		       "for KubeRay's operator, and wait for the GCS in an init container of your own with a larger limit" :
+		       "raise resources.limits.memory of this container in the pod template";
+}
+
+/* Says what the pod itself shows of an OOM kill: nothing reports on containers beside Ray's. */
+static void set_advice(const struct death *d, struct ray_failure *f)
+{
+	const char *limit = memory_limit_of(d->pod, d->container);
+	char text[256];
+
+	if (f->class != FAILURE_KERNEL_OOM_CONTAINER || death_is_reported(d))
+		return;
+	if (*limit) {
+		snprintf(text, sizeof(text), "The memory limit of container %.63s is %.32s", d->container, limit);
+		ray_failure_set(&f->advice, advice_for(d->container));
+	} else {
+		snprintf(text, sizeof(text), "Container %.63s has no memory limit of its own: the limit of the pod or of a cgroup above it "
+			 "was reached, or the node had no memory left", d->container);
+	}
+	ray_failure_set(&f->diagnosis, text);
+}
+
 static void fill(const struct death *d, struct ray_failure *f)
 {
 	set_identity(d, f);
@@ -414,6 +455,7 @@ static void fill(const struct death *d, struct ray_failure *f)
 	}
 	set_kubelet_evidence(d, f);
 	set_gaps(d, f);
+	set_advice(d, f);
 	death_set_bundle(d, f);
 	death_set_story(d, f);
 	ray_failure_sign(f);

@@ -270,6 +270,35 @@ static void a_container_that_is_not_rays_is_named_so(void **state)
 	assert_true(any_has(json_get(array->child, "spec.missing"), "what", "the sidecar watches Ray's container, and this is another container"));
 }
 
+static void an_oom_kill_without_a_report_names_the_limit_and_who_sets_it(void **state)
+{
+	static const struct {
+		const char *container, *limit, *diagnosis, *advice;
+	} rows[] = {
+		{ "wait-gcs-ready", "256Mi", "limit of container wait-gcs-ready is 256Mi", "ENABLE_INIT_CONTAINER_INJECTION=false" },
+		{ "prepare", "1Gi", "limit of container prepare is 1Gi", "raise resources.limits.memory of this container" },
+		{ "prepare", NULL, "Container prepare has no memory limit of its own", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_json_ cJSON *pod = pod_with("", "", "exitCode: 137, reason: OOMKilled"), *array = NULL;
+		cJSON *init = cJSON_CreateObject(), *inits = cJSON_CreateArray();
+		const char *advice;
+
+		json_set_str(init, "name", rows[i].container);
+		if (rows[i].limit)
+			json_set_str(json_object_at(json_object_at(init, "resources"), "limits"), "memory", rows[i].limit);
+		cJSON_AddItemToArray(inits, init);
+		json_set(json_object_at(pod, "spec"), "initContainers", inits);
+		json_set_str(cJSON_GetArrayItem(json_get(pod, "status.containerStatuses"), 0), "name", rows[i].container);
+		array = failures_of(pod);
+		advice = json_str(array->child, "spec.advice");
+		assert_non_null(strstr(json_str(array->child, "spec.diagnosis"), rows[i].diagnosis));
+		assert_true(rows[i].advice ? advice && strstr(advice, rows[i].advice) : !advice);
+	}
+}
+
 static void the_object_is_complete(void **state)
 {
 	_cleanup_json_ cJSON *pod =
@@ -945,6 +974,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_pods_status_tells_what_it_can),
 		cmocka_unit_test(a_container_that_is_not_rays_is_named_so),
+		cmocka_unit_test(an_oom_kill_without_a_report_names_the_limit_and_who_sets_it),
 		cmocka_unit_test(the_object_is_complete),
 		cmocka_unit_test(report_and_status_are_weighed),
 		cmocka_unit_test(a_container_that_the_runtime_forgot_shares_the_fate_of_its_pod),

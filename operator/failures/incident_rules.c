@@ -51,6 +51,8 @@
 /* KubeRay's submitter asks for the job's state, and ends when the job has. */
 #define SUBMITTER_S 30
 #define GPU_S 60
+/* The kubelet starts a container again after at most five minutes. */
+#define LOOP_S 3600
 
 #define IS_ONE_OF(class, ...) \
 	is_one_of(class, (const enum failure_class[]){ __VA_ARGS__ }, ARRAY_SIZE(((const enum failure_class[]){ __VA_ARGS__ })))
@@ -323,6 +325,12 @@ static bool is_submitter(const struct incident_death *d)
 	       strcmp(d->container, "ray-job-submitter") == 0;
 }
 
+/* Returns whether it is a container beside Ray's that needs more memory than it may have. It dies again and again of the same. */
+static bool is_oom_beside_ray(const struct incident_death *d)
+{
+	return d->class == FAILURE_KERNEL_OOM_CONTAINER && !d->ray && !d->lives;
+}
+
 /* --- NCCL ------------------------------------------------------------------------------------------------ */
 
 static bool is_a_lost_peer(const struct incident_death *d)
@@ -354,6 +362,7 @@ const struct incident_rule incident_rules[] = {
 	  .before_s = SKEW_S, .by_id = true, .is_late = true },
 	{ .key = by_ip, .causes = may_be_named, .follows = may_name_a_death, .fits = is_named, .after_s = NAMED_BY_IP_S,
 	  .before_s = SKEW_S, .by_id = true, .is_late = true },
+	{ .key = by_pod, .causes = is_oom_beside_ray, .after_s = LOOP_S },
 	{ .key = by_pod, .causes = ends_the_job, .follows = is_submitter, .after_s = SUBMITTER_S, .before_s = SKEW_S },
 	{ .key = by_pod, .causes = is_process_of_ray, .follows = may_follow_a_process, .fits = is_same_instance,
 	  .after_s = PROCESS_S, .before_s = OWN_CLOCK_S, .is_late = true },

@@ -302,6 +302,22 @@ static void a_node_explains_its_pods(void **state)
 	TELL(tales);
 }
 
+static void a_container_beside_ray_that_runs_out_of_memory_again_and_again_is_one_incident(void **state)
+{
+	static const struct tale tales[] = {
+		{ "an init container, and Ray's own container later",
+		  { { "i0", FAILURE_KERNEL_OOM_CONTAINER, "w1", 0, .restart = 1, .other = true },
+		    { "i1", FAILURE_KERNEL_OOM_CONTAINER, "w1", 20, "i0", .restart = 2, .other = true },
+		    { "i2", FAILURE_KERNEL_OOM_CONTAINER, "w1", 320, "i0", .restart = 3, .other = true },
+		    { "code", FAILURE_APPLICATION_ERROR, "w1", 400, .restart = 4, .other = true },
+		    { "ray", FAILURE_KERNEL_OOM_CONTAINER, "w1", 500, .restart = 1 },
+		    { "w2", FAILURE_KERNEL_OOM_CONTAINER, "w2", 20, .restart = 1, .other = true } } },
+	};
+
+	(void)state;
+	TELL(tales);
+}
+
 static void a_deletion_explains_what_it_deletes(void **state)
 {
 	static const struct tale tales[] = {
@@ -621,6 +637,7 @@ int main(void)
 		cmocka_unit_test(time_has_bounds_and_clocks_differ),
 		cmocka_unit_test(a_process_explains_its_container),
 		cmocka_unit_test(a_node_explains_its_pods),
+		cmocka_unit_test(a_container_beside_ray_that_runs_out_of_memory_again_and_again_is_one_incident),
 		cmocka_unit_test(a_deletion_explains_what_it_deletes),
 		cmocka_unit_test(a_driver_follows_the_death_that_its_exception_names),
 		cmocka_unit_test(no_worker_explains_another_but_nccl_says_that_a_peer_was_gone),
