@@ -44,7 +44,7 @@
 #define STORE_SHARE 0.3 /* part of the memory that Ray gives to objects by default */
 #define FLAT_NS (10 * NS_PER_SEC) /* without growth for this long, the memory counts as constant */
 #define AT_START_NS (10 * NS_PER_SEC) /* a process that is younger allocates what it was told to */
-#define MANY_FILES 16384 /* a table of this many open files may be large; the usual limit is 1024 */
+#define TABLE_ENTRY_MAX 4096 /* bytes; a table with a place for each file that may be open has smaller ones */
 #define SLOW_NS (60 * NS_PER_SEC) /* growth over this long is a leak rather than one allocation */
 
 static bool is_memory_death(enum failure_class c)
@@ -460,7 +460,7 @@ static bool one_process(struct report *r)
 		ADVISE(r, "find what %s keeps; if it needs that much: ", task ? task : p->name);
 	if (!task || !advise_memory(r, (double)process_own(p), NULL))
 		advise_limit(r, task ? ", and " : "");
-	if (is_at_its_start(r) && r->large.open_files >= MANY_FILES)
+	if (is_at_its_start(r) && r->large.open_files >= process_own(p) / TABLE_ENTRY_MAX)
 		ADVISE(r,
 		       "; or, if it has a table with a place for each file that it may open, a lower ulimit -n (now %" PRId64
 		       ")",

@@ -369,6 +369,7 @@ static const struct premise {
 	{ "a table for each file that may be open", "a table of a fixed size,", NUMBER(large_age_ns), 0 },
 	{ "a table for each file that may be open", " after it had started", NUMBER(large_age_ns), 60 * SEC },
 	{ "a table for each file that may be open", "ulimit -n", NUMBER(large.open_files), -1 },
+	{ "a table for each file that may be open", "ulimit -n", NUMBER(large.open_files), 20000 },
 	{ "a table for each file that may be open", "ulimit -n", NUMBER(large_age_ns), 60 * SEC },
 	{ "zombies at the limit of processes", " of the processes were zombies", NUMBER(zombies.n), 0 },
 	{ "zombies at the limit of processes", " are children of ", NUMBER(zombies.of_parent), 0 },

@@ -883,6 +883,18 @@ static void every_wait_status_has_a_sentence_and_evidence(void **state)
 	}
 }
 
+static void a_kill_that_the_counters_rule_out_is_no_evidence_of_a_crash(void **state)
+{
+	const struct observation seen = { SIGNALED(SIGSEGV), QUIET, .cgroup_shared = true, LAST(GIB), NO_OOM_SEEN,
+					  .kernel = { .age_ns = -1, .limit = -1, .others = 1 } };
+	struct verdict v;
+
+	(void)state;
+	classify(&seen, &v);
+	assert_true(has_evidence(&v, "oom_kill stayed at"));
+	assert_false(has_evidence(&v, "of that cgroup"));
+}
+
 static void long_names_are_cut_and_not_overrun(void **state)
 {
 	char name[400];
@@ -903,6 +915,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_observation_has_its_verdict),
 		cmocka_unit_test(every_wait_status_has_a_sentence_and_evidence),
+		cmocka_unit_test(a_kill_that_the_counters_rule_out_is_no_evidence_of_a_crash),
 		cmocka_unit_test(long_names_are_cut_and_not_overrun),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,7 +185,7 @@ enum oom oom_from_kernel_log(const struct observation *o, enum oom oom, struct v
 		verdict_add_evidence(v, "kernel log", "no OOM kill in this container's cgroup");
 		return oom == OOM_PROVED ? oom : OOM_NO;
 	}
-	if (k->others)
+	if (k->others && oom != OOM_NO)
 		verdict_add_evidence(v, "kernel log", "%u process%s of that cgroup %s taken, not known to be of this container", k->others,
 				     k->others == 1 ? "" : "es", k->others == 1 ? "was" : "were");
 	if (!k->oom) {
