@@ -140,6 +140,14 @@ static void missed_pods_note(struct missed_pods *m, const char *key, const cJSON
 		pod->created_ns = 0;
 }
 
+/* Nothing of a finished pod can fail any more. Its object stays, for example until its RayJob is deleted. */
+static bool has_finished(const cJSON *pod)
+{
+	const char *phase = json_str(pod, "status.phase");
+
+	return phase && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
+}
+
 void missed_pods_see(struct missed_pods *m, const cJSON *object, bool gone)
 {
 	_cleanup_free_ char *key = object_key(object);
@@ -148,7 +156,7 @@ void missed_pods_see(struct missed_pods *m, const cJSON *object, bool gone)
 
 	if (!key)
 		return;
-	if (!gone) {
+	if (!gone && !has_finished(object)) {
 		if (!cluster_key(object, cluster, sizeof(cluster)))
 			cluster[0] = '\0';
 		reason = missed_pods_reason_of(m, object, cluster);

@@ -122,6 +122,19 @@ static void pods_are_counted_by_namespace_and_reason_while_they_are_there(void *
 	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"NoCommand\"} 1", "{namespace=\"private\",reason=\"Excluded\"} 1", NULL });
 }
 
+static void a_finished_pod_is_not_counted(void **state)
+{
+	(void)state;
+	see("a");
+	see("b");
+	/* see_in puts this behind the labels, and closes the last brace. */
+	see_in("ml", "a", "}\nstatus: {phase: Succeeded", false);
+	see_in("ml", "b", "}\nstatus: {phase: Running", false);
+	metric_is((const char *const[]){ "{namespace=\"ml\",reason=\"Missed\"} 1", NULL });
+	see_in("ml", "b", "}\nstatus: {phase: Failed", false);
+	metric_is((const char *const[]){ NULL });
+}
+
 static void the_annotation_of_a_cluster_opts_its_pods_out(void **state)
 {
 	(void)state;
@@ -238,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pods_are_counted_by_namespace_and_reason_while_they_are_there),
+		TEST(a_finished_pod_is_not_counted),
 		TEST(the_annotation_of_a_cluster_opts_its_pods_out),
 		TEST(namespaces_without_number_are_counted_together),
 		TEST(a_cluster_hears_of_its_missed_pods_once_an_hour),
