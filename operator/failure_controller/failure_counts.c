@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts RayFailures by namespace, cluster, class and confidence. */
+/* Counts RayFailures, and keeps the last of each kind. */
 #include "operator/failure_controller/failure_counts.h"
 
 #include <stdio.h>
@@ -8,18 +8,30 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/utf8.h"
 
-#define PART_MAX "63" /* limit of a namespace's name and of a label's value, in bytes */
-#define LABELS_MAX 256
+#define PART_MAX 63 /* limit of a namespace's name and of a label's value, in bytes */
+#define NAME_MAX_BYTES 253 /* limit of an object's name */
 
 struct failure_count {
 	double n;
 	int64_t first_ns, last_ns;
+	double ended_s; /* Unix time at which the last failure ended */
+	char *last;	/* the labels of that failure; NULL: there was no memory */
 };
+
+static void failure_count_free(void *value)
+{
+	struct failure_count *count = value;
+
+	if (count)
+		free(count->last);
+	free(count);
+}
 
 void failure_counts_release(struct failure_counts *counts)
 {
-	strmap_release(&counts->series, free);
+	strmap_release(&counts->series, failure_count_free);
 }
 
 static void drop_the_oldest(struct failure_counts *counts)
@@ -38,11 +50,11 @@ static void drop_the_oldest(struct failure_counts *counts)
 		}
 	}
 	if (drop) {
-		char key[LABELS_MAX];
+		char key[METRIC_LABELS_MAX];
 
 		/* The copy is needed because the map frees the key when it removes the entry. */
 		snprintf(key, sizeof(key), "%s", drop);
-		free(strmap_remove(&counts->series, key));
+		failure_count_free(strmap_remove(&counts->series, key));
 	}
 }
 
@@ -62,29 +74,64 @@ static struct failure_count *failure_counts_count_of(struct failure_counts *coun
 	return count;
 }
 
-/*
- * Makes a label's value for the text format. The API server refuses these characters today, but an
- * older object may have them.
- */
-static const char *failure_counts_clean(const char *text)
+/* Adds a label, unless its value is missing. Anybody may have chosen the value: it is escaped and cut. */
+static void failure_counts_add_label(struct strbuf *out, const char *name, const char *value, size_t max)
 {
-	return text && !strpbrk(text, "\"\\\n") ? text : "";
+	size_t len = value ? strnlen(value, max) : 0;
+
+	if (!len)
+		return;
+	strbuf_addf(out, "%s%s=\"", out->len ? "," : "", name);
+	for (size_t i = 0, end = value[len] ? utf8_cut(value, len) : len; i < end; i++) {
+		if (value[i] == '"' || value[i] == '\\')
+			strbuf_addc(out, '\\');
+		strbuf_addc(out, (unsigned char)value[i] < ' ' ? ' ' : value[i]);
+	}
+	strbuf_addc(out, '"');
+}
+
+/* Adds what a failure is of: the labels that both metrics have. */
+static void failure_counts_add_place(struct strbuf *out, const cJSON *failure)
+{
+	static const char *const labels[][2] = {
+		{ "namespace", "metadata.namespace" }, { "cluster", "spec.cluster" }, { "owner_kind", "spec.owner.kind" },
+		{ "owner_name", "spec.owner.name" },   { "class", "spec.class" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		failure_counts_add_label(out, labels[i][0], json_str(failure, labels[i][1]), PART_MAX);
+}
+
+/* Remembers the failure as the last one of its series. */
+static void failure_count_keep(struct failure_count *count, const cJSON *failure)
+{
+	struct strbuf out = STRBUF_INIT(METRIC_LABELS_MAX);
+	const char *ended = json_str(failure, "spec.endedAt");
+	int64_t ended_ns;
+
+	failure_counts_add_place(&out, failure);
+	failure_counts_add_label(&out, "failure", json_str(failure, "metadata.name"), NAME_MAX_BYTES);
+	failure_counts_add_label(&out, "verdict", json_str(failure, "spec.verdict"), FAILURE_COUNTS_TEXT_MAX);
+	failure_counts_add_label(&out, "advice", json_str(failure, "spec.advice"), FAILURE_COUNTS_TEXT_MAX);
+	free(count->last);
+	count->last = strbuf_detach(&out);
+	count->ended_s = ended && time_parse(ended, &ended_ns, NULL) == 0 ? (double)(ended_ns / NS_PER_SEC) : 0;
 }
 
 void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int64_t now_ns)
 {
-	char labels[LABELS_MAX];
+	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(METRIC_LABELS_MAX);
+	struct failure_count *count;
 
-	snprintf(labels, sizeof(labels),
-		 "namespace=\"%." PART_MAX "s\",cluster=\"%." PART_MAX "s\",class=\"%." PART_MAX "s\",confidence=\"%.16s\"",
-		 failure_counts_clean(json_str(failure, "metadata.namespace")), failure_counts_clean(json_str(failure, "spec.cluster")),
-		 failure_counts_clean(json_str(failure, "spec.class")), failure_counts_clean(json_str(failure, "spec.confidence")));
-	struct failure_count *count = failure_counts_count_of(counts, labels, now_ns);
-
+	failure_counts_add_place(&labels, failure);
+	failure_counts_add_label(&labels, "container", json_str(failure, "spec.container"), PART_MAX);
+	failure_counts_add_label(&labels, "confidence", json_str(failure, "spec.confidence"), PART_MAX);
+	count = strbuf_failed(&labels) ? NULL : failure_counts_count_of(counts, strbuf_str(&labels), now_ns);
 	if (!count)
 		return;
 	count->n++;
 	count->last_ns = now_ns;
+	failure_count_keep(count, failure);
 }
 
 void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns, struct metrics *metrics)
@@ -94,10 +141,13 @@ void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns,
 	void *value;
 
 	metrics_forget(metrics, METRIC_FAILURES);
+	metrics_forget(metrics, METRIC_FAILURE_LAST);
 	while (strmap_next(&counts->series, &pos, &labels, &value)) {
 		const struct failure_count *count = value;
 		bool is_new = now_ns - count->first_ns < FAILURE_COUNTS_ZERO_NS;
 
 		metrics_set(metrics, METRIC_FAILURES, is_new ? 0 : count->n, "%s", labels);
+		if (count->last && now_ns - count->last_ns < FAILURE_COUNTS_LAST_NS)
+			metrics_set(metrics, METRIC_FAILURE_LAST, count->ended_s, "%s", count->last);
 	}
 }

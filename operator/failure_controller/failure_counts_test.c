@@ -23,7 +23,7 @@ static int release(void **state)
 	return 0;
 }
 
-static void add(const char *cluster, const char *class, int64_t now_ns)
+static void add_verdict(const char *cluster, const char *class, const char *verdict, int64_t now_ns)
 {
 	_cleanup_json_ cJSON *failure = cJSON_CreateObject();
 	cJSON *metadata = cJSON_AddObjectToObject(failure, "metadata"), *spec = cJSON_AddObjectToObject(failure, "spec");
@@ -32,19 +32,32 @@ static void add(const char *cluster, const char *class, int64_t now_ns)
 	cJSON_AddStringToObject(spec, "cluster", cluster);
 	cJSON_AddStringToObject(spec, "class", class);
 	cJSON_AddStringToObject(spec, "confidence", "certain");
+	cJSON_AddStringToObject(spec, "container", "ray-worker");
+	cJSON_AddStringToObject(spec, "endedAt", "2026-11-22T12:00:00Z");
+	cJSON_AddStringToObject(spec, "verdict", verdict);
+	cJSON_AddStringToObject(spec, "advice", "a limit of \"2\" GiB");
+	cJSON_AddStringToObject(metadata, "name", "f");
+	cJSON_AddStringToObject(cJSON_AddObjectToObject(spec, "owner"), "kind", "RayJob");
+	cJSON_AddStringToObject(json_get(spec, "owner"), "name", "train");
 	failure_counts_add(&counts, failure, now_ns);
+}
+
+static void add(const char *cluster, const char *class, int64_t now_ns)
+{
+	add_verdict(cluster, class, "It crashed.", now_ns);
 }
 
 /* The value of the series, -1: there is none. */
 static double value_of(const char *cluster, const char *class, int64_t now_ns)
 {
 	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)1 << 20);
-	char line[256];
+	char line[512];
 
 	failure_counts_publish(&counts, now_ns, &metrics);
 	metrics_render(&metrics, &text);
 	snprintf(line, sizeof(line),
-		 "\nafterglow_failures_recorded_total{namespace=\"ml\",cluster=\"%s\",class=\"%s\",confidence=\"certain\"} ", cluster, class);
+		 "\nafterglow_failures_recorded_total{namespace=\"ml\",cluster=\"%s\",owner_kind=\"RayJob\",owner_name=\"train\","
+		 "class=\"%s\",container=\"ray-worker\",confidence=\"certain\"} ", cluster, class);
 	const char *at = strstr(strbuf_str(&text), line);
 	return at ? strtod(at + strlen(line), NULL) : -1;
 }
@@ -93,11 +106,41 @@ static void a_hostile_name_breaks_no_line(void **state)
 
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
-	add("a\"} 7\nb 8\n", "Killed", 0);
+	add("a\"} 7\nb\\8\n", "Killed", 0);
 	add(name, "Killed", 0);
 	name[63] = 0;
-	assert_true(value_of("", "Killed", FAILURE_COUNTS_ZERO_NS) == 1);
+	assert_true(value_of("a\\\"} 7 b\\\\8 ", "Killed", FAILURE_COUNTS_ZERO_NS) == 1);
 	assert_true(value_of(name, "Killed", FAILURE_COUNTS_ZERO_NS) == 1);
+}
+
+static void the_last_failure_of_a_kind_is_quoted_for_an_hour(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)1 << 20);
+	char verdict[2 * FAILURE_COUNTS_TEXT_MAX], at_most[FAILURE_COUNTS_TEXT_MAX];
+	(void)state;
+
+	add_verdict("demo", "Killed", "The first.", 0);
+	/* 300 bytes of an odd byte and characters of two bytes: the cut would be within one. */
+	memset(verdict, 0, sizeof(verdict));
+	verdict[0] = '.';
+	for (size_t i = 1; i < 300; i += 2)
+		memcpy(verdict + i, "\u00e9", 2);
+	snprintf(at_most, sizeof(at_most), "%s", verdict);
+	add_verdict("demo", "Killed", verdict, 1);
+	failure_counts_publish(&counts, FAILURE_COUNTS_LAST_NS, &metrics);
+	metrics_render(&metrics, &text);
+	assert_null(strstr(strbuf_str(&text), "The first."));
+	const char *line = strstr(strbuf_str(&text), "\nafterglow_failure_last{namespace=\"ml\",cluster=\"demo\",owner_kind=\"RayJob\","
+						       "owner_name=\"train\",class=\"Killed\",failure=\"f\",verdict=\".");
+	assert_non_null(line);
+	assert_non_null(strstr(line, at_most));
+	assert_null(strstr(line, "\u00e9\xc3\""));
+	assert_non_null(strstr(line, "\u00e9\",advice=\"a limit of \\\"2\\\" GiB\"} 1795348800\n"));
+	strbuf_reset(&text);
+	failure_counts_publish(&counts, 1 + FAILURE_COUNTS_LAST_NS, &metrics);
+	metrics_render(&metrics, &text);
+	assert_null(strstr(strbuf_str(&text), "afterglow_failure_last{"));
+	assert_non_null(strstr(strbuf_str(&text), "afterglow_failures_recorded_total{"));
 }
 
 int main(void)
@@ -106,6 +149,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_new_series_shows_0_before_it_shows_its_first_failure, release),
 		cmocka_unit_test_teardown(later_failures_of_a_series_show_at_once, release),
 		cmocka_unit_test_teardown(the_series_with_the_oldest_failure_makes_room_for_a_new_one, release),
+		cmocka_unit_test_teardown(the_last_failure_of_a_kind_is_quoted_for_an_hour, release),
 		cmocka_unit_test_teardown(a_hostile_name_breaks_no_line, release),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

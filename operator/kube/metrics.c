@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define LABELS_MAX 256
-
 static const struct {
 	const char *type, *name, *help;
 } table[] = {
@@ -37,7 +35,7 @@ void metrics_release(struct metrics *m)
  */
 static void *series_of(struct metrics *m, enum metric metric, size_t size, const char *labels, va_list ap)
 {
-	char text[LABELS_MAX];
+	char text[METRIC_LABELS_MAX];
 	struct strmap *series = &m->series[metric];
 
 	if (vsnprintf(text, sizeof(text), labels, ap) >= (int)sizeof(text))

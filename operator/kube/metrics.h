@@ -14,6 +14,8 @@ enum metric {
 
 /* The series of one metric are bounded, because labels may come from foreign answers. */
 #define METRIC_SERIES_MAX 1000
+/* In bytes: a value whose labels are longer is not kept. */
+#define METRIC_LABELS_MAX 2048
 
 struct metrics {
 	struct strmap series[METRIC_COUNT]; /* labels -> double, or the histogram */
