@@ -377,15 +377,24 @@ def test_the_operator_logs_json_and_keeps_to_a_rate_if_values_say_so(plane, star
 
 
 def test_the_rules_and_dashboards_of_the_chart_are_those_of_the_folder_monitoring(plane):
-    objects = rendered(plane, *EVERYTHING, "monitoring.runbookURL=https://wiki.example/ray/", "monitoring.prometheusRule.labels.release=kps")
+    objects = rendered(plane, *EVERYTHING, "monitoring.prometheusRule.drivers=true", "monitoring.prometheusRule.labels.release=kps", namespace="ray")
     rule = only(objects, "PrometheusRule")
     assert rule["metadata"]["labels"]["release"] == "kps"
     wanted = [g for path in sorted((ROOT / "monitoring/rules").glob("*.yaml"))
-              for g in yaml.safe_load(path.read_text().replace("https://afterglow.dev/docs/runbooks", "https://wiki.example/ray"))["groups"]]
-    assert rule["spec"]["groups"] == wanted and "https://wiki.example/ray/RayPodsFail.md" in str(wanted)
+              for g in yaml.safe_load(path.read_text().replace("afterglow-system", "ray"))["groups"]]
+    assert rule["spec"]["groups"] == wanted and "kubectl get secret -n ray" in str(wanted)
     dashboards = [o for o in objects if o["metadata"]["labels"].get("grafana_dashboard") == "1"]
     assert {json.loads(text)["uid"] for o in dashboards for text in o["data"].values()} == {
         json.loads(path.read_text())["uid"] for path in (ROOT / "monitoring/dashboards").glob("*.json")}
+
+
+def test_alerts_link_to_a_runbook_where_it_is_served_and_tell_of_drivers_where_that_is_asked_for(plane):
+    def alerts(*values):
+        groups = only(rendered(plane, *EVERYTHING, *values), "PrometheusRule")["spec"]["groups"]
+        return {r["alert"]: r["annotations"].get("runbook_url") for g in groups for r in g["rules"] if "alert" in r}
+    assert set(alerts().values()) == {None} and "RayDriversFail" not in alerts()
+    served = alerts("monitoring.runbookURL=https://wiki.example/ray/", "monitoring.prometheusRule.drivers=true")
+    assert "RayDriversFail" in served and all(url == f"https://wiki.example/ray/{name}.md" for name, url in served.items())
 
 
 def test_the_monitors_find_the_operators_service_and_the_sidecars_port(plane, operator, make):

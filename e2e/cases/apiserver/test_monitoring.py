@@ -55,16 +55,22 @@ def test_the_rules_do_what_their_unit_tests_say(programs):
         assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_each_alert_has_a_unit_test_and_a_runbook_that_its_url_names():
+def test_each_alert_has_a_unit_test_a_command_and_a_runbook():
     tests = "".join(path.read_text() for path in (MONITORING / "tests").glob("*.yaml"))
     index = (RUNBOOKS / "README.md").read_text()
     names = [a["alert"] for a in alerts()]
     assert len(names) == len(set(names)) and {p.stem for p in RUNBOOKS.glob("*.md")} == {*names, "README"}
     for alert in alerts():
         name, annotations = alert["alert"], alert["annotations"]
-        assert annotations["runbook_url"].endswith(f"/runbooks/{name}.md") and annotations["summary"] and annotations["description"]
+        assert {"summary", "description", "advice", "command"} <= set(annotations) and "kubectl" in annotations["command"]
         assert alert["labels"]["severity"] in ("info", "warning", "critical")
         page = (RUNBOOKS / f"{name}.md").read_text()
+        assert re.findall("^## (.*)", page, re.M) == ["Meaning", "Impact", "Diagnosis", "Mitigation"], name
+        # Those who have no plugin have kubectl.
+        commands = [line.strip() for line in page.splitlines() if line.startswith("    ")]
+        assert any(c.startswith("kubectl ") and "kubectl afterglow" not in c for c in commands), f"{name} has no command of kubectl alone"
+        if "afterglow_failures_recorded_total" in alert["expr"]:
+            assert any(c.startswith("kubectl get rf ") for c in commands), name
         assert page.startswith(f"# {name}\n") and f"Severity: {alert['labels']['severity']}." in page and annotations["summary"] in page
         assert f"]({name}.md) | {alert['labels']['severity']} |" in index
         assert re.search(rf"\b{name}\b", tests), f"no unit test has {name}"
@@ -97,7 +103,8 @@ class Prometheus:
     def __init__(self, programs, directory, targets):
         self.port = free_port()
         jobs = [{"job_name": name, "scrape_interval": "1s", "honor_labels": endpoint.get("honorLabels", False),
-                 "metric_relabel_configs": [{snake_case(k): v for k, v in r.items()} for r in endpoint.get("metricRelabelings", [])],
+                 **{there: [{snake_case(k): v for k, v in r.items()} for r in endpoint.get(here, [])]
+                    for here, there in (("relabelings", "relabel_configs"), ("metricRelabelings", "metric_relabel_configs"))},
                  "static_configs": [{"targets": [address], "labels": labels}]} for name, address, labels, endpoint in targets]
         (directory / "prometheus.yaml").write_text(yaml.safe_dump({
             "global": {"evaluation_interval": "1s"}, "rule_files": [str(p) for p in RULES], "scrape_configs": jobs}))
@@ -156,7 +163,8 @@ def prometheus(programs, tmp_path, plane, start, api, sidecar):
     operator = start("--leader-elect", "--lease-namespace", api.namespace)
     server = Prometheus(programs, tmp_path, [
         ("operator", f"127.0.0.1:{operator.metrics_port}", {"namespace": "afterglow-system", "pod": "afterglow-operator-0", "container": "operator"}, service),
-        ("sidecars", f"{sidecar.address}:{PORT}", {"namespace": "ml", "pod": "worker", "container": "afterglow"}, pods)])
+        ("sidecars", f"{sidecar.address}:{PORT}", {"namespace": "ml", "pod": "worker", "container": "afterglow", "__meta_kubernetes_pod_label_ray_io_cluster": "demo",
+                                                       "__meta_kubernetes_pod_annotation_afterglow_dev_owner": "RayJob/train/of/day"}, pods)])
     yield server
     server.daemon.stop(signal.SIGKILL)
 
@@ -187,9 +195,16 @@ def test_prometheus_has_data_for_each_query_of_the_dashboards_and_evaluates_each
     wait_for("all rules", evaluated)
     # Of the container that is measured, and not of the sidecar that is asked.
     assert {s["metric"]["container"] for s in prometheus.query("afterglow_container_processes")} == {"ray-worker"}
-    for record in ("namespace_cluster_class_confidence:afterglow_failures:increase10m", "namespace_class:afterglow_failures:increase1h",
-                   "namespace_pod_container:afterglow_memory:ratio"):
-        assert wait_for(record, lambda record=record: prometheus.query(record))
+    def ratio():
+        (found,) = prometheus.query("namespace_pod_container:afterglow_memory:ratio")
+        return found["metric"]
+    of = wait_for("the ratio of memory", ratio)
+    assert {"cluster": "demo", "owner_kind": "RayJob", "owner_name": "train/of/day"}.items() <= of.items() and "pod" in of
+
+    # What alerts quote: the failure's sentence, and its name for the command that shows it.
+    (failure,), (last,) = cluster.wait_failures(1), prometheus.query("topk(1, afterglow_failure_last)")
+    assert {"owner_kind": "RayCluster", "owner_name": "demo", "cluster": "demo", "failure": failure["metadata"]["name"],
+            "verdict": failure["spec"]["verdict"][:256]}.items() <= last["metric"].items()
 
 
 def test_promtool_finds_nothing_wrong_with_the_operators_metrics(programs, operator):
