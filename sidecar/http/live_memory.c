@@ -4,6 +4,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "sidecar/record/memory_needs.h"
 #include "sidecar/report/report_json.h"
 
 void live_memory_add(cJSON *containers, const char *name, const struct observer *o, int64_t now_ns)
@@ -22,5 +23,7 @@ void live_memory_add(cJSON *containers, const char *name, const struct observer 
 	json_set_int(others, "count", s->components.rest_count);
 	json_set_int(others, "bytes", s->components.rest_own);
 	json_set(json, "processes", report_json_processes(s->top, s->n_top, false));
+	if (cJSON_GetArraySize(containers) < LIVE_MEMORY_NEEDS_MAX)
+		json_set(json, "needs", memory_needs_json(o));
 	json_append(containers, json);
 }

@@ -4,7 +4,8 @@
  * actor. Pure: time is an argument.
  *
  *	{"podUID": "...", "containers": [{"container", "processCount", "memory": as in report.json, "components": as there,
- *	 "otherProcesses": {"count", "bytes"}, "processes": as in report.json, without command lines}]}
+ *	 "otherProcesses": {"count", "bytes"}, "processes": as in report.json, without command lines,
+ *	 "needs": what it has needed so far (sidecar/record/memory_needs.h)}]}
  *
  * Every process that reaches the port can read it, so it has the names of processes and never their
  * command lines. components and otherProcesses together account for all processes of the last
@@ -17,7 +18,8 @@
 #include "sidecar/record/observer.h"
 
 #define LIVE_MEMORY_CONTAINERS_MAX 32 /* further containers are left out */
-#define LIVE_MEMORY_JSON_MAX ((size_t)1 << 20) /* bytes of the answer */
+#define LIVE_MEMORY_NEEDS_MAX 4 /* containers that have "needs" */
+#define LIVE_MEMORY_JSON_MAX ((size_t)2 << 20) /* bytes of the answer */
 
 /*
  * Appends the container that o observes to the array. Does nothing if the array is full, if there is

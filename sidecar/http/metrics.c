@@ -66,6 +66,21 @@ static void metrics_add_memory(const struct container_values *c, struct strbuf *
 	add_known(METRIC_CONTAINER_MEMORY, c, ",kind=\"swap\"", m->swap, out);
 }
 
+static void add_task_peaks(enum metric m, const struct container_values *c, struct strbuf *out)
+{
+	for (unsigned int i = 0; c->tasks && i < c->tasks->n; i++) {
+		const struct task_need *need = &c->tasks->list[i];
+
+		if (!need->labelled)
+			continue;
+		strbuf_addf(out, "%s{container=\"", table[m].name);
+		add_label_value(c->name, out);
+		strbuf_adds(out, "\",task=\"");
+		add_label_value(need->name, out);
+		strbuf_addf(out, "\"} %" PRId64 "\n", need->peak);
+	}
+}
+
 static void add_of_container(enum metric m, const struct container_values *c, struct strbuf *out)
 {
 	const struct memory *memory = &c->memory;
@@ -106,6 +121,9 @@ static void add_of_container(enum metric m, const struct container_values *c, st
 	case METRIC_CONTAINER_FULL:
 		if (c->growth > 0)
 			metrics_add_container(m, c, "", (double)c->growth_left_ns / (double)NS_PER_SEC, out);
+		break;
+	case METRIC_CONTAINER_TASK_PEAK:
+		add_task_peaks(m, c, out);
 		break;
 	case METRIC_CONTAINER_SAMPLES:
 		metrics_add_container(m, c, "", (double)c->samples, out);

@@ -12,6 +12,7 @@
 #include "lib/strbuf.h"
 #include "sidecar/crash/core_stats.h"
 #include "sidecar/sample/memcg.h"
+#include "sidecar/sample/task_memory.h"
 #include "sidecar/spool/quota.h"
 #include "sidecar/spool/ship_plan.h"
 
@@ -28,6 +29,7 @@ struct container_values {
 	int64_t spill_left_ns; /* until the disk is full; -1: never, or not known */
 	int64_t growth; /* bytes per hour by which memory grows towards its limit; 0: it does not grow */
 	int64_t growth_left_ns; /* with growth: until memory reaches its limit */
+	const struct task_memory *tasks; /* NULL: none */
 };
 
 struct pod_values {

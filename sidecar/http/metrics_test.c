@@ -186,17 +186,40 @@ static void a_hostile_name_stays_one_label(void **state)
 	strbuf_release(&text);
 }
 
+static void a_name_without_a_label_has_no_series(void **state)
+{
+	struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
+	struct pod_values v = two_containers();
+	struct task_memory tasks = { .n = 2,
+				     .list = { { .name = "ray::large", .labelled = true, .peak = 1 << 30 },
+					       { .name = "ray::small", .peak = 1 << 20 } } };
+	(void)state;
+
+	v.containers[0].tasks = &tasks;
+	metrics_render(&v, &text);
+	check_text(strbuf_str(&text));
+	assert_non_null(strstr(strbuf_str(&text), "\nafterglow_container_task_peak_bytes{container=\"ray-worker\",task=\"ray::large\"} 1073741824\n"));
+	assert_null(strstr(strbuf_str(&text), "ray::small"));
+	strbuf_release(&text);
+}
+
 static void the_largest_text_fits(void **state)
 {
 	struct strbuf text = STRBUF_INIT(METRICS_TEXT_MAX);
 	struct pod_values v = two_containers();
+	struct task_memory tasks = { .n = TASK_LABELS_MAX };
 	(void)state;
 
+	for (int i = 0; i < TASK_LABELS_MAX; i++) {
+		tasks.list[i] = (struct task_need){ .labelled = true, .peak = INT64_MAX };
+		snprintf(tasks.list[i].name, sizeof(tasks.list[i].name), "%02d\"\\\n\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"", i);
+	}
 	v.n_containers = HTTP_CONTAINERS_MAX;
 	for (int i = 0; i < HTTP_CONTAINERS_MAX; i++) {
 		v.containers[i] = v.containers[0];
 		snprintf(v.containers[i].name, sizeof(v.containers[i].name), "%061d%02d", 0, i);
 		v.containers[i].memory.usage = INT64_MAX;
+		v.containers[i].tasks = &tasks;
 	}
 	metrics_render(&v, &text);
 	assert_false(strbuf_failed(&text));
@@ -210,6 +233,7 @@ int main(void)
 		cmocka_unit_test(the_text_is_what_prometheus_reads),
 		cmocka_unit_test(what_is_not_known_has_no_series),
 		cmocka_unit_test(a_hostile_name_stays_one_label),
+		cmocka_unit_test(a_name_without_a_label_has_no_series),
 		cmocka_unit_test(the_largest_text_fits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

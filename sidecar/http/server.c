@@ -274,6 +274,7 @@ static void add_container(const char *name, const struct observer *o, void *arg)
 	c->spilled = o->spill ? o->spill->forecast.bytes : -1;
 	c->spill_left_ns = o->spill ? o->spill->forecast.left_ns : -1;
 	c->growth = o->growth ? o->growth->forecast.growth.rate : 0;
+	c->tasks = o->table ? process_table_tasks(o->table) : NULL;
 	c->growth_left_ns = o->growth ? o->growth->forecast.growth.left_ns : -1;
 }
 

@@ -139,6 +139,7 @@ static void look_at_all(struct observer *o, int64_t now_ns, const struct memory 
 	o->swept_usage = memory->usage;
 	o->last.n_top = process_table_top(o->table, now_ns, o->last.top, REPORT_TOP_MAX);
 	process_table_components(o->table, &o->last.components);
+	process_table_note_tasks(o->table);
 	process_table_zombies(o->table, &o->last.zombies);
 	ray_watch_node(o->ray, process_table_find(o->table, "raylet"), &o->node);
 	if (o->processes.n > 0)
@@ -400,6 +401,7 @@ int64_t observer_sample(struct observer *o, int64_t now_ns)
 	observer_note_peak(o, &memory, now_ns);
 	survived = observer_groups_survived(o, &memory, o->group_seen_ns && observer_command_dies(o), now_ns);
 	again = o->latest.oom_kill >= 0 && memory.oom_kill > o->latest.oom_kill;
+	memory_most_add(&o->most, &memory);
 	o->latest = memory;
 	o->latest.oom_group_kill = survived;
 	o->latest_ns = now_ns;

@@ -14,6 +14,7 @@
 #include "sidecar/kernel/kernel_log.h"
 #include "sidecar/node/node_signals.h"
 #include "sidecar/record/cgroup_watch.h"
+#include "sidecar/record/memory_most.h"
 #include "sidecar/record/memory_watch.h"
 #include "sidecar/record/process_watch.h"
 #include "sidecar/record/ray_watch.h"
@@ -66,6 +67,7 @@ struct observer {
 	/* The latest counters, perhaps newer than the last snapshot; oom_group_kill: as many as the command survived. */
 	struct memory latest;
 	int64_t latest_ns; /* 0: never */
+	struct memory_most most; /* of all samples of this sidecar */
 	int64_t group_seen_ns; /* since when the counter shows more group kills than latest; 0: it does not */
 	int64_t limit_met_ns; /* the first sample with the peak at the own limit; 0: none, 1: at an unknown time */
 	int64_t least_usage; /* bytes, of the samples since then without a new OOM kill; 0: none */

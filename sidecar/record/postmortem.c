@@ -22,6 +22,7 @@
 #include "sidecar/record/page.h"
 #include "sidecar/record/spill_watch.h"
 #include "sidecar/record/gather_kernel_log.h"
+#include "sidecar/record/memory_needs.h"
 #include "sidecar/report/command_words.h"
 #include "sidecar/report/diagnose.h"
 #include "sidecar/report/report_json.h"
@@ -488,6 +489,8 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 	struct sample_lines lines = { STRBUF_INIT(SAMPLES_FILE_MAX), o->unix_shift_ns };
 	_cleanup_json_ cJSON *processes = report_json_processes(r->top, r->n_top, true);
 	_cleanup_free_ char *processes_text = cJSON_Print(processes);
+	_cleanup_json_ cJSON *needs = memory_needs_json(o);
+	_cleanup_free_ char *needs_text = cJSON_Print(needs);
 	int rc;
 
 	gather_all(b, r, o);
@@ -495,6 +498,8 @@ static int fill_bundle(struct bundle *b, struct report *r, const struct observer
 	rc = fill_light(b, r, err);
 	if (rc >= 0 && processes_text)
 		rc = bundle_add(b, "processes.json", processes_text, strlen(processes_text), err);
+	if (rc >= 0 && needs_text && cJSON_IsObject(needs))
+		rc = bundle_add(b, "task-memory.json", needs_text, strlen(needs_text), err);
 	if (rc >= 0)
 		rc = add_text(b, "samples.jsonl", &lines.text, err);
 	if (rc >= 0)

@@ -60,6 +60,7 @@ static void close_statm(struct process_table *t, struct entry *e)
 
 void entry_release(struct process_table *t, struct entry *e)
 {
+	process_run_end(t, e);
 	close_statm(t, e);
 	free(TAKE_PTR(e->title));
 }
@@ -122,6 +123,7 @@ bool process_measure(struct process_table *t, struct entry *e, int64_t now_ns)
 		t->own -= before;
 		e->rss = e->shared = 0;
 		e->quiet = REST_AFTER;
+		process_run_end(t, e);
 		close_statm(t, e);
 		return false;
 	}

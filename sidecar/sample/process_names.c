@@ -24,13 +24,18 @@
 #define NAMES_SAVED_NS (640 * NS_PER_MS)
 #define NAMES_LOOKS_MAX 512 /* entries looked at in one sample */
 
+bool process_name_is_old(const struct entry *e)
+{
+	return entry_own(e) - e->named_own > NAME_CHANGE;
+}
+
 static bool name_is_due(const struct entry *e, int64_t now_ns, int64_t stale_ns)
 {
 	int64_t age = now_ns - e->named_ns, own = entry_own(e);
 
 	if (!e->named_ns || age >= stale_ns)
 		return true;
-	return age >= NAME_FRESH_NS && (now_ns - e->first_ns < YOUNG_NS || own - e->named_own > NAME_CHANGE ||
+	return age >= NAME_FRESH_NS && (now_ns - e->first_ns < YOUNG_NS || process_name_is_old(e) ||
 					e->named_own - own > NAME_CHANGE);
 }
 
@@ -50,6 +55,8 @@ static void refresh_name(struct process_table *t, struct entry *e, int64_t now_n
 	title = process_title_new(name, command);
 	if (!title)
 		return;
+	if (title->kind != e->title->kind || strcmp(process_title_label(title), process_title_label(e->title)) != 0)
+		process_run_end(t, e);
 	free(e->title);
 	e->title = title;
 }

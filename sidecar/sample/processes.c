@@ -58,6 +58,7 @@ void process_table_free(struct process_table *t)
 		entry_release(t, &t->entries[i]);
 	n_tracked -= t->n;
 	free(t->entries);
+	free(t->tasks);
 	closedir(t->proc);
 	free(t);
 }

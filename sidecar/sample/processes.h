@@ -18,6 +18,7 @@
 #include "lib/err.h"
 #include "sidecar/sample/components.h"
 #include "sidecar/sample/proc_parse.h"
+#include "sidecar/sample/task_memory.h"
 
 /*
  * The number of processes in a table, and about that of all tables together: a process in the container can connect as a launcher
@@ -96,6 +97,11 @@ bool process_table_new_names(const struct process_table *t);
 
 /* Sums the memory of all processes of the last sweep by component. */
 void process_table_components(const struct process_table *t, struct components *ret_components);
+
+/* To be called after a sweep, when names were refreshed: notes what each task and actor holds, with its children. */
+void process_table_note_tasks(struct process_table *t);
+/* What was noted so far; NULL: nothing. */
+const struct task_memory *process_table_tasks(const struct process_table *t);
 
 /* Processes that have ended and whose parents have not waited for them: each counts for the limit of processes. */
 struct zombies {

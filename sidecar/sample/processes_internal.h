@@ -33,6 +33,9 @@ struct entry {
 	uint64_t code; /* pages of its program's code */
 	struct process_title *title; /* NULL: not ours */
 	struct mark older, newer;
+	uint8_t task; /* the place of the task's name that it runs in struct task_memory, plus 1; 0: it runs none */
+	int64_t task_peak; /* the most that this run has held, bytes */
+	int64_t with_children; /* what it holds with its children, as of the last process_table_note_tasks */
 };
 
 struct process_table {
@@ -57,6 +60,7 @@ struct process_table {
 	size_t leaders[PROCESSES_TOP_MAX]; /* indices of the largest entries, when all entries were last compared */
 	size_t n_leaders;
 	int64_t leaders_floor; /* no other entry had more at that time, bytes */
+	struct task_memory *tasks; /* NULL: none was noted yet */
 };
 
 static inline int64_t entry_own(const struct entry *e)
@@ -84,6 +88,12 @@ bool process_is_active(const struct process_table *t, const struct entry *e);
 
 /* Reads the name again if it may have changed, which matters for the largest processes. */
 void process_name_now(struct process_table *t, struct entry *e, int64_t now_ns);
+
+/* Whether so much memory came since its name was read that the name may be another by now. */
+bool process_name_is_old(const struct entry *e);
+
+/* To be called when the process ends, or runs another task: ends its run. */
+void process_run_end(struct process_table *t, struct entry *e);
 
 void process_describe(const struct entry *e, struct process *ret_process);
 

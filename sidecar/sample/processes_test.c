@@ -653,6 +653,97 @@ static void forged_files_and_names_do_no_harm(void **state)
 	process_table_free(table);
 }
 
+static void tasks_look(struct process_table *table, int64_t at_ns)
+{
+	assert_int_equal(process_table_sweep(table, at_ns, NULL), 0);
+	process_table_refresh_names(table, at_ns);
+	process_table_note_tasks(table);
+}
+
+static const struct task_need *need_of(const struct process_table *table, const char *name)
+{
+	const struct task_memory *m = process_table_tasks(table);
+
+	for (unsigned int i = 0; i < m->n; i++)
+		if (strcmp(m->list[i].name, name) == 0)
+			return &m->list[i];
+	return NULL;
+}
+
+static void a_task_needs_what_it_and_its_children_hold_at_most(void **state)
+{
+	struct tree *t = *state;
+	const struct task_need *need;
+	struct process_table *table;
+
+	put_process(t, 10, 1, 1000, 0, "raylet");
+	put_process(t, 20, 10, 2000, 500, "ray::Loader.fill");
+	put_process(t, 21, 20, 1000, 0, "ray::Loader.fill");
+	put_process(t, 22, 21, 300, 0, "python3");
+	put_process(t, 30, 10, 700, 100, "ray::IDLE");
+	table = process_table_new(t->fd, 1, NULL);
+	assert_null(process_table_tasks(table));
+	tasks_look(table, NS_PER_SEC);
+	put_process(t, 22, 21, 500, 0, "python3");
+	tasks_look(table, 2 * NS_PER_SEC);
+	drop_process(t, 22);
+	tasks_look(table, 3 * NS_PER_SEC);
+	/* The methods of an actor are the actor's. */
+	need = need_of(table, "ray::Loader");
+	assert_non_null(need);
+	assert_int_equal(need->runs, 1);
+	assert_int_equal(need->at_once, 1);
+	assert_int_equal(need->peak, 3000 * PAGE);
+	assert_int_equal(process_table_tasks(table)->n, 1);
+	/* Raylet and the launcher; an idle worker is the next task. */
+	assert_int_equal(process_table_tasks(table)->beside, 1005 * PAGE);
+	process_table_free(table);
+}
+
+static void a_worker_that_runs_another_task_begins_another_run(void **state)
+{
+	static const struct {
+		const char *title;
+		int pages;
+	} rows[] = { { "ray::IDLE", 1000 },   { "ray::small", 1000 }, { "ray::IDLE", 1000 },
+		     { "ray::large", 9000 }, { "ray::small", 2000 }, { "", 0 } };
+	struct tree *t = *state;
+	struct process_table *table = process_table_new(t->fd, 1, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		/* So late that each title is read again. */
+		if (rows[i].pages)
+			put_process(t, 20, 1, rows[i].pages, 0, rows[i].title);
+		else
+			drop_process(t, 20);
+		tasks_look(table, (int64_t)(1 + 40 * i) * NS_PER_SEC);
+	}
+	assert_int_equal(need_of(table, "ray::small")->runs, 2);
+	assert_int_equal(need_of(table, "ray::small")->peak, 2000 * PAGE);
+	assert_int_equal(need_of(table, "ray::small")->running, 0);
+	assert_int_equal(need_of(table, "ray::large")->runs, 1);
+	assert_int_equal(need_of(table, "ray::large")->peak, 9000 * PAGE);
+	process_table_free(table);
+}
+
+/* The title is read seldom, and the memory often: what came since may be the next task's. */
+static void memory_that_came_after_the_title_was_read_is_not_counted_for_it(void **state)
+{
+	struct tree *t = *state;
+	struct process_table *table = process_table_new(t->fd, 1, NULL);
+
+	put_process(t, 20, 1, 1000, 0, "ray::small");
+	tasks_look(table, NS_PER_SEC);
+	put_process(t, 20, 1, 90000, 0, "ray::large");
+	assert_int_equal(process_table_sweep(table, NS_PER_SEC + NS_PER_MS, NULL), 0);
+	process_table_note_tasks(table);
+	assert_int_equal(need_of(table, "ray::small")->peak, 1000 * PAGE);
+	tasks_look(table, 3 * NS_PER_SEC);
+	assert_int_equal(need_of(table, "ray::small")->peak, 1000 * PAGE);
+	assert_int_equal(need_of(table, "ray::large")->peak, 90000 * PAGE);
+	process_table_free(table);
+}
+
 static void a_root_without_proc_is_an_error(void **state)
 {
 	struct err err = { 0 };
@@ -747,6 +838,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_largest_are_right_when_those_looked_at_shrink,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(forged_files_and_names_do_no_harm, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_task_needs_what_it_and_its_children_hold_at_most, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_worker_that_runs_another_task_begins_another_run, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_that_came_after_the_title_was_read_is_not_counted_for_it, setup,
+						teardown),
 		cmocka_unit_test(a_root_without_proc_is_an_error),
 		cmocka_unit_test(on_the_real_proc_a_child_that_eats_is_on_top),
 	};
