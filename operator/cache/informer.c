@@ -404,7 +404,9 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 	if (!informer)
 		return err_set(err, ENOMEM, "informer");
 	store_init(&informer->store, options->index_fn);
-	store_init(&informer->fresh, options->index_fn);
+	informer->store.bytes_max = options->bytes_max;
+	informer->store.keeps_remnants = options->keep_remnants;
+	informer->fresh = informer->store;
 	watch_decoder_init(&informer->decoder);
 	list_decoder_init(&informer->list_decoder);
 	informer->list_decoder.fields = options->fields;

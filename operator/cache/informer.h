@@ -18,11 +18,12 @@ struct informer_options {
 	const char *label_selector; /* NULL: everything */
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
 	const char *const *fields; /* the only fields that the store keeps (projection.h); NULL: all. Must outlive the informer */
+	size_t bytes_max; /* the bound of the store (store.h); 0: there is none */
 	bool prefers_pages; /* there are many objects: see reflector.h */
 	store_index_fn index_fn;
 	/*
-	 * An object that cannot be read (salvage.h) is left out of the store, as if it did not
-	 * exist. If keep_remnants is true, the store has its remnant, provided that the remnant has
+	 * An object that cannot be read (salvage.h), or for which the store has no room, is left
+	 * out of the store, as if it did not exist. If keep_remnants is true, the store has its remnant, provided that the remnant has
 	 * a status; readers of the store must then ask salvage_reason.
 	 */
 	bool keep_remnants;
@@ -81,5 +82,5 @@ const struct reflector *informer_reflector(const struct informer *informer);
 const char *informer_trouble(const struct informer *informer);
 /* Returns the number of ignored watch events of an unknown type, from a newer server. */
 uint64_t informer_unknown_events(const struct informer *informer);
-/* Returns how often an object arrived that cannot be read. */
+/* Returns how often an object arrived that was left out. */
 uint64_t informer_unreadable(const struct informer *informer);

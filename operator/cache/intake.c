@@ -30,6 +30,20 @@ static bool keeps_remnant(const struct intake *intake, const cJSON *object)
 	return intake->keep_remnants && salvage_has_status(object);
 }
 
+/* Puts object, which it takes, into the store. Returns -ENOMEM, or 0. */
+static int intake_put(struct intake *intake, struct store *store, cJSON *object, bool own,
+		      store_change_fn on_change, void *arg)
+{
+	_cleanup_free_ char *key = object_key(object);
+	int r = store_put(store, object, own, on_change, arg);
+
+	if (r == -E2BIG)
+		intake->unreadable++;
+	if (r == -E2BIG && key && intake->on_unreadable)
+		intake->on_unreadable(intake->arg, key, STORE_NO_ROOM);
+	return r == -ENOMEM ? r : 0;
+}
+
 /*
  * Takes what can be read of an object, because one unreadable object must not hide the others. An
  * older copy is removed, because it is not true any more. Takes object. Returns -ENOMEM, or 0.
@@ -46,9 +60,7 @@ static int take_remnant(struct intake *intake, struct store *store, cJSON *objec
 	if (intake->on_unreadable)
 		intake->on_unreadable(intake->arg, key, salvage_reason(remnant));
 	if (keeps_remnant(intake, remnant))
-		return store_put(store, TAKE_PTR(remnant), false, on_change, arg) == -ENOMEM ?
-			       -ENOMEM :
-			       0;
+		return intake_put(intake, store, TAKE_PTR(remnant), false, on_change, arg);
 	store_remove(store, key, NULL, on_change, arg);
 	return 0;
 }
@@ -61,10 +73,10 @@ int intake_take(struct intake *intake, struct store *store, cJSON *object,
 		return take_remnant(intake, store, object, on_change, arg);
 	}
 	intake_prepare(intake, object);
-	return store_put(store, object, false, on_change, arg) == -ENOMEM ? -ENOMEM : 0;
+	return intake_put(intake, store, object, false, on_change, arg);
 }
 
-void intake_learn(const struct intake *intake, struct store *store, cJSON *object,
+void intake_learn(struct intake *intake, struct store *store, cJSON *object,
 		  store_change_fn on_change, void *arg)
 {
 	if (salvage_reason(object) && !keeps_remnant(intake, object)) {
@@ -72,5 +84,5 @@ void intake_learn(const struct intake *intake, struct store *store, cJSON *objec
 		return;
 	}
 	intake_prepare(intake, object);
-	store_put(store, object, true, on_change, arg);
+	intake_put(intake, store, object, true, on_change, arg);
 }

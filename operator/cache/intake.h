@@ -36,5 +36,5 @@ void intake_prepare(const struct intake *intake, cJSON *object);
 int intake_take(struct intake *intake, struct store *store, cJSON *object,
 		store_change_fn on_change, void *arg);
 /* Does the same for the answer to a write of ours. */
-void intake_learn(const struct intake *intake, struct store *store, cJSON *object,
+void intake_learn(struct intake *intake, struct store *store, cJSON *object,
 		  store_change_fn on_change, void *arg);

@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "lib/strbuf.h"
+#include "operator/kube/salvage.h"
 #include "operator/kube/squeeze.h"
 
 /* A namespace has at most 63 bytes, a name 253. */
 #define KEY_MAX 512
 #define INDEX_VALUE_MAX 512
+/* What an entry takes beside its data: itself, its node in the map, and two keys. */
+#define ENTRY_OVERHEAD 256
 
 /* The entries that have one value of the index. */
 struct index_value {
@@ -129,6 +132,7 @@ void store_release(struct store *s)
 	store_drop_views(s);
 	strmap_release(&s->entries, free);
 	strmap_release(&s->index, free);
+	namespace_share_release(&s->bytes);
 }
 
 static void index_remove(struct store *s, struct store_entry *entry)
@@ -226,17 +230,48 @@ static struct store_entry *store_entry_new(const cJSON *object, bool own)
 	return entry;
 }
 
+static size_t entry_bytes(const struct store_entry *entry)
+{
+	return entry ? ENTRY_OVERHEAD + entry->json_at + entry->json_len : 0;
+}
+
+/*
+ * Counts what it takes to have `after` in the place of `before` (each may be NULL) in the share of
+ * the key's namespace. Whole objects leave an eighth of the bound to remnants. Returns -E2BIG if there
+ * is no room.
+ */
+static int store_charge(struct store *s, const char *key, const struct store_entry *before,
+			const struct store_entry *after, bool remnant)
+{
+	size_t was = entry_bytes(before), is = entry_bytes(after),
+	       max = remnant ? s->bytes_max : s->bytes_max / 8 * 7;
+	char namespace[KEY_MAX];
+
+	if (!s->bytes_max || is == was)
+		return 0;
+	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
+	if (is > was)
+		return namespace_share_add(&s->bytes, namespace, is - was, max, max / 2) ? 0 :
+											   -E2BIG;
+	namespace_share_remove(&s->bytes, namespace, was - is);
+	return 0;
+}
+
 /* Replaces `before`, which may be NULL and then belongs to the caller. */
 static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, struct store_entry *before)
 {
 	struct store_entry *entry = store_entry_new(object, own);
+	int r = entry ? store_charge(s, key, before, entry, salvage_reason(object)) : -ENOMEM;
 
-	if (!entry)
-		return -ENOMEM;
-	if (index_insert(s, object, entry) < 0 || strmap_put(&s->entries, key, entry, NULL) < 0) {
+	if (r == 0 &&
+	    (index_insert(s, object, entry) < 0 || strmap_put(&s->entries, key, entry, NULL) < 0)) {
 		index_remove(s, entry);
+		store_charge(s, key, entry, before, true);
+		r = -ENOMEM;
+	}
+	if (r < 0) {
 		free(entry);
-		return -ENOMEM;
+		return r;
 	}
 	if (before) {
 		drop_view(s, before);
@@ -279,12 +314,19 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 			entry->own = false; /* the watch has shown our write */
 		return 0;
 	}
-	if (entry_put(s, key, object, own, entry) < 0)
-		return -ENOMEM;
+	int whole = entry_put(s, key, object, own, entry), r = whole;
+	if (whole == -E2BIG && s->keeps_remnants) {
+		salvage_reduce(object, STORE_NO_ROOM);
+		r = entry_put(s, key, object, own, entry);
+	}
+	if (r == -E2BIG)
+		store_remove(s, key, NULL, fn, arg);
+	if (r < 0)
+		return r;
 	before = entry;
 	if (fn)
 		tell_put(before, object, fn, arg);
-	return 0;
+	return whole;
 }
 
 void store_remove(struct store *s, const char *key, const cJSON *last, store_change_fn fn, void *arg)
@@ -302,6 +344,7 @@ void store_remove(struct store *s, const char *key, const cJSON *last, store_cha
 	    rv_compare(json_str(last, "metadata.resourceVersion"), rv_of(found)) < 0)
 		return;
 	entry = strmap_remove(&s->entries, key);
+	store_charge(s, key, entry, NULL, false);
 	drop_view(s, entry);
 	index_remove(s, entry);
 	if (!fn)
@@ -419,7 +462,9 @@ void store_swap(struct store *s, struct store *fresh, const char *list_rv, store
 
 	carry_over(&old, fresh, list_rv);
 	*s = *fresh;
-	store_init(fresh, s->index_fn);
+	*fresh = (struct store){ .index_fn = s->index_fn,
+				 .bytes_max = s->bytes_max,
+				 .keeps_remnants = s->keeps_remnants };
 	if (fn)
 		tell_differences(&old, s, fn, arg);
 	store_release(&old);

@@ -10,6 +10,10 @@
  * An object is kept as text, which takes a tenth of the memory of its tree. A reader
  * gets a tree, the view, which the store keeps until store_drop_views: for the
  * duration of a callback of the loop, and no longer than the object itself.
+ *
+ * Whoever may create objects in a namespace decides how many there are and how long.
+ * So a store may have a bound, and a namespace a share of it: what does not fit is left
+ * out, and an object that does not grow always fits again.
  */
 #pragma once
 
@@ -18,6 +22,7 @@
 
 #include "lib/json.h"
 #include "lib/strmap.h"
+#include "operator/kube/namespace_share.h"
 
 /*
  * Compares two resource versions, decimal numbers of up to 128 bits, as texts. The
@@ -39,13 +44,22 @@ struct store {
 	struct strmap entries; /* key -> struct store_entry */
 	struct strmap index; /* value -> its entries */
 	store_index_fn index_fn; /* NULL: no index */
+	size_t bytes_max; /* of all entries, and twice what one namespace may have; 0: there is no bound */
+	bool keeps_remnants; /* where there is no room for an object, its remnant (salvage.h) may still fit */
+	struct namespace_share bytes; /* what the entries take, if there is a bound */
 	struct store_entry *views; /* the entries that have one */
 	struct store_entry *peeked; /* the entry whose tree is peek; NULL: there is none */
 	cJSON *peek;
 };
 
+/* There is no bound yet: bytes_max and keeps_remnants may be set as long as the store is empty. */
 void store_init(struct store *s, store_index_fn index_fn);
 void store_release(struct store *s);
+
+/* The salvage_reason of such a remnant. Conditions show it, so it does not change. */
+#define STORE_NO_ROOM \
+	"its namespace has more of these objects than the operator has room for; delete some or " \
+	"make them smaller, then change this one"
 
 enum store_change { STORE_SAME, STORE_ADDED, STORE_UPDATED, STORE_REMOVED };
 
@@ -59,7 +73,8 @@ typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON
  * Puts object, which the store takes, into the store without its managedFields. An
  * object with an older resource version than that in the store, or the same, changes
  * nothing. own: it is the answer to our write. Calls fn (may be NULL) for a change.
- * -ENOMEM; -EINVAL: the object has no name.
+ * -ENOMEM; -EINVAL: the object has no name; -E2BIG: there is no room for it, so the store
+ * has its remnant, or nothing of it.
  */
 int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void *arg);
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/strbuf.h"
+#include "operator/kube/salvage.h"
 
 static cJSON *object(const char *name, const char *uid, const char *rv, const char *cluster)
 {
@@ -254,6 +255,92 @@ static void a_peek_is_one_tree_however_many_objects_are_looked_at(void **state)
 	store_release(&s);
 }
 
+/* An object of a namespace that takes about kb kilobytes in a store. */
+static cJSON *object_of(const char *namespace, const char *name, const char *rv, size_t kb)
+{
+	cJSON *o = object(name, name, rv, "c");
+	char *text = malloc(kb * 1024 + 1);
+
+	for (size_t i = 0; i < kb * 1024; i++)
+		text[i] = (char)('A' + i * 7 % 26);
+	text[kb * 1024] = '\0';
+	json_set_str(json_object_at(o, "metadata"), "namespace", namespace);
+	json_set_str(json_object_at(o, "spec"), "text", text);
+	free(text);
+	return o;
+}
+
+static void
+a_namespace_gets_no_more_of_a_bounded_store_than_half_and_than_was_left_for_others(void **state)
+{
+	struct store s;
+	(void)state;
+
+	store_init(&s, by_cluster);
+	s.bytes_max = 64 << 10; /* 56 KiB of it for whole objects */
+	assert_int_equal(store_put(&s, object_of("a", "1", "1", 20), false, NULL, NULL), 0);
+	assert_int_equal(store_put(&s, object_of("a", "2", "2", 20), false, NULL, NULL), -E2BIG);
+	assert_false(store_has(&s, "a/2"));
+	assert_int_equal(count(&s, "c"), 1);
+	assert_int_equal(store_put(&s, object_of("b", "1", "3", 15), false, NULL, NULL), 0);
+	assert_int_equal(store_put(&s, object_of("c", "1", "4", 15), false, NULL, NULL), 0);
+	assert_int_equal(store_put(&s, object_of("d", "1", "5", 15), false, NULL, NULL), -E2BIG);
+	/* What is there may change in any case, unless it grows. */
+	assert_int_equal(store_put(&s, object_of("c", "1", "6", 15), false, NULL, NULL), 0);
+	assert_int_equal(store_put(&s, object_of("c", "1", "7", 14), false, NULL, NULL), 0);
+	assert_int_equal(store_put(&s, object_of("c", "1", "8", 50), false, NULL, NULL), -E2BIG);
+	assert_false(store_has(&s, "c/1")); /* the older state is not true any more */
+	assert_int_equal(store_put(&s, object_of("d", "1", "9", 15), false, NULL, NULL), 0);
+	store_remove(&s, "a/1", NULL, NULL, NULL);
+	store_remove(&s, "b/1", NULL, NULL, NULL);
+	store_remove(&s, "d/1", NULL, NULL, NULL);
+	assert_int_equal(s.bytes.n, 0);
+	assert_int_equal(s.bytes.counts.n, 0);
+	store_release(&s);
+}
+
+static void
+of_an_object_without_room_a_remnant_is_kept_until_it_changes_when_there_is_room(void **state)
+{
+	struct store s;
+	struct strbuf seen = STRBUF_INIT(4096);
+	(void)state;
+
+	store_init(&s, NULL);
+	s.bytes_max = 64 << 10;
+	s.keeps_remnants = true;
+	assert_int_equal(store_put(&s, object_of("a", "1", "1", 20), false, tell, &seen), 0);
+	assert_int_equal(store_put(&s, object_of("a", "2", "2", 20), false, tell, &seen), -E2BIG);
+	assert_string_equal(salvage_reason(store_get(&s, "a/2")), STORE_NO_ROOM);
+	assert_true(salvage_has_status(store_get(&s, "a/2")));
+	assert_null(json_get(store_get(&s, "a/2"), "spec"));
+	store_remove(&s, "a/1", NULL, tell, &seen);
+	assert_int_equal(store_put(&s, object_of("a", "2", "3", 20), false, tell, &seen), 0);
+	assert_null(salvage_reason(store_get(&s, "a/2")));
+	assert_string_equal(strbuf_str(&seen), "+1 1;+2 2;-1 1;~2 3;");
+	strbuf_release(&seen);
+	store_release(&s);
+}
+
+static void a_list_that_takes_the_place_of_another_has_the_same_bound(void **state)
+{
+	struct store s, fresh;
+	(void)state;
+
+	store_init(&s, NULL);
+	s.bytes_max = 64 << 10;
+	fresh = s;
+	assert_int_equal(store_put(&s, object_of("a", "1", "1", 20), false, NULL, NULL), 0);
+	assert_int_equal(store_put(&fresh, object_of("a", "1", "1", 20), false, NULL, NULL), 0);
+	store_swap(&s, &fresh, "1", NULL, NULL);
+	assert_int_equal(fresh.bytes.n, 0);
+	assert_int_equal(store_put(&s, object_of("a", "2", "2", 20), false, NULL, NULL), -E2BIG);
+	assert_int_equal(store_put(&fresh, object_of("a", "1", "1", 40), false, NULL, NULL),
+			 -E2BIG);
+	store_release(&s);
+	store_release(&fresh);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +353,11 @@ int main(void)
 		cmocka_unit_test(the_late_deletion_of_a_predecessor_leaves_the_successor),
 		cmocka_unit_test(a_peek_is_one_tree_however_many_objects_are_looked_at),
 		cmocka_unit_test(a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object),
+		cmocka_unit_test(
+			a_namespace_gets_no_more_of_a_bounded_store_than_half_and_than_was_left_for_others),
+		cmocka_unit_test(
+			of_an_object_without_room_a_remnant_is_kept_until_it_changes_when_there_is_room),
+		cmocka_unit_test(a_list_that_takes_the_place_of_another_has_the_same_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,15 @@
 /* Watches end every few minutes at the latest, so silence for this long means that none works. */
 #define SILENCE_NS (600 * NS_PER_SEC)
 
+/*
+ * What the copies of a kind may take (store.h). A RayCluster takes 2 to 10 kB, the metadata of a
+ * RayFailure 1 kB. During a relist there are two copies of the kind. Pods have no bound: the manager
+ * would make those anew that it does not see.
+ */
+#define CLUSTERS_BYTES_MAX ((size_t)64 << 20)
+#define FAILURES_BYTES_MAX ((size_t)32 << 20)
+#define OTHERS_BYTES_MAX ((size_t)8 << 20)
+
 struct watch {
 	struct watches *watches;
 	enum watch_kind kind;
@@ -178,6 +187,7 @@ static int new_informers(struct watches *w, struct err *err)
 {
 	const struct informer_options options[WATCH_KIND_COUNT] = {
 		[WATCH_CLUSTERS] = { .resource = resource_find("ray.io/v1", "RayCluster"),
+				     .bytes_max = CLUSTERS_BYTES_MAX,
 				     .keep_remnants = true },
 		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
 				 .label_selector = "ray.io/is-ray-node=yes",
@@ -185,21 +195,26 @@ static int new_informers(struct watches *w, struct err *err)
 				 .index_fn = pod_cluster_key,
 				 .fields = pod_fields },
 		[WATCH_SERVICES] = { .resource = resource_find("v1", "Service"),
+				     .bytes_max = OTHERS_BYTES_MAX,
 				     .label_selector = CLUSTER_LABEL },
 		[WATCH_FAILURES] = { .resource =
 					     resource_find("afterglow.dev/v1alpha1", "RayFailure"),
+				     .bytes_max = FAILURES_BYTES_MAX,
 				     .metadata_only = true,
 				     .index_fn = group_key },
 		[WATCH_POLICIES] = { .resource =
-					     resource_find("afterglow.dev/v1alpha1", "RayPolicy") },
+					     resource_find("afterglow.dev/v1alpha1", "RayPolicy"),
+				     .bytes_max = OTHERS_BYTES_MAX },
 		[WATCH_CLUSTER_POLICIES] = { .resource = resource_find("afterglow.dev/v1alpha1",
 								       "ClusterRayPolicy") },
 		[WATCH_NAMESPACES] = { .resource = resource_find("v1", "Namespace"),
 				       .metadata_only = true,
 				       .fields = namespace_fields },
 		[WATCH_CLAIMS] = { .resource = resource_find("v1", "PersistentVolumeClaim"),
+				   .bytes_max = OTHERS_BYTES_MAX,
 				   .fields = claim_fields },
 		[WATCH_LIMIT_RANGES] = { .resource = resource_find("v1", "LimitRange"),
+					 .bytes_max = OTHERS_BYTES_MAX,
 					 .index_fn = namespace_key,
 					 .fields = limit_range_fields },
 	};
@@ -375,6 +390,10 @@ void watches_metrics(const struct watches *w, struct metrics *m)
 		const char *plural = informer_resource(informer)->plural;
 		metrics_set(m, METRIC_WATCH_SYNCED, r->synced, "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_OBJECTS, (double)informer_store(informer)->entries.n, "resource=\"%s\"", plural);
+		if (informer_store(informer)->bytes_max)
+			metrics_set(m, METRIC_WATCH_BYTES,
+				    (double)informer_store(informer)->bytes.n, "resource=\"%s\"",
+				    plural);
 		metrics_set(m, METRIC_WATCH_LISTS, (double)r->lists, "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_UNKNOWN, (double)informer_unknown_events(informer), "resource=\"%s\"", plural);
 		metrics_set(m, METRIC_WATCH_UNREADABLE, (double)informer_unreadable(informer), "resource=\"%s\"", plural);

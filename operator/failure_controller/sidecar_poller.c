@@ -102,7 +102,7 @@ static bool take_place(struct polled *p)
 	char namespace[NAMESPACE_MAX];
 
 	sidecar_poller_namespace_of(p, namespace);
-	return namespace_share_add(&p->poller->in_flight, namespace, IN_FLIGHT_MAX,
+	return namespace_share_add(&p->poller->in_flight, namespace, 1, IN_FLIGHT_MAX,
 				   IN_FLIGHT_MAX_EACH);
 }
 
@@ -112,7 +112,7 @@ static void leave_place(struct polled *p)
 
 	assert(p->poller->in_flight.n > 0);
 	sidecar_poller_namespace_of(p, namespace);
-	namespace_share_remove(&p->poller->in_flight, namespace);
+	namespace_share_remove(&p->poller->in_flight, namespace, 1);
 }
 
 static void polled_free(void *value)

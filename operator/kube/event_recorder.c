@@ -87,7 +87,7 @@ static struct message *event_recorder_take(struct event_recorder *recorder)
 	if (!m)
 		m = take_from(&recorder->others);
 	if (m)
-		namespace_share_remove(&recorder->share, event_recorder_namespace_of(m->event));
+		namespace_share_remove(&recorder->share, event_recorder_namespace_of(m->event), 1);
 	return m;
 }
 
@@ -153,7 +153,7 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
 	struct message *m = event ? calloc(1, sizeof(*m)) : NULL;
 	const char *type = json_str(event, "type");
 
-	if (!m || !namespace_share_add(&recorder->share, event_recorder_namespace_of(event),
+	if (!m || !namespace_share_add(&recorder->share, event_recorder_namespace_of(event), 1,
 				       EVENT_RECORDER_MAX, EVENT_RECORDER_NAMESPACE_MAX)) {
 		log_warning_limited("Events of namespace %s are left out: too many wait already, or there is no memory",
 				    event_recorder_namespace_of(event));

@@ -168,6 +168,15 @@ int salvage_text(const char *text, size_t len, const char *const *fields, cJSON 
 	return r;
 }
 
+void salvage_reduce(cJSON *object, const char *reason)
+{
+	_cleanup_json_ cJSON *status = cJSON_DetachItemFromObjectCaseSensitive(object, "status");
+
+	project(object, remnant_fields);
+	json_set(object, "status", status ? TAKE_PTR(status) : cJSON_CreateObject());
+	json_set_str(object, REASON, reason);
+}
+
 const char *salvage_reason(const cJSON *object)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, REASON));

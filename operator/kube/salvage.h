@@ -18,6 +18,9 @@
 int salvage_text(const char *text, size_t len, const char *const *fields, cJSON **ret_object,
 		 struct err *err);
 
+/* Leaves only such a remnant of an object that was read, with its status, for that reason. */
+void salvage_reduce(cJSON *object, const char *reason);
+
 /*
  * Returns why there is only a remnant of the object: "spec.a.b...: nested more than 1000 levels
  * deep"; NULL if the object is whole.

@@ -85,6 +85,20 @@ def test_a_cluster_of_more_values_than_can_be_read_says_so_and_is_told_once(oper
     assert operator.running()
 
 
+def test_of_a_namespace_with_too_many_megabytes_of_clusters_the_operator_holds_its_share_and_says_so(start, api):
+    # Without managing them: their status would have to be written, and the API server is slow with objects of this size.
+    for i in range(25):
+        cluster = ray_cluster(f"large-{i:02}", group("small", 1))
+        cluster["spec"]["headGroupSpec"]["template"]["spec"]["long"] = "z" * 1_300_000
+        api.create("rayclusters", cluster)
+    operator = start(manage=False)
+    assert f"RayCluster {api.namespace}/large-24 is left out, the others are served: its namespace has more" in operator.text()
+    assert "large-00" not in operator.text()
+    assert operator.metric(METRIC, resource="rayclusters") > 0
+    assert 27 << 20 < operator.metric("afterglow_watch_bytes", resource="rayclusters") <= 32 << 20
+    assert operator.metric("afterglow_watch_objects", resource="rayclusters") == 25  # each has its remnant
+
+
 @pytest.fixture
 def webhook(api, start):
     made = Webhook(api, start)
