@@ -6,7 +6,8 @@ import shlex
 
 # A test of make's is a target run-NAME, and make says which of them failed. pytest lists the failed ones at its end.
 MAKE_TARGET = re.compile(r"^make(?:\[\d+\])?: \*\*\* \[(?:[^\]:]+:\d+: )?(run-[^\]]+)\] (?:Error \d+|\w+)")
-PYTEST_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+::[^\s\[]+(?:\[.*?\])?)(?: - .*)?$")
+# What follows "@" is pytest-xdist's word for a group, and no part of the name.
+PYTEST_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+::[^\s\[@]+(?:\[.*?\])?)(?:@\S+(?: \S+)*?)?(?: - .*)?$")
 
 
 def is_pytest(command):

@@ -38,8 +38,11 @@ class Names(unittest.TestCase):
         self.assertEqual(second_try.tests("e2e/run.sh stores", [
             "FAILED e2e/cases/stores/test_s3.py::test_part[a - b] - AssertionError: x - y\n",
             "ERROR e2e/cases/stores/test_hdfs.py::Test::test_two\n",
+            "FAILED e2e/cases/cluster/test_kills.py::test_end[137-a]@test_kills - assert 1\n",
+            "FAILED e2e/cases/apiserver/test_leader.py::test_lead@doomed leaders - assert 1\n",
             "FAILED (errors=1)\n",
-        ]), ["e2e/cases/stores/test_s3.py::test_part[a - b]", "e2e/cases/stores/test_hdfs.py::Test::test_two"])
+        ]), ["e2e/cases/stores/test_s3.py::test_part[a - b]", "e2e/cases/stores/test_hdfs.py::Test::test_two",
+            "e2e/cases/cluster/test_kills.py::test_end[137-a]", "e2e/cases/apiserver/test_leader.py::test_lead"])
 
     def test_the_command_of_a_second_try_is_the_suites_for_these_tests(self):
         self.assertEqual(second_try.command("make --no-print-directory -j2 SANITIZE=address,undefined unit-tests", ["run-a", "run-b"]),
