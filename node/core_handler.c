@@ -66,16 +66,17 @@ static void find_pods(const char *directory, char *ret_pods, size_t size)
 }
 
 /* Returns whether the slot is to be given back: when the time is over, or sooner if another pod waits for it. */
-static bool slot_is_over(int slot, int64_t began_ns, int64_t within_ms)
+static bool slot_is_over(struct core_slot *slot, int64_t began_ns, int64_t within_ms)
 {
-	int64_t age_ns = now_boottime_ns() - began_ns;
+	int64_t now_ns = now_boottime_ns(), age_ns = now_ns - began_ns;
+	bool wanted = core_slot_is_wanted(slot, now_ns);
 
 	return age_ns >= within_ms * NS_PER_MS ||
-	       (age_ns >= CORE_SLOT_CERTAIN_S * NS_PER_SEC && core_slot_is_wanted(slot));
+	       (age_ns >= CORE_SLOT_CERTAIN_S * NS_PER_SEC && wanted);
 }
 
 /* Offers the core to the sidecar. Returns whether the sidecar wants it. */
-static int core_offer(int link, int slot, const struct core_arguments *a, int pidfd,
+static int core_offer(int link, struct core_slot *slot, const struct core_arguments *a, int pidfd,
 		      const struct pod_of_process *pod, struct err *err)
 {
 	char text[NODE_MESSAGE_MAX + 1];
@@ -113,7 +114,7 @@ static unsigned int pipe_limit(void)
  * Ends the dump with SIGKILL when the time is over. The sidecar reads at its own pace. While it
  * reads, the process cannot end and occupies one of the few dumps that the kernel allows at a time.
  */
-static void bound_reading(int pidfd, int slot)
+static void bound_reading(int pidfd, struct core_slot *slot)
 {
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 	int64_t began_ns = now_boottime_ns();
@@ -129,8 +130,8 @@ static void bound_reading(int pidfd, int slot)
 }
 
 /* Returns 0 if the sidecar has the core. */
-static int hand_over(int link, int slot, const struct core_arguments *a, int pidfd, const struct pod_of_process *pod,
-		     struct err *err)
+static int hand_over(int link, struct core_slot *slot, const struct core_arguments *a, int pidfd,
+		     const struct pod_of_process *pod, struct err *err)
 {
 	int rc = core_offer(link, slot, a, pidfd, pod, err);
 
@@ -146,10 +147,9 @@ static int hand_over(int link, int slot, const struct core_arguments *a, int pid
 
 static int give_to_sidecar(const char *directory, const struct core_arguments *a, int pidfd, struct err *err)
 {
-	_cleanup_close_ int slot = -1, link = -1;
+	_cleanup_close_ int fd = -1, link = -1;
 	struct pod_of_process pod;
 	char pods[PATH_MAX];
-	int64_t began_ns;
 	int rc = pod_of_process("/proc", a->pid, &pod, err);
 
 	if (rc < 0)
@@ -160,15 +160,15 @@ static int give_to_sidecar(const char *directory, const struct core_arguments *a
 	rc = sidecar_link_open(pods, "/proc", pod.pod_uid, a->pid, &link, err);
 	if (rc < 0)
 		return rc;
-	slot = core_slot_take(directory, pod.pod_uid, pipe_limit(), err);
-	if (slot < 0)
-		return slot;
+	fd = core_slot_take(directory, pod.pod_uid, pipe_limit(), err);
+	if (fd < 0)
+		return fd;
 	/* Without a pidfd the handler could not end a sidecar that reads for too long (bound_reading). */
 	if (pidfd < 0)
 		return err_set(err, ENOSYS, "pidfd_open");
-	began_ns = now_boottime_ns();
-	rc = hand_over(link, slot, a, pidfd, &pod, err);
-	core_slot_account(directory, pod.pod_uid, slot, now_boottime_ns() - began_ns);
+	struct core_slot slot = { .fd = fd };
+	rc = hand_over(link, &slot, a, pidfd, &pod, err);
+	core_slot_account(directory, pod.pod_uid, &slot, now_boottime_ns());
 	return rc;
 }
 

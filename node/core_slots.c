@@ -56,14 +56,15 @@ static int account_open(const char *directory, const char *pod_uid, struct accou
 	return fd;
 }
 
-void core_slot_account(const char *directory, const char *pod_uid, int slot, int64_t held_ns)
+void core_slot_account(const char *directory, const char *pod_uid, const struct core_slot *slot,
+		       int64_t now_ns)
 {
 	struct account account;
-	_cleanup_close_ int fd = core_slot_is_wanted(slot) ? account_open(directory, pod_uid, &account) : -1;
+	_cleanup_close_ int fd = slot->wanted ? account_open(directory, pod_uid, &account) : -1;
 
 	if (fd < 0)
 		return;
-	account.held_ns += held_ns;
+	account.held_ns += now_ns - slot->since_ns;
 	(void)!pwrite(fd, &account, sizeof(account), (off_t)(account.pod % ACCOUNTS * sizeof(account)));
 }
 
@@ -172,9 +173,14 @@ int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe
 	return TAKE_FD(fd);
 }
 
-bool core_slot_is_wanted(int slot)
+bool core_slot_is_wanted(struct core_slot *slot, int64_t now_ns)
 {
 	struct stat st;
 
-	return fstat(slot, &st) == 0 && st.st_size != lseek(slot, 0, SEEK_CUR);
+	if (slot->wanted)
+		return true;
+	slot->wanted = fstat(slot->fd, &st) == 0 && st.st_size != lseek(slot->fd, 0, SEEK_CUR);
+	if (!slot->wanted || !slot->since_ns)
+		slot->since_ns = now_ns;
+	return slot->wanted;
 }

@@ -9,8 +9,9 @@
  * the half taken says so and waits: then no sidecar has longer than CORE_SLOT_CERTAIN_S for its answer,
  * and as long for its reading, and nobody takes a free slot who does not wait as well. A quarter of the
  * limit is for those that wait, and the rest for dumps that no pod holds up. A pod that held slots
- * for CORE_SLOTS_SHARE_S while others found all taken gets none until CORE_SLOTS_PERIOD_S are over:
- * so hostile pods, however many, keep others away for a small part of that time.
+ * for CORE_SLOTS_SHARE_S after others had found all taken gets none until CORE_SLOTS_PERIOD_S are over:
+ * so hostile pods, however many, keep others away for a small part of that time. What a pod held
+ * while nobody else wanted it costs nothing.
  *
  * A slot is a lock on a byte of a file that has none: it is freed when its holder ends, even by a
  * signal.
@@ -36,8 +37,22 @@
 int core_slot_take(const char *directory, const char *pod_uid, unsigned int pipe_limit,
 		   struct err *err);
 
-/* Returns whether a pod without a slot was refused since this slot was taken, because all were taken. */
-bool core_slot_is_wanted(int slot);
+/* A slot that is held. The caller closes it. */
+struct core_slot {
+	int fd;
+	bool wanted;
+	int64_t since_ns; /* when it was looked last that nobody wants it, or first of all; 0: never */
+};
 
-/* Notes how long the pod held the slot, if another one wanted it meanwhile. To be called before the slot is closed. */
-void core_slot_account(const char *directory, const char *pod_uid, int slot, int64_t held_ns);
+/*
+ * Returns whether a pod without a slot was refused since this slot was taken, because all were
+ * taken. now_ns: CLOCK_BOOTTIME.
+ */
+bool core_slot_is_wanted(struct core_slot *slot, int64_t now_ns);
+
+/*
+ * Notes for how long the pod has held the slot since another one wanted it, at most: from the look
+ * before the one that found out.
+ */
+void core_slot_account(const char *directory, const char *pod_uid, const struct core_slot *slot,
+		       int64_t now_ns);

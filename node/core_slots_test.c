@@ -48,6 +48,11 @@ static int take(unsigned int pod, unsigned int pipe_limit)
 	return core_slot_take(directory, uid_of(pod), pipe_limit, NULL);
 }
 
+static bool is_wanted(int fd)
+{
+	return core_slot_is_wanted(&(struct core_slot){ .fd = fd }, 1);
+}
+
 static void no_pod_takes_the_slots_of_another(void **state)
 {
 	int held[PODS * CORE_SLOTS_OF_POD], own[CORE_SLOTS_OF_POD], fd;
@@ -130,17 +135,17 @@ static void a_pod_that_finds_all_taken_waits_and_is_the_next(void **state)
 		held[i] = take(i / 2, 16);
 	/* A pod that has a slot is not heard, and does not wait. */
 	assert_int_equal(take(0, 16), -EBUSY);
-	assert_false(core_slot_is_wanted(held[0]));
+	assert_false(is_wanted(held[0]));
 	victim = begin_to_take(VICTIM);
-	while (!core_slot_is_wanted(held[0]))
+	while (!is_wanted(held[0]))
 		usleep(1000);
 	/* Whoever has a slot gives it back then, and does not get it again before the one that waits. */
 	close(held[0]);
 	assert_int_equal(end_of(victim), 0);
 	fd = take(0, 16);
 	assert_true(fd >= 0);
-	assert_false(core_slot_is_wanted(fd));
-	assert_true(core_slot_is_wanted(held[1]));
+	assert_false(is_wanted(fd));
+	assert_true(is_wanted(held[1]));
 	close(fd);
 	for (unsigned int i = 1; i < 8; i++)
 		close(held[i]);
@@ -170,32 +175,49 @@ static void a_quarter_of_what_the_kernel_allows_may_wait(void **state)
 		close(held[i]);
 }
 
+/* The pod gives the slot back now. For part_ns another one may have wanted it. */
+static void give_back(unsigned int pod, int fd, int64_t part_ns)
+{
+	struct core_slot slot = { .fd = fd, .since_ns = 9 * CORE_SLOTS_SHARE_S * NS_PER_SEC };
+	int64_t now_ns = slot.since_ns + part_ns;
+
+	core_slot_is_wanted(&slot, now_ns);
+	core_slot_account(directory, uid_of(pod), &slot, now_ns);
+	close(fd);
+}
+
 static void a_pod_that_held_dumps_for_too_long_goes_without_while_others_do_not(void **state)
 {
+	const int64_t share_ns = CORE_SLOTS_SHARE_S * NS_PER_SEC;
 	int held[8], slot;
 	(void)state;
 
 	slot = take(1, 16);
 	/* Nobody else wanted it: that costs nothing. */
-	core_slot_account(directory, uid_of(1), slot, CORE_SLOTS_SHARE_S * NS_PER_SEC);
-	close(slot);
+	give_back(1, slot, share_ns);
 	for (unsigned int i = 0; i < 8; i++)
 		held[i] = take(1 + i / 2, 16);
 	assert_true(held[0] >= 0);
 	assert_int_equal(end_of(begin_to_take(VICTIM)), 1);
-	core_slot_account(directory, uid_of(1), held[0], CORE_SLOTS_SHARE_S * NS_PER_SEC / 2);
-	core_slot_account(directory, uid_of(2), held[2], CORE_SLOTS_SHARE_S * NS_PER_SEC - 1);
-	core_slot_account(directory, uid_of(1), held[1], CORE_SLOTS_SHARE_S * NS_PER_SEC / 2);
-	for (unsigned int i = 0; i < 8; i++)
-		close(held[i]);
+	give_back(1, held[0], share_ns / 2);
+	give_back(2, held[2], share_ns - 1);
+	give_back(1, held[1], share_ns / 2);
+	/* What it held before others wanted it costs nothing either. */
+	give_back(3, held[4], share_ns / 3);
+	give_back(3, held[5], share_ns / 3);
+	for (unsigned int i = 3; i < 8; i++)
+		if (i != 4 && i != 5)
+			close(held[i]);
 	assert_int_equal(take(1, 16), -EBUSY);
 	/* Where the kernel has no limit, it takes nothing from anybody. */
 	slot = take(1, 0);
 	assert_true(slot >= 0);
 	close(slot);
-	slot = take(2, 16);
-	assert_true(slot >= 0);
-	close(slot);
+	for (unsigned int pod = 2; pod <= 3; pod++) {
+		slot = take(pod, 16);
+		assert_true(slot >= 0);
+		close(slot);
+	}
 }
 
 int main(void)
