@@ -171,6 +171,25 @@ const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT_MAX])
 	return buf;
 }
 
+struct python_size python_size(double bytes)
+{
+	const int64_t mib = (int64_t)1 << 20, gib = (int64_t)1 << 30;
+	int64_t tenths = (int64_t)(bytes / (double)gib * 10 + 0.999), mibs = (int64_t)(bytes / (double)mib + 0.999);
+	struct python_size s;
+
+	/* For large numbers tens of MiB are exact enough. */
+	if (mibs > 100)
+		mibs = (mibs + 9) / 10 * 10;
+	s.bytes = bytes >= (double)gib ? (tenths * gib + 9) / 10 : bytes >= (double)mib ? mibs * mib : (int64_t)bytes;
+	if (bytes >= (double)gib)
+		snprintf(s.text, sizeof(s.text), "%" PRId64 ".%" PRId64 " * 1024**3", tenths / 10, tenths % 10);
+	else if (bytes >= (double)mib)
+		snprintf(s.text, sizeof(s.text), "%" PRId64 " * 1024**2", mibs);
+	else
+		snprintf(s.text, sizeof(s.text), "%" PRId64, s.bytes);
+	return s;
+}
+
 const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX])
 {
 	int64_t s = ns / NS_PER_SEC;

@@ -22,6 +22,13 @@ int quantity_parse(const char *text, int64_t *ret_value, struct err *err);
 #define SIZE_TEXT_MAX 16
 const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT_MAX]);
 
+/* A size as it is pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole bytes below a MiB. */
+struct python_size {
+	char text[SIZE_TEXT_MAX];
+	int64_t bytes; /* that the text amounts to, rounded up */
+};
+struct python_size python_size(double bytes);
+
 /* Writes "4 min 12 s", "850 ms", "2 h 3 min" into buf and returns buf. */
 #define DURATION_TEXT_MAX 32
 const char *duration_format(int64_t ns, char buf[static DURATION_TEXT_MAX]);

@@ -67,6 +67,16 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"      --cluster NAME     only pods of this RayCluster\n"
 		"  -l, --selector LABELS  only pods with these labels, written as for kubectl\n"
 		"  -o, --output json      print what the sidecars answered\n" COMMON_HELP },
+	[COMMAND_MEMORY] = { "memory", 1, 2, "WHAT [BEFORE]", "show what each task needed, and which memory settings follow",
+		"usage: kubectl afterglow memory WHAT [BEFORE] [OPTION...]\n"
+		"Prints how much memory the runs of each task and actor have needed, what each group of pods peaked at,\n"
+		"and what to set: memory=, num_cpus=, the group's limit and object store, each with the sum it comes from.\n"
+		"WHAT is a RayCluster, RayJob/NAME, RayService/NAME, or a file that this command wrote with --output json.\n"
+		"While pods run, their sidecars are asked, as for `top`. Afterwards the bundles of its pods are read, as\n"
+		"for `report`. BEFORE, another run, is compared with it.\n"
+		"\n"
+		"  -o, --output json      print the same as JSON\n"
+		"      --store DIR        bundles below DIR in place of a cluster; WHAT: all of them by default\n" IMAGE_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_SNAPSHOT] = { "snapshot", 2, 2, "POD DIR", "save what is known of a running Ray pod in a directory",
 		"usage: kubectl afterglow snapshot POD DIR [OPTION...]\n"
 		"Saves in DIR, which is made or empty, what is known of a Ray pod that runs: its memory by process as the\n"

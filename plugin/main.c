@@ -18,6 +18,7 @@
 #include "plugin/failure_text.h"
 #include "plugin/live.h"
 #include "plugin/man.h"
+#include "plugin/memory.h"
 #include "plugin/options.h"
 #include "plugin/page.h"
 #include "plugin/reads.h"
@@ -262,6 +263,8 @@ static int plugin_run(const struct options *o, struct strbuf *out, struct err *e
 		return explain(o->argument, o->output, out, err);
 	case COMMAND_TOP:
 		return live_top(o, out, err);
+	case COMMAND_MEMORY:
+		return memory_command(o, out, err);
 	case COMMAND_POLICY:
 		return live_policy(o, out, err);
 	case COMMAND_SNAPSHOT:

@@ -101,7 +101,7 @@ static int check_arguments(const struct options *o, struct err *err)
 /* What kubectl would do does not go with a directory. */
 static int options_check_store(const struct options *o, struct err *err)
 {
-	if (o->store && (o->output || o->watch || o->namespace || o->all_namespaces || o->selector || o->context || o->kubeconfig || o->image))
+	if (o->store && ((o->output && o->command != COMMAND_MEMORY) || o->watch || o->namespace || o->all_namespaces || o->selector || o->context || o->kubeconfig || o->image))
 		return err_set(err, EINVAL, "--output, --watch, --namespace, --all-namespaces, --selector, --context, --kubeconfig and --image "
 					    "do not go with --store");
 	return 0;

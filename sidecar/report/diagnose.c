@@ -16,8 +16,6 @@
 
 #include "lib/units.h"
 
-#define MIB ((int64_t)1 << 20)
-#define GIB ((int64_t)1 << 30)
 #define DOMINANT 0.5 /* a process, a name, a kind with this share of the usage is the story */
 #define ONE_OF_TWO 0.7 /* the second has this much of the first, and the third less of the second: two are the story */
 #define TWO_DOMINANT 0.6 /* with this share together */
@@ -80,32 +78,6 @@ static struct size_text size_of(int64_t bytes)
 	return s;
 }
 #define SIZE(bytes) (size_of(bytes).text)
-
-/* A size as it is pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole bytes below a MiB. */
-struct python_size {
-	char text[SIZE_TEXT_MAX];
-	int64_t bytes; /* that the text amounts to, rounded up */
-};
-
-static struct python_size python_size(double bytes)
-{
-	struct python_size s;
-	int64_t tenths = (int64_t)(bytes / (double)GIB * 10 + 0.999), mib = (int64_t)(bytes / (double)MIB + 0.999);
-
-	/* For large numbers tens of MiB are exact enough. */
-	if (mib > 100)
-		mib = (mib + 9) / 10 * 10;
-	s.bytes = bytes >= (double)GIB ? (tenths * GIB + 9) / 10 :
-		  bytes >= (double)MIB ? mib * MIB :
-					 (int64_t)bytes;
-	if (bytes >= (double)GIB)
-		snprintf(s.text, sizeof(s.text), "%" PRId64 ".%" PRId64 " * 1024**3", tenths / 10, tenths % 10);
-	else if (bytes >= (double)MIB)
-		snprintf(s.text, sizeof(s.text), "%" PRId64 " * 1024**2", mib);
-	else
-		snprintf(s.text, sizeof(s.text), "%" PRId64, s.bytes);
-	return s;
-}
 
 static double share(const struct report *r, int64_t bytes)
 {

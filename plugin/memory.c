@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds what the tasks of a cluster have needed. */
+#include "plugin/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/fileio.h"
+#include "lib/json.h"
+#include "plugin/bundle.h"
+#include "plugin/failure_items.h"
+#include "plugin/memory_advice.h"
+#include "plugin/pod_sidecar.h"
+#include "plugin/reads.h"
+#include "plugin/sidecar_http.h"
+#include "plugin/table.h"
+
+#define PODS_MAX 200 /* a kubectl process for each */
+#define BUNDLES_MAX 8 /* a pod that reads it for each, so about half a minute in all */
+#define NEEDS_MAX ((size_t)1 << 20) /* bytes of task-memory.json, far above the sidecar's own limit */
+#define SAVED_MAX ((size_t)16 << 20)
+#define SELECTOR_MAX 4096
+#define NEEDS_FILE "task-memory.json"
+
+/* Takes needs over. */
+static void answer_add(cJSON *answers, const char *group, cJSON *needs)
+{
+	cJSON *answer = cJSON_CreateObject();
+
+	json_set_str(answer, "group", group);
+	json_set(answer, "needs", needs);
+	json_append(answers, answer);
+}
+
+/* --- Pods that run ------------------------------------------------------------------------------------- */
+
+static const char *group_of_pod(const cJSON *pod)
+{
+	const char *group = label_of(pod, "ray.io/group");
+
+	return group ? group : json_str(pod, "metadata.name");
+}
+
+static void pod_ask(const struct kubectl *kubectl, const cJSON *pod, cJSON *answers)
+{
+	_cleanup_json_ cJSON *memory = NULL;
+	struct err err = { 0 };
+	cJSON *container;
+
+	if (sidecar_get_json(kubectl, pod, "memory", &memory, &err) < 0) {
+		fprintf(stderr, "%s\n", err_text(&err));
+		return;
+	}
+	cJSON_ArrayForEach(container, json_get(memory, "containers")) {
+		cJSON *needs = cJSON_DetachItemFromObjectCaseSensitive(container, "needs");
+
+		if (needs)
+			answer_add(answers, group_of_pod(pod), needs);
+	}
+}
+
+static void pods_ask(const struct options *o, const cJSON *pods, cJSON *answers)
+{
+	struct kubectl kubectl = kubectl_of(o);
+	const cJSON *pod;
+	int asked = 0;
+
+	cJSON_ArrayForEach(pod, json_get(pods, "items")) {
+		const char *phase = json_str(pod, "status.phase");
+
+		if (!phase || strcmp(phase, "Running") != 0 || !pod_sidecar_port(pod_sidecar(pod)))
+			continue;
+		if (asked++ == PODS_MAX) {
+			fprintf(stderr, "Only the first %d pods were asked.\n", PODS_MAX);
+			return;
+		}
+		pod_ask(&kubectl, pod, answers);
+	}
+}
+
+/* Appends "ray.io/cluster in (a,b)", the clusters that KubeRay has made for the object. "": there is none. */
+static void clusters_select(const struct options *o, const char *owner, struct strbuf *selector)
+{
+	_cleanup_strbuf_ struct strbuf labels = STRBUF_INIT(SELECTOR_MAX);
+	const char *slash = strchr(owner, '/'), *args[READS_ARGS_MAX];
+	const cJSON *cluster;
+	size_t n;
+
+	strbuf_addf(&labels, "ray.io/originated-from-crd=%.*s,ray.io/originated-from-cr-name=%s", (int)(slash - owner), owner, slash + 1);
+	n = get_args(o, "rayclusters.ray.io", strbuf_str(&labels), args);
+	args[n++] = "--output=json";
+	args[n] = NULL;
+	_cleanup_json_ cJSON *clusters = read_quietly(o, args);
+
+	cJSON_ArrayForEach(cluster, json_get(clusters, "items"))
+		if (json_str(cluster, "metadata.name"))
+			strbuf_addf(selector, "%s%s", selector->len ? "," : "ray.io/cluster in (", json_str(cluster, "metadata.name"));
+	if (selector->len)
+		strbuf_addc(selector, ')');
+}
+
+/* Returns the name of the RayCluster; NULL: WHAT is an object that has clusters. */
+static const char *cluster_named(const char *what)
+{
+	const char *slash = strchr(what, '/');
+
+	return !slash ? what : strncmp(what, "RayCluster/", (size_t)(slash + 1 - what)) == 0 ? slash + 1 : NULL;
+}
+
+static int pods_running(const struct options *o, const char *what, cJSON *answers, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf selector = STRBUF_INIT(SELECTOR_MAX);
+	const char *cluster = cluster_named(what);
+	_cleanup_json_ cJSON *pods = NULL;
+	int r;
+
+	if (!cluster)
+		clusters_select(o, what, &selector);
+	if (!cluster && !selector.len)
+		return 0;
+	r = read_ray_pods(o, cluster, selector.len ? strbuf_str(&selector) : NULL, &pods, err);
+	if (r == 0)
+		pods_ask(o, pods, answers);
+	return r;
+}
+
+/* --- Bundles ------------------------------------------------------------------------------------------- */
+
+static int bundle_needs(const struct options *o, const cJSON *failure, const cJSON *pods, cJSON **ret_needs, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(NEEDS_MAX), path = STRBUF_INIT(PATH_MAX);
+	struct kubectl kubectl = kubectl_of(o);
+	int r;
+
+	if (o->store) {
+		strbuf_addf(&path, "%s/" NEEDS_FILE, failure_str(failure, "spec.bundle"));
+		r = file_read(AT_FDCWD, strbuf_str(&path), &text, err);
+	} else
+		r = bundle_read(&kubectl, failure, pods, o->image, NEEDS_FILE, &text, err);
+	return r < 0 ? r : json_parse(strbuf_str(&text), text.len, ret_needs, err);
+}
+
+/* A later bundle of a container has what an earlier one has, and more. */
+static bool is_newest_of_container(const struct items *items, size_t at)
+{
+	for (size_t i = at + 1; i < items->n; i++)
+		if (strcmp(failure_str(items->all[i].failure, "spec.pod"), failure_str(items->all[at].failure, "spec.pod")) == 0 &&
+		    strcmp(failure_str(items->all[i].failure, "spec.container"), failure_str(items->all[at].failure, "spec.container")) == 0)
+			return false;
+	return true;
+}
+
+/* The name of a job stays the same with each of its clusters: only the last one is meant. */
+static const char *cluster_of_last(const struct items *items)
+{
+	return items->n ? failure_str(items->all[items->n - 1].failure, "spec.cluster") : "";
+}
+
+static void bundles_take(const struct options *o, const struct items *items, const cJSON *pods, cJSON *answers)
+{
+	const char *cluster = cluster_of_last(items);
+	int taken = 0;
+
+	for (size_t i = items->n; i > 0 && (o->store || taken < BUNDLES_MAX); i--) {
+		const cJSON *failure = items->all[i - 1].failure;
+		struct err err = { 0 };
+		cJSON *needs = NULL;
+
+		if (!is_newest_of_container(items, i - 1) || strcmp(failure_str(failure, "spec.cluster"), cluster) != 0)
+			continue;
+		taken++;
+		if (bundle_needs(o, failure, pods, &needs, &err) < 0)
+			fprintf(stderr, "%s: %s\n", failure_str(failure, "metadata.name"), err_text(&err));
+		else
+			answer_add(answers, json_str(failure, "spec.group") ? json_str(failure, "spec.group") :
+									     failure_str(failure, "spec.container"), needs);
+	}
+}
+
+static int bundles_read(const struct options *o, const char *what, cJSON *answers, struct err *err)
+{
+	struct failure_filter filter = { .cluster = what ? cluster_named(what) : NULL };
+	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
+	struct items items;
+	int r = read_failures(o, &failures, err);
+
+	if (r == 0 && !o->store)
+		r = read_ray_pods(o, NULL, NULL, &pods, err);
+	if (r < 0)
+		return r;
+	filter.owner = filter.cluster ? NULL : what;
+	items = failure_items_of(failures, &filter);
+	bundles_take(o, &items, pods, answers);
+	free(items.all);
+	return 0;
+}
+
+/* --- The command --------------------------------------------------------------------------------------- */
+
+static bool is_file(const char *what)
+{
+	size_t len = strlen(what);
+
+	return len > 5 && strcmp(what + len - 5, ".json") == 0;
+}
+
+static int saved_read(const char *path, cJSON **ret_needs, struct err *err)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT(SAVED_MAX);
+	_cleanup_json_ cJSON *json = NULL;
+	int r = file_read(AT_FDCWD, path, &text, err);
+
+	if (r == 0)
+		r = json_parse(strbuf_str(&text), text.len, &json, err);
+	if (r < 0)
+		return err_wrap(err, "%s", path);
+	if (strcmp(failure_str(json, "kind"), "MemoryNeeds") != 0)
+		return err_set(err, EPROTO, "%s was not written by `memory --output json`", path);
+	*ret_needs = json;
+	json = NULL;
+	return 0;
+}
+
+static int needs_find(const struct options *o, const char *what, cJSON **ret_needs, struct err *err)
+{
+	_cleanup_json_ cJSON *answers = cJSON_CreateArray();
+	int r = 0;
+
+	if (what && is_file(what))
+		return saved_read(what, ret_needs, err);
+	if (!o->store)
+		r = pods_running(o, what, answers, err);
+	if (r == 0 && !cJSON_GetArraySize(answers))
+		r = bundles_read(o, what, answers, err);
+	if (r < 0)
+		return r;
+	if (!cJSON_GetArraySize(answers))
+		return err_set(err, EPROTO, "no running Ray pod with a sidecar, and no bundle, knows what %.253s needs%s", what ? what : o->store,
+			       where_looked(o));
+	*ret_needs = memory_advice(answers);
+	return *ret_needs ? 0 : err_set(err, ENOMEM, "memory");
+}
+
+int memory_command(const struct options *o, struct strbuf *out, struct err *err)
+{
+	_cleanup_json_ cJSON *now = NULL, *before = NULL;
+	int r = needs_find(o, o->argument, &now, err);
+
+	if (r == 0 && o->second)
+		r = needs_find(o, o->second, &before, err);
+	if (r < 0)
+		return r;
+	if (o->output) {
+		if (before)
+			json_set(now, "before", cJSON_Duplicate(before, true));
+		json_print(now, out);
+	} else
+		memory_advice_text(now, before, out);
+	return 0;
+}

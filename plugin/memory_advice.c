@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums up what tasks and pods have needed, and says what to set.
+ *
+ * Theory of operation: a task should request a little more than any run of it has held (RESERVE), so that Ray counts it. In a
+ * container it has the room that is left below the limit (FULL of it) beside Ray's own processes and the objects, both at their
+ * most. If Ray would start more copies than fit there, by its CPUs or by the memory that it offers, one of these has to be less,
+ * or the limit more.
+ */
+#include "plugin/memory_advice.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/json.h"
+#include "lib/macros.h"
+#include "lib/units.h"
+#include "plugin/process_table.h"
+#include "plugin/table.h"
+
+#define RESERVE 1.1 /* between what a task has needed and its memory=, as in a report's advice */
+#define HEADROOM 1.25 /* between what a container has needed and its limit */
+#define FULL 0.9 /* the part of a limit that may be used */
+#define FAR_BELOW 0.5 /* a limit or a store of which no more was used may be smaller */
+#define STORE_MIN ((double)(80 << 20)) /* bytes; Ray refuses less than 75 MiB */
+#define DIFFERENCE 0.1 /* between two runs; less is not worth a word */
+#define BYTES_MAX ((double)((int64_t)1 << 60)) /* more is no size */
+#define RUNS_MAX 1e15
+#define NUMBER_TEXT_MAX 24
+
+struct bucket {
+	double bytes, runs;
+};
+
+struct need {
+	const char *name; /* of the JSON */
+	double runs, at_once, peak;
+	struct bucket *buckets;
+	size_t n;
+};
+
+struct group {
+	const char *name, *task; /* task: the one that needs most there; NULL: none */
+	size_t containers;
+	double limit, cpus, memory, store, working_set, anon, file, shmem, kernel, beside; /* -1: not known */
+	double task_bytes, task_runs;
+};
+
+struct needs {
+	struct need *tasks;
+	struct group *groups;
+	size_t n_tasks, n_groups;
+	const char *since; /* the earliest; NULL: not known */
+};
+
+/* Returns -1 for what is not known or no size. */
+static double size_at(const cJSON *json, const char *path)
+{
+	const cJSON *item = json_get(json, path);
+
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 ? MIN(item->valuedouble, BYTES_MAX) : -1;
+}
+
+/* --- Summing up ---------------------------------------------------------------------------------------- */
+
+static struct need *need_of(struct needs *all, const char *name)
+{
+	for (size_t i = 0; i < all->n_tasks; i++)
+		if (strcmp(all->tasks[i].name, name) == 0)
+			return &all->tasks[i];
+	if (all->n_tasks == MEMORY_NAMES_MAX)
+		return NULL;
+	all->tasks[all->n_tasks] = (struct need){ .name = name };
+	return &all->tasks[all->n_tasks++];
+}
+
+static struct group *group_of(struct needs *all, const char *name)
+{
+	for (size_t i = 0; i < all->n_groups; i++)
+		if (strcmp(all->groups[i].name, name) == 0)
+			return &all->groups[i];
+	if (all->n_groups == MEMORY_GROUPS_MAX)
+		return NULL;
+	all->groups[all->n_groups] = (struct group){ name, NULL, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0 };
+	return &all->groups[all->n_groups++];
+}
+
+static bool need_add_buckets(struct need *need, const cJSON *by_peak)
+{
+	struct bucket *buckets = realloc(need->buckets, (need->n + MEMORY_BUCKETS_MAX) * sizeof(*buckets));
+	const cJSON *pair;
+	size_t taken = 0;
+
+	if (!buckets)
+		return false;
+	need->buckets = buckets;
+	cJSON_ArrayForEach(pair, by_peak) {
+		const cJSON *bytes = cJSON_GetArrayItem(pair, 0), *runs = cJSON_GetArrayItem(pair, 1);
+
+		if (taken++ == MEMORY_BUCKETS_MAX)
+			break;
+		if (cJSON_IsNumber(bytes) && cJSON_IsNumber(runs) && bytes->valuedouble >= 0 && runs->valuedouble > 0)
+			buckets[need->n++] = (struct bucket){ MIN(bytes->valuedouble, BYTES_MAX), MIN(runs->valuedouble, RUNS_MAX) };
+	}
+	return true;
+}
+
+static bool needs_add_task(struct needs *all, struct group *group, const cJSON *task)
+{
+	const char *name = json_str(task, "name");
+	struct need *need = need_of(all, name ? name : "all others");
+	double peak = size_at(task, "peakBytes"), runs = MIN(size_at(task, "runs"), RUNS_MAX);
+
+	if (!need || peak < 0 || runs <= 0)
+		return true;
+	need->runs += runs;
+	need->at_once = MAX(need->at_once, size_at(task, "atOnce"));
+	need->peak = MAX(need->peak, peak);
+	/* What many names need together is nobody's memory=. */
+	if (name && peak > group->task_bytes) {
+		group->task = name;
+		group->task_bytes = peak;
+		group->task_runs = runs;
+	}
+	return need_add_buckets(need, json_get(task, "runsByPeak"));
+}
+
+static void group_add(struct group *group, const cJSON *needs)
+{
+	double limit = size_at(needs, "limitBytes");
+
+	group->containers++;
+	group->limit = group->limit < 0 ? limit : limit < 0 ? group->limit : MIN(group->limit, limit);
+	group->cpus = MAX(group->cpus, size_at(needs, "node.cpus"));
+	group->memory = MAX(group->memory, size_at(needs, "node.memoryBytes"));
+	group->store = MAX(group->store, size_at(needs, "node.objectStoreBytes"));
+	group->working_set = MAX(group->working_set, size_at(needs, "peaks.workingSetBytes"));
+	group->anon = MAX(group->anon, size_at(needs, "peaks.anonBytes"));
+	group->file = MAX(group->file, size_at(needs, "peaks.fileBytes"));
+	group->shmem = MAX(group->shmem, size_at(needs, "peaks.shmemBytes"));
+	group->kernel = MAX(group->kernel, size_at(needs, "peaks.kernelBytes"));
+	group->beside = MAX(group->beside, size_at(needs, "peaks.besideTasksBytes"));
+}
+
+static bool needs_add(struct needs *all, const cJSON *answer)
+{
+	const cJSON *needs = json_get(answer, "needs"), *task, *others = json_get(needs, "otherTasks");
+	const char *name = json_str(answer, "group"), *since = json_str(needs, "since");
+	struct group *group = group_of(all, name ? name : "");
+	size_t taken = 0;
+	bool ok = true;
+
+	if (!cJSON_IsObject(needs) || !group)
+		return true;
+	/* Times of RFC 3339 in UTC are in the order of their letters. */
+	if (since && (!all->since || strcmp(since, all->since) < 0))
+		all->since = since;
+	group_add(group, needs);
+	cJSON_ArrayForEach(task, json_get(needs, "tasks"))
+		if (ok && taken++ < MEMORY_TASKS_MAX)
+			ok = needs_add_task(all, group, task);
+	return ok && (!cJSON_IsObject(others) || needs_add_task(all, group, others));
+}
+
+static int bucket_by_bytes(const void *left, const void *right)
+{
+	const struct bucket *a = left, *b = right;
+
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+static int need_largest_first(const void *left, const void *right)
+{
+	const struct need *a = left, *b = right;
+
+	return a->peak > b->peak ? -1 : a->peak < b->peak ? 1 : strcmp(a->name, b->name);
+}
+
+/* That part of the runs had no more; -1: not known. The buckets are in order. */
+static double need_quantile(const struct need *need, double part)
+{
+	double all = 0, seen = 0;
+
+	for (size_t i = 0; i < need->n; i++)
+		all += need->buckets[i].runs;
+	for (size_t i = 0; i < need->n; i++) {
+		seen += need->buckets[i].runs;
+		if (seen >= part * all)
+			return MIN(need->buckets[i].bytes, need->peak);
+	}
+	return -1;
+}
+
+/* --- Advice -------------------------------------------------------------------------------------------- */
+
+static void _printf_(4, 5) advice_add(cJSON *advice, const char *of, const char *set, const char *because, ...)
+{
+	cJSON *json = cJSON_CreateObject();
+	char text[512];
+	va_list ap;
+
+	va_start(ap, because);
+	vsnprintf(text, sizeof(text), because, ap);
+	va_end(ap);
+	json_set_str(json, "of", of);
+	json_set_str(json, "set", set);
+	json_set_str(json, "because", text);
+	json_append(advice, json);
+}
+
+struct size_text {
+	char text[SIZE_TEXT_MAX];
+};
+
+static struct size_text size_text_of(double bytes)
+{
+	struct size_text s;
+
+	size_format((uint64_t)MAX(MIN(bytes, BYTES_MAX), 0.0), s.text);
+	return s;
+}
+#define SIZE(bytes) (size_text_of(bytes).text)
+
+static const char *function_of(const char *name)
+{
+	return strncmp(name, "ray::", 5) == 0 ? name + 5 : name;
+}
+
+static struct python_size memory_of_task(double peak)
+{
+	return python_size(MIN(RESERVE * peak, BYTES_MAX));
+}
+
+static void advise_task(cJSON *advice, const struct need *need)
+{
+	char set[SIZE_TEXT_MAX + 32];
+
+	snprintf(set, sizeof(set), "@ray.remote(memory=%s)", memory_of_task(need->peak).text);
+	advice_add(advice, function_of(need->name), set, "%.1f x %s, the most that one of %.0f %s held", RESERVE, SIZE(need->peak), need->runs,
+		   need->runs == 1 ? "run" : "runs");
+}
+
+static double group_beside(const struct group *g)
+{
+	return MAX(g->beside, 0.0) + MAX(g->shmem, 0.0);
+}
+
+/* What memory.limit needs for so many copies of its largest task. */
+static void advise_limit_for(cJSON *advice, const struct group *g, double copies, double each)
+{
+	char set[SIZE_TEXT_MAX + 40];
+
+	snprintf(set, sizeof(set), "a memory limit of %s", SIZE((group_beside(g) + copies * each) / FULL));
+	advice_add(advice, g->name, set, "for %.0f of %s at a time: %.0f x %s, %s for Ray itself, %s for objects, and a tenth to spare (now %s)",
+		   copies, function_of(g->task), copies, SIZE(each), SIZE(MAX(g->beside, 0.0)), SIZE(MAX(g->shmem, 0.0)), SIZE(g->limit));
+}
+
+/* How many copies Ray starts by its CPUs and by the memory that it offers to those who request some. */
+static double copies_by_ray(const struct group *g, double each)
+{
+	double by_memory = g->memory > 0 ? floor(g->memory / each) : HUGE_VAL;
+
+	return g->cpus > 0 ? MIN(floor(g->cpus), by_memory) : by_memory;
+}
+
+/* Fewer copies, by the memory that Ray offers, by CPUs, or more memory. */
+static void advise_copies(cJSON *advice, const struct group *g, double each, double room, double fit)
+{
+	char set[80];
+
+	if (fit < 1) {
+		advise_limit_for(advice, g, 1, each);
+		return;
+	}
+	if (g->memory > 0 && floor(g->memory / each) > fit) {
+		snprintf(set, sizeof(set), "memory: \"%.0f\" in rayStartParams", room);
+		advice_add(advice, g->name, set,
+			   "%.0f of %s fit at a time: %.0f %% of the limit of %s without %s for Ray itself and %s for objects (now \"%.0f\")", fit,
+			   function_of(g->task), FULL * 100, SIZE(g->limit), SIZE(MAX(g->beside, 0.0)), SIZE(MAX(g->shmem, 0.0)), g->memory);
+	}
+	if (g->cpus <= fit)
+		return;
+	snprintf(set, sizeof(set), "num_cpus=%.0f for %s, in place of its memory=", ceil(g->cpus / fit), function_of(g->task));
+	advice_add(advice, g->name, set, "%.0f CPUs, and %.0f fit at a time", g->cpus, fit);
+	advise_limit_for(advice, g, g->cpus, each);
+}
+
+/* each: 0: no task ran there. The limit has to be enough for a copy on each CPU, however few were seen at once. */
+static void advise_smaller(cJSON *advice, const struct group *g, double each)
+{
+	double limit = HEADROOM * g->working_set, store = MAX(HEADROOM * g->shmem, STORE_MIN);
+	double copies = (group_beside(g) + MAX(g->cpus, 1.0) * each) / FULL;
+	char set[SIZE_TEXT_MAX + 64];
+
+	if (g->working_set > 0 && MAX(limit, copies) < FAR_BELOW * g->limit) {
+		snprintf(set, sizeof(set), "a memory limit of %s is enough", SIZE(MAX(limit, copies)));
+		advice_add(advice, g->name, set, "containers used %s at most, and %.0f of the largest task at a time need %s (now %s)",
+			   SIZE(g->working_set), MAX(g->cpus, 1.0), SIZE(copies), SIZE(g->limit));
+	}
+	if (g->store <= 0 || g->shmem < 0 || store >= FAR_BELOW * g->store)
+		return;
+	snprintf(set, sizeof(set), "object-store-memory: \"%.0f\" in rayStartParams is enough", ceil(store));
+	advice_add(advice, g->name, set, "%.2f x %s, the most that objects took, and no less than %s (now %s)", HEADROOM, SIZE(g->shmem),
+		   SIZE(STORE_MIN), SIZE(g->store));
+}
+
+static void advise_group(cJSON *advice, const struct group *g)
+{
+	double each = g->task ? MAX((double)memory_of_task(g->task_bytes).bytes, 1.0) : 0;
+	double room = FULL * g->limit - group_beside(g), fit = each > 0 ? MAX(floor(room / each), 0.0) : HUGE_VAL;
+
+	if (g->limit <= 0)
+		return;
+	if (each > 0 && (fit < 1 || copies_by_ray(g, each) > fit))
+		advise_copies(advice, g, each, room, fit);
+	else if (each > 0 && g->memory > 0 && g->memory < each)
+		advise_limit_for(advice, g, 1, each);
+	else
+		advise_smaller(advice, g, each);
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------------- */
+
+static void set_size(cJSON *json, const char *name, double bytes)
+{
+	json_set(json, name, bytes < 0 ? cJSON_CreateNull() : cJSON_CreateNumber(bytes));
+}
+
+static cJSON *json_of_need(const struct need *need)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "name", need->name);
+	json_set(json, "runs", cJSON_CreateNumber(need->runs));
+	json_set(json, "atOnce", cJSON_CreateNumber(need->at_once));
+	set_size(json, "medianBytes", need_quantile(need, 0.5));
+	set_size(json, "p95Bytes", need_quantile(need, 0.95));
+	set_size(json, "peakBytes", need->peak);
+	return json;
+}
+
+static cJSON *json_of_group(const struct group *g)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	json_set_str(json, "name", g->name);
+	json_set_int(json, "containers", (int64_t)g->containers);
+	set_size(json, "limitBytes", g->limit);
+	set_size(json, "cpus", g->cpus);
+	set_size(json, "memoryBytes", g->memory);
+	set_size(json, "objectStoreBytes", g->store);
+	set_size(json, "workingSetBytes", g->working_set);
+	set_size(json, "anonBytes", g->anon);
+	set_size(json, "fileBytes", g->file);
+	set_size(json, "shmemBytes", g->shmem);
+	set_size(json, "kernelBytes", g->kernel);
+	set_size(json, "besideTasksBytes", g->beside);
+	json_set_str(json, "task", g->task);
+	set_size(json, "taskBytes", g->task_bytes);
+	return json;
+}
+
+static cJSON *json_of_needs(const struct needs *all)
+{
+	cJSON *json = cJSON_CreateObject(), *tasks, *groups, *advice;
+
+	json_set_str(json, "kind", "MemoryNeeds");
+	json_set_int(json, "schemaVersion", 1);
+	json_set_str(json, "since", all->since);
+	tasks = json_array_at(json, "tasks");
+	groups = json_array_at(json, "groups");
+	advice = json_array_at(json, "advice");
+	for (size_t i = 0; i < all->n_tasks; i++) {
+		qsort(all->tasks[i].buckets, all->tasks[i].n, sizeof(*all->tasks[i].buckets), bucket_by_bytes);
+		json_append(tasks, json_of_need(&all->tasks[i]));
+		if (strncmp(all->tasks[i].name, "ray::", 5) == 0)
+			advise_task(advice, &all->tasks[i]);
+	}
+	for (size_t i = 0; i < all->n_groups; i++) {
+		json_append(groups, json_of_group(&all->groups[i]));
+		advise_group(advice, &all->groups[i]);
+	}
+	return json;
+}
+
+cJSON *memory_advice(const cJSON *answers)
+{
+	struct needs all = { .tasks = calloc(MEMORY_NAMES_MAX, sizeof(*all.tasks)), .groups = calloc(MEMORY_GROUPS_MAX, sizeof(*all.groups)) };
+	bool ok = all.tasks && all.groups;
+	const cJSON *answer;
+	cJSON *json = NULL;
+
+	cJSON_ArrayForEach(answer, answers)
+		ok = ok && needs_add(&all, answer);
+	if (ok) {
+		qsort(all.tasks, all.n_tasks, sizeof(*all.tasks), need_largest_first);
+		json = json_of_needs(&all);
+	}
+	for (size_t i = 0; i < all.n_tasks; i++)
+		free(all.tasks[i].buckets);
+	free(all.tasks);
+	free(all.groups);
+	return json;
+}
+
+/* --- Text ---------------------------------------------------------------------------------------------- */
+
+static const char *number_at(const cJSON *json, const char *name, char buf[static NUMBER_TEXT_MAX])
+{
+	double number = size_at(json, name);
+
+	snprintf(buf, NUMBER_TEXT_MAX, "%.*f", number == floor(number) ? 0 : 1, MAX(number, 0.0));
+	return number < 0 ? "" : buf;
+}
+
+static const char *size_cell(const cJSON *json, const char *name, char buf[static SIZE_TEXT_MAX])
+{
+	return bytes_text((int64_t)size_at(json, name), buf);
+}
+
+/* "+40 %" against the same task before; "new" if it was not there; "" if there is no earlier run. */
+static const char *change_text(const cJSON *task, const cJSON *before, char buf[static NUMBER_TEXT_MAX])
+{
+	const cJSON *old = json_str(task, "name") ? json_find(json_get(before, "tasks"), "name", json_str(task, "name")) : NULL;
+	double then = size_at(old, "peakBytes"), now = size_at(task, "peakBytes");
+
+	if (!before)
+		return "";
+	if (then <= 0 || now < 0)
+		return "new";
+	snprintf(buf, NUMBER_TEXT_MAX, "%+.0f %%", MIN((now / then - 1) * 100, 1e9));
+	return fabs(now / then - 1) < DIFFERENCE ? "same" : buf;
+}
+
+static void print_tasks(const cJSON *now, const cJSON *before, struct strbuf *out)
+{
+	static const char *const headings[] = { "TASK OR ACTOR", "RUNS", "AT ONCE", "MEDIAN", "95 %", "PEAK", "CHANGE" };
+	const cJSON *task;
+	struct table table;
+
+	table_init(&table, headings, ARRAY_SIZE(headings) - !before);
+	cJSON_ArrayForEach(task, json_get(now, "tasks")) {
+		char runs[NUMBER_TEXT_MAX], at_once[NUMBER_TEXT_MAX], median[SIZE_TEXT_MAX], p95[SIZE_TEXT_MAX], peak[SIZE_TEXT_MAX],
+			change[NUMBER_TEXT_MAX];
+
+		table_row(&table, (const char *const[]){ json_str(task, "name"), number_at(task, "runs", runs), number_at(task, "atOnce", at_once),
+							 size_cell(task, "medianBytes", median), size_cell(task, "p95Bytes", p95),
+							 size_cell(task, "peakBytes", peak), change_text(task, before, change) });
+	}
+	table_print(&table, out);
+	table_release(&table);
+}
+
+static void print_groups(const cJSON *now, struct strbuf *out)
+{
+	static const char *const headings[] = { "GROUP", "CONTAINERS", "CPUS", "LIMIT", "PEAK", "ANON", "FILE", "OBJECTS", "STORE", "BESIDE TASKS" };
+	const cJSON *g;
+	struct table table;
+
+	table_init(&table, headings, ARRAY_SIZE(headings));
+	cJSON_ArrayForEach(g, json_get(now, "groups")) {
+		char n[NUMBER_TEXT_MAX], cpus[NUMBER_TEXT_MAX], sizes[7][SIZE_TEXT_MAX];
+
+		table_row(&table,
+			  (const char *const[]){ json_str(g, "name"), number_at(g, "containers", n), number_at(g, "cpus", cpus),
+						 size_cell(g, "limitBytes", sizes[0]), size_cell(g, "workingSetBytes", sizes[1]),
+						 size_cell(g, "anonBytes", sizes[2]), size_cell(g, "fileBytes", sizes[3]),
+						 size_cell(g, "shmemBytes", sizes[4]), size_cell(g, "objectStoreBytes", sizes[5]),
+						 size_cell(g, "besideTasksBytes", sizes[6]) });
+	}
+	table_print(&table, out);
+	table_release(&table);
+}
+
+static void add_line(struct strbuf *out, const char *of, const char *set, const char *because)
+{
+	strbuf_adds(out, "  ");
+	add_printable(out, of ? of : "");
+	strbuf_adds(out, ": ");
+	add_printable(out, set ? set : "");
+	strbuf_adds(out, "\n      ");
+	add_printable(out, because ? because : "");
+	strbuf_addc(out, '\n');
+}
+
+/* Says of each task that needs more or less by DIFFERENCE than before how much that is. */
+static void print_changes(const cJSON *now, const cJSON *before, struct strbuf *out)
+{
+	const cJSON *task;
+
+	cJSON_ArrayForEach(task, json_get(now, "tasks")) {
+		const cJSON *old = json_find(json_get(before, "tasks"), "name", json_str(task, "name"));
+		double then = size_at(old, "peakBytes"), peak = size_at(task, "peakBytes");
+
+		if (then <= 0 || peak < 0 || fabs(peak / then - 1) < DIFFERENCE)
+			continue;
+		add_printable(out, function_of(json_str(task, "name")));
+		strbuf_addf(out, " needs %.0f %% %s than in the run before: %s after %s.\n", MIN(fabs(peak / then - 1) * 100, 1e9),
+			    peak > then ? "more" : "less", SIZE(peak), SIZE(then));
+	}
+}
+
+void memory_advice_text(const cJSON *now, const cJSON *before, struct strbuf *out)
+{
+	const cJSON *line;
+
+	print_tasks(now, before, out);
+	strbuf_adds(out, "A run is what samples have seen; its memory is resident memory without what is shared (RSS - SHR), with its child "
+			 "processes.\n\n");
+	print_groups(now, out);
+	if (before) {
+		strbuf_addc(out, '\n');
+		print_changes(now, before, out);
+	}
+	strbuf_adds(out, "\nWhat to set:\n");
+	cJSON_ArrayForEach(line, json_get(now, "advice"))
+		add_line(out, json_str(line, "of"), json_str(line, "set"), json_str(line, "because"));
+	if (!cJSON_GetArraySize(json_get(now, "advice")))
+		strbuf_adds(out, "  nothing: no task and no actor was seen\n");
+}
