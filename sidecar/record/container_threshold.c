@@ -79,6 +79,7 @@ static void describe_snapshot(const struct container *c, struct report *r)
 	};
 	r->id.container = c->hello.name;
 	memcpy(r->top, s->top, sizeof(r->top));
+	report_leave_out_launcher(r);
 	snprintf(r->verdict.sentence, sizeof(r->verdict.sentence), "%s%s uses %s of its memory limit of %s (%.0f %%).",
 		 c->options->own_launcher ? "" : "Container ", c->hello.name, size_format((uint64_t)s->memory.usage, usage),
 		 size_format((uint64_t)s->memory.limit, limit),

@@ -375,6 +375,7 @@ void postmortem_report(struct observer *o, const struct ending *e, const struct 
 	memcpy(r.top, last.top, sizeof(r.top));
 	r.n_processes = last.n_processes;
 	r.components = last.components;
+	report_leave_out_launcher(&r);
 	r.zombies = last.zombies;
 	r.large = last.large;
 	if (last.large.started_ns)

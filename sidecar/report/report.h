@@ -85,6 +85,13 @@ static inline const char *report_what_ended(const struct report *r)
 	return r->verdict.exit_code < 0 ? "the death" : "the end";
 }
 
+/*
+ * Leaves our launcher out of the processes and their number: what it holds is nobody's question. One of that name that holds more
+ * than a launcher does is none of ours, and stays.
+ */
+#define REPORT_LAUNCHER_OWN_MAX ((int64_t)4 << 20)
+void report_leave_out_launcher(struct report *r);
+
 /* The report's cores_prefix, if its core goes there. NULL: the core is in the bundle, or there is no core. */
 const char *report_cores_prefix(const struct report *r);
 /* Writes "below _cores of the same store, if one is kept" if the core goes to cores_prefix, else "". Returns text. */

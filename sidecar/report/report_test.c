@@ -584,6 +584,7 @@ static struct report command_report(void)
 	r.diagnosis[0] = r.advice[0] = '\0';
 	r.components = (struct components){ .n = 2, .list = { { .count = 3, .own = GIB, .name = "python3 train.py" },
 							    { .count = 2, .own = 1 << 20, .name = "afterglow-launch" } } };
+	report_leave_out_launcher(&r);
 	classify(&seen, &r.verdict);
 	verdict_add_missing(&r.verdict, "kernel log", "CAP_SYSLOG");
 	report_use_command_words(&r);
@@ -643,6 +644,29 @@ static void advice_has_the_form_of_the_place(void **state)
 	assert_non_null(strstr(r.advice, "ray start --object-store-memory=1288490189"));
 }
 
+static void our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one(void **state)
+{
+	struct report r = plain_report();
+	const size_t n = r.n_top;
+	(void)state;
+
+	assert_true(n >= 1 && n + 2 <= REPORT_TOP_MAX);
+	r.n_processes = (uint32_t)n + 2;
+	memmove(&r.top[2], &r.top[0], n * sizeof(r.top[0]));
+	r.top[0] = (struct process){ .pid = 99, .rss = GIB, .name = "afterglow-launch" };
+	r.top[1] = (struct process){ .pid = 1, .rss = 1 << 18, .name = "afterglow-launch" };
+	r.n_top = n + 2;
+	r.components = (struct components){ .n = 2, .list = { { .count = 1, .largest = GIB, .name = "afterglow-launch" },
+							    { .count = 1, .largest = 1 << 18, .name = "afterglow-launch" } } };
+	report_leave_out_launcher(&r);
+	assert_int_equal(r.n_top, n + 1);
+	assert_int_equal(r.n_processes, n + 1);
+	assert_int_equal(r.top[0].pid, 99);
+	assert_int_not_equal(r.top[1].pid, 1);
+	assert_int_equal(r.components.n, 1);
+	assert_int_equal(r.components.list[0].largest, GIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -659,6 +683,7 @@ int main(void)
 		cmocka_unit_test(a_message_begins_with_the_sentence),
 		cmocka_unit_test(of_a_command_that_fails_by_itself_two_lines_are_enough),
 		cmocka_unit_test(memory_that_others_share_is_that_of_the_commands_processes),
+		cmocka_unit_test(our_launcher_is_no_row_and_who_takes_its_name_to_hide_is_one),
 		cmocka_unit_test(advice_has_the_form_of_the_place),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,11 +188,10 @@ int64_t components_total(const struct components *c, uint32_t *ret_count)
 	uint32_t count = c->rest_count;
 	int64_t total = c->rest_own;
 
-	for (size_t i = 0; i < c->n; i++)
-		if (strcmp(c->list[i].name, "afterglow-launch") != 0) {
-			count += c->list[i].count;
-			total += c->list[i].own;
-		}
+	for (size_t i = 0; i < c->n; i++) {
+		count += c->list[i].count;
+		total += c->list[i].own;
+	}
 	*ret_count = count;
 	return total;
 }

@@ -64,7 +64,7 @@ void components_add_one(struct components *c, enum component_kind kind, const ch
 /* Sorts the list, the largest component first. */
 void components_sort(struct components *c);
 
-/* Sums all components but our own launcher: returns their bytes of RSS-SHR, *ret_count is how many processes they have. */
+/* Sums all components: returns their bytes of RSS-SHR, *ret_count is how many processes they have. */
 int64_t components_total(const struct components *c, uint32_t *ret_count);
 
 /* Sums all components of one kind: *ret_total is their bytes of RSS-SHR (may be NULL). Returns how many processes they have. */
