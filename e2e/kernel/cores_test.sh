@@ -131,6 +131,15 @@ rm -rf "$store" core*
 check "one that would have been written without us stays" test -n "$(find "$work/deep" -name 'core*')"
 check "the core is kept as well" opens "$(bundle_of -Segfault)"
 
+# The kernel looks at each page of what a process has reserved, and the process cannot end meanwhile.
+rm -rf "$store" core*
+reserved=64 began=$(cut -d . -f 1 /proc/uptime)
+[ -z "${AFTERGLOW_IN_VM:-}" ] || reserved=16 # the test machine is emulated
+run -- sh -c "$crash --reserve $reserved; exit 0"
+if [ "$(($(cut -d . -f 1 /proc/uptime) - began))" -ge 3 ]; then
+	check "a dump of reserved memory: the report tells the crash from the end" tells "by the times of its file the kernel wrote it for"
+fi
+
 # A crash explains the end of the container that follows it at once.
 rm -rf "$store" core*
 run -- sh -c "$crash --after 300; exit 1"

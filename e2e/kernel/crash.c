@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crash [--after MS] [--in DIR] [--open-by NAME] [--memory MIB] [--threads N]: dereferences NULL in
- * a function of a known name. With symbols, so that a backtrace can name it.
+ * crash [--after MS] [--in DIR] [--open-by NAME] [--memory MIB] [--reserve GIB] [--threads N]:
+ * dereferences NULL in a function of a known name. With symbols, so that a backtrace can name it.
+ * --reserve: it asks for that many addresses and uses one page of them.
  * --open-by: before that, it waits until a process of that name has the working directory open, but at most two minutes.
  */
 #include <dirent.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 int deref_null(const volatile int *p);
@@ -40,6 +42,15 @@ static void fill(size_t size)
 		x ^= x << 5;
 		memory[i] = i % 512 < 256 ? x : (unsigned int)i;
 	}
+}
+
+static void reserve(size_t size)
+{
+	volatile char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory != MAP_FAILED)
+		*memory = 1;
 }
 
 static bool has_name(const char *pid, const char *name)
@@ -115,6 +126,8 @@ int main(int argc, char **argv)
 			wait_until_open_by(argv[i + 1]);
 		else if (strcmp(argv[i], "--memory") == 0)
 			fill((size_t)value << 20);
+		else if (strcmp(argv[i], "--reserve") == 0)
+			reserve((size_t)value << 30);
 		for (long n = 0; strcmp(argv[i], "--threads") == 0 && n < value; n++)
 			pthread_create(&thread, NULL, wait_forever, NULL);
 	}
