@@ -23,14 +23,18 @@
 #define WIDE_AGAIN_NS (60 * NS_PER_SEC)
 #define TEXT_MAX 512
 
-/* The scopes to read: all namespaces or, if that is refused, the watched namespace and our own. */
-enum scope { SCOPE_ALL, SCOPE_WATCHED, SCOPE_OWN, SCOPES };
+/*
+ * The scopes to read: each namespace that was named as KubeRay's. If none was: all namespaces or, if
+ * that is refused, the watched namespace and our own.
+ */
+enum scope { SCOPE_NAMED, SCOPE_ALL, SCOPE_WATCHED, SCOPE_OWN, SCOPES };
 
 struct kuberay_guard {
 	struct kuberay_guard_options o;
 	struct event *timer;
 	struct client_call *call;
 	enum scope scope; /* the scope that `call` reads */
+	const char *named; /* o.kuberay_namespaces from the one on that `call` reads */
 	bool is_read[SCOPES];
 	bool one_by_one; /* all Leases together are longer than ANSWER_MAX */
 	struct kuberay_lease leases[KUBERAY_LEASES_MAX + 1]; /* those read so far */
@@ -229,18 +233,6 @@ static void fail_look(struct kuberay_guard *g, const struct err *err)
 	end_look(g, now_boottime_ns() + KUBERAY_LOOK_NS);
 }
 
-/* Returns whether the namespace was named as KubeRay's, or none was. */
-static bool is_named(const struct kuberay_guard *g, const char *namespace)
-{
-	const char *at = g->o.kuberay_namespaces;
-	size_t len = namespace ? strlen(namespace) : 0;
-
-	for (; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-		if (strcspn(at, ",") == len && memcmp(at, namespace, len) == 0)
-			return true;
-	return !g->o.kuberay_namespaces;
-}
-
 static void text_copy(const cJSON *object, const char *path, char *buf, size_t size)
 {
 	const char *text = json_str(object, path);
@@ -257,8 +249,7 @@ static void page_keep(struct kuberay_guard *g, const cJSON *page)
 		const char *name = json_str(item, "metadata.name");
 		struct kuberay_lease *lease = &g->leases[g->n];
 
-		if (g->n == ARRAY_SIZE(g->leases) || !name || strcmp(name, KUBERAY_LEASE) != 0 ||
-		    !is_named(g, json_str(item, "metadata.namespace")))
+		if (g->n == ARRAY_SIZE(g->leases) || !name || strcmp(name, KUBERAY_LEASE) != 0)
 			continue;
 		text_copy(item, "metadata.namespace", lease->namespace, sizeof(lease->namespace));
 		text_copy(item, "spec.holderIdentity", lease->holder, sizeof(lease->holder));
@@ -288,7 +279,7 @@ static void look_conclude(struct kuberay_guard *g)
 
 /*
  * Handles a refusal. After one for SCOPE_ALL the two others are read. After one for these the other
- * is read; if both are refused there is no sign of KubeRay.
+ * is read; if both are refused there is no sign of KubeRay, nor in a named namespace.
  */
 static void take_refusal(struct kuberay_guard *g, const struct err *err)
 {
@@ -298,7 +289,8 @@ static void take_refusal(struct kuberay_guard *g, const struct err *err)
 			log_warning("only the operator's own namespace%s is searched for KubeRay's Lease: %s",
 				    g->o.namespace ? " and the watched one" : "", err_text(err));
 		g->logged_narrow = true;
-	} else if (g->scope == SCOPE_OWN && !g->is_read[SCOPE_WATCHED]) {
+	} else if (g->scope == SCOPE_NAMED ||
+		   (g->scope == SCOPE_OWN && !g->is_read[SCOPE_WATCHED])) {
 		if (!g->logged_blind)
 			log_warning("it is not known whether KubeRay runs; RayClusters are managed as if it did not: %s", err_text(err));
 		g->logged_blind = true;
@@ -324,6 +316,14 @@ static bool go_on_reading(struct kuberay_guard *g, const struct client_response 
 	return true;
 }
 
+/* Goes on to the next of the named namespaces. Returns false if there is none. */
+static bool named_next(struct kuberay_guard *g)
+{
+	g->named += strcspn(g->named, ",");
+	g->named += strspn(g->named, ",");
+	return *g->named;
+}
+
 static void on_answer(void *arg, struct client_response *response)
 {
 	struct kuberay_guard *g = arg;
@@ -340,7 +340,9 @@ static void on_answer(void *arg, struct client_response *response)
 		fail_look(g, &response->err);
 		return;
 	}
-	if (g->scope == SCOPE_OWN || g->is_read[SCOPE_ALL])
+	if (g->scope == SCOPE_NAMED && named_next(g))
+		look_at(g, SCOPE_NAMED, NULL);
+	else if (g->scope == SCOPE_NAMED || g->scope == SCOPE_OWN || g->is_read[SCOPE_ALL])
 		leases_see(g);
 	else
 		look_at(g, g->scope == SCOPE_ALL && g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN, NULL);
@@ -349,10 +351,15 @@ static void on_answer(void *arg, struct client_response *response)
 /* token: of the page to read; NULL: the first one. */
 static void look_at(struct kuberay_guard *g, enum scope scope, const char *token)
 {
-	const char *const namespaces[SCOPES] = { [SCOPE_WATCHED] = g->o.namespace, [SCOPE_OWN] = client_namespace(g->o.client) };
+	char named[KUBERAY_NAMESPACE_MAX];
+	const char *const namespaces[SCOPES] = { [SCOPE_NAMED] = named,
+						 [SCOPE_WATCHED] = g->o.namespace,
+						 [SCOPE_OWN] = client_namespace(g->o.client) };
 	_cleanup_strbuf_ struct strbuf path = STRBUF_INIT(PATH_MAX_LEN);
 	struct err err = { 0 };
 
+	if (scope == SCOPE_NAMED)
+		snprintf(named, sizeof(named), "%.*s", (int)strcspn(g->named, ","), g->named);
 	resource_path(resource_find("coordination.k8s.io/v1", "Lease"), namespaces[scope], NULL, NULL, &path);
 	/* An RBAC rule for this name allows a list by name. */
 	strbuf_adds(&path, "?fieldSelector=metadata.name%3D" KUBERAY_LEASE);
@@ -385,7 +392,15 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	g->one_by_one = false;
-	look_at(g, !narrow ? SCOPE_ALL : g->o.namespace ? SCOPE_WATCHED : SCOPE_OWN, NULL);
+	g->named = g->o.kuberay_namespaces;
+	if (g->named)
+		g->named += strspn(g->named, ",");
+	look_at(g,
+		g->named       ? SCOPE_NAMED :
+		!narrow	       ? SCOPE_ALL :
+		g->o.namespace ? SCOPE_WATCHED :
+				 SCOPE_OWN,
+		NULL);
 }
 
 /* --- Proofs ------------------------------------------------------------------------------------------------ */

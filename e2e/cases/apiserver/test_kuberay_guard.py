@@ -13,6 +13,7 @@ from conftest import wait_for
 from apiserver.api import ApiError
 from apiserver.conftest import ROOT, Operators, RayCluster, empty, group, new_namespace, ray_cluster
 from apiserver.control_plane import ControlPlane, Daemon, free_port
+from apiserver.peer import Peer
 
 LEASE = "ray-operator-leader"
 MANAGES = "afterglow_manages_clusters"
@@ -247,6 +248,20 @@ def test_of_named_namespaces_alone_a_lease_counts_and_needs_no_proof(start, make
     other = start("--kuberay-namespaces", "elsewhere")
     make("demo", group("small", 1)).wait_pods(1, 1)
     assert other.metric(MANAGES) == 1
+
+
+def test_where_namespaces_are_named_no_lease_of_another_one_is_read(start, plane, make, kuberay):
+    """However many tenants have such a Lease, a look costs one request for each named namespace."""
+    peer = Peer(plane)
+    try:
+        operator = start("--kuberay-namespaces", f"elsewhere,{kuberay.api.namespace}", kubeconfig=peer.kubeconfig())
+        make("demo", group("small", 1)).wait_pods(1, 1)
+        kuberay.run()
+        wait_for("the refusal", lambda: f"KubeRay runs in namespace {kuberay.api.namespace}" in operator.text())
+        asked = {r.path for r in peer.seen(lambda r: r.plural == "leases" and LEASE in r.query.get("fieldSelector", ""))}
+        assert asked == {f"/apis/coordination.k8s.io/v1/namespaces/{name}/leases" for name in ("elsewhere", kuberay.api.namespace)}
+    finally:
+        peer.close()
 
 
 def test_a_lease_that_was_given_back_delays_nothing(start, make, kuberay):
