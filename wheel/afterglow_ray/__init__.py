@@ -7,13 +7,14 @@ import sys
 
 VERSION = "@VERSION@"
 HELP = """usage: afterglow run [OPTION...] -- COMMAND [ARGUMENT...]
-       afterglow list|show|open|page|explain [ARGUMENT] [OPTION...]
+       afterglow list|show|open|memory|page|explain [ARGUMENT] [OPTION...]
 Says why a Ray program, or any other, ended: with proof, without root, without Kubernetes.
 
   run -- COMMAND         run a command, exit as it does, and explain its death and that of processes below it
   list                   list the deaths so far, the newest last
   show [NAME]            print the report of one; NAME is that of the list or of a command (default: the newest)
   open [NAME]            open its page, with charts and logs, in a browser
+  memory [COMMAND [BEFORE]]  print what each task and actor of a command needed, and the memory= that follows
   page [DIR [FILE]]      write all deaths below DIR as one HTML page (default: afterglow.html)
   explain CODE|CLASS     explain an exit code or a class: explain 137
 
@@ -24,7 +25,7 @@ Says why a Ray program, or any other, ended: with proof, without root, without K
   list --since AGE, --class CLASS, --by-signature
 """
 # afterglow's word for it, and the program's
-LISTING = {"list": "list", "show": "show", "open": "report", "page": "page"}
+LISTING = {"list": "list", "show": "show", "open": "report", "memory": "memory", "page": "page"}
 
 
 def become(program, *words):
