@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Beside KubeRay: its own operator, our chart with its defaults, and a RayJob, unchanged, whose task leaks until the kernel
-# kills its worker; then what Afterglow kept of it. Needs the programs in build/ (`make demo-kuberay` makes them).
+# Beside KubeRay: its own operator, our chart with its defaults, and a RayJob, unchanged, whose task needs more than its worker
+# has, until the kernel kills it; then what Afterglow kept of it; then the same job, which follows the advice and succeeds. Needs the programs in build/ (`make demo-kuberay` makes them).
 # KUBECONFIG_DEMO=path: on that cluster, where KubeRay must run already; DEMO_IMAGES as in demo.sh.
 # AFTERGLOW_DEMO_NODE=v2: on a node with cgroup v2 in User Mode Linux, whatever this machine has.
 # Can be run again at any moment. demo-clean.sh removes all of it.
@@ -96,7 +96,7 @@ job_has_failed() { [ "$(field_of_job jobDeploymentStatus)" = Failed ]; }
 worker_is_back() { [ "$(k get pod "$worker" -o jsonpath='{.status.containerStatuses[?(@.name=="ray-worker")].restartCount}')" -ge 1 ]; }
 
 watch_death() {
-	begin "its task allocates without end, some 100 MB/s"
+	begin "its task allocates some 100 MB/s"
 	wait_until 240 "the RayFailure of $worker" failure_is_there
 	failure=$(failure_name)
 	note "RayFailure $failure is there"
@@ -121,6 +121,27 @@ show_all() {
 	show_bundle
 }
 
+# --- the advice ----------------------------------------------------------------
+
+# As the advice of the RayFailure has them: "@ray.remote(memory=1.3 * 1024**3), and a limit of 1.9 GiB or more".
+advised() { k get rayfailure "$failure" -o jsonpath='{.spec.advice}' | grep -oE "$1" | head -n 1; }
+job_has_succeeded() { [ "$(field_of_job jobStatus)" = SUCCEEDED ]; }
+
+follow_advice() {
+	local memory limit
+	memory=$(advised 'memory=[0-9.]+ \* 1024\*\*[0-9]')
+	limit=$(advised 'limit of [0-9.]+ [MG]iB' | sed 's/limit of //; s/ \([MG]i\)B/\1/')
+	[ -n "$memory" ] && [ -n "$limit" ] || die "the advice of $failure names no memory= and no limit"
+	begin "the same job, which follows that advice: $memory, and a limit of $limit"
+	k delete rayjob train --timeout=90s >/dev/null
+	wait_until 90 "its pods to end" no_ray_pods
+	sed "s|image: localhost/afterglow-ray:.*|image: $ray_image|; s|memory: 1536Mi|memory: $limit|
+		s|@ray.remote(max_retries=0)|@ray.remote(max_retries=0, $memory)|" "$here/rayjob.yaml" | k apply -f -
+	wait_until 240 "the job to succeed" job_has_succeeded
+	show kubectl get rayjobs -n "$namespace"
+	show "$root/build/kubectl-afterglow" memory RayJob/train -n "$namespace"
+}
+
 main() {
 	take_cluster
 	make_cluster 8>&-
@@ -131,6 +152,7 @@ main() {
 	start_job
 	watch_death
 	show_all
+	follow_advice
 	step "done. It all still runs: KUBECONFIG=$KUBECONFIG; \`make demo-clean\`$(own_cluster || echo ", with the same variables,") removes it"
 }
 
