@@ -16,10 +16,14 @@
 
 enum { RECORD = 1 << COMMAND_RECORD, EXEC = 1 << COMMAND_EXEC };
 
-/* The files that memray, mprof, cProfile and ray timeline write by default. */
+/*
+ * The files that memray, mprof, cProfile and ray timeline write by default, and those that Ray's guides to debugging memory and to
+ * profiling have people write. An image of Ray has /home/ray as its working directory.
+ */
 static const char *const default_collect[] = {
 	"/tmp/memray-*.bin", "/tmp/mprofile_*.dat", "/tmp/*.prof", "/tmp/ray-timeline-*.json", "/home/ray/memray-*.bin",
-	"/home/ray/mprofile_*.dat", "/home/ray/*.prof",
+	"/home/ray/mprofile_*.dat", "/home/ray/*.prof", "/tmp/ray/session_latest/logs/*.bin", "/tmp/memory_profile.dat",
+	"/home/ray/memory_profile.dat", "/tmp/stats", "/home/ray/stats", "/tmp/timeline.json", "/home/ray/timeline.json",
 };
 
 /* The first pattern replaces the default ones. "none" stands for no pattern. */

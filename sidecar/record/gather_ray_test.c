@@ -112,6 +112,23 @@ static void links_out_of_the_container_fifos_and_directories_are_passed_over(voi
 	bundle_is("collected/tmp_one.prof=1 ");
 }
 
+/* Ray's link is absolute, and leads below the root of the container. */
+static void what_memray_wrote_to_the_logs_of_the_last_session_is_found(void **state)
+{
+	static const char *const patterns[] = { "/tmp/ray/session_latest/logs/*.bin", NULL };
+	struct report r;
+	(void)state;
+
+	assert_int_equal(mkdirat(root_fd, "tmp/ray", 0755), 0);
+	assert_int_equal(mkdirat(root_fd, "tmp/ray/session_1", 0755), 0);
+	assert_int_equal(mkdirat(root_fd, "tmp/ray/session_1/logs", 0755), 0);
+	assert_int_equal(symlinkat("/tmp/ray/session_1", root_fd, "tmp/ray/session_latest"), 0);
+	file("tmp/ray/session_1/logs/task_mem_profile.bin", "1");
+	file("tmp/ray/session_1/logs/raylet.out", "2");
+	gather(patterns, &r);
+	bundle_is("collected/tmp_ray_session_latest_logs_task_mem_profile.bin=1 ");
+}
+
 /* As where exec runs a command beside other users of the machine, and fs.protected_symlinks is 0. */
 static void another_users_links_and_files_are_left_alone(void **state)
 {
@@ -185,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_that_two_patterns_name_is_there_once_and_ends_nothing),
 		TEST(paths_that_become_one_name_get_different_names),
+		TEST(what_memray_wrote_to_the_logs_of_the_last_session_is_found),
 		TEST(the_newest_drivers_logs_are_kept_with_names_that_are_safe),
 		TEST(another_users_links_and_files_are_left_alone),
 		TEST(links_out_of_the_container_fifos_and_directories_are_passed_over),
