@@ -498,6 +498,23 @@ static void advise_parallelism(struct report *r, const struct component *c)
 		ADVISE(r, ": %" PRId64 " of them fit into this limit at a time", fit);
 }
 
+/* Ray Data calls its tasks after its operators: "ReadParquet->Map(clean)". The name of a function has neither character. */
+static bool is_of_ray_data(const struct component *c)
+{
+	return strstr(c->name, "->") || strchr(c->name, '(');
+}
+
+/* Returns whether one of the copies ran a method when it was seen last: it is an actor then. */
+static bool is_actor(const struct report *r, const struct component *c)
+{
+	size_t len = strlen(c->name);
+
+	for (size_t i = 0; i < r->n_top; i++)
+		if (strncmp(r->top[i].name, c->name, len) == 0 && r->top[i].name[len] == '.')
+			return true;
+	return false;
+}
+
 static bool many_alike(struct report *r)
 {
 	const struct component *c = many_of(r);
@@ -517,8 +534,13 @@ static bool many_alike(struct report *r)
 	else
 		SAY(r, "%" PRIu32 " copies of %s held %s together, %s each (the largest %s): parallelism rather than a leak of one.", c->count,
 		    c->name, SIZE(c->own), SIZE(each), SIZE(c->largest));
-	if (c->kind == COMPONENT_TASK && limit_was_reached(r) && c->largest > 0)
-		advise_parallelism(r, c);
+	if (c->kind != COMPONENT_TASK || !limit_was_reached(r) || c->largest <= 0)
+		return true;
+	advise_parallelism(r, c);
+	if (is_of_ray_data(c))
+		ADVISE(r, "; or smaller blocks, which are more of them: override_num_blocks of the read, or repartition()");
+	else if (is_actor(r, c))
+		ADVISE(r, "; or fewer of these actors at a time");
 	return true;
 }
 
