@@ -59,7 +59,7 @@ static void take_text(const struct bundle *b, const char *file, void *arg)
 		return;
 	}
 	snprintf(t->texts[t->n].title, sizeof(t->texts[t->n].title), "%s", file);
-	t->texts[t->n].open = t->rank == 0;
+	t->texts[t->n].open = from_start;
 	t->texts[t->n].from_start = from_start;
 	t->texts[t->n].text = strbuf_str(content);
 	t->texts[t->n].len = content->len;

@@ -3,7 +3,9 @@
 #include "sidecar/report/chart.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "lib/html.h"
 #include "lib/units.h"
 
 /*
@@ -125,6 +127,14 @@ static int64_t time_step(const struct chart *c)
 	return chart_time_step(-c->from, c->small ? 3 : 6);
 }
 
+/* Writes the time of day, as "01:29:06 UTC". */
+static void add_clock(struct strbuf *out, int64_t unix_ns, const char *before)
+{
+	char when[TIME_TEXT_MAX];
+
+	strbuf_addf(out, "%s%.8s UTC", before, time_format(unix_ns, when) + 11);
+}
+
 static void add_x_labels(struct strbuf *out, const struct chart *c)
 {
 	int64_t step = time_step(c), n = 1;
@@ -138,13 +148,16 @@ static void add_x_labels(struct strbuf *out, const struct chart *c)
 		 */
 		if (left < 3)
 			break;
-		if (left > (c->small ? 78 : 88))
+		if (left > (c->small ? 78 : c->end_unix_ns ? 68 : 88))
 			continue;
 		strbuf_addf(out, "<span class=\"x%s\" style=\"left:%.2f%%\">", n % 2 && !c->small ? " odd" : "", left);
 		add_time(out, before);
 		strbuf_adds(out, "</span>\n");
 	}
-	strbuf_addf(out, "<span class=\"x last\">%s</span>\n", c->end);
+	strbuf_addf(out, "<span class=\"x last\">%s", c->end);
+	if (c->end_unix_ns && !c->small)
+		add_clock(out, c->end_unix_ns, " ");
+	strbuf_adds(out, "</span>\n");
 }
 
 static void add_line_labels(struct strbuf *out, const struct chart *c)
@@ -153,6 +166,48 @@ static void add_line_labels(struct strbuf *out, const struct chart *c)
 		if (c->lines[i].value <= c->top)
 			strbuf_addf(out, "<span class=\"on %s\" style=\"top:%.2f%%\">%s</span>\n", c->lines[i].class,
 				    percent(y_of(c, c->lines[i].value), HEIGHT), c->lines[i].label);
+}
+
+/* The index of the last of the times up to `time`, or the first. */
+static size_t chart_last_until(const struct chart *c, int64_t time)
+{
+	size_t i = c->n - 1;
+
+	while (i > 0 && c->times[i] > time)
+		i--;
+	return i;
+}
+
+static void add_values(struct strbuf *out, const struct chart *c, size_t at)
+{
+	char size[SIZE_TEXT_MAX];
+
+	if (c->end_unix_ns)
+		add_clock(out, c->end_unix_ns + c->times[at], "");
+	strbuf_adds(out, c->end_unix_ns ? ", " : "");
+	add_time(out, -c->times[at]);
+	for (size_t i = c->n_series; i > 0; i--) {
+		const struct chart_series *s = &c->series[i - 1];
+
+		if (s->values[at] == CHART_ABSENT)
+			continue;
+		strbuf_adds(out, "<br>");
+		html_add(out, s->name, strnlen(s->name, 40));
+		strbuf_addf(out, " %s", size_format((uint64_t)MAX(s->values[at] - (s->below ? s->below[at] : 0), (int64_t)0), size));
+	}
+}
+
+/* Covers the plot with strips. Each shows the values of its time while a pointer is on it, without any script. */
+static void add_strips(struct strbuf *out, const struct chart *c)
+{
+	size_t n = MIN(c->n, (size_t)CHART_STRIPS_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		strbuf_addf(out, "<span class=\"at%s\" style=\"left:%.2f%%;width:%.2f%%\"><b>", i >= n / 2 ? " late" : "",
+			    percent((double)i, (double)n), percent(1, (double)n));
+		add_values(out, c, chart_last_until(c, c->from - c->from / (int64_t)n * (int64_t)(i + 1)));
+		strbuf_adds(out, "</b></span>\n");
+	}
 }
 
 void chart_add(struct strbuf *out, const struct chart *c)
@@ -177,5 +232,6 @@ void chart_add(struct strbuf *out, const struct chart *c)
 	add_y_labels(out, c);
 	add_line_labels(out, c);
 	add_x_labels(out, c);
+	add_strips(out, c);
 	strbuf_adds(out, "</div></div>\n");
 }

@@ -14,12 +14,15 @@
 
 #define CHART_POINTS_MAX 600
 #define CHART_SERIES_MAX 5
+#define CHART_STRIPS_MAX 40 /* a pointer over one shows the values of its time */
 #define CHART_ABSENT INT64_MIN /* a value that is not known: the line has a gap */
 
 struct chart_series {
 	const char *class; /* of its path, static text */
 	bool area; /* filled down to the axis, else a line; series are drawn in order */
 	const int64_t *values; /* one for each of the chart's times */
+	const char *name; /* for the values that a pointer shows; may come from a container */
+	const int64_t *below; /* of a stack: the values of the layer below, which are no part of its own; NULL: none */
 };
 
 struct chart_line {
@@ -38,6 +41,7 @@ struct chart {
 	int64_t from; /* ns, the left edge: negative */
 	int64_t top; /* bytes, the upper edge: positive */
 	const char *end; /* what the right edge is: "the end"; static text */
+	int64_t end_unix_ns; /* when that was; 0: not known */
 	bool small; /* it has little width: fewer labels */
 };
 

@@ -85,6 +85,14 @@ static inline const char *report_what_ended(const struct report *r)
 	return r->verdict.exit_code < 0 ? "the death" : "the end";
 }
 
+/* Whether the kernel, the kubelet and Ray count the memory of the last sample so differently that a reader should see it. */
+static inline bool report_counts_differ(const struct report *r)
+{
+	const struct memory *m = &r->memory;
+
+	return !r->memory_shared && m->usage > 0 && memory_ray(m) >= 0 && m->usage - memory_ray(m) >= m->usage / 100;
+}
+
 /*
  * Leaves our launcher out of the processes and their number: what it holds is nobody's question. One of that name that holds more
  * than a launcher does is none of ours, and stays.

@@ -99,14 +99,16 @@ static void add_memory_chart(const struct page *p, const struct selection *s, bo
 	 * before.
 	 */
 	struct chart_series series[] = {
-		{ "file", true, c->values[3] },	  { "kernel", true, c->values[2] }, { "shmem", true, c->values[1] },
-		{ "anon", true, c->values[0] }, { "usage", false, c->values[4] },
+		{ "file", true, c->values[3], "file", c->values[2] },	{ "kernel", true, c->values[2], "kernel", c->values[1] },
+		{ "shmem", true, c->values[1], "shmem", c->values[0] }, { "anon", true, c->values[0], "anon", NULL },
+		{ "usage", false, c->values[4], "usage", NULL },
 	};
 	char limit[SIZE_TEXT_MAX], limit_label[40], warn_label[24];
 	struct chart_line lines[2];
 	struct chart chart = { .title = "Memory over time", .times = c->times, .n = s->n,
 			       .series = series, .n_series = ARRAY_SIZE(series), .lines = lines,
-			       .from = s->from_ns - s->end_ns, .end = report_what_ended(p->report), .small = small };
+			       .from = s->from_ns - s->end_ns, .end = report_what_ended(p->report),
+			       .end_unix_ns = p->report->ended_unix_ns, .small = small };
 
 	fill_times(s, c);
 	for (size_t i = 0; i < s->n; i++) {
@@ -175,7 +177,8 @@ static void add_process_chart(const struct page *p, const struct selection *s, b
 {
 	struct chart_series series[PROCESS_LINES];
 	struct chart chart = { .title = "Memory of the largest processes over time", .times = c->times, .n = s->n,
-			       .series = series, .from = s->from_ns - s->end_ns, .top = TOP_MIN, .end = report_what_ended(p->report), .small = small };
+			       .series = series, .from = s->from_ns - s->end_ns, .top = TOP_MIN, .end = report_what_ended(p->report),
+			       .end_unix_ns = p->report->ended_unix_ns, .small = small };
 	size_t n = MIN(p->report->n_top, (size_t)PROCESS_LINES);
 
 	fill_times(s, c);
@@ -185,7 +188,7 @@ static void add_process_chart(const struct page *p, const struct selection *s, b
 			chart.top = MAX(chart.top, c->values[line][i]);
 		}
 		/* The largest is drawn last, over the others. */
-		series[n - 1 - line] = (struct chart_series){ line_classes[line], false, c->values[line] };
+		series[n - 1 - line] = (struct chart_series){ line_classes[line], false, c->values[line], p->report->top[line].name, NULL };
 	}
 	chart.n_series = n;
 	chart.top += chart.top / 12;

@@ -89,6 +89,23 @@ static void add_diagnosis(const struct report *r, struct strbuf *out)
 	strbuf_adds(out, "</div>\n");
 }
 
+/* Whether text is a name as Kubernetes has them. Nothing else becomes a part of a command, which a reader copies into a shell. */
+static bool is_object_name(const char *text)
+{
+	return text && *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
+}
+
+/* Adds what to run next. A click on a command selects all of it: the page has no script that could copy it. */
+static void add_commands(const struct report *r, struct strbuf *out)
+{
+	if (!is_object_name(r->id.pod) || !is_object_name(r->id.namespace))
+		return;
+	strbuf_addf(out,
+		    "<dt>Save the evidence</dt><dd><code>kubectl afterglow bundle %s evidence -n %s</code></dd>\n"
+		    "<dt>What followed</dt><dd><code>kubectl afterglow incidents -n %s</code></dd>\n",
+		    r->id.pod, r->id.namespace, r->id.namespace);
+}
+
 static void add_facts(const struct report *r, struct strbuf *out)
 {
 	char when[64] = "", ran[DURATION_TEXT_MAX], line[600] = "";
@@ -112,6 +129,7 @@ static void add_facts(const struct report *r, struct strbuf *out)
 	add_row(out, "Dropped", report_dropped(&r->keeping, line));
 	add_row(out, "Kept in", r->bundle);
 	add_row(out, "Core", report_core_place(r, line));
+	add_commands(r, out);
 	strbuf_adds(out, "</dl>\n");
 }
 
@@ -133,10 +151,10 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 	const struct memory *m = &r->memory;
 	int64_t whole = m->limit > 0 ? m->limit : m->usage;
 
-	if (m->usage < 0)
+	if (!report_counts_differ(r))
 		return;
-	strbuf_addf(out, "<div class=\"card\"><h3>The same memory, as each of them counts it%s</h3>\n<div class=\"bars\">\n",
-		    m->limit > 0 ? ", against the limit" : "");
+	strbuf_addf(out, "<div class=\"card\"><h3>The same memory, as %s count it%s</h3>\n<div class=\"bars\">\n",
+		    r->of_command ? "the kernel and Ray" : "the kernel, the kubelet and Ray", m->limit > 0 ? ", against the limit" : "");
 	add_bar(out, "kernel", m->usage, whole);
 	if (!r->of_command)
 		add_bar(out, "kubelet", memory_kubelet(m), whole);
@@ -243,7 +261,7 @@ static void add_processes(const struct report *r, struct strbuf *out)
 {
 	if (!r->n_top)
 		return;
-	strbuf_adds(out, "<h2>Processes</h2>\n<div class=\"card long\"><table><thead><tr><th class=\"n\">PID</th><th>Name</th>"
+	strbuf_adds(out, "<h2 id=\"processes\">Processes</h2>\n<div class=\"card long\"><table><thead><tr><th class=\"n\">PID</th><th>Name</th>"
 			 "<th class=\"n\">RSS − SHR</th><th class=\"n wide\">SHR</th><th class=\"n\">Growth</th></tr></thead>"
 			 "<tbody>\n");
 	for (size_t i = 0; i < r->n_top; i++)
@@ -256,30 +274,47 @@ static void add_processes(const struct report *r, struct strbuf *out)
 
 /* --- Evidence, and what is missing --- */
 
+static void add_missing(const struct verdict *v, struct strbuf *out)
+{
+	if (!v->n_missing)
+		return;
+	strbuf_adds(out, "<h2>Missing</h2>\n<ul class=\"facts\">\n");
+	for (unsigned int i = 0; i < v->n_missing; i++) {
+		strbuf_adds(out, "<li>");
+		html_adds(out, v->missing[i].what);
+		strbuf_adds(out, " <span class=\"note\">needs ");
+		html_adds(out, v->missing[i].needs);
+		strbuf_adds(out, "</span></li>\n");
+	}
+	strbuf_adds(out, "</ul>\n");
+}
+
 static void add_evidence(const struct verdict *v, struct strbuf *out)
 {
-	if (v->n_evidence) {
-		strbuf_adds(out, "<h2>Evidence</h2>\n<div class=\"card\"><ul class=\"facts\">\n");
-		for (unsigned int i = 0; i < v->n_evidence; i++) {
-			strbuf_adds(out, "<li><span class=\"src mono\">");
-			html_adds(out, v->evidence[i].source);
-			strbuf_adds(out, "</span>");
-			html_adds(out, v->evidence[i].text);
-			strbuf_adds(out, "</li>\n");
-		}
-		strbuf_adds(out, "</ul></div>\n");
+	if (!v->n_evidence && !v->n_missing)
+		return;
+	strbuf_adds(out, "<div class=\"card\">\n");
+	if (v->n_evidence)
+		strbuf_adds(out, "<h2>Evidence</h2>\n<ul class=\"facts\">\n");
+	for (unsigned int i = 0; i < v->n_evidence; i++) {
+		strbuf_adds(out, "<li><span class=\"src mono\">");
+		html_adds(out, v->evidence[i].source);
+		strbuf_adds(out, "</span>");
+		html_adds(out, v->evidence[i].text);
+		strbuf_adds(out, "</li>\n");
 	}
-	if (v->n_missing) {
-		strbuf_adds(out, "<h2>Missing</h2>\n<div class=\"card\"><ul class=\"facts\">\n");
-		for (unsigned int i = 0; i < v->n_missing; i++) {
-			strbuf_adds(out, "<li>");
-			html_adds(out, v->missing[i].what);
-			strbuf_adds(out, " <span class=\"note\">needs ");
-			html_adds(out, v->missing[i].needs);
-			strbuf_adds(out, "</span></li>\n");
-		}
-		strbuf_adds(out, "</ul></div>\n");
-	}
+	strbuf_adds(out, v->n_evidence ? "</ul>\n" : "");
+	add_missing(v, out);
+	strbuf_adds(out, "</div>\n");
+}
+
+/* Adds links to the parts below. Each part is there, or at least its title. */
+static void add_links(const struct page *p, struct strbuf *out)
+{
+	strbuf_adds(out, "<nav aria-label=\"Parts of the report\"><a href=\"#memory\">Memory</a>");
+	strbuf_adds(out, p->report->n_top ? " <a href=\"#processes\">Processes</a>" : "");
+	strbuf_adds(out, p->n_texts ? " <a href=\"#logs\">Logs</a>" : "");
+	strbuf_adds(out, "</nav>\n");
 }
 
 /* --- Texts --- */
@@ -305,6 +340,21 @@ static const char *part_of(const struct page_text *t, size_t *ret_len)
 	return from;
 }
 
+/* Explains the first line of the kernel's report of an OOM kill, which readers take for the culprit. */
+static void add_first_line(const char *text, size_t len, struct strbuf *out)
+{
+	static const char invoked[] = " invoked oom-killer";
+	const char *end = memmem(text, len, invoked, sizeof(invoked) - 1), *name = end;
+
+	if (!end)
+		return;
+	while (name > text && name[-1] != ' ' && name[-1] != '\n')
+		name--;
+	strbuf_adds(out, "<p class=\"note\">“");
+	html_add(out, name, (size_t)(end - name) + sizeof(invoked) - 1);
+	strbuf_adds(out, "” says who asked for memory when none was left, and not who took it. What was killed is in the line “Killed process”.</p>");
+}
+
 static void add_text(const struct page_text *t, struct strbuf *out)
 {
 	_cleanup_strbuf_ struct strbuf section = STRBUF_INIT(PAGE_TEXT_SHOWN * 6 + 4096);
@@ -317,6 +367,7 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 	if (len < t->len)
 		strbuf_addf(&section, "<p class=\"note\">The %s of it; the bundle holds the rest.</p>",
 			    t->from_start ? "beginning" : "end");
+	add_first_line(from, len, &section);
 	strbuf_adds(&section, "<pre>");
 	html_add(&section, from, len);
 	strbuf_adds(&section, "</pre></details>\n");
@@ -328,6 +379,95 @@ static void add_text(const struct page_text *t, struct strbuf *out)
 		strbuf_add(out, strbuf_str(&section), section.len);
 }
 
+/* --- Last words --- */
+
+#define EXCEPTION_MAX 4096
+
+/* Returns where the last traceback of Python in the text begins; NULL: it has none. */
+static const char *last_traceback(const struct page_text *t)
+{
+	static const char head[] = "Traceback (most recent call last):";
+	const char *found = NULL, *at = t->text, *end = t->text + t->len;
+
+	while ((at = memmem(at, (size_t)(end - at), head, sizeof(head) - 1)) != NULL) {
+		found = at;
+		at += sizeof(head) - 1;
+	}
+	return found;
+}
+
+/* Returns the length of a traceback: its frames, and the exception up to a line that is empty or past EXCEPTION_MAX. */
+static size_t traceback_length(const char *from, const char *end)
+{
+	const char *at = from;
+
+	end = MIN(end, from + EXCEPTION_MAX);
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		if (newline == at)
+			break;
+		at = newline ? newline + 1 : end;
+	}
+	return (size_t)(at - from);
+}
+
+static void add_words_card(const char *title, const char *file, const char *text, size_t len, struct strbuf *out)
+{
+	strbuf_addf(out, "<div class=\"card long\"><h3>%s", title);
+	html_adds(out, file);
+	strbuf_adds(out, "</h3>\n<pre>");
+	html_add(out, text, len);
+	strbuf_adds(out, "</pre></div>\n");
+}
+
+/* Adds the last exception in the logs, and the last lines of Ray's process that ended first. */
+static void add_words(const struct page *p, struct strbuf *out)
+{
+	const char *lines = p->report->last_lines;
+
+	for (size_t i = 0; i < MIN(p->n_texts, (size_t)PAGE_TEXTS_MAX); i++) {
+		const struct page_text *t = &p->texts[i];
+		const char *at = last_traceback(t);
+
+		if (!at)
+			continue;
+		add_words_card("The last exception in ", t->title, at, traceback_length(at, t->text + t->len), out);
+		break;
+	}
+	if (*lines)
+		add_words_card("The last lines of the process that ended first", "", lines, strlen(lines), out);
+}
+
+/* Whether memory is what a reader wants to see first. */
+static bool is_about_memory(enum failure_class class)
+{
+	switch (class) {
+	case FAILURE_KERNEL_OOM_CONTAINER:
+	case FAILURE_KERNEL_OOM_POD:
+	case FAILURE_KERNEL_OOM_NODE:
+	case FAILURE_KERNEL_OOM_PROCESS:
+	case FAILURE_RAY_MEMORY_MONITOR:
+	case FAILURE_KILLED:
+	case FAILURE_EVICTED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void add_memory(const struct page *p, struct strbuf *out)
+{
+	const struct report *r = p->report;
+
+	strbuf_adds(out, "<h2 id=\"memory\">Memory</h2>\n");
+	add_moment(r, out);
+	add_object_store(&r->node, out);
+	report_charts(p, out);
+	add_accounting(r, out);
+	add_components(&r->components, out);
+}
+
 void report_to_html(const struct page *p, struct strbuf *out)
 {
 	const struct report *r = p->report;
@@ -335,17 +475,17 @@ void report_to_html(const struct page *p, struct strbuf *out)
 	add_head(r, out);
 	add_verdict(r, out);
 	add_diagnosis(r, out);
-	add_facts(r, out);
-	strbuf_adds(out, "<h2>Memory</h2>\n");
-	add_moment(r, out);
-	add_object_store(&r->node, out);
-	report_charts(p, out);
-	add_accounting(r, out);
-	add_components(&r->components, out);
-	add_processes(r, out);
 	add_evidence(&r->verdict, out);
+	add_facts(r, out);
+	add_links(p, out);
+	if (!is_about_memory(r->verdict.class))
+		add_words(p, out);
+	add_memory(p, out);
+	add_processes(r, out);
+	if (is_about_memory(r->verdict.class))
+		add_words(p, out);
 	if (p->n_texts)
-		strbuf_adds(out, "<h2>Logs</h2>\n");
+		strbuf_adds(out, "<h2 id=\"logs\">Logs</h2>\n");
 	for (size_t i = 0; i < MIN(p->n_texts, (size_t)PAGE_TEXTS_MAX); i++)
 		if (p->texts[i].len)
 			add_text(&p->texts[i], out);

@@ -179,9 +179,13 @@ static void hostile(struct report *r, struct history *h)
 
 static const struct page_text some_texts[] = {
 	TEXT("kernel.log",
+	     "afterglow-launc invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=986\n"
 	     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/kubepods.slice/pod94eb36cd/46b3e\n"
 	     "Memory cgroup out of memory: Killed process 63214 (ray::load_shard) total-vm:9149468kB, anon-rss:3224992kB, "
-	     "file-rss:2176kB, shmem-rss:92kB, UID:1000 pgtables:7372kB oom_score_adj:986\n", true),
+	     "file-rss:2176kB, shmem-rss:92kB, UID:1000 pgtables:7372kB oom_score_adj:986\n", false),
+	TEXT("logs/job-driver-a.log",
+	     "Traceback (most recent call last):\n  File \"old.py\"\nKeyError: 1\n\nstep 7 <done>\nTraceback (most recent call last):\n"
+	     "  File \"train.py\", line 3, in <module>\n    load()\nValueError: bad <shard>\n\nbye\n", false),
 	TEXT("logs/raylet.out", "\x1b[36m[info]\x1b[0m raylet started <b>&amp;\n", false),
 };
 
@@ -205,10 +209,10 @@ static void render(size_t i, const struct page_text *texts, size_t n_texts, stru
 /* Checks that elements are closed and properly nested, and that nothing runs or is loaded. */
 static void check_page(const char *html)
 {
-	static const char *const void_elements[] = { "meta", "!DOCTYPE", "path" };
+	static const char *const void_elements[] = { "meta", "!DOCTYPE", "path", "br" };
 	static const char *const allowed[] = { "html", "head", "title", "style", "body", "main", "p",    "h1",	 "h2",	  "h3", "ul",
 					       "li",   "div",  "span",	"dl",	 "dt",	 "dd",	 "svg",	 "i",	 "b",	  "table", "thead",
-					       "tbody", "tr",	"th",	 "td",	 "small", "pre", "footer", "details", "summary" };
+					       "tbody", "tr",	"th",	 "td",	 "small", "pre", "footer", "details", "summary", "nav", "a", "code" };
 	char stack[32][16];
 	size_t depth = 0;
 
@@ -281,12 +285,17 @@ static void the_page_says_the_sentence_first_and_shows_the_numbers(void **state)
 		"<h1>Container ray-worker was killed by the kernel: it reached its memory limit of 4.0 GiB.</h1>",
 		"KernelOOMContainer</li><li>certain</li><li>exit code 137</li><li>SIGKILL</li>",
 		"<b>Try:</b> find what load_shard keeps",
+		"memory.events</span>oom_group_kill 0 -&gt; 1",
+		"kernel log <span class=\"note\">needs CAP_SYSLOG",
 		"2026-11-21 01:29:06.324 UTC, 4 min 12 s after its start",
+		"<code>kubectl afterglow bundle demo-small-worker-x7k2p evidence -n ml</code>",
+		"<a href=\"#logs\">Logs</a>",
 		"/dev/shm, where Ray keeps its objects: 389.0 MiB used of 1.2 GiB",
 		"limit 4.0 GiB</span>",
 		"80 %: snapshots",
 		"−2 min</span>",
-		"the end</span>",
+		"the end 01:29:06 UTC</span>",
+		"<b>01:25:57 UTC, −189 s<br>usage 1.6 GiB<br>anon 1.3 GiB<br>shmem 212.0 MiB<br>",
 		"<h3>The last 10 seconds</h3>",
 		"anon (heap) <b>3.5 GiB</b>",
 		"kubelet</span><span class=\"v\">3.9 GiB</span>",
@@ -294,9 +303,9 @@ static void the_page_says_the_sentence_first_and_shows_the_numbers(void **state)
 		"<td class=\"n\">162</td><td class=\"name\">ray::load_shard</td>",
 		"+12.0 MiB/s",
 		"The 4 largest of 40.",
-		"memory.events</span>oom_group_kill 0 -&gt; 1",
-		"kernel log <span class=\"note\">needs CAP_SYSLOG",
-		"<details class=\"card long\" open><summary>kernel.log</summary>",
+		"<h2 id=\"logs\">",
+		"<details class=\"card long\"><summary>kernel.log</summary>",
+		"“afterglow-launc invoked oom-killer” says who asked for memory",
 		"<details class=\"card long\"><summary>logs/raylet.out</summary>",
 		"<pre>[info] raylet started &lt;b&gt;&amp;amp;",
 	};
@@ -312,10 +321,65 @@ static void the_page_says_the_sentence_first_and_shows_the_numbers(void **state)
 	}
 }
 
+static void an_exception_stands_before_the_memory_unless_the_end_is_about_memory(void **state)
+{
+	static const char words[] = "<h3>The last exception in logs/job-driver-a.log</h3>\n<pre>Traceback (most recent call last):\n"
+				    "  File &quot;train.py&quot;, line 3, in &lt;module&gt;\n    load()\nValueError: bad &lt;shard&gt;\n</pre>";
+	(void)state;
+
+	for (size_t i = 0; i < 3; i += 2) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
+		const char *at, *memory;
+
+		render(i, some_texts, ARRAY_SIZE(some_texts), &out);
+		at = strstr(strbuf_str(&out), words);
+		memory = strstr(strbuf_str(&out), "<h2 id=\"memory\">");
+		assert_non_null(at);
+		assert_non_null(memory);
+		assert_int_equal(at < memory, strcmp(fixtures[i].name, "crash") == 0);
+	}
+}
+
+static void the_last_lines_of_rays_process_are_there(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
+	struct report r = base_report();
+	(void)state;
+
+	snprintf(r.last_lines, sizeof(r.last_lines), "raylet.out: <check> failed\n");
+	report_to_html(&(struct page){ .report = &r }, &out);
+	check_page(strbuf_str(&out));
+	assert_non_null(strstr(strbuf_str(&out), "ended first</h3>\n<pre>raylet.out: &lt;check&gt; failed\n</pre>"));
+}
+
+static void how_memory_is_counted_is_shown_only_where_it_differs(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
+	(void)state;
+
+	render(1, NULL, 0, &out); /* no file pages */
+	assert_null(strstr(strbuf_str(&out), "The same memory"));
+}
+
+static void only_a_name_of_an_object_becomes_a_part_of_a_command(void **state)
+{
+	static const char *const names[] = { "a;reboot", "a b", "$(x)", "", "A", "`x`", NULL };
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
+		struct report r = base_report();
+
+		r.id.pod = names[i];
+		report_to_html(&(struct page){ .report = &r }, &out);
+		assert_null(strstr(strbuf_str(&out), "<code"));
+	}
+}
+
 static void what_is_not_known_is_not_shown(void **state)
 {
 	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(REPORT_HTML_MAX);
-	static const char *const absent[] = { "(null)", "<svg", "exit code", "/dev/shm", "<table", "1970", "-1", "Evidence" };
+	static const char *const absent[] = { "(null)", "<svg", "exit code", "/dev/shm", "<table", "1970", "-1", "Evidence", "<code", "#logs" };
 	(void)state;
 
 	render(3, NULL, 0, &out);
@@ -350,7 +414,7 @@ static void a_container_that_lives_on_has_not_ended(void **state)
 	history_free(h);
 	check_page(strbuf_str(&out));
 	assert_null(strstr(strbuf_str(&out), "exit code"));
-	assert_null(strstr(strbuf_str(&out), "the end</span>"));
+	assert_null(strstr(strbuf_str(&out), ">the end"));
 	assert_non_null(strstr(strbuf_str(&out), "11 ms before the death"));
 }
 
@@ -466,6 +530,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(every_page_is_well_formed_and_loads_nothing),
 		cmocka_unit_test(text_of_the_container_stays_text),
 		cmocka_unit_test(the_page_says_the_sentence_first_and_shows_the_numbers),
+		cmocka_unit_test(an_exception_stands_before_the_memory_unless_the_end_is_about_memory),
+		cmocka_unit_test(the_last_lines_of_rays_process_are_there),
+		cmocka_unit_test(how_memory_is_counted_is_shown_only_where_it_differs),
+		cmocka_unit_test(only_a_name_of_an_object_becomes_a_part_of_a_command),
 		cmocka_unit_test(what_is_not_known_is_not_shown),
 		cmocka_unit_test(a_limit_far_away_does_not_flatten_the_chart),
 		cmocka_unit_test(a_container_that_lives_on_has_not_ended),

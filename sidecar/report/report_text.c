@@ -69,7 +69,7 @@ static void add_accounting(const struct report *r, struct strbuf *out)
 	const struct memory *m = &r->memory;
 	_cleanup_strbuf_ struct strbuf line = STRBUF_INIT(256);
 
-	if (!r->memory_shared && m->usage > 0 && memory_ray(m) >= 0 && m->usage - memory_ray(m) >= m->usage / 100) {
+	if (report_counts_differ(r)) {
 		add_size(&line, "as counted by the kernel", m->usage);
 		if (!r->of_command)
 			add_size(&line, ", the kubelet", memory_kubelet(m));
