@@ -19,6 +19,8 @@ hook='for deb in "$1"/var/cache/apt/archives/*.deb; do
 	dpkg-deb --show --showformat="\${Package} \${Version} \${source:Package} \${source:Version}\n" "$deb" >>"$1/packages"
 	dpkg-deb --fsys-tarfile "$deb" | tar -t | sed "s#^\./#$(dpkg-deb --field "$deb" Package) /#" >>"$1/files"
 done'
+# mmdebstrap has a shell write to the next free file descriptor, and dash knows those of one digit alone: make and flock leave theirs open.
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 IFS=, # for the list of packages
 if ! mmdebstrap --arch="$arch" --variant=extract --include="$*" --extract-hook="$hook" "$suite" "$root" >"$work/log" 2>&1; then
 	tail -20 "$work/log" >&2
