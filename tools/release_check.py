@@ -159,14 +159,19 @@ def check_plugins(folder, version):
         expect(right, f"{name} has a program for another machine")
 
 
-def check_chart(path, version):
+def check_chart(path, version, digests):
     with tarfile.open(path) as archive:
         names = archive.getnames()
+        values = archive.extractfile("afterglow/values.yaml").read().decode() if "afterglow/values.yaml" in names else ""
         chart = archive.extractfile("afterglow/Chart.yaml").read().decode()
     for field in ("version", "appVersion"):
         expect(f"\n{field}: {version}\n" in chart, f"{path.name}: Chart.yaml has another {field} than {version}")
     expect(all(f"{name}/".startswith("afterglow/") for name in names), f"{path.name} has files outside of the chart")
     expect({"afterglow/values.yaml", "afterglow/templates/deployment.yaml"} <= set(names), f"{path.name} is no whole chart")
+    # Without a registry it has the names that the images have on the machine that built them.
+    for name, digest in digests.items():
+        if re.search(rf"^ *repository: (?!localhost/)\S+/{name}$", values, re.M):
+            expect(f"digest: {digest}\n" in values, f"{path.name} names another {name} than the release")
 
 
 def check_wheels(folder, version):
@@ -190,7 +195,7 @@ def check(folder, version):
         check_image(folder, version, image, digests)
     check_plugins(folder, version)
     check_wheels(folder, version)
-    check_chart(folder / f"afterglow-{version}.tgz", version)
+    check_chart(folder / f"afterglow-{version}.tgz", version, digests)
 
 
 def main():

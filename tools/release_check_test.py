@@ -206,6 +206,15 @@ class ReleaseCheck(unittest.TestCase):
         (self.folder / f"afterglow_ray-{VERSION}-py3-none-musllinux_1_1_aarch64.whl").unlink()
         self.write().refused("there are wheels for amd64")
 
+    def test_a_chart_for_a_registry_names_the_images_of_the_release(self):
+        self.write()
+        digest = dict(line.split("@") for line in (self.folder / "digests.txt").read_text().splitlines())["afterglow-operator"]
+        name = "image:\n  repository: example.com/x/afterglow-operator\n  digest: "
+        self.chart["afterglow/values.yaml"] = f"{name}{digest}\n".encode()
+        self.write().check()
+        self.chart["afterglow/values.yaml"] = f"{name}sha256:{'0' * 64}\n".encode()
+        self.write().refused("names another afterglow-operator than the release")
+
     def test_the_chart_is_whole_and_of_this_version(self):
         self.chart["afterglow/Chart.yaml"] = f"name: x\nversion: {VERSION}\nappVersion: 9\n".encode()
         self.write().refused("another appVersion than 1.2.3")
