@@ -119,7 +119,10 @@ $(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib
 # Sanitizers are shared libraries; and what has to replace a function of libc, or watch it, takes the program in shared/.
 # What went into a program, for the list of parts in a release (tools/sbom.py).
 INPUTS = -Wl,--dependency-file=$@.inputs
-link_program = $(CC) $(INPUTS) $(if $(SANITIZE)$(findstring /shared/,$@),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter %.o,$^)
+# Where a library's source could not be had, its archive is empty, and programs take the shared one.
+not_static = $(or $(SANITIZE),$(findstring /shared/,$@),$(lacks_source))
+lacks_source = $(foreach archive,$(filter %.a,$^),$(shell find $(archive) -size -9c))
+link_program = $(CC) $(INPUTS) $(if $(not_static),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter-out $(if $(lacks_source),$(BUILD)/obj/lib/static/%),$(filter %.o,$^))
 
 $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)
 	$(call say,LINK,$@)
@@ -140,7 +143,7 @@ endif
 
 # Anew when Debian's headers are new.
 $(BUILD)/static/lib%.a: tools/static-library.sh $(subst :,\:,$(wildcard $(patsubst %,/var/lib/dpkg/info/%*.list,libcjson-dev libcurl4-openssl-dev libkrb5-dev libssl-dev))) | $(SYSROOT)
-	$(Q)tools/static-library.sh $* $@
+	$(Q)tools/static-library.sh $(if $(ARCH),,--or-shared) $* $@
 
 $(BUILD)/afterglow-ship $(BUILD)/shared/afterglow-ship: $(call objects,$(SHIP) $(LIB) sidecar/ship/main.c)
 	$(call say,LINK,$@)
@@ -270,7 +273,7 @@ unit-tests: $(UNIT_TESTS)
 # Whether the options, values, metrics and links in the documents are there, and whether no rooms include each other.
 check-docs:
 	$(Q)echo "== tools/check_docs.py"
-	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go; do tools/$${name}_test.py; done; wheel/build_test.py
+	$(Q)set -e; for name in failed_tests second_try sbom macho krew release_check check_docs rooms go static_library changelog; do tools/$${name}_test.py; done; wheel/build_test.py
 	$(Q)e2e/deaths/truth_test.py && tools/check_docs.py && tools/chart_readme.py --check
 	$(Q)tools/rooms.py
 $(UNIT_RUNS): run-%: %
@@ -423,7 +426,7 @@ test-wheel: wheel
 	@e2e/wheel/install_test.sh
 
 # The same for arm64, on any machine. What of it runs here runs in an emulator, so these targets are none of `make check`.
-.PHONY: arm64 images-arm64 test-arm64 release test-push
+.PHONY: arm64 images-arm64 test-arm64 release test-push test-first-screen check-workflows site
 arm64: deps
 	+@$(COMPILE) ARCH=arm64 all
 
@@ -447,7 +450,7 @@ test-arm64: deps
 
 # What a release publishes, into build/release.
 release: deps
-	@tools/apt-install.sh openssh-client
+	@tools/apt-install.sh openssh-client python3 skopeo
 	@tools/release_signature_test.py
 	+@$(COMPILE) all
 	+@$(COMPILE) ARCH=arm64 all
@@ -460,6 +463,18 @@ release: deps
 test-push:
 	@tools/apt-install.sh skopeo
 	@tools/push_test.py
+
+# README's first screen, from the release in build/release: registry and package index on loopback, KubeRay and real Ray.
+test-first-screen:
+	@e2e/release/first_screen.sh
+
+# .github/workflows, as GitHub reads them.
+check-workflows:
+	@tools/actionlint.sh
+
+# The pages of docs/ as a site, in build/site, that needs no network where it is read. SITE_REPOSITORY: where links to files of the tree lead.
+site:
+	@docs/site/build.sh
 
 # The operator against a real kube-apiserver: all of it under ASan, LSan and UBSan; its long scenarios under memcheck; ten
 # thousand reconciles over fifty restarts of the API server.
@@ -509,7 +524,8 @@ format:
 	@git diff --stat
 
 PREFIX ?= /usr/local
-install: all man
+install: deps
+	+@$(COMPILE) all man
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS) plugin/kubectl_complete-afterglow
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(BUILD)/man/*.1
 
@@ -547,6 +563,9 @@ help:
 	@echo 'make plugin-darwin  kubectl afterglow for macOS, into build/darwin-amd64/ and build/darwin-arm64/'
 	@echo 'make release      images for both in one index, and the plugin for four platforms, into build/release/ (RELEASE_URL, RELEASE_KEY)'
 	@echo 'make test-push    images/push.sh: the images of build/release in a registry on loopback, signed by cosign'
+	@echo 'make test-first-screen  the commands that README begins with, from build/release, on the local cluster'
+	@echo 'make check-workflows  .github/workflows, by actionlint'
+	@echo 'make site         the pages of docs/ as a site, into build/site/'
 	@echo 'Knobs: SANITIZE=address,undefined  DEBUG=1  V=1  ARCH=arm64'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,11 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# static-library.sh cjson|curl|krb5 ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
+# static-library.sh [--or-shared] cjson|curl|krb5 ARCHIVE: a library as an archive, where Debian has none that will do. Built from Debian's own source
 # package of the version whose headers are installed, with Debian's flags; the source's checksum is in Debian's signed lists.
 # A new version of the headers is a new archive. For another architecture CC and AR are its compiler's, and SYSROOT has the headers
 # (see sysroot.sh); for another system (tools/zig.sh) the headers are this machine's. No root is needed. Kept in ~/.cache/afterglow, which may be deleted.
+# --or-shared: a mirror may lack the source. ARCHIVE is empty then, by which the Makefile knows that programs have to take Debian's shared library.
 set -euo pipefail
 
+or_shared=''
+if [ "$1" = --or-shared ]; then or_shared=yes && shift; fi
 name=$1 archive=$2
 case $name in
 cjson) headers=libcjson-dev ;;
@@ -42,7 +45,10 @@ fetch() {
 	"${apt[@]}" update || true
 	# The mirror may hold a newer one only, with the same interface: a stable Debian changes nothing but faults.
 	"${apt[@]}" source "$name=$version" || "${apt[@]}" source "$name"
-	cd "$name"-*/
+}
+
+enter_source() {
+	cd "$work/$name"-*/
 	eval "$(DEB_BUILD_MAINT_OPTIONS=hardening=+all dpkg-buildflags --export=sh)"
 	CFLAGS+=" -ffunction-sections -fdata-sections" # the linker leaves out what nobody calls
 }
@@ -90,14 +96,30 @@ build_krb5() {
 	mv whole.a libkrb5.a
 }
 
+# Nothing of it is kept in the cache: the next tree asks the mirror again.
+take_shared() {
+	tail -n 3 "$work/log" >&2
+	cat >&2 <<-END
+		lib$name: Debian's source package cannot be had, for the reason above. What needs it is linked with Debian's shared library. Such programs
+		take up to twice the memory, run on this release of Debian alone, and are for no release and no wheel. 'make clean' and 'make' try again.
+	END
+	mkdir -p "${archive%/*}"
+	"${archiver[@]}" qc "$archive"
+}
+
 if [ ! -e "$cached" ]; then
 	echo "  STATIC lib$name $version" >&2
 	work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-static-XXXXXX")
 	trap finish EXIT
+	if ! (fetch) >"$work/log" 2>&1; then
+		[ -n "$or_shared" ] || exit 1
+		take_shared
+		exit
+	fi
 	(
-		fetch
+		enter_source
 		"build_$name"
-	) >"$work/log" 2>&1
+	) >>"$work/log" 2>&1
 	mkdir -p "${cached%/*}"
 	mv "$(find "$work" -name "lib$name.a")" "$cached"
 fi

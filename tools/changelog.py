@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""changelog.py VERSION: prints what CHANGELOG.md says of VERSION, for the page of a release. It is an error if that is not the version of Makefile
+and chart, or if its heading has no date."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def check_versions(version, makefile, chart):
+    for place, pattern, text in (("Makefile", r"^VERSION := (\S+)$", makefile), ("Chart.yaml: version", r"^version: (\S+)$", chart),
+                                 ("Chart.yaml: appVersion", r"^appVersion: (\S+)$", chart)):
+        found = re.search(pattern, text, re.M)
+        if not found or found[1] != version:
+            raise ValueError(f"{place} has {found[1] if found else 'no version'}, not {version}")
+
+
+def section(version, text):
+    parts = re.split(r"^## ", text, flags=re.M)[1:]
+    found = [part for part in parts if part.split()[0] == version]
+    if len(found) != 1:
+        raise ValueError(f"CHANGELOG.md has {len(found)} headings of {version}")
+    heading, _, body = found[0].partition("\n")
+    if not re.fullmatch(re.escape(version) + r" \(\d{4}-\d{2}-\d{2}\)", heading):
+        raise ValueError(f"CHANGELOG.md: the heading \"{heading}\" has no date, as in \"{version} (2026-12-01)\"")
+    return body.strip() + "\n"
+
+
+def main():
+    try:
+        check_versions(sys.argv[1], (ROOT / "Makefile").read_text(), (ROOT / "charts/afterglow/Chart.yaml").read_text())
+        print(section(sys.argv[1], (ROOT / "CHANGELOG.md").read_text()), end="")
+    except ValueError as wrong:
+        sys.exit(f"changelog.py: {wrong}")
+
+
+if __name__ == "__main__":
+    main()
