@@ -8,6 +8,7 @@ Of every *.md below FOLDER (default: this repository) it checks
 - values of the chart and fields of policies: `store.type`, `webhook.enabled=false`, and what follows --set,
 - metrics (`afterglow_spool_bytes`), make's targets (`make demo`), and tests (`no_pod_takes_the_slots_of_another`),
 - in commands of code blocks and spans: options and subcommands of our programs and of `kubectl afterglow`, values after --set, and make's targets,
+that README.md is short, has no words that a newcomer would have to learn, and names no command that nothing runs,
 and that docs/policies.md has every field of policies, docs/limits.md the figures of the code, and docs/support.md the versions that are tested.
 
 It prints a line for each mistake, with its place, and exits 1 if there is one.
@@ -41,6 +42,13 @@ PINNED = {
                           ("e2e/cluster/runc/go.mod", r"opencontainers/runc v(\S+)")],
     "Helm": [("e2e/cluster/helm/go.mod", r"helm\.sh/helm/v3 v(\S+)"), ("e2e/chart/helm4/go.mod", r"helm\.sh/helm/v4 v(\S+)")],
 }
+# What a stranger reads first: at most so many words, without these, and commands that a script runs as they stand there.
+FIRST_PAGE = "README.md"
+FIRST_PAGE_WORDS = 1200
+NOT_ON_FIRST_PAGE = re.compile(r"\b(launcher|spool|shipper|packer|unwinder|unmet end)", re.I)
+RUN_BY = [("helm install", "e2e/release/first_screen.sh", "^helm install"), ("kubectl get", "e2e/release/first_screen.sh", "^kubectl get"),
+          ("pip install", "e2e/release/first_screen.sh", "^pip install"), ("afterglow run", "e2e/release/first_screen.sh", "^afterglow run"),
+          ("make demo", ".github/workflows/test.yml", "make demo"), ("make test", ".ci/run", "make check >")]
 # Options of others that the documents speak of by themselves.
 FOREIGN_OPTIONS = {
     "--memory", "--num-cpus", "--object-store-memory", "--redis_password", "--enable-resource-isolation",  # Ray
@@ -240,6 +248,17 @@ class Checker:
                 self.wrong(SUPPORT_PAGE, f"{row} {version} is tested, and not named as such" if version in pinned else
                            f"{row} {version} is named as tested, and is not in " + " or ".join(file for file, _ in places))
 
+    def check_first_page(self):
+        text = read(self.root, FIRST_PAGE)
+        if len(text.split()) > FIRST_PAGE_WORDS:
+            self.wrong(FIRST_PAGE, f"{len(text.split())} words are more than {FIRST_PAGE_WORDS}")
+        for word in sorted(set(NOT_ON_FIRST_PAGE.findall(text))):
+            self.wrong(FIRST_PAGE, f"a newcomer does not know the word {word}")
+        for number, command in shell_lines(text):
+            runs = [file for start, file, words in RUN_BY if command.startswith(start) and words in read(self.root, file)]
+            if command and not runs:
+                self.wrong(f"{FIRST_PAGE}:{number}", f"nothing runs `{command}`")
+
     def check_command(self, place, command):
         """A line of a code block, if it starts one of our programs, or make."""
         words = command.split()
@@ -311,6 +330,7 @@ def main(arguments):
     checker = Checker(root)
     for path in documents(root):
         checker.check(path)
+    checker.check_first_page()
     checker.check_policies()
     checker.check_limits()
     checker.check_support()

@@ -86,6 +86,24 @@ class Documents(unittest.TestCase):
             with unittest.mock.patch.dict(FILES, {file: text}):
                 self.assertIn(f"docs/support.md: {mistake}", self.mistakes(""))
 
+    def first_page(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, content in {"README.md": text, "e2e/release/first_screen.sh": "of_readme '^pip install'"}.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(content, encoding="utf-8")
+            checker = check_docs.Checker(root)
+            checker.check_first_page()
+            return checker.mistakes
+
+    def test_the_first_page_is_short_and_plain_and_each_of_its_commands_is_run(self):
+        self.assertEqual(self.first_page("Plain words.\n\n    pip install afterglow-ray\n"), [])
+        self.assertEqual(self.first_page("word " * 1201), ["README.md: 1201 words are more than 1200"])
+        self.assertEqual(self.first_page("The Spool is full."), ["README.md: a newcomer does not know the word Spool"])
+        # One that no script has, and one whose script is gone.
+        for command in ("make tea", "helm install x"):
+            self.assertEqual(self.first_page(f"Text.\n\n    {command}\n"), [f"README.md:3: nothing runs `{command}`"])
+
 
 if __name__ == "__main__":
     unittest.main()
