@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Afterglow. `make help` lists the targets. Knobs: SANITIZE=address,undefined  DEBUG=1  V=1  ARCH=arm64
 VERSION := 0.1.0
+# The address of the pages that messages name, such as https://example.com/docs; empty: their place in the source.
+DOCS_URL ?=
+ifneq ($(findstring %,$(DOCS_URL)),)
+$(error DOCS_URL=$(DOCS_URL): it comes into formats of printf, and so may have no %)
+endif
+DEFINES = -DAFTERGLOW_VERSION='"$(VERSION)"' $(if $(DOCS_URL),-DAFTERGLOW_DOCS='"$(DOCS_URL)"')
 SANITIZE ?=
 # Empty: the machine that builds. arm64: a cross compiler, with Debian's libraries for that machine in a folder of their own.
 # Only the command line sets it (make ARCH=arm64): the ARCH and SYSROOT of an environment are not
@@ -34,7 +40,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpo
 HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=$(if $(DEBUG)$(SANITIZE),0,2) -fPIE
 # Where it was built is not in the programs, so that two people get the same bytes.
 REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=.
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' -MMD -MP \
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h $(DEFINES) -MMD -MP \
 	$(WARNINGS) $(HARDENING) $(REPRODUCIBLE) $(CFLAGS) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 # Each test has all modules of its program in it. gold links it in half of the time, where there is one; nothing that ships needs it.
 TEST_LINKER := $(if $(ARCH)$(findstring fuzzer,$(SANITIZE)),,$(if $(shell command -v ld.gold),-fuse-ld=gold))
@@ -94,6 +100,13 @@ shared: $(SHARED_PROGRAMS)
 # Objects of tests are kept, too.
 .SECONDARY:
 
+# What names a page is compiled anew when the pages have moved.
+.PHONY: FORCE
+build/docs_url: FORCE
+	@mkdir -p $(@D) && { echo '$(DOCS_URL)' | cmp -s - $@ || echo '$(DOCS_URL)' >$@; }
+NAMES_PAGES := $(shell grep -l DOCS_PAGE node/*.c plugin/*.c operator/*/*.c)
+$(call objects,$(NAMES_PAGES)): build/docs_url
+
 $(BUILD)/obj/%.o: %.c | $(SYSROOT)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -108,10 +121,10 @@ $(BUILD)/afterglow-launch: $(LAUNCHER) $(wildcard sidecar/launch/*.h) lib/oom_sc
 		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s $(INPUTS) -o $@ $(LAUNCHER)
 
 # The node agent: libc only as well. The kernel starts it for each core of the node, so it has to start fast and to need nothing.
-$(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib/*.h) Makefile | $(SYSROOT)
+$(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib/*.h) build/docs_url Makefile | $(SYSROOT)
 	$(call say,MUSL,$@)
 	@mkdir -p $(@D)
-	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) -Os -g0 -static \
+	$(Q)$(MUSL_CC) -std=gnu11 -D_GNU_SOURCE -I. -include lib/banned.h $(DEFINES) $(WARNINGS) -Os -g0 -static \
 		-fstack-protector-strong -ffunction-sections -Wl,--gc-sections,-s $(INPUTS) -o $@ $(NODE) $(NODE_LIB) node/main.c
 
 # The sidecar is in every Ray pod. Static it needs a quarter less memory, the operator half: of a shared library more is mapped
@@ -290,7 +303,6 @@ ifdef SYSROOT
 BUILD_PACKAGES := dpkg-dev gcc-aarch64-linux-gnu libc6-dev make mmdebstrap
 SYSROOT_PACKAGES := $(LIBRARY_PACKAGES) libcmocka-dev musl-dev
 # Anew when another package is wanted.
-.PHONY: FORCE
 build/arm64/sysroot.wanted: FORCE
 	@mkdir -p $(@D) && { echo '$(SYSROOT_PACKAGES)' | cmp -s - $@ || echo '$(SYSROOT_PACKAGES)' >$@; }
 $(SYSROOT): tools/sysroot.sh build/arm64/sysroot.wanted

@@ -43,6 +43,8 @@ push_image() { # NAME DIGEST
 push_chart() {
 	local digest version
 	version=$(make -s version)
+	DOCS_URL=$(tar -xOf "$release/afterglow-$version.tgz" afterglow/Chart.yaml | sed -n 's,^  afterglow.dev/docs: \(http.*\),\1,p')
+	export DOCS_URL
 	tools/chart_archive.sh "$work/chart.tgz" "$registry" "$release/digests.txt"
 	digest=$(tools/chart_oci.py "$work/chart.tgz" "$work/chart")
 	copy "oci:$work/chart:$version" "charts/afterglow:$version" "$digest"

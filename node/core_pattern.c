@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/docs.h"
+
 #define ARGUMENTS " %P %s %c %d"
 #define N_ARGUMENTS 4
 
@@ -44,7 +46,7 @@ int core_pattern_make(const char *directory, const char *before, char ret_patter
 
 	if (before[0] == '@')
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": the kernel connects the process that crashes to a socket, and "
-			       "nobody else can connect in its name. docs/node-agent.md says what to change. Cores stay as they are", before);
+			       "nobody else can connect in its name. " DOCS_PAGE("node-agent.md") " says what to change. Cores stay as they are", before);
 	if (before[0] != '|' && strpbrk(before, " \t"))
 		return err_set(err, ENOTSUP, "core_pattern is \"%s\": a file's name with blanks cannot be kept in ours. Cores stay as "
 			       "they are", before);

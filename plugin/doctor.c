@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/docs.h"
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/sidecar_names.h"
@@ -255,7 +256,7 @@ static void find_without_claim(struct report *report, size_t n, const char *name
 		snprintf(text, sizeof(text), "Namespace %.300s has Ray pods, and no claim " CLAIM ".", names);
 	find(report, GAP, text,
 	     "Bundles stay in the pods and go with them. RayFailures and logs are kept.",
-	     "Make the claim (docs/storage.md), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
+	     "Make the claim (" DOCS_PAGE("storage.md") "), or set store.type to s3, azure or webhdfs. If a policy names another claim, all is well.");
 }
 
 static void look_at_stores(struct report *report, const struct doctor_facts *facts)
@@ -373,8 +374,8 @@ static void look_at_cores(struct report *report, const char *node, const cJSON *
 	else
 		find(report, GAP, text,
 		     "Crashes there have no backtrace: their cores do not reach the pod.",
-		     alone ? "The node agent cannot pass such cores on, and leaves them alone: docs/node-agent.md says what to change." :
-			     "Set nodeAgent.cores=true (docs/node-agent.md), or sysctl kernel.core_pattern=core on the node.");
+		     alone ? "The node agent cannot pass such cores on, and leaves them alone: " DOCS_PAGE("node-agent.md") " says what to change." :
+			     "Set nodeAgent.cores=true (" DOCS_PAGE("node-agent.md") "), or sysctl kernel.core_pattern=core on the node.");
 }
 
 static void look_at_memory(struct report *report, const char *node, const cJSON *facts)

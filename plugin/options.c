@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/docs.h"
 #include "lib/failure_class.h"
 #include "lib/macros.h"
 #include "lib/units.h"
@@ -147,7 +148,7 @@ static int options_check(const struct options *o, struct err *err)
 	if (o->owner && !strchr(o->owner, '/'))
 		return err_set(err, EINVAL, "--owner \"%.80s\" must be KIND/NAME, such as RayJob/train", o->owner);
 	if (o->class && failure_class_from_name(o->class) < 0)
-		return err_set(err, EINVAL, "--class \"%.60s\" is not a class; docs/failure-classes.md lists them", o->class);
+		return err_set(err, EINVAL, "--class \"%.60s\" is not a class; " DOCS_PAGE("failure-classes.md") " lists them", o->class);
 	return 0;
 }
 

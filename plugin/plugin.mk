@@ -30,8 +30,8 @@ build/darwin-%/libcjson.a: tools/static-library.sh tools/zig.sh
 	@cp /usr/include/cjson/cJSON.h $(@D)/include/cjson/
 	@CC="$(darwin_cc)" AR="$(ZIG) ar" SYSROOT= tools/static-library.sh cjson $@
 
-$(DARWIN_PLUGINS): build/darwin-%/kubectl-afterglow: $(DARWIN_SOURCES) $(wildcard plugin/*.h plugin/*.def lib/*.h lib/*.def lib/digest/*.h) build/darwin-%/libcjson.a Makefile plugin/plugin.mk tools/macho.py
+$(DARWIN_PLUGINS): build/darwin-%/kubectl-afterglow: $(DARWIN_SOURCES) $(wildcard plugin/*.h plugin/*.def lib/*.h lib/*.def lib/digest/*.h) build/darwin-%/libcjson.a build/docs_url Makefile plugin/plugin.mk tools/macho.py
 	$(call say,ZIG,$@)
-	$(Q)$(darwin_cc) -std=gnu11 -I. -isystem $(@D)/include -include lib/banned.h -DAFTERGLOW_VERSION='"$(VERSION)"' $(WARNINGS) \
+	$(Q)$(darwin_cc) -std=gnu11 -I. -isystem $(@D)/include -include lib/banned.h $(DEFINES) $(WARNINGS) \
 		-fstack-protector-strong $(REPRODUCIBLE) $(CFLAGS) -Wl,-dead_strip -s -o $@ $(filter %.c %.a,$^)
 	$(Q)tools/macho.py $@ $* $(MACOS_VERSION)

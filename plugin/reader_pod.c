@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/docs.h"
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "plugin/pod_sidecar.h"
@@ -258,7 +259,7 @@ int reader_pod_make(const cJSON *failure, const cJSON *pods, const char *name, c
 		return err_set(
 			err, EPROTO,
 			bundle ? "the failure has no bundle in a store: it was only in the pod, at "
-				 "%.200s (docs/storage.md)" :
+				 "%.200s (" DOCS_PAGE("storage.md") ")" :
 				 "the failure has no bundle in a store",
 			bundle);
 	if (is_claim && split_claim(bundle, claim, &r, err) < 0)

@@ -4,6 +4,7 @@
 # REGISTRY, its values name the images there, by the digests of the file DIGESTS (lines of NAME@DIGEST, as in a release). Unlike
 # `helm package`, it needs no Helm, and the same files always give the same archive.
 #
+# DOCS_URL              the address of the pages that the chart names: its notes, and the runbooks of its alerts; default: their place in the source
 # SOURCE_DATE_EPOCH     the time of all files; default: the commit's
 set -euo pipefail
 
@@ -17,7 +18,9 @@ cp -rL charts/afterglow "$work"
 # Each image has its digest some lines below its repository.
 name_images() { # NAME@DIGEST...
 	local image name values=$work/afterglow/values.yaml
+	echo '  artifacthub.io/images: |' >>"$work/afterglow/Chart.yaml"
 	for image; do
+		printf '    - {name: %s, image: "%s", platforms: [linux/amd64, linux/arm64]}\n' "${image%@*}" "$registry/$image" >>"$work/afterglow/Chart.yaml"
 		name=${image%@*}
 		sed -i "\\,^ *repository: localhost/$name\$,,/^ *digest: / {
 			s,localhost/$name\$,$registry/$name,
@@ -32,6 +35,10 @@ name_images() { # NAME@DIGEST...
 if [ -n "$registry" ]; then
 	mapfile -t images <"$digests"
 	name_images "${images[@]}"
+fi
+if [ -n "${DOCS_URL:-}" ]; then
+	sed -i "s,^  afterglow.dev/docs: .*,  afterglow.dev/docs: ${DOCS_URL%/}," "$work/afterglow/Chart.yaml"
+	sed -i "s,^  runbookURL: .*,  runbookURL: ${DOCS_URL%/}/runbooks," "$work/afterglow/values.yaml"
 fi
 tar --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
 	--exclude-from=<(sed 's,/$,,' charts/afterglow/.helmignore) -C "$work" -c afterglow | gzip -9n >"$archive"

@@ -9,6 +9,7 @@ Of every *.md below FOLDER (default: this repository) it checks
 - metrics (`afterglow_spool_bytes`), make's targets (`make demo`), and tests (`no_pod_takes_the_slots_of_another`),
 - in commands of code blocks and spans: options and subcommands of our programs and of `kubectl afterglow`, values after --set, and make's targets,
 that README.md is short, has no words that a newcomer would have to learn, and names no command that nothing runs,
+that the pages that messages of programs name are there,
 and that docs/policies.md has every field of policies, docs/limits.md the figures of the code, and docs/support.md the versions that are tested.
 
 It prints a line for each mistake, with its place, and exits 1 if there is one.
@@ -248,6 +249,15 @@ class Checker:
                 self.wrong(SUPPORT_PAGE, f"{row} {version} is tested, and not named as such" if version in pinned else
                            f"{row} {version} is named as tested, and is not in " + " or ".join(file for file, _ in places))
 
+    def check_messages(self):
+        """A page that a message of a program names is DOCS_PAGE("name"), which release and reader know the address of."""
+        for path in sorted(path for folder in ("lib", "node", "operator", "plugin", "sidecar") for path in (self.root / folder).rglob("*.c")):
+            text = path.read_text(encoding="utf-8")
+            if not path.name.endswith("_test.c") and re.search(r'^[^/*\n]*"[^"\n]*docs/[a-z-]+\.md', text, re.M):
+                self.wrong(path.relative_to(self.root), "a message names a page in docs/ without DOCS_PAGE")
+            for target in re.findall(r'DOCS_PAGE\("([^"]+)"\)', text):
+                self.check_link(path.relative_to(self.root), self.root / "docs/README.md", target)
+
     def check_first_page(self):
         text = read(self.root, FIRST_PAGE)
         if len(text.split()) > FIRST_PAGE_WORDS:
@@ -331,6 +341,7 @@ def main(arguments):
     for path in documents(root):
         checker.check(path)
     checker.check_first_page()
+    checker.check_messages()
     checker.check_policies()
     checker.check_limits()
     checker.check_support()

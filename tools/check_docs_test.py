@@ -86,6 +86,18 @@ class Documents(unittest.TestCase):
             with unittest.mock.patch.dict(FILES, {file: text}):
                 self.assertIn(f"docs/support.md: {mistake}", self.mistakes(""))
 
+    def test_a_message_names_a_page_that_is_there_by_its_address(self):
+        for line, mistakes in (('err("x (" DOCS_PAGE("other.md#twice") ")");', 0), ('err("x (" DOCS_PAGE("none.md") ")");', 1),
+                               ('err("x (" DOCS_PAGE("other.md#none") ")");', 1), ('err("see docs/other.md");', 1), ("/* see docs/other.md */", 0)):
+            with tempfile.TemporaryDirectory() as folder:
+                root = pathlib.Path(folder).resolve()
+                for name, content in {"plugin/x.c": line + "\n", "docs/other.md": FILES["docs/other.md"]}.items():
+                    (root / name).parent.mkdir(parents=True)
+                    (root / name).write_text(content, encoding="utf-8")
+                checker = check_docs.Checker(root)
+                checker.check_messages()
+                self.assertEqual(len(checker.mistakes), mistakes, line)
+
     def first_page(self, text):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)

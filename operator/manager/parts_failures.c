@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/docs.h"
 #include "lib/json.h"
 #include "lib/units.h"
 #include "operator/kube/event.h"
@@ -90,7 +91,7 @@ static void on_older_crd(void *arg, const char *what)
 	snprintf(
 		note, sizeof(note),
 		"The CRD rayfailures.afterglow.dev is older than this operator and does not have %s, so RayFailures are "
-		"written without these fields. Upgrade it with helm upgrade, or apply the CRDs of this release (docs/install.md, CRDs)",
+		"written without these fields. Upgrade it with helm upgrade, or apply the CRDs of this release (" DOCS_PAGE("install.md#crds") ")",
 		what);
 	event_recorder_emit(
 		p->recorder,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/docs.h"
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/sidecar_names.h"
@@ -253,7 +254,7 @@ static void answer_unread(struct admission *a, bool pods, const struct admission
 	_cleanup_json_ cJSON *warnings = cJSON_CreateArray();
 	_cleanup_json_ cJSON *changed = pods ? pod_decline(request->object, reason) : NULL;
 
-	warnings_addf(warnings, "Afterglow did not read this object (%s): docs/limits.md", reason);
+	warnings_addf(warnings, "Afterglow did not read this object (%s): " DOCS_PAGE("limits.md"), reason);
 	log_warning_limited("%s of namespace %s is admitted unread: %s", request->kind,
 			    request->namespace, reason);
 	admission_count(a, pods ? "Pod" : admission_kind_of(request), reason);
