@@ -34,9 +34,10 @@ endif
 
 # A sanitizer names functions and lines, for which -g1 is enough; all of -g3 would be linked into each of 350 programs.
 CFLAGS ?= $(if $(DEBUG),-Og -g3,$(if $(SANITIZE),-Og -g1,-O2 -g))
-# -Wno-format-truncation: texts for people go to fixed buffers and are meant to be cut.
+# -Wno-format-truncation: texts for people go to fixed buffers and are meant to be cut. -Wno-c2x-extensions: a parameter that
+# a callback must have and does not use has no name, as in C23; clang calls that an extension, gcc does not.
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
-	-Wformat=2 -Wundef -Wimplicit-fallthrough -Wno-format-truncation -Werror
+	-Wformat=2 -Wundef -Wimplicit-fallthrough -Wno-format-truncation -Wno-c2x-extensions -Werror
 HARDENING := -fstack-protector-strong -D_FORTIFY_SOURCE=$(if $(DEBUG)$(SANITIZE),0,2) -fPIE
 # Where it was built is not in the programs, so that two people get the same bytes.
 REPRODUCIBLE := -ffile-prefix-map=$(CURDIR)=.

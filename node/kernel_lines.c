@@ -115,9 +115,8 @@ static struct pod_of_process pod_of_pid(pid_t pid)
 	return pod;
 }
 
-static bool kernel_lines_is_of_pod(pid_t pid, const char *pod_uid, void *arg)
+static bool kernel_lines_is_of_pod(pid_t pid, const char *pod_uid, void *)
 {
-	(void)arg;
 	return strcmp(pod_of_pid(pid).pod_uid, pod_uid) == 0;
 }
 
@@ -154,19 +153,17 @@ static void kernel_lines_of_process(const struct kernel_line *l)
 		oom_report_release(&lines.report);
 }
 
-static void to_container(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+static void to_container(const struct pod_of_process *c, unsigned int, void *arg)
 {
-	(void)sweeps;
 	send_line(c->pod_uid, arg);
 }
 
-static void to_user(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+static void to_user(const struct pod_of_process *c, unsigned int, void *arg)
 {
 	_cleanup_strbuf_ struct strbuf mounts = STRBUF_INIT(MOUNTINFO_MAX);
 	const struct kernel_line *l = arg;
 	char path[256];
 
-	(void)sweeps;
 	snprintf(path, sizeof(path), "%s/%d/mountinfo", lines.node->options->proc, (int)process_table_any(lines.node->processes, c));
 	if (file_read(AT_FDCWD, path, &mounts, NULL) == 0 && kernel_line_is_mounted(strbuf_str(&mounts), l->device))
 		send_line(c->pod_uid, l);

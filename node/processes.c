@@ -22,11 +22,10 @@ static struct {
  * Tells the sidecar that signals are being watched: soon after a container started, when its
  * sidecar listens, and then from time to time.
  */
-static void processes_announce(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+static void processes_announce(const struct pod_of_process *c, unsigned int sweeps, void *)
 {
 	char message[32];
 
-	(void)arg;
 	if (sweeps != 1 && sweeps % ANNOUNCE_SWEEPS != 0)
 		return;
 	snprintf(message, sizeof(message), "watching %d", 3 * ANNOUNCE_SWEEPS * PROCESS_SWEEP_S);

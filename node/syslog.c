@@ -44,13 +44,12 @@ struct one_line {
 	size_t len;
 };
 
-static void to_pod(const struct pod_of_process *c, unsigned int sweeps, void *arg)
+static void to_pod(const struct pod_of_process *c, unsigned int, void *arg)
 {
 	const struct one_line *line = arg;
 	const struct syslog_subject subject = { c->pod_uid, NULL, c->container_id };
 	char message[LINE_MAX_BYTES + 8] = "syslog ";
 
-	(void)sweeps;
 	if (!syslog_line_is_of(line->text, line->len, &subject))
 		return;
 	copy_printable(message + strlen(message), LINE_MAX_BYTES, line->text, line->len);

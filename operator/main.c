@@ -87,21 +87,18 @@ static void on_idle(void *arg)
 		on_released(p);
 }
 
-static void on_drain_over(evutil_socket_t fd, short what, void *arg)
+static void on_drain_over(evutil_socket_t, short, void *arg)
 {
 	struct program *p = arg;
 
-	(void)fd;
-	(void)what;
 	log_warning("stopped after %d s: some writes or a connection did not end before", DRAIN_S);
 	event_base_loopbreak(p->base);
 }
 
-static void on_signal(evutil_socket_t fd, short what, void *arg)
+static void on_signal(evutil_socket_t fd, short, void *arg)
 {
 	struct program *p = arg;
 
-	(void)what;
 	if (p->stopping)
 		return;
 	p->stopping = true;
@@ -118,9 +115,8 @@ static void on_request(void *arg, const char *method, int code)
 		    client_host(p->client));
 }
 
-static void on_credential_trouble(void *arg, const struct err *err)
+static void on_credential_trouble(void *, const struct err *err)
 {
-	(void)arg;
 	log_warning("keeping the previous credentials: %s", err_text(err));
 }
 
@@ -236,9 +232,8 @@ static void on_lost(void *arg, const char *why)
 	event_base_loopbreak(p->base);
 }
 
-static void on_lease_trouble(void *arg, const struct err *err)
+static void on_lease_trouble(void *, const struct err *err)
 {
-	(void)arg;
 	if (err)
 		log_warning("lease: %s", err_text(err));
 	else

@@ -19,9 +19,8 @@
 
 /* --- What the pod has ----------------------------------------------------------------------------------- */
 
-static void read_enabled(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+static void read_enabled(const cJSON *pod, const char *, char value[static VALUE_MAX])
 {
-	(void)option;
 	snprintf(value, VALUE_MAX, "%s", pod_sidecar(pod) ? "true" : "false");
 }
 
@@ -75,12 +74,11 @@ static void read_size(const cJSON *pod, const char *option, char value[static VA
 		read_number(pod, option, value);
 }
 
-static void read_resources(const cJSON *pod, const char *option, char value[static VALUE_MAX])
+static void read_resources(const cJSON *pod, const char *, char value[static VALUE_MAX])
 {
 	const cJSON *resources = json_get(pod_sidecar(pod), "resources");
 	const char *wanted = json_str(resources, "requests.memory"), *limit = json_str(resources, "limits.memory");
 
-	(void)option;
 	snprintf(value, VALUE_MAX, "memory %.60s, limit %.60s", wanted ? wanted : "none", limit ? limit : "none");
 }
 

@@ -93,13 +93,11 @@ static void stop_when_over(void *arg)
 /*
  * If a core is being kept, that goes on: it has a limit of its own, and the user can press Ctrl-C.
  */
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct run *r = arg;
 	const struct timeval again = { .tv_sec = 1 };
 
-	(void)fd;
-	(void)what;
 	if (!sidecar_keeps_core(r->sidecar) || event_add(r->deadline, &again) < 0)
 		event_base_loopbreak(r->base);
 }
@@ -118,12 +116,11 @@ static void on_child(struct run *r)
 	stop_when_over(r);
 }
 
-static void on_signal(evutil_socket_t fd, short what, void *arg)
+static void on_signal(evutil_socket_t fd, short, void *arg)
 {
 	struct run *r = arg;
 	struct signalfd_siginfo info;
 
-	(void)what;
 	while (read((int)fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			on_child(r);

@@ -66,12 +66,10 @@ static void begin_stop(struct service *s)
  * A container that still runs is watched further: the kubelet knows the pod's time limit and ends
  * all of us then.
  */
-static void on_over(evutil_socket_t fd, short what, void *arg)
+static void on_over(evutil_socket_t, short, void *arg)
 {
 	struct service *s = arg;
 
-	(void)fd;
-	(void)what;
 	if (sidecar_active(s->sidecar) == 0)
 		event_base_loopbreak(s->base);
 }
@@ -110,24 +108,20 @@ static void stop_when_over(void *arg)
  * The kubelet sends SIGTERM to all containers of a pod at once. We stay until the others have ended
  * and their ends are reported.
  */
-static void on_stop(evutil_socket_t fd, short what, void *arg)
+static void on_stop(evutil_socket_t, short, void *arg)
 {
 	struct service *s = arg;
 
-	(void)fd;
-	(void)what;
 	sidecar_pod_terminating(s->sidecar);
 	begin_stop(s);
 	stop_when_over(s);
 }
 
 /* A launcher that lives tries to connect every 2 s, so there is none: its container ended before this program ran. */
-static void on_nobody(evutil_socket_t fd, short what, void *arg)
+static void on_nobody(evutil_socket_t, short, void *arg)
 {
 	struct service *s = arg;
 
-	(void)fd;
-	(void)what;
 	if (s->stopping || sidecar_was_greeted(s->sidecar))
 		return;
 	log_warning("no container has come that runs by the launcher: the sidecar ends, so that the pod can end; a container that begins "

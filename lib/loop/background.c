@@ -22,11 +22,10 @@ static bool background_pass_on(const void *data, size_t len, int passed_fd, void
 	return false;
 }
 
-static void background_on_event(evutil_socket_t fd, short what, void *arg)
+static void background_on_event(evutil_socket_t, short what, void *arg)
 {
 	struct background *b = arg;
 
-	(void)fd;
 	if (errand_wait(&b->errand, 0, background_pass_on, b) == ERRAND_ENDED)
 		background_finish(b, true);
 	else if (what & EV_TIMEOUT) {

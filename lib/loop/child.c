@@ -147,22 +147,19 @@ static void child_drain(struct child *c, struct pipe_end *end)
 		close_end(end);
 }
 
-static void child_on_output(evutil_socket_t fd, short what, void *arg)
+static void child_on_output(evutil_socket_t fd, short, void *arg)
 {
 	struct child *c = arg;
 
-	(void)what;
 	for (size_t i = 0; i < CHILD_ENDS; i++)
 		if (c->ends[i].fd == fd)
 			child_drain(c, &c->ends[i]);
 }
 
-static void child_on_overdue(evutil_socket_t fd, short what, void *arg)
+static void child_on_overdue(evutil_socket_t, short, void *arg)
 {
 	struct child *c = arg;
 
-	(void)fd;
-	(void)what;
 	c->timed_out = true;
 	kill(c->pid, SIGKILL);
 }
@@ -192,14 +189,12 @@ static void child_finish(struct child *c, int status)
 		release_text(&texts[i]);
 }
 
-static void on_ended(evutil_socket_t fd, short what, void *arg)
+static void on_ended(evutil_socket_t, short, void *arg)
 {
 	struct child *c = arg;
 	int status;
 	pid_t pid = waitpid(c->pid, &status, WNOHANG);
 
-	(void)fd;
-	(void)what;
 	if (pid != 0)
 		child_finish(c, pid == c->pid ? status : 1 << 8);
 }

@@ -281,11 +281,8 @@ static bool wait_for_message(int fd, int64_t until_ns)
 	}
 }
 
-bool errand_ignore(const void *data, size_t len, int passed_fd, void *arg)
+bool errand_ignore(const void *, size_t, int passed_fd, void *)
 {
-	(void)data;
-	(void)len;
-	(void)arg;
 	closep(&passed_fd);
 	return false;
 }

@@ -108,10 +108,8 @@ static void settle_fresh(struct http_connections *all)
 	bufferevent_decref(fresh);
 }
 
-static void http_connections_on_settle(evutil_socket_t fd, short what, void *arg)
+static void http_connections_on_settle(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	settle_fresh(arg);
 }
 

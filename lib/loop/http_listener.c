@@ -12,12 +12,10 @@
 /* All listeners, because evhttp passes its own argument to a listener's error callback. */
 static struct http_listener *the_listeners;
 
-static void on_listen_again(evutil_socket_t fd, short what, void *arg)
+static void on_listen_again(evutil_socket_t, short, void *arg)
 {
 	struct http_listener *l = arg;
 
-	(void)fd;
-	(void)what;
 	if (l->listener)
 		evconnlistener_enable(l->listener);
 }
@@ -28,11 +26,10 @@ void http_listener_pause(struct http_listener *l, const struct timeval *pause)
 		evconnlistener_disable(l->listener);
 }
 
-static void on_accept_error(struct evconnlistener *listener, void *arg)
+static void on_accept_error(struct evconnlistener *listener, void *)
 {
 	struct http_listener *l = the_listeners;
 
-	(void)arg;
 	while (l && l->listener != listener)
 		l = l->next;
 	if (!l)

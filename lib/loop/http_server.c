@@ -72,11 +72,10 @@ static void http_server_on_metrics(struct evhttp_request *request, void *arg)
  * Accepts no more than half of the bound in one turn of the loop: many may be queued. Each then has two
  * turns in which its request is read, before as many newer ones can end it.
  */
-static struct bufferevent *http_server_on_connection(struct event_base *base, void *arg)
+static struct bufferevent *http_server_on_connection(struct event_base *, void *arg)
 {
 	struct http_server *s = arg;
 
-	(void)base;
 	if (++s->accepted >= s->connections.max / 2) {
 		s->accepted = 0;
 		http_listener_pause(&s->listener, &(struct timeval){ 0 });

@@ -55,11 +55,10 @@ static int open_base(struct event_base **ret_base, struct err *err)
 	return err_set(err, ENOTSUP, "an event loop without epoll");
 }
 
-static int find_next(const struct event_base *base, const struct event *e, void *arg)
+static int find_next(const struct event_base *, const struct event *e, void *arg)
 {
 	struct timeval *next = arg, at;
 
-	(void)base;
 	if (event_pending(e, EV_TIMEOUT, &at) && (!timerisset(next) || timercmp(&at, next, <)))
 		*next = at;
 	return 0;
@@ -93,10 +92,8 @@ void inner_loop_turn(struct inner_loop *l)
 	inner_loop_set_timer(l);
 }
 
-static void inner_loop_on_due(evutil_socket_t fd, short what, void *arg)
+static void inner_loop_on_due(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	inner_loop_turn(arg);
 }
 

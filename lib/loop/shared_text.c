@@ -76,12 +76,10 @@ static void shared_text_drop(struct shared_text *text, struct rendering *r)
 }
 
 /* Called by libevent, possibly after the server and text are freed. */
-static void shared_text_on_sent(const void *data, size_t len, void *arg)
+static void shared_text_on_sent(const void *, size_t, void *arg)
 {
 	struct reader *reader = arg;
 
-	(void)data;
-	(void)len;
 	if (reader->of) {
 		*reader->link = reader->next;
 		if (reader->next)

@@ -15,14 +15,12 @@ int getaddrinfo(const char *restrict host, const char *restrict service, const s
 	return EAI_FAIL;
 }
 
-void freeaddrinfo(struct addrinfo *list)
+void freeaddrinfo(struct addrinfo *)
 {
-	(void)list;
 }
 
-const char *gai_strerror(int code)
+const char *gai_strerror(int)
 {
-	(void)code;
 	return "this program looks up no names";
 }
 
@@ -32,8 +30,7 @@ struct servent *getservbyname(const char *name, const char *protocol)
 	return NULL;
 }
 
-struct protoent *getprotobynumber(int number)
+struct protoent *getprotobynumber(int)
 {
-	(void)number;
 	return NULL;
 }

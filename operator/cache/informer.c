@@ -331,21 +331,17 @@ static void informer_obey(struct informer *informer, const struct reflector_step
 		informer->on_state(informer->arg, informer);
 }
 
-static void informer_on_timer(evutil_socket_t fd, short what, void *arg)
+static void informer_on_timer(evutil_socket_t, short, void *arg)
 {
 	struct reflector_event event = { .kind = REFLECTOR_TIMER };
 
-	(void)fd;
-	(void)what;
 	tell_and_obey(arg, &event);
 }
 
-static void on_tidy(evutil_socket_t fd, short what, void *arg)
+static void on_tidy(evutil_socket_t, short, void *arg)
 {
 	struct informer *informer = arg;
 
-	(void)fd;
-	(void)what;
 	store_drop_views(&informer->store);
 }
 

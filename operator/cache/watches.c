@@ -135,10 +135,9 @@ static void watches_on_state(void *arg, struct informer *informer)
 }
 
 /* A tenant who may write an object can cause this log line at any rate, so it is limited. */
-static void watches_on_unreadable(void *arg, struct informer *informer, const char *key,
+static void watches_on_unreadable(void *, struct informer *informer, const char *key,
 				  const char *reason)
 {
-	(void)arg;
 	log_warning_limited("%s %s is left out, the others are served: %s", informer_resource(informer)->kind, key, reason);
 }
 

@@ -149,9 +149,7 @@ static void remove_more(struct failure_gc *gc)
 			return;
 }
 
-static void failure_gc_on_tick(evutil_socket_t fd, short what, void *arg)
+static void failure_gc_on_tick(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	remove_more(arg);
 }

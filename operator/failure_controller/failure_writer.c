@@ -339,13 +339,11 @@ static void drop_old(struct failure_writer *writer)
 		event_add(writer->wake, &(struct timeval){ STANDBY_NS / NS_PER_SEC, 0 });
 }
 
-static void failure_writer_run(evutil_socket_t fd, short what, void *arg)
+static void failure_writer_run(evutil_socket_t, short, void *arg)
 {
 	struct failure_writer *writer = arg;
 	const char *key;
 
-	(void)fd;
-	(void)what;
 	if (!writer->o.is_leader(writer->o.arg)) {
 		drop_old(writer);
 		return;

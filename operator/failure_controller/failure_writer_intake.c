@@ -261,7 +261,7 @@ static void begin_walk(struct failure_writer *writer, const struct store *pods)
 	writer->walks = true;
 }
 
-void failure_writer_walk(evutil_socket_t fd, short what, void *arg)
+void failure_writer_walk(evutil_socket_t, short, void *arg)
 {
 	struct failure_writer *writer = arg;
 	const struct store *pods = informer_store(writer->o.pods);
@@ -269,8 +269,6 @@ void failure_writer_walk(evutil_socket_t fd, short what, void *arg)
 	void *value;
 	size_t n = 0;
 
-	(void)fd;
-	(void)what;
 	if (!writer->walks)
 		writer->walks_since_ns = now_boottime_ns();
 	begin_walk(writer, pods);

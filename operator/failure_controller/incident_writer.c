@@ -427,13 +427,11 @@ static bool incident_writer_may_start(const struct incident_writer *incidents)
 	       (informer_synced(incidents->o.failures) || informer_reflector(incidents->o.failures)->last_status != 0);
 }
 
-static void incident_writer_run(evutil_socket_t fd, short what, void *arg)
+static void incident_writer_run(evutil_socket_t, short, void *arg)
 {
 	struct incident_writer *incidents = arg;
 	const char *key;
 
-	(void)fd;
-	(void)what;
 	while (incident_writer_may_start(incidents) &&
 	       (key = workqueue_get(&incidents->queue, now_boottime_ns())))
 		incident_writer_start(incidents, key);

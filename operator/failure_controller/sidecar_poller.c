@@ -451,7 +451,7 @@ static void sidecar_poller_look(struct polled *p, int64_t now_ns)
 		p->bare = sidecar_answer_none(&p->poller->sinks, &p->memory, p->key, pod);
 }
 
-static void sidecar_poller_on_tick(evutil_socket_t fd, short what, void *arg)
+static void sidecar_poller_on_tick(evutil_socket_t, short, void *arg)
 {
 	struct sidecar_poller *poller = arg;
 	struct strmap_pos pos = { .bucket = poller->bucket };
@@ -459,8 +459,6 @@ static void sidecar_poller_on_tick(evutil_socket_t fd, short what, void *arg)
 	bool wrapped = false;
 	void *value;
 
-	(void)fd;
-	(void)what;
 	if (!may_ask(poller))
 		return;
 	count_restless(poller, now);

@@ -117,9 +117,8 @@ static const char *by_ip(const struct incident_death *d)
 	return may_name_a_death(d) ? d->names.ip : d->ip;
 }
 
-static const char *by_cluster(const struct incident_death *d)
+static const char *by_cluster(const struct incident_death *)
 {
-	(void)d;
 	return "cluster";
 }
 

@@ -258,14 +258,12 @@ static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
 	return NULL;
 }
 
-static void pump(evutil_socket_t fd, short what, void *arg)
+static void pump(evutil_socket_t, short, void *arg)
 {
 	struct client *client = arg;
 	struct client_call *call;
 	int64_t wait_ns = 0;
 
-	(void)fd;
-	(void)what;
 	if (!client->waiting)
 		return;
 	refresh(client, false);

@@ -42,10 +42,8 @@ static void feed_kind(struct elector *e, enum lease_event_kind kind)
 	elector_feed(e, &(struct lease_event){ .kind = kind });
 }
 
-static void elector_on_timer(evutil_socket_t fd, short what, void *arg)
+static void elector_on_timer(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	feed_kind(arg, LEASE_TICK);
 }
 
@@ -56,12 +54,10 @@ static void elector_arm(struct event *timer, int64_t delay_ns)
 }
 
 /* Timers may go off a little early, or use another clock, so the deadline in the Lease decides. */
-static void elector_on_deadline(evutil_socket_t fd, short what, void *arg)
+static void elector_on_deadline(evutil_socket_t, short, void *arg)
 {
 	struct elector *e = arg;
 
-	(void)fd;
-	(void)what;
 	if (elector_is_leader(e))
 		elector_arm(e->deadline, e->lease.deadline_ns - now_boottime_ns());
 	else if (e->lease.held)

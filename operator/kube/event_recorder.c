@@ -113,11 +113,10 @@ void event_recorder_free(struct event_recorder *recorder)
 	free(recorder);
 }
 
-static void event_recorder_on_written(void *arg, struct client_response *response)
+static void event_recorder_on_written(void *, struct client_response *response)
 {
 	bool there = response->status == 409 && strcmp(response->reason, "AlreadyExists") == 0;
 
-	(void)arg;
 	/* A namespace that is being deleted refuses Events. */
 	if (response->status / 100 != 2 && response->status != 403 && response->status != 404 && !there)
 		log_warning_limited("an Event was not written: %s", err_text(&response->err));
@@ -133,13 +132,11 @@ static void write_event(struct event_recorder *recorder, const struct message *m
 		log_warning_limited("an Event was not written: %s", err_text(&err));
 }
 
-static void event_recorder_on_tick(evutil_socket_t fd, short what, void *arg)
+static void event_recorder_on_tick(evutil_socket_t, short, void *arg)
 {
 	struct event_recorder *recorder = arg;
 	struct message *m = event_recorder_take(recorder);
 
-	(void)fd;
-	(void)what;
 	if (!m)
 		return;
 	event_add(recorder->tick, &(struct timeval){ .tv_usec = recorder->o.interval_ms * 1000 });

@@ -177,24 +177,20 @@ static void on_socket_event(evutil_socket_t fd, short what, void *arg)
 	collect_finished(http);
 }
 
-static void on_timer_event(evutil_socket_t fd, short what, void *arg)
+static void on_timer_event(evutil_socket_t, short, void *arg)
 {
 	struct http *http = arg;
 	int running;
 
-	(void)fd;
-	(void)what;
 	curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	collect_finished(http);
 }
 
-static void run_queue(evutil_socket_t fd, short what, void *arg)
+static void run_queue(evutil_socket_t, short, void *arg)
 {
 	struct http *http = arg;
 	struct http_call *call, *next;
 
-	(void)fd;
-	(void)what;
 	for (call = http->calls; call; call = next) {
 		next = call->next;
 		if (call->state == CALL_CANCELLED) {
@@ -208,13 +204,12 @@ static void run_queue(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
+static int on_socket(CURL *, curl_socket_t fd, int what, void *arg, void *socket_arg)
 {
 	struct http *http = arg;
 	struct event *event = socket_arg;
 	short flags = EV_PERSIST;
 
-	(void)easy;
 	if (event)
 		event_free(event);
 	if (what == CURL_POLL_REMOVE) {
@@ -230,11 +225,10 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
 	return event && event_add(event, NULL) == 0 ? 0 : -1;
 }
 
-static int http_on_timer(CURLM *multi, long timeout_ms, void *arg)
+static int http_on_timer(CURLM *, long timeout_ms, void *arg)
 {
 	struct http *http = arg;
 
-	(void)multi;
 	if (timeout_ms < 0) {
 		evtimer_del(http->timer);
 		return 0;
@@ -249,7 +243,7 @@ static int http_on_timer(CURLM *multi, long timeout_ms, void *arg)
  * included, end the connection. The kernel checks that when a probe is due (tcp(7),
  * TCP_USER_TIMEOUT): with a probe every 10 s it would take 50 s.
  */
-static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+static int on_new_socket(void *, curl_socket_t fd, curlsocktype)
 {
 	static const struct {
 		int level, option, value;
@@ -259,8 +253,6 @@ static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, 45000 },
 	};
 
-	(void)arg;
-	(void)purpose;
 	/* If these options cannot be set, the deadlines still hold. */
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		(void)setsockopt(fd, options[i].level, options[i].option, &options[i].value, sizeof(options[i].value));
@@ -291,14 +283,10 @@ static size_t http_on_data(char *data, size_t size, size_t n, void *arg)
  * The time from the call's start to now has the loop's other work, a handshake, and perhaps minutes
  * in which the process was stopped.
  */
-static int on_connected(void *arg, char *to_ip, char *from_ip, int to_port, int from_port)
+static int on_connected(void *arg, char *, char *, int, int)
 {
 	struct http_call *call = arg;
 
-	(void)to_ip;
-	(void)from_ip;
-	(void)to_port;
-	(void)from_port;
 	call->fenced = call->fence && !call->fence(call->fence_arg);
 	call->sent |= !call->fenced;
 	return call->fenced ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;

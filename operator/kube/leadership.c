@@ -131,13 +131,11 @@ static void leadership_on_released(void *arg)
 	event_base_loopbreak(l->worker.base);
 }
 
-static void on_order(evutil_socket_t fd, short what, void *arg)
+static void on_order(evutil_socket_t fd, short, void *arg)
 {
 	struct leadership *l = arg;
 	struct message message;
 	ssize_t n = recv(fd, &message, sizeof(message), MSG_DONTWAIT);
-
-	(void)what;
 
 	if (n == sizeof(message))
 		elector_stop(l->worker.elector, leadership_on_released, l);
@@ -149,13 +147,11 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
  * Called when the main loop hangs. The Lease is not given back, because writes that the main loop
  * has sent may still arrive. The Lease expires before another replica takes it.
  */
-static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+static void on_watchdog(evutil_socket_t, short, void *arg)
 {
 	struct leadership *l = arg;
 	char text[DURATION_TEXT_MAX], why[TEXT_MAX];
 
-	(void)fd;
-	(void)what;
 	if (atomic_load(&l->deadline_ns) == 0 ||
 	    now_boottime_ns() - atomic_load(&l->turned_ns) < l->o.silence_ns)
 		return;
@@ -270,24 +266,21 @@ static void leadership_take_message(struct leadership *l, const struct message *
 	}
 }
 
-static void on_message(evutil_socket_t fd, short what, void *arg)
+static void on_message(evutil_socket_t fd, short, void *arg)
 {
 	struct leadership *l = arg;
 	struct message message;
 
-	(void)what;
 	if (recv(fd, &message, sizeof(message), MSG_DONTWAIT) == sizeof(message)) {
 		message.text[sizeof(message.text) - 1] = '\0';
 		leadership_take_message(l, &message);
 	}
 }
 
-static void on_heartbeat(evutil_socket_t fd, short what, void *arg)
+static void on_heartbeat(evutil_socket_t, short, void *arg)
 {
 	struct leadership *l = arg;
 
-	(void)fd;
-	(void)what;
 	atomic_store(&l->turned_ns, now_boottime_ns());
 }
 

@@ -346,13 +346,11 @@ static void forget_those_over(struct launcher_store *store, int64_t now)
 	}
 }
 
-static void launcher_store_run(evutil_socket_t fd, short what, void *arg)
+static void launcher_store_run(evutil_socket_t, short, void *arg)
 {
 	struct launcher_store *store = arg;
 	int64_t now = now_boottime_ns(), next = now + RECHECK_NS;
 
-	(void)fd;
-	(void)what;
 	if (store->o.may_write(store->o.arg))
 		next = start_due(store, now);
 	else

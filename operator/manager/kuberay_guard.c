@@ -384,13 +384,11 @@ static void look_at(struct kuberay_guard *g, enum scope scope, const char *token
 		fail_look(g, &err);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void on_timer(evutil_socket_t, short, void *arg)
 {
 	struct kuberay_guard *g = arg;
 	bool narrow = now_boottime_ns() < g->narrow_until_ns;
 
-	(void)fd;
-	(void)what;
 	g->one_by_one = false;
 	g->named = g->o.kuberay_namespaces;
 	if (g->named)

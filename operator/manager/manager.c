@@ -103,13 +103,11 @@ static void start_or_defer(struct manager *c, const char *key)
 	workqueue_done(&c->queue, key);
 }
 
-static void manager_run(evutil_socket_t fd, short what, void *arg)
+static void manager_run(evutil_socket_t, short, void *arg)
 {
 	struct manager *c = arg;
 	const char *key;
 
-	(void)fd;
-	(void)what;
 	while (manager_may_start(c) && (key = workqueue_get(&c->queue, now_boottime_ns())))
 		start_or_defer(c, key);
 	int64_t next = workqueue_next_ns(&c->queue);
@@ -128,11 +126,8 @@ static void check_idle(struct manager *c)
 		TAKE_PTR(c->on_idle)(c->on_idle_arg);
 }
 
-static void on_rest(evutil_socket_t fd, short what, void *arg)
+static void on_rest(evutil_socket_t, short, void *)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	malloc_trim(0);
 }
 
@@ -150,12 +145,10 @@ static void manager_on_finished(void *arg)
 	check_idle(c);
 }
 
-static void on_closing(evutil_socket_t fd, short what, void *arg)
+static void on_closing(evutil_socket_t, short, void *arg)
 {
 	struct manager *c = arg;
 
-	(void)fd;
-	(void)what;
 	webhook_stop(c->parts.webhook, c->on_closed, c->on_closed_arg);
 }
 

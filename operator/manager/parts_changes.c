@@ -62,9 +62,8 @@ static void enqueue_cluster_of(const struct parts *p, const cJSON *pod)
 		parts_changes_enqueue(p, key);
 }
 
-static void on_owned(void *arg, enum store_change change, const cJSON *before, const cJSON *after)
+static void on_owned(void *arg, enum store_change, const cJSON *before, const cJSON *after)
 {
-	(void)change;
 	enqueue_owner(arg, before);
 	enqueue_owner(arg, after);
 }

@@ -195,13 +195,11 @@ static bool may_look(const struct policies *p)
 	return watches_synced(p->o.watches) && watches_know_policies(p->o.watches);
 }
 
-static void policies_on_look(evutil_socket_t fd, short what, void *arg)
+static void policies_on_look(evutil_socket_t, short, void *arg)
 {
 	struct policies *p = arg;
 	bool went_on = p->goes_on;
 
-	(void)fd;
-	(void)what;
 	p->due_ns = 0;
 	if (!p->o.may_write(p->o.arg) || policy_book_is_empty(&p->book))
 		return; /* policies_begin, or a change of a policy, wakes us */

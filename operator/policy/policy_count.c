@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void note_loser(void *arg, const struct policy_object *loser, enum policy_block block,
+static void note_loser(void *, const struct policy_object *loser, enum policy_block block,
 		       const struct policy_object *winner, bool locked)
 {
 	struct known_policy *k = loser->owner;
 
-	(void)arg;
 	if (k->tally.losses[block].winner)
 		return;
 	k->tally.losses[block].winner = winner;

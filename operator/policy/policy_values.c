@@ -241,23 +241,21 @@ static int policy_values_choice(const cJSON *value, const char *const *names, si
 	return -1;
 }
 
-static bool set_pull_policy(const struct policy_key *key, const cJSON *value, void *member)
+static bool set_pull_policy(const struct policy_key *, const cJSON *value, void *member)
 {
 	static const char *const names[] = { "Always", "IfNotPresent", "Never" };
 
-	(void)key;
 	return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
 }
 
-static bool set_store_type(const struct policy_key *key, const cJSON *value, void *member)
+static bool set_store_type(const struct policy_key *, const cJSON *value, void *member)
 {
 	static const char *const names[] = { "claim", "s3", "azure", "webhdfs" };
 
-	(void)key;
 	return cJSON_IsString(value) && policy_values_choice(value, names, ARRAY_SIZE(names)) >= 0 && put_string(value->valuestring, member);
 }
 
-static bool set_core_dumps(const struct policy_key *key, const cJSON *value, void *member)
+static bool set_core_dumps(const struct policy_key *, const cJSON *value, void *member)
 {
 	static const char *const names[] = {
 		[CORE_DUMPS_SUMMARY] = "Summary",
@@ -266,13 +264,12 @@ static bool set_core_dumps(const struct policy_key *key, const cJSON *value, voi
 	};
 	int i = policy_values_choice(value, names, ARRAY_SIZE(names));
 
-	(void)key;
 	if (i >= 0)
 		*(enum core_dumps *)member = (enum core_dumps)i;
 	return i >= 0;
 }
 
-static bool set_memory_mode(const struct policy_key *key, const cJSON *value, void *member)
+static bool set_memory_mode(const struct policy_key *, const cJSON *value, void *member)
 {
 	static const char *const names[] = {
 		[MEMORY_MODE_UNSET] = "", /* policy_set_key takes it for absent */
@@ -282,15 +279,13 @@ static bool set_memory_mode(const struct policy_key *key, const cJSON *value, vo
 	};
 	int i = policy_values_choice(value, names, ARRAY_SIZE(names));
 
-	(void)key;
 	if (i >= 0)
 		*(enum memory_mode *)member = (enum memory_mode)i;
 	return i >= 0;
 }
 
-static bool set_boolean(const struct policy_key *key, const cJSON *value, void *member)
+static bool set_boolean(const struct policy_key *, const cJSON *value, void *member)
 {
-	(void)key;
 	if (!cJSON_IsBool(value))
 		return false;
 	*(bool *)member = cJSON_IsTrue(value);
@@ -446,13 +441,12 @@ static bool are_amounts(const cJSON *part)
  * Checks {requests: {NAME: QUANTITY}, limits: ...}. The API server refuses a pod with requests
  * above its limits.
  */
-static bool policy_values_set_resources(const struct policy_key *key, const cJSON *value,
+static bool policy_values_set_resources(const struct policy_key *, const cJSON *value,
 					void *member)
 {
 	const cJSON *item, *limit;
 	int64_t asked, most;
 
-	(void)key;
 	if (!cJSON_IsObject(value))
 		return false;
 	cJSON_ArrayForEach(item, value)

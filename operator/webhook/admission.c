@@ -295,7 +295,7 @@ static int handle_whole(struct admission *a, bool pods, const char *body, size_t
 	return 200;
 }
 
-int admission_handle(void *arg, const char *path, const char *content_type, const char *body, size_t len, struct strbuf *answer)
+int admission_handle(void *arg, const char *path, const char *, const char *body, size_t len, struct strbuf *answer)
 {
 	struct admission *a = arg;
 	bool pods = strcmp(path, ADMISSION_PATH_PODS) == 0;
@@ -304,7 +304,6 @@ int admission_handle(void *arg, const char *path, const char *content_type, cons
 	struct err err = { 0 };
 	int status = 0;
 
-	(void)content_type;
 	if (!pods && strcmp(path, ADMISSION_PATH_RAY) != 0)
 		return 404;
 	size = review_size(body, len);

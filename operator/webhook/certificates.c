@@ -58,10 +58,8 @@ static void certificates_rest(struct certificates *c)
 	certificates_arm(c, c->look_again ? 0 : c->trouble.now ? RETRY_S : certificates_ready(c) ? LOOK_S : LOOK_UNREADY_S);
 }
 
-static void certificates_on_timer(evutil_socket_t fd, short what, void *arg)
+static void certificates_on_timer(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	certificates_look(arg);
 }
 

@@ -77,16 +77,11 @@ static void tls_connections_end(struct tls_connection *c)
 }
 
 /* Called last for an SSL object: its connection is gone. */
-static void on_ssl_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index, long argl, void *argp)
+static void on_ssl_free(void *, void *ptr, CRYPTO_EX_DATA *, int, long, void *)
 {
 	struct tls_connection *c = ptr;
 	struct tls_connections *all = c ? c->all : NULL;
 
-	(void)parent;
-	(void)data;
-	(void)index;
-	(void)argl;
-	(void)argp;
 	if (!c)
 		return;
 	tls_connections_hold(c, 0);
@@ -100,10 +95,8 @@ static void on_ssl_free(void *parent, void *ptr, CRYPTO_EX_DATA *data, int index
 		all->on_none(all->arg);
 }
 
-static void tls_connections_on_deadline(evutil_socket_t fd, short what, void *arg)
+static void tls_connections_on_deadline(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	tls_connections_end(arg);
 }
 
@@ -184,11 +177,10 @@ void tls_connection_answered(struct tls_connection *c)
 }
 
 /* Without renegotiation this can only be the end of a handshake. */
-static void on_ssl_info(const SSL *ssl, int where, int value)
+static void on_ssl_info(const SSL *ssl, int where, int)
 {
 	struct tls_connection *c = SSL_get_ex_data(ssl, ex_index);
 
-	(void)value;
 	if ((where & SSL_CB_HANDSHAKE_DONE) && c && c->phase == HANDSHAKE)
 		tls_connections_enter(c, IDLE);
 }
@@ -197,11 +189,10 @@ static void on_ssl_info(const SSL *ssl, int where, int value)
  * Also counts a client that goes on sending without reading an answer, because libevent would read
  * all of it.
  */
-static void on_input(struct evbuffer *buffer, const struct evbuffer_cb_info *info, void *arg)
+static void on_input(struct evbuffer *, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct tls_connection *c = arg;
 
-	(void)buffer;
 	if (info->n_added == 0 || c->ended || !c->all)
 		return;
 	if (c->phase == IDLE)

@@ -31,9 +31,8 @@ struct tls_server {
 
 /* --- Requests --------------------------------------------------------------------------------------------- */
 
-static void on_answered(struct evhttp_request *request, void *arg)
+static void on_answered(struct evhttp_request *, void *arg)
 {
-	(void)request;
 	tls_connection_answered(arg);
 }
 
@@ -95,11 +94,10 @@ static void tls_server_on_request(struct evhttp_request *request, void *arg)
 
 /* --- Accepting -------------------------------------------------------------------------------------------- */
 
-static struct bufferevent *on_accept(struct event_base *base, void *arg)
+static struct bufferevent *on_accept(struct event_base *, void *arg)
 {
 	struct tls_server *server = arg;
 
-	(void)base;
 	if (server->connections.n >= ACCEPTED_MAX)
 		http_listener_pause(&server->listener, &(struct timeval){ .tv_usec = BREATH_US });
 	return tls_connections_add(&server->connections, server->context);
@@ -125,12 +123,10 @@ int tls_server_set_certificate(struct tls_server *server, const char *cert_pem, 
 
 /* --- Stopping --------------------------------------------------------------------------------------------- */
 
-static void on_idle_event(evutil_socket_t fd, short what, void *arg)
+static void on_idle_event(evutil_socket_t, short, void *arg)
 {
 	struct tls_server *server = arg;
 
-	(void)fd;
-	(void)what;
 	if (server->on_idle)
 		TAKE_PTR(server->on_idle)(server->idle_arg);
 }

@@ -82,12 +82,8 @@ bool x509_is_ca(X509 *cert)
 }
 
 /* Without this callback OpenSSL would ask for a password on the terminal. */
-static int no_password(char *buf, int size, int writing, void *arg)
+static int no_password(char *, int, int, void *)
 {
-	(void)buf;
-	(void)size;
-	(void)writing;
-	(void)arg;
 	return -1;
 }
 

@@ -173,12 +173,10 @@ static void addition_undo(int fd, void *arg)
 		errand_send(fd, "", 1, -1);
 }
 
-static bool on_undone(const void *data, size_t len, int passed_fd, void *arg)
+static bool on_undone(const void *, size_t, int passed_fd, void *arg)
 {
 	struct addition *a = arg;
 
-	(void)data;
-	(void)len;
 	closep(&passed_fd);
 	a->undone = true;
 	return false; /* we wait for its end, so that the next call does not find it busy */
@@ -225,11 +223,8 @@ static void drop_first(void)
 
 static bool undo_waiting(int64_t within_ns);
 
-static void on_undo_again(evutil_socket_t fd, short what, void *arg)
+static void on_undo_again(evutil_socket_t, short, void *)
 {
-	(void)fd;
-	(void)what;
-	(void)arg;
 	if (undo_waiting(0) && taken_back)
 		taken_back(taken_back_arg);
 }

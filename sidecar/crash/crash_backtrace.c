@@ -77,12 +77,10 @@ static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)
 }
 
 /* Reports from the event loop that there is no backtrace, because crashes_take must not call back. */
-static void without_backtrace(evutil_socket_t fd, short what, void *arg)
+static void without_backtrace(evutil_socket_t, short, void *arg)
 {
 	const struct child_result none = { .output = "", .extra = "", .errors = "afterglow-unwind could not be started" };
 
-	(void)fd;
-	(void)what;
 	crash_backtrace_on_unwound(&none, arg);
 }
 

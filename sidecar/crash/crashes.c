@@ -222,9 +222,8 @@ static bool dumps_core(int signo)
 	       signo == SIGXFSZ || signo == SIGSYS;
 }
 
-static int first_type(const struct elf_core *core, const struct elf_note *note, void *arg)
+static int first_type(const struct elf_core *, const struct elf_note *note, void *arg)
 {
-	(void)core;
 	*(uint32_t *)arg = note->type;
 	return 1;
 }

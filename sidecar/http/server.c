@@ -158,12 +158,11 @@ static uint32_t digest_state(const struct pod_server *s)
 /* --- How soon the operator should ask again --------------------------------------------------------------- */
 
 /* The next failure is likely when memory is nearly full or grows, or shortly after a failure. */
-static void check_rest(const char *name, const struct observer *o, void *arg)
+static void check_rest(const char *, const struct observer *o, void *arg)
 {
 	const struct memory *m = &o->last.memory;
 	bool *restless = arg;
 
-	(void)name;
 	if (m->limit > 0 && m->usage - MAX(m->inactive_file, 0) >= (int64_t)((double)m->limit * RESTLESS_FROM))
 		*restless = true;
 	if (memory_grows(o) || ray_watch_infeasible(o->ray))
@@ -283,10 +282,8 @@ static struct {
 	unsigned int entries;
 } walk;
 
-static int add_size(const char *path, const struct stat *st, int type, struct FTW *where)
+static int add_size(const char *, const struct stat *st, int type, struct FTW *)
 {
-	(void)path;
-	(void)where;
 	if (type == FTW_F || type == FTW_D)
 		walk.bytes += (int64_t)st->st_blocks * 512;
 	return ++walk.entries > SPOOL_ENTRIES_MAX;

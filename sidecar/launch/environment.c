@@ -67,9 +67,8 @@ static bool add_line(char *text, size_t size, const char *bytes, size_t len)
 	return true;
 }
 
-static void entry_keep(void *entry)
+static void entry_keep(void *)
 {
-	(void)entry;
 }
 
 /* A pod has seven variables of each service of its namespace, so they are found by trees. */

@@ -70,7 +70,7 @@ static bool nodes_take_message(struct node_connection *c, const struct node_mess
 	return true;
 }
 
-static void nodes_on_readable(evutil_socket_t fd, short what, void *arg)
+static void nodes_on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct node_connection *c = arg;
 	char text[LAUNCH_MESSAGE_MAX];
@@ -80,7 +80,6 @@ static void nodes_on_readable(evutil_socket_t fd, short what, void *arg)
 	size_t len, n = 0;
 	int rc = launch_receive((int)fd, text, &len, fds, &n, &err);
 
-	(void)what;
 	if (rc == -EAGAIN)
 		return;
 	if (rc > 0 && (node_message_parse(text, len, &m, &err) < 0 || !nodes_take_message(c, &m, text, len, &fds[0]))) {

@@ -101,12 +101,10 @@ void container_read_counters(struct container *c, struct memory *ret_memory, boo
 		*ret_known = true;
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void on_timer(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (c->state == CONTAINER_RUNNING)
 		container_sample(c);
 	else
@@ -115,10 +113,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 /* --- The connection --- */
 
-static void on_launcher_gone(evutil_socket_t fd, short what, void *arg)
+static void on_launcher_gone(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	container_event(arg, CONTAINER_LAUNCHER_GONE);
 }
 
@@ -197,13 +193,11 @@ static void end(struct container *c)
 	container_end(c);
 }
 
-static void on_leave(evutil_socket_t fd, short what, void *arg)
+static void on_leave(evutil_socket_t, short, void *arg)
 {
 	const struct timeval look_again = { .tv_sec = 1 };
 	struct container *c = arg;
 
-	(void)fd;
-	(void)what;
 	/*
 	 * The container is not watched any more, but it is not freed: children still write the
 	 * cores that were reported, and freeing it would end them.
@@ -215,12 +209,10 @@ static void on_leave(evutil_socket_t fd, short what, void *arg)
 	c->callbacks.done(c, c->callbacks.arg);
 }
 
-static void on_turn(evutil_socket_t fd, short what, void *arg)
+static void on_turn(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (c->state == CONTAINER_ENDED)
 		container_event(c, CONTAINER_UNWOUND);
 	else if (c->state == CONTAINER_REPORTED && !c->concluded)
@@ -289,7 +281,7 @@ static void take_message(struct container *c, struct received *r)
 		hooks_message(c->hooks, m);
 }
 
-static void on_readable(evutil_socket_t fd, short what, void *arg)
+static void on_readable(evutil_socket_t fd, short, void *arg)
 {
 	struct container *c = arg;
 	char text[LAUNCH_MESSAGE_MAX];
@@ -298,7 +290,6 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	size_t len;
 	int r = launch_receive((int)fd, text, &len, received.fds, &received.n_fds, &err);
 
-	(void)what;
 	if (r == -EAGAIN)
 		return;
 	if (r <= 0) {

@@ -134,10 +134,8 @@ void container_keep_core(struct crash *crash, const struct report *r)
 		crash_drop(crash, CORE_DROP_REPORT_ONLY);
 }
 
-static bool any(const struct crash *crash, const void *arg)
+static bool any(const struct crash *, const void *)
 {
-	(void)crash;
-	(void)arg;
 	return true;
 }
 
@@ -302,12 +300,10 @@ void container_find_death_crash(struct container *c)
 	c->death_crash = crash_of_end(c, &c->ending);
 }
 
-static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
+static void on_death_wait_over(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (!c->death_crash && c->unread_cores.n > 0) {
 		unread_cores_retry(&c->unread_cores, INT64_MAX, take, c);
 		container_find_death_crash(c);
@@ -315,11 +311,10 @@ static void on_death_wait_over(evutil_socket_t fd, short what, void *arg)
 	container_event(c, CONTAINER_UNWOUND);
 }
 
-static bool is_being_unwound(const struct crash *crash, const void *arg)
+static bool is_being_unwound(const struct crash *crash, const void *)
 {
 	const struct note *note = crash_note(crash);
 
-	(void)arg;
 	return !crash_is_unwound(crash) && !note->old;
 }
 

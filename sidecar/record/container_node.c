@@ -179,12 +179,10 @@ static bool wait_for(struct container *c, int ms)
 	return c->sender_timer && event_add(c->sender_timer, &within) == 0;
 }
 
-static void on_sender_wait_over(evutil_socket_t fd, short what, void *arg)
+static void on_sender_wait_over(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (c->state == CONTAINER_ENDED)
 		container_event(c, CONTAINER_UNWOUND);
 }

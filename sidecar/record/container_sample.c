@@ -146,13 +146,11 @@ int64_t container_sample_due(struct container *c, int64_t now_ns)
 	return o->delay_ns;
 }
 
-static void on_memory_events(evutil_socket_t fd, short what, void *arg)
+static void on_memory_events(evutil_socket_t, short, void *arg)
 {
 	struct container *c = arg;
 	int64_t delay = c->state != CONTAINER_RUNNING ? 0 : sampler_hurry(&c->observer.sampler, now_boottime_ns());
 
-	(void)fd;
-	(void)what;
 	if (delay == 0) {
 		container_sample(c);
 		return;

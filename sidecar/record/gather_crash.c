@@ -4,11 +4,10 @@
 
 #include "lib/log.h"
 
-void gather_crash(struct bundle *b, const struct observer *o, struct report *r)
+void gather_crash(struct bundle *b, const struct observer *, struct report *r)
 {
 	struct err err = { 0 };
 
-	(void)o;
 	if (r->backtrace && r->backtrace->len && bundle_add(b, "backtrace.txt", r->backtrace->data, r->backtrace->len, &err) < 0)
 		log_warning_limited("a backtrace was not kept: %s", err_text(&err));
 }

@@ -136,11 +136,10 @@ static void add_words(struct bundle *b, const struct ray_finding *finding)
 	bundle_add(b, "ray.txt", strbuf_str(&text), text.len, NULL);
 }
 
-void gather_ray_words(struct bundle *b, const struct observer *o, struct report *r)
+void gather_ray_words(struct bundle *b, const struct observer *o, struct report *)
 {
 	const struct ray_finding *finding = ray_watch_subject(o->ray, now_boottime_ns());
 
-	(void)r;
 	if (finding)
 		add_words(b, finding);
 }

@@ -73,13 +73,12 @@ static void say(unsigned int looks, const char *what_follows)
 	outlet_write_apart(STDERR_FILENO, text, MIN((size_t)len, sizeof(text) - 1));
 }
 
-static void *watch(void *arg)
+static void *watch(void *)
 {
 	const struct timespec pause = { .tv_sec = patience.look_ns / NS_PER_SEC, .tv_nsec = patience.look_ns % NS_PER_SEC };
 	uint64_t known = 0;
 	unsigned int looks = 0;
 
-	(void)arg;
 	for (;;) {
 		uint64_t now;
 

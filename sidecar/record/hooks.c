@@ -105,10 +105,8 @@ static void read_output(struct hooks *h)
 	}
 }
 
-static void on_output(evutil_socket_t fd, short what, void *arg)
+static void on_output(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	read_output(arg);
 }
 
@@ -202,10 +200,8 @@ static void ended(struct hooks *h, enum hook_outcome outcome)
 		h->callbacks.done(h->callbacks.arg);
 }
 
-static void on_overdue(evutil_socket_t fd, short what, void *arg)
+static void on_overdue(evutil_socket_t, short, void *arg)
 {
-	(void)fd;
-	(void)what;
 	ended(arg, HOOK_LOST);
 }
 

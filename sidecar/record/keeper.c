@@ -169,14 +169,12 @@ static bool settle_lane(struct keeper *k, struct lane *l)
 	return errand_wait(&l->errand, SETTLE_WITHIN_NS, on_dropped_message, &s) == ERRAND_ENDED;
 }
 
-static void on_settle(evutil_socket_t fd, short what, void *arg)
+static void on_settle(evutil_socket_t, short, void *arg)
 {
 	const struct timeval again = { .tv_usec = SETTLE_AGAIN_US };
 	struct keeper *k = arg;
 	bool settled = true;
 
-	(void)fd;
-	(void)what;
 	/* If the lane hangs, the shipper must not look into the same disk from the event loop. */
 	for (struct lane *l = k->lanes; l < k->lanes + LANES && l->spool; l++)
 		if (settle_lane(k, l))

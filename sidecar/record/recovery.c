@@ -258,13 +258,12 @@ static void scan(struct recovery *r)
 	closedir(dir);
 }
 
-static void remove_partial_bundles(int fd, void *arg)
+static void remove_partial_bundles(int, void *arg)
 {
 	const struct record_options *options = arg;
 	struct identity id = options->id;
 	char path[BUNDLE_PATH_MAX];
 
-	(void)fd;
 	id.container = "x";
 	postmortem_parent_path(&id, path, sizeof(path));
 	*strrchr(path, '/') = '\0';

@@ -170,9 +170,8 @@ static void on_recovered(const struct failure *f, const char *text, void *arg)
 	journal_add(&r->journal, f, text);
 }
 
-static void on_reported(struct container *c, const struct failure *f, const char *text, void *arg)
+static void on_reported(struct container *, const struct failure *f, const char *text, void *arg)
 {
-	(void)c;
 	on_recovered(f, text, arg);
 }
 
@@ -319,12 +318,10 @@ static void listen_to_node(struct sidecar *r)
 		node_words_await(r->words);
 }
 
-static void on_reconnect_over(evutil_socket_t fd, short what, void *arg)
+static void on_reconnect_over(evutil_socket_t, short, void *arg)
 {
 	struct sidecar *r = arg;
 
-	(void)fd;
-	(void)what;
 	recovery_give_up(r->recovery);
 	keeper_changed(r->keeper);
 }
@@ -337,12 +334,10 @@ static void on_shipped_all(void *arg)
 		r->idle(r->idle_arg);
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void on_tick(evutil_socket_t, short, void *arg)
 {
 	struct sidecar *r = arg;
 
-	(void)fd;
-	(void)what;
 	heartbeat_beat(now_boottime_ns());
 	outlet_flush();
 	if (++r->ticks % STATE_COPY_S == 0)

@@ -104,12 +104,11 @@ static void drop_if_gone(const char *name, void *arg)
 		unlinkat(c->to, name, 0);
 }
 
-static void save(int fd, void *arg)
+static void save(int, void *arg)
 {
 	struct copying *c = arg;
 	struct err err = { 0 };
 
-	(void)fd;
 	if (open_directory(c->where, &c->to, &err) < 0)
 		return;
 	each_file(c->from, copy_file, c);
@@ -117,29 +116,24 @@ static void save(int fd, void *arg)
 	fsync(c->to);
 }
 
-static void restore(int fd, void *arg)
+static void restore(int, void *arg)
 {
 	struct copying *c = arg;
 	char path[BUNDLE_PATH_MAX];
 
-	(void)fd;
 	snprintf(path, sizeof(path), "%s/" DIRECTORY, c->where);
 	c->from = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->from >= 0)
 		each_file(c->from, copy_file, c);
 }
 
-static void note_one(const char *name, void *arg)
+static void note_one(const char *, void *arg)
 {
-	(void)name;
 	*(bool *)arg = true;
 }
 
-static bool ignore(const void *data, size_t len, int passed_fd, void *arg)
+static bool ignore(const void *, size_t, int passed_fd, void *)
 {
-	(void)data;
-	(void)len;
-	(void)arg;
 	closep(&passed_fd);
 	return false;
 }

@@ -74,9 +74,8 @@ static int read_to_stdout(const struct ship_options *o)
 }
 
 /* PID 1 of a container receives only the signals that it catches. */
-static void on_term(int number)
+static void on_term(int)
 {
-	(void)number;
 	_exit(0);
 }
 

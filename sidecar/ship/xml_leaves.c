@@ -28,12 +28,11 @@ static void xml_leaves_refuse(struct walk *w, const char *why)
 	XML_StopParser(w->parser, XML_FALSE);
 }
 
-static void on_start(void *arg, const XML_Char *name, const XML_Char **attributes)
+static void on_start(void *arg, const XML_Char *name, const XML_Char **)
 {
 	struct walk *w = arg;
 	size_t at = w->path_len[w->depth], len = strlen(name);
 
-	(void)attributes;
 	if (w->depth == XML_DEPTH_MAX || at + 1 + len >= sizeof(w->path)) {
 		xml_leaves_refuse(w, "nested too deep");
 		return;
@@ -68,11 +67,10 @@ static const char *xml_leaves_trimmed(struct walk *w)
 	return start + strspn(start, " \t\r\n");
 }
 
-static void on_end(void *arg, const XML_Char *name)
+static void on_end(void *arg, const XML_Char *)
 {
 	struct walk *w = arg;
 
-	(void)name;
 	if (w->refused)
 		return;
 	if (w->fn(w->path, w->leaf ? xml_leaves_trimmed(w) : NULL, w->arg) != 0)
@@ -81,12 +79,8 @@ static void on_end(void *arg, const XML_Char *name)
 	w->path[w->path_len[--w->depth]] = '\0';
 }
 
-static void on_doctype(void *arg, const XML_Char *name, const XML_Char *system, const XML_Char *public, int internal)
+static void on_doctype(void *arg, const XML_Char *, const XML_Char *, const XML_Char *, int)
 {
-	(void)name;
-	(void)system;
-	(void)public;
-	(void)internal;
 	xml_leaves_refuse(arg, "it has a document type");
 }
 

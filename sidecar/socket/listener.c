@@ -49,22 +49,19 @@ static void pause_for(struct listener *l, int64_t ns)
 		event_del(l->acceptable);
 }
 
-static void on_again(evutil_socket_t fd, short what, void *arg)
+static void on_again(evutil_socket_t, short, void *arg)
 {
 	struct listener *l = arg;
 
-	(void)fd;
-	(void)what;
 	event_add(l->acceptable, NULL);
 }
 
-static void listener_on_connection(evutil_socket_t fd, short what, void *arg)
+static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 {
 	struct listener *l = arg;
 	int64_t wait_ns = listener_pace(&l->due_ns, now_boottime_ns());
 	int connection;
 
-	(void)what;
 	if (wait_ns > 0) {
 		log_warning_limited("launchers open more than %d connections a second: the others wait", LISTENER_PER_S);
 		pause_for(l, wait_ns);

@@ -330,12 +330,10 @@ static void begin_next(struct shipper *s)
 	}
 }
 
-static void shipper_on_timer(evutil_socket_t fd, short what, void *arg)
+static void shipper_on_timer(evutil_socket_t, short, void *arg)
 {
 	struct shipper *s = arg;
 
-	(void)fd;
-	(void)what;
 	begin_next(s);
 }
 

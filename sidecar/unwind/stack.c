@@ -20,13 +20,12 @@
 
 /* --- Callbacks for files --- */
 
-static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, char **file_name, Elf **elf)
+static int find_elf(Dwfl_Module *mod, void **userdata, const char *, Dwarf_Addr base, char **file_name, Elf **elf)
 {
 	struct unwinder *u = *userdata;
 	struct module *m = u ? modules_at(u->modules, base) : NULL;
 	Dwarf_Addr start, end;
 
-	(void)name;
 	if (!m && u) { /* `low` may be before the first mapping */
 		dwfl_module_info(mod, NULL, &start, &end, NULL, NULL, NULL, NULL);
 		m = modules_at(u->modules, end - 1);
@@ -38,8 +37,8 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 	return -1;
 }
 
-static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base, const char *file,
-			  const char *link, GElf_Word crc, char **debug_file)
+static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *, Dwarf_Addr, const char *,
+			  const char *, GElf_Word, char **debug_file)
 {
 	struct unwinder *u = *userdata;
 	Dwarf_Addr end = 0;
@@ -47,11 +46,6 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 	char path[256];
 	int fd;
 
-	(void)name;
-	(void)base;
-	(void)file;
-	(void)link;
-	(void)crc;
 	dwfl_module_info(mod, NULL, NULL, &end, NULL, NULL, NULL, NULL);
 	m = u && end ? modules_at(u->modules, end - 1) : NULL;
 	fd = m ? module_open_debug(u->modules, m, path, sizeof(path)) : -1;
@@ -66,27 +60,24 @@ static const Dwfl_Callbacks file_callbacks = { .find_elf = find_elf, .find_debug
 
 #define WALKED_TID 1
 
-static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+static pid_t next_thread(Dwfl *, void *arg, void **thread_arg)
 {
-	(void)dwfl;
 	if (*thread_arg)
 		return 0;
 	*thread_arg = arg;
 	return WALKED_TID;
 }
 
-static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+static bool get_thread(Dwfl *, pid_t tid, void *arg, void **thread_arg)
 {
-	(void)dwfl;
 	*thread_arg = arg;
 	return tid == WALKED_TID;
 }
 
-static bool stack_read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *arg)
+static bool stack_read_memory(Dwfl *, Dwarf_Addr address, Dwarf_Word *result, void *arg)
 {
 	struct unwinder *u = arg;
 
-	(void)dwfl;
 	return modules_read(u->modules, address, result, sizeof(*result)) == sizeof(*result);
 }
 

@@ -179,12 +179,11 @@ static void lost_sentence(const struct observation *o, const struct ray_process_
  * Returns whether the class of an OOM kill remains. It does unless the process ended in a way that
  * an OOM kill does not cause.
  */
-static bool keeps_oom(const struct observation *o, const struct ray_process_cause *c, const struct verdict *v)
+static bool keeps_oom(const struct observation *, const struct ray_process_cause *c, const struct verdict *v)
 {
 	int signal, code;
 	bool known = ray_process_cause_status(c, &signal, &code);
 
-	(void)o;
 	if (v->class != FAILURE_KERNEL_OOM_CONTAINER && v->class != FAILURE_KERNEL_OOM_POD && v->class != FAILURE_KERNEL_OOM_NODE)
 		return false;
 	return !known || signal == SIGKILL;
