@@ -75,6 +75,13 @@ const char *json_str(const cJSON *obj, const char *path)
 	return cJSON_GetStringValue(json_get(obj, path));
 }
 
+bool json_is(const cJSON *obj, const char *path, const char *text)
+{
+	const char *found = json_str(obj, path);
+
+	return found && text && strcmp(found, text) == 0;
+}
+
 int64_t json_int(const cJSON *obj, const char *path, int64_t fallback)
 {
 	const cJSON *item = json_get(obj, path);

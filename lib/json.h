@@ -30,6 +30,8 @@ cJSON *json_get(const cJSON *obj, const char *path);
 /* Returns the string at path, owned by obj; NULL if it is absent or of another type. */
 const char *json_str(const cJSON *obj, const char *path);
 
+/* Returns whether the string at path equals text; false if either is absent or NULL. */
+bool json_is(const cJSON *obj, const char *path, const char *text);
 /*
  * Returns the integer at path, cut to the range of int64_t; fallback if it is absent or not a
  * number.

@@ -33,6 +33,11 @@ static void values_are_found_by_their_path(void **state)
 	assert_null(json_get(json, "a.b.c.d"));
 	assert_null(json_get(json, "A.b"));
 	assert_null(json_get(NULL, "a"));
+	assert_true(json_is(json, "a.b.c", "deep"));
+	assert_false(json_is(json, "a.b.c", "dee"));
+	assert_false(json_is(json, "a.b.c", NULL));
+	assert_false(json_is(json, "a.b.n", "7"));
+	assert_false(json_is(NULL, "a.b.c", "deep"));
 }
 
 static void a_value_of_another_type_counts_as_absent(void **state)

@@ -80,9 +80,8 @@ static const cJSON *named(const cJSON *list, const char *name)
 	const cJSON *item;
 
 	cJSON_ArrayForEach(item, json_get(list, "items")) {
-		const char *have = json_str(item, "metadata.name");
 
-		if (have && strcmp(have, name) == 0)
+		if (json_is(item, "metadata.name", name))
 			return item;
 	}
 	return NULL;

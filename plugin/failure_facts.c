@@ -173,9 +173,8 @@ static bool has_note(const cJSON *notes, const char *member, const char *value)
 	const cJSON *note;
 
 	cJSON_ArrayForEach(note, notes) {
-		const char *text = json_str(note, member);
 
-		if (text && strcmp(text, value) == 0)
+		if (json_is(note, member, value))
 			return true;
 	}
 	return false;

@@ -48,9 +48,7 @@ static const char *path_in(const char *bundle, const char *store)
 static bool has_claim(const cJSON *pod, const char *claim)
 {
 	const cJSON *volume = json_find(json_get(pod, "spec.volumes"), "name", STORE_VOLUME);
-	const char *name = json_str(volume, "persistentVolumeClaim.claimName");
-
-	return name && strcmp(name, claim) == 0;
+	return json_is(volume, "persistentVolumeClaim.claimName", claim);
 }
 
 /*

@@ -44,9 +44,7 @@ const char *op_name(const struct plan_op *op)
 
 bool op_is_kind(const struct plan_op *op, const char *kind)
 {
-	const char *have = json_str(op->body, "kind");
-
-	return have && strcmp(have, kind) == 0;
+	return json_is(op->body, "kind", kind);
 }
 
 const char *op_label(const struct plan_op *op, const char *name)

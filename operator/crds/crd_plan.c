@@ -169,9 +169,7 @@ const char *crd_changed_by(const cJSON *live)
 
 static bool crd_plan_is_ours(const cJSON *owner)
 {
-	const char *manager = json_str(owner, "manager");
-
-	return manager && strcmp(manager, CLIENT_FIELD_MANAGER) == 0;
+	return json_is(owner, "manager", CLIENT_FIELD_MANAGER);
 }
 
 int crd_disown(const cJSON *live, cJSON **ret_patch)

@@ -200,11 +200,9 @@ static void add_store_args(cJSON *args, const struct injection *in)
  */
 static const char *leave_after(const cJSON *pod_spec)
 {
-	const char *policy = json_str(pod_spec, "restartPolicy");
-
-	if (policy && strcmp(policy, "Never") == 0)
+	if (json_is(pod_spec, "restartPolicy", "Never"))
 		return "any";
-	return policy && strcmp(policy, "OnFailure") == 0 ? "success" : NULL;
+	return json_is(pod_spec, "restartPolicy", "OnFailure") ? "success" : NULL;
 }
 
 /*

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cjson/cJSON.h>
-#include <stddef.h>
 
 #define POD_SECURITY_REASON_MAX 256
 

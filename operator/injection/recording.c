@@ -32,11 +32,10 @@ const char *recording_name(enum recording recording)
 
 static bool is_for_windows(const cJSON *pod_spec)
 {
-	const char *os = json_str(pod_spec, "os.name");
 	const char *selected = cJSON_GetStringValue(
 		cJSON_GetObjectItemCaseSensitive(json_get(pod_spec, "nodeSelector"), "kubernetes.io/os"));
 
-	return (os && strcmp(os, "windows") == 0) || (selected && strcmp(selected, "windows") == 0);
+	return json_is(pod_spec, "os.name", "windows") || (selected && strcmp(selected, "windows") == 0);
 }
 
 /*

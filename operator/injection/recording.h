@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 
 #include "operator/injection/qos.h"
 #include "operator/launcher/launcher.h"

@@ -3,7 +3,6 @@
 #include "operator/injection/report_key.h"
 
 #include <openssl/rand.h>
-#include <string.h>
 
 #include "lib/json.h"
 #include "operator/injection/inject.h"

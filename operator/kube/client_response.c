@@ -30,10 +30,8 @@ static void client_response_describe(const char *method, const char *path,
 
 bool client_namespace_ends(const struct client_response *response)
 {
-	const char *kind = json_str(response->object, "details.kind");
-
 	if (response->status == 404)
-		return kind && strcmp(kind, "namespaces") == 0;
+		return json_is(response->object, "details.kind", "namespaces");
 	return response->status == 403 && json_find(json_get(response->object, "details.causes"), "reason", "NamespaceTerminating");
 }
 

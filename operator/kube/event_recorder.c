@@ -148,7 +148,6 @@ static void event_recorder_on_tick(evutil_socket_t, short, void *arg)
 void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum event_again again)
 {
 	struct message *m = event ? calloc(1, sizeof(*m)) : NULL;
-	const char *type = json_str(event, "type");
 
 	if (!m || !namespace_share_add(&recorder->share, event_recorder_namespace_of(event), 1,
 				       EVENT_RECORDER_MAX, EVENT_RECORDER_NAMESPACE_MAX)) {
@@ -159,7 +158,7 @@ void event_recorder_emit(struct event_recorder *recorder, cJSON *event, enum eve
 		return;
 	}
 	*m = (struct message){ .event = event, .again = again };
-	event_recorder_put(type && strcmp(type, "Warning") == 0 ? &recorder->warnings : &recorder->others, m);
+	event_recorder_put(json_is(event, "type", "Warning") ? &recorder->warnings : &recorder->others, m);
 	if (!event_pending(recorder->tick, EV_TIMEOUT, NULL))
 		event_active(recorder->tick, 0, 0);
 }

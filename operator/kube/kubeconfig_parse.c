@@ -112,9 +112,8 @@ static int find_named(const struct sources *s, const char *name, const char *lis
 		const cJSON *entry;
 		int i = 0;
 		cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(s->of[n].root, list)) {
-			const char *entry_name = json_str(entry, "name");
 			const cJSON *obj = cJSON_GetObjectItemCaseSensitive(entry, what);
-			if (entry_name && strcmp(entry_name, name) == 0 && cJSON_IsObject(obj)) {
+			if (json_is(entry, "name", name) && cJSON_IsObject(obj)) {
 				ret_reader->name = s->of[n].name;
 				snprintf(ret_reader->section, sizeof(ret_reader->section), "%s[%d].%s", list, i, what);
 				*ret_obj = obj;

@@ -27,16 +27,16 @@ static bool is_bound_without_pods(const cJSON *claim)
 
 const char *store_claim_trouble(const cJSON *claim, int64_t now_ns)
 {
-	const char *phase = json_str(claim, "status.phase"), *created = json_str(claim, "metadata.creationTimestamp");
+	const char *created = json_str(claim, "metadata.creationTimestamp");
 	int64_t created_ns;
 
 	if (!claim)
 		return "does not exist";
 	if (json_str(claim, "metadata.deletionTimestamp"))
 		return "is being deleted";
-	if (phase && strcmp(phase, "Lost") == 0)
+	if (json_is(claim, "status.phase", "Lost"))
 		return "has lost its volume";
-	if (phase && strcmp(phase, "Pending") == 0 && is_bound_without_pods(claim) && created &&
+	if (json_is(claim, "status.phase", "Pending") && is_bound_without_pods(claim) && created &&
 	    time_parse(created, &created_ns, NULL) == 0 && now_ns - created_ns > ON_ITS_WAY_NS)
 		return "waits for a volume (kubectl describe pvc shows why)";
 	return NULL;

@@ -256,10 +256,10 @@ static int set_spec(struct policy_object *o, const cJSON *spec, struct err *err)
 
 static bool set_metadata(struct policy_object *o, const cJSON *object)
 {
-	const char *kind = json_str(object, "kind"), *name = json_str(object, "metadata.name");
+	const char *name = json_str(object, "metadata.name");
 	const char *uid = json_str(object, "metadata.uid"), *created = json_str(object, "metadata.creationTimestamp");
 
-	o->is_cluster_wide = kind && strcmp(kind, "ClusterRayPolicy") == 0;
+	o->is_cluster_wide = json_is(object, "kind", "ClusterRayPolicy");
 	o->generation = json_int(object, "metadata.generation", 0);
 	if (!created || time_parse(created, &o->created_ns, NULL) < 0)
 		o->created_ns = INT64_MAX;

@@ -7,7 +7,6 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/err.h"

@@ -15,9 +15,7 @@
 
 bool auth_enabled(const cJSON *cluster)
 {
-	const char *mode = json_str(cluster, "spec.authOptions.mode");
-
-	return mode && strcmp(mode, "token") == 0;
+	return json_is(cluster, "spec.authOptions.mode", "token");
 }
 
 bool auth_by_kubernetes(const cJSON *cluster)

@@ -23,9 +23,7 @@ bool autoscaler_enabled(const cJSON *cluster)
 
 static bool has_version(const cJSON *cluster, const char *version)
 {
-	const char *text = json_str(cluster, OPTIONS ".version");
-
-	return autoscaler_enabled(cluster) && text && strcmp(text, version) == 0;
+	return autoscaler_enabled(cluster) && json_is(cluster, OPTIONS ".version", version);
 }
 
 bool autoscaler_is_v2(const cJSON *cluster)

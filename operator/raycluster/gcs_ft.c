@@ -25,9 +25,7 @@ bool gcs_ft_enabled(const cJSON *cluster)
 
 bool gcs_ft_is_rocksdb(const cJSON *cluster)
 {
-	const char *backend = json_str(cluster, OPTIONS ".backend");
-
-	return backend && strcmp(backend, "rocksdb") == 0;
+	return json_is(cluster, OPTIONS ".backend", "rocksdb");
 }
 
 /* Returns the name space of the cluster in Redis, which several clusters may share. */
@@ -127,9 +125,7 @@ void gcs_ft_apply(const cJSON *cluster, enum ray_node node, cJSON *pod, cJSON *p
 
 static bool is_retained(const cJSON *storage)
 {
-	const char *policy = json_str(storage, "deletionPolicy");
-
-	return policy && strcmp(policy, "Retain") == 0;
+	return json_is(storage, "deletionPolicy", "Retain");
 }
 
 static const cJSON *controller_of(const cJSON *object)

@@ -59,9 +59,9 @@ void head_trouble(const cJSON *head, const char **ret_reason, struct strbuf *out
 {
 	const cJSON *conditions = json_get(head, "status.conditions"), *ready = json_find(conditions, "type", "Ready");
 	const cJSON *scheduled = json_find(conditions, "type", "PodScheduled");
-	const char *status = json_str(scheduled, "status"), *reason;
+	const char *reason;
 
-	if (status && strcmp(status, "False") == 0) {
+	if (json_is(scheduled, "status", "False")) {
 		*ret_reason = camel_case_or(json_str(scheduled, "reason"), "Unschedulable");
 		strbuf_adds(out, "the head pod is not scheduled");
 		head_trouble_add_words(out, json_str(scheduled, "message") ? json_str(scheduled, "message") : "no reason given");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cjson/cJSON.h>
-#include <stddef.h>
 
 #include "lib/err.h"
 #include "operator/policy/policy.h"

@@ -67,9 +67,7 @@ static cJSON *news_find(const cJSON *news, const struct row *row, const char *gr
 	cJSON *item;
 
 	cJSON_ArrayForEach(item, news) {
-		/* NULL: there was no memory for the text. */
-		const char *reason = json_str(item, "reason"), *of = json_str(item, "group");
-		if (row->node && reason && strcmp(reason, row->reason) == 0 && of && strcmp(of, group) == 0)
+		if (row->node && json_is(item, "reason", row->reason) && json_is(item, "group", group))
 			return item;
 	}
 	return NULL;

@@ -195,9 +195,7 @@ static void plan_events(struct planner *p)
 
 static bool plan_has_condition(const struct planner *p, const char *type)
 {
-	const char *status = json_str(json_find(json_get(p->in->cluster, "status.conditions"), "type", type), "status");
-
-	return status && strcmp(status, "True") == 0;
+	return json_is(json_find(json_get(p->in->cluster, "status.conditions"), "type", type), "status", "True");
 }
 
 static bool is_suspending(const struct planner *p)

@@ -45,9 +45,7 @@ static void plan_farewell_give_up(struct planner *p, const char *why)
 
 static bool plan_farewell_has_condition(const cJSON *job, const char *type)
 {
-	const char *status = json_str(json_find(json_get(job, "status.conditions"), "type", type), "status");
-
-	return status && strcmp(status, "True") == 0;
+	return json_is(json_find(json_get(job, "status.conditions"), "type", type), "status", "True");
 }
 
 static int64_t patience_s(const struct planner *p)

@@ -84,10 +84,9 @@ bool plan_head_is_final(const cJSON *cluster)
 {
 	const char *disabled =
 		object_annotation(cluster, "ray.io/disable-provisioned-head-restart");
-	const char *provisioned =
-		json_str(json_find(json_get(cluster, "status.conditions"), "type", "RayClusterProvisioned"), "status");
+	const cJSON *provisioned = json_find(json_get(cluster, "status.conditions"), "type", "RayClusterProvisioned");
 
-	return disabled && strcmp(disabled, "true") == 0 && provisioned && strcmp(provisioned, "True") == 0;
+	return disabled && strcmp(disabled, "true") == 0 && json_is(provisioned, "status", "True");
 }
 
 static void create_head(struct planner *p, const cJSON *template)

@@ -11,11 +11,6 @@
 #include "operator/podspec/pod_spec.h"
 #include "operator/raycluster/names.h"
 
-static bool pod_state_is(const char *text, const char *word)
-{
-	return text && strcmp(text, word) == 0;
-}
-
 const char *pod_label(const cJSON *pod, const char *name)
 {
 	const char *text = object_label(pod, name);
@@ -29,15 +24,15 @@ bool pod_is_owned(const cJSON *pod, const char *cluster_uid)
 
 	cJSON_ArrayForEach(owner, json_get(pod, "metadata.ownerReferences"))
 		if (json_bool(owner, "controller", false))
-			return pod_state_is(json_str(owner, "uid"), cluster_uid ? cluster_uid : "");
+			return json_is(owner, "uid", cluster_uid ? cluster_uid : "");
 	return false;
 }
 
 /* Either label may have been removed. No group of workers has this name. */
 bool pod_is_head(const cJSON *pod)
 {
-	return pod_state_is(object_label(pod, "ray.io/node-type"), "head") ||
-	       pod_state_is(object_label(pod, "ray.io/group"), HEAD_GROUP_NAME);
+	return strcmp(pod_label(pod, "ray.io/node-type"), "head") == 0 ||
+	       strcmp(pod_group(pod), HEAD_GROUP_NAME) == 0;
 }
 
 const char *pod_group(const cJSON *pod)
@@ -63,13 +58,13 @@ bool pod_is_stranded(const cJSON *pod)
 	const cJSON *target = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
 
 	return pod_is_terminating(pod) &&
-	       (pod_state_is(json_str(pod, "status.reason"), "NodeLost") ||
-		pod_state_is(json_str(target, "reason"), "DeletionByTaintManager"));
+	       (json_is(pod, "status.reason", "NodeLost") ||
+		json_is(target, "reason", "DeletionByTaintManager"));
 }
 
 bool pod_is_running(const cJSON *pod)
 {
-	return pod_state_is(json_str(pod, "status.phase"), "Running");
+	return json_is(pod, "status.phase", "Running");
 }
 
 static const cJSON *ray_status(const cJSON *pod)
@@ -81,12 +76,12 @@ static const cJSON *ray_status(const cJSON *pod)
 
 static bool pod_state_is_named(const cJSON *object, const char *name)
 {
-	return pod_state_is(json_str(object, "name"), name);
+	return json_is(object, "name", name);
 }
 
 static bool condition_is_true(const cJSON *pod, const char *type)
 {
-	return type && pod_state_is(json_str(json_find(json_get(pod, "status.conditions"), "type", type), "status"), "True");
+	return type && json_is(json_find(json_get(pod, "status.conditions"), "type", type), "status", "True");
 }
 
 static bool is_ready_in(const cJSON *pod, const char *statuses, const cJSON *container)
@@ -105,7 +100,7 @@ static bool all_but_the_sidecar_are_ready(const cJSON *pod)
 		if (!pod_state_is_named(item, SIDECAR_CONTAINER) && !is_ready_in(pod, "status.containerStatuses", item))
 			return false;
 	cJSON_ArrayForEach(item, json_get(pod, "spec.initContainers"))
-		if (pod_state_is(json_str(item, "restartPolicy"), "Always") && !is_ready_in(pod, "status.initContainerStatuses", item))
+		if (json_is(item, "restartPolicy", "Always") && !is_ready_in(pod, "status.initContainerStatuses", item))
 			return false;
 	cJSON_ArrayForEach(item, json_get(pod, "spec.readinessGates"))
 		if (!condition_is_true(pod, json_str(item, "conditionType")))
@@ -144,14 +139,13 @@ const cJSON *pod_unready_container(const cJSON *pod)
 
 bool pod_is_dead(const cJSON *pod)
 {
-	const char *phase = json_str(pod, "status.phase"), *policy = json_str(pod, "spec.restartPolicy");
 	const cJSON *ended = json_get(ray_status(pod), "state.terminated");
 
-	if (pod_state_is(phase, "Failed") || pod_state_is(phase, "Succeeded"))
+	if (json_is(pod, "status.phase", "Failed") || json_is(pod, "status.phase", "Succeeded"))
 		return true;
-	if (!pod_state_is(phase, "Running") || !cJSON_IsObject(ended))
+	if (!pod_is_running(pod) || !cJSON_IsObject(ended))
 		return false;
-	return pod_state_is(policy, "Never") || (pod_state_is(policy, "OnFailure") && json_int(ended, "exitCode", -1) == 0);
+	return json_is(pod, "spec.restartPolicy", "Never") || (json_is(pod, "spec.restartPolicy", "OnFailure") && json_int(ended, "exitCode", -1) == 0);
 }
 
 int64_t pod_completed_ns(const cJSON *pod)

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
 
 #include "operator/launcher/launcher.h"
 #include "operator/policy/policy.h"

@@ -3,7 +3,6 @@
 #include "operator/raycluster/names.h"
 #include "operator/raycluster/status.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -110,9 +109,7 @@ static void set_condition(struct builder *b, const char *type, bool value, const
 
 static bool was_true(const struct builder *b, const char *type)
 {
-	const char *status = json_str(json_find(json_get(b->old, "conditions"), "type", type), "status");
-
-	return status && strcmp(status, "True") == 0;
+	return json_is(json_find(json_get(b->old, "conditions"), "type", type), "status", "True");
 }
 
 static void set_head_condition(struct builder *b, const struct status_view *view)

@@ -58,9 +58,7 @@ void upgrade_hash(const cJSON *cluster, char ret_hash[static UPGRADE_HASH_MAX])
 
 bool upgrade_is_recreate(const cJSON *cluster)
 {
-	const char *type = json_str(cluster, "spec.upgradeStrategy.type");
-
-	return type && strcmp(type, "Recreate") == 0;
+	return json_is(cluster, "spec.upgradeStrategy.type", "Recreate");
 }
 
 const char *upgrade_by_creator(const cJSON *cluster)

@@ -141,11 +141,10 @@ static bool name_seen_before(const cJSON *groups, const cJSON *group, const char
 	const cJSON *other;
 
 	cJSON_ArrayForEach(other, groups) {
-		const char *other_name = json_str(other, "groupName");
 
 		if (other == group)
 			return false;
-		if (other_name && strcmp(other_name, name) == 0)
+		if (json_is(other, "groupName", name))
 			return true;
 	}
 	return false;

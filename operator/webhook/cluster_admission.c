@@ -38,9 +38,7 @@ static cJSON *cluster_spec_of(const cJSON *object)
 
 static bool is_cluster(const cJSON *object)
 {
-	const char *kind = json_str(object, "kind");
-
-	return kind && strcmp(kind, "RayCluster") == 0;
+	return json_is(object, "kind", "RayCluster");
 }
 
 /* Returns whether the object's annotation has this word. */

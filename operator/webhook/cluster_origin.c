@@ -69,11 +69,10 @@ static bool is_applied(const cJSON *cluster)
 	int n = 0;
 
 	cJSON_ArrayForEach(entry, json_get(cluster, "metadata.managedFields")) {
-		const char *operation = json_str(entry, "operation");
 
 		if (n++ == FIELD_MANAGERS_MAX)
 			break;
-		if (operation && strcmp(operation, "Apply") == 0 &&
+		if (json_is(entry, "operation", "Apply") &&
 		    json_get(entry, "fieldsV1.f:spec.f:workerGroupSpecs"))
 			return true;
 	}
@@ -82,15 +81,13 @@ static bool is_applied(const cJSON *cluster)
 
 enum list_keeper cluster_list_keeper(const cJSON *cluster, const char *user)
 {
-	const char *strategy = json_str(cluster, "spec.upgradeStrategy.type");
-
 	if (is_kuberays(cluster))
 		return LISTS_FREE;
 	if (is_argo_cds(cluster, user))
 		return LISTS_ARGO_CD;
 	if (is_applied(cluster))
 		return LISTS_APPLIED;
-	return strategy && strcmp(strategy, "Recreate") == 0 ? LISTS_RECREATE : LISTS_FREE;
+	return json_is(cluster, "spec.upgradeStrategy.type", "Recreate") ? LISTS_RECREATE : LISTS_FREE;
 }
 
 const char *list_keeper_reason(enum list_keeper keeper)

@@ -3,7 +3,6 @@
 #include "operator/webhook/group_memory.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -36,9 +36,9 @@ bool refusals_are_evident(const cJSON *cluster, const char *group)
 {
 	const cJSON *condition =
 		json_find(json_get(cluster, "status.conditions"), "type", FAILURE_CONDITION);
-	const char *status = json_str(condition, "status"), *reason = json_str(condition, "reason");
+	const char *reason = json_str(condition, "reason");
 
-	return status && strcmp(status, "True") == 0 && reason &&
+	return json_is(condition, "status", "True") && reason &&
 	       strncmp(reason, FAILURE_REASON, strlen(FAILURE_REASON)) == 0 &&
 	       has_group(cluster, group);
 }

@@ -2,7 +2,6 @@
 /* Tracks the connections of the webhook's server. */
 #include "operator/webhook/tls_connections.h"
 
-#include <assert.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent_ssl.h>
 #include <event2/event.h>

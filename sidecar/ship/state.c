@@ -94,9 +94,7 @@ void state_set_upload(struct state *s, const char *name, const char *sha256, con
 
 bool state_has_upload(const struct state *s, const char *name)
 {
-	const char *file = json_str(s->json, "upload.file");
-
-	return file && strcmp(file, name) == 0;
+	return json_is(s->json, "upload.file", name);
 }
 
 void state_clear_upload(struct state *s)
@@ -116,9 +114,7 @@ void state_set_damaged(struct state *s, const char *name, const char *sha256)
 
 bool state_was_damaged(const struct state *s, const char *name, const char *sha256)
 {
-	const char *digest = json_str(s->json, "upload.sha256");
-
-	return state_has_upload(s, name) && digest && strcmp(digest, sha256) == 0 && json_bool(s->json, "upload.damaged", false);
+	return state_has_upload(s, name) && json_is(s->json, "upload.sha256", sha256) && json_bool(s->json, "upload.damaged", false);
 }
 
 /*
