@@ -2,7 +2,6 @@
 /* Converts sizes, Kubernetes quantities and times from text to numbers and back. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
 /* Gives each sidecar the lines of the node's syslog file, or of its journal, that concern its pod. */
 #include "node/syslog.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

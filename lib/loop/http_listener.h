@@ -8,7 +8,6 @@
 
 #include <event2/event.h>
 #include <event2/http.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"

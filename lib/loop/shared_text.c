@@ -3,7 +3,6 @@
 #include "lib/loop/shared_text.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 

@@ -11,9 +11,7 @@
 #include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
-#include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
-#include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
 
 /*

@@ -28,7 +28,6 @@
 #include "operator/failures/termination.h"
 #include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
-#include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"
 
 static bool has_sidecar(const cJSON *pod)

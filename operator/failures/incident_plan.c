@@ -3,7 +3,6 @@
 #include "operator/failures/incident_plan.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,6 @@
 /* Recognises ends of containers that did not happen, but were filled in by the kubelet. */
 #include "operator/failures/made_up_end.h"
 
-#include <string.h>
-
 #include "lib/json.h"
 #include "lib/macros.h"
 

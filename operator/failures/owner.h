@@ -9,7 +9,6 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 /* On a pod: "RayJob/name". The webhook writes it when the pod is made, because the cluster may be gone when the pod dies. */
 #define OWNER_ANNOTATION "afterglow.dev/owner"

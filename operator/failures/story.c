@@ -2,13 +2,11 @@
 /* Keeps the facts by which a failure is joined with others in an annotation. */
 #include "operator/failures/story.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/json.h"
 #include "lib/units.h"
-#include "operator/failures/failures.h"
 #include "operator/failures/termination.h"
 #include "operator/kube/object.h"
 #include "operator/podspec/pod_spec.h"

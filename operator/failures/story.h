@@ -8,7 +8,6 @@
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "operator/failures/incident.h"
 

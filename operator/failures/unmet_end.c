@@ -13,8 +13,6 @@
 #include "lib/macros.h"
 #include "lib/sidecar_names.h"
 #include "lib/units.h"
-#include "operator/failures/earlier_end.h"
-#include "operator/failures/pod_report.h"
 #include "operator/failures/podview.h"
 #include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"

@@ -10,7 +10,6 @@
 #include "lib/sidecar_names.h"
 #include "lib/units.h"
 #include "operator/failures/death.h"
-#include "operator/failures/shown_ends.h"
 
 /* A sidecar that was restarted waits 15 s for launchers before it reports that containers ended. */
 #define SETTLED_NS (60 * NS_PER_SEC)

@@ -32,7 +32,6 @@
 #pragma once
 
 #include <event2/event.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"

@@ -8,7 +8,6 @@
  */
 #include "sidecar/launch/own_cgroup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,6 @@
 #include "sidecar/launch/speaker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <event2/event.h>
-#include <stdbool.h>
 
 #include "lib/err.h"
 #include "sidecar/node/node_message.h"

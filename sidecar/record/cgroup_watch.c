@@ -2,9 +2,7 @@
 /* Reads a container's memory from all cgroups that concern it. */
 #include "sidecar/record/cgroup_watch.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/fileio.h"

@@ -3,7 +3,6 @@
 #include "sidecar/record/container.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
  * that a worker died. So each core waits some seconds for these messages.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports the end of a container, and OOM kills of its processes. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/log.h"

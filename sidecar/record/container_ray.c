@@ -4,7 +4,6 @@
  * container's report. But raylet or the GCS server may also exit in an orderly way while the container lives on: because an agent
  * of raylet was killed, or because of `ray stop`. Without this report, users see that only when a probe fails, minutes later.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <sys/wait.h>
 

@@ -2,7 +2,6 @@
 /* Watches whether the event loop runs. */
 #include "sidecar/record/heartbeat.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>

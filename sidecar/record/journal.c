@@ -2,7 +2,6 @@
 /* Keeps the failures of this pod so far, and the last report of each of its containers. */
 #include "sidecar/record/journal.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

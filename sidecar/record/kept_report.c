@@ -3,7 +3,6 @@
 #include "sidecar/record/kept_report.h"
 
 #include <signal.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,9 +2,7 @@
 /* Finds Ray's own processes in a container, and keeps what is known of their ends. */
 #include "sidecar/record/process_watch.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the termination message, which `kubectl describe pod` shows and the operator reads. */
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/digest/report_mac.h"

@@ -2,7 +2,6 @@
 /* Reads Azure's answers, and explains its errors in sentences for people. */
 #include "sidecar/ship/azure_answer.h"
 
-#include <errno.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 /* Decides whether and when afterglow-ship tries an operation again. Pure: time and chance are arguments. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sidecar/ship/fault.h"

@@ -8,7 +8,6 @@
  * the note was begun by a run that died, and is aborted: S3 would keep its parts for ever, and
  * charge for them.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

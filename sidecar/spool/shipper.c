@@ -5,7 +5,6 @@
  */
 #include "sidecar/spool/shipper.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,7 @@
 /* Manages the spool: decides how much of a bundle is kept, and drops what exceeds the limits. */
 #include "sidecar/spool/spool.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -13,7 +13,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sidecar/unwind/core_machine.h"

@@ -2,7 +2,6 @@
 /* A memory cgroup other than the container's own with a limit that its processes can meet. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sidecar/sample/isolation.h"

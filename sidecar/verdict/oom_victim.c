@@ -2,7 +2,6 @@
 /* Decides whether an OOM kill in a container is what ended the container. */
 #include "sidecar/verdict/oom_victim.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/wait.h>
 

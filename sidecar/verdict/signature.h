@@ -20,7 +20,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "lib/failure_class.h"
 #include "sidecar/crash/crash_info.h"
