@@ -39,9 +39,14 @@ bool failure_class_is_of_process(enum failure_class c)
 	return !classes[c].of_container;
 }
 
+bool failure_class_is_oom(int c)
+{
+	return c == FAILURE_KERNEL_OOM_CONTAINER || c == FAILURE_KERNEL_OOM_POD || c == FAILURE_KERNEL_OOM_NODE;
+}
+
 int failure_class_from_name(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+	for (size_t i = 0; name && i < ARRAY_SIZE(classes); i++)
 		if (strcmp(name, classes[i].name) == 0)
 			return (int)i;
 	return -1;
@@ -54,7 +59,7 @@ const char *confidence_name(enum confidence c)
 
 int confidence_from_name(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(confidences); i++)
+	for (size_t i = 0; name && i < ARRAY_SIZE(confidences); i++)
 		if (strcmp(name, confidences[i]) == 0)
 			return (int)i;
 	return -1;

@@ -23,12 +23,14 @@ const char *failure_class_name(enum failure_class c);
 const char *failure_class_meaning(enum failure_class c);
 /* Returns whether a process can have a death of this class while its container lives on. */
 bool failure_class_is_of_process(enum failure_class c);
-/* Returns the class of that name, or -1. */
+/* Returns whether the kernel's OOM killer ended the whole container; false for -1. */
+bool failure_class_is_oom(int c);
+/* Returns the class of that name, or -1; -1 for NULL. */
 int failure_class_from_name(const char *name);
 
 /* Returns "certain", "likely" or "unknown". */
 const char *confidence_name(enum confidence c);
-/* Returns the confidence of that name, or -1. */
+/* Returns the confidence of that name, or -1; -1 for NULL. */
 int confidence_from_name(const char *name);
 
 /*

@@ -32,6 +32,11 @@ static void what_is_no_class_has_no_number(void **state)
 		assert_int_equal(failure_class_from_name(rows[i]), -1);
 	assert_int_equal(confidence_from_name("Certain"), -1);
 	assert_int_equal(confidence_from_name(""), -1);
+	assert_int_equal(confidence_from_name(NULL), -1);
+	assert_int_equal(failure_class_from_name(NULL), -1);
+	assert_false(failure_class_is_oom(-1));
+	assert_true(failure_class_is_oom(FAILURE_KERNEL_OOM_POD));
+	assert_false(failure_class_is_oom(FAILURE_KERNEL_OOM_PROCESS));
 }
 
 static void confidences_lead_back_from_their_names(void **state)

@@ -17,6 +17,7 @@
 #include "operator/kube/http.h"
 #include "operator/kube/namespace_share.h"
 #include "operator/kube/object.h"
+#include "operator/podspec/pod_spec.h"
 
 #define TICK_MS 250
 #define FIRST_NS (10 * NS_PER_SEC)
@@ -266,7 +267,7 @@ void sidecar_poller_see(struct sidecar_poller *poller, const cJSON *pod, bool go
 		return;
 	}
 	bool askable = pod_report_url(pod, url);
-	bool bare = !askable && !pod_report_is_served(pod) && unseen_ends_possible(pod);
+	bool bare = !askable && !pod_sidecar_port(pod) && unseen_ends_possible(pod);
 	p = sidecar_poller_find(poller, key, pod);
 	if (!p && (askable || bare))
 		p = polled_new(poller, key, pod);

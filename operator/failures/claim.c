@@ -138,9 +138,7 @@ static const struct event_row *find(const cJSON *events, const struct event_row 
  */
 static bool is_refused(const cJSON *event)
 {
-	const char *reason = json_str(event, "reason");
-
-	return reason && strcmp(reason, "EvictionFailed") == 0;
+	return json_is(event, "reason", "EvictionFailed");
 }
 
 static bool is_of_pod(const cJSON *event, const struct claim_pod *pod)
@@ -193,9 +191,7 @@ static const char *words_after_group(const char *message)
 
 static bool is_ours(const cJSON *event)
 {
-	const char *component = json_str(event, "reportingComponent");
-
-	return component && strcmp(component, "afterglow.dev/operator") == 0;
+	return json_is(event, "reportingComponent", "afterglow.dev/operator");
 }
 
 bool claim_by_cluster_events(const cJSON *events, const struct claim_pod *pod, bool autoscaled, struct claim *ret_claim)

@@ -30,17 +30,11 @@ bool death_is_reported(const struct death *d)
 
 void death_doubt_unsigned(struct death *d)
 {
-	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_CONTAINER,
-						      FAILURE_KERNEL_OOM_POD,
-						      FAILURE_KERNEL_OOM_NODE, FAILURE_KILLED };
-	const char *class = json_str(d->report, "class"),
-		   *confidence = json_str(d->report, "confidence");
+	int class = failure_class_from_name(json_str(d->report, "class"));
 
-	if (d->is_signed || !class || !confidence ||
-	    strcmp(confidence, confidence_name(CONFIDENCE_CERTAIN)) != 0)
+	if (d->is_signed || !json_is(d->report, "confidence", confidence_name(CONFIDENCE_CERTAIN)))
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
-		d->doubted = d->doubted || strcmp(class, failure_class_name(classes[i])) == 0;
+	d->doubted = d->doubted || class == FAILURE_KILLED || failure_class_is_oom(class);
 	if (d->doubted)
 		json_set_str(d->report, "confidence", confidence_name(CONFIDENCE_LIKELY));
 }

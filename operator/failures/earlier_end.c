@@ -21,24 +21,14 @@
 #define SAME_NS (10 * NS_PER_SEC)
 /* A status may be late by this much. */
 #define YOUNG_NS (15 * NS_PER_SEC)
-#define ID_MAX 127
-
-bool end_time_parse(const char *text, int64_t *ret_ns)
-{
-	if (!text || time_parse(text, ret_ns, NULL) < 0 || *ret_ns <= 0)
-		return false;
-	if (!strchr(text, '.'))
-		*ret_ns += NS_PER_SEC / 2;
-	return true;
-}
 
 /* --- The journal ------------------------------------------------------------------------------------------ */
 
-static bool is_id(const char *text)
+bool pod_end_is_word(const char *text, size_t max)
 {
-	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:_+");
+	size_t len = text ? strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:_+") : 0;
 
-	return len > 0 && len <= ID_MAX && text[len] == '\0';
+	return len > 0 && len <= max && text[len] == '\0';
 }
 
 /* Makes a report of an entry, which has the members of a report except those of a snapshot. */
@@ -103,7 +93,7 @@ bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, i
 	_cleanup_json_ cJSON *report = NULL;
 	int64_t at_ns, oldest;
 
-	if (ends->n == POD_ENDS_MAX || !id || !is_id(id) || !container ||
+	if (ends->n == POD_ENDS_MAX || !pod_end_is_word(id, POD_END_ID_MAX) || !container ||
 	    strlen(container) >= sizeof(end->container) ||
 	    strcmp(container, SIDECAR_CONTAINER) == 0 || !shown_status(pod, container))
 		return false;

@@ -17,9 +17,11 @@
 #include <stdint.h>
 
 #include "operator/failures/ray_failure.h"
+#include "operator/failures/shown_ends.h"
 
 #define POD_ENDS_MAX 64
 #define POD_ENDS_CONTAINER_MAX 64
+#define POD_END_ID_MAX 127
 
 /* When a container ended, according to a RayFailure that is written or waits to be written. */
 struct known_end {
@@ -41,6 +43,8 @@ struct pod_ends {
 	bool undecided; /* it is too early to judge at least one end, because the status may lag behind */
 };
 
+/* Returns whether text, which may be NULL, can be the ID of an entry, or the tag of an answer: max characters at most. */
+bool pod_end_is_word(const char *text, size_t max);
 /* Adds an entry of the journal. Returns false if the entry is not the end of a container. */
 bool pod_ends_add(struct pod_ends *ends, const cJSON *pod, const cJSON *entry, int64_t now_ns);
 /*
@@ -51,9 +55,3 @@ bool pod_ends_any(const struct pod_ends *ends);
 void pod_ends_missed(struct pod_ends *ends, const cJSON *pod, const struct known_end *known, size_t n_known,
 		     struct ray_failures *failures);
 void pod_ends_release(struct pod_ends *ends);
-
-/*
- * Sets the middle of the time that the text means: "...:07Z" is any moment of that second. Returns
- * false if it is no time.
- */
-bool end_time_parse(const char *text, int64_t *ret_ns);

@@ -145,11 +145,6 @@ static void read_node(struct death *d)
 	d->is_signed = report_key_of(d->pod);
 }
 
-static bool is_oom(int class)
-{
-	return class == FAILURE_KERNEL_OOM_CONTAINER || class == FAILURE_KERNEL_OOM_POD || class == FAILURE_KERNEL_OOM_NODE;
-}
-
 /*
  * Returns whether it is the class of an end of Ray's own processes, which also end when the pod is
  * stopped.
@@ -161,8 +156,7 @@ static bool is_rays_own(int class)
 
 static enum confidence report_confidence(const cJSON *report)
 {
-	const char *name = json_str(report, "confidence");
-	int confidence = name ? confidence_from_name(name) : -1;
+	int confidence = confidence_from_name(json_str(report, "confidence"));
 
 	return confidence < 0 ? CONFIDENCE_UNKNOWN : (enum confidence)confidence;
 }
@@ -213,7 +207,7 @@ static bool view_outranks(const struct death *d)
 	if (!death_is_reported(d))
 		return true;
 	class = failure_class_from_name(json_str(d->report, "class"));
-	if (is_oom(class))
+	if (failure_class_is_oom(class))
 		return !is_sure(d->report) && d->view.from_outside && d->view.confidence == CONFIDENCE_CERTAIN;
 	if (is_rays_own(class))
 		return !(is_sure(d->report) && is_crash_of_process(d->report)) && d->view.from_outside &&
@@ -498,7 +492,7 @@ bool failure_is_open(const cJSON *pod, const struct ray_failure *f)
 	 * An OOM kill that is not proved may be one that the container survived until its pod was
 	 * evicted.
 	 */
-	if (is_oom((int)f->class))
+	if (failure_class_is_oom((int)f->class))
 		return f->confidence != CONFIDENCE_CERTAIN && podview_is_open(pod, f->container, ray_failure_text(f->container_id));
 	for (size_t i = 0; i < ARRAY_SIZE(open_questions); i++)
 		if (f->class == open_questions[i])

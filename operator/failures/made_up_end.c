@@ -5,14 +5,9 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 
-static bool is(const char *text, const char *word)
-{
-	return text && strcmp(text, word) == 0;
-}
-
 bool made_up_is_lost(const cJSON *terminated)
 {
-	return is(json_str(terminated, "reason"), "ContainerStatusUnknown");
+	return json_is(terminated, "reason", "ContainerStatusUnknown");
 }
 
 bool made_up_end(const cJSON *terminated)
@@ -31,10 +26,10 @@ const cJSON *made_up_forgotten(const cJSON *status)
 
 bool made_up_had_run(const cJSON *status)
 {
-	const char *id = json_str(status, "containerID"), *before = json_str(status, "lastState.terminated.containerID");
+	const char *id = json_str(status, "containerID");
 
 	/* A container that waits to be started again has the ID of the previous instance. */
-	return !made_up_end(json_get(status, "state.terminated")) || (id && *id && !is(before, id));
+	return !made_up_end(json_get(status, "state.terminated")) || (id && *id && !json_is(status, "lastState.terminated.containerID", id));
 }
 
 int64_t made_up_restart_of(const cJSON *pod, const cJSON *status, bool current)

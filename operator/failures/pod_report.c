@@ -17,9 +17,9 @@
 #include "operator/injection/inject.h"
 #include "operator/injection/report_key.h"
 #include "operator/kube/event.h"
+#include "operator/podspec/pod_spec.h"
 #include "operator/policy/policy.h"
 
-#define ID_MAX 127
 /* The path where inject.c mounts it. */
 #define RELEASE "/afterglow/bin/afterglow-launch --release"
 
@@ -32,28 +32,13 @@ static bool is_running(const cJSON *pod, const char *container)
 	return cJSON_IsObject(json_get(status, "state.running"));
 }
 
-static int64_t port_of(const cJSON *pod)
-{
-	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
-
-	return json_int(json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT),
-			"containerPort", 0);
-}
-
-bool pod_report_is_served(const cJSON *pod)
-{
-	int64_t port = port_of(pod);
-
-	return port >= 1 && port <= 65535 && !json_bool(pod, "spec.hostNetwork", false);
-}
-
 bool pod_report_url(const cJSON *pod, char url[static POD_REPORT_URL_MAX])
 {
 	const char *address = json_str(pod, "status.podIP");
-	int port = (int)port_of(pod);
+	int port = pod_sidecar_port(pod);
 	unsigned char binary[16];
 
-	if (!pod_report_is_served(pod) || !address || !is_running(pod, SIDECAR_CONTAINER))
+	if (!port || !address || !is_running(pod, SIDECAR_CONTAINER))
 		return false;
 	if (inet_pton(AF_INET, address, binary) == 1)
 		snprintf(url, POD_REPORT_URL_MAX, "http://%s:%d/failures", address, port);
@@ -77,13 +62,6 @@ uint64_t pod_report_occasion(const cJSON *pod)
 
 /* --- The content ----------------------------------------------------------------------------- */
 
-static bool is_word(const char *text, size_t max)
-{
-	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:_+");
-
-	return len > 0 && len <= max && text[len] == '\0';
-}
-
 static void take_hold(const cJSON *entry, const cJSON *pod, int64_t now_ns, struct pod_report *report)
 {
 	const char *container = json_str(entry, "container"), *until = json_str(entry, "heldUntil");
@@ -106,7 +84,7 @@ static int take_failure(const cJSON *entry, const cJSON *pod, int64_t now_ns, st
 	struct err err = { 0 };
 	int r;
 
-	if (!id || !container || !is_word(id, ID_MAX))
+	if (!container || !pod_end_is_word(id, POD_END_ID_MAX))
 		return -EPROTO;
 	r = termination_take(json_get(entry, "summary"), &report, &err);
 	return r < 0 ? r : failure_of_process(pod, container, id, report, now_ns, ret_failure, &err);
@@ -158,7 +136,7 @@ static int take_answer(const cJSON *pod, const cJSON *json, int64_t now_ns, stru
 		return err_set(err, EPROTO, "an answer without failures");
 	if (!uid || !ours || strcmp(uid, ours) != 0)
 		return err_set(err, ESTALE, "an answer of another pod");
-	if (tag && is_word(tag, POD_REPORT_TAG_MAX - 1))
+	if (pod_end_is_word(tag, POD_REPORT_TAG_MAX - 1))
 		snprintf(report->tag, sizeof(report->tag), "%s", tag);
 	take_store(json, report);
 	unmet_ends_take(json_get(json, "unmetEnds"), &report->unmet);

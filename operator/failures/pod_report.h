@@ -47,12 +47,6 @@ struct pod_report {
 };
 
 /*
- * Returns whether the pod has a sidecar that the operator can ask while it runs. In the node's
- * network the address is that of the node, and the port may belong to any program there.
- */
-bool pod_report_is_served(const cJSON *pod);
-
-/*
  * Writes the URL of the sidecar's answer. Returns false if the pod has no running sidecar that
  * serves HTTP.
  */

@@ -106,7 +106,7 @@ static bool by_condition(const cJSON *pod, const struct disruption *rows, size_t
 	const cJSON *condition = json_find(json_get(pod, "status.conditions"), "type", "DisruptionTarget");
 	const char *reason = json_str(condition, "reason"), *message = json_str(condition, "message");
 
-	if (!is(json_str(condition, "status"), "True"))
+	if (!json_is(condition, "status", "True"))
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (!is(reason, rows[i].reason) || (rows[i].message && !(message && strstr(message, rows[i].message))))
@@ -176,7 +176,7 @@ static bool by_kubelet_reason(const cJSON *terminated, struct podview *v)
  */
 static bool is_oom(const cJSON *terminated)
 {
-	return is(json_str(terminated, "reason"), "OOMKilled");
+	return json_is(terminated, "reason", "OOMKilled");
 }
 
 static bool by_oom_reason(const cJSON *terminated, int64_t exit_code, struct podview *v)

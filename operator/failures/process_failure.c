@@ -25,7 +25,7 @@
  */
 static bool leaves_a_container_alive(const char *class)
 {
-	int number = class ? failure_class_from_name(class) : -1;
+	int number = failure_class_from_name(class);
 
 	return number >= 0 && failure_class_is_of_process((enum failure_class)number);
 }

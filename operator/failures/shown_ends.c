@@ -2,9 +2,20 @@
 /* Finds out which instances of a container the pod's status shows. */
 #include "operator/failures/shown_ends.h"
 
+#include <string.h>
+
 #include "lib/json.h"
 #include "lib/macros.h"
-#include "operator/failures/earlier_end.h"
+#include "lib/units.h"
+
+bool end_time_parse(const char *text, int64_t *ret_ns)
+{
+	if (!text || time_parse(text, ret_ns, NULL) < 0 || *ret_ns <= 0)
+		return false;
+	if (!strchr(text, '.'))
+		*ret_ns += NS_PER_SEC / 2;
+	return true;
+}
 
 const cJSON *shown_status(const cJSON *pod, const char *container)
 {

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds out which instances of a container the pod's status shows: the running one, and those whose
- * end it has. Only for this folder; pure.
+ * end it has. Pure.
  */
 #pragma once
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Sets the middle of the time that the text means: "...:07Z" is any moment of that second. Returns
+ * false if it is no time.
+ */
+bool end_time_parse(const char *text, int64_t *ret_ns);
 
 /* Returns the ContainerStatus of that container; NULL if there is none. */
 const cJSON *shown_status(const cJSON *pod, const char *container);

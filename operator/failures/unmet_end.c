@@ -16,6 +16,7 @@
 #include "operator/failures/podview.h"
 #include "operator/failures/shown_ends.h"
 #include "operator/failures/termination.h"
+#include "operator/podspec/pod_spec.h"
 
 #define CAUSE_MAX 200
 /*
@@ -31,18 +32,6 @@ static bool is_id(const char *text)
 	return text && strspn(text, "0123456789abcdef") == UNMET_ID_LEN && !text[UNMET_ID_LEN];
 }
 
-static bool is_oom(const char *class)
-{
-	static const enum failure_class classes[] = { FAILURE_KERNEL_OOM_CONTAINER,
-						      FAILURE_KERNEL_OOM_POD,
-						      FAILURE_KERNEL_OOM_NODE };
-
-	for (size_t i = 0; class && i < ARRAY_SIZE(classes); i++)
-		if (strcmp(class, failure_class_name(classes[i])) == 0)
-			return true;
-	return false;
-}
-
 void unmet_ends_take(const cJSON *json, struct unmet_ends *ret_ends)
 {
 	struct unmet_ends ends = { .settled = json_bool(json, "settled", true) };
@@ -53,7 +42,7 @@ void unmet_ends_take(const cJSON *json, struct unmet_ends *ret_ends)
 			const char *id = json_str(entry, "containerID");
 
 			if (ends.n == UNMET_ENDS_MAX || !is_id(id) ||
-			    !is_oom(json_str(entry, "class")) || !json_str(entry, "cause"))
+			    !failure_class_is_oom(failure_class_from_name(json_str(entry, "class"))) || !json_str(entry, "cause"))
 				continue;
 			memcpy(ends.list[ends.n].container_id, id, UNMET_ID_LEN + 1);
 			ends.list[ends.n].entry = cJSON_Duplicate(entry, true);
@@ -137,10 +126,8 @@ static bool starts_again(const cJSON *pod)
 
 static bool is_over(const cJSON *pod)
 {
-	const char *phase = json_str(pod, "status.phase");
-
-	return json_str(pod, "metadata.deletionTimestamp") ||
-	       (phase && (strcmp(phase, "Failed") == 0 || strcmp(phase, "Succeeded") == 0));
+	return json_str(pod, "metadata.deletionTimestamp") || json_is(pod, "status.phase", "Failed") ||
+	       json_is(pod, "status.phase", "Succeeded");
 }
 
 bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated)
@@ -148,7 +135,7 @@ bool unmet_sidecar_was_away(const cJSON *pod, const cJSON *terminated)
 	const cJSON *status = shown_status(pod, SIDECAR_CONTAINER);
 	int64_t ended_ns, started_ns;
 
-	if (!pod_report_is_served(pod) || is_over(pod) ||
+	if (!pod_sidecar_port(pod) || is_over(pod) ||
 	    !end_time_parse(json_str(terminated, "finishedAt"), &ended_ns))
 		return false;
 	if (json_get(status, "state.terminated"))

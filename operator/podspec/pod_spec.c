@@ -6,6 +6,7 @@
 
 #include "lib/json.h"
 #include "lib/macros.h"
+#include "lib/sidecar_names.h"
 
 cJSON *ray_container(const cJSON *pod_spec)
 {
@@ -84,6 +85,14 @@ cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations)
 			if (signs[i](container))
 				return container;
 	return cJSON_GetArraySize(containers) == 1 ? containers->child : NULL;
+}
+
+int pod_sidecar_port(const cJSON *pod)
+{
+	const cJSON *sidecar = json_find(json_get(pod, "spec.containers"), "name", SIDECAR_CONTAINER);
+	int64_t port = json_int(json_find(json_get(sidecar, "ports"), "name", SIDECAR_HTTP_PORT), "containerPort", 0);
+
+	return port >= 1 && port <= 65535 && !json_bool(pod, "spec.hostNetwork", false) ? (int)port : 0;
 }
 
 void pod_annotate_ray_container(cJSON *pod_annotations, const char *name)

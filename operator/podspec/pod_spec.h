@@ -28,6 +28,12 @@ cJSON *pod_ray_container(const cJSON *pod_spec, const cJSON *annotations);
 /* Returns the name of the same container of a pod from the cache, which lacks commands; by default that of the first. */
 const char *pod_ray_container_name(const cJSON *pod);
 
+/*
+ * Returns the port at which the operator can ask the pod's sidecar while it runs; 0: none. In the
+ * node's network the address is that of the node, and the port may belong to any program there.
+ */
+int pod_sidecar_port(const cJSON *pod);
+
 /* Writes the annotation of a pod whose container of that name is Ray's, unless it is a name of KubeRay's, which tells. */
 void pod_annotate_ray_container(cJSON *pod_annotations, const char *name);
 

@@ -47,8 +47,7 @@
 
 static bool is_memory_death(enum failure_class c)
 {
-	return c == FAILURE_KERNEL_OOM_CONTAINER || c == FAILURE_KERNEL_OOM_POD || c == FAILURE_KERNEL_OOM_NODE ||
-	       c == FAILURE_KERNEL_OOM_PROCESS || c == FAILURE_RAY_MEMORY_MONITOR;
+	return failure_class_is_oom((int)c) || c == FAILURE_KERNEL_OOM_PROCESS || c == FAILURE_RAY_MEMORY_MONITOR;
 }
 
 /* --- Words --- */

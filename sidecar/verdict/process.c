@@ -17,9 +17,7 @@ static void set(struct verdict *v, const char *name, int pid, int signal)
 
 static bool oom_ended_container(const struct observation *o, const struct verdict *v)
 {
-	return !o->container_lives &&
-	       (v->class == FAILURE_KERNEL_OOM_CONTAINER || v->class == FAILURE_KERNEL_OOM_POD ||
-		v->class == FAILURE_KERNEL_OOM_NODE);
+	return !o->container_lives && failure_class_is_oom((int)v->class);
 }
 
 /* Returns whether the victim is known, by a name that the kernel does not contradict, and is not the command itself. */

@@ -184,9 +184,7 @@ static bool keeps_oom(const struct observation *, const struct ray_process_cause
 	int signal, code;
 	bool known = ray_process_cause_status(c, &signal, &code);
 
-	if (v->class != FAILURE_KERNEL_OOM_CONTAINER && v->class != FAILURE_KERNEL_OOM_POD && v->class != FAILURE_KERNEL_OOM_NODE)
-		return false;
-	return !known || signal == SIGKILL;
+	return failure_class_is_oom((int)v->class) && (!known || signal == SIGKILL);
 }
 
 /*

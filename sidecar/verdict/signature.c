@@ -158,8 +158,7 @@ bool signature_is_weak(const char *signature)
 
 static bool is_oom(enum failure_class class)
 {
-	return class == FAILURE_KERNEL_OOM_CONTAINER || class == FAILURE_KERNEL_OOM_POD || class == FAILURE_KERNEL_OOM_NODE ||
-	       class == FAILURE_KERNEL_OOM_PROCESS;
+	return failure_class_is_oom((int)class) || class == FAILURE_KERNEL_OOM_PROCESS;
 }
 
 /*
