@@ -45,14 +45,8 @@ void container_read_limits(struct container *c, struct ending *e)
 static void report_child(struct container *c, const struct watched_end *child)
 {
 	const struct crash_info info = crash_of_end(child);
-	bool end_reported = c->observer.end_reported;
 	struct ending e = {
-		.container_lives = true,
-		.container_over = container_is_over(c),
-		.started_ns = c->hello.started_ns,
 		.ended_ns = child->ended_ns,
-		.after = c->observer.last.memory,
-		.after_known = true,
 		.crash = &info,
 	};
 	struct report r;
@@ -60,13 +54,8 @@ static void report_child(struct container *c, const struct watched_end *child)
 	container_explain_missing_core(c, WTERMSIG(child->wait_status),
 				       WCOREDUMP(child->wait_status));
 	e.core_needs = c->core_needs;
-	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
-	c->observer.end_reported = end_reported || container_is_over(c);
-	container_read_limits(c, &e);
-	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	container_publish(c, &r, true, 0);
+	container_report_process(c, &e, &r);
 	container_emit(c, "process-crashed", report_json_of_verdict(&r));
-	c->observer.end_reported = end_reported;
 }
 
 bool container_child_crashed(struct container *c, const struct ending *e)

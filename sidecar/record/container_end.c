@@ -211,6 +211,31 @@ static bool has_unreported_oom(const struct container *c, const struct ending *e
 	return o->oom_seen_ns || (e->after_known && o->baseline.oom_kill >= 0 && e->after.oom_kill > o->baseline.oom_kill);
 }
 
+static void note_told_oom(struct container *c, const struct report *r)
+{
+	if (r->verdict.class != FAILURE_KERNEL_OOM_PROCESS)
+		return;
+	c->process_reported_ns = now_boottime_ns();
+	c->oom_told_pid = r->verdict.process.pid;
+}
+
+void container_report_process(struct container *c, struct ending *e, struct report *ret_report)
+{
+	bool end_reported = c->observer.end_reported;
+
+	e->container_lives = e->after_known = true;
+	e->container_over = container_is_over(c);
+	e->started_ns = c->hello.started_ns;
+	e->after = c->observer.last.memory;
+	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
+	c->observer.end_reported = end_reported || e->container_over;
+	container_read_limits(c, e);
+	postmortem_report(&c->observer, e, c->options, c->hello.name, ret_report);
+	note_told_oom(c, ret_report);
+	container_publish(c, ret_report, true, 0);
+	c->observer.end_reported = end_reported;
+}
+
 static void report_killed_process(struct container *c, const struct ending *e)
 {
 	struct report r;
@@ -222,8 +247,7 @@ static void report_killed_process(struct container *c, const struct ending *e)
 	/* In a cgroup that others share, the kernel log or the launcher shows that the victim was ours. */
 	if (r.verdict.class != FAILURE_KERNEL_OOM_PROCESS)
 		return;
-	c->process_reported_ns = now_boottime_ns();
-	c->oom_told_pid = r.verdict.process.pid;
+	note_told_oom(c, &r);
 	container_emit(c, "process-killed", report_json_of_verdict(&r));
 	container_publish(c, &r, true, 0);
 }

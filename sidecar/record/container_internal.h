@@ -164,6 +164,12 @@ void container_hooks_done(void *arg);
 /* Writes the report into a bundle and publishes it: log, journal, container's stderr. */
 void container_publish(struct container *c, struct report *r, bool container_lives, int64_t held_until_unix_ns);
 
+/*
+ * Completes e, which has the time of a process's death and what is known of it, makes the report and
+ * publishes it. The container lives on, or has just ended.
+ */
+void container_report_process(struct container *c, struct ending *e, struct report *ret_report);
+
 /* For the report of a process that died in the living container: reads the limits that may be why. */
 void container_read_limits(struct container *c, struct ending *e);
 

@@ -18,29 +18,14 @@
 static void report(struct container *c, const struct ray_finding *finding)
 {
 	struct ending e = {
-		.container_lives = true,
-		.container_over = container_is_over(c),
-		.started_ns = c->hello.started_ns,
 		.ended_ns = finding->at_ns,
-		.after = c->observer.last.memory,
-		.after_known = true,
 		.ray = finding,
 		.process_oom_ns = c->observer.process_oom_ns,
 	};
-	bool end_reported = c->observer.end_reported;
 	struct report r;
 
-	/* The history keeps the state of the end, so that this bundle is not taken for the bundle of the end. */
-	c->observer.end_reported = end_reported || container_is_over(c);
-	container_read_limits(c, &e);
-	postmortem_report(&c->observer, &e, c->options, c->hello.name, &r);
-	if (r.verdict.class == FAILURE_KERNEL_OOM_PROCESS) {
-		c->process_reported_ns = now_boottime_ns();
-		c->oom_told_pid = r.verdict.process.pid;
-	}
-	container_publish(c, &r, true, 0);
+	container_report_process(c, &e, &r);
 	container_emit(c, "worker-died", report_json_of_worker(&r, finding));
-	c->observer.end_reported = end_reported;
 }
 
 /* Returns whether the kernel writes cores to files that the launcher finds. */

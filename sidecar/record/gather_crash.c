@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds backtrace.txt to a bundle. */
-#include "sidecar/record/gather_crash.h"
+#include "sidecar/record/gather.h"
 
 #include "lib/log.h"
 

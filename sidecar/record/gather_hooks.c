@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds what hooks printed to a bundle. */
-#include "sidecar/record/gather_hooks.h"
+#include "sidecar/record/gather.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds kernel.log and syslog.log to a bundle. */
-#include "sidecar/record/gather_kernel_log.h"
+#include "sidecar/record/gather.h"
 
 #include <string.h>
 

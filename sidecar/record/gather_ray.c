@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adds Ray's logs, and the files that the options ask for, to a bundle. */
-#include "sidecar/record/gather_ray.h"
+#include "sidecar/record/gather.h"
 
 #include <errno.h>
 #include <fcntl.h>

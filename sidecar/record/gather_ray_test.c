@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the container's files that go into its bundle because an option asks for them. */
-#include "sidecar/record/gather_ray.h"
+#include "sidecar/record/gather.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
