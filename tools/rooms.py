@@ -8,11 +8,12 @@ what only they include, it prints
 - the knots of modules: those that include each other, by whatever way,
 - how many percent of the functions share their name with one of another file, so that grep finds both, and how many are one word of
   up to eight letters,
+- the places that block the event loop until an errand answers (lib/loop/errand.h),
 - the number of lines that are neither blank nor a comment, as cloc counts C and its headers.
 
 It exits 1 if rooms include each other in a circle, if lib includes a program's room or a program another program's, if an
 included file is not there, if there are more than KNOTS_MAX knots,
-SHARED_MAX or SHORT_MAX percent of such names, or LINES_MAX lines.
+SHARED_MAX or SHORT_MAX percent of such names, WAITS_MAX such places, or LINES_MAX lines.
 """
 import collections
 import pathlib
@@ -27,6 +28,10 @@ LINES_MAX = 90940
 KNOTS_MAX = 6
 # Percent of the functions. A static carries its noun: victim_find, not find.
 SHARED_MAX, SHORT_MAX = 6, 3.3
+# Nothing is to wait in the event loop: what takes time ends in an event. These are left; a new one is a mistake.
+WAITS_MAX = 19
+# A call with the time 0 only takes what has come.
+WAIT = re.compile(r"\berrand_(?:call|wait)\((?!&?[\w>.-]+, 0,)")
 SHORT = re.compile(r"[a-z]{1,8}")
 FUNCTION = re.compile(r"^(?:[A-Za-z_][\w ]*[ *]+)+?\**([a-z_]\w*)\([^;{]*?\)\s*\n\{", re.M)
 
@@ -108,6 +113,14 @@ def names_of(files):
     return names
 
 
+def waits_of(files):
+    """The places, as path:line."""
+    for path, text in files.items():
+        if path.endswith(".c") and not path.startswith(LIBRARY + "/"):
+            bare = COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
+            yield from (f"{path}:{bare.count(chr(10), 0, match.start()) + 1}" for match in WAIT.finditer(bare))
+
+
 def percent_of(names, matches):
     functions = sum(len(paths) for paths in names.values())
     return 100 * sum(len(paths) for name, paths in names.items() if matches(name)) / max(functions, 1)
@@ -146,11 +159,13 @@ def main(arguments):
     names = names_of(files)
     shared, short = percent_of(names, lambda name: len(names[name]) > 1), percent_of(names, SHORT.fullmatch)
     print(f"{shared:.1f} % of the functions share their name, {short:.1f} % have a short one")
+    waits = list(waits_of(files))
+    print(f"{len(waits)} places wait for an errand:", *waits)
     lines = sum(lines_of(text) for path, text in files.items() if not path.endswith(".def"))
     print(f"{lines} lines of code, at most {LINES_MAX}")
     mistakes = list(mistakes_of(files, rooms, lines, root))
     ceilings = [(len(knots), KNOTS_MAX, "knots of modules", "KNOTS_MAX"), (shared, SHARED_MAX, "percent of shared names", "SHARED_MAX"),
-                (short, SHORT_MAX, "percent of short names", "SHORT_MAX")]
+                (short, SHORT_MAX, "percent of short names", "SHORT_MAX"), (len(waits), WAITS_MAX, "places that wait for an errand", "WAITS_MAX")]
     mistakes += [f"{n:g} {what}, more than {name} of tools/rooms.py" for n, most, what, name in ceilings if n > most]
     print(*mistakes, sep="\n", end="\n" if mistakes else "")
     return 1 if mistakes else 0

@@ -37,6 +37,7 @@ class Rooms(unittest.TestCase):
     def test_a_house_without_mistakes_is_printed_from_the_ground_up(self):
         self.assertEqual(run(FILES), (0, "lib:\noperator/kube: lib\noperator: operator/kube\noperator/cache: operator/kube\nsidecar: lib\n"
                                          "0.0 % of the functions share their name, 0.0 % have a short one\n"
+                                         "0 places wait for an errand:\n"
                                          f"6 lines of code, at most {rooms.LINES_MAX}\n"))
 
     def test_each_mistake_is_named_with_its_file(self):
@@ -93,6 +94,14 @@ class Rooms(unittest.TestCase):
         ]
         for text, n in table:
             self.assertEqual(rooms.lines_of(text), n, text)
+
+    def test_a_place_that_waits_for_an_errand_is_a_mistake_unless_it_is_one_of_those_that_are_left(self):
+        waits = {"node/a.c": "/* One\n * errand_wait(e, 1, f) */\nerrand_call(&e, f, a, out, size, MAX);\nerrand_wait(&o->e, 0, f, a);\n",
+                 "lib/errand.c": "errand_wait(e, within_ns, f, a);\n", "node/a_test.c": "errand_wait(&e, 1, f, a);\n"}
+        self.assertIn("\n1 places wait for an errand: node/a.c:3\n", run(waits)[1])
+        with unittest.mock.patch.object(rooms, "WAITS_MAX", 0):
+            status, printed = run(waits)
+        self.assertEqual((status, printed.splitlines()[-1]), (1, "1 places that wait for an errand, more than WAITS_MAX of tools/rooms.py"))
 
     def test_more_lines_than_there_may_be_are_a_mistake(self):
         with unittest.mock.patch.object(rooms, "LINES_MAX", 5):
