@@ -47,3 +47,7 @@ struct strmap_pos {
 	struct strmap_node *next;
 };
 bool strmap_next(const struct strmap *m, struct strmap_pos *pos, const char **ret_key, void **ret_value);
+
+/* The whole walk as a loop. break is allowed; a loop in the loop needs a function of its own. */
+#define strmap_each(m, ret_key, ret_value) \
+	for (struct strmap_pos strmap_at = { 0 }; strmap_next(m, &strmap_at, ret_key, ret_value);)

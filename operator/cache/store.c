@@ -406,10 +406,9 @@ const cJSON *store_entry_object(const struct store *s, const struct store_entry 
 /* Copies our own writes that are newer than the list to the new store. */
 static void carry_over(struct store *from, struct store *to, const char *list_rv)
 {
-	struct strmap_pos pos = { 0 };
 	void *value;
 
-	while (strmap_next(&from->entries, &pos, NULL, &value)) {
+	strmap_each(&from->entries, NULL, &value) {
 		struct store_entry *entry = value;
 		if (!entry->own || rv_compare(rv_of(entry), list_rv) <= 0)
 			continue;
@@ -435,18 +434,16 @@ static void tell_change(enum store_change change, const struct store_entry *befo
 
 static void tell_differences(const struct store *old, const struct store *now, store_change_fn fn, void *arg)
 {
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
-	while (strmap_next(&old->entries, &pos, &key, &value)) {
+	strmap_each(&old->entries, &key, &value) {
 		const struct store_entry *before = value;
 		const struct store_entry *after = strmap_get(&now->entries, key);
 		if (!after || !same_uid(uid_of(before), uid_of(after)))
 			tell_change(STORE_REMOVED, before, NULL, fn, arg);
 	}
-	pos = (struct strmap_pos){ 0 };
-	while (strmap_next(&now->entries, &pos, &key, &value)) {
+	strmap_each(&now->entries, &key, &value) {
 		const struct store_entry *after = value;
 		const struct store_entry *before = strmap_get(&old->entries, key);
 		if (!before || !same_uid(uid_of(before), uid_of(after)))

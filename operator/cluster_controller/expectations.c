@@ -37,11 +37,10 @@ void expectations_ask(struct expectations *e, const char *name, const char *grou
 
 const char *expectations_next(const struct expectations *e)
 {
-	struct strmap_pos pos = { 0 };
 	const char *name;
 	void *value;
 
-	while (strmap_next(&e->pods, &pos, &name, &value))
+	strmap_each(&e->pods, &name, &value)
 		if (((const struct expected_pod *)value)->must_ask)
 			return name;
 	return NULL;
@@ -69,12 +68,11 @@ void expectations_absent(struct expectations *e, const char *name, int64_t now_n
 size_t expectations_unanswered(struct expectations *e, int64_t now_ns,
 			       struct unanswered_create *ret_list, size_t max)
 {
-	struct strmap_pos pos = { 0 };
 	const char *name;
 	void *value;
 	size_t n = 0;
 
-	while (strmap_next(&e->pods, &pos, &name, &value)) {
+	strmap_each(&e->pods, &name, &value) {
 		const struct expected_pod *pod = value;
 
 		if (pod->must_ask)

@@ -338,13 +338,12 @@ void reconciler_start(struct reconciler *c, const char *key)
 void reconciler_launchers_settled(struct reconciler *c, const char *namespace)
 {
 	struct known_namespace *known = known_state_use(&c->known, namespace);
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
 	if (!known)
 		return;
-	while (strmap_next(&known->launcher_waiters, &pos, &key, &value))
+	strmap_each(&known->launcher_waiters, &key, &value)
 		workqueue_add(c->o.queue, key);
 	if (known->launcher_waiters.n)
 		c->o.on_ready(c->o.arg);

@@ -37,11 +37,10 @@ void failure_counts_release(struct failure_counts *counts)
 static void drop_the_oldest(struct failure_counts *counts)
 {
 	const struct failure_count *oldest = NULL;
-	struct strmap_pos pos = { 0 };
 	const char *labels, *drop = NULL;
 	void *value;
 
-	while (strmap_next(&counts->series, &pos, &labels, &value)) {
+	strmap_each(&counts->series, &labels, &value) {
 		const struct failure_count *count = value;
 
 		if (!oldest || count->last_ns < oldest->last_ns) {
@@ -136,13 +135,12 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 
 void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns, struct metrics *metrics)
 {
-	struct strmap_pos pos = { 0 };
 	const char *labels;
 	void *value;
 
 	metrics_forget(metrics, METRIC_FAILURES);
 	metrics_forget(metrics, METRIC_FAILURE_LAST);
-	while (strmap_next(&counts->series, &pos, &labels, &value)) {
+	strmap_each(&counts->series, &labels, &value) {
 		const struct failure_count *count = value;
 		bool is_new = now_ns - count->first_ns < FAILURE_COUNTS_ZERO_NS;
 

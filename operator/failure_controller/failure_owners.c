@@ -76,13 +76,12 @@ static bool failure_owners_key_of(const char *namespace, const char *cluster,
 /* Makes room. The values of both maps begin with until_ns. */
 static void failure_owners_forget(struct strmap *map, size_t max, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
 	if (map->n < max)
 		return;
-	while (strmap_next(map, &pos, &key, &value))
+	strmap_each(map, &key, &value)
 		if (*(const int64_t *)value <= now_ns)
 			free(strmap_remove(map, key));
 	if (map->n >= max)

@@ -325,11 +325,10 @@ static bool failure_writer_may_start(const struct failure_writer *writer)
 	 */
 static void drop_old(struct failure_writer *writer)
 {
-	struct strmap_pos pos = { 0 };
 	int64_t now = now_boottime_ns();
 	void *value;
 
-	while (strmap_next(&writer->pending.all, &pos, NULL, &value)) {
+	strmap_each(&writer->pending.all, NULL, &value) {
 		struct pending_failure *p = value;
 
 		if (now - p->since_ns >= STANDBY_NS && workqueue_remove(&writer->queue, p->key))

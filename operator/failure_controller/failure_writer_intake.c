@@ -199,12 +199,11 @@ static bool awaits_sidecar(const struct pending_failure *p)
 bool failure_writer_awaits_sidecar(const struct failure_writer *writer, const cJSON *pod)
 {
 	const char *uid = json_str(pod, "metadata.uid");
-	struct strmap_pos pos = { 0 };
 	void *value;
 
 	if (!uid || !strmap_get(&writer->pending.pods, uid))
 		return false;
-	while (strmap_next(&writer->pending.all, &pos, NULL, &value)) {
+	strmap_each(&writer->pending.all, NULL, &value) {
 		const struct pending_failure *p = value;
 
 		if (p->pod_uid && strcmp(p->pod_uid, uid) == 0 && awaits_sidecar(p))

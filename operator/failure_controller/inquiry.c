@@ -94,11 +94,10 @@ static struct answer *find_cached(struct inquiries *inquiries, const char *path)
 /* Makes room for an answer of so many bytes. */
 static void inquiry_forget_old(struct inquiries *inquiries, size_t bytes)
 {
-	struct strmap_pos pos = { 0 };
 	const char *path;
 	void *value;
 
-	while (strmap_next(&inquiries->cached, &pos, &path, &value))
+	strmap_each(&inquiries->cached, &path, &value)
 		if (((struct answer *)value)->until_ns <= now_boottime_ns())
 			answer_unref(strmap_remove(&inquiries->cached, path));
 		else

@@ -209,13 +209,11 @@ bool pending_failures_of_pod(const struct pending_failures *p, const char *uid, 
 
 void pending_failures_touch(struct pending_failures *p, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	void *value;
 
-	while (strmap_next(&p->all, &pos, NULL, &value))
+	strmap_each(&p->all, NULL, &value)
 		((struct pending_failure *)value)->since_ns = now_ns;
-	pos = (struct strmap_pos){ 0 };
-	while (strmap_next(&p->pods, &pos, NULL, &value))
+	strmap_each(&p->pods, NULL, &value)
 		((struct pending_pod *)value)->since_ns = now_ns;
 }
 

@@ -311,11 +311,10 @@ static void note_asked(struct polled *p)
 
 static void count_restless(struct sidecar_poller *poller, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	void *value;
 
 	poller->pace = (struct poll_pace){ 0 };
-	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
+	strmap_each(&poller->pods, NULL, &value) {
 		const struct polled *p = value;
 
 		if (p->askable && sidecar_poller_is_restless(p, now_ns))
@@ -484,11 +483,10 @@ static void sidecar_poller_on_tick(evutil_socket_t, short, void *arg)
 
 void sidecar_poller_metrics(struct sidecar_poller *poller)
 {
-	struct strmap_pos pos = { 0 };
 	size_t n[2] = { 0 };
 	void *value;
 
-	while (strmap_next(&poller->pods, &pos, NULL, &value)) {
+	strmap_each(&poller->pods, NULL, &value) {
 		const struct polled *p = value;
 
 		if (p->askable)

@@ -366,10 +366,9 @@ static int by_end(const void *left, const void *right)
  */
 static void collect(struct view *v)
 {
-	struct strmap_pos pos = { 0 };
 	void *value;
 
-	while (strmap_next(&v->cluster->members, &pos, NULL, &value))
+	strmap_each(&v->cluster->members, NULL, &value)
 		v->members[v->n++] = value;
 	qsort(v->members, v->n, sizeof(*v->members), by_end);
 	for (size_t i = 0; i < v->n; i++)

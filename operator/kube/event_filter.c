@@ -19,11 +19,10 @@ void event_filter_release(struct event_filter *filter)
 
 static void event_filter_sweep(struct event_filter *filter, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
-	while (strmap_next(&filter->until, &pos, &key, &value))
+	strmap_each(&filter->until, &key, &value)
 		if (*(const int64_t *)value <= now_ns)
 			free(strmap_remove(&filter->until, key));
 	filter->sweep_ns = now_ns + SWEEP_NS;

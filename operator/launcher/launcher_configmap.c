@@ -185,11 +185,10 @@ static void collect_keys(struct launcher_configmap *place, const struct launcher
 /* Forgets the keys that are neither used by a pod nor in the ConfigMap. */
 static void forget_keys(struct launcher_configmap *place, const cJSON *have)
 {
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
-	while (strmap_next(&place->keys, &pos, &key, &value)) {
+	strmap_each(&place->keys, &key, &value) {
 		const struct key_use *use = value;
 
 		if (use->refs == 0 && !launcher_configmap_member(have, "binaryData", key) && !launcher_configmap_member(have, "data", key))

@@ -311,12 +311,11 @@ static bool launcher_store_is_done(const struct place *place)
  */
 static int64_t start_due(struct launcher_store *store, int64_t now)
 {
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 	int64_t next = 0;
 
-	while (strmap_next(&store->places, &pos, &key, &value)) {
+	strmap_each(&store->places, &key, &value) {
 		struct place *place = value;
 
 		if (launcher_store_is_done(place))
@@ -334,11 +333,10 @@ static int64_t start_due(struct launcher_store *store, int64_t now)
 /* Forgets namespaces without Ray: another replica acts, and removes the keys. */
 static void forget_those_over(struct launcher_store *store, int64_t now)
 {
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
-	while (strmap_next(&store->places, &pos, &key, &value)) {
+	strmap_each(&store->places, &key, &value) {
 		struct place *place = value;
 
 		if (launcher_configmap_is_over(&place->known, now) && !place->under_way)

@@ -473,7 +473,6 @@ static int question_ask(struct kuberay_guard *g, struct err *err)
 static void note_namespaces(struct kuberay_guard *g)
 {
 	const struct store *clusters = watches_store(g->o.watches, WATCH_CLUSTERS);
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *entry;
 
@@ -481,7 +480,7 @@ static void note_namespaces(struct kuberay_guard *g)
 		return;
 	if (g->o.namespace)
 		(void)strmap_put(&g->namespaces, g->o.namespace, g, NULL);
-	while (strmap_next(&clusters->entries, &pos, &key, &entry)) {
+	strmap_each(&clusters->entries, &key, &entry) {
 		char namespace[KUBERAY_NAMESPACE_MAX];
 
 		snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);

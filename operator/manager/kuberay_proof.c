@@ -48,12 +48,11 @@ static bool is_pod_name(const char *name)
 /* All of the holder's questions are to be asked again. Rights that nobody asked for any more go. */
 static void holder_reset(struct holder *h)
 {
-	struct strmap_pos pos = { 0 };
 	const char *namespace;
 	void *value;
 
 	h->todo = is_pod_name(h->pod) ? ASK_POD : ASK_NOTHING;
-	while (strmap_next(&h->rights, &pos, &namespace, &value)) {
+	strmap_each(&h->rights, &namespace, &value) {
 		struct right *right = value;
 
 		if (!right->fresh)
@@ -118,12 +117,11 @@ static const struct kuberay_sighting *sighting_of(const struct kuberay_sightings
 /* Forgets holders whose Lease is gone. */
 static void round_begin(struct kuberay_proofs *p, const struct kuberay_sightings *s, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	const char *namespace;
 	void *value;
 
 	p->round_ns = now_ns;
-	while (strmap_next(&p->holders, &pos, &namespace, &value)) {
+	strmap_each(&p->holders, &namespace, &value) {
 		if (sighting_of(s, namespace))
 			holder_reset(value);
 		else

@@ -98,20 +98,18 @@ static void begin_tallies(const struct policy_list *list)
 void policy_count_all(struct policy_book *p, const struct store *pods)
 {
 	struct policy_list all = policy_book_oldest(&p->cluster_list);
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
 	begin_tallies(&p->cluster_list);
 	compare_pairs(&all);
-	while (strmap_next(&p->lists, &pos, &key, &value)) {
+	strmap_each(&p->lists, &key, &value) {
 		struct policy_list own = policy_book_oldest(value);
 
 		begin_tallies(value);
 		compare_with_locks(p, key, &own);
 		compare_pairs(&own);
 	}
-	pos = (struct strmap_pos){ 0 };
-	while (strmap_next(&p->clusters, &pos, &key, &value))
+	strmap_each(&p->clusters, &key, &value)
 		count_cluster(p, pods, key, value);
 }

@@ -232,12 +232,11 @@ static struct kept *too_many_of(const struct kept_namespace *ns, const struct re
 
 struct kept *retention_next(retention_fn *of, void *arg, const struct kept_set *set, int64_t now_ns, const char **ret_reason)
 {
-	struct strmap_pos pos = { 0 };
 	struct kept *k, *many = NULL;
 	const char *namespace;
 	void *value;
 
-	while (strmap_next(&set->namespaces, &pos, &namespace, &value)) {
+	strmap_each(&set->namespaces, &namespace, &value) {
 		const struct kept_namespace *ns = value;
 		struct retention r = of(arg, namespace);
 

@@ -64,11 +64,10 @@ static void set_unreported(struct missed_pods *m, struct pod *pod, bool unreport
 
 void missed_pods_webhook_since(struct missed_pods *m, int64_t webhook_since_ns)
 {
-	struct strmap_pos pos = { 0 };
 	void *value;
 
 	m->o.webhook_since_ns = webhook_since_ns;
-	while (strmap_next(&m->pods, &pos, NULL, &value)) {
+	strmap_each(&m->pods, NULL, &value) {
 		struct pod *pod = value;
 		bool older = webhook_since_ns <= 0 || pod->created_ns <= webhook_since_ns;
 
@@ -185,13 +184,12 @@ static void missed_pods_notify(struct missed_pods *m, const char *key, const cJS
 
 void missed_pods_tell(struct missed_pods *m, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	const char *key;
 	void *value;
 
 	if (m->n_unreported == 0 || !m->o.may_tell(m->o.arg))
 		return;
-	while (strmap_next(&m->pods, &pos, &key, &value)) {
+	strmap_each(&m->pods, &key, &value) {
 		struct pod *pod = value;
 		const cJSON *cluster = NULL;
 		char once[KEY_MAX + 32];
@@ -245,16 +243,14 @@ static void set_metric(const struct missed_pods *m, const char *namespace, const
 void missed_pods_metrics(const struct missed_pods *m)
 {
 	struct strmap namespaces = STRMAP_INIT;
-	struct strmap_pos pos = { 0 };
 	struct count other = { 0 };
 	const char *key;
 	void *value;
 
-	while (strmap_next(&m->pods, &pos, &key, &value))
+	strmap_each(&m->pods, &key, &value)
 		missed_pods_count_of(&namespaces, key, &other)->of[((const struct pod *)value)->reason]++;
 	metrics_forget(m->o.metrics, METRIC_WITHOUT_SIDECAR);
-	pos = (struct strmap_pos){ 0 };
-	while (strmap_next(&namespaces, &pos, &key, &value))
+	strmap_each(&namespaces, &key, &value)
 		set_metric(m, key, value);
 	set_metric(m, MISSED_PODS_OTHER, &other);
 	strmap_release(&namespaces, free);

@@ -46,11 +46,10 @@ bool refusals_are_evident(const cJSON *cluster, const char *group)
 /* Drops groups for which nobody has asked lately, so that the map has only current trouble. */
 static void refusals_forget_old(struct refusals *r, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	const char *group;
 	void *value;
 
-	while (strmap_next(&r->groups, &pos, &group, &value))
+	strmap_each(&r->groups, &group, &value)
 		if (now_ns - ((struct refusal *)value)->last_ns > REFUSALS_GAP_NS)
 			refusals_note_pod(r, group);
 }

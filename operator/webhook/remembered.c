@@ -13,11 +13,10 @@ void remembered_release(struct remembered *r)
 
 static void remembered_forget_old(struct remembered *r, int64_t hold_ns, int64_t now_ns)
 {
-	struct strmap_pos pos = { 0 };
 	const char *name;
 	void *since;
 
-	while (strmap_next(&r->names, &pos, &name, &since))
+	strmap_each(&r->names, &name, &since)
 		if (now_ns - *(const int64_t *)since >= hold_ns)
 			free(strmap_remove(&r->names, name));
 }
