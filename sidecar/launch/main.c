@@ -31,6 +31,7 @@
 #include "sidecar/launch/environment.h"
 #include "sidecar/launch/launcher.h"
 #include "sidecar/launch/own_cgroup.h"
+#include "sidecar/launch/tracer.h"
 
 #define RETRY_FAST_MS 200 /* between connection attempts in the first 30 s, while a sidecar starts */
 #define RETRY_SLOW_MS 2000
@@ -175,6 +176,12 @@ static void reap(struct launcher *l)
 	while (waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) == 0 && (pid = next.si_pid) > 0) {
 		struct hook *hook = hooks_find(&l->hooks, pid);
 
+		/* A thread that had not stopped in time for its dump has done so now. */
+		if (next.si_code == CLD_TRAPPED || next.si_code == CLD_STOPPED) {
+			tracer_let_go(&next);
+			next.si_pid = 0;
+			continue;
+		}
 		if (hook)
 			kill(-pid, SIGKILL);
 		next.si_pid = 0;

@@ -42,6 +42,9 @@
  *	of. SENDER is a PID of the container's PID namespace; 0: the signal came from
  *	outside, as from the container runtime. AT_NS is CLOCK_BOOTTIME. Sent again after
  *	each hello, and when a signal from outside follows a signal from inside.
+ *   dumped ID ERRNO
+ *	the result of an order to dump. ERRNO 0: the descriptors of this message are the dump
+ *	(dump.h), and the process' /proc/PID/mem and /proc/PID/maps, open for reading.
  *   unwatched PID ERRNO
  *	that process is not watched. ESRCH: it has ended, or another process has its
  *	PID now; EBUSY: too many are watched; ENOSYS: the kernel has no pidfds.
@@ -63,6 +66,9 @@
  *	report when that process of the container ends, and how. START is the time
  *	of its start as /proc/PID/stat has it (field 22, in clock ticks). At most
  *	LAUNCH_WATCHED_MAX at a time.
+ *   dump ID PID
+ *	stop the threads of that process for a moment, and copy their registers and stacks
+ *	(tracer.h). PID is below the launcher, in the container's PID namespace.
  *   hold N	after the command ended, keep the container N more seconds, also when
  *	the sidecar is gone, until SIGTERM or afterglow-launch --release
  *   done	the sidecar needs nothing more: exit

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The format of a dump: what the launcher copies of a process that lives, and afterglow-unwind reads.
+ * A struct dump_head, then n_threads times struct dump_thread, then the copies of stacks. All else of
+ * the memory is read from /proc/PID/mem, whose descriptor goes with the dump. Both programs are of
+ * one machine, so numbers are in its byte order. To the reader all of it is hostile.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define DUMP_MAGIC "AFTGDMP1" /* the last character is the version */
+#define DUMP_THREADS_MAX 1024 /* further threads are only counted */
+#define DUMP_STACK_MAX (64 << 10) /* bytes that are copied of a stack, from its top on */
+#define DUMP_STACKS_MAX (4 << 20) /* of all stacks together; the container's memory pays for them */
+#define DUMP_RED_ZONE 128 /* bytes below the stack pointer that belong to the function (x86-64) */
+#define DUMP_REGISTERS_MAX 34
+
+struct dump_head {
+	char magic[8];
+	uint32_t machine; /* EM_... */
+	int32_t pid;
+	uint32_t threads_seen, n_threads;
+	uint32_t stopped_us; /* for how long threads were stopped, microseconds */
+	uint32_t auxv_len; /* bytes of auxv that are set */
+	char command[16];
+	uint64_t auxv[64];
+};
+
+struct dump_thread {
+	int32_t tid;
+	int32_t error; /* why there are no registers; 0: there are. EBUSY: the kernel did not stop it in time */
+	uint32_t n_registers;
+	char state; /* as /proc/PID/task/TID/stat had it just before: 'R', 'S', 'D', 'T', ... */
+	char name[16]; /* any bytes */
+	char waits_in[31]; /* in state D: the kernel's function (wchan); "": not known */
+	uint64_t registers[DUMP_REGISTERS_MAX]; /* the kernel's order */
+	uint64_t thread_pointer;
+	uint64_t stack_address, stack_offset; /* of the copy: in memory, and in the dump */
+	uint64_t stack_len; /* bytes; 0: it was not copied */
+};
