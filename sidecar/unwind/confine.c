@@ -99,13 +99,13 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static int leave_open(int core_fd, int files_fd, int summary_fd, struct err *err)
+static int leave_open(const struct confine_fds *fds, struct err *err)
 {
-	const int all[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, core_fd, files_fd, summary_fd };
+	const int all[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, fds->inputs[0], fds->inputs[1], fds->inputs[2], fds->files, fds->summary };
 	int keep[ARRAY_SIZE(all)], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	size_t n = 0;
 
-	if (null < 0 || (core_fd != STDIN_FILENO && dup2(null, STDIN_FILENO) < 0))
+	if (null < 0 || (fds->inputs[0] != STDIN_FILENO && dup2(null, STDIN_FILENO) < 0))
 		return err_set(err, errno, "/dev/null");
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i] >= 0)
@@ -137,11 +137,10 @@ static int filter_calls(int files_fd, int summary_fd, struct err *err)
 	return confine_calls(rules, ARRAY_SIZE(rules), err);
 }
 
-int confine(int core_fd, int files_fd, int summary_fd, void (*broken)(const char *why), struct err *err)
+int confine(const struct confine_fds *fds, void (*broken)(const char *why), struct err *err)
 {
 	on_broken = broken;
-	if (leave_open(core_fd, files_fd, summary_fd, err) < 0 || set_limits(summary_fd, err) < 0 || catch_signals(err) < 0 ||
-	    confine_files(-1, err) < 0)
+	if (leave_open(fds, err) < 0 || set_limits(fds->summary, err) < 0 || catch_signals(err) < 0 || confine_files(-1, err) < 0)
 		return -err->code;
-	return filter_calls(files_fd, summary_fd, err);
+	return filter_calls(fds->files, fds->summary, err);
 }

@@ -18,10 +18,14 @@
 #define CONFINE_FILES 660 /* those of files.h, and a few */
 #define CONFINE_OUTPUT_MAX (4 << 20) /* bytes added to a file */
 
+/* The descriptors that stay open beside stdout and stderr; -1: there is none. stdin becomes /dev/null. */
+struct confine_fds {
+	int inputs[3]; /* what is read: a core; or the dump, the memory and the mappings of a process that lives */
+	int files, summary;
+};
+
 /*
- * Confines the process for good. stdout, stderr, core_fd, files_fd and summary_fd (the
- * latter two may be -1: none) stay open; stdin becomes /dev/null. When the time is over
- * or hostile input breaks something, broken is called in a signal handler with a
- * sentence; it must not return.
+ * Confines the process for good. When the time is over or hostile input breaks something, broken is
+ * called in a signal handler with a sentence; it must not return.
  */
-int confine(int core_fd, int files_fd, int summary_fd, void (*broken)(const char *why), struct err *err);
+int confine(const struct confine_fds *fds, void (*broken)(const char *why), struct err *err);

@@ -114,7 +114,9 @@ static int run_confined(int (*work)(void))
 		given.core_fd = open(path, O_RDONLY);
 		dup2(open(secret, O_RDWR), LEFT_OPEN);
 		dup2(open(directory, O_RDONLY | O_DIRECTORY), LEFT_OPEN + 1);
-		if (files_begin(&given.files, ends[0], &err) < 0 || confine(given.core_fd, ends[0], -1, on_broken, &err) < 0)
+		const struct confine_fds fds = { .inputs = { given.core_fd, -1, -1 }, .files = ends[0], .summary = -1 };
+
+		if (files_begin(&given.files, ends[0], &err) < 0 || confine(&fds, on_broken, &err) < 0)
 			_exit(99);
 		_exit(work());
 	}

@@ -12,34 +12,35 @@
 
 /* --- Reading --- */
 
-/* Returns the block of the file with this number, and its length. */
-static const uint8_t *block_at(struct core *core, uint64_t number, size_t *ret_len)
+/* Returns the block of the file, or of the living memory, with this number, and its length. */
+static const uint8_t *block_at(struct core *core, bool live, uint64_t number, size_t *ret_len)
 {
 	size_t slot = number % CORE_CACHE_BLOCKS;
 	uint8_t *data = core->cache + slot * CORE_CACHE_BLOCK;
+	uint64_t key = number * 2 + live + 1;
 
-	if (core->cached[slot] != number + 1) {
+	if (core->cached[slot] != key) {
 		size_t have = 0;
 		ssize_t n = 1;
 
 		for (; n > 0 && have < CORE_CACHE_BLOCK; have += n > 0 ? (size_t)n : 0)
-			n = pread(core->elf.fd, data + have, CORE_CACHE_BLOCK - have, (off_t)(number * CORE_CACHE_BLOCK + have));
-		core->cached[slot] = number + 1;
+			n = pread(live ? core->memory_fd : core->elf.fd, data + have, CORE_CACHE_BLOCK - have, (off_t)(number * CORE_CACHE_BLOCK + have));
+		core->cached[slot] = key;
 		core->cached_len[slot] = (uint16_t)have;
 	}
 	*ret_len = core->cached_len[slot];
 	return data;
 }
 
-/* Reads up to len bytes of the core file, fewer if it ends before. */
-static size_t core_read_file(struct core *core, uint64_t offset, void *out, size_t len)
+/* Reads up to len bytes of the core file, or of the living memory, fewer if it ends before. */
+static size_t core_read_file(struct core *core, bool live, uint64_t offset, void *out, size_t len)
 {
 	size_t done = 0;
 
-	while (done < len && offset + done < core->elf.file_size) {
+	while (done < len && (live || offset + done < core->elf.file_size)) {
 		uint64_t at = offset + done;
 		size_t within = at % CORE_CACHE_BLOCK, have, n;
-		const uint8_t *block = block_at(core, at / CORE_CACHE_BLOCK, &have);
+		const uint8_t *block = block_at(core, live, at / CORE_CACHE_BLOCK, &have);
 
 		if (have <= within)
 			break;
@@ -76,19 +77,36 @@ const struct core_segment *core_segment_at(struct core *core, uint64_t address)
 	return NULL;
 }
 
+const struct core_segment *core_copy_at(const struct core *core, uint64_t address)
+{
+	size_t low = 0, high = core->n_copies;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (address >= core->copies[middle].end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < core->n_copies && address >= core->copies[low].start ? &core->copies[low] : NULL;
+}
+
 size_t core_read(struct core *core, uint64_t address, void *out, size_t len)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		const struct core_segment *s = core_segment_at(core, address + done);
+		const struct core_segment *s = core_copy_at(core, address + done);
 		uint64_t within;
 		size_t n, got;
 
+		if (!s)
+			s = core_segment_at(core, address + done);
 		if (!s || (within = address + done - s->start) >= s->file_len)
 			break;
 		n = (size_t)MIN((uint64_t)(len - done), s->file_len - within);
-		got = core_read_file(core, s->file_offset + within, (uint8_t *)out + done, n);
+		got = core_read_file(core, s->live, s->file_offset + within, (uint8_t *)out + done, n);
 		done += got;
 		if (got < n)
 			break;
@@ -103,6 +121,30 @@ static int compare_segments(const void *a, const void *b)
 	const struct core_segment *one = a, *other = b;
 
 	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static int compare_maps(const void *a, const void *b)
+{
+	const struct core_map *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static void arrange_segments(struct core_segment *list, size_t n)
+{
+	if (n)
+		qsort(list, n, sizeof(*list), compare_segments);
+	for (size_t i = 1; i < n; i++)
+		if (list[i].start < list[i - 1].end)
+			list[i].end = list[i].start;
+}
+
+void core_arrange(struct core *core)
+{
+	arrange_segments(core->segments, core->n_segments);
+	arrange_segments(core->copies, core->n_copies);
+	if (core->n_maps)
+		qsort(core->maps, core->n_maps, sizeof(*core->maps), compare_maps);
 }
 
 static void take_load(struct core *core, const Elf64_Phdr *p)
@@ -134,11 +176,6 @@ static int take_segments(struct core *core, struct err *err)
 	for (size_t i = 0; i < core->elf.n_segments; i++)
 		if (core->elf.segments[i].p_type == PT_LOAD)
 			take_load(core, &core->elf.segments[i]);
-	qsort(core->segments, core->n_segments, sizeof(*core->segments), compare_segments);
-	/* No kernel writes segments that overlap. If a file has some, the first counts. */
-	for (size_t i = 1; i < core->n_segments; i++)
-		if (core->segments[i].start < core->segments[i - 1].end)
-			core->segments[i].end = core->segments[i].start;
 	return 0;
 }
 
@@ -152,6 +189,7 @@ static int core_read_all(struct core *core, struct err *err)
 		return err_set(err, ENOMEM, "cache");
 	if (take_segments(core, err) < 0 || core_notes_read(core, err) < 0)
 		return -err->code;
+	core_arrange(core);
 	return core->n_threads ? 0 : err_set(err, ENODATA, "no thread in its notes");
 }
 
@@ -176,6 +214,7 @@ int core_open(struct core *core, int fd, struct err *err)
 void core_close(struct core *core)
 {
 	free(core->segments);
+	free(core->copies);
 	free(core->maps);
 	free(core->threads);
 	free(core->paths);

@@ -26,6 +26,7 @@ struct core_segment {
 	uint64_t start, end;
 	uint64_t file_offset, file_len, promised;
 	bool readable, writable, executable;
+	bool live; /* the memory is that of a process that lives, at file_offset of core.memory_fd */
 };
 
 /* A line of NT_FILE: addresses [start, end) hold the file from offset on. */
@@ -39,6 +40,10 @@ struct core_thread {
 	int signal;
 	uint64_t registers[CORE_REGISTERS_MAX];
 	uint64_t thread_pointer; /* what pthread_self() is; 0 when not known */
+	/* Of a thread that lives */
+	int error; /* why its registers are not known; 0: they are */
+	char state; /* as in /proc/PID/task/TID/stat */
+	char name[17], waits_in[32]; /* printable; waits_in: the kernel's function, in state D; "": not known */
 };
 
 #define CORE_CACHE_BLOCKS 64
@@ -66,6 +71,11 @@ struct core {
 	uint16_t cached_len[CORE_CACHE_BLOCKS];
 	uint8_t *cache;
 	size_t last_segment;
+	/* Of a process that lives (live.h): */
+	int memory_fd; /* its /proc/PID/mem; the caller's */
+	struct core_segment *copies; /* by address: the stacks as they were when it was stopped. They come before its memory */
+	size_t n_copies;
+	uint32_t stopped_us; /* for how long it was stopped, microseconds */
 };
 
 /*

@@ -90,13 +90,6 @@ static void take_auxv(struct core *core, const struct elf_note *note)
 
 /* --- Files --- */
 
-static int compare_maps(const void *a, const void *b)
-{
-	const struct core_map *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
-
 /*
  * The format is: count, page size, count times {start, end, offset in pages}, count names with
  * their NUL.
@@ -130,7 +123,6 @@ static int parse_files(struct core *core, const char *data, size_t len, struct e
 			core->maps[core->n_maps++] = (struct core_map){ entry[0], entry[1], entry[2] * head[1], name };
 		name = stop + 1;
 	}
-	qsort(core->maps, core->n_maps, sizeof(*core->maps), compare_maps);
 	return 0;
 }
 

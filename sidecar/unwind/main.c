@@ -10,6 +10,8 @@
 #include "lib/undumpable.h"
 #include "sidecar/unwind/blame.h"
 #include "sidecar/unwind/confine.h"
+#include "sidecar/unwind/live.h"
+#include "sidecar/unwind/living.h"
 #include "sidecar/unwind/options.h"
 #include "sidecar/unwind/python_find.h"
 #include "sidecar/unwind/render.h"
@@ -182,19 +184,20 @@ static int unwind_write_report(struct run *r, struct err *err)
 static int unwind_run(const struct options *options, struct files *files, struct err *err)
 {
 	struct run r = { .options = options };
+	bool lives = options->dump_fd >= 0;
 	int rc;
 
-	rc = core_open(&r.core, options->core_fd, err);
+	rc = lives ? live_open(&r.core, options->dump_fd, options->memory_fd, options->maps_fd, err) : core_open(&r.core, options->core_fd, err);
 	if (rc < 0)
 		return rc;
 	rc = modules_find(&r.modules, &r.core, files, err);
-	if (rc >= 0) {
+	if (rc >= 0 && !lives)
 		begin_crash(&r);
+	if (rc >= 0)
 		rc = unwinder_init(&r.unwinder, &r.modules, err);
-	}
 	symbols_init(&r.symbols, &r.unwinder);
 	if (rc >= 0)
-		rc = unwind_write_report(&r, err);
+		rc = lives ? living_write(&r.unwinder, &r.symbols, options->max_threads, unwind_flush, err) : unwind_write_report(&r, err);
 	/* A sentence from the notes is better than nothing. */
 	if (rc < 0 && output.headline[0])
 		unwind_broken(err_text(err));
@@ -239,7 +242,7 @@ static int start_serving(struct options *o, struct err *err)
 		return err_set(err, errno, "fork");
 	if (pid == 0) {
 		close(ends[0]);
-		close(o->core_fd);
+		closep(&o->core_fd);
 		unwind_serve(o->root_fd, ends[1]);
 	}
 	close(ends[1]);
@@ -269,7 +272,9 @@ int main(int argc, char **argv)
 		unwind_serve(options.root_fd, options.serve_fd);
 	output.summary_fd = options.summary_fd;
 	if (start_serving(&options, &err) < 0 || files_begin(&files, options.files_fd, &err) < 0 ||
-	    confine(options.core_fd, options.files_fd, options.summary_fd, unwind_broken, &err) < 0 || unwind_run(&options, &files, &err) < 0)
+	    confine(&(struct confine_fds){ { MAX(options.core_fd, options.dump_fd), options.memory_fd, options.maps_fd }, options.files_fd, options.summary_fd },
+		    unwind_broken, &err) < 0 ||
+	    unwind_run(&options, &files, &err) < 0)
 		unwind_fail(&err);
 	_exit(0);
 }

@@ -38,6 +38,11 @@ static const struct option_row rows[] = {
 		  "one first, with Python's frames), and the modules with their build ids.\n" },
 	{ "--core", "FILE", OPTION_OTHER, .parse = core_parse },
 	{ "--core-fd", "N", OPTION_INT, AT(core_fd), .max = FD_MAX, .help = "the core file" },
+	{ "--dump-fd", "N", OPTION_INT, AT(dump_fd), .max = FD_MAX },
+	{ "--memory-fd", "N", OPTION_INT, AT(memory_fd), .max = FD_MAX },
+	{ "--maps-fd", "N", OPTION_INT, AT(maps_fd), .max = FD_MAX,
+	  .help = "instead of a core: a process that lives, as its launcher copied it, and its\n"
+		  "/proc/PID/mem and /proc/PID/maps. Prints its threads in short" },
 	{ "--root", "DIR", OPTION_OTHER, .parse = root_parse },
 	{ "--root-fd", "N", OPTION_INT, AT(root_fd), .max = FD_MAX,
 	  .help = "look for programs and libraries of the process below this root\n"
@@ -67,6 +72,7 @@ int options_parse(char **argv, struct options *ret_options, struct err *err)
 {
 	struct options o = {
 		.core_fd = -1, .root_fd = -1, .summary_fd = -1, .files_fd = -1, .serve_fd = -1,
+		.dump_fd = -1, .memory_fd = -1, .maps_fd = -1,
 		.max_threads = THREADS_DEFAULT, .max_frames = FRAMES_DEFAULT,
 	};
 	int n = options_take(&unwind_options, 0, argv + 1, &o, err), r = 0;
@@ -75,7 +81,9 @@ int options_parse(char **argv, struct options *ret_options, struct err *err)
 		return n;
 	if (argv[1 + n])
 		return err_set(err, EINVAL, "unexpected argument %s (see --help)", argv[1 + n]);
-	if (!o.help && !o.version && o.core_fd < 0 && o.serve_fd < 0)
+	if ((o.dump_fd < 0) != (o.memory_fd < 0) || (o.dump_fd < 0) != (o.maps_fd < 0) || (o.dump_fd >= 0 && o.core_fd >= 0))
+		return err_set(err, EINVAL, "--dump-fd, --memory-fd and --maps-fd go together, and without a core (see --help)");
+	if (!o.help && !o.version && o.core_fd < 0 && o.serve_fd < 0 && o.dump_fd < 0)
 		return err_set(err, EINVAL, "which core? --core FILE (see --help)");
 	if (o.root_fd < 0 && o.files_fd < 0 && !o.no_root)
 		r = path_open("--root", "/", O_PATH | O_DIRECTORY, &o.root_fd, err);

@@ -9,6 +9,7 @@
 
 struct options {
 	int core_fd, root_fd, summary_fd, files_fd, serve_fd; /* -1: not given */
+	int dump_fd, memory_fd, maps_fd; /* all three, or -1 */
 	bool no_root, help, version;
 	size_t max_threads, max_frames;
 };

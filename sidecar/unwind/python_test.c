@@ -50,7 +50,7 @@ static void begin(struct memory *m, struct python *py, unsigned int minor)
 
 	assert_return_code(fd, errno);
 	assert_int_equal(fd_write_all(fd, m->data, m->len, NULL), 0);
-	m->segment = (struct core_segment){ BASE, BASE + m->len, 0, m->len, m->len, true, true, false };
+	m->segment = (struct core_segment){ BASE, BASE + m->len, 0, m->len, m->len, true, true, false, false };
 	m->core = (struct core){ .elf = { .fd = fd, .file_size = m->len }, .machine = core_machine_of(EM_X86_64), .segments = &m->segment, .n_segments = 1 };
 	m->core.cache = malloc((size_t)CORE_CACHE_BLOCKS * CORE_CACHE_BLOCK);
 	m->modules = (struct modules){ .core = &m->core };

@@ -280,7 +280,7 @@ static void add_native(struct strbuf *out, struct symbols *symbols, const struct
 		strbuf_adds(out, "     (still more frames follow)\n");
 }
 
-static void render_add_python(struct strbuf *out, const struct python *py, const struct core_thread *thread)
+void render_python(struct strbuf *out, const struct python *py, const struct core_thread *thread)
 {
 	_cleanup_free_ struct python_frame *frames = py->n_threads ? calloc(PYTHON_FRAMES_MAX, sizeof(*frames)) : NULL;
 	bool cut = false;
@@ -300,7 +300,7 @@ void render_thread(struct strbuf *out, struct symbols *symbols, const struct pyt
 	strbuf_addf(out, "\nThread %d%s:\n", (int)thread->tid, remark);
 	add_native(out, symbols, stack);
 	if (py)
-		render_add_python(out, py, thread);
+		render_python(out, py, thread);
 }
 
 /* --- Modules --- */

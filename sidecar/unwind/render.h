@@ -35,6 +35,9 @@ void render_facts(struct strbuf *out, const struct modules *modules, const struc
 void render_thread(struct strbuf *out, struct symbols *symbols, const struct python *py, const struct core_thread *thread,
 		   const struct stack *stack, const char *remark);
 
+/* Writes the Python frames of a thread, innermost first; nothing if it has none. */
+void render_python(struct strbuf *out, const struct python *py, const struct core_thread *thread);
+
 /* Writes addresses, build id and path of each module, and what was wrong with its file. */
 void render_modules(struct strbuf *out, const struct modules *modules);
 
