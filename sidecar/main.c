@@ -12,6 +12,7 @@
 #include "lib/outlet.h"
 #include "lib/undumpable.h"
 #include "lib/units.h"
+#include "sidecar/ask_stacks.h"
 #include "sidecar/exec.h"
 #include "sidecar/http/server.h"
 #include "sidecar/kernel/keep_syslog.h"
@@ -223,6 +224,8 @@ int main(int argc, char **argv)
 			fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
 		return rc == -EINVAL ? 2 : rc < 0;
 	}
+	if (argc > 1 && strcmp(argv[1], "stack") == 0)
+		return ask_stacks_run(argv + 2);
 	if (sidecar_options_parse(argv, &options, &err) < 0) {
 		fprintf(stderr, "afterglow-sidecar: %s\n", err_text(&err));
 		return 2;

@@ -142,6 +142,8 @@ static const struct option_row rows[] = {
 	{ "--name", "NAME", OPTION_TEXT, offsetof(struct sidecar_options, exec.name), .only = EXEC,
 	  .help = "the name of COMMAND in reports (default: its base name, or that of its Python script)" },
 	{ .help = "\n"
+		  "stack prints the stacks of the processes that are watched now (afterglow-sidecar stack [PID|NAME]).\n"
+		  "\n"
 		  "prune brings a directory of bundles within the bounds: it removes cores first, bundles last\n"
 		  "       (afterglow-sidecar prune [--keep-bytes N] [--keep-bundles N] [--keep-seconds N]\n"
 		  "       [--below PATH] DIR). The sidecar runs it on its store. 0, the default, means no bound.\n"

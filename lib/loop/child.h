@@ -16,7 +16,7 @@
 #include "lib/err.h"
 #include "lib/strbuf.h"
 
-#define CHILD_FDS_MAX 3 /* the child has them as 3, 4 and 5 */
+#define CHILD_FDS_MAX 4 /* the child has them as 3, 4, 5 and 6 */
 
 struct child;
 

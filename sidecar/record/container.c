@@ -86,6 +86,14 @@ void container_say(struct container *c, const char *text)
 	}
 }
 
+int container_dump(const struct container *c, int id, pid_t pid)
+{
+	char order[48];
+
+	snprintf(order, sizeof(order), "%d %d", id, (int)pid);
+	return c->state == CONTAINER_RUNNING ? launch_send(c->fd, "dump", order, NULL) : -ENOTCONN;
+}
+
 void container_emit(const struct container *c, const char *event, cJSON *fields)
 {
 	if (c->options->events)
@@ -274,6 +282,8 @@ static void take_message(struct container *c, struct received *r)
 		container_ray_message(c, m);
 	else if (m->verb == LAUNCH_ASKED)
 		container_asked(c, m);
+	else if (m->verb == LAUNCH_DUMPED && c->callbacks.dumped)
+		c->callbacks.dumped(c, m, r->fds, r->n_fds, c->callbacks.arg);
 	else if (m->verb == LAUNCH_UNSTARTED)
 		c->unstarted = m->unstarted;
 	else

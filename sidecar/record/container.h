@@ -39,6 +39,8 @@ struct container_callbacks {
 	void (*attached)(struct container *c, void *arg);
 	/* A report was written; text is the whole report.txt. */
 	void (*reported)(struct container *c, const struct failure *f, const char *text, void *arg);
+	/* Its launcher has answered container_dump. The descriptors stay the caller's. NULL: nobody asks. */
+	void (*dumped)(struct container *c, const struct launch_message *m, const int *fds, size_t n_fds, void *arg);
 	/*
 	 * The container is over: no report will follow. The callee frees c. Called from the event
 	 * loop only.
@@ -119,6 +121,9 @@ void container_node_core(struct container *c, const struct node_message *offer, 
 
 /* Prints text on the container's stderr if its launcher is connected. */
 void container_say(struct container *c, const char *text);
+
+/* Orders a dump of a process from its launcher (launch/tracer.h); dumped() follows, if the launcher knows how. */
+int container_dump(const struct container *c, int id, pid_t pid);
 
 /* The pod is terminating: from now on an end by SIGTERM or SIGKILL counts as part of that. */
 void container_pod_terminating(struct container *c);

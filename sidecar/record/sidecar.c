@@ -20,6 +20,7 @@
 #include "sidecar/record/heartbeat.h"
 #include "sidecar/record/node_words.h"
 #include "sidecar/record/recovery.h"
+#include "sidecar/record/stacks.h"
 #include "sidecar/record/state_dir.h"
 #include "sidecar/socket/discard.h"
 #include "sidecar/socket/listener.h"
@@ -47,6 +48,7 @@ struct sidecar {
 	struct recovery *recovery;
 	struct keeper *keeper;
 	struct event *reconnect_over, *tick;
+	struct stacks *stacks; /* NULL: nobody can ask */
 	unsigned int ticks; /* seconds, counted by the loop */
 	struct journal journal;
 	struct taken *taken; /* cores */
@@ -76,6 +78,7 @@ static void remove_container(struct sidecar *r, struct container *c)
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		if (r->containers[i] == c)
 			r->containers[i] = NULL;
+	stacks_forget(r->stacks, c);
 	container_free(c);
 }
 
@@ -187,6 +190,13 @@ static void on_done(struct container *c, void *arg)
 		r->idle(r->idle_arg);
 }
 
+static void on_dumped(struct container *c, const struct launch_message *m, const int *fds, size_t n_fds, void *arg)
+{
+	struct sidecar *r = arg;
+
+	stacks_dumped(r->stacks, c, m, fds, n_fds);
+}
+
 /*
  * Returns the place for a new connection. If all are taken, it is that of the oldest connection
  * without a hello, because a launcher sends hello at once. CONTAINERS_MAX: all have sent it.
@@ -220,6 +230,7 @@ static void on_connection(int connection, void *arg)
 		.history = on_history,
 		.attached = on_attached,
 		.reported = on_reported,
+		.dumped = on_dumped,
 		.done = on_done,
 		.arg = r,
 	};
@@ -315,6 +326,43 @@ static void listen_to_node(struct sidecar *r)
 		log_warning("%s", err_text(&err));
 	else
 		node_words_await(r->words);
+}
+
+struct each_process {
+	struct container *container;
+	pid_t launcher;
+	void (*fn)(struct container *c, pid_t pid, const char *name, void *arg);
+	void *arg;
+};
+
+static void pass_process(const struct process *p, void *arg)
+{
+	const struct each_process *each = arg;
+
+	if (p->pid != each->launcher && strncmp(p->name, "afterglow-", 10) != 0)
+		each->fn(each->container, p->pid, p->name, each->arg);
+}
+
+static void each_process(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg)
+{
+	struct sidecar *r = arg;
+
+	for (size_t i = 0; i < CONTAINERS_MAX; i++) {
+		const struct observer *o = r->containers[i] ? container_observer(r->containers[i]) : NULL;
+		struct each_process each = { r->containers[i], o ? o->launcher : 0, fn, fn_arg };
+
+		if (o && o->table)
+			process_table_each(o->table, pass_process, &each);
+	}
+}
+
+/* If this fails, nobody can ask for stacks. */
+static void listen_for_questions(struct sidecar *r)
+{
+	struct err err = { 0 };
+
+	if (stacks_new(r->base, &(struct stacks_callbacks){ .each = each_process, .arg = r }, &r->stacks, &err) < 0)
+		log_warning("%s", err_text(&err));
 }
 
 static void on_reconnect_over(evutil_socket_t, short, void *arg)
@@ -436,8 +484,10 @@ int sidecar_new(struct event_base *base, const struct record_options *options, s
 		rc = start_recovery(r, err);
 	if (rc >= 0)
 		rc = listener_start(r->listener, err);
-	if (rc >= 0)
+	if (rc >= 0) {
 		listen_to_node(r);
+		listen_for_questions(r);
+	}
 	if (rc < 0) {
 		sidecar_free(r);
 		return rc;
@@ -452,6 +502,7 @@ void sidecar_free(struct sidecar *r)
 		return;
 	errand_set_pump(NULL, NULL);
 	nodes_free(r->nodes);
+	stacks_free(TAKE_PTR(r->stacks));
 	for (size_t i = 0; i < CONTAINERS_MAX; i++)
 		container_free(r->containers[i]);
 	node_words_release(r->words);

@@ -177,6 +177,18 @@ static int parse_unwatched(const char *args, struct launch_message *m, struct er
 	return 0;
 }
 
+static int parse_dumped(const char *args, struct launch_message *m, struct err *err)
+{
+	int id, error, end = 0;
+
+	if (sscanf(args, "%d %d%n", &id, &error, &end) != 2 || args[end] != '\0' || id < 0 || error < 0 || error > ERRNO_MAX)
+		return err_set(err, EPROTO, "dumped \"%.60s\" from a launcher", args);
+	m->verb = LAUNCH_DUMPED;
+	m->hook_id = id;
+	m->hook_errno = error;
+	return 0;
+}
+
 static int parse_asked(const char *args, struct launch_message *m, struct err *err)
 {
 	int signo, sender, end = 0;
@@ -223,6 +235,8 @@ int launch_message_parse(const char *text, size_t len, struct launch_message *re
 		r = parse_ended(line + 6, &m, err);
 	else if (strncmp(line, "unwatched ", 10) == 0)
 		r = parse_unwatched(line + 10, &m, err);
+	else if (strncmp(line, "dumped ", 7) == 0)
+		r = parse_dumped(line + 7, &m, err);
 	else if (strncmp(line, "asked ", 6) == 0)
 		r = parse_asked(line + 6, &m, err);
 	if (r < 0)

@@ -26,6 +26,7 @@ enum launch_verb {
 	LAUNCH_ENDED,
 	LAUNCH_UNWATCHED,
 	LAUNCH_ASKED,
+	LAUNCH_DUMPED,
 	LAUNCH_OTHER
 };
 
@@ -45,7 +46,7 @@ struct launch_message {
 	pid_t core_pid, core_tid;
 	int core_signal;
 	char core_comm[64]; /* printable, no blank */
-	/* ran, finished, refused; unwatched sets hook_errno too */
+	/* ran, finished, refused; dumped sets hook_id and hook_errno, unwatched hook_errno */
 	int hook_id;
 	bool hook_timed_out;
 	int hook_errno;

@@ -7,10 +7,13 @@ import sys
 
 VERSION = "@VERSION@"
 HELP = """usage: afterglow run [OPTION...] -- COMMAND [ARGUMENT...]
+       afterglow stack [PID|NAME]
        afterglow list|show|open|memory|page|explain [ARGUMENT] [OPTION...]
 Says why a Ray program, or any other, ended: with proof, without root, without Kubernetes.
 
   run -- COMMAND         run a command, exit as it does, and explain its death and that of processes below it
+  stack [PID|NAME]       print what is running below `run` now: the stacks of all processes, of one, or of those
+                         with NAME in their names; native and Python's, equal ones together
   list                   list the deaths so far, the newest last
   show [NAME]            print the report of one; NAME is that of the list or of a command (default: the newest)
   open [NAME]            open its page, with charts and logs, in a browser
@@ -58,6 +61,8 @@ def main():
         become("afterglow-sidecar", "exec", *words)
     if command in ("--help", "-h", "help") or set(words) & {"--help", "-h"}:
         print(HELP, end="")
+    elif command == "stack":
+        become("afterglow-sidecar", "stack", *words)
     elif command == "--version":
         print(f"afterglow {VERSION}")
     elif command == "explain":

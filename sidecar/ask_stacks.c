@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks the sidecars that run beside it for stacks, and prints them. */
+#include "sidecar/ask_stacks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/strbuf.h"
+#include "sidecar/record/stacks.h"
+#include "sidecar/stack_groups.h"
+
+#define ANSWERS_MAX ((size_t)64 << 20) /* bytes of all answers */
+#define SOCKETS_TEXT_MAX ((size_t)16 << 20)
+#define BUSY_TRIES 20
+#define BUSY_PAUSE_US 250000
+#define SOCKET_LISTENS 0x10000 /* __SO_ACCEPTCON of the kernel */
+#define ANSWER_WITHIN_S 120 /* for the next part of an answer */
+
+static const char usage[] =
+	"usage: afterglow-sidecar stack [PID|NAME]\n"
+	"Prints what the threads of the watched processes are doing, or of the process with that PID, or of those with\n"
+	"NAME in their names: Python's frames and native ones. Equal stacks are put together, the rarest first. Each process\n"
+	"stands still for a few milliseconds. It asks the sidecars of this user that run on this machine, or in this pod.\n";
+
+/* Connects to a sidecar of that name, unless somebody else listens there. Returns the socket, or -1. */
+static int sidecar_connect(const char *name)
+{
+	const struct timeval patience = { .tv_sec = ANSWER_WITHIN_S };
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct ucred peer;
+	socklen_t size = sizeof(peer), len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (strlen(name) < sizeof(address.sun_path) - 1)
+		memcpy(address.sun_path + 1, name, strlen(name));
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, len) == 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	    peer.pid != 0 && (peer.uid == geteuid() || geteuid() == 0) && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Appends the answer. Returns false if the sidecar is busy. */
+static bool answer_read(int fd, const char *wanted, struct strbuf *answers)
+{
+	size_t before = answers->len;
+	char part[16384];
+	ssize_t n;
+
+	snprintf(part, sizeof(part), "stack%s%.*s\n", wanted ? " " : "", STACKS_ARGUMENT_MAX - 8, wanted ? wanted : "");
+	if (fd_write_all(fd, part, strlen(part), NULL) < 0)
+		return false;
+	while ((n = read(fd, part, sizeof(part))) > 0)
+		strbuf_add(answers, part, (size_t)n);
+	return answers->len > before;
+}
+
+static bool answer_is_whole(const struct strbuf *answers)
+{
+	return answers->len >= 4 && strcmp(strbuf_str(answers) + answers->len - 4, "end\n") == 0;
+}
+
+static void sidecar_ask(const char *name, const char *wanted, struct strbuf *answers)
+{
+	for (int i = 0; i < BUSY_TRIES; i++) {
+		int fd = sidecar_connect(name);
+		bool answered = fd >= 0 && answer_read(fd, wanted, answers);
+
+		if (fd < 0)
+			return;
+		close(fd);
+		if (answered) {
+			if (!answer_is_whole(answers))
+				fprintf(stderr, "afterglow: the answer was cut short\n");
+			return;
+		}
+		usleep(BUSY_PAUSE_US);
+	}
+	fprintf(stderr, "afterglow: the sidecar is busy with another question\n");
+}
+
+/* Asks each sidecar whose socket is in /proc/net/unix. Returns how many there are. */
+static size_t sidecars_ask(const char *wanted, struct strbuf *answers)
+{
+	_cleanup_strbuf_ struct strbuf sockets = STRBUF_INIT(SOCKETS_TEXT_MAX);
+	char mark[48];
+	size_t n = 0;
+
+	if (geteuid())
+		snprintf(mark, sizeof(mark), "@" STACKS_SOCKET_NAME "/%u/", geteuid());
+	else
+		snprintf(mark, sizeof(mark), "@" STACKS_SOCKET_NAME "/");
+	file_read(AT_FDCWD, "/proc/net/unix", &sockets, NULL);
+	for (const char *line = strbuf_str(&sockets); line; line = strchr(line + 1, '\n')) {
+		unsigned long flags;
+		char name[64];
+
+		/* Number, references, protocol, flags, type, state, inode, name. A connection has the name of its listener. */
+		if (sscanf(line, "%*s %*s %*s %lx %*s %*s %*s %63s", &flags, name) != 2 || !(flags & SOCKET_LISTENS) ||
+		    strncmp(name, mark, strlen(mark)) != 0)
+			continue;
+		sidecar_ask(name + 1, wanted, answers);
+		n++;
+	}
+	return n;
+}
+
+int ask_stacks_run(char **argv)
+{
+	_cleanup_strbuf_ struct strbuf answers = STRBUF_INIT(ANSWERS_MAX), out = STRBUF_INIT(ANSWERS_MAX);
+	size_t n;
+
+	if (argv[0] && (argv[1] || argv[0][0] == '-')) {
+		fputs(usage, strcmp(argv[0], "--help") == 0 ? stdout : stderr);
+		return strcmp(argv[0], "--help") == 0 ? 0 : 2;
+	}
+	if (sidecars_ask(argv[0], &answers) == 0) {
+		fprintf(stderr, "afterglow: no sidecar and no `afterglow run` of this user is here\n");
+		return 1;
+	}
+	n = answers.len ? stack_groups_write(answers.data, &out) : 0;
+	if (n == 0)
+		fprintf(stderr, "afterglow: no watched process is called so\n");
+	fd_write_all(STDOUT_FILENO, strbuf_str(&out), out.len, NULL);
+	return n ? 0 : 1;
+}

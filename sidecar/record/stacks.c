@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers who asks for the stacks of processes that live. */
+#include "sidecar/record/stacks.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/fileio.h"
+#include "lib/log.h"
+#include "lib/loop/child.h"
+#include "lib/printable.h"
+#include "sidecar/record/container.h"
+#include "sidecar/record/gate.h"
+#include "sidecar/socket/discard.h"
+
+#define DUMP_WITHIN_S 3 /* for the launcher's answer */
+#define UNWIND_WITHIN_NS (30 * NS_PER_SEC)
+#define ERRORS_MAX 512
+#define DUMP_FDS 3
+#define QUEUE_MAX 4
+#define CLIENT_SECONDS 60 /* for a client that does not ask, or does not read */
+
+struct target {
+	struct container *container; /* NULL: it is over */
+	pid_t pid;
+	char name[PROCESS_NAME_MAX];
+};
+
+struct stacks {
+	struct event_base *base;
+	struct stacks_callbacks callbacks;
+	int fd;
+	struct event *acceptable, *overdue;
+	struct bufferevent *client; /* NULL: nobody asks */
+	char wanted[STACKS_ARGUMENT_MAX]; /* "": all */
+	struct target targets[STACKS_PROCESSES_MAX];
+	size_t n_targets, next, left_out; /* next: the number of targets that were begun */
+	int id; /* of the order that was sent last */
+	bool ordered; /* its answer has not come */
+	struct child *unwinder;
+	int64_t free_ns; /* when the next question is answered */
+};
+
+static void answer_next(struct stacks *s);
+
+/* --- The end --- */
+
+static void client_close(struct stacks *s)
+{
+	if (s->client)
+		bufferevent_free(s->client);
+	s->client = NULL;
+	s->ordered = false;
+	s->n_targets = s->next = 0;
+	child_cancel(TAKE_PTR(s->unwinder));
+	event_del(s->overdue);
+	event_add(s->acceptable, NULL);
+}
+
+static void on_client_event(struct bufferevent *client, short what, void *arg)
+{
+	(void)client;
+	(void)what;
+	client_close(arg);
+}
+
+/* Called when all that was written has left. */
+static void on_drained(struct bufferevent *client, void *arg)
+{
+	struct stacks *s = arg;
+
+	if (s->next > s->n_targets && evbuffer_get_length(bufferevent_get_output(client)) == 0)
+		client_close(s);
+}
+
+static void client_add(struct stacks *s, const char *text)
+{
+	evbuffer_add(bufferevent_get_output(s->client), text, strlen(text));
+}
+
+static void answer_end(struct stacks *s)
+{
+	char text[64];
+
+	if (s->left_out) {
+		snprintf(text, sizeof(text), "note %zu more processes are not looked at\n", s->left_out);
+		client_add(s, text);
+	}
+	s->free_ns = now_boottime_ns() + STACKS_SPACING_NS;
+	s->next = s->n_targets + 1;
+	client_add(s, "end\n");
+}
+
+static void answer_failed(struct stacks *s, const char *why)
+{
+	char line[ERRORS_MAX + 16], text[ERRORS_MAX];
+
+	copy_printable(text, sizeof(text), why, strcspn(why, "\n"));
+	snprintf(line, sizeof(line), "failed %s\n", text);
+	client_add(s, line);
+	answer_next(s);
+}
+
+/* --- A process --- */
+
+static void stacks_on_unwound(const struct child_result *r, void *arg)
+{
+	struct stacks *s = arg;
+
+	s->unwinder = NULL;
+	evbuffer_add(bufferevent_get_output(s->client), r->output, r->output_len);
+	if (r->exited_well)
+		answer_next(s);
+	else
+		answer_failed(s, r->timed_out ? "it took too long to read its memory" : r->errors[0] ? r->errors : "its memory could not be read");
+}
+
+static int unwinder_start(struct stacks *s, const int fds[static DUMP_FDS], int root_fd, struct err *err)
+{
+	static const char *const argv[] = { "afterglow-unwind", "--dump-fd", "3", "--memory-fd", "4", "--maps-fd", "5", "--root-fd", "6", NULL };
+	static const char *const alone[] = { "afterglow-unwind", "--dump-fd", "3", "--memory-fd", "4", "--maps-fd", "5", "--no-root", NULL };
+	char path[PATH_MAX];
+	struct child_work work = {
+		.path = path, .argv = root_fd < 0 ? alone : argv, .fds = { fds[0], fds[1], fds[2], root_fd }, .n_fds = root_fd < 0 ? 3 : 4,
+		.output_max = STACKS_TEXT_MAX, .errors_max = ERRORS_MAX, .no_new_privs = true, .within_ns = UNWIND_WITHIN_NS,
+	};
+
+	if (child_beside(argv[0], path, err) < 0)
+		return -err->code;
+	return child_start(s->base, &work, stacks_on_unwound, s, &s->unwinder, err);
+}
+
+static const char *dump_error_text(int error)
+{
+	switch (error) {
+	case EPERM:
+	case EACCES:
+		return "the launcher may not trace it: another process traces it, it has changed its user, it made itself undumpable, or the runtime "
+		       "forbids ptrace";
+	case ESRCH:
+		return "it has ended";
+	case ETIMEDOUT:
+		return "the kernel did not let the launcher at it in time: it hangs in execve";
+	default:
+		return strerror(error);
+	}
+}
+
+void stacks_dumped(struct stacks *s, const struct container *c, const struct launch_message *m, const int *fds, size_t n_fds)
+{
+	const struct target *t = s && s->ordered ? &s->targets[s->next - 1] : NULL;
+	struct err err = { 0 };
+
+	if (!t || t->container != c || m->hook_id != s->id)
+		return;
+	s->ordered = false;
+	event_del(s->overdue);
+	if (m->hook_errno || n_fds != DUMP_FDS) {
+		answer_failed(s, dump_error_text(m->hook_errno ? m->hook_errno : EPROTO));
+		return;
+	}
+	for (size_t i = 0; i < n_fds && !err.code; i++)
+		gate_admit(fds[i], GATE_CORE, &err);
+	if (err.code || unwinder_start(s, fds, container_observer(c)->root_fd, &err) < 0)
+		answer_failed(s, err_text(&err));
+}
+
+static void on_overdue(evutil_socket_t fd, short what, void *arg)
+{
+	struct stacks *s = arg;
+
+	(void)fd;
+	(void)what;
+	s->ordered = false;
+	answer_failed(s, "the launcher did not answer: it is older than this sidecar, or hangs");
+}
+
+static void answer_next(struct stacks *s)
+{
+	const struct timeval within = { .tv_sec = DUMP_WITHIN_S };
+	char line[PROCESS_NAME_MAX + 64];
+	const struct target *t;
+
+	if (s->next >= s->n_targets) {
+		answer_end(s);
+		return;
+	}
+	t = &s->targets[s->next++];
+	snprintf(line, sizeof(line), "target %d %s\n", (int)t->pid, t->name);
+	client_add(s, line);
+	s->id = (s->id + 1) & INT_MAX;
+	s->ordered = t->container && container_dump(t->container, s->id, t->pid) == 0;
+	if (s->ordered)
+		event_add(s->overdue, &within);
+	else
+		answer_failed(s, "its launcher cannot be reached");
+}
+
+/* --- The question --- */
+
+static bool is_wanted(const struct stacks *s, pid_t pid, const char *name)
+{
+	/* A number is a PID, whatever the names have in them. */
+	if (s->wanted[strspn(s->wanted, "0123456789")] == '\0')
+		return !s->wanted[0] || strtol(s->wanted, NULL, 10) == pid;
+	return strstr(name, s->wanted);
+}
+
+static void target_add(struct container *c, pid_t pid, const char *name, void *arg)
+{
+	struct stacks *s = arg;
+	struct target *t = &s->targets[s->n_targets];
+
+	if (!is_wanted(s, pid, name))
+		return;
+	if (s->n_targets == STACKS_PROCESSES_MAX) {
+		s->left_out++;
+		return;
+	}
+	*t = (struct target){ .container = c, .pid = pid };
+	copy_printable(t->name, sizeof(t->name), name, strlen(name));
+	s->n_targets++;
+}
+
+static void answer_begin(struct stacks *s, const char *line)
+{
+	size_t len = strcspn(line, "\n");
+
+	s->wanted[0] = '\0';
+	if (strncmp(line, "stack ", 6) == 0)
+		snprintf(s->wanted, sizeof(s->wanted), "%.*s", (int)(len - 6), line + 6);
+	s->n_targets = s->next = s->left_out = 0;
+	s->callbacks.each(target_add, s, s->callbacks.arg);
+	answer_next(s);
+}
+
+static void on_question(struct bufferevent *client, void *arg)
+{
+	struct stacks *s = arg;
+	_cleanup_free_ char *line = evbuffer_readln(bufferevent_get_input(client), NULL, EVBUFFER_EOL_LF);
+
+	if (!line && evbuffer_get_length(bufferevent_get_input(client)) < STACKS_ARGUMENT_MAX)
+		return;
+	bufferevent_disable(client, EV_READ);
+	if (line)
+		answer_begin(s, line);
+	else
+		client_close(s);
+}
+
+/* Whether the peer is our user, or root, in our own PID namespace: not a process of another container. */
+static bool peer_may_ask(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid != 0 && (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static void stacks_on_connection(evutil_socket_t listener, short what, void *arg)
+{
+	const struct timeval patience = { .tv_sec = CLIENT_SECONDS };
+	struct stacks *s = arg;
+	int fd = accept4((int)listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)what;
+	if (fd < 0)
+		return;
+	if (!peer_may_ask(fd) || now_boottime_ns() < s->free_ns) {
+		close(fd);
+		return;
+	}
+	s->client = bufferevent_socket_new(s->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!s->client) {
+		close(fd);
+		return;
+	}
+	/* One at a time; the others wait in the kernel's queue. */
+	event_del(s->acceptable);
+	bufferevent_setcb(s->client, on_question, on_drained, on_client_event, s);
+	bufferevent_set_timeouts(s->client, &patience, &patience);
+	bufferevent_enable(s->client, EV_READ | EV_WRITE);
+}
+
+/* --- Life --- */
+
+static int stacks_listen(struct stacks *s, struct err *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, STACKS_SOCKET_NAME "/%u/%d", geteuid(), (int)getpid());
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+
+	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)&address, size) < 0 || listen(s->fd, QUEUE_MAX) < 0)
+		return err_set(err, errno, "nobody can ask for stacks: socket %s", address.sun_path + 1);
+	return 0;
+}
+
+int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks, struct stacks **ret_stacks, struct err *err)
+{
+	struct stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_set(err, ENOMEM, "stacks");
+	*s = (struct stacks){ .base = base, .callbacks = *callbacks, .fd = -1 };
+	if (stacks_listen(s, err) == 0) {
+		s->acceptable = event_new(base, s->fd, EV_READ | EV_PERSIST, stacks_on_connection, s);
+		s->overdue = evtimer_new(base, on_overdue, s);
+		if (!s->acceptable || !s->overdue || event_add(s->acceptable, NULL) < 0)
+			err_set(err, ENOMEM, "stacks");
+	}
+	if (err->code) {
+		stacks_free(s);
+		return -err->code;
+	}
+	*ret_stacks = s;
+	return 0;
+}
+
+void stacks_free(struct stacks *s)
+{
+	if (!s)
+		return;
+	if (s->client)
+		client_close(s);
+	if (s->acceptable)
+		event_free(s->acceptable);
+	if (s->overdue)
+		event_free(s->overdue);
+	closep(&s->fd);
+	free(s);
+}
+
+void stacks_forget(struct stacks *s, const struct container *c)
+{
+	bool answers = s && s->ordered && s->targets[s->next - 1].container == c;
+
+	for (size_t i = 0; s && i < s->n_targets; i++)
+		if (s->targets[i].container == c)
+			s->targets[i].container = NULL;
+	if (!answers)
+		return;
+	s->ordered = false;
+	event_del(s->overdue);
+	answer_failed(s, dump_error_text(ESRCH));
+}

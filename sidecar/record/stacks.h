@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers who asks for the stacks of processes that live: `afterglow-sidecar stack`, which a person runs beside the
+ * sidecar, or by kubectl exec in its container.
+ *
+ * Theory of operation. The question comes over a unix socket without a file, whose name has the uid and PID of the
+ * sidecar. Only a process of our user in our PID namespace is answered, so neither another container nor the network can
+ * have processes stopped; and STACKS_SPACING_NS apart at most. For one process after the other, the launcher is ordered
+ * to make a dump (launch/tracer.h), and a confined child reads it.
+ *
+ * Question: "stack\n", or "stack PID|TEXT\n" for that process or those with TEXT in their names. Answer: for each process
+ * "target PID NAME", then "failed WHY" or what unwind/living.h writes; at last "end".
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "lib/units.h"
+#include "sidecar/socket/channel.h"
+
+#define STACKS_SOCKET_NAME "afterglow-stacks" /* then "/UID/PID"; in the abstract namespace */
+#define STACKS_SPACING_NS (2 * NS_PER_SEC) /* from the end of one answer to the next question */
+#define STACKS_PROCESSES_MAX 64 /* in one answer */
+#define STACKS_ARGUMENT_MAX 128 /* bytes */
+#define STACKS_TEXT_MAX (512 << 10) /* bytes, of a process */
+
+struct container;
+struct stacks;
+
+struct stacks_callbacks {
+	/* Calls fn for each process of each container whose launcher is connected. */
+	void (*each)(void (*fn)(struct container *c, pid_t pid, const char *name, void *arg), void *fn_arg, void *arg);
+	void *arg;
+};
+
+/* Listens. -EADDRINUSE: another process has taken the name. */
+int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks, struct stacks **ret_stacks, struct err *err);
+void stacks_free(struct stacks *s);
+
+/* Takes the answer of c's launcher to an order of ours; ignores others. The descriptors stay the caller's. s may be NULL. */
+void stacks_dumped(struct stacks *s, const struct container *c, const struct launch_message *m, const int *fds, size_t n_fds);
+
+/* To be called before c is freed. s may be NULL. */
+void stacks_forget(struct stacks *s, const struct container *c);
