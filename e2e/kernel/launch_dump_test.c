@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher dumps processes that live: it stops them for a moment, and no longer, whatever happens meanwhile. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "e2e/kernel/launch_testing.h"
+#include "sidecar/launch/dump.h"
+
+#define FDS 3
+#define ROUNDS 20
+
+struct dumped {
+	int error, n_fds, fds[FDS];
+	struct dump_head head;
+	struct dump_thread first;
+};
+
+/* Orders a dump of the process and takes the answer. */
+static struct dumped dump_of(const struct sidecar *s, pid_t pid)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(FDS * sizeof(int))];
+	} control;
+	char text[64] = "", command[48];
+	struct iovec part = { text, sizeof(text) - 1 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct dumped d = { .error = -1 };
+	struct cmsghdr *rights;
+
+	snprintf(command, sizeof(command), "dump 7 %d", (int)pid);
+	order(s, command);
+	assert_true(readable_within(s->connection, PATIENCE_MS));
+	assert_true(recvmsg(s->connection, &message, 0) > 0);
+	assert_int_equal(sscanf(text, "dumped 7 %d", &d.error), 1);
+	rights = CMSG_FIRSTHDR(&message);
+	d.n_fds = rights ? (int)((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int)) : 0;
+	if (d.n_fds)
+		memcpy(d.fds, CMSG_DATA(rights), (size_t)d.n_fds * sizeof(int));
+	if (d.n_fds && pread(d.fds[0], &d.head, sizeof(d.head), 0) == sizeof(d.head))
+		(void)!pread(d.fds[0], &d.first, sizeof(d.first), sizeof(d.head));
+	return d;
+}
+
+static void dumped_release(const struct dumped *d)
+{
+	for (int i = 0; i < d->n_fds; i++)
+		close(d->fds[i]);
+}
+
+static void dump_and_release(const struct sidecar *s, pid_t pid)
+{
+	struct dumped d = dump_of(s, pid);
+
+	assert_int_equal(d.error, 0);
+	dumped_release(&d);
+}
+
+/* The state in /proc/PID/stat; 't': it is stopped by a tracer. */
+static char state_of(pid_t pid)
+{
+	char text[512];
+	const char *end;
+
+	assert_true(read_proc(pid, "stat", text, sizeof(text)));
+	end = strrchr(text, ')');
+	return end ? end[2] : '?';
+}
+
+static void await_state(pid_t pid, char state)
+{
+	int64_t until = now_ms() + PATIENCE_MS;
+
+	while (state_of(pid) != state && now_ms() < until)
+		pause_ms(5);
+	assert_int_equal(state_of(pid), state);
+}
+
+static bool is_traced(pid_t pid)
+{
+	char text[4096];
+
+	assert_true(read_proc(pid, "status", text, sizeof(text)));
+	return !strstr(text, "TracerPid:\t0\n");
+}
+
+static void expect_dump(const struct how *how)
+{
+	struct sidecar s = sidecar_listen();
+	struct process p = start_waiting(how);
+	struct hello h;
+	struct dumped d;
+	char memory[8];
+
+	sidecar_accept(&s);
+	h = receive_hello(&s);
+	read_text(p.out, "ready\n");
+	d = dump_of(&s, h.command_pid);
+	assert_int_equal(d.error, 0);
+	assert_int_equal(d.n_fds, FDS);
+	assert_memory_equal(d.head.magic, DUMP_MAGIC, sizeof(d.head.magic));
+	assert_int_equal(d.head.pid, h.command_pid);
+	assert_int_equal(d.head.n_threads, 1);
+	assert_int_equal(d.first.tid, h.command_pid);
+	assert_int_equal(d.first.error, 0);
+	assert_true(d.first.n_registers >= 27);
+	assert_true(d.first.stack_len > DUMP_RED_ZONE);
+	/* It waits, so its memory is still what was copied. */
+	assert_int_equal(pread(d.fds[1], memory, sizeof(memory), (off_t)d.first.stack_address + DUMP_RED_ZONE), sizeof(memory));
+	dumped_release(&d);
+	forget_hello(&h);
+	end_waiting(&s, &p);
+}
+
+static void registers_and_stack_are_copied_and_the_process_goes_on(void **state)
+{
+	(void)state;
+	expect_dump(&usual);
+}
+
+static void a_launcher_that_is_pid_1_dumps_as_well(void **state)
+{
+	(void)state;
+	expect_dump(&as_pid1);
+}
+
+static void a_process_that_is_not_there_is_refused(void **state)
+{
+	struct sidecar s = sidecar_listen();
+	struct process p = start_waiting(&usual);
+	struct dumped d;
+
+	(void)state;
+	sidecar_greet(&s);
+	d = dump_of(&s, 1 << 22);
+	assert_int_equal(d.error, ESRCH);
+	assert_int_equal(d.n_fds, 0);
+	d = dump_of(&s, p.pid);
+	assert_int_equal(d.error, EINVAL); /* the launcher itself */
+	end_waiting(&s, &p);
+}
+
+static void a_process_that_is_stopped_stays_stopped(void **state)
+{
+	struct sidecar s = sidecar_listen();
+	struct process p = start_waiting(&usual);
+	struct hello h;
+	struct dumped d;
+
+	(void)state;
+	sidecar_accept(&s);
+	h = receive_hello(&s);
+	read_text(p.out, "ready\n");
+	kill(h.command_pid, SIGSTOP);
+	await_state(h.command_pid, 'T');
+	d = dump_of(&s, h.command_pid);
+	assert_int_equal(d.error, 0);
+	assert_int_equal(d.first.error, 0);
+	assert_int_equal(d.first.state, 'T');
+	await_state(h.command_pid, 'T');
+	assert_false(is_traced(h.command_pid));
+	kill(h.command_pid, SIGCONT);
+	dumped_release(&d);
+	forget_hello(&h);
+	end_waiting(&s, &p);
+}
+
+/* The answer to the order to dump comes before or not at all. Its descriptors are not taken. */
+static void expect_exit_of_sigterm(const struct sidecar *s)
+{
+	char text[64] = "";
+
+	while (strncmp(text, "exit ", 5) != 0) {
+		assert_true(readable_within(s->connection, PATIENCE_MS));
+		memset(text, 0, sizeof(text));
+		assert_true(recv(s->connection, text, sizeof(text) - 1, 0) > 0);
+	}
+	assert_memory_equal(text, "exit 15 ", 8);
+}
+
+static void a_signal_that_comes_meanwhile_arrives(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct sidecar s = sidecar_listen();
+		struct process p = start(&usual, "--", "/bin/sleep", "600", NULL);
+		struct hello h;
+		char text[32];
+
+		sidecar_accept(&s);
+		h = receive_hello(&s);
+		for (int k = 0; k < i % 4; k++)
+			dump_and_release(&s, h.command_pid);
+		snprintf(text, sizeof(text), "dump 7 %d", h.command_pid);
+		order(&s, text);
+		kill(h.command_pid, SIGTERM);
+		expect_exit_of_sigterm(&s);
+		order(&s, "done");
+		assert_int_equal(finish(&p), 128 + SIGTERM);
+		forget_hello(&h);
+		sidecar_release(&s);
+	}
+}
+
+static void a_launcher_that_is_killed_meanwhile_leaves_nothing_stopped(void **state)
+{
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct sidecar s = sidecar_listen();
+		struct process p = start(&usual, "--", "/bin/sleep", "600", NULL);
+		struct hello h;
+		char text[32];
+
+		sidecar_accept(&s);
+		h = receive_hello(&s);
+		snprintf(text, sizeof(text), "dump 7 %d", h.command_pid);
+		for (int k = 0; k < 5; k++)
+			order(&s, text);
+		usleep((useconds_t)i * 100);
+		kill(p.pid, SIGKILL);
+		finish(&p);
+		assert_false(is_traced(h.command_pid));
+		await_state(h.command_pid, 'S');
+		kill(h.command_pid, SIGKILL);
+		forget_hello(&h);
+		sidecar_release(&s);
+	}
+}
+
+/* The parent of a vfork waits in state D for its child, which here waits for its input. */
+static int wait_in_vfork(void)
+{
+	char byte;
+
+	if (vfork() == 0) {
+		(void)!write(STDOUT_FILENO, "ready\n", 6);
+		(void)!read(STDIN_FILENO, &byte, 1);
+		_exit(0);
+	}
+	return 0;
+}
+
+static void a_thread_that_the_kernel_does_not_stop_goes_on_later(void **state)
+{
+	struct sidecar s = sidecar_listen();
+	char self[PATH_MAX] = "";
+	struct process p;
+	struct dumped d;
+	struct hello h;
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	p = start(&usual, "--", self, "wait-in-vfork", NULL);
+	sidecar_accept(&s);
+	h = receive_hello(&s);
+	read_text(p.out, "ready\n");
+	await_state(h.command_pid, 'D');
+	d = dump_of(&s, h.command_pid);
+	assert_int_equal(d.error, 0);
+	assert_int_equal(d.first.error, EBUSY);
+	assert_int_equal(d.first.state, 'D');
+	assert_int_equal(d.first.stack_len, 0);
+	dumped_release(&d);
+	forget_hello(&h);
+	end_waiting(&s, &p);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(registers_and_stack_are_copied_and_the_process_goes_on),
+		cmocka_unit_test(a_launcher_that_is_pid_1_dumps_as_well),
+		cmocka_unit_test(a_process_that_is_not_there_is_refused),
+		cmocka_unit_test(a_process_that_is_stopped_stays_stopped),
+		cmocka_unit_test(a_signal_that_comes_meanwhile_arrives),
+		cmocka_unit_test(a_launcher_that_is_killed_meanwhile_leaves_nothing_stopped),
+		cmocka_unit_test(a_thread_that_the_kernel_does_not_stop_goes_on_later),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "wait-in-vfork") == 0)
+		return wait_in_vfork();
+	return RUN_LAUNCH_TESTS(tests);
+}
