@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,7 @@ int ask_stacks_run(char **argv)
 		fputs(usage, strcmp(argv[0], "--help") == 0 ? stdout : stderr);
 		return strcmp(argv[0], "--help") == 0 ? 0 : 2;
 	}
+	signal(SIGPIPE, SIG_IGN); /* a sidecar that is busy hangs up */
 	if (sidecars_ask(argv[0], &answers) == 0) {
 		fprintf(stderr, "afterglow: no sidecar and no `afterglow run` of this user is here\n");
 		return 1;

@@ -66,7 +66,7 @@ RECOVERY_LOOP ?= 20
 RECOVERY_LOOP_VM ?= 8
 OOM_TESTS := kernel_log oom_cause cgroups node_signals pods exec late leave oom_loop oom_group_loop recovery_loop
 # power_loss starts machines by itself.
-HERE_TESTS := $(addprefix run-here-,launch unwind cores hostile neighbour freeze spool http power_loss)
+HERE_TESTS := $(addprefix run-here-,launch unwind hangs cores hostile neighbour freeze spool http power_loss)
 HERE_OOM_TESTS := $(addprefix run-here-,$(OOM_TESTS))
 # What needs python3 or the whole of bash is not for a machine.
 V1_TESTS := $(addprefix run-v1-,$(OOM_TESTS))

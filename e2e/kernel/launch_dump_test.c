@@ -260,12 +260,14 @@ static void a_thread_that_the_kernel_does_not_stop_goes_on_later(void **state)
 	h = receive_hello(&s);
 	read_text(p.out, "ready\n");
 	await_state(h.command_pid, 'D');
-	d = dump_of(&s, h.command_pid);
-	assert_int_equal(d.error, 0);
-	assert_int_equal(d.first.error, EBUSY);
-	assert_int_equal(d.first.state, 'D');
-	assert_int_equal(d.first.stack_len, 0);
-	dumped_release(&d);
+	for (int i = 0; i < 2; i++) {
+		d = dump_of(&s, h.command_pid);
+		assert_int_equal(d.error, 0);
+		assert_int_equal(d.first.error, EBUSY);
+		assert_int_equal(d.first.state, 'D');
+		assert_int_equal(d.first.stack_len, 0);
+		dumped_release(&d);
+	}
 	forget_hello(&h);
 	end_waiting(&s, &p);
 }

@@ -181,12 +181,25 @@ static bool in_time(void)
 	return now_ns() - tracer.stopped_ns < TRACER_STOP_MS * NS_PER_MS;
 }
 
+/* A thread that no earlier dump could stop is still ours, and may be interrupted. */
+static bool thread_seize(pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0)
+		return true;
+	if (errno != EPERM)
+		return false;
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
+		return true;
+	errno = EPERM;
+	return false;
+}
+
 /* May wait for a process that is in execve: then the timer leaves this function. */
 static void seize_found(void)
 {
 	for (uint32_t i = 0; i < tracer.head.n_threads; i++)
 		if (tracer.progress[i] == THREAD_FOUND) {
-			bool seized = ptrace(PTRACE_SEIZE, tracer.threads[i].tid, NULL, NULL) == 0;
+			bool seized = thread_seize(tracer.threads[i].tid);
 
 			tracer.progress[i] = seized ? THREAD_SEIZED : THREAD_GONE;
 			if (!seized)

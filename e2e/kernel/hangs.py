@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hangs.py NAME DIR: hangs in the way of that name, and puts the file DIR/NAME there first."""
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+import time
+
+
+def deadlock():
+    one, other = threading.Lock(), threading.Lock()
+    one.acquire()
+
+    def holds_other():
+        with other:
+            one.acquire()
+
+    threading.Thread(target=holds_other, daemon=True).start()
+    while not other.locked():
+        time.sleep(0.01)
+    yield
+    other.acquire()
+
+
+def rank_sleeps():
+    yield
+    time.sleep(1000)
+
+
+def loops_in_c():
+    # It holds the GIL: ctypes.PyDLL does not give it up.
+    bytes_of = ctypes.PyDLL(None).memset
+    memory = ctypes.create_string_buffer(1 << 20)
+    yield
+    while True:
+        for _ in range(1 << 20):
+            bytes_of(memory, 0, len(memory))
+
+
+def stopped():
+    yield
+    os.kill(os.getpid(), 19)
+
+
+def blocks_its_loop():
+    import asyncio
+
+    async def handler():
+        time.sleep(1000)
+
+    yield
+    asyncio.run(handler())
+
+
+def child_in_the_kernel():
+    # The parent of a vfork is in state D until its child has ended, which here never does.
+    libc = ctypes.CDLL(None)
+    yield
+    if libc.vfork() == 0:
+        while True:
+            libc.pause()
+
+
+def waits_for_child():
+    child = subprocess.Popen(["sleep", "1000"])
+    yield
+    child.wait()
+
+
+if __name__ == "__main__":
+    hang = globals()[sys.argv[1]]()
+    next(hang)
+    open(os.path.join(sys.argv[2], sys.argv[1]), "w").close()
+    next(hang, None)
