@@ -135,7 +135,7 @@ $(BUILD)/afterglow-node: $(NODE) $(NODE_LIB) node/main.c $(wildcard node/*.h lib
 INPUTS = -Wl,--dependency-file=$@.inputs
 # Where a library's source could not be had, its archive is empty, and programs take the shared one.
 not_static = $(or $(SANITIZE),$(findstring /shared/,$@),$(lacks_source))
-lacks_source = $(foreach archive,$(filter %.a,$^),$(shell find $(archive) -size -9c))
+lacks_source = $(strip $(foreach archive,$(filter %.a,$^),$(shell find $(archive) -size -9c)))
 link_program = $(CC) $(INPUTS) $(if $(not_static),$(ALL_LDFLAGS),$(STATIC_LDFLAGS)) -o $@ $(filter-out $(if $(lacks_source),$(BUILD)/obj/lib/static/%),$(filter %.o,$^))
 
 $(BUILD)/afterglow-sidecar $(BUILD)/shared/afterglow-sidecar: $(call objects,$(SIDECAR) $(LIB) sidecar/main.c)

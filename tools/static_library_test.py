@@ -39,15 +39,31 @@ class NoSource(unittest.TestCase):
         self.assertIn("Unable to find a source package", done.stderr)
         self.assertFalse(self.archive.exists())
 
-    def test_a_program_whose_library_has_no_source_takes_the_shared_one(self):
-        words = [f"BUILD={self.folder}", "--dry-run", f"{self.folder}/kubectl-afterglow"]
+    def link_command(self):
+        """Of a program with three such libraries."""
+        archives = [self.archive.with_name(f"lib{name}.a") for name in ("cjson", "curl", "krb5")]
+        for archive in archives:
+            if not archive.exists():
+                archive.write_bytes(b"!<arch>\n" + bytes(100))
+        program = f"{self.folder}/afterglow-ship"
+        words = [word for archive in archives for word in ("--old-file", archive)]
+        dry_run = ["make", "-C", ROOT, f"BUILD={self.folder}", "V=1", "--dry-run", *words, program]
+        makes = subprocess.run(dry_run, env=self.env, stdout=subprocess.PIPE, text=True, check=True)
+        (link,) = [line for line in makes.stdout.splitlines() if f"-o {program} " in line]
+        return link
+
+    def test_a_program_with_a_library_that_has_no_source_takes_the_shared_one(self):
         self.run_script("--or-shared")
-        makes = subprocess.run(["make", "-C", ROOT, "--old-file", self.archive, *words], env=self.env, stdout=subprocess.PIPE, text=True, check=True)
-        (link,) = [line for line in makes.stdout.splitlines() if f"-o {self.folder}/kubectl-afterglow" in line and " -c " not in line]
+        link = self.link_command()
         self.assertNotIn("-static-pie", link)
-        self.archive.write_bytes(b"!<arch>\n" + bytes(100))
-        makes = subprocess.run(["make", "-C", ROOT, "--old-file", self.archive, *words], env=self.env, stdout=subprocess.PIPE, text=True, check=True)
-        self.assertIn("-static-pie", makes.stdout)
+        # Those that keep a static program from loading libraries.
+        self.assertNotIn("lib/static/no_plugins.o", link)
+
+    def test_a_program_whose_libraries_are_there_is_static(self):
+        self.archive.parent.mkdir()
+        link = self.link_command()
+        self.assertIn("-static-pie", link)
+        self.assertIn("lib/static/no_plugins.o", link)
 
 
 if __name__ == "__main__":
