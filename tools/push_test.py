@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""images/push.sh brings the images of build/release to a registry on loopback, where a runtime finds them by their digests. cosign
+"""images/push.sh brings the images of build/release, and the chart, to a registry on loopback, where they are found by their digests. cosign
 accepts what was signed there, and nothing else. `make test-push` runs it, after `make release`."""
 
 import hashlib
+import io
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import urllib.request
@@ -66,6 +68,17 @@ class Push(unittest.TestCase):
                 for blob in [manifest["config"], *manifest["layers"]]:
                     self.assertEqual(blob["size"], len(self.get(image, "blobs", blob["digest"])))
 
+    def test_the_chart_is_there_and_names_the_images_by_their_digests(self):
+        (line,) = [line for line in self.push().stdout.splitlines() if "/charts/afterglow@" in line]
+        manifest = json.loads(self.get("charts/afterglow", "manifests", line.partition("@")[2]))
+        self.assertEqual("application/vnd.cncf.helm.config.v1+json", manifest["config"]["mediaType"])
+        self.assertEqual("afterglow", json.loads(self.get("charts/afterglow", "blobs", manifest["config"]["digest"]))["name"])
+        (layer,) = manifest["layers"]
+        with tarfile.open(fileobj=io.BytesIO(self.get("charts/afterglow", "blobs", layer["digest"]))) as chart:
+            values = chart.extractfile("afterglow/values.yaml").read().decode()
+        for image, digest in digests().items():
+            self.assertRegex(values, rf"repository: {self.registry}/{image}\n(.*\n){{1,5}} *digest: {digest}\n")
+
     def test_an_archive_that_is_not_the_one_of_the_release_is_refused(self):
         wrong = self.folder / "release"
         wrong.mkdir()
@@ -90,10 +103,10 @@ class Push(unittest.TestCase):
         return self.cosign(*words, code=None).returncode == 0
 
     def test_a_signed_image_is_accepted_by_its_key_and_by_no_other(self):
-        self.push()
         self.cosign("generate-key-pair", "--output-key-prefix", "release")
         self.cosign("generate-key-pair", "--output-key-prefix", "other")
-        references = [f"{self.registry}/{image}@{digest}" for image, digest in digests().items()]
+        references = [line.split()[0] for line in self.push().stdout.splitlines()]
+        self.assertEqual(len(digests()) + 1, len(references), "the images and the chart")
         for reference in references:
             self.assertFalse(self.verify("release.pub", reference), "an image that nobody signed")
         self.push(COSIGN_KEY=str(self.folder / "release.key"), COSIGN_PASSWORD="of the test")
