@@ -76,7 +76,8 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"for `report`. BEFORE, another run, is compared with it.\n"
 		"\n"
 		"  -o, --output json      print the same as JSON\n"
-		"      --store DIR        bundles below DIR in place of a cluster; WHAT: all of them by default\n" IMAGE_HELP NAMESPACE_HELP CONTEXT_HELP },
+		"      --store DIR        bundles below DIR in place of a cluster; WHAT: a cluster, a command or a\n"
+		"                         bundle there (default: all)\n" IMAGE_HELP NAMESPACE_HELP CONTEXT_HELP },
 	[COMMAND_SNAPSHOT] = { "snapshot", 2, 2, "POD DIR", "save what is known of a running Ray pod in a directory",
 		"usage: kubectl afterglow snapshot POD DIR [OPTION...]\n"
 		"Saves in DIR, which is made or empty, what is known of a Ray pod that runs: its memory by process as the\n"

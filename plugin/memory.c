@@ -181,9 +181,24 @@ static void bundles_take(const struct options *o, const struct items *items, con
 	}
 }
 
+/* Below a directory WHAT may be a cluster, a command, or the name of a bundle. */
+static void items_keep(struct items *items, const char *what)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < items->n; i++) {
+		const cJSON *failure = items->all[i].failure;
+
+		if (strcmp(failure_str(failure, "spec.cluster"), what) == 0 || strcmp(failure_str(failure, "spec.container"), what) == 0 ||
+		    strcmp(failure_str(failure, "metadata.name"), what) == 0)
+			items->all[kept++] = items->all[i];
+	}
+	items->n = kept;
+}
+
 static int bundles_read(const struct options *o, const char *what, cJSON *answers, struct err *err)
 {
-	struct failure_filter filter = { .cluster = what ? cluster_named(what) : NULL };
+	struct failure_filter filter = { .cluster = o->store ? NULL : cluster_named(what) };
 	_cleanup_json_ cJSON *failures = NULL, *pods = NULL;
 	struct items items;
 	int r = read_failures(o, &failures, err);
@@ -192,8 +207,10 @@ static int bundles_read(const struct options *o, const char *what, cJSON *answer
 		r = read_ray_pods(o, NULL, NULL, &pods, err);
 	if (r < 0)
 		return r;
-	filter.owner = filter.cluster ? NULL : what;
+	filter.owner = filter.cluster || o->store ? NULL : what;
 	items = failure_items_of(failures, &filter);
+	if (o->store && what)
+		items_keep(&items, what);
 	bundles_take(o, &items, pods, answers);
 	free(items.all);
 	return 0;
@@ -239,8 +256,7 @@ static int needs_find(const struct options *o, const char *what, cJSON **ret_nee
 	if (r < 0)
 		return r;
 	if (!cJSON_GetArraySize(answers))
-		return err_set(err, EPROTO, "no running Ray pod with a sidecar, and no bundle, knows what %.253s needs%s", what ? what : o->store,
-			       where_looked(o));
+		return err_set(err, EPROTO, "no running Ray pod with a sidecar, and no bundle, knows what %.253s needs", what ? what : o->store);
 	*ret_needs = memory_advice(answers);
 	return *ret_needs ? 0 : err_set(err, ENOMEM, "memory");
 }
