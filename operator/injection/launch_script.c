@@ -85,6 +85,13 @@ static void add_choice(struct strbuf *sb, const struct launch_script *in)
 }
 
 /*
+ * What this shell changes in the environment is handed over as text. As long as that is shorter than
+ * this line of shell, which the kernel took before, the launcher's arguments fit, too. If not, the kernel
+ * may refuse them (E2BIG), so all of them are tried first.
+ */
+#define SURELY_FITS 1000
+
+/*
  * The file that is verified is the file that runs, because both use descriptor 3. A file that
  * cannot be opened would end some shells, so this is checked before. An exec that fails ends the
  * shell, too, so the launcher is started in a process of its own first. It says there what this shell
@@ -95,12 +102,14 @@ char *launch_script(const struct launch_script *in)
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(16384);
 
 	add_choice(&sb, in);
-	strbuf_adds(
+	strbuf_addf(
 		&sb,
 		"[ ! -r \"$afterglow_file\" ] || [ ! -x \"$afterglow_file\" ] || { "
 		"[ \"$$(sha256sum <&3 2>/dev/null)\" = \"$afterglow_sum  -\" ] && "
 		"{ shopt -s execfail 2>/dev/null; afterglow_lost=$$(afterglow --environment 2>/dev/null); } && "
-		"afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ");
+		"{ [ ${#afterglow_lost} -lt %d ] || (afterglow --environment -- \"$@\") >/dev/null 2>&1; } && "
+		"afterglow -- \"$@\"; } 3<\"$afterglow_file\"; ",
+		SURELY_FITS);
 	if (in->wait_port)
 		add_wait(&sb, in->wait_port);
 	strbuf_adds(&sb, "exec \"$@\"");

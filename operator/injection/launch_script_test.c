@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@
 /* Prints each of its arguments in brackets, and that it runs from the shell's open descriptor. */
 static const char launcher[] =
 	"#!/bin/sh\n"
-	"for a; do [ \"$a\" = --environment ] && echo lost=1 && exit 0; done\n"
+	"for a; do [ \"$a\" = --environment ] && echo \"lost=1$LOST\" && exit 0; done\n"
 	"for a; do printf '[%s]' \"$a\"; done\n";
 
 /* The programs that are /bin/sh in the images of Debian, Red Hat and Alpine. */
@@ -276,6 +277,45 @@ static void the_command_has_no_variable_and_no_descriptor_of_ours(void **state)
 	write_file("afterglow-launch", launcher, 0755);
 }
 
+/*
+ * The shell itself was started, but the launcher would have an environment that is longer by what
+ * the shell changed in it.
+ */
+static void the_command_runs_where_the_kernel_takes_no_more_arguments(void **state)
+{
+	const struct rlimit stack = { 8 << 20, RLIM_INFINITY };
+	size_t room = (8 << 20) / 4 - 30000;
+	struct rlimit before;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_STACK, &before), 0);
+	if (setrlimit(RLIMIT_STACK, &stack) < 0)
+		skip();
+	for (char **at = environ; *at; at++)
+		room -= strlen(*at) + 1 + sizeof(char *);
+	_cleanup_free_ char *text = calloc(1, 100001);
+	memset(text, 'x', 40000);
+	setenv("LOST", text, 1);
+	memset(text, 'x', 100000);
+	for (room -= 40000; room > 100200; room -= 100020) {
+		snprintf(name, sizeof(name), "FILL%zu", room);
+		setenv(name, text, 1);
+	}
+	text[room] = '\0';
+	setenv("FILL", text, 1);
+	assert_runs((struct launch_script){ 0 }, BARE);
+	for (char **at = environ; *at;)
+		if (strncmp(*at, "FILL", 4) == 0 || strncmp(*at, "LOST=", 5) == 0) {
+			snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
+			unsetenv(name);
+			at = environ;
+		} else {
+			at++;
+		}
+	setrlimit(RLIMIT_STACK, &before);
+}
+
 static void assert_runs_with(const char *shell, const char *command, const char *want)
 {
 	char text[1024];
@@ -385,6 +425,7 @@ int main(void)
 		cmocka_unit_test(the_command_has_no_variable_and_no_descriptor_of_ours),
 		cmocka_unit_test(bash_hands_down_its_options_and_runs_bash_env_once),
 		cmocka_unit_test(every_shell_runs_the_command_if_the_environment_has_bash_version),
+		cmocka_unit_test(the_command_runs_where_the_kernel_takes_no_more_arguments),
 		cmocka_unit_test(the_real_launcher_runs_under_its_name),
 	};
 
