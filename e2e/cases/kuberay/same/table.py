@@ -68,6 +68,7 @@ ROWS = {
     "dumb-init-like": python("work", "forward"),
     "init": Row(STOPPED, ["/same/code/init"]),
     "shared-pid": python("work", "exit", pod={"shareProcessNamespace": True}),
+    "user-namespace": python("work", "exit", pod={"hostUsers": False}),
     "closed": shell("exec PROBE work exit 0<&- 2<&- 9</dev/null"),
     # What a command sees.
     "terminal": python("work", container={"tty": True, "stdin": True}),
