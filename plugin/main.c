@@ -147,8 +147,8 @@ static int write_page(const struct options *o, struct strbuf *out, struct err *e
 	return 0;
 }
 
-/* No container is named: kubectl then chooses the first one, which is Ray's. */
-static int plugin_release(const struct options *o, struct err *err)
+/* Becomes kubectl, which runs program with its arguments, NULL at the end, in the pod. container NULL: kubectl chooses the first. */
+static int plugin_exec(const struct options *o, const char *container, const char *const *program, struct err *err)
 {
 	struct kubectl kubectl = kubectl_of(o);
 	const char *args[READS_ARGS_MAX] = { "exec", o->argument };
@@ -158,13 +158,13 @@ static int plugin_release(const struct options *o, struct err *err)
 		args[n++] = "--namespace";
 		args[n++] = o->namespace;
 	}
-	if (o->container) {
+	if (container) {
 		args[n++] = "--container";
-		args[n++] = o->container;
+		args[n++] = container;
 	}
 	args[n++] = "--";
-	args[n++] = "/afterglow/bin/afterglow-launch";
-	args[n++] = "--release";
+	while (*program)
+		args[n++] = *program++;
 	return kubectl_exec(&kubectl, args, err);
 }
 
@@ -276,7 +276,9 @@ static int plugin_run(const struct options *o, struct strbuf *out, struct err *e
 	case COMMAND_PAGE:
 		return write_page(o, out, err);
 	case COMMAND_RELEASE:
-		return plugin_release(o, err);
+		return plugin_exec(o, o->container, (const char *const[]){ "/afterglow/bin/afterglow-launch", "--release", NULL }, err);
+	case COMMAND_STACK:
+		return plugin_exec(o, "afterglow", (const char *const[]){ "/usr/bin/afterglow-sidecar", "stack", o->second, NULL }, err);
 	}
 	return err_set(err, EINVAL, "no command");
 }

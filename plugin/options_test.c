@@ -62,6 +62,8 @@ static void what_is_wrong_is_named_with_what_would_be_right(void **state)
 		{ { "bundle", "pod" }, "bundle needs NAME DIR;" },
 		{ { "bundle", "pod", "dir", "more" }, "\"more\" is one argument too many" },
 		{ { "release" }, "release needs POD;" },
+		{ { "stack" }, "stack needs POD" },
+		{ { "stack", "pod", "--container=c" }, "stack does not take --container" },
 		{ { "show", "a", "b" }, "\"b\" is one argument too many" },
 		{ { "policy", "--store", "dir" }, "policy does not take --store" },
 		{ { "list", "--store", "dir", "--watch" }, "do not go with --store" },
