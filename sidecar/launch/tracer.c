@@ -25,7 +25,6 @@
 #define POLL_NS (50 * 1000) /* between looks at whether all have stopped */
 #define LISTS_MAX 3 /* threads may start others while they are being stopped */
 #define PATIENCE_MS 200 /* for a system call that waits */
-#define EVENT_STOP 128 /* PTRACE_EVENT_STOP, which musl does not have */
 #define PAGE_MIN 4096
 
 #if defined(__x86_64__)
@@ -266,6 +265,7 @@ static bool stop_all(void)
 
 void tracer_let_go(const siginfo_t *stopped)
 {
+	/* Above the signal is PTRACE_EVENT_STOP, unless a signal is about to be delivered. */
 	int signo = stopped->si_status >> 8 == 0 ? stopped->si_status : 0;
 
 	ptrace(PTRACE_DETACH, stopped->si_pid, NULL, (void *)(intptr_t)signo);
@@ -396,7 +396,7 @@ static void close_all(void)
 
 int tracer_dump(pid_t pid, int ret_fds[static TRACER_FDS])
 {
-	struct sigaction old;
+	static struct sigaction old; /* its value survives siglongjmp */
 	volatile int r = -ETIMEDOUT;
 
 	if (pid <= 0 || pid == getpid())

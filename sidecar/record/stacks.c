@@ -193,6 +193,10 @@ static void answer_next(struct stacks *s)
 		answer_end(s);
 		return;
 	}
+	if (evbuffer_get_length(bufferevent_get_output(s->client)) > STACKS_UNREAD_MAX) {
+		client_close(s);
+		return;
+	}
 	t = &s->targets[s->next++];
 	snprintf(line, sizeof(line), "target %d %s\n", (int)t->pid, t->name);
 	client_add(s, line);
@@ -295,7 +299,8 @@ static void stacks_on_connection(evutil_socket_t listener, short what, void *arg
 static int stacks_listen(struct stacks *s, struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, STACKS_SOCKET_NAME "/%u/%d", geteuid(), (int)getpid());
+	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, STACKS_SOCKET_NAME "/%u/%d/%lld", geteuid(), (int)getpid(),
+			   (long long)now_boottime_ns());
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

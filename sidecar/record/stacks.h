@@ -3,7 +3,7 @@
  * Answers who asks for the stacks of processes that live: `afterglow-sidecar stack`, which a person runs beside the
  * sidecar, or by kubectl exec in its container.
  *
- * Theory of operation. The question comes over a unix socket without a file, whose name has the uid and PID of the
+ * Theory of operation. The question comes over a unix socket without a file, whose name has the uid of the
  * sidecar. Only a process of our user in our PID namespace is answered, so neither another container nor the network can
  * have processes stopped; and STACKS_SPACING_NS apart at most. For one process after the other, the launcher is ordered
  * to make a dump (launch/tracer.h), and a confined child reads it.
@@ -21,11 +21,12 @@
 #include "lib/units.h"
 #include "sidecar/socket/channel.h"
 
-#define STACKS_SOCKET_NAME "afterglow-stacks" /* then "/UID/PID"; in the abstract namespace */
+#define STACKS_SOCKET_NAME "afterglow-stacks" /* then "/UID/PID/TIME", which nobody else has taken; in the abstract namespace */
 #define STACKS_SPACING_NS (2 * NS_PER_SEC) /* from the end of one answer to the next question */
 #define STACKS_PROCESSES_MAX 64 /* in one answer */
 #define STACKS_ARGUMENT_MAX 128 /* bytes */
 #define STACKS_TEXT_MAX (512 << 10) /* bytes, of a process */
+#define STACKS_UNREAD_MAX ((size_t)4 << 20) /* bytes; then whoever asked is let go */
 
 struct container;
 struct stacks;
