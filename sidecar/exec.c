@@ -126,9 +126,11 @@ static void on_signal(evutil_socket_t fd, short, void *arg)
 			on_child(r);
 		else if (r->ended && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
 			event_base_loopbreak(r->base);
-		else if (info.ssi_code != SI_KERNEL && !r->ended)
+		else if (info.ssi_code != SI_KERNEL && !r->ended) {
 			/* A signal from the terminal reaches the whole process group without us. */
+			r->record_options.stop_sender = info.ssi_code == SI_USER ? (pid_t)info.ssi_pid : 0;
 			kill(r->child, (int)info.ssi_signo);
+		}
 	}
 }
 

@@ -261,7 +261,7 @@ static const char *base_name(const char *path)
 
 static int finish_exec(struct sidecar_options *o, struct err *err)
 {
-	static char name[64], spool[600];
+	static char name[64], spool[600], host[HOST_NAME_MAX + 2];
 	struct record_options *r = &o->exec.record;
 	const char *program = o->exec.argv[0] ? base_name(o->exec.argv[0]) : "", *script = program[0] ? o->exec.argv[1] : NULL;
 
@@ -289,6 +289,9 @@ static int finish_exec(struct sidecar_options *o, struct err *err)
 	r->spool_limits = (struct spool_limits){ .final = store_directory(r->store.url) != NULL };
 	r->report_fd = STDERR_FILENO;
 	r->events = r->say_reports = false;
+	r->slurm = environment("SLURM_JOB_ID") != NULL;
+	if (gethostname(host, sizeof(host) - 1) == 0)
+		r->id.node = host;
 	return 0;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports the end of a container, and OOM kills of its processes. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "lib/log.h"
 #include "lib/outlet.h"
+#include "lib/printable.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
 #include "sidecar/record/life.h"
@@ -76,7 +78,7 @@ static void hold(struct container *c)
 	 * If a process outside the container asked for its end, it kills the container after the
 	 * grace period.
 	 */
-	bool asked = c->asked.signal && !c->asked.sender;
+	bool asked = c->asked.signal && (!c->asked.sender || c->options->own_launcher);
 	char seconds[16];
 
 	if (c->held_until_unix_ns || c->options->hold_s <= 0 || !c->exit_reported ||
@@ -296,6 +298,21 @@ void container_report(struct container *c)
 		container_event(c, CONTAINER_HOOKS_DONE);
 }
 
+/* Outside of a pod the sender is a process that we see, such as slurmstepd. */
+static void sender_name_read(struct stop_request *asked)
+{
+	_cleanup_close_ int fd = -1;
+	char path[32], name[sizeof(asked->sender_name)];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)asked->sender);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, name, sizeof(name));
+	/* The kernel ends it with a line feed. */
+	if (n > 1)
+		copy_printable(asked->sender_name, sizeof(asked->sender_name), name, (size_t)n - 1);
+}
+
 void container_asked(struct container *c, const struct launch_message *m)
 {
 	int64_t now = now_boottime_ns();
@@ -304,9 +321,13 @@ void container_asked(struct container *c, const struct launch_message *m)
 	/* An impossible time is forged or wrong. Our own time is right to a millisecond. */
 	if (c->asked.at_ns < c->hello.started_ns || c->asked.at_ns > now)
 		c->asked.at_ns = now;
+	if (!c->options->own_launcher)
+		return;
 	/* `exec` forwards signals that it receives itself. It is no process of the container. */
-	if (!c->options->id.pod && c->asked.sender == getpid())
-		c->asked.sender = 0;
+	if (c->asked.sender == getpid())
+		c->asked.sender = c->options->stop_sender;
+	if (c->asked.sender > 0)
+		sender_name_read(&c->asked);
 }
 
 void container_end(struct container *c)

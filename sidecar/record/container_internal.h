@@ -68,6 +68,7 @@ struct container {
 	int64_t group_spared_ns; /* the last OOM kill, as sampled, that ends nobody else; 0: none */
 	bool pod_terminating;
 	struct stop_request asked; /* how it was asked to stop, according to its launcher; signal 0: it was not */
+	bool request_said; /* the command went on after it was asked to stop, and a line says so */
 	bool exit_reported; /* the launcher outlived the command */
 	/* Why its command was never executed; error 0: it was executed, as far as is known. */
 	struct unstarted unstarted;
@@ -124,6 +125,8 @@ void container_watch_memory_events(struct container *c);
 
 /* After each sample: reports when memory rises above a threshold. */
 void container_check_threshold(struct container *c, int64_t now_ns);
+/* After each sample: says once that a command without a pod goes on, though it was asked to stop. */
+void container_check_request(struct container *c, int64_t now_ns);
 /*
  * After each sample: reports memory that grows for hours towards its limit, and the end of such
  * growth.

@@ -102,6 +102,7 @@ void container_sample(struct container *c)
 	look_after(c, observer_sample(&c->observer, now));
 	life_note(&c->observer);
 	container_check_threshold(c, now);
+	container_check_request(c, now);
 	container_check_spill(c, now);
 	container_check_growth(c, now);
 	ray_watch_poll(c->observer.ray, &c->observer.last, now,

@@ -8,9 +8,12 @@
 #include "lib/log.h"
 #include "lib/units.h"
 #include "sidecar/record/container_internal.h"
+#include "sidecar/report/command_words.h"
 #include "sidecar/report/report_json.h"
+#include "sidecar/verdict/stop_request.h"
 
 #define SAY_SPACING_NS (5 * NS_PER_SEC)
+#define REQUEST_PATIENCE_NS (2 * NS_PER_SEC) /* for a command that ends when it is asked to */
 #define MESSAGE_WITHIN_NS (500 * NS_PER_MS) /* enough for a disk that answers */
 #define REARM 0.05 /* a threshold counts as left when usage is this much of the limit below it */
 
@@ -94,6 +97,25 @@ static void say_snapshot(struct container *c, const struct report *r)
 	strbuf_addf(&text, "[afterglow] %s %s\n[afterglow]   ", time_format(now_realtime_ns(), when), r->verdict.sentence);
 	report_process_table(r->top, r->n_top, "[afterglow]   ", &text);
 	container_say(c, strbuf_str(&text));
+}
+
+/* --- A request to stop --- */
+
+/* A batch scheduler that stops a job kills all of its processes some time later, and us with them: this line is all that we can say. */
+void container_check_request(struct container *c, int64_t now_ns)
+{
+	char asked[200];
+	struct report r;
+
+	if (!c->options->own_launcher || !c->asked.signal || c->request_said || now_ns - c->asked.at_ns < REQUEST_PATIENCE_NS)
+		return;
+	c->request_said = true;
+	describe_snapshot(c, &r);
+	snprintf(r.verdict.sentence, sizeof(r.verdict.sentence),
+		 "%s was asked to stop and goes on: %s. If SIGKILL ends all processes here at once, no report follows.", c->hello.name,
+		 stop_request_describe(&(struct observation){ .asked = c->asked, .ended_ns = now_ns }, asked, sizeof(asked)));
+	report_use_command_words(&r);
+	say_snapshot(c, &r);
 }
 
 /* --- Spilled objects --- */

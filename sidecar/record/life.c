@@ -225,6 +225,6 @@ void life_ending(const struct life *l, struct ending *ret_ending)
 		.group_ended_by_us = l->group_ended_by_us != 0,
 		.pod_terminating = l->pod_terminating != 0,
 		.process_oom_ns = l->ray.oom_ns,
-		.asked = { l->asked_signal, l->asked_by, l->asked_ns },
+		.asked = { .signal = l->asked_signal, .sender = l->asked_by, .at_ns = l->asked_ns },
 	};
 }

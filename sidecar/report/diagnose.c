@@ -109,6 +109,17 @@ static struct setting setting_of(const struct report *r, const char *name, doubl
 	snprintf(s.text, sizeof(s.text), r->of_command ? "ray start --%s=%.0f" : "%s: \"%.0f\" in rayStartParams", name, value);
 	return s;
 }
+/* A limit in the form in which this place sets it. Slurm's M are MiB. */
+static struct setting limit_of(const struct report *r, double bytes)
+{
+	struct setting s;
+	int n = snprintf(s.text, sizeof(s.text), "a limit of %s or more", SIZE((int64_t)bytes));
+
+	if (r->of_slurm && n > 0)
+		snprintf(s.text + n, sizeof(s.text) - (size_t)n, " (--mem=%.0fM, or --mem-per-cpu)", ceil(bytes / MIB));
+	return s;
+}
+#define LIMIT(r, bytes) (limit_of(r, bytes).text)
 #define SETTING(r, name, value) (setting_of(r, name, value).text)
 
 static bool is_head(const struct report *r)
@@ -124,7 +135,7 @@ static bool limit_was_reached(const struct report *r)
 static void advise_limit(struct report *r, const char *before)
 {
 	if (limit_was_reached(r))
-		ADVISE(r, "%sa limit of %s or more", before, SIZE((int64_t)((double)r->memory.limit * HEADROOM)));
+		ADVISE(r, "%s%s", before, LIMIT(r, (double)r->memory.limit * HEADROOM));
 }
 
 /* A leak may pause, for want of calls or of the processor. One that finds no room stays the same for sure. */
@@ -246,9 +257,7 @@ static bool advise_memory(struct report *r, double need, const char *task)
 	if (task)
 		ADVISE(r, " for %s", task);
 	if (more)
-		ADVISE(r, ", and a limit of %s or more",
-		       SIZE((int64_t)MAX(HEADROOM * (double)r->memory.limit,
-					 ((double)size.bytes + store_to_be(r)) / FULL)));
+		ADVISE(r, ", and %s", LIMIT(r, MAX(HEADROOM * (double)r->memory.limit, ((double)size.bytes + store_to_be(r)) / FULL)));
 	return more;
 }
 

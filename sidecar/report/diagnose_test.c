@@ -556,6 +556,16 @@ static void tasks_of_many_names_are_given_no_memory_if_one_needs_more_than_the_n
 	assert_string_equal(r.advice, "a limit of 5.0 GiB or more");
 }
 
+static void in_a_job_of_slurm_a_limit_has_the_form_of_its_options(void **state)
+{
+	struct report r = report_of(&rows[0]);
+	(void)state;
+
+	r.of_command = r.of_slurm = true;
+	report_diagnose(&r);
+	assert_non_null(strstr(r.advice, "a limit of 5.0 GiB or more (--mem=5120M, or --mem-per-cpu)"));
+}
+
 static void sentences_are_whole_and_advice_comes_with_a_diagnosis(void **state)
 {
 	(void)state;
@@ -580,6 +590,7 @@ int main(void)
 		cmocka_unit_test(an_earlier_diagnosis_does_not_stay),
 		cmocka_unit_test(what_held_the_memory_is_not_taken_from_a_sample_after_the_kill),
 		cmocka_unit_test(tasks_of_many_names_are_given_no_memory_if_one_needs_more_than_the_node_offers),
+		cmocka_unit_test(in_a_job_of_slurm_a_limit_has_the_form_of_its_options),
 		cmocka_unit_test(sentences_are_whole_and_advice_comes_with_a_diagnosis),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ struct stop_request {
 	 * runtime
 	 */
 	pid_t sender;
+	char sender_name[16]; /* by the kernel; "": not known */
 	int64_t at_ns; /* CLOCK_BOOTTIME */
 };
 

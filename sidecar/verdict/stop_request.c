@@ -12,7 +12,7 @@
  * the signal.
  */
 #define EXPLAINS_NS (600 * NS_PER_SEC)
-#define WHO_MAX 40
+#define WHO_MAX 60
 #define DESCRIPTION_MAX 160
 
 bool stop_request_explains(const struct stop_request *s, int64_t at_ns)
@@ -24,7 +24,9 @@ const char *stop_request_describe(const struct observation *o, char *text, size_
 {
 	char who[WHO_MAX] = "outside the container", age[DURATION_TEXT_MAX];
 
-	if (o->asked.sender > 0)
+	if (o->asked.sender_name[0])
+		snprintf(who, sizeof(who), "%s (PID %d)", o->asked.sender_name, (int)o->asked.sender);
+	else if (o->asked.sender > 0)
 		snprintf(who, sizeof(who), "PID %d", (int)o->asked.sender);
 	snprintf(text, size, "%s from %s, %s before", signal_name(o->asked.signal), who,
 		 duration_format(MAX(o->ended_ns - o->asked.at_ns, (int64_t)0), age));

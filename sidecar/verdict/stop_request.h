@@ -29,7 +29,7 @@ void stop_request_evidence(const struct observation *o, struct verdict *v);
 void stop_request_append(const struct observation *o, struct verdict *v);
 
 /*
- * Describes the request, such as "SIGTERM from outside the container, 3.0 s before" or "SIGTERM from PID 7, 3.0 s before". The caller
- * has checked that there is a request in o->asked. Returns text.
+ * Describes the request, such as "SIGTERM from outside the container, 3.0 s before", "SIGTERM from PID 7, 3.0 s before" or
+ * "SIGTERM from slurmstepd (PID 7), 3.0 s before". The caller has checked that there is a request in o->asked. Returns text.
  */
 const char *stop_request_describe(const struct observation *o, char *text, size_t size);
