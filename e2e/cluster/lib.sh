@@ -116,11 +116,12 @@ node_credentials() {
 
 # start NAME COMMAND...: runs a daemon in the cluster's network namespace.
 # Neither setsid nor nsenter forks here, so $! is the daemon's own pid.
-# nsenter rather than "ip netns exec", which hides /sys/fs/cgroup.
+# nsenter rather than "ip netns exec", which hides /sys/fs/cgroup. Signals have their defaults again: what nohup ignores, containers would
+# ignore, too, some of them.
 start() {
 	local name=$1 pid
 	shift
-	setsid nsenter --net="/run/netns/$netns" "$@" \
+	setsid nsenter --net="/run/netns/$netns" env --default-signal "$@" \
 		>>"$run/log/$name.log" 2>&1 </dev/null 9>&- &
 	pid=$!
 	disown "$pid"
