@@ -24,7 +24,7 @@ shift
 cache=${AFTERGLOW_CACHE:-$HOME/.cache/afterglow}
 run=${AFTERGLOW_RUN:-/var/lib/afterglow-cluster}
 
-venv=$(e2e/venv.sh)
+venv=$(e2e/venv.sh) marked=
 
 # Before the tests, whose patience is for what runs and not for what has to be built.
 build_stores() { # NAME...
@@ -100,19 +100,33 @@ cluster-v2) paths=(e2e/cases/node_v2) ;;
 cluster-v2-part) paths=(e2e/cases/node_v2/test_ray.py e2e/cases/node_v2/test_deaths.py -k "dashboard or leaks_takes or kill_9_of_a_raylet or (whole and not sidecar)") ;;
 cluster-v2-long) paths=(e2e/cases/node_v2 e2e/cases/cluster/test_{classes,exits,kernel_log,pods}.py) ;;
 classes) paths=(e2e/cases/cluster/test_{classes,kernel_log,ray_voice}.py) ;;
-kuberay) paths=(e2e/cases/kuberay -m "not long") ;;
-kuberay-long) paths=(e2e/cases/kuberay -m long) ;;
+kuberay) paths=(e2e/cases/kuberay) marked="not long" ;;
+kuberay-long) paths=(e2e/cases/kuberay) marked=long ;;
 same) paths=(e2e/cases/kuberay/same) ;;
 *) paths=("e2e/cases/$cases") ;;
 esac
-[ -z "${AFTERGLOW_TESTS:-}" ] || mapfile -t paths <<<"$AFTERGLOW_TESTS"
-# Each worker has servers of its own; most of the time they wait for them. -n 0 for one at a time, and for -s and --pdb.
+[ -z "${AFTERGLOW_TESTS:-}" ] || { mapfile -t paths <<<"$AFTERGLOW_TESTS" && marked=; }
+# Most of the time they wait: for servers of their own, or for pods. -n 0 for one at a time, and for -s and --pdb.
 case $suite in
 operator) workers=(-n 3 --dist loadgroup) ;;
 stores) workers=(-n 2 --dist loadgroup) ;;
+classes | cluster | kuberay* | same) workers=(-n 3 --dist loadgroup --no-loadscope-reorder) ;;
 *) workers=() ;;
 esac
 # A sidecar of another suite would take a disk that is full here for one of its container.
 apart=()
 [ "$suite" != stores ] || apart=(unshare -m)
-exec "${apart[@]}" "$venv/bin/python" -m pytest -rfEs -v --color=no --durations=10 -p no:cacheprovider "${workers[@]}" "${paths[@]}" "$@"
+tests() { # ARGUMENT-OF-PYTEST...
+	"${apart[@]}" "$venv/bin/python" -m pytest -rfEs -v --color=no --durations=10 -p no:cacheprovider "${paths[@]}" "$@"
+}
+# What disturbs all others runs when they are over. 5: no test was selected.
+status=0 alone=5
+tests "${workers[@]}" -m "${marked:+$marked and }not alone" "$@" || status=$?
+case $suite/$status in
+classes/[015] | cluster/[015] | kuberay*/[015] | same/[015])
+	alone=0
+	tests -m "${marked:+$marked and }alone" "$@" || alone=$?
+	;;
+esac
+if [ "$alone" != 5 ] && [ "$status" != 1 ]; then status=$alone; fi
+exit "$status"

@@ -2,6 +2,7 @@
 """The cases share these: kubectl as a function, waiting, and namespaces that are removed at the end."""
 
 import ctypes
+import fcntl
 import http.client
 import json
 import os
@@ -35,6 +36,28 @@ def pytest_collection_modifyitems(items):
 def die_with_parent():
     """Sees to it that a child of the tests does not outlive them, however they end. The child calls it before it becomes a program."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def keep_modules_together(items):
+    """
+    Gives each module to one of pytest's workers, with the pods that it makes for all of its cases. A case that is marked `single`, with
+    pods of its own, goes to whoever has time, and one with a mark xdist_group of its own goes with its group.
+    """
+    for item in items:
+        if not item.get_closest_marker("single") and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.module.__name__.rsplit(".", maxsplit=1)[-1]))
+
+
+def once(factory, name, act):
+    """Acts in the first of pytest's workers that comes here; the others wait for it. factory: tmp_path_factory."""
+    directory = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        directory = directory.parent
+    with open(directory / name, "a", encoding="utf-8") as done:
+        fcntl.flock(done, fcntl.LOCK_EX)
+        if os.fstat(done.fileno()).st_size == 0:
+            act()
+            done.write("done")
 
 
 class AtTheEnd:
@@ -85,13 +108,14 @@ class Kubectl:
         return self("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
 
 
-def wait_for(what, condition, timeout=60, interval=0.3):
+def wait_for(what, condition, timeout=60, interval=None):
     """
     Calls condition until it returns something true, which is returned. An exception counts as not yet. timeout: seconds
-    on a quiet machine.
+    on a quiet machine. interval: a tenth of what it has waited so far, as each kubectl takes a tenth of a second of processor time.
     """
     timeout *= PATIENCE
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
+    deadline = began + timeout
     last = None
     while time.monotonic() < deadline:
         try:
@@ -102,7 +126,7 @@ def wait_for(what, condition, timeout=60, interval=0.3):
         except (AssertionError, KeyError, IndexError, ValueError, OSError, http.client.HTTPException,
                 subprocess.TimeoutExpired) as error:
             last = error
-        time.sleep(interval)
+        time.sleep(interval or min(max((time.monotonic() - began) / 10, 0.2), 1))
     raise AssertionError(f"waited {timeout} s for {what}; last: {last!r}")
 
 

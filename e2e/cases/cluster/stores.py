@@ -24,9 +24,9 @@ SIDECAR_UID = 65532
 
 @dataclasses.dataclass
 class Store:
-    """A store that is ready. values are Helm's, with __ for the dots."""
+    """A store that is ready. block is a RayPolicy's block store."""
     kind: str
-    values: dict
+    block: dict
     read: typing.Callable[[str], bytes]  # of a file, by the name that a RayFailure gives its bundle, "/" and the file's name
 
     def fetch(self, bundle, directory):
@@ -64,7 +64,7 @@ def claimed_directory(k, namespace):
 @contextlib.contextmanager
 def claim(k, namespace):
     with claimed_directory(k, namespace) as directory:
-        yield Store("claim", {"store__type": "claim", "store__claim": CLAIM},
+        yield Store("claim", {"type": "claim", "claim": CLAIM},
                     lambda name: (directory / name.removeprefix(f"pvc:{CLAIM}/")).read_bytes())
 
 
@@ -101,9 +101,9 @@ def s3(k, namespace):
             assert result.returncode == 0, f"{path}: {result.stderr.decode()}"
             return result.stdout
 
-        yield Store("s3", {"store__type": "s3", "store__s3__bucket": env["S3_BUCKET"], "store__s3__prefix": namespace,
-                           "store__s3__endpoint": env["S3_ENDPOINT"], "store__s3__region": env["S3_REGION"],
-                           "store__s3__pathStyle": "true", "store__credentialsSecret": SECRET}, read)
+        yield Store("s3", {"type": "s3", "credentialsSecret": SECRET, "s3": {
+            "bucket": env["S3_BUCKET"], "prefix": namespace, "endpoint": env["S3_ENDPOINT"], "region": env["S3_REGION"],
+            "pathStyle": True}}, read)
 
 
 @contextlib.contextmanager
@@ -115,8 +115,8 @@ def webhdfs(_k, _namespace):
             with urllib.request.urlopen(url, timeout=180) as answer:  # the DataNode's by redirect
                 return answer.read()
 
-        yield Store("webhdfs", {"store__type": "webhdfs", "store__webhdfs__url": f"webhdfs://{env['WEBHDFS']}/failures",
-                                "store__webhdfs__user": env["HDFS_USER"]}, read)
+        yield Store("webhdfs", {"type": "webhdfs", "webhdfs": {
+            "url": f"webhdfs://{env['WEBHDFS']}/failures", "user": env["HDFS_USER"]}}, read)
 
 
 STORES = {"claim": claim, "s3": s3, "webhdfs": webhdfs}

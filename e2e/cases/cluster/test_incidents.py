@@ -6,6 +6,8 @@ import pytest
 from cluster.conftest import container, container_status
 from conftest import wait_for
 
+pytestmark = pytest.mark.long
+
 WORKERS = ("one", "two", "three")
 
 # A process in the head that leaks. Ray's memory monitor is off there: the kernel is to end the head.

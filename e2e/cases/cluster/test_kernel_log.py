@@ -3,7 +3,7 @@
 
 import pytest
 
-from cluster.conftest import SIDECAR_SOCKET, Kubectl, RayCluster, container, install, ray_cluster
+from cluster.conftest import SIDECAR_SOCKET, Kubectl, RayCluster, container, govern, ray_cluster
 from conftest import wait_for
 
 # Slow enough for the sidecar to see who holds the memory: the kernel's line has a PID of the node only, so without a
@@ -27,13 +27,6 @@ def lone_head(namespace):
 
 
 @pytest.fixture(scope="module")
-def kernel_log():
-    install(recording__kernelLog__enabled="true")
-    yield
-    install()
-
-
-@pytest.fixture(scope="module")
 def strict(kubectl, namespace):
     """A namespace that enforces the level baseline."""
     name = f"{namespace}-strict"
@@ -44,12 +37,12 @@ def strict(kubectl, namespace):
 
 
 @pytest.fixture(scope="module")
-def clusters(kernel_log, namespace, strict):
+def clusters(namespace, strict):
     """One in each namespace, at the same time."""
-    del kernel_log
     made = {}
     for name in namespace, strict:
         k = Kubectl(name)
+        govern(k, recording={"kernelLog": {"enabled": True}})
         k.apply(lone_head(name))
         made[name] = RayCluster(k, "lone")
     return made

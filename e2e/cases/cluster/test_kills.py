@@ -15,7 +15,8 @@ from conftest import wait_for
 from live import processes_of
 from node_v2.deaths import head
 
-pytestmark = pytest.mark.skipif("KUBECONFIG_E2E" in os.environ, reason="kills processes of the node, which must be this machine")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif("KUBECONFIG_E2E" in os.environ,
+                                                    reason="kills processes of the node, which must be this machine")]
 
 HOG = "k=[]\nwhile True:\n    k.append(bytearray(4 << 20))\n"
 # By the cluster's name: what its container does then, and its exit code and class.

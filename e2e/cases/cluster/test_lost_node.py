@@ -8,6 +8,8 @@ import pytest
 from cluster.conftest import RAY_IMAGE, ROOT, VERSION, container
 from conftest import AtTheEnd, wait_for
 
+pytestmark = pytest.mark.long
+
 SECOND = "afterglow-second"
 SCRIPT = ROOT / "e2e/cluster/second-node.sh"
 # PodGC lets a Node be gone for 40 s, and looks every 20 s.

@@ -9,9 +9,11 @@ import subprocess
 
 import pytest
 
-from cluster.conftest import SIDECAR_SOCKET, check_bundle, container, install
+from cluster.conftest import SIDECAR_SOCKET, check_bundle, container, govern
 from cluster.stores import STORES
 from conftest import wait_for
+
+pytestmark = pytest.mark.long
 
 NATIVE = pathlib.Path(__file__).parent / "native"
 MOUNT = "/opt/native"
@@ -70,13 +72,12 @@ def plain(command):
     return with_extension(template)
 
 
-@pytest.fixture(scope="module", params=sorted(STORES))
+@pytest.fixture(scope="module", params=[pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in sorted(STORES)])
 def store(request, k, namespace):
-    """One kind of store, set up as a user would, the chart told of it."""
+    """One kind of store, set up as a user would."""
     with STORES[request.param](k, namespace) as made:
-        install(recording__coreDumps="Full", **made.values)
+        govern(k, recording={"coreDumps": "Full"}, store=made.block)
         yield made
-        install()
 
 
 @pytest.fixture(scope="module")

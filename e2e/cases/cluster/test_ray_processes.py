@@ -10,6 +10,8 @@ from cluster.conftest import ROOT, check_bundle, container
 from cluster.test_ray_voice import events_of
 from conftest import wait_for
 
+pytestmark = pytest.mark.long
+
 # Ray titles its agents, and pgrep -x sees 15 bytes of a title.
 NAMES = {"raylet": "raylet", "gcs_server": "gcs_server", "dashboard_agent": "ray::DashboardA"}
 
@@ -250,6 +252,11 @@ def test_a_deleted_pod_is_no_failure_of_raylet(k, processes):
     assert told_of(processes, pod, "RayletFailed") == before
 
 
+# In a cluster of their own, as all of its nodes start anew.
+gcs = pytest.mark.xdist_group("gcs")
+
+
+@gcs
 @pytest.mark.parametrize(("signal", "number"), [("SIGKILL", 9), ("SIGSEGV", 11)], ids=["kill -9", "SIGSEGV"])
 def test_a_gcs_server_that_dies_ends_its_head_and_the_workers_lose_it(k, processes, volume, signal, number):
     settled(processes)
@@ -268,6 +275,7 @@ def test_a_gcs_server_that_dies_ends_its_head_and_the_workers_lose_it(k, process
         assert lost["process"]["name"] == "raylet"
 
 
+@gcs
 def test_a_gcs_server_that_the_oom_killer_takes_is_the_first_cause_of_what_follows(k, processes):
     settled(processes)
     head, pods = processes.pod_name("head"), [worker(processes, group) for group in ("first", "second")]

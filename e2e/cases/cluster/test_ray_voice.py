@@ -12,6 +12,8 @@ import pytest
 from cluster.conftest import ROOT, check_bundle, container, container_status
 from conftest import wait_for
 
+pytestmark = pytest.mark.long
+
 KERNEL = tuple(int(part) for part in platform.release().split(".")[:2])
 
 # Each ends in an exception, whose name is printed.

@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 
-from cluster.conftest import container, install
+from cluster.conftest import container, govern
 from conftest import wait_for
 from stores.stand_in import KEYS, StandIn
 
@@ -28,21 +28,18 @@ def sts_and_s3():
 
 
 @pytest.fixture(scope="module", name="asked")
-def what_sts_was_asked(servers, new_cluster):
+def what_sts_was_asked(servers, k, new_cluster):
     """Returns the form that STS got after a container failed."""
     sts, s3 = servers
-    install(store__type="s3", store__s3__bucket="failures", store__s3__endpoint=s3.url, store__s3__pathStyle="true",
-            store__s3__webIdentity__roleARN=ROLE, store__s3__webIdentity__stsEndpoint=sts.url,
-            store__s3__webIdentity__expirySeconds="600")
-    try:
-        worker = container("ray-worker", "300Mi", command=["/bin/bash", "-c", "--", "sleep 3; exit 7"])
-        worker["annotations"] = {"ray.io/overwrite-container-cmd": "true", "afterglow.dev/hold-on-failure": "600"}
-        cluster = new_cluster("identity", {"fails": worker})
-        wait_for("the bundle", lambda: [r for r in s3.requests["PUT"] if r.path.endswith("/MANIFEST.json")], timeout=120)
-        form = dict(urllib.parse.parse_qsl(sts.requests["POST"][0].body.decode(), strict_parsing=True))
-        yield cluster, form
-    finally:
-        install()
+    govern(k, store={"type": "s3", "s3": {
+        "bucket": "failures", "endpoint": s3.url, "pathStyle": True,
+        "webIdentity": {"roleARN": ROLE, "stsEndpoint": sts.url, "expirySeconds": 600}}})
+    worker = container("ray-worker", "300Mi", command=["/bin/bash", "-c", "--", "sleep 3; exit 7"])
+    worker["annotations"] = {"ray.io/overwrite-container-cmd": "true", "afterglow.dev/hold-on-failure": "600"}
+    cluster = new_cluster("identity", {"fails": worker})
+    wait_for("the bundle", lambda: [r for r in s3.requests["PUT"] if r.path.endswith("/MANIFEST.json")], timeout=120)
+    form = dict(urllib.parse.parse_qsl(sts.requests["POST"][0].body.decode(), strict_parsing=True))
+    return cluster, form
 
 
 def review(k, token, audience):

@@ -6,18 +6,26 @@ import os
 import pytest
 
 import live
-from conftest import Kubectl, wait_for
+from conftest import Kubectl, keep_modules_together, once, wait_for
 from kuberay.objects import SIDECAR, KubeRay, dry_run, unscheduled_pod
 from live import claimed_volume
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items):
+    keep_modules_together(items)
+
+
 @pytest.fixture(name="afterglow", scope="session", autouse=True)
-def installed_chart(kubectl):
-    live.install()
-    live.restart_operators(kubectl)
-    # The replica that acts gives the API server the CA, which takes it up a little later.
-    wait_for("the webhook to work", lambda: SIDECAR in [
-        c["name"] for c in dry_run(Kubectl("default"), unscheduled_pod("probe"))["spec"]["containers"]], interval=1)
+def installed_chart(kubectl, tmp_path_factory):
+    def begin():
+        # The chart's defaults, and the ends by deletion, which one module looks at.
+        live.install(recording__deletions="true")
+        live.restart_operators(kubectl)
+        # The replica that acts gives the API server the CA, which takes it up a little later.
+        wait_for("the webhook to work", lambda: SIDECAR in [
+            c["name"] for c in dry_run(Kubectl("default"), unscheduled_pod("probe"))["spec"]["containers"]], interval=1)
+    once(tmp_path_factory, "installed", begin)
     yield
     live.keep_log(kubectl)
 

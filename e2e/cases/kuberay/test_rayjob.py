@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-import live
 from cluster.stores import RUN
 from conftest import wait_for
 from kuberay.objects import SIDECAR, check_injected, cluster_spec, small_group
@@ -59,14 +58,19 @@ def directory_on_the_node(namespace):
     shutil.rmtree(directory)
 
 
-@pytest.fixture(name="job", scope="module")
-def job_with_submitter(kuberay, marks):
+@pytest.fixture(name="jobs", scope="module")
+def kuberay_with_scripts(kuberay):
     kuberay.give(main=FIRST_AND_SECOND, side="time.sleep(20)\noutlive(leak)\noutlive(crash)", fails=FAILS)
+    return kuberay
+
+
+@pytest.fixture(name="job", scope="module")
+def job_with_submitter(jobs, marks):
     spec = job_spec("main", backoffLimit=1, submitterConfig={"backoffLimit": 0}, head_params={})
     head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
     head["volumes"].append({"name": "marks", "hostPath": {"path": str(marks)}})
     head["containers"][0]["volumeMounts"].append({"name": "marks", "mountPath": "/marks"})
-    return kuberay.create("RayJob", "submitted", spec)
+    return jobs.create("RayJob", "submitted", spec)
 
 
 @pytest.fixture(name="first", scope="module")
@@ -127,19 +131,15 @@ def test_a_segfault_is_explained_and_its_bundle_outlives_the_cluster(job, second
 # --- SidecarMode: the submitter is a container of the head's pod, which is never restarted; neither is the worker here ---
 
 
-@pytest.fixture(name="deletions", scope="module")
-def ends_by_deletion_are_recorded():
-    live.install(recording__deletions="true")
-    yield
-    live.install()
+# Each of the three jobs may be another of pytest's workers' own.
+sidecar_mode = pytest.mark.xdist_group("sidecar-mode")
 
 
 @pytest.fixture(name="side", scope="module")
-def job_with_sidecar(kuberay, deletions):
-    assert deletions is None
+def job_with_sidecar(jobs):
     spec = job_spec("side", submissionMode="SidecarMode")
     spec["rayClusterSpec"]["workerGroupSpecs"][0]["template"]["spec"]["restartPolicy"] = "Never"
-    return kuberay.create("RayJob", "sidecar", spec)
+    return jobs.create("RayJob", "sidecar", spec)
 
 
 @pytest.fixture(name="killed", scope="module")
@@ -148,6 +148,7 @@ def killed_worker(side):
     return wait_for("a worker", lambda: side.pod(group_name="small"), interval=0.5)
 
 
+@sidecar_mode
 def test_both_sidecars_are_in_the_head(side, killed):
     check_injected(killed)
     head = side.pod("head")
@@ -155,6 +156,7 @@ def test_both_sidecars_are_in_the_head(side, killed):
     assert head["spec"]["restartPolicy"] == "Never"
 
 
+@sidecar_mode
 def test_the_bundle_of_a_pod_that_kuberay_deletes_at_once_is_complete(side, killed):
     name = killed["metadata"]["name"]
     failure = side.wait_failure("KernelOOMContainer", pod=name, timeout=180)
@@ -163,12 +165,14 @@ def test_the_bundle_of_a_pod_that_kuberay_deletes_at_once_is_complete(side, kill
     assert side.check_failure(failure)["processes"][0]["name"] == "ray::leak"
 
 
+@sidecar_mode
 def test_a_segfault_under_sidecar_mode_is_explained(side, killed):
     failure = side.wait_failure("Segfault", "WorkerCrash", timeout=180)
     assert failure["spec"]["pod"] != killed["metadata"]["name"]
     side.check_failure(failure)
 
 
+@sidecar_mode
 def test_the_job_succeeds_and_the_cluster_goes_when_its_time_is_over(side, killed):
     assert killed
     status = wait_deployment(side, "Complete")
@@ -189,6 +193,7 @@ def one_story_of(job, name, first_class, consequences):
     return wait_for(f"one incident that begins with {first_class}", joined, timeout=60, interval=1)
 
 
+@sidecar_mode
 def test_the_pods_that_its_ttl_deletes_are_one_incident(side):
     deleted = one_story_of(side, "sidecar", "PodDeleted", 1)
     assert len(deleted) == 2
@@ -198,12 +203,15 @@ def test_the_pods_that_its_ttl_deletes_are_one_incident(side):
 # --- A job whose driver ends with an exit code of its own, because of a worker: KubeRay says only that the job failed ---
 
 
+failing_driver = pytest.mark.xdist_group("failing-driver")
+
+
 @pytest.fixture(name="failing", scope="module")
-def job_whose_driver_fails(kuberay, side):
-    wait_deployment(side, "Complete")
-    return kuberay.create("RayJob", "failing", job_spec("fails", submitterConfig={"backoffLimit": 0}))
+def job_whose_driver_fails(jobs):
+    return jobs.create("RayJob", "failing", job_spec("fails", submitterConfig={"backoffLimit": 0}))
 
 
+@failing_driver
 def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
     failure = failing.wait_failure("RayJobFailed", timeout=180)
     spec = failure["spec"]
@@ -213,6 +221,7 @@ def test_a_driver_that_fails_is_explained_on_its_rayjob(failing):
     assert wait_deployment(failing, "Failed")["jobStatus"] == "FAILED"
 
 
+@failing_driver
 def test_the_oom_kill_that_its_exception_names_is_the_first_cause_of_all_that_followed(failing):
     driver, = [f for f in failing.failures() if f["spec"]["class"] == "RayJobFailed"]
     oom = failing.wait_failure("KernelOOMContainer", timeout=60)

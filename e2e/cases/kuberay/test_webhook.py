@@ -14,6 +14,8 @@ from kuberay import webhooks
 from kuberay.objects import SIDECAR, check_injected, dry_run, sleeping_spec, unscheduled_pod
 from live import SYSTEM
 
+pytestmark = pytest.mark.alone
+
 WITHOUT_SIDECAR = "afterglow_pods_without_sidecar"
 BURST = 80
 
