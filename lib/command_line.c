@@ -138,7 +138,7 @@ static int value_store(const struct option_row *row, const char *text, void *opt
 		if (*text != '/')
 			return err_set(err, EINVAL, "%s takes an absolute path, not %.100s",
 				       row->name, text);
-		/* fall through */
+		__attribute__((fallthrough));
 	case OPTION_TEXT:
 	case OPTION_GIVEN:
 	case OPTION_ANY:
