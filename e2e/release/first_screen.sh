@@ -4,6 +4,8 @@
 # registry and a package index on loopback in place of the public ones, and says how long a stranger waits for the first explained death.
 # pip: those for people without Kubernetes, as an ordinary user. kuberay: those on the cluster of e2e/cluster, with KubeRay and real Ray,
 # whose installation of Afterglow it replaces. `make demo` and `make test` are for .ci/run and the workflows.
+#
+# RELEASE_DIR           default build/release, for images/push.sh, too
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -11,6 +13,7 @@ root=$PWD
 . e2e/cluster/lib.sh
 cd "$root"
 version=$(make -s version)
+release=${RELEASE_DIR:-build/release}
 work=$(mktemp -d "${TMPDIR:-/tmp}/afterglow-first-XXXXXX")
 servers=()
 finish() {
@@ -49,7 +52,7 @@ try_pip() {
 	tools/apt-install.sh python3-venv
 	chmod 755 "$work"
 	mkdir -p "$work"/{home,simple/afterglow-ray}
-	cp build/release/*.whl "$work/simple/afterglow-ray"
+	cp "$release"/*.whl "$work/simple/afterglow-ray"
 	printf 'import ctypes\n\nctypes.string_at(0)\n' >"$work/home/train.py"
 	chown -R 65532:65532 "$work/home"
 	python3 -u -m http.server --bind 127.0.0.1 --directory "$work" 0 >"$work/index.log" 2>&1 &
@@ -127,6 +130,6 @@ try_kuberay() {
 	helm uninstall afterglow --namespace afterglow-system --wait >/dev/null
 }
 
-[ -e build/release/digests.txt ] || die "there is no release in build/release; \`make release\` makes one"
+[ -e "$release/digests.txt" ] || die "there is no release in $release; \`make release\` makes one"
 step "README's first screen, release $version"
 for part in ${1:-pip kuberay}; do "try_$part"; done
