@@ -19,7 +19,10 @@ install() { # DIR
 venv=$cache/site-$(sha256sum "$here/requirements.txt" | cut -c1-16)
 make_once "$venv" install
 export NO_MKDOCS_2_WARNING=1 PYTHONDONTWRITEBYTECODE=1
-"$venv/bin/mkdocs" --quiet build --strict --clean --config-file "$here/mkdocs.yml"
+# Not --quiet, for which mkdocs counts no warning.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+"$venv/bin/mkdocs" build --strict --clean --config-file "$here/mkdocs.yml" >"$log" 2>&1 || { cat "$log" >&2 && exit 1; }
 site=$here/../../build/site
 # Nothing is loaded from another host: only links that a person follows may lead to one.
 if grep -rhoE '<(script|link|img|iframe)[^>]* (src|href)="?https?://[^" >]+' "$site" --include=*.html | grep -v 'rel="\?canonical' | sort -u | grep .; then

@@ -7,8 +7,6 @@ import posixpath
 import re
 
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
-CODE = re.compile(r"(^(?: {4}|\t).*$|```.*?```|`[^`\n]+`)", re.M | re.S)
-LIST = re.compile(r"^ {0,3}(?:[-*]|\d+\.) ")
 
 
 def outside(page, target):
