@@ -5,7 +5,7 @@
 #             no cluster is needed
 #   soak      ten thousand reconciles of the same, and fifty restarts of the API server; a quarter of an hour
 #   stores    afterglow-ship from build/ against a directory, a real S3 server, a real HDFS and the emulator of Azure, on loopback; needs root
-#   browser   report.html in headless Chromium; pictures stay in build/e2e-browser
+#   browser   report.html and the page of all failures in headless Chromium, at three widths, with axe-core; pictures stay in build/e2e-browser
 #   cluster   everything, installed by Helm on a real cluster, with real Ray
 #   cluster-v2  deaths of plain commands and of real Ray, and the node agent, on a node with cgroup v2 and systemd in User Mode Linux;
 #             cluster-v2-part: a few of both; cluster-v2-long: also cases of cluster
@@ -52,6 +52,7 @@ elif [ "$suite" = stores ]; then
 	build_stores s3 hdfs azure kdc
 elif [ "$suite" = browser ]; then
 	tools/apt-install.sh chromium fonts-dejavu-core libcmocka-dev
+	e2e/axe/build.sh
 	make --no-print-directory deps all build/test/hog build/test/sidecar/report/report_html_test
 elif [ -n "${KUBECONFIG_E2E:-}" ]; then
 	export KUBECONFIG=$KUBECONFIG_E2E

@@ -101,8 +101,8 @@ const struct command_info commands[COMMAND_COUNT] = {
 		"\n" IMAGE_HELP COMMON_HELP },
 	[COMMAND_PAGE] = { "page", 0, 1, "[FILE]", "write all failures as one HTML page, with a timeline and filters",
 		"usage: kubectl afterglow page [FILE] [OPTION...]\n"
-		"Writes all failures as one HTML page that needs nothing else: a timeline, groups by signature, and a list\n"
-		"with filters. It goes to FILE, which is replaced, or to stdout.\n"
+		"Writes all failures as one HTML page that needs nothing else: a timeline, incidents, groups by signature,\n"
+		"and filters. It goes to FILE, which is replaced, or to stdout.\n"
 		"\n" FILTER_HELP STORE_HELP COMMON_HELP },
 	[COMMAND_RELEASE] = { "release", 1, 1, "POD", "end a container that is held after its failure",
 		"usage: kubectl afterglow release POD [OPTION...]\n"

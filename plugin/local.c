@@ -109,7 +109,9 @@ static int tree_walk(FTS *tree, cJSON *items)
 
 int local_failures(const char *directory, cJSON **ret_list, struct err *err)
 {
-	char *const paths[] = { (char *)directory, NULL };
+	/* A page links to the bundles, from wherever it is. */
+	_cleanup_free_ char *whole = realpath(directory, NULL);
+	char *const paths[] = { whole ? whole : (char *)directory, NULL };
 	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	cJSON *list = cJSON_CreateObject(), *items = json_array_at(list, "items");
 	int code = !tree ? errno : !items ? ENOMEM : tree_walk(tree, items);

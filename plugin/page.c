@@ -2,6 +2,7 @@
 /* Makes one HTML page of all failures. */
 #include "plugin/page.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "lib/digest/sha256.h"
 #include "lib/failure_class.h"
 #include "lib/html.h"
+#include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/strmap.h"
 #include "lib/units.h"
@@ -113,7 +115,7 @@ static void add_filters(const struct items *items, struct strbuf *out)
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++)
 		add_select(items, i, out);
 	strbuf_adds(out, "<label>Text<input name=\"text\" type=\"search\" placeholder=\"pod, verdict, node\"></label>"
-			 "<input name=\"signature\" type=\"hidden\"></form>\n");
+			 "<input name=\"signature\" type=\"hidden\"></form>\n<div id=\"chips\" aria-live=\"polite\"></div>\n");
 }
 
 /* --- Timeline ------------------------------------------------------------------------------------------- */
@@ -144,6 +146,18 @@ static double x_of(int64_t ns, int64_t from, int64_t to)
 	return LABEL_WIDTH + (to > from ? (double)(ns - from) / (double)(to - from) : 0.5) * (CHART_WIDTH - LABEL_WIDTH - 20);
 }
 
+/* The confidence has a shape, and the class has a colour, which CSS takes from the attribute. */
+static const char *shape_of(const cJSON *failure)
+{
+	const char *confidence = failure_str(failure, "spec.confidence");
+
+	if (strcmp(confidence, "certain") == 0)
+		return "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0"; /* a circle */
+	if (strcmp(confidence, "likely") == 0)
+		return "m0-6 6 6-6 6-6-6z"; /* a diamond */
+	return "m0-6 6 11h-12z"; /* a triangle */
+}
+
 static void add_dots(const struct items *items, int64_t from, int64_t to, struct lanes *lanes, struct strbuf *out)
 {
 	for (size_t i = 0; i < items->n; i++) {
@@ -152,14 +166,14 @@ static void add_dots(const struct items *items, int64_t from, int64_t to, struct
 
 		if (!item->ended_ns)
 			continue;
-		strbuf_addf(out, "<circle r=\"5\" cx=\"%.1f\" cy=\"%zu\" data-of=\"%zu\"", x_of(item->ended_ns, from, to),
-			    lane * LANE_HEIGHT + LANE_HEIGHT / 2, i);
-		add_attribute(out, "data-confidence", failure_str(item->failure, "spec.confidence"));
+		strbuf_addf(out, "<path d=\"M%.1f %zu%s\" data-of=\"%zu\"", x_of(item->ended_ns, from, to), lane * LANE_HEIGHT + LANE_HEIGHT / 2,
+			    shape_of(item->failure), i);
+		add_attribute(out, "data-class", failure_str(item->failure, "spec.class"));
 		strbuf_adds(out, "><title>");
 		html_adds(out, failure_str(item->failure, "spec.endedAt"));
 		strbuf_addc(out, ' ');
 		html_adds(out, failure_str(item->failure, "spec.pod"));
-		strbuf_adds(out, "</title></circle>\n");
+		strbuf_adds(out, "</title></path>\n");
 	}
 }
 
@@ -188,7 +202,7 @@ static void add_timeline(const struct items *items, struct strbuf *out)
 	const struct item *from = &items->all[first], *to = &items->all[items->n - 1];
 	add_dots(items, from->ended_ns, to->ended_ns, &lanes, &dots);
 	size_t height = lanes.n * LANE_HEIGHT + 24;
-	strbuf_addf(out, "<h2>When</h2>\n<svg viewBox=\"0 0 %d %zu\" role=\"img\" aria-label=\"Failures by class over time\">\n", CHART_WIDTH, height);
+	strbuf_addf(out, "<h2>When</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\"><svg viewBox=\"0 0 %d %zu\" role=\"img\" aria-label=\"Failures by class over time\">\n", CHART_WIDTH, height);
 	add_lanes(&lanes, out);
 	strbuf_add(out, strbuf_str(&dots), dots.len);
 	out->failed = out->failed || strbuf_failed(&dots);
@@ -196,7 +210,19 @@ static void add_timeline(const struct items *items, struct strbuf *out)
 	html_adds(out, failure_str(from->failure, "spec.endedAt"));
 	strbuf_addf(out, "</text><text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", CHART_WIDTH - 10, height - 7);
 	html_adds(out, failure_str(to->failure, "spec.endedAt"));
-	strbuf_adds(out, "</text></svg>\n<p class=\"soft\">Red: the verdict is certain. Orange: it is likely or unknown.</p>\n");
+	strbuf_adds(out, "</text></svg></div>\n<p class=\"soft\">● The verdict is certain. ◆ It is likely. ▲ It is unknown.</p>\n");
+}
+
+/* Adds when it ended. The script writes how long ago that is, and shows the time itself under the pointer. */
+static void add_time(const cJSON *failure, struct strbuf *out)
+{
+	const char *ended = failure_str(failure, "spec.endedAt");
+
+	strbuf_adds(out, "<time");
+	add_attribute(out, "datetime", ended);
+	strbuf_addc(out, '>');
+	html_adds(out, ended);
+	strbuf_adds(out, "</time>");
 }
 
 /* --- Groups --------------------------------------------------------------------------------------------- */
@@ -244,17 +270,17 @@ static void add_groups(const struct items *items, struct strbuf *out)
 	size_t n = groups ? make_groups(items, groups) : 0;
 
 	out->failed = out->failed || !groups;
-	strbuf_adds(out, "<h2>By signature</h2>\n<p class=\"soft\">Failures with the same signature have the same cause. A click on a row "
+	strbuf_adds(out, "<h2>By signature</h2>\n<p class=\"soft\">Failures with the same signature have the same cause. A click on a signature "
 			 "shows only these.</p>\n<table><thead><tr><th>Failures</th><th>Last</th><th>Signature</th><th>The last verdict</th></tr>"
 			 "</thead><tbody>\n");
 	for (size_t i = 0; i < n; i++) {
 		strbuf_adds(out, "<tr");
 		add_attribute(out, "data-group", groups[i].signature);
 		strbuf_addf(out, "><td>%zu</td><td>", groups[i].n);
-		html_adds(out, failure_str(groups[i].last->failure, "spec.endedAt"));
-		strbuf_adds(out, "</td><td class=\"mono\">");
+		add_time(groups[i].last->failure, out);
+		strbuf_adds(out, "</td><td><button type=\"button\" class=\"mono\">");
 		html_adds(out, groups[i].signature);
-		strbuf_adds(out, "</td><td>");
+		strbuf_adds(out, "</button></td><td>");
 		html_adds(out, failure_str(groups[i].last->failure, "spec.verdict"));
 		strbuf_adds(out, "</td></tr>\n");
 	}
@@ -272,6 +298,33 @@ static void add_fact(void *arg, const char *label, const char *text)
 	strbuf_adds(out, "</dd>");
 }
 
+/* Adds a path as a link of this machine: whatever a RayFailure says, it leads to no other one. */
+static void add_local_link(const char *path, struct strbuf *out)
+{
+	strbuf_adds(out, "<dt>report</dt><dd><a href=\"file://");
+	for (; *path; path++)
+		strbuf_addf(out, strchr("/._-", *path) || isalnum((unsigned char)*path) ? "%c" : "%%%02X", (unsigned char)*path);
+	strbuf_adds(out, "/report.html\">report.html</a></dd>");
+}
+
+/* Whether text is a name as Kubernetes has them. Nothing else becomes a part of a command. */
+static bool is_object_name(const char *text)
+{
+	return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
+}
+
+/* Adds the way to the report: a link if its bundle is on this machine, else the command that opens it. */
+static void add_report(const cJSON *failure, struct strbuf *out)
+{
+	const char *name = failure_str(failure, "metadata.name"), *namespace = failure_str(failure, "metadata.namespace"),
+		   *bundle = failure_str(failure, "spec.bundle");
+
+	if (bundle[0] == '/' && bundle[1] != '/')
+		add_local_link(bundle, out);
+	else if (bundle[0] && is_object_name(name) && is_object_name(namespace))
+		strbuf_addf(out, "<dt>report</dt><dd><code>kubectl afterglow report %s -n %s</code></dd>", name, namespace);
+}
+
 static void add_failure(const struct item *item, size_t number, struct strbuf *out)
 {
 	const cJSON *failure = item->failure;
@@ -284,23 +337,87 @@ static void add_failure(const struct item *item, size_t number, struct strbuf *o
 		add_attribute(out, name, failure_str(failure, filters[i].path));
 	}
 	add_attribute(out, "data-signature", signature_of(failure));
-	strbuf_adds(out, "><summary><span class=\"soft\">");
-	html_adds(out, failure_str(failure, "spec.endedAt"));
+	strbuf_adds(out, "><summary><b class=\"class\">");
+	html_adds(out, failure_str(failure, "spec.class"));
+	strbuf_adds(out, "</b> <span class=\"soft\">");
+	html_adds(out, failure_str(failure, "spec.confidence"));
+	strbuf_adds(out, " · ");
+	add_time(failure, out);
 	strbuf_adds(out, " · ");
 	html_adds(out, failure_str(failure, "metadata.namespace"));
 	strbuf_addc(out, '/');
 	html_adds(out, failure_str(failure, "spec.pod"));
-	strbuf_adds(out, "</span><br><b>");
-	html_adds(out, failure_str(failure, "spec.class"));
-	strbuf_adds(out, "</b>, ");
-	html_adds(out, failure_str(failure, "spec.confidence"));
-	strbuf_adds(out, ". ");
+	strbuf_adds(out, "</span><br>");
 	html_adds(out, failure_str(failure, "spec.verdict"));
-	strbuf_adds(out, "</summary>");
-	strbuf_adds(out, "<dl>");
+	strbuf_adds(out, "</summary><dl>");
+	add_report(failure, out);
 	failure_facts_each(failure, add_fact, out);
-	strbuf_adds(out, "</dl>");
-	strbuf_adds(out, "</details>\n");
+	strbuf_adds(out, "</dl></details>\n");
+}
+
+/* --- Incidents ------------------------------------------------------------------------------------------ */
+
+/* A first cause on the page, and what followed from it. */
+struct story {
+	size_t first; /* its index */
+	size_t n_followed;
+};
+
+/* Sets of[i] to the story of the failure, NULL where its first cause is not on the page. Returns how many stories and lone failures there are. */
+static size_t stories_find(const struct items *items, struct story *stories, struct story **of)
+{
+	struct strmap by_id = STRMAP_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < items->n; i++) {
+		const char *id = failure_str(items->all[i].failure, "status.incident");
+
+		if (!*id || json_get(items->all[i].failure, "status.causedBy") || strmap_get(&by_id, id))
+			continue;
+		of[i] = &stories[i];
+		of[i]->first = i;
+		strmap_put(&by_id, id, of[i], NULL);
+	}
+	for (size_t i = 0; i < items->n; i++) {
+		const char *id = failure_str(items->all[i].failure, "status.incident");
+
+		if (!of[i] && *id && json_get(items->all[i].failure, "status.causedBy") && (of[i] = strmap_get(&by_id, id)) != NULL)
+			of[i]->n_followed++;
+		else
+			n++;
+	}
+	strmap_release(&by_id, NULL);
+	return n;
+}
+
+static void add_story(const struct items *items, struct story *const *of, size_t i, struct strbuf *out)
+{
+	size_t n = of[i] ? of[i]->n_followed : 0;
+
+	strbuf_adds(out, "<section class=\"incident\">\n");
+	add_failure(&items->all[i], i, out);
+	if (n)
+		strbuf_addf(out, "<details class=\"followed\"><summary>%zu other end%s followed</summary>\n", n, n == 1 ? "" : "s");
+	for (size_t j = 0; n && j < items->n; j++)
+		if (j != i && of[j] == of[i])
+			add_failure(&items->all[j], j, out);
+	strbuf_adds(out, n ? "</details></section>\n" : "</section>\n");
+}
+
+/* Adds the first causes, the newest first, each with what followed from it. */
+static void add_stories(const struct items *items, struct strbuf *out)
+{
+	_cleanup_free_ struct story *stories = calloc(MAX(items->n, (size_t)1), sizeof(*stories));
+	_cleanup_free_ struct story **of = calloc(MAX(items->n, (size_t)1), sizeof(*of));
+
+	out->failed = out->failed || !stories || !of;
+	if (out->failed)
+		return;
+	strbuf_addf(out, "<h2>Incidents: %zu, the newest first</h2>\n", stories_find(items, stories, of));
+	for (size_t i = items->n; i > 0; i--)
+		if (!of[i - 1] || of[i - 1]->first == i - 1)
+			add_story(items, of, i - 1, out);
+	strbuf_adds(out, items->n ? "" : "<p>There are none.</p>\n");
 }
 
 size_t page(const cJSON *list, const struct failure_filter *filter, int64_t now_ns, struct strbuf *out)
@@ -319,12 +436,9 @@ size_t page(const cJSON *list, const struct failure_filter *filter, int64_t now_
 	strbuf_adds(out, "</p>\n");
 	add_filters(&items, out);
 	add_timeline(&items, out);
+	add_stories(&items, out);
 	if (items.n)
 		add_groups(&items, out);
-	strbuf_adds(out, "<h2>All, the newest first</h2>\n");
-	for (size_t i = items.n; i > 0; i--)
-		add_failure(&items.all[i - 1], i - 1, out);
-	strbuf_adds(out, items.n ? "" : "<p>There are none.</p>\n");
 	strbuf_addf(out, "</main><script>%s</script></body></html>\n", page_script);
 	free(whole.all);
 	return items.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a self-contained HTML page of all failures: a timeline, groups by signature and a list, with
- * filters. Pure: time is an argument. RayFailures have texts of tenants in them, so all of it is
+ * Makes a self-contained HTML page of all failures: a timeline, incidents with what followed from each
+ * first cause, groups by signature, and filters. Pure: time is an argument. RayFailures have texts of tenants in them, so all of it is
  * escaped, and the page's Content-Security-Policy allows only its own script.
  */
 #pragma once

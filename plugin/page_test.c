@@ -7,7 +7,11 @@
 #define OOM(name, end) \
 	"{'metadata':{'namespace':'ml','name':'" name "'},'spec':{'pod':'worker-1','cluster':'demo','class':'KernelOOMContainer'," \
 	"'confidence':'certain','endedAt':'" end "','exitCode':137,'verdict':'out of memory','signature':'v1:KernelOOMContainer:ray::f'," \
-	"'evidence':[{'source':'cgroup','text':'memory.events counts it'}],'missing':[{'what':'the kernel log'}]}}"
+	"'bundle':'pvc:c/ml/x','evidence':[{'source':'cgroup','text':'memory.events counts it'}],'missing':[{'what':'the kernel log'}]}}"
+
+#define END_OF(name, time, status) \
+	"{'metadata':{'namespace':'ml','name':'" name "'},'spec':{'pod':'p','class':'Killed','endedAt':'2026-11-22T" time "Z'}," \
+	"'status':{" status "}}"
 
 static const struct failure_filter all = { 0 };
 
@@ -35,17 +39,61 @@ static void failures_stand_in_the_timeline_in_groups_and_in_the_list(void **stat
 	assert_int_equal(make("{'items':[" OOM("b", "2026-11-22T11:00:00Z") "," OOM("a", "2026-11-22T10:00:00Z")
 			      ",{'metadata':{'namespace':'ml','name':'c'},'spec':{'pod':'head','class':'Segfault','verdict':'crashed'}}]}", &all, &out), 3);
 	/* The failure without a time is not in the timeline. */
-	assert_int_equal(count(&out, "<circle "), 2);
-	has(&out, "cx=\"210.0\"");
-	has(&out, "cx=\"980.0\"");
-	has(&out, "<tr data-group=\"v1:KernelOOMContainer:ray::f\"><td>2</td><td>2026-11-22T11:00:00Z</td>");
+	assert_int_equal(count(&out, " data-of="), 2);
+	has(&out, "<path d=\"M210.0 39m-5 0a");
+	has(&out, "<path d=\"M980.0 39m-5 0a");
+	has(&out, "<tr data-group=\"v1:KernelOOMContainer:ray::f\"><td>2</td><td><time datetime=\"2026-11-22T11:00:00Z\">2026-11-22T11:00:00Z</time></td>");
 	has(&out, "<tr data-group=\"Segfault\"><td>1</td>");
 	assert_int_equal(count(&out, "<details data-failure="), 3);
 	assert_true(strstr(strbuf_str(&out), "<dd>b</dd>") < strstr(strbuf_str(&out), "<dd>a</dd>"));
 	has(&out, "<option value=\"KernelOOMContainer\">KernelOOMContainer</option>");
 	assert_int_equal(count(&out, "<option value=\"ml\">"), 1);
 	has(&out, "<dt>evidence</dt><dd>cgroup: memory.events counts it</dd><dt>missing</dt><dd>the kernel log</dd>");
+	has(&out, "<code>kubectl afterglow report a -n ml</code>");
+	assert_int_equal(count(&out, "<code>"), 2); /* the third has no bundle */
+	has(&out, "<h2>Incidents: 3, the newest first</h2>");
 	has(&out, "of 3 failures, as of 2026-11-22T12:00:00");
+}
+
+static void consequences_stand_below_their_first_cause(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	(void)state;
+
+	make("{'items':[" END_OF("head", "10:00:00", "'incident':'i1'") "," END_OF("worker", "10:00:09", "'incident':'i1','causedBy':{'name':'head'}")
+	     "," END_OF("driver", "10:00:05", "'incident':'i1','causedBy':{'name':'head'}") "," END_OF("alone", "10:00:07", "'x':1")
+	     "," END_OF("orphan", "10:00:08", "'incident':'i2','causedBy':{'name':'gone'}") "," END_OF("again", "10:00:10", "'incident':'i1'") "]}", &all, &out);
+	has(&out, "<h2>Incidents: 4, the newest first</h2>");
+	assert_int_equal(count(&out, "<section class=\"incident\">"), 4);
+	assert_int_equal(count(&out, "<details data-failure="), 6);
+	/* The newest first; of one incident the first cause, and then what followed in its order. */
+	static const char *const order[] = { "again", "orphan", "alone", "head", "2 other ends followed", "driver", "worker" };
+	const char *at = strbuf_str(&out);
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		char part[64];
+
+		snprintf(part, sizeof(part), i == 4 ? "<summary>%s" : "<dd>%s</dd>", order[i]);
+		at = strstr(at, part);
+		if (!at)
+			fail_msg("%s is not in its order", order[i]);
+	}
+}
+
+static void a_report_of_this_machine_is_a_link_and_leads_to_no_other(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out = STRBUF_INIT(1 << 20);
+	(void)state;
+
+	make("{'items':[{'metadata':{'namespace':'ml','name':'a'},'spec':{'bundle':'/s/a b\\\"?#%/x'}},"
+	     "{'metadata':{'namespace':'ml','name':'b'},'spec':{'bundle':'//evil.example/x'}},"
+	     "{'metadata':{'namespace':'ml','name':'c; reboot'},'spec':{'bundle':'pvc:x'}},"
+	     "{'metadata':{'namespace':'ml','name':'d'},'spec':{'bundle':'javascript:alert(1)'}}]}", &all, &out);
+	has(&out, "<a href=\"file:///s/a%20b%22%3F%23%25/x/report.html\">");
+	assert_int_equal(count(&out, "<a "), 1);
+	has(&out, "<code>kubectl afterglow report b -n ml</code>");
+	has(&out, "<code>kubectl afterglow report d -n ml</code>");
+	assert_int_equal(count(&out, "<code>"), 2);
 }
 
 static void text_of_tenants_stays_text(void **state)
@@ -106,6 +154,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(failures_stand_in_the_timeline_in_groups_and_in_the_list),
+		cmocka_unit_test(consequences_stand_below_their_first_cause),
+		cmocka_unit_test(a_report_of_this_machine_is_a_link_and_leads_to_no_other),
 		cmocka_unit_test(text_of_tenants_stays_text),
 		cmocka_unit_test(no_failures_are_a_page_that_says_so),
 		cmocka_unit_test(filters_narrow_the_page),

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from browser.axe import DARK, LIGHT, LOOKS, NOTHING, look
 from browser.test_report_html import BUILD, browse
 
 __all__ = ["browse"]
@@ -23,8 +24,12 @@ def failure(number, class_, cluster, **more):
 
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
-FAILURES = [*(failure(n, "KernelOOMContainer", "demo") for n in range(12)), *(failure(n, "Segfault", "train") for n in range(20, 27)),
+FAILURES = [*(failure(n, "KernelOOMContainer", "demo", bundle=f"pvc:ray-failures/ml/{n}") for n in range(12)), *(failure(n, "Segfault", "train") for n in range(20, 27)),
+            *({**failure(n, "WorkerCrash", "train"), "status": {"incident": "failure-20", "causedBy": {"name": "failure-20"}}} for n in (28, 29)),
             failure(40, "Killed", HOSTILE[:60], pod=HOSTILE, verdict=HOSTILE, signature=f"v1:{HOSTILE}")]
+
+
+FAILURES[12]["status"] = {"incident": "failure-20", "consequences": 2}
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +72,43 @@ def test_filters_hide_the_others_in_the_list_the_groups_and_the_timeline(made, b
     assert len(visible) == said == number
     ordered = sorted(FAILURES, key=lambda f: f["spec"]["endedAt"])
     assert {ordered[n]["spec"]["class"] for n in visible} == classes
-    dots = re.findall(r"<circle ([^>]*)>", dom)
+    dots = re.findall(r"<path ([^>]*data-of[^>]*)>", dom)
     assert len([d for d in dots if not re.search(r'hidden(=""|\s|$)', d)]) == number
     groups = re.findall(r"<tr data-group=\"[^\"]*\"([^>]*)><td>(\d+)</td>", dom)
     assert sum(int(n) for rest, n in groups if "hidden" not in rest) == number
 
 
-def test_pictures_of_it_stay_to_be_looked_at(made, browse):
-    for name, size in (("desk", "1200,1600"), ("phone", "390,1600")):
-        browse(made, f"--screenshot={OUT / f'page-{name}.png'}", f"--window-size={size}")
-        assert (OUT / f"page-{name}.png").stat().st_size > 20000
+def test_a_chip_takes_its_filter_away_and_one_takes_all(made, browse):
+    assert '<div id="chips" aria-live="polite"></div>' in browse(made, "--dump-dom")
+    chips = re.search(r'<div id="chips"[^>]*>(.*?)</div>', browse(made, "--dump-dom", fragment="#cluster=demo&text=node-2"), re.S)[1]
+    assert re.findall(r"<button[^>]*>([^<]*)</button>", chips) == ["cluster: demo ×", "text: node-2 ×", "Reset"]
+
+
+def test_consequences_stand_with_their_cause_and_open_where_only_they_match(made, browse):
+    dom = browse(made, "--dump-dom", fragment="#class=WorkerCrash")
+    assert shown(dom)[1] == 2
+    (section,) = [s for s in re.findall(r"<section([^>]*)>", dom) if "hidden" not in s]
+    assert re.search(r'<details class="followed" open="">\s*<summary>2 other ends followed', dom), section
+
+
+def test_times_are_relative_and_commands_have_a_button(made, browse):
+    dom = browse(made, "--dump-dom")
+    times = re.findall(r'<time datetime="([^"]*)" title="([^"]*)">(\d+ \w+ ago)</time>', dom)
+    assert times and all(absolute == title for absolute, title, _ in times)
+    with_bundle = [f for f in FAILURES if "bundle" in f["spec"]]
+    assert dom.count('class="copy"') == len(with_bundle) > 0
+
+
+@pytest.mark.parametrize("width, scheme", LOOKS)
+def test_everybody_can_read_it(made, browse, tmp_path, width, scheme):
+    assert look(browse, made, width, scheme, tmp_path) == NOTHING
+    browse(made, f"--screenshot={OUT / f'page-{width}-{scheme}.png'}", f"--window-size={width},1800", LIGHT if scheme == "light" else DARK)
+    assert (OUT / f"page-{width}-{scheme}.png").stat().st_size > 20000
+
+
+def test_what_nobody_can_read_is_found(made, browse, tmp_path):
+    """So that the tests above can fail: a copy with pale text, and a line that does not break."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(made.read_text().replace("--ink:#1c2127", "--ink:#eeeeee").replace("<h1>", '<h1 style="white-space:nowrap">' + "wide " * 99))
+    found = look(browse, bad, 390, "light", tmp_path)
+    assert found["wide"] and "color-contrast" in [rule for rule, _ in found["violations"]]
