@@ -202,7 +202,8 @@ static void add_timeline(const struct items *items, struct strbuf *out)
 	const struct item *from = &items->all[first], *to = &items->all[items->n - 1];
 	add_dots(items, from->ended_ns, to->ended_ns, &lanes, &dots);
 	size_t height = lanes.n * LANE_HEIGHT + 24;
-	strbuf_addf(out, "<h2>When</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\"><svg viewBox=\"0 0 %d %zu\" role=\"img\" aria-label=\"Failures by class over time\">\n", CHART_WIDTH, height);
+	strbuf_addf(out, "<h2>When</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Timeline\">"
+			 "<svg viewBox=\"0 0 %d %zu\" role=\"img\" aria-label=\"Failures by class over time\">\n", CHART_WIDTH, height);
 	add_lanes(&lanes, out);
 	strbuf_add(out, strbuf_str(&dots), dots.len);
 	out->failed = out->failed || strbuf_failed(&dots);
@@ -363,7 +364,10 @@ struct story {
 	size_t n_followed;
 };
 
-/* Sets of[i] to the story of the failure, NULL where its first cause is not on the page. Returns how many stories and lone failures there are. */
+/*
+ * Sets of[i] to the story of the failure, NULL where its first cause is not on the page. Returns how many
+ * stories and lone failures there are.
+ */
 static size_t stories_find(const struct items *items, struct story *stories, struct story **of)
 {
 	struct strmap by_id = STRMAP_INIT;
@@ -379,10 +383,11 @@ static size_t stories_find(const struct items *items, struct story *stories, str
 		strmap_put(&by_id, id, of[i], NULL);
 	}
 	for (size_t i = 0; i < items->n; i++) {
-		const char *id = failure_str(items->all[i].failure, "status.incident");
+		const cJSON *failure = items->all[i].failure;
+		struct story *story = of[i] || !json_get(failure, "status.causedBy") ? NULL : strmap_get(&by_id, failure_str(failure, "status.incident"));
 
-		if (!of[i] && *id && json_get(items->all[i].failure, "status.causedBy") && (of[i] = strmap_get(&by_id, id)) != NULL)
-			of[i]->n_followed++;
+		if (story && strcmp(failure_str(failure, "metadata.namespace"), failure_str(items->all[story->first].failure, "metadata.namespace")) == 0)
+			(of[i] = story)->n_followed++;
 		else
 			n++;
 	}

@@ -62,18 +62,20 @@ static void consequences_stand_below_their_first_cause(void **state)
 
 	make("{'items':[" END_OF("head", "10:00:00", "'incident':'i1'") "," END_OF("worker", "10:00:09", "'incident':'i1','causedBy':{'name':'head'}")
 	     "," END_OF("driver", "10:00:05", "'incident':'i1','causedBy':{'name':'head'}") "," END_OF("alone", "10:00:07", "'x':1")
-	     "," END_OF("orphan", "10:00:08", "'incident':'i2','causedBy':{'name':'gone'}") "," END_OF("again", "10:00:10", "'incident':'i1'") "]}", &all, &out);
-	has(&out, "<h2>Incidents: 4, the newest first</h2>");
-	assert_int_equal(count(&out, "<section class=\"incident\">"), 4);
-	assert_int_equal(count(&out, "<details data-failure="), 6);
+	     "," END_OF("orphan", "10:00:08", "'incident':'i2','causedBy':{'name':'gone'}") "," END_OF("again", "10:00:10", "'incident':'i1'") ","
+	     "{'metadata':{'namespace':'other','name':'elsewhere'},'spec':{'endedAt':'2026-11-22T10:00:11Z'},"
+	     "'status':{'incident':'i1','causedBy':{'name':'head'}}}]}", &all, &out);
+	has(&out, "<h2>Incidents: 5, the newest first</h2>");
+	assert_int_equal(count(&out, "<section class=\"incident\">"), 5);
+	assert_int_equal(count(&out, "<details data-failure="), 7);
 	/* The newest first; of one incident the first cause, and then what followed in its order. */
-	static const char *const order[] = { "again", "orphan", "alone", "head", "2 other ends followed", "driver", "worker" };
+	static const char *const order[] = { "elsewhere", "again", "orphan", "alone", "head", "2 other ends followed", "driver", "worker" };
 	const char *at = strbuf_str(&out);
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		char part[64];
 
-		snprintf(part, sizeof(part), i == 4 ? "<summary>%s" : "<dd>%s</dd>", order[i]);
+		snprintf(part, sizeof(part), i == 5 ? "<summary>%s" : "<dd>%s</dd>", order[i]);
 		at = strstr(at, part);
 		if (!at)
 			fail_msg("%s is not in its order", order[i]);
