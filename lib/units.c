@@ -174,6 +174,9 @@ const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT_MAX])
 struct python_size python_size(double bytes)
 {
 	const int64_t mib = (int64_t)1 << 20, gib = (int64_t)1 << 30;
+
+	/* Ten times as much has to fit as well. */
+	bytes = MIN(bytes, 0x1p58);
 	int64_t tenths = (int64_t)(bytes / (double)gib * 10 + 0.999), mibs = (int64_t)(bytes / (double)mib + 0.999);
 	struct python_size s;
 

@@ -21,7 +21,7 @@ int quantity_parse(const char *text, int64_t *ret_value, struct err *err);
 #define SIZE_TEXT_MAX 16
 const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT_MAX]);
 
-/* A size as it is pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole bytes below a MiB. */
+/* A size as it is pasted into Python: "1.3 * 1024**3", "260 * 1024**2", or whole bytes below a MiB. At most 2^58 bytes. */
 struct python_size {
 	char text[SIZE_TEXT_MAX];
 	int64_t bytes; /* that the text amounts to, rounded up */

@@ -47,7 +47,7 @@ struct group {
 	const char *name, *task; /* task: the one that needs most there; NULL: none */
 	size_t containers;
 	double limit, cpus, memory, store, working_set, anon, file, shmem, kernel, beside; /* -1: not known */
-	double task_bytes, task_runs;
+	double task_bytes;
 };
 
 struct needs {
@@ -85,7 +85,7 @@ static struct group *group_of(struct needs *all, const char *name)
 			return &all->groups[i];
 	if (all->n_groups == MEMORY_GROUPS_MAX)
 		return NULL;
-	all->groups[all->n_groups] = (struct group){ name, NULL, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0 };
+	all->groups[all->n_groups] = (struct group){ name, NULL, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 	return &all->groups[all->n_groups++];
 }
 
@@ -124,7 +124,6 @@ static bool needs_add_task(struct needs *all, struct group *group, const cJSON *
 	if (name && peak > group->task_bytes) {
 		group->task = name;
 		group->task_bytes = peak;
-		group->task_runs = runs;
 	}
 	return need_add_buckets(need, json_get(task, "runsByPeak"));
 }
@@ -259,24 +258,22 @@ static void advise_limit_for(cJSON *advice, const struct group *g, double copies
 		   copies, function_of(g->task), copies, SIZE(each), SIZE(MAX(g->beside, 0.0)), SIZE(MAX(g->shmem, 0.0)), SIZE(g->limit));
 }
 
-/* How many copies Ray starts by its CPUs and by the memory that it offers to those who request some. */
-static double copies_by_ray(const struct group *g, double each)
+/* Whether Ray starts more than there is room for: by its CPUs, and by the memory that it offers to tasks with memory=. */
+static bool is_promised_too_much(const struct group *g, double room, double fit)
 {
-	double by_memory = g->memory > 0 ? floor(g->memory / each) : HUGE_VAL;
-
-	return g->cpus > 0 ? MIN(floor(g->cpus), by_memory) : by_memory;
+	return (g->cpus < 0 || g->cpus > fit) && (g->memory <= 0 || g->memory > room);
 }
 
 /* Fewer copies, by the memory that Ray offers, by CPUs, or more memory. */
 static void advise_copies(cJSON *advice, const struct group *g, double each, double room, double fit)
 {
-	char set[80];
+	char set[128];
 
 	if (fit < 1) {
 		advise_limit_for(advice, g, 1, each);
 		return;
 	}
-	if (g->memory > 0 && floor(g->memory / each) > fit) {
+	if (g->memory > room) {
 		snprintf(set, sizeof(set), "memory: \"%.0f\" in rayStartParams", room);
 		advice_add(advice, g->name, set,
 			   "%.0f of %s fit at a time: %.0f %% of the limit of %s without %s for Ray itself and %s for objects (now \"%.0f\")", fit,
@@ -315,7 +312,7 @@ static void advise_group(cJSON *advice, const struct group *g)
 
 	if (g->limit <= 0)
 		return;
-	if (each > 0 && (fit < 1 || copies_by_ray(g, each) > fit))
+	if (each > 0 && (fit < 1 || is_promised_too_much(g, room, fit)))
 		advise_copies(advice, g, each, room, fit);
 	else if (each > 0 && g->memory > 0 && g->memory < each)
 		advise_limit_for(advice, g, 1, each);
@@ -375,7 +372,8 @@ static cJSON *json_of_needs(const struct needs *all)
 	groups = json_array_at(json, "groups");
 	advice = json_array_at(json, "advice");
 	for (size_t i = 0; i < all->n_tasks; i++) {
-		qsort(all->tasks[i].buckets, all->tasks[i].n, sizeof(*all->tasks[i].buckets), bucket_by_bytes);
+		if (all->tasks[i].n > 0)
+			qsort(all->tasks[i].buckets, all->tasks[i].n, sizeof(*all->tasks[i].buckets), bucket_by_bytes);
 		json_append(tasks, json_of_need(&all->tasks[i]));
 		if (strncmp(all->tasks[i].name, "ray::", 5) == 0)
 			advise_task(advice, &all->tasks[i]);

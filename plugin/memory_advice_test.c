@@ -52,6 +52,9 @@ static void more_copies_than_fit_are_advised_against_with_the_sum(void **state)
 		/* Ray offers all of the limit: three requests of 550 MiB are within it, and two fit. */
 		{ "[" ANSWER("small", NEEDS(GIB_2, "4", GIB_2, "null", GIB_2, MIB_100, "209715200", TASK("load", "12", "4", MIB_500, "[[" MIB_500 ",12]]"))) "]",
 		  { "small: memory: \"1618162483\" in rayStartParams\n      2 of load fit at a time: 90 % of the limit of 2.0 GiB", "(now \"2147483648\")" }, "nothing" },
+		/* Ray offers no more than the room: with memory= it starts two. */
+		{ "[" ANSWER("small", NEEDS(GIB_2, "4", "1618162483", "null", GIB_2, MIB_100, "209715200", TASK("load", "12", "4", MIB_500, "[]"))) "]",
+		  { "load: @ray.remote(memory=550 * 1024**2)" }, "small: " },
 		/* It does not even fit once. */
 		{ "[" ANSWER("small", NEEDS(MIB_500, "1", MIB_500, "null", MIB_500, "0", MIB_100, TASK("load", "1", "1", MIB_500, "[]"))) "]",
 		  { "the most that one of 1 run held", "small: a memory limit of 722.2 MiB\n      for 1 of load at a time" }, "num_cpus" },
