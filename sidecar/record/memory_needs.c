@@ -39,6 +39,12 @@ static void add_tasks(cJSON *json, const struct task_memory *tasks)
 									      cJSON_CreateNull());
 }
 
+/* Between fork and exec a child is counted with all that its parent holds: the sum of processes exceeds what there was. */
+static int64_t beside_tasks(const struct task_memory *tasks, const struct memory_most *most)
+{
+	return !tasks ? -1 : most->anon < 0 ? tasks->beside : MIN(tasks->beside, most->anon);
+}
+
 cJSON *memory_needs_json(const struct observer *o)
 {
 	const struct task_memory *tasks = o->table ? process_table_tasks(o->table) : NULL;
@@ -61,7 +67,7 @@ cJSON *memory_needs_json(const struct observer *o)
 	json_set(peaks, "fileBytes", report_json_number(most->file));
 	json_set(peaks, "shmemBytes", report_json_number(most->shmem));
 	json_set(peaks, "kernelBytes", report_json_number(most->kernel));
-	json_set(peaks, "besideTasksBytes", report_json_number(tasks ? tasks->beside : -1));
+	json_set(peaks, "besideTasksBytes", report_json_number(beside_tasks(tasks, most)));
 	add_tasks(json, tasks);
 	return json;
 }

@@ -85,6 +85,10 @@ static void a_task_has_its_runs_by_what_they_held(void **state)
 	assert_string_equal(by_peak, "[[112863232,1],[524288000,2]]");
 	assert_int_equal(json_int(json, "peaks.besideTasksBytes", 0), 70 * MIB);
 	assert_true(cJSON_IsNull(json_get(json, "otherTasks")));
+	/* Processes that were forked a moment ago show the memory of their parent again. */
+	o->most.anon = 50 * MIB;
+	_cleanup_json_ cJSON *less = memory_needs_json(o);
+	assert_int_equal(json_int(less, "peaks.besideTasksBytes", 0), 50 * MIB);
 }
 
 static void the_longest_needs_fit_into_an_answer(void **state)
