@@ -15,6 +15,7 @@
 #define INDEX_VALUE_MAX 512
 /* What an entry takes beside its data: itself, its node in the map, and two keys. */
 #define ENTRY_OVERHEAD 256
+#define SMALL_GROWTH 4096
 
 /* The entries that have one value of the index. */
 struct index_value {
@@ -237,24 +238,28 @@ static size_t entry_bytes(const struct store_entry *entry)
 
 /*
  * Counts what it takes to have `after` in the place of `before` (each may be NULL) in the share of
- * the key's namespace. Whole objects leave an eighth of the bound to remnants. Returns -E2BIG if there
- * is no room.
+ * the key's namespace. Whole objects leave an eighth of the bound to remnants, and to objects that grow
+ * a little, as by their status: these must not go because another namespace took its share meanwhile.
+ * Returns -E2BIG if there is no room.
  */
 static int store_charge(struct store *s, const char *key, const struct store_entry *before,
 			const struct store_entry *after, bool remnant)
 {
-	size_t was = entry_bytes(before), is = entry_bytes(after),
-	       max = remnant ? s->bytes_max : s->bytes_max / 8 * 7;
+	size_t was = entry_bytes(before), is = entry_bytes(after), max = s->bytes_max, n = is - was;
 	char namespace[KEY_MAX];
+	bool fits = true;
 
-	if (!s->bytes_max || is == was)
+	if (!max || is == was)
 		return 0;
 	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
-	if (is > was)
-		return namespace_share_add(&s->bytes, namespace, is - was, max, max / 2) ? 0 :
-											   -E2BIG;
-	namespace_share_remove(&s->bytes, namespace, was - is);
-	return 0;
+	if (is < was)
+		namespace_share_remove(&s->bytes, namespace, was - is);
+	else if (before && n <= SMALL_GROWTH)
+		fits = namespace_share_grow(&s->bytes, namespace, n, max, max / 2);
+	else
+		fits = namespace_share_add(&s->bytes, namespace, n, remnant ? max : max / 8 * 7,
+					   max / 2);
+	return fits ? 0 : -E2BIG;
 }
 
 /* Replaces `before`, which may be NULL and then belongs to the caller. */

@@ -13,7 +13,7 @@
  *
  * Whoever may create objects in a namespace decides how many there are and how long.
  * So a store may have a bound, and a namespace a share of it: what does not fit is left
- * out, and an object that does not grow always fits again.
+ * out. An object that is there may change as long as it does not grow much.
  */
 #pragma once
 

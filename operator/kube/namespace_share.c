@@ -4,15 +4,28 @@
 
 #include <stdlib.h>
 
-#include "lib/macros.h"
+static size_t namespace_share_of(const struct namespace_share *share, const char *name_space)
+{
+	const size_t *own = strmap_get(&share->counts, name_space);
+
+	return own ? *own : 0;
+}
 
 bool namespace_share_add(struct namespace_share *share, const char *name_space, size_t n,
 			 size_t max, size_t max_each)
 {
-	size_t *own = strmap_get(&share->counts, name_space);
 	size_t room = share->n < max ? max - share->n : 0;
 
-	if ((own ? *own : 0) + n > MIN(room, max_each))
+	return namespace_share_of(share, name_space) + n <= room &&
+	       namespace_share_grow(share, name_space, n, max, max_each);
+}
+
+bool namespace_share_grow(struct namespace_share *share, const char *name_space, size_t n,
+			  size_t max, size_t max_each)
+{
+	size_t *own = strmap_get(&share->counts, name_space);
+
+	if (share->n + n > max || namespace_share_of(share, name_space) + n > max_each)
 		return false;
 	if (!own) {
 		own = calloc(1, sizeof(*own));

@@ -22,6 +22,9 @@ struct namespace_share {
  */
 bool namespace_share_add(struct namespace_share *share, const char *name_space, size_t n,
 			 size_t max, size_t max_each);
+/* Counts n more of what is there already: the same, even if the namespace has more than was left for all others. */
+bool namespace_share_grow(struct namespace_share *share, const char *name_space, size_t n,
+			  size_t max, size_t max_each);
 /* Counts n items less. They must have been added. */
 void namespace_share_remove(struct namespace_share *share, const char *name_space, size_t n);
 void namespace_share_release(struct namespace_share *share);
