@@ -270,8 +270,7 @@ static cJSON *object_of(const char *namespace, const char *name, const char *rv,
 	return o;
 }
 
-static void
-a_namespace_gets_no_more_of_a_bounded_store_than_half_and_than_was_left_for_others(void **state)
+static void a_namespace_gets_half_of_a_store_at_most_and_what_was_left_for_others(void **state)
 {
 	struct store s;
 	(void)state;
@@ -299,8 +298,7 @@ a_namespace_gets_no_more_of_a_bounded_store_than_half_and_than_was_left_for_othe
 	store_release(&s);
 }
 
-static void
-of_an_object_without_room_a_remnant_is_kept_until_it_changes_when_there_is_room(void **state)
+static void of_an_object_without_room_a_remnant_is_kept_until_there_is_room(void **state)
 {
 	struct store s;
 	struct strbuf seen = STRBUF_INIT(4096);
@@ -354,9 +352,8 @@ int main(void)
 		cmocka_unit_test(a_peek_is_one_tree_however_many_objects_are_looked_at),
 		cmocka_unit_test(a_view_lasts_until_it_is_dropped_and_not_longer_than_its_object),
 		cmocka_unit_test(
-			a_namespace_gets_no_more_of_a_bounded_store_than_half_and_than_was_left_for_others),
-		cmocka_unit_test(
-			of_an_object_without_room_a_remnant_is_kept_until_it_changes_when_there_is_room),
+			a_namespace_gets_half_of_a_store_at_most_and_what_was_left_for_others),
+		cmocka_unit_test(of_an_object_without_room_a_remnant_is_kept_until_there_is_room),
 		cmocka_unit_test(a_list_that_takes_the_place_of_another_has_the_same_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
