@@ -192,8 +192,8 @@ size_t stack_groups_write(char *answer, struct strbuf *out)
 	groups = calloc(a.n_threads + 1, sizeof(*groups));
 	if (a.threads && groups && a.n_threads) {
 		n = group_threads(a.threads, a.n_threads, groups);
-		strbuf_addf(out, "%zu process%s, %zu threads; a process stood still for at most %.1f ms\n", a.processes, a.processes == 1 ? "" : "es",
-			    a.n_threads + a.left_out, a.stopped_us / 1000.0);
+		strbuf_addf(out, "%zu process%s, %zu thread%s; a process stood still for at most %.1f ms\n", a.processes, a.processes == 1 ? "" : "es",
+			    a.n_threads + a.left_out, a.n_threads + a.left_out == 1 ? "" : "s", a.stopped_us / 1000.0);
 		for (size_t i = 0; i < n; i++)
 			group_write(&groups[i], a.processes, out);
 	}

@@ -51,7 +51,7 @@ static void what_could_not_be_seen_is_said(void **state)
 				    2, &out),
 			    "PID 5 a b: no stacks: it has ended\n"
 			    "PID 6: Python's frames are not seen: x\n"
-			    "2 processes, 1 threads; a process stood still for at most 0.0 ms\n"
+			    "2 processes, 1 thread; a process stood still for at most 0.0 ms\n"
 			    "\nMain thread of 1 of 2 processes:\n"
 			    "  PID 6 c: in the kernel, uninterruptible\n"
 			    "  native: not seen\n");
