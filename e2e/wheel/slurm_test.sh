@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # slurm_test.sh: a real Slurm (slurmctld and slurmd of Debian, by its cgroup plugin of v1 or v2) whose steps die under `afterglow run`, as an ordinary
 # user. Each step that ends otherwise than well has a report, or a line where Slurm kills the report's author too.
-# e2e/kernel/uml.sh e2e/wheel/slurm_test.sh runs it on cgroup v2. It takes two minutes, as Slurm looks at time limits each 30 s.
+# e2e/kernel/uml.sh e2e/wheel/slurm_test.sh runs it on cgroup v2, where the OOM kills are not all reported yet. It takes two minutes, as Slurm looks at time limits each 30 s.
 # Ends with "N passed, N failed".
 set -u
 
