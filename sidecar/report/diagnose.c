@@ -116,7 +116,7 @@ static struct setting limit_of(const struct report *r, double bytes)
 	int n = snprintf(s.text, sizeof(s.text), "a limit of %s or more", SIZE((int64_t)bytes));
 
 	if (r->of_slurm && n > 0)
-		snprintf(s.text + n, sizeof(s.text) - (size_t)n, " (--mem=%.0fM, or --mem-per-cpu)", ceil(bytes / MIB));
+		snprintf(s.text + n, sizeof(s.text) - (size_t)n, " (--mem=%.0fM, or --mem-per-cpu)", ceil(bytes / (1 << 20)));
 	return s;
 }
 #define LIMIT(r, bytes) (limit_of(r, bytes).text)
