@@ -217,7 +217,7 @@ static void add_components(const struct components *c, struct strbuf *out)
 		return;
 	strbuf_adds(out, "<div class=\"card long\"><h3>All processes by name</h3>\n<table><thead><tr><th>Name</th>"
 			 "<th class=\"n\">Count</th><th class=\"n\">RSS − SHR</th><th class=\"n wide\">Largest</th>"
-			 "<th class=\"wide\"></th></tr></thead><tbody>\n");
+			 "<td class=\"wide\"></td></tr></thead><tbody>\n");
 	for (size_t i = 0; i < c->n; i++) {
 		strbuf_adds(out, "<tr><td class=\"name\">");
 		html_adds(out, c->list[i].name);
@@ -414,9 +414,9 @@ static size_t traceback_length(const char *from, const char *end)
 
 static void add_words_card(const char *title, const char *file, const char *text, size_t len, struct strbuf *out)
 {
-	strbuf_addf(out, "<div class=\"card long\"><h3>%s", title);
+	strbuf_addf(out, "<div class=\"card long\"><h2>%s", title);
 	html_adds(out, file);
-	strbuf_adds(out, "</h3>\n<pre>");
+	strbuf_adds(out, "</h2>\n<pre>");
 	html_add(out, text, len);
 	strbuf_adds(out, "</pre></div>\n");
 }

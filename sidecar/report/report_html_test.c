@@ -323,7 +323,7 @@ static void the_page_says_the_sentence_first_and_shows_the_numbers(void **state)
 
 static void an_exception_stands_before_the_memory_unless_the_end_is_about_memory(void **state)
 {
-	static const char words[] = "<h3>The last exception in logs/job-driver-a.log</h3>\n<pre>Traceback (most recent call last):\n"
+	static const char words[] = "<h2>The last exception in logs/job-driver-a.log</h2>\n<pre>Traceback (most recent call last):\n"
 				    "  File &quot;train.py&quot;, line 3, in &lt;module&gt;\n    load()\nValueError: bad &lt;shard&gt;\n</pre>";
 	(void)state;
 
@@ -349,7 +349,7 @@ static void the_last_lines_of_rays_process_are_there(void **state)
 	snprintf(r.last_lines, sizeof(r.last_lines), "raylet.out: <check> failed\n");
 	report_to_html(&(struct page){ .report = &r }, &out);
 	check_page(strbuf_str(&out));
-	assert_non_null(strstr(strbuf_str(&out), "ended first</h3>\n<pre>raylet.out: &lt;check&gt; failed\n</pre>"));
+	assert_non_null(strstr(strbuf_str(&out), "ended first</h2>\n<pre>raylet.out: &lt;check&gt; failed\n</pre>"));
 }
 
 static void how_memory_is_counted_is_shown_only_where_it_differs(void **state)

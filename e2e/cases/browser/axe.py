@@ -17,7 +17,8 @@ FRAME = """<!doctype html><meta charset="utf-8"><title>frame</title><style>body{
 <iframe style="border:0;width:%dpx;height:3000px" srcdoc="%s"></iframe><pre id="found"></pre>"""
 LOOK = """axe.run(document, {resultTypes: ["violations"]}).then(r => {
   const wide = [...document.querySelectorAll("body *")].filter(e => !e.closest(".scroll *, .plot") && e.getBoundingClientRect().right > innerWidth + 1);
-  parent.document.getElementById("found").textContent = JSON.stringify({width: innerWidth, wide: wide.map(e => e.outerHTML.slice(0, 120)),
+  parent.document.getElementById("found").textContent = JSON.stringify({width: innerWidth,
+    overflow: document.documentElement.scrollWidth - innerWidth, wide: wide.map(e => e.outerHTML.slice(0, 120)),
     violations: r.violations.map(v => [v.id, v.nodes.map(n => [n.target, n.failureSummary])])});
 });"""
 
@@ -28,7 +29,7 @@ def axe():
 
 
 def look(browse, page, width, scheme, directory):
-    """Returns what a copy of the page, whose policy is taken out, has of violations and of elements that reach beyond the right edge."""
+    """Returns what a copy of the page, whose policy is taken out, has of violations, and what reaches beyond the right edge."""
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(encoding="utf-8"))
     text = text.replace("</body>", f"<script>{axe()}</script><script>{LOOK}</script></body>")
     copy = directory / "look.html"
@@ -39,4 +40,4 @@ def look(browse, page, width, scheme, directory):
     return found
 
 
-NOTHING = {"wide": [], "violations": []}
+NOTHING = {"overflow": 0, "wide": [], "violations": []}
