@@ -78,7 +78,7 @@ static struct need *need_of(struct needs *all, const char *name)
 	return &all->tasks[all->n_tasks++];
 }
 
-static struct group *group_of(struct needs *all, const char *name)
+static struct group *needs_group_of(struct needs *all, const char *name)
 {
 	for (size_t i = 0; i < all->n_groups; i++)
 		if (strcmp(all->groups[i].name, name) == 0)
@@ -149,7 +149,7 @@ static bool needs_add(struct needs *all, const cJSON *answer)
 {
 	const cJSON *needs = json_get(answer, "needs"), *task, *others = json_get(needs, "otherTasks");
 	const char *name = json_str(answer, "group"), *since = json_str(needs, "since");
-	struct group *group = group_of(all, name ? name : "");
+	struct group *group = needs_group_of(all, name ? name : "");
 	size_t taken = 0;
 	bool ok = true;
 
@@ -259,7 +259,7 @@ static void advise_limit_for(cJSON *advice, const struct group *g, double copies
 }
 
 /* Whether Ray starts more than there is room for: by its CPUs, and by the memory that it offers to tasks with memory=. */
-static bool is_promised_too_much(const struct group *g, double room, double fit)
+static bool group_is_promised_too_much(const struct group *g, double room, double fit)
 {
 	return (g->cpus < 0 || g->cpus > fit) && (g->memory <= 0 || g->memory > room);
 }
@@ -305,14 +305,14 @@ static void advise_smaller(cJSON *advice, const struct group *g, double each)
 		   SIZE(STORE_MIN), SIZE(g->store));
 }
 
-static void advise_group(cJSON *advice, const struct group *g)
+static void group_advise(cJSON *advice, const struct group *g)
 {
 	double each = g->task ? MAX((double)memory_of_task(g->task_bytes).bytes, 1.0) : 0;
 	double room = FULL * g->limit - group_beside(g), fit = each > 0 ? MAX(floor(room / each), 0.0) : HUGE_VAL;
 
 	if (g->limit <= 0)
 		return;
-	if (each > 0 && (fit < 1 || is_promised_too_much(g, room, fit)))
+	if (each > 0 && (fit < 1 || group_is_promised_too_much(g, room, fit)))
 		advise_copies(advice, g, each, room, fit);
 	else if (each > 0 && g->memory > 0 && g->memory < each)
 		advise_limit_for(advice, g, 1, each);
@@ -380,7 +380,7 @@ static cJSON *json_of_needs(const struct needs *all)
 	}
 	for (size_t i = 0; i < all->n_groups; i++) {
 		json_append(groups, json_of_group(&all->groups[i]));
-		advise_group(advice, &all->groups[i]);
+		group_advise(advice, &all->groups[i]);
 	}
 	return json;
 }
@@ -407,7 +407,7 @@ cJSON *memory_advice(const cJSON *answers)
 
 /* --- Text ---------------------------------------------------------------------------------------------- */
 
-static const char *number_at(const cJSON *json, const char *name, char buf[static NUMBER_TEXT_MAX])
+static const char *advice_number_at(const cJSON *json, const char *name, char buf[static NUMBER_TEXT_MAX])
 {
 	double number = size_at(json, name);
 
@@ -445,7 +445,7 @@ static void print_tasks(const cJSON *now, const cJSON *before, struct strbuf *ou
 		char runs[NUMBER_TEXT_MAX], at_once[NUMBER_TEXT_MAX], median[SIZE_TEXT_MAX], p95[SIZE_TEXT_MAX], peak[SIZE_TEXT_MAX],
 			change[NUMBER_TEXT_MAX];
 
-		table_row(&table, (const char *const[]){ json_str(task, "name"), number_at(task, "runs", runs), number_at(task, "atOnce", at_once),
+		table_row(&table, (const char *const[]){ json_str(task, "name"), advice_number_at(task, "runs", runs), advice_number_at(task, "atOnce", at_once),
 							 size_cell(task, "medianBytes", median), size_cell(task, "p95Bytes", p95),
 							 size_cell(task, "peakBytes", peak), change_text(task, before, change) });
 	}
@@ -464,7 +464,7 @@ static void print_groups(const cJSON *now, struct strbuf *out)
 		char n[NUMBER_TEXT_MAX], cpus[NUMBER_TEXT_MAX], sizes[7][SIZE_TEXT_MAX];
 
 		table_row(&table,
-			  (const char *const[]){ json_str(g, "name"), number_at(g, "containers", n), number_at(g, "cpus", cpus),
+			  (const char *const[]){ json_str(g, "name"), advice_number_at(g, "containers", n), advice_number_at(g, "cpus", cpus),
 						 size_cell(g, "limitBytes", sizes[0]), size_cell(g, "workingSetBytes", sizes[1]),
 						 size_cell(g, "anonBytes", sizes[2]), size_cell(g, "fileBytes", sizes[3]),
 						 size_cell(g, "shmemBytes", sizes[4]), size_cell(g, "objectStoreBytes", sizes[5]),
@@ -474,7 +474,7 @@ static void print_groups(const cJSON *now, struct strbuf *out)
 	table_release(&table);
 }
 
-static void add_line(struct strbuf *out, const char *of, const char *set, const char *because)
+static void advice_add_line(struct strbuf *out, const char *of, const char *set, const char *because)
 {
 	strbuf_adds(out, "  ");
 	add_printable(out, of ? of : "");
@@ -516,7 +516,7 @@ void memory_advice_text(const cJSON *now, const cJSON *before, struct strbuf *ou
 	}
 	strbuf_adds(out, "\nWhat to set:\n");
 	cJSON_ArrayForEach(line, json_get(now, "advice"))
-		add_line(out, json_str(line, "of"), json_str(line, "set"), json_str(line, "because"));
+		advice_add_line(out, json_str(line, "of"), json_str(line, "set"), json_str(line, "because"));
 	if (!cJSON_GetArraySize(json_get(now, "advice")))
 		strbuf_adds(out, "  nothing: no task and no actor was seen\n");
 }

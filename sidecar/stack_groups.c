@@ -116,7 +116,7 @@ static int compare_threads(const void *one, const void *other)
 	return r ? r : a->number < b->number ? -1 : 1;
 }
 
-static int compare_groups(const void *one, const void *other)
+static int stack_groups_compare(const void *one, const void *other)
 {
 	const struct stack_group *a = one, *b = other;
 
@@ -140,7 +140,7 @@ static size_t group_threads(struct stacked_thread *threads, size_t n_threads, st
 			groups[n - 1].n++;
 		else
 			groups[n++] = (struct stack_group){ &threads[i], 1 };
-	qsort(groups, n, sizeof(*groups), compare_groups);
+	qsort(groups, n, sizeof(*groups), stack_groups_compare);
 	return n;
 }
 

@@ -23,11 +23,11 @@ import sys
 LIBRARY = "lib"
 PROGRAMS = ("operator", "sidecar", "node", "plugin")
 # What is added has to be paid for: by merging and deleting, or by a commit that raises this number and says why.
-LINES_MAX = 90940
+LINES_MAX = 93400
 # No more knots than there are. Those of two modules are easily undone; a new one is a mistake.
-KNOTS_MAX = 6
+KNOTS_MAX = 5
 # Percent of the functions. A static carries its noun: victim_find, not find.
-SHARED_MAX, SHORT_MAX = 6, 3.3
+SHARED_MAX, SHORT_MAX = 5.8, 3.2
 # Nothing is to wait in the event loop: what takes time ends in an event. These are left; a new one is a mistake.
 WAITS_MAX = 19
 # A call with the time 0 only takes what has come.

@@ -95,7 +95,7 @@ static void timer_switch(bool on, struct sigaction *old)
 
 /* --- The list of threads --- */
 
-static size_t proc_file_read(const char *path, char *text, size_t size)
+static size_t tracer_read_file(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -113,7 +113,7 @@ static void note_state(struct dump_thread *t)
 	char *name, *end;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)tracer.pid, (int)t->tid);
-	proc_file_read(path, text, sizeof(text));
+	tracer_read_file(path, text, sizeof(text));
 	name = strchr(text, '(');
 	end = strrchr(text, ')');
 	if (!name || !end || end < name || end[1] != ' ')
@@ -124,7 +124,7 @@ static void note_state(struct dump_thread *t)
 	if (t->state != 'D')
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)tracer.pid, (int)t->tid);
-	proc_file_read(path, text, sizeof(text));
+	tracer_read_file(path, text, sizeof(text));
 	snprintf(t->waits_in, sizeof(t->waits_in), "%.30s", strcmp(text, "0") == 0 ? "" : text);
 }
 
@@ -333,7 +333,7 @@ static void copy_threads(bool all_stopped)
 
 /* --- The dump --- */
 
-static int open_of(const char *name)
+static int tracee_open(const char *name)
 {
 	char path[48];
 
@@ -344,15 +344,15 @@ static int open_of(const char *name)
 /* Opens what is sent. After seizing, because then no thread is in execve, which opening would wait for. */
 static int open_memory(void)
 {
-	int auxv_fd = open_of("auxv");
+	int auxv_fd = tracee_open("auxv");
 	ssize_t n = auxv_fd < 0 ? -1 : read(auxv_fd, tracer.head.auxv, sizeof(tracer.head.auxv));
 
 	tracer.head.auxv_len = n > 0 ? (uint32_t)n : 0;
 	if (auxv_fd >= 0)
 		close(auxv_fd);
-	tracer.memory_fd = open_of("mem");
+	tracer.memory_fd = tracee_open("mem");
 	if (tracer.memory_fd >= 0)
-		tracer.maps_fd = open_of("maps");
+		tracer.maps_fd = tracee_open("maps");
 	return tracer.memory_fd < 0 || tracer.maps_fd < 0 ? -errno : 0;
 }
 

@@ -173,7 +173,7 @@ void stacks_dumped(struct stacks *s, const struct container *c, const struct lau
 		answer_failed(s, err_text(&err));
 }
 
-static void on_overdue(evutil_socket_t fd, short what, void *arg)
+static void dump_on_overdue(evutil_socket_t fd, short what, void *arg)
 {
 	struct stacks *s = arg;
 
@@ -210,7 +210,7 @@ static void answer_next(struct stacks *s)
 
 /* --- The question --- */
 
-static bool is_wanted(const struct stacks *s, pid_t pid, const char *name)
+static bool target_is_wanted(const struct stacks *s, pid_t pid, const char *name)
 {
 	/* A number is a PID, whatever the names have in them. */
 	if (s->wanted[strspn(s->wanted, "0123456789")] == '\0')
@@ -223,7 +223,7 @@ static void target_add(struct container *c, pid_t pid, const char *name, void *a
 	struct stacks *s = arg;
 	struct target *t = &s->targets[s->n_targets];
 
-	if (!is_wanted(s, pid, name))
+	if (!target_is_wanted(s, pid, name))
 		return;
 	if (s->n_targets == STACKS_PROCESSES_MAX) {
 		s->left_out++;
@@ -318,7 +318,7 @@ int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks
 	*s = (struct stacks){ .base = base, .callbacks = *callbacks, .fd = -1 };
 	if (stacks_listen(s, err) == 0) {
 		s->acceptable = event_new(base, s->fd, EV_READ | EV_PERSIST, stacks_on_connection, s);
-		s->overdue = evtimer_new(base, on_overdue, s);
+		s->overdue = evtimer_new(base, dump_on_overdue, s);
 		if (!s->acceptable || !s->overdue || event_add(s->acceptable, NULL) < 0)
 			err_set(err, ENOMEM, "stacks");
 	}

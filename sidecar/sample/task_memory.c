@@ -53,7 +53,7 @@ static unsigned int place_vacate(struct task_memory *m)
 	return least;
 }
 
-static unsigned int place_of(struct task_memory *m, const char *name)
+static unsigned int task_place_of(struct task_memory *m, const char *name)
 {
 	unsigned int place;
 
@@ -70,7 +70,7 @@ static unsigned int place_of(struct task_memory *m, const char *name)
 
 unsigned int task_memory_begin(struct task_memory *m, const char *name)
 {
-	unsigned int place = place_of(m, name);
+	unsigned int place = task_place_of(m, name);
 	struct task_need *need = &m->list[place];
 
 	need->runs++;

@@ -40,7 +40,7 @@ static int read_maps_text(struct core *core, int maps_fd, struct err *err)
 }
 
 /* The memory of a device may do something when it is read. */
-static bool is_device(const char *path)
+static bool live_map_is_device(const char *path)
 {
 	return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0 && strncmp(path, "/dev/zero", 9) != 0;
 }
@@ -58,7 +58,7 @@ static void take_mapping(struct core *core, char *line)
 		return;
 	path = line + at;
 	core->segments[core->n_segments++] = (struct core_segment){
-		.start = start, .end = end, .file_offset = start, .file_len = is_device(path) ? 0 : end - start, .promised = end - start,
+		.start = start, .end = end, .file_offset = start, .file_len = live_map_is_device(path) ? 0 : end - start, .promised = end - start,
 		.readable = permissions[0] == 'r', .writable = permissions[1] == 'w', .executable = permissions[2] == 'x', .live = true,
 	};
 	if (path[0] == '/')

@@ -64,7 +64,7 @@ static void add_native_frames(struct strbuf *out, struct symbols *symbols, const
 		strbuf_addf(out, "     (%s)\n", stack->end);
 }
 
-static void add_missing(struct strbuf *out, const struct core_thread *t)
+static void living_add_missing(struct strbuf *out, const struct core_thread *t)
 {
 	if (t->error == EBUSY)
 		strbuf_adds(out, "  native: not seen, because the kernel did not stop the thread in time\n");
@@ -97,7 +97,7 @@ static int write_thread(struct unwinder *u, struct symbols *symbols, const struc
 		    t->name);
 	strbuf_add(out, strbuf_str(python), python->len);
 	if (t->error)
-		add_missing(out, t);
+		living_add_missing(out, t);
 	else
 		add_native_frames(out, symbols, &stack, python->len > 0);
 	return 0;
