@@ -37,7 +37,8 @@ static void walk(struct modules *modules, unsigned int minor)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_close_ int fd = memfd_create("memory", MFD_CLOEXEC);
-	struct core_segment segment = { BASE, BASE + size, 0, size ? size - 1 : 0, size ? size - 1 : 0, true, true, false };
+	struct core_segment segment = { .start = BASE, .end = BASE + size, .file_len = size ? size - 1 : 0, .promised = size ? size - 1 : 0,
+					.readable = true, .writable = true };
 	struct core core = { .elf = { .fd = fd, .file_size = segment.file_len }, .machine = core_machine_of(EM_X86_64), .segments = &segment, .n_segments = 1 };
 	struct modules modules = { .core = &core };
 
