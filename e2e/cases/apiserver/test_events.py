@@ -41,7 +41,7 @@ def test_the_first_death_of_a_class_is_an_event_of_the_raycluster_that_says_wher
     (event,) = [e for e in api.items("events") if e["reason"] == "KernelOOMContainer"]
     assert event["regarding"]["kind"] == "RayCluster" and event["regarding"]["uid"] == cluster.get()["metadata"]["uid"]
     name = failure["metadata"]["name"]
-    assert event["note"] == (f"{failure['spec']['verdict']}. See kubectl describe rayfailure -n {api.namespace} {name}; "
+    assert event["note"] == (f"{failure['spec']['verdict']}. Try: {failure['spec']['advice']}. See kubectl describe rayfailure -n {api.namespace} {name}; "
                              f"for all failures: kubectl get rayfailures -n {api.namespace} -l ray.io/cluster=demo")
     assert "ran out of memory" in plane.kubectl("describe", "raycluster", "demo", "--namespace", api.namespace)
 
