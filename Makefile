@@ -350,8 +350,8 @@ unit       0.5  -           $(SUITE) -j4 unit-tests
 wheel      0.25 -           $(SUITE) test-wheel
 endef
 define CLUSTER_SUITES
-cluster    2    cluster     e2e/run.sh cluster
-kuberay    2    cluster     e2e/run.sh kuberay
+cluster    3    cluster     e2e/run.sh cluster
+kuberay    3    cluster     e2e/run.sh kuberay
 cluster-v2 1    cluster     e2e/run.sh cluster-v2-part
 endef
 define STORE_SUITES
