@@ -313,7 +313,8 @@ check "a failure that is held keeps its exit code" gives 9
 check "it says how to end the hold" says 'held until .*afterglow-launch --release [0-9]'
 "$sidecar" exec --store "$store" --name case --hold-on-failure 300 -- "$probe" exit 9 2>"$work/err" &
 pid=$!
-wait_until says 'held until'
+wait_until says 'afterglow-launch --release [0-9]'
+sleep 1 # the rest of the line
 "$build/afterglow-launch" --release "$(sed -n 's/.*--release \([0-9]*\).*/\1/p' "$work/err")"
 begin=$(date +%s)
 wait "$pid"
