@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import urllib.parse
 import urllib.request
 
@@ -140,16 +141,22 @@ def limited_cgroup(name):
         path.rmdir()
 
 
+# Has the title of a task, and more memory than a task needs to be named in metrics.
+TASK = "import time\nheld = bytearray(96 << 20)\ntime.sleep(1000)\n"
+
+
 @pytest.fixture
 def sidecar(tmp_path):
-    """The sidecar of a pod with a container that has a memory limit."""
+    """The sidecar of a pod with a container that has a memory limit, and a task of Ray."""
+    (tmp_path / "task.py").write_text(TASK)
     pod = {"metadata": {"namespace": "ml", "name": "worker", "uid": "0123456789", "labels": {"ray.io/cluster": "demo"}}}
     with limited_cgroup(f"afterglow-monitoring-{os.getpid()}") as cgroup:
         (tmp_path / "pod").mkdir()
         sidecar = PodSidecar(pod, tmp_path / "pod")
         try:
             sidecar.launcher = Daemon(["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', cgroup, BUILD / "afterglow-launch",
-                                       "--name", "ray-worker", "--socket", sidecar.directory / "socket", "--", "sleep", "1000"],
+                                       "--name", "ray-worker", "--socket", sidecar.directory / "socket", "--",
+                                       "bash", "-c", 'exec -a ray::load_batch "$0" <"$1"', sys.executable, tmp_path / "task.py"],
                                       tmp_path / "launcher.log")
             yield sidecar
         finally:
