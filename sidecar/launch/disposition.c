@@ -2,7 +2,6 @@
 /* Says what a signal would do to a process if it were process 1. */
 #include "sidecar/launch/disposition.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,6 +10,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sidecar/launch/proc_file.h"
 
 #define STATUS_MAX \
 	4096 /* bytes; a process of very many groups has more, and then nobody can tell */
@@ -43,26 +44,6 @@ enum disposition disposition_of(const char *status, int signo)
 	    !parse_set(status, "\nSigCgt:\t", &caught) || is_in_set(ignored | caught, signo))
 		return DISPOSITION_TAKEN;
 	return is_in_set(blocked, signo) ? DISPOSITION_BLOCKED : DISPOSITION_DROPPED;
-}
-
-static int proc_file_open(pid_t pid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Returns false, and an empty text, if the file cannot be read. */
-static bool proc_file_read(pid_t pid, const char *name, char *text, size_t size)
-{
-	int fd = proc_file_open(pid, name);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[len < 0 ? 0 : len] = '\0';
-	return len >= 0;
 }
 
 /* Returns whether the set of signals at that address of the process has the signal; true if it cannot be read. */

@@ -21,6 +21,7 @@
 
 #include "sidecar/launch/clock.h"
 #include "sidecar/launch/dump.h"
+#include "sidecar/launch/proc_file.h"
 
 #define POLL_NS (50 * 1000) /* between looks at whether all have stopped */
 #define LISTS_MAX 3 /* threads may start others while they are being stopped */
@@ -95,25 +96,14 @@ static void timer_switch(bool on, struct sigaction *old)
 
 /* --- The list of threads --- */
 
-static size_t tracer_read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
-
 /* Notes name and state of a thread, and in state D where it waits. */
 static void note_state(struct dump_thread *t)
 {
 	char path[64], text[512];
 	char *name, *end;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)tracer.pid, (int)t->tid);
-	tracer_read_file(path, text, sizeof(text));
+	snprintf(path, sizeof(path), "task/%d/stat", (int)t->tid);
+	proc_file_read(tracer.pid, path, text, sizeof(text));
 	name = strchr(text, '(');
 	end = strrchr(text, ')');
 	if (!name || !end || end < name || end[1] != ' ')
@@ -123,8 +113,8 @@ static void note_state(struct dump_thread *t)
 	t->state = end[2];
 	if (t->state != 'D')
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)tracer.pid, (int)t->tid);
-	tracer_read_file(path, text, sizeof(text));
+	snprintf(path, sizeof(path), "task/%d/wchan", (int)t->tid);
+	proc_file_read(tracer.pid, path, text, sizeof(text));
 	snprintf(t->waits_in, sizeof(t->waits_in), "%.30s", strcmp(text, "0") == 0 ? "" : text);
 }
 
@@ -333,26 +323,18 @@ static void copy_threads(bool all_stopped)
 
 /* --- The dump --- */
 
-static int tracee_open(const char *name)
-{
-	char path[48];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tracer.pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 /* Opens what is sent. After seizing, because then no thread is in execve, which opening would wait for. */
 static int open_memory(void)
 {
-	int auxv_fd = tracee_open("auxv");
+	int auxv_fd = proc_file_open(tracer.pid, "auxv");
 	ssize_t n = auxv_fd < 0 ? -1 : read(auxv_fd, tracer.head.auxv, sizeof(tracer.head.auxv));
 
 	tracer.head.auxv_len = n > 0 ? (uint32_t)n : 0;
 	if (auxv_fd >= 0)
 		close(auxv_fd);
-	tracer.memory_fd = tracee_open("mem");
+	tracer.memory_fd = proc_file_open(tracer.pid, "mem");
 	if (tracer.memory_fd >= 0)
-		tracer.maps_fd = tracee_open("maps");
+		tracer.maps_fd = proc_file_open(tracer.pid, "maps");
 	return tracer.memory_fd < 0 || tracer.maps_fd < 0 ? -errno : 0;
 }
 
