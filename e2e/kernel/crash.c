@@ -44,7 +44,7 @@ static void fill(size_t size)
 	}
 }
 
-static void reserve(size_t size)
+static void addresses_reserve(size_t size)
 {
 	volatile char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 		else if (strcmp(argv[i], "--memory") == 0)
 			fill((size_t)value << 20);
 		else if (strcmp(argv[i], "--reserve") == 0)
-			reserve((size_t)value << 30);
+			addresses_reserve((size_t)value << 30);
 		for (long n = 0; strcmp(argv[i], "--threads") == 0 && n < value; n++)
 			pthread_create(&thread, NULL, wait_forever, NULL);
 	}

@@ -111,7 +111,7 @@ try_kuberay() {
 	tools/apt-install.sh iproute2 skopeo
 	prepare_cluster
 	started=$EPOCHREALTIME
-	# Helm speaks HTTPS unless it is told not to.
+	# Helm speaks HTTPS by default, and this registry does not.
 	# shellcheck disable=SC2086 # words of a command
 	in_node ${install//REGISTRY/$registry} --plain-http >/dev/null
 	passed "$install"

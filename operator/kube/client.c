@@ -72,7 +72,7 @@ static void call_unlink(struct client_call *call)
 
 /* --- Life ------------------------------------------------------------------------------------------------- */
 
-static void pump(evutil_socket_t fd, short what, void *arg);
+static void client_pump(evutil_socket_t fd, short what, void *arg);
 
 int client_new(struct event_base *base, struct kubeconfig *config, struct client **ret_client, struct err *err)
 {
@@ -84,7 +84,7 @@ int client_new(struct event_base *base, struct kubeconfig *config, struct client
 	}
 	client->config = *config;
 	*config = (struct kubeconfig){ 0 };
-	client->pump = evtimer_new(base, pump, client);
+	client->pump = evtimer_new(base, client_pump, client);
 	int r = client->pump ? http_new(base, &client->http, err) : err_set(err, ENOMEM, "API client");
 	if (r == 0)
 		r = endpoint_find(&client->endpoint, &client->config, err);
@@ -258,7 +258,7 @@ static struct client_call *next_to_send(struct client *client, int64_t *wait_ns)
 	return NULL;
 }
 
-static void pump(evutil_socket_t, short, void *arg)
+static void client_pump(evutil_socket_t, short, void *arg)
 {
 	struct client *client = arg;
 	struct client_call *call;

@@ -72,7 +72,7 @@ static void say(unsigned int looks, const char *what_follows)
 	outlet_write_apart(STDERR_FILENO, text, MIN((size_t)len, sizeof(text) - 1));
 }
 
-static void *watch(void *)
+static void *heartbeat_watch(void *)
 {
 	const struct timespec pause = { .tv_sec = patience.look_ns / NS_PER_SEC, .tv_nsec = patience.look_ns % NS_PER_SEC };
 	uint64_t known = 0;
@@ -112,7 +112,7 @@ int heartbeat_start(const struct heartbeat_patience *p, struct err *err)
 	/* glibc asks for 128 KiB on arm64, and would give 8 MiB for a size that it refuses. */
 	pthread_attr_setstacksize(&attributes, MAX(STACK, (size_t)PTHREAD_STACK_MIN));
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attributes, watch, NULL);
+	rc = pthread_create(&thread, &attributes, heartbeat_watch, NULL);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	started = rc == 0;

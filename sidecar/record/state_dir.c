@@ -104,7 +104,7 @@ static void drop_if_gone(const char *name, void *arg)
 		unlinkat(c->to, name, 0);
 }
 
-static void save(int, void *arg)
+static void copy_save(int, void *arg)
 {
 	struct copying *c = arg;
 	struct err err = { 0 };
@@ -116,7 +116,7 @@ static void save(int, void *arg)
 	fsync(c->to);
 }
 
-static void restore(int, void *arg)
+static void copy_restore(int, void *arg)
 {
 	struct copying *c = arg;
 	char path[BUNDLE_PATH_MAX];
@@ -132,7 +132,7 @@ static void note_one(const char *, void *arg)
 	*(bool *)arg = true;
 }
 
-static bool ignore(const void *, size_t, int passed_fd, void *)
+static bool fd_ignore(const void *, size_t, int passed_fd, void *)
 {
 	closep(&passed_fd);
 	return false;
@@ -144,9 +144,9 @@ static void begin_with_copy(struct state_dir *s)
 	bool any = false;
 
 	each_file(s->fd, note_one, &any);
-	if (any || errand_start(&s->errand, restore, &c, NULL) < 0)
+	if (any || errand_start(&s->errand, copy_restore, &c, NULL) < 0)
 		return;
-	if (errand_wait(&s->errand, RESTORE_WITHIN_NS, ignore, NULL) != ERRAND_ENDED)
+	if (errand_wait(&s->errand, RESTORE_WITHIN_NS, fd_ignore, NULL) != ERRAND_ENDED)
 		log_warning("the disk of %s does not answer: the history of a previous sidecar cannot be read", s->copy);
 }
 
@@ -182,5 +182,5 @@ void state_dir_copy(struct state_dir *s)
 	struct copying c = { .from = s->fd, .to = -1, .where = s->copy };
 
 	if (s->copy && s->fd >= 0)
-		errand_start(&s->errand, save, &c, NULL);
+		errand_start(&s->errand, copy_save, &c, NULL);
 }
