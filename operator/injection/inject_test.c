@@ -584,40 +584,40 @@ static void a_core_takes_a_share_of_the_ephemeral_storage_at_most(void **state)
 	}
 }
 
-/* Which volume it is that a core goes to is not known before the crash. */
-static void a_core_takes_a_share_of_the_smallest_volume_at_most(void **state)
+/* Returns the command of a container with these volumes, whose cores may have 4 GiB; the caller frees it. */
+static char *core_command_with(const char *mounts, const char *volumes)
 {
 	struct policy p = policy;
 	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
 	_cleanup_json_ cJSON *spec = spec_with("true");
-	_cleanup_free_ char *command = NULL;
+
+	p.recording.core_dump_limit = INT64_C(4) << 30;
+	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts", json_of(mounts));
+	json_set(spec, "volumes", json_of(volumes));
+	assert_true(inject(spec, &in));
+	return cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
+}
+
+/* Which volume it is that a core goes to is not known before the crash. */
+static void a_core_takes_a_share_of_the_smallest_volume_at_most(void **state)
+{
+	_cleanup_free_ char *command = core_command_with(
+		"[{name: work}, {name: dshm}, {name: tmp}, {name: other}, {name: claim}, {name: absent}]",
+		"[{name: work, emptyDir: {sizeLimit: 1Gi}}, {name: tmp, emptyDir: {medium: \"\", sizeLimit: 80Mi}}, "
+		"{name: dshm, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: other, emptyDir: {}}, {name: claim, persistentVolumeClaim: {}}, "
+		"{name: not-mounted, emptyDir: {sizeLimit: 8Mi}}]");
 
 	(void)state;
-	p.recording.core_dump_limit = INT64_C(4) << 30;
-	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts",
-		 json_of("[{name: work}, {name: dshm}, {name: tmp}, {name: other}, {name: claim}, {name: absent}]"));
-	json_set(spec, "volumes", json_of("[{name: work, emptyDir: {sizeLimit: 1Gi}}, {name: tmp, emptyDir: {medium: \"\", sizeLimit: 80Mi}}, "
-					  "{name: dshm, emptyDir: {medium: Memory, sizeLimit: 1Mi}}, {name: other, emptyDir: {}}, {name: claim, persistentVolumeClaim: {}}, "
-					  "{name: not-mounted, emptyDir: {sizeLimit: 8Mi}}]"));
-	assert_true(inject(spec, &in));
-	command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 	assert_non_null(strstr(command, " --cores-max 10485760 "));
 }
 
 static void a_volume_of_a_few_bytes_bounds_the_core_as_well(void **state)
 {
-	struct policy p = policy;
-	struct injection in = { .cluster = "demo", .policy = &p, .launchers = testing_launchers() };
-	_cleanup_json_ cJSON *spec = spec_with("true");
-	_cleanup_free_ char *command = NULL;
+	_cleanup_free_ char *command = core_command_with(
+		"[{name: work}]",
+		"[{name: work, emptyDir: {sizeLimit: \"7\"}}]");
 
 	(void)state;
-	p.recording.core_dump_limit = INT64_C(4) << 30;
-	json_set(cJSON_GetArrayItem(json_get(spec, "containers"), 0), "volumeMounts",
-		 json_of("[{name: work}]"));
-	json_set(spec, "volumes", json_of("[{name: work, emptyDir: {sizeLimit: \"7\"}}]"));
-	assert_true(inject(spec, &in));
-	command = cJSON_PrintUnformatted(json_get(at(spec, 0), "command"));
 	assert_non_null(strstr(command, " --cores-max 1 "));
 }
 
