@@ -8,9 +8,11 @@ import sys
 
 LINES_MAX = 60  # of all logs together
 LINE_MAX = 300
+SHORT_MAX = 100
 
 # What names a failed test, and what says why; the reasons of pytest come before its names.
 NAME = re.compile(r"^(FAILED|ERROR) \S+::|^\[  FAILED  \] (?!\S*:? ?\d+ test)|^FAIL\b|^not ok\b|^\d+ passed, [1-9]\d* failed")
+COUNT = re.compile(r"^\d+ passed, ")
 PYTEST_WHERE = re.compile(r"^_{3,} (ERROR at (setup|teardown) of )?(test_\S*|\S+\.test_\S*) _{3,}$")
 PYTEST_WHY = re.compile(r"^E   +\S")
 CMOCKA_WHY = re.compile(r"^\[   LINE   \] |^\[  ERROR   \] ")
@@ -31,6 +33,13 @@ def failed(lines):
         if line not in found:
             found.append(line[:LINE_MAX])
     return found
+
+
+def names(lines):
+    """The names alone, each at most SHORT_MAX characters, without folders and reasons."""
+    found = (re.sub(r"^(FAILED|ERROR|FAIL:?|\[  FAILED  \]) (\S+/)?| - .*", "", line)[:SHORT_MAX] for line in failed(lines)
+             if NAME.match(line) and not COUNT.match(line))
+    return list(dict.fromkeys(found))
 
 
 def main():

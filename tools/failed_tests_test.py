@@ -58,6 +58,13 @@ class FailedTests(unittest.TestCase):
     def test_what_passed_is_not_repeated(self):
         self.assertEqual(self.found("17 passed, 0 failed\n[  PASSED  ] 3 test(s).\n=== 3 passed in 1.00s ===\n"), [])
 
+    def test_the_names_alone_are_short(self):
+        names = failed_tests.names((PYTEST + CMOCKA + SCRIPT).splitlines(keepends=True))
+        self.assertIn("a_bad_one", names)
+        self.assertIn("a child's OOM kill is told (grep -q x)", names)
+        self.assertEqual(len(names), 3)
+        self.assertFalse(any("/" in name or "TimeoutError" in name for name in names))
+
 
 if __name__ == "__main__":
     unittest.main()

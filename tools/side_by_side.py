@@ -6,8 +6,8 @@ Each line of STAGES is one suite: NAME CORES ALONE COMMAND. CORES is how many it
 divided by its seconds, as the table of an earlier run has them, say 0.25 for one that mostly waits. ALONE names what it cannot
 share, divided by commas: of two suites with the same word one waits for the other ("-": nothing). They begin in the order of
 the lines. A suite's output goes to build/logs/NAME.log, and is printed whole when it ends; in the meantime a line now and then
-tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, and a table of
-seconds. SIGINT and SIGTERM end the suites, each by its process group.
+tells what runs. At the end stand the tests that failed, each line indented so that it is not counted twice, a table of
+seconds, and once more the names alone: short, for who keeps no more than the last lines of a run. SIGINT and SIGTERM end the suites, each by its process group.
 
 When all have ended, the tests that failed run once more, alone (tools/second_try.py says which and how); their output goes to
 build/logs/NAME.again.log. A test that passes then is flaky: it is named at the end and does not fail the run, unless more than two are.
@@ -98,6 +98,10 @@ class Stage:
     def failures(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:
             return failed_tests.failed(log)[:failed_tests.LINES_MAX // 2]
+
+    def names_of_failed(self):
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return failed_tests.names(log)
 
     def may_run_again(self):
         """Returns the tests that failed, if their failures are all that there is against this suite."""
@@ -288,6 +292,11 @@ class Runner:
             for line in s.failures() if s.ended and s.verdict() != "passed" else []:
                 print(f"  {s.name}: {line}")
 
+    def names_of_failed(self):
+        for s in self.stages:
+            for name in s.names_of_failed() if s.ended and s.verdict() != "passed" else []:
+                print(f"  {s.name}: {name}")
+
     def table(self):
         """CPU: that of descendants whose parents waited for them; daemons have theirs apart."""
         rows = [("suite", "from", "seconds", "CPU", "passed", "failed")]
@@ -315,6 +324,7 @@ def main():
     runner.results()
     runner.failures()
     runner.table()
+    runner.names_of_failed()
     if runner.signal:
         return 128 + runner.signal
     return 0 if all(s.verdict() == "passed" for s in stages) else 1
