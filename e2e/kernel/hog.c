@@ -7,7 +7,7 @@
  *	--name TITLE	what it is called in /proc/PID/comm and cmdline
  *	--children N	N children use SIZE each; their parent waits for them
  *	--shm		shared anonymous memory (shmem) in place of private
- *	--hold		stay when the size is reached; otherwise exit 0
+ *	--hold		stay when the size is reached, also without one's children; otherwise exit 0
  *	--die SIGNO	end by this signal when the size is reached
  *
  * Sizes may end in K, M or G. A parent whose child was killed exits 1.
@@ -119,6 +119,8 @@ static int with_children(const struct options *o)
 	while (wait(&status) > 0)
 		if (status != 0)
 			result = 1;
+	while (o->hold)
+		pause();
 	return result;
 }
 

@@ -60,8 +60,8 @@ static const struct death ooms[] = {
 	  "SIGKILL", 137, "ray::leak", false },
 	{ "shared memory", { "hog", "300M", "--rate", "400M", "--shm" }, "KernelOOMContainer", "certain", "SIGKILL", 137,
 	  "hog", false },
-	/* Slow enough that on v1, where the sidecar has to notice the first kill, it comes before the last. */
-	{ "three children", { "hog", "300M", "--rate", "15M", "--children", "3", "--name", "ray::IDLE" },
+	/* On v1, where the sidecar has to notice the first kill, their parent waits for it. */
+	{ "three children", { "hog", "300M", "--rate", "15M", "--children", "3", "--hold", "--name", "ray::IDLE" },
 	  "KernelOOMContainer", "certain", "SIGKILL", 137, "ray::IDLE", true },
 };
 
