@@ -508,6 +508,8 @@ static void each_dead_instance_is_one_failure_but_not_the_sidecars(void **state)
 		"  - {name: back-off, restartCount: 5, state: {waiting: {reason: CrashLoopBackOff}},\n"
 		"     lastState: {terminated: {exitCode: 2, containerID: \"c://5\"}}}\n"
 		"  - {name: lives, restartCount: 5, state: {running: {}}, lastState: {terminated: {exitCode: 2}}}\n"
+		"  - {name: created, restartCount: 5, containerID: \"c://7\", state: {waiting: {}},\n"
+		"     lastState: {terminated: {exitCode: 2, containerID: \"c://6\"}}}\n"
 		"  - {name: afterglow, state: {terminated: {exitCode: 137, containerID: \"c://4\"}}}\n";
 	static const struct {
 		const char *container;
@@ -516,7 +518,8 @@ static void each_dead_instance_is_one_failure_but_not_the_sidecars(void **state)
 		     { "ray-worker", 139, 4 },
 		     { "ray-worker", 1, 5 },
 		     { "back-off", 2, 5 },
-		     { "lives", 2, 4 } };
+		     { "lives", 2, 4 },
+		     { "created", 2, 4 } };
 	_cleanup_strbuf_ struct strbuf sb = STRBUF_INIT(4096);
 	_cleanup_json_ cJSON *pod = NULL, *array = NULL, *again = NULL;
 

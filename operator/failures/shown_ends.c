@@ -7,6 +7,7 @@
 #include "lib/json.h"
 #include "lib/macros.h"
 #include "lib/units.h"
+#include "operator/failures/made_up_end.h"
 
 bool end_time_parse(const char *text, int64_t *ret_ns)
 {
@@ -46,8 +47,7 @@ int64_t shown_earlier(const cJSON *status)
 {
 	int64_t restarts = json_int(status, "restartCount", 0);
 
-	/* The count goes up when the next instance starts. */
-	if (json_get(status, "lastState.terminated") && !json_get(status, "state.waiting"))
+	if (json_get(status, "lastState.terminated") && made_up_next_is_there(status))
 		restarts--;
 	return MAX(restarts, 0);
 }
