@@ -182,9 +182,9 @@ class Runner:
 
     def __init__(self, stages, cores):
         self.stages = stages
-        # Two more than there are: a suite keeps busy more at times and less at others.
+        # One more than there are: a suite keeps busy more at times and less at others.
         self.cores = cores
-        self.capacity = cores + 2
+        self.capacity = cores + 1
         self.signal = None
         self.told = self.began = time.monotonic()
 
