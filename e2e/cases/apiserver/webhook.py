@@ -11,8 +11,8 @@ SECRET = "afterglow-webhook-tls"
 HOST = "localhost"
 
 
-def configuration(name, namespace, port, timeout=3):
-    """Returns the configuration as charts/afterglow/templates/webhook.yaml has it."""
+def configuration(name, namespace, port, timeout=15):
+    """Returns the configuration as charts/afterglow/templates/webhook.yaml has it, but for a timeout that fits a busy machine."""
     def hook(title, path, rules, **more):
         return {"name": title, "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
                 "reinvocationPolicy": "IfNeeded", "timeoutSeconds": timeout, "rules": rules,
