@@ -108,10 +108,11 @@ same) paths=(e2e/cases/kuberay/same) ;;
 esac
 [ -z "${AFTERGLOW_TESTS:-}" ] || { mapfile -t paths <<<"$AFTERGLOW_TESTS" && marked=; }
 # Most of the time they wait: for servers of their own, or for pods. -n 0 for one at a time, and for -s and --pdb.
+# Pods with Ray need more of the processor: with three at a time on two cores, the load was 40.
 case $suite in
 operator) workers=(-n 3 --dist loadgroup) ;;
 stores) workers=(-n 2 --dist loadgroup) ;;
-classes | cluster | kuberay* | same) workers=(-n 3 --dist loadgroup --no-loadscope-reorder) ;;
+classes | cluster | kuberay* | same) workers=(-n $(($(nproc) < 4 ? 2 : 3)) --dist loadgroup --no-loadscope-reorder) ;;
 *) workers=() ;;
 esac
 # A sidecar of another suite would take a disk that is full here for one of its container.
