@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import threading
 import time
 import uuid
 
@@ -127,6 +128,17 @@ class Operator(Daemon):
         assert program.exists(), f"{program} is not there: make all shared"
         super().__init__([*WRAP, program, "--launcher", BUILD / "afterglow-launch", "--metrics-address",
                           f"127.0.0.1:{self.metrics_port}", *args], log, env)
+
+    def restart_when_lost(self):
+        """
+        Starts it again whenever it has lost its Lease, as the kubelet does: an API server that stands still for ten
+        seconds costs the Lease. Whoever only wants the work done does not mind.
+        """
+        def tend():
+            while self.process.wait() == 1 and "is lost: another replica acts" in self.text().splitlines()[-1]:
+                self.start()
+        threading.Thread(target=tend, daemon=True).start()
+        return self
 
     def http(self, path):
         # pylint: disable=import-outside-toplevel

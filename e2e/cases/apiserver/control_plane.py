@@ -62,11 +62,14 @@ class Daemon:
     """A child process with a log file, stopped by its pid."""
 
     def __init__(self, command, log, env=None):
-        self.log = log
-        with open(log, "ab") as output:
-            # pylint: disable=subprocess-popen-preexec-fn # no threads here when children start
-            self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output,
-                                            stderr=output, preexec_fn=die_with_parent, env=env)
+        self.command, self.log, self.env = [str(part) for part in command], log, env
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as output:
+            # pylint: disable=subprocess-popen-preexec-fn # no threads here when children start, or such as hold no lock that it takes
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                            preexec_fn=die_with_parent, env=self.env)
 
     def text(self):
         return self.log.read_text(errors="replace")

@@ -20,7 +20,7 @@ class Replicas:
         self.start = Operators(plane, self.api.namespace, directory)
         self.first = self.replica("first", through)
         wait_for("the first to act", lambda: self.first.metric(LEADER) == 1)
-        self.second = self.replica("second")
+        self.second = self.replica("second").restart_when_lost()
         self.api.create("rayclusters", ray_cluster("demo", group("small", 1)))
         self.cluster = RayCluster(self.api, "demo")
         self.cluster.wait_pods(1, 1)

@@ -89,7 +89,8 @@ def test_the_operator_works_with_the_charts_options_policy_and_rights(chart, sta
     # The API server learns of rights a little after it has stored them.
     wait_for("the rights", lambda: all(may(plane, api, chart, verb, what) == "yes" for verb, what in
                                        (("create", "leases.coordination.k8s.io"), ("create", "pods"), ("list", "pods"))))
-    operator = start(*args, image=None, manage=False, namespace="--namespace" not in args, kubeconfig=plane.kubeconfig(account, credentials={"token": token}))
+    operator = start(*args, image=None, manage=False, namespace="--namespace" not in args,
+                     kubeconfig=plane.kubeconfig(account, credentials={"token": token})).restart_when_lost()
     cluster = make("demo", group("small", 2))
     _, (first, _) = cluster.wait_pods(1, 2)
     assert first["spec"]["containers"][-1]["name"] == "afterglow"
