@@ -10,6 +10,7 @@
 #include "lib/units.h"
 #include "operator/failure_controller/failure_writer_internal.h"
 #include "operator/failures/failures.h"
+#include "operator/failures/fate.h"
 #include "operator/failures/older_crd.h"
 
 #define WRITTEN_MAX 100000
@@ -19,6 +20,8 @@
  * derive those again. It keeps them as long as there may be no leader: the Lease lasts 15 s.
  */
 #define STANDBY_NS (60 * NS_PER_SEC)
+/* The kubelet's Event may be behind the pod's status by as much. */
+#define EVENT_DELAY_NS (4 * NS_PER_SEC)
 /* Only time shows whether the CRD was upgraded and takes the next failure. */
 #define CRD_OUTDATED_NS (3600 * NS_PER_SEC)
 
@@ -273,12 +276,28 @@ static void failure_writer_go_on(struct failure_writer *writer, struct pending_f
 	}
 }
 
+/*
+ * Puts a failure back that an Event of the kubelet may still explain. Meanwhile it takes no place
+ * among those that are being written. Returns whether it did.
+ */
+static bool failure_writer_look_again(struct failure_writer *writer, struct pending_failure *p)
+{
+	if (p->looks_again || !fate_event_may_follow(p->failure, now_realtime_ns()))
+		return false;
+	p->looks_again = true;
+	p->inquired = false;
+	workqueue_add_at(&writer->queue, p->key, now_boottime_ns() + EVENT_DELAY_NS);
+	workqueue_done(&writer->queue, p->key);
+	return true;
+}
+
 static void on_inquired(void *arg)
 {
 	struct pending_failure *p = arg;
 	struct failure_writer *writer = p->writer;
 
-	failure_writer_go_on(writer, p);
+	if (!failure_writer_look_again(writer, p))
+		failure_writer_go_on(writer, p);
 	failure_writer_wake(writer);
 }
 

@@ -152,22 +152,27 @@ static int teardown(void **state)
 	return 0;
 }
 
-/*
- * Adds a pod whose container crashed. Nothing outside of it explains that, so nobody is asked and
- * nothing delays it.
- */
-static void crash(struct fixture *f, const char *name)
+static void end(struct fixture *f, const char *name, int code, const char *at)
 {
 	char text[1024];
 
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"namespace\":\"ml\",\"name\":\"%s\",\"uid\":\"u-%s\",\"labels\":{\"ray.io/cluster\":\"demo\","
 		 "\"ray.io/group\":\"g\"}},\"spec\":{\"containers\":[{\"name\":\"ray-worker\"}]},\"status\":{\"phase\":\"Failed\","
-		 "\"containerStatuses\":[{\"name\":\"ray-worker\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":139,"
-		 "\"containerID\":\"containerd://%s\",\"finishedAt\":\"2026-11-21T01:05:00Z\"}}}]}}", name, name, name);
+		 "\"containerStatuses\":[{\"name\":\"ray-worker\",\"restartCount\":0,\"state\":{\"terminated\":{\"exitCode\":%d,"
+		 "\"containerID\":\"containerd://%s\",\"finishedAt\":\"%s\"}}}]}}", name, name, code, name, at);
 	_cleanup_json_ cJSON *pod = cJSON_Parse(text);
 	assert_non_null(pod);
 	failure_writer_see(f->writer, pod, false);
+}
+
+/*
+ * Adds a pod whose container crashed. Nothing outside of it explains that, so nobody is asked and
+ * nothing delays it.
+ */
+static void crash(struct fixture *f, const char *name)
+{
+	end(f, name, 139, "2026-11-21T01:05:00Z");
 }
 
 static bool is_settled(void *arg)
@@ -377,6 +382,34 @@ static void a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there
 	assert_int_equal(failure_writer_n_pending(f->writer), 0);
 }
 
+/* The kubelet kills for a failed probe; its Event takes another way than the pod's status. */
+static void an_event_that_comes_after_the_pods_status_explains_the_end(void **state)
+{
+	struct fixture *f = *state;
+	char now[TIME_TEXT_MAX], events[512];
+
+	time_format(now_realtime_ns(), now);
+	snprintf(events, sizeof(events),
+		 "{\"items\":[{\"reason\":\"Killing\",\"message\":\"Container ray-worker failed liveness probe, will be restarted\","
+		 "\"involvedObject\":{\"uid\":\"u-w1\",\"fieldPath\":\"spec.containers{ray-worker}\"},\"lastTimestamp\":\"%s\"}]}", now);
+	fake_api_answers(&f->api, "GET", "/events", 200, "{\"items\":[]}", 1);
+	fake_api_answers(&f->api, "GET", "/events", 200, events, 0);
+	end(f, "w1", 143, now);
+	fake_api_turn(&f->api, is_settled, f);
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "ProbeKilled"));
+	assert_int_equal(fake_api_count(&f->api, "GET /api/v1/namespaces/ml/events"), 2);
+}
+
+static void an_event_of_long_ago_is_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	end(f, "w1", 143, "2026-11-21T01:05:00Z");
+	fake_api_turn(&f->api, is_settled, f);
+	assert_int_equal(fake_api_count(&f->api, "GET /api/v1/namespaces/ml/events"), 1);
+	assert_non_null(strstr(strbuf_str(&f->api.bodies), "Terminated"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +427,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_standby_keeps_nothing_that_the_pod_still_tells, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_leader_that_may_not_write_yet_writes_when_it_may, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_failure_that_was_removed_does_not_come_back_while_its_pod_is_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_event_that_comes_after_the_pods_status_explains_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_event_of_long_ago_is_not_waited_for, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

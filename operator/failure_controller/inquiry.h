@@ -2,8 +2,8 @@
 /*
  * Reads the objects that show which component ended a container (failures/fate.h): the pod's
  * Events, its Node, the Events of its RayCluster and of the RayCluster's owner. Deaths share an
- * answer for some seconds, as when a node is drained or a cluster is scaled down. No death waits
- * longer than five seconds; an answer that comes later is not used.
+ * answer for some seconds, as when a node is drained or a cluster is scaled down. No inquiry
+ * takes longer than five seconds; an answer that comes later is not used.
  */
 #pragma once
 

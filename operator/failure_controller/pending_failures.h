@@ -48,6 +48,7 @@ struct pending_failure {
 	bool seen_undeleted; /* the pod was not being deleted when it was first seen dead */
 	bool taken; /* the writer has begun with it, so it does not change any more */
 	bool owner_asked, inquired; /* failure_owners_ask and inquiries_start were called */
+	bool looks_again; /* inquiries_start is called, or was called, a second time */
 	bool reduced; /* object has only the members that an older CRD has */
 };
 

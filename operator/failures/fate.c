@@ -7,10 +7,14 @@
 
 #include "lib/failure_class.h"
 #include "lib/json.h"
+#include "lib/units.h"
 #include "operator/failures/ended_by.h"
 #include "operator/failures/node_mark.h"
 #include "operator/failures/probe_kill.h"
 #include "operator/kube/resource.h"
+
+/* An Event that has not come so long after the end is not waited for. */
+#define EVENT_LATE_NS (10 * NS_PER_SEC)
 
 bool fate_is_cluster_going(const struct fate_facts *facts)
 {
@@ -91,6 +95,16 @@ bool fate_node_may_explain(const struct ray_failure *f, const struct fate_facts 
 	return facts->node_state == FATE_ABSENT ||
 	       (facts->node_state == FATE_REFUSED && f->ended_by.kind == ENDED_BY_EVICTION_API) ||
 	       (facts->node_state == FATE_FOUND && node_mark_find(facts->node, &mark));
+}
+
+bool fate_event_may_follow(const struct ray_failure *f, int64_t now_ns)
+{
+	bool open = (f->class == FAILURE_KILLED || f->class == FAILURE_TERMINATED) &&
+		    f->ended_by.kind == ENDED_BY_NOBODY && !f->from_node;
+	int64_t ended_ns;
+
+	return open && probe_kill_possible(f) && f->ended_at &&
+	       time_parse(f->ended_at, &ended_ns, NULL) == 0 && now_ns - ended_ns < EVENT_LATE_NS;
 }
 
 static void add_events_path(const char *namespace, const char *selector, struct strbuf *out)

@@ -55,6 +55,12 @@ unsigned fate_next(const struct ray_failure *failure, const struct fate_facts *f
 bool fate_depends_on_node(const struct ray_failure *failure);
 bool fate_node_may_explain(const struct ray_failure *failure, const struct fate_facts *facts);
 
+/*
+ * Returns whether an Event that explains the end may still come. The kubelet writes Events beside
+ * the pod's status, and on a busy node they arrive seconds after it.
+ */
+bool fate_event_may_follow(const struct ray_failure *failure, int64_t now_ns);
+
 /* Appends the path and query of the GET request for a source. */
 void fate_path(const struct ray_failure *failure, enum fate_source source, struct strbuf *out);
 
