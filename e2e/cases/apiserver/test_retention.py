@@ -117,7 +117,7 @@ def test_a_namespace_where_nothing_may_be_deleted_keeps_no_other_from_being_tidi
     put(api, "young", ago(days=29))
     operator = start("--keep-age", "30d", namespace=False)
     wait_for("the old ones to go", lambda: names(api) == {"young"})
-    assert "evidence stays" in operator.text()
+    wait_for("the refusals to be in the log", lambda: "evidence stays" in operator.text())
     assert len(names(refusing)) == 41
 
 
