@@ -16,6 +16,8 @@
 #define LOOK_S 30
 #define LOOK_UNREADY_S 2
 #define RETRY_S 5
+/* A leader with a webhook has looked by then, and published the CA, or it has trouble and is not ready itself. */
+#define LEADER_PUBLISHES_NS (60 * NS_PER_SEC)
 /*
  * A rotation has four steps. If there are more without a pause, there may be two writers, or an API
  * server that loses writes. Then pauses follow.
@@ -39,6 +41,7 @@ struct certificates {
 	enum certificate_step step; /* in progress */
 	unsigned steps; /* steps without a pause */
 	bool look_again;
+	int64_t began_ns; /* CLOCK_BOOTTIME: when this replica was started */
 	char *served; /* the leaf that on_leaf got last */
 	bool known; /* the API server has verified it once */
 	struct certificate_trouble trouble;
@@ -419,9 +422,17 @@ void certificates_look(struct certificates *c)
 	certificates_ask(c, &(struct client_request){ .method = "GET" }, &path, on_secret);
 }
 
+bool certificates_leader_has_none(const struct certificates *c)
+{
+	int64_t patience_ns = c->o.leader_publishes_ns ? c->o.leader_publishes_ns : LEADER_PUBLISHES_NS;
+
+	return !c->o.external && !c->known && !certificates_acts(c) && !c->trouble.now &&
+	       now_boottime_ns() - c->began_ns >= patience_ns;
+}
+
 bool certificates_ready(const struct certificates *c)
 {
-	return c->served && (c->known || c->o.external);
+	return (c->served && (c->known || c->o.external)) || certificates_leader_has_none(c);
 }
 
 int certificates_new(const struct certificates_options *options, struct certificates **ret_certificates, struct err *err)
@@ -431,6 +442,7 @@ int certificates_new(const struct certificates_options *options, struct certific
 	if (!c)
 		return err_set(err, ENOMEM, "webhook certificates");
 	c->o = *options;
+	c->began_ns = now_boottime_ns();
 	c->namespace = strdup(options->namespace);
 	c->service = strdup(options->service);
 	c->secret_name = strdup(options->secret);

@@ -25,6 +25,7 @@ struct certificates_options {
 	struct metrics *metrics;
 	/* Returns whether this replica acts. NULL: there is only one. */
 	bool (*may_write)(void *arg);
+	int64_t leader_publishes_ns; /* how long the leader may take to publish the CA; 0: a minute */
 	/*
 	 * Called with the leaf to serve, PEM, at first and whenever it has changed. If it returns a
 	 * negative number, it is called again at the next check.
@@ -44,6 +45,11 @@ void certificates_look(struct certificates *certificates);
 /*
  * Returns whether on_leaf has accepted a leaf that the API server can verify; before that a replica
  * is of no use. If the Secret is left from an earlier installation, the leader must publish its CA
- * first.
+ * first. A replica is ready as well when certificates_leader_has_none().
  */
 bool certificates_ready(const struct certificates *certificates);
+/*
+ * Returns whether the leader seems to be one without a webhook, because it does not publish the CA.
+ * A rolling upgrade that switches the webhook on ends such a leader only when its successor is ready.
+ */
+bool certificates_leader_has_none(const struct certificates *certificates);

@@ -28,6 +28,7 @@ static struct {
 	struct metrics metrics;
 	struct certificates *certificates;
 	bool may_write;
+	int64_t leader_publishes_ns;
 	char *leaf; /* what on_leaf got */
 	int leaves, refused_leaves;
 	bool served;
@@ -231,6 +232,7 @@ static struct certificates *new_replica(bool external)
 		.external = external,
 		.metrics = &t.metrics,
 		.may_write = may_write,
+		.leader_publishes_ns = t.leader_publishes_ns,
 		.on_leaf = on_leaf,
 	};
 	struct certificates *certificates = NULL;
@@ -399,6 +401,30 @@ static void a_replica_that_does_not_act_only_reads(void **state)
 	certificates_free(leader);
 }
 
+/* A rolling upgrade that switches the webhook on waits for this replica before it ends the leader of before. */
+static void a_replica_whose_leader_publishes_nothing_is_ready_to_follow_it(void **state)
+{
+	(void)state;
+	t.may_write = false;
+	t.leader_publishes_ns = 1;
+	t.forbidden_secret = 1;
+	start(false);
+	turn_until_quiet();
+	assert_false(certificates_ready(t.certificates));
+	t.forbidden_secret = 0;
+	look();
+	assert_true(certificates_ready(t.certificates));
+	assert_null(t.secret);
+	/* It leads now. */
+	t.may_write = true;
+	assert_false(certificates_ready(t.certificates));
+	certificates_look(t.certificates);
+	turn_until(t.base, &t.served);
+	turn_until_quiet();
+	assert_true(certificates_ready(t.certificates));
+	assert_int_equal(n_published(), 1);
+}
+
 static void conflicts_are_looked_at_again(void **state)
 {
 	(void)state;
@@ -513,6 +539,7 @@ int main(void)
 		TEST(a_new_replica_without_the_secret_keeps_the_published_ca),
 		TEST(a_configuration_that_was_reset_is_repaired),
 		TEST(a_replica_that_does_not_act_only_reads),
+		TEST(a_replica_whose_leader_publishes_nothing_is_ready_to_follow_it),
 		TEST(conflicts_are_looked_at_again),
 		TEST(what_is_forbidden_is_tried_again_and_nothing_is_written),
 		TEST(without_a_configuration_nothing_is_made),

@@ -114,6 +114,7 @@ bool webhook_ready(const struct webhook *w, struct strbuf *out)
 {
 	bool open = tls_server_is_open(w->server), ready = certificates_ready(w->certificates);
 
-	strbuf_addf(out, "webhook: %s\n", ready ? "serves" : open ? "the API server does not know its CA yet" : "has no certificate yet");
+	strbuf_addf(out, "webhook: %s\n", certificates_leader_has_none(w->certificates) ? "the leader has none; this replica can take its place" :
+					  ready ? "serves" : open ? "the API server does not know its CA yet" : "has no certificate yet");
 	return ready;
 }
