@@ -401,6 +401,8 @@ int informer_new(struct event_base *base, struct client *client, const struct in
 		return err_set(err, ENOMEM, "informer");
 	store_init(&informer->store, options->index_fn);
 	informer->store.bytes_max = options->bytes_max;
+	informer->store.bytes_free = options->bytes_free;
+	informer->store.shorten = options->shorten;
 	informer->store.keeps_remnants = options->keep_remnants;
 	informer->fresh = informer->store;
 	watch_decoder_init(&informer->decoder);

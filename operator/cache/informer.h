@@ -18,7 +18,8 @@ struct informer_options {
 	const char *label_selector; /* NULL: everything */
 	bool metadata_only; /* the server sends, and the store keeps, only metadata */
 	const char *const *fields; /* the only fields that the store keeps (projection.h); NULL: all. Must outlive the informer */
-	size_t bytes_max; /* the bound of the store (store.h); 0: there is none */
+	size_t bytes_max, bytes_free; /* the bound of the store (store.h); 0: there is none */
+	void (*shorten)(cJSON *object); /* as in the store */
 	bool prefers_pages; /* there are many objects: see reflector.h */
 	store_index_fn index_fn;
 	/*

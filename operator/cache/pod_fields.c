@@ -2,7 +2,11 @@
 /* The fields of a pod that the operator keeps. */
 #include "operator/cache/pod_fields.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+#include "operator/kube/projection.h"
 
 const char *const pod_fields[] = {
 	"apiVersion",
@@ -57,3 +61,75 @@ const char *const pod_fields[] = {
 	"status.containerStatuses.lastState",
 	NULL,
 };
+
+static const char *const short_fields[] = {
+	"apiVersion",
+	"kind",
+	"metadata.name",
+	"metadata.namespace",
+	"metadata.uid",
+	"metadata.resourceVersion",
+	"metadata.creationTimestamp",
+	"metadata.deletionTimestamp",
+	"metadata.deletionGracePeriodSeconds",
+	"metadata.labels.ray.io/cluster",
+	"metadata.labels.ray.io/group",
+	"metadata.labels.ray.io/is-ray-node",
+	"metadata.labels.ray.io/node-type",
+	"metadata.labels.ray.io/replica-host-index",
+	"metadata.labels.ray.io/worker-group-replica-index",
+	"metadata.labels.ray.io/worker-group-replica-name",
+	"metadata.annotations.afterglow.dev/adopted",
+	"metadata.annotations.afterglow.dev/owner",
+	"metadata.annotations.afterglow.dev/ray-container",
+	"metadata.annotations.afterglow.dev/recreate-hash",
+	"metadata.annotations.afterglow.dev/report-key",
+	"metadata.annotations.afterglow.dev/sidecar-refused",
+	"metadata.annotations.ray.io/ft-enabled",
+	"metadata.annotations.ray.io/kuberay-version",
+	"metadata.ownerReferences",
+	"spec.nodeName",
+	"spec.volumes.configMap.items.key",
+	"spec.restartPolicy",
+	"spec.terminationGracePeriodSeconds",
+	"spec.containers.name",
+	"spec.containers.resources.limits.memory",
+	"spec.containers.ports",
+	"spec.hostNetwork",
+	"spec.initContainers.name",
+	"spec.initContainers.restartPolicy",
+	NULL,
+};
+
+/* The other volumes are empty after the projection, and ours is the last one. */
+static bool is_empty_object(const cJSON *item)
+{
+	return cJSON_IsObject(item) && !item->child;
+}
+
+static void shorten_below(cJSON *value, size_t text_max)
+{
+	cJSON *next;
+	size_t n = 0;
+
+	for (cJSON *child = value->child; child; child = next) {
+		next = child->next;
+		if ((cJSON_IsArray(value) && (is_empty_object(child) || n++ >= POD_SHORT_ITEMS_MAX)) ||
+		    (cJSON_IsString(child) && strlen(child->valuestring) > text_max))
+			cJSON_Delete(cJSON_DetachItemViaPointer(value, child));
+		else
+			shorten_below(child, text_max);
+	}
+}
+
+void pod_shorten(cJSON *pod)
+{
+	cJSON *status = cJSON_DetachItemFromObjectCaseSensitive(pod, "status");
+
+	project(pod, short_fields);
+	shorten_below(pod, POD_SHORT_TEXT_MAX);
+	if (!status)
+		return;
+	shorten_below(status, POD_SHORT_STATUS_MAX);
+	cJSON_AddItemToObject(pod, "status", status);
+}

@@ -29,6 +29,7 @@ struct store_entry {
 	cJSON *view; /* NULL: none */
 	struct store_entry *next_view;
 	bool own; /* written by us, and not yet confirmed by the watch */
+	bool shortened;
 	uint16_t uid_at; /* offsets in data: */
 	uint32_t json_at, json_len;
 	char data[]; /* version and uid, each with its NUL, then compressed JSON text */
@@ -231,9 +232,12 @@ static struct store_entry *store_entry_new(const cJSON *object, bool own)
 	return entry;
 }
 
-static size_t entry_bytes(const struct store_entry *entry)
+/* Returns how much of the bound the entry takes; it may be NULL. */
+static size_t entry_bytes(const struct store *s, const struct store_entry *entry)
 {
-	return entry ? ENTRY_OVERHEAD + entry->json_at + entry->json_len : 0;
+	size_t n = entry && !entry->shortened ? ENTRY_OVERHEAD + entry->json_at + entry->json_len : 0;
+
+	return n > s->bytes_free ? n - s->bytes_free : 0;
 }
 
 /*
@@ -245,7 +249,7 @@ static size_t entry_bytes(const struct store_entry *entry)
 static int store_charge(struct store *s, const char *key, const struct store_entry *before,
 			const struct store_entry *after, bool remnant)
 {
-	size_t was = entry_bytes(before), is = entry_bytes(after), max = s->bytes_max, n = is - was;
+	size_t was = entry_bytes(s, before), is = entry_bytes(s, after), max = s->bytes_max, n = is - was;
 	char namespace[KEY_MAX];
 	bool fits = true;
 
@@ -254,7 +258,7 @@ static int store_charge(struct store *s, const char *key, const struct store_ent
 	snprintf(namespace, sizeof(namespace), "%.*s", (int)strcspn(key, "/"), key);
 	if (is < was)
 		namespace_share_remove(&s->bytes, namespace, was - is);
-	else if (before && n <= SMALL_GROWTH)
+	else if (before && !before->shortened && n <= SMALL_GROWTH)
 		fits = namespace_share_grow(&s->bytes, namespace, n, max, max / 2);
 	else
 		fits = namespace_share_add(&s->bytes, namespace, n, remnant ? max : max / 8 * 7,
@@ -263,11 +267,15 @@ static int store_charge(struct store *s, const char *key, const struct store_ent
 }
 
 /* Replaces `before`, which may be NULL and then belongs to the caller. */
-static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, struct store_entry *before)
+static int entry_put(struct store *s, const char *key, const cJSON *object, bool own, bool shortened, struct store_entry *before)
 {
 	struct store_entry *entry = store_entry_new(object, own);
-	int r = entry ? store_charge(s, key, before, entry, salvage_reason(object)) : -ENOMEM;
+	int r;
 
+	if (!entry)
+		return -ENOMEM;
+	entry->shortened = shortened;
+	r = store_charge(s, key, before, entry, salvage_reason(object));
 	if (r == 0 &&
 	    (index_insert(s, object, entry) < 0 || strmap_put(&s->entries, key, entry, NULL) < 0)) {
 		index_remove(s, entry);
@@ -319,10 +327,13 @@ int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void
 			entry->own = false; /* the watch has shown our write */
 		return 0;
 	}
-	int whole = entry_put(s, key, object, own, entry), r = whole;
-	if (whole == -E2BIG && s->keeps_remnants) {
-		salvage_reduce(object, STORE_NO_ROOM);
-		r = entry_put(s, key, object, own, entry);
+	int whole = entry_put(s, key, object, own, false, entry), r = whole;
+	if (whole == -E2BIG && (s->shorten || s->keeps_remnants)) {
+		if (s->shorten)
+			s->shorten(object);
+		else
+			salvage_reduce(object, STORE_NO_ROOM);
+		r = entry_put(s, key, object, own, s->shorten, entry);
 	}
 	if (r == -E2BIG)
 		store_remove(s, key, NULL, fn, arg);
@@ -464,8 +475,7 @@ void store_swap(struct store *s, struct store *fresh, const char *list_rv, store
 
 	carry_over(&old, fresh, list_rv);
 	*s = *fresh;
-	*fresh = (struct store){ .index_fn = s->index_fn,
-				 .bytes_max = s->bytes_max,
+	*fresh = (struct store){ .index_fn = s->index_fn, .bytes_max = s->bytes_max, .bytes_free = s->bytes_free, .shorten = s->shorten,
 				 .keeps_remnants = s->keeps_remnants };
 	if (fn)
 		tell_differences(&old, s, fn, arg);

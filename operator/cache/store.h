@@ -13,7 +13,8 @@
  *
  * Whoever may create objects in a namespace decides how many there are and how long.
  * So a store may have a bound, and a namespace a share of it: what does not fit is left
- * out. An object that is there may change as long as it does not grow much.
+ * out, or shortened where its absence would do harm. An object that is there may change
+ * as long as it does not grow much.
  */
 #pragma once
 
@@ -45,6 +46,8 @@ struct store {
 	struct strmap index; /* value -> its entries */
 	store_index_fn index_fn; /* NULL: no index */
 	size_t bytes_max; /* of all entries, and twice what one namespace may have; 0: there is no bound */
+	size_t bytes_free; /* of each entry, which do not count */
+	void (*shorten)(cJSON *object); /* where there is no room for an object, what this leaves of it is kept and does not count; may be NULL */
 	bool keeps_remnants; /* where there is no room for an object, its remnant (salvage.h) may still fit */
 	struct namespace_share bytes; /* what the entries take, if there is a bound */
 	struct store_entry *views; /* the entries that have one */
@@ -52,7 +55,7 @@ struct store {
 	cJSON *peek;
 };
 
-/* There is no bound yet: bytes_max and keeps_remnants may be set as long as the store is empty. */
+/* There is no bound yet: the members from bytes_max to keeps_remnants may be set as long as the store is empty. */
 void store_init(struct store *s, store_index_fn index_fn);
 void store_release(struct store *s);
 
@@ -74,7 +77,7 @@ typedef void (*store_change_fn)(void *arg, enum store_change change, const cJSON
  * object with an older resource version than that in the store, or the same, changes
  * nothing. own: it is the answer to our write. Calls fn (may be NULL) for a change.
  * -ENOMEM; -EINVAL: the object has no name; -E2BIG: there is no room for it, so the store
- * has its remnant, or nothing of it.
+ * has it shortened, or its remnant, or nothing of it.
  */
 int store_put(struct store *s, cJSON *object, bool own, store_change_fn fn, void *arg);
 

@@ -3,6 +3,7 @@
 #include "operator/cache/store.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include <cmocka.h>
 
 #include "lib/strbuf.h"
+#include "operator/cache/pod_fields.h"
+#include "operator/kube/object.h"
 #include "operator/kube/salvage.h"
 
 static cJSON *object(const char *name, const char *uid, const char *rv, const char *cluster)
@@ -320,6 +323,117 @@ static void of_an_object_without_room_a_remnant_is_kept_until_there_is_room(void
 	store_release(&s);
 }
 
+/* A Ray pod as the operator keeps it, with `text` in an annotation that nobody needs, and an end with such a message. */
+static cJSON *fat_pod(const char *namespace, int number, size_t text, size_t message)
+{
+	char name[32], rv[32], *long_text = calloc(1, MAX(text, message) + 1);
+	cJSON *pod, *container, *annotations;
+
+	snprintf(name, sizeof(name), "w%d", number);
+	snprintf(rv, sizeof(rv), "%d", 1000 + number);
+	pod = object(name, name, rv, "c");
+	annotations = json_object_at(json_get(pod, "metadata"), "annotations");
+	for (size_t i = 0; i < MAX(text, message); i++)
+		long_text[i] = (char)('G' + i * 7 % 19);
+	json_set_str(json_get(pod, "metadata"), "namespace", namespace);
+	json_set_str(json_object_at(json_get(pod, "metadata"), "labels"), "ray.io/cluster", "c");
+	json_set_str(annotations, "afterglow.dev/report-key", "0123456789abcdef");
+	if (message) {
+		container = cJSON_CreateObject();
+		json_set_str(container, "name", "ray-worker");
+		json_set_str(json_object_at(json_object_at(container, "lastState"), "terminated"), "message", long_text + MAX(text, message) - message);
+		json_append(json_array_at(json_object_at(pod, "status"), "containerStatuses"), container);
+	}
+	long_text[text] = '\0';
+	json_set_str(annotations, "ray.io/note", long_text);
+	free(long_text);
+	return pod;
+}
+
+static size_t bytes_in_use(void)
+{
+	return mallinfo2().uordblks;
+}
+
+static void a_tenants_fat_pods_take_their_share_and_none_is_left_out(void **state)
+{
+	enum { PODS = 400, TEXT = 64 << 10 };
+	size_t before = bytes_in_use(), short_ones = 0;
+	struct store s;
+	(void)state;
+
+	store_init(&s, NULL);
+	s.bytes_max = 16 << 20;
+	s.bytes_free = 2 << 10;
+	s.shorten = pod_shorten;
+	for (int i = 0; i < PODS; i++) {
+		int r = store_put(&s, fat_pod("fat", i, TEXT, 4096), false, NULL, NULL);
+
+		assert_true(r == 0 || r == -E2BIG);
+		short_ones += r == -E2BIG;
+	}
+	assert_int_equal(s.entries.n, PODS);
+	assert_in_range(s.bytes.n, 7 << 20, 8 << 20);
+	/* The half of the bound, and of each other pod what manages it and judges its end. */
+	assert_true(bytes_in_use() < before + (9 << 20) + short_ones * (6 << 10));
+	assert_in_range(short_ones, PODS / 2, PODS - 1);
+	for (int i = 0; i < 2 * PODS; i++)
+		assert_int_equal(store_put(&s, fat_pod("usual", i, 200, 0), false, NULL, NULL), 0);
+	assert_in_range(s.bytes.n, 7 << 20, 8 << 20);
+
+	const cJSON *last = store_get(&s, "fat/w399");
+	assert_string_equal(object_label(last, "ray.io/cluster"), "c");
+	assert_string_equal(object_annotation(last, "afterglow.dev/report-key"), "0123456789abcdef");
+	assert_null(object_annotation(last, "ray.io/note"));
+	assert_int_equal(strlen(json_str(json_get(last, "status.containerStatuses")->child, "lastState.terminated.message")), 4096);
+	store_drop_views(&s);
+	/* Where there is room again, the pod comes whole with its next change. */
+	for (int i = 0; i < PODS; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "fat/w%d", i);
+		if (i != 399)
+			store_remove(&s, key, NULL, NULL, NULL);
+	}
+	assert_int_equal(s.bytes.n, 0);
+	cJSON *again = fat_pod("fat", 399, TEXT, 0);
+	json_set_str(json_get(again, "metadata"), "resourceVersion", "9999");
+	assert_int_equal(store_put(&s, again, false, NULL, NULL), 0);
+	assert_non_null(object_annotation(store_get(&s, "fat/w399"), "ray.io/note"));
+	store_release(&s);
+	assert_int_equal(s.bytes.n, 0);
+}
+
+static void of_a_shortened_pod_lists_and_texts_are_bounded(void **state)
+{
+	cJSON *pod = fat_pod("ns", 1, 10, 5000), *owners = json_array_at(json_get(pod, "metadata"), "ownerReferences"), *volumes;
+	(void)state;
+
+	for (int i = 0; i < 100; i++) {
+		cJSON *owner = cJSON_CreateObject(), *volume = cJSON_CreateObject();
+		char label[32];
+
+		json_set_str(owner, "uid", "u");
+		json_append(owners, owner);
+		volumes = json_array_at(json_object_at(pod, "spec"), "volumes");
+		if (i == 99) {
+			cJSON *item = cJSON_CreateObject();
+
+			json_set_str(item, "key", "launch-x86_64-1");
+			json_append(json_array_at(json_object_at(volume, "configMap"), "items"), item);
+		}
+		json_append(volumes, volume);
+		snprintf(label, sizeof(label), "ray.io/x%d", i);
+		json_set_str(json_get(pod, "metadata.labels"), label, "x");
+	}
+	pod_shorten(pod);
+	assert_int_equal(cJSON_GetArraySize(json_get(pod, "metadata.labels")), 1);
+	assert_int_equal(cJSON_GetArraySize(owners), POD_SHORT_ITEMS_MAX);
+	assert_null(json_get(json_get(pod, "status.containerStatuses")->child, "lastState.terminated.message"));
+	assert_int_equal(cJSON_GetArraySize(json_get(pod, "spec.volumes")), 1); /* the launcher's, which is the last one */
+	cJSON_Delete(pod);
+}
+
 static void a_list_that_takes_the_place_of_another_has_the_same_bound(void **state)
 {
 	struct store s, fresh;
@@ -354,6 +468,8 @@ int main(void)
 		cmocka_unit_test(
 			a_namespace_gets_half_of_a_store_at_most_and_what_was_left_for_others),
 		cmocka_unit_test(of_an_object_without_room_a_remnant_is_kept_until_there_is_room),
+		cmocka_unit_test(a_tenants_fat_pods_take_their_share_and_none_is_left_out),
+		cmocka_unit_test(of_a_shortened_pod_lists_and_texts_are_bounded),
 		cmocka_unit_test(a_list_that_takes_the_place_of_another_has_the_same_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,11 +14,14 @@
 
 /*
  * What the copies of a kind may take (store.h). A RayCluster takes 2 to 10 kB, the metadata of a
- * RayFailure 1 kB. During a relist there are two copies of the kind. Pods have no bound: the manager
- * would make those anew that it does not see.
+ * RayFailure 1 kB. During a relist there are two copies of the kind. Of pods, which usually take less than 1 kB,
+ * only what is above PODS_BYTES_FREE counts, and those without room are shortened: the manager would make anew those
+ * that it does not see. Readers have the trees of all pods of a cluster at a time, which take up to 18 times as much.
  */
 #define CLUSTERS_BYTES_MAX ((size_t)64 << 20)
 #define FAILURES_BYTES_MAX ((size_t)32 << 20)
+#define PODS_BYTES_MAX ((size_t)16 << 20)
+#define PODS_BYTES_FREE ((size_t)2 << 10)
 #define OTHERS_BYTES_MAX ((size_t)8 << 20)
 
 struct watch {
@@ -138,7 +141,10 @@ static void watches_on_state(void *arg, struct informer *informer)
 static void watches_on_unreadable(void *, struct informer *informer, const char *key,
 				  const char *reason)
 {
-	log_warning_limited("%s %s is left out, the others are served: %s", informer_resource(informer)->kind, key, reason);
+	bool shortened = informer_store(informer)->shorten;
+
+	log_warning_limited("%s %s is %s, the others are served: %s", informer_resource(informer)->kind, key,
+			    shortened ? "kept without its details" : "left out", reason);
 }
 
 /* Of a namespace only its labels are read. */
@@ -189,6 +195,9 @@ static int new_informers(struct watches *w, struct err *err)
 				     .bytes_max = CLUSTERS_BYTES_MAX,
 				     .keep_remnants = true },
 		[WATCH_PODS] = { .resource = resource_find("v1", "Pod"),
+				 .bytes_max = PODS_BYTES_MAX,
+				 .bytes_free = PODS_BYTES_FREE,
+				 .shorten = pod_shorten,
 				 .label_selector = "ray.io/is-ray-node=yes",
 				 .prefers_pages = true,
 				 .index_fn = pod_cluster_key,
