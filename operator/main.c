@@ -316,6 +316,7 @@ static int start_controller(struct program *p, struct err *err)
 		.manage_clusters = p->options.manage_clusters,
 		.kuberay_namespaces = p->options.kuberay_namespaces,
 		.record_deletions = p->options.record_deletions,
+		.quote_verdicts = p->options.quote_verdicts,
 		.retention = p->options.retention,
 		.policy = &p->policy,
 		.launchers = p->launchers.n > 0 ? &p->launchers : NULL,

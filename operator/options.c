@@ -54,6 +54,8 @@ static const struct option_row rows[] = {
 	  .help = "keep the newest N RayFailures of each namespace (default 0: all)", .max = COUNT_MAX },
 	{ "--metrics-address", "A:P", OPTION_ANY, AT(metrics_address),
 	  .help = "serve /healthz, /readyz and /metrics here (default " OPTIONS_METRICS_ADDRESS "; \"\": nowhere)" },
+	{ "--quote-verdicts", NULL, OPTION_BOOL, AT(quote_verdicts),
+	  .help = "let /metrics quote verdict and advice of the last failure of each kind, of all namespaces (default false)" },
 	{ "--webhook-address", "A:P", OPTION_ANY, AT(webhook_address),
 	  .help = "serve the webhook here by HTTPS; :P means IPv4 and IPv6 (default: no webhook)" },
 	{ "--webhook-service", "NAME", OPTION_GIVEN, AT(webhook_service),

@@ -27,6 +27,7 @@ struct options {
 	const char *launcher; /* never NULL */
 	bool launcher_given; /* then it must be readable */
 	const char *metrics_address; /* "address:port"; "": no server */
+	bool quote_verdicts; /* in the metrics */
 	/*
 	 * Where the webhook is served, "address:port"; "": there is no webhook. With an address the
 	 * three names are set.

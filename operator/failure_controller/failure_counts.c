@@ -102,7 +102,7 @@ static void failure_counts_add_place(struct strbuf *out, const cJSON *failure)
 }
 
 /* Remembers the failure as the last one of its series. */
-static void failure_count_keep(struct failure_count *count, const cJSON *failure)
+static void failure_count_keep(struct failure_count *count, const cJSON *failure, bool quote_verdicts)
 {
 	struct strbuf out = STRBUF_INIT(METRIC_LABELS_MAX);
 	const char *ended = json_str(failure, "spec.endedAt");
@@ -110,8 +110,8 @@ static void failure_count_keep(struct failure_count *count, const cJSON *failure
 
 	failure_counts_add_place(&out, failure);
 	failure_counts_add_label(&out, "failure", json_str(failure, "metadata.name"), NAME_MAX_BYTES);
-	failure_counts_add_label(&out, "verdict", json_str(failure, "spec.verdict"), FAILURE_COUNTS_TEXT_MAX);
-	failure_counts_add_label(&out, "advice", json_str(failure, "spec.advice"), FAILURE_COUNTS_TEXT_MAX);
+	failure_counts_add_label(&out, "verdict", quote_verdicts ? json_str(failure, "spec.verdict") : NULL, FAILURE_COUNTS_TEXT_MAX);
+	failure_counts_add_label(&out, "advice", quote_verdicts ? json_str(failure, "spec.advice") : NULL, FAILURE_COUNTS_TEXT_MAX);
 	free(count->last);
 	count->last = strbuf_detach(&out);
 	count->ended_s = ended && time_parse(ended, &ended_ns, NULL) == 0 ? (double)(ended_ns / NS_PER_SEC) : 0;
@@ -130,7 +130,7 @@ void failure_counts_add(struct failure_counts *counts, const cJSON *failure, int
 		return;
 	count->n++;
 	count->last_ns = now_ns;
-	failure_count_keep(count, failure);
+	failure_count_keep(count, failure, counts->quote_verdicts);
 }
 
 void failure_counts_publish(const struct failure_counts *counts, int64_t now_ns, struct metrics *metrics)

@@ -10,8 +10,9 @@
  * Tenants choose the names of clusters, and RayJobs make a cluster for each run. So the number of
  * series is bounded: a new series replaces the series with the oldest last failure.
  *
- * afterglow_failure_last has the last failure of each series with its verdict and advice, which alerts quote. Both
- * have words of tenants in them: they are escaped, and cut.
+ * afterglow_failure_last has the last failure of each series, and its verdict and advice, which alerts quote, only if
+ * quote_verdicts is set: whoever reads the metrics reads these of all namespaces. Both have words of tenants in them: they are
+ * escaped, and cut.
  */
 #pragma once
 
@@ -31,6 +32,7 @@
 
 struct failure_counts {
 	struct strmap series; /* the labels -> struct failure_count */
+	bool quote_verdicts;
 };
 
 void failure_counts_release(struct failure_counts *counts);

@@ -19,6 +19,7 @@ static int release(void **state)
 {
 	(void)state;
 	failure_counts_release(&counts);
+	counts.quote_verdicts = false;
 	metrics_release(&metrics);
 	return 0;
 }
@@ -119,6 +120,7 @@ static void the_last_failure_of_a_kind_is_quoted_for_an_hour(void **state)
 	char verdict[2 * FAILURE_COUNTS_TEXT_MAX], at_most[FAILURE_COUNTS_TEXT_MAX];
 	(void)state;
 
+	counts.quote_verdicts = true;
 	add_verdict("demo", "Killed", "The first.", 0);
 	/* 300 bytes of an odd byte and characters of two bytes: the cut would be within one. */
 	memset(verdict, 0, sizeof(verdict));
@@ -143,6 +145,19 @@ static void the_last_failure_of_a_kind_is_quoted_for_an_hour(void **state)
 	assert_non_null(strstr(strbuf_str(&text), "afterglow_failures_recorded_total{"));
 }
 
+static void without_consent_no_metric_has_words_of_a_verdict(void **state)
+{
+	_cleanup_strbuf_ struct strbuf text = STRBUF_INIT((size_t)1 << 20);
+	(void)state;
+
+	add_verdict("demo", "Killed", "The task of another team.", 0);
+	failure_counts_publish(&counts, 1, &metrics);
+	metrics_render(&metrics, &text);
+	assert_non_null(strstr(strbuf_str(&text), "class=\"Killed\",failure=\"f\"} "));
+	assert_null(strstr(strbuf_str(&text), "another team"));
+	assert_null(strstr(strbuf_str(&text), "GiB"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +165,7 @@ int main(void)
 		cmocka_unit_test_teardown(later_failures_of_a_series_show_at_once, release),
 		cmocka_unit_test_teardown(the_series_with_the_oldest_failure_makes_room_for_a_new_one, release),
 		cmocka_unit_test_teardown(the_last_failure_of_a_kind_is_quoted_for_an_hour, release),
+		cmocka_unit_test_teardown(without_consent_no_metric_has_words_of_a_verdict, release),
 		cmocka_unit_test_teardown(a_hostile_name_breaks_no_line, release),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

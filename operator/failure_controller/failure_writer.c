@@ -44,6 +44,7 @@ int failure_writer_new(const struct failure_writer_options *options,
 	if (!writer)
 		return err_set(err, ENOMEM, "failure writer");
 	writer->o = *options;
+	writer->counts.quote_verdicts = options->quote_verdicts;
 	workqueue_init(&writer->queue);
 	writer->wake = evtimer_new(options->base, failure_writer_run, writer);
 	writer->walk = evtimer_new(options->base, failure_writer_walk, writer);

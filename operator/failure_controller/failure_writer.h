@@ -21,6 +21,7 @@ struct failure_writer_options {
 	struct informer *known; /* the RayFailures that exist; each one that is written is added */
 	const struct informer *pods;
 	struct metrics *metrics;
+	bool quote_verdicts; /* as in failure_counts.h */
 	struct failure_owners *owners; /* finds the owner of a failure */
 	struct inquiries *inquiries; /* finds the component that ended a container */
 	/* A replica that is not the leader keeps nothing that a leader can derive again. */

@@ -18,7 +18,7 @@ struct manager_options {
 	bool manage_clusters; /* unless KubeRay runs (manager/kuberay_guard.h) */
 	const char *
 		kuberay_namespaces; /* where KubeRay may run: "a,b"; NULL: anywhere, with a proof */
-	bool record_deletions; /* as in options.h */
+	bool record_deletions, quote_verdicts; /* as in options.h */
 	struct retention retention; /* of RayFailures, where no RayPolicy says otherwise */
 	const struct policy *policy;
 	const struct launchers *launchers; /* NULL: none */

@@ -107,6 +107,7 @@ int parts_new_failure_writer(struct parts *p, struct err *err)
 		.known = watches_informer(p->watches, WATCH_FAILURES),
 		.pods = watches_informer(p->watches, WATCH_PODS),
 		.metrics = p->o.settings->metrics,
+		.quote_verdicts = p->o.settings->quote_verdicts,
 		.owners = p->owners,
 		.inquiries = p->inquiries,
 		.is_leader = parts_may_write,

@@ -389,6 +389,12 @@ def test_the_rules_and_dashboards_of_the_chart_are_those_of_the_folder_monitorin
         json.loads(path.read_text())["uid"] for path in (ROOT / "monitoring/dashboards").glob("*.json")}
 
 
+def test_verdicts_are_quoted_in_metrics_only_where_alerts_are_installed_or_somebody_wants_it(plane):
+    rule, quoted = "monitoring.prometheusRule.enabled=", "monitoring.quoteVerdicts="
+    wanted = {(): False, (rule + "true",): True, (rule + "true", quoted + "false"): False, (quoted + "true",): True}
+    assert {values: "--quote-verdicts" in operator_of(rendered(plane, *values))["args"] for values in wanted} == wanted
+
+
 def test_alerts_link_to_a_runbook_where_it_is_served_and_tell_of_drivers_where_that_is_asked_for(plane):
     def alerts(*values):
         groups = only(rendered(plane, *EVERYTHING, *values), "PrometheusRule")["spec"]["groups"]

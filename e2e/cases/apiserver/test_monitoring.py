@@ -167,7 +167,7 @@ def sidecar(tmp_path):
 def prometheus(programs, tmp_path, plane, start, api, sidecar):
     chart = rendered(plane, "monitoring.serviceMonitor.enabled=true", "monitoring.podMonitor.enabled=true")
     (service,), (pods,) = only(chart, "ServiceMonitor")["spec"]["endpoints"], only(chart, "PodMonitor")["spec"]["podMetricsEndpoints"]
-    operator = start("--leader-elect", "--lease-namespace", api.namespace)
+    operator = start("--leader-elect", "--quote-verdicts", "--lease-namespace", api.namespace)
     server = Prometheus(programs, tmp_path, [
         ("operator", f"127.0.0.1:{operator.metrics_port}", {"namespace": "afterglow-system", "pod": "afterglow-operator-0", "container": "operator"}, service),
         ("sidecars", f"{sidecar.address}:{PORT}", {"namespace": "ml", "pod": "worker", "container": "afterglow", "__meta_kubernetes_pod_label_ray_io_cluster": "demo",
