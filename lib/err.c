@@ -7,6 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/printable.h"
+
+/* Names of files, answers of servers and words of pods become parts of errors, which end in logs and terminals. */
+static void err_mend(struct err *err)
+{
+	mend_printable(err->text, strlen(err->text), "");
+}
+
 int err_set(struct err *err, int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -22,6 +30,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 	va_end(ap);
 	if (code != EINVAL && code != EPROTO && len >= 0 && (size_t)len < sizeof(err->text))
 		snprintf(err->text + len, sizeof(err->text) - (size_t)len, ": %s", strerror(code));
+	err_mend(err);
 	return -code;
 }
 
@@ -39,6 +48,7 @@ int err_wrap(struct err *err, const char *fmt, ...)
 	va_end(ap);
 	if (len >= 0 && (size_t)len < sizeof(err->text))
 		snprintf(err->text + len, sizeof(err->text) - (size_t)len, ": %s", inner);
+	err_mend(err);
 	return err->code ? -err->code : -EIO;
 }
 

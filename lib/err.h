@@ -22,7 +22,8 @@ struct err {
 
 /*
  * Records code (an errno; 0 counts as EINVAL) and the text, followed by the
- * errno's own words, except for EINVAL and EPROTO, which explain nothing.
+ * errno's own words, except for EINVAL and EPROTO, which explain nothing. What
+ * would disturb a line or a terminal becomes '?' (printable.h).
  * Returns -code.
  */
 int err_set(struct err *err, int code, const char *fmt, ...) _printf_(3, 4);

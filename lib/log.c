@@ -4,10 +4,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lib/outlet.h"
-#include "lib/utf8.h"
+#include "lib/printable.h"
 #include "lib/units.h"
 
 #define LOG_LINE_MAX 2048
@@ -35,19 +36,6 @@ bool log_limit_passes(struct log_limit *limit, int64_t now_ns)
 	if (limit->n == LOG_LIMIT_PER_MINUTE + 1)
 		log_warning("further lines of this kind are left out for a minute");
 	return false;
-}
-
-/*
- * Replaces characters that could forge a line or drive a terminal and, for JSON, bytes that are not
- * text.
- */
-static void log_mend(char *text)
-{
-	if (log_format == LOG_FORMAT_JSON)
-		utf8_mend(text);
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
 }
 
 /* Writes text as a JSON string to a buffer that takes each of its bytes twice, and the quotes; returns the length. */
@@ -101,7 +89,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return;
-	log_mend(text);
+	mend_printable(text, strlen(text), "");
 	time_format(now_realtime_ns(), when);
 	if (log_format == LOG_FORMAT_JSON)
 		write_json(when, names[level], text);

@@ -47,6 +47,17 @@ void copy_printable(char *to, size_t size, const char *from, size_t len)
 	to[n] = '\0';
 }
 
+void mend_printable(char *text, size_t len, const char *keep)
+{
+	for (size_t i = 0, n; i < len; i += MAX(n, (size_t)1)) {
+		n = printable_length(text + i, len - i);
+		if (n == 0 && !text[i])
+			text[i] = ' ';
+		else if (n == 0 && !strchr(keep, text[i]))
+			text[i] = '?';
+	}
+}
+
 static bool is_continuation(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;

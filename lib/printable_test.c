@@ -39,6 +39,17 @@ static void text_is_made_fit_for_a_line(void **state)
 	}
 }
 
+static void text_is_mended_in_place_and_lines_stay(void **state)
+{
+	char text[] = "a\x1b[31m\n\tgr\xc3\xbc" "n\xc2\x9b" "2J\xff\0z";
+	(void)state;
+
+	mend_printable(text, sizeof(text) - 1, "\n");
+	assert_memory_equal(text, "a?[31m\n?gr\xc3\xbc" "n??2J? z", sizeof(text));
+	mend_printable(text, sizeof(text) - 1, "");
+	assert_memory_equal(text, "a?[31m??gr\xc3\xbc" "n??2J? z", sizeof(text));
+}
+
 static void of_a_long_text_the_beginning_and_the_end_are_kept(void **state)
 {
 	static const struct {
@@ -64,6 +75,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_made_fit_for_a_line),
+		cmocka_unit_test(text_is_mended_in_place_and_lines_stay),
 		cmocka_unit_test(of_a_long_text_the_beginning_and_the_end_are_kept),
 	};
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/printable.h"
 #include "lib/units.h"
 #include "sidecar/crash/crashes_internal.h"
 
@@ -61,6 +62,8 @@ static void crash_backtrace_on_unwound(const struct child_result *r, void *arg)
 	crash->unwound = true;
 	if (r->output_len)
 		strbuf_add(&crash->backtrace, r->output, r->output_len);
+	if (crash->backtrace.len)
+		mend_printable(crash->backtrace.data, crash->backtrace.len, "\n");
 	if (r->extra[0] && crash_info_of_summary(r->extra, r->output, &crash->info, &err) < 0)
 		log_warning_limited("backtrace: %s", err_text(&err));
 	crash->owner->stats->backtraces[r->timed_out ? BACKTRACE_TIMEOUT : r->exited_well ? BACKTRACE_MADE : BACKTRACE_FAILED]++;

@@ -7,22 +7,13 @@
 #include <string.h>
 
 #include "lib/json.h"
+#include "lib/printable.h"
 #include "sidecar/store/bundle.h"
 
-/* Copies printable ASCII and UTF-8 without control characters; other bytes become '?'. */
+/* Takes the first line; text may be NULL. */
 static void crash_info_take_text(const char *text, char *to, size_t size)
 {
-	size_t n = 0;
-
-	for (; text && *text && *text != '\n' && n + 1 < size; text++) {
-		unsigned char byte = (unsigned char)*text;
-
-		to[n++] = byte < 0x20 || byte == 0x7f ? '?' : (char)byte;
-	}
-	/* The text is not cut within a character. */
-	while (n > 0 && text && (*text & 0xc0) == 0x80 && ((unsigned char)to[n - 1] & 0x80))
-		n--;
-	to[n] = '\0';
+	copy_printable(to, size, text ? text : "", text ? strcspn(text, "\n") : 0);
 }
 
 int crash_info_of_summary(const char *text, const char *backtrace, struct crash_info *info, struct err *err)

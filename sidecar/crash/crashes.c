@@ -13,6 +13,7 @@
 #include "lib/failure_class.h"
 #include "lib/fileio.h"
 #include "lib/log.h"
+#include "lib/printable.h"
 #include "lib/units.h"
 #include "sidecar/crash/crashes_internal.h"
 #include "sidecar/core/elf_core.h"
@@ -191,15 +192,6 @@ void crash_drop(struct crash *crash, enum core_drop why)
 
 /* --- The beginning of a crash --- */
 
-static void copy_name(char *to, size_t size, const char *from)
-{
-	size_t n = 0;
-
-	for (; from[n] && n + 1 < size; n++)
-		to[n] = (unsigned char)from[n] < ' ' || from[n] == 0x7f ? '?' : from[n];
-	to[n] = '\0';
-}
-
 /*
  * What an errand finds in a core's headers. They are read by an errand because the filesystem of
  * the container may not answer.
@@ -282,6 +274,7 @@ static void look_at_core(const void *arg, void *out)
 static void crashes_identify(struct crash *crash, const struct core_look *look, const struct core_hint *hint)
 {
 	const struct elf_identity *id = &look->id;
+	const char *comm = id->comm[0] ? id->comm : hint->comm;
 
 	crash->info.known = true;
 	crash->info.pid = id->pid > 0 ? id->pid : hint->pid;
@@ -295,7 +288,7 @@ static void crashes_identify(struct crash *crash, const struct core_look *look, 
 	 * later on do not matter.
 	 */
 	crash->info.left_out = crash->owner->mode == CORES_FULL ? hint->left_out : 0;
-	copy_name(crash->info.comm, sizeof(crash->info.comm), id->comm[0] ? id->comm : hint->comm);
+	copy_printable(crash->info.comm, sizeof(crash->info.comm), comm, strlen(comm));
 	crash_info_name_core(&crash->info);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/fileio.h"
+#include "lib/printable.h"
 #include "lib/units.h"
 #include "sidecar/sample/memcg_search.h"
 #include "sidecar/sample/proc_stat.h"
@@ -197,14 +198,10 @@ int64_t cgroup_watch_delay(const struct cgroup_watch *w, uint64_t samples, int64
 	return samples < EARLY_SAMPLES && can_move_away(w) ? MIN(delay_ns, EARLY_NS) : delay_ns;
 }
 
-/* Copies a cgroup's name with '?' for bytes that are not printable: the process that makes a cgroup chooses its name. */
-static void copy_printable(char name[static CGROUP_LIMIT_NAME_MAX], const char *from)
+/* The process that makes a cgroup chooses its name. */
+static void cgroup_name_copy(char name[static CGROUP_LIMIT_NAME_MAX], const char *from)
 {
-	size_t n = 0;
-
-	for (; from[n] && n + 1 < CGROUP_LIMIT_NAME_MAX; n++)
-		name[n] = from[n] > ' ' && from[n] < 0x7f ? from[n] : '?';
-	name[n] = '\0';
+	copy_printable(name, CGROUP_LIMIT_NAME_MAX, from, strlen(from));
 }
 
 static struct cgroup_limit limit_of(const struct cgroup_watch *w, const struct memcg_node *node)
@@ -217,7 +214,7 @@ static struct cgroup_limit limit_of(const struct cgroup_watch *w, const struct m
 		.peak = node->peak,
 	};
 
-	copy_printable(limit.name, memcg_tree_name(&w->tree, node));
+	cgroup_name_copy(limit.name, memcg_tree_name(&w->tree, node));
 	return limit;
 }
 
@@ -246,6 +243,6 @@ const struct cgroup_limit *cgroup_watch_limit(struct cgroup_watch *w, const stru
 	if (!above)
 		return NULL;
 	w->limit = (struct cgroup_limit){ .place = CGROUP_LIMIT_ABOVE, .limit = memory->limit, .usage = memory->usage, .peak = memory->peak };
-	copy_printable(w->limit.name, above);
+	cgroup_name_copy(w->limit.name, above);
 	return &w->limit;
 }
