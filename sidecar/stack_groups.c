@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/macros.h"
+#include "lib/printable.h"
 
 #define NAMED_MAX 8 /* threads that are named of each group */
 #define PYTHON_MARK "  Python"
@@ -187,6 +188,7 @@ size_t stack_groups_write(char *answer, struct strbuf *out)
 	struct stack_group *groups;
 	size_t n;
 
+	mend_printable(answer, strlen(answer), "\n");
 	for (char *line = answer, *end; a.threads && (end = strchr(line, '\n')); line = end + 1)
 		take_answer_line(&a, line, (size_t)(end - line), out);
 	groups = calloc(a.n_threads + 1, sizeof(*groups));

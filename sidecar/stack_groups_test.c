@@ -72,12 +72,27 @@ static void an_answer_that_is_cut_or_forged_harms_nobody(void **state)
 	}
 }
 
+/* Whoever runs a program chooses the names of its files, and any user may listen where root asks. */
+static void names_drive_no_terminal(void **state)
+{
+	_cleanup_strbuf_ struct strbuf out;
+
+	(void)state;
+	written("target 5 a\x1b]0;owned\x07\nprocess 5 stopped for 0 us, threads: 1\n"
+		"note Python's frames are not seen: python3\x1b[2J: no symbol\nfailed \xc2\x9b" "2J\n"
+		"thread 5 S still b\x1b[31m\n  native, innermost first:\n     f\x1b[8m (lib\r.so)\nend\n", 1, &out);
+	assert_null(strpbrk(strbuf_str(&out), "\x1b\x07\x9b\r"));
+	assert_non_null(strstr(strbuf_str(&out), "python3?[2J: no symbol\n"));
+	assert_non_null(strstr(strbuf_str(&out), "     f?[8m (lib?.so)\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_stack_that_differs_comes_first),
 		cmocka_unit_test(what_could_not_be_seen_is_said),
 		cmocka_unit_test(an_answer_that_is_cut_or_forged_harms_nobody),
+		cmocka_unit_test(names_drive_no_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

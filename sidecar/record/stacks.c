@@ -20,6 +20,7 @@
 #include "sidecar/record/container.h"
 #include "sidecar/record/gate.h"
 #include "sidecar/socket/discard.h"
+#include "sidecar/socket/listener.h"
 
 #define DUMP_WITHIN_S 3 /* for the launcher's answer */
 #define UNWIND_WITHIN_NS (30 * NS_PER_SEC)
@@ -37,8 +38,8 @@ struct target {
 struct stacks {
 	struct event_base *base;
 	struct stacks_callbacks callbacks;
-	int fd;
-	struct event *acceptable, *overdue;
+	struct listener *listener;
+	struct event *overdue;
 	struct bufferevent *client; /* NULL: nobody asks */
 	char wanted[STACKS_ARGUMENT_MAX]; /* "": all */
 	struct target targets[STACKS_PROCESSES_MAX];
@@ -62,7 +63,7 @@ static void client_close(struct stacks *s)
 	s->n_targets = s->next = 0;
 	child_cancel(TAKE_PTR(s->unwinder));
 	event_del(s->overdue);
-	event_add(s->acceptable, NULL);
+	listener_start(s->listener, NULL);
 }
 
 static void on_client_event(struct bufferevent *client, short what, void *arg)
@@ -269,15 +270,11 @@ static bool peer_may_ask(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid != 0 && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void stacks_on_connection(evutil_socket_t listener, short what, void *arg)
+static void stacks_on_connection(int fd, void *arg)
 {
 	const struct timeval patience = { .tv_sec = CLIENT_SECONDS };
 	struct stacks *s = arg;
-	int fd = accept4((int)listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	(void)what;
-	if (fd < 0)
-		return;
 	if (!peer_may_ask(fd) || now_boottime_ns() < s->free_ns) {
 		close(fd);
 		return;
@@ -288,7 +285,7 @@ static void stacks_on_connection(evutil_socket_t listener, short what, void *arg
 		return;
 	}
 	/* One at a time; the others wait in the kernel's queue. */
-	event_del(s->acceptable);
+	listener_stop(s->listener);
 	bufferevent_setcb(s->client, on_question, on_drained, on_client_event, s);
 	bufferevent_set_timeouts(s->client, &patience, &patience);
 	bufferevent_enable(s->client, EV_READ | EV_WRITE);
@@ -296,32 +293,34 @@ static void stacks_on_connection(evutil_socket_t listener, short what, void *arg
 
 /* --- Life --- */
 
-static int stacks_listen(struct stacks *s, struct err *err)
+/* Returns the socket. */
+static int stacks_listen(struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int len = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, STACKS_SOCKET_NAME "/%u/%d/%lld", geteuid(), (int)getpid(),
 			   (long long)now_boottime_ns());
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)&address, size) < 0 || listen(s->fd, QUEUE_MAX) < 0)
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, QUEUE_MAX) < 0)
 		return err_set(err, errno, "nobody can ask for stacks: socket %s", address.sun_path + 1);
-	return 0;
+	return TAKE_FD(fd);
 }
 
 int stacks_new(struct event_base *base, const struct stacks_callbacks *callbacks, struct stacks **ret_stacks, struct err *err)
 {
 	struct stacks *s = calloc(1, sizeof(*s));
+	int fd;
 
 	if (!s)
 		return err_set(err, ENOMEM, "stacks");
-	*s = (struct stacks){ .base = base, .callbacks = *callbacks, .fd = -1 };
-	if (stacks_listen(s, err) == 0) {
-		s->acceptable = event_new(base, s->fd, EV_READ | EV_PERSIST, stacks_on_connection, s);
-		s->overdue = evtimer_new(base, dump_on_overdue, s);
-		if (!s->acceptable || !s->overdue || event_add(s->acceptable, NULL) < 0)
-			err_set(err, ENOMEM, "stacks");
-	}
+	*s = (struct stacks){ .base = base, .callbacks = *callbacks };
+	s->overdue = evtimer_new(base, dump_on_overdue, s);
+	if (!s->overdue)
+		err_set(err, ENOMEM, "stacks");
+	else if ((fd = stacks_listen(err)) >= 0 &&
+		 listener_adopt(base, fd, "neighbours that may ask for stacks", stacks_on_connection, s, &s->listener, err) == 0)
+		listener_start(s->listener, err);
 	if (err->code) {
 		stacks_free(s);
 		return -err->code;
@@ -336,11 +335,9 @@ void stacks_free(struct stacks *s)
 		return;
 	if (s->client)
 		client_close(s);
-	if (s->acceptable)
-		event_free(s->acceptable);
+	listener_free(s->listener);
 	if (s->overdue)
 		event_free(s->overdue);
-	closep(&s->fd);
 	free(s);
 }
 

@@ -4,8 +4,9 @@
  * sidecar, or by kubectl exec in its container.
  *
  * Theory of operation. The question comes over a unix socket without a file, whose name has the uid of the
- * sidecar. Only a process of our user in our PID namespace is answered, so neither another container nor the network can
- * have processes stopped; and STACKS_SPACING_NS apart at most. For one process after the other, the launcher is ordered
+ * sidecar. Only a process of our user, or root, in our PID namespace is answered, so neither another container nor the network can
+ * have processes stopped, unless the pod shares its PID namespace; and STACKS_SPACING_NS apart at least. Connections are taken at
+ * the rate of socket/listener.h, because every process of the pod's network namespace may connect. For one process after the other, the launcher is ordered
  * to make a dump (launch/tracer.h), and a confined child reads it.
  *
  * Question: "stack\n", or "stack PID|TEXT\n" for that process or those with TEXT in their names. Answer: for each process

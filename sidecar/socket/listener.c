@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepts the connections of launchers to the sidecar's socket. */
+/* Accepts connections to a socket of the sidecar at a bounded rate. */
 #include "sidecar/socket/listener.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 
 struct listener {
 	int fd;
+	const char *from; /* who connects */
 	struct sockaddr_un address;
 	struct stat bound; /* the socket at that path; all zero: none */
 	struct event *acceptable, *again; /* again: the end of the pause */
@@ -63,7 +64,7 @@ static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 	int connection;
 
 	if (wait_ns > 0) {
-		log_warning_limited("launchers open more than %d connections a second: the others wait", LISTENER_PER_S);
+		log_warning_limited("%s open more than %d connections a second: the others wait", l->from, LISTENER_PER_S);
 		pause_for(l, wait_ns);
 		return;
 	}
@@ -71,7 +72,7 @@ static void listener_on_connection(evutil_socket_t fd, short, void *arg)
 	if (connection >= 0)
 		l->fn(connection, l->arg);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-		log_warning_limited("a launcher's connection cannot be accepted: %s", strerror(errno));
+		log_warning_limited("%s: a connection cannot be accepted: %s", l->from, strerror(errno));
 		pause_for(l, PAUSE_NS);
 	}
 }
@@ -100,36 +101,57 @@ static int bind_for_all(struct listener *l, struct err *err)
 	return 0;
 }
 
+int listener_adopt(struct event_base *base, int socket_fd, const char *from, void (*fn)(int fd, void *arg), void *arg,
+		   struct listener **ret_listener, struct err *err)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+
+	if (!l) {
+		close(socket_fd);
+		return err_set(err, ENOMEM, "socket");
+	}
+	*l = (struct listener){ .fd = socket_fd, .from = from, .address.sun_family = AF_UNIX, .fn = fn, .arg = arg };
+	l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, listener_on_connection, l);
+	l->again = evtimer_new(base, on_again, l);
+	if (!l->acceptable || !l->again) {
+		listener_free(l);
+		return err_set(err, ENOMEM, "socket");
+	}
+	*ret_listener = l;
+	return 0;
+}
+
 int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
 		 struct err *err)
 {
 	struct listener *l;
+	int fd;
 
 	if (strlen(path) >= sizeof(l->address.sun_path))
 		return err_set(err, ENAMETOOLONG, "--socket %s: at most %zu bytes", path, sizeof(l->address.sun_path) - 1);
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return err_set(err, ENOMEM, "socket");
-	*l = (struct listener){ .address.sun_family = AF_UNIX, .fn = fn, .arg = arg };
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return err_set(err, errno, "socket");
+	if (listener_adopt(base, fd, "launchers", fn, arg, &l, err) < 0)
+		return -err->code;
 	memcpy(l->address.sun_path, path, strlen(path));
-	l->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, listener_on_connection, l);
-	l->again = evtimer_new(base, on_again, l);
-	if (l->fd < 0)
-		err_set(err, errno, "socket");
-	else if (!l->acceptable || !l->again)
-		err_set(err, ENOMEM, "socket");
-	else if (bind_for_all(l, err) == 0) {
-		*ret_listener = l;
-		return 0;
+	if (bind_for_all(l, err) < 0) {
+		listener_free(l);
+		return -err->code;
 	}
-	listener_free(l);
-	return -err->code;
+	*ret_listener = l;
+	return 0;
 }
 
 int listener_start(struct listener *l, struct err *err)
 {
 	return event_add(l->acceptable, NULL) < 0 ? err_set(err, ENOMEM, "socket") : 0;
+}
+
+void listener_stop(struct listener *l)
+{
+	event_del(l->acceptable);
+	event_del(l->again);
 }
 
 /* A sidecar that ends late may find the socket of its successor at the path, and leaves that. */

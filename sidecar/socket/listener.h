@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accepts connections of launchers to the sidecar's socket. Any process of the Ray container may
- * connect as well, as often as it likes, and each connection costs files and time. So connections
+ * Accepts connections to a socket of the sidecar: those of launchers, and of who asks for stacks. Any process of the Ray
+ * container may connect as well, as often as it likes, and each connection costs files and time. So connections
  * are accepted at a bounded rate; the rest wait in the kernel's queue, which is bounded too.
  */
 #pragma once
@@ -23,7 +23,12 @@ struct listener;
  */
 int listener_new(struct event_base *base, const char *path, void (*fn)(int fd, void *arg), void *arg, struct listener **ret_listener,
 		 struct err *err);
+/* Does the same for a socket that is bound and listens, and that it takes in any case; from: who connects, for the log. */
+int listener_adopt(struct event_base *base, int socket_fd, const char *from, void (*fn)(int fd, void *arg), void *arg,
+		   struct listener **ret_listener, struct err *err);
 int listener_start(struct listener *l, struct err *err);
+/* Accepts nothing until listener_start. */
+void listener_stop(struct listener *l);
 /* Removes the socket, but not that of another listener that has taken its place. */
 void listener_free(struct listener *l);
 
