@@ -502,6 +502,11 @@ class Damaged(unittest.TestCase):
         os.mkfifo(fifo)
         self.assertIn("not a regular file", Result(fifo).errors)
 
+    def test_the_name_of_a_program_drives_no_terminal(self):
+        ours = Result(core_of(compile_c("python3.11\x1b[2J\x07", "-O2"), "null"))
+        self.assertIn("Python     no frames: python3.11?[2J?: ", ours.text)
+        self.assertNotRegex(ours.text + json.dumps(ours.summary, ensure_ascii=False), "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
     def test_a_core_cut_anywhere_says_so(self):
         data = read(core_of(compile_c("debug", "-g", "-O2"), "null"))
         path = os.path.join(work, "cut")

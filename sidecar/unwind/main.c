@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/fileio.h"
+#include "lib/printable.h"
 #include "lib/undumpable.h"
 #include "sidecar/unwind/blame.h"
 #include "sidecar/unwind/confine.h"
@@ -53,13 +54,15 @@ static void unwind_broken(const char *why)
 	_exit(0);
 }
 
-/* Writes the text and empties it. Returns false if the output is full. */
+/* Writes the text, of which files and strings of the process are parts, and empties it. Returns false if the output is full. */
 static bool unwind_flush(struct strbuf *text)
 {
 	bool whole = !strbuf_failed(text) && text->len <= OUTPUT_MAX - output.written;
 	size_t n = MIN(text->len, OUTPUT_MAX - output.written);
 
 	output.begun = true;
+	if (n)
+		mend_printable(text->data, n, "\n");
 	write_quietly(STDOUT_FILENO, strbuf_str(text), n);
 	output.written += n;
 	strbuf_reset(text);
